@@ -1,0 +1,21 @@
+//! Blosc2 in Rust, behind the C ABI of `libblosc2.so.9`.
+//!
+//! Layers point one way: `capi` -> `context` -> `chunk` -> `codec`, `filter`, `tune`, `pool`. Only `capi` sees a raw
+//! pointer from a caller; everything below works on slices and checked types, and returns [`error::Error`], whose
+//! numbers are the C return codes.
+#![deny(unsafe_op_in_unsafe_fn)]
+#![warn(clippy::undocumented_unsafe_blocks)]
+
+/// The error codes of the C API.
+pub mod error;
+
+/// Every `extern "C"` function, grouped as the headers are.
+pub mod capi;
+/// The chunk format: header, plan, engine.
+pub mod chunk;
+/// Codecs: one file each, behind one interface.
+pub mod codec;
+/// Filters: one folder or file each.
+pub mod filter;
+/// Worker threads shared by every context of the same size.
+pub mod pool;

@@ -1,0 +1,1 @@
+//! Worker threads shared by every context of the same size.
