@@ -102,12 +102,6 @@ typedef struct b2nd_array_t {
   int64_t last_tick;
 } b2nd_array_t;
 
-/** Old. */
-BLOSC_EXPORT
-B2ND_DEPRECATED("Use b2nd_copy_buffer2 instead.")
-int b2nd_copy_buffer(int8_t ndim,
-                     uint8_t itemsize);
-
 /**
  * Reads the `b2nd` metalayer, of `smeta_len` bytes. Inline, so that a plugin can do it without linking to the library.
  *

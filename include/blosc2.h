@@ -772,11 +772,7 @@ typedef int64_t (*blosc2_size_cb)(void *stream);
  * Writes `nitems` items of `size` bytes from `ptr` at byte `position`, extending the stream where it must. Returns how
  * many items it wrote.
  */
-typedef int64_t (*blosc2_write_cb)(const void *ptr,
-                                   int64_t size,
-                                   int64_t nitems,
-                                   int64_t position,
-                                   void *stream);
+typedef int64_t (*blosc2_write_cb)(const void *ptr, int64_t size, int64_t nitems, int64_t position, void *stream);
 
 /**
  * Reads `nitems` items of `size` bytes at byte `position`. With `is_allocation_necessary`, `*ptr` is a buffer of the
@@ -856,7 +852,7 @@ typedef int (*blosc2_codec_decoder_cb)(const uint8_t *input,
 typedef struct blosc2_codec {
   /** The id, `BLOSC2_USER_REGISTERED_CODECS_START` to `BLOSC2_USER_REGISTERED_CODECS_STOP` for programs. */
   uint8_t compcode;
-  /** The name; not owned. */
+  /** The name; copied. */
   char *compname;
   /** The library that reads its streams. */
   uint8_t complib;
@@ -872,29 +868,19 @@ typedef struct blosc2_codec {
  * Filters a block: source, destination, bytes of both, the meta byte, the parameters, the filter's id. Returns 0 (or
  * more), or a negative code.
  */
-typedef int (*blosc2_filter_forward_cb)(const uint8_t*,
-                                        uint8_t*,
-                                        int32_t,
-                                        uint8_t,
-                                        struct blosc2_cparams*,
-                                        uint8_t);
+typedef int (*blosc2_filter_forward_cb)(const uint8_t*, uint8_t*, int32_t, uint8_t, struct blosc2_cparams*, uint8_t);
 
 /**
  * Undoes a filter: source, destination, bytes of both, the meta byte, the parameters, the filter's id. Returns 0 (or
  * more), or a negative code.
  */
-typedef int (*blosc2_filter_backward_cb)(const uint8_t*,
-                                         uint8_t*,
-                                         int32_t,
-                                         uint8_t,
-                                         struct blosc2_dparams*,
-                                         uint8_t);
+typedef int (*blosc2_filter_backward_cb)(const uint8_t*, uint8_t*, int32_t, uint8_t, struct blosc2_dparams*, uint8_t);
 
 /** A filter. */
 typedef struct blosc2_filter {
   /** The id, `BLOSC2_USER_REGISTERED_FILTERS_START` to `BLOSC2_USER_REGISTERED_FILTERS_STOP` for programs. */
   uint8_t id;
-  /** The name; not owned. */
+  /** The name; copied. */
   char *name;
   /** The filter's version. */
   uint8_t version;
@@ -920,7 +906,7 @@ typedef struct blosc2_tuner {
   int (*free)(blosc2_context *context);
   /** The id, `BLOSC2_USER_REGISTERED_TUNER_START` to `BLOSC2_USER_REGISTERED_TUNER_STOP` for programs. */
   int id;
-  /** The name; not owned. */
+  /** The name; copied. */
   char *name;
 } blosc2_tuner;
 
@@ -1028,8 +1014,120 @@ typedef struct blosc2_schunk {
   int64_t change_tick;
 } blosc2_schunk;
 
+/**
+ * Makes a context for compression; environment variables override `cparams`. The context keeps the pointers in
+ * `cparams`, except `preparams`, which is copied. Free it with `blosc2_free_ctx`.
+ *
+ * Returns NULL if a filter id is nobody's, `BLOSC_COMPRESSOR` names a user-defined codec, the tuner is not there or
+ * refuses, or memory is short.
+ *
+ * Required of the caller:
+ * The pointers in `cparams` are null or valid for as long as the context is used.
+ */
+BLOSC_EXPORT blosc2_context *blosc2_create_cctx(blosc2_cparams cparams);
+
+/**
+ * Makes a context for decompression; `BLOSC_NTHREADS` overrides `dparams`. The context keeps the pointers in
+ * `dparams`, except `postparams`, which is copied. Free it with `blosc2_free_ctx`. Returns NULL if memory is short.
+ *
+ * Required of the caller:
+ * The pointers in `dparams` are null or valid for as long as the context is used.
+ */
+BLOSC_EXPORT blosc2_context *blosc2_create_dctx(blosc2_dparams dparams);
+
+/**
+ * Frees a context and what it owns. NULL is allowed.
+ *
+ * Required of the caller:
+ * `context` came from `blosc2_create_cctx` or `blosc2_create_dctx`, was not freed, and nobody uses it.
+ */
+BLOSC_EXPORT void blosc2_free_ctx(blosc2_context *context);
+
+/**
+ * Writes the parameters of a compression context into `cparams`; `tuner_params` and `filter_params` are left alone.
+ * Returns 0.
+ *
+ * Required of the caller:
+ * Both pointers are valid.
+ */
+BLOSC_EXPORT int blosc2_ctx_get_cparams(blosc2_context *ctx, blosc2_cparams *cparams);
+
+/**
+ * Writes the parameters of a decompression context into `dparams`. Returns 0.
+ *
+ * Required of the caller:
+ * Both pointers are valid.
+ */
+BLOSC_EXPORT int blosc2_ctx_get_dparams(blosc2_context *ctx, blosc2_dparams *dparams);
+
+/**
+ * Marks the blocks that the next `blosc2_decompress_ctx` is to leave alone: those for which `maskout` is true.
+ * The mask, `nblocks` long, is copied; it holds for one call. Returns 0.
+ *
+ * Required of the caller:
+ * `ctx` is valid, `maskout` points to `nblocks` values.
+ */
+BLOSC_EXPORT int blosc2_set_maskout(blosc2_context *ctx, bool *maskout, int nblocks);
+
+/**
+ * Makes the program's own threads do the work: whenever several workers are wanted, `callback` is called and calls
+ * the function it gets for each of the jobs, on any threads. NULL goes back to the library's own threads. To be
+ * called before anything else, as in the reference; a callback that was replaced stays in memory.
+ *
+ * Required of the caller:
+ * `callback` can be called with `callback_data` until it is replaced.
+ */
+BLOSC_EXPORT void blosc2_set_threads_callback(blosc_threads_callback callback, void *callback_data);
+
+/**
+ * Registers a codec for the ids from `BLOSC2_USER_REGISTERED_CODECS_START` on. The struct and its name are copied.
+ * Returns 0, also when this codec was registered before; `BLOSC2_ERROR_CODEC_PARAM` if the id is not a user's or
+ * belongs to a codec of another name.
+ *
+ * Required of the caller:
+ * `codec` points to a codec with a name; its functions can be called until `blosc2_destroy`.
+ */
+BLOSC_EXPORT int blosc2_register_codec(blosc2_codec *codec);
+
+/**
+ * Registers a filter for the ids from `BLOSC2_USER_REGISTERED_FILTERS_START` on. The struct and its name are copied.
+ * Returns 0, also when this filter was registered before; `BLOSC2_ERROR_FAILURE` if the id is not a user's or
+ * belongs to a filter of another name.
+ *
+ * Required of the caller:
+ * `filter` points to a filter with a name; its functions can be called until `blosc2_destroy`.
+ */
+BLOSC_EXPORT int blosc2_register_filter(blosc2_filter *filter);
+
+/**
+ * Registers a tuner for the ids from `BLOSC2_USER_REGISTERED_TUNER_START` on. The struct and its name are copied.
+ * Returns 0, also when this tuner was registered before; `BLOSC2_ERROR_FAILURE` if the id is not a user's or
+ * belongs to a tuner of another name.
+ *
+ * Required of the caller:
+ * `tuner` points to a tuner with a name; its functions can be called until `blosc2_destroy`.
+ */
+BLOSC_EXPORT int blosc2_register_tuner(blosc2_tuner *tuner);
+
+/**
+ * Gives the name of a codec in `*compname` (NULL if there is none of this id; the library's, not to be freed).
+ * Returns the id, or -1.
+ *
+ * Required of the caller:
+ * `compname` can be written.
+ */
+BLOSC_EXPORT int blosc2_compcode_to_compname(int compcode, const char **compname);
+
+/**
+ * Returns the id of the codec of this name, or -1.
+ *
+ * Required of the caller:
+ * `compname` is a C string.
+ */
+BLOSC_EXPORT int blosc2_compname_to_compcode(const char *compname);
+
 /** The text. */
-BLOSC_EXPORT const char *blosc2_error_string(int _error_code);
+BLOSC_EXPORT const char *blosc2_error_string(int error_code);
 
 /** Compression by default: BloscLZ at level 5, shuffled items of 8 bytes, one thread. */
 static const blosc2_cparams BLOSC2_CPARAMS_DEFAULTS = {

@@ -117,6 +117,23 @@ fn blosc1_names_are_mapped() {
     assert_eq!(text.trim_end().lines().last(), Some(expected));
 }
 
+/// After Blosc 1's own header, ours defines nothing of it again. Enumerators or macros of other values would not pass.
+#[test]
+fn blosc1_header_may_come_first() {
+    let source = scratch("blosc1").join("first.c");
+    let text = generate::blosc1_header() + "#include \"b2nd.h\"\nint main(void) { return 0; }\n";
+    assert!(text.lines().count() > 30, "too few constants of Blosc 1");
+    fs::write(&source, text).expect("the target folder can be written");
+    for (language, standard) in DIALECTS {
+        run(Command::new("gcc")
+            .args(["-x", language, &format!("-std={standard}"), "-fsyntax-only"])
+            .args(WARNINGS)
+            .arg("-I")
+            .arg(include())
+            .arg(&source));
+    }
+}
+
 /// One program, compiled against the reference's headers and against ours and linked to the same library, prints the
 /// same: all constants, the default structs, and what the macros and the inline functions do.
 #[test]

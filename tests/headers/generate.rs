@@ -128,11 +128,28 @@ pub fn all() -> BTreeMap<&'static str, String> {
 
 /// The names of all constants that are integers.
 pub fn integer_constants() -> Vec<String> {
-    constant_values()
-        .into_iter()
+    let values = constant_values().into_iter();
+    values
         .filter(|(_, constant)| !constant.is_text)
         .map(|(name, _)| name)
         .collect()
+}
+
+/// A text that defines, as other values, what Blosc 1's header defines.
+pub fn blosc1_header() -> String {
+    let mut out = String::from("#define BLOSC_H\n");
+    let values = constant_values();
+    for item in items(&capi().join(format!("constants/{BLOSC1_FILE}.rs"))) {
+        let Item::Const(constant) = item else {
+            continue;
+        };
+        let name = constant.ident.to_string();
+        let _ = match values[&name].is_text {
+            true => writeln!(out, "#define {name} \"Blosc 1\""),
+            false => writeln!(out, "enum {{ {name} = 99 }};"),
+        };
+    }
+    out
 }
 
 /// The names of the functions that `src/capi` exports.
@@ -160,14 +177,11 @@ impl Header {
         );
         let _ = write!(out, "#ifndef {guard}\n#define {guard}\n\n");
         out += &self.fragment("head");
-        let (constants, items) = (self.constants(values), self.items());
         let tail = self.fragment("tail");
-        if !(constants.is_empty() && items.is_empty() && tail.is_empty()) {
+        let parts = [self.constants(values), self.types(), self.functions(), tail];
+        if parts.iter().any(|part| !part.is_empty()) {
             out += "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
-            for part in [constants, items, tail]
-                .iter()
-                .filter(|part| !part.is_empty())
-            {
+            for part in parts.iter().filter(|part| !part.is_empty()) {
                 let _ = write!(out, "\n{}\n", part.trim_end());
             }
             out += "\n#ifdef __cplusplus\n}\n#endif\n";
@@ -258,8 +272,8 @@ impl Header {
         out + "\n"
     }
 
-    /// The types, then the prototypes, as cbindgen writes them.
-    fn items(&self) -> String {
+    /// The types, as cbindgen writes them.
+    fn types(&self) -> String {
         let mut config = config();
         let mut builder = Builder::new();
         for &stem in self.types {
@@ -276,26 +290,32 @@ impl Header {
             config.export.include.extend(names.filter(wanted));
             builder = builder.with_src(file);
         }
+        generate(builder, config)
+    }
+
+    /// The prototypes, as cbindgen writes them. The types are not shown to it, so that it goes by their names.
+    fn functions(&self) -> String {
+        let mut config = config();
+        let mut builder = Builder::new();
         for file in rust_files(&capi()) {
-            let names: Vec<_> = items(&file)
-                .into_iter()
-                .filter_map(|item| match item {
+            let (mut ours, mut others) = (0, Vec::new());
+            for item in items(&file) {
+                match item {
                     Item::Fn(function) if is_exported(&function) => {
-                        Some(function.sig.ident.to_string())
+                        let name = function.sig.ident.to_string();
+                        match (self.function)(&name) {
+                            true => ours += 1,
+                            false => others.push(name),
+                        }
                     }
-                    _ => None,
-                })
-                .collect();
-            if names.iter().any(|name| (self.function)(name)) {
-                config
-                    .export
-                    .exclude
-                    .extend(names.into_iter().filter(|name| !(self.function)(name)));
+                    Item::Const(constant) => others.push(constant.ident.to_string()),
+                    _ => {}
+                }
+            }
+            if ours > 0 {
+                config.export.exclude.extend(others);
                 builder = builder.with_src(file);
             }
-        }
-        if config.export.include.is_empty() {
-            return String::new();
         }
         generate(builder, config)
     }
@@ -383,10 +403,13 @@ fn doc_comment(attrs: &[syn::Attribute]) -> String {
     out + " */\n"
 }
 
-/// Puts a comment of one line on one line, and turns Rust's links into plain names.
+/// Puts a comment of one line on one line, and turns Rust's links and headings into plain words.
 fn tidy(text: &str) -> String {
     const WIDTH: usize = 118;
-    let text = text.replace("[`", "`").replace("`]", "`");
+    let text = text
+        .replace("[`", "`")
+        .replace("`]", "`")
+        .replace("# Safety", "Required of the caller:");
     let mut lines = text.lines().peekable();
     let mut out = String::new();
     while let Some(line) = lines.next() {
