@@ -8,18 +8,21 @@
 #ifndef OXIBLOSC_CHECK_H
 #define OXIBLOSC_CHECK_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static atomic_int check_failures;
+/* Counted from any thread; compiled as C and as C++, which share no header of atomics. */
+static int check_failures;
+
+static inline void count_failure(void) { __atomic_fetch_add(&check_failures, 1, __ATOMIC_RELAXED); }
+static inline int failures(void) { return __atomic_load_n(&check_failures, __ATOMIC_RELAXED); }
 
 #define CHECK_FAILED(...)                                                                                              \
   do {                                                                                                                 \
-    atomic_fetch_add(&check_failures, 1);                                                                              \
+    count_failure();                                                                                                   \
     fprintf(stderr, "%s:%d: ", __FILE__, __LINE__);                                                                    \
     fprintf(stderr, __VA_ARGS__);                                                                                      \
     fputc('\n', stderr);                                                                                               \
@@ -68,14 +71,14 @@ static atomic_int check_failures;
 /* Runs one case and says how it went. */
 #define RUN(test)                                                                                                      \
   do {                                                                                                                 \
-    const int before_ = atomic_load(&check_failures);                                                                  \
+    const int before_ = failures();                                                                                    \
     test();                                                                                                            \
-    printf("%s %s\n", atomic_load(&check_failures) == before_ ? "ok    " : "FAILED", #test);                           \
+    printf("%s %s\n", failures() == before_ ? "ok    " : "FAILED", #test);                                             \
     fflush(stdout);                                                                                                    \
   } while (0)
 
 static inline size_t first_difference(const void *a, const void *b, size_t n) {
-  const uint8_t *x = a, *y = b;
+  const uint8_t *x = (const uint8_t *)a, *y = (const uint8_t *)b;
   size_t i = 0;
   while (i < n && x[i] == y[i]) {
     i++;
@@ -84,6 +87,6 @@ static inline size_t first_difference(const void *a, const void *b, size_t n) {
 }
 
 /* What main returns: zero if and only if every check held. */
-static inline int finish(void) { return atomic_load(&check_failures) == 0 ? EXIT_SUCCESS : EXIT_FAILURE; }
+static inline int finish(void) { return failures() == 0 ? EXIT_SUCCESS : EXIT_FAILURE; }
 
 #endif

@@ -55,8 +55,9 @@ static inline char *text(size_t nbytes) {
   static const char *const words[] = {"request", "served", "from", "cache", "node", "block", "missing", "retried"};
   char *bytes = reserve(nbytes + 64);
   size_t used = 0;
-  for (unsigned i = 0; used < nbytes; i++) {
-    used += (size_t)sprintf(bytes + used, "%s %s %u\n", words[i % 8], words[(i / 3) % 8], i * 37 % 1009);
+  for (uint32_t i = 0; used < nbytes; i++) {
+    const uint32_t mixed = i * UINT32_C(2654435761);
+    used += (size_t)sprintf(bytes + used, "%s %s %u\n", words[i % 8], words[mixed >> 29], mixed >> 4);
   }
   return bytes;
 }
