@@ -134,7 +134,10 @@ impl Error {
 
     /// The error that a caller's function reported by returning `code`; an unknown code gives `other`.
     pub fn from_code(code: i32, other: Self) -> Self {
-        ALL.iter().copied().find(|error| error.code() == code).unwrap_or(other)
+        ALL.iter()
+            .copied()
+            .find(|error| error.code() == code)
+            .unwrap_or(other)
     }
 
     /// What `blosc2_error_string` says.

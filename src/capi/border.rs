@@ -36,7 +36,11 @@ fn leading_number(text: &str) -> i64 {
     let value = digits
         .bytes()
         .take_while(u8::is_ascii_digit)
-        .fold(0i64, |value, digit| value.saturating_mul(10).saturating_add(i64::from(digit - b'0')));
+        .fold(0i64, |value, digit| {
+            value
+                .saturating_mul(10)
+                .saturating_add(i64::from(digit - b'0'))
+        });
     sign * value
 }
 
@@ -57,7 +61,10 @@ pub fn info(message: impl FnOnce() -> String) {
 /// Runs the body of an exported function; a panic gives `failed`.
 pub fn guard<T>(failed: T, body: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
-        trace("error", "internal error: a panic was stopped at the C border");
+        trace(
+            "error",
+            "internal error: a panic was stopped at the C border",
+        );
         failed
     })
 }
@@ -108,8 +115,15 @@ pub unsafe fn bytes_mut<'a>(dest: *mut u8, len: usize) -> Result<&'a mut [u8]> {
 /// Refuses buffers that share bytes: neither library can work in place.
 pub fn apart(src: *const u8, srclen: usize, dest: *const u8, destlen: usize) -> Result<()> {
     let (src, dest) = (src as usize, dest as usize);
-    let overlap = srclen > 0 && destlen > 0 && src < dest.saturating_add(destlen) && dest < src.saturating_add(srclen);
-    if overlap { Err(Error::InvalidParam) } else { Ok(()) }
+    let overlap = srclen > 0
+        && destlen > 0
+        && src < dest.saturating_add(destlen)
+        && dest < src.saturating_add(srclen);
+    if overlap {
+        Err(Error::InvalidParam)
+    } else {
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -118,7 +132,14 @@ mod tests {
 
     #[test]
     fn numbers_are_read_as_strtol_does() {
-        for (text, value) in [("5", 5), (" -7x", -7), ("+3 4", 3), ("", 0), ("abc", 0), ("99999999999999999999", i64::MAX)] {
+        for (text, value) in [
+            ("5", 5),
+            (" -7x", -7),
+            ("+3 4", 3),
+            ("", 0),
+            ("abc", 0),
+            ("99999999999999999999", i64::MAX),
+        ] {
             assert_eq!(leading_number(text), value, "{text:?}");
         }
     }

@@ -14,7 +14,10 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
 /// The fields that a tuner may look at, in their order; what the engine itself keeps is elsewhere.
-#[allow(missing_docs, reason = "the names are those by which tuners know the fields")]
+#[allow(
+    missing_docs,
+    reason = "the names are those by which tuners know the fields"
+)]
 #[repr(C)]
 pub struct Context {
     pub src: Cell<*const u8>,
@@ -167,7 +170,10 @@ impl Context {
             unsafe { free(this.as_c()) };
         }
         this.clear_maskout();
-        for params in [this.preparams.get().cast::<c_void>(), this.postparams.get().cast()] {
+        for params in [
+            this.preparams.get().cast::<c_void>(),
+            this.postparams.get().cast(),
+        ] {
             // SAFETY: a copy from `copy_to_heap`, or null.
             unsafe { libc::free(params) };
         }
@@ -194,7 +200,12 @@ unsafe fn copy_to_heap<T: Copy>(params: *const T) -> Option<*mut T> {
 }
 
 /// Writes the filters that a Blosc 1 shuffle mode and a delta switch stand for into the last slots of a pipeline.
-pub fn set_shuffle(filters: &mut [u8; MAX_FILTERS], shuffle: Option<c_int>, delta: bool, typesize: i32) {
+pub fn set_shuffle(
+    filters: &mut [u8; MAX_FILTERS],
+    shuffle: Option<c_int>,
+    delta: bool,
+    typesize: i32,
+) {
     match shuffle {
         Some(BLOSC_SHUFFLE) if typesize > 1 => filters[MAX_FILTERS - 1] = filter_id::SHUFFLE,
         Some(BLOSC_BITSHUFFLE) => filters[MAX_FILTERS - 1] = filter_id::BITSHUFFLE,
@@ -244,7 +255,10 @@ pub fn env_at_least<T: TryFrom<i64>>(name: &std::ffi::CStr, least: i64) -> Optio
 }
 
 fn unrecognized<T>(name: &str) -> Option<T> {
-    border::trace("warning", &format!("{name} environment variable not recognized"));
+    border::trace(
+        "warning",
+        &format!("{name} environment variable not recognized"),
+    );
     None
 }
 
@@ -253,7 +267,8 @@ fn unrecognized<T>(name: &str) -> Option<T> {
 fn filter_is_defined(id: u8) -> bool {
     let id = c_int::from(id);
     let reserved = (BLOSC_LAST_FILTER..=BLOSC2_DEFINED_FILTERS_STOP).contains(&id);
-    let unassigned = id > BLOSC_LAST_REGISTERED_FILTER && id <= BLOSC2_GLOBAL_REGISTERED_FILTERS_STOP;
+    let unassigned =
+        id > BLOSC_LAST_REGISTERED_FILTER && id <= BLOSC2_GLOBAL_REGISTERED_FILTERS_STOP;
     !reserved && !unassigned
 }
 
@@ -275,13 +290,24 @@ pub unsafe extern "C" fn blosc2_create_cctx(cparams: blosc2_cparams) -> *mut blo
         let ctx = Box::new(Context::zeroed());
         ctx.do_compress.set(1);
         ctx.use_dict.set(cparams.use_dict);
-        ctx.blosc2_flags.set(if cparams.instr_codec { BLOSC2_INSTR_CODEC as u8 } else { 0 });
-        ctx.typesize.set(env_at_least(c"BLOSC_TYPESIZE", 1).unwrap_or(cparams.typesize));
+        ctx.blosc2_flags.set(if cparams.instr_codec {
+            BLOSC2_INSTR_CODEC as u8
+        } else {
+            0
+        });
+        ctx.typesize
+            .set(env_at_least(c"BLOSC_TYPESIZE", 1).unwrap_or(cparams.typesize));
         let mut filters = cparams.filters;
-        set_shuffle(&mut filters, env_shuffle(), env_delta() == Some(true), ctx.typesize.get());
+        set_shuffle(
+            &mut filters,
+            env_shuffle(),
+            env_delta() == Some(true),
+            ctx.typesize.get(),
+        );
         ctx.filters.set(filters);
         ctx.filters_meta.set(cparams.filters_meta);
-        ctx.clevel.set(env_at_least(c"BLOSC_CLEVEL", 0).unwrap_or(c_int::from(cparams.clevel)));
+        ctx.clevel
+            .set(env_at_least(c"BLOSC_CLEVEL", 0).unwrap_or(c_int::from(cparams.clevel)));
         ctx.compcode.set(c_int::from(cparams.compcode));
         if let Some(name) = env(c"BLOSC_COMPRESSOR") {
             let compcode = registry::compcode_of(&name);
@@ -292,29 +318,44 @@ pub unsafe extern "C" fn blosc2_create_cctx(cparams: blosc2_cparams) -> *mut blo
             ctx.compcode.set(compcode);
         }
         ctx.compcode_meta.set(cparams.compcode_meta);
-        ctx.blocksize.set(env_at_least(c"BLOSC_BLOCKSIZE", 1).unwrap_or(cparams.blocksize));
-        ctx.nthreads.set(env_at_least(c"BLOSC_NTHREADS", 1).unwrap_or(cparams.nthreads));
+        ctx.blocksize
+            .set(env_at_least(c"BLOSC_BLOCKSIZE", 1).unwrap_or(cparams.blocksize));
+        ctx.nthreads
+            .set(env_at_least(c"BLOSC_NTHREADS", 1).unwrap_or(cparams.nthreads));
         ctx.new_nthreads.set(ctx.nthreads.get());
-        ctx.splitmode.set(env_splitmode().unwrap_or(cparams.splitmode));
+        ctx.splitmode
+            .set(env_splitmode().unwrap_or(cparams.splitmode));
         ctx.schunk.set(cparams.schunk.cast());
         ctx.codec_params.set(cparams.codec_params);
         ctx.filter_params.set(cparams.filter_params);
         if cparams.prefilter.is_some() {
             // SAFETY: by the caller's word.
-            let Some(params) = (unsafe { copy_to_heap(cparams.preparams) }) else { return null_mut() };
+            let Some(params) = (unsafe { copy_to_heap(cparams.preparams) }) else {
+                return null_mut();
+            };
             ctx.preparams.set(params);
-            ctx.prefilter.set(if params.is_null() { None } else { cparams.prefilter });
+            ctx.prefilter.set(if params.is_null() {
+                None
+            } else {
+                cparams.prefilter
+            });
         }
         ctx.tuner_id.set(cparams.tuner_id.max(BLOSC_STUNE));
         if cparams.tuner_id > 0 {
             let Some(init) = registry::tuner(cparams.tuner_id).and_then(|tuner| tuner.init) else {
-                border::trace("error", &format!("tuner {} is not registered", cparams.tuner_id));
+                border::trace(
+                    "error",
+                    &format!("tuner {} is not registered", cparams.tuner_id),
+                );
                 Context::free(ctx);
                 return null_mut();
             };
             // SAFETY: the tuner's own function; it may set any field of the context.
             if unsafe { init(cparams.tuner_params, ctx.as_c(), null_mut()) } < 0 {
-                border::trace("error", &format!("tuner {} refused to begin", cparams.tuner_id));
+                border::trace(
+                    "error",
+                    &format!("tuner {} refused to begin", cparams.tuner_id),
+                );
                 ctx.tuner_params.set(null_mut());
                 Context::free(ctx);
                 return null_mut();
@@ -333,14 +374,21 @@ pub unsafe extern "C" fn blosc2_create_cctx(cparams: blosc2_cparams) -> *mut blo
 pub unsafe extern "C" fn blosc2_create_dctx(dparams: blosc2_dparams) -> *mut blosc2_context {
     guard(null_mut(), || {
         let ctx = Box::new(Context::zeroed());
-        ctx.nthreads.set(env_at_least(c"BLOSC_NTHREADS", 1).unwrap_or(dparams.nthreads));
+        ctx.nthreads
+            .set(env_at_least(c"BLOSC_NTHREADS", 1).unwrap_or(dparams.nthreads));
         ctx.new_nthreads.set(ctx.nthreads.get());
         ctx.schunk.set(dparams.schunk.cast());
         if dparams.postfilter.is_some() {
             // SAFETY: by the caller's word.
-            let Some(params) = (unsafe { copy_to_heap(dparams.postparams) }) else { return null_mut() };
+            let Some(params) = (unsafe { copy_to_heap(dparams.postparams) }) else {
+                return null_mut();
+            };
             ctx.postparams.set(params);
-            ctx.postfilter.set(if params.is_null() { None } else { dparams.postfilter });
+            ctx.postfilter.set(if params.is_null() {
+                None
+            } else {
+                dparams.postfilter
+            });
         }
         Box::into_raw(ctx).cast()
     })
@@ -366,10 +414,18 @@ pub unsafe extern "C" fn blosc2_free_ctx(context: *mut blosc2_context) {
 /// # Safety
 /// Both pointers are valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn blosc2_ctx_get_cparams(ctx: *mut blosc2_context, cparams: *mut blosc2_cparams) -> c_int {
+pub unsafe extern "C" fn blosc2_ctx_get_cparams(
+    ctx: *mut blosc2_context,
+    cparams: *mut blosc2_cparams,
+) -> c_int {
     code("blosc2_ctx_get_cparams", || {
         // SAFETY: by the caller's word.
-        let (ctx, cparams) = unsafe { (Context::from_c(ctx)?, cparams.as_mut().ok_or(Error::NullPointer)?) };
+        let (ctx, cparams) = unsafe {
+            (
+                Context::from_c(ctx)?,
+                cparams.as_mut().ok_or(Error::NullPointer)?,
+            )
+        };
         ctx.describe_cparams(cparams);
         Ok(0)
     })
@@ -380,10 +436,18 @@ pub unsafe extern "C" fn blosc2_ctx_get_cparams(ctx: *mut blosc2_context, cparam
 /// # Safety
 /// Both pointers are valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn blosc2_ctx_get_dparams(ctx: *mut blosc2_context, dparams: *mut blosc2_dparams) -> c_int {
+pub unsafe extern "C" fn blosc2_ctx_get_dparams(
+    ctx: *mut blosc2_context,
+    dparams: *mut blosc2_dparams,
+) -> c_int {
     code("blosc2_ctx_get_dparams", || {
         // SAFETY: by the caller's word.
-        let (ctx, dparams) = unsafe { (Context::from_c(ctx)?, dparams.as_mut().ok_or(Error::NullPointer)?) };
+        let (ctx, dparams) = unsafe {
+            (
+                Context::from_c(ctx)?,
+                dparams.as_mut().ok_or(Error::NullPointer)?,
+            )
+        };
         *dparams = ctx.dparams();
         Ok(0)
     })
@@ -395,7 +459,11 @@ pub unsafe extern "C" fn blosc2_ctx_get_dparams(ctx: *mut blosc2_context, dparam
 /// # Safety
 /// `ctx` is valid, `maskout` points to `nblocks` values.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn blosc2_set_maskout(ctx: *mut blosc2_context, maskout: *mut bool, nblocks: c_int) -> c_int {
+pub unsafe extern "C" fn blosc2_set_maskout(
+    ctx: *mut blosc2_context,
+    maskout: *mut bool,
+    nblocks: c_int,
+) -> c_int {
     code("blosc2_set_maskout", || {
         // SAFETY: by the caller's word.
         let ctx = unsafe { Context::from_c(ctx)? };

@@ -11,7 +11,13 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// A registered callback with its data.
 struct Callback {
-    run: unsafe extern "C" fn(*mut c_void, Option<unsafe extern "C" fn(*mut c_void)>, c_int, usize, *mut c_void),
+    run: unsafe extern "C" fn(
+        *mut c_void,
+        Option<unsafe extern "C" fn(*mut c_void)>,
+        c_int,
+        usize,
+        *mut c_void,
+    ),
     data: *mut c_void,
 }
 
@@ -24,8 +30,16 @@ static CALLBACK: AtomicPtr<Callback> = AtomicPtr::new(null_mut());
 /// # Safety
 /// `callback` can be called with `callback_data` until it is replaced.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn blosc2_set_threads_callback(callback: blosc_threads_callback, callback_data: *mut c_void) {
-    let entry = callback.map_or(null_mut(), |run| Box::into_raw(Box::new(Callback { run, data: callback_data })));
+pub unsafe extern "C" fn blosc2_set_threads_callback(
+    callback: blosc_threads_callback,
+    callback_data: *mut c_void,
+) {
+    let entry = callback.map_or(null_mut(), |run| {
+        Box::into_raw(Box::new(Callback {
+            run,
+            data: callback_data,
+        }))
+    });
     CALLBACK.store(entry, Ordering::Release);
 }
 
@@ -59,7 +73,15 @@ impl Executor for Threads {
         let numjobs = c_int::try_from(nworkers).map_err(|_| Error::InvalidParam)?;
         let mut shares: Vec<Share> = (0..nworkers).map(|tid| Share { job, tid }).collect();
         // SAFETY: the program gave this callback; it returns when all shares were run.
-        unsafe { (callback.run)(callback.data, Some(run_share), numjobs, size_of::<Share>(), shares.as_mut_ptr().cast()) };
+        unsafe {
+            (callback.run)(
+                callback.data,
+                Some(run_share),
+                numjobs,
+                size_of::<Share>(),
+                shares.as_mut_ptr().cast(),
+            )
+        };
         Ok(())
     }
 }

@@ -46,7 +46,9 @@ impl<T: Entry> Table<T> {
         entry.rename(CString::from(name).into_raw());
         let fresh = Box::into_raw(Box::new(entry));
         let slot = &self.0[id as usize];
-        let Err(there) = slot.compare_exchange(null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire) else {
+        let Err(there) =
+            slot.compare_exchange(null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire)
+        else {
             return Ok(());
         };
         // SAFETY: `fresh` was not published, so both it and its name are still ours alone; the entry that is there
@@ -115,15 +117,41 @@ pub fn compcode_of(name: &str) -> c_int {
         return known as c_int;
     }
     // SAFETY: the names of entries are C strings that are never freed.
-    let named = |entry: &&blosc2_codec| unsafe { CStr::from_ptr(entry.compname) }.to_bytes() == name.as_bytes();
-    CODECS.iter().find(named).map_or(-1, |entry| c_int::from(entry.compcode))
+    let named = |entry: &&blosc2_codec| {
+        unsafe { CStr::from_ptr(entry.compname) }.to_bytes() == name.as_bytes()
+    };
+    CODECS
+        .iter()
+        .find(named)
+        .map_or(-1, |entry| c_int::from(entry.compcode))
 }
 
 /// The name of the codec of this id.
 pub fn compname_of(compcode: c_int) -> Option<*const c_char> {
     match Codec::from_code(compcode) {
-        Some(known) => Some(known.name().as_ptr()),
-        None => CODECS.get(compcode).map(|entry| entry.compname.cast_const()),
+        Some(known) => Some(c_name(known).as_ptr()),
+        None => CODECS
+            .get(compcode)
+            .map(|entry| entry.compname.cast_const()),
+    }
+}
+
+fn c_name(codec: Codec) -> &'static CStr {
+    match codec {
+        Codec::BloscLz => BLOSC_BLOSCLZ_COMPNAME,
+        Codec::Lz4 => BLOSC_LZ4_COMPNAME,
+        Codec::Lz4hc => BLOSC_LZ4HC_COMPNAME,
+        Codec::Zlib => BLOSC_ZLIB_COMPNAME,
+        Codec::Zstd => BLOSC_ZSTD_COMPNAME,
+    }
+}
+
+fn c_library_name(codec: Codec) -> &'static CStr {
+    match codec {
+        Codec::BloscLz => BLOSC_BLOSCLZ_LIBNAME,
+        Codec::Lz4 | Codec::Lz4hc => BLOSC_LZ4_LIBNAME,
+        Codec::Zlib => BLOSC_ZLIB_LIBNAME,
+        Codec::Zstd => BLOSC_ZSTD_LIBNAME,
     }
 }
 
@@ -142,16 +170,24 @@ pub fn library_of(name: &str) -> Option<c_int> {
         return Some(c_int::from(known.format()));
     }
     // SAFETY: as in `compcode_of`.
-    let named = |entry: &&blosc2_codec| unsafe { CStr::from_ptr(entry.compname) }.to_bytes() == name.as_bytes();
-    CODECS.iter().find(named).map(|entry| c_int::from(entry.complib))
+    let named = |entry: &&blosc2_codec| {
+        unsafe { CStr::from_ptr(entry.compname) }.to_bytes() == name.as_bytes()
+    };
+    CODECS
+        .iter()
+        .find(named)
+        .map(|entry| c_int::from(entry.complib))
 }
 
 /// The name of a library.
 pub fn library_name(library: c_int) -> Option<*const c_char> {
     let format = u8::try_from(library).ok()?;
     match Codec::from_format(format) {
-        Some(known) => Some(known.library_name().as_ptr()),
-        None => CODECS.iter().find(|entry| entry.complib == format).map(|entry| entry.compname.cast_const()),
+        Some(known) => Some(c_library_name(known).as_ptr()),
+        None => CODECS
+            .iter()
+            .find(|entry| entry.complib == format)
+            .map(|entry| entry.compname.cast_const()),
     }
 }
 
@@ -204,7 +240,9 @@ pub unsafe extern "C" fn blosc2_register_tuner(tuner: *mut blosc2_tuner) -> c_in
     code("blosc2_register_tuner", || {
         // SAFETY: by the caller's word.
         let tuner = unsafe { tuner.as_ref() }.ok_or(Error::InvalidParam)?;
-        if !(BLOSC2_USER_REGISTERED_TUNER_START..=BLOSC2_USER_REGISTERED_TUNER_STOP).contains(&tuner.id) {
+        if !(BLOSC2_USER_REGISTERED_TUNER_START..=BLOSC2_USER_REGISTERED_TUNER_STOP)
+            .contains(&tuner.id)
+        {
             return Err(Error::Failure);
         }
         TUNERS.add(tuner.id, *tuner, Error::Failure).map(|()| 0)
@@ -217,7 +255,10 @@ pub unsafe extern "C" fn blosc2_register_tuner(tuner: *mut blosc2_tuner) -> c_in
 /// # Safety
 /// `compname` can be written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn blosc2_compcode_to_compname(compcode: c_int, compname: *mut *const c_char) -> c_int {
+pub unsafe extern "C" fn blosc2_compcode_to_compname(
+    compcode: c_int,
+    compname: *mut *const c_char,
+) -> c_int {
     guard(-1, || {
         let name = compname_of(compcode);
         if !compname.is_null() {
@@ -235,7 +276,9 @@ pub unsafe extern "C" fn blosc2_compcode_to_compname(compcode: c_int, compname: 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_compname_to_compcode(compname: *const c_char) -> c_int {
     // SAFETY: by the caller's word.
-    guard(-1, || unsafe { text(compname) }.map_or(-1, |name| compcode_of(&name)))
+    guard(-1, || {
+        unsafe { text(compname) }.map_or(-1, |name| compcode_of(&name))
+    })
 }
 
 /// The text of a C string.
@@ -244,5 +287,9 @@ pub unsafe extern "C" fn blosc2_compname_to_compcode(compname: *const c_char) ->
 /// `string` is null or a C string.
 pub unsafe fn text(string: *const c_char) -> Option<String> {
     // SAFETY: by the caller's word.
-    (!string.is_null()).then(|| unsafe { CStr::from_ptr(string) }.to_string_lossy().into_owned())
+    (!string.is_null()).then(|| {
+        unsafe { CStr::from_ptr(string) }
+            .to_string_lossy()
+            .into_owned()
+    })
 }

@@ -38,7 +38,12 @@ impl<'a> Chunk<'a> {
             return Err(Error::InvalidParam);
         }
         let bytes = &src[..header.cbytes.min(src.len())];
-        let mut chunk = Self { header, bytes, dict: None, offsets: Vec::new() };
+        let mut chunk = Self {
+            header,
+            bytes,
+            dict: None,
+            offsets: Vec::new(),
+        };
         if let Special::Unknown(_) = header.special() {
             return Err(Error::Data);
         }
@@ -83,13 +88,16 @@ impl<'a> Chunk<'a> {
         let at = self.starts_end();
         let size = self.bytes.get(at..at + 4).ok_or(Error::ReadBuffer)?;
         let size = usize::try_from(i32_at(size, 0)).map_err(|_| Error::CodecDict)?;
-        if size == 0 || size > super::encode::MAX_DICT {
+        if size == 0 || size > crate::codec::MAX_DICT_SIZE {
             return Err(Error::CodecDict);
         }
-        let raw = self.bytes.get(at + 4..at + 4 + size).ok_or(Error::ReadBuffer)?;
+        let raw = self
+            .bytes
+            .get(at + 4..at + 4 + size)
+            .ok_or(Error::ReadBuffer)?;
         match Codec::from_format(self.header.flags >> 5) {
-            Some(codec) => Dict::for_decoding(codec, raw),
-            None => Ok(None),
+            Some(codec) if codec.supports_dict() => Dict::for_decompression(codec, raw).map(Some),
+            _ => Ok(None),
         }
     }
 
@@ -97,7 +105,9 @@ impl<'a> Chunk<'a> {
     fn read_offsets(&self) -> Result<Vec<usize>> {
         let nblocks = self.header.nblocks();
         let mut offsets = Vec::new();
-        offsets.try_reserve_exact(nblocks + 1).map_err(|_| Error::MemoryAlloc)?;
+        offsets
+            .try_reserve_exact(nblocks + 1)
+            .map_err(|_| Error::MemoryAlloc)?;
         offsets.push(0);
         let mut total = 0usize;
         for nblock in 0..nblocks {
@@ -115,7 +125,11 @@ impl<'a> Chunk<'a> {
             }
             offsets.push(total);
         }
-        if total == self.header.nbytes { Ok(offsets) } else { Err(Error::InvalidHeader) }
+        if total == self.header.nbytes {
+            Ok(offsets)
+        } else {
+            Err(Error::InvalidHeader)
+        }
     }
 
     /// From where to where the variable-length block `nblock` goes in the chunk.
@@ -141,7 +155,12 @@ impl<'a> Chunk<'a> {
     pub fn max_block_nbytes(&self) -> usize {
         match self.header.blocks {
             Blocks::Regular { blocksize } => blocksize,
-            Blocks::Variable { .. } => self.offsets.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0),
+            Blocks::Variable { .. } => self
+                .offsets
+                .windows(2)
+                .map(|w| w[1] - w[0])
+                .max()
+                .unwrap_or(0),
         }
     }
 
@@ -149,10 +168,24 @@ impl<'a> Chunk<'a> {
     pub(super) fn decoder<'b>(&'b self, hooks: &'b dyn Hooks) -> Result<BlockDecoder<'b>> {
         let header = &self.header;
         let raw = !self.has_streams() || header.blosc2_flags & flags2::INSTRUMENTED != 0;
-        let filters = if raw { [0; MAX_FILTERS] } else { header.filters };
+        let filters = if raw {
+            [0; MAX_FILTERS]
+        } else {
+            header.filters
+        };
         let typesize = usize::from(header.typesize);
-        let pipeline = Pipeline::new(&filters, &header.filters_meta, typesize, header.version, Error::Failure)?;
-        Ok(BlockDecoder { chunk: self, pipeline: pipeline.for_decoding(), hooks })
+        let pipeline = Pipeline::new(
+            &filters,
+            &header.filters_meta,
+            typesize,
+            header.version,
+            Error::Failure,
+        )?;
+        Ok(BlockDecoder {
+            chunk: self,
+            pipeline: pipeline.for_decoding(),
+            hooks,
+        })
     }
 }
 
@@ -224,7 +257,16 @@ pub fn decompress_blocks(
             first_apart = decoder.reference()?;
         } else {
             let mut scratch = scratch::borrow();
-            decoder.decode(BlockPos { nblock: 0, offset: 0, tid: 0 }, None, blocks[0], &mut scratch)?;
+            decoder.decode(
+                BlockPos {
+                    nblock: 0,
+                    offset: 0,
+                    tid: 0,
+                },
+                None,
+                blocks[0],
+                &mut scratch,
+            )?;
             from = 1;
         }
     }
@@ -234,7 +276,11 @@ pub fn decompress_blocks(
         _ if first_apart.is_empty() => None,
         _ => Some(&first_apart),
     };
-    let position = |nblock: usize, tid: usize| BlockPos { nblock, offset: decoder.offset(nblock), tid };
+    let position = |nblock: usize, tid: usize| BlockPos {
+        nblock,
+        offset: decoder.offset(nblock),
+        tid,
+    };
     let nworkers = workers(nthreads, rest.len(), chunk.header.nbytes);
     if nworkers <= 1 {
         let mut scratch = scratch::borrow();
@@ -250,11 +296,14 @@ pub fn decompress_blocks(
     exec.run(nworkers, &|tid| {
         let mut scratch = scratch::borrow();
         loop {
-            let Some((nblock, dst)) = lock(&queue).next() else { return };
+            let Some((nblock, dst)) = lock(&queue).next() else {
+                return;
+            };
             if masked(nblock) {
                 continue;
             }
-            if let Err(error) = decoder.decode(position(nblock, tid), reference, dst, &mut scratch) {
+            if let Err(error) = decoder.decode(position(nblock, tid), reference, dst, &mut scratch)
+            {
                 lock(&failed).get_or_insert(error);
                 while lock(&queue).next().is_some() {}
                 return;
@@ -262,4 +311,20 @@ pub fn decompress_blocks(
         }
     })?;
     lock(&failed).take().map_or(Ok(()), Err)
+}
+
+/// Decompresses block `nblock` into `dst`, which has the block's size. For chunks of variable-length blocks.
+pub fn decompress_block(
+    chunk: &Chunk,
+    nblock: usize,
+    dst: &mut [u8],
+    hooks: &dyn Hooks,
+) -> Result<()> {
+    let decoder = chunk.decoder(hooks)?;
+    let pos = BlockPos {
+        nblock,
+        offset: decoder.offset(nblock),
+        tid: 0,
+    };
+    decoder.decode(pos, None, dst, &mut scratch::borrow())
 }

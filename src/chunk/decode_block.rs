@@ -5,13 +5,13 @@ use super::encode::ttmp_size;
 use super::header::{Blocks, Special, flags, flags2, i32_at};
 use super::hooks::{BlockPos, Hooks};
 use super::pipeline::{DeltaReference, Pipeline};
-use super::scratch::{self, Scratch};
+use super::scratch::{self, Scratch, State};
 use super::special;
 use crate::codec::Codec;
 use crate::error::{Error, Result};
 
 /// Format code of codecs that are none of the format's own.
-const UDCODEC_FORMAT: u8 = 6;
+pub(super) const UDCODEC_FORMAT: u8 = 6;
 
 /// Decodes blocks; the same for every worker.
 pub struct BlockDecoder<'a> {
@@ -35,8 +35,6 @@ pub(super) struct Streams<'a> {
     /// From the next stream to the end of the chunk (or of the variable-length block).
     rest: &'a [u8],
     variable: bool,
-    /// Number of streams in the block.
-    pub count: usize,
     /// Bytes of data in each.
     pub neblock: usize,
 }
@@ -44,7 +42,9 @@ pub(super) struct Streams<'a> {
 impl<'a> Streams<'a> {
     /// Reads the stream at the front.
     pub fn next(&mut self) -> Result<Stream<'a>> {
-        let Some((size, rest)) = self.rest.split_at_checked(4) else { return Err(Error::ReadBuffer) };
+        let Some((size, rest)) = self.rest.split_at_checked(4) else {
+            return Err(Error::ReadBuffer);
+        };
         let size = i32_at(size, 0);
         if self.variable {
             self.rest = &[];
@@ -60,16 +60,24 @@ impl<'a> Streams<'a> {
             return Ok(Stream::Run(0));
         }
         if size < 0 {
-            let Some((token, rest)) = rest.split_first() else { return Err(Error::ReadBuffer) };
+            let Some((token, rest)) = rest.split_first() else {
+                return Err(Error::ReadBuffer);
+            };
             self.rest = rest;
             return match u8::try_from(-i64::from(size)) {
                 Ok(value) if token & 1 != 0 => Ok(Stream::Run(value)),
                 _ => Err(Error::RunLength),
             };
         }
-        let Some((data, rest)) = rest.split_at_checked(size as usize) else { return Err(Error::ReadBuffer) };
+        let Some((data, rest)) = rest.split_at_checked(size as usize) else {
+            return Err(Error::ReadBuffer);
+        };
         self.rest = rest;
-        Ok(if data.len() == self.neblock { Stream::Stored(data) } else { Stream::Compressed(data) })
+        Ok(if data.len() == self.neblock {
+            Stream::Stored(data)
+        } else {
+            Stream::Compressed(data)
+        })
     }
 }
 
@@ -91,10 +99,24 @@ impl<'a> BlockDecoder<'a> {
     pub fn reference(&self) -> Result<Vec<u8>> {
         let bsize = self.chunk.block_nbytes(0);
         let mut data = Vec::new();
-        data.try_reserve_exact(bsize).map_err(|_| Error::MemoryAlloc)?;
+        data.try_reserve_exact(bsize)
+            .map_err(|_| Error::MemoryAlloc)?;
         data.resize(bsize, 0);
-        let plain = BlockDecoder { chunk: self.chunk, pipeline: self.pipeline.clone(), hooks: &Unfiltered(self.hooks) };
-        plain.decode(BlockPos { nblock: 0, offset: 0, tid: 0 }, None, &mut data, &mut scratch::borrow())?;
+        let plain = BlockDecoder {
+            chunk: self.chunk,
+            pipeline: self.pipeline.clone(),
+            hooks: &Unfiltered(self.hooks),
+        };
+        plain.decode(
+            BlockPos {
+                nblock: 0,
+                offset: 0,
+                tid: 0,
+            },
+            None,
+            &mut data,
+            &mut scratch::borrow(),
+        )?;
         Ok(data)
     }
 
@@ -112,7 +134,11 @@ impl<'a> BlockDecoder<'a> {
                     return Err(Error::Data);
                 }
                 let split = header.flags & flags::DONT_SPLIT == 0 && bsize == blocksize;
-                let count = if split { usize::from(header.typesize) } else { 1 };
+                let count = if split {
+                    usize::from(header.typesize)
+                } else {
+                    1
+                };
                 (&self.chunk.bytes[start..], count, false)
             }
         };
@@ -122,12 +148,22 @@ impl<'a> BlockDecoder<'a> {
         if !bsize.is_multiple_of(count) {
             return Err(Error::Data);
         }
-        Ok(Streams { rest, variable, count, neblock: bsize / count })
+        Ok(Streams {
+            rest,
+            variable,
+            neblock: bsize / count,
+        })
     }
 
     /// Decodes block `pos.nblock` into `dst`, which has the block's size. `reference` is the first block's data where
     /// [`Self::needs_reference`] says so and this is another one.
-    pub fn decode(&self, pos: BlockPos, reference: Option<&[u8]>, dst: &mut [u8], scratch: &mut Scratch) -> Result<()> {
+    pub fn decode(
+        &self,
+        pos: BlockPos,
+        reference: Option<&[u8]>,
+        dst: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
         let mut codec = std::mem::take(&mut scratch.codec);
         let result = self.decode_with(pos, reference, dst, scratch, &mut codec);
         scratch.codec = codec;
@@ -140,12 +176,16 @@ impl<'a> BlockDecoder<'a> {
         reference: Option<&[u8]>,
         dst: &mut [u8],
         scratch: &mut Scratch,
-        codec: &mut crate::codec::State,
+        codec: &mut State,
     ) -> Result<()> {
         let header = &self.chunk.header;
         let bsize = dst.len();
         let direct = self.pipeline.stages().is_empty() && !self.hooks.has_postfilter();
-        let first = if direct { &mut *dst } else { scratch.ping.ensure(bsize)? };
+        let first = if direct {
+            &mut *dst
+        } else {
+            scratch.ping.ensure(bsize)?
+        };
         if self.chunk.has_streams() {
             let mut streams = self.streams(pos.nblock, bsize)?;
             for out in first.chunks_exact_mut(streams.neblock) {
@@ -154,7 +194,11 @@ impl<'a> BlockDecoder<'a> {
         } else {
             let stored = &self.chunk.bytes[header.overhead()..];
             match header.special() {
-                Special::None => first.copy_from_slice(stored.get(pos.offset..pos.offset + bsize).ok_or(Error::ReadBuffer)?),
+                Special::None => first.copy_from_slice(
+                    stored
+                        .get(pos.offset..pos.offset + bsize)
+                        .ok_or(Error::ReadBuffer)?,
+                ),
                 _ => special::fill(header, stored, pos.offset, first)?,
             }
         }
@@ -165,18 +209,27 @@ impl<'a> BlockDecoder<'a> {
             return Ok(());
         }
         let ttmp = match self.hooks.has_postfilter() {
-            true => scratch.ttmp.ensure(ttmp_size(self.chunk.max_block_nbytes(), usize::from(header.typesize)))?,
+            true => scratch.ttmp.ensure(ttmp_size(
+                self.chunk.max_block_nbytes(),
+                usize::from(header.typesize),
+            ))?,
             false => &mut [],
         };
         let reference = match reference {
             Some(first) if pos.nblock > 0 => DeltaReference::First(first),
             _ => DeltaReference::Own,
         };
-        self.pipeline.backward(pos, dst, reference, (&mut scratch.ping, &mut scratch.pong, ttmp), self.hooks)
+        self.pipeline.backward(
+            pos,
+            dst,
+            reference,
+            (&mut scratch.ping, &mut scratch.pong, ttmp),
+            self.hooks,
+        )
     }
 
     /// Decodes one stream; `out` has the size of its data.
-    fn stream(&self, stream: Stream, out: &mut [u8], codec: &mut crate::codec::State) -> Result<()> {
+    fn stream(&self, stream: Stream, out: &mut [u8], codec: &mut State) -> Result<()> {
         let data = match stream {
             Stream::Run(value) => {
                 out.fill(value);
@@ -191,12 +244,19 @@ impl<'a> BlockDecoder<'a> {
         let header = &self.chunk.header;
         let format = header.flags >> 5;
         let nbytes = if format == UDCODEC_FORMAT {
-            self.hooks.decode(header.udcompcode, header.compcode_meta, data, out)?
+            self.hooks
+                .decode(header.udcompcode, header.compcode_meta, data, out)?
         } else {
             let known = Codec::from_format(format).ok_or(Error::CodecSupport)?;
-            codec.decompress(known, self.chunk.dict.as_ref(), data, out)?
+            codec
+                .decoder
+                .decompress(known, self.chunk.dict.as_ref(), data, out)?
         };
-        if nbytes == out.len() { Ok(()) } else { Err(Error::Data) }
+        if nbytes == out.len() {
+            Ok(())
+        } else {
+            Err(Error::Data)
+        }
     }
 }
 

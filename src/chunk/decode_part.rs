@@ -1,7 +1,7 @@
 //! A few bytes out of a block, without undoing the filters for all of it.
 
 use super::decode_block::{BlockDecoder, Stream};
-use super::header::flags2;
+use super::header::{flags2, version};
 use super::pipeline::Stage;
 use super::scratch::Scratch;
 use crate::codec::Codec;
@@ -11,22 +11,33 @@ use crate::filter::{bitshuffle, shuffle};
 impl BlockDecoder<'_> {
     /// Copies the bytes from `from` on of block `nblock` into `part`, where the pipeline is one that allows it: no
     /// filter, or one shuffle. Says whether it was done; if not, the block has to be decoded as a whole.
-    pub fn decode_part(&self, nblock: usize, from: usize, part: &mut [u8], scratch: &mut Scratch) -> Result<bool> {
+    pub fn decode_part(
+        &self,
+        nblock: usize,
+        from: usize,
+        part: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Result<bool> {
         let chunk = self.chunk;
         let header = &chunk.header;
         let bsize = chunk.block_nbytes(nblock);
-        let plain = chunk.has_streams() && !self.hooks.has_postfilter() && header.blosc2_flags & flags2::INSTRUMENTED == 0;
-        let Some(codec) = Codec::from_format(header.flags >> 5).filter(|_| plain && !header.has_vlblocks()) else {
+        let plain = chunk.has_streams()
+            && !self.hooks.has_postfilter()
+            && header.blosc2_flags & flags2::INSTRUMENTED == 0;
+        let Some(codec) =
+            Codec::from_format(header.flags >> 5).filter(|_| plain && !header.has_vlblocks())
+        else {
             return Ok(false);
         };
-        let (planes, width, group) = match self.pipeline.stages() {
-            [] => (1, 1, 1),
-            [Stage::Shuffle(streams)] => (*streams, 1, 1),
+        let (planes, group) = match self.pipeline.stages() {
+            [] => (1, 1),
+            [Stage::Shuffle(streams)] => (*streams, 1),
             // Bit planes hold one bit of each item, so items come in eights.
-            [Stage::BitShuffle] => (8 * usize::from(header.typesize), 1, 8),
+            // Blosc 1 leaves blocks alone whose items do not come in eights.
+            [Stage::BitShuffle] if header.version <= version::BLOSC1 => return Ok(false),
+            [Stage::BitShuffle] => (8 * usize::from(header.typesize), 8),
             _ => return Ok(false),
         };
-        debug_assert_eq!(width, 1);
         let item = planes / group;
         let nitems = bsize / item / group * group;
         let first = from / item / group * group;
@@ -45,13 +56,19 @@ impl BlockDecoder<'_> {
             let neblock = streams.neblock;
             for (j, out) in data.chunks_exact_mut(neblock).enumerate() {
                 // The last byte of this stream that any plane needs.
-                let end = if row == 0 { 0 } else { last_needed(j * neblock, neblock, row, planes, hi) };
+                let end = last_needed(j * neblock, neblock, row, planes, hi);
                 match streams.next()? {
                     Stream::Run(value) => out[..end].fill(value),
                     Stream::Stored(bytes) => out[..end].copy_from_slice(&bytes[..end]),
                     Stream::Compressed(_) if end == 0 => {}
                     Stream::Compressed(bytes) => {
-                        let got = codec_state.decompress_front(codec, chunk.dict.as_ref(), bytes, out, end)?;
+                        let got = codec_state.decoder.decompress_front(
+                            codec,
+                            chunk.dict.as_ref(),
+                            bytes,
+                            out,
+                            end,
+                        )?;
                         if got < end {
                             return Err(Error::Data);
                         }
@@ -66,7 +83,9 @@ impl BlockDecoder<'_> {
             }
             match self.pipeline.stages() {
                 [Stage::Shuffle(streams)] => shuffle::unshuffle(*streams, gathered, items),
-                [Stage::BitShuffle] => bitshuffle::bitunshuffle(item, gathered, items, super::header::version::STABLE),
+                [Stage::BitShuffle] => {
+                    bitshuffle::bitunshuffle(item, gathered, items, version::STABLE)
+                }
                 _ => items.copy_from_slice(gathered),
             }
             let skip = from - first * item;

@@ -3,25 +3,22 @@
 //! Blocks are compressed by any number of workers and placed in the order of their index, so the bytes do not
 //! depend on how many workers there were.
 
+use super::decode_block::UDCODEC_FORMAT;
 use super::encode_block::{BlockEncoder, BlockSource};
 use super::header::{
-    Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, MIN_BUFFERSIZE, MIN_HEADER_LENGTH, Special, flags, flags2,
-    version,
+    Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, MIN_BUFFERSIZE, MIN_HEADER_LENGTH,
+    Special, flags, flags2, version,
 };
 use super::hooks::{BlockPos, Executor, Hooks};
 use super::pipeline::Pipeline;
 use super::scratch;
-use crate::codec::{self, Codec, Dict};
+use crate::codec::{Codec, Dict, MAX_DICT_SIZE, MIN_USEFUL_DICT};
 use crate::error::{Error, Result};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Below this many bytes a job is not worth the hand-off to another thread.
 pub const PARALLEL_MIN: usize = 64 << 10;
-/// Dictionaries below this size do not pay.
-const MIN_USEFUL_DICT: usize = 256;
-/// Dictionaries are at most this large.
-pub const MAX_DICT: usize = 32 << 10;
 
 /// Everything that decides the bytes of a chunk, apart from its data.
 #[derive(Clone, Debug)]
@@ -87,13 +84,25 @@ impl<'a> Source<'a> {
             Self::Buffer(data) => {
                 let start = nblock * blocksize;
                 let data = &data[start..data.len().min(start + blocksize)];
-                BlockSource { data: Some(data), bsize: data.len(), offset: start }
+                BlockSource {
+                    data: Some(data),
+                    bsize: data.len(),
+                    offset: start,
+                }
             }
             Self::Generated(nbytes) => {
                 let start = nblock * blocksize;
-                BlockSource { data: None, bsize: blocksize.min(nbytes - start), offset: start }
+                BlockSource {
+                    data: None,
+                    bsize: blocksize.min(nbytes - start),
+                    offset: start,
+                }
             }
-            Self::Variable(blocks) => BlockSource { data: Some(blocks[nblock]), bsize: blocks[nblock].len(), offset: 0 },
+            Self::Variable(blocks) => BlockSource {
+                data: Some(blocks[nblock]),
+                bsize: blocks[nblock].len(),
+                offset: 0,
+            },
         }
     }
 }
@@ -109,7 +118,11 @@ pub fn compress(
     let nbytes = source.nbytes();
     let nblocks = source.nblocks(params.blocksize);
     let variable = matches!(source, Source::Variable(_));
-    let overhead = if params.extended { EXTENDED_HEADER_LENGTH } else { MIN_HEADER_LENGTH };
+    let overhead = if params.extended {
+        EXTENDED_HEADER_LENGTH
+    } else {
+        MIN_HEADER_LENGTH
+    };
     if dest.len() < overhead {
         return Ok(0);
     }
@@ -117,16 +130,28 @@ pub fn compress(
     let starts_end = overhead + 4 * nblocks;
     let stored = !variable && (params.clevel == 0 || nbytes < MIN_BUFFERSIZE);
     if stored || starts_end > dest.len() {
-        return if variable { Ok(0) } else { store(params, header, source, dest, hooks, exec) };
+        return if variable {
+            Ok(0)
+        } else {
+            store(params, header, source, dest, hooks, exec)
+        };
     }
     let chunk = Chunk::new(params, source, hooks, nblocks)?;
     header.flags |= chunk.format_flags();
 
-    let dict = if params.use_dict { chunk.build_dict()? } else { None };
+    let dict = if params.use_dict {
+        chunk.build_dict()?
+    } else {
+        None
+    };
     let mut body = starts_end;
     if let Some((raw, _)) = &dict {
         if dest.len() - body < 4 + raw.len() {
-            return if variable { Ok(0) } else { store(params, header, source, dest, hooks, exec) };
+            return if variable {
+                Ok(0)
+            } else {
+                store(params, header, source, dest, hooks, exec)
+            };
         }
         header.blosc2_flags |= flags2::USE_DICT;
         dest[body..body + 4].copy_from_slice(&(raw.len() as i32).to_le_bytes());
@@ -135,17 +160,27 @@ pub fn compress(
     }
     // A chunk that would be larger than the stored data is not worth having, unless making the data again costs.
     let room = match source {
-        Source::Buffer(_) if !params.instrumented && !hooks.has_prefilter() => dest.len().min(nbytes + overhead),
+        Source::Buffer(_) if !params.instrumented && !hooks.has_prefilter() => {
+            dest.len().min(nbytes + overhead)
+        }
         _ => dest.len(),
     };
     let (front, rest) = dest.split_at_mut(body.min(room));
     let rest = &mut rest[..room.saturating_sub(body)];
     let starts = &mut front[overhead..starts_end.min(room)];
     let encoder = chunk.encoder(dict.as_ref().map(|(_, dict)| dict));
-    let blocks = if body <= room { chunk.encode_all(&encoder, starts, body, rest, exec)? } else { None };
+    let blocks = if body <= room {
+        chunk.encode_all(&encoder, starts, body, rest, exec)?
+    } else {
+        None
+    };
     let Some(total) = blocks else {
         header.blosc2_flags &= !flags2::USE_DICT;
-        return if variable { Ok(0) } else { store(params, header, source, dest, hooks, exec) };
+        return if variable {
+            Ok(0)
+        } else {
+            store(params, header, source, dest, hooks, exec)
+        };
     };
     header.cbytes = body + total;
     if params.instrumented {
@@ -162,11 +197,19 @@ fn header_for(params: &EncodeParams, nbytes: usize, nblocks: usize, variable: bo
     let blocks = if variable {
         Blocks::Variable { nblocks }
     } else {
-        let blocksize = if nbytes > 0 { params.blocksize.min(nbytes) } else { params.blocksize };
+        let blocksize = if nbytes > 0 {
+            params.blocksize.min(nbytes)
+        } else {
+            params.blocksize
+        };
         Blocks::Regular { blocksize }
     };
     ChunkHeader {
-        version: if variable { version::VL_BLOCKS } else { version::STABLE },
+        version: if variable {
+            version::VL_BLOCKS
+        } else {
+            version::STABLE
+        },
         versionlz: params.versionlz,
         flags: if params.extended { flags::EXTENDED } else { 0 },
         typesize: params.typesize as u8,
@@ -177,7 +220,11 @@ fn header_for(params: &EncodeParams, nbytes: usize, nblocks: usize, variable: bo
         filters_meta: params.filters_meta,
         udcompcode: params.compcode,
         compcode_meta: params.compcode_meta,
-        blosc2_flags: if params.instrumented { flags2::INSTRUMENTED } else { 0 },
+        blosc2_flags: if params.instrumented {
+            flags2::INSTRUMENTED
+        } else {
+            0
+        },
         blosc2_flags2: if variable { flags2::VL_BLOCKS } else { 0 },
     }
 }
@@ -208,7 +255,11 @@ fn store(
             exec.run(nworkers, &|tid| {
                 let mut scratch = scratch::borrow();
                 while let Some((nblock, out)) = lock(&queue).next() {
-                    let pos = BlockPos { nblock, offset: nblock * params.blocksize, tid };
+                    let pos = BlockPos {
+                        nblock,
+                        offset: nblock * params.blocksize,
+                        tid,
+                    };
                     let result = encoder_prefilter(hooks, pos, out, params, &mut scratch);
                     if let Err(error) = result {
                         lock(&failed).get_or_insert(error);
@@ -233,7 +284,9 @@ fn encoder_prefilter(
     scratch: &mut scratch::Scratch,
 ) -> Result<()> {
     let size = hooks.prefilter_output(out.len()).max(out.len());
-    let ttmp = scratch.ttmp.ensure(ttmp_size(params.blocksize, params.typesize))?;
+    let ttmp = scratch
+        .ttmp
+        .ensure(ttmp_size(params.blocksize, params.typesize))?;
     let made = scratch.ping.ensure(size)?;
     hooks.prefilter(pos, out.len(), made, ttmp)?;
     out.copy_from_slice(&made[..out.len()]);
@@ -243,7 +296,11 @@ fn encoder_prefilter(
 /// Copies, with several workers where it pays.
 pub fn copy(src: &[u8], dst: &mut [u8], nthreads: usize, exec: &dyn Executor) -> Result<()> {
     const PIECE: usize = 256 << 10;
-    let nworkers = if src.len() < 8 * PIECE { 1 } else { nthreads.min(src.len() / PIECE) };
+    let nworkers = if src.len() < 8 * PIECE {
+        1
+    } else {
+        nthreads.min(src.len() / PIECE)
+    };
     if nworkers <= 1 {
         dst.copy_from_slice(src);
         return Ok(());
@@ -258,7 +315,11 @@ pub fn copy(src: &[u8], dst: &mut [u8], nthreads: usize, exec: &dyn Executor) ->
 
 /// How many workers a job of `nblocks` blocks and `nbytes` bytes gets.
 pub fn workers(nthreads: usize, nblocks: usize, nbytes: usize) -> usize {
-    if nbytes < PARALLEL_MIN { 1 } else { nthreads.min(nblocks).max(1) }
+    if nbytes < PARALLEL_MIN {
+        1
+    } else {
+        nthreads.min(nblocks).max(1)
+    }
 }
 
 /// Size of the memory that a prefilter or postfilter may use.
@@ -268,7 +329,14 @@ pub fn ttmp_size(blocksize: usize, typesize: usize) -> usize {
 
 /// A lock whose holder never panics while the data are inconsistent.
 pub fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// The number that stands for a codec in a chunk's flags.
+fn format_of(compcode: u8) -> u8 {
+    Codec::from_code(compcode.into()).map_or(UDCODEC_FORMAT, Codec::format)
 }
 
 /// A chunk in the making.
@@ -284,7 +352,12 @@ struct Chunk<'a> {
 }
 
 impl<'a> Chunk<'a> {
-    fn new(params: &'a EncodeParams, source: Source<'a>, hooks: &'a dyn Hooks, nblocks: usize) -> Result<Self> {
+    fn new(
+        params: &'a EncodeParams,
+        source: Source<'a>,
+        hooks: &'a dyn Hooks,
+        nblocks: usize,
+    ) -> Result<Self> {
         let pipeline = Pipeline::new(
             &params.filters,
             &params.filters_meta,
@@ -294,9 +367,18 @@ impl<'a> Chunk<'a> {
         )?;
         let variable = matches!(source, Source::Variable(_));
         // A block that does not divide into streams would lose its tail.
-        let divides = params.blocksize >= params.typesize && params.blocksize.is_multiple_of(params.typesize);
+        let divides =
+            params.blocksize >= params.typesize && params.blocksize.is_multiple_of(params.typesize);
         let split = params.split && !variable && divides;
-        let mut chunk = Self { params, source, hooks, nblocks, pipeline, split, reference: None };
+        let mut chunk = Self {
+            params,
+            source,
+            hooks,
+            nblocks,
+            pipeline,
+            split,
+            reference: None,
+        };
         if chunk.pipeline.has_delta() && !variable && nblocks > 1 {
             chunk.reference = Some(chunk.delta_reference()?);
         }
@@ -308,9 +390,19 @@ impl<'a> Chunk<'a> {
         let block = self.source.block(0, self.params.blocksize);
         let mut scratch = scratch::borrow();
         let encoder = self.encoder(None);
-        let data = encoder.filtered(BlockPos { nblock: 0, offset: 0, tid: 0 }, block, &mut scratch, Some(&self.pipeline))?;
+        let data = encoder.filtered(
+            BlockPos {
+                nblock: 0,
+                offset: 0,
+                tid: 0,
+            },
+            block,
+            &mut scratch,
+            Some(&self.pipeline),
+        )?;
         let mut copy = Vec::new();
-        copy.try_reserve_exact(data.len()).map_err(|_| Error::MemoryAlloc)?;
+        copy.try_reserve_exact(data.len())
+            .map_err(|_| Error::MemoryAlloc)?;
         copy.extend_from_slice(data);
         Ok(copy)
     }
@@ -328,7 +420,7 @@ impl<'a> Chunk<'a> {
     }
 
     fn format_flags(&self) -> u8 {
-        let mut bits = codec::format_of(self.params.compcode) << 5;
+        let mut bits = format_of(self.params.compcode) << 5;
         if !self.split {
             bits |= flags::DONT_SPLIT;
         }
@@ -348,16 +440,20 @@ impl<'a> Chunk<'a> {
         let nbytes = self.source.nbytes();
         match self.split {
             false => self.nblocks,
-            true if nbytes.is_multiple_of(self.params.blocksize) => self.nblocks * self.params.typesize,
+            true if nbytes.is_multiple_of(self.params.blocksize) => {
+                self.nblocks * self.params.typesize
+            }
             true => (self.nblocks - 1) * self.params.typesize + 1,
         }
     }
 
     /// Makes a dictionary from the front of the filtered data, or none where that does not pay.
     fn build_dict(&self) -> Result<Option<(Vec<u8>, Dict)>> {
-        let Some(codec) = Codec::from_code(self.params.compcode) else { return Ok(None) };
+        let Some(codec) = Codec::from_code(self.params.compcode.into()) else {
+            return Ok(None);
+        };
         let nbytes = self.source.nbytes();
-        let max_size = MAX_DICT.min(nbytes / 20);
+        let max_size = MAX_DICT_SIZE.min(nbytes / 20);
         let variable = matches!(self.source, Source::Variable(_));
         let nsamples = match (variable, self.split) {
             (true, _) => self.nblocks,
@@ -371,7 +467,9 @@ impl<'a> Chunk<'a> {
         // Regular chunks are sampled from their first sixteenth, variable-length ones block by block.
         let wanted = if variable { nbytes } else { nsamples * sample };
         let mut samples = Vec::new();
-        samples.try_reserve_exact(wanted).map_err(|_| Error::MemoryAlloc)?;
+        samples
+            .try_reserve_exact(wanted)
+            .map_err(|_| Error::MemoryAlloc)?;
         let mut sizes = Vec::new();
         let mut scratch = scratch::borrow();
         let encoder = self.encoder(None);
@@ -380,7 +478,11 @@ impl<'a> Chunk<'a> {
                 break;
             }
             let block = self.source.block(nblock, self.params.blocksize);
-            let pos = BlockPos { nblock, offset: block.offset, tid: 0 };
+            let pos = BlockPos {
+                nblock,
+                offset: block.offset,
+                tid: 0,
+            };
             let data = encoder.filtered(pos, block, &mut scratch, None)?;
             samples.extend_from_slice(&data[..data.len().min(wanted - samples.len())]);
             sizes.push(data.len());
@@ -388,8 +490,10 @@ impl<'a> Chunk<'a> {
         if !variable {
             sizes = vec![sample; nsamples];
         }
-        let Some(raw) = Dict::train(codec, &samples, &sizes, max_size)? else { return Ok(None) };
-        let dict = Dict::for_encoding(codec, self.params.clevel, &raw)?;
+        let Some(raw) = Dict::train(codec, &samples, &sizes, max_size)? else {
+            return Ok(None);
+        };
+        let dict = Dict::for_compression(codec, self.params.clevel, &raw)?;
         Ok(Some((raw, dict)))
     }
 
@@ -426,7 +530,11 @@ impl<'a> Chunk<'a> {
                     return;
                 }
                 let block = self.source.block(nblock, self.params.blocksize);
-                let pos = BlockPos { nblock, offset: block.offset, tid };
+                let pos = BlockPos {
+                    nblock,
+                    offset: block.offset,
+                    tid,
+                };
                 let mut out = std::mem::take(&mut scratch.out);
                 let size = out
                     .ensure(encoder.bound(block.bsize))
@@ -440,7 +548,9 @@ impl<'a> Chunk<'a> {
                 }
             }
         })?;
-        let order = order.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let order = order
+            .into_inner()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         match order.outcome {
             Err(error) => Err(error),
             Ok(true) if order.next == self.nblocks => Ok(Some(order.position - body)),
@@ -460,7 +570,11 @@ impl<'a> Chunk<'a> {
         let mut used = 0;
         for (nblock, start) in starts.chunks_exact_mut(4).enumerate() {
             let block = self.source.block(nblock, self.params.blocksize);
-            let pos = BlockPos { nblock, offset: block.offset, tid: 0 };
+            let pos = BlockPos {
+                nblock,
+                offset: block.offset,
+                tid: 0,
+            };
             start.copy_from_slice(&((body + used) as i32).to_le_bytes());
             let bound = encoder.bound(block.bsize);
             if rest.len() - used >= bound {
@@ -501,7 +615,12 @@ struct Order<'a> {
 
 impl<'a> Order<'a> {
     /// Takes in block `nblock`, `size` bytes at the front of `bytes`. Says whether to go on.
-    fn deliver(order: &Mutex<Self>, nblock: usize, size: Result<usize>, bytes: &mut scratch::Buf) -> bool {
+    fn deliver(
+        order: &Mutex<Self>,
+        nblock: usize,
+        size: Result<usize>,
+        bytes: &mut scratch::Buf,
+    ) -> bool {
         let mut this = lock(order);
         let size = match size {
             Ok(size) => size,
@@ -517,19 +636,26 @@ impl<'a> Order<'a> {
         }
         if nblock != this.next {
             let other = this.spare.pop().unwrap_or_default();
-            this.waiting.push((nblock, size, std::mem::replace(bytes, other)));
+            this.waiting
+                .push((nblock, size, std::mem::replace(bytes, other)));
             return true;
         }
-        let Some(place) = this.reserve(size) else { return false };
+        let Some(place) = this.reserve(size) else {
+            return false;
+        };
         drop(this);
         // Only the reservation needs the lock; the copies of several workers overlap in time.
         place.copy_from_slice(&bytes[..size]);
         loop {
             let mut this = lock(order);
             let turn = this.next;
-            let Some(found) = this.waiting.iter().position(|(nblock, ..)| *nblock == turn) else { return true };
+            let Some(found) = this.waiting.iter().position(|(nblock, ..)| *nblock == turn) else {
+                return true;
+            };
             let (_, size, bytes) = this.waiting.swap_remove(found);
-            let Some(place) = this.reserve(size) else { return false };
+            let Some(place) = this.reserve(size) else {
+                return false;
+            };
             drop(this);
             place.copy_from_slice(&bytes[..size]);
             lock(order).spare.push(bytes);

@@ -4,7 +4,7 @@ use super::encode::{EncodeParams, ttmp_size};
 use super::header::{Blocks, ChunkHeader};
 use super::hooks::{BlockPos, Hooks};
 use super::pipeline::{DeltaReference, Pipeline};
-use super::scratch::Scratch;
+use super::scratch::{Scratch, State};
 use crate::codec::{Codec, Dict};
 use crate::error::{Error, Result};
 use std::time::Instant;
@@ -37,12 +37,20 @@ pub struct BlockEncoder<'a> {
 impl BlockEncoder<'_> {
     /// Streams of a block of `bsize` bytes: a short last block is never split.
     fn nstreams(&self, bsize: usize) -> usize {
-        if self.split && bsize == self.params.blocksize { self.params.typesize } else { 1 }
+        if self.split && bsize == self.params.blocksize {
+            self.params.typesize
+        } else {
+            1
+        }
     }
 
     /// The most bytes that a block of `bsize` bytes takes.
     pub fn bound(&self, bsize: usize) -> usize {
-        let per_stream = if self.params.instrumented { 4 + INSTR_SIZE } else { 4 };
+        let per_stream = if self.params.instrumented {
+            4 + INSTR_SIZE
+        } else {
+            4
+        };
         self.nstreams(bsize) * per_stream + bsize
     }
 
@@ -58,7 +66,9 @@ impl BlockEncoder<'_> {
         let mut input = block.data;
         if self.hooks.has_prefilter() {
             let size = self.hooks.prefilter_output(block.bsize).max(block.bsize);
-            let ttmp = scratch.ttmp.ensure(ttmp_size(self.params.blocksize, self.params.typesize))?;
+            let ttmp = scratch
+                .ttmp
+                .ensure(ttmp_size(self.params.blocksize, self.params.typesize))?;
             let made = scratch.ping.ensure(size)?;
             if !self.hooks.output_is_disposable() {
                 made.fill(0);
@@ -77,16 +87,25 @@ impl BlockEncoder<'_> {
         };
         let bufs = (&mut scratch.ping, &mut scratch.pong);
         match reference_for {
-            None => self.pipeline.forward(input, block.bsize, reference, bufs, self.hooks),
-            Some(pipeline) => match pipeline.before_delta() {
-                Some(lossy) => lossy.forward(input, block.bsize, reference, bufs, self.hooks),
-                None => Ok(input.unwrap_or(&scratch.ping[..block.bsize])),
-            },
+            None => self
+                .pipeline
+                .forward(input, block.bsize, reference, bufs, self.hooks),
+            Some(pipeline) => {
+                pipeline
+                    .before_delta()
+                    .forward(input, block.bsize, reference, bufs, self.hooks)
+            }
         }
     }
 
     /// Encodes a block into `out`, which has at least [`Self::bound`] bytes. Gives the bytes used.
-    pub fn encode(&self, pos: BlockPos, block: BlockSource, scratch: &mut Scratch, out: &mut [u8]) -> Result<usize> {
+    pub fn encode(
+        &self,
+        pos: BlockPos,
+        block: BlockSource,
+        scratch: &mut Scratch,
+        out: &mut [u8],
+    ) -> Result<usize> {
         let nstreams = self.nstreams(block.bsize);
         if !self.params.instrumented
             && let Some(value) = self.run_in_source(&block)
@@ -130,7 +149,7 @@ impl BlockEncoder<'_> {
     }
 
     /// Writes a stream with its size in front.
-    fn encode_stream(&self, stream: &[u8], codec: &mut crate::codec::State, out: &mut [u8]) -> Result<usize> {
+    fn encode_stream(&self, stream: &[u8], codec: &mut State, out: &mut [u8]) -> Result<usize> {
         if self.params.extended
             && !self.variable
             && let Some(value) = run_of(stream)
@@ -151,19 +170,38 @@ impl BlockEncoder<'_> {
     }
 
     /// Compresses a stream; 0 means that it does not fit into `body`, which is as long as the stream.
-    fn compress(&self, stream: &[u8], codec: &mut crate::codec::State, body: &mut [u8]) -> Result<usize> {
+    fn compress(&self, stream: &[u8], codec: &mut State, body: &mut [u8]) -> Result<usize> {
         if self.params.clevel == 0 {
             return Ok(0);
         }
-        let cbytes = match Codec::from_code(self.params.compcode) {
-            Some(known) => codec.compress(known, self.params.clevel, self.split, self.dict, stream, body)?,
-            None => self.hooks.encode(self.params.compcode, self.params.compcode_meta, stream, body)?,
+        let cbytes = match Codec::from_code(self.params.compcode.into()) {
+            Some(known) => {
+                codec
+                    .encoder
+                    .compress(known, self.params.clevel, self.dict, stream, body)?
+            }
+            None => self.hooks.encode(
+                self.params.compcode,
+                self.params.compcode_meta,
+                stream,
+                body,
+            )?,
         };
-        if cbytes > body.len() { Err(Error::WriteBuffer) } else { Ok(cbytes) }
+        if cbytes > body.len() {
+            Err(Error::WriteBuffer)
+        } else {
+            Ok(cbytes)
+        }
     }
 
     /// Compresses a stream and writes, instead of it, how well and how fast that went.
-    fn measure(&self, stream: &[u8], filter_time: f32, codec: &mut crate::codec::State, out: &mut [u8]) -> Result<usize> {
+    fn measure(
+        &self,
+        stream: &[u8],
+        filter_time: f32,
+        codec: &mut State,
+        out: &mut [u8],
+    ) -> Result<usize> {
         let started = Instant::now();
         let (cbytes, is_run) = match run_of(stream) {
             Some(0) => (0, true),
@@ -177,7 +215,11 @@ impl BlockEncoder<'_> {
             }
         };
         let nbytes = stream.len() as f32;
-        let size = if self.variable { stream.len() } else { INSTR_SIZE };
+        let size = if self.variable {
+            stream.len()
+        } else {
+            INSTR_SIZE
+        };
         out[..4].copy_from_slice(&(size as i32).to_le_bytes());
         out[4..8].copy_from_slice(&(nbytes / (cbytes + 4) as f32).to_le_bytes());
         out[8..12].copy_from_slice(&(nbytes / started.elapsed().as_secs_f32()).to_le_bytes());
@@ -194,7 +236,9 @@ impl BlockEncoder<'_> {
             short => self.nstreams(short),
         };
         header.nbytes = ((nblocks - 1) * full + last) * INSTR_SIZE;
-        header.blocks = Blocks::Regular { blocksize: full * INSTR_SIZE };
+        header.blocks = Blocks::Regular {
+            blocksize: full * INSTR_SIZE,
+        };
     }
 }
 
@@ -229,6 +273,13 @@ mod tests {
         assert_eq!(run_of(&data), None);
         let mut out = [0xff; 5];
         assert_eq!((write_run(0, &mut out), &out[..4]), (4, &[0u8; 4][..]));
-        assert_eq!((write_run(200, &mut out), i32::from_le_bytes([out[0], out[1], out[2], out[3]]), out[4]), (5, -200, 1));
+        assert_eq!(
+            (
+                write_run(200, &mut out),
+                i32::from_le_bytes([out[0], out[1], out[2], out[3]]),
+                out[4]
+            ),
+            (5, -200, 1)
+        );
     }
 }

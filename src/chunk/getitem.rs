@@ -30,18 +30,24 @@ impl ItemRange {
             return Err(Error::WriteBuffer);
         }
         let end = (start + nitems) * typesize;
-        let inside = start >= 0 && end <= header.nbytes as i64 && start + nitems <= i64::from(i32::MAX);
+        let inside =
+            start >= 0 && end <= header.nbytes as i64 && start + nitems <= i64::from(i32::MAX);
         if nitems > 0 && !inside {
             return Err(Error::InvalidParam);
         }
-        Ok(Self { start: (start.max(0) * typesize) as usize, len: len as usize })
+        Ok(Self {
+            start: (start.max(0) * typesize) as usize,
+            len: len as usize,
+        })
     }
 }
 
 /// Copies the bytes of `range` into `dest`, which is as long as the range.
 pub fn getitem(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hooks) -> Result<()> {
     let header = chunk.header();
-    let Blocks::Regular { blocksize } = header.blocks else { return Err(Error::InvalidParam) };
+    let Blocks::Regular { blocksize } = header.blocks else {
+        return Err(Error::InvalidParam);
+    };
     let end = range.start + range.len;
     if range.len == 0 {
         return Ok(());
@@ -59,7 +65,11 @@ pub fn getitem(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hoo
     }
     let decoder = chunk.decoder(hooks)?;
     let (first, last) = (range.start / blocksize, (end - 1) / blocksize);
-    let reference = if decoder.needs_reference() && last > 0 { Some(decoder.reference()?) } else { None };
+    let reference = if decoder.needs_reference() && last > 0 {
+        Some(decoder.reference()?)
+    } else {
+        None
+    };
     let mut scratch = scratch::borrow();
     let mut dest = dest;
     for nblock in first..=last {
@@ -69,7 +79,11 @@ pub fn getitem(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hoo
         let to = bsize.min(end - offset);
         let (part, rest) = dest.split_at_mut(to - from);
         dest = rest;
-        let pos = BlockPos { nblock, offset, tid: 0 };
+        let pos = BlockPos {
+            nblock,
+            offset,
+            tid: 0,
+        };
         if part.len() == bsize {
             decoder.decode(pos, reference.as_deref(), part, &mut scratch)?;
             continue;
@@ -78,9 +92,11 @@ pub fn getitem(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hoo
             continue;
         }
         let mut whole = std::mem::take(&mut scratch.out);
-        let decoded = whole
-            .ensure(bsize)
-            .and_then(|block| decoder.decode(pos, reference.as_deref(), block, &mut scratch).map(|()| block));
+        let decoded = whole.ensure(bsize).and_then(|block| {
+            decoder
+                .decode(pos, reference.as_deref(), block, &mut scratch)
+                .map(|()| block)
+        });
         let result = decoded.map(|block| part.copy_from_slice(&block[from..to]));
         scratch.out = whole;
         result?;
@@ -102,7 +118,13 @@ mod tests {
         let header = ChunkHeader::parse(&raw).unwrap();
         let range = |start, nitems, destsize| ItemRange::new(&header, start, nitems, destsize);
         assert_eq!(range(10, 5, 40), Ok(ItemRange { start: 80, len: 40 }));
-        assert_eq!(range(0, 500, 4000), Ok(ItemRange { start: 0, len: 4000 }));
+        assert_eq!(
+            range(0, 500, 4000),
+            Ok(ItemRange {
+                start: 0,
+                len: 4000
+            })
+        );
         assert_eq!(range(0, 0, 0), Ok(ItemRange { start: 0, len: 0 }));
         assert_eq!(range(10, 5, 39), Err(Error::WriteBuffer));
         assert_eq!(range(1, 500, i32::MAX), Err(Error::InvalidParam));

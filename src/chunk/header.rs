@@ -203,7 +203,11 @@ impl ChunkHeader {
         let cbytes = read_size(src, offset::CBYTES)?;
         let blocksize = read_size(src, offset::BLOCKSIZE)?;
         let nbytes = read_size(src, offset::NBYTES)?;
-        if cbytes < MIN_HEADER_LENGTH || blocksize == 0 || blocksize > MAX_BLOCKSIZE as usize || src[3] == 0 {
+        if cbytes < MIN_HEADER_LENGTH
+            || blocksize == 0
+            || blocksize > MAX_BLOCKSIZE as usize
+            || src[3] == 0
+        {
             return Err(Error::InvalidHeader);
         }
         let mut header = Self {
@@ -235,7 +239,9 @@ impl ChunkHeader {
             }
             header.blocks = Blocks::Variable { nblocks: blocksize };
         } else if nbytes > 0 {
-            header.blocks = Blocks::Regular { blocksize: blocksize.min(nbytes) };
+            header.blocks = Blocks::Regular {
+                blocksize: blocksize.min(nbytes),
+            };
         }
         Ok(header)
     }
@@ -299,7 +305,11 @@ impl ChunkHeader {
 
     /// Bytes of the header itself.
     pub fn overhead(&self) -> usize {
-        if self.is_extended() { EXTENDED_HEADER_LENGTH } else { MIN_HEADER_LENGTH }
+        if self.is_extended() {
+            EXTENDED_HEADER_LENGTH
+        } else {
+            MIN_HEADER_LENGTH
+        }
     }
 
     /// Whether the data are stored as they are.
@@ -376,7 +386,10 @@ mod tests {
         let raw = sample();
         let header = ChunkHeader::parse(&raw).unwrap();
         assert_eq!(header.nblocks(), 3);
-        assert_eq!((header.nbytes, header.cbytes, header.typesize), (4000, 500, 8));
+        assert_eq!(
+            (header.nbytes, header.cbytes, header.typesize),
+            (4000, 500, 8)
+        );
         let mut out = [0u8; 32];
         header.write(&mut out);
         assert_eq!(out, raw);
@@ -410,7 +423,13 @@ mod tests {
     fn a_repeated_value_must_divide_the_data() {
         let mut raw = sample();
         raw[31] = Special::Value.to_flags();
-        for (width, good) in [(0, false), (8, true), (3000, false), (4000, true), (4001, false)] {
+        for (width, good) in [
+            (0, false),
+            (8, true),
+            (3000, false),
+            (4000, true),
+            (4001, false),
+        ] {
             raw[12..16].copy_from_slice(&(32i32 + width).to_le_bytes());
             assert_eq!(ChunkHeader::parse(&raw).is_ok(), good, "width {width}");
         }

@@ -31,7 +31,13 @@ pub trait Hooks: Sync {
     }
 
     /// Makes the data of a block of `bsize` bytes; `out` has at least [`Self::prefilter_output`] bytes, `ttmp` is free to use.
-    fn prefilter(&self, _pos: BlockPos, _bsize: usize, _out: &mut [u8], _ttmp: &mut [u8]) -> Result<()> {
+    fn prefilter(
+        &self,
+        _pos: BlockPos,
+        _bsize: usize,
+        _out: &mut [u8],
+        _ttmp: &mut [u8],
+    ) -> Result<()> {
         Err(Error::FilterPipeline)
     }
 
@@ -41,7 +47,14 @@ pub trait Hooks: Sync {
     }
 
     /// Makes the final data of a block (`out`) from the decoded ones (`input`, as long).
-    fn postfilter(&self, _pos: BlockPos, _typesize: usize, _input: &[u8], _out: &mut [u8], _ttmp: &mut [u8]) -> Result<()> {
+    fn postfilter(
+        &self,
+        _pos: BlockPos,
+        _typesize: usize,
+        _input: &[u8],
+        _out: &mut [u8],
+        _ttmp: &mut [u8],
+    ) -> Result<()> {
         Err(Error::Postfilter)
     }
 

@@ -58,7 +58,11 @@ impl Pipeline {
             stages.push(match id {
                 filter_id::NONE => continue,
                 filter_id::SHUFFLE => {
-                    let streams = if meta == 0 { typesize } else { usize::from(meta) };
+                    let streams = if meta == 0 {
+                        typesize
+                    } else {
+                        usize::from(meta)
+                    };
                     if streams == 1 {
                         continue;
                     }
@@ -71,12 +75,17 @@ impl Pipeline {
                 _ => return Err(unknown),
             });
         }
-        Ok(Self { stages, typesize, version })
+        Ok(Self {
+            stages,
+            typesize,
+            version,
+        })
     }
 
     /// Leaves out what decompression does not undo.
     pub fn for_decoding(mut self) -> Self {
-        self.stages.retain(|stage| !matches!(stage, Stage::TruncPrec(_)));
+        self.stages
+            .retain(|stage| !matches!(stage, Stage::TruncPrec(_)));
         self
     }
 
@@ -92,19 +101,30 @@ impl Pipeline {
 
     /// Whether a block of zeros stays one.
     pub fn keeps_zeros(&self) -> bool {
-        !self.stages.iter().any(|stage| matches!(stage, Stage::Delta | Stage::Registered { .. }))
+        !self
+            .stages
+            .iter()
+            .any(|stage| matches!(stage, Stage::Delta | Stage::Registered { .. }))
     }
 
     /// Whether a block of one repeated byte stays one.
     pub fn keeps_runs(&self) -> bool {
-        self.stages.iter().all(|stage| matches!(stage, Stage::Shuffle(_)))
+        self.stages
+            .iter()
+            .all(|stage| matches!(stage, Stage::Shuffle(_)))
     }
 
     /// The lossy stages before the first delta: what the first block goes through before others are compared with it.
-    pub fn before_delta(&self) -> Option<Self> {
-        let delta = self.stages.iter().position(|stage| *stage == Stage::Delta)?;
-        let lossy: Vec<_> = self.stages[..delta].iter().filter(|s| matches!(s, Stage::TruncPrec(_))).copied().collect();
-        (!lossy.is_empty()).then(|| Self { stages: lossy, ..self.clone() })
+    pub fn before_delta(&self) -> Self {
+        let before = self
+            .stages
+            .iter()
+            .take_while(|stage| **stage != Stage::Delta);
+        let lossy = before.filter(|stage| matches!(stage, Stage::TruncPrec(_)));
+        Self {
+            stages: lossy.copied().collect(),
+            ..*self
+        }
     }
 
     /// Runs all stages over a block. `input` is the block's data, or `None` where they are in `ping` already.
@@ -116,7 +136,11 @@ impl Pipeline {
         (ping, pong): (&'a mut Buf, &'a mut Buf),
         hooks: &dyn Hooks,
     ) -> Result<&'a [u8]> {
-        let mut place = if input.is_some() { Place::Input } else { Place::Ping };
+        let mut place = if input.is_some() {
+            Place::Input
+        } else {
+            Place::Ping
+        };
         for stage in &self.stages {
             let (src, dst) = match (place, input) {
                 (Place::Input, Some(input)) => (input, ping.ensure(bsize)?),
@@ -131,11 +155,16 @@ impl Pipeline {
                     DeltaReference::First(first) => delta::encode(self.typesize, first, src, dst),
                 },
                 Stage::TruncPrec(bits) => {
-                    trunc_prec::truncate(bits, self.typesize, src, dst).map_err(|_| Error::FilterPipeline)?;
+                    trunc_prec::truncate(bits, self.typesize, src, dst)
+                        .map_err(|_| Error::FilterPipeline)?;
                 }
                 Stage::Registered { id, meta } => hooks.filter_forward(id, meta, src, dst)?,
             }
-            place = if place == Place::Ping { Place::Pong } else { Place::Ping };
+            place = if place == Place::Ping {
+                Place::Pong
+            } else {
+                Place::Ping
+            };
         }
         Ok(match (place, input) {
             (Place::Input, Some(input)) => input,
@@ -166,18 +195,31 @@ impl Pipeline {
             };
             match *stage {
                 Stage::Shuffle(streams) => shuffle::unshuffle(streams, src, out),
-                Stage::BitShuffle => bitshuffle::bitunshuffle(self.typesize, src, out, self.version),
+                Stage::BitShuffle => {
+                    bitshuffle::bitunshuffle(self.typesize, src, out, self.version)
+                }
                 Stage::Delta => match reference {
-                    DeltaReference::Own => delta::decode_first(self.typesize, src, out),
-                    DeltaReference::First(first) => delta::decode(self.typesize, first, src, out),
+                    DeltaReference::Own => {
+                        out.copy_from_slice(src);
+                        delta::decode_first(self.typesize, out);
+                    }
+                    DeltaReference::First(first) => delta::encode(self.typesize, first, src, out),
                 },
                 Stage::TruncPrec(_) => out.copy_from_slice(src),
                 Stage::Registered { id, meta } => hooks.filter_backward(id, meta, src, out)?,
             }
-            place = if place == Place::Ping { Place::Pong } else { Place::Ping };
+            place = if place == Place::Ping {
+                Place::Pong
+            } else {
+                Place::Ping
+            };
         }
         if hooks.has_postfilter() {
-            let input = if place == Place::Ping { &ping[..bsize] } else { &pong[..bsize] };
+            let input = if place == Place::Ping {
+                &ping[..bsize]
+            } else {
+                &pong[..bsize]
+            };
             hooks.postfilter(pos, self.typesize, input, dst, ttmp)?;
         }
         Ok(())

@@ -3,7 +3,7 @@
 //! A worker takes a [`Scratch`] from a small depot for the length of a job and leaves it there afterwards, so
 //! memory follows the number of jobs that run at once, not the number of contexts or threads.
 
-use crate::codec;
+use crate::codec::{Decoder, Encoder};
 use crate::error::{Error, Result};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ops::{Deref, DerefMut};
@@ -76,6 +76,15 @@ impl DerefMut for Buf {
     }
 }
 
+/// The codecs' own states.
+#[derive(Default)]
+pub struct State {
+    /// For compression.
+    pub encoder: Encoder,
+    /// For decompression.
+    pub decoder: Decoder,
+}
+
 /// The buffers of one worker. Their content means nothing between two blocks.
 #[derive(Default)]
 pub struct Scratch {
@@ -88,7 +97,7 @@ pub struct Scratch {
     /// Memory for the caller's prefilter or postfilter.
     pub ttmp: Buf,
     /// The codecs' own states.
-    pub codec: codec::State,
+    pub codec: State,
 }
 
 impl Scratch {
@@ -122,7 +131,9 @@ pub fn release() {
 
 impl Drop for Borrowed {
     fn drop(&mut self) {
-        let Some(mut scratch) = self.0.take() else { return };
+        let Some(mut scratch) = self.0.take() else {
+            return;
+        };
         if scratch.bytes() > LARGE {
             (scratch.ping, scratch.pong, scratch.out, scratch.ttmp) = Default::default();
         }
@@ -161,7 +172,10 @@ mod tests {
         assert_eq!(buf.ensure(100).unwrap().as_ptr() as usize % ALIGN, 0);
         buf.ensure(1000).unwrap().fill(7);
         assert_eq!(buf.ensure(10).unwrap(), &[7; 10]);
-        assert_eq!(buf.ensure(isize::MAX as usize).err(), Some(Error::MemoryAlloc));
+        assert_eq!(
+            buf.ensure(isize::MAX as usize).err(),
+            Some(Error::MemoryAlloc)
+        );
         assert_eq!(buf.ensure(5).unwrap(), &[0; 5]);
     }
 

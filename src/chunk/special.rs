@@ -1,11 +1,20 @@
 //! Chunks whose content follows from the header: making them, and filling buffers from them.
 
-use super::header::{Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, Special, flags, version};
+use super::header::{
+    Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, Special, flags, version,
+};
 use crate::error::{Error, Result};
 
 /// Writes a chunk of `nbytes` bytes that are all `special`; `value` is the repeated item for [`Special::Value`] and
 /// empty otherwise. Gives the chunk's size. `dest` was checked to be large enough.
-pub fn write(special: Special, nbytes: usize, blocksize: usize, typesize: usize, value: &[u8], dest: &mut [u8]) -> usize {
+pub fn write(
+    special: Special,
+    nbytes: usize,
+    blocksize: usize,
+    typesize: usize,
+    value: &[u8],
+    dest: &mut [u8],
+) -> usize {
     let header = ChunkHeader {
         version: version::STABLE,
         versionlz: 1,
@@ -56,7 +65,10 @@ fn repeat(pattern: &[u8], phase: usize, dest: &mut [u8]) {
         dest.fill(pattern[0]);
         return;
     }
-    for (out, byte) in dest.iter_mut().zip(pattern.iter().cycle().skip(phase).take(pattern.len())) {
+    for (out, byte) in dest
+        .iter_mut()
+        .zip(pattern.iter().cycle().skip(phase).take(pattern.len()))
+    {
         *out = *byte;
     }
     // What is filled doubles until it is large enough to copy fast and small enough to stay in the cache.
@@ -82,7 +94,11 @@ mod tests {
                 for len in [0, 1, 5, width, 3 * width + 1, 100_000] {
                     let mut dest = vec![0xaa; len];
                     repeat(&pattern, phase, &mut dest);
-                    assert!(dest.iter().enumerate().all(|(i, byte)| *byte == pattern[(i + phase) % width]));
+                    assert!(
+                        dest.iter()
+                            .enumerate()
+                            .all(|(i, byte)| *byte == pattern[(i + phase) % width])
+                    );
                 }
             }
         }

@@ -73,8 +73,8 @@ impl Dict {
         })
     }
 
-    /// Makes the bytes of a dictionary of at most `max_size` bytes from `count` samples of `sample_size` bytes each,
-    /// which lie end to end at the start of `samples`. LZ4 and LZ4HC take the samples as they are; Zstd trains on them.
+    /// Makes the bytes of a dictionary of at most `max_size` bytes from samples of the given sizes, which lie end to
+    /// end at the start of `samples`. LZ4 and LZ4HC take the samples as they are; Zstd trains on them.
     /// `None` when nothing useful comes of it: the chunk is then to be written without a dictionary.
     ///
     /// # Errors
@@ -83,15 +83,15 @@ impl Dict {
     pub fn train(
         codec: Codec,
         samples: &[u8],
-        sample_size: usize,
-        count: usize,
+        sizes: &[usize],
         max_size: usize,
     ) -> Result<Option<Vec<u8>>> {
         if !codec.supports_dict() {
             return Err(Error::CodecDict);
         }
-        let total = sample_size
-            .checked_mul(count)
+        let total = sizes
+            .iter()
+            .try_fold(0usize, |sum, size| sum.checked_add(*size))
             .filter(|&t| t <= samples.len())
             .ok_or(Error::InvalidParam)?;
         let max_size = max_size.min(MAX_DICT_SIZE);
@@ -100,15 +100,10 @@ impl Dict {
         }
         let mut dict = Vec::new();
         if codec == Codec::Zstd {
-            let mut sizes = Vec::new();
-            sizes
-                .try_reserve_exact(count)
-                .map_err(|_| Error::MemoryAlloc)?;
-            sizes.resize(count, sample_size);
             dict.try_reserve_exact(max_size)
                 .map_err(|_| Error::MemoryAlloc)?;
             dict.resize(max_size, 0);
-            let Some(len) = zstd::train(&mut dict, samples, &sizes) else {
+            let Some(len) = zstd::train(&mut dict, samples, sizes) else {
                 return Ok(None);
             };
             dict.truncate(len);

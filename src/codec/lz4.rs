@@ -63,6 +63,13 @@ unsafe extern "C" {
         src_size: c_int,
         dst_capacity: c_int,
     ) -> c_int;
+    fn LZ4_decompress_safe_partial(
+        src: *const c_char,
+        dst: *mut c_char,
+        src_size: c_int,
+        target: c_int,
+        dst_capacity: c_int,
+    ) -> c_int;
     fn LZ4_decompress_safe_usingDict(
         src: *const c_char,
         dst: *mut c_char,
@@ -305,6 +312,21 @@ pub(super) fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize> {
             src.as_ptr().cast(),
             dst.as_mut_ptr().cast(),
             src.len() as c_int,
+            dst.len() as c_int,
+        )
+    };
+    usize::try_from(n).map_err(|_| Error::Data)
+}
+
+/// Decodes an LZ4 stream up to its first `wanted` bytes; the number of bytes written.
+pub(super) fn decompress_front(src: &[u8], dst: &mut [u8], wanted: usize) -> Result<usize> {
+    // SAFETY: as in `decompress`; the target is no larger than `dst`.
+    let n = unsafe {
+        LZ4_decompress_safe_partial(
+            src.as_ptr().cast(),
+            dst.as_mut_ptr().cast(),
+            src.len() as c_int,
+            wanted.min(dst.len()) as c_int,
             dst.len() as c_int,
         )
     };

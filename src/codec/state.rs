@@ -104,4 +104,24 @@ impl Decoder {
             (Codec::BloscLz | Codec::Zlib, Some(_)) => Err(Error::CodecDict),
         }
     }
+
+    /// As [`Decoder::decompress`], but stops once the first `wanted` bytes of `dst` are there, where the codec can.
+    ///
+    /// # Errors
+    /// As [`Decoder::decompress`].
+    pub fn decompress_front(
+        &mut self,
+        codec: Codec,
+        dict: Option<&Dict>,
+        src: &[u8],
+        dst: &mut [u8],
+        wanted: usize,
+    ) -> Result<usize> {
+        match (codec, dict) {
+            (Codec::Lz4 | Codec::Lz4hc, None) if dst.len() <= i32::MAX as usize => {
+                lz4::decompress_front(src, dst, wanted)
+            }
+            _ => self.decompress(codec, dict, src, dst),
+        }
+    }
 }

@@ -46,8 +46,11 @@ impl Request {
             _ if self.compcode == OPENZL => return false,
             _ => {}
         }
-        let fast = matches!(self.compcode, BLOSCLZ | LZ4) || (self.compcode == ZSTD && self.clevel <= 5);
-        fast && self.shuffle && self.typesize <= MAX_STREAMS && blocksize / self.typesize >= MIN_STREAM
+        let fast =
+            matches!(self.compcode, BLOSCLZ | LZ4) || (self.compcode == ZSTD && self.clevel <= 5);
+        fast && self.shuffle
+            && self.typesize <= MAX_STREAMS
+            && blocksize / self.typesize >= MIN_STREAM
     }
 
     /// Bytes of a block; `user` is what the caller asked for, or 0.
@@ -55,9 +58,17 @@ impl Request {
         if self.nbytes < self.typesize {
             return 1;
         }
-        let wanted = if user != 0 { user } else { self.automatic_blocksize() };
+        let wanted = if user != 0 {
+            user
+        } else {
+            self.automatic_blocksize()
+        };
         let blocksize = wanted.min(self.nbytes);
-        if blocksize > self.typesize { blocksize / self.typesize * self.typesize } else { blocksize }
+        if blocksize > self.typesize {
+            blocksize / self.typesize * self.typesize
+        } else {
+            blocksize
+        }
     }
 
     fn automatic_blocksize(&self) -> i32 {
@@ -95,25 +106,66 @@ impl Request {
 mod tests {
     use super::*;
 
-    const LZ4_SHUFFLED: Request =
-        Request { compcode: LZ4, clevel: 5, typesize: 8, nbytes: 4 << 20, shuffle: true, splitmode: 4 };
+    const LZ4_SHUFFLED: Request = Request {
+        compcode: LZ4,
+        clevel: 5,
+        typesize: 8,
+        nbytes: 4 << 20,
+        shuffle: true,
+        splitmode: 4,
+    };
 
     #[test]
     fn split_codecs_get_a_stream_per_byte() {
         assert!(LZ4_SHUFFLED.split(512 << 10));
         assert_eq!(LZ4_SHUFFLED.blocksize(0), 512 << 10);
-        assert!(!Request { shuffle: false, ..LZ4_SHUFFLED }.split(512 << 10));
-        assert!(!Request { typesize: 17, ..LZ4_SHUFFLED }.split(512 << 10));
-        assert!(!Request { compcode: ZLIB, ..LZ4_SHUFFLED }.split(512 << 10));
+        assert!(
+            !Request {
+                shuffle: false,
+                ..LZ4_SHUFFLED
+            }
+            .split(512 << 10)
+        );
+        assert!(
+            !Request {
+                typesize: 17,
+                ..LZ4_SHUFFLED
+            }
+            .split(512 << 10)
+        );
+        assert!(
+            !Request {
+                compcode: ZLIB,
+                ..LZ4_SHUFFLED
+            }
+            .split(512 << 10)
+        );
     }
 
     #[test]
     fn blocks_are_whole_items_within_the_buffer() {
         assert_eq!(LZ4_SHUFFLED.blocksize(1003), 1000);
         assert_eq!(LZ4_SHUFFLED.blocksize(5), 5);
-        assert_eq!(Request { nbytes: 100, ..LZ4_SHUFFLED }.blocksize(0), 96);
-        assert_eq!(Request { nbytes: 7, ..LZ4_SHUFFLED }.blocksize(0), 1);
-        let zlib = Request { compcode: ZLIB, ..LZ4_SHUFFLED };
+        assert_eq!(
+            Request {
+                nbytes: 100,
+                ..LZ4_SHUFFLED
+            }
+            .blocksize(0),
+            96
+        );
+        assert_eq!(
+            Request {
+                nbytes: 7,
+                ..LZ4_SHUFFLED
+            }
+            .blocksize(0),
+            1
+        );
+        let zlib = Request {
+            compcode: ZLIB,
+            ..LZ4_SHUFFLED
+        };
         assert_eq!(zlib.blocksize(0), 256 << 10);
     }
 }

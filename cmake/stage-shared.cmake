@@ -1,0 +1,16 @@
+# Copies cargo's shared library to OUTPUT_DIR under its full name and puts the loader's and the linker's links beside
+# it. Run with: cmake -DINPUT= -DOUTPUT_DIR= -DFILE_NAME= -DSONAME= -DREADELF= -P stage-shared.cmake
+cmake_minimum_required(VERSION 3.16.3)
+
+# A library with another SONAME would install, and then no existing program would find it.
+execute_process(COMMAND "${READELF}" -d "${INPUT}" OUTPUT_VARIABLE dynamic)
+if(NOT dynamic MATCHES "SONAME[^\n]*\\[${SONAME}\\]")
+  message(FATAL_ERROR "${INPUT} does not carry the SONAME ${SONAME}")
+endif()
+
+file(MAKE_DIRECTORY "${OUTPUT_DIR}")
+configure_file("${INPUT}" "${OUTPUT_DIR}/${FILE_NAME}" COPYONLY)
+file(CREATE_LINK "${FILE_NAME}" "${OUTPUT_DIR}/${SONAME}" SYMBOLIC)
+file(CREATE_LINK "${SONAME}" "${OUTPUT_DIR}/libblosc2.so" SYMBOLIC)
+# The copy keeps cargo's time stamp; the build tool needs one that is newer than what it was made from.
+file(TOUCH "${OUTPUT_DIR}/${FILE_NAME}")
