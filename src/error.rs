@@ -85,17 +85,123 @@ pub enum Error {
 /// The result of every fallible function of the core.
 pub type Result<T> = core::result::Result<T, Error>;
 
+/// Every error, in the order of the codes.
+const ALL: [Error; 37] = [
+    Error::Failure,
+    Error::Stream,
+    Error::Data,
+    Error::MemoryAlloc,
+    Error::ReadBuffer,
+    Error::WriteBuffer,
+    Error::CodecSupport,
+    Error::CodecParam,
+    Error::CodecDict,
+    Error::VersionSupport,
+    Error::InvalidHeader,
+    Error::InvalidParam,
+    Error::FileRead,
+    Error::FileWrite,
+    Error::FileOpen,
+    Error::NotFound,
+    Error::RunLength,
+    Error::FilterPipeline,
+    Error::ChunkInsert,
+    Error::ChunkAppend,
+    Error::ChunkUpdate,
+    Error::TwoGbLimit,
+    Error::SchunkCopy,
+    Error::FrameType,
+    Error::FileTruncate,
+    Error::ThreadCreate,
+    Error::Postfilter,
+    Error::FrameSpecial,
+    Error::SchunkSpecial,
+    Error::PluginIo,
+    Error::FileRemove,
+    Error::NullPointer,
+    Error::InvalidIndex,
+    Error::MetalayerNotFound,
+    Error::MaxBufsizeExceeded,
+    Error::Tuner,
+    Error::Lock,
+];
+
 impl Error {
     /// The C return code.
     pub const fn code(self) -> i32 {
         self as i32
     }
+
+    /// The error that a caller's function reported by returning `code`; an unknown code gives `other`.
+    pub fn from_code(code: i32, other: Self) -> Self {
+        ALL.iter()
+            .copied()
+            .find(|error| error.code() == code)
+            .unwrap_or(other)
+    }
+
+    /// What `blosc2_error_string` says.
+    pub const fn message(self) -> &'static core::ffi::CStr {
+        match self {
+            Self::Failure => c"Generic failure",
+            Self::Stream => c"Bad stream",
+            Self::Data => c"Invalid data",
+            Self::MemoryAlloc => c"Memory alloc/realloc failure",
+            Self::ReadBuffer => c"Not enough space to read",
+            Self::WriteBuffer => c"Not enough space to write",
+            Self::CodecSupport => c"Codec not supported",
+            Self::CodecParam => c"Invalid parameter supplied to codec",
+            Self::CodecDict => c"Codec dictionary error",
+            Self::VersionSupport => c"Version not supported",
+            Self::InvalidHeader => c"Invalid value in header",
+            Self::InvalidParam => c"Invalid parameter supplied to function",
+            Self::FileRead => c"File read failure",
+            Self::FileWrite => c"File write failure",
+            Self::FileOpen => c"File open failure",
+            Self::NotFound => c"Not found",
+            Self::RunLength => c"Bad run length encoding",
+            Self::FilterPipeline => c"Filter pipeline error",
+            Self::ChunkInsert => c"Chunk insert failure",
+            Self::ChunkAppend => c"Chunk append failure",
+            Self::ChunkUpdate => c"Chunk update failure",
+            Self::TwoGbLimit => c"Sizes larger than 2gb not supported",
+            Self::SchunkCopy => c"Super-chunk copy failure",
+            Self::FrameType => c"Wrong type for frame",
+            Self::FileTruncate => c"File truncate failure",
+            Self::ThreadCreate => c"Thread or thread context creation failure",
+            Self::Postfilter => c"Postfilter failure",
+            Self::FrameSpecial => c"Special frame failure",
+            Self::SchunkSpecial => c"Special super-chunk failure",
+            Self::PluginIo => c"IO plugin error",
+            Self::FileRemove => c"Remove file failure",
+            Self::NullPointer => c"Pointer is null",
+            Self::InvalidIndex => c"Invalid index",
+            Self::MetalayerNotFound => c"Metalayer has not been found",
+            Self::MaxBufsizeExceeded => c"Maximum buffersize exceeded",
+            Self::Tuner => c"Tuner failure",
+            Self::Lock => c"Frame lock failure",
+        }
+    }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self:?}")
+        f.write_str(&self.message().to_string_lossy())
     }
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_and_errors_are_one_to_one() {
+        for (i, error) in ALL.iter().enumerate() {
+            assert_eq!(error.code(), -1 - i as i32);
+            assert_eq!(Error::from_code(error.code(), Error::Data), *error);
+        }
+        assert_eq!(Error::from_code(-1000, Error::Data), Error::Data);
+    }
+}

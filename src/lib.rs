@@ -19,3 +19,5 @@ pub mod codec;
 pub mod filter;
 /// Worker threads shared by every context of the same size.
 pub mod pool;
+/// Block sizes and splits.
+pub mod tune;

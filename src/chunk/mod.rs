@@ -1,1 +1,25 @@
-//! The chunk format.
+//! The chunk format: header, blocks, streams, special values, variable-length blocks.
+//!
+//! A chunk operation parses the header into checked sizes, then runs over the blocks, on several workers where that
+//! pays. The format is written down in the chunk format document of the reference library.
+
+/// Decompressing whole chunks.
+pub mod decode;
+mod decode_block;
+mod decode_part;
+/// Compressing whole chunks.
+pub mod encode;
+mod encode_block;
+/// Reading ranges of items.
+pub mod getitem;
+/// The chunk header.
+pub mod header;
+/// What the engine asks of its caller.
+pub mod hooks;
+mod pipeline;
+/// Buffers and codec states of workers.
+pub mod scratch;
+/// Chunks whose content follows from the header.
+pub mod special;
+
+pub use encode_block::INSTR_SIZE;

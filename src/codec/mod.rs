@@ -1,1 +1,20 @@
-//! Codecs.
+//! Codecs: what turns one stream of a block into fewer bytes and back.
+//!
+//! [`Encoder`] and [`Decoder`] belong to one worker each and are reused from call to call, so that a library's state is
+//! allocated once; what they were used for before never shows in the bytes they write. Levels run from 1 to 9 as in the
+//! C API, and mean the same effort as in the reference.
+
+mod blosclz;
+mod dict;
+mod lz4;
+mod names;
+mod state;
+mod zlib;
+mod zstd;
+
+#[cfg(test)]
+mod tests;
+
+pub use dict::{Dict, MAX_DICT_SIZE, MIN_USEFUL_DICT};
+pub use names::Codec;
+pub use state::{Decoder, Encoder};

@@ -1,0 +1,164 @@
+//! What every exported function goes through: no panic leaves, errors become codes, codes can be traced.
+
+use crate::error::{Error, Result};
+use std::ffi::{CStr, c_int};
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// The value of an environment variable, or none.
+///
+/// Read through the C library, as C programs change it through the C library.
+pub fn env(name: &CStr) -> Option<String> {
+    // SAFETY: the name ends in 0; the value, if any, is a C string, copied at once.
+    unsafe {
+        let value = libc::getenv(name.as_ptr());
+        (!value.is_null()).then(|| CStr::from_ptr(value).to_string_lossy().into_owned())
+    }
+}
+
+/// Whether an environment variable is set, whatever to.
+pub fn env_is_set(name: &CStr) -> bool {
+    // SAFETY: the name ends in 0.
+    !unsafe { libc::getenv(name.as_ptr()) }.is_null()
+}
+
+/// The number at the front of an environment variable's value, 0 if there is none, as C's `strtol` reads it.
+pub fn env_number(name: &CStr) -> Option<i64> {
+    env(name).map(|value| leading_number(&value))
+}
+
+fn leading_number(text: &str) -> i64 {
+    let text = text.trim_start();
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let value = digits
+        .bytes()
+        .take_while(u8::is_ascii_digit)
+        .fold(0i64, |value, digit| {
+            value
+                .saturating_mul(10)
+                .saturating_add(i64::from(digit - b'0'))
+        });
+    sign * value
+}
+
+/// Writes a line to stderr where `BLOSC_TRACE` is set.
+pub fn trace(category: &str, message: &str) {
+    if env_is_set(c"BLOSC_TRACE") {
+        let _ = writeln!(std::io::stderr(), "[{category}] - {message}");
+    }
+}
+
+/// Writes a line to stderr where `BLOSC_INFO` is set.
+pub fn info(message: impl FnOnce() -> String) {
+    if env_is_set(c"BLOSC_INFO") {
+        let _ = writeln!(std::io::stderr(), "[INFO] - {}", message());
+    }
+}
+
+/// Runs the body of an exported function; a panic gives `failed`.
+pub fn guard<T>(failed: T, body: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
+        trace(
+            "error",
+            "internal error: a panic was stopped at the C border",
+        );
+        failed
+    })
+}
+
+/// Runs the body of the exported function `name` that returns a count or an error code.
+pub fn code<T: TryInto<c_int>>(name: &str, body: impl FnOnce() -> Result<T>) -> c_int {
+    guard(Error::Failure.code(), || {
+        match body().and_then(|count| count.try_into().map_err(|_| Error::Failure)) {
+            Ok(count) => count,
+            Err(error) => {
+                trace("error", &format!("{name}: {error} ({})", error.code()));
+                error.code()
+            }
+        }
+    })
+}
+
+/// The bytes at `src`, as many as `len`; none for a null pointer, unless nothing is wanted.
+///
+/// # Safety
+/// A pointer that is not null points to `len` readable bytes that nobody writes meanwhile.
+pub unsafe fn bytes<'a>(src: *const u8, len: usize) -> Result<&'a [u8]> {
+    if len == 0 {
+        return Ok(&[]);
+    }
+    if src.is_null() {
+        return Err(Error::NullPointer);
+    }
+    // SAFETY: by the caller's word.
+    Ok(unsafe { std::slice::from_raw_parts(src, len) })
+}
+
+/// The buffer at `dest`; as [`bytes`].
+///
+/// # Safety
+/// A pointer that is not null points to `len` writable bytes that nobody else uses meanwhile.
+pub unsafe fn bytes_mut<'a>(dest: *mut u8, len: usize) -> Result<&'a mut [u8]> {
+    if len == 0 {
+        return Ok(&mut []);
+    }
+    if dest.is_null() {
+        return Err(Error::NullPointer);
+    }
+    // SAFETY: by the caller's word.
+    Ok(unsafe { std::slice::from_raw_parts_mut(dest, len) })
+}
+
+/// Refuses buffers that share bytes: neither library can work in place.
+pub fn apart(src: *const u8, srclen: usize, dest: *const u8, destlen: usize) -> Result<()> {
+    let (src, dest) = (src as usize, dest as usize);
+    let overlap = srclen > 0
+        && destlen > 0
+        && src < dest.saturating_add(destlen)
+        && dest < src.saturating_add(srclen);
+    if overlap {
+        Err(Error::InvalidParam)
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_strtol_does() {
+        for (text, value) in [
+            ("5", 5),
+            (" -7x", -7),
+            ("+3 4", 3),
+            ("", 0),
+            ("abc", 0),
+            ("99999999999999999999", i64::MAX),
+        ] {
+            assert_eq!(leading_number(text), value, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn panics_and_errors_become_codes() {
+        assert_eq!(code("f", || Ok(5usize)), 5);
+        assert_eq!(code("f", || Ok(usize::MAX)), Error::Failure.code());
+        assert_eq!(code("f", || Err::<usize, _>(Error::Data)), -3);
+        assert_eq!(guard(9, || panic!("test")), 9);
+    }
+
+    #[test]
+    fn overlaps_are_seen() {
+        let buffer = [0u8; 10];
+        let at = |i: usize| buffer[i..].as_ptr();
+        assert!(apart(at(0), 5, at(5), 5).is_ok());
+        assert!(apart(at(0), 6, at(5), 5).is_err());
+        assert!(apart(at(5), 5, at(0), 6).is_err());
+        assert!(apart(at(2), 0, at(0), 10).is_ok());
+    }
+}

@@ -1,0 +1,310 @@
+//! Compression through a context: the tuner, the checks, the engine.
+
+use super::border::{apart, bytes, bytes_mut, code, info};
+use super::constants::*;
+use super::context::Context;
+use super::exec::Threads;
+use super::hooks::ContextHooks;
+use super::registry;
+use super::types::*;
+use crate::chunk::encode::{EncodeParams, Source, compress};
+use crate::chunk::header::{MAX_BUFFERSIZE, MAX_OVERHEAD, MAX_TYPESIZE, filter_id};
+use crate::codec::Codec;
+use crate::error::{Error, Result};
+use crate::tune::Request;
+use std::ffi::{c_int, c_void};
+use std::time::Instant;
+
+/// What is to be compressed, as C hands it over.
+pub enum Input<'a> {
+    /// A buffer; null where a prefilter makes the data.
+    Buffer(*const u8),
+    /// One slice a block.
+    Blocks(&'a [&'a [u8]]),
+    /// Nothing: only the block size is wanted.
+    Nothing,
+}
+
+impl Context {
+    fn request(&self) -> Request {
+        Request {
+            compcode: self.compcode.get(),
+            clevel: self.clevel.get(),
+            typesize: self.typesize.get(),
+            nbytes: self.sourcesize.get(),
+            shuffle: self.filters.get().contains(&filter_id::SHUFFLE),
+            splitmode: self.splitmode.get(),
+        }
+    }
+
+    /// Lets the built-in tuner choose the size of a block.
+    fn tune_blocksize(&self) {
+        let request = self.request();
+        let blocksize = request.blocksize(self.blocksize.get().max(0));
+        self.blocksize.set(blocksize);
+        info(|| {
+            let split = request.split(request.nbytes);
+            let Request {
+                compcode,
+                clevel,
+                typesize,
+                ..
+            } = request;
+            format!(
+                "compcode: {compcode}, clevel: {clevel}, blocksize: {blocksize}, splitmode: {}, typesize: {typesize}",
+                c_int::from(split)
+            )
+        });
+    }
+
+    /// Runs the context's tuner before a chunk: all parameters if it was begun, else the block size alone.
+    fn tune(&self) -> Result<()> {
+        let begun = !self.tuner_params.get().is_null();
+        match self.tuner_id.get() {
+            BLOSC_STUNE if begun => {}
+            BLOSC_STUNE => self.tune_blocksize(),
+            id => {
+                let tuner = registry::tuner(id).ok_or(Error::InvalidParam)?;
+                let function = if begun {
+                    tuner.next_cparams
+                } else {
+                    tuner.next_blocksize
+                };
+                // SAFETY: the tuner's own function; every field that it may set is a cell.
+                if unsafe { function.ok_or(Error::Failure)?(self.as_c()) } < 0 {
+                    return Err(Error::Tuner);
+                }
+            }
+        }
+        // Without a size there are no blocks.
+        if self.blocksize.get() <= 0 {
+            self.blocksize.set(0);
+            self.tune_blocksize();
+        }
+        Ok(())
+    }
+
+    /// Tells a tuner that was begun how long the chunk took.
+    fn report_to_tuner(&self, seconds: f64) -> Result<()> {
+        if self.tuner_params.get().is_null() || self.tuner_id.get() == BLOSC_STUNE {
+            return Ok(());
+        }
+        let tuner = registry::tuner(self.tuner_id.get()).ok_or(Error::InvalidParam)?;
+        // SAFETY: as in `tune`.
+        if unsafe { tuner.update.ok_or(Error::Failure)?(self.as_c(), seconds) } < 0 {
+            return Err(Error::Tuner);
+        }
+        Ok(())
+    }
+
+    /// Sets the fields that describe the job, lets the tuner work, and checks all parameters.
+    pub fn prepare_compression(
+        &self,
+        input: &Input,
+        srcsize: i32,
+        dest: *mut u8,
+        destsize: i32,
+    ) -> Result<()> {
+        if self.typesize.get() <= 0 || srcsize < 0 {
+            return Err(Error::InvalidParam);
+        }
+        self.do_compress.set(1);
+        self.src.set(if let Input::Buffer(src) = input {
+            *src
+        } else {
+            std::ptr::null()
+        });
+        self.srcsize.set(srcsize);
+        self.sourcesize.set(srcsize);
+        self.dest.set(dest);
+        self.destsize.set(destsize);
+        let shuffle = self.filters.get().iter().fold(0, |bits, id| {
+            bits | match *id {
+                filter_id::SHUFFLE => BLOSC_DOSHUFFLE,
+                filter_id::BITSHUFFLE => BLOSC_DOBITSHUFFLE,
+                filter_id::DELTA => BLOSC_DODELTA,
+                _ => 0,
+            }
+        });
+        self.filter_flags.set(shuffle as u8);
+        self.tune()?;
+        if srcsize > MAX_BUFFERSIZE || destsize < MAX_OVERHEAD as i32 {
+            return Err(Error::MaxBufsizeExceeded);
+        }
+        if !(0..=9).contains(&self.clevel.get()) {
+            return Err(Error::CodecParam);
+        }
+        let takes_dict = Codec::from_code(self.compcode.get()).is_some_and(Codec::supports_dict);
+        if self.use_dict.get() != 0 && !takes_dict && !self.src.get().is_null() {
+            return Err(Error::CodecParam);
+        }
+        if self.typesize.get() > BLOSC2_MAXTYPESIZE {
+            return Err(Error::InvalidParam);
+        }
+        if self.typesize.get() as usize > MAX_TYPESIZE {
+            // Larger items are compressed as bytes.
+            self.typesize.set(1);
+        }
+        self.nblocks
+            .set(srcsize / self.blocksize.get() + i32::from(srcsize % self.blocksize.get() > 0));
+        self.leftover.set(srcsize % self.blocksize.get());
+        Ok(())
+    }
+
+    fn encode_params(&self, extended: bool) -> EncodeParams {
+        let compcode = self.compcode.get();
+        EncodeParams {
+            compcode: compcode as u8,
+            compcode_meta: self.compcode_meta.get(),
+            versionlz: registry::format_version_of(compcode),
+            clevel: self.clevel.get() as u8,
+            typesize: self.typesize.get() as usize,
+            blocksize: self.blocksize.get() as usize,
+            filters: self.filters.get(),
+            filters_meta: self.filters_meta.get(),
+            split: self.request().split(self.blocksize.get()),
+            use_dict: self.use_dict.get() != 0,
+            instrumented: self.blosc2_flags.get() & BLOSC2_INSTR_CODEC as u8 != 0,
+            extended,
+            nthreads: self.update_nthreads(),
+        }
+    }
+
+    /// Compresses; gives the chunk's size, or 0 if it does not fit.
+    ///
+    /// # Safety
+    /// A buffer that is not null has `srcsize` bytes, `dest` has `destsize`.
+    pub unsafe fn compress(
+        &self,
+        input: &Input,
+        srcsize: i32,
+        dest: *mut u8,
+        destsize: i32,
+        extended: bool,
+    ) -> Result<usize> {
+        self.prepare_compression(input, srcsize, dest, destsize)?;
+        let started = Instant::now();
+        if self.clevel.get() == 0 {
+            // Data that are only stored have no use for a dictionary, now or in the chunks to come.
+            self.use_dict.set(0);
+        }
+        let mut params = self.encode_params(extended);
+        if let Input::Blocks(blocks) = input {
+            params.blocksize = blocks.iter().map(|block| block.len()).max().unwrap_or(1);
+        }
+        let hooks = ContextHooks::for_compression(self, self.src.get());
+        let source = match *input {
+            // SAFETY: by the caller's word.
+            Input::Buffer(src) if !src.is_null() => {
+                Source::Buffer(unsafe { bytes(src, srcsize as usize)? })
+            }
+            Input::Blocks(blocks) => Source::Variable(blocks),
+            _ => Source::Generated(srcsize as usize),
+        };
+        if let Source::Buffer(data) = source {
+            apart(data.as_ptr(), data.len(), dest, destsize as usize)?;
+        }
+        // SAFETY: by the caller's word.
+        let dest = unsafe { bytes_mut(dest, destsize as usize)? };
+        let cbytes = compress(&params, source, dest, &hooks, &Threads)?;
+        self.destsize.set(cbytes as i32);
+        self.report_to_tuner(started.elapsed().as_secs_f64())?;
+        Ok(cbytes)
+    }
+}
+
+/// Compresses `srcsize` bytes at `src` into `dest`, which has room for `destsize`; a chunk never needs more than
+/// `srcsize + BLOSC2_MAX_OVERHEAD`. The buffers must not overlap. Returns the size of the chunk, 0 if it does not fit,
+/// or a negative error code.
+///
+/// # Safety
+/// `context` is a compression context that nobody else uses meanwhile; the buffers have the sizes given.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_compress_ctx(
+    context: *mut blosc2_context,
+    src: *const c_void,
+    srcsize: i32,
+    dest: *mut c_void,
+    destsize: i32,
+) -> c_int {
+    code("blosc2_compress_ctx", || {
+        // SAFETY: by the caller's word.
+        let ctx = unsafe { Context::from_c(context)? };
+        if ctx.do_compress.get() != 1 {
+            return Err(Error::InvalidParam);
+        }
+        // SAFETY: by the caller's word.
+        unsafe {
+            ctx.compress(
+                &Input::Buffer(src.cast()),
+                srcsize,
+                dest.cast(),
+                destsize,
+                true,
+            )
+        }
+    })
+}
+
+/// Compresses `nblocks` buffers, `srcs[i]` of `srcsizes[i]` bytes, into one chunk of as many blocks of these sizes.
+/// Returns the size of the chunk, 0 if it does not fit into `destsize` bytes, or a negative error code.
+///
+/// # Safety
+/// `context` is a compression context that nobody else uses meanwhile; the arrays have `nblocks` elements, the buffers
+/// the sizes given.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_vlcompress_ctx(
+    context: *mut blosc2_context,
+    srcs: *const *const c_void,
+    srcsizes: *const i32,
+    nblocks: i32,
+    dest: *mut c_void,
+    destsize: i32,
+) -> c_int {
+    code("blosc2_vlcompress_ctx", || {
+        // SAFETY: by the caller's word.
+        let ctx = unsafe { Context::from_c(context)? };
+        let nblocks = usize::try_from(nblocks).unwrap_or(0);
+        if ctx.do_compress.get() != 1 || srcs.is_null() || srcsizes.is_null() || nblocks == 0 {
+            return Err(Error::InvalidParam);
+        }
+        let mut blocks = Vec::new();
+        blocks
+            .try_reserve_exact(nblocks)
+            .map_err(|_| Error::MemoryAlloc)?;
+        let (mut total, mut largest) = (0i64, 0i32);
+        for i in 0..nblocks {
+            // SAFETY: by the caller's word.
+            let (src, size) = unsafe { (*srcs.add(i), *srcsizes.add(i)) };
+            if src.is_null() || size <= 0 {
+                return Err(Error::InvalidParam);
+            }
+            total += i64::from(size);
+            if total > i64::from(MAX_BUFFERSIZE) {
+                return Err(Error::MaxBufsizeExceeded);
+            }
+            largest = largest.max(size);
+            apart(
+                src.cast(),
+                size as usize,
+                dest.cast(),
+                usize::try_from(destsize).unwrap_or(0),
+            )?;
+            // SAFETY: by the caller's word.
+            blocks.push(unsafe { bytes(src.cast(), size as usize)? });
+        }
+        let automatic = ctx.blocksize.replace(largest);
+        // SAFETY: by the caller's word.
+        let result = unsafe {
+            ctx.compress(
+                &Input::Blocks(&blocks),
+                total as i32,
+                dest.cast(),
+                destsize,
+                true,
+            )
+        };
+        ctx.blocksize.set(automatic);
+        result
+    })
+}

@@ -1,0 +1,488 @@
+//! The context behind the opaque pointer, and the functions that make, describe and free one.
+//!
+//! Tuners (also those that come as plugins) read and set fields of a context, so its fields lie where the reference
+//! library 3.3.5 has them. All are cells: a callback may change them while a function holds the context.
+
+use super::border::{self, code, env, env_number, guard};
+use super::constants::*;
+use super::registry;
+use super::types::*;
+use crate::chunk::header::{MAX_FILTERS, filter_id};
+use crate::error::Error;
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+
+/// The fields that a tuner may look at, in their order; what the engine itself keeps is elsewhere.
+#[allow(
+    missing_docs,
+    reason = "the names are those by which tuners know the fields"
+)]
+#[repr(C)]
+pub struct Context {
+    pub src: Cell<*const u8>,
+    pub dest: Cell<*mut u8>,
+    pub header_flags: Cell<u8>,
+    pub blosc2_flags: Cell<u8>,
+    pub blosc2_flags2: Cell<u8>,
+    pub sourcesize: Cell<i32>,
+    pub header_overhead: Cell<i32>,
+    pub nblocks: Cell<i32>,
+    pub leftover: Cell<i32>,
+    pub blocksize: Cell<i32>,
+    pub header_blocksize: Cell<i32>,
+    pub splitmode: Cell<i32>,
+    pub output_bytes: Cell<i32>,
+    pub srcsize: Cell<i32>,
+    /// Room in `dest`; after compression, the size of the chunk.
+    pub destsize: Cell<i32>,
+    pub typesize: Cell<i32>,
+    pub bstarts: Cell<*mut i32>,
+    pub blocknbytes: Cell<*mut i32>,
+    pub blockoffsets: Cell<*mut i32>,
+    pub blockcbytes: Cell<*mut i32>,
+    pub vlblock_sources: Cell<*mut *const u8>,
+    pub vlblock_dests: Cell<*mut *mut u8>,
+    pub special_type: Cell<i32>,
+    pub compcode: Cell<c_int>,
+    pub compcode_meta: Cell<u8>,
+    pub clevel: Cell<c_int>,
+    pub use_dict: Cell<c_int>,
+    pub dict_buffer: Cell<*mut c_void>,
+    pub dict_size: Cell<i32>,
+    pub dict_cdict: Cell<*mut c_void>,
+    pub dict_ddict: Cell<*mut c_void>,
+    pub filter_flags: Cell<u8>,
+    pub filters: Cell<[u8; MAX_FILTERS]>,
+    pub filters_meta: Cell<[u8; MAX_FILTERS]>,
+    /// As large as the reference's array of filters.
+    pub urfilters: [[usize; 5]; BLOSC2_MAX_UDFILTERS as usize],
+    pub prefilter: Cell<blosc2_prefilter_fn>,
+    pub postfilter: Cell<blosc2_postfilter_fn>,
+    /// A copy that this context owns, or null.
+    pub preparams: Cell<*mut blosc2_prefilter_params>,
+    /// A copy that this context owns, or null.
+    pub postparams: Cell<*mut blosc2_postfilter_params>,
+    /// From `malloc`, owned, or null.
+    pub block_maskout: Cell<*mut bool>,
+    pub block_maskout_nitems: Cell<c_int>,
+    pub schunk: Cell<*mut blosc2_schunk>,
+    pub serial_context: Cell<*mut c_void>,
+    /// 1: for compression, 0: for decompression.
+    pub do_compress: Cell<c_int>,
+    pub tuner_params: Cell<*mut c_void>,
+    pub tuner_id: Cell<c_int>,
+    pub codec_params: Cell<*mut c_void>,
+    pub filter_params: Cell<[*mut c_void; MAX_FILTERS]>,
+    pub nthreads: Cell<i16>,
+    pub new_nthreads: Cell<i16>,
+    pub thread_backend: Cell<i16>,
+    pub threads_started: Cell<i16>,
+}
+
+impl Context {
+    /// A context in which everything is zero.
+    pub fn zeroed() -> Self {
+        // SAFETY: every field is an integer, a pointer or an optional function pointer, for which zero is a value.
+        unsafe { std::mem::zeroed() }
+    }
+
+    /// The context behind the pointer that C holds.
+    ///
+    /// # Safety
+    /// The pointer is null, or came from `blosc2_create_cctx` or `blosc2_create_dctx` and was not freed.
+    pub unsafe fn from_c<'a>(ctx: *mut blosc2_context) -> crate::error::Result<&'a Self> {
+        // SAFETY: by the caller's word; the fields are cells, so a shared reference lets others write.
+        unsafe { ctx.cast::<Self>().as_ref() }.ok_or(Error::NullPointer)
+    }
+
+    /// The pointer that callbacks and C get.
+    pub fn as_c(&self) -> *mut blosc2_context {
+        std::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    /// Index of the chunk that the super-chunk is at, or -1.
+    pub fn current_nchunk(&self) -> i64 {
+        // SAFETY: a super-chunk outlives the contexts that were made for it.
+        unsafe { self.schunk.get().as_ref() }.map_or(-1, |schunk| schunk.current_nchunk)
+    }
+
+    /// The parameters as a compression callback gets them.
+    pub fn cparams(&self) -> blosc2_cparams {
+        let mut cparams = blosc2_cparams::defaults();
+        self.describe_cparams(&mut cparams);
+        cparams
+    }
+
+    /// Writes the parameters that the reference writes; others stay as they are.
+    pub fn describe_cparams(&self, cparams: &mut blosc2_cparams) {
+        cparams.compcode = self.compcode.get() as u8;
+        cparams.compcode_meta = self.compcode_meta.get();
+        cparams.clevel = self.clevel.get() as u8;
+        cparams.use_dict = self.use_dict.get();
+        cparams.instr_codec = self.blosc2_flags.get() & BLOSC2_INSTR_CODEC as u8 != 0;
+        cparams.typesize = self.typesize.get();
+        cparams.nthreads = self.nthreads.get();
+        cparams.blocksize = self.blocksize.get();
+        cparams.splitmode = self.splitmode.get();
+        cparams.schunk = self.schunk.get().cast();
+        cparams.filters = self.filters.get();
+        cparams.filters_meta = self.filters_meta.get();
+        cparams.prefilter = self.prefilter.get();
+        cparams.preparams = self.preparams.get();
+        cparams.tuner_id = self.tuner_id.get();
+        cparams.codec_params = self.codec_params.get();
+    }
+
+    /// The parameters as a decompression callback gets them.
+    pub fn dparams(&self) -> blosc2_dparams {
+        blosc2_dparams {
+            nthreads: self.nthreads.get(),
+            schunk: self.schunk.get().cast(),
+            postfilter: self.postfilter.get(),
+            postparams: self.postparams.get(),
+            typesize: self.typesize.get(),
+        }
+    }
+
+    /// Brings the number of threads up to date with what was asked for. Gives how many to use; a nonsensical number
+    /// is left in place and counts as one thread.
+    pub fn update_nthreads(&self) -> usize {
+        let wanted = self.new_nthreads.get();
+        if wanted > 0 {
+            self.nthreads.set(wanted);
+        }
+        usize::try_from(self.nthreads.get()).unwrap_or(1).max(1)
+    }
+
+    /// Drops the mask of blocks.
+    pub fn clear_maskout(&self) {
+        // SAFETY: the mask came from `malloc` and is owned; free(null) does nothing.
+        unsafe { libc::free(self.block_maskout.replace(null_mut()).cast()) };
+        self.block_maskout_nitems.set(0);
+    }
+
+    fn free(this: Box<Self>) {
+        if !this.tuner_params.get().is_null()
+            && let Some(free) = registry::tuner(this.tuner_id.get()).and_then(|tuner| tuner.free)
+        {
+            // SAFETY: the tuner's own function, with the context it was begun for.
+            unsafe { free(this.as_c()) };
+        }
+        this.clear_maskout();
+        for params in [
+            this.preparams.get().cast::<c_void>(),
+            this.postparams.get().cast(),
+        ] {
+            // SAFETY: a copy from `copy_to_heap`, or null.
+            unsafe { libc::free(params) };
+        }
+    }
+}
+
+/// Copies a struct to memory from `malloc`; null gives null.
+///
+/// # Safety
+/// `params` is null or points to a `T` that can be read.
+unsafe fn copy_to_heap<T: Copy>(params: *const T) -> Option<*mut T> {
+    if params.is_null() {
+        return Some(null_mut());
+    }
+    // SAFETY: malloc aligns for any C struct; the source can be read by the caller's word.
+    unsafe {
+        let copy = libc::malloc(size_of::<T>()).cast::<T>();
+        if copy.is_null() {
+            return None;
+        }
+        *copy = *params;
+        Some(copy)
+    }
+}
+
+/// Writes the filters that a Blosc 1 shuffle mode and a delta switch stand for into the last slots of a pipeline.
+pub fn set_shuffle(
+    filters: &mut [u8; MAX_FILTERS],
+    shuffle: Option<c_int>,
+    delta: bool,
+    typesize: i32,
+) {
+    match shuffle {
+        Some(BLOSC_SHUFFLE) if typesize > 1 => filters[MAX_FILTERS - 1] = filter_id::SHUFFLE,
+        Some(BLOSC_BITSHUFFLE) => filters[MAX_FILTERS - 1] = filter_id::BITSHUFFLE,
+        Some(BLOSC_NOSHUFFLE) => filters[MAX_FILTERS - 1] = filter_id::NONE,
+        _ => {}
+    }
+    if delta {
+        filters[MAX_FILTERS - 2] = filter_id::DELTA;
+    }
+}
+
+/// What `BLOSC_SHUFFLE` asks for.
+pub fn env_shuffle() -> Option<c_int> {
+    match env(c"BLOSC_SHUFFLE")?.as_str() {
+        "NOSHUFFLE" => Some(BLOSC_NOSHUFFLE),
+        "SHUFFLE" => Some(BLOSC_SHUFFLE),
+        "BITSHUFFLE" => Some(BLOSC_BITSHUFFLE),
+        _ => unrecognized("BLOSC_SHUFFLE"),
+    }
+}
+
+/// What `BLOSC_DELTA` asks for.
+pub fn env_delta() -> Option<bool> {
+    match env(c"BLOSC_DELTA")?.as_str() {
+        "1" => Some(true),
+        "0" => Some(false),
+        _ => unrecognized("BLOSC_DELTA"),
+    }
+}
+
+/// What `BLOSC_SPLITMODE` asks for.
+pub fn env_splitmode() -> Option<c_int> {
+    match env(c"BLOSC_SPLITMODE")?.as_str() {
+        "ALWAYS" => Some(BLOSC_ALWAYS_SPLIT),
+        "NEVER" => Some(BLOSC_NEVER_SPLIT),
+        "AUTO" => Some(BLOSC_AUTO_SPLIT),
+        "FORWARD_COMPAT" => Some(BLOSC_FORWARD_COMPAT_SPLIT),
+        _ => unrecognized("BLOSC_SPLITMODE"),
+    }
+}
+
+/// The number in an environment variable, if it is at least `least` and fits.
+pub fn env_at_least<T: TryFrom<i64>>(name: &std::ffi::CStr, least: i64) -> Option<T> {
+    let value = env_number(name)?;
+    let fitting = (value >= least).then(|| T::try_from(value).ok()).flatten();
+    fitting.or_else(|| unrecognized(&name.to_string_lossy()))
+}
+
+fn unrecognized<T>(name: &str) -> Option<T> {
+    border::trace(
+        "warning",
+        &format!("{name} environment variable not recognized"),
+    );
+    None
+}
+
+/// Ids between those of the format and the last registered one, and between that and the first user-defined one,
+/// are nobody's.
+fn filter_is_defined(id: u8) -> bool {
+    let id = c_int::from(id);
+    let reserved = (BLOSC_LAST_FILTER..=BLOSC2_DEFINED_FILTERS_STOP).contains(&id);
+    let unassigned =
+        id > BLOSC_LAST_REGISTERED_FILTER && id <= BLOSC2_GLOBAL_REGISTERED_FILTERS_STOP;
+    !reserved && !unassigned
+}
+
+/// Makes a context for compression; environment variables override `cparams`. The context keeps the pointers in
+/// `cparams`, except `preparams`, which is copied. Free it with `blosc2_free_ctx`.
+///
+/// Returns NULL if a filter id is nobody's, `BLOSC_COMPRESSOR` names a user-defined codec, the tuner is not there or
+/// refuses, or memory is short.
+///
+/// # Safety
+/// The pointers in `cparams` are null or valid for as long as the context is used.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_create_cctx(cparams: blosc2_cparams) -> *mut blosc2_context {
+    guard(null_mut(), || {
+        if !cparams.filters.iter().all(|id| filter_is_defined(*id)) {
+            border::trace("error", "a filter id is not defined");
+            return null_mut();
+        }
+        let ctx = Box::new(Context::zeroed());
+        ctx.do_compress.set(1);
+        ctx.use_dict.set(cparams.use_dict);
+        ctx.blosc2_flags.set(if cparams.instr_codec {
+            BLOSC2_INSTR_CODEC as u8
+        } else {
+            0
+        });
+        ctx.typesize
+            .set(env_at_least(c"BLOSC_TYPESIZE", 1).unwrap_or(cparams.typesize));
+        let mut filters = cparams.filters;
+        set_shuffle(
+            &mut filters,
+            env_shuffle(),
+            env_delta() == Some(true),
+            ctx.typesize.get(),
+        );
+        ctx.filters.set(filters);
+        ctx.filters_meta.set(cparams.filters_meta);
+        ctx.clevel
+            .set(env_at_least(c"BLOSC_CLEVEL", 0).unwrap_or(c_int::from(cparams.clevel)));
+        ctx.compcode.set(c_int::from(cparams.compcode));
+        if let Some(name) = env(c"BLOSC_COMPRESSOR") {
+            let compcode = registry::compcode_of(&name);
+            if compcode >= BLOSC_LAST_CODEC {
+                border::trace("error", "BLOSC_COMPRESSOR cannot name a user-defined codec");
+                return null_mut();
+            }
+            ctx.compcode.set(compcode);
+        }
+        ctx.compcode_meta.set(cparams.compcode_meta);
+        ctx.blocksize
+            .set(env_at_least(c"BLOSC_BLOCKSIZE", 1).unwrap_or(cparams.blocksize));
+        ctx.nthreads
+            .set(env_at_least(c"BLOSC_NTHREADS", 1).unwrap_or(cparams.nthreads));
+        ctx.new_nthreads.set(ctx.nthreads.get());
+        ctx.splitmode
+            .set(env_splitmode().unwrap_or(cparams.splitmode));
+        ctx.schunk.set(cparams.schunk.cast());
+        ctx.codec_params.set(cparams.codec_params);
+        ctx.filter_params.set(cparams.filter_params);
+        if cparams.prefilter.is_some() {
+            // SAFETY: by the caller's word.
+            let Some(params) = (unsafe { copy_to_heap(cparams.preparams) }) else {
+                return null_mut();
+            };
+            ctx.preparams.set(params);
+            ctx.prefilter.set(if params.is_null() {
+                None
+            } else {
+                cparams.prefilter
+            });
+        }
+        ctx.tuner_id.set(cparams.tuner_id.max(BLOSC_STUNE));
+        if cparams.tuner_id > 0 {
+            let Some(init) = registry::tuner(cparams.tuner_id).and_then(|tuner| tuner.init) else {
+                border::trace(
+                    "error",
+                    &format!("tuner {} is not registered", cparams.tuner_id),
+                );
+                Context::free(ctx);
+                return null_mut();
+            };
+            // SAFETY: the tuner's own function; it may set any field of the context.
+            if unsafe { init(cparams.tuner_params, ctx.as_c(), null_mut()) } < 0 {
+                border::trace(
+                    "error",
+                    &format!("tuner {} refused to begin", cparams.tuner_id),
+                );
+                ctx.tuner_params.set(null_mut());
+                Context::free(ctx);
+                return null_mut();
+            }
+        }
+        Box::into_raw(ctx).cast()
+    })
+}
+
+/// Makes a context for decompression; `BLOSC_NTHREADS` overrides `dparams`. The context keeps the pointers in
+/// `dparams`, except `postparams`, which is copied. Free it with `blosc2_free_ctx`. Returns NULL if memory is short.
+///
+/// # Safety
+/// The pointers in `dparams` are null or valid for as long as the context is used.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_create_dctx(dparams: blosc2_dparams) -> *mut blosc2_context {
+    guard(null_mut(), || {
+        let ctx = Box::new(Context::zeroed());
+        ctx.nthreads
+            .set(env_at_least(c"BLOSC_NTHREADS", 1).unwrap_or(dparams.nthreads));
+        ctx.new_nthreads.set(ctx.nthreads.get());
+        ctx.schunk.set(dparams.schunk.cast());
+        if dparams.postfilter.is_some() {
+            // SAFETY: by the caller's word.
+            let Some(params) = (unsafe { copy_to_heap(dparams.postparams) }) else {
+                return null_mut();
+            };
+            ctx.postparams.set(params);
+            ctx.postfilter.set(if params.is_null() {
+                None
+            } else {
+                dparams.postfilter
+            });
+        }
+        Box::into_raw(ctx).cast()
+    })
+}
+
+/// Frees a context and what it owns. NULL is allowed.
+///
+/// # Safety
+/// `context` came from `blosc2_create_cctx` or `blosc2_create_dctx`, was not freed, and nobody uses it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_free_ctx(context: *mut blosc2_context) {
+    guard((), || {
+        if !context.is_null() {
+            // SAFETY: both functions above make contexts with `Box::into_raw`.
+            Context::free(unsafe { Box::from_raw(context.cast::<Context>()) });
+        }
+    });
+}
+
+/// Writes the parameters of a compression context into `cparams`; `tuner_params` and `filter_params` are left alone.
+/// Returns 0.
+///
+/// # Safety
+/// Both pointers are valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_ctx_get_cparams(
+    ctx: *mut blosc2_context,
+    cparams: *mut blosc2_cparams,
+) -> c_int {
+    code("blosc2_ctx_get_cparams", || {
+        // SAFETY: by the caller's word.
+        let (ctx, cparams) = unsafe {
+            (
+                Context::from_c(ctx)?,
+                cparams.as_mut().ok_or(Error::NullPointer)?,
+            )
+        };
+        ctx.describe_cparams(cparams);
+        Ok(0)
+    })
+}
+
+/// Writes the parameters of a decompression context into `dparams`. Returns 0.
+///
+/// # Safety
+/// Both pointers are valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_ctx_get_dparams(
+    ctx: *mut blosc2_context,
+    dparams: *mut blosc2_dparams,
+) -> c_int {
+    code("blosc2_ctx_get_dparams", || {
+        // SAFETY: by the caller's word.
+        let (ctx, dparams) = unsafe {
+            (
+                Context::from_c(ctx)?,
+                dparams.as_mut().ok_or(Error::NullPointer)?,
+            )
+        };
+        *dparams = ctx.dparams();
+        Ok(0)
+    })
+}
+
+/// Marks the blocks that the next `blosc2_decompress_ctx` is to leave alone: those for which `maskout` is true.
+/// The mask, `nblocks` long, is copied; it holds for one call. Returns 0.
+///
+/// # Safety
+/// `ctx` is valid, `maskout` points to `nblocks` values.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_set_maskout(
+    ctx: *mut blosc2_context,
+    maskout: *mut bool,
+    nblocks: c_int,
+) -> c_int {
+    code("blosc2_set_maskout", || {
+        // SAFETY: by the caller's word.
+        let ctx = unsafe { Context::from_c(ctx)? };
+        let len = usize::try_from(nblocks).map_err(|_| Error::InvalidParam)?;
+        // SAFETY: the bytes of C's bools; any byte but 0 is taken for true below.
+        let mask = unsafe { border::bytes(maskout.cast(), len)? };
+        ctx.clear_maskout();
+        // SAFETY: a fresh buffer of at least `len` bytes, of which each gets 0 or 1.
+        unsafe {
+            let copy = libc::malloc(len.max(1)).cast::<u8>();
+            if copy.is_null() {
+                return Err(Error::MemoryAlloc);
+            }
+            for (i, byte) in mask.iter().enumerate() {
+                *copy.add(i) = u8::from(*byte != 0);
+            }
+            ctx.block_maskout.set(copy.cast());
+        }
+        ctx.block_maskout_nitems.set(nblocks);
+        Ok(0)
+    })
+}

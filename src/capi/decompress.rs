@@ -1,0 +1,399 @@
+//! Decompression through a context.
+
+use super::border::{apart, bytes, bytes_mut, code};
+use super::context::Context;
+use super::exec::Threads;
+use super::hooks::ContextHooks;
+use super::types::*;
+use crate::chunk::decode::{Chunk, decompress, decompress_block, decompress_blocks};
+use crate::chunk::getitem::{ItemRange, getitem};
+use crate::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
+use crate::error::{Error, Result};
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+
+/// The header of the chunk at `src`, and the bytes that it says belong to the chunk, as far as `srcsize` reaches.
+///
+/// # Safety
+/// `src` points to a chunk, or to `srcsize` bytes if those are fewer.
+pub unsafe fn read_chunk<'a>(src: *const c_void, srcsize: i32) -> Result<(ChunkHeader, &'a [u8])> {
+    let src = src.cast::<u8>();
+    let size = usize::try_from(srcsize).unwrap_or(0);
+    if size < MIN_HEADER_LENGTH {
+        return Err(Error::ReadBuffer);
+    }
+    // SAFETY: at least this much is there. `srcsize` may be more than there is, so the rest is looked at only as far
+    // as the header reaches.
+    let basic = ChunkHeader::parse_basic(unsafe { bytes(src, MIN_HEADER_LENGTH)? })?;
+    // SAFETY: a chunk with an extended header has 32 bytes.
+    let front = unsafe { bytes(src, size.min(basic.cbytes).min(EXTENDED_HEADER_LENGTH))? };
+    let header = ChunkHeader::parse(front)?;
+    if header.is_lazy() {
+        return Ok((header, front));
+    }
+    if header.cbytes > size {
+        return Err(Error::InvalidHeader);
+    }
+    // SAFETY: a chunk has `cbytes` bytes.
+    Ok((header, unsafe { bytes(src, header.cbytes)? }))
+}
+
+impl Context {
+    /// Sets the fields that describe the chunk to callbacks.
+    fn describe(&self, header: &ChunkHeader, src: &[u8], dest: *mut c_void, destsize: i32) {
+        self.src.set(src.as_ptr());
+        self.srcsize.set(src.len() as i32);
+        self.dest.set(dest.cast());
+        self.destsize.set(destsize);
+        self.sourcesize.set(header.nbytes as i32);
+        self.typesize.set(i32::from(header.typesize));
+        self.blocksize.set(header.blocksize_field() as i32);
+        self.nblocks.set(header.nblocks() as i32);
+        self.filters.set(header.filters);
+        self.filters_meta.set(header.filters_meta);
+        self.compcode_meta.set(header.compcode_meta);
+    }
+
+    /// Checks the mask of blocks against the chunk, and gives it.
+    fn maskout(&self, nblocks: usize) -> Result<Option<Vec<bool>>> {
+        let mask = self.block_maskout.get();
+        if mask.is_null() {
+            return Ok(None);
+        }
+        if usize::try_from(self.block_maskout_nitems.get()) != Ok(nblocks) {
+            return Err(Error::Data);
+        }
+        // SAFETY: `blosc2_set_maskout` made this array, of this length.
+        Ok(Some(
+            unsafe { std::slice::from_raw_parts(mask, nblocks) }.to_vec(),
+        ))
+    }
+
+    /// Decompresses the chunk at `src`; gives the size of the data.
+    ///
+    /// # Safety
+    /// As for [`read_chunk`], and `dest` has `destsize` bytes.
+    pub unsafe fn decompress(
+        &self,
+        src: *const c_void,
+        srcsize: i32,
+        dest: *mut c_void,
+        destsize: i32,
+    ) -> Result<usize> {
+        // SAFETY: by the caller's word.
+        let (header, src) = unsafe { read_chunk(src, srcsize)? };
+        if header.nbytes > usize::try_from(destsize).unwrap_or(0) {
+            return Err(Error::WriteBuffer);
+        }
+        let chunk = Chunk::with_header(header, src)?;
+        apart(src.as_ptr(), src.len(), dest.cast(), header.nbytes)?;
+        // SAFETY: by the caller's word, and the data fit.
+        let dest_bytes = unsafe { bytes_mut(dest.cast(), header.nbytes)? };
+        self.describe(&header, src, dest, destsize);
+        let maskout = self.maskout(header.nblocks())?;
+        let hooks = ContextHooks::for_decompression(self, src.as_ptr());
+        decompress(
+            &chunk,
+            dest_bytes,
+            maskout.as_deref(),
+            self.update_nthreads(),
+            &hooks,
+            &Threads,
+        )
+    }
+
+    /// Copies a range of items; gives its bytes.
+    ///
+    /// # Safety
+    /// As for [`read_chunk`], and `dest` has room for the range.
+    pub unsafe fn getitem(
+        &self,
+        src: *const c_void,
+        srcsize: i32,
+        range: impl FnOnce(&ChunkHeader) -> Result<ItemRange>,
+        dest: *mut c_void,
+        destsize: i32,
+    ) -> Result<usize> {
+        // SAFETY: by the caller's word.
+        let (header, src) = unsafe { read_chunk(src, srcsize)? };
+        if header.has_vlblocks() {
+            return Err(Error::InvalidParam);
+        }
+        let range = range(&header)?;
+        if range.len == 0 {
+            return Ok(0);
+        }
+        let chunk = Chunk::with_header(header, src)?;
+        apart(src.as_ptr(), src.len(), dest.cast(), range.len)?;
+        // SAFETY: by the caller's word, and the range was checked against the destination.
+        let dest_bytes = unsafe { bytes_mut(dest.cast(), range.len)? };
+        self.describe(&header, src, dest, destsize);
+        let hooks = ContextHooks::for_decompression(self, src.as_ptr());
+        getitem(&chunk, range, dest_bytes, &hooks)?;
+        Ok(range.len)
+    }
+}
+
+/// Decompresses the chunk at `src` into `dest`, which has room for `destsize` bytes. The buffers must not overlap.
+/// Returns the size of the data, or a negative error code. A mask of blocks is forgotten afterwards.
+///
+/// # Safety
+/// `context` is a decompression context that nobody else uses meanwhile; `src` points to a chunk, or to `srcsize`
+/// bytes if those are fewer; `dest` has `destsize` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_decompress_ctx(
+    context: *mut blosc2_context,
+    src: *const c_void,
+    srcsize: i32,
+    dest: *mut c_void,
+    destsize: i32,
+) -> c_int {
+    code("blosc2_decompress_ctx", || {
+        // SAFETY: by the caller's word.
+        let ctx = unsafe { Context::from_c(context)? };
+        if ctx.do_compress.get() != 0 {
+            return Err(Error::InvalidParam);
+        }
+        // SAFETY: by the caller's word.
+        let result = unsafe { ctx.decompress(src, srcsize, dest, destsize) };
+        ctx.clear_maskout();
+        result
+    })
+}
+
+/// Copies `nitems` items from item `start` on of the chunk at `src` to `dest`. An item has the typesize that the chunk
+/// records, which is 1 for items of more than 255 bytes. Returns the bytes copied, or a negative error code.
+///
+/// # Safety
+/// `src` points to a chunk, or to `srcsize` bytes if those are fewer; `dest` has `destsize` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_getitem(
+    src: *const c_void,
+    srcsize: i32,
+    start: c_int,
+    nitems: c_int,
+    dest: *mut c_void,
+    destsize: i32,
+) -> c_int {
+    code("blosc2_getitem", || {
+        let range = |header: &ChunkHeader| ItemRange::new(header, start, nitems, destsize);
+        // SAFETY: by the caller's word.
+        unsafe { Context::zeroed().getitem(src, srcsize, range, dest, destsize) }
+    })
+}
+
+/// As `blosc2_getitem`, with the postfilter of a decompression context.
+///
+/// # Safety
+/// As for `blosc2_getitem`; `context` is a decompression context that nobody else uses meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_getitem_ctx(
+    context: *mut blosc2_context,
+    src: *const c_void,
+    srcsize: i32,
+    start: c_int,
+    nitems: c_int,
+    dest: *mut c_void,
+    destsize: i32,
+) -> c_int {
+    code("blosc2_getitem_ctx", || {
+        let range = |header: &ChunkHeader| ItemRange::new(header, start, nitems, destsize);
+        // SAFETY: by the caller's word.
+        unsafe { Context::from_c(context)?.getitem(src, srcsize, range, dest, destsize) }
+    })
+}
+
+/// As `blosc2_getitem_ctx`, with the range in bytes: both `start` and `nbytes` are multiples of the typesize that the
+/// chunk records, else `BLOSC2_ERROR_INVALID_PARAM` is returned.
+///
+/// # Safety
+/// As for `blosc2_getitem_ctx`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_getitem_bytes_ctx(
+    context: *mut blosc2_context,
+    src: *const c_void,
+    srcsize: i32,
+    start: i32,
+    nbytes: i32,
+    dest: *mut c_void,
+    destsize: i32,
+) -> c_int {
+    code("blosc2_getitem_bytes_ctx", || {
+        let range = |header: &ChunkHeader| {
+            let typesize = i32::from(header.typesize);
+            if start < 0 || nbytes < 0 || start % typesize != 0 || nbytes % typesize != 0 {
+                return Err(Error::InvalidParam);
+            }
+            ItemRange::new(header, start / typesize, nbytes / typesize, destsize)
+        };
+        // SAFETY: by the caller's word.
+        unsafe { Context::from_c(context)?.getitem(src, srcsize, range, dest, destsize) }
+    })
+}
+
+/// Gives the number of blocks of a chunk of variable-length blocks. Returns 0, or `BLOSC2_ERROR_INVALID_PARAM` if the
+/// chunk is another one, or another negative error code.
+///
+/// # Safety
+/// `src` points to `srcsize` bytes, `nblocks` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_vlchunk_get_nblocks(
+    src: *const c_void,
+    srcsize: i32,
+    nblocks: *mut i32,
+) -> c_int {
+    code("blosc2_vlchunk_get_nblocks", || {
+        if src.is_null() || nblocks.is_null() {
+            return Err(Error::InvalidParam);
+        }
+        let front = usize::try_from(srcsize)
+            .unwrap_or(0)
+            .min(EXTENDED_HEADER_LENGTH);
+        // SAFETY: by the caller's word.
+        let header = ChunkHeader::parse(unsafe { bytes(src.cast(), front)? })?;
+        if !header.has_vlblocks() {
+            return Err(Error::InvalidParam);
+        }
+        // SAFETY: by the caller's word.
+        unsafe { *nblocks = header.nblocks() as i32 };
+        Ok(0)
+    })
+}
+
+/// A zeroed buffer for C to free.
+fn c_buffer<'a>(len: usize) -> Result<(*mut u8, &'a mut [u8])> {
+    // SAFETY: calloc gives zeroed memory or null; at least one byte is asked for.
+    unsafe {
+        let memory = libc::calloc(len.max(1), 1).cast::<u8>();
+        if memory.is_null() {
+            return Err(Error::MemoryAlloc);
+        }
+        Ok((memory, std::slice::from_raw_parts_mut(memory, len)))
+    }
+}
+
+/// Checks that a context may decompress and that a chunk has variable-length blocks.
+///
+/// # Safety
+/// As for [`read_chunk`]; `context` is null or a context.
+unsafe fn read_vlchunk<'a>(
+    context: *mut blosc2_context,
+    src: *const c_void,
+    srcsize: i32,
+) -> Result<(&'a Context, Chunk<'a>, &'a [u8])> {
+    // SAFETY: by the caller's word.
+    let ctx = unsafe { Context::from_c(context)? };
+    if ctx.do_compress.get() != 0 {
+        return Err(Error::InvalidParam);
+    }
+    // SAFETY: by the caller's word.
+    let (header, src) = unsafe { read_chunk(src, srcsize)? };
+    if !header.has_vlblocks() {
+        return Err(Error::InvalidParam);
+    }
+    ctx.describe(&header, src, null_mut(), header.nbytes as i32);
+    Ok((ctx, Chunk::with_header(header, src)?, src))
+}
+
+/// Decompresses a chunk of variable-length blocks, each into a buffer of its own: `dests[i]` gets a buffer that the
+/// caller frees with `free()`, `destsizes[i]` its size. Both arrays have `maxblocks` elements, at least as many as the
+/// chunk has blocks. Returns the number of blocks, or a negative error code, in which case there is nothing to free.
+///
+/// # Safety
+/// As for `blosc2_decompress_ctx`; the arrays have `maxblocks` elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_vldecompress_ctx(
+    context: *mut blosc2_context,
+    src: *const c_void,
+    srcsize: i32,
+    dests: *mut *mut c_void,
+    destsizes: *mut i32,
+    maxblocks: i32,
+) -> c_int {
+    code("blosc2_vldecompress_ctx", || {
+        if dests.is_null() || destsizes.is_null() || maxblocks <= 0 {
+            return Err(Error::InvalidParam);
+        }
+        // SAFETY: by the caller's word.
+        let (ctx, chunk, src) = unsafe { read_vlchunk(context, src, srcsize)? };
+        let nblocks = chunk.header().nblocks();
+        let maskout = ctx.maskout(nblocks)?;
+        if nblocks > maxblocks as usize {
+            return Err(Error::InvalidParam);
+        }
+        let (mut memory, mut blocks) = (Vec::with_capacity(nblocks), Vec::with_capacity(nblocks));
+        let mut result = Ok(());
+        for nblock in 0..nblocks {
+            match c_buffer(chunk.block_nbytes(nblock)) {
+                Ok((pointer, block)) => {
+                    memory.push((pointer, block.len()));
+                    blocks.push(block);
+                }
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
+            }
+        }
+        let hooks = ContextHooks::for_decompression(ctx, src.as_ptr());
+        let result = result.and_then(|()| {
+            decompress_blocks(
+                &chunk,
+                blocks,
+                maskout.as_deref(),
+                ctx.update_nthreads(),
+                &hooks,
+                &Threads,
+            )
+        });
+        for (i, (pointer, len)) in memory.into_iter().enumerate() {
+            // SAFETY: the arrays have at least `nblocks` elements; the buffers are from `c_buffer` and nobody uses them.
+            unsafe {
+                match result {
+                    Ok(()) => (*dests.add(i), *destsizes.add(i)) = (pointer.cast(), len as i32),
+                    Err(_) => libc::free(pointer.cast()),
+                }
+            }
+        }
+        result.map(|()| nblocks)
+    })
+}
+
+/// Decompresses block `nblock` of a chunk of variable-length blocks: `*dest` gets a buffer that the caller frees with
+/// `free()`, `*destsize` its size. Returns that size, or a negative error code.
+///
+/// # Safety
+/// As for `blosc2_decompress_ctx`; `dest` and `destsize` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_vldecompress_block_ctx(
+    context: *mut blosc2_context,
+    src: *const c_void,
+    srcsize: i32,
+    nblock: i32,
+    dest: *mut *mut u8,
+    destsize: *mut i32,
+) -> c_int {
+    code("blosc2_vldecompress_block_ctx", || {
+        if dest.is_null() || destsize.is_null() {
+            return Err(Error::InvalidParam);
+        }
+        // SAFETY: by the caller's word.
+        let (ctx, chunk, src) = unsafe { read_vlchunk(context, src, srcsize)? };
+        ctx.maskout(chunk.header().nblocks())?;
+        let nblock = usize::try_from(nblock).map_err(|_| Error::InvalidParam)?;
+        if nblock >= chunk.header().nblocks() {
+            return Err(Error::InvalidParam);
+        }
+        let (pointer, block) = c_buffer(chunk.block_nbytes(nblock))?;
+        let hooks = ContextHooks::for_decompression(ctx, src.as_ptr());
+        let len = block.len();
+        if let Err(error) = decompress_block(&chunk, nblock, block, &hooks) {
+            // SAFETY: from `c_buffer`, and nobody uses it.
+            unsafe { libc::free(pointer.cast()) };
+            return Err(error);
+        }
+        // SAFETY: by the caller's word.
+        unsafe { (*dest, *destsize) = (pointer, len as i32) };
+        Ok(len)
+    })
+}

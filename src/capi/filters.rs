@@ -1,0 +1,103 @@
+//! The shuffles by themselves.
+
+use super::border::{apart, bytes, bytes_mut, code};
+use crate::chunk::header::version;
+use crate::error::{Error, Result};
+use crate::filter::{bitshuffle, shuffle};
+use std::ffi::{c_int, c_void};
+
+/// Applies `filter` to `blocksize` bytes; gives their number.
+///
+/// # Safety
+/// Both buffers have `blocksize` bytes.
+unsafe fn apply(
+    typesize: i32,
+    blocksize: i32,
+    src: *const c_void,
+    dest: *mut c_void,
+    filter: impl FnOnce(usize, &[u8], &mut [u8]),
+) -> Result<usize> {
+    if !(1..=256).contains(&typesize) {
+        return Err(Error::InvalidParam);
+    }
+    let len = usize::try_from(blocksize).map_err(|_| Error::InvalidParam)?;
+    apart(src.cast(), len, dest.cast(), len)?;
+    // SAFETY: by the caller's word, and they do not overlap.
+    let (src, dest) = unsafe { (bytes(src.cast(), len)?, bytes_mut(dest.cast(), len)?) };
+    filter(typesize as usize, src, dest);
+    Ok(len)
+}
+
+/// Shuffles the bytes of items of `typesize` bytes (1 to 256) from `src` to `dest`, both of `blocksize` bytes.
+/// Returns `blocksize`, or a negative error code.
+///
+/// # Safety
+/// Both buffers have `blocksize` bytes and do not overlap.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_shuffle(
+    typesize: i32,
+    blocksize: i32,
+    src: *const c_void,
+    dest: *mut c_void,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    code("blosc2_shuffle", || unsafe {
+        apply(typesize, blocksize, src, dest, shuffle::shuffle)
+    })
+}
+
+/// Undoes `blosc2_shuffle`.
+///
+/// # Safety
+/// As for `blosc2_shuffle`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_unshuffle(
+    typesize: i32,
+    blocksize: i32,
+    src: *const c_void,
+    dest: *mut c_void,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    code("blosc2_unshuffle", || unsafe {
+        apply(typesize, blocksize, src, dest, shuffle::unshuffle)
+    })
+}
+
+/// Shuffles the bits of items of `typesize` bytes (1 to 256) from `src` to `dest`, both of `blocksize` bytes; items
+/// that do not make up eight, and bytes that do not make up an item, are copied. Returns `blocksize`, or a negative
+/// error code.
+///
+/// # Safety
+/// As for `blosc2_shuffle`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_bitshuffle(
+    typesize: i32,
+    blocksize: i32,
+    src: *const c_void,
+    dest: *mut c_void,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    code("blosc2_bitshuffle", || unsafe {
+        apply(typesize, blocksize, src, dest, bitshuffle::bitshuffle)
+    })
+}
+
+/// Undoes `blosc2_bitshuffle`.
+///
+/// # Safety
+/// As for `blosc2_shuffle`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_bitunshuffle(
+    typesize: i32,
+    blocksize: i32,
+    src: *const c_void,
+    dest: *mut c_void,
+) -> c_int {
+    let undo = |typesize: usize, src: &[u8], dest: &mut [u8]| {
+        bitshuffle::bitunshuffle(typesize, src, dest, version::VL_BLOCKS);
+    };
+    // SAFETY: by the caller's word.
+    code("blosc2_bitunshuffle", || unsafe {
+        apply(typesize, blocksize, src, dest, undo)
+    })
+}

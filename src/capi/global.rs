@@ -1,0 +1,321 @@
+//! The functions without a context: their settings are the process's.
+//!
+//! The settings are single atomics, and every call works on a context of its own, so calls from several threads do
+//! not wait for each other, and a child after `fork` never finds a lock taken.
+
+use super::border::{code, env, guard};
+use super::compress::Input;
+use super::constants::*;
+use super::context::{
+    Context, blosc2_create_cctx, blosc2_free_ctx, env_at_least, env_delta, env_shuffle,
+    env_splitmode, set_shuffle,
+};
+use super::registry;
+use super::types::*;
+use super::{border, decompress};
+use crate::chunk::scratch;
+use crate::error::Error;
+use crate::pool;
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::null;
+use std::sync::atomic::{AtomicBool, AtomicI16, AtomicI32, Ordering::Relaxed};
+
+static INITIALIZED: AtomicBool = AtomicBool::new(false);
+static COMPRESSOR: AtomicI32 = AtomicI32::new(BLOSC_BLOSCLZ);
+static DELTA: AtomicI32 = AtomicI32::new(0);
+static SPLITMODE: AtomicI32 = AtomicI32::new(BLOSC_FORWARD_COMPAT_SPLIT);
+static NTHREADS: AtomicI16 = AtomicI16::new(1);
+static BLOCKSIZE: AtomicI32 = AtomicI32::new(0);
+
+/// Begins the use of the library. Other functions do it by themselves where it is needed.
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc2_init() {
+    INITIALIZED.store(true, Relaxed);
+}
+
+/// Ends the use of the library: worker threads end, memory that was kept for the next call is freed, and codecs,
+/// filters and tuners that the program registered are forgotten. Contexts stay valid.
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc2_destroy() {
+    guard((), || {
+        if INITIALIZED.swap(false, Relaxed) {
+            registry::clear();
+        }
+        pool::shutdown();
+        scratch::release();
+    });
+}
+
+/// Frees memory that is kept for the next call. Returns 0, or `BLOSC2_ERROR_FAILURE` if the library was not
+/// initialized.
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc2_free_resources() -> c_int {
+    code("blosc2_free_resources", || {
+        if !INITIALIZED.load(Relaxed) {
+            return Err(Error::Failure);
+        }
+        scratch::release();
+        Ok(0)
+    })
+}
+
+/// Returns the number of threads that the functions without a context use.
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc2_get_nthreads() -> i16 {
+    blosc2_init();
+    NTHREADS.load(Relaxed)
+}
+
+/// Sets the number of threads, at least 1, that the functions without a context use. Returns the number before, or
+/// `BLOSC2_ERROR_INVALID_PARAM`.
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc2_set_nthreads(nthreads: i16) -> i16 {
+    blosc2_init();
+    if nthreads <= 0 {
+        return Error::InvalidParam.code() as i16;
+    }
+    NTHREADS.swap(nthreads, Relaxed)
+}
+
+/// Returns the name of the codec that the functions without a context use (not to be freed).
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc1_get_compressor() -> *const c_char {
+    blosc2_init();
+    guard(null(), || {
+        registry::compname_of(COMPRESSOR.load(Relaxed)).unwrap_or(null())
+    })
+}
+
+/// Sets the codec that the functions without a context use, one of the built-in ones. Returns its id, -1 if there is
+/// none of this name (later compressions then fail), or `BLOSC2_ERROR_CODEC_SUPPORT` for a registered one.
+///
+/// # Safety
+/// `compname` is a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc1_set_compressor(compname: *const c_char) -> c_int {
+    // SAFETY: by the caller's word.
+    guard(-1, || {
+        set_compressor(&unsafe { registry::text(compname) }.unwrap_or_default())
+    })
+}
+
+fn set_compressor(name: &str) -> c_int {
+    blosc2_init();
+    let compcode = registry::compcode_of(name);
+    if compcode >= BLOSC_LAST_CODEC {
+        border::trace(
+            "error",
+            "user-defined codecs can only be used through a context",
+        );
+        return Error::CodecSupport.code();
+    }
+    COMPRESSOR.store(compcode, Relaxed);
+    compcode
+}
+
+/// Sets whether the functions without a context apply the delta filter (1) or not (0).
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc2_set_delta(dodelta: c_int) {
+    blosc2_init();
+    DELTA.store(dodelta, Relaxed);
+}
+
+/// Returns the block size that the functions without a context use; 0 means that it is chosen for each buffer.
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc1_get_blocksize() -> c_int {
+    blosc2_init();
+    BLOCKSIZE.load(Relaxed)
+}
+
+/// Sets the block size in bytes that the functions without a context use; 0 means that it is chosen for each buffer.
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc1_set_blocksize(blocksize: usize) {
+    blosc2_init();
+    BLOCKSIZE.store(blocksize as i32, Relaxed);
+}
+
+/// Sets when the functions without a context split blocks, `BLOSC_ALWAYS_SPLIT` and so on.
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc1_set_splitmode(splitmode: c_int) {
+    blosc2_init();
+    SPLITMODE.store(splitmode, Relaxed);
+}
+
+/// Compresses without a context, with the process's settings, which environment variables override (`BLOSC_CLEVEL`,
+/// `BLOSC_SHUFFLE`, `BLOSC_DELTA`, `BLOSC_TYPESIZE`, `BLOSC_COMPRESSOR`, `BLOSC_BLOCKSIZE`, `BLOSC_NTHREADS`,
+/// `BLOSC_SPLITMODE`, `BLOSC_NOLOCK`, `BLOSC_BLOSC1_COMPAT`). Returns the size of the chunk, 0 if it does not fit into
+/// `destsize` bytes, or a negative error code.
+///
+/// # Safety
+/// The buffers have the sizes given and do not overlap.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_compress(
+    clevel: c_int,
+    doshuffle: c_int,
+    typesize: i32,
+    src: *const c_void,
+    srcsize: i32,
+    dest: *mut c_void,
+    destsize: i32,
+) -> c_int {
+    code("blosc2_compress", || {
+        blosc2_init();
+        let clevel = env_at_least(c"BLOSC_CLEVEL", 0).unwrap_or(clevel);
+        let doshuffle = env_shuffle().unwrap_or(doshuffle);
+        if let Some(delta) = env_delta() {
+            blosc2_set_delta(delta.into());
+        }
+        let typesize = env_at_least(c"BLOSC_TYPESIZE", 1).unwrap_or(typesize);
+        if let Some(name) = env(c"BLOSC_COMPRESSOR") {
+            set_compressor(&name);
+        }
+        if let Some(blocksize) = env_at_least(c"BLOSC_BLOCKSIZE", 1) {
+            blosc1_set_blocksize(blocksize);
+        }
+        if let Some(nthreads) = env_at_least(c"BLOSC_NTHREADS", 1) {
+            blosc2_set_nthreads(nthreads);
+        }
+        if let Some(splitmode) = env_splitmode() {
+            blosc1_set_splitmode(splitmode);
+        }
+        let mut filters = [0; 6];
+        let delta = DELTA.load(Relaxed) != 0;
+        if border::env_is_set(c"BLOSC_NOLOCK") {
+            let mut cparams = blosc2_cparams::defaults();
+            set_shuffle(&mut cparams.filters, Some(doshuffle), delta, typesize);
+            cparams.typesize = i32::from(typesize as u8);
+            cparams.compcode = COMPRESSOR.load(Relaxed) as u8;
+            cparams.clevel = clevel as u8;
+            cparams.nthreads = NTHREADS.load(Relaxed);
+            cparams.splitmode = SPLITMODE.load(Relaxed);
+            // SAFETY: `cparams` holds no pointers; the context is freed here; the buffers by the caller's word.
+            return unsafe {
+                let pointer = blosc2_create_cctx(cparams);
+                let result = Context::from_c(pointer)?.compress(
+                    &Input::Buffer(src.cast()),
+                    srcsize,
+                    dest.cast(),
+                    destsize,
+                    true,
+                );
+                blosc2_free_ctx(pointer);
+                result
+            };
+        }
+        set_shuffle(&mut filters, Some(doshuffle), delta, typesize);
+        let ctx = Context::zeroed();
+        ctx.filters.set(filters);
+        ctx.clevel.set(clevel);
+        ctx.typesize.set(typesize);
+        ctx.compcode.set(COMPRESSOR.load(Relaxed));
+        ctx.blocksize.set(BLOCKSIZE.load(Relaxed));
+        ctx.nthreads.set(NTHREADS.load(Relaxed));
+        ctx.new_nthreads.set(ctx.nthreads.get());
+        ctx.splitmode.set(SPLITMODE.load(Relaxed));
+        let extended = !border::env_is_set(c"BLOSC_BLOSC1_COMPAT");
+        // SAFETY: by the caller's word.
+        unsafe {
+            ctx.compress(
+                &Input::Buffer(src.cast()),
+                srcsize,
+                dest.cast(),
+                destsize,
+                extended,
+            )
+        }
+    })
+}
+
+/// As `blosc2_compress`, with sizes as Blosc 1 counts them.
+///
+/// # Safety
+/// As for `blosc2_compress`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc1_compress(
+    clevel: c_int,
+    doshuffle: c_int,
+    typesize: usize,
+    nbytes: usize,
+    src: *const c_void,
+    dest: *mut c_void,
+    destsize: usize,
+) -> c_int {
+    let capped = |size: usize| i32::try_from(size).unwrap_or(i32::MAX);
+    // SAFETY: by the caller's word.
+    unsafe {
+        blosc2_compress(
+            clevel,
+            doshuffle,
+            capped(typesize),
+            src,
+            capped(nbytes),
+            dest,
+            capped(destsize),
+        )
+    }
+}
+
+/// Decompresses without a context, with the process's number of threads, which `BLOSC_NTHREADS` overrides. Returns the
+/// size of the data, or a negative error code.
+///
+/// # Safety
+/// `src` points to a chunk, or to `srcsize` bytes if those are fewer; `dest` has `destsize` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_decompress(
+    src: *const c_void,
+    srcsize: i32,
+    dest: *mut c_void,
+    destsize: i32,
+) -> c_int {
+    code("blosc2_decompress", || {
+        blosc2_init();
+        if let Some(nthreads) = border::env_number(c"BLOSC_NTHREADS") {
+            let nthreads = i16::try_from(nthreads)
+                .ok()
+                .filter(|n| *n > 0)
+                .ok_or(Error::InvalidParam)?;
+            blosc2_set_nthreads(nthreads);
+        }
+        let ctx = Context::zeroed();
+        ctx.new_nthreads.set(NTHREADS.load(Relaxed));
+        // SAFETY: by the caller's word.
+        unsafe { ctx.decompress(src, srcsize, dest, destsize) }
+    })
+}
+
+/// As `blosc2_decompress`, for a chunk whose size only its header tells. Do not use it on data from elsewhere: a
+/// chunk that was cut short is read past its end.
+///
+/// # Safety
+/// `src` points to a whole chunk; `dest` has `destsize` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc1_decompress(
+    src: *const c_void,
+    dest: *mut c_void,
+    destsize: usize,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    unsafe {
+        blosc2_decompress(
+            src,
+            i32::MAX,
+            dest,
+            i32::try_from(destsize).unwrap_or(i32::MAX),
+        )
+    }
+}
+
+/// As `blosc2_getitem`, for a chunk whose size only its header tells, and a destination with room for the items.
+///
+/// # Safety
+/// `src` points to a whole chunk; `dest` has room for `nitems` items.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc1_getitem(
+    src: *const c_void,
+    start: c_int,
+    nitems: c_int,
+    dest: *mut c_void,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    unsafe { decompress::blosc2_getitem(src, i32::MAX, start, nitems, dest, i32::MAX) }
+}

@@ -1,0 +1,242 @@
+//! The caller's functions, as the engine calls them.
+
+use super::context::Context;
+use super::registry;
+use super::types::*;
+use crate::chunk::hooks::{BlockPos, Hooks};
+use crate::error::{Error, Result};
+use std::ffi::c_void;
+
+/// The functions that belong to a context and to the registry.
+pub struct ContextHooks<'a> {
+    ctx: &'a Context,
+    /// What a registered codec gets as the chunk: the source buffer, or the chunk being read.
+    chunk: *const u8,
+    prefilter: Option<(
+        unsafe extern "C" fn(*mut blosc2_prefilter_params) -> i32,
+        blosc2_prefilter_params,
+    )>,
+    postfilter: Option<(
+        unsafe extern "C" fn(*mut blosc2_postfilter_params) -> i32,
+        blosc2_postfilter_params,
+    )>,
+    nchunk: i64,
+    typesize: i32,
+}
+
+// SAFETY: workers only read: the copies made below, and fields of the context that nobody writes while blocks are
+// processed (the engine does not, and a callback that did would race in the reference as well).
+unsafe impl Sync for ContextHooks<'_> {}
+
+impl<'a> ContextHooks<'a> {
+    /// For compression of the buffer at `src`.
+    pub fn for_compression(ctx: &'a Context, src: *const u8) -> Self {
+        // SAFETY: the context owns the copy of the parameters.
+        let params = unsafe { ctx.preparams.get().as_ref() }.copied();
+        Self {
+            prefilter: ctx.prefilter.get().zip(params),
+            ..Self::new(ctx, src)
+        }
+    }
+
+    /// For decompression of the chunk at `src`.
+    pub fn for_decompression(ctx: &'a Context, src: *const u8) -> Self {
+        // SAFETY: the context owns the copy of the parameters.
+        let params = unsafe { ctx.postparams.get().as_ref() }.copied();
+        Self {
+            postfilter: ctx.postfilter.get().zip(params),
+            ..Self::new(ctx, src)
+        }
+    }
+
+    fn new(ctx: &'a Context, chunk: *const u8) -> Self {
+        Self {
+            ctx,
+            chunk,
+            prefilter: None,
+            postfilter: None,
+            nchunk: ctx.current_nchunk(),
+            typesize: ctx.typesize.get(),
+        }
+    }
+
+    fn output_typesize(&self) -> i32 {
+        let wanted = self
+            .prefilter
+            .as_ref()
+            .map_or(0, |(_, params)| params.output_typesize);
+        if wanted > 0 { wanted } else { self.typesize }
+    }
+}
+
+/// A size as C takes it; chunks are smaller than 2 GiB.
+fn c_size(len: usize) -> i32 {
+    i32::try_from(len).unwrap_or(i32::MAX)
+}
+
+impl Hooks for ContextHooks<'_> {
+    fn has_prefilter(&self) -> bool {
+        self.prefilter.is_some()
+    }
+
+    fn output_is_disposable(&self) -> bool {
+        // The parameters count even without a prefilter, as in the reference.
+        self.prefilter
+            .as_ref()
+            .is_some_and(|(_, params)| params.output_is_disposable)
+    }
+
+    fn prefilter_output(&self, bsize: usize) -> usize {
+        let nitems = bsize / usize::try_from(self.typesize).unwrap_or(1).max(1);
+        nitems.saturating_mul(usize::try_from(self.output_typesize()).unwrap_or(0))
+    }
+
+    fn prefilter(
+        &self,
+        pos: BlockPos,
+        bsize: usize,
+        out: &mut [u8],
+        ttmp: &mut [u8],
+    ) -> Result<()> {
+        let (function, mut params) = self.prefilter.ok_or(Error::FilterPipeline)?;
+        params.input = self
+            .chunk
+            .wrapping_add(if self.chunk.is_null() { 0 } else { pos.offset });
+        params.output = out.as_mut_ptr();
+        params.output_size = c_size(self.prefilter_output(bsize));
+        params.output_typesize = self.output_typesize();
+        params.output_offset = c_size(pos.offset);
+        params.nchunk = self.nchunk;
+        params.nblock = c_size(pos.nblock);
+        params.tid = c_size(pos.tid);
+        params.ttmp = ttmp.as_mut_ptr();
+        params.ttmp_nbytes = ttmp.len();
+        params.ctx = self.ctx.as_c();
+        // SAFETY: the caller's function, with buffers of the sizes it is told.
+        if unsafe { function(&mut params) } == 0 {
+            Ok(())
+        } else {
+            Err(Error::FilterPipeline)
+        }
+    }
+
+    fn has_postfilter(&self) -> bool {
+        self.postfilter.is_some()
+    }
+
+    fn postfilter(
+        &self,
+        pos: BlockPos,
+        typesize: usize,
+        input: &[u8],
+        out: &mut [u8],
+        ttmp: &mut [u8],
+    ) -> Result<()> {
+        let (function, mut params) = self.postfilter.ok_or(Error::Postfilter)?;
+        params.input = input.as_ptr();
+        params.output = out.as_mut_ptr();
+        params.size = c_size(out.len());
+        params.typesize = c_size(typesize);
+        params.offset = c_size(pos.offset);
+        params.nchunk = self.nchunk;
+        params.nblock = c_size(pos.nblock);
+        params.tid = c_size(pos.tid);
+        params.ttmp = ttmp.as_mut_ptr();
+        params.ttmp_nbytes = ttmp.len();
+        params.ctx = self.ctx.as_c();
+        // SAFETY: the caller's function, with buffers of the sizes it is told.
+        if unsafe { function(&mut params) } == 0 {
+            Ok(())
+        } else {
+            Err(Error::Postfilter)
+        }
+    }
+
+    fn filter_forward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
+        let forward = registry::filter(id)
+            .and_then(|filter| filter.forward)
+            .ok_or(Error::FilterPipeline)?;
+        let mut cparams = self.ctx.cparams();
+        // SAFETY: the registered function, with two buffers of the same size.
+        let rc = unsafe {
+            forward(
+                src.as_ptr(),
+                dst.as_mut_ptr(),
+                c_size(src.len()),
+                meta,
+                &mut cparams,
+                id,
+            )
+        };
+        if rc == 0 {
+            Ok(())
+        } else {
+            Err(Error::FilterPipeline)
+        }
+    }
+
+    fn filter_backward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
+        let backward = registry::filter(id)
+            .and_then(|filter| filter.backward)
+            .ok_or(Error::FilterPipeline)?;
+        let mut dparams = self.ctx.dparams();
+        // SAFETY: the registered function, with two buffers of the same size.
+        let rc = unsafe {
+            backward(
+                src.as_ptr(),
+                dst.as_mut_ptr(),
+                c_size(src.len()),
+                meta,
+                &mut dparams,
+                id,
+            )
+        };
+        if rc == 0 {
+            Ok(())
+        } else {
+            Err(Error::from_code(rc, Error::FilterPipeline))
+        }
+    }
+
+    fn encode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
+        let encoder = registry::codec(compcode.into())
+            .and_then(|codec| codec.encoder)
+            .ok_or(Error::CodecSupport)?;
+        let mut cparams = self.ctx.cparams();
+        let (chunk, room) = (self.chunk.cast::<c_void>(), c_size(dst.len()));
+        // SAFETY: the registered function, with buffers of the sizes it is told.
+        let rc = unsafe {
+            encoder(
+                src.as_ptr(),
+                c_size(src.len()),
+                dst.as_mut_ptr(),
+                room,
+                meta,
+                &mut cparams,
+                chunk,
+            )
+        };
+        usize::try_from(rc).map_err(|_| Error::Data)
+    }
+
+    fn decode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
+        let decoder = registry::codec(compcode.into())
+            .and_then(|codec| codec.decoder)
+            .ok_or(Error::CodecSupport)?;
+        let mut dparams = self.ctx.dparams();
+        let (chunk, room) = (self.chunk.cast::<c_void>(), c_size(dst.len()));
+        // SAFETY: the registered function, with buffers of the sizes it is told.
+        let rc = unsafe {
+            decoder(
+                src.as_ptr(),
+                c_size(src.len()),
+                dst.as_mut_ptr(),
+                room,
+                meta,
+                &mut dparams,
+                chunk,
+            )
+        };
+        usize::try_from(rc).map_err(|_| Error::Data)
+    }
+}

@@ -1,0 +1,262 @@
+//! What a chunk's header says, what the library is made of, and what time it is.
+
+use super::border::{bytes, code, guard};
+use super::constants::*;
+use super::registry;
+use super::types::*;
+use crate::chunk::header::{ChunkHeader, MAX_BUFFERSIZE, MIN_HEADER_LENGTH};
+use crate::codec::Codec;
+use crate::error::{Error, Result};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr::null;
+
+/// The part of a header that every chunk has.
+///
+/// # Safety
+/// `cbuffer` is null or has 16 bytes.
+unsafe fn basic_header(cbuffer: *const c_void) -> Result<ChunkHeader> {
+    // SAFETY: by the caller's word.
+    ChunkHeader::parse_basic(unsafe { bytes(cbuffer.cast(), MIN_HEADER_LENGTH)? })
+}
+
+/// Writes `value` where the pointer is not null.
+///
+/// # Safety
+/// The pointer is null or can be written.
+unsafe fn give<T>(place: *mut T, value: T) {
+    if !place.is_null() {
+        // SAFETY: by the caller's word.
+        unsafe { *place = value };
+    }
+}
+
+/// Gives the sizes in the header of a chunk: its data (`nbytes`), itself (`cbytes`), a block; all 0 if the header
+/// cannot be right. Each pointer may be NULL. Returns 0 or a negative error code.
+///
+/// # Safety
+/// `cbuffer` has 16 bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_cbuffer_sizes(
+    cbuffer: *const c_void,
+    nbytes: *mut i32,
+    cbytes: *mut i32,
+    blocksize: *mut i32,
+) -> c_int {
+    code("blosc2_cbuffer_sizes", || {
+        // SAFETY: by the caller's word.
+        let header = unsafe { basic_header(cbuffer) };
+        let sizes = header
+            .as_ref()
+            .map_or((0, 0, 0), |h| (h.nbytes, h.cbytes, h.blocksize_field()));
+        // SAFETY: by the caller's word.
+        unsafe {
+            give(nbytes, sizes.0 as i32);
+            give(cbytes, sizes.1 as i32);
+            give(blocksize, sizes.2 as i32);
+        }
+        header.map(|_| 0)
+    })
+}
+
+/// As `blosc2_cbuffer_sizes`, for sizes as Blosc 1 counts them.
+///
+/// # Safety
+/// `cbuffer` has 16 bytes; the pointers are NULL or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc1_cbuffer_sizes(
+    cbuffer: *const c_void,
+    nbytes: *mut usize,
+    cbytes: *mut usize,
+    blocksize: *mut usize,
+) {
+    guard((), || {
+        // SAFETY: by the caller's word.
+        let sizes = unsafe { basic_header(cbuffer) }
+            .map_or((0, 0, 0), |h| (h.nbytes, h.cbytes, h.blocksize_field()));
+        // SAFETY: by the caller's word.
+        unsafe {
+            give(nbytes, sizes.0);
+            give(cbytes, sizes.1);
+            give(blocksize, sizes.2);
+        }
+    });
+}
+
+/// Whether `cbytes` bytes can be a chunk as far as its header tells: 0, and the size of the data in `*nbytes`; or a
+/// negative error code, and 0.
+///
+/// # Safety
+/// `cbuffer` has `cbytes` bytes; `nbytes` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc1_cbuffer_validate(
+    cbuffer: *const c_void,
+    cbytes: usize,
+    nbytes: *mut usize,
+) -> c_int {
+    code("blosc1_cbuffer_validate", || {
+        let check = || {
+            if cbytes < MIN_HEADER_LENGTH {
+                return Err(Error::WriteBuffer);
+            }
+            // SAFETY: by the caller's word.
+            let header = unsafe { basic_header(cbuffer)? };
+            if header.cbytes != cbytes {
+                return Err(Error::InvalidHeader);
+            }
+            if header.nbytes > MAX_BUFFERSIZE as usize {
+                return Err(Error::MemoryAlloc);
+            }
+            Ok(header.nbytes)
+        };
+        let result = check();
+        // SAFETY: by the caller's word.
+        unsafe { give(nbytes, result.unwrap_or(0)) };
+        result.map(|_| 0)
+    })
+}
+
+/// Gives the typesize and the flags in the header of a chunk (bits `BLOSC_DOSHUFFLE`, `BLOSC_MEMCPYED`, ...), or zeros
+/// if the header cannot be right.
+///
+/// # Safety
+/// `cbuffer` has 16 bytes; the pointers can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc1_cbuffer_metainfo(
+    cbuffer: *const c_void,
+    typesize: *mut usize,
+    flags: *mut c_int,
+) {
+    guard((), || {
+        // SAFETY: by the caller's word.
+        unsafe {
+            let info =
+                basic_header(cbuffer).map_or((0, 0), |h| (h.typesize.into(), h.flags.into()));
+            give(typesize, info.0);
+            give(flags, info.1);
+        }
+    });
+}
+
+/// Gives the versions of the chunk's format and of its codec's format, or zeros if the header cannot be right.
+///
+/// # Safety
+/// `cbuffer` has 16 bytes; the pointers can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_cbuffer_versions(
+    cbuffer: *const c_void,
+    version: *mut c_int,
+    versionlz: *mut c_int,
+) {
+    guard((), || {
+        // SAFETY: by the caller's word.
+        unsafe {
+            let info =
+                basic_header(cbuffer).map_or((0, 0), |h| (h.version.into(), h.versionlz.into()));
+            give(version, info.0);
+            give(versionlz, info.1);
+        }
+    });
+}
+
+/// Returns the name of the library that reads a chunk's streams (the library's, not to be freed), or NULL.
+///
+/// # Safety
+/// `cbuffer` has 16 bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_cbuffer_complib(cbuffer: *const c_void) -> *const c_char {
+    guard(null(), || {
+        // SAFETY: by the caller's word.
+        let header = unsafe { basic_header(cbuffer) };
+        header
+            .ok()
+            .and_then(|h| registry::library_name(c_int::from(h.flags >> 5)))
+            .unwrap_or(null())
+    })
+}
+
+/// Returns the names of the built-in codecs, separated by commas (the library's, not to be freed).
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc2_list_compressors() -> *const c_char {
+    const NAMES: &CStr = c"blosclz,lz4,lz4hc,zlib,zstd";
+    NAMES.as_ptr()
+}
+
+/// Returns the version of the library this one stands for, `BLOSC2_VERSION_STRING` (not to be freed).
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc2_get_version_string() -> *const c_char {
+    BLOSC2_VERSION_STRING.as_ptr()
+}
+
+/// Returns what an error code means (the library's text, not to be freed).
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc2_error_string(error_code: c_int) -> *const c_char {
+    guard(null(), || {
+        let known = Error::from_code(error_code, Error::Failure);
+        if known.code() == error_code {
+            known.message().as_ptr()
+        } else {
+            c"Unknown error".as_ptr()
+        }
+    })
+}
+
+/// Gives the name and version of the library that a codec comes from, in buffers that the caller frees with `free()`.
+/// Returns the library's code, or `BLOSC2_ERROR_NOT_FOUND` and NULLs for a codec that is not there.
+///
+/// # Safety
+/// `compname` is a C string; the other pointers can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_get_complib_info(
+    compname: *const c_char,
+    complib: *mut *mut c_char,
+    version: *mut *mut c_char,
+) -> c_int {
+    code("blosc2_get_complib_info", || {
+        // SAFETY: by the caller's word.
+        let name = unsafe { registry::text(compname) }.unwrap_or_default();
+        let found = registry::library_of(&name)
+            .and_then(|library| Some((library, registry::library_name(library)?)));
+        // SAFETY: by the caller's word; strdup copies a C string with malloc.
+        unsafe {
+            give(complib, std::ptr::null_mut());
+            give(version, std::ptr::null_mut());
+            let (library, library_name) = found.ok_or(Error::NotFound)?;
+            let known = Codec::from_name(&name).map_or("unknown", Codec::library_version);
+            let known = CString::new(known).map_err(|_| Error::Failure)?;
+            give(complib, libc::strdup(library_name));
+            give(version, libc::strdup(known.as_ptr()));
+            Ok(library)
+        }
+    })
+}
+
+/// Sets a timestamp to now, on a clock that only goes forward.
+///
+/// # Safety
+/// `timestamp` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc_set_timestamp(timestamp: *mut blosc_timestamp_t) {
+    if !timestamp.is_null() {
+        // SAFETY: by the caller's word.
+        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, timestamp) };
+    }
+}
+
+/// Returns the nanoseconds from one timestamp to another.
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc_elapsed_nsecs(
+    start_time: blosc_timestamp_t,
+    end_time: blosc_timestamp_t,
+) -> f64 {
+    1e9 * (end_time.tv_sec - start_time.tv_sec) as f64
+        + (end_time.tv_nsec - start_time.tv_nsec) as f64
+}
+
+/// Returns the seconds from one timestamp to another.
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc_elapsed_secs(
+    start_time: blosc_timestamp_t,
+    end_time: blosc_timestamp_t,
+) -> f64 {
+    1e-9 * blosc_elapsed_nsecs(start_time, end_time)
+}

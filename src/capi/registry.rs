@@ -1,0 +1,295 @@
+//! Codecs, filters and tuners that the program registers, and the names of codecs.
+//!
+//! A table has a place for every id. An entry is published with one atomic store and read without a lock, so that a
+//! registration in one thread, or in the parent of a `fork`, can never block another.
+
+use super::border::{code, guard};
+use super::constants::*;
+use super::types::*;
+use crate::codec::Codec;
+use crate::error::{Error, Result};
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// Entries by id.
+struct Table<T: 'static>([AtomicPtr<T>; 256]);
+
+/// What the three kinds of entries have in common.
+trait Entry: Copy {
+    fn name(&self) -> *mut c_char;
+    fn rename(&mut self, name: *mut c_char);
+}
+
+impl<T: Entry> Table<T> {
+    const fn new() -> Self {
+        Self([const { AtomicPtr::new(null_mut()) }; 256])
+    }
+
+    fn get(&self, id: c_int) -> Option<&'static T> {
+        let slot = self.0.get(usize::try_from(id).ok()?)?;
+        // SAFETY: an entry is never freed once it was published.
+        unsafe { slot.load(Ordering::Acquire).as_ref() }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &'static T> {
+        (0..256).filter_map(|id| self.get(id))
+    }
+
+    /// Publishes a copy of `entry`, with a copy of its name. The same name again is fine, another one is `taken`.
+    fn add(&self, id: c_int, mut entry: T, taken: Error) -> Result<()> {
+        if entry.name().is_null() {
+            return Err(Error::InvalidParam);
+        }
+        // SAFETY: the caller of the border hands over a C string.
+        let name = unsafe { CStr::from_ptr(entry.name()) };
+        entry.rename(CString::from(name).into_raw());
+        let fresh = Box::into_raw(Box::new(entry));
+        let slot = &self.0[id as usize];
+        let Err(there) =
+            slot.compare_exchange(null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire)
+        else {
+            return Ok(());
+        };
+        // SAFETY: `fresh` was not published, so both it and its name are still ours alone; the entry that is there
+        // is never freed, nor is its name.
+        let same = unsafe {
+            let fresh = Box::from_raw(fresh);
+            let ours = CString::from_raw(fresh.name());
+            CStr::from_ptr((*there).name()) == ours.as_c_str()
+        };
+        if same { Ok(()) } else { Err(taken) }
+    }
+
+    /// Forgets all entries. They stay in memory: a thread may still be using one.
+    fn clear(&self) {
+        for slot in &self.0 {
+            slot.store(null_mut(), Ordering::Release);
+        }
+    }
+}
+
+macro_rules! entry {
+    ($entry:ty, $name:ident) => {
+        impl Entry for $entry {
+            fn name(&self) -> *mut c_char {
+                self.$name
+            }
+            fn rename(&mut self, name: *mut c_char) {
+                self.$name = name;
+            }
+        }
+    };
+}
+entry!(blosc2_codec, compname);
+entry!(blosc2_filter, name);
+entry!(blosc2_tuner, name);
+
+static CODECS: Table<blosc2_codec> = Table::new();
+static FILTERS: Table<blosc2_filter> = Table::new();
+static TUNERS: Table<blosc2_tuner> = Table::new();
+
+/// The registered codec of this id.
+pub fn codec(compcode: c_int) -> Option<&'static blosc2_codec> {
+    CODECS.get(compcode)
+}
+
+/// The registered filter of this id.
+pub fn filter(id: u8) -> Option<&'static blosc2_filter> {
+    FILTERS.get(c_int::from(id))
+}
+
+/// The registered tuner of this id.
+pub fn tuner(id: c_int) -> Option<&'static blosc2_tuner> {
+    TUNERS.get(id)
+}
+
+/// Forgets everything that was registered.
+pub fn clear() {
+    CODECS.clear();
+    FILTERS.clear();
+    TUNERS.clear();
+}
+
+/// The id of the codec of this name, or -1.
+pub fn compcode_of(name: &str) -> c_int {
+    if let Some(known) = Codec::from_name(name) {
+        return known as c_int;
+    }
+    // SAFETY: the names of entries are C strings that are never freed.
+    let named = |entry: &&blosc2_codec| {
+        unsafe { CStr::from_ptr(entry.compname) }.to_bytes() == name.as_bytes()
+    };
+    CODECS
+        .iter()
+        .find(named)
+        .map_or(-1, |entry| c_int::from(entry.compcode))
+}
+
+/// The name of the codec of this id.
+pub fn compname_of(compcode: c_int) -> Option<*const c_char> {
+    match Codec::from_code(compcode) {
+        Some(known) => Some(c_name(known).as_ptr()),
+        None => CODECS
+            .get(compcode)
+            .map(|entry| entry.compname.cast_const()),
+    }
+}
+
+fn c_name(codec: Codec) -> &'static CStr {
+    match codec {
+        Codec::BloscLz => BLOSC_BLOSCLZ_COMPNAME,
+        Codec::Lz4 => BLOSC_LZ4_COMPNAME,
+        Codec::Lz4hc => BLOSC_LZ4HC_COMPNAME,
+        Codec::Zlib => BLOSC_ZLIB_COMPNAME,
+        Codec::Zstd => BLOSC_ZSTD_COMPNAME,
+    }
+}
+
+fn c_library_name(codec: Codec) -> &'static CStr {
+    match codec {
+        Codec::BloscLz => BLOSC_BLOSCLZ_LIBNAME,
+        Codec::Lz4 | Codec::Lz4hc => BLOSC_LZ4_LIBNAME,
+        Codec::Zlib => BLOSC_ZLIB_LIBNAME,
+        Codec::Zstd => BLOSC_ZSTD_LIBNAME,
+    }
+}
+
+/// The version of a codec's format, for a chunk's header.
+pub fn format_version_of(compcode: c_int) -> u8 {
+    match Codec::from_code(compcode) {
+        Some(_) => 1,
+        // The reference writes -1 for a codec it does not know.
+        None => CODECS.get(compcode).map_or(0xff, |entry| entry.version),
+    }
+}
+
+/// The library of the codec of this name: its code for the `flags` byte, or the field of its registration.
+pub fn library_of(name: &str) -> Option<c_int> {
+    if let Some(known) = Codec::from_name(name) {
+        return Some(c_int::from(known.format()));
+    }
+    // SAFETY: as in `compcode_of`.
+    let named = |entry: &&blosc2_codec| {
+        unsafe { CStr::from_ptr(entry.compname) }.to_bytes() == name.as_bytes()
+    };
+    CODECS
+        .iter()
+        .find(named)
+        .map(|entry| c_int::from(entry.complib))
+}
+
+/// The name of a library.
+pub fn library_name(library: c_int) -> Option<*const c_char> {
+    let format = u8::try_from(library).ok()?;
+    match Codec::from_format(format) {
+        Some(known) => Some(c_library_name(known).as_ptr()),
+        None => CODECS
+            .iter()
+            .find(|entry| entry.complib == format)
+            .map(|entry| entry.compname.cast_const()),
+    }
+}
+
+/// Registers a codec for the ids from `BLOSC2_USER_REGISTERED_CODECS_START` on. The struct and its name are copied.
+/// Returns 0, also when this codec was registered before; `BLOSC2_ERROR_CODEC_PARAM` if the id is not a user's or
+/// belongs to a codec of another name.
+///
+/// # Safety
+/// `codec` points to a codec with a name; its functions can be called until `blosc2_destroy`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_register_codec(codec: *mut blosc2_codec) -> c_int {
+    code("blosc2_register_codec", || {
+        // SAFETY: by the caller's word.
+        let codec = unsafe { codec.as_ref() }.ok_or(Error::InvalidParam)?;
+        let id = c_int::from(codec.compcode);
+        if id < BLOSC2_USER_REGISTERED_CODECS_START {
+            return Err(Error::CodecParam);
+        }
+        CODECS.add(id, *codec, Error::CodecParam).map(|()| 0)
+    })
+}
+
+/// Registers a filter for the ids from `BLOSC2_USER_REGISTERED_FILTERS_START` on. The struct and its name are copied.
+/// Returns 0, also when this filter was registered before; `BLOSC2_ERROR_FAILURE` if the id is not a user's or
+/// belongs to a filter of another name.
+///
+/// # Safety
+/// `filter` points to a filter with a name; its functions can be called until `blosc2_destroy`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_register_filter(filter: *mut blosc2_filter) -> c_int {
+    code("blosc2_register_filter", || {
+        // SAFETY: by the caller's word.
+        let filter = unsafe { filter.as_ref() }.ok_or(Error::InvalidParam)?;
+        let id = c_int::from(filter.id);
+        if id < BLOSC2_USER_REGISTERED_FILTERS_START {
+            return Err(Error::Failure);
+        }
+        FILTERS.add(id, *filter, Error::Failure).map(|()| 0)
+    })
+}
+
+/// Registers a tuner for the ids from `BLOSC2_USER_REGISTERED_TUNER_START` on. The struct and its name are copied.
+/// Returns 0, also when this tuner was registered before; `BLOSC2_ERROR_FAILURE` if the id is not a user's or
+/// belongs to a tuner of another name.
+///
+/// # Safety
+/// `tuner` points to a tuner with a name; its functions can be called until `blosc2_destroy`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_register_tuner(tuner: *mut blosc2_tuner) -> c_int {
+    code("blosc2_register_tuner", || {
+        // SAFETY: by the caller's word.
+        let tuner = unsafe { tuner.as_ref() }.ok_or(Error::InvalidParam)?;
+        if !(BLOSC2_USER_REGISTERED_TUNER_START..=BLOSC2_USER_REGISTERED_TUNER_STOP)
+            .contains(&tuner.id)
+        {
+            return Err(Error::Failure);
+        }
+        TUNERS.add(tuner.id, *tuner, Error::Failure).map(|()| 0)
+    })
+}
+
+/// Gives the name of a codec in `*compname` (NULL if there is none of this id; the library's, not to be freed).
+/// Returns the id, or -1.
+///
+/// # Safety
+/// `compname` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_compcode_to_compname(
+    compcode: c_int,
+    compname: *mut *const c_char,
+) -> c_int {
+    guard(-1, || {
+        let name = compname_of(compcode);
+        if !compname.is_null() {
+            // SAFETY: by the caller's word.
+            unsafe { *compname = name.unwrap_or(std::ptr::null()) };
+        }
+        if name.is_some() { compcode } else { -1 }
+    })
+}
+
+/// Returns the id of the codec of this name, or -1.
+///
+/// # Safety
+/// `compname` is a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_compname_to_compcode(compname: *const c_char) -> c_int {
+    // SAFETY: by the caller's word.
+    guard(-1, || {
+        unsafe { text(compname) }.map_or(-1, |name| compcode_of(&name))
+    })
+}
+
+/// The text of a C string.
+///
+/// # Safety
+/// `string` is null or a C string.
+pub unsafe fn text(string: *const c_char) -> Option<String> {
+    // SAFETY: by the caller's word.
+    (!string.is_null()).then(|| {
+        unsafe { CStr::from_ptr(string) }
+            .to_string_lossy()
+            .into_owned()
+    })
+}

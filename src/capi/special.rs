@@ -1,0 +1,139 @@
+//! Chunks whose content follows from their header.
+
+use super::border::{bytes, bytes_mut, code};
+use super::compress::Input;
+use super::context::{Context, blosc2_create_cctx, blosc2_free_ctx};
+use super::types::*;
+use crate::chunk::header::{EXTENDED_HEADER_LENGTH, Special};
+use crate::chunk::special;
+use crate::error::{Error, Result};
+use std::ffi::{c_int, c_void};
+
+/// Makes a special chunk with the block size that `cparams` lead to.
+///
+/// # Safety
+/// `dest` has `destsize` bytes; the pointers in `cparams` are valid.
+unsafe fn make(
+    cparams: blosc2_cparams,
+    kind: Special,
+    nbytes: i32,
+    value: &[u8],
+    dest: *mut c_void,
+    destsize: i32,
+) -> Result<usize> {
+    let needed = EXTENDED_HEADER_LENGTH + value.len();
+    if usize::try_from(destsize).unwrap_or(0) < needed {
+        return Err(Error::Data);
+    }
+    if cparams.typesize <= 0 || nbytes < 0 {
+        return Err(Error::InvalidParam);
+    }
+    if nbytes % cparams.typesize != 0 {
+        return Err(Error::Data);
+    }
+    // SAFETY: by the caller's word.
+    let pointer = unsafe { blosc2_create_cctx(cparams) };
+    // SAFETY: just made, or null.
+    let ctx = unsafe { Context::from_c(pointer)? };
+    let sizes = ctx
+        .prepare_compression(&Input::Nothing, nbytes, dest.cast(), destsize)
+        .map(|()| (ctx.blocksize.get() as usize, ctx.typesize.get() as usize));
+    // SAFETY: made above, and used no more.
+    unsafe { blosc2_free_ctx(pointer) };
+    let (blocksize, typesize) = sizes?;
+    // SAFETY: by the caller's word.
+    let dest = unsafe { bytes_mut(dest.cast(), needed)? };
+    Ok(special::write(
+        kind,
+        nbytes as usize,
+        blocksize,
+        typesize,
+        value,
+        dest,
+    ))
+}
+
+/// Makes a chunk of `nbytes` zeros (a multiple of the typesize) in `dest`, which has at least
+/// `BLOSC_EXTENDED_HEADER_LENGTH` bytes. Returns the size of the chunk, or a negative error code.
+///
+/// # Safety
+/// `dest` has `destsize` bytes; the pointers in `cparams` are valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_chunk_zeros(
+    cparams: blosc2_cparams,
+    nbytes: i32,
+    dest: *mut c_void,
+    destsize: i32,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    code("blosc2_chunk_zeros", || unsafe {
+        make(cparams, Special::Zero, nbytes, &[], dest, destsize)
+    })
+}
+
+/// Makes a chunk of NaNs, of 4 or 8 bytes each, in `dest`; otherwise as `blosc2_chunk_zeros`.
+///
+/// # Safety
+/// As for `blosc2_chunk_zeros`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_chunk_nans(
+    cparams: blosc2_cparams,
+    nbytes: i32,
+    dest: *mut c_void,
+    destsize: i32,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    code("blosc2_chunk_nans", || unsafe {
+        make(cparams, Special::Nan, nbytes, &[], dest, destsize)
+    })
+}
+
+/// Makes a chunk of values that nobody set in `dest`: decompressing it leaves the destination as it was. Otherwise as
+/// `blosc2_chunk_zeros`.
+///
+/// # Safety
+/// As for `blosc2_chunk_zeros`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_chunk_uninit(
+    cparams: blosc2_cparams,
+    nbytes: i32,
+    dest: *mut c_void,
+    destsize: i32,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    code("blosc2_chunk_uninit", || unsafe {
+        make(cparams, Special::Uninit, nbytes, &[], dest, destsize)
+    })
+}
+
+/// Makes a chunk of `nbytes` bytes that repeat the item at `repeatval`, of the typesize, in `dest`, which has at least
+/// `BLOSC_EXTENDED_HEADER_LENGTH` bytes and an item's. Returns the size of the chunk, or a negative error code.
+///
+/// # Safety
+/// As for `blosc2_chunk_zeros`; `repeatval` has as many bytes as an item.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_chunk_repeatval(
+    cparams: blosc2_cparams,
+    nbytes: i32,
+    dest: *mut c_void,
+    destsize: i32,
+    repeatval: *const c_void,
+) -> c_int {
+    code("blosc2_chunk_repeatval", || {
+        let typesize = usize::try_from(cparams.typesize).map_err(|_| Error::InvalidParam)?;
+        if i64::from(destsize) < EXTENDED_HEADER_LENGTH as i64 + typesize as i64 {
+            return Err(Error::Data);
+        }
+        // SAFETY: by the caller's word.
+        unsafe {
+            make(
+                cparams,
+                Special::Value,
+                nbytes,
+                bytes(repeatval.cast(), typesize)?,
+                dest,
+                destsize,
+            )
+        }
+    })
+}

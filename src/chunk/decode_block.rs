@@ -1,0 +1,274 @@
+//! One block of a chunk on the way out: streams, then filters backward.
+
+use super::decode::Chunk;
+use super::encode::ttmp_size;
+use super::header::{Blocks, Special, flags, flags2, i32_at};
+use super::hooks::{BlockPos, Hooks};
+use super::pipeline::{DeltaReference, Pipeline};
+use super::scratch::{self, Scratch, State};
+use super::special;
+use crate::codec::Codec;
+use crate::error::{Error, Result};
+
+/// Format code of codecs that are none of the format's own.
+pub(super) const UDCODEC_FORMAT: u8 = 6;
+
+/// Decodes blocks; the same for every worker.
+pub struct BlockDecoder<'a> {
+    pub(super) chunk: &'a Chunk<'a>,
+    pub(super) pipeline: Pipeline,
+    pub(super) hooks: &'a dyn Hooks,
+}
+
+/// A stream as it lies in the chunk.
+pub(super) enum Stream<'a> {
+    /// One byte, repeated.
+    Run(u8),
+    /// The bytes as they are.
+    Stored(&'a [u8]),
+    /// To be given to the codec.
+    Compressed(&'a [u8]),
+}
+
+/// The streams of a block, one after the other.
+pub(super) struct Streams<'a> {
+    /// From the next stream to the end of the chunk (or of the variable-length block).
+    rest: &'a [u8],
+    variable: bool,
+    /// Bytes of data in each.
+    pub neblock: usize,
+}
+
+impl<'a> Streams<'a> {
+    /// Reads the stream at the front.
+    pub fn next(&mut self) -> Result<Stream<'a>> {
+        let Some((size, rest)) = self.rest.split_at_checked(4) else {
+            return Err(Error::ReadBuffer);
+        };
+        let size = i32_at(size, 0);
+        if self.variable {
+            self.rest = &[];
+            let same = usize::try_from(size) == Ok(self.neblock);
+            return match (same, rest.len() == self.neblock) {
+                (false, _) => Err(Error::Data),
+                (_, true) => Ok(Stream::Stored(rest)),
+                (_, false) => Ok(Stream::Compressed(rest)),
+            };
+        }
+        if size == 0 {
+            self.rest = rest;
+            return Ok(Stream::Run(0));
+        }
+        if size < 0 {
+            let Some((token, rest)) = rest.split_first() else {
+                return Err(Error::ReadBuffer);
+            };
+            self.rest = rest;
+            return match u8::try_from(-i64::from(size)) {
+                Ok(value) if token & 1 != 0 => Ok(Stream::Run(value)),
+                _ => Err(Error::RunLength),
+            };
+        }
+        let Some((data, rest)) = rest.split_at_checked(size as usize) else {
+            return Err(Error::ReadBuffer);
+        };
+        self.rest = rest;
+        Ok(if data.len() == self.neblock {
+            Stream::Stored(data)
+        } else {
+            Stream::Compressed(data)
+        })
+    }
+}
+
+impl<'a> BlockDecoder<'a> {
+    /// Where the data of a block begin in the chunk's data.
+    pub fn offset(&self, nblock: usize) -> usize {
+        match self.chunk.header.blocks {
+            Blocks::Regular { blocksize } => nblock * blocksize,
+            Blocks::Variable { .. } => self.chunk.offsets[nblock],
+        }
+    }
+
+    /// Whether blocks other than the first need its data.
+    pub fn needs_reference(&self) -> bool {
+        self.pipeline.has_delta() && !self.chunk.header.has_vlblocks()
+    }
+
+    /// The data of the first block, as the others are compared with.
+    pub fn reference(&self) -> Result<Vec<u8>> {
+        let bsize = self.chunk.block_nbytes(0);
+        let mut data = Vec::new();
+        data.try_reserve_exact(bsize)
+            .map_err(|_| Error::MemoryAlloc)?;
+        data.resize(bsize, 0);
+        let plain = BlockDecoder {
+            chunk: self.chunk,
+            pipeline: self.pipeline.clone(),
+            hooks: &Unfiltered(self.hooks),
+        };
+        plain.decode(
+            BlockPos {
+                nblock: 0,
+                offset: 0,
+                tid: 0,
+            },
+            None,
+            &mut data,
+            &mut scratch::borrow(),
+        )?;
+        Ok(data)
+    }
+
+    /// The streams of block `nblock`, which holds `bsize` bytes.
+    pub(super) fn streams(&self, nblock: usize, bsize: usize) -> Result<Streams<'a>> {
+        let header = &self.chunk.header;
+        let (rest, count, variable) = match header.blocks {
+            Blocks::Variable { .. } => {
+                let (start, end) = self.chunk.vl_span(nblock).ok_or(Error::Data)?;
+                (&self.chunk.bytes[start..end], 1, true)
+            }
+            Blocks::Regular { blocksize } => {
+                let start = usize::try_from(self.chunk.start(nblock)).map_err(|_| Error::Data)?;
+                if start == 0 || start >= self.chunk.bytes.len() {
+                    return Err(Error::Data);
+                }
+                let split = header.flags & flags::DONT_SPLIT == 0 && bsize == blocksize;
+                let count = if split {
+                    usize::from(header.typesize)
+                } else {
+                    1
+                };
+                (&self.chunk.bytes[start..], count, false)
+            }
+        };
+        if bsize < count {
+            return Err(Error::WriteBuffer);
+        }
+        if !bsize.is_multiple_of(count) {
+            return Err(Error::Data);
+        }
+        Ok(Streams {
+            rest,
+            variable,
+            neblock: bsize / count,
+        })
+    }
+
+    /// Decodes block `pos.nblock` into `dst`, which has the block's size. `reference` is the first block's data where
+    /// [`Self::needs_reference`] says so and this is another one.
+    pub fn decode(
+        &self,
+        pos: BlockPos,
+        reference: Option<&[u8]>,
+        dst: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let mut codec = std::mem::take(&mut scratch.codec);
+        let result = self.decode_with(pos, reference, dst, scratch, &mut codec);
+        scratch.codec = codec;
+        result
+    }
+
+    fn decode_with(
+        &self,
+        pos: BlockPos,
+        reference: Option<&[u8]>,
+        dst: &mut [u8],
+        scratch: &mut Scratch,
+        codec: &mut State,
+    ) -> Result<()> {
+        let header = &self.chunk.header;
+        let bsize = dst.len();
+        let direct = self.pipeline.stages().is_empty() && !self.hooks.has_postfilter();
+        let first = if direct {
+            &mut *dst
+        } else {
+            scratch.ping.ensure(bsize)?
+        };
+        if self.chunk.has_streams() {
+            let mut streams = self.streams(pos.nblock, bsize)?;
+            for out in first.chunks_exact_mut(streams.neblock) {
+                self.stream(streams.next()?, out, codec)?;
+            }
+        } else {
+            let stored = &self.chunk.bytes[header.overhead()..];
+            match header.special() {
+                Special::None => first.copy_from_slice(
+                    stored
+                        .get(pos.offset..pos.offset + bsize)
+                        .ok_or(Error::ReadBuffer)?,
+                ),
+                _ => special::fill(header, stored, pos.offset, first)?,
+            }
+        }
+        if direct || header.blosc2_flags & flags2::INSTRUMENTED != 0 {
+            if !direct {
+                dst.copy_from_slice(&scratch.ping[..bsize]);
+            }
+            return Ok(());
+        }
+        let ttmp = match self.hooks.has_postfilter() {
+            true => scratch.ttmp.ensure(ttmp_size(
+                self.chunk.max_block_nbytes(),
+                usize::from(header.typesize),
+            ))?,
+            false => &mut [],
+        };
+        let reference = match reference {
+            Some(first) if pos.nblock > 0 => DeltaReference::First(first),
+            _ => DeltaReference::Own,
+        };
+        self.pipeline.backward(
+            pos,
+            dst,
+            reference,
+            (&mut scratch.ping, &mut scratch.pong, ttmp),
+            self.hooks,
+        )
+    }
+
+    /// Decodes one stream; `out` has the size of its data.
+    fn stream(&self, stream: Stream, out: &mut [u8], codec: &mut State) -> Result<()> {
+        let data = match stream {
+            Stream::Run(value) => {
+                out.fill(value);
+                return Ok(());
+            }
+            Stream::Stored(data) => {
+                out.copy_from_slice(data);
+                return Ok(());
+            }
+            Stream::Compressed(data) => data,
+        };
+        let header = &self.chunk.header;
+        let format = header.flags >> 5;
+        let nbytes = if format == UDCODEC_FORMAT {
+            self.hooks
+                .decode(header.udcompcode, header.compcode_meta, data, out)?
+        } else {
+            let known = Codec::from_format(format).ok_or(Error::CodecSupport)?;
+            codec
+                .decoder
+                .decompress(known, self.chunk.dict.as_ref(), data, out)?
+        };
+        if nbytes == out.len() {
+            Ok(())
+        } else {
+            Err(Error::Data)
+        }
+    }
+}
+
+/// The caller's hooks without the postfilter.
+struct Unfiltered<'a>(&'a dyn Hooks);
+
+impl Hooks for Unfiltered<'_> {
+    fn filter_backward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
+        self.0.filter_backward(id, meta, src, dst)
+    }
+
+    fn decode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
+        self.0.decode(compcode, meta, src, dst)
+    }
+}

@@ -1,0 +1,285 @@
+//! One block of a chunk: filters, then streams, each a run, a compressed stream or the bytes as they are.
+
+use super::encode::{EncodeParams, ttmp_size};
+use super::header::{Blocks, ChunkHeader};
+use super::hooks::{BlockPos, Hooks};
+use super::pipeline::{DeltaReference, Pipeline};
+use super::scratch::{Scratch, State};
+use crate::codec::{Codec, Dict};
+use crate::error::{Error, Result};
+use std::time::Instant;
+
+/// Bytes of the measurements that an instrumented codec stores for a stream: three floats and four flags.
+pub const INSTR_SIZE: usize = 16;
+
+/// The data of a block on the way in.
+#[derive(Clone, Copy)]
+pub struct BlockSource<'a> {
+    /// The data; none where the prefilter makes them.
+    pub data: Option<&'a [u8]>,
+    /// Their size.
+    pub bsize: usize,
+    /// Where they begin in the chunk's data; 0 for variable-length blocks, which know nothing of each other.
+    pub offset: usize,
+}
+
+/// Encodes blocks; the same for every worker.
+pub struct BlockEncoder<'a> {
+    pub(super) params: &'a EncodeParams,
+    pub(super) hooks: &'a dyn Hooks,
+    pub(super) pipeline: &'a Pipeline,
+    pub(super) reference: Option<&'a [u8]>,
+    pub(super) split: bool,
+    pub(super) variable: bool,
+    pub(super) dict: Option<&'a Dict>,
+}
+
+impl BlockEncoder<'_> {
+    /// Streams of a block of `bsize` bytes: a short last block is never split.
+    fn nstreams(&self, bsize: usize) -> usize {
+        if self.split && bsize == self.params.blocksize {
+            self.params.typesize
+        } else {
+            1
+        }
+    }
+
+    /// The most bytes that a block of `bsize` bytes takes.
+    pub fn bound(&self, bsize: usize) -> usize {
+        let per_stream = if self.params.instrumented {
+            4 + INSTR_SIZE
+        } else {
+            4
+        };
+        self.nstreams(bsize) * per_stream + bsize
+    }
+
+    /// The block's data behind the prefilter and the pipeline. With `reference_for`, only what the block goes
+    /// through before others are compared with it.
+    pub fn filtered<'s>(
+        &self,
+        pos: BlockPos,
+        block: BlockSource<'s>,
+        scratch: &'s mut Scratch,
+        reference_for: Option<&Pipeline>,
+    ) -> Result<&'s [u8]> {
+        let mut input = block.data;
+        if self.hooks.has_prefilter() {
+            let size = self.hooks.prefilter_output(block.bsize).max(block.bsize);
+            let ttmp = scratch
+                .ttmp
+                .ensure(ttmp_size(self.params.blocksize, self.params.typesize))?;
+            let made = scratch.ping.ensure(size)?;
+            if !self.hooks.output_is_disposable() {
+                made.fill(0);
+            }
+            match self.hooks.prefilter(pos, block.bsize, made, ttmp) {
+                Err(_) if !self.hooks.output_is_disposable() => return Err(Error::FilterPipeline),
+                _ => {}
+            }
+            input = None;
+        } else if input.is_none() {
+            return Err(Error::NullPointer);
+        }
+        let reference = match self.reference {
+            Some(first) if block.offset != 0 => DeltaReference::First(first),
+            _ => DeltaReference::Own,
+        };
+        let bufs = (&mut scratch.ping, &mut scratch.pong);
+        match reference_for {
+            None => self
+                .pipeline
+                .forward(input, block.bsize, reference, bufs, self.hooks),
+            Some(pipeline) => {
+                pipeline
+                    .before_delta()
+                    .forward(input, block.bsize, reference, bufs, self.hooks)
+            }
+        }
+    }
+
+    /// Encodes a block into `out`, which has at least [`Self::bound`] bytes. Gives the bytes used.
+    pub fn encode(
+        &self,
+        pos: BlockPos,
+        block: BlockSource,
+        scratch: &mut Scratch,
+        out: &mut [u8],
+    ) -> Result<usize> {
+        let nstreams = self.nstreams(block.bsize);
+        if !self.params.instrumented
+            && let Some(value) = self.run_in_source(&block)
+        {
+            let mut used = 0;
+            for _ in 0..nstreams {
+                used += write_run(value, &mut out[used..]);
+            }
+            return Ok(used);
+        }
+        let started = self.params.instrumented.then(Instant::now);
+        let mut codec = std::mem::take(&mut scratch.codec);
+        let result = self.filtered(pos, block, scratch, None).and_then(|data| {
+            let filter_time = started.map_or(0.0, |at| at.elapsed().as_secs_f32());
+            if self.hooks.output_is_disposable() && self.params.extended && !self.variable {
+                out[..4 * nstreams].fill(0);
+                return Ok(4 * nstreams);
+            }
+            let mut used = 0;
+            for stream in data.chunks_exact(block.bsize / nstreams) {
+                used += if self.params.instrumented {
+                    self.measure(stream, filter_time, &mut codec, &mut out[used..])?
+                } else {
+                    self.encode_stream(stream, &mut codec, &mut out[used..])?
+                };
+            }
+            Ok(used)
+        });
+        scratch.codec = codec;
+        result
+    }
+
+    /// The byte that all streams will repeat, where that can be seen before any filter runs.
+    fn run_in_source(&self, block: &BlockSource) -> Option<u8> {
+        let data = block.data?;
+        if self.variable || !self.params.extended || self.hooks.has_prefilter() {
+            return None;
+        }
+        let value = run_of(data)?;
+        (self.pipeline.keeps_runs() || (value == 0 && self.pipeline.keeps_zeros())).then_some(value)
+    }
+
+    /// Writes a stream with its size in front.
+    fn encode_stream(&self, stream: &[u8], codec: &mut State, out: &mut [u8]) -> Result<usize> {
+        if self.params.extended
+            && !self.variable
+            && let Some(value) = run_of(stream)
+        {
+            return Ok(write_run(value, out));
+        }
+        let (size, body) = out.split_at_mut(4);
+        let body = &mut body[..stream.len()];
+        let mut cbytes = self.compress(stream, codec, body)?;
+        if cbytes == 0 || cbytes == stream.len() {
+            body.copy_from_slice(stream);
+            cbytes = stream.len();
+        }
+        // Variable-length blocks say how long their data are; how long the stream is follows from the starts.
+        let recorded = if self.variable { stream.len() } else { cbytes };
+        size.copy_from_slice(&(recorded as i32).to_le_bytes());
+        Ok(4 + cbytes)
+    }
+
+    /// Compresses a stream; 0 means that it does not fit into `body`, which is as long as the stream.
+    fn compress(&self, stream: &[u8], codec: &mut State, body: &mut [u8]) -> Result<usize> {
+        if self.params.clevel == 0 {
+            return Ok(0);
+        }
+        let cbytes = match Codec::from_code(self.params.compcode.into()) {
+            Some(known) => {
+                codec
+                    .encoder
+                    .compress(known, self.params.clevel, self.dict, stream, body)?
+            }
+            None => self.hooks.encode(
+                self.params.compcode,
+                self.params.compcode_meta,
+                stream,
+                body,
+            )?,
+        };
+        if cbytes > body.len() {
+            Err(Error::WriteBuffer)
+        } else {
+            Ok(cbytes)
+        }
+    }
+
+    /// Compresses a stream and writes, instead of it, how well and how fast that went.
+    fn measure(
+        &self,
+        stream: &[u8],
+        filter_time: f32,
+        codec: &mut State,
+        out: &mut [u8],
+    ) -> Result<usize> {
+        let started = Instant::now();
+        let (cbytes, is_run) = match run_of(stream) {
+            Some(0) => (0, true),
+            Some(_) => (1, true),
+            None => {
+                let body = &mut out[4 + INSTR_SIZE..][..stream.len()];
+                match self.compress(stream, codec, body)? {
+                    0 => (stream.len(), false),
+                    cbytes => (cbytes, false),
+                }
+            }
+        };
+        let nbytes = stream.len() as f32;
+        let size = if self.variable {
+            stream.len()
+        } else {
+            INSTR_SIZE
+        };
+        out[..4].copy_from_slice(&(size as i32).to_le_bytes());
+        out[4..8].copy_from_slice(&(nbytes / (cbytes + 4) as f32).to_le_bytes());
+        out[8..12].copy_from_slice(&(nbytes / started.elapsed().as_secs_f32()).to_le_bytes());
+        out[12..16].copy_from_slice(&(nbytes / filter_time).to_le_bytes());
+        out[16..20].copy_from_slice(&[u8::from(is_run), 0, 0, 0]);
+        Ok(4 + INSTR_SIZE)
+    }
+
+    /// Makes the header describe the measurements, not the data: they are what a decoder gets.
+    pub fn describe_instrumented(&self, header: &mut ChunkHeader, nblocks: usize) {
+        let full = self.nstreams(self.params.blocksize);
+        let last = match header.nbytes % self.params.blocksize {
+            0 => full,
+            short => self.nstreams(short),
+        };
+        header.nbytes = ((nblocks - 1) * full + last) * INSTR_SIZE;
+        header.blocks = Blocks::Regular {
+            blocksize: full * INSTR_SIZE,
+        };
+    }
+}
+
+/// The byte that `data` repeats from front to end, if it does.
+fn run_of(data: &[u8]) -> Option<u8> {
+    let (&first, rest) = data.split_first()?;
+    (data[..rest.len()] == *rest).then_some(first)
+}
+
+/// Writes a stream of one repeated byte: a size of 0 for zeros, else minus the byte, and a token.
+fn write_run(value: u8, out: &mut [u8]) -> usize {
+    out[..4].copy_from_slice(&(-i32::from(value)).to_le_bytes());
+    if value == 0 {
+        return 4;
+    }
+    out[4] = 1;
+    5
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_found_and_written() {
+        assert_eq!(run_of(&[]), None);
+        assert_eq!(run_of(&[5]), Some(5));
+        assert_eq!(run_of(&[0; 100]), Some(0));
+        let mut data = [9u8; 77];
+        assert_eq!(run_of(&data), Some(9));
+        data[76] = 8;
+        assert_eq!(run_of(&data), None);
+        let mut out = [0xff; 5];
+        assert_eq!((write_run(0, &mut out), &out[..4]), (4, &[0u8; 4][..]));
+        assert_eq!(
+            (
+                write_run(200, &mut out),
+                i32::from_le_bytes([out[0], out[1], out[2], out[3]]),
+                out[4]
+            ),
+            (5, -200, 1)
+        );
+    }
+}

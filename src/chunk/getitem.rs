@@ -1,0 +1,135 @@
+//! Reading a few items of a chunk: only the blocks they are in are decoded.
+
+use super::decode::Chunk;
+use super::header::{Blocks, ChunkHeader, Special};
+use super::hooks::{BlockPos, Hooks};
+use super::scratch;
+use super::special;
+use crate::error::{Error, Result};
+
+/// A range of items, checked against the chunk's size; in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ItemRange {
+    /// First byte.
+    pub start: usize,
+    /// Number of bytes.
+    pub len: usize,
+}
+
+impl ItemRange {
+    /// Checks a range of `nitems` items from item `start` on, each of the typesize in the header, against the chunk
+    /// and a destination of `destsize` bytes.
+    pub fn new(header: &ChunkHeader, start: i32, nitems: i32, destsize: i32) -> Result<Self> {
+        let typesize = i64::from(header.typesize);
+        let (start, nitems) = (i64::from(start), i64::from(nitems));
+        if nitems < 0 {
+            return Err(Error::InvalidParam);
+        }
+        let len = nitems * typesize;
+        if nitems > 0 && (len > i64::from(i32::MAX) || len > i64::from(destsize)) {
+            return Err(Error::WriteBuffer);
+        }
+        let end = (start + nitems) * typesize;
+        let inside =
+            start >= 0 && end <= header.nbytes as i64 && start + nitems <= i64::from(i32::MAX);
+        if nitems > 0 && !inside {
+            return Err(Error::InvalidParam);
+        }
+        Ok(Self {
+            start: (start.max(0) * typesize) as usize,
+            len: len as usize,
+        })
+    }
+}
+
+/// Copies the bytes of `range` into `dest`, which is as long as the range.
+pub fn getitem(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hooks) -> Result<()> {
+    let header = chunk.header();
+    let Blocks::Regular { blocksize } = header.blocks else {
+        return Err(Error::InvalidParam);
+    };
+    let end = range.start + range.len;
+    if range.len == 0 {
+        return Ok(());
+    }
+    if !chunk.has_streams() && !hooks.has_postfilter() {
+        let stored = &chunk.bytes[header.overhead()..];
+        return match header.special() {
+            Special::None => {
+                dest.copy_from_slice(stored.get(range.start..end).ok_or(Error::ReadBuffer)?);
+                Ok(())
+            }
+            Special::Value if !range.len.is_multiple_of(stored.len()) => Err(Error::Data),
+            _ => special::fill(header, stored, range.start, dest),
+        };
+    }
+    let decoder = chunk.decoder(hooks)?;
+    let (first, last) = (range.start / blocksize, (end - 1) / blocksize);
+    let reference = if decoder.needs_reference() && last > 0 {
+        Some(decoder.reference()?)
+    } else {
+        None
+    };
+    let mut scratch = scratch::borrow();
+    let mut dest = dest;
+    for nblock in first..=last {
+        let offset = nblock * blocksize;
+        let bsize = chunk.block_nbytes(nblock);
+        let from = range.start.saturating_sub(offset);
+        let to = bsize.min(end - offset);
+        let (part, rest) = dest.split_at_mut(to - from);
+        dest = rest;
+        let pos = BlockPos {
+            nblock,
+            offset,
+            tid: 0,
+        };
+        if part.len() == bsize {
+            decoder.decode(pos, reference.as_deref(), part, &mut scratch)?;
+            continue;
+        }
+        if decoder.decode_part(pos.nblock, from, part, &mut scratch)? {
+            continue;
+        }
+        let mut whole = std::mem::take(&mut scratch.out);
+        let decoded = whole.ensure(bsize).and_then(|block| {
+            decoder
+                .decode(pos, reference.as_deref(), block, &mut scratch)
+                .map(|()| block)
+        });
+        let result = decoded.map(|block| part.copy_from_slice(&block[from..to]));
+        scratch.out = whole;
+        result?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_checked_without_overflow() {
+        let mut raw = [0u8; 32];
+        raw[..4].copy_from_slice(&[5, 1, 7, 8]);
+        raw[4..8].copy_from_slice(&4000i32.to_le_bytes());
+        raw[8..12].copy_from_slice(&4000i32.to_le_bytes());
+        raw[12..16].copy_from_slice(&4032i32.to_le_bytes());
+        let header = ChunkHeader::parse(&raw).unwrap();
+        let range = |start, nitems, destsize| ItemRange::new(&header, start, nitems, destsize);
+        assert_eq!(range(10, 5, 40), Ok(ItemRange { start: 80, len: 40 }));
+        assert_eq!(
+            range(0, 500, 4000),
+            Ok(ItemRange {
+                start: 0,
+                len: 4000
+            })
+        );
+        assert_eq!(range(0, 0, 0), Ok(ItemRange { start: 0, len: 0 }));
+        assert_eq!(range(10, 5, 39), Err(Error::WriteBuffer));
+        assert_eq!(range(1, 500, i32::MAX), Err(Error::InvalidParam));
+        assert_eq!(range(-1, 5, i32::MAX), Err(Error::InvalidParam));
+        assert_eq!(range(0, -1, i32::MAX), Err(Error::InvalidParam));
+        assert_eq!(range(i32::MAX, i32::MAX, i32::MAX), Err(Error::WriteBuffer));
+    }
+}

@@ -1,0 +1,235 @@
+//! The filter pipeline of a chunk: up to six filters over a block, forward and backward.
+
+use super::header::{MAX_FILTERS, filter_id};
+use super::hooks::{BlockPos, Hooks};
+use super::scratch::Buf;
+use crate::error::{Error, Result};
+use crate::filter::{bitshuffle, delta, shuffle, trunc_prec};
+
+/// A filter with its parameter, resolved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Byte shuffle over so many byte streams.
+    Shuffle(usize),
+    /// Bit shuffle over items of the typesize.
+    BitShuffle,
+    /// XOR with the first block.
+    Delta,
+    /// Truncated precision; the meta byte is a signed number of bits.
+    TruncPrec(i8),
+    /// A registered filter.
+    Registered {
+        /// Its id.
+        id: u8,
+        /// Its parameter.
+        meta: u8,
+    },
+}
+
+/// The stages that have work to do, in the order of compression.
+#[derive(Clone, Debug)]
+pub struct Pipeline {
+    stages: Vec<Stage>,
+    typesize: usize,
+    /// Format version of the chunk, which bitshuffle depends on.
+    version: u8,
+}
+
+/// What a delta stage compares a block with.
+#[derive(Clone, Copy)]
+pub enum DeltaReference<'a> {
+    /// The block itself, one item back: it is the first one.
+    Own,
+    /// The data of the first block.
+    First(&'a [u8]),
+}
+
+impl Pipeline {
+    /// Resolves the slots of a header. `unknown` is the error for an id that the format has not defined.
+    pub fn new(
+        filters: &[u8; MAX_FILTERS],
+        metas: &[u8; MAX_FILTERS],
+        typesize: usize,
+        version: u8,
+        unknown: Error,
+    ) -> Result<Self> {
+        let mut stages = Vec::with_capacity(MAX_FILTERS);
+        for (&id, &meta) in filters.iter().zip(metas) {
+            stages.push(match id {
+                filter_id::NONE => continue,
+                filter_id::SHUFFLE => {
+                    let streams = if meta == 0 {
+                        typesize
+                    } else {
+                        usize::from(meta)
+                    };
+                    if streams == 1 {
+                        continue;
+                    }
+                    Stage::Shuffle(streams)
+                }
+                filter_id::BITSHUFFLE => Stage::BitShuffle,
+                filter_id::DELTA => Stage::Delta,
+                filter_id::TRUNC_PREC => Stage::TruncPrec(meta as i8),
+                id if id > filter_id::LAST_DEFINED => Stage::Registered { id, meta },
+                _ => return Err(unknown),
+            });
+        }
+        Ok(Self {
+            stages,
+            typesize,
+            version,
+        })
+    }
+
+    /// Leaves out what decompression does not undo.
+    pub fn for_decoding(mut self) -> Self {
+        self.stages
+            .retain(|stage| !matches!(stage, Stage::TruncPrec(_)));
+        self
+    }
+
+    /// The stages, in the order of compression.
+    pub fn stages(&self) -> &[Stage] {
+        &self.stages
+    }
+
+    /// Whether a stage compares blocks with the first one.
+    pub fn has_delta(&self) -> bool {
+        self.stages.contains(&Stage::Delta)
+    }
+
+    /// Whether a block of zeros stays one.
+    pub fn keeps_zeros(&self) -> bool {
+        !self
+            .stages
+            .iter()
+            .any(|stage| matches!(stage, Stage::Delta | Stage::Registered { .. }))
+    }
+
+    /// Whether a block of one repeated byte stays one.
+    pub fn keeps_runs(&self) -> bool {
+        self.stages
+            .iter()
+            .all(|stage| matches!(stage, Stage::Shuffle(_)))
+    }
+
+    /// The lossy stages before the first delta: what the first block goes through before others are compared with it.
+    pub fn before_delta(&self) -> Self {
+        let before = self
+            .stages
+            .iter()
+            .take_while(|stage| **stage != Stage::Delta);
+        let lossy = before.filter(|stage| matches!(stage, Stage::TruncPrec(_)));
+        Self {
+            stages: lossy.copied().collect(),
+            ..*self
+        }
+    }
+
+    /// Runs all stages over a block. `input` is the block's data, or `None` where they are in `ping` already.
+    pub fn forward<'a>(
+        &self,
+        input: Option<&'a [u8]>,
+        bsize: usize,
+        reference: DeltaReference,
+        (ping, pong): (&'a mut Buf, &'a mut Buf),
+        hooks: &dyn Hooks,
+    ) -> Result<&'a [u8]> {
+        let mut place = if input.is_some() {
+            Place::Input
+        } else {
+            Place::Ping
+        };
+        for stage in &self.stages {
+            let (src, dst) = match (place, input) {
+                (Place::Input, Some(input)) => (input, ping.ensure(bsize)?),
+                (Place::Pong, _) => (&pong[..bsize], ping.ensure(bsize)?),
+                _ => (&ping[..bsize], pong.ensure(bsize)?),
+            };
+            match *stage {
+                Stage::Shuffle(streams) => shuffle::shuffle(streams, src, dst),
+                Stage::BitShuffle => bitshuffle::bitshuffle(self.typesize, src, dst),
+                Stage::Delta => match reference {
+                    DeltaReference::Own => delta::encode_first(self.typesize, src, dst),
+                    DeltaReference::First(first) => delta::encode(self.typesize, first, src, dst),
+                },
+                Stage::TruncPrec(bits) => {
+                    trunc_prec::truncate(bits, self.typesize, src, dst)
+                        .map_err(|_| Error::FilterPipeline)?;
+                }
+                Stage::Registered { id, meta } => hooks.filter_forward(id, meta, src, dst)?,
+            }
+            place = if place == Place::Ping {
+                Place::Pong
+            } else {
+                Place::Ping
+            };
+        }
+        Ok(match (place, input) {
+            (Place::Input, Some(input)) => input,
+            (Place::Pong, _) => &pong[..bsize],
+            _ => &ping[..bsize],
+        })
+    }
+
+    /// Undoes all stages. The streams' data are in `ping`, the block's data go to `dst`, through the postfilter if
+    /// there is one. Without stages and postfilter there is nothing to call this for.
+    pub fn backward(
+        &self,
+        pos: BlockPos,
+        dst: &mut [u8],
+        reference: DeltaReference,
+        (ping, pong, ttmp): (&mut Buf, &mut Buf, &mut [u8]),
+        hooks: &dyn Hooks,
+    ) -> Result<()> {
+        let bsize = dst.len();
+        let mut place = Place::Ping;
+        for (left, stage) in self.stages.iter().enumerate().rev() {
+            let last = left == 0 && !hooks.has_postfilter();
+            let (src, out): (&[u8], &mut [u8]) = match (place, last) {
+                (Place::Pong, true) => (&pong[..bsize], &mut *dst),
+                (_, true) => (&ping[..bsize], &mut *dst),
+                (Place::Pong, false) => (&pong[..bsize], ping.ensure(bsize)?),
+                (_, false) => (&ping[..bsize], pong.ensure(bsize)?),
+            };
+            match *stage {
+                Stage::Shuffle(streams) => shuffle::unshuffle(streams, src, out),
+                Stage::BitShuffle => {
+                    bitshuffle::bitunshuffle(self.typesize, src, out, self.version)
+                }
+                Stage::Delta => match reference {
+                    DeltaReference::Own => {
+                        out.copy_from_slice(src);
+                        delta::decode_first(self.typesize, out);
+                    }
+                    DeltaReference::First(first) => delta::encode(self.typesize, first, src, out),
+                },
+                Stage::TruncPrec(_) => out.copy_from_slice(src),
+                Stage::Registered { id, meta } => hooks.filter_backward(id, meta, src, out)?,
+            }
+            place = if place == Place::Ping {
+                Place::Pong
+            } else {
+                Place::Ping
+            };
+        }
+        if hooks.has_postfilter() {
+            let input = if place == Place::Ping {
+                &ping[..bsize]
+            } else {
+                &pong[..bsize]
+            };
+            hooks.postfilter(pos, self.typesize, input, dst, ttmp)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where the data of a block are on their way through the pipeline.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Input,
+    Ping,
+    Pong,
+}

@@ -1,0 +1,190 @@
+//! What a worker needs besides its input and output: buffers and codec states, kept between calls.
+//!
+//! A worker takes a [`Scratch`] from a small depot for the length of a job and leaves it there afterwards, so
+//! memory follows the number of jobs that run at once, not the number of contexts or threads.
+
+use crate::codec::{Decoder, Encoder};
+use crate::error::{Error, Result};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::sync::Mutex;
+
+/// Alignment of every buffer: a cache line, and the widest vector.
+const ALIGN: usize = 64;
+/// Buffers above this size are given back when a job needs far less, and are not kept in the depot.
+const LARGE: usize = 16 << 20;
+
+/// A zeroed buffer that reports failure instead of aborting, and touches no page before it is used.
+#[derive(Default)]
+pub struct Buf {
+    memory: Option<(NonNull<u8>, usize)>,
+}
+
+// SAFETY: the buffer owns its memory alone.
+unsafe impl Send for Buf {}
+
+impl Buf {
+    fn layout(len: usize) -> Result<Layout> {
+        Layout::from_size_align(len, ALIGN).map_err(|_| Error::MemoryAlloc)
+    }
+
+    /// Makes the buffer at least `len` bytes; what was in it may be lost.
+    pub fn ensure(&mut self, len: usize) -> Result<&mut [u8]> {
+        let have = self.len();
+        if have < len || (have > LARGE && have / 4 > len) {
+            *self = Self::default();
+            if len > 0 {
+                // SAFETY: the size is not 0.
+                let ptr = unsafe { alloc_zeroed(Self::layout(len)?) };
+                self.memory = Some((NonNull::new(ptr).ok_or(Error::MemoryAlloc)?, len));
+            }
+        }
+        Ok(&mut self[..len])
+    }
+}
+
+impl Drop for Buf {
+    fn drop(&mut self) {
+        if let Some((ptr, len)) = self.memory.take()
+            && let Ok(layout) = Self::layout(len)
+        {
+            // SAFETY: `ensure` got this memory with the same layout, and nothing else holds it.
+            unsafe { dealloc(ptr.as_ptr(), layout) }
+        }
+    }
+}
+
+impl Deref for Buf {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        match self.memory {
+            // SAFETY: the memory is `len` bytes, was zeroed, and is borrowed with `self`.
+            Some((ptr, len)) => unsafe { std::slice::from_raw_parts(ptr.as_ptr(), len) },
+            None => &[],
+        }
+    }
+}
+
+impl DerefMut for Buf {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match self.memory {
+            // SAFETY: as above, borrowed mutably.
+            Some((ptr, len)) => unsafe { std::slice::from_raw_parts_mut(ptr.as_ptr(), len) },
+            None => &mut [],
+        }
+    }
+}
+
+/// The codecs' own states.
+#[derive(Default)]
+pub struct State {
+    /// For compression.
+    pub encoder: Encoder,
+    /// For decompression.
+    pub decoder: Decoder,
+}
+
+/// The buffers of one worker. Their content means nothing between two blocks.
+#[derive(Default)]
+pub struct Scratch {
+    /// The filter pipeline goes back and forth between these two.
+    pub ping: Buf,
+    /// See `ping`.
+    pub pong: Buf,
+    /// A compressed block on its way to the chunk.
+    pub out: Buf,
+    /// Memory for the caller's prefilter or postfilter.
+    pub ttmp: Buf,
+    /// The codecs' own states.
+    pub codec: State,
+}
+
+impl Scratch {
+    fn bytes(&self) -> usize {
+        self.ping.len() + self.pong.len() + self.out.len() + self.ttmp.len()
+    }
+}
+
+/// As many scratches are kept as can be expected to work at the same time.
+const SLOTS: usize = 32;
+static DEPOT: [Mutex<Option<Box<Scratch>>>; SLOTS] = [const { Mutex::new(None) }; SLOTS];
+
+/// A scratch that goes back to the depot when it is dropped.
+pub struct Borrowed(Option<Box<Scratch>>);
+
+/// Takes a scratch from the depot, or makes one. Never waits: a slot that is locked (by a thread that did not come
+/// along through a `fork`, at worst) is passed over.
+pub fn borrow() -> Borrowed {
+    let kept = DEPOT.iter().find_map(|slot| slot.try_lock().ok()?.take());
+    Borrowed(Some(kept.unwrap_or_default()))
+}
+
+/// Frees all that the depot keeps.
+pub fn release() {
+    for slot in &DEPOT {
+        if let Ok(mut kept) = slot.try_lock() {
+            *kept = None;
+        }
+    }
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        let Some(mut scratch) = self.0.take() else {
+            return;
+        };
+        if scratch.bytes() > LARGE {
+            (scratch.ping, scratch.pong, scratch.out, scratch.ttmp) = Default::default();
+        }
+        for slot in &DEPOT {
+            if let Ok(mut kept) = slot.try_lock()
+                && kept.is_none()
+            {
+                *kept = Some(scratch);
+                return;
+            }
+        }
+    }
+}
+
+impl Deref for Borrowed {
+    type Target = Scratch;
+    fn deref(&self) -> &Scratch {
+        self.0.as_ref().expect("present until dropped")
+    }
+}
+
+impl DerefMut for Borrowed {
+    fn deref_mut(&mut self) -> &mut Scratch {
+        self.0.as_mut().expect("present until dropped")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_grow_are_aligned_and_fail_without_abort() {
+        let mut buf = Buf::default();
+        assert_eq!(buf.ensure(0).unwrap().len(), 0);
+        assert_eq!(buf.ensure(100).unwrap().as_ptr() as usize % ALIGN, 0);
+        buf.ensure(1000).unwrap().fill(7);
+        assert_eq!(buf.ensure(10).unwrap(), &[7; 10]);
+        assert_eq!(
+            buf.ensure(isize::MAX as usize).err(),
+            Some(Error::MemoryAlloc)
+        );
+        assert_eq!(buf.ensure(5).unwrap(), &[0; 5]);
+    }
+
+    #[test]
+    fn a_scratch_comes_back_from_the_depot() {
+        let mut first = borrow();
+        first.ping.ensure(4096).unwrap();
+        let second = borrow();
+        drop((first, second));
+        release();
+    }
+}

@@ -1,0 +1,39 @@
+//! Shuffle: the bytes of an array's elements sorted by their place in the element.
+//!
+//! A block of `n` elements of `typesize` bytes becomes `typesize` streams of `n` bytes, stream `j` holding byte `j` of
+//! every element. What is left of the block after the last whole element is copied as it is.
+
+pub(crate) mod generic;
+pub(crate) mod portable;
+#[cfg(test)]
+mod tests;
+
+use super::simd;
+
+/// Shuffles `src` into the first `src.len()` bytes of `dst`.
+///
+/// Any `typesize` is allowed; one of 0 or 1, or more than `src.len()`, makes it a copy.
+///
+/// # Panics
+/// If `dst` is shorter than `src`.
+pub fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    let dst = &mut dst[..src.len()];
+    if typesize <= 1 || typesize > src.len() {
+        dst.copy_from_slice(src);
+    } else {
+        simd::best().shuffle(typesize, src, dst);
+    }
+}
+
+/// Undoes [`shuffle`]: the first `src.len()` bytes of `dst` become what was shuffled into `src`.
+///
+/// # Panics
+/// If `dst` is shorter than `src`.
+pub fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    let dst = &mut dst[..src.len()];
+    if typesize <= 1 || typesize > src.len() {
+        dst.copy_from_slice(src);
+    } else {
+        simd::best().unshuffle(typesize, src, dst);
+    }
+}

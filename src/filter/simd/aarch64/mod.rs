@@ -1,0 +1,3 @@
+//! The vector of aarch64 and the kernels made of it.
+
+pub(crate) mod neon;

@@ -1,0 +1,129 @@
+//! The CPU feature table: which shuffle and bitshuffle kernels there are, and which one this CPU gets.
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+pub(crate) mod vector;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+
+use super::{bitshuffle, shuffle};
+use std::sync::OnceLock;
+
+/// A kernel: type size, source, destination of the same length.
+type Kernel = unsafe fn(usize, &[u8], &mut [u8]);
+
+/// The kernels for one instruction set.
+pub(crate) struct Kernels {
+    /// The instruction set's name.
+    name: &'static str,
+    /// Whether this CPU can run them.
+    supported: fn() -> bool,
+    shuffle: Kernel,
+    unshuffle: Kernel,
+    bitshuffle: Kernel,
+    bitunshuffle: Kernel,
+}
+
+/// Every set of kernels that was compiled, the fastest first; the last one runs anywhere.
+static ALL: &[Kernels] = &[
+    #[cfg(target_arch = "x86_64")]
+    Kernels {
+        name: "avx512",
+        supported: || {
+            std::arch::is_x86_feature_detected!("avx512f")
+                && std::arch::is_x86_feature_detected!("avx512bw")
+        },
+        shuffle: x86_64::avx512::shuffle,
+        unshuffle: x86_64::avx512::unshuffle,
+        bitshuffle: x86_64::avx512::bitshuffle,
+        bitunshuffle: x86_64::avx512::bitunshuffle,
+    },
+    #[cfg(target_arch = "x86_64")]
+    Kernels {
+        name: "avx2",
+        supported: || std::arch::is_x86_feature_detected!("avx2"),
+        shuffle: x86_64::avx2::shuffle,
+        unshuffle: x86_64::avx2::unshuffle,
+        bitshuffle: x86_64::avx2::bitshuffle,
+        bitunshuffle: x86_64::avx2::bitunshuffle,
+    },
+    #[cfg(target_arch = "x86_64")]
+    Kernels {
+        name: "sse2",
+        supported: || true,
+        shuffle: x86_64::sse2::shuffle,
+        unshuffle: x86_64::sse2::unshuffle,
+        bitshuffle: x86_64::sse2::bitshuffle,
+        bitunshuffle: x86_64::sse2::bitunshuffle,
+    },
+    #[cfg(target_arch = "aarch64")]
+    Kernels {
+        name: "neon",
+        supported: || true,
+        shuffle: aarch64::neon::shuffle,
+        unshuffle: aarch64::neon::unshuffle,
+        bitshuffle: aarch64::neon::bitshuffle,
+        bitunshuffle: aarch64::neon::bitunshuffle,
+    },
+    Kernels {
+        name: "portable",
+        supported: || true,
+        shuffle: shuffle::portable::shuffle,
+        unshuffle: shuffle::portable::unshuffle,
+        bitshuffle: bitshuffle::portable::bitshuffle,
+        bitunshuffle: bitshuffle::portable::bitunshuffle,
+    },
+];
+
+/// A set of kernels that this CPU can run: the only way to get at one is [`best`] or [`supported`].
+#[derive(Clone, Copy)]
+pub(crate) struct Runnable(&'static Kernels);
+
+impl Runnable {
+    /// The instruction set's name.
+    pub(crate) fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// Shuffles `src` into `dst`, of the same length; `typesize` is at least 1.
+    pub(crate) fn shuffle(self, typesize: usize, src: &[u8], dst: &mut [u8]) {
+        // SAFETY: `self` proves that the CPU has what the kernel needs.
+        unsafe { (self.0.shuffle)(typesize, src, dst) }
+    }
+
+    /// The inverse of [`Runnable::shuffle`].
+    pub(crate) fn unshuffle(self, typesize: usize, src: &[u8], dst: &mut [u8]) {
+        // SAFETY: as in `shuffle`.
+        unsafe { (self.0.unshuffle)(typesize, src, dst) }
+    }
+
+    /// Transposes the bits of `src` into `dst`, of the same length, which is a positive multiple of `8 * typesize`.
+    pub(crate) fn bitshuffle(self, typesize: usize, src: &[u8], dst: &mut [u8]) {
+        // SAFETY: as in `shuffle`.
+        unsafe { (self.0.bitshuffle)(typesize, src, dst) }
+    }
+
+    /// The inverse of [`Runnable::bitshuffle`].
+    pub(crate) fn bitunshuffle(self, typesize: usize, src: &[u8], dst: &mut [u8]) {
+        // SAFETY: as in `shuffle`.
+        unsafe { (self.0.bitunshuffle)(typesize, src, dst) }
+    }
+}
+
+/// The name of the instruction set whose kernels are used.
+pub fn kernels_in_use() -> &'static str {
+    best().name()
+}
+
+/// Every set of kernels that this CPU can run, the fastest first.
+pub(crate) fn supported() -> impl Iterator<Item = Runnable> {
+    ALL.iter()
+        .filter(|kernels| (kernels.supported)())
+        .map(Runnable)
+}
+
+/// The fastest kernels for this CPU, found out once.
+pub(crate) fn best() -> Runnable {
+    static BEST: OnceLock<Runnable> = OnceLock::new();
+    *BEST.get_or_init(|| supported().next().unwrap_or(Runnable(&ALL[ALL.len() - 1])))
+}

@@ -1,0 +1,129 @@
+//! The small vector vocabulary that the shuffle and bitshuffle kernels are written in.
+//!
+//! A vector is one to four *lanes* of 16 bytes, and every operation works inside its lanes. Lane `l` of a tile holds
+//! the elements `16 * l ..`: loading the lanes from places far apart (or storing them there) is what makes one kernel
+//! fit every vector width without a shuffle that crosses lanes.
+
+/// One SIMD register type. All functions are `#[inline(always)]` so that they take on the features of the entry point
+/// they are inlined into.
+///
+/// # Safety
+/// Every function may only run on a CPU that has the instruction set of the implementation. Functions that take a
+/// pointer say which bytes must be readable or writable; no alignment is required.
+pub(crate) unsafe trait Vector: Copy {
+    /// 16-byte lanes in a vector.
+    const LANES: usize;
+    /// Whether [`Vector::lookup`] is one instruction; kernels then use it to save interleaving steps.
+    const FAST_LOOKUP: bool;
+
+    /// All bits zero.
+    unsafe fn zero() -> Self;
+    /// Reads one vector at `p`.
+    unsafe fn load(p: *const u8) -> Self;
+    /// Writes one vector at `p`.
+    unsafe fn store(self, p: *mut u8);
+    /// Lane `l` reads 16 bytes at `p + l * stride`.
+    unsafe fn load_lanes(p: *const u8, stride: usize) -> Self;
+    /// Writes the 16 bytes of lane `lane` (< `LANES`) at `p`.
+    unsafe fn store_lane(self, lane: usize, p: *mut u8);
+    /// Lane `l` of `a`, then lane `l` of `b`: 32 bytes written at `p + l * stride`.
+    #[inline(always)]
+    unsafe fn store_pair(a: Self, b: Self, p: *mut u8, stride: usize) {
+        for lane in 0..Self::LANES {
+            // SAFETY: the caller vouches for the 32 bytes of each lane.
+            unsafe {
+                a.store_lane(lane, p.add(lane * stride));
+                b.store_lane(lane, p.add(lane * stride + 16));
+            }
+        }
+    }
+
+    /// Interleaves the bytes of each lane: (low halves, high halves).
+    unsafe fn zip8(a: Self, b: Self) -> (Self, Self);
+    /// As [`Vector::zip8`], in units of 2 bytes.
+    unsafe fn zip16(a: Self, b: Self) -> (Self, Self);
+    /// As [`Vector::zip8`], in units of 4 bytes.
+    unsafe fn zip32(a: Self, b: Self) -> (Self, Self);
+    /// As [`Vector::zip8`], in units of 8 bytes.
+    unsafe fn zip64(a: Self, b: Self) -> (Self, Self);
+    /// Byte `i` of each lane becomes byte `table[i]` of that lane, or zero where `table[i]` is 0x80.
+    unsafe fn lookup(self, table: &[u8; 16]) -> Self;
+    /// In each byte, exchanges the `S`-bit groups at odd places of `a` with those at even places of `b` (`S` is 1, 2 or
+    /// 4): one step of a bit transpose.
+    unsafe fn swap_bits<const S: i32>(a: Self, b: Self) -> (Self, Self);
+}
+
+/// The mask that keeps the `s`-bit groups at even places of a byte.
+pub(crate) const fn even_bits(s: i32) -> u8 {
+    match s {
+        1 => 0x55,
+        2 => 0x33,
+        _ => 0x0f,
+    }
+}
+
+/// One step of a perfect shuffle over `N` vectors (`N` a power of two): the address of a unit (vector number, then
+/// place in the lane) rotates left by one bit.
+///
+/// # Safety
+/// The CPU has the instruction set of `V`.
+#[inline(always)]
+pub(crate) unsafe fn rotate<V: Vector, const N: usize>(
+    v: [V; N],
+    zip: impl Fn(V, V) -> (V, V),
+) -> [V; N] {
+    let mut out = v;
+    for j in 0..N / 2 {
+        (out[2 * j], out[2 * j + 1]) = zip(v[j], v[j + N / 2]);
+    }
+    out
+}
+
+/// As [`rotate`] with bytes as the units, `times` times over.
+///
+/// # Safety
+/// The CPU has the instruction set of `V`.
+#[inline(always)]
+pub(crate) unsafe fn rotate_bytes<V: Vector, const N: usize>(
+    mut v: [V; N],
+    times: usize,
+) -> [V; N] {
+    for _ in 0..times {
+        // SAFETY: the caller vouches for the instruction set.
+        v = unsafe { rotate(v, |a, b| V::zip8(a, b)) };
+    }
+    v
+}
+
+/// Transposes a 16 x 16 byte matrix in every lane: vector `c` of the result holds byte `c` of all vectors.
+///
+/// # Safety
+/// The CPU has the instruction set of `V`.
+#[inline(always)]
+pub(crate) unsafe fn transpose16<V: Vector>(v: [V; 16]) -> [V; 16] {
+    // SAFETY: the caller vouches for the instruction set.
+    unsafe { rotate_bytes(v, 4) }
+}
+
+/// Transposes the 8 x 8 bit matrices formed by the same byte of eight vectors: bit `i` of vector `k` of the result is
+/// bit `k` of vector `i`. Its own inverse.
+///
+/// # Safety
+/// The CPU has the instruction set of `V`.
+#[inline(always)]
+pub(crate) unsafe fn transpose_bits<V: Vector>(v: [V; 8]) -> [V; 8] {
+    let mut v = v;
+    // SAFETY: the caller vouches for the instruction set.
+    unsafe {
+        for i in 0..4 {
+            (v[i], v[i + 4]) = V::swap_bits::<4>(v[i], v[i + 4]);
+        }
+        for i in [0, 1, 4, 5] {
+            (v[i], v[i + 2]) = V::swap_bits::<2>(v[i], v[i + 2]);
+        }
+        for i in [0, 2, 4, 6] {
+            (v[i], v[i + 1]) = V::swap_bits::<1>(v[i], v[i + 1]);
+        }
+    }
+    v
+}

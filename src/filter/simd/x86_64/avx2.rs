@@ -1,0 +1,165 @@
+//! AVX2: two lanes.
+
+use super::sse2::Lane;
+use crate::filter::simd::vector::{Vector, even_bits};
+use crate::filter::{bitshuffle, shuffle};
+use core::arch::x86_64::*;
+
+/// Two lanes.
+#[derive(Clone, Copy)]
+pub(crate) struct Avx2(__m256i);
+
+// SAFETY: each operation is what the trait says, on two lanes; whole loads and stores touch 32 bytes, those of a lane 16.
+unsafe impl Vector for Avx2 {
+    const LANES: usize = 2;
+    const FAST_LOOKUP: bool = true;
+
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        // SAFETY: the caller vouches for AVX2.
+        unsafe { Self(_mm256_setzero_si256()) }
+    }
+
+    #[inline(always)]
+    unsafe fn load(p: *const u8) -> Self {
+        // SAFETY: the caller vouches for AVX2 and 32 readable bytes.
+        unsafe { Self(_mm256_loadu_si256(p.cast())) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, p: *mut u8) {
+        // SAFETY: the caller vouches for AVX2 and 32 writable bytes.
+        unsafe { _mm256_storeu_si256(p.cast(), self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_lanes(p: *const u8, stride: usize) -> Self {
+        // SAFETY: the caller vouches for AVX2 and 16 readable bytes at both places.
+        unsafe {
+            let low = _mm256_castsi128_si256(_mm_loadu_si128(p.cast()));
+            let high = _mm_loadu_si128(p.add(stride).cast());
+            Self(_mm256_inserti128_si256::<1>(low, high))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store_lane(self, lane: usize, p: *mut u8) {
+        // SAFETY: the caller vouches for AVX2 and 16 writable bytes.
+        unsafe {
+            let lane = match lane {
+                0 => _mm256_castsi256_si128(self.0),
+                _ => _mm256_extracti128_si256::<1>(self.0),
+            };
+            _mm_storeu_si128(p.cast(), lane);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store_pair(a: Self, b: Self, p: *mut u8, stride: usize) {
+        // SAFETY: the caller vouches for AVX2 and 32 writable bytes at both places.
+        unsafe {
+            Self(_mm256_permute2x128_si256::<0x20>(a.0, b.0)).store(p);
+            Self(_mm256_permute2x128_si256::<0x31>(a.0, b.0)).store(p.add(stride));
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn zip8(a: Self, b: Self) -> (Self, Self) {
+        // SAFETY: the caller vouches for AVX2.
+        unsafe {
+            (
+                Self(_mm256_unpacklo_epi8(a.0, b.0)),
+                Self(_mm256_unpackhi_epi8(a.0, b.0)),
+            )
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn zip16(a: Self, b: Self) -> (Self, Self) {
+        // SAFETY: the caller vouches for AVX2.
+        unsafe {
+            (
+                Self(_mm256_unpacklo_epi16(a.0, b.0)),
+                Self(_mm256_unpackhi_epi16(a.0, b.0)),
+            )
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn zip32(a: Self, b: Self) -> (Self, Self) {
+        // SAFETY: the caller vouches for AVX2.
+        unsafe {
+            (
+                Self(_mm256_unpacklo_epi32(a.0, b.0)),
+                Self(_mm256_unpackhi_epi32(a.0, b.0)),
+            )
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn zip64(a: Self, b: Self) -> (Self, Self) {
+        // SAFETY: the caller vouches for AVX2.
+        unsafe {
+            (
+                Self(_mm256_unpacklo_epi64(a.0, b.0)),
+                Self(_mm256_unpackhi_epi64(a.0, b.0)),
+            )
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn lookup(self, table: &[u8; 16]) -> Self {
+        // SAFETY: the caller vouches for AVX2; the table is 16 bytes.
+        unsafe {
+            let table = _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast()));
+            Self(_mm256_shuffle_epi8(self.0, table))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn swap_bits<const S: i32>(a: Self, b: Self) -> (Self, Self) {
+        // SAFETY: the caller vouches for AVX2.
+        unsafe {
+            let mask = _mm256_set1_epi8(even_bits(S) as i8);
+            let t = _mm256_and_si256(_mm256_xor_si256(_mm256_srli_epi16::<S>(a.0), b.0), mask);
+            // Doubling is an addition, which more ports can do than a shift.
+            let up = if S == 1 {
+                _mm256_add_epi8(t, t)
+            } else {
+                _mm256_slli_epi16::<S>(t)
+            };
+            (
+                Self(_mm256_xor_si256(a.0, up)),
+                Self(_mm256_xor_si256(b.0, t)),
+            )
+        }
+    }
+}
+
+/// See [`crate::filter::simd::Kernels::shuffle`].
+#[target_feature(enable = "avx2")]
+pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    // SAFETY: the features of this function are those of the vectors.
+    unsafe { shuffle::generic::shuffle::<Avx2, Lane<true>>(typesize, src, dst) }
+}
+
+/// See [`crate::filter::simd::Kernels::unshuffle`].
+#[target_feature(enable = "avx2")]
+pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    // SAFETY: the features of this function are those of the vectors.
+    unsafe { shuffle::generic::unshuffle::<Avx2, Lane<true>>(typesize, src, dst) }
+}
+
+/// See [`crate::filter::simd::Kernels::bitshuffle`].
+#[target_feature(enable = "avx2")]
+pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    // SAFETY: the features of this function are those of the vectors.
+    unsafe { bitshuffle::generic::bitshuffle::<Avx2, Lane<true>>(typesize, src, dst) }
+}
+
+/// See [`crate::filter::simd::Kernels::bitunshuffle`].
+#[target_feature(enable = "avx2")]
+pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    // SAFETY: the features of this function are those of the vectors.
+    unsafe { bitshuffle::generic::bitunshuffle::<Avx2, Lane<true>>(typesize, src, dst) }
+}

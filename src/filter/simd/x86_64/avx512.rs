@@ -1,0 +1,180 @@
+//! AVX-512 (F and BW): four lanes.
+
+use super::sse2::Lane;
+use crate::filter::simd::vector::{Vector, even_bits};
+use crate::filter::{bitshuffle, shuffle};
+use core::arch::x86_64::*;
+
+/// Four lanes.
+#[derive(Clone, Copy)]
+pub(crate) struct Avx512(__m512i);
+
+/// The ternary-logic table of "`a` where the mask is set, else `b`", with operands (mask, a, b).
+const SELECT: i32 = 0xca;
+
+// SAFETY: each operation is what the trait says, on four lanes; whole loads and stores touch 64 bytes, those of a lane
+// 16.
+unsafe impl Vector for Avx512 {
+    const LANES: usize = 4;
+    const FAST_LOOKUP: bool = true;
+
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        // SAFETY: the caller vouches for AVX-512F.
+        unsafe { Self(_mm512_setzero_si512()) }
+    }
+
+    #[inline(always)]
+    unsafe fn load(p: *const u8) -> Self {
+        // SAFETY: the caller vouches for AVX-512F and 64 readable bytes.
+        unsafe { Self(_mm512_loadu_si512(p.cast())) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, p: *mut u8) {
+        // SAFETY: the caller vouches for AVX-512F and 64 writable bytes.
+        unsafe { _mm512_storeu_si512(p.cast(), self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_lanes(p: *const u8, stride: usize) -> Self {
+        // SAFETY: the caller vouches for AVX-512F and 16 readable bytes at the four places.
+        unsafe {
+            let lane = |l: usize| _mm_loadu_si128(p.add(l * stride).cast());
+            let v = _mm512_castsi128_si512(lane(0));
+            let v = _mm512_inserti32x4::<1>(v, lane(1));
+            let v = _mm512_inserti32x4::<2>(v, lane(2));
+            Self(_mm512_inserti32x4::<3>(v, lane(3)))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store_lane(self, lane: usize, p: *mut u8) {
+        // SAFETY: the caller vouches for AVX-512F and 16 writable bytes.
+        unsafe {
+            let lane = match lane {
+                0 => _mm512_castsi512_si128(self.0),
+                1 => _mm512_extracti32x4_epi32::<1>(self.0),
+                2 => _mm512_extracti32x4_epi32::<2>(self.0),
+                _ => _mm512_extracti32x4_epi32::<3>(self.0),
+            };
+            _mm_storeu_si128(p.cast(), lane);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store_pair(a: Self, b: Self, p: *mut u8, stride: usize) {
+        // SAFETY: the caller vouches for AVX-512F and 32 writable bytes at the four places.
+        unsafe {
+            // Lanes a0 b0 a1 b1, then a2 b2 a3 b3.
+            let low =
+                _mm512_permutex2var_epi64(a.0, _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), b.0);
+            let high =
+                _mm512_permutex2var_epi64(a.0, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), b.0);
+            for (i, half) in [low, high].into_iter().enumerate() {
+                let p = p.add(2 * i * stride);
+                _mm256_storeu_si256(p.cast(), _mm512_castsi512_si256(half));
+                let upper = _mm512_extracti64x4_epi64::<1>(half);
+                _mm256_storeu_si256(p.add(stride).cast(), upper);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn zip8(a: Self, b: Self) -> (Self, Self) {
+        // SAFETY: the caller vouches for AVX-512BW.
+        unsafe {
+            (
+                Self(_mm512_unpacklo_epi8(a.0, b.0)),
+                Self(_mm512_unpackhi_epi8(a.0, b.0)),
+            )
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn zip16(a: Self, b: Self) -> (Self, Self) {
+        // SAFETY: the caller vouches for AVX-512BW.
+        unsafe {
+            (
+                Self(_mm512_unpacklo_epi16(a.0, b.0)),
+                Self(_mm512_unpackhi_epi16(a.0, b.0)),
+            )
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn zip32(a: Self, b: Self) -> (Self, Self) {
+        // SAFETY: the caller vouches for AVX-512F.
+        unsafe {
+            (
+                Self(_mm512_unpacklo_epi32(a.0, b.0)),
+                Self(_mm512_unpackhi_epi32(a.0, b.0)),
+            )
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn zip64(a: Self, b: Self) -> (Self, Self) {
+        // SAFETY: the caller vouches for AVX-512F.
+        unsafe {
+            (
+                Self(_mm512_unpacklo_epi64(a.0, b.0)),
+                Self(_mm512_unpackhi_epi64(a.0, b.0)),
+            )
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn lookup(self, table: &[u8; 16]) -> Self {
+        // SAFETY: the caller vouches for AVX-512BW; the table is 16 bytes.
+        unsafe {
+            let table = _mm512_broadcast_i32x4(_mm_loadu_si128(table.as_ptr().cast()));
+            Self(_mm512_shuffle_epi8(self.0, table))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn swap_bits<const S: i32>(a: Self, b: Self) -> (Self, Self) {
+        // SAFETY: the caller vouches for AVX-512BW.
+        unsafe {
+            let mask = _mm512_set1_epi8(even_bits(S) as i8);
+            let (down, up) = match S {
+                1 => (_mm512_srli_epi16::<1>(a.0), _mm512_add_epi8(b.0, b.0)),
+                2 => (_mm512_srli_epi16::<2>(a.0), _mm512_slli_epi16::<2>(b.0)),
+                _ => (_mm512_srli_epi16::<4>(a.0), _mm512_slli_epi16::<4>(b.0)),
+            };
+            (
+                Self(_mm512_ternarylogic_epi32::<SELECT>(mask, a.0, up)),
+                Self(_mm512_ternarylogic_epi32::<SELECT>(mask, down, b.0)),
+            )
+        }
+    }
+}
+
+/// See [`crate::filter::simd::Kernels::shuffle`].
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    // SAFETY: the features of this function are those of the vectors.
+    unsafe { shuffle::generic::shuffle::<Avx512, Lane<true>>(typesize, src, dst) }
+}
+
+/// See [`crate::filter::simd::Kernels::unshuffle`].
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    // SAFETY: the features of this function are those of the vectors.
+    unsafe { shuffle::generic::unshuffle::<Avx512, Lane<true>>(typesize, src, dst) }
+}
+
+/// See [`crate::filter::simd::Kernels::bitshuffle`].
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    // SAFETY: the features of this function are those of the vectors.
+    unsafe { bitshuffle::generic::bitshuffle::<Avx512, Lane<true>>(typesize, src, dst) }
+}
+
+/// See [`crate::filter::simd::Kernels::bitunshuffle`].
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    // SAFETY: the features of this function are those of the vectors.
+    unsafe { bitshuffle::generic::bitunshuffle::<Avx512, Lane<true>>(typesize, src, dst) }
+}

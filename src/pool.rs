@@ -1,1 +1,0 @@
-//! Worker threads shared by every context of the same size.

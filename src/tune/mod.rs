@@ -1,0 +1,171 @@
+//! The built-in tuner: how large a block is, and whether it is split into streams.
+
+/// What the decisions depend on.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// The codec's id.
+    pub compcode: i32,
+    /// 0 to 9; other values count as 9 or as no level at all, as the caller refuses them later.
+    pub clevel: i32,
+    /// Bytes of an item, at least 1.
+    pub typesize: i32,
+    /// Bytes of the buffer.
+    pub nbytes: i32,
+    /// Whether a byte shuffle is in the pipeline.
+    pub shuffle: bool,
+    /// One of the modes below.
+    pub splitmode: i32,
+}
+
+const ALWAYS_SPLIT: i32 = 1;
+const NEVER_SPLIT: i32 = 2;
+const BLOSCLZ: i32 = 0;
+const LZ4: i32 = 1;
+const LZ4HC: i32 = 2;
+const ZLIB: i32 = 4;
+const ZSTD: i32 = 5;
+const OPENZL: i32 = 38;
+/// Size of the first-level cache that blocks are made for.
+const L1: i32 = 32 << 10;
+/// Items with more bytes than this are not split.
+const MAX_STREAMS: i32 = 16;
+/// Streams shorter than this are not worth a split.
+const MIN_STREAM: i32 = 32;
+
+impl Request {
+    /// Codecs that are for strong compression: they like large blocks.
+    fn prefers_large_blocks(&self) -> bool {
+        matches!(self.compcode, LZ4HC | ZLIB | ZSTD)
+    }
+
+    /// Whether a block of `blocksize` bytes is cut into one stream for each byte of an item.
+    pub fn split(&self, blocksize: i32) -> bool {
+        match self.splitmode {
+            ALWAYS_SPLIT => return true,
+            NEVER_SPLIT => return false,
+            _ if self.compcode == OPENZL => return false,
+            _ => {}
+        }
+        let fast =
+            matches!(self.compcode, BLOSCLZ | LZ4) || (self.compcode == ZSTD && self.clevel <= 5);
+        fast && self.shuffle
+            && self.typesize <= MAX_STREAMS
+            && blocksize / self.typesize >= MIN_STREAM
+    }
+
+    /// Bytes of a block; `user` is what the caller asked for, or 0.
+    pub fn blocksize(&self, user: i32) -> i32 {
+        if self.nbytes < self.typesize {
+            return 1;
+        }
+        let wanted = if user != 0 {
+            user
+        } else {
+            self.automatic_blocksize()
+        };
+        let blocksize = wanted.min(self.nbytes);
+        if blocksize > self.typesize {
+            blocksize / self.typesize * self.typesize
+        } else {
+            blocksize
+        }
+    }
+
+    fn automatic_blocksize(&self) -> i32 {
+        if self.clevel > 0 && self.split(self.nbytes) {
+            // Each stream gets this much, within a third-level cache for the block as a whole.
+            let stream = match self.clevel {
+                ..=3 => 32 << 10,
+                4..=6 => 64 << 10,
+                7 => 128 << 10,
+                8 => 256 << 10,
+                _ => 512 << 10,
+            };
+            return (stream * self.typesize.min(MAX_STREAMS * 16)).clamp(L1, 4 << 20);
+        }
+        if self.nbytes < L1 {
+            return self.nbytes;
+        }
+        let large = self.prefers_large_blocks();
+        let base = if large { 2 * L1 } else { L1 };
+        match self.clevel {
+            0 => base / 4,
+            1 => base / 2,
+            2 => base,
+            3 => base * 2,
+            4 | 5 => base * 4,
+            6..=8 => base * 8,
+            9 if large => base * 16,
+            9 => base * 8,
+            _ => base,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LZ4_SHUFFLED: Request = Request {
+        compcode: LZ4,
+        clevel: 5,
+        typesize: 8,
+        nbytes: 4 << 20,
+        shuffle: true,
+        splitmode: 4,
+    };
+
+    #[test]
+    fn split_codecs_get_a_stream_per_byte() {
+        assert!(LZ4_SHUFFLED.split(512 << 10));
+        assert_eq!(LZ4_SHUFFLED.blocksize(0), 512 << 10);
+        assert!(
+            !Request {
+                shuffle: false,
+                ..LZ4_SHUFFLED
+            }
+            .split(512 << 10)
+        );
+        assert!(
+            !Request {
+                typesize: 17,
+                ..LZ4_SHUFFLED
+            }
+            .split(512 << 10)
+        );
+        assert!(
+            !Request {
+                compcode: ZLIB,
+                ..LZ4_SHUFFLED
+            }
+            .split(512 << 10)
+        );
+    }
+
+    #[test]
+    fn blocks_are_whole_items_within_the_buffer() {
+        assert_eq!(LZ4_SHUFFLED.blocksize(1003), 1000);
+        assert_eq!(LZ4_SHUFFLED.blocksize(5), 5);
+        assert_eq!(
+            Request {
+                nbytes: 100,
+                ..LZ4_SHUFFLED
+            }
+            .blocksize(0),
+            96
+        );
+        assert_eq!(
+            Request {
+                nbytes: 7,
+                ..LZ4_SHUFFLED
+            }
+            .blocksize(0),
+            1
+        );
+        let zlib = Request {
+            compcode: ZLIB,
+            ..LZ4_SHUFFLED
+        };
+        assert_eq!(zlib.blocksize(0), 256 << 10);
+    }
+}

@@ -1,0 +1,13 @@
+//! What the integration tests and `benches/compare` share: the C ABI opened at run time, data, calls on slices.
+#![allow(
+    dead_code,
+    reason = "every test binary compiles this module and uses its own part of it"
+)]
+
+pub mod abi;
+pub mod ctx;
+pub mod data;
+pub mod library;
+pub mod pipelines;
+pub mod report;
+pub mod table;

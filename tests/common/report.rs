@@ -1,0 +1,70 @@
+//! Collects disagreements instead of stopping at the first: a matrix is read as a whole.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+/// How many disagreements are printed in full.
+const SHOWN: usize = 25;
+
+/// What a run over many cases found.
+#[derive(Default)]
+pub struct Report {
+    /// Cases looked at.
+    pub cases: u64,
+    failures: Vec<String>,
+    failed: BTreeMap<String, u64>,
+    notes: BTreeMap<String, u64>,
+}
+
+impl Report {
+    /// One more case.
+    pub fn case(&mut self) {
+        self.cases += 1;
+    }
+
+    /// A disagreement: `what` groups them in the summary, `which` is enough to reproduce it.
+    pub fn fail(&mut self, what: &str, which: impl Display) {
+        *self.failed.entry(what.to_owned()).or_default() += 1;
+        if self.failures.len() < SHOWN {
+            self.failures.push(format!("{what}: {which}"));
+        }
+    }
+
+    /// A disagreement unless `ok`.
+    pub fn check(&mut self, ok: bool, what: &str, which: impl FnOnce() -> String) {
+        if !ok {
+            self.fail(what, which());
+        }
+    }
+
+    /// Something to count that is no disagreement.
+    pub fn note(&mut self, what: &str) {
+        *self.notes.entry(what.to_owned()).or_default() += 1;
+    }
+
+    /// Prints the summary and fails the test if anything disagreed.
+    pub fn finish(self, title: &str) {
+        println!("{title}: {} cases {:?}", self.cases, self.notes);
+        assert!(self.cases > 0, "{title}: no case ran");
+        assert!(
+            self.failed.is_empty(),
+            "{title}: {:#?}\n{}",
+            self.failed,
+            self.failures.join("\n")
+        );
+    }
+}
+
+/// The first place where two buffers differ, for a message.
+pub fn difference(a: &[u8], b: &[u8]) -> String {
+    match a.iter().zip(b).position(|(x, y)| x != y) {
+        Some(at) => format!(
+            "differ at {at} of {} and {}: {:#04x} and {:#04x}",
+            a.len(),
+            b.len(),
+            a[at],
+            b[at]
+        ),
+        None => format!("lengths {} and {}", a.len(), b.len()),
+    }
+}

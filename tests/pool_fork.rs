@@ -1,0 +1,165 @@
+//! Children of a process that compresses on other threads use the pool as if it were new.
+#![cfg(unix)]
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use blosc2::pool::{run, shutdown};
+
+/// Seconds after which a child that hangs is killed, and with it the test.
+const PATIENCE: u32 = 60;
+
+/// A small job; true when each of its blocks was done once.
+fn works(nthreads: usize) -> bool {
+    let next = AtomicUsize::new(0);
+    let done = AtomicUsize::new(0);
+    let ended = run(nthreads, &|_| {
+        while next.fetch_add(1, Ordering::Relaxed) < 50 {
+            done.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    ended.is_ok() && done.into_inner() == 50
+}
+
+/// True when the process can have all `nthreads` workers in one job.
+fn meets(nthreads: usize) -> bool {
+    let inside = AtomicUsize::new(0);
+    let ended = run(nthreads, &|_| {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        inside.fetch_add(1, Ordering::Relaxed);
+        while inside.load(Ordering::Relaxed) < nthreads && Instant::now() < deadline {
+            thread::yield_now();
+        }
+    });
+    ended.is_ok() && inside.into_inner() == nthreads
+}
+
+/// Forks; the child's exit status is whether `task` held there.
+fn fork(task: impl FnOnce() -> bool) -> libc::pid_t {
+    // SAFETY: the child calls nothing but the library and `_exit`; the C library keeps its allocator usable there.
+    unsafe {
+        let child = libc::fork();
+        assert!(child >= 0, "fork failed");
+        if child == 0 {
+            libc::alarm(PATIENCE);
+            libc::_exit(i32::from(!task()));
+        }
+        child
+    }
+}
+
+/// True when the child ended by itself, with status 0.
+fn succeeded(child: libc::pid_t) -> bool {
+    let mut status = 0;
+    // SAFETY: `status` outlives the call.
+    let ended = unsafe { libc::waitpid(child, &mut status, 0) };
+    ended == child && libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0
+}
+
+#[test]
+fn a_child_has_a_pool_of_its_own() {
+    assert!(meets(3));
+    assert!(succeeded(fork(|| meets(3) && meets(2))));
+    assert!(meets(3), "the parent's helpers are still there");
+}
+
+#[test]
+fn a_child_can_shut_down_before_and_after_its_first_run() {
+    assert!(meets(2));
+    let task = || {
+        shutdown();
+        let works = meets(2);
+        shutdown();
+        works && meets(2)
+    };
+    assert!(succeeded(fork(task)));
+}
+
+#[test]
+fn a_grandchild_too() {
+    assert!(meets(2));
+    assert!(succeeded(fork(|| meets(2) && succeeded(fork(|| meets(2))))));
+}
+
+#[test]
+fn forks_while_other_threads_run_jobs() {
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for nthreads in [2, 3] {
+            let stop = &stop;
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    assert!(works(nthreads));
+                }
+            });
+        }
+        for _ in 0..200 {
+            assert!(succeeded(fork(|| works(2) && works(3))));
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+/// As a user's prefilter might: the child gives up on the job with an error instead of waiting for helpers that are not
+/// there, and can then run jobs of its own.
+#[test]
+fn forks_inside_a_job_on_the_caller() {
+    let inside = AtomicUsize::new(0);
+    let child = AtomicUsize::new(0);
+    let ended = run(2, &|worker| {
+        inside.fetch_add(1, Ordering::Relaxed);
+        let deadline = Instant::now() + Duration::from_secs(20);
+        if worker == 0 {
+            while inside.load(Ordering::Relaxed) < 2 && Instant::now() < deadline {
+                thread::yield_now();
+            }
+            // SAFETY: as in `fork`, except that the child leaves the job first.
+            let pid = unsafe { libc::fork() };
+            assert!(pid >= 0);
+            if pid == 0 {
+                // SAFETY: no pointers involved.
+                unsafe { libc::alarm(PATIENCE) };
+            }
+            child.store(pid as usize, Ordering::Relaxed);
+        } else {
+            while child.load(Ordering::Relaxed) == 0 && Instant::now() < deadline {
+                thread::yield_now();
+            }
+        }
+    });
+    let child = child.into_inner() as libc::pid_t;
+    if child == 0 {
+        let told = ended.is_err();
+        let works = meets(2);
+        // SAFETY: ends the child, which must not go on with the test run.
+        unsafe { libc::_exit(i32::from(!(told && works))) };
+    }
+    assert!(ended.is_ok());
+    assert!(succeeded(child));
+}
+
+/// The helper's thread is the only one of such a child; when it lets it return from the job, the process ends.
+#[test]
+fn forks_inside_a_job_on_a_helper() {
+    let child = AtomicUsize::new(0);
+    let ended = run(2, &|worker| {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        if worker == 0 {
+            while child.load(Ordering::Relaxed) == 0 && Instant::now() < deadline {
+                thread::yield_now();
+            }
+        } else {
+            // SAFETY: the child does nothing but leave the job.
+            let pid = unsafe { libc::fork() };
+            assert!(pid >= 0);
+            if pid == 0 {
+                // SAFETY: no pointers involved.
+                unsafe { libc::alarm(PATIENCE) };
+            }
+            child.store(pid as usize, Ordering::Relaxed);
+        }
+    });
+    assert!(ended.is_ok());
+    assert!(succeeded(child.into_inner() as libc::pid_t));
+}
