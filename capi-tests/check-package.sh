@@ -34,7 +34,7 @@ static_symbols() {
 }
 shared_is_public() { shared_symbols | only_public; }
 static_is_public() { static_symbols | only_public; }
-both_are_equal() { diff <(shared_symbols) <(static_symbols); }
+both_are_equal() { ! diff <(shared_symbols) <(static_symbols) | grep "^[<>]" | head -5 | grep .; }
 links_lead_on() {
   [ "$(readlink "$library_dir/libblosc2.so")" = libblosc2.so.9 ] &&
     [ "$(readlink "$library_dir/libblosc2.so.9")" = "libblosc2.so.$version" ] &&
