@@ -144,7 +144,8 @@ enum {
   /** An empty slot of the filter pipeline. */
   BLOSC_NOFILTER = 0,
   /**
-   * Transposes bytes, so that equal bytes of neighbouring items meet. Its meta byte is the number of byte streams; 0 means the typesize.
+   * Transposes bytes, so that equal bytes of neighbouring items meet. Its meta byte is the number of byte
+   * streams; 0 means the typesize.
    */
   BLOSC_SHUFFLE = 1,
   /** Transposes bits. Takes no meta byte. */
@@ -346,7 +347,8 @@ enum {
   /** Every block XORed with the chunk's first block. Takes no meta byte. */
   BLOSC_DELTA = 3,
   /**
-   * Zeroes low bits of the mantissa of floats. The meta byte, signed: bits to keep if positive, bits to zero if negative.
+   * Zeroes low bits of the mantissa of floats. The meta byte, signed: bits to keep if positive, bits to zero
+   * if negative.
    */
   BLOSC_TRUNC_PREC = 4,
   /** One past the last built-in filter. */
@@ -721,7 +723,8 @@ typedef struct blosc2_cparams {
   /** The super-chunk that the chunks are for, a `blosc2_schunk`, or NULL; not owned. */
   void *schunk;
   /**
-   * The filters in the order of their application; `BLOSC_NOFILTER` leaves a slot empty. By default a shuffle in the last slot.
+   * The filters in the order of their application; `BLOSC_NOFILTER` leaves a slot empty. By default a
+   * shuffle in the last slot.
    */
   uint8_t filters[BLOSC2_MAX_FILTERS];
   /** A meta byte for each filter. */

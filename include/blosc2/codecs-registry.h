@@ -4,7 +4,6 @@
 #ifndef BLOSC_BLOSC2_CODECS_REGISTRY_H
 #define BLOSC_BLOSC2_CODECS_REGISTRY_H
 
-
 #ifdef __cplusplus
 extern "C" {
 #endif

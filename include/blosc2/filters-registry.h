@@ -4,7 +4,6 @@
 #ifndef BLOSC_BLOSC2_FILTERS_REGISTRY_H
 #define BLOSC_BLOSC2_FILTERS_REGISTRY_H
 
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -18,7 +17,8 @@ enum {
   /** Bytedelta as first released, with its mistake: for reading old data only. */
   BLOSC_FILTER_BYTEDELTA_BUGGY = 34,
   /**
-   * Differences of neighbouring bytes in each of the byte streams that a shuffle made; the meta byte is the typesize.
+   * Differences of neighbouring bytes in each of the byte streams that a shuffle made; the meta byte is the
+   * typesize.
    */
   BLOSC_FILTER_BYTEDELTA = 35,
   /** Zeroes low bits of integers. The meta byte, signed: bits to keep if positive, bits to zero if negative. */

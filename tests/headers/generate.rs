@@ -176,17 +176,20 @@ impl Header {
             self.path.to_uppercase().replace(['/', '.', '-'], "_")
         );
         let _ = write!(out, "#ifndef {guard}\n#define {guard}\n\n");
-        out += &self.fragment("head");
+        let head = self.fragment("head");
+        if !head.is_empty() {
+            out += &(head + "\n");
+        }
         let tail = self.fragment("tail");
         let parts = [self.constants(values), self.types(), self.functions(), tail];
         if parts.iter().any(|part| !part.is_empty()) {
-            out += "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
+            out += "#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
             for part in parts.iter().filter(|part| !part.is_empty()) {
                 let _ = write!(out, "\n{}\n", part.trim_end());
             }
-            out += "\n#ifdef __cplusplus\n}\n#endif\n";
+            out += "\n#ifdef __cplusplus\n}\n#endif\n\n";
         }
-        let _ = write!(out, "\n#endif /* {guard} */\n");
+        let _ = writeln!(out, "#endif /* {guard} */");
         tidy(&out)
     }
 
