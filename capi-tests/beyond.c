@@ -135,18 +135,24 @@ static void child_of_a_process_with_threads(void) {
   blosc2_context *cctx = blosc2_create_cctx(cparams);
   CHECK(blosc2_compress_ctx(cctx, src, NBYTES, chunk, NBYTES + BLOSC2_MAX_OVERHEAD) > 0);
   fflush(stdout);
+  /* The child answers through a pipe: its exit status is valgrind's, which counts the parent's threads as leaks. */
+  int answer[2];
+  CHECK_EQ(pipe(answer), 0);
   const pid_t child = fork();
   CHECK(child >= 0);
   if (child == 0) {
     alarm(30);
     const int cbytes = blosc2_compress_ctx(cctx, src, NBYTES, chunk, NBYTES + BLOSC2_MAX_OVERHEAD);
-    _exit(cbytes > 0 && decompress_with(4, chunk, cbytes, back, NBYTES) == NBYTES && memcmp(back, src, NBYTES) == 0
-              ? 0
-              : 1);
+    const bool same = cbytes > 0 && decompress_with(4, chunk, cbytes, back, NBYTES) == NBYTES &&
+                      memcmp(back, src, NBYTES) == 0;
+    _exit(write(answer[1], same ? "y" : "n", 1) == 1 ? 0 : 1);
   }
-  int status = 0;
-  CHECK_EQ(waitpid(child, &status, 0), child);
-  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  close(answer[1]);
+  char word = '-';
+  CHECK_EQ(read(answer[0], &word, 1), 1);
+  CHECK_EQ(word, 'y');
+  close(answer[0]);
+  CHECK_EQ(waitpid(child, NULL, 0), child);
   const int cbytes = blosc2_compress_ctx(cctx, src, NBYTES, chunk, NBYTES + BLOSC2_MAX_OVERHEAD);
   CHECK(cbytes > 0);
   CHECK_EQ(decompress_with(4, chunk, cbytes, back, NBYTES), NBYTES);

@@ -1,5 +1,7 @@
 # Copies cargo's shared library to OUTPUT_DIR under its full name and puts the loader's and the linker's links beside
-# it. Run with: cmake -DINPUT= -DOUTPUT_DIR= -DFILE_NAME= -DSONAME= -DREADELF= -P stage-shared.cmake
+# it. OBJCOPY is a command with its options.
+#
+# Run with: cmake -DINPUT= -DOUTPUT_DIR= -DFILE_NAME= -DSONAME= -DREADELF= -DOBJCOPY= -P stage-shared.cmake
 cmake_minimum_required(VERSION 3.16.3)
 
 # A library with another SONAME would install, and then no existing program would find it.
@@ -9,8 +11,9 @@ if(NOT dynamic MATCHES "SONAME[^\n]*\\[${SONAME}\\]")
 endif()
 
 file(MAKE_DIRECTORY "${OUTPUT_DIR}")
-configure_file("${INPUT}" "${OUTPUT_DIR}/${FILE_NAME}" COPYONLY)
+execute_process(COMMAND ${OBJCOPY} "${INPUT}" "${OUTPUT_DIR}/${FILE_NAME}" RESULT_VARIABLE status)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "cannot copy ${INPUT} to ${OUTPUT_DIR}/${FILE_NAME}")
+endif()
 file(CREATE_LINK "${FILE_NAME}" "${OUTPUT_DIR}/${SONAME}" SYMBOLIC)
 file(CREATE_LINK "${SONAME}" "${OUTPUT_DIR}/libblosc2.so" SYMBOLIC)
-# The copy keeps cargo's time stamp; the build tool needs one that is newer than what it was made from.
-file(TOUCH "${OUTPUT_DIR}/${FILE_NAME}")
