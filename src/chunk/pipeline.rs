@@ -27,9 +27,11 @@ pub enum Stage {
 }
 
 /// The stages that have work to do, in the order of compression.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Pipeline {
-    stages: Vec<Stage>,
+    /// Only the first `len` count.
+    slots: [Stage; MAX_FILTERS],
+    len: usize,
     typesize: usize,
     /// Format version of the chunk, which bitshuffle depends on.
     version: u8,
@@ -53,9 +55,14 @@ impl Pipeline {
         version: u8,
         unknown: Error,
     ) -> Result<Self> {
-        let mut stages = Vec::with_capacity(MAX_FILTERS);
+        let mut pipeline = Self {
+            slots: [Stage::Delta; MAX_FILTERS],
+            len: 0,
+            typesize,
+            version,
+        };
         for (&id, &meta) in filters.iter().zip(metas) {
-            stages.push(match id {
+            pipeline.push(match id {
                 filter_id::NONE => continue,
                 filter_id::SHUFFLE => {
                     let streams = if meta == 0 {
@@ -75,56 +82,64 @@ impl Pipeline {
                 _ => return Err(unknown),
             });
         }
-        Ok(Self {
-            stages,
-            typesize,
-            version,
-        })
+        Ok(pipeline)
+    }
+
+    fn push(&mut self, stage: Stage) {
+        self.slots[self.len] = stage;
+        self.len += 1;
+    }
+
+    /// The stages for which `wanted` holds.
+    fn only(&self, wanted: impl Fn(&Stage) -> bool) -> Self {
+        let mut some = Self { len: 0, ..*self };
+        for stage in self.stages().iter().filter(|stage| wanted(stage)) {
+            some.push(*stage);
+        }
+        some
     }
 
     /// Leaves out what decompression does not undo.
-    pub fn for_decoding(mut self) -> Self {
-        self.stages
-            .retain(|stage| !matches!(stage, Stage::TruncPrec(_)));
-        self
+    pub fn for_decoding(&self) -> Self {
+        self.only(|stage| !matches!(stage, Stage::TruncPrec(_)))
     }
 
     /// The stages, in the order of compression.
     pub fn stages(&self) -> &[Stage] {
-        &self.stages
+        &self.slots[..self.len]
     }
 
     /// Whether a stage compares blocks with the first one.
     pub fn has_delta(&self) -> bool {
-        self.stages.contains(&Stage::Delta)
+        self.stages().contains(&Stage::Delta)
     }
 
     /// Whether a block of zeros stays one.
     pub fn keeps_zeros(&self) -> bool {
         !self
-            .stages
+            .stages()
             .iter()
             .any(|stage| matches!(stage, Stage::Delta | Stage::Registered { .. }))
     }
 
     /// Whether a block of one repeated byte stays one.
     pub fn keeps_runs(&self) -> bool {
-        self.stages
+        self.stages()
             .iter()
             .all(|stage| matches!(stage, Stage::Shuffle(_)))
     }
 
     /// The lossy stages before the first delta: what the first block goes through before others are compared with it.
     pub fn before_delta(&self) -> Self {
-        let before = self
-            .stages
+        let delta = self
+            .stages()
             .iter()
-            .take_while(|stage| **stage != Stage::Delta);
-        let lossy = before.filter(|stage| matches!(stage, Stage::TruncPrec(_)));
-        Self {
-            stages: lossy.copied().collect(),
+            .position(|stage| *stage == Stage::Delta);
+        let before = Self {
+            len: delta.unwrap_or(0),
             ..*self
-        }
+        };
+        before.only(|stage| matches!(stage, Stage::TruncPrec(_)))
     }
 
     /// Runs all stages over a block. `input` is the block's data, or `None` where they are in `ping` already.
@@ -141,7 +156,7 @@ impl Pipeline {
         } else {
             Place::Ping
         };
-        for stage in &self.stages {
+        for stage in self.stages() {
             let (src, dst) = match (place, input) {
                 (Place::Input, Some(input)) => (input, ping.ensure(bsize)?),
                 (Place::Pong, _) => (&pong[..bsize], ping.ensure(bsize)?),
@@ -185,7 +200,7 @@ impl Pipeline {
     ) -> Result<()> {
         let bsize = dst.len();
         let mut place = Place::Ping;
-        for (left, stage) in self.stages.iter().enumerate().rev() {
+        for (left, stage) in self.stages().iter().enumerate().rev() {
             let last = left == 0 && !hooks.has_postfilter();
             let (src, out): (&[u8], &mut [u8]) = match (place, last) {
                 (Place::Pong, true) => (&pong[..bsize], &mut *dst),

@@ -85,24 +85,37 @@ pub struct State {
     pub decoder: Decoder,
 }
 
-/// The buffers of one worker. Their content means nothing between two blocks.
+/// The buffers that a block passes through. Their content means nothing between two blocks.
 #[derive(Default)]
-pub struct Scratch {
+pub struct Bufs {
     /// The filter pipeline goes back and forth between these two.
     pub ping: Buf,
     /// See `ping`.
     pub pong: Buf,
-    /// A compressed block on its way to the chunk.
-    pub out: Buf,
     /// Memory for the caller's prefilter or postfilter.
     pub ttmp: Buf,
-    /// The codecs' own states.
+}
+
+/// What one worker has to itself.
+#[derive(Default)]
+pub struct Scratch {
+    /// For the filters.
+    pub bufs: Bufs,
+    /// A compressed block on its way to the chunk, or a decoded one of which a part is wanted.
+    pub out: Buf,
+    /// For the codecs.
     pub codec: State,
 }
 
 impl Scratch {
+    /// What a block is encoded or decoded with.
+    pub fn parts(&mut self) -> (&mut Bufs, &mut State) {
+        (&mut self.bufs, &mut self.codec)
+    }
+
     fn bytes(&self) -> usize {
-        self.ping.len() + self.pong.len() + self.out.len() + self.ttmp.len()
+        let Bufs { ping, pong, ttmp } = &self.bufs;
+        ping.len() + pong.len() + ttmp.len() + self.out.len()
     }
 }
 
@@ -135,7 +148,7 @@ impl Drop for Borrowed {
             return;
         };
         if scratch.bytes() > LARGE {
-            (scratch.ping, scratch.pong, scratch.out, scratch.ttmp) = Default::default();
+            (scratch.bufs, scratch.out) = Default::default();
         }
         for slot in &DEPOT {
             if let Ok(mut kept) = slot.try_lock()
@@ -182,7 +195,7 @@ mod tests {
     #[test]
     fn a_scratch_comes_back_from_the_depot() {
         let mut first = borrow();
-        first.ping.ensure(4096).unwrap();
+        first.bufs.ping.ensure(4096).unwrap();
         let second = borrow();
         drop((first, second));
         release();
