@@ -16,7 +16,7 @@ pub struct Chunk<'a> {
     pub(super) header: ChunkHeader,
     /// The whole chunk, `header.cbytes` long.
     pub(super) bytes: &'a [u8],
-    pub(super) dict: Option<Dict>,
+    pub(super) dict: Option<Box<Dict>>,
     /// For variable-length blocks: where the data of each block begin in the chunk's data, and the end.
     pub(super) offsets: Vec<usize>,
 }
@@ -84,7 +84,7 @@ impl<'a> Chunk<'a> {
         i32_at(self.bytes, self.header.overhead() + 4 * nblock)
     }
 
-    fn read_dict(&self) -> Result<Option<Dict>> {
+    fn read_dict(&self) -> Result<Option<Box<Dict>>> {
         let at = self.starts_end();
         let size = self.bytes.get(at..at + 4).ok_or(Error::ReadBuffer)?;
         let size = usize::try_from(i32_at(size, 0)).map_err(|_| Error::CodecDict)?;
@@ -96,7 +96,9 @@ impl<'a> Chunk<'a> {
             .get(at + 4..at + 4 + size)
             .ok_or(Error::ReadBuffer)?;
         match Codec::from_format(self.header.flags >> 5) {
-            Some(codec) if codec.supports_dict() => Dict::for_decompression(codec, raw).map(Some),
+            Some(codec) if codec.supports_dict() => {
+                Dict::for_decompression(codec, raw).map(Box::new).map(Some)
+            }
             _ => Ok(None),
         }
     }
@@ -173,11 +175,10 @@ impl<'a> Chunk<'a> {
         } else {
             header.filters
         };
-        let typesize = usize::from(header.typesize);
         let pipeline = Pipeline::new(
             &filters,
             &header.filters_meta,
-            typesize,
+            header.typesize,
             header.version,
             Error::Failure,
         )?;

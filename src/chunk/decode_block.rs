@@ -236,7 +236,7 @@ impl<'a> BlockDecoder<'a> {
             let known = Codec::from_format(format).ok_or(Error::CodecSupport)?;
             codec
                 .decoder
-                .decompress(known, self.chunk.dict.as_ref(), data, out)?
+                .decompress(known, self.chunk.dict.as_deref(), data, out)?
         };
         if nbytes == out.len() {
             Ok(())

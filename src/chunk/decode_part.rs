@@ -31,7 +31,7 @@ impl BlockDecoder<'_> {
         };
         let (planes, group) = match self.pipeline.stages() {
             [] => (1, 1),
-            [Stage::Shuffle(streams)] => (*streams, 1),
+            [Stage::Shuffle(streams)] => (usize::from(*streams), 1),
             // Bit planes hold one bit of each item, so items come in eights.
             // Blosc 1 leaves blocks alone whose items do not come in eights.
             [Stage::BitShuffle] if header.version <= version::BLOSC1 => return Ok(false),
@@ -62,7 +62,7 @@ impl BlockDecoder<'_> {
                 Stream::Compressed(bytes) => {
                     let got = codec_state.decoder.decompress_front(
                         codec,
-                        chunk.dict.as_ref(),
+                        chunk.dict.as_deref(),
                         bytes,
                         out,
                         end,
@@ -80,7 +80,7 @@ impl BlockDecoder<'_> {
             out.copy_from_slice(&data[plane * row + lo..plane * row + hi]);
         }
         match self.pipeline.stages() {
-            [Stage::Shuffle(streams)] => shuffle::unshuffle(*streams, gathered, items),
+            [Stage::Shuffle(streams)] => shuffle::unshuffle(usize::from(*streams), gathered, items),
             [Stage::BitShuffle] => bitshuffle::bitunshuffle(item, gathered, items, version::STABLE),
             _ => items.copy_from_slice(gathered),
         }

@@ -362,7 +362,7 @@ impl<'a> Chunk<'a> {
         let pipeline = Pipeline::new(
             &params.filters,
             &params.filters_meta,
-            params.typesize,
+            params.typesize as u8,
             version::STABLE,
             Error::FilterPipeline,
         )?;

@@ -10,7 +10,7 @@ use crate::filter::{bitshuffle, delta, shuffle, trunc_prec};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Byte shuffle over so many byte streams.
-    Shuffle(usize),
+    Shuffle(u8),
     /// Bit shuffle over items of the typesize.
     BitShuffle,
     /// XOR with the first block.
@@ -31,8 +31,9 @@ pub enum Stage {
 pub struct Pipeline {
     /// Only the first `len` count.
     slots: [Stage; MAX_FILTERS],
-    len: usize,
-    typesize: usize,
+    len: u8,
+    /// Bytes of an item.
+    typesize: u8,
     /// Format version of the chunk, which bitshuffle depends on.
     version: u8,
 }
@@ -51,7 +52,7 @@ impl Pipeline {
     pub fn new(
         filters: &[u8; MAX_FILTERS],
         metas: &[u8; MAX_FILTERS],
-        typesize: usize,
+        typesize: u8,
         version: u8,
         unknown: Error,
     ) -> Result<Self> {
@@ -65,11 +66,7 @@ impl Pipeline {
             pipeline.push(match id {
                 filter_id::NONE => continue,
                 filter_id::SHUFFLE => {
-                    let streams = if meta == 0 {
-                        typesize
-                    } else {
-                        usize::from(meta)
-                    };
+                    let streams = if meta == 0 { typesize } else { meta };
                     if streams == 1 {
                         continue;
                     }
@@ -86,7 +83,7 @@ impl Pipeline {
     }
 
     fn push(&mut self, stage: Stage) {
-        self.slots[self.len] = stage;
+        self.slots[usize::from(self.len)] = stage;
         self.len += 1;
     }
 
@@ -106,7 +103,7 @@ impl Pipeline {
 
     /// The stages, in the order of compression.
     pub fn stages(&self) -> &[Stage] {
-        &self.slots[..self.len]
+        &self.slots[..usize::from(self.len)]
     }
 
     /// Whether a stage compares blocks with the first one.
@@ -136,7 +133,7 @@ impl Pipeline {
             .iter()
             .position(|stage| *stage == Stage::Delta);
         let before = Self {
-            len: delta.unwrap_or(0),
+            len: delta.unwrap_or(0) as u8,
             ..*self
         };
         before.only(|stage| matches!(stage, Stage::TruncPrec(_)))
@@ -151,6 +148,7 @@ impl Pipeline {
         (ping, pong): (&'a mut Buf, &'a mut Buf),
         hooks: &dyn Hooks,
     ) -> Result<&'a [u8]> {
+        let typesize = usize::from(self.typesize);
         let mut place = if input.is_some() {
             Place::Input
         } else {
@@ -163,14 +161,14 @@ impl Pipeline {
                 _ => (&ping[..bsize], pong.ensure(bsize)?),
             };
             match *stage {
-                Stage::Shuffle(streams) => shuffle::shuffle(streams, src, dst),
-                Stage::BitShuffle => bitshuffle::bitshuffle(self.typesize, src, dst),
+                Stage::Shuffle(streams) => shuffle::shuffle(streams.into(), src, dst),
+                Stage::BitShuffle => bitshuffle::bitshuffle(typesize, src, dst),
                 Stage::Delta => match reference {
-                    DeltaReference::Own => delta::encode_first(self.typesize, src, dst),
-                    DeltaReference::First(first) => delta::encode(self.typesize, first, src, dst),
+                    DeltaReference::Own => delta::encode_first(typesize, src, dst),
+                    DeltaReference::First(first) => delta::encode(typesize, first, src, dst),
                 },
                 Stage::TruncPrec(bits) => {
-                    trunc_prec::truncate(bits, self.typesize, src, dst)
+                    trunc_prec::truncate(bits, typesize, src, dst)
                         .map_err(|_| Error::FilterPipeline)?;
                 }
                 Stage::Registered { id, meta } => hooks.filter_forward(id, meta, src, dst)?,
@@ -198,7 +196,7 @@ impl Pipeline {
         (ping, pong, ttmp): (&mut Buf, &mut Buf, &mut [u8]),
         hooks: &dyn Hooks,
     ) -> Result<()> {
-        let bsize = dst.len();
+        let (bsize, typesize) = (dst.len(), usize::from(self.typesize));
         let mut place = Place::Ping;
         for (left, stage) in self.stages().iter().enumerate().rev() {
             let last = left == 0 && !hooks.has_postfilter();
@@ -209,16 +207,14 @@ impl Pipeline {
                 (_, false) => (&ping[..bsize], pong.ensure(bsize)?),
             };
             match *stage {
-                Stage::Shuffle(streams) => shuffle::unshuffle(streams, src, out),
-                Stage::BitShuffle => {
-                    bitshuffle::bitunshuffle(self.typesize, src, out, self.version)
-                }
+                Stage::Shuffle(streams) => shuffle::unshuffle(streams.into(), src, out),
+                Stage::BitShuffle => bitshuffle::bitunshuffle(typesize, src, out, self.version),
                 Stage::Delta => match reference {
                     DeltaReference::Own => {
                         out.copy_from_slice(src);
-                        delta::decode_first(self.typesize, out);
+                        delta::decode_first(typesize, out);
                     }
-                    DeltaReference::First(first) => delta::encode(self.typesize, first, src, out),
+                    DeltaReference::First(first) => delta::encode(typesize, first, src, out),
                 },
                 Stage::TruncPrec(_) => out.copy_from_slice(src),
                 Stage::Registered { id, meta } => hooks.filter_backward(id, meta, src, out)?,
@@ -235,7 +231,7 @@ impl Pipeline {
             } else {
                 &pong[..bsize]
             };
-            hooks.postfilter(pos, self.typesize, input, dst, ttmp)?;
+            hooks.postfilter(pos, typesize, input, dst, ttmp)?;
         }
         Ok(())
     }
