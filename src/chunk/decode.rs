@@ -2,7 +2,7 @@
 
 use super::decode_block::BlockDecoder;
 use super::encode::{copy, lock, workers};
-use super::header::{Blocks, ChunkHeader, MAX_FILTERS, Special, flags2, i32_at};
+use super::header::{Blocks, ChunkHeader, Special, flags2, i32_at};
 use super::hooks::{BlockPos, Executor, Hooks};
 use super::pipeline::Pipeline;
 use super::scratch;
@@ -13,7 +13,7 @@ use std::sync::Mutex;
 
 /// A chunk whose header, block starts and dictionary were checked: what is left to find wrong is in the streams.
 pub struct Chunk<'a> {
-    pub(super) header: ChunkHeader,
+    pub(super) header: &'a ChunkHeader,
     /// The whole chunk, `header.cbytes` long.
     pub(super) bytes: &'a [u8],
     pub(super) dict: Option<Box<Dict>>,
@@ -22,13 +22,8 @@ pub struct Chunk<'a> {
 }
 
 impl<'a> Chunk<'a> {
-    /// Checks a chunk at the front of `src`.
-    pub fn parse(src: &'a [u8]) -> Result<Self> {
-        Self::with_header(ChunkHeader::parse(src)?, src)
-    }
-
-    /// As [`Self::parse`], the header having been read.
-    pub fn with_header(header: ChunkHeader, src: &'a [u8]) -> Result<Self> {
+    /// Checks the chunk at the front of `src`, whose header has been read.
+    pub fn parse(header: &'a ChunkHeader, src: &'a [u8]) -> Result<Self> {
         let lazy = header.is_lazy() && header.special() == Special::None;
         if header.cbytes > src.len() && !header.is_lazy() {
             return Err(Error::InvalidHeader);
@@ -66,8 +61,8 @@ impl<'a> Chunk<'a> {
     }
 
     /// The header.
-    pub fn header(&self) -> &ChunkHeader {
-        &self.header
+    pub fn header(&self) -> &'a ChunkHeader {
+        self.header
     }
 
     /// Whether there are block starts and streams.
@@ -166,25 +161,20 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// Prepares the decoding of blocks.
-    pub(super) fn decoder<'b>(&'b self, hooks: &'b dyn Hooks) -> Result<BlockDecoder<'b>> {
-        let header = &self.header;
-        let raw = !self.has_streams() || header.blosc2_flags & flags2::INSTRUMENTED != 0;
-        let filters = if raw {
-            [0; MAX_FILTERS]
-        } else {
-            header.filters
-        };
-        let pipeline = Pipeline::new(
-            &filters,
-            &header.filters_meta,
-            header.typesize,
-            header.version,
-            Error::Failure,
-        )?;
+    /// Prepares the decoding of blocks; `pipeline` is where the filters are written down.
+    pub(super) fn decoder<'b>(
+        &'b self,
+        pipeline: &'b mut Pipeline,
+        hooks: &'b dyn Hooks,
+    ) -> Result<BlockDecoder<'b>> {
+        let header = self.header;
+        pipeline.set_typesize(header.typesize, header.version);
+        if self.has_streams() && header.blosc2_flags & flags2::INSTRUMENTED == 0 {
+            pipeline.resolve(&header.filters, &header.filters_meta, true)?;
+        }
         Ok(BlockDecoder {
             chunk: self,
-            pipeline: pipeline.for_decoding(),
+            pipeline,
             hooks,
         })
     }
@@ -251,7 +241,8 @@ pub fn decompress_blocks<'d>(
     hooks: &dyn Hooks,
     exec: &dyn Executor,
 ) -> Result<()> {
-    let decoder = chunk.decoder(hooks)?;
+    let mut pipeline = Pipeline::EMPTY;
+    let decoder = chunk.decoder(&mut pipeline, hooks)?;
     let nblocks = chunk.header.nblocks();
     let masked = |nblock: usize| maskout.is_some_and(|mask| mask[nblock]);
     let position = |nblock: usize, tid: usize| BlockPos {
@@ -314,7 +305,8 @@ pub fn decompress_block(
     dst: &mut [u8],
     hooks: &dyn Hooks,
 ) -> Result<()> {
-    let decoder = chunk.decoder(hooks)?;
+    let mut pipeline = Pipeline::EMPTY;
+    let decoder = chunk.decoder(&mut pipeline, hooks)?;
     let pos = BlockPos {
         nblock,
         offset: decoder.offset(nblock),

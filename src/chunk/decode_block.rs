@@ -16,7 +16,7 @@ pub(super) const UDCODEC_FORMAT: u8 = 6;
 /// Decodes blocks; the same for every worker.
 pub struct BlockDecoder<'a> {
     pub(super) chunk: &'a Chunk<'a>,
-    pub(super) pipeline: Pipeline,
+    pub(super) pipeline: &'a Pipeline,
     pub(super) hooks: &'a dyn Hooks,
 }
 

@@ -359,13 +359,9 @@ impl<'a> Chunk<'a> {
         hooks: &'a dyn Hooks,
         nblocks: usize,
     ) -> Result<Self> {
-        let pipeline = Pipeline::new(
-            &params.filters,
-            &params.filters_meta,
-            params.typesize as u8,
-            version::STABLE,
-            Error::FilterPipeline,
-        )?;
+        let mut pipeline = Pipeline::EMPTY;
+        pipeline.set_typesize(params.typesize as u8, version::STABLE);
+        pipeline.resolve(&params.filters, &params.filters_meta, false)?;
         let variable = matches!(source, Source::Variable(_));
         // A block that does not divide into streams would lose its tail.
         let divides =

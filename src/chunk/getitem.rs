@@ -3,6 +3,7 @@
 use super::decode::Chunk;
 use super::header::{Blocks, ChunkHeader, Special};
 use super::hooks::{BlockPos, Hooks};
+use super::pipeline::Pipeline;
 use super::scratch::{self, Scratch};
 use super::special;
 use crate::error::{Error, Result};
@@ -63,7 +64,8 @@ pub fn getitem(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hoo
             _ => special::fill(header, stored, range.start, dest),
         };
     }
-    let decoder = chunk.decoder(hooks)?;
+    let mut pipeline = Pipeline::EMPTY;
+    let decoder = chunk.decoder(&mut pipeline, hooks)?;
     let (first, last) = (range.start / blocksize, (end - 1) / blocksize);
     let reference = if decoder.needs_reference() && last > 0 {
         Some(decoder.reference()?)

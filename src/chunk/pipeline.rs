@@ -48,25 +48,31 @@ pub enum DeltaReference<'a> {
 }
 
 impl Pipeline {
-    /// Resolves the slots of a header. `unknown` is the error for an id that the format has not defined.
-    pub fn new(
+    /// A pipeline without stages.
+    pub const EMPTY: Self = Self {
+        slots: [Stage::Delta; MAX_FILTERS],
+        len: 0,
+        typesize: 1,
+        version: 0,
+    };
+
+    /// Sets what the stages are about: bytes of an item, and the format version of the chunk.
+    pub fn set_typesize(&mut self, typesize: u8, version: u8) {
+        (self.typesize, self.version) = (typesize, version);
+    }
+
+    /// Resolves the slots of a header, in place (see [`super::header::ChunkHeader::read`] for why).
+    pub fn resolve(
+        &mut self,
         filters: &[u8; MAX_FILTERS],
         metas: &[u8; MAX_FILTERS],
-        typesize: u8,
-        version: u8,
-        unknown: Error,
-    ) -> Result<Self> {
-        let mut pipeline = Self {
-            slots: [Stage::Delta; MAX_FILTERS],
-            len: 0,
-            typesize,
-            version,
-        };
+        decoding: bool,
+    ) -> Result<()> {
         for (&id, &meta) in filters.iter().zip(metas) {
-            pipeline.push(match id {
+            self.push(match id {
                 filter_id::NONE => continue,
                 filter_id::SHUFFLE => {
-                    let streams = if meta == 0 { typesize } else { meta };
+                    let streams = if meta == 0 { self.typesize } else { meta };
                     if streams == 1 {
                         continue;
                     }
@@ -74,12 +80,15 @@ impl Pipeline {
                 }
                 filter_id::BITSHUFFLE => Stage::BitShuffle,
                 filter_id::DELTA => Stage::Delta,
+                // Truncation is not undone.
+                filter_id::TRUNC_PREC if decoding => continue,
                 filter_id::TRUNC_PREC => Stage::TruncPrec(meta as i8),
                 id if id > filter_id::LAST_DEFINED => Stage::Registered { id, meta },
-                _ => return Err(unknown),
+                _ if decoding => return Err(Error::Failure),
+                _ => return Err(Error::FilterPipeline),
             });
         }
-        Ok(pipeline)
+        Ok(())
     }
 
     fn push(&mut self, stage: Stage) {
@@ -94,11 +103,6 @@ impl Pipeline {
             some.push(*stage);
         }
         some
-    }
-
-    /// Leaves out what decompression does not undo.
-    pub fn for_decoding(&self) -> Self {
-        self.only(|stage| !matches!(stage, Stage::TruncPrec(_)))
     }
 
     /// The stages, in the order of compression.
