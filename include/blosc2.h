@@ -1018,6 +1018,37 @@ typedef struct blosc2_schunk {
 } blosc2_schunk;
 
 /**
+ * Compresses `srcsize` bytes at `src` into `dest`, which has room for `destsize`; a chunk never needs more than
+ * `srcsize + BLOSC2_MAX_OVERHEAD`. The buffers must not overlap. Returns the size of the chunk, 0 if it does not fit,
+ * or a negative error code.
+ *
+ * Required of the caller:
+ * `context` is a compression context that nobody else uses meanwhile; the buffers have the sizes given.
+ */
+BLOSC_EXPORT
+int blosc2_compress_ctx(blosc2_context *context,
+                        const void *src,
+                        int32_t srcsize,
+                        void *dest,
+                        int32_t destsize);
+
+/**
+ * Compresses `nblocks` buffers, `srcs[i]` of `srcsizes[i]` bytes, into one chunk of as many blocks of these sizes.
+ * Returns the size of the chunk, 0 if it does not fit into `destsize` bytes, or a negative error code.
+ *
+ * Required of the caller:
+ * `context` is a compression context that nobody else uses meanwhile; the arrays have `nblocks` elements, the buffers
+ * the sizes given.
+ */
+BLOSC_EXPORT
+int blosc2_vlcompress_ctx(blosc2_context *context,
+                          const void *const *srcs,
+                          const int32_t *srcsizes,
+                          int32_t nblocks,
+                          void *dest,
+                          int32_t destsize);
+
+/**
  * Makes a context for compression; environment variables override `cparams`. The context keeps the pointers in
  * `cparams`, except `preparams`, which is copied. Free it with `blosc2_free_ctx`.
  *
@@ -1073,6 +1104,116 @@ BLOSC_EXPORT int blosc2_ctx_get_dparams(blosc2_context *ctx, blosc2_dparams *dpa
 BLOSC_EXPORT int blosc2_set_maskout(blosc2_context *ctx, bool *maskout, int nblocks);
 
 /**
+ * Decompresses the chunk at `src` into `dest`, which has room for `destsize` bytes. The buffers must not overlap.
+ * Returns the size of the data, or a negative error code. A mask of blocks is forgotten afterwards.
+ *
+ * Required of the caller:
+ * `context` is a decompression context that nobody else uses meanwhile; `src` points to a chunk, or to `srcsize`
+ * bytes if those are fewer; `dest` has `destsize` bytes.
+ */
+BLOSC_EXPORT
+int blosc2_decompress_ctx(blosc2_context *context,
+                          const void *src,
+                          int32_t srcsize,
+                          void *dest,
+                          int32_t destsize);
+
+/**
+ * Copies `nitems` items from item `start` on of the chunk at `src` to `dest`. An item has the typesize that the chunk
+ * records, which is 1 for items of more than 255 bytes. Returns the bytes copied, or a negative error code.
+ *
+ * Required of the caller:
+ * `src` points to a chunk, or to `srcsize` bytes if those are fewer; `dest` has `destsize` bytes.
+ */
+BLOSC_EXPORT int blosc2_getitem(const void *src, int32_t srcsize, int start, int nitems, void *dest, int32_t destsize);
+
+/**
+ * As `blosc2_getitem`, with the postfilter of a decompression context.
+ *
+ * Required of the caller:
+ * As for `blosc2_getitem`; `context` is a decompression context that nobody else uses meanwhile.
+ */
+BLOSC_EXPORT
+int blosc2_getitem_ctx(blosc2_context *context,
+                       const void *src,
+                       int32_t srcsize,
+                       int start,
+                       int nitems,
+                       void *dest,
+                       int32_t destsize);
+
+/**
+ * As `blosc2_getitem_ctx`, with the range in bytes: both `start` and `nbytes` are multiples of the typesize that the
+ * chunk records, else `BLOSC2_ERROR_INVALID_PARAM` is returned.
+ *
+ * Required of the caller:
+ * As for `blosc2_getitem_ctx`.
+ */
+BLOSC_EXPORT
+int blosc2_getitem_bytes_ctx(blosc2_context *context,
+                             const void *src,
+                             int32_t srcsize,
+                             int32_t start,
+                             int32_t nbytes,
+                             void *dest,
+                             int32_t destsize);
+
+/**
+ * Gives the number of blocks of a chunk of variable-length blocks. Returns 0, or `BLOSC2_ERROR_INVALID_PARAM` if the
+ * chunk is another one, or another negative error code.
+ *
+ * Required of the caller:
+ * `src` points to `srcsize` bytes, `nblocks` can be written.
+ */
+BLOSC_EXPORT int blosc2_vlchunk_get_nblocks(const void *src, int32_t srcsize, int32_t *nblocks);
+
+/**
+ * Decompresses a chunk of variable-length blocks, each into a buffer of its own: `dests[i]` gets a buffer that the
+ * caller frees with `free()`, `destsizes[i]` its size. Both arrays have `maxblocks` elements, at least as many as the
+ * chunk has blocks. Returns the number of blocks, or a negative error code, in which case there is nothing to free.
+ *
+ * Required of the caller:
+ * As for `blosc2_decompress_ctx`; the arrays have `maxblocks` elements.
+ */
+BLOSC_EXPORT
+int blosc2_vldecompress_ctx(blosc2_context *context,
+                            const void *src,
+                            int32_t srcsize,
+                            void **dests,
+                            int32_t *destsizes,
+                            int32_t maxblocks);
+
+/**
+ * Decompresses block `nblock` of a chunk of variable-length blocks: `*dest` gets a buffer that the caller frees with
+ * `free()`, `*destsize` its size. Returns that size, or a negative error code.
+ *
+ * Required of the caller:
+ * As for `blosc2_decompress_ctx`; `dest` and `destsize` can be written.
+ */
+BLOSC_EXPORT
+int blosc2_vldecompress_block_ctx(blosc2_context *context,
+                                  const void *src,
+                                  int32_t srcsize,
+                                  int32_t nblock,
+                                  uint8_t **dest,
+                                  int32_t *destsize);
+
+/** Returns `BLOSC2_CPARAMS_DEFAULTS`. */
+BLOSC_EXPORT blosc2_cparams blosc2_get_blosc2_cparams_defaults(void);
+
+/** Returns `BLOSC2_DPARAMS_DEFAULTS`. */
+BLOSC_EXPORT blosc2_dparams blosc2_get_blosc2_dparams_defaults(void);
+
+/** Returns `BLOSC2_STORAGE_DEFAULTS`. */
+BLOSC_EXPORT blosc2_storage blosc2_get_blosc2_storage_defaults(void);
+
+/** Returns `BLOSC2_IO_DEFAULTS`. */
+BLOSC_EXPORT blosc2_io blosc2_get_blosc2_io_defaults(void);
+
+/** Returns `BLOSC2_STDIO_MMAP_DEFAULTS`. */
+BLOSC_EXPORT blosc2_stdio_mmap blosc2_get_blosc2_stdio_mmap_defaults(void);
+
+/**
  * Makes the program's own threads do the work: whenever several workers are wanted, `callback` is called and calls
  * the function it gets for each of the jobs, on any threads. NULL goes back to the library's own threads. To be
  * called before anything else, as in the reference; a callback that was replaced stays in memory.
@@ -1081,6 +1222,233 @@ BLOSC_EXPORT int blosc2_set_maskout(blosc2_context *ctx, bool *maskout, int nblo
  * `callback` can be called with `callback_data` until it is replaced.
  */
 BLOSC_EXPORT void blosc2_set_threads_callback(blosc_threads_callback callback, void *callback_data);
+
+/**
+ * Shuffles the bytes of items of `typesize` bytes (1 to 256) from `src` to `dest`, both of `blocksize` bytes.
+ * Returns `blocksize`, or a negative error code.
+ *
+ * Required of the caller:
+ * Both buffers have `blocksize` bytes and do not overlap.
+ */
+BLOSC_EXPORT int32_t blosc2_shuffle(int32_t typesize, int32_t blocksize, const void *src, void *dest);
+
+/**
+ * Undoes `blosc2_shuffle`.
+ *
+ * Required of the caller:
+ * As for `blosc2_shuffle`.
+ */
+BLOSC_EXPORT int32_t blosc2_unshuffle(int32_t typesize, int32_t blocksize, const void *src, void *dest);
+
+/**
+ * Shuffles the bits of items of `typesize` bytes (1 to 256) from `src` to `dest`, both of `blocksize` bytes; items
+ * that do not make up eight, and bytes that do not make up an item, are copied. Returns `blocksize`, or a negative
+ * error code.
+ *
+ * Required of the caller:
+ * As for `blosc2_shuffle`.
+ */
+BLOSC_EXPORT int32_t blosc2_bitshuffle(int32_t typesize, int32_t blocksize, const void *src, void *dest);
+
+/**
+ * Undoes `blosc2_bitshuffle`.
+ *
+ * Required of the caller:
+ * As for `blosc2_shuffle`.
+ */
+BLOSC_EXPORT int32_t blosc2_bitunshuffle(int32_t typesize, int32_t blocksize, const void *src, void *dest);
+
+/** Begins the use of the library. Other functions do it by themselves where it is needed. */
+BLOSC_EXPORT void blosc2_init(void);
+
+/**
+ * Ends the use of the library: worker threads end, memory that was kept for the next call is freed, and codecs,
+ * filters and tuners that the program registered are forgotten. Contexts stay valid.
+ */
+BLOSC_EXPORT void blosc2_destroy(void);
+
+/**
+ * Frees memory that is kept for the next call. Returns 0, or `BLOSC2_ERROR_FAILURE` if the library was not
+ * initialized.
+ */
+BLOSC_EXPORT int blosc2_free_resources(void);
+
+/** Returns the number of threads that the functions without a context use. */
+BLOSC_EXPORT int16_t blosc2_get_nthreads(void);
+
+/**
+ * Sets the number of threads, at least 1, that the functions without a context use. Returns the number before, or
+ * `BLOSC2_ERROR_INVALID_PARAM`.
+ */
+BLOSC_EXPORT int16_t blosc2_set_nthreads(int16_t nthreads);
+
+/** Returns the name of the codec that the functions without a context use (not to be freed). */
+BLOSC_EXPORT const char *blosc1_get_compressor(void);
+
+/**
+ * Sets the codec that the functions without a context use, one of the built-in ones. Returns its id, -1 if there is
+ * none of this name (later compressions then fail), or `BLOSC2_ERROR_CODEC_SUPPORT` for a registered one.
+ *
+ * Required of the caller:
+ * `compname` is a C string.
+ */
+BLOSC_EXPORT int blosc1_set_compressor(const char *compname);
+
+/** Sets whether the functions without a context apply the delta filter (1) or not (0). */
+BLOSC_EXPORT void blosc2_set_delta(int dodelta);
+
+/** Returns the block size that the functions without a context use; 0 means that it is chosen for each buffer. */
+BLOSC_EXPORT int blosc1_get_blocksize(void);
+
+/**
+ * Sets the block size in bytes that the functions without a context use; 0 means that it is chosen for each buffer.
+ */
+BLOSC_EXPORT void blosc1_set_blocksize(size_t blocksize);
+
+/** Sets when the functions without a context split blocks, `BLOSC_ALWAYS_SPLIT` and so on. */
+BLOSC_EXPORT void blosc1_set_splitmode(int splitmode);
+
+/**
+ * Compresses without a context, with the process's settings, which environment variables override (`BLOSC_CLEVEL`,
+ * `BLOSC_SHUFFLE`, `BLOSC_DELTA`, `BLOSC_TYPESIZE`, `BLOSC_COMPRESSOR`, `BLOSC_BLOCKSIZE`, `BLOSC_NTHREADS`,
+ * `BLOSC_SPLITMODE`, `BLOSC_NOLOCK`, `BLOSC_BLOSC1_COMPAT`). Returns the size of the chunk, 0 if it does not fit into
+ * `destsize` bytes, or a negative error code.
+ *
+ * Required of the caller:
+ * The buffers have the sizes given and do not overlap.
+ */
+BLOSC_EXPORT
+int blosc2_compress(int clevel,
+                    int doshuffle,
+                    int32_t typesize,
+                    const void *src,
+                    int32_t srcsize,
+                    void *dest,
+                    int32_t destsize);
+
+/**
+ * As `blosc2_compress`, with sizes as Blosc 1 counts them.
+ *
+ * Required of the caller:
+ * As for `blosc2_compress`.
+ */
+BLOSC_EXPORT
+int blosc1_compress(int clevel,
+                    int doshuffle,
+                    size_t typesize,
+                    size_t nbytes,
+                    const void *src,
+                    void *dest,
+                    size_t destsize);
+
+/**
+ * Decompresses without a context, with the process's number of threads, which `BLOSC_NTHREADS` overrides. Returns the
+ * size of the data, or a negative error code.
+ *
+ * Required of the caller:
+ * `src` points to a chunk, or to `srcsize` bytes if those are fewer; `dest` has `destsize` bytes.
+ */
+BLOSC_EXPORT int blosc2_decompress(const void *src, int32_t srcsize, void *dest, int32_t destsize);
+
+/**
+ * As `blosc2_decompress`, for a chunk whose size only its header tells. Do not use it on data from elsewhere: a
+ * chunk that was cut short is read past its end.
+ *
+ * Required of the caller:
+ * `src` points to a whole chunk; `dest` has `destsize` bytes.
+ */
+BLOSC_EXPORT int blosc1_decompress(const void *src, void *dest, size_t destsize);
+
+/**
+ * As `blosc2_getitem`, for a chunk whose size only its header tells, and a destination with room for the items.
+ *
+ * Required of the caller:
+ * `src` points to a whole chunk; `dest` has room for `nitems` items.
+ */
+BLOSC_EXPORT int blosc1_getitem(const void *src, int start, int nitems, void *dest);
+
+/**
+ * Gives the sizes in the header of a chunk: its data (`nbytes`), itself (`cbytes`), a block; all 0 if the header
+ * cannot be right. Each pointer may be NULL. Returns 0 or a negative error code.
+ *
+ * Required of the caller:
+ * `cbuffer` has 16 bytes.
+ */
+BLOSC_EXPORT int blosc2_cbuffer_sizes(const void *cbuffer, int32_t *nbytes, int32_t *cbytes, int32_t *blocksize);
+
+/**
+ * As `blosc2_cbuffer_sizes`, for sizes as Blosc 1 counts them.
+ *
+ * Required of the caller:
+ * `cbuffer` has 16 bytes; the pointers are NULL or can be written.
+ */
+BLOSC_EXPORT void blosc1_cbuffer_sizes(const void *cbuffer, size_t *nbytes, size_t *cbytes, size_t *blocksize);
+
+/**
+ * Whether `cbytes` bytes can be a chunk as far as its header tells: 0, and the size of the data in `*nbytes`; or a
+ * negative error code, and 0.
+ *
+ * Required of the caller:
+ * `cbuffer` has `cbytes` bytes; `nbytes` can be written.
+ */
+BLOSC_EXPORT int blosc1_cbuffer_validate(const void *cbuffer, size_t cbytes, size_t *nbytes);
+
+/**
+ * Gives the typesize and the flags in the header of a chunk (bits `BLOSC_DOSHUFFLE`, `BLOSC_MEMCPYED`, ...), or zeros
+ * if the header cannot be right.
+ *
+ * Required of the caller:
+ * `cbuffer` has 16 bytes; the pointers can be written.
+ */
+BLOSC_EXPORT void blosc1_cbuffer_metainfo(const void *cbuffer, size_t *typesize, int *flags);
+
+/**
+ * Gives the versions of the chunk's format and of its codec's format, or zeros if the header cannot be right.
+ *
+ * Required of the caller:
+ * `cbuffer` has 16 bytes; the pointers can be written.
+ */
+BLOSC_EXPORT void blosc2_cbuffer_versions(const void *cbuffer, int *version, int *versionlz);
+
+/**
+ * Returns the name of the library that reads a chunk's streams (the library's, not to be freed), or NULL.
+ *
+ * Required of the caller:
+ * `cbuffer` has 16 bytes.
+ */
+BLOSC_EXPORT const char *blosc2_cbuffer_complib(const void *cbuffer);
+
+/** Returns the names of the built-in codecs, separated by commas (the library's, not to be freed). */
+BLOSC_EXPORT const char *blosc2_list_compressors(void);
+
+/** Returns the version of the library this one stands for, `BLOSC2_VERSION_STRING` (not to be freed). */
+BLOSC_EXPORT const char *blosc2_get_version_string(void);
+
+/** Returns what an error code means (the library's text, not to be freed). */
+BLOSC_EXPORT const char *blosc2_error_string(int error_code);
+
+/**
+ * Gives the name and version of the library that a codec comes from, in buffers that the caller frees with `free()`.
+ * Returns the library's code, or `BLOSC2_ERROR_NOT_FOUND` and NULLs for a codec that is not there.
+ *
+ * Required of the caller:
+ * `compname` is a C string; the other pointers can be written.
+ */
+BLOSC_EXPORT int blosc2_get_complib_info(const char *compname, char **complib, char **version);
+
+/**
+ * Sets a timestamp to now, on a clock that only goes forward.
+ *
+ * Required of the caller:
+ * `timestamp` can be written.
+ */
+BLOSC_EXPORT void blosc_set_timestamp(blosc_timestamp_t *timestamp);
+
+/** Returns the nanoseconds from one timestamp to another. */
+BLOSC_EXPORT double blosc_elapsed_nsecs(blosc_timestamp_t start_time, blosc_timestamp_t end_time);
+
+/** Returns the seconds from one timestamp to another. */
+BLOSC_EXPORT double blosc_elapsed_secs(blosc_timestamp_t start_time, blosc_timestamp_t end_time);
 
 /**
  * Registers a codec for the ids from `BLOSC2_USER_REGISTERED_CODECS_START` on. The struct and its name are copied.
@@ -1129,8 +1497,45 @@ BLOSC_EXPORT int blosc2_compcode_to_compname(int compcode, const char **compname
  */
 BLOSC_EXPORT int blosc2_compname_to_compcode(const char *compname);
 
-/** The text. */
-BLOSC_EXPORT const char *blosc2_error_string(int error_code);
+/**
+ * Makes a chunk of `nbytes` zeros (a multiple of the typesize) in `dest`, which has at least
+ * `BLOSC_EXTENDED_HEADER_LENGTH` bytes. Returns the size of the chunk, or a negative error code.
+ *
+ * Required of the caller:
+ * `dest` has `destsize` bytes; the pointers in `cparams` are valid.
+ */
+BLOSC_EXPORT int blosc2_chunk_zeros(blosc2_cparams cparams, int32_t nbytes, void *dest, int32_t destsize);
+
+/**
+ * Makes a chunk of NaNs, of 4 or 8 bytes each, in `dest`; otherwise as `blosc2_chunk_zeros`.
+ *
+ * Required of the caller:
+ * As for `blosc2_chunk_zeros`.
+ */
+BLOSC_EXPORT int blosc2_chunk_nans(blosc2_cparams cparams, int32_t nbytes, void *dest, int32_t destsize);
+
+/**
+ * Makes a chunk of values that nobody set in `dest`: decompressing it leaves the destination as it was. Otherwise as
+ * `blosc2_chunk_zeros`.
+ *
+ * Required of the caller:
+ * As for `blosc2_chunk_zeros`.
+ */
+BLOSC_EXPORT int blosc2_chunk_uninit(blosc2_cparams cparams, int32_t nbytes, void *dest, int32_t destsize);
+
+/**
+ * Makes a chunk of `nbytes` bytes that repeat the item at `repeatval`, of the typesize, in `dest`, which has at least
+ * `BLOSC_EXTENDED_HEADER_LENGTH` bytes and an item's. Returns the size of the chunk, or a negative error code.
+ *
+ * Required of the caller:
+ * As for `blosc2_chunk_zeros`; `repeatval` has as many bytes as an item.
+ */
+BLOSC_EXPORT
+int blosc2_chunk_repeatval(blosc2_cparams cparams,
+                           int32_t nbytes,
+                           void *dest,
+                           int32_t destsize,
+                           const void *repeatval);
 
 /** Compression by default: BloscLZ at level 5, shuffled items of 8 bytes, one thread. */
 static const blosc2_cparams BLOSC2_CPARAMS_DEFAULTS = {

@@ -1,4 +1,5 @@
-/* Prints what the headers say and do: the test compiles it against ours and against the reference's. */
+/* Prints what the headers say and do: the test compiles it against ours and against the reference's, each with the
+   library that belongs to them. */
 #include "blosc2.h"
 #include "b2nd.h"
 #include "blosc2/codecs-registry.h"
@@ -32,7 +33,7 @@ static void constants(void) {
 }
 
 static void defaults(void) {
-  /* Into zeroed memory field by field would hide a field; the whole struct would show padding. */
+  /* Field by field: the bytes of a whole struct would show its padding too. */
   blosc2_cparams c = BLOSC2_CPARAMS_DEFAULTS;
   blosc2_dparams d = BLOSC2_DPARAMS_DEFAULTS;
   blosc2_storage s = BLOSC2_STORAGE_DEFAULTS;
@@ -53,6 +54,38 @@ static void defaults(void) {
   printf("mmap %s %zu %d %zu %zu %d %d %lld %lld %d\n", m.mode, m.initial_mapping_size, m.needs_free, m.file_size,
          m.mapping_size, m.is_memory_only, m.fd, (long long)m.access_flags, (long long)m.map_flags,
          m.addr == NULL && m.urlpath == NULL && m.file == NULL);
+}
+
+/* The library's word on the defaults: that of the headers. Names and modes are compared as texts. */
+static void defaults_of_the_library(void) {
+  blosc2_cparams c = blosc2_get_blosc2_cparams_defaults();
+  blosc2_dparams d = blosc2_get_blosc2_dparams_defaults();
+  blosc2_storage s = blosc2_get_blosc2_storage_defaults();
+  blosc2_io io = blosc2_get_blosc2_io_defaults();
+  blosc2_stdio_mmap m = blosc2_get_blosc2_stdio_mmap_defaults();
+  printf("same cparams %d\n",
+         c.compcode == BLOSC2_CPARAMS_DEFAULTS.compcode && c.compcode_meta == BLOSC2_CPARAMS_DEFAULTS.compcode_meta &&
+             c.clevel == BLOSC2_CPARAMS_DEFAULTS.clevel && c.use_dict == BLOSC2_CPARAMS_DEFAULTS.use_dict &&
+             c.typesize == BLOSC2_CPARAMS_DEFAULTS.typesize && c.nthreads == BLOSC2_CPARAMS_DEFAULTS.nthreads &&
+             c.blocksize == BLOSC2_CPARAMS_DEFAULTS.blocksize && c.splitmode == BLOSC2_CPARAMS_DEFAULTS.splitmode &&
+             memcmp(c.filters, BLOSC2_CPARAMS_DEFAULTS.filters, sizeof(c.filters)) == 0 &&
+             memcmp(c.filters_meta, BLOSC2_CPARAMS_DEFAULTS.filters_meta, sizeof(c.filters_meta)) == 0 &&
+             memcmp(c.filter_params, BLOSC2_CPARAMS_DEFAULTS.filter_params, sizeof(c.filter_params)) == 0 &&
+             c.schunk == NULL && c.prefilter == NULL && c.preparams == NULL && c.tuner_params == NULL &&
+             c.tuner_id == BLOSC2_CPARAMS_DEFAULTS.tuner_id && !c.instr_codec && c.codec_params == NULL);
+  printf("same dparams %d\n", d.nthreads == BLOSC2_DPARAMS_DEFAULTS.nthreads &&
+         d.typesize == BLOSC2_DPARAMS_DEFAULTS.typesize && d.schunk == NULL && d.postfilter == NULL &&
+         d.postparams == NULL);
+  printf("same storage %d\n", s.contiguous == BLOSC2_STORAGE_DEFAULTS.contiguous && s.urlpath == NULL &&
+         s.cparams == NULL && s.dparams == NULL && s.io == NULL);
+  printf("same io %d\n", io.id == BLOSC2_IO_DEFAULTS.id && strcmp(io.name, BLOSC2_IO_DEFAULTS.name) == 0 &&
+         io.params == NULL);
+  printf("same mmap %d\n", strcmp(m.mode, BLOSC2_STDIO_MMAP_DEFAULTS.mode) == 0 &&
+         m.initial_mapping_size == BLOSC2_STDIO_MMAP_DEFAULTS.initial_mapping_size &&
+         m.needs_free == BLOSC2_STDIO_MMAP_DEFAULTS.needs_free && m.addr == NULL && m.urlpath == NULL &&
+         m.file_size == 0 && m.mapping_size == 0 && !m.is_memory_only && m.file == NULL &&
+         m.fd == BLOSC2_STDIO_MMAP_DEFAULTS.fd && m.access_flags == BLOSC2_STDIO_MMAP_DEFAULTS.access_flags &&
+         m.map_flags == BLOSC2_STDIO_MMAP_DEFAULTS.map_flags);
 }
 
 static int returned_by_error_null(const void *pointer) {
@@ -184,6 +217,7 @@ int main(void) {
   int code;
   constants();
   defaults();
+  defaults_of_the_library();
   messages();
   metalayers();
   numbers();

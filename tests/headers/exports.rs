@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// The shared library of this build.
-fn library() -> PathBuf {
+pub fn library() -> PathBuf {
     let test = std::env::current_exe().expect("this test has a path");
     let library = test.with_file_name("libblosc2.so");
     assert!(

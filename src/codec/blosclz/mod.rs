@@ -33,12 +33,6 @@ fn chunk<const N: usize>(bytes: &[u8], at: usize) -> Option<&[u8; N]> {
     bytes.get(at..).and_then(|tail| tail.first_chunk())
 }
 
-/// The same, to write to.
-#[inline(always)]
-fn chunk_mut<const N: usize>(bytes: &mut [u8], at: usize) -> Option<&mut [u8; N]> {
-    bytes.get_mut(at..).and_then(|tail| tail.first_chunk_mut())
-}
-
 /// The four bytes at `at`, as a number whose lowest byte is the first; 0 where there are less.
 #[inline(always)]
 fn read4(bytes: &[u8], at: usize) -> u32 {
