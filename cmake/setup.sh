@@ -81,7 +81,10 @@ need_reference() {
   reference_dir=$(cd "$(dirname "$OXIBLOSC_REFERENCE")/.." && pwd)
 }
 
-reference_library() { find "$1" -path '*/blosc2/lib/libblosc2.so.9' 2>/dev/null | head -1; }
+# reference_library <folder>: the library below it, or nothing.
+reference_library() {
+  [ ! -d "$1" ] || find "$1" -path '*/blosc2/lib/libblosc2.so.9' -print -quit
+}
 
 # build_and_install: the library through cmake and cargo into $prefix.
 build_and_install() {
