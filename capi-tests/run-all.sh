@@ -50,7 +50,7 @@ step "The reference library to compare with"
 need_reference
 
 check "cargo fmt" cargo fmt --check
-check "cargo clippy" cargo clippy --release --all-targets --quiet -- -D warnings
+check "cargo clippy" cargo clippy --profile checked --all-targets --quiet -- -D warnings
 check "cargo test" cargo test --profile checked
 check "Build and install into ${prefix#"$root"/}" build_and_install
 check "Compile the C programs against what is installed" c_programs
