@@ -7,7 +7,9 @@ use super::hooks::ContextHooks;
 use super::types::*;
 use crate::chunk::decode::{Chunk, decompress, decompress_block, decompress_blocks};
 use crate::chunk::getitem::{ItemRange, getitem};
-use crate::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
+use crate::chunk::header::{
+    ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH, i32_at, offset,
+};
 use crate::error::{Error, Result};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
@@ -24,9 +26,15 @@ pub unsafe fn read_chunk<'a>(src: *const c_void, srcsize: i32) -> Result<(ChunkH
     }
     // SAFETY: at least this much is there. `srcsize` may be more than there is, so the rest is looked at only as far
     // as the header reaches.
-    let basic = ChunkHeader::parse_basic(unsafe { bytes(src, MIN_HEADER_LENGTH)? })?;
-    // SAFETY: a chunk with an extended header has 32 bytes.
-    let front = unsafe { bytes(src, size.min(basic.cbytes).min(EXTENDED_HEADER_LENGTH))? };
+    let basic = unsafe { bytes(src, MIN_HEADER_LENGTH)? };
+    let cbytes = usize::try_from(i32_at(basic, offset::CBYTES)).unwrap_or(0);
+    // SAFETY: a chunk has as many bytes as it says, and `srcsize` are there if that is less.
+    let front = unsafe {
+        bytes(
+            src,
+            size.min(cbytes.clamp(MIN_HEADER_LENGTH, EXTENDED_HEADER_LENGTH)),
+        )?
+    };
     let header = ChunkHeader::parse(front)?;
     if header.is_lazy() {
         return Ok((header, front));
@@ -339,7 +347,7 @@ pub unsafe extern "C" fn blosc2_vldecompress_ctx(
         let result = result.and_then(|()| {
             decompress_blocks(
                 &chunk,
-                blocks,
+                blocks.into_iter(),
                 maskout.as_deref(),
                 ctx.update_nthreads(),
                 &hooks,
