@@ -1,6 +1,6 @@
 //! Where the workers of a job come from: the shared pool, or the program's own threads.
 
-use super::border::guard;
+use super::border::{guard, retire};
 use super::types::blosc_threads_callback;
 use crate::chunk::hooks::Executor;
 use crate::error::{Error, Result};
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn blosc2_set_threads_callback(
             data: callback_data,
         }))
     });
-    CALLBACK.store(entry, Ordering::Release);
+    retire(CALLBACK.swap(entry, Ordering::AcqRel));
 }
 
 /// One worker's share of a job.
