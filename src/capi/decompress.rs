@@ -57,7 +57,7 @@ impl Context {
         self.sourcesize.set(header.nbytes as i32);
         self.typesize.set(i32::from(header.typesize));
         self.blocksize.set(header.blocksize_field() as i32);
-        self.nblocks.set(header.nblocks() as i32);
+        self.nblocks.set(header.nblocks as i32);
         self.filters.set(header.filters);
         self.filters_meta.set(header.filters_meta);
         self.compcode_meta.set(header.compcode_meta);
@@ -100,7 +100,7 @@ impl Context {
         // SAFETY: by the caller's word, and the data fit.
         let dest_bytes = unsafe { bytes_mut(dest.cast(), header.nbytes)? };
         self.describe(&header, src, dest, destsize);
-        let maskout = self.maskout(header.nblocks())?;
+        let maskout = self.maskout(header.nblocks)?;
         let hooks = ContextHooks::for_decompression(self, src.as_ptr());
         decompress(
             &chunk,
@@ -266,7 +266,7 @@ pub unsafe extern "C" fn blosc2_vlchunk_get_nblocks(
             return Err(Error::InvalidParam);
         }
         // SAFETY: by the caller's word.
-        unsafe { *nblocks = header.nblocks() as i32 };
+        unsafe { *nblocks = header.nblocks as i32 };
         Ok(0)
     })
 }
@@ -329,7 +329,7 @@ pub unsafe extern "C" fn blosc2_vldecompress_ctx(
         let mut header = ChunkHeader::EMPTY;
         // SAFETY: by the caller's word.
         let (ctx, chunk, src) = unsafe { read_vlchunk(context, src, srcsize, &mut header)? };
-        let nblocks = chunk.header().nblocks();
+        let nblocks = chunk.header().nblocks;
         let maskout = ctx.maskout(nblocks)?;
         if nblocks > maxblocks as usize {
             return Err(Error::InvalidParam);
@@ -393,9 +393,9 @@ pub unsafe extern "C" fn blosc2_vldecompress_block_ctx(
         let mut header = ChunkHeader::EMPTY;
         // SAFETY: by the caller's word.
         let (ctx, chunk, src) = unsafe { read_vlchunk(context, src, srcsize, &mut header)? };
-        ctx.maskout(chunk.header().nblocks())?;
+        ctx.maskout(chunk.header().nblocks)?;
         let nblock = usize::try_from(nblock).map_err(|_| Error::InvalidParam)?;
-        if nblock >= chunk.header().nblocks() {
+        if nblock >= chunk.header().nblocks {
             return Err(Error::InvalidParam);
         }
         let (pointer, block) = c_buffer(chunk.block_nbytes(nblock))?;

@@ -23,6 +23,7 @@ pub struct Chunk<'a> {
 
 impl<'a> Chunk<'a> {
     /// Checks the chunk at the front of `src`, whose header has been read.
+    #[inline(always)]
     pub fn parse(header: &'a ChunkHeader, src: &'a [u8]) -> Result<Self> {
         let lazy = header.is_lazy() && header.special() == Special::None;
         if header.cbytes > src.len() && !header.is_lazy() {
@@ -71,7 +72,7 @@ impl<'a> Chunk<'a> {
     }
 
     fn starts_end(&self) -> usize {
-        self.header.overhead() + 4 * self.header.nblocks()
+        self.header.overhead() + 4 * self.header.nblocks
     }
 
     /// Where block `nblock` starts in the chunk, as its table says.
@@ -100,7 +101,7 @@ impl<'a> Chunk<'a> {
 
     /// Sizes of variable-length blocks stand at the front of each; starts must rise, sizes must add up.
     fn read_offsets(&self) -> Result<Vec<usize>> {
-        let nblocks = self.header.nblocks();
+        let nblocks = self.header.nblocks;
         let mut offsets = Vec::new();
         offsets
             .try_reserve_exact(nblocks + 1)
@@ -132,7 +133,7 @@ impl<'a> Chunk<'a> {
     /// From where to where the variable-length block `nblock` goes in the chunk.
     pub(super) fn vl_span(&self, nblock: usize) -> Option<(usize, usize)> {
         let start = usize::try_from(self.start(nblock)).ok()?;
-        let end = if nblock + 1 < self.header.nblocks() {
+        let end = if nblock + 1 < self.header.nblocks {
             usize::try_from(self.start(nblock + 1)).ok()?
         } else {
             self.header.cbytes
@@ -192,7 +193,7 @@ pub fn decompress(
 ) -> Result<usize> {
     let header = chunk.header();
     let nbytes = header.nbytes;
-    let nblocks = header.nblocks();
+    let nblocks = header.nblocks;
     let dest = dest.get_mut(..nbytes).ok_or(Error::WriteBuffer)?;
     if maskout.is_some_and(|mask| mask.len() != nblocks) {
         return Err(Error::Data);
@@ -243,7 +244,7 @@ pub fn decompress_blocks<'d>(
 ) -> Result<()> {
     let mut pipeline = Pipeline::EMPTY;
     let decoder = chunk.decoder(&mut pipeline, hooks)?;
-    let nblocks = chunk.header.nblocks();
+    let nblocks = chunk.header.nblocks;
     let masked = |nblock: usize| maskout.is_some_and(|mask| mask[nblock]);
     let position = |nblock: usize, tid: usize| BlockPos {
         nblock,

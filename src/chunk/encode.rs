@@ -194,17 +194,7 @@ pub fn compress(
 }
 
 fn header_for(params: &EncodeParams, nbytes: usize, nblocks: usize, variable: bool) -> ChunkHeader {
-    let blocks = if variable {
-        Blocks::Variable { nblocks }
-    } else {
-        let blocksize = if nbytes > 0 {
-            params.blocksize.min(nbytes)
-        } else {
-            params.blocksize
-        };
-        Blocks::Regular { blocksize }
-    };
-    ChunkHeader {
+    let mut header = ChunkHeader {
         version: if variable {
             version::VL_BLOCKS
         } else {
@@ -214,8 +204,6 @@ fn header_for(params: &EncodeParams, nbytes: usize, nblocks: usize, variable: bo
         flags: if params.extended { flags::EXTENDED } else { 0 },
         typesize: params.typesize as u8,
         nbytes,
-        cbytes: 0,
-        blocks,
         filters: params.filters,
         filters_meta: params.filters_meta,
         udcompcode: params.compcode,
@@ -226,7 +214,16 @@ fn header_for(params: &EncodeParams, nbytes: usize, nblocks: usize, variable: bo
             0
         },
         blosc2_flags2: if variable { flags2::VL_BLOCKS } else { 0 },
-    }
+        ..ChunkHeader::EMPTY
+    };
+    let most = if nbytes > 0 { nbytes } else { params.blocksize };
+    header.set_blocks(match variable {
+        true => Blocks::Variable { nblocks },
+        false => Blocks::Regular {
+            blocksize: params.blocksize.min(most),
+        },
+    });
+    header
 }
 
 /// Writes the data as they are, through the prefilter if there is one.
@@ -251,7 +248,7 @@ fn store(
         _ => {
             let queue = Mutex::new(body.chunks_mut(params.blocksize).enumerate());
             let failed = Mutex::new(None);
-            let nworkers = workers(params.nthreads, header.nblocks(), header.nbytes);
+            let nworkers = workers(params.nthreads, header.nblocks, header.nbytes);
             exec.run(params.nthreads, nworkers, &|tid| {
                 let mut scratch = scratch::borrow();
                 while let Some((nblock, out)) = lock(&queue).next() {

@@ -231,9 +231,9 @@ impl BlockEncoder<'_> {
             short => self.nstreams(short),
         };
         header.nbytes = ((nblocks - 1) * full + last) * INSTR_SIZE;
-        header.blocks = Blocks::Regular {
+        header.set_blocks(Blocks::Regular {
             blocksize: full * INSTR_SIZE,
-        };
+        });
     }
 }
 

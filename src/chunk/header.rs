@@ -162,6 +162,8 @@ pub struct ChunkHeader {
     pub cbytes: usize,
     /// How the data are cut.
     pub blocks: Blocks,
+    /// How many blocks that makes.
+    pub nblocks: usize,
     /// The pipeline, in the order of compression; 0 is an empty slot.
     pub filters: [u8; MAX_FILTERS],
     /// One parameter a filter.
@@ -195,6 +197,7 @@ impl ChunkHeader {
         nbytes: 0,
         cbytes: 0,
         blocks: Blocks::Regular { blocksize: 1 },
+        nblocks: 0,
         filters: [0; MAX_FILTERS],
         filters_meta: [0; MAX_FILTERS],
         udcompcode: 0,
@@ -241,7 +244,6 @@ impl ChunkHeader {
         header.typesize = src[3];
         header.nbytes = nbytes;
         header.cbytes = cbytes;
-        header.blocks = Blocks::Regular { blocksize };
         if extended && header.is_extended() {
             header.read_extension(src)?;
         } else {
@@ -254,11 +256,12 @@ impl ChunkHeader {
             if header.is_memcpyed() {
                 return Err(Error::InvalidHeader);
             }
-            header.blocks = Blocks::Variable { nblocks: blocksize };
-        } else if nbytes > 0 {
-            header.blocks = Blocks::Regular {
-                blocksize: blocksize.min(nbytes),
-            };
+            header.set_blocks(Blocks::Variable { nblocks: blocksize });
+        } else {
+            let most = if nbytes > 0 { nbytes } else { blocksize };
+            header.set_blocks(Blocks::Regular {
+                blocksize: blocksize.min(most),
+            });
         }
         Ok(())
     }
@@ -349,12 +352,13 @@ impl ChunkHeader {
         matches!(self.blocks, Blocks::Variable { .. })
     }
 
-    /// Number of blocks.
-    pub fn nblocks(&self) -> usize {
-        match self.blocks {
+    /// Sets how the data are cut. `nbytes` must have been set.
+    pub fn set_blocks(&mut self, blocks: Blocks) {
+        self.blocks = blocks;
+        self.nblocks = match blocks {
             Blocks::Regular { blocksize } => self.nbytes.div_ceil(blocksize),
             Blocks::Variable { nblocks } => nblocks,
-        }
+        };
     }
 
     /// What the header's `blocksize` field says: bytes of a block, or the number of variable-length blocks.
@@ -402,7 +406,7 @@ mod tests {
     fn writes_what_it_reads() {
         let raw = sample();
         let header = ChunkHeader::parse(&raw).unwrap();
-        assert_eq!(header.nblocks(), 3);
+        assert_eq!(header.nblocks, 3);
         assert_eq!(
             (header.nbytes, header.cbytes, header.typesize),
             (4000, 500, 8)

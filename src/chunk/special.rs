@@ -1,8 +1,6 @@
 //! Chunks whose content follows from the header: making them, and filling buffers from them.
 
-use super::header::{
-    Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, Special, flags, version,
-};
+use super::header::{Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, Special, flags, version};
 use crate::error::{Error, Result};
 
 /// Writes a chunk of `nbytes` bytes that are all `special`; `value` is the repeated item for [`Special::Value`] and
@@ -23,12 +21,8 @@ pub fn write(
         nbytes,
         cbytes: EXTENDED_HEADER_LENGTH + value.len(),
         blocks: Blocks::Regular { blocksize },
-        filters: [0; MAX_FILTERS],
-        filters_meta: [0; MAX_FILTERS],
-        udcompcode: 0,
-        compcode_meta: 0,
         blosc2_flags: special.to_flags(),
-        blosc2_flags2: 0,
+        ..ChunkHeader::EMPTY
     };
     header.write(dest);
     dest[EXTENDED_HEADER_LENGTH..header.cbytes].copy_from_slice(value);

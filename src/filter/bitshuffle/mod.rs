@@ -36,16 +36,22 @@ pub fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 /// Undoes [`bitshuffle`] in a chunk of version `format_version` of the format: the first `src.len()` bytes of `dst`
 /// become what was bitshuffled into `src`.
 ///
-/// In version 2 blocks whose number of elements is no multiple of 8 were not transposed at all, and are copied.
+/// In version 2 blocks whose number of elements is no multiple of 8 were not transposed at all, and are copied. In the
+/// others what was left after the last element was never stored: those bytes become 0.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
 pub fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8], format_version: u8) {
     let mut whole = transposed(typesize, src.len());
-    if format_version == WHOLE_BLOCKS_VERSION && src.len() - whole >= typesize {
+    let old = format_version == WHOLE_BLOCKS_VERSION;
+    if old && src.len() - whole >= typesize {
         whole = 0;
     }
-    dst[whole..src.len()].copy_from_slice(&src[whole..]);
+    if old && whole > 0 {
+        dst[whole..src.len()].fill(0);
+    } else {
+        dst[whole..src.len()].copy_from_slice(&src[whole..]);
+    }
     if whole > 0 {
         simd::best().bitunshuffle(typesize, &src[..whole], &mut dst[..whole]);
     }
