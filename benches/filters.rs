@@ -35,6 +35,12 @@ fn speed(block: usize, mut work: impl FnMut()) -> f64 {
     (times * block) as f64 / start.elapsed().as_nanos() as f64
 }
 
+/// `len` bytes of `buffer` from its first cache line on.
+fn aligned(buffer: &mut [u8], len: usize) -> &mut [u8] {
+    let start = buffer.as_ptr().align_offset(64);
+    &mut buffer[start..start + len]
+}
+
 fn main() {
     let Some(path) = std::env::var_os("OXIBLOSC_REFERENCE") else {
         println!("skipped: OXIBLOSC_REFERENCE does not name the reference library");
@@ -60,11 +66,14 @@ fn main() {
         let mut logs = Vec::new();
         for &typesize in &typesizes {
             for block in [16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10] {
-                let src: Vec<u8> = (0..block).map(|i| (i * i / 7) as u8).collect();
-                let mut dst = vec![0; block];
+                let (mut src, mut dst) = (vec![0; block + 64], vec![0; block + 64]);
+                let (src, dst) = (aligned(&mut src, block), aligned(&mut dst, block));
+                for (i, byte) in src.iter_mut().enumerate() {
+                    *byte = (i * i / 7) as u8;
+                }
                 let (mut best_ours, mut best_theirs) = (0.0_f64, 0.0_f64);
                 for _ in 0..ROUNDS {
-                    best_ours = best_ours.max(speed(block, || ours(typesize, &src, &mut dst)));
+                    best_ours = best_ours.max(speed(block, || ours(typesize, src, dst)));
                     best_theirs = best_theirs.max(speed(block, || {
                         // SAFETY: both buffers hold `block` bytes.
                         unsafe {

@@ -22,11 +22,12 @@ fn whole_units(typesize: usize, len: usize) -> usize {
 /// # Panics
 /// If `dst` is shorter than `src`.
 pub fn encode_first(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    let dst = &mut dst[..src.len()];
-    dst.copy_from_slice(src);
     let whole = whole_units(typesize, src.len());
     let unit = unit(typesize).min(whole);
-    xor(&mut dst[unit..whole], src);
+    let dst = &mut dst[..src.len()];
+    dst[..unit].copy_from_slice(&src[..unit]);
+    xor(&src[unit..whole], src, &mut dst[unit..whole]);
+    dst[whole..].copy_from_slice(&src[whole..]);
 }
 
 /// Encodes a block other than the first, `src`, into the first `src.len()` bytes of `dst`: each byte XOR the one at the
@@ -35,9 +36,10 @@ pub fn encode_first(typesize: usize, src: &[u8], dst: &mut [u8]) {
 /// # Panics
 /// If `dst` is shorter than `src`.
 pub fn encode(typesize: usize, reference: &[u8], src: &[u8], dst: &mut [u8]) {
+    let whole = whole_units(typesize, src.len()).min(reference.len());
     let dst = &mut dst[..src.len()];
-    dst.copy_from_slice(src);
-    decode(typesize, reference, dst);
+    xor(&src[..whole], reference, &mut dst[..whole]);
+    dst[whole..].copy_from_slice(&src[whole..]);
 }
 
 /// Decodes the first block of a chunk in place.
@@ -55,11 +57,18 @@ pub fn decode_first(typesize: usize, block: &mut [u8]) {
 /// Decodes a block other than the first in place; `reference` is the first block, decoded.
 pub fn decode(typesize: usize, reference: &[u8], block: &mut [u8]) {
     let whole = whole_units(typesize, block.len());
-    xor(&mut block[..whole], reference);
+    xor_with(&mut block[..whole], reference);
+}
+
+/// `to[i] = a[i] ^ b[i]`, as far as all reach.
+fn xor(a: &[u8], b: &[u8], to: &mut [u8]) {
+    for (to, (a, b)) in to.iter_mut().zip(a.iter().zip(b)) {
+        *to = a ^ b;
+    }
 }
 
 /// `to[i] ^= from[i]`, as far as both reach.
-fn xor(to: &mut [u8], from: &[u8]) {
+fn xor_with(to: &mut [u8], from: &[u8]) {
     for (to, from) in to.iter_mut().zip(from) {
         *to ^= from;
     }
@@ -83,7 +92,7 @@ fn decode_units<const U: usize>(block: &mut [u8]) {
     let mut previous = [0; U];
     previous.copy_from_slice(&last.to_le_bytes()[..U]);
     for unit in rest.as_chunks_mut::<U>().0 {
-        xor(unit, &previous);
+        xor_with(unit, &previous);
         previous = *unit;
     }
 }
@@ -151,5 +160,8 @@ mod tests {
         let mut block = [1, 2, 3, 4];
         decode(1, &[1, 1], &mut block);
         assert_eq!(block, [0, 3, 3, 4]);
+        let mut out = [0; 4];
+        encode(1, &[1, 1], &[1, 2, 3, 4], &mut out);
+        assert_eq!(out, block);
     }
 }

@@ -3,6 +3,7 @@
 //! All take slices, the source and a destination of at least its length, and leave what lies past that length alone.
 
 pub mod bitshuffle;
+mod copy;
 pub mod delta;
 #[cfg(test)]
 mod reference;
@@ -10,4 +11,5 @@ pub mod shuffle;
 mod simd;
 pub mod trunc_prec;
 
+pub use copy::copy;
 pub use simd::kernels_in_use;

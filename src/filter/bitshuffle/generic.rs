@@ -1,37 +1,43 @@
 //! The bitshuffle kernels, for any [`Vector`]: one pass over the data.
 //!
-//! A *group* is eight elements, `8 * typesize` bytes, and becomes one byte of every row. A tile is `16 * V::LANES`
-//! groups: lane `l` works on groups `16 * l ..` of it, so that every row gets one whole vector per tile. Transposing the
-//! groups' bytes gives one vector for each byte `b` of each element `i` of a group; the eight vectors of one `b`, with
-//! their bits transposed, are the rows `8 * b ..`. The last tile of a block overlaps the one before it.
+//! A *group* is eight elements, `8 * typesize` bytes, and becomes one byte of every row. A tile is `16 * V::LANES * S`
+//! groups: lane `l` of vector `s` of a row works on groups `16 * (s * V::LANES + l) ..` of it, so that every row gets `S`
+//! whole vectors per tile; as in shuffle, `S` makes that a cache line. Transposing the groups' bytes gives one vector for
+//! each byte `b` of each element `i` of a group; the eight vectors of one `b`, with their bits transposed, are the rows
+//! `8 * b ..`. The last tile of a block overlaps the one before it.
 
 use super::portable;
-use crate::filter::simd::vector::{Vector, rotate_bytes, transpose_bits, transpose16};
+use crate::filter::simd::vector::{Vector, rotate_bytes, starts, transpose_bits, transpose16};
+use core::mem::MaybeUninit;
 
 /// Typesizes below this one are transposed in columns of whole groups, the others in columns of one element.
 const WIDE: usize = 16;
 /// Bytes in a tile of one lane with the largest typesize that a partial tile is padded to.
 const PADDED: usize = 16 * 8 * WIDE;
 
-/// Transposes all of `src`, a multiple of eight elements, into `dst` of the same length: with `W` where there is at
-/// least one tile of it, else with `N`, on a padded copy where there is less than a tile of that.
+/// Transposes all of `src`, a multiple of eight elements, into `dst` of the same length: in tiles of `S` vectors
+/// of `W` where there is at least one, else of one `N`, on a padded copy where there is less than a tile of that.
 ///
 /// # Safety
 /// The CPU has the instruction sets of `W` and `N`; `N` has one lane.
 #[inline(always)]
-pub(crate) unsafe fn bitshuffle<W: Vector, N: Vector>(typesize: usize, src: &[u8], dst: &mut [u8]) {
+pub(crate) unsafe fn bitshuffle<W: Vector, const S: usize, N: Vector>(
+    typesize: usize,
+    src: &[u8],
+    dst: &mut [u8],
+) {
     let groups = src.len() / (8 * typesize);
     // SAFETY: the caller vouches for the instruction sets.
     unsafe {
-        if groups >= 16 * W::LANES {
-            tiles::<W, true>(typesize, groups, src, dst);
+        if groups >= 16 * W::LANES * S {
+            tiles::<W, S, true>(typesize, groups, src, dst);
         } else if groups >= 16 {
-            tiles::<N, true>(typesize, groups, src, dst);
+            tiles::<N, 1, true>(typesize, groups, src, dst);
         } else if typesize <= WIDE {
             let mut from = [0_u8; PADDED];
             let mut to = [0_u8; PADDED];
             from[..src.len()].copy_from_slice(src);
-            tiles::<N, true>(typesize, 16, &from, &mut to);
+            tiles::<N, 1, true>(typesize, 16, &from, &mut to);
             for (row, whole) in dst.chunks_exact_mut(groups).zip(to.chunks_exact(16)) {
                 row.copy_from_slice(&whole[..groups]);
             }
@@ -46,7 +52,7 @@ pub(crate) unsafe fn bitshuffle<W: Vector, N: Vector>(typesize: usize, src: &[u8
 /// # Safety
 /// The CPU has the instruction sets of `W` and `N`; `N` has one lane.
 #[inline(always)]
-pub(crate) unsafe fn bitunshuffle<W: Vector, N: Vector>(
+pub(crate) unsafe fn bitunshuffle<W: Vector, const S: usize, N: Vector>(
     typesize: usize,
     src: &[u8],
     dst: &mut [u8],
@@ -54,17 +60,17 @@ pub(crate) unsafe fn bitunshuffle<W: Vector, N: Vector>(
     let groups = src.len() / (8 * typesize);
     // SAFETY: the caller vouches for the instruction sets.
     unsafe {
-        if groups >= 16 * W::LANES {
-            tiles::<W, false>(typesize, groups, src, dst);
+        if groups >= 16 * W::LANES * S {
+            tiles::<W, S, false>(typesize, groups, src, dst);
         } else if groups >= 16 {
-            tiles::<N, false>(typesize, groups, src, dst);
+            tiles::<N, 1, false>(typesize, groups, src, dst);
         } else if typesize <= WIDE {
             let mut from = [0_u8; PADDED];
             let mut to = [0_u8; PADDED];
             for (row, whole) in src.chunks_exact(groups).zip(from.chunks_exact_mut(16)) {
                 whole[..groups].copy_from_slice(row);
             }
-            tiles::<N, false>(typesize, 16, &from, &mut to);
+            tiles::<N, 1, false>(typesize, 16, &from, &mut to);
             dst.copy_from_slice(&to[..src.len()]);
         } else {
             portable::bitunshuffle(typesize, src, dst);
@@ -77,26 +83,22 @@ pub(crate) unsafe fn bitunshuffle<W: Vector, N: Vector>(
 /// # Safety
 /// The CPU has the instruction set of `V`.
 #[inline(always)]
-unsafe fn tiles<V: Vector, const FORWARD: bool>(
+unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
     typesize: usize,
     groups: usize,
     src: &[u8],
     dst: &mut [u8],
 ) {
-    // Every bound below rests on this one.
-    assert!(groups >= 16 * V::LANES && typesize > 0);
-    assert!(
-        groups
-            .checked_mul(8 * typesize)
-            .is_some_and(|bytes| bytes <= src.len() && bytes <= dst.len())
-    );
+    let tile = 16 * V::LANES * S;
+    // Every bound below rests on these.
+    assert!(groups >= tile && typesize > 0);
+    let bytes = groups.checked_mul(8 * typesize);
+    assert!(bytes.is_some_and(|bytes| bytes <= src.len() && bytes <= dst.len()));
     let (src, dst) = (src.as_ptr(), dst.as_mut_ptr());
-    // SAFETY: zeros need nothing but the instruction set.
-    let mut bytes = unsafe { [V::zero(); 8 * WIDE] };
     // SAFETY: just asserted, as far as it goes; the caller vouches for the instruction set. A tile ends at `groups` at
     // the latest, so it lies inside the elements, and its part of each row inside the row.
     unsafe {
-        for start in starts(groups, 16 * V::LANES) {
+        for start in starts(groups, tile) {
             let at = start * 8 * typesize;
             let (src, dst) = if FORWARD {
                 (src.add(at), dst.add(start))
@@ -104,40 +106,88 @@ unsafe fn tiles<V: Vector, const FORWARD: bool>(
                 (src.add(start), dst.add(at))
             };
             match (typesize, FORWARD) {
-                (1, true) => bytes_forward::<V>(src, dst, groups),
-                (1, false) => bytes_backward::<V>(src, dst, groups),
-                (2, true) => pairs_forward::<V>(src, dst, groups),
-                (2, false) => pairs_backward::<V>(src, dst, groups),
+                (1 | 2, _) if V::FAST_MATRICES => {
+                    for s in 0..S {
+                        let (tile, rows) = (s * 8 * typesize * 16 * V::LANES, s * 16 * V::LANES);
+                        match (typesize, FORWARD) {
+                            (1, true) => {
+                                matrices_forward::<V, 8>(src.add(tile), dst.add(rows), groups)
+                            }
+                            (1, false) => {
+                                matrices_backward::<V, 8>(src.add(rows), dst.add(tile), groups)
+                            }
+                            (_, true) => {
+                                matrices_forward::<V, 16>(src.add(tile), dst.add(rows), groups)
+                            }
+                            (_, false) => {
+                                matrices_backward::<V, 16>(src.add(rows), dst.add(tile), groups)
+                            }
+                        }
+                    }
+                }
+                (1, true) => bytes_forward::<V, S>(src, dst, groups),
+                (1, false) => bytes_backward::<V, S>(src, dst, groups),
+                (2, true) => pairs_forward::<V, S>(src, dst, groups),
+                (2, false) => pairs_backward::<V, S>(src, dst, groups),
                 // A kernel of their own for the common sizes: the same code with the loops unrolled.
-                (4, true) => narrow_forward::<V>(4, src, dst, groups, &mut bytes),
-                (4, false) => narrow_backward::<V>(4, src, dst, groups, &mut bytes),
-                (8, true) => narrow_forward::<V>(8, src, dst, groups, &mut bytes),
-                (8, false) => narrow_backward::<V>(8, src, dst, groups, &mut bytes),
-                (3..WIDE, true) => narrow_forward::<V>(typesize, src, dst, groups, &mut bytes),
-                (3..WIDE, false) => narrow_backward::<V>(typesize, src, dst, groups, &mut bytes),
-                (_, true) => wide_forward::<V>(typesize, src, dst, groups, &mut bytes),
-                (_, false) => wide_backward::<V>(typesize, src, dst, groups, &mut bytes),
+                (4, true) => narrow_forward::<V, S>(4, src, dst, groups),
+                (4, false) => narrow_backward::<V, S>(4, src, dst, groups),
+                (8, true) => narrow_forward::<V, S>(8, src, dst, groups),
+                (8, false) => narrow_backward::<V, S>(8, src, dst, groups),
+                (16, true) => wide_forward::<V, S>(16, src, dst, groups),
+                (16, false) => wide_backward::<V, S>(16, src, dst, groups),
+                (3..WIDE, true) => narrow_forward::<V, S>(typesize, src, dst, groups),
+                (3..WIDE, false) => narrow_backward::<V, S>(typesize, src, dst, groups),
+                (_, true) => wide_forward::<V, S>(typesize, src, dst, groups),
+                (_, false) => wide_backward::<V, S>(typesize, src, dst, groups),
             }
         }
     }
 }
 
-/// The starts of the pieces of `size` that cover `n`: one after the other, the last one moved back to end at `n`.
-#[inline(always)]
-fn starts(n: usize, size: usize) -> impl Iterator<Item = usize> {
-    (0..n.div_ceil(size)).map(move |i| (i * size).min(n - size))
+/// Vectors of transposed bytes between the two halves of the work: for each vector of a row `N`, not initialised before
+/// they are written.
+struct Scratch<V, const S: usize, const N: usize>([[MaybeUninit<V>; N]; S]);
+
+impl<V: Vector, const S: usize, const N: usize> Scratch<V, S, N> {
+    #[inline(always)]
+    fn new() -> Self {
+        Self([[MaybeUninit::uninit(); N]; S])
+    }
+
+    /// Stores `v` as number `i`.
+    #[inline(always)]
+    fn put(&mut self, s: usize, i: usize, v: V) {
+        self.0[s][i].write(v);
+    }
+
+    /// Number `i`.
+    ///
+    /// # Safety
+    /// It was stored before.
+    #[inline(always)]
+    unsafe fn get(&self, s: usize, i: usize) -> V {
+        // SAFETY: the caller's contract.
+        unsafe { self.0[s][i].assume_init() }
+    }
 }
 
-/// Transposes the bits of the vectors of one byte's place and writes them as the eight rows at `dst`, `row` apart.
+/// Transposes the bits of the vectors of one byte's place, `S` times eight of them, and writes them as the eight rows at
+/// `dst`, `row` apart.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`. Writable at `dst + k * row`: one vector for each `k < 8`.
+/// The CPU has the instruction set of `V`. Writable at `dst + k * row`: `S` vectors for each `k < 8`.
 #[inline(always)]
-unsafe fn store_rows<V: Vector>(v: [V; 8], dst: *mut u8, row: usize) {
+unsafe fn store_rows<V: Vector, const S: usize>(mut v: [[V; 8]; S], dst: *mut u8, row: usize) {
     // SAFETY: the caller's contract.
     unsafe {
-        for (k, v) in transpose_bits(v).iter().enumerate() {
-            v.store(dst.add(k * row));
+        for v in &mut v {
+            *v = transpose_bits(*v);
+        }
+        for k in 0..8 {
+            for (s, v) in v.iter().enumerate() {
+                v[k].store(dst.add(k * row + s * 16 * V::LANES));
+            }
         }
     }
 }
@@ -145,33 +195,73 @@ unsafe fn store_rows<V: Vector>(v: [V; 8], dst: *mut u8, row: usize) {
 /// The inverse of [`store_rows`].
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`. Readable at `src + k * row`: one vector for each `k < 8`.
+/// The CPU has the instruction set of `V`. Readable at `src + k * row`: `S` vectors for each `k < 8`.
 #[inline(always)]
-unsafe fn load_rows<V: Vector>(src: *const u8, row: usize) -> [V; 8] {
+unsafe fn load_rows<V: Vector, const S: usize>(src: *const u8, row: usize) -> [[V; 8]; S] {
     // SAFETY: the caller's contract.
     unsafe {
-        let mut v = [V::zero(); 8];
-        for (k, v) in v.iter_mut().enumerate() {
-            *v = V::load(src.add(k * row));
+        let mut v = [[V::zero(); 8]; S];
+        for k in 0..8 {
+            for (s, v) in v.iter_mut().enumerate() {
+                v[k] = V::load(src.add(k * row + s * 16 * V::LANES));
+            }
         }
-        transpose_bits(v)
+        for v in &mut v {
+            *v = transpose_bits(*v);
+        }
+        v
     }
 }
 
-/// One tile of typesize 1. In this and the functions below, a tile is `16 * V::LANES` groups at one pointer, and
-/// one vector of each of the `8 * typesize` rows, which are `row` bytes apart, at the other.
+/// Reads 16 bytes of each of the `16 * V::LANES` groups at `src`, `group` bytes apart, and transposes them.
+///
+/// # Safety
+/// The CPU has the instruction set of `V`. Readable: 16 bytes at `src + m * group` for each group `m`.
+#[inline(always)]
+unsafe fn load_column<V: Vector>(src: *const u8, group: usize) -> [V; 16] {
+    // SAFETY: lane `l` of vector `m` is group `16 * l + m`.
+    unsafe {
+        let mut v = [V::zero(); 16];
+        for (m, v) in v.iter_mut().enumerate() {
+            *v = V::load_lanes(src.add(m * group), 16 * group);
+        }
+        transpose16(v)
+    }
+}
+
+/// The inverse of [`load_column`].
+///
+/// # Safety
+/// The CPU has the instruction set of `V`. Writable: 16 bytes at `dst + m * group` for each group `m`.
+#[inline(always)]
+unsafe fn store_column<V: Vector>(v: [V; 16], dst: *mut u8, group: usize) {
+    // SAFETY: as in `load_column`.
+    unsafe {
+        for (m, v) in transpose16(v).iter().enumerate() {
+            for lane in 0..V::LANES {
+                v.store_lane(lane, dst.add((16 * lane + m) * group));
+            }
+        }
+    }
+}
+
+/// One tile of typesize 1. In this and the functions below, a tile is `16 * V::LANES * S` groups at one pointer, and `S`
+/// vectors of each of the `8 * typesize` rows, which are `row` bytes apart, at the other.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`; the tile is readable at `src` and writable at `dst`.
 #[inline(always)]
-unsafe fn bytes_forward<V: Vector>(src: *const u8, dst: *mut u8, row: usize) {
+unsafe fn bytes_forward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8, row: usize) {
     // SAFETY: lane `l` reads its 16 groups of 8 bytes in 8 vectors.
     unsafe {
-        let mut v = [V::zero(); 8];
-        for (i, v) in v.iter_mut().enumerate() {
-            *v = V::load_lanes(src.add(16 * i), 128);
+        let mut bytes = [[V::zero(); 8]; S];
+        for (s, bytes) in bytes.iter_mut().enumerate() {
+            for (i, v) in bytes.iter_mut().enumerate() {
+                *v = V::load_lanes(src.add(s * 128 * V::LANES + 16 * i), 128);
+            }
+            *bytes = rotate_bytes(*bytes, 4);
         }
-        store_rows(rotate_bytes(v, 4), dst, row);
+        store_rows(bytes, dst, row);
     }
 }
 
@@ -180,12 +270,15 @@ unsafe fn bytes_forward<V: Vector>(src: *const u8, dst: *mut u8, row: usize) {
 /// # Safety
 /// As [`bytes_forward`].
 #[inline(always)]
-unsafe fn bytes_backward<V: Vector>(src: *const u8, dst: *mut u8, row: usize) {
+unsafe fn bytes_backward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8, row: usize) {
     // SAFETY: as in `bytes_forward`.
     unsafe {
-        let v = rotate_bytes(load_rows::<V>(src, row), 3);
-        for i in 0..4 {
-            V::store_pair(v[2 * i], v[2 * i + 1], dst.add(32 * i), 128);
+        for (s, bytes) in load_rows::<V, S>(src, row).iter().enumerate() {
+            let v = rotate_bytes(*bytes, 3);
+            for i in 0..4 {
+                let to = dst.add(s * 128 * V::LANES + 32 * i);
+                V::store_pair(v[2 * i], v[2 * i + 1], to, 128);
+            }
         }
     }
 }
@@ -195,18 +288,19 @@ unsafe fn bytes_backward<V: Vector>(src: *const u8, dst: *mut u8, row: usize) {
 /// # Safety
 /// As [`bytes_forward`].
 #[inline(always)]
-unsafe fn pairs_forward<V: Vector>(src: *const u8, dst: *mut u8, row: usize) {
+unsafe fn pairs_forward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8, row: usize) {
     // SAFETY: lane `l` reads its 16 groups of 16 bytes in 16 vectors.
     unsafe {
-        let mut v = [V::zero(); 16];
-        for (m, v) in v.iter_mut().enumerate() {
-            *v = V::load_lanes(src.add(16 * m), 256);
+        let mut low = [[V::zero(); 8]; S];
+        let mut high = [[V::zero(); 8]; S];
+        for s in 0..S {
+            let v = load_column::<V>(src.add(s * 256 * V::LANES), 16);
+            for i in 0..8 {
+                (low[s][i], high[s][i]) = (v[2 * i], v[2 * i + 1]);
+            }
         }
-        let v = transpose16(v);
-        for b in 0..2 {
-            let eight = core::array::from_fn(|i| v[2 * i + b]);
-            store_rows(eight, dst.add(8 * b * row), row);
-        }
+        store_rows(low, dst, row);
+        store_rows(high, dst.add(8 * row), row);
     }
 }
 
@@ -215,44 +309,138 @@ unsafe fn pairs_forward<V: Vector>(src: *const u8, dst: *mut u8, row: usize) {
 /// # Safety
 /// As [`bytes_forward`].
 #[inline(always)]
-unsafe fn pairs_backward<V: Vector>(src: *const u8, dst: *mut u8, row: usize) {
+unsafe fn pairs_backward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8, row: usize) {
     // SAFETY: as in `pairs_forward`.
     unsafe {
-        let low = load_rows::<V>(src, row);
-        let high = load_rows::<V>(src.add(8 * row), row);
-        let both = core::array::from_fn(|c| if c % 2 == 0 { low[c / 2] } else { high[c / 2] });
-        let v = transpose16(both);
-        for i in 0..8 {
-            V::store_pair(v[2 * i], v[2 * i + 1], dst.add(32 * i), 256);
+        let low = load_rows::<V, S>(src, row);
+        let high = load_rows::<V, S>(src.add(8 * row), row);
+        for s in 0..S {
+            let mut v = [V::zero(); 16];
+            for i in 0..8 {
+                (v[2 * i], v[2 * i + 1]) = (low[s][i], high[s][i]);
+            }
+            let v = transpose16(v);
+            for i in 0..8 {
+                let to = dst.add(s * 256 * V::LANES + 32 * i);
+                V::store_pair(v[2 * i], v[2 * i + 1], to, 256);
+            }
         }
     }
 }
 
-/// One tile of a typesize from 3 to 15: a group is several columns of 16 bytes, the last one overlapping. `bytes` is
-/// scratch, one vector for each byte of a group.
+/// The table that sorts the two groups of typesize 1, or the one group of typesize 2, in 16 bytes into matrices of 8
+/// bytes, one for each group and byte of an element, the first element last.
+const fn matrix_table(typesize: usize) -> [u8; 16] {
+    let mut table = [0; 16];
+    let mut i = 0;
+    while i < 16 {
+        let (half, element) = (i / 8, 7 - i % 8);
+        table[i] = match typesize {
+            1 => (8 * half + element) as u8,
+            _ => (2 * element + half) as u8,
+        };
+        i += 1;
+    }
+    table
+}
+
+/// The table that undoes the sorting of [`matrix_table`] for typesize 2, the first element first.
+const fn pair_table() -> [u8; 16] {
+    let mut table = [0; 16];
+    let mut i = 0;
+    while i < 16 {
+        table[i] = (i / 2 + 8 * (i % 2)) as u8;
+        i += 1;
+    }
+    table
+}
+
+/// One vector of each row of typesize 1 (`ROWS` = 8) or 2 (16), with the bits transposed before the bytes.
+///
+/// # Safety
+/// The CPU has the instruction set of `V`. Readable at `src`: `16 * V::LANES` groups of `ROWS` bytes. Writable at
+/// `dst + r * row`: one vector for each `r < ROWS`.
+#[inline(always)]
+pub(super) unsafe fn matrices_forward<V: Vector, const ROWS: usize>(
+    src: *const u8,
+    dst: *mut u8,
+    row: usize,
+) {
+    // SAFETY: lane `l` reads its 16 groups in `ROWS` vectors.
+    unsafe {
+        let mut v = [V::zero(); ROWS];
+        for (i, v) in v.iter_mut().enumerate() {
+            let bytes = V::load_lanes(src.add(16 * i), 16 * ROWS);
+            let matrices = bytes.lookup(const { &matrix_table(ROWS / 8) });
+            *v = matrices.transpose_matrices();
+        }
+        for (r, v) in rotate_bytes(v, 4).iter().enumerate() {
+            v.store(dst.add(r * row));
+        }
+    }
+}
+
+/// The inverse of [`matrices_forward`].
+///
+/// # Safety
+/// As [`matrices_forward`], with the places read and written exchanged.
+#[inline(always)]
+pub(super) unsafe fn matrices_backward<V: Vector, const ROWS: usize>(
+    src: *const u8,
+    dst: *mut u8,
+    row: usize,
+) {
+    // SAFETY: as in `matrices_forward`.
+    unsafe {
+        let mut v = [V::zero(); ROWS];
+        for (r, v) in v.iter_mut().enumerate() {
+            // In each matrix the last row comes first.
+            *v = V::load(src.add((r ^ 7) * row));
+        }
+        let mut v = rotate_bytes(v, ROWS.ilog2() as usize);
+        for v in &mut v {
+            *v = v.transpose_matrices();
+            if ROWS == 16 {
+                *v = v.lookup(const { &pair_table() });
+            }
+        }
+        for i in 0..ROWS / 2 {
+            V::store_pair(v[2 * i], v[2 * i + 1], dst.add(32 * i), 16 * ROWS);
+        }
+    }
+}
+
+/// One tile of a typesize from 3 to 15: a group is several columns of 16 bytes, the last one overlapping.
 ///
 /// # Safety
 /// As [`bytes_forward`]; `typesize` is in that range.
 #[inline(always)]
-unsafe fn narrow_forward<V: Vector>(
+unsafe fn narrow_forward<V: Vector, const S: usize>(
     typesize: usize,
     src: *const u8,
     dst: *mut u8,
     row: usize,
-    bytes: &mut [V; 8 * WIDE],
 ) {
     let group = 8 * typesize;
-    // SAFETY: every column lies inside the group, so inside the tile.
+    let mut bytes = Scratch::<V, S, { 8 * WIDE }>::new();
+    // SAFETY: every column lies inside the group, so inside the tile; together they store all of the group's bytes.
     unsafe {
-        for column in starts(group, 16) {
-            let mut v = [V::zero(); 16];
-            for (m, v) in v.iter_mut().enumerate() {
-                *v = V::load_lanes(src.add(m * group + column), 16 * group);
+        for s in 0..S {
+            let src = src.add(s * 16 * V::LANES * group);
+            for column in starts(group, 16) {
+                let v = load_column::<V>(src.add(column), group);
+                for (c, v) in v.iter().enumerate() {
+                    bytes.put(s, column + c, *v);
+                }
             }
-            bytes[column..column + 16].copy_from_slice(&transpose16(v));
         }
         for b in 0..typesize {
-            let eight = core::array::from_fn(|i| bytes[i * typesize + b]);
+            let mut eight = [[V::zero(); 8]; S];
+            for (s, eight) in eight.iter_mut().enumerate() {
+                for (i, v) in eight.iter_mut().enumerate() {
+                    *v = bytes.get(s, i * typesize + b);
+                }
+            }
             store_rows(eight, dst.add(8 * b * row), row);
         }
     }
@@ -263,57 +451,69 @@ unsafe fn narrow_forward<V: Vector>(
 /// # Safety
 /// As [`narrow_forward`].
 #[inline(always)]
-unsafe fn narrow_backward<V: Vector>(
+unsafe fn narrow_backward<V: Vector, const S: usize>(
     typesize: usize,
     src: *const u8,
     dst: *mut u8,
     row: usize,
-    bytes: &mut [V; 8 * WIDE],
 ) {
     let group = 8 * typesize;
+    let mut bytes = Scratch::<V, S, { 8 * WIDE }>::new();
     // SAFETY: as in `narrow_forward`.
     unsafe {
         for b in 0..typesize {
-            let eight = load_rows::<V>(src.add(8 * b * row), row);
-            for (i, v) in eight.into_iter().enumerate() {
-                bytes[i * typesize + b] = v;
+            let eight = load_rows::<V, S>(src.add(8 * b * row), row);
+            for (s, eight) in eight.iter().enumerate() {
+                for (i, v) in eight.iter().enumerate() {
+                    bytes.put(s, i * typesize + b, *v);
+                }
             }
         }
-        for column in starts(group, 16) {
-            let v = transpose16(core::array::from_fn(|c| bytes[column + c]));
-            store_column(v, dst.add(column), group);
+        for s in 0..S {
+            let dst = dst.add(s * 16 * V::LANES * group);
+            for column in starts(group, 16) {
+                let mut v = [V::zero(); 16];
+                for (c, v) in v.iter_mut().enumerate() {
+                    *v = bytes.get(s, column + c);
+                }
+                store_column(v, dst.add(column), group);
+            }
         }
     }
 }
 
-/// One tile of a typesize of 16 or more: columns of 16 bytes of an element, the last one overlapping. `bytes` is
-/// scratch, 16 vectors for a column of each element of a group.
+/// One tile of a typesize of 16 or more: columns of 16 bytes of an element, the last one overlapping.
 ///
 /// # Safety
 /// As [`bytes_forward`]; `typesize` is in that range.
 #[inline(always)]
-unsafe fn wide_forward<V: Vector>(
+unsafe fn wide_forward<V: Vector, const S: usize>(
     typesize: usize,
     src: *const u8,
     dst: *mut u8,
     row: usize,
-    bytes: &mut [V; 8 * WIDE],
 ) {
     let group = 8 * typesize;
-    // SAFETY: every column lies inside its element, so inside the tile.
+    let mut bytes = Scratch::<V, S, { 8 * 16 }>::new();
+    // SAFETY: every column lies inside its element, so inside the tile; all 16 bytes of the eight columns are stored.
     unsafe {
-        let (bytes, _) = bytes.as_chunks_mut::<16>();
         for column in starts(typesize, 16) {
-            for (i, bytes) in bytes.iter_mut().enumerate() {
-                let mut v = [V::zero(); 16];
-                for (m, v) in v.iter_mut().enumerate() {
-                    let element = m * group + i * typesize;
-                    *v = V::load_lanes(src.add(element + column), 16 * group);
+            for s in 0..S {
+                let src = src.add(s * 16 * V::LANES * group + column);
+                for i in 0..8 {
+                    let v = load_column::<V>(src.add(i * typesize), group);
+                    for (c, v) in v.iter().enumerate() {
+                        bytes.put(s, 16 * i + c, *v);
+                    }
                 }
-                *bytes = transpose16(v);
             }
             for c in 0..16 {
-                let eight = core::array::from_fn(|i| bytes[i][c]);
+                let mut eight = [[V::zero(); 8]; S];
+                for (s, eight) in eight.iter_mut().enumerate() {
+                    for (i, v) in eight.iter_mut().enumerate() {
+                        *v = bytes.get(s, 16 * i + c);
+                    }
+                }
                 store_rows(eight, dst.add(8 * (column + c) * row), row);
             }
         }
@@ -325,42 +525,34 @@ unsafe fn wide_forward<V: Vector>(
 /// # Safety
 /// As [`wide_forward`].
 #[inline(always)]
-unsafe fn wide_backward<V: Vector>(
+unsafe fn wide_backward<V: Vector, const S: usize>(
     typesize: usize,
     src: *const u8,
     dst: *mut u8,
     row: usize,
-    bytes: &mut [V; 8 * WIDE],
 ) {
     let group = 8 * typesize;
+    let mut bytes = Scratch::<V, S, { 8 * 16 }>::new();
     // SAFETY: as in `wide_forward`.
     unsafe {
-        let (bytes, _) = bytes.as_chunks_mut::<16>();
         for column in starts(typesize, 16) {
             for c in 0..16 {
-                let eight = load_rows::<V>(src.add(8 * (column + c) * row), row);
-                for (bytes, v) in bytes.iter_mut().zip(eight) {
-                    bytes[c] = v;
+                let eight = load_rows::<V, S>(src.add(8 * (column + c) * row), row);
+                for (s, eight) in eight.iter().enumerate() {
+                    for (i, v) in eight.iter().enumerate() {
+                        bytes.put(s, 16 * i + c, *v);
+                    }
                 }
             }
-            for (i, bytes) in bytes.iter().enumerate() {
-                store_column(transpose16(*bytes), dst.add(i * typesize + column), group);
-            }
-        }
-    }
-}
-
-/// Writes a column of 16 bytes of each group of a tile, the groups `group` bytes apart.
-///
-/// # Safety
-/// The CPU has the instruction set of `V`. Writable: 16 bytes at `dst + m * group` for each group `m` of the tile.
-#[inline(always)]
-unsafe fn store_column<V: Vector>(v: [V; 16], dst: *mut u8, group: usize) {
-    // SAFETY: lane `l` of vector `m` is group `16 * l + m`.
-    unsafe {
-        for (m, v) in v.iter().enumerate() {
-            for lane in 0..V::LANES {
-                v.store_lane(lane, dst.add((16 * lane + m) * group));
+            for s in 0..S {
+                let dst = dst.add(s * 16 * V::LANES * group + column);
+                for i in 0..8 {
+                    let mut v = [V::zero(); 16];
+                    for (c, v) in v.iter_mut().enumerate() {
+                        *v = bytes.get(s, 16 * i + c);
+                    }
+                    store_column(v, dst.add(i * typesize), group);
+                }
             }
         }
     }

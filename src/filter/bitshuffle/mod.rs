@@ -9,7 +9,7 @@ pub(crate) mod portable;
 #[cfg(test)]
 mod tests;
 
-use super::simd;
+use super::{copy, simd};
 
 /// The last version of the chunk format in which blocks were bitshuffled whole or not at all.
 const WHOLE_BLOCKS_VERSION: u8 = 2;
@@ -27,7 +27,7 @@ fn transposed(typesize: usize, len: usize) -> usize {
 /// If `dst` is shorter than `src`.
 pub fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     let whole = transposed(typesize, src.len());
-    dst[whole..src.len()].copy_from_slice(&src[whole..]);
+    copy(&src[whole..], &mut dst[whole..]);
     if whole > 0 {
         simd::best().bitshuffle(typesize, &src[..whole], &mut dst[..whole]);
     }
@@ -50,7 +50,7 @@ pub fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8], format_version:
     if old && whole > 0 {
         dst[whole..src.len()].fill(0);
     } else {
-        dst[whole..src.len()].copy_from_slice(&src[whole..]);
+        copy(&src[whole..], &mut dst[whole..]);
     }
     if whole > 0 {
         simd::best().bitunshuffle(typesize, &src[..whole], &mut dst[..whole]);

@@ -1,7 +1,7 @@
 //! Bit transposition in plain Rust: eight elements at a time, in 64-bit words.
 
 /// Transposes the 8 x 8 bit matrix in a word: bit `i` of byte `k` of the result is bit `k` of byte `i`.
-fn transpose(mut x: u64) -> u64 {
+pub(crate) fn transpose(mut x: u64) -> u64 {
     for (shift, mask) in [
         (7, 0x00aa_00aa_00aa_00aa),
         (14, 0x0000_cccc_0000_cccc),

@@ -117,3 +117,28 @@ fn odd_typesizes_are_copies() {
         assert_eq!(&out, b"abcdefgh\0\0");
     }
 }
+
+/// The kernels of CPUs that transpose bit matrices in one instruction, on one that does it in many.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[test]
+fn kernels_of_bit_matrices_do_as_defined() {
+    let data = noise(16 * 16);
+    let (mut out, mut back) = ([0; 16 * 16], [0; 16 * 16]);
+    for typesize in [1, 2] {
+        let len = 16 * 8 * typesize;
+        let src = &data[..len];
+        let (to, from) = (out.as_mut_ptr(), back.as_mut_ptr());
+        // SAFETY: any CPU has the vector, and the buffers hold its tile of 16 groups of two-byte elements.
+        unsafe {
+            if typesize == 1 {
+                generic::matrices_forward::<simd::AnyCpu, 8>(src.as_ptr(), to, 16);
+                generic::matrices_backward::<simd::AnyCpu, 8>(to, from, 16);
+            } else {
+                generic::matrices_forward::<simd::AnyCpu, 16>(src.as_ptr(), to, 16);
+                generic::matrices_backward::<simd::AnyCpu, 16>(to, from, 16);
+            }
+        }
+        assert_eq!(out[..len], expected(typesize, src));
+        assert_eq!(back[..len], *src);
+    }
+}

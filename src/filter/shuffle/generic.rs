@@ -1,36 +1,62 @@
 //! The shuffle kernels, for any [`Vector`].
 //!
-//! A tile is `16 * V::LANES` elements: lane `l` works on elements `16 * l ..` of it, so that every stream gets one whole
-//! vector per tile. The last tile of a block overlaps the one before it instead of leaving a remainder; its bytes are
-//! written twice with the same value. Vectors are grouped by the width of an element rounded up to a power of two:
+//! A tile is `16 * V::LANES * S` elements: lane `l` of vector `s` of a stream works on elements `16 * (s * V::LANES + l) ..`
+//! of it, so that every stream gets `S` whole vectors per tile. `S` is chosen to make that a cache line: streams are
+//! often a multiple of the page size apart, so that their lines compete for the same few places in the cache, and a line
+//! that is left half done is likely gone when its second half is due. The last tile of a block overlaps the one before
+//! it instead of leaving a remainder; its bytes are written twice with the same value.
+//!
+//! The way of a tile depends on the size of an element, rounded up to a power of two:
 //!
 //! - 2, 4, 8: as many vectors as bytes, each lane a run of whole elements;
 //! - 3 and 5 to 7: the same, with elements spread to 4 or 8 bytes on the way in and squeezed on the way out;
 //! - 9 and above: 16 vectors, each lane 16 bytes (a column) of one element, transposed as a 16 x 16 matrix.
 
 use super::portable;
-use crate::filter::simd::vector::{Vector, rotate, rotate_bytes, transpose16};
+use crate::filter::simd::vector::{
+    Vector, rotate, rotate_bytes, starts, transpose16, transpose16_half,
+};
 
-/// Elements in the tile of the widest vector (4 lanes).
+/// Runs the block for `s` = 0 up to `S` (1, 2 or 4) in straight lines: a loop that the compiler leaves a loop would keep
+/// arrays of vectors in memory.
+macro_rules! unroll {
+    ($s:ident < $count:ident $block:block) => {
+        for_constants!($s < $count $block; 0 1 2 3)
+    };
+}
+
+macro_rules! for_constants {
+    ($s:ident < $count:ident $block:block; $($value:literal)+) => {
+        $(if $value < $count {
+            let $s = $value;
+            $block
+        })+
+    };
+}
+
+/// Elements in the largest tile: a cache line of each stream.
 const MAX_TILE: usize = 64;
 /// Bytes past a tile that a padded load or store may touch.
 const SLACK: usize = 16;
 
-/// Shuffles with `W` where the block has at least one tile of it, else with `N`, else with the portable kernel.
+/// Shuffles with tiles of `S` vectors of `W` where the block has at least one, else of one `N`, else with the portable
+/// kernel.
 ///
 /// # Safety
 /// The CPU has the instruction sets of `W` and `N`.
 #[inline(always)]
-pub(crate) unsafe fn shuffle<W: Vector, N: Vector>(typesize: usize, src: &[u8], dst: &mut [u8]) {
+pub(crate) unsafe fn shuffle<W: Vector, const S: usize, N: Vector>(
+    typesize: usize,
+    src: &[u8],
+    dst: &mut [u8],
+) {
     let n = src.len() / typesize;
     // SAFETY: the caller vouches for the instruction sets.
     unsafe {
-        if typesize == 1 {
-            return dst.copy_from_slice(src);
-        } else if n >= 16 * W::LANES {
-            tiles::<W, true>(typesize, n, src, dst);
-        } else if n >= 16 * N::LANES {
-            tiles::<N, true>(typesize, n, src, dst);
+        if n >= 16 * W::LANES * S && typesize > 1 {
+            tiles::<W, S, true>(typesize, n, src, dst);
+        } else if n >= 16 * N::LANES && typesize > 1 {
+            tiles::<N, 1, true>(typesize, n, src, dst);
         } else {
             return portable::shuffle(typesize, src, dst);
         }
@@ -38,21 +64,24 @@ pub(crate) unsafe fn shuffle<W: Vector, N: Vector>(typesize: usize, src: &[u8], 
     dst[n * typesize..src.len()].copy_from_slice(&src[n * typesize..]);
 }
 
-/// Unshuffles with `W` where the block has at least one tile of it, else with `N`, else with the portable kernel.
+/// Unshuffles with tiles of `S` vectors of `W` where the block has at least one, else of one `N`, else with the portable
+/// kernel.
 ///
 /// # Safety
 /// The CPU has the instruction sets of `W` and `N`.
 #[inline(always)]
-pub(crate) unsafe fn unshuffle<W: Vector, N: Vector>(typesize: usize, src: &[u8], dst: &mut [u8]) {
+pub(crate) unsafe fn unshuffle<W: Vector, const S: usize, N: Vector>(
+    typesize: usize,
+    src: &[u8],
+    dst: &mut [u8],
+) {
     let n = src.len() / typesize;
     // SAFETY: the caller vouches for the instruction sets.
     unsafe {
-        if typesize == 1 {
-            return dst.copy_from_slice(src);
-        } else if n >= 16 * W::LANES {
-            tiles::<W, false>(typesize, n, src, dst);
-        } else if n >= 16 * N::LANES {
-            tiles::<N, false>(typesize, n, src, dst);
+        if n >= 16 * W::LANES * S && typesize > 1 {
+            tiles::<W, S, false>(typesize, n, src, dst);
+        } else if n >= 16 * N::LANES && typesize > 1 {
+            tiles::<N, 1, false>(typesize, n, src, dst);
         } else {
             return portable::unshuffle(typesize, src, dst);
         }
@@ -60,44 +89,38 @@ pub(crate) unsafe fn unshuffle<W: Vector, N: Vector>(typesize: usize, src: &[u8]
     dst[n * typesize..src.len()].copy_from_slice(&src[n * typesize..]);
 }
 
-/// Picks the kernel for `typesize` and runs it over all `n` elements, `n` at least one tile.
+/// Picks the kernel for `typesize` (at least 2) and runs it over all `n` elements, `n` at least one tile.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`.
 #[inline(always)]
-unsafe fn tiles<V: Vector, const FORWARD: bool>(
+unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
     typesize: usize,
     n: usize,
     src: &[u8],
     dst: &mut [u8],
 ) {
     // Every bound below rests on these.
-    assert!(typesize > 1);
-    assert!(
-        n >= 16 * V::LANES
-            && n.checked_mul(typesize)
-                .is_some_and(|bytes| { bytes <= src.len() && bytes <= dst.len() })
-    );
+    const { assert!(16 * V::LANES * S <= MAX_TILE) };
+    assert!(typesize > 1 && n >= 16 * V::LANES * S);
+    let bytes = n.checked_mul(typesize);
+    assert!(bytes.is_some_and(|bytes| bytes <= src.len() && bytes <= dst.len()));
     // SAFETY: just asserted; the caller vouches for the instruction set.
     unsafe {
         match typesize {
-            2 => small::<V, 2, 2, FORWARD>(n, src, dst),
-            3 => small::<V, 3, 4, FORWARD>(n, src, dst),
-            4 => small::<V, 4, 4, FORWARD>(n, src, dst),
-            5 => small::<V, 5, 8, FORWARD>(n, src, dst),
-            6 => small::<V, 6, 8, FORWARD>(n, src, dst),
-            7 => small::<V, 7, 8, FORWARD>(n, src, dst),
-            8 => small::<V, 8, 8, FORWARD>(n, src, dst),
-            9..16 => narrow_columns::<V, FORWARD>(typesize, n, src, dst),
-            _ => columns::<V, FORWARD>(typesize, n, src, dst),
+            2 => small::<V, S, 2, 2, FORWARD>(n, src, dst),
+            3 => small::<V, S, 3, 4, FORWARD>(n, src, dst),
+            4 => small::<V, S, 4, 4, FORWARD>(n, src, dst),
+            5 => small::<V, S, 5, 8, FORWARD>(n, src, dst),
+            6 => small::<V, S, 6, 8, FORWARD>(n, src, dst),
+            7 => small::<V, S, 7, 8, FORWARD>(n, src, dst),
+            8 => small::<V, S, 8, 8, FORWARD>(n, src, dst),
+            9..16 => narrow_columns::<V, S, FORWARD>(typesize, n, src, dst),
+            // A kernel of its own for a common size: the same code with the loops unrolled.
+            16 => columns::<V, S, FORWARD>(16, n, src, dst),
+            _ => columns::<V, S, FORWARD>(typesize, n, src, dst),
         }
     }
-}
-
-/// The starts of the tiles that cover `n` elements: one after the other, the last one moved back to end at `n`.
-#[inline(always)]
-fn starts(n: usize, tile: usize) -> impl Iterator<Item = usize> {
-    (0..n.div_ceil(tile)).map(move |i| (i * tile).min(n - tile))
 }
 
 /// Elements of `T` bytes in groups of `G` (a power of two, 2 to 8, at least `T`).
@@ -105,12 +128,12 @@ fn starts(n: usize, tile: usize) -> impl Iterator<Item = usize> {
 /// # Safety
 /// The CPU has the instruction set of `V`; `n` is at least one tile; both slices hold `n * T` bytes.
 #[inline(always)]
-unsafe fn small<V: Vector, const T: usize, const G: usize, const FORWARD: bool>(
+unsafe fn small<V: Vector, const S: usize, const T: usize, const G: usize, const FORWARD: bool>(
     n: usize,
     src: &[u8],
     dst: &mut [u8],
 ) {
-    let tile = 16 * V::LANES;
+    let tile = 16 * V::LANES * S;
     for start in starts(n, tile) {
         let at = start * T;
         // Whole elements fill their vectors exactly; others are moved with bytes of what follows them.
@@ -121,19 +144,19 @@ unsafe fn small<V: Vector, const T: usize, const G: usize, const FORWARD: bool>(
             if FORWARD {
                 let to = dst.as_mut_ptr().add(start);
                 if inside {
-                    small_forward::<V, T, G>(src.as_ptr().add(at), to, n);
+                    small_forward::<V, S, T, G>(src.as_ptr().add(at), to, n);
                 } else {
                     let mut padded = [0_u8; MAX_TILE * 8 + SLACK];
                     padded[..tile * T].copy_from_slice(&src[at..at + tile * T]);
-                    small_forward::<V, T, G>(padded.as_ptr(), to, n);
+                    small_forward::<V, S, T, G>(padded.as_ptr(), to, n);
                 }
             } else {
                 let from = src.as_ptr().add(start);
                 if inside {
-                    small_backward::<V, T, G>(from, n, dst.as_mut_ptr().add(at));
+                    small_backward::<V, S, T, G>(from, n, dst.as_mut_ptr().add(at));
                 } else {
                     let mut padded = [0_u8; MAX_TILE * 8 + SLACK];
-                    small_backward::<V, T, G>(from, n, padded.as_mut_ptr());
+                    small_backward::<V, S, T, G>(from, n, padded.as_mut_ptr());
                     dst[at..at + tile * T].copy_from_slice(&padded[..tile * T]);
                 }
             }
@@ -186,21 +209,41 @@ const fn squeeze_table<const T: usize, const G: usize>() -> [u8; 16] {
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`. Readable at `src`: a tile, and `SLACK` bytes more where `T < G`. Writable at
-/// `dst + j * n`: one vector for each `j < T`.
+/// `dst + j * n`: `S` vectors for each `j < T`.
 #[inline(always)]
-unsafe fn small_forward<V: Vector, const T: usize, const G: usize>(
+unsafe fn small_forward<V: Vector, const S: usize, const T: usize, const G: usize>(
     src: *const u8,
     dst: *mut u8,
     n: usize,
 ) {
-    // SAFETY: vector `v` of lane `l` starts at element `16 * l + v * 16 / G` and reads 16 bytes, at most `SLACK` past
-    // the tile's end, and none past it where `T == G`.
+    // SAFETY: the vectors' parts of the tile, and of the streams, follow each other.
+    unsafe {
+        let mut streams = [[V::zero(); G]; S];
+        for (s, streams) in streams.iter_mut().enumerate() {
+            *streams = split::<V, T, G>(src.add(s * 16 * V::LANES * T));
+        }
+        for j in 0..T {
+            for (s, streams) in streams.iter().enumerate() {
+                streams[j].store(dst.add(j * n + s * 16 * V::LANES));
+            }
+        }
+    }
+}
+
+/// One vector of each of `T` streams, from the `16 * V::LANES` elements at `src`. The rest of the result is of no use.
+///
+/// # Safety
+/// The CPU has the instruction set of `V`. Readable at `src`: those elements, and `SLACK` bytes more where `T < G`.
+#[inline(always)]
+unsafe fn split<V: Vector, const T: usize, const G: usize>(src: *const u8) -> [V; G] {
+    // SAFETY: vector `i` of lane `l` starts at element `16 * l + i * 16 / G` and reads 16 bytes, at most `SLACK` past
+    // the elements' end, and none past it where `T == G`.
     unsafe {
         let mut v = [V::zero(); G];
         for (i, v) in v.iter_mut().enumerate() {
             *v = V::load_lanes(src.add(i * (16 / G) * T), 16 * T);
         }
-        let streams = if V::FAST_LOOKUP {
+        if V::FAST_LOOKUP {
             for v in &mut v {
                 *v = v.lookup(const { &group_table::<T, G>() });
             }
@@ -223,9 +266,6 @@ unsafe fn small_forward<V: Vector, const T: usize, const G: usize>(
                 }
             }
             rotate_bytes(v, 4)
-        };
-        for (j, stream) in streams.iter().take(T).enumerate() {
-            stream.store(dst.add(j * n));
         }
     }
 }
@@ -233,40 +273,52 @@ unsafe fn small_forward<V: Vector, const T: usize, const G: usize>(
 /// The inverse of [`small_forward`]: stream `j` is read at `src + j * n`.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`. Readable at `src + j * n`: one vector for each `j < T`. Writable at
-/// `dst`: a tile, and `SLACK` bytes more where `T < G`.
+/// The CPU has the instruction set of `V`. Readable at `src + j * n`: `S` vectors for each `j < T`. Writable at `dst`: a
+/// tile, and `SLACK` bytes more where `T < G`.
 #[inline(always)]
-unsafe fn small_backward<V: Vector, const T: usize, const G: usize>(
+unsafe fn small_backward<V: Vector, const S: usize, const T: usize, const G: usize>(
     src: *const u8,
     n: usize,
     dst: *mut u8,
 ) {
-    // SAFETY: as in `small_forward`, with the places read and written exchanged. Where `T < G` the stores go up in
-    // address, so that what one writes past its elements is overwritten by the next.
+    // SAFETY: the vectors' parts of the streams, and of the tile, follow each other, going up in address.
     unsafe {
-        let mut v = [V::zero(); G];
-        for (j, v) in v.iter_mut().take(T).enumerate() {
-            *v = V::load(src.add(j * n));
+        let mut streams = [[V::zero(); G]; S];
+        #[expect(clippy::needless_range_loop, reason = "the inner arrays are indexed")]
+        for j in 0..T {
+            unroll!(s < S {
+                streams[s][j] = V::load(src.add(j * n + s * 16 * V::LANES));
+            });
         }
-        let elements = rotate_bytes(v, G.ilog2() as usize);
+        unroll!(s < S {
+            join::<V, T, G>(streams[s], dst.add(s * 16 * V::LANES * T));
+        });
+    }
+}
+
+/// The inverse of [`split`]: the elements are written at `dst`. What a store writes past its elements is overwritten by
+/// the next one, so that the bytes past the last element are the only ones to be spoilt.
+///
+/// # Safety
+/// The CPU has the instruction set of `V`. Writable at `dst`: `16 * V::LANES` elements, and `SLACK` bytes more where
+/// `T < G`.
+#[inline(always)]
+unsafe fn join<V: Vector, const T: usize, const G: usize>(streams: [V; G], dst: *mut u8) {
+    // SAFETY: as in `split`.
+    unsafe {
+        let mut v = rotate_bytes(streams, G.ilog2() as usize);
         if T == G {
             for i in 0..G / 2 {
-                V::store_pair(
-                    elements[2 * i],
-                    elements[2 * i + 1],
-                    dst.add(32 * i),
-                    16 * T,
-                );
+                V::store_pair(v[2 * i], v[2 * i + 1], dst.add(32 * i), 16 * T);
             }
-        } else {
-            let mut squeezed = elements;
-            for v in &mut squeezed {
-                *v = v.lookup(const { &squeeze_table::<T, G>() });
-            }
-            for lane in 0..V::LANES {
-                for (i, v) in squeezed.iter().enumerate() {
-                    v.store_lane(lane, dst.add((16 * lane + i * (16 / G)) * T));
-                }
+            return;
+        }
+        for v in &mut v {
+            *v = v.lookup(const { &squeeze_table::<T, G>() });
+        }
+        for lane in 0..V::LANES {
+            for (i, v) in v.iter().enumerate() {
+                v.store_lane(lane, dst.add((16 * lane + i * (16 / G)) * T));
             }
         }
     }
@@ -277,35 +329,42 @@ unsafe fn small_backward<V: Vector, const T: usize, const G: usize>(
 /// # Safety
 /// The CPU has the instruction set of `V`; `n` is at least one tile; both slices hold `n * typesize` bytes.
 #[inline(always)]
-unsafe fn narrow_columns<V: Vector, const FORWARD: bool>(
+unsafe fn narrow_columns<V: Vector, const S: usize, const FORWARD: bool>(
     typesize: usize,
     n: usize,
     src: &[u8],
     dst: &mut [u8],
 ) {
-    let tile = 16 * V::LANES;
+    let tile = 16 * V::LANES * S;
     let bytes = tile * typesize;
+    let mut padded = [0_u8; MAX_TILE * 16 + SLACK];
     for start in starts(n, tile) {
         let at = start * typesize;
         let inside = at + bytes + SLACK <= n * typesize;
         // SAFETY: as in `small`.
         unsafe {
             if FORWARD {
-                let to = dst.as_mut_ptr().add(start);
-                if inside {
-                    column_forward::<V>(src.as_ptr().add(at), typesize, to, n, typesize);
+                let from = if inside {
+                    src.as_ptr().add(at)
                 } else {
-                    let mut padded = [0_u8; MAX_TILE * 16 + SLACK];
                     padded[..bytes].copy_from_slice(&src[at..at + bytes]);
-                    column_forward::<V>(padded.as_ptr(), typesize, to, n, typesize);
-                }
+                    padded.as_ptr()
+                };
+                let to = dst.as_mut_ptr().add(start);
+                column_forward::<V, S>(from, typesize, to, n, typesize);
             } else {
                 let from = src.as_ptr().add(start);
-                if inside {
-                    column_backward::<V>(from, n, typesize, dst.as_mut_ptr().add(at), typesize);
+                let to = if inside {
+                    dst.as_mut_ptr().add(at)
                 } else {
-                    let mut padded = [0_u8; MAX_TILE * 16 + SLACK];
-                    column_backward::<V>(from, n, typesize, padded.as_mut_ptr(), typesize);
+                    padded.as_mut_ptr()
+                };
+                // Vector by vector, so that their elements are written going up in address too.
+                for first in (0..tile).step_by(16 * V::LANES) {
+                    let to = to.add(first * typesize);
+                    column_backward::<V, 1>(from.add(first), n, typesize, to, typesize);
+                }
+                if !inside {
                     dst[at..at + bytes].copy_from_slice(&padded[..bytes]);
                 }
             }
@@ -313,71 +372,118 @@ unsafe fn narrow_columns<V: Vector, const FORWARD: bool>(
     }
 }
 
-/// Elements of 16 bytes and more, in columns of 16 bytes; the last column overlaps the one before it.
+/// Elements of 16 bytes and more, in columns of 16 bytes (half columns on the way forward); the last column overlaps
+/// the one before it.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`; `n` is at least one tile; both slices hold `n * typesize` bytes; `typesize`
 /// is at least 16.
 #[inline(always)]
-unsafe fn columns<V: Vector, const FORWARD: bool>(
+unsafe fn columns<V: Vector, const S: usize, const FORWARD: bool>(
     typesize: usize,
     n: usize,
     src: &[u8],
     dst: &mut [u8],
 ) {
-    for start in starts(n, 16 * V::LANES) {
-        for column in starts(typesize, 16) {
-            let element = start * typesize + column;
-            let stream = column * n + start;
-            // SAFETY: the tile ends at `n` and the column at `typesize` at the latest, so that all 16 bytes of the
-            // column of each element, and the tile's part of each of the 16 streams, are inside the slices.
-            unsafe {
-                if FORWARD {
-                    let from = src.as_ptr().add(element);
-                    column_forward::<V>(from, typesize, dst.as_mut_ptr().add(stream), n, 16);
-                } else {
-                    let to = dst.as_mut_ptr().add(element);
-                    column_backward::<V>(src.as_ptr().add(stream), n, 16, to, typesize);
+    for start in starts(n, 16 * V::LANES * S) {
+        let at = start * typesize;
+        // SAFETY: the tile ends at `n` and the column at `typesize` at the latest, so that all 16 bytes of the column
+        // of each element, and the tile's part of each of the column's streams, are inside the slices.
+        unsafe {
+            if FORWARD {
+                let (from, to) = (src.as_ptr().add(at), dst.as_mut_ptr().add(start));
+                for half in starts(typesize, 8) {
+                    let to = to.add(half * n);
+                    if half + 16 <= typesize {
+                        half_forward::<V, S, false>(from.add(half), typesize, to, n);
+                    } else {
+                        half_forward::<V, S, true>(from.add(half - 8), typesize, to, n);
+                    }
+                }
+            } else {
+                let (from, to) = (src.as_ptr().add(start), dst.as_mut_ptr().add(at));
+                for column in starts(typesize, 16) {
+                    let from = from.add(column * n);
+                    column_backward::<V, S>(from, n, 16, to.add(column), typesize);
                 }
             }
         }
     }
 }
 
-/// One column of one tile: 16 bytes of elements `typesize` apart, written as `streams` (at most 16) streams `n` apart.
+/// A whole column of one tile, vector by vector: 16 bytes of elements `typesize` apart, of which the first `streams`
+/// become streams `n` apart.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`. Readable: 16 bytes at `src + e * typesize` for each element `e` of the tile.
-/// Writable: one vector at `dst + j * n` for each `j < streams`.
+/// Writable: `S` vectors at `dst + j * n` for each `j < streams`.
 #[inline(always)]
-unsafe fn column_forward<V: Vector>(
+unsafe fn column_forward<V: Vector, const S: usize>(
     src: *const u8,
     typesize: usize,
     dst: *mut u8,
     n: usize,
     streams: usize,
 ) {
-    // SAFETY: lane `l` of vector `e` is element `16 * l + e`.
+    // SAFETY: lane `l` of vector `e` is element `16 * l + e` of the vectors' part of the tile.
     unsafe {
-        let mut v = [V::zero(); 16];
-        for (e, v) in v.iter_mut().enumerate() {
-            *v = V::load_lanes(src.add(e * typesize), 16 * typesize);
-        }
-        for (j, stream) in transpose16(v).iter().enumerate() {
-            if j < streams {
-                stream.store(dst.add(j * n));
+        for s in 0..S {
+            let (src, dst) = (
+                src.add(s * 16 * V::LANES * typesize),
+                dst.add(s * 16 * V::LANES),
+            );
+            let mut v = [V::zero(); 16];
+            for (e, v) in v.iter_mut().enumerate() {
+                *v = V::load_lanes(src.add(e * typesize), 16 * typesize);
+            }
+            for (j, stream) in transpose16(v).iter().enumerate() {
+                if j < streams {
+                    stream.store(dst.add(j * n));
+                }
             }
         }
     }
 }
 
-/// The inverse of [`column_forward`]. Elements are written whole, 16 bytes each, going up in address.
+/// Half a column of one tile: of 16 bytes of elements `typesize` apart the first 8, or with `HIGH` the last 8, become
+/// streams `n` apart.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`. Readable: one vector at `src + j * n` for each `j < streams`. Writable: 16
+/// The CPU has the instruction set of `V`. Readable: 16 bytes at `src + e * typesize` for each element `e` of the tile.
+/// Writable: `S` vectors at `dst + j * n` for each `j < 8`.
+#[inline(always)]
+unsafe fn half_forward<V: Vector, const S: usize, const HIGH: bool>(
+    src: *const u8,
+    typesize: usize,
+    dst: *mut u8,
+    n: usize,
+) {
+    // SAFETY: as in `column_forward`.
+    unsafe {
+        let mut out = [[V::zero(); 8]; S];
+        for (s, out) in out.iter_mut().enumerate() {
+            let src = src.add(s * 16 * V::LANES * typesize);
+            let mut v = [V::zero(); 16];
+            for (e, v) in v.iter_mut().enumerate() {
+                *v = V::load_lanes(src.add(e * typesize), 16 * typesize);
+            }
+            *out = transpose16_half::<V, HIGH>(v);
+        }
+        for j in 0..8 {
+            for (s, out) in out.iter().enumerate() {
+                out[j].store(dst.add(j * n + s * 16 * V::LANES));
+            }
+        }
+    }
+}
+
+/// A whole column of one tile, on the way back. Elements are written 16 bytes each, going up in address.
+///
+/// # Safety
+/// The CPU has the instruction set of `V`. Readable: `S` vectors at `src + j * n` for each `j < streams`. Writable: 16
 /// bytes at `dst + e * typesize` for each element `e` of the tile.
 #[inline(always)]
-unsafe fn column_backward<V: Vector>(
+unsafe fn column_backward<V: Vector, const S: usize>(
     src: *const u8,
     n: usize,
     streams: usize,
@@ -386,23 +492,29 @@ unsafe fn column_backward<V: Vector>(
 ) {
     // SAFETY: as in `column_forward`.
     unsafe {
-        let mut v = [V::zero(); 16];
-        for (j, v) in v.iter_mut().enumerate() {
+        let mut v = [[V::zero(); 16]; S];
+        #[expect(clippy::needless_range_loop, reason = "the inner arrays are indexed")]
+        for j in 0..16 {
             if j < streams {
-                *v = V::load(src.add(j * n));
+                unroll!(s < S {
+                    v[s][j] = V::load(src.add(j * n + s * 16 * V::LANES));
+                });
             }
         }
-        let elements = transpose16(v);
-        if typesize == 16 {
-            for i in 0..8 {
-                V::store_pair(elements[2 * i], elements[2 * i + 1], dst.add(32 * i), 256);
-            }
-        } else {
-            for lane in 0..V::LANES {
-                for (e, v) in elements.iter().enumerate() {
-                    v.store_lane(lane, dst.add((16 * lane + e) * typesize));
+        unroll!(s < S {
+            let dst = dst.add(s * 16 * V::LANES * typesize);
+            let v = transpose16(v[s]);
+            if typesize == 16 {
+                for i in 0..8 {
+                    V::store_pair(v[2 * i], v[2 * i + 1], dst.add(32 * i), 256);
+                }
+            } else {
+                for lane in 0..V::LANES {
+                    for (e, v) in v.iter().enumerate() {
+                        v.store_lane(lane, dst.add((16 * lane + e) * typesize));
+                    }
                 }
             }
-        }
+        });
     }
 }

@@ -8,7 +8,7 @@ pub(crate) mod portable;
 #[cfg(test)]
 mod tests;
 
-use super::simd;
+use super::{copy, simd};
 
 /// Shuffles `src` into the first `src.len()` bytes of `dst`.
 ///
@@ -19,7 +19,7 @@ use super::simd;
 pub fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     let dst = &mut dst[..src.len()];
     if typesize <= 1 || typesize > src.len() {
-        dst.copy_from_slice(src);
+        copy(src, dst);
     } else {
         simd::best().shuffle(typesize, src, dst);
     }
@@ -32,7 +32,7 @@ pub fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 pub fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     let dst = &mut dst[..src.len()];
     if typesize <= 1 || typesize > src.len() {
-        dst.copy_from_slice(src);
+        copy(src, dst);
     } else {
         simd::best().unshuffle(typesize, src, dst);
     }

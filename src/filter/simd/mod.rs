@@ -22,21 +22,57 @@ pub(crate) struct Kernels {
     unshuffle: Kernel,
     bitshuffle: Kernel,
     bitunshuffle: Kernel,
+    copy: unsafe fn(&[u8], &mut [u8]),
+}
+
+/// The copy of instruction sets that have nothing better to offer.
+fn copy_by_library(src: &[u8], dst: &mut [u8]) {
+    dst.copy_from_slice(src);
 }
 
 /// Every set of kernels that was compiled, the fastest first; the last one runs anywhere.
 static ALL: &[Kernels] = &[
     #[cfg(target_arch = "x86_64")]
     Kernels {
+        name: "avx512+gfni",
+        supported: || {
+            std::arch::is_x86_feature_detected!("avx2")
+                && std::arch::is_x86_feature_detected!("avx512f")
+                && std::arch::is_x86_feature_detected!("avx512bw")
+                && std::arch::is_x86_feature_detected!("gfni")
+        },
+        shuffle: x86_64::avx512::shuffle,
+        unshuffle: x86_64::avx512::unshuffle,
+        bitshuffle: x86_64::avx512::bitshuffle_gfni,
+        bitunshuffle: x86_64::avx512::bitunshuffle_gfni,
+        copy: x86_64::avx2::copy,
+    },
+    #[cfg(target_arch = "x86_64")]
+    Kernels {
         name: "avx512",
         supported: || {
-            std::arch::is_x86_feature_detected!("avx512f")
+            std::arch::is_x86_feature_detected!("avx2")
+                && std::arch::is_x86_feature_detected!("avx512f")
                 && std::arch::is_x86_feature_detected!("avx512bw")
         },
         shuffle: x86_64::avx512::shuffle,
         unshuffle: x86_64::avx512::unshuffle,
         bitshuffle: x86_64::avx512::bitshuffle,
         bitunshuffle: x86_64::avx512::bitunshuffle,
+        copy: x86_64::avx2::copy,
+    },
+    #[cfg(target_arch = "x86_64")]
+    Kernels {
+        name: "avx2+gfni",
+        supported: || {
+            std::arch::is_x86_feature_detected!("avx2")
+                && std::arch::is_x86_feature_detected!("gfni")
+        },
+        shuffle: x86_64::avx2::shuffle,
+        unshuffle: x86_64::avx2::unshuffle,
+        bitshuffle: x86_64::avx2::bitshuffle_gfni,
+        bitunshuffle: x86_64::avx2::bitunshuffle_gfni,
+        copy: x86_64::avx2::copy,
     },
     #[cfg(target_arch = "x86_64")]
     Kernels {
@@ -46,6 +82,7 @@ static ALL: &[Kernels] = &[
         unshuffle: x86_64::avx2::unshuffle,
         bitshuffle: x86_64::avx2::bitshuffle,
         bitunshuffle: x86_64::avx2::bitunshuffle,
+        copy: x86_64::avx2::copy,
     },
     #[cfg(target_arch = "x86_64")]
     Kernels {
@@ -55,6 +92,7 @@ static ALL: &[Kernels] = &[
         unshuffle: x86_64::sse2::unshuffle,
         bitshuffle: x86_64::sse2::bitshuffle,
         bitunshuffle: x86_64::sse2::bitunshuffle,
+        copy: copy_by_library,
     },
     #[cfg(target_arch = "aarch64")]
     Kernels {
@@ -64,6 +102,7 @@ static ALL: &[Kernels] = &[
         unshuffle: aarch64::neon::unshuffle,
         bitshuffle: aarch64::neon::bitshuffle,
         bitunshuffle: aarch64::neon::bitunshuffle,
+        copy: copy_by_library,
     },
     Kernels {
         name: "portable",
@@ -72,6 +111,7 @@ static ALL: &[Kernels] = &[
         unshuffle: shuffle::portable::unshuffle,
         bitshuffle: bitshuffle::portable::bitshuffle,
         bitunshuffle: bitshuffle::portable::bitunshuffle,
+        copy: copy_by_library,
     },
 ];
 
@@ -108,7 +148,20 @@ impl Runnable {
         // SAFETY: as in `shuffle`.
         unsafe { (self.0.bitunshuffle)(typesize, src, dst) }
     }
+
+    /// Copies `src` into `dst`, of the same length.
+    pub(crate) fn copy(self, src: &[u8], dst: &mut [u8]) {
+        // SAFETY: as in `shuffle`.
+        unsafe { (self.0.copy)(src, dst) }
+    }
 }
+
+/// A vector that any CPU of this architecture has.
+#[cfg(all(test, target_arch = "x86_64"))]
+pub(crate) type AnyCpu = x86_64::sse2::Lane<false>;
+/// A vector that any CPU of this architecture has.
+#[cfg(all(test, target_arch = "aarch64"))]
+pub(crate) type AnyCpu = aarch64::neon::Neon;
 
 /// The name of the instruction set whose kernels are used.
 pub fn kernels_in_use() -> &'static str {

@@ -4,6 +4,8 @@
 //! the elements `16 * l ..`: loading the lanes from places far apart (or storing them there) is what makes one kernel
 //! fit every vector width without a shuffle that crosses lanes.
 
+use crate::filter::bitshuffle;
+
 /// One SIMD register type. All functions are `#[inline(always)]` so that they take on the features of the entry point
 /// they are inlined into.
 ///
@@ -15,6 +17,8 @@ pub(crate) unsafe trait Vector: Copy {
     const LANES: usize;
     /// Whether [`Vector::lookup`] is one instruction; kernels then use it to save interleaving steps.
     const FAST_LOOKUP: bool;
+    /// Whether [`Vector::transpose_matrices`] is one instruction; kernels then use it instead of [`transpose_bits`].
+    const FAST_MATRICES: bool = false;
 
     /// All bits zero.
     unsafe fn zero() -> Self;
@@ -51,6 +55,20 @@ pub(crate) unsafe trait Vector: Copy {
     /// In each byte, exchanges the `S`-bit groups at odd places of `a` with those at even places of `b` (`S` is 1, 2 or
     /// 4): one step of a bit transpose.
     unsafe fn swap_bits<const S: i32>(a: Self, b: Self) -> (Self, Self);
+
+    /// Transposes the 8 x 8 bit matrix in each 8 bytes, given with its rows in descending order: bit `i` of byte `k` of
+    /// the result is bit `k` of byte `7 - i`.
+    #[inline(always)]
+    unsafe fn transpose_matrices(self) -> Self {
+        let mut bytes = [0_u8; 64];
+        // SAFETY: no vector is larger than the array.
+        unsafe { self.store(bytes.as_mut_ptr()) };
+        for matrix in bytes.as_chunks_mut::<8>().0 {
+            *matrix = bitshuffle::portable::transpose(u64::from_be_bytes(*matrix)).to_le_bytes();
+        }
+        // SAFETY: as above.
+        unsafe { Self::load(bytes.as_ptr()) }
+    }
 }
 
 /// The mask that keeps the `s`-bit groups at even places of a byte.
@@ -105,6 +123,23 @@ pub(crate) unsafe fn transpose16<V: Vector>(v: [V; 16]) -> [V; 16] {
     unsafe { rotate_bytes(v, 4) }
 }
 
+/// Half of [`transpose16`]: vectors 0 to 7 of its result, or with `HIGH` 8 to 15. Half the work, and half the registers.
+///
+/// # Safety
+/// The CPU has the instruction set of `V`.
+#[inline(always)]
+pub(crate) unsafe fn transpose16_half<V: Vector, const HIGH: bool>(v: [V; 16]) -> [V; 8] {
+    // SAFETY: the caller vouches for the instruction set.
+    unsafe {
+        let mut half = [V::zero(); 8];
+        for (j, half) in half.iter_mut().enumerate() {
+            let (low, high) = V::zip8(v[j], v[j + 8]);
+            *half = if HIGH { high } else { low };
+        }
+        rotate_bytes(half, 3)
+    }
+}
+
 /// Transposes the 8 x 8 bit matrices formed by the same byte of eight vectors: bit `i` of vector `k` of the result is
 /// bit `k` of vector `i`. Its own inverse.
 ///
@@ -126,4 +161,17 @@ pub(crate) unsafe fn transpose_bits<V: Vector>(v: [V; 8]) -> [V; 8] {
         }
     }
     v
+}
+
+/// The starts of the pieces of `size` that cover `n` (at least `size`): one after the other, the last one moved back to
+/// end at `n`.
+#[inline(always)]
+pub(crate) fn starts(n: usize, size: usize) -> impl Iterator<Item = usize> {
+    let last = n - size;
+    let mut next = Some(0);
+    core::iter::from_fn(move || {
+        let start = next?;
+        next = (start < last).then(|| (start + size).min(last));
+        Some(start)
+    })
 }

@@ -112,23 +112,23 @@ unsafe impl Vector for Neon {
 /// See [`crate::filter::simd::Kernels::shuffle`].
 pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: NEON is part of aarch64.
-    unsafe { shuffle::generic::shuffle::<Neon, Neon>(typesize, src, dst) }
+    unsafe { shuffle::generic::shuffle::<Neon, 4, Neon>(typesize, src, dst) }
 }
 
 /// See [`crate::filter::simd::Kernels::unshuffle`].
 pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: NEON is part of aarch64.
-    unsafe { shuffle::generic::unshuffle::<Neon, Neon>(typesize, src, dst) }
+    unsafe { shuffle::generic::unshuffle::<Neon, 4, Neon>(typesize, src, dst) }
 }
 
 /// See [`crate::filter::simd::Kernels::bitshuffle`].
 pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: NEON is part of aarch64.
-    unsafe { bitshuffle::generic::bitshuffle::<Neon, Neon>(typesize, src, dst) }
+    unsafe { bitshuffle::generic::bitshuffle::<Neon, 4, Neon>(typesize, src, dst) }
 }
 
 /// See [`crate::filter::simd::Kernels::bitunshuffle`].
 pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: NEON is part of aarch64.
-    unsafe { bitshuffle::generic::bitunshuffle::<Neon, Neon>(typesize, src, dst) }
+    unsafe { bitshuffle::generic::bitunshuffle::<Neon, 4, Neon>(typesize, src, dst) }
 }

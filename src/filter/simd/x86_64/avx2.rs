@@ -1,18 +1,19 @@
 //! AVX2: two lanes.
 
 use super::sse2::Lane;
-use crate::filter::simd::vector::{Vector, even_bits};
+use crate::filter::simd::vector::{Vector, even_bits, starts};
 use crate::filter::{bitshuffle, shuffle};
 use core::arch::x86_64::*;
 
-/// Two lanes.
+/// Two lanes; with `GFNI` it needs that instruction set too.
 #[derive(Clone, Copy)]
-pub(crate) struct Avx2(__m256i);
+pub(crate) struct Avx2<const GFNI: bool>(__m256i);
 
 // SAFETY: each operation is what the trait says, on two lanes; whole loads and stores touch 32 bytes, those of a lane 16.
-unsafe impl Vector for Avx2 {
+unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
     const LANES: usize = 2;
     const FAST_LOOKUP: bool = true;
+    const FAST_MATRICES: bool = GFNI;
 
     #[inline(always)]
     unsafe fn zero() -> Self {
@@ -134,32 +135,80 @@ unsafe impl Vector for Avx2 {
             )
         }
     }
+
+    #[inline(always)]
+    unsafe fn transpose_matrices(self) -> Self {
+        // SAFETY: the caller vouches for AVX2 and, as `FAST_MATRICES` is true with it alone, for GFNI. Byte `k` of the
+        // result is the product of the matrix, its first row last, with the unit vector of bit `k`.
+        unsafe {
+            let units = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
+            Self(_mm256_gf2p8affine_epi64_epi8::<0>(units, self.0))
+        }
+    }
 }
 
 /// See [`crate::filter::simd::Kernels::shuffle`].
 #[target_feature(enable = "avx2")]
 pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { shuffle::generic::shuffle::<Avx2, Lane<true>>(typesize, src, dst) }
+    unsafe { shuffle::generic::shuffle::<Avx2<false>, 2, Lane<true>>(typesize, src, dst) }
 }
 
 /// See [`crate::filter::simd::Kernels::unshuffle`].
 #[target_feature(enable = "avx2")]
 pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { shuffle::generic::unshuffle::<Avx2, Lane<true>>(typesize, src, dst) }
+    unsafe { shuffle::generic::unshuffle::<Avx2<false>, 2, Lane<true>>(typesize, src, dst) }
 }
 
 /// See [`crate::filter::simd::Kernels::bitshuffle`].
 #[target_feature(enable = "avx2")]
 pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { bitshuffle::generic::bitshuffle::<Avx2, Lane<true>>(typesize, src, dst) }
+    unsafe { bitshuffle::generic::bitshuffle::<Avx2<false>, 2, Lane<true>>(typesize, src, dst) }
 }
 
 /// See [`crate::filter::simd::Kernels::bitunshuffle`].
 #[target_feature(enable = "avx2")]
 pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { bitshuffle::generic::bitunshuffle::<Avx2, Lane<true>>(typesize, src, dst) }
+    unsafe { bitshuffle::generic::bitunshuffle::<Avx2<false>, 2, Lane<true>>(typesize, src, dst) }
+}
+
+/// As [`bitshuffle`], with GFNI.
+#[target_feature(enable = "avx2,gfni")]
+pub(crate) fn bitshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    // SAFETY: the features of this function are those of the vectors.
+    unsafe { bitshuffle::generic::bitshuffle::<Avx2<true>, 2, Lane<true>>(typesize, src, dst) }
+}
+
+/// As [`bitunshuffle`], with GFNI.
+#[target_feature(enable = "avx2,gfni")]
+pub(crate) fn bitunshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    // SAFETY: the features of this function are those of the vectors.
+    unsafe { bitshuffle::generic::bitunshuffle::<Avx2<true>, 2, Lane<true>>(typesize, src, dst) }
+}
+
+/// See [`crate::filter::simd::Kernels::copy`].
+#[target_feature(enable = "avx2")]
+pub(crate) fn copy(src: &[u8], dst: &mut [u8]) {
+    type Vector2 = Avx2<false>;
+    const STEP: usize = 128;
+    assert_eq!(src.len(), dst.len());
+    if src.len() < STEP {
+        return dst.copy_from_slice(src);
+    }
+    for start in starts(src.len(), STEP) {
+        // SAFETY: the feature of this function is that of the vector; each step ends at the slices' end at the latest.
+        unsafe {
+            let (from, to) = (src.as_ptr().add(start), dst.as_mut_ptr().add(start));
+            let mut v = [Vector2::zero(); STEP / 32];
+            for (i, v) in v.iter_mut().enumerate() {
+                *v = Vector2::load(from.add(32 * i));
+            }
+            for (i, v) in v.iter().enumerate() {
+                v.store(to.add(32 * i));
+            }
+        }
+    }
 }

@@ -5,18 +5,19 @@ use crate::filter::simd::vector::{Vector, even_bits};
 use crate::filter::{bitshuffle, shuffle};
 use core::arch::x86_64::*;
 
-/// Four lanes.
+/// Four lanes; with `GFNI` it needs that instruction set too.
 #[derive(Clone, Copy)]
-pub(crate) struct Avx512(__m512i);
+pub(crate) struct Avx512<const GFNI: bool>(__m512i);
 
 /// The ternary-logic table of "`a` where the mask is set, else `b`", with operands (mask, a, b).
 const SELECT: i32 = 0xca;
 
 // SAFETY: each operation is what the trait says, on four lanes; whole loads and stores touch 64 bytes, those of a lane
 // 16.
-unsafe impl Vector for Avx512 {
+unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
     const LANES: usize = 4;
     const FAST_LOOKUP: bool = true;
+    const FAST_MATRICES: bool = GFNI;
 
     #[inline(always)]
     unsafe fn zero() -> Self {
@@ -149,32 +150,56 @@ unsafe impl Vector for Avx512 {
             )
         }
     }
+
+    #[inline(always)]
+    unsafe fn transpose_matrices(self) -> Self {
+        // SAFETY: the caller vouches for AVX-512F and, as `FAST_MATRICES` is true with it alone, for GFNI. Byte `k` of the
+        // result is the product of the matrix, its first row last, with the unit vector of bit `k`.
+        unsafe {
+            let units = _mm512_set1_epi64(0x8040_2010_0804_0201_u64 as i64);
+            Self(_mm512_gf2p8affine_epi64_epi8::<0>(units, self.0))
+        }
+    }
 }
 
 /// See [`crate::filter::simd::Kernels::shuffle`].
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { shuffle::generic::shuffle::<Avx512, Lane<true>>(typesize, src, dst) }
+    unsafe { shuffle::generic::shuffle::<Avx512<false>, 1, Lane<true>>(typesize, src, dst) }
 }
 
 /// See [`crate::filter::simd::Kernels::unshuffle`].
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { shuffle::generic::unshuffle::<Avx512, Lane<true>>(typesize, src, dst) }
+    unsafe { shuffle::generic::unshuffle::<Avx512<false>, 1, Lane<true>>(typesize, src, dst) }
 }
 
 /// See [`crate::filter::simd::Kernels::bitshuffle`].
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { bitshuffle::generic::bitshuffle::<Avx512, Lane<true>>(typesize, src, dst) }
+    unsafe { bitshuffle::generic::bitshuffle::<Avx512<false>, 1, Lane<true>>(typesize, src, dst) }
 }
 
 /// See [`crate::filter::simd::Kernels::bitunshuffle`].
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { bitshuffle::generic::bitunshuffle::<Avx512, Lane<true>>(typesize, src, dst) }
+    unsafe { bitshuffle::generic::bitunshuffle::<Avx512<false>, 1, Lane<true>>(typesize, src, dst) }
+}
+
+/// As [`bitshuffle`], with GFNI.
+#[target_feature(enable = "avx512f,avx512bw,gfni")]
+pub(crate) fn bitshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    // SAFETY: the features of this function are those of the vectors.
+    unsafe { bitshuffle::generic::bitshuffle::<Avx512<true>, 1, Lane<true>>(typesize, src, dst) }
+}
+
+/// As [`bitunshuffle`], with GFNI.
+#[target_feature(enable = "avx512f,avx512bw,gfni")]
+pub(crate) fn bitunshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    // SAFETY: the features of this function are those of the vectors.
+    unsafe { bitshuffle::generic::bitunshuffle::<Avx512<true>, 1, Lane<true>>(typesize, src, dst) }
 }

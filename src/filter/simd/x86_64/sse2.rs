@@ -122,23 +122,23 @@ unsafe impl<const SSSE3: bool> Vector for Lane<SSSE3> {
 /// See [`crate::filter::simd::Kernels::shuffle`].
 pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: SSE2 is part of x86-64.
-    unsafe { shuffle::generic::shuffle::<Lane<false>, Lane<false>>(typesize, src, dst) }
+    unsafe { shuffle::generic::shuffle::<Lane<false>, 4, Lane<false>>(typesize, src, dst) }
 }
 
 /// See [`crate::filter::simd::Kernels::unshuffle`].
 pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: SSE2 is part of x86-64.
-    unsafe { shuffle::generic::unshuffle::<Lane<false>, Lane<false>>(typesize, src, dst) }
+    unsafe { shuffle::generic::unshuffle::<Lane<false>, 4, Lane<false>>(typesize, src, dst) }
 }
 
 /// See [`crate::filter::simd::Kernels::bitshuffle`].
 pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: SSE2 is part of x86-64.
-    unsafe { bitshuffle::generic::bitshuffle::<Lane<false>, Lane<false>>(typesize, src, dst) }
+    unsafe { bitshuffle::generic::bitshuffle::<Lane<false>, 4, Lane<false>>(typesize, src, dst) }
 }
 
 /// See [`crate::filter::simd::Kernels::bitunshuffle`].
 pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: SSE2 is part of x86-64.
-    unsafe { bitshuffle::generic::bitunshuffle::<Lane<false>, Lane<false>>(typesize, src, dst) }
+    unsafe { bitshuffle::generic::bitunshuffle::<Lane<false>, 4, Lane<false>>(typesize, src, dst) }
 }
