@@ -1,0 +1,107 @@
+//! Writes the corpora that the fuzz targets begin with to `fuzz/corpus`:
+//! `cargo run --manifest-path fuzz/Cargo.toml --example seed`
+
+use blosc2::codec::{Codec, Dict, Encoder};
+use oxiblosc_fuzz::numbers::Random;
+use oxiblosc_fuzz::seeds::{all, data};
+use oxiblosc_fuzz::targets::compress::PARAMETERS;
+use oxiblosc_fuzz::targets::{COMPRESS, MASK, OPTIONS, POSTFILTER, REPAIR};
+use std::io::Result;
+use std::path::{Path, PathBuf};
+
+fn main() -> Result<()> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let folder = |target: &str| -> Result<PathBuf> {
+        let folder = corpus.join(target);
+        std::fs::create_dir_all(&folder)?;
+        Ok(folder)
+    };
+    for seed in all() {
+        for (target, first) in [("decompress", 2), ("getitem", 1), ("vlblocks", 1)] {
+            if target == "vlblocks" && !seed.name.contains("vl") {
+                continue;
+            }
+            for (name, bits) in [("", 0), ("-all", REPAIR | POSTFILTER | MASK)] {
+                let options: [u8; OPTIONS] = [bits, first, 30, 1, 0, 9, 1, 1];
+                let path = folder(target)?.join(format!("{}{name}", seed.name));
+                std::fs::write(path, [&options[..], &seed.chunk].concat())?;
+            }
+        }
+        std::fs::write(folder("header")?.join(&seed.name), &seed.chunk)?;
+    }
+    parameters(&folder("compress")?, &folder("vlblocks")?)?;
+    streams(&folder("streams")?)
+}
+
+/// Parameters of many kinds, with data.
+fn parameters(compress: &Path, vlblocks: &Path) -> Result<()> {
+    let mut random = Random(1);
+    for i in 0..150u8 {
+        let mut input: Vec<u8> = (0..PARAMETERS).map(|_| random.bits() as u8).collect();
+        if i % 8 != 0 {
+            input[0] &= 0x7f;
+        }
+        input.extend([random.bits() as u8, random.bits() as u8]);
+        let len = random.one_of(&[0, 20, 100, 1000, 5000]);
+        input.extend(&*data(len, i.into()));
+        std::fs::write(compress.join(format!("parameters-{i}")), input)?;
+    }
+    for i in 0..40u8 {
+        let mut input = vec![COMPRESS];
+        input.extend((0..PARAMETERS).map(|_| random.bits() as u8));
+        input[1] &= 0x7f;
+        let nblocks = 1 + i % 30;
+        input.extend([nblocks, 255 - i % 8]);
+        for _ in 0..nblocks {
+            input.extend((1 + random.below(400) as u16).to_le_bytes());
+        }
+        input.extend(&*data(6000, i.into()));
+        std::fs::write(vlblocks.join(format!("parameters-{i}")), input)?;
+    }
+    Ok(())
+}
+
+/// Streams of every codec, with and without a dictionary; data to compress and to shuffle.
+fn streams(folder: &Path) -> Result<()> {
+    for (i, codec) in Codec::ALL.into_iter().enumerate() {
+        for (len, clevel) in [(40, 1), (700, 5), (5000, 9)] {
+            let data = data(len, 3);
+            let what = (i as u8) << 2;
+            for with_dict in [false, true] {
+                let raw = &data[..data.len() / 3];
+                let dict = match with_dict {
+                    true => Dict::for_compression(codec, clevel, raw).ok(),
+                    false => None,
+                };
+                if with_dict && dict.is_none() {
+                    continue;
+                }
+                let mut stream = vec![0; 2 * data.len() + 100];
+                let n = Encoder::new().compress(codec, clevel, dict.as_ref(), &data, &mut stream);
+                let raw = dict.as_ref().map_or(&[][..], |dict| dict.bytes());
+                let mut input = vec![what | u8::from(with_dict)];
+                for number in [len, len / 2, raw.len()] {
+                    input.extend((number as u16).to_le_bytes());
+                }
+                input.extend(raw);
+                input.extend(&stream[..n.expect("good parameters")]);
+                let name = format!("{}-{len}-{}", codec.name(), u8::from(with_dict));
+                std::fs::write(folder.join(name), input)?;
+            }
+            for how in [0, 3] {
+                let mut input = vec![what | 2, clevel - 1, how];
+                input.extend((len as u16 + 50).to_le_bytes());
+                input.extend(&*data);
+                let name = format!("{}-{len}-data-{how}", codec.name());
+                std::fs::write(folder.join(name), input)?;
+            }
+        }
+    }
+    for typesize in [1u16, 2, 3, 4, 7, 8, 12, 16, 33, 255] {
+        let mut input = vec![3];
+        input.extend(typesize.to_le_bytes());
+        input.extend(&*data(3001, typesize.into()));
+        std::fs::write(folder.join(format!("shuffle-{typesize}")), input)?;
+    }
+    Ok(())
+}

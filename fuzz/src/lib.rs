@@ -1,0 +1,13 @@
+//! What the fuzz targets do with an input, and the chunks they begin with. The tests of the library include this file
+//! too: to replay what once broke something, and to mutate chunks without a fuzzer.
+
+/// Safe ways to call the C functions, with buffers of exact sizes.
+pub mod calls;
+/// Numbers from inputs, and a generator of them.
+pub mod numbers;
+/// Chunks of every kind.
+pub mod seeds;
+/// One module for each fuzz target.
+pub mod targets;
+/// A codec, a filter and a postfilter as a program might register them.
+pub mod user;

@@ -1,0 +1,13 @@
+//! Hostile input: what the fuzz targets do, on the inputs that once broke something and on mutated chunks.
+//!
+//! `OXIBLOSC_HOSTILE` is the number of mutated chunks (20,000 by default), `OXIBLOSC_HOSTILE_FIRST` that of the first:
+//! the same number always gives the same chunk. Under AddressSanitizer:
+//!
+//! RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address CC=clang CFLAGS=-fsanitize=address OXIBLOSC_HOSTILE=1000000 \
+//!   cargo test --profile checked --target x86_64-unknown-linux-gnu --target-dir target-asan --test hostile
+
+#[path = "../../fuzz/src/lib.rs"]
+mod fuzz;
+mod memory;
+mod mutants;
+mod regressions;
