@@ -4,7 +4,7 @@ use super::border::{apart, bytes, bytes_mut, code};
 use crate::chunk::header::version;
 use crate::error::{Error, Result};
 use crate::filter::{bitshuffle, shuffle};
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 
 /// Applies `filter` to `blocksize` bytes; gives their number.
 ///
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn blosc2_shuffle(
     blocksize: i32,
     src: *const c_void,
     dest: *mut c_void,
-) -> c_int {
+) -> i32 {
     // SAFETY: by the caller's word.
     code("blosc2_shuffle", || unsafe {
         apply(typesize, blocksize, src, dest, shuffle::shuffle)
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn blosc2_unshuffle(
     blocksize: i32,
     src: *const c_void,
     dest: *mut c_void,
-) -> c_int {
+) -> i32 {
     // SAFETY: by the caller's word.
     code("blosc2_unshuffle", || unsafe {
         apply(typesize, blocksize, src, dest, shuffle::unshuffle)
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn blosc2_bitshuffle(
     blocksize: i32,
     src: *const c_void,
     dest: *mut c_void,
-) -> c_int {
+) -> i32 {
     // SAFETY: by the caller's word.
     code("blosc2_bitshuffle", || unsafe {
         apply(typesize, blocksize, src, dest, bitshuffle::bitshuffle)
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn blosc2_bitunshuffle(
     blocksize: i32,
     src: *const c_void,
     dest: *mut c_void,
-) -> c_int {
+) -> i32 {
     let undo = |typesize: usize, src: &[u8], dest: &mut [u8]| {
         bitshuffle::bitunshuffle(typesize, src, dest, version::VL_BLOCKS);
     };

@@ -295,8 +295,9 @@ fn encoder_prefilter(
 
 /// Copies, with several workers where it pays.
 pub fn copy(src: &[u8], dst: &mut [u8], nthreads: usize, exec: &dyn Executor) -> Result<()> {
-    const PIECE: usize = 256 << 10;
-    let nworkers = if src.len() < 8 * PIECE {
+    const PIECE: usize = 1 << 20;
+    // A copy is bound by memory: threads pay only once the data are larger than any cache.
+    let nworkers = if src.len() < 32 * PIECE {
         1
     } else {
         nthreads.min(src.len() / PIECE)

@@ -163,7 +163,7 @@ fn dictionaries_help_and_come_back() {
     let mut decoder = Decoder::new();
     for codec in [Codec::Lz4, Codec::Lz4hc, Codec::Zstd] {
         for clevel in [1, 5, 9] {
-            let bytes = Dict::train(codec, &data, 2000, 90, 10_000)
+            let bytes = Dict::train(codec, &data, &[2000; 90], 10_000)
                 .unwrap()
                 .unwrap();
             assert!(!bytes.is_empty() && bytes.len() <= 10_000);
@@ -209,11 +209,11 @@ fn dictionaries_help_and_come_back() {
             );
         }
     }
-    assert!(Dict::train(Codec::Zlib, &data, 1, 8, 1000).is_err());
+    assert!(Dict::train(Codec::Zlib, &data, &[1; 8], 1000).is_err());
     assert!(Dict::for_decompression(Codec::Zstd, &vec![0; 40_000]).is_err());
     assert!(Dict::for_decompression(Codec::Lz4, &[]).is_err());
-    assert_eq!(Dict::train(Codec::Zstd, &data, 2, 8, 1000), Ok(None));
-    assert!(Dict::train(Codec::Zstd, &data, 2000, 1000, 1000).is_err());
+    assert_eq!(Dict::train(Codec::Zstd, &data, &[1; 4], 1000), Ok(None));
+    assert!(Dict::train(Codec::Zstd, &data, &[2000; 1000], 1000).is_err());
 }
 
 #[test]

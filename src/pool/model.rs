@@ -64,6 +64,8 @@ fn blocks_done_once(board: &Board, seats: usize, blocks: usize) {
     let next = AtomicUsize::new(0);
     let done: Vec<_> = (0..blocks).map(|_| Checked::new()).collect();
     let scratch: Vec<_> = (0..=seats).map(|_| Checked::new()).collect();
+    // Who joins must see what the caller did before it posted the job.
+    done.iter().chain(&scratch).for_each(|cell| cell.add(0));
     let complete = board.run(seats, &|worker| {
         scratch[worker].add(1);
         loop {

@@ -86,7 +86,8 @@ pub const BLOSC2_MAX_UDFILTERS: c_int = 16;
 // Filters that Blosc 1 does not have.
 /// Every block XORed with the chunk's first block. Takes no meta byte.
 pub const BLOSC_DELTA: c_int = 3;
-/// Zeroes low bits of the mantissa of floats. The meta byte, signed: bits to keep if positive, bits to zero if negative.
+/// Zeroes low bits of the mantissa of floats. The meta byte, signed: bits to keep if positive, bits to zero
+/// if negative.
 pub const BLOSC_TRUNC_PREC: c_int = 4;
 /// One past the last built-in filter.
 pub const BLOSC_LAST_FILTER: c_int = 5;

@@ -30,7 +30,8 @@ pub const BLOSC_FILTER_NDCELL: c_int = 32;
 pub const BLOSC_FILTER_NDMEAN: c_int = 33;
 /// Bytedelta as first released, with its mistake: for reading old data only.
 pub const BLOSC_FILTER_BYTEDELTA_BUGGY: c_int = 34;
-/// Differences of neighbouring bytes in each of the byte streams that a shuffle made; the meta byte is the typesize.
+/// Differences of neighbouring bytes in each of the byte streams that a shuffle made; the meta byte is the
+/// typesize.
 pub const BLOSC_FILTER_BYTEDELTA: c_int = 35;
 /// Zeroes low bits of integers. The meta byte, signed: bits to keep if positive, bits to zero if negative.
 pub const BLOSC_FILTER_INT_TRUNC: c_int = 36;

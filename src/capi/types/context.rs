@@ -142,7 +142,8 @@ pub struct blosc2_cparams {
     pub splitmode: i32,
     /// The super-chunk that the chunks are for, a `blosc2_schunk`, or NULL; not owned.
     pub schunk: *mut c_void,
-    /// The filters in the order of their application; `BLOSC_NOFILTER` leaves a slot empty. By default a shuffle in the last slot.
+    /// The filters in the order of their application; `BLOSC_NOFILTER` leaves a slot empty. By default a
+    /// shuffle in the last slot.
     pub filters: [u8; BLOSC2_MAX_FILTERS],
     /// A meta byte for each filter.
     pub filters_meta: [u8; BLOSC2_MAX_FILTERS],

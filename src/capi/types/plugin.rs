@@ -1,5 +1,4 @@
-//! What a program registers: codecs, filters and tuners. Registering copies the struct; its name must outlive the
-//! library's use.
+//! What a program registers: codecs, filters and tuners. Registering copies the struct and its name.
 
 use super::context::*;
 use core::ffi::{c_char, c_int, c_void};
@@ -38,7 +37,7 @@ pub type blosc2_codec_decoder_cb = Option<
 pub struct blosc2_codec {
     /// The id, `BLOSC2_USER_REGISTERED_CODECS_START` to `BLOSC2_USER_REGISTERED_CODECS_STOP` for programs.
     pub compcode: u8,
-    /// The name; not owned.
+    /// The name; copied.
     pub compname: *mut c_char,
     /// The library that reads its streams.
     pub complib: u8,
@@ -66,7 +65,7 @@ pub type blosc2_filter_backward_cb =
 pub struct blosc2_filter {
     /// The id, `BLOSC2_USER_REGISTERED_FILTERS_START` to `BLOSC2_USER_REGISTERED_FILTERS_STOP` for programs.
     pub id: u8,
-    /// The name; not owned.
+    /// The name; copied.
     pub name: *mut c_char,
     /// The filter's version.
     pub version: u8,
@@ -98,6 +97,6 @@ pub struct blosc2_tuner {
     pub free: Option<unsafe extern "C" fn(context: *mut blosc2_context) -> c_int>,
     /// The id, `BLOSC2_USER_REGISTERED_TUNER_START` to `BLOSC2_USER_REGISTERED_TUNER_STOP` for programs.
     pub id: c_int,
-    /// The name; not owned.
+    /// The name; copied.
     pub name: *mut c_char,
 }

@@ -3,8 +3,10 @@
 //! Which matches are taken, and when it gives up, is what makes a BloscLZ stream's size; both follow the reference's
 //! choices exactly, so that streams are the same bytes. How they are found does not.
 
+use core::hint::select_unpredictable;
+
 use super::table::{MAX_LOG, SLOTS, Slot, Table, hash};
-use super::{FAR, MAX_LITERALS, OUT_OF_REACH, read4, read8};
+use super::{FAR, MAX_LITERALS, OUT_OF_REACH, chunk, read4, read8};
 use crate::error::Result;
 
 /// Streams shorter than this are not worth a packet.
@@ -24,7 +26,10 @@ const SHORT: usize = 5;
 /// The ratio that the probe must promise, by level.
 const WORTHWHILE: [f64; 10] = [0.0, 2.0, 1.5, 1.2, 1.2, 1.2, 1.2, 1.15, 1.1, 1.0];
 
-/// The compressor's tables: narrow slots for short streams, which leave the rest of the first-level cache to the data.
+/// Streams below this length share a table that is not cleared in between.
+const SHORT_STREAM: usize = 1024;
+
+/// The compressor's tables: narrow slots for short streams, which leave more of the first-level cache to the data.
 #[derive(Default)]
 pub(in crate::codec) struct Compressor {
     narrow: Table<u16>,
@@ -66,37 +71,101 @@ impl Compressor {
         let part = src.len() / share;
         let start = src.len() - part;
         let sample = &src[start..start + part.min(1 << LOG)];
-        let (slots, base) = self.narrow.start(sample.len())?;
-        if !probe::<LOG>(sample, slots, base, WORTHWHILE[usize::from(clevel)]) {
+        let wanted = WORTHWHILE[usize::from(clevel)];
+        let worthwhile = if sample.len() < SHORT_STREAM {
+            let (slots, base) = self.narrow.carried(sample.len())?;
+            probe(
+                sample,
+                &mut Finder::<u16, LOG, true> { slots, base },
+                wanted,
+            )
+        } else {
+            let slots = self.narrow.cleared(sample.len(), 1 << LOG)?;
+            probe(
+                sample,
+                &mut Finder::<u16, LOG, false> { slots, base: 0 },
+                wanted,
+            )
+        };
+        if !worthwhile {
             return Ok(0);
         }
-        let written = if Table::<u16>::serves(src.len()) {
-            let (slots, base) = self.narrow.start(src.len())?;
-            encode::<u16, LOG, TWICE>(src, dst, slots, base)
+        let written = if src.len() < SHORT_STREAM {
+            let (slots, base) = self.narrow.carried(src.len())?;
+            encode::<_, LOG, true, TWICE>(src, dst, &mut Finder { slots, base })
+        } else if Table::<u16>::serves(src.len()) {
+            let slots = self.narrow.cleared(src.len(), 1 << LOG)?;
+            encode::<_, LOG, false, TWICE>(src, dst, &mut Finder { slots, base: 0 })
         } else {
-            let (slots, base) = self.wide.start(src.len())?;
-            encode::<u32, LOG, TWICE>(src, dst, slots, base)
+            let slots = self.wide.cleared(src.len(), 1 << LOG)?;
+            encode::<_, LOG, false, TWICE>(src, dst, &mut Finder { slots, base: 0 })
         };
         Ok(written.unwrap_or(0))
     }
 }
 
-/// One past the first byte at which `src[a..]` and `src[b..]` differ, counted on `a` and not beyond `bound`; the first
-/// seven bytes are known to agree.
+/// Finds earlier occurrences with a table of `1 << LOG` slots, `CARRIED` over from other streams or cleared.
+struct Finder<'a, S, const LOG: u32, const CARRIED: bool> {
+    slots: &'a mut [S; SLOTS],
+    base: usize,
+}
+
+impl<S: Slot, const LOG: u32, const CARRIED: bool> Finder<'_, S, LOG, CARRIED> {
+    /// Enters position `at`, whose four bytes are `four`.
+    #[inline(always)]
+    fn enter(&mut self, four: u32, at: usize) {
+        self.slots[hash::<LOG>(four)] = S::new(self.base + at);
+    }
+
+    /// Goes from `at` to the next position that has an earlier occurrence of at least seven bytes, entering each
+    /// position as it passes; both positions, or `None` when `limit` comes first.
+    #[inline(always)]
+    fn next(&mut self, src: &[u8], mut at: usize, limit: usize) -> Option<(usize, usize)> {
+        while at < limit {
+            let here = read8(src, at);
+            let slot = &mut self.slots[hash::<LOG>(here as u32)];
+            let mut from = slot.get();
+            *slot = S::new(self.base + at);
+            // An unused slot reads as the first position, and so does, by the selection below, one that an earlier
+            // stream left. That cannot match: bytes like the first position's would have used this very slot. A
+            // branch would hang on whether an entry is old, which no processor can guess.
+            if CARRIED {
+                from = from.wrapping_sub(self.base as u32);
+                from = select_unpredictable((from as usize) < at, from, 0);
+            }
+            let from = from as usize;
+            if (read8(src, from) ^ here) & MIN_MATCH_MASK == 0
+                && at - from < OUT_OF_REACH
+                && from < at
+            {
+                return Some((at, from));
+            }
+            at += 1;
+        }
+        None
+    }
+}
+
+/// One past the first byte at which `src[a..]` and `src[b..]` differ, counted on `a` and not beyond the last byte; the
+/// first seven bytes are known to agree.
 #[inline(always)]
-fn match_end(src: &[u8], a: usize, b: usize, bound: usize) -> usize {
+fn match_end(src: &[u8], a: usize, b: usize) -> usize {
+    let bound = src.len() - 1;
     let ahead = &src[a..bound];
     let behind = &src[b..b + ahead.len()];
     let mut n = 7;
-    while let (Some(x), Some(y)) = (
-        ahead.get(n..).and_then(|t| t.first_chunk::<8>()),
-        behind.get(n..).and_then(|t| t.first_chunk::<8>()),
-    ) {
+    while let (Some(x), Some(y)) = (chunk::<8>(ahead, n), chunk::<8>(behind, n)) {
         let diff = u64::from_le_bytes(*x) ^ u64::from_le_bytes(*y);
         if diff != 0 {
             return a + n + (diff.trailing_zeros() / 8) as usize + 1;
         }
         n += 8;
+        // Past a first step, the match is likely a long one.
+        while let (Some(x), Some(y)) = (chunk::<32>(ahead, n), chunk::<32>(behind, n))
+            && x == y
+        {
+            n += 32;
+        }
     }
     while n < ahead.len() {
         if ahead[n] != behind[n] {
@@ -107,69 +176,38 @@ fn match_end(src: &[u8], a: usize, b: usize, bound: usize) -> usize {
     bound
 }
 
-/// Looks `src` at `at` up and puts it into the table: the position of an earlier occurrence of at least seven bytes.
-#[inline(always)]
-fn look_up<S: Slot, const LOG: u32>(
-    src: &[u8],
-    at: usize,
-    slots: &mut [S; SLOTS],
-    base: usize,
-) -> Option<usize> {
-    let here = read8(src, at);
-    let slot = &mut slots[hash::<LOG>(here as u32)];
-    let distance = (base + at).wrapping_sub(slot.to_usize());
-    *slot = S::from_usize(base + at);
-    // An entry of an earlier stream is further back than this stream reaches, and wraps to a position past its end.
-    let from = at.wrapping_sub(distance);
-    if distance >= OUT_OF_REACH || from >= at || (read8(src, from) ^ here) & MIN_MATCH_MASK != 0 {
-        return None;
-    }
-    Some(from)
-}
-
 /// What encoding `sample` would give, judged as soon as it is certain: whether length over cost reaches `wanted`.
-fn probe<const LOG: u32>(
+fn probe<const LOG: u32, const CARRIED: bool>(
     sample: &[u8],
-    slots: &mut [u16; SLOTS],
-    base: usize,
+    finder: &mut Finder<'_, u16, LOG, CARRIED>,
     wanted: f64,
 ) -> bool {
     let len = sample.len();
     if len <= TAIL {
         return false;
     }
-    let bound = len - 1;
     let limit = len - TAIL;
-    let mut at = 0;
     // Coded bytes so far, but for the literals since `anchor`.
     let mut cost = 5usize;
     let mut pending = 4usize;
     let mut anchor = 0;
-    while at < limit {
-        let Some(from) = look_up::<u16, LOG>(sample, at, slots, base) else {
-            at += 1;
-            continue;
-        };
-        let end = match_end(sample, at, from, bound);
-        let coded = end - SHIFT - at;
+    while let Some((at, from)) = finder.next(sample, anchor, limit) {
+        let coded = match_end(sample, at, from) - SHIFT - at;
         let literals = at - anchor;
         cost += literals + (pending + literals) / MAX_LITERALS;
-        pending = (pending + literals) % MAX_LITERALS;
-        if pending == 0 {
+        if (pending + literals).is_multiple_of(MAX_LITERALS) {
             cost -= 1;
         }
         if coded >= 7 {
             cost += (coded - 7) / 255 + 1;
         }
-        cost += if at - from - 1 < FAR { 2 } else { 4 };
-        at += coded;
-        slots[hash::<LOG>(read4(sample, at))] = (base + at) as u16;
-        at += 2;
-        cost += 1;
+        cost += if at - from - 1 < FAR { 3 } else { 5 };
+        let next = at + coded;
+        finder.enter(read4(sample, next), next);
         pending = 0;
-        anchor = at;
+        anchor = next + 2;
         // Certain by now, whatever follows? At worst it is all literals; at best it is free.
-        let worst = cost + (len.saturating_sub(at)) * (MAX_LITERALS + 1) / MAX_LITERALS + 2;
+        let worst = cost + len.saturating_sub(anchor) * (MAX_LITERALS + 1) / MAX_LITERALS + 2;
         if limit as f64 >= wanted * worst as f64 {
             return true;
         }
@@ -177,47 +215,41 @@ fn probe<const LOG: u32>(
             return false;
         }
     }
-    let literals = at - anchor;
+    let end = anchor.max(limit);
+    let literals = end - anchor;
     cost += literals + (pending + literals) / MAX_LITERALS;
-    at as f64 / cost as f64 >= wanted
+    end as f64 / cost as f64 >= wanted
 }
 
 /// The encoder proper; `None` when `dst` is too short.
-fn encode<S: Slot, const LOG: u32, const TWICE: bool>(
+fn encode<S: Slot, const LOG: u32, const CARRIED: bool, const TWICE: bool>(
     src: &[u8],
     dst: &mut [u8],
-    slots: &mut [S; SLOTS],
-    base: usize,
+    finder: &mut Finder<'_, S, LOG, CARRIED>,
 ) -> Option<usize> {
-    let bound = src.len() - 1;
     let limit = src.len() - TAIL;
     let mut out = 0;
     let mut anchor = 0;
-    slots[hash::<LOG>(read4(src, 0))] = S::from_usize(base);
-    let mut at = 4;
-    while at < limit {
-        let Some(from) = look_up::<S, LOG>(src, at, slots, base) else {
-            at += 1;
-            continue;
-        };
-        let end = match_end(src, at, from, bound);
-        let coded = end - SHIFT - at;
+    finder.enter(read4(src, 0), 0);
+    let mut start = 4;
+    while let Some((at, from)) = finder.next(src, start, limit) {
+        let coded = match_end(src, at, from) - SHIFT - at;
         let distance = at - from - 1;
         if coded <= SHORT && distance >= FAR {
-            at += 1;
+            start = at + 1;
             continue;
         }
         out = put_literals(src, anchor, at, dst, out)?;
         out = put_match(dst, out, coded, distance)?;
-        at += coded;
-        let here = read4(src, at);
-        slots[hash::<LOG>(here)] = S::from_usize(base + at);
+        let next = at + coded;
+        let here = read4(src, next);
+        finder.enter(here, next);
         if TWICE {
             // Only three bytes of the next position go in: it finds what ends in a zero there.
-            slots[hash::<LOG>(here >> 8)] = S::from_usize(base + at + 1);
+            finder.enter(here >> 8, next + 1);
         }
-        at += 2;
-        anchor = at;
+        anchor = next + 2;
+        start = anchor;
     }
     out = put_literals(src, anchor, src.len(), dst, out)?;
     // The mark of the first packet.

@@ -1,38 +1,41 @@
 //! The decompressor. Copies are of fixed size wherever there is room to write too much, exact near the end.
 
-use super::FAR;
+use super::{FAR, chunk, read8};
 use crate::error::{Error, Result};
 
 /// What fixed-size copies move at once; also the longest run of literals.
 const STEP: usize = 32;
+/// Matches longer than this are not copied in steps.
+const LONG: usize = 64;
+/// Input looked at in one piece: the longest run of literals, and the control bytes around it.
+const WINDOW: usize = STEP + 4;
+/// Room that the fixed-size copies of one window may use up: literals, and a match in one step of eight.
+const ROOM: usize = STEP + 8;
+/// The length code with further bytes.
+const OPEN_ENDED: u8 = 7;
 
 /// Decodes the stream `src` into `dst`; the number of bytes written.
 pub(in crate::codec) fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize> {
     let Some(&first) = src.first() else {
         return Ok(0);
     };
-    let mut control = usize::from(first & 31);
+    let mut control = first & 31;
     let mut at = 1;
     let mut out = 0;
     loop {
+        (control, at, out) = packets(src, dst, control, at, out)?;
+        // One packet with every check, for what the quick way leaves: the unusual, and the end.
         if control < 32 {
-            let n = control + 1;
-            if let (Some(from), Some(to)) = (
-                src.get(at..).and_then(|t| t.first_chunk::<STEP>()),
-                dst.get_mut(out..).and_then(|t| t.first_chunk_mut::<STEP>()),
-            ) {
-                *to = *from;
-            } else {
-                let from = src.get(at..at + n).ok_or(Error::Data)?;
-                dst.get_mut(out..out + n)
-                    .ok_or(Error::Data)?
-                    .copy_from_slice(from);
-            }
+            let n = usize::from(control) + 1;
+            let from = src.get(at..at + n).ok_or(Error::Data)?;
+            dst.get_mut(out..out + n)
+                .ok_or(Error::Data)?
+                .copy_from_slice(from);
             at += n;
             out += n;
         } else {
-            let mut len = (control >> 5) + 2;
-            if len == 7 + 2 {
+            let mut len = usize::from(control >> 5) + 2;
+            if control >> 5 == OPEN_ENDED {
                 loop {
                     let more = *src.get(at).ok_or(Error::Data)?;
                     at += 1;
@@ -44,16 +47,12 @@ pub(in crate::codec) fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize> 
             }
             let low = *src.get(at).ok_or(Error::Data)?;
             at += 1;
-            let mut distance = (control & 31) << 8 | usize::from(low);
-            if distance == FAR {
-                let far = src
-                    .get(at..)
-                    .and_then(|t| t.first_chunk::<2>())
-                    .ok_or(Error::Data)?;
-                distance = FAR + usize::from(u16::from_be_bytes(*far));
+            let mut distance = near(control, low);
+            if distance > FAR {
+                let far = chunk::<2>(src, at).ok_or(Error::Data)?;
+                distance += usize::from(u16::from_be_bytes(*far));
                 at += 2;
             }
-            let distance = distance + 1;
             if distance > out || len > dst.len() - out {
                 return Err(Error::Data);
             }
@@ -61,45 +60,151 @@ pub(in crate::codec) fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize> 
             out += len;
         }
         match src.get(at) {
-            Some(&c) => control = usize::from(c),
+            Some(&next) => control = next,
             None => return Ok(out),
         }
         at += 1;
     }
 }
 
+/// The distance in a control byte and the one that follows, counted from 1; `FAR + 1` when it goes on.
+#[inline(always)]
+fn near(control: u8, low: u8) -> usize {
+    (usize::from(control & 31) << 8 | usize::from(low)) + 1
+}
+
+/// Decodes packets as long as they are of the usual sort and far from both ends: literals and the match behind them
+/// are taken from one window of the input. Takes and gives the control byte of the next packet, the position behind
+/// it, and the length of the output.
+#[inline(always)]
+fn packets(
+    src: &[u8],
+    dst: &mut [u8],
+    mut control: u8,
+    mut at: usize,
+    mut out: usize,
+) -> Result<(u8, usize, usize)> {
+    while let Some(window) = chunk::<WINDOW>(src, at)
+        && dst.len() - out >= ROOM
+    {
+        let mut seen = 0;
+        if control < 32 {
+            let n = usize::from(control) + 1;
+            dst[out..out + STEP].copy_from_slice(&window[..STEP]);
+            out += n;
+            control = window[n];
+            at += n + 1;
+            if control < 32 {
+                continue;
+            }
+            seen = n + 1;
+        }
+        let code = control >> 5;
+        if code != OPEN_ENDED {
+            let distance = near(control, window[seen]);
+            if distance > FAR {
+                break;
+            }
+            if distance > out {
+                return Err(Error::Data);
+            }
+            // At most eight bytes, in one go: a distance below that is made good by repeating the pattern.
+            let (mask, repeat, _) = PATTERNS[distance.min(8)];
+            let eight = (read8(dst, out - distance) & mask).wrapping_mul(repeat);
+            dst[out..out + 8].copy_from_slice(&eight.to_le_bytes());
+            out += usize::from(code) + 2;
+            control = window[seen + 1];
+            at += 2;
+        } else {
+            let more = window[seen];
+            let distance = near(control, window[seen + 1]);
+            let len = usize::from(OPEN_ENDED) + 2 + usize::from(more);
+            if more == 255 || distance > FAR || len > dst.len() - out {
+                break;
+            }
+            if distance > out {
+                return Err(Error::Data);
+            }
+            copy_match(dst, out, distance, len);
+            out += len;
+            control = window[seen + 2];
+            at += 3;
+        }
+    }
+    Ok((control, at, out))
+}
+
 /// Repeats at `out` the bytes from `distance` before it, `len` of them. `distance` is 1..=`out`, and `out + len` at
 /// most `dst.len()`; bytes behind `out + len` may be overwritten too.
 #[inline(always)]
 fn copy_match(dst: &mut [u8], out: usize, distance: usize, len: usize) {
-    let end = out + len;
-    if end + STEP > dst.len() {
-        for i in out..end {
-            dst[i] = dst[i - distance];
-        }
-        return;
+    let head = len.min(LONG);
+    if head + STEP > dst.len() - out || (distance == 1 && len > LONG) {
+        return repeat_exactly(dst, out, distance, len, 0);
     }
+    let from = out - distance;
+    let mut done = 0;
+    if distance >= 16 {
+        while done < head {
+            dst.copy_within(from + done..from + done + 16, out + done);
+            done += 16;
+        }
+    } else if distance == 1 {
+        let block = [dst[from]; STEP];
+        while done < head {
+            dst[out + done..out + done + STEP].copy_from_slice(&block);
+            done += STEP;
+        }
+    } else if distance >= 8 {
+        while done < head {
+            dst.copy_within(from + done..from + done + 8, out + done);
+            done += 8;
+        }
+    } else {
+        // The pattern is made once and written over and over, so that no step waits for the one before.
+        let (mask, repeat, step) = PATTERNS[distance];
+        let pattern = ((read8(dst, from) & mask).wrapping_mul(repeat)).to_le_bytes();
+        while done < head {
+            dst[out + done..out + done + 8].copy_from_slice(&pattern);
+            done += step;
+        }
+    }
+    if done < len {
+        repeat_exactly(dst, out, distance, len, done);
+    }
+}
+
+/// For distances up to 8: which bits of eight bytes are the pattern, what they are multiplied by to fill all eight, and
+/// how many of these are whole repetitions.
+const PATTERNS: [(u64, u64, usize); 9] = {
+    let mut patterns = [(u64::MAX, 1, 8); 9];
+    let mut distance = 1;
+    while distance < 8 {
+        let mut repeat = 0;
+        let mut at = 0;
+        while at < 8 {
+            repeat |= 1 << (8 * at);
+            at += distance;
+        }
+        patterns[distance] = ((1 << (8 * distance)) - 1, repeat, 8 - 8 % distance);
+        distance += 1;
+    }
+    patterns
+};
+
+/// The same from `done` bytes on, without a byte too much, for long matches and near the end: what is there already is
+/// copied as a whole, so that there is twice as much to copy each time.
+fn repeat_exactly(dst: &mut [u8], out: usize, distance: usize, len: usize, done: usize) {
+    let from = out - distance;
     if distance == 1 {
-        let block = [dst[out - 1]; STEP];
-        let mut to = out;
-        while to < end {
-            dst[to..to + STEP].copy_from_slice(&block);
-            to += STEP;
-        }
+        let byte = dst[from];
+        dst[out..out + len].fill(byte);
         return;
     }
-    let mut from = out - distance;
-    let mut to = out;
-    // Short distances: what is written may be read again, in steps that double until a step is a whole block.
-    let mut reach = distance;
-    while reach < STEP && to < end {
-        dst.copy_within(from..from + reach, to);
-        to += reach;
-        reach *= 2;
-    }
-    while to < end {
-        dst.copy_within(from..from + STEP, to);
-        from += STEP;
-        to += STEP;
+    let mut done = done - done % distance;
+    while done < len {
+        let n = (distance + done).min(len - done);
+        dst.copy_within(from..from + n, out + done);
+        done += n;
     }
 }

@@ -1,4 +1,4 @@
-//! Where a hash of four bytes was last seen, carried over from stream to stream without being cleared.
+//! Where a hash of four bytes was last seen.
 
 use crate::error::{Error, Result};
 
@@ -12,38 +12,38 @@ pub(super) trait Slot: Copy + Default {
     /// The largest value a slot holds.
     const MAX: usize;
     /// From a value that is at most `MAX`.
-    fn from_usize(value: usize) -> Self;
+    fn new(value: usize) -> Self;
     /// Back again.
-    fn to_usize(self) -> usize;
+    fn get(self) -> u32;
 }
 
 impl Slot for u16 {
     const MAX: usize = u16::MAX as usize;
     #[inline(always)]
-    fn from_usize(value: usize) -> Self {
+    fn new(value: usize) -> Self {
         value as u16
     }
     #[inline(always)]
-    fn to_usize(self) -> usize {
-        usize::from(self)
+    fn get(self) -> u32 {
+        u32::from(self)
     }
 }
 
 impl Slot for u32 {
     const MAX: usize = u32::MAX as usize;
     #[inline(always)]
-    fn from_usize(value: usize) -> Self {
+    fn new(value: usize) -> Self {
         value as u32
     }
     #[inline(always)]
-    fn to_usize(self) -> usize {
-        self as usize
+    fn get(self) -> u32 {
+        self
     }
 }
 
-/// A hash table over one stream at a time. A slot holds `base + position`; each stream gets a base above all that
-/// earlier streams wrote, so that old entries show themselves by lying below it and the table need not be cleared
-/// until the bases run out.
+/// A hash table over one stream at a time. A slot holds `base + position`. Long streams have the table cleared and a
+/// base of 0. Short ones, for which clearing is half the work, get a base above all that earlier streams wrote: old
+/// entries show themselves by lying below it. Either way the entries that count are the same.
 pub(super) struct Table<S> {
     slots: Option<Box<[S; SLOTS]>>,
     next_base: usize,
@@ -64,34 +64,42 @@ impl<S: Slot> Table<S> {
         len <= S::MAX
     }
 
-    /// The slots and the base for a stream of `len` bytes, which [`Table::serves`]. Every slot is either below the
-    /// base, or 0, which reads as the first position of the stream.
-    pub(super) fn start(&mut self, len: usize) -> Result<(&mut [S; SLOTS], usize)> {
-        let slots = match &mut self.slots {
-            Some(slots) => {
-                if len > S::MAX - self.next_base {
-                    slots.fill(S::default());
-                    self.next_base = 0;
-                }
-                slots
-            }
+    fn slots(&mut self) -> Result<&mut [S; SLOTS]> {
+        match &mut self.slots {
+            Some(slots) => Ok(slots),
             none => {
                 let mut fresh = Vec::new();
                 fresh
                     .try_reserve_exact(SLOTS)
                     .map_err(|_| Error::MemoryAlloc)?;
                 fresh.resize(SLOTS, S::default());
-                none.insert(
+                Ok(none.insert(
                     fresh
                         .into_boxed_slice()
                         .try_into()
                         .map_err(|_| Error::MemoryAlloc)?,
-                )
+                ))
             }
-        };
+        }
+    }
+
+    /// The slots for a stream of `len` bytes that [`Table::serves`], the first `used` of them cleared; its base is 0.
+    pub(super) fn cleared(&mut self, len: usize, used: usize) -> Result<&mut [S; SLOTS]> {
+        self.next_base = self.next_base.max(len);
+        let slots = self.slots()?;
+        slots[..used].fill(S::default());
+        Ok(slots)
+    }
+
+    /// The slots and the base for a stream of `len` bytes that [`Table::serves`].
+    pub(super) fn carried(&mut self, len: usize) -> Result<(&mut [S; SLOTS], usize)> {
+        if len > S::MAX - self.next_base {
+            self.next_base = 0;
+            self.slots()?.fill(S::default());
+        }
         let base = self.next_base;
         self.next_base += len;
-        Ok((slots, base))
+        Ok((self.slots()?, base))
     }
 }
 

@@ -136,7 +136,7 @@ fn starts(n: usize, size: usize) -> impl Iterator<Item = usize> {
 unsafe fn store_rows<V: Vector>(v: [V; 8], dst: *mut u8, row: usize) {
     // SAFETY: the caller's contract.
     unsafe {
-        for (k, v) in transpose_bits(v).into_iter().enumerate() {
+        for (k, v) in transpose_bits(v).iter().enumerate() {
             v.store(dst.add(k * row));
         }
     }
@@ -358,7 +358,7 @@ unsafe fn wide_backward<V: Vector>(
 unsafe fn store_column<V: Vector>(v: [V; 16], dst: *mut u8, group: usize) {
     // SAFETY: lane `l` of vector `m` is group `16 * l + m`.
     unsafe {
-        for (m, v) in v.into_iter().enumerate() {
+        for (m, v) in v.iter().enumerate() {
             for lane in 0..V::LANES {
                 v.store_lane(lane, dst.add((16 * lane + m) * group));
             }

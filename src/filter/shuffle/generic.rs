@@ -201,28 +201,30 @@ unsafe fn small_forward<V: Vector, const T: usize, const G: usize>(
             *v = V::load_lanes(src.add(i * (16 / G) * T), 16 * T);
         }
         let streams = if V::FAST_LOOKUP {
-            let grouped = v.map(|v| v.lookup(const { &group_table::<T, G>() }));
+            for v in &mut v {
+                *v = v.lookup(const { &group_table::<T, G>() });
+            }
             match G {
-                2 => rotate(grouped, |a, b| V::zip64(a, b)),
+                2 => rotate(v, |a, b| V::zip64(a, b)),
                 4 => {
-                    let half = rotate(grouped, |a, b| V::zip32(a, b));
+                    let half = rotate(v, |a, b| V::zip32(a, b));
                     rotate(half, |a, b| V::zip32(a, b))
                 }
                 _ => {
-                    let once = rotate(grouped, |a, b| V::zip16(a, b));
+                    let once = rotate(v, |a, b| V::zip16(a, b));
                     let twice = rotate(once, |a, b| V::zip16(a, b));
                     rotate(twice, |a, b| V::zip16(a, b))
                 }
             }
         } else {
-            let spread = if T == G {
-                v
-            } else {
-                v.map(|v| v.lookup(const { &spread_table::<T, G>() }))
-            };
-            rotate_bytes(spread, 4)
+            if T < G {
+                for v in &mut v {
+                    *v = v.lookup(const { &spread_table::<T, G>() });
+                }
+            }
+            rotate_bytes(v, 4)
         };
-        for (j, stream) in streams.into_iter().take(T).enumerate() {
+        for (j, stream) in streams.iter().take(T).enumerate() {
             stream.store(dst.add(j * n));
         }
     }
@@ -257,7 +259,10 @@ unsafe fn small_backward<V: Vector, const T: usize, const G: usize>(
                 );
             }
         } else {
-            let squeezed = elements.map(|v| v.lookup(const { &squeeze_table::<T, G>() }));
+            let mut squeezed = elements;
+            for v in &mut squeezed {
+                *v = v.lookup(const { &squeeze_table::<T, G>() });
+            }
             for lane in 0..V::LANES {
                 for (i, v) in squeezed.iter().enumerate() {
                     v.store_lane(lane, dst.add((16 * lane + i * (16 / G)) * T));
@@ -358,7 +363,7 @@ unsafe fn column_forward<V: Vector>(
         for (e, v) in v.iter_mut().enumerate() {
             *v = V::load_lanes(src.add(e * typesize), 16 * typesize);
         }
-        for (j, stream) in transpose16(v).into_iter().enumerate() {
+        for (j, stream) in transpose16(v).iter().enumerate() {
             if j < streams {
                 stream.store(dst.add(j * n));
             }

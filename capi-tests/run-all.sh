@@ -1,0 +1,64 @@
+#!/bin/bash
+# All tests: style, the crate's own, and the C programs against what is installed.
+#
+#   capi-tests/run-all.sh
+#
+# Does all the set-up that a Debian 12 with a Rust toolchain and gcc needs. Every step is run even when one before it
+# failed; the exit status is zero when all passed. OXIBLOSC_REFERENCE may name another libblosc2.so.9 to compare with.
+set -uo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../cmake/setup.sh"
+cd "$root" || exit 1
+mkdir -p "$target"
+
+results=()
+failed=0
+
+# check <what> <command...>: one step, whose outcome the summary shows.
+check() {
+  local what=$1 started=$SECONDS outcome=passed
+  shift
+  step "$what"
+  "$@" || { outcome=FAILED; failed=1; }
+  results+=("$(printf '%-8s %4d s  %s' "$outcome" $((SECONDS - started)) "$what")")
+}
+
+rust_components() {
+  cargo fmt --version && cargo clippy --version && return
+  command -v rustup >/dev/null || die "cargo fmt or cargo clippy is missing, and there is no rustup to get it with"
+  rustup component add rustfmt clippy
+}
+
+c_programs() {
+  cmake -S capi-tests -B "$target/capi-tests" -DCMAKE_PREFIX_PATH="$prefix" -DOXIBLOSC_MEMCHECK=ON &&
+    cmake --build "$target/capi-tests" -j "$jobs"
+}
+
+run_labelled() { ctest --test-dir "$target/capi-tests" -L "$1" -j "$jobs" --output-on-failure --no-tests=error; }
+
+step "What is needed: compilers, cmake, pkg-config, libclang, valgrind, python3 with venv"
+need_cargo
+need_packages gcc g++ make cmake pkg-config clang libclang-dev valgrind python3 python3-venv libc6-dev
+rust_components || die "no cargo fmt or cargo clippy"
+# bindgen, which reads both sets of headers, loads libclang; where there are several the newest is taken.
+if [ -z "${LIBCLANG_PATH:-}" ]; then
+  libclang=$(find /usr/lib/llvm-*/lib /usr/lib/*-linux-gnu -maxdepth 1 -name 'libclang*.so*' 2>/dev/null | sort -V | tail -1)
+  [ -z "$libclang" ] || export LIBCLANG_PATH=${libclang%/*}
+fi
+echo "LIBCLANG_PATH=${LIBCLANG_PATH:-(not set)}"
+
+step "The reference library to compare with"
+need_reference
+
+check "cargo fmt" cargo fmt --check
+check "cargo clippy" cargo clippy --release --all-targets --quiet -- -D warnings
+check "cargo test" cargo test --profile checked
+check "Build and install into ${prefix#"$root"/}" build_and_install
+check "Compile the C programs against what is installed" c_programs
+check "C programs, shared library" run_labelled shared
+check "C programs, static library" run_labelled static
+check "What is installed: names, links, symbols, pkg-config" run_labelled package
+check "C programs under valgrind" run_labelled memcheck
+
+printf '\n=== Summary  [%02d:%02d]\n' $((SECONDS / 60)) $((SECONDS % 60))
+printf '%s\n' "${results[@]}"
+exit $failed

@@ -1,0 +1,94 @@
+# What the main job and the tests have in common; sourced by both (bash). Everything is safe to repeat: what is there
+# already is used, and what is made goes into the crate's target folder.
+#
+# Sets: root (the repository), jobs (how many processors), target (where cargo builds), prefix (where step_install
+# installs), PATH (with cargo in it).
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+target=${CARGO_TARGET_DIR:-$root/target}
+prefix=$target/prefix
+jobs=$(nproc 2>/dev/null || echo 2)
+export PATH=$PATH:$HOME/.cargo/bin
+step_number=0
+
+# step <what>: says what comes now, and how long it has been since the start.
+step() {
+  step_number=$((step_number + 1))
+  printf '\n=== %d. %s  [%02d:%02d]\n' "$step_number" "$*" $((SECONDS / 60)) $((SECONDS % 60))
+}
+
+die() {
+  echo "error: $*" >&2
+  exit 1
+}
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    die "cannot become root to run: $*"
+  fi
+}
+
+have_package() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
+
+# need_packages <Debian package...>: installs those that are not installed. Elsewhere than on Debian the commands must
+# be there already; the step that misses one says so.
+need_packages() {
+  local missing=() package
+  if ! command -v apt-get >/dev/null; then
+    echo "no apt-get here; these must be there already: $*"
+    return
+  fi
+  for package in "$@"; do
+    have_package "$package" || missing+=("$package")
+  done
+  if [ ${#missing[@]} -eq 0 ]; then
+    echo "already there: $*"
+    return
+  fi
+  echo "installing: ${missing[*]}"
+  as_root apt-get update -qq || echo "apt-get update failed; going on with the lists that are there"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
+    die "apt-get could not install: ${missing[*]}"
+}
+
+need_cargo() { command -v cargo >/dev/null || die "cargo not found: install a Rust toolchain first"; }
+
+# need_reference: gets the reference library 3.3.5, as the wheel of blosc2 4.14.1 carries it, into a virtual environment
+# of its own. Sets reference_dir, the folder with lib/ and include/, and exports OXIBLOSC_REFERENCE, the library.
+need_reference() {
+  local venv=$target/reference library
+  if [ -n "${OXIBLOSC_REFERENCE:-}" ]; then
+    [ -f "$OXIBLOSC_REFERENCE" ] || die "OXIBLOSC_REFERENCE is set, but there is no $OXIBLOSC_REFERENCE"
+    echo "given: $OXIBLOSC_REFERENCE"
+  else
+    library=$(reference_library "$venv")
+    if [ -z "$library" ]; then
+      rm -rf "$venv"
+      # Where a python comes without its venv module, Debian's own comes with it.
+      python3 -m venv "$venv" 2>/dev/null || /usr/bin/python3 -m venv "$venv" || die "python3 -m venv does not work"
+      "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps blosc2==4.14.1 ||
+        die "pip could not install blosc2==4.14.1"
+      library=$(reference_library "$venv")
+      [ -n "$library" ] || die "no libblosc2.so.9 in the wheel of blosc2 4.14.1"
+    fi
+    export OXIBLOSC_REFERENCE=$library
+    echo "reference: ${library#"$root"/}"
+  fi
+  reference_dir=$(cd "$(dirname "$OXIBLOSC_REFERENCE")/.." && pwd)
+}
+
+reference_library() { find "$1" -path '*/blosc2/lib/libblosc2.so.9' 2>/dev/null | head -1; }
+
+# build_and_install: the library through cmake and cargo into $prefix.
+build_and_install() {
+  cmake -S "$root/cmake" -B "$target/cmake" -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_INSTALL_LIBDIR=lib \
+    -DOXIBLOSC_CARGO_TARGET_DIR="$target" >"$target/cmake-configure.log" ||
+    { cat "$target/cmake-configure.log"; return 1; }
+  cmake --build "$target/cmake" && cmake --install "$target/cmake" >"$target/cmake-install.log" &&
+    sed -n 's/^-- Installing: /  /p; s/^-- Up-to-date: /  /p' "$target/cmake-install.log" | sed "s|$prefix/||" |
+    grep -v '^  .*include/blosc2/'
+}
