@@ -23,6 +23,21 @@ fn decile_ns(batches: usize, calls: u32, mut call: impl FnMut()) -> f64 {
     times[times.len() / 10]
 }
 
+/// Nanoseconds of one call, in a loop and with a rest before each.
+fn hot_and_cold(mut call: impl FnMut()) -> [f64; 2] {
+    let hot = decile_ns(50, 200, &mut call);
+    let mut cold: Vec<f64> = (0..200)
+        .map(|_| {
+            std::thread::sleep(Duration::from_micros(500));
+            let start = Instant::now();
+            call();
+            start.elapsed().as_nanos() as f64
+        })
+        .collect();
+    cold.sort_by(f64::total_cmp);
+    [hot, cold[cold.len() / 10]]
+}
+
 /// One pass over `bytes`, in blocks of 4 KiB that the workers claim; the work is a hash at about the speed of a fast
 /// codec.
 fn hash_blocks(nthreads: usize, bytes: &[u8]) -> u64 {
@@ -47,25 +62,26 @@ fn hash_blocks(nthreads: usize, bytes: &[u8]) -> u64 {
 }
 
 fn ours() {
+    let nothing = |_| {};
     for nthreads in [1, 2, 4] {
-        let job: &pool::Job<'_> = &|worker| {
-            black_box(worker);
-        };
-        let hot = decile_ns(50, 2000, || assert!(pool::run(nthreads, job).is_ok()));
-        let mut cold: Vec<u128> = (0..200)
-            .map(|_| {
-                std::thread::sleep(Duration::from_micros(500));
-                let start = Instant::now();
-                assert!(pool::run(nthreads, job).is_ok());
-                start.elapsed().as_nanos()
-            })
-            .collect();
-        cold.sort_unstable();
-        let cold = cold[cold.len() / 10];
+        let [hot, cold] = hot_and_cold(|| assert!(pool::run(nthreads, &nothing).is_ok()));
         println!(
-            "run({nthreads}), nothing to do: {hot:.0} ns in a loop, {cold} ns after 0.5 ms of rest"
+            "run({nthreads}), nothing to do:       {hot:6.0} ns in a loop, {cold:6.0} ns after 0.5 ms of rest"
         );
     }
+    let [hot, cold] = hot_and_cold(|| {
+        let inside = AtomicUsize::new(0);
+        let done = pool::run(2, &|_| {
+            inside.fetch_add(1, Ordering::Relaxed);
+            while inside.load(Ordering::Relaxed) < 2 {
+                std::hint::spin_loop();
+            }
+        });
+        assert!(done.is_ok());
+    });
+    println!(
+        "run(2), until both are there: {hot:6.0} ns in a loop, {cold:6.0} ns after 0.5 ms of rest"
+    );
     let bytes = vec![7u8; 4 << 20];
     for kib in [8, 16, 32, 64, 128, 256, 1024, 4096] {
         let bytes = &bytes[..kib << 10];

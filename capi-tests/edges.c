@@ -29,6 +29,8 @@ static void nothing_at_all(void) {
   const int cbytes = blosc2_compress(5, BLOSC_SHUFFLE, 4, "", 0, chunk, sizeof chunk);
   CHECK_EQ(cbytes, BLOSC2_MAX_OVERHEAD);
   CHECK_EQ(blosc2_decompress(chunk, cbytes, back, 0), 0);
+  /* Where there is nothing to read or write, there need not be a buffer. */
+  CHECK_EQ(blosc2_compress(5, BLOSC_SHUFFLE, 4, NULL, 0, chunk, sizeof chunk), BLOSC2_MAX_OVERHEAD);
   CHECK_EQ(blosc2_decompress(chunk, cbytes, NULL, 0), 0);
 }
 

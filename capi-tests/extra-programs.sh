@@ -16,8 +16,9 @@ if [ $# -lt 4 ]; then
   sed -n '2,13s/^# \{0,1\}//p' "$0"
   exit 2
 fi
-programs=$(cd "$1" && pwd) || exit 2
-include_dir=$2 library_dir=$3 work=$4 compiler=${5:-cc}
+# Absolute, because the programs run elsewhere.
+programs=$(cd "$1" && pwd) && include_dir=$(cd "$2" && pwd) && library_dir=$(cd "$3" && pwd) || exit 2
+work=$4 compiler=${5:-cc}
 limit=${OXIBLOSC_EXTRA_TIMEOUT:-60}
 reference=${OXIBLOSC_REFERENCE:-}
 reference_dir= reference_include=

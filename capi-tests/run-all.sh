@@ -29,11 +29,15 @@ rust_components() {
 }
 
 c_programs() {
-  cmake -S capi-tests -B "$target/capi-tests" -DCMAKE_PREFIX_PATH="$prefix" -DOXIBLOSC_MEMCHECK=ON &&
-    cmake --build "$target/capi-tests" -j "$jobs"
+  compiled=no
+  configure "$root/capi-tests" "$target/capi-tests" -DCMAKE_PREFIX_PATH="$prefix" -DOXIBLOSC_MEMCHECK=ON &&
+    cmake --build "$target/capi-tests" -j "$jobs" && compiled=yes
 }
 
-run_labelled() { ctest --test-dir "$target/capi-tests" -L "$1" -j "$jobs" --output-on-failure --no-tests=error; }
+run_labelled() {
+  [ "$compiled" = yes ] || { echo "not run: the programs did not compile"; return 1; }
+  ctest --test-dir "$target/capi-tests" -L "$1" -j "$jobs" --output-on-failure --no-tests=error
+}
 
 step "What is needed: compilers, cmake, pkg-config, libclang, valgrind, python3 with venv"
 need_cargo
@@ -50,8 +54,8 @@ step "The reference library to compare with"
 need_reference
 
 check "cargo fmt" cargo fmt --check
-check "cargo clippy" cargo clippy --release --all-targets --quiet -- -D warnings
-check "cargo test" cargo test --profile checked
+check "cargo clippy" cargo clippy --profile checked --all-targets --quiet -- -D warnings
+check "cargo test" cargo test --profile checked --no-fail-fast
 check "Build and install into ${prefix#"$root"/}" build_and_install
 check "Compile the C programs against what is installed" c_programs
 check "C programs, shared library" run_labelled shared

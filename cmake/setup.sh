@@ -81,14 +81,28 @@ need_reference() {
   reference_dir=$(cd "$(dirname "$OXIBLOSC_REFERENCE")/.." && pwd)
 }
 
-reference_library() { find "$1" -path '*/blosc2/lib/libblosc2.so.9' 2>/dev/null | head -1; }
+# reference_library <folder>: the library below it, or nothing.
+reference_library() {
+  [ ! -d "$1" ] || find "$1" -path '*/blosc2/lib/libblosc2.so.9' -print -quit
+}
+
+# configure <source folder> <build folder> <option...>: CMake's first step. A build folder that belongs to another
+# source folder, because the repository was moved, is made anew.
+configure() {
+  local source=$1 build=$2
+  shift 2
+  if [ -f "$build/CMakeCache.txt" ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$source" "$build/CMakeCache.txt"; then
+    rm -rf "$build"
+  fi
+  mkdir -p "$build"
+  cmake -S "$source" -B "$build" "$@" >"$build/configure.log" 2>&1 || { cat "$build/configure.log"; return 1; }
+}
 
 # build_and_install: the library through cmake and cargo into $prefix.
 build_and_install() {
-  cmake -S "$root/cmake" -B "$target/cmake" -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_INSTALL_LIBDIR=lib \
-    -DOXIBLOSC_CARGO_TARGET_DIR="$target" >"$target/cmake-configure.log" ||
-    { cat "$target/cmake-configure.log"; return 1; }
-  cmake --build "$target/cmake" && cmake --install "$target/cmake" >"$target/cmake-install.log" &&
-    sed -n 's/^-- Installing: /  /p; s/^-- Up-to-date: /  /p' "$target/cmake-install.log" | sed "s|$prefix/||" |
+  configure "$root/cmake" "$target/cmake" -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_INSTALL_LIBDIR=lib \
+    -DOXIBLOSC_CARGO_TARGET_DIR="$target" || return 1
+  cmake --build "$target/cmake" && cmake --install "$target/cmake" >"$target/cmake/install.log" &&
+    sed -n 's/^-- Installing: /  /p; s/^-- Up-to-date: /  /p' "$target/cmake/install.log" | sed "s|$prefix/||" |
     grep -v '^  .*include/blosc2/'
 }

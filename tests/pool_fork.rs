@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use blosc2::pool::{run, shutdown};
+use blosc2::pool::{available, run, shutdown};
 
 /// Seconds after which a child that hangs is killed, and with it the test.
 const PATIENCE: u32 = 60;
@@ -99,6 +99,36 @@ fn forks_while_other_threads_run_jobs() {
         }
         stop.store(true, Ordering::Relaxed);
     });
+}
+
+/// In a child, because the limit is the whole process's.
+#[test]
+#[cfg(target_os = "linux")]
+fn fewer_threads_than_wanted_do_the_work() {
+    let task = || {
+        let pages: u64 = std::fs::read_to_string("/proc/self/statm")
+            .unwrap()
+            .split(' ')
+            .next()
+            .unwrap()
+            .parse()
+            .unwrap();
+        // Room for small things, not for a stack. (A few stacks of the parent's threads can be used again.)
+        let tight = libc::rlimit {
+            rlim_cur: pages * 4096 + (4 << 20),
+            rlim_max: libc::RLIM_INFINITY,
+        };
+        let wide = libc::rlimit {
+            rlim_cur: libc::RLIM_INFINITY,
+            ..tight
+        };
+        // SAFETY: the limits outlive the calls.
+        let limit = |limit: &libc::rlimit| unsafe { libc::setrlimit(libc::RLIMIT_AS, limit) } == 0;
+        let short = limit(&tight) && works(64) && available(64) < 64 && works(64);
+        shutdown();
+        short && limit(&wide) && meets(64) && available(64) == 64
+    };
+    assert!(succeeded(fork(task)));
 }
 
 /// As a user's prefilter might: the child gives up on the job with an error instead of waiting for helpers that are not

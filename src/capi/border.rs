@@ -1,9 +1,11 @@
 //! What every exported function goes through: no panic leaves, errors become codes, codes can be traced.
 
 use crate::error::{Error, Result};
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, c_int, c_void};
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// The value of an environment variable, or none.
 ///
@@ -55,6 +57,35 @@ pub fn trace(category: &str, message: &str) {
 pub fn info(message: impl FnOnce() -> String) {
     if env_is_set(c"BLOSC_INFO") {
         let _ = writeln!(std::io::stderr(), "[INFO] - {}", message());
+    }
+}
+
+/// One entry that was replaced, and those that were before it.
+struct Retired {
+    _entry: *mut c_void,
+    _earlier: *mut Retired,
+}
+
+static RETIRED: AtomicPtr<Retired> = AtomicPtr::new(null_mut());
+
+/// Keeps an entry that was published through an atomic pointer and is replaced now. Without a lock nobody knows who
+/// still reads it, so it is never freed; it stays reachable, that a leak checker does not take it for lost.
+pub fn retire<T>(entry: *mut T) {
+    if entry.is_null() {
+        return;
+    }
+    let node = Box::into_raw(Box::new(Retired {
+        _entry: entry.cast(),
+        _earlier: null_mut(),
+    }));
+    let mut head = RETIRED.load(Ordering::Relaxed);
+    loop {
+        // SAFETY: the node is this function's alone until it is published.
+        unsafe { (*node)._earlier = head };
+        match RETIRED.compare_exchange_weak(head, node, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => return,
+            Err(now) => head = now,
+        }
     }
 }
 

@@ -7,16 +7,23 @@ use super::hooks::ContextHooks;
 use super::types::*;
 use crate::chunk::decode::{Chunk, decompress, decompress_block, decompress_blocks};
 use crate::chunk::getitem::{ItemRange, getitem};
-use crate::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
+use crate::chunk::header::{
+    ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH, Special, i32_at, offset,
+};
 use crate::error::{Error, Result};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
-/// The header of the chunk at `src`, and the bytes that it says belong to the chunk, as far as `srcsize` reaches.
+/// Reads the header of the chunk at `src` into `header`, and gives the bytes that it says belong to the chunk, as far
+/// as `srcsize` reaches.
 ///
 /// # Safety
 /// `src` points to a chunk, or to `srcsize` bytes if those are fewer.
-pub unsafe fn read_chunk<'a>(src: *const c_void, srcsize: i32) -> Result<(ChunkHeader, &'a [u8])> {
+pub unsafe fn read_chunk<'a>(
+    src: *const c_void,
+    srcsize: i32,
+    header: &mut ChunkHeader,
+) -> Result<&'a [u8]> {
     let src = src.cast::<u8>();
     let size = usize::try_from(srcsize).unwrap_or(0);
     if size < MIN_HEADER_LENGTH {
@@ -24,18 +31,20 @@ pub unsafe fn read_chunk<'a>(src: *const c_void, srcsize: i32) -> Result<(ChunkH
     }
     // SAFETY: at least this much is there. `srcsize` may be more than there is, so the rest is looked at only as far
     // as the header reaches.
-    let basic = ChunkHeader::parse_basic(unsafe { bytes(src, MIN_HEADER_LENGTH)? })?;
-    // SAFETY: a chunk with an extended header has 32 bytes.
-    let front = unsafe { bytes(src, size.min(basic.cbytes).min(EXTENDED_HEADER_LENGTH))? };
-    let header = ChunkHeader::parse(front)?;
-    if header.is_lazy() {
-        return Ok((header, front));
+    let basic = unsafe { bytes(src, MIN_HEADER_LENGTH)? };
+    let cbytes = usize::try_from(i32_at(basic, offset::CBYTES)).unwrap_or(0);
+    let front = size.min(cbytes.clamp(MIN_HEADER_LENGTH, EXTENDED_HEADER_LENGTH));
+    // SAFETY: a chunk has as many bytes as it says, and `srcsize` are there if that is less.
+    let front = unsafe { bytes(src, front)? };
+    header.read(front, true)?;
+    if header.is_lazy() && header.special() == Special::None {
+        return Ok(front);
     }
     if header.cbytes > size {
         return Err(Error::InvalidHeader);
     }
     // SAFETY: a chunk has `cbytes` bytes.
-    Ok((header, unsafe { bytes(src, header.cbytes)? }))
+    unsafe { bytes(src, header.cbytes) }
 }
 
 impl Context {
@@ -80,12 +89,13 @@ impl Context {
         dest: *mut c_void,
         destsize: i32,
     ) -> Result<usize> {
+        let mut header = ChunkHeader::EMPTY;
         // SAFETY: by the caller's word.
-        let (header, src) = unsafe { read_chunk(src, srcsize)? };
+        let src = unsafe { read_chunk(src, srcsize, &mut header)? };
         if header.nbytes > usize::try_from(destsize).unwrap_or(0) {
             return Err(Error::WriteBuffer);
         }
-        let chunk = Chunk::with_header(header, src)?;
+        let chunk = Chunk::parse(&header, src)?;
         apart(src.as_ptr(), src.len(), dest.cast(), header.nbytes)?;
         // SAFETY: by the caller's word, and the data fit.
         let dest_bytes = unsafe { bytes_mut(dest.cast(), header.nbytes)? };
@@ -114,8 +124,9 @@ impl Context {
         dest: *mut c_void,
         destsize: i32,
     ) -> Result<usize> {
+        let mut header = ChunkHeader::EMPTY;
         // SAFETY: by the caller's word.
-        let (header, src) = unsafe { read_chunk(src, srcsize)? };
+        let src = unsafe { read_chunk(src, srcsize, &mut header)? };
         if header.has_vlblocks() {
             return Err(Error::InvalidParam);
         }
@@ -123,7 +134,7 @@ impl Context {
         if range.len == 0 {
             return Ok(0);
         }
-        let chunk = Chunk::with_header(header, src)?;
+        let chunk = Chunk::parse(&header, src)?;
         apart(src.as_ptr(), src.len(), dest.cast(), range.len)?;
         // SAFETY: by the caller's word, and the range was checked against the destination.
         let dest_bytes = unsafe { bytes_mut(dest.cast(), range.len)? };
@@ -280,6 +291,7 @@ unsafe fn read_vlchunk<'a>(
     context: *mut blosc2_context,
     src: *const c_void,
     srcsize: i32,
+    header: &'a mut ChunkHeader,
 ) -> Result<(&'a Context, Chunk<'a>, &'a [u8])> {
     // SAFETY: by the caller's word.
     let ctx = unsafe { Context::from_c(context)? };
@@ -287,12 +299,12 @@ unsafe fn read_vlchunk<'a>(
         return Err(Error::InvalidParam);
     }
     // SAFETY: by the caller's word.
-    let (header, src) = unsafe { read_chunk(src, srcsize)? };
+    let src = unsafe { read_chunk(src, srcsize, header)? };
     if !header.has_vlblocks() {
         return Err(Error::InvalidParam);
     }
-    ctx.describe(&header, src, null_mut(), header.nbytes as i32);
-    Ok((ctx, Chunk::with_header(header, src)?, src))
+    ctx.describe(header, src, null_mut(), header.nbytes as i32);
+    Ok((ctx, Chunk::parse(header, src)?, src))
 }
 
 /// Decompresses a chunk of variable-length blocks, each into a buffer of its own: `dests[i]` gets a buffer that the
@@ -314,8 +326,9 @@ pub unsafe extern "C" fn blosc2_vldecompress_ctx(
         if dests.is_null() || destsizes.is_null() || maxblocks <= 0 {
             return Err(Error::InvalidParam);
         }
+        let mut header = ChunkHeader::EMPTY;
         // SAFETY: by the caller's word.
-        let (ctx, chunk, src) = unsafe { read_vlchunk(context, src, srcsize)? };
+        let (ctx, chunk, src) = unsafe { read_vlchunk(context, src, srcsize, &mut header)? };
         let nblocks = chunk.header().nblocks();
         let maskout = ctx.maskout(nblocks)?;
         if nblocks > maxblocks as usize {
@@ -339,7 +352,7 @@ pub unsafe extern "C" fn blosc2_vldecompress_ctx(
         let result = result.and_then(|()| {
             decompress_blocks(
                 &chunk,
-                blocks,
+                blocks.into_iter(),
                 maskout.as_deref(),
                 ctx.update_nthreads(),
                 &hooks,
@@ -377,8 +390,9 @@ pub unsafe extern "C" fn blosc2_vldecompress_block_ctx(
         if dest.is_null() || destsize.is_null() {
             return Err(Error::InvalidParam);
         }
+        let mut header = ChunkHeader::EMPTY;
         // SAFETY: by the caller's word.
-        let (ctx, chunk, src) = unsafe { read_vlchunk(context, src, srcsize)? };
+        let (ctx, chunk, src) = unsafe { read_vlchunk(context, src, srcsize, &mut header)? };
         ctx.maskout(chunk.header().nblocks())?;
         let nblock = usize::try_from(nblock).map_err(|_| Error::InvalidParam)?;
         if nblock >= chunk.header().nblocks() {

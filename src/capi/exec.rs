@@ -1,13 +1,13 @@
 //! Where the workers of a job come from: the shared pool, or the program's own threads.
 
-use super::border::guard;
+use super::border::{guard, retire};
 use super::types::blosc_threads_callback;
 use crate::chunk::hooks::Executor;
 use crate::error::{Error, Result};
 use crate::pool;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 /// A registered callback with its data.
 struct Callback {
@@ -40,48 +40,59 @@ pub unsafe extern "C" fn blosc2_set_threads_callback(
             data: callback_data,
         }))
     });
-    CALLBACK.store(entry, Ordering::Release);
+    retire(CALLBACK.swap(entry, Ordering::AcqRel));
 }
 
 /// One worker's share of a job.
 struct Share<'a> {
     job: &'a (dyn Fn(usize) + Sync),
     tid: usize,
+    /// Whether the share was done, by whichever thread.
+    done: AtomicBool,
 }
 
 unsafe extern "C" fn run_share(share: *mut c_void) {
-    guard((), || {
-        // SAFETY: the program calls this with the elements of the array made in `run`, which outlives the call.
-        let share = unsafe { &*share.cast::<Share>() };
+    // SAFETY: the program calls this with the elements of the array made in `run`, which outlives the call.
+    let share = unsafe { &*share.cast::<Share>() };
+    let done = guard(false, || {
         (share.job)(share.tid);
+        true
     });
+    share.done.store(done, Ordering::Release);
 }
 
 /// The threads that the program chose.
 pub struct Threads;
 
 impl Executor for Threads {
-    fn run(&self, nworkers: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()> {
+    fn run(&self, nthreads: usize, nworkers: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()> {
         if nworkers <= 1 {
-            job(0);
-            return Ok(());
+            return pool::run(1, job);
         }
         // SAFETY: an entry is never freed once it was published.
         let Some(callback) = (unsafe { CALLBACK.load(Ordering::Acquire).as_ref() }) else {
-            return pool::run(nworkers, job);
+            return pool::run_tasks(nthreads, nworkers, job);
         };
-        let numjobs = c_int::try_from(nworkers).map_err(|_| Error::InvalidParam)?;
-        let mut shares: Vec<Share> = (0..nworkers).map(|tid| Share { job, tid }).collect();
+        // As in the reference, one job for each thread that was asked for.
+        let numjobs = c_int::try_from(nthreads).map_err(|_| Error::InvalidParam)?;
+        let mut shares: Vec<Share> = (0..nthreads)
+            .map(|tid| Share {
+                job,
+                tid,
+                done: AtomicBool::new(false),
+            })
+            .collect();
+        let (first, size) = (shares.as_mut_ptr().cast(), size_of::<Share>());
         // SAFETY: the program gave this callback; it returns when all shares were run.
-        unsafe {
-            (callback.run)(
-                callback.data,
-                Some(run_share),
-                numjobs,
-                size_of::<Share>(),
-                shares.as_mut_ptr().cast(),
-            )
-        };
-        Ok(())
+        unsafe { (callback.run)(callback.data, Some(run_share), numjobs, size, first) };
+        // A share that was not run, or panicked, may have left blocks undone.
+        let done = shares
+            .iter()
+            .all(|share| share.done.load(Ordering::Acquire));
+        if done {
+            Ok(())
+        } else {
+            Err(Error::ThreadCreate)
+        }
     }
 }

@@ -7,19 +7,18 @@ use crate::chunk::hooks::{BlockPos, Hooks};
 use crate::error::{Error, Result};
 use std::ffi::c_void;
 
+type Prefilter = unsafe extern "C" fn(*mut blosc2_prefilter_params) -> i32;
+type Postfilter = unsafe extern "C" fn(*mut blosc2_postfilter_params) -> i32;
+
 /// The functions that belong to a context and to the registry.
 pub struct ContextHooks<'a> {
     ctx: &'a Context,
     /// What a registered codec gets as the chunk: the source buffer, or the chunk being read.
     chunk: *const u8,
-    prefilter: Option<(
-        unsafe extern "C" fn(*mut blosc2_prefilter_params) -> i32,
-        blosc2_prefilter_params,
-    )>,
-    postfilter: Option<(
-        unsafe extern "C" fn(*mut blosc2_postfilter_params) -> i32,
-        blosc2_postfilter_params,
-    )>,
+    /// With the parameters that the context owns.
+    prefilter: Option<(Prefilter, &'a blosc2_prefilter_params)>,
+    /// With the parameters that the context owns.
+    postfilter: Option<(Postfilter, &'a blosc2_postfilter_params)>,
     nchunk: i64,
     typesize: i32,
 }
@@ -32,7 +31,7 @@ impl<'a> ContextHooks<'a> {
     /// For compression of the buffer at `src`.
     pub fn for_compression(ctx: &'a Context, src: *const u8) -> Self {
         // SAFETY: the context owns the copy of the parameters.
-        let params = unsafe { ctx.preparams.get().as_ref() }.copied();
+        let params = unsafe { ctx.preparams.get().as_ref() };
         Self {
             prefilter: ctx.prefilter.get().zip(params),
             ..Self::new(ctx, src)
@@ -42,7 +41,7 @@ impl<'a> ContextHooks<'a> {
     /// For decompression of the chunk at `src`.
     pub fn for_decompression(ctx: &'a Context, src: *const u8) -> Self {
         // SAFETY: the context owns the copy of the parameters.
-        let params = unsafe { ctx.postparams.get().as_ref() }.copied();
+        let params = unsafe { ctx.postparams.get().as_ref() };
         Self {
             postfilter: ctx.postfilter.get().zip(params),
             ..Self::new(ctx, src)
@@ -98,7 +97,8 @@ impl Hooks for ContextHooks<'_> {
         out: &mut [u8],
         ttmp: &mut [u8],
     ) -> Result<()> {
-        let (function, mut params) = self.prefilter.ok_or(Error::FilterPipeline)?;
+        let (function, params) = self.prefilter.ok_or(Error::FilterPipeline)?;
+        let mut params = *params;
         params.input = self
             .chunk
             .wrapping_add(if self.chunk.is_null() { 0 } else { pos.offset });
@@ -132,7 +132,8 @@ impl Hooks for ContextHooks<'_> {
         out: &mut [u8],
         ttmp: &mut [u8],
     ) -> Result<()> {
-        let (function, mut params) = self.postfilter.ok_or(Error::Postfilter)?;
+        let (function, params) = self.postfilter.ok_or(Error::Postfilter)?;
+        let mut params = *params;
         params.input = input.as_ptr();
         params.output = out.as_mut_ptr();
         params.size = c_size(out.len());

@@ -3,7 +3,7 @@
 //! A table has a place for every id. An entry is published with one atomic store and read without a lock, so that a
 //! registration in one thread, or in the parent of a `fork`, can never block another.
 
-use super::border::{code, guard};
+use super::border::{code, guard, retire};
 use super::constants::*;
 use super::types::*;
 use crate::codec::Codec;
@@ -64,7 +64,7 @@ impl<T: Entry> Table<T> {
     /// Forgets all entries. They stay in memory: a thread may still be using one.
     fn clear(&self) {
         for slot in &self.0 {
-            slot.store(null_mut(), Ordering::Release);
+            retire(slot.swap(null_mut(), Ordering::AcqRel));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::decode_block::BlockDecoder;
 use super::encode::{copy, lock, workers};
-use super::header::{Blocks, ChunkHeader, MAX_FILTERS, Special, flags2, i32_at};
+use super::header::{Blocks, ChunkHeader, Special, flags2, i32_at};
 use super::hooks::{BlockPos, Executor, Hooks};
 use super::pipeline::Pipeline;
 use super::scratch;
@@ -13,22 +13,17 @@ use std::sync::Mutex;
 
 /// A chunk whose header, block starts and dictionary were checked: what is left to find wrong is in the streams.
 pub struct Chunk<'a> {
-    pub(super) header: ChunkHeader,
+    pub(super) header: &'a ChunkHeader,
     /// The whole chunk, `header.cbytes` long.
     pub(super) bytes: &'a [u8],
-    pub(super) dict: Option<Dict>,
+    pub(super) dict: Option<Box<Dict>>,
     /// For variable-length blocks: where the data of each block begin in the chunk's data, and the end.
     pub(super) offsets: Vec<usize>,
 }
 
 impl<'a> Chunk<'a> {
-    /// Checks a chunk at the front of `src`.
-    pub fn parse(src: &'a [u8]) -> Result<Self> {
-        Self::with_header(ChunkHeader::parse(src)?, src)
-    }
-
-    /// As [`Self::parse`], the header having been read.
-    pub fn with_header(header: ChunkHeader, src: &'a [u8]) -> Result<Self> {
+    /// Checks the chunk at the front of `src`, whose header has been read.
+    pub fn parse(header: &'a ChunkHeader, src: &'a [u8]) -> Result<Self> {
         let lazy = header.is_lazy() && header.special() == Special::None;
         if header.cbytes > src.len() && !header.is_lazy() {
             return Err(Error::InvalidHeader);
@@ -66,8 +61,8 @@ impl<'a> Chunk<'a> {
     }
 
     /// The header.
-    pub fn header(&self) -> &ChunkHeader {
-        &self.header
+    pub fn header(&self) -> &'a ChunkHeader {
+        self.header
     }
 
     /// Whether there are block starts and streams.
@@ -84,7 +79,7 @@ impl<'a> Chunk<'a> {
         i32_at(self.bytes, self.header.overhead() + 4 * nblock)
     }
 
-    fn read_dict(&self) -> Result<Option<Dict>> {
+    fn read_dict(&self) -> Result<Option<Box<Dict>>> {
         let at = self.starts_end();
         let size = self.bytes.get(at..at + 4).ok_or(Error::ReadBuffer)?;
         let size = usize::try_from(i32_at(size, 0)).map_err(|_| Error::CodecDict)?;
@@ -96,7 +91,9 @@ impl<'a> Chunk<'a> {
             .get(at + 4..at + 4 + size)
             .ok_or(Error::ReadBuffer)?;
         match Codec::from_format(self.header.flags >> 5) {
-            Some(codec) if codec.supports_dict() => Dict::for_decompression(codec, raw).map(Some),
+            Some(codec) if codec.supports_dict() => {
+                Dict::for_decompression(codec, raw).map(Box::new).map(Some)
+            }
             _ => Ok(None),
         }
     }
@@ -164,26 +161,20 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// Prepares the decoding of blocks.
-    pub(super) fn decoder<'b>(&'b self, hooks: &'b dyn Hooks) -> Result<BlockDecoder<'b>> {
-        let header = &self.header;
-        let raw = !self.has_streams() || header.blosc2_flags & flags2::INSTRUMENTED != 0;
-        let filters = if raw {
-            [0; MAX_FILTERS]
-        } else {
-            header.filters
-        };
-        let typesize = usize::from(header.typesize);
-        let pipeline = Pipeline::new(
-            &filters,
-            &header.filters_meta,
-            typesize,
-            header.version,
-            Error::Failure,
-        )?;
+    /// Prepares the decoding of blocks; `pipeline` is where the filters are written down.
+    pub(super) fn decoder<'b>(
+        &'b self,
+        pipeline: &'b mut Pipeline,
+        hooks: &'b dyn Hooks,
+    ) -> Result<BlockDecoder<'b>> {
+        let header = self.header;
+        pipeline.set_typesize(header.typesize, header.version);
+        if self.has_streams() && header.blosc2_flags & flags2::INSTRUMENTED == 0 {
+            pipeline.resolve(&header.filters, &header.filters_meta, true)?;
+        }
         Ok(BlockDecoder {
             chunk: self,
-            pipeline: pipeline.for_decoding(),
+            pipeline,
             hooks,
         })
     }
@@ -218,11 +209,16 @@ pub fn decompress(
         }
         return Ok(nbytes);
     }
-    let blocks: Vec<&mut [u8]> = match header.blocks {
-        Blocks::Regular { blocksize } => dest.chunks_mut(blocksize).collect(),
-        Blocks::Variable { .. } => split_at_offsets(dest, &chunk.offsets),
-    };
-    decompress_blocks(chunk, blocks, maskout, nthreads, hooks, exec)?;
+    match header.blocks {
+        Blocks::Regular { blocksize } => {
+            let blocks = dest.chunks_mut(blocksize);
+            decompress_blocks(chunk, blocks, maskout, nthreads, hooks, exec)?;
+        }
+        Blocks::Variable { .. } => {
+            let blocks = split_at_offsets(dest, &chunk.offsets);
+            decompress_blocks(chunk, blocks.into_iter(), maskout, nthreads, hooks, exec)?;
+        }
+    }
     Ok(nbytes)
 }
 
@@ -237,63 +233,52 @@ fn split_at_offsets<'d>(mut dest: &'d mut [u8], offsets: &[usize]) -> Vec<&'d mu
 }
 
 /// Decompresses every block into its own slice, which has the block's size.
-pub fn decompress_blocks(
+pub fn decompress_blocks<'d>(
     chunk: &Chunk,
-    mut blocks: Vec<&mut [u8]>,
+    mut blocks: impl Iterator<Item = &'d mut [u8]> + Send,
     maskout: Option<&[bool]>,
     nthreads: usize,
     hooks: &dyn Hooks,
     exec: &dyn Executor,
 ) -> Result<()> {
-    let decoder = chunk.decoder(hooks)?;
+    let mut pipeline = Pipeline::EMPTY;
+    let decoder = chunk.decoder(&mut pipeline, hooks)?;
+    let nblocks = chunk.header.nblocks();
     let masked = |nblock: usize| maskout.is_some_and(|mask| mask[nblock]);
-    let nblocks = blocks.len();
-    // The others are compared with the first block, so it is decoded before them, and apart from `dest` where the
-    // caller changes it or does not want it.
-    let mut first_apart = Vec::new();
-    let mut from = 0;
-    if decoder.needs_reference() && nblocks > 1 {
-        if hooks.has_postfilter() || masked(0) {
-            first_apart = decoder.reference()?;
-        } else {
-            let mut scratch = scratch::borrow();
-            decoder.decode(
-                BlockPos {
-                    nblock: 0,
-                    offset: 0,
-                    tid: 0,
-                },
-                None,
-                blocks[0],
-                &mut scratch,
-            )?;
-            from = 1;
-        }
-    }
-    let (first, rest) = blocks.split_at_mut(from);
-    let reference: Option<&[u8]> = match first {
-        [block] => Some(block),
-        _ if first_apart.is_empty() => None,
-        _ => Some(&first_apart),
-    };
     let position = |nblock: usize, tid: usize| BlockPos {
         nblock,
         offset: decoder.offset(nblock),
         tid,
     };
-    let nworkers = workers(nthreads, rest.len(), chunk.header.nbytes);
+    // The others are compared with the first block, so it is decoded before them, and apart from `dest` where the
+    // caller changes it or does not want it.
+    let first_apart;
+    let mut reference: Option<&[u8]> = None;
+    let mut from = 0;
+    if decoder.needs_reference() && nblocks > 1 {
+        if hooks.has_postfilter() || masked(0) {
+            first_apart = decoder.reference()?;
+            reference = Some(&first_apart);
+        } else if let Some(first) = blocks.next() {
+            decoder.decode(position(0, 0), None, first, scratch::borrow().parts())?;
+            reference = Some(first);
+            from = 1;
+        }
+    }
+    let blocks = (from..).zip(blocks);
+    let nworkers = workers(nthreads, nblocks - from, chunk.header.nbytes);
     if nworkers <= 1 {
         let mut scratch = scratch::borrow();
-        for (nblock, dst) in (from..).zip(rest) {
+        for (nblock, dst) in blocks {
             if !masked(nblock) {
-                decoder.decode(position(nblock, 0), reference, dst, &mut scratch)?;
+                decoder.decode(position(nblock, 0), reference, dst, scratch.parts())?;
             }
         }
         return Ok(());
     }
-    let queue = Mutex::new((from..).zip(rest));
+    let queue = Mutex::new(blocks);
     let failed: Mutex<Option<Error>> = Mutex::new(None);
-    exec.run(nworkers, &|tid| {
+    exec.run(nthreads, nworkers, &|tid| {
         let mut scratch = scratch::borrow();
         loop {
             let Some((nblock, dst)) = lock(&queue).next() else {
@@ -302,8 +287,8 @@ pub fn decompress_blocks(
             if masked(nblock) {
                 continue;
             }
-            if let Err(error) = decoder.decode(position(nblock, tid), reference, dst, &mut scratch)
-            {
+            let result = decoder.decode(position(nblock, tid), reference, dst, scratch.parts());
+            if let Err(error) = result {
                 lock(&failed).get_or_insert(error);
                 while lock(&queue).next().is_some() {}
                 return;
@@ -320,11 +305,12 @@ pub fn decompress_block(
     dst: &mut [u8],
     hooks: &dyn Hooks,
 ) -> Result<()> {
-    let decoder = chunk.decoder(hooks)?;
+    let mut pipeline = Pipeline::EMPTY;
+    let decoder = chunk.decoder(&mut pipeline, hooks)?;
     let pos = BlockPos {
         nblock,
         offset: decoder.offset(nblock),
         tid: 0,
     };
-    decoder.decode(pos, None, dst, &mut scratch::borrow())
+    decoder.decode(pos, None, dst, scratch::borrow().parts())
 }

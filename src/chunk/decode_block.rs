@@ -5,7 +5,7 @@ use super::encode::ttmp_size;
 use super::header::{Blocks, Special, flags, flags2, i32_at};
 use super::hooks::{BlockPos, Hooks};
 use super::pipeline::{DeltaReference, Pipeline};
-use super::scratch::{self, Scratch, State};
+use super::scratch::{self, Bufs, State};
 use super::special;
 use crate::codec::Codec;
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ pub(super) const UDCODEC_FORMAT: u8 = 6;
 /// Decodes blocks; the same for every worker.
 pub struct BlockDecoder<'a> {
     pub(super) chunk: &'a Chunk<'a>,
-    pub(super) pipeline: Pipeline,
+    pub(super) pipeline: &'a Pipeline,
     pub(super) hooks: &'a dyn Hooks,
 }
 
@@ -104,7 +104,7 @@ impl<'a> BlockDecoder<'a> {
         data.resize(bsize, 0);
         let plain = BlockDecoder {
             chunk: self.chunk,
-            pipeline: self.pipeline.clone(),
+            pipeline: self.pipeline,
             hooks: &Unfiltered(self.hooks),
         };
         plain.decode(
@@ -115,7 +115,7 @@ impl<'a> BlockDecoder<'a> {
             },
             None,
             &mut data,
-            &mut scratch::borrow(),
+            scratch::borrow().parts(),
         )?;
         Ok(data)
     }
@@ -162,21 +162,7 @@ impl<'a> BlockDecoder<'a> {
         pos: BlockPos,
         reference: Option<&[u8]>,
         dst: &mut [u8],
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        let mut codec = std::mem::take(&mut scratch.codec);
-        let result = self.decode_with(pos, reference, dst, scratch, &mut codec);
-        scratch.codec = codec;
-        result
-    }
-
-    fn decode_with(
-        &self,
-        pos: BlockPos,
-        reference: Option<&[u8]>,
-        dst: &mut [u8],
-        scratch: &mut Scratch,
-        codec: &mut State,
+        (bufs, codec): (&mut Bufs, &mut State),
     ) -> Result<()> {
         let header = &self.chunk.header;
         let bsize = dst.len();
@@ -184,7 +170,7 @@ impl<'a> BlockDecoder<'a> {
         let first = if direct {
             &mut *dst
         } else {
-            scratch.ping.ensure(bsize)?
+            bufs.ping.ensure(bsize)?
         };
         if self.chunk.has_streams() {
             let mut streams = self.streams(pos.nblock, bsize)?;
@@ -204,12 +190,12 @@ impl<'a> BlockDecoder<'a> {
         }
         if direct || header.blosc2_flags & flags2::INSTRUMENTED != 0 {
             if !direct {
-                dst.copy_from_slice(&scratch.ping[..bsize]);
+                dst.copy_from_slice(&bufs.ping[..bsize]);
             }
             return Ok(());
         }
         let ttmp = match self.hooks.has_postfilter() {
-            true => scratch.ttmp.ensure(ttmp_size(
+            true => bufs.ttmp.ensure(ttmp_size(
                 self.chunk.max_block_nbytes(),
                 usize::from(header.typesize),
             ))?,
@@ -223,7 +209,7 @@ impl<'a> BlockDecoder<'a> {
             pos,
             dst,
             reference,
-            (&mut scratch.ping, &mut scratch.pong, ttmp),
+            (&mut bufs.ping, &mut bufs.pong, ttmp),
             self.hooks,
         )
     }
@@ -250,7 +236,7 @@ impl<'a> BlockDecoder<'a> {
             let known = Codec::from_format(format).ok_or(Error::CodecSupport)?;
             codec
                 .decoder
-                .decompress(known, self.chunk.dict.as_ref(), data, out)?
+                .decompress(known, self.chunk.dict.as_deref(), data, out)?
         };
         if nbytes == out.len() {
             Ok(())

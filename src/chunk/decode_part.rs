@@ -3,7 +3,7 @@
 use super::decode_block::{BlockDecoder, Stream};
 use super::header::{flags2, version};
 use super::pipeline::Stage;
-use super::scratch::Scratch;
+use super::scratch::{Bufs, State};
 use crate::codec::Codec;
 use crate::error::{Error, Result};
 use crate::filter::{bitshuffle, shuffle};
@@ -16,7 +16,7 @@ impl BlockDecoder<'_> {
         nblock: usize,
         from: usize,
         part: &mut [u8],
-        scratch: &mut Scratch,
+        (bufs, codec_state): (&mut Bufs, &mut State),
     ) -> Result<bool> {
         let chunk = self.chunk;
         let header = &chunk.header;
@@ -31,7 +31,7 @@ impl BlockDecoder<'_> {
         };
         let (planes, group) = match self.pipeline.stages() {
             [] => (1, 1),
-            [Stage::Shuffle(streams)] => (*streams, 1),
+            [Stage::Shuffle(streams)] => (usize::from(*streams), 1),
             // Bit planes hold one bit of each item, so items come in eights.
             // Blosc 1 leaves blocks alone whose items do not come in eights.
             [Stage::BitShuffle] if header.version <= version::BLOSC1 => return Ok(false),
@@ -49,51 +49,44 @@ impl BlockDecoder<'_> {
         }
         let (lo, hi) = (first / group, last / group);
         let row = tail / planes;
-        let mut codec_state = std::mem::take(&mut scratch.codec);
-        let result = (|| {
-            let data = scratch.ping.ensure(bsize)?;
-            let mut streams = self.streams(nblock, bsize)?;
-            let neblock = streams.neblock;
-            for (j, out) in data.chunks_exact_mut(neblock).enumerate() {
-                // The last byte of this stream that any plane needs.
-                let end = last_needed(j * neblock, neblock, row, planes, hi);
-                match streams.next()? {
-                    Stream::Run(value) => out[..end].fill(value),
-                    Stream::Stored(bytes) => out[..end].copy_from_slice(&bytes[..end]),
-                    Stream::Compressed(_) if end == 0 => {}
-                    Stream::Compressed(bytes) => {
-                        let got = codec_state.decoder.decompress_front(
-                            codec,
-                            chunk.dict.as_ref(),
-                            bytes,
-                            out,
-                            end,
-                        )?;
-                        if got < end {
-                            return Err(Error::Data);
-                        }
+        let data = bufs.ping.ensure(bsize)?;
+        let mut streams = self.streams(nblock, bsize)?;
+        let neblock = streams.neblock;
+        for (j, out) in data.chunks_exact_mut(neblock).enumerate() {
+            // The last byte of this stream that any plane needs.
+            let end = last_needed(j * neblock, neblock, row, planes, hi);
+            match streams.next()? {
+                Stream::Run(value) => out[..end].fill(value),
+                Stream::Stored(bytes) => out[..end].copy_from_slice(&bytes[..end]),
+                Stream::Compressed(_) if end == 0 => {}
+                Stream::Compressed(bytes) => {
+                    let got = codec_state.decoder.decompress_front(
+                        codec,
+                        chunk.dict.as_deref(),
+                        bytes,
+                        out,
+                        end,
+                    )?;
+                    if got < end {
+                        return Err(Error::Data);
                     }
                 }
             }
-            let size = (last - first) * item;
-            let picked = scratch.pong.ensure(2 * size)?;
-            let (gathered, items) = picked.split_at_mut(size);
-            for (plane, out) in gathered.chunks_exact_mut(hi - lo).enumerate() {
-                out.copy_from_slice(&data[plane * row + lo..plane * row + hi]);
-            }
-            match self.pipeline.stages() {
-                [Stage::Shuffle(streams)] => shuffle::unshuffle(*streams, gathered, items),
-                [Stage::BitShuffle] => {
-                    bitshuffle::bitunshuffle(item, gathered, items, version::STABLE)
-                }
-                _ => items.copy_from_slice(gathered),
-            }
-            let skip = from - first * item;
-            part.copy_from_slice(&items[skip..skip + part.len()]);
-            Ok(true)
-        })();
-        scratch.codec = codec_state;
-        result
+        }
+        let size = (last - first) * item;
+        let picked = bufs.pong.ensure(2 * size)?;
+        let (gathered, items) = picked.split_at_mut(size);
+        for (plane, out) in gathered.chunks_exact_mut(hi - lo).enumerate() {
+            out.copy_from_slice(&data[plane * row + lo..plane * row + hi]);
+        }
+        match self.pipeline.stages() {
+            [Stage::Shuffle(streams)] => shuffle::unshuffle(usize::from(*streams), gathered, items),
+            [Stage::BitShuffle] => bitshuffle::bitunshuffle(item, gathered, items, version::STABLE),
+            _ => items.copy_from_slice(gathered),
+        }
+        let skip = from - first * item;
+        part.copy_from_slice(&items[skip..skip + part.len()]);
+        Ok(true)
     }
 }
 

@@ -11,7 +11,7 @@ use super::header::{
 };
 use super::hooks::{BlockPos, Executor, Hooks};
 use super::pipeline::Pipeline;
-use super::scratch;
+use super::scratch::{self, Scratch};
 use crate::codec::{Codec, Dict, MAX_DICT_SIZE, MIN_USEFUL_DICT};
 use crate::error::{Error, Result};
 use std::sync::Mutex;
@@ -252,7 +252,7 @@ fn store(
             let queue = Mutex::new(body.chunks_mut(params.blocksize).enumerate());
             let failed = Mutex::new(None);
             let nworkers = workers(params.nthreads, header.nblocks(), header.nbytes);
-            exec.run(nworkers, &|tid| {
+            exec.run(params.nthreads, nworkers, &|tid| {
                 let mut scratch = scratch::borrow();
                 while let Some((nblock, out)) = lock(&queue).next() {
                     let pos = BlockPos {
@@ -260,7 +260,7 @@ fn store(
                         offset: nblock * params.blocksize,
                         tid,
                     };
-                    let result = encoder_prefilter(hooks, pos, out, params, &mut scratch);
+                    let result = encoder_prefilter(hooks, pos, out, params, &mut scratch.bufs);
                     if let Err(error) = result {
                         lock(&failed).get_or_insert(error);
                         return;
@@ -281,13 +281,13 @@ fn encoder_prefilter(
     pos: BlockPos,
     out: &mut [u8],
     params: &EncodeParams,
-    scratch: &mut scratch::Scratch,
+    bufs: &mut scratch::Bufs,
 ) -> Result<()> {
     let size = hooks.prefilter_output(out.len()).max(out.len());
-    let ttmp = scratch
+    let ttmp = bufs
         .ttmp
         .ensure(ttmp_size(params.blocksize, params.typesize))?;
-    let made = scratch.ping.ensure(size)?;
+    let made = bufs.ping.ensure(size)?;
     hooks.prefilter(pos, out.len(), made, ttmp)?;
     out.copy_from_slice(&made[..out.len()]);
     Ok(())
@@ -307,7 +307,7 @@ pub fn copy(src: &[u8], dst: &mut [u8], nthreads: usize, exec: &dyn Executor) ->
         return Ok(());
     }
     let queue = Mutex::new(dst.chunks_mut(PIECE).zip(src.chunks(PIECE)));
-    exec.run(nworkers, &|_| {
+    exec.run(nthreads, nworkers, &|_| {
         while let Some((dst, src)) = lock(&queue).next() {
             dst.copy_from_slice(src);
         }
@@ -359,13 +359,9 @@ impl<'a> Chunk<'a> {
         hooks: &'a dyn Hooks,
         nblocks: usize,
     ) -> Result<Self> {
-        let pipeline = Pipeline::new(
-            &params.filters,
-            &params.filters_meta,
-            params.typesize,
-            version::STABLE,
-            Error::FilterPipeline,
-        )?;
+        let mut pipeline = Pipeline::EMPTY;
+        pipeline.set_typesize(params.typesize as u8, version::STABLE);
+        pipeline.resolve(&params.filters, &params.filters_meta, false)?;
         let variable = matches!(source, Source::Variable(_));
         // A block that does not divide into streams would lose its tail.
         let divides =
@@ -398,7 +394,7 @@ impl<'a> Chunk<'a> {
                 tid: 0,
             },
             block,
-            &mut scratch,
+            &mut scratch.bufs,
             Some(&self.pipeline),
         )?;
         let mut copy = Vec::new();
@@ -484,7 +480,7 @@ impl<'a> Chunk<'a> {
                 offset: block.offset,
                 tid: 0,
             };
-            let data = encoder.filtered(pos, block, &mut scratch, None)?;
+            let data = encoder.filtered(pos, block, &mut scratch.bufs, None)?;
             samples.extend_from_slice(&data[..data.len().min(wanted - samples.len())]);
             sizes.push(data.len());
         }
@@ -523,7 +519,7 @@ impl<'a> Chunk<'a> {
             spare: Vec::new(),
             outcome: Ok(true),
         });
-        exec.run(nworkers, &|tid| {
+        exec.run(self.params.nthreads, nworkers, &|tid| {
             let mut scratch = scratch::borrow();
             loop {
                 let nblock = next.fetch_add(1, Ordering::Relaxed);
@@ -536,11 +532,10 @@ impl<'a> Chunk<'a> {
                     offset: block.offset,
                     tid,
                 };
-                let mut out = std::mem::take(&mut scratch.out);
+                let Scratch { bufs, out, codec } = &mut *scratch;
                 let size = out
                     .ensure(encoder.bound(block.bsize))
-                    .and_then(|out| encoder.encode(pos, block, &mut scratch, out));
-                scratch.out = out;
+                    .and_then(|out| encoder.encode(pos, block, (bufs, codec), out));
                 let goes_on = Order::deliver(&order, nblock, size, &mut scratch.out);
                 if !goes_on {
                     // Nobody needs to claim any more blocks.
@@ -578,18 +573,18 @@ impl<'a> Chunk<'a> {
             };
             start.copy_from_slice(&((body + used) as i32).to_le_bytes());
             let bound = encoder.bound(block.bsize);
+            let Scratch { bufs, out, codec } = &mut *scratch;
             if rest.len() - used >= bound {
-                used += encoder.encode(pos, block, &mut scratch, &mut rest[used..used + bound])?;
+                let out = &mut rest[used..used + bound];
+                used += encoder.encode(pos, block, (bufs, codec), out)?;
                 continue;
             }
             // Near the end of `dest`: the block is encoded with all the room it may want, then placed if it fits.
-            let mut out = std::mem::take(&mut scratch.out);
-            let size = encoder.encode(pos, block, &mut scratch, out.ensure(bound)?)?;
-            scratch.out = out;
+            let size = encoder.encode(pos, block, (bufs, codec), out.ensure(bound)?)?;
             if size > rest.len() - used {
                 return Ok(None);
             }
-            rest[used..used + size].copy_from_slice(&scratch.out[..size]);
+            rest[used..used + size].copy_from_slice(&out[..size]);
             used += size;
         }
         Ok(Some(used))

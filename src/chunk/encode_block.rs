@@ -4,7 +4,7 @@ use super::encode::{EncodeParams, ttmp_size};
 use super::header::{Blocks, ChunkHeader};
 use super::hooks::{BlockPos, Hooks};
 use super::pipeline::{DeltaReference, Pipeline};
-use super::scratch::{Scratch, State};
+use super::scratch::{Bufs, State};
 use crate::codec::{Codec, Dict};
 use crate::error::{Error, Result};
 use std::time::Instant;
@@ -60,16 +60,16 @@ impl BlockEncoder<'_> {
         &self,
         pos: BlockPos,
         block: BlockSource<'s>,
-        scratch: &'s mut Scratch,
+        bufs: &'s mut Bufs,
         reference_for: Option<&Pipeline>,
     ) -> Result<&'s [u8]> {
         let mut input = block.data;
         if self.hooks.has_prefilter() {
             let size = self.hooks.prefilter_output(block.bsize).max(block.bsize);
-            let ttmp = scratch
+            let ttmp = bufs
                 .ttmp
                 .ensure(ttmp_size(self.params.blocksize, self.params.typesize))?;
-            let made = scratch.ping.ensure(size)?;
+            let made = bufs.ping.ensure(size)?;
             if !self.hooks.output_is_disposable() {
                 made.fill(0);
             }
@@ -85,7 +85,7 @@ impl BlockEncoder<'_> {
             Some(first) if block.offset != 0 => DeltaReference::First(first),
             _ => DeltaReference::Own,
         };
-        let bufs = (&mut scratch.ping, &mut scratch.pong);
+        let bufs = (&mut bufs.ping, &mut bufs.pong);
         match reference_for {
             None => self
                 .pipeline
@@ -103,39 +103,34 @@ impl BlockEncoder<'_> {
         &self,
         pos: BlockPos,
         block: BlockSource,
-        scratch: &mut Scratch,
+        (bufs, codec): (&mut Bufs, &mut State),
         out: &mut [u8],
     ) -> Result<usize> {
         let nstreams = self.nstreams(block.bsize);
+        let mut used = 0;
         if !self.params.instrumented
             && let Some(value) = self.run_in_source(&block)
         {
-            let mut used = 0;
             for _ in 0..nstreams {
                 used += write_run(value, &mut out[used..]);
             }
             return Ok(used);
         }
         let started = self.params.instrumented.then(Instant::now);
-        let mut codec = std::mem::take(&mut scratch.codec);
-        let result = self.filtered(pos, block, scratch, None).and_then(|data| {
-            let filter_time = started.map_or(0.0, |at| at.elapsed().as_secs_f32());
-            if self.hooks.output_is_disposable() && self.params.extended && !self.variable {
-                out[..4 * nstreams].fill(0);
-                return Ok(4 * nstreams);
-            }
-            let mut used = 0;
-            for stream in data.chunks_exact(block.bsize / nstreams) {
-                used += if self.params.instrumented {
-                    self.measure(stream, filter_time, &mut codec, &mut out[used..])?
-                } else {
-                    self.encode_stream(stream, &mut codec, &mut out[used..])?
-                };
-            }
-            Ok(used)
-        });
-        scratch.codec = codec;
-        result
+        let data = self.filtered(pos, block, bufs, None)?;
+        let filter_time = started.map_or(0.0, |at| at.elapsed().as_secs_f32());
+        if self.hooks.output_is_disposable() && self.params.extended && !self.variable {
+            out[..4 * nstreams].fill(0);
+            return Ok(4 * nstreams);
+        }
+        for stream in data.chunks_exact(block.bsize / nstreams) {
+            used += if self.params.instrumented {
+                self.measure(stream, filter_time, codec, &mut out[used..])?
+            } else {
+                self.encode_stream(stream, codec, &mut out[used..])?
+            };
+        }
+        Ok(used)
     }
 
     /// The byte that all streams will repeat, where that can be seen before any filter runs.

@@ -3,7 +3,8 @@
 use super::decode::Chunk;
 use super::header::{Blocks, ChunkHeader, Special};
 use super::hooks::{BlockPos, Hooks};
-use super::scratch;
+use super::pipeline::Pipeline;
+use super::scratch::{self, Scratch};
 use super::special;
 use crate::error::{Error, Result};
 
@@ -63,7 +64,8 @@ pub fn getitem(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hoo
             _ => special::fill(header, stored, range.start, dest),
         };
     }
-    let decoder = chunk.decoder(hooks)?;
+    let mut pipeline = Pipeline::EMPTY;
+    let decoder = chunk.decoder(&mut pipeline, hooks)?;
     let (first, last) = (range.start / blocksize, (end - 1) / blocksize);
     let reference = if decoder.needs_reference() && last > 0 {
         Some(decoder.reference()?)
@@ -85,21 +87,16 @@ pub fn getitem(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hoo
             tid: 0,
         };
         if part.len() == bsize {
-            decoder.decode(pos, reference.as_deref(), part, &mut scratch)?;
+            decoder.decode(pos, reference.as_deref(), part, scratch.parts())?;
             continue;
         }
-        if decoder.decode_part(pos.nblock, from, part, &mut scratch)? {
+        if decoder.decode_part(pos.nblock, from, part, scratch.parts())? {
             continue;
         }
-        let mut whole = std::mem::take(&mut scratch.out);
-        let decoded = whole.ensure(bsize).and_then(|block| {
-            decoder
-                .decode(pos, reference.as_deref(), block, &mut scratch)
-                .map(|()| block)
-        });
-        let result = decoded.map(|block| part.copy_from_slice(&block[from..to]));
-        scratch.out = whole;
-        result?;
+        let Scratch { bufs, out, codec } = &mut *scratch;
+        let whole = out.ensure(bsize)?;
+        decoder.decode(pos, reference.as_deref(), whole, (bufs, codec))?;
+        part.copy_from_slice(&whole[from..to]);
     }
     Ok(())
 }

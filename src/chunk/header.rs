@@ -186,17 +186,40 @@ pub fn i32_at(src: &[u8], at: usize) -> i32 {
 }
 
 impl ChunkHeader {
+    /// A header to be read into.
+    pub const EMPTY: Self = Self {
+        version: 0,
+        versionlz: 0,
+        flags: 0,
+        typesize: 1,
+        nbytes: 0,
+        cbytes: 0,
+        blocks: Blocks::Regular { blocksize: 1 },
+        filters: [0; MAX_FILTERS],
+        filters_meta: [0; MAX_FILTERS],
+        udcompcode: 0,
+        compcode_meta: 0,
+        blosc2_flags: 0,
+        blosc2_flags2: 0,
+    };
+
     /// Reads the header at the front of `src`, all of it.
     pub fn parse(src: &[u8]) -> Result<Self> {
-        Self::read(src, true)
+        let mut header = Self::EMPTY;
+        header.read(src, true)?;
+        Ok(header)
     }
 
     /// Reads only the 16 bytes that every chunk begins with.
     pub fn parse_basic(src: &[u8]) -> Result<Self> {
-        Self::read(src, false)
+        let mut header = Self::EMPTY;
+        header.read(src, false)?;
+        Ok(header)
     }
 
-    fn read(src: &[u8], extended: bool) -> Result<Self> {
+    /// As [`Self::parse`] or [`Self::parse_basic`], in place. To copy a header right after its bytes were written one
+    /// by one would cost more than all the checks: the processor has to wait for them.
+    pub fn read(&mut self, src: &[u8], extended: bool) -> Result<()> {
         if src.len() < MIN_HEADER_LENGTH {
             return Err(Error::ReadBuffer);
         }
@@ -210,21 +233,15 @@ impl ChunkHeader {
         {
             return Err(Error::InvalidHeader);
         }
-        let mut header = Self {
-            version: src[0],
-            versionlz: src[1],
-            flags: src[2],
-            typesize: src[3],
-            nbytes,
-            cbytes,
-            blocks: Blocks::Regular { blocksize },
-            filters: [0; MAX_FILTERS],
-            filters_meta: [0; MAX_FILTERS],
-            udcompcode: 0,
-            compcode_meta: 0,
-            blosc2_flags: 0,
-            blosc2_flags2: 0,
-        };
+        let header = self;
+        *header = Self::EMPTY;
+        header.version = src[0];
+        header.versionlz = src[1];
+        header.flags = src[2];
+        header.typesize = src[3];
+        header.nbytes = nbytes;
+        header.cbytes = cbytes;
+        header.blocks = Blocks::Regular { blocksize };
         if extended && header.is_extended() {
             header.read_extension(src)?;
         } else {
@@ -243,7 +260,7 @@ impl ChunkHeader {
                 blocksize: blocksize.min(nbytes),
             };
         }
-        Ok(header)
+        Ok(())
     }
 
     fn read_extension(&mut self, src: &[u8]) -> Result<()> {

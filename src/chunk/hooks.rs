@@ -88,14 +88,15 @@ impl Hooks for NoHooks {}
 pub trait Executor: Sync {
     /// Calls `job(i)` for worker indices `i < nworkers`, from as many threads as it can get, and returns when all
     /// calls have. Any non-empty set of indices will do: the job shares its work out among the calls there are.
-    fn run(&self, nworkers: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()>;
+    /// `nthreads`, at least `nworkers`, is what the caller set: it says which threads are asked.
+    fn run(&self, nthreads: usize, nworkers: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()>;
 }
 
 /// The calling thread alone.
 pub struct Serial;
 
 impl Executor for Serial {
-    fn run(&self, _nworkers: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()> {
+    fn run(&self, _nthreads: usize, _nworkers: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()> {
         job(0);
         Ok(())
     }

@@ -10,7 +10,7 @@ use crate::filter::{bitshuffle, delta, shuffle, trunc_prec};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Byte shuffle over so many byte streams.
-    Shuffle(usize),
+    Shuffle(u8),
     /// Bit shuffle over items of the typesize.
     BitShuffle,
     /// XOR with the first block.
@@ -27,10 +27,13 @@ pub enum Stage {
 }
 
 /// The stages that have work to do, in the order of compression.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Pipeline {
-    stages: Vec<Stage>,
-    typesize: usize,
+    /// Only the first `len` count.
+    slots: [Stage; MAX_FILTERS],
+    len: u8,
+    /// Bytes of an item.
+    typesize: u8,
     /// Format version of the chunk, which bitshuffle depends on.
     version: u8,
 }
@@ -45,24 +48,31 @@ pub enum DeltaReference<'a> {
 }
 
 impl Pipeline {
-    /// Resolves the slots of a header. `unknown` is the error for an id that the format has not defined.
-    pub fn new(
+    /// A pipeline without stages.
+    pub const EMPTY: Self = Self {
+        slots: [Stage::Delta; MAX_FILTERS],
+        len: 0,
+        typesize: 1,
+        version: 0,
+    };
+
+    /// Sets what the stages are about: bytes of an item, and the format version of the chunk.
+    pub fn set_typesize(&mut self, typesize: u8, version: u8) {
+        (self.typesize, self.version) = (typesize, version);
+    }
+
+    /// Resolves the slots of a header, in place (see [`super::header::ChunkHeader::read`] for why).
+    pub fn resolve(
+        &mut self,
         filters: &[u8; MAX_FILTERS],
         metas: &[u8; MAX_FILTERS],
-        typesize: usize,
-        version: u8,
-        unknown: Error,
-    ) -> Result<Self> {
-        let mut stages = Vec::with_capacity(MAX_FILTERS);
+        decoding: bool,
+    ) -> Result<()> {
         for (&id, &meta) in filters.iter().zip(metas) {
-            stages.push(match id {
+            self.push(match id {
                 filter_id::NONE => continue,
                 filter_id::SHUFFLE => {
-                    let streams = if meta == 0 {
-                        typesize
-                    } else {
-                        usize::from(meta)
-                    };
+                    let streams = if meta == 0 { self.typesize } else { meta };
                     if streams == 1 {
                         continue;
                     }
@@ -70,61 +80,67 @@ impl Pipeline {
                 }
                 filter_id::BITSHUFFLE => Stage::BitShuffle,
                 filter_id::DELTA => Stage::Delta,
+                // Truncation is not undone.
+                filter_id::TRUNC_PREC if decoding => continue,
                 filter_id::TRUNC_PREC => Stage::TruncPrec(meta as i8),
                 id if id > filter_id::LAST_DEFINED => Stage::Registered { id, meta },
-                _ => return Err(unknown),
+                _ if decoding => return Err(Error::Failure),
+                _ => return Err(Error::FilterPipeline),
             });
         }
-        Ok(Self {
-            stages,
-            typesize,
-            version,
-        })
+        Ok(())
     }
 
-    /// Leaves out what decompression does not undo.
-    pub fn for_decoding(mut self) -> Self {
-        self.stages
-            .retain(|stage| !matches!(stage, Stage::TruncPrec(_)));
-        self
+    fn push(&mut self, stage: Stage) {
+        self.slots[usize::from(self.len)] = stage;
+        self.len += 1;
+    }
+
+    /// The stages for which `wanted` holds.
+    fn only(&self, wanted: impl Fn(&Stage) -> bool) -> Self {
+        let mut some = Self { len: 0, ..*self };
+        for stage in self.stages().iter().filter(|stage| wanted(stage)) {
+            some.push(*stage);
+        }
+        some
     }
 
     /// The stages, in the order of compression.
     pub fn stages(&self) -> &[Stage] {
-        &self.stages
+        &self.slots[..usize::from(self.len)]
     }
 
     /// Whether a stage compares blocks with the first one.
     pub fn has_delta(&self) -> bool {
-        self.stages.contains(&Stage::Delta)
+        self.stages().contains(&Stage::Delta)
     }
 
     /// Whether a block of zeros stays one.
     pub fn keeps_zeros(&self) -> bool {
         !self
-            .stages
+            .stages()
             .iter()
             .any(|stage| matches!(stage, Stage::Delta | Stage::Registered { .. }))
     }
 
     /// Whether a block of one repeated byte stays one.
     pub fn keeps_runs(&self) -> bool {
-        self.stages
+        self.stages()
             .iter()
             .all(|stage| matches!(stage, Stage::Shuffle(_)))
     }
 
     /// The lossy stages before the first delta: what the first block goes through before others are compared with it.
     pub fn before_delta(&self) -> Self {
-        let before = self
-            .stages
+        let delta = self
+            .stages()
             .iter()
-            .take_while(|stage| **stage != Stage::Delta);
-        let lossy = before.filter(|stage| matches!(stage, Stage::TruncPrec(_)));
-        Self {
-            stages: lossy.copied().collect(),
+            .position(|stage| *stage == Stage::Delta);
+        let before = Self {
+            len: delta.unwrap_or(0) as u8,
             ..*self
-        }
+        };
+        before.only(|stage| matches!(stage, Stage::TruncPrec(_)))
     }
 
     /// Runs all stages over a block. `input` is the block's data, or `None` where they are in `ping` already.
@@ -136,26 +152,27 @@ impl Pipeline {
         (ping, pong): (&'a mut Buf, &'a mut Buf),
         hooks: &dyn Hooks,
     ) -> Result<&'a [u8]> {
+        let typesize = usize::from(self.typesize);
         let mut place = if input.is_some() {
             Place::Input
         } else {
             Place::Ping
         };
-        for stage in &self.stages {
+        for stage in self.stages() {
             let (src, dst) = match (place, input) {
                 (Place::Input, Some(input)) => (input, ping.ensure(bsize)?),
                 (Place::Pong, _) => (&pong[..bsize], ping.ensure(bsize)?),
                 _ => (&ping[..bsize], pong.ensure(bsize)?),
             };
             match *stage {
-                Stage::Shuffle(streams) => shuffle::shuffle(streams, src, dst),
-                Stage::BitShuffle => bitshuffle::bitshuffle(self.typesize, src, dst),
+                Stage::Shuffle(streams) => shuffle::shuffle(streams.into(), src, dst),
+                Stage::BitShuffle => bitshuffle::bitshuffle(typesize, src, dst),
                 Stage::Delta => match reference {
-                    DeltaReference::Own => delta::encode_first(self.typesize, src, dst),
-                    DeltaReference::First(first) => delta::encode(self.typesize, first, src, dst),
+                    DeltaReference::Own => delta::encode_first(typesize, src, dst),
+                    DeltaReference::First(first) => delta::encode(typesize, first, src, dst),
                 },
                 Stage::TruncPrec(bits) => {
-                    trunc_prec::truncate(bits, self.typesize, src, dst)
+                    trunc_prec::truncate(bits, typesize, src, dst)
                         .map_err(|_| Error::FilterPipeline)?;
                 }
                 Stage::Registered { id, meta } => hooks.filter_forward(id, meta, src, dst)?,
@@ -183,9 +200,9 @@ impl Pipeline {
         (ping, pong, ttmp): (&mut Buf, &mut Buf, &mut [u8]),
         hooks: &dyn Hooks,
     ) -> Result<()> {
-        let bsize = dst.len();
+        let (bsize, typesize) = (dst.len(), usize::from(self.typesize));
         let mut place = Place::Ping;
-        for (left, stage) in self.stages.iter().enumerate().rev() {
+        for (left, stage) in self.stages().iter().enumerate().rev() {
             let last = left == 0 && !hooks.has_postfilter();
             let (src, out): (&[u8], &mut [u8]) = match (place, last) {
                 (Place::Pong, true) => (&pong[..bsize], &mut *dst),
@@ -194,16 +211,14 @@ impl Pipeline {
                 (_, false) => (&ping[..bsize], pong.ensure(bsize)?),
             };
             match *stage {
-                Stage::Shuffle(streams) => shuffle::unshuffle(streams, src, out),
-                Stage::BitShuffle => {
-                    bitshuffle::bitunshuffle(self.typesize, src, out, self.version)
-                }
+                Stage::Shuffle(streams) => shuffle::unshuffle(streams.into(), src, out),
+                Stage::BitShuffle => bitshuffle::bitunshuffle(typesize, src, out, self.version),
                 Stage::Delta => match reference {
                     DeltaReference::Own => {
                         out.copy_from_slice(src);
-                        delta::decode_first(self.typesize, out);
+                        delta::decode_first(typesize, out);
                     }
-                    DeltaReference::First(first) => delta::encode(self.typesize, first, src, out),
+                    DeltaReference::First(first) => delta::encode(typesize, first, src, out),
                 },
                 Stage::TruncPrec(_) => out.copy_from_slice(src),
                 Stage::Registered { id, meta } => hooks.filter_backward(id, meta, src, out)?,
@@ -220,7 +235,7 @@ impl Pipeline {
             } else {
                 &pong[..bsize]
             };
-            hooks.postfilter(pos, self.typesize, input, dst, ttmp)?;
+            hooks.postfilter(pos, typesize, input, dst, ttmp)?;
         }
         Ok(())
     }

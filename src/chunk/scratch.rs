@@ -6,9 +6,10 @@
 use crate::codec::{Decoder, Encoder};
 use crate::error::{Error, Result};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
-use std::ptr::NonNull;
-use std::sync::Mutex;
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Alignment of every buffer: a cache line, and the widest vector.
 const ALIGN: usize = 64;
@@ -85,79 +86,108 @@ pub struct State {
     pub decoder: Decoder,
 }
 
-/// The buffers of one worker. Their content means nothing between two blocks.
+/// The buffers that a block passes through. Their content means nothing between two blocks.
 #[derive(Default)]
-pub struct Scratch {
+pub struct Bufs {
     /// The filter pipeline goes back and forth between these two.
     pub ping: Buf,
     /// See `ping`.
     pub pong: Buf,
-    /// A compressed block on its way to the chunk.
-    pub out: Buf,
     /// Memory for the caller's prefilter or postfilter.
     pub ttmp: Buf,
-    /// The codecs' own states.
+}
+
+/// What one worker has to itself.
+#[derive(Default)]
+pub struct Scratch {
+    /// For the filters.
+    pub bufs: Bufs,
+    /// A compressed block on its way to the chunk, or a decoded one of which a part is wanted.
+    pub out: Buf,
+    /// For the codecs.
     pub codec: State,
 }
 
 impl Scratch {
+    /// What a block is encoded or decoded with.
+    pub fn parts(&mut self) -> (&mut Bufs, &mut State) {
+        (&mut self.bufs, &mut self.codec)
+    }
+
     fn bytes(&self) -> usize {
-        self.ping.len() + self.pong.len() + self.out.len() + self.ttmp.len()
+        let Bufs { ping, pong, ttmp } = &self.bufs;
+        ping.len() + pong.len() + ttmp.len() + self.out.len()
     }
 }
 
 /// As many scratches are kept as can be expected to work at the same time.
 const SLOTS: usize = 32;
-static DEPOT: [Mutex<Option<Box<Scratch>>>; SLOTS] = [const { Mutex::new(None) }; SLOTS];
+/// Each slot owns the scratch it points to. Taking and leaving one is a single atomic exchange, so nobody ever waits,
+/// and a `fork` leaves every slot in order (a scratch that another thread was using is lost to the child).
+static DEPOT: [AtomicPtr<Scratch>; SLOTS] = [const { AtomicPtr::new(null_mut()) }; SLOTS];
 
 /// A scratch that goes back to the depot when it is dropped.
-pub struct Borrowed(Option<Box<Scratch>>);
+pub struct Borrowed(ManuallyDrop<Box<Scratch>>);
 
-/// Takes a scratch from the depot, or makes one. Never waits: a slot that is locked (by a thread that did not come
-/// along through a `fork`, at worst) is passed over.
+fn take(slot: &AtomicPtr<Scratch>) -> Option<Box<Scratch>> {
+    if slot.load(Ordering::Relaxed).is_null() {
+        return None;
+    }
+    let kept = slot.swap(null_mut(), Ordering::Acquire);
+    // SAFETY: `leave` put it there with `into_raw`, and the exchange made it ours alone.
+    (!kept.is_null()).then(|| unsafe { Box::from_raw(kept) })
+}
+
+/// Puts `scratch` into the first free slot, or frees it.
+fn leave(scratch: Box<Scratch>) {
+    let scratch = Box::into_raw(scratch);
+    for slot in &DEPOT {
+        let free = slot.load(Ordering::Relaxed).is_null();
+        if free
+            && slot
+                .compare_exchange(null_mut(), scratch, Ordering::Release, Ordering::Relaxed)
+                .is_ok()
+        {
+            return;
+        }
+    }
+    // SAFETY: from `into_raw` above, and no slot took it.
+    drop(unsafe { Box::from_raw(scratch) });
+}
+
+/// Takes a scratch from the depot, or makes one.
 pub fn borrow() -> Borrowed {
-    let kept = DEPOT.iter().find_map(|slot| slot.try_lock().ok()?.take());
-    Borrowed(Some(kept.unwrap_or_default()))
+    Borrowed(ManuallyDrop::new(
+        DEPOT.iter().find_map(take).unwrap_or_default(),
+    ))
 }
 
 /// Frees all that the depot keeps.
 pub fn release() {
-    for slot in &DEPOT {
-        if let Ok(mut kept) = slot.try_lock() {
-            *kept = None;
-        }
-    }
+    DEPOT.iter().filter_map(take).for_each(drop);
 }
 
 impl Drop for Borrowed {
     fn drop(&mut self) {
-        let Some(mut scratch) = self.0.take() else {
-            return;
-        };
+        // SAFETY: nobody sees the field after this.
+        let mut scratch = unsafe { ManuallyDrop::take(&mut self.0) };
         if scratch.bytes() > LARGE {
-            (scratch.ping, scratch.pong, scratch.out, scratch.ttmp) = Default::default();
+            (scratch.bufs, scratch.out) = Default::default();
         }
-        for slot in &DEPOT {
-            if let Ok(mut kept) = slot.try_lock()
-                && kept.is_none()
-            {
-                *kept = Some(scratch);
-                return;
-            }
-        }
+        leave(scratch);
     }
 }
 
 impl Deref for Borrowed {
     type Target = Scratch;
     fn deref(&self) -> &Scratch {
-        self.0.as_ref().expect("present until dropped")
+        &self.0
     }
 }
 
 impl DerefMut for Borrowed {
     fn deref_mut(&mut self) -> &mut Scratch {
-        self.0.as_mut().expect("present until dropped")
+        &mut self.0
     }
 }
 
@@ -182,7 +212,7 @@ mod tests {
     #[test]
     fn a_scratch_comes_back_from_the_depot() {
         let mut first = borrow();
-        first.ping.ensure(4096).unwrap();
+        first.bufs.ping.ensure(4096).unwrap();
         let second = borrow();
         drop((first, second));
         release();

@@ -118,7 +118,13 @@ impl Decoder {
         wanted: usize,
     ) -> Result<usize> {
         match (codec, dict) {
-            (Codec::Lz4 | Codec::Lz4hc, None) if dst.len() <= i32::MAX as usize => {
+            // The library ends a partial decode byte by byte, within what may be a very long match: it pays only where
+            // matches are short, that is where the stream did not compress well.
+            (Codec::Lz4 | Codec::Lz4hc, None)
+                if wanted < dst.len() / 4 * 3
+                    && src.len() > dst.len() / 4
+                    && dst.len() <= i32::MAX as usize =>
+            {
                 lz4::decompress_front(src, dst, wanted)
             }
             _ => self.decompress(codec, dict, src, dst),
