@@ -84,15 +84,15 @@ pub struct CParams {
     pub blocksize: i32,
     pub splitmode: i32,
     pub schunk: *mut c_void,
-    pub filters: [u8; MAX_FILTERS],
-    pub filters_meta: [u8; MAX_FILTERS],
+    pub filters: [u8; 6],
+    pub filters_meta: [u8; 6],
     pub prefilter: Option<PrefilterFn>,
     pub preparams: *mut PrefilterParams,
     pub tuner_params: *mut c_void,
     pub tuner_id: c_int,
     pub instr_codec: bool,
     pub codec_params: *mut c_void,
-    pub filter_params: [*mut c_void; MAX_FILTERS],
+    pub filter_params: [*mut c_void; 6],
 }
 
 impl CParams {
@@ -115,14 +115,14 @@ impl Default for CParams {
             splitmode: FORWARD_COMPAT_SPLIT,
             schunk: core::ptr::null_mut(),
             filters: [0, 0, 0, 0, 0, SHUFFLE],
-            filters_meta: [0; MAX_FILTERS],
+            filters_meta: [0; 6],
             prefilter: None,
             preparams: core::ptr::null_mut(),
             tuner_params: core::ptr::null_mut(),
             tuner_id: 0,
             instr_codec: false,
             codec_params: core::ptr::null_mut(),
-            filter_params: [core::ptr::null_mut(); MAX_FILTERS],
+            filter_params: [core::ptr::null_mut(); 6],
         }
     }
 }

@@ -6,8 +6,8 @@ use super::abi::*;
 #[derive(Clone, Copy, Debug)]
 pub struct Pipeline {
     pub name: &'static str,
-    pub filters: [u8; MAX_FILTERS],
-    pub meta: [u8; MAX_FILTERS],
+    pub filters: [u8; 6],
+    pub meta: [u8; 6],
 }
 
 impl Pipeline {
@@ -17,11 +17,7 @@ impl Pipeline {
     }
 }
 
-const fn pipeline(
-    name: &'static str,
-    filters: [u8; MAX_FILTERS],
-    meta: [u8; MAX_FILTERS],
-) -> Pipeline {
+const fn pipeline(name: &'static str, filters: [u8; 6], meta: [u8; 6]) -> Pipeline {
     Pipeline {
         name,
         filters,

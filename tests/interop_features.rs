@@ -1,0 +1,721 @@
+//! What lies beside the plain chunk, ours against the reference: dictionaries, variable-length blocks, instrumented
+//! codecs, large typesizes, what contexts and the library say about themselves; and that the number of threads does
+//! not show in the bytes.
+
+mod common;
+
+use common::abi::*;
+use common::data::{Kind, Rng};
+use common::library::{Lib, both, ours};
+use common::report::{Report, difference};
+use core::ffi::{CStr, c_char, c_int};
+use std::ffi::CString;
+
+const CODECS: [u8; 5] = [BLOSCLZ, LZ4, LZ4HC, ZLIB, ZSTD];
+const FILTERS: [[u8; 6]; 4] = [
+    [0; 6],
+    [0, 0, 0, 0, 0, SHUFFLE],
+    [0, 0, 0, 0, 0, BITSHUFFLE],
+    [0, 0, 0, 0, DELTA, SHUFFLE],
+];
+
+/// Bit of the flags: the chunk is a plain copy.
+const MEMCPYED: u8 = 0x02;
+/// Bit of the last byte of a header: the chunk has a dictionary.
+const USE_DICT: u8 = 0x01;
+
+/// The fields of a header that do not depend on how well a codec compresses.
+fn header(chunk: &[u8]) -> Vec<u8> {
+    [&chunk[..12], &chunk[16..32]].concat()
+}
+
+#[test]
+fn dictionaries() {
+    let Some((ours, reference)) = both() else {
+        return;
+    };
+    let mut report = Report::default();
+    for compcode in CODECS {
+        for (n, filters) in FILTERS.into_iter().enumerate() {
+            for (kind, len) in [
+                (Kind::Text, 300_000),
+                (Kind::WalkInt32, 200_000),
+                (Kind::Timestamps, 1000),
+                (Kind::Random, 50_000),
+                (Kind::Zeros, 50_000),
+            ] {
+                for (blocksize, nthreads, splitmode) in [
+                    (0, 1, FORWARD_COMPAT_SPLIT),
+                    (4096, 2, NEVER_SPLIT),
+                    (4096, 1, ALWAYS_SPLIT),
+                    (16_384, 4, AUTO_SPLIT),
+                ] {
+                    report.case();
+                    let cparams = CParams {
+                        compcode,
+                        clevel: [1, 5, 9][(n + len) % 3],
+                        use_dict: 1,
+                        typesize: kind.typesize(),
+                        blocksize,
+                        nthreads,
+                        splitmode,
+                        filters,
+                        ..CParams::default()
+                    };
+                    let src = kind.bytes(len, 9);
+                    let which = || {
+                        format!(
+                            "codec {compcode} {filters:?} {len} x {kind:?} blocksize {blocksize} threads {nthreads}"
+                        )
+                    };
+                    let (mine, theirs) = (
+                        ours.compress(&cparams, &src),
+                        reference.compress(&cparams, &src),
+                    );
+                    if mine.0 <= 0 || theirs.0 <= 0 {
+                        report.check(mine.0 == theirs.0, "return code", || {
+                            format!("{} and {}: {}", mine.0, theirs.0, which())
+                        });
+                        continue;
+                    }
+                    // Where it copies the chunk after all, the reference leaves the flag of a dictionary in the
+                    // header, and then misses the dictionary.
+                    let misled = theirs.1[2] & MEMCPYED != 0 && theirs.1[31] & USE_DICT != 0;
+                    let mut as_told = header(&theirs.1);
+                    as_told[27] &= if misled { !USE_DICT } else { 0xFF };
+                    report.check(header(&mine.1) == as_told, "header", || {
+                        format!(
+                            "\n  {:02x?}\n  {:02x?}\n  {}",
+                            &mine.1[..32],
+                            &theirs.1[..32],
+                            which()
+                        )
+                    });
+                    let close = mine.1.len() <= theirs.1.len() + theirs.1.len() / 100 + 64;
+                    report.check(close, "size", || {
+                        format!("{} and {}: {}", mine.1.len(), theirs.1.len(), which())
+                    });
+                    for (writer, chunk) in [(ours, &mine.1), (reference, &theirs.1)] {
+                        for lib in [ours, reference] {
+                            let (rc, bytes) = lib.decompress(chunk, len, nthreads);
+                            let right = rc == len as i32 && bytes == src;
+                            let known =
+                                misled && (writer.name, lib.name) == ("reference", "reference");
+                            report.check(right || known, "round trip", || {
+                                let difference = difference(&bytes, &src);
+                                format!("{} {rc} {difference}: {}", lib.name, which())
+                            });
+                        }
+                        // A context that has not seen the chunk before: the reference's then has no dictionary.
+                        let size = chunk[3] as usize;
+                        let start = len / size / 2;
+                        let mut items = vec![0u8; 10 * size];
+                        let rc = ours
+                            .dctx_threads(1)
+                            .getitem(chunk, start as i32, 10, &mut items);
+                        let right =
+                            rc == items.len() as i32 && items == src[start * size..][..items.len()];
+                        report.check(right, "getitem", || {
+                            format!("{} {rc}: {}", writer.name, which())
+                        });
+                    }
+                }
+            }
+        }
+    }
+    report.finish("dictionaries");
+}
+
+/// Blocks of random lengths, some alike.
+fn random_blocks(rng: &mut Rng, kind: Kind) -> Vec<Vec<u8>> {
+    let most = rng.pick(&[1, 3, 20, 200]);
+    let nblocks = 1 + rng.below(most);
+    (0..nblocks)
+        .map(|_| {
+            let longest = rng.pick(&[3, 40, 500, 20_000]);
+            let len = 1 + rng.below(longest);
+            kind.bytes(len, rng.below(5) as u64)
+        })
+        .collect()
+}
+
+#[test]
+fn variable_length_blocks() {
+    let Some((ours, reference)) = both() else {
+        return;
+    };
+    let mut report = Report::default();
+    let mut rng = Rng(4);
+    for compcode in CODECS {
+        for filters in FILTERS {
+            for round in 0..24 {
+                report.case();
+                // Where nothing can be compressed the reference copies from a source that is not there.
+                let kind = rng.pick(&[
+                    Kind::SmoothFloat64,
+                    Kind::WalkInt32,
+                    Kind::Timestamps,
+                    Kind::Text,
+                    Kind::Zeros,
+                ]);
+                let nthreads = [1, 2, 4][round % 3];
+                let cparams = CParams {
+                    compcode,
+                    clevel: rng.pick(&[1, 5, 9]),
+                    typesize: rng.pick(&[1, 2, 4, 8]),
+                    use_dict: c_int::from(round % 4 == 3),
+                    nthreads,
+                    filters,
+                    ..CParams::default()
+                };
+                let blocks = random_blocks(&mut rng, kind);
+                let nbytes: usize = blocks.iter().map(Vec::len).sum();
+                let room = nbytes + 64 + 40 * blocks.len();
+                let which = || {
+                    let sizes: Vec<usize> = blocks.iter().map(Vec::len).take(8).collect();
+                    format!("{} blocks {sizes:?} of {kind:?} {cparams:?}", blocks.len())
+                };
+                let made = [ours, reference].map(|lib| {
+                    let mut dest = vec![0u8; room];
+                    let rc = lib
+                        .cctx(&cparams)
+                        .map_or(i32::MIN, |ctx| ctx.vlcompress(&blocks, &mut dest));
+                    dest.truncate(rc.max(0) as usize);
+                    (rc, dest)
+                });
+                let [mine, theirs] = made;
+                if mine.0 <= 0 || theirs.0 <= 0 {
+                    report.check(mine.0 == theirs.0, "return code", || {
+                        format!("{} and {}: {}", mine.0, theirs.0, which())
+                    });
+                    continue;
+                }
+                report.check(header(&mine.1) == header(&theirs.1), "header", || {
+                    format!(
+                        "\n  {:02x?}\n  {:02x?}\n  {}",
+                        &mine.1[..32],
+                        &theirs.1[..32],
+                        which()
+                    )
+                });
+                for chunk in [&mine.1, &theirs.1] {
+                    let whole_by = [ours, reference].map(|lib| {
+                        let dctx = lib.dctx_threads(nthreads);
+                        let mut nblocks = 0;
+                        // SAFETY: the pointer is good for the length that goes with it.
+                        let rc = unsafe {
+                            (lib.f.blosc2_vlchunk_get_nblocks)(
+                                chunk.as_ptr().cast(),
+                                chunk.len() as i32,
+                                &mut nblocks,
+                            )
+                        };
+                        report.check(
+                            (rc, nblocks as usize) == (0, blocks.len()),
+                            "nblocks",
+                            || format!("{} {rc} {nblocks}: {}", lib.name, which()),
+                        );
+                        let (rc, got) = dctx.vldecompress(chunk, blocks.len());
+                        report.check(got == blocks, "vldecompress", || {
+                            format!("{} {rc}: {}", lib.name, which())
+                        });
+                        let (short, _) = dctx.vldecompress(chunk, blocks.len() - 1);
+                        let mut codes = vec![short];
+                        for n in [0, blocks.len() / 2, blocks.len() - 1] {
+                            let (rc, got) = dctx.vldecompress_block(chunk, n as i32);
+                            report.check(got == blocks[n], "vldecompress_block", || {
+                                format!("{} {rc} block {n}: {}", lib.name, which())
+                            });
+                        }
+                        for n in [-1, blocks.len() as i32, i32::MAX] {
+                            codes.push(dctx.vldecompress_block(chunk, n).0);
+                        }
+                        let mut out = vec![0xA5u8; nbytes];
+                        codes.push(dctx.decompress(chunk, &mut out));
+                        let mut item = [0u8; 8];
+                        codes.push(dctx.getitem(chunk, 0, 1, &mut item));
+                        codes.push(lib.sizes(chunk).0);
+                        (codes, out)
+                    });
+                    let [a, b] = &whole_by;
+                    report.check(a == b, "return codes", || {
+                        format!("{:?} and {:?}: {}", a.0, b.0, which())
+                    });
+                }
+            }
+        }
+    }
+    report.finish("variable-length blocks");
+}
+
+#[test]
+fn variable_length_blocks_that_cannot_be() {
+    let Some((ours, reference)) = both() else {
+        return;
+    };
+    let mut report = Report::default();
+    let plain = reference
+        .compress(&CParams::default(), &Kind::WalkInt32.bytes(5000, 1))
+        .1;
+    let cases: [(&str, Vec<Vec<u8>>); 3] = [
+        ("no block", vec![]),
+        ("an empty block", vec![vec![]]),
+        (
+            "an empty block between others",
+            vec![vec![1; 10], vec![], vec![2; 10]],
+        ),
+    ];
+    for (name, blocks) in &cases {
+        report.case();
+        let [mine, theirs] = [ours, reference].map(|lib| {
+            lib.cctx(&CParams::default())
+                .expect("valid")
+                .vlcompress(blocks, &mut [0u8; 1000])
+        });
+        report.check(mine == theirs, "return code", || {
+            format!("{mine} and {theirs}: {name}")
+        });
+    }
+    report.case();
+    let [mine, theirs] = [ours, reference].map(|lib| {
+        let dctx = lib.dctx_threads(1);
+        let mut nblocks = 0;
+        // SAFETY: the pointer is good for the length that goes with it.
+        let rc = unsafe {
+            (lib.f.blosc2_vlchunk_get_nblocks)(
+                plain.as_ptr().cast(),
+                plain.len() as i32,
+                &mut nblocks,
+            )
+        };
+        (
+            rc,
+            dctx.vldecompress(&plain, 10).0,
+            dctx.vldecompress_block(&plain, 0).0,
+        )
+    });
+    report.check(mine == theirs, "a plain chunk", || {
+        format!("{mine:?} and {theirs:?}")
+    });
+    report.finish("variable-length blocks that cannot be");
+}
+
+/// The reference dies where blocks do not fit; ours says that they do not, and writes nothing out of bounds.
+#[test]
+fn variable_length_blocks_without_room() {
+    let mut report = Report::default();
+    let random: Vec<Vec<u8>> = (0..5)
+        .map(|n| Kind::Random.bytes(100 * n + 50, n as u64))
+        .collect();
+    let text: Vec<Vec<u8>> = (0..30)
+        .map(|n| Kind::Text.bytes(40 * n + 10, n as u64))
+        .collect();
+    for blocks in [&random, &text] {
+        let nbytes: usize = blocks.iter().map(Vec::len).sum();
+        for nthreads in [1, 2] {
+            for clevel in [0, 1, 9] {
+                for room in (0..nbytes + 300).step_by(7) {
+                    report.case();
+                    let ctx = ours().cctx(&CParams {
+                        compcode: LZ4,
+                        clevel,
+                        nthreads,
+                        ..CParams::default()
+                    });
+                    let ctx = ctx.expect("valid parameters");
+                    let mut dest = vec![0xA5u8; room + 16];
+                    let rc = ctx.vlcompress(blocks, &mut dest[..room]);
+                    let which = || {
+                        format!("{rc} into {room} of {nbytes} level {clevel} threads {nthreads}")
+                    };
+                    report.check(dest[room..] == [0xA5; 16], "write out of bounds", which);
+                    report.check(rc <= room as i32, "return code", which);
+                    report.check(
+                        rc > 0 || room < nbytes + 4 * blocks.len() * 2 + MAX_OVERHEAD,
+                        "refused",
+                        which,
+                    );
+                    if rc > 0 {
+                        let chunk = &dest[..rc as usize];
+                        let (rc, got) = ours()
+                            .dctx_threads(nthreads)
+                            .vldecompress(chunk, blocks.len());
+                        report.check(&got == blocks, "round trip", || {
+                            format!("{rc}: {}", which())
+                        });
+                    }
+                }
+            }
+        }
+    }
+    report.finish("variable-length blocks without room");
+}
+
+#[test]
+fn instrumented_codecs() {
+    let Some((ours, reference)) = both() else {
+        return;
+    };
+    let mut report = Report::default();
+    for compcode in CODECS {
+        for filters in FILTERS {
+            for (kind, splitmode) in [
+                (Kind::WalkInt32, NEVER_SPLIT),
+                (Kind::Runs, ALWAYS_SPLIT),
+                (Kind::Zeros, FORWARD_COMPAT_SPLIT),
+            ] {
+                for len in [1000, 100_000, 100_003] {
+                    report.case();
+                    let cparams = CParams {
+                        compcode,
+                        filters,
+                        splitmode,
+                        instr_codec: true,
+                        typesize: 4,
+                        blocksize: 8192,
+                        ..CParams::default()
+                    };
+                    let src = kind.bytes(len, 2);
+                    let which = || {
+                        format!("codec {compcode} {filters:?} {len} x {kind:?} split {splitmode}")
+                    };
+                    let (mine, theirs) = (
+                        ours.compress(&cparams, &src),
+                        reference.compress(&cparams, &src),
+                    );
+                    report.check(mine.0 == theirs.0, "return code", || {
+                        format!("{} and {}: {}", mine.0, theirs.0, which())
+                    });
+                    if mine.0 <= 0 || theirs.0 <= 0 {
+                        continue;
+                    }
+                    report.check(header(&mine.1) == header(&theirs.1), "header", || {
+                        format!(
+                            "\n  {:02x?}\n  {:02x?}\n  {}",
+                            &mine.1[..32],
+                            &theirs.1[..32],
+                            which()
+                        )
+                    });
+                    for chunk in [&mine.1, &theirs.1] {
+                        let nbytes = reference.sizes(chunk).1[0] as usize;
+                        let [a, b] = [ours, reference].map(|lib| lib.decompress(chunk, nbytes, 1));
+                        report.check(a == b, "decompress", || {
+                            format!(
+                                "{} and {}, {}: {}",
+                                a.0,
+                                b.0,
+                                difference(&a.1, &b.1),
+                                which()
+                            )
+                        });
+                    }
+                }
+            }
+        }
+    }
+    report.finish("instrumented codecs");
+}
+
+#[test]
+fn typesizes_above_255() {
+    let Some((ours, reference)) = both() else {
+        return;
+    };
+    let mut report = Report::default();
+    let src = Kind::SmoothFloat64.bytes(3_000_000, 8);
+    for typesize in [256, 1000, 65_536, 1 << 20, 1_000_000, 1 << 29] {
+        for filters in FILTERS {
+            for blocksize in [0, 10_000] {
+                report.case();
+                let cparams = CParams {
+                    compcode: LZ4,
+                    typesize,
+                    blocksize,
+                    filters,
+                    nthreads: 2,
+                    ..CParams::default()
+                };
+                let (mine, theirs) = (
+                    ours.compress(&cparams, &src),
+                    reference.compress(&cparams, &src),
+                );
+                let which = || format!("typesize {typesize} {filters:?} blocksize {blocksize}");
+                if mine.0 <= 0 || theirs.0 <= 0 {
+                    report.check(mine.0 == theirs.0, "return code", || {
+                        format!("{} and {}: {}", mine.0, theirs.0, which())
+                    });
+                    continue;
+                }
+                report.check(header(&mine.1) == header(&theirs.1), "header", || {
+                    format!(
+                        "\n  {:02x?}\n  {:02x?}\n  {}",
+                        &mine.1[..32],
+                        &theirs.1[..32],
+                        which()
+                    )
+                });
+                for chunk in [&mine.1, &theirs.1] {
+                    for lib in [ours, reference] {
+                        let (rc, bytes) = lib.decompress(chunk, src.len(), 2);
+                        report.check(rc == src.len() as i32 && bytes == src, "round trip", || {
+                            format!("{} {rc}: {}", lib.name, which())
+                        });
+                    }
+                }
+            }
+        }
+    }
+    report.finish("typesizes above 255");
+}
+
+#[test]
+fn contexts_tell_their_parameters() {
+    let Some((ours, reference)) = both() else {
+        return;
+    };
+    let told = [ours, reference].map(|lib| {
+        let mut all = String::new();
+        for cparams in [
+            CParams::default(),
+            CParams {
+                compcode: ZSTD,
+                clevel: 9,
+                use_dict: 1,
+                typesize: 3,
+                nthreads: 4,
+                blocksize: 1 << 16,
+                splitmode: NEVER_SPLIT,
+                filters: [3, 0, 0, 4, 1, 2],
+                filters_meta: [1, 2, 3, 4, 5, 6],
+                ..CParams::default()
+            },
+            CParams {
+                compcode: LZ4,
+                compcode_meta: 7,
+                typesize: 300,
+                instr_codec: true,
+                ..CParams::default()
+            },
+        ] {
+            let cctx = lib.cctx(&cparams).expect("valid parameters");
+            let mut src = Kind::WalkInt32.bytes(100_000, 1);
+            for _ in 0..2 {
+                let mut told = CParams::default();
+                // SAFETY: the context is a compression context, `told` lives across the call.
+                let rc = unsafe { (lib.f.blosc2_ctx_get_cparams)(cctx.raw(), &mut told) };
+                all += &format!("{rc} {told:?}\n");
+                let rc = cctx.compress(&src.clone(), &mut src);
+                all += &format!("{}\n", rc.min(1));
+            }
+        }
+        for nthreads in [1, 3] {
+            let dctx = lib.dctx(&DParams {
+                nthreads,
+                typesize: 5,
+                ..DParams::default()
+            });
+            let mut told = DParams::default();
+            // SAFETY: the context is a decompression context, `told` lives across the call.
+            let rc = unsafe { (lib.f.blosc2_ctx_get_dparams)(dctx.raw(), &mut told) };
+            all += &format!("{rc} {told:?}\n");
+        }
+        // SAFETY: no arguments.
+        let (c, d) = unsafe {
+            (
+                (lib.f.blosc2_get_blosc2_cparams_defaults)(),
+                (lib.f.blosc2_get_blosc2_dparams_defaults)(),
+            )
+        };
+        all + &format!("{c:?}\n{d:?}\n")
+    });
+    let [mine, theirs] = told;
+    assert_eq!(mine, theirs);
+}
+
+/// A C string of the library, `None` where it is null.
+fn text(pointer: *const c_char) -> Option<String> {
+    // SAFETY: the library gives null or a string that ends.
+    (!pointer.is_null()).then(|| {
+        unsafe { CStr::from_ptr(pointer) }
+            .to_string_lossy()
+            .into_owned()
+    })
+}
+
+#[test]
+fn names_and_messages() {
+    let Some((ours, reference)) = both() else {
+        return;
+    };
+    let told = [ours, reference].map(|lib: &'static Lib| {
+        let f = &lib.f;
+        let mut all = Vec::new();
+        // SAFETY: strings end, out parameters live across the calls, what the caller owns is freed.
+        unsafe {
+            for code in -40..=5 {
+                all.push(format!(
+                    "error {code}: {:?}",
+                    text((f.blosc2_error_string)(code))
+                ));
+            }
+            all.push(format!(
+                "{:?} {:?}",
+                text((f.blosc2_get_version_string)()),
+                text((f.blosc2_list_compressors)())
+            ));
+            for code in -1..=35 {
+                let mut name = core::ptr::null();
+                let rc = (f.blosc2_compcode_to_compname)(code, &mut name);
+                all.push(format!("code {code}: {rc} {:?}", text(name)));
+            }
+            for name in ["blosclz", "lz4", "lz4hc", "zlib", "zstd"] {
+                let c = CString::new(name).expect("no zero inside");
+                let (mut complib, mut version) = (core::ptr::null_mut(), core::ptr::null_mut());
+                let rc = (f.blosc2_get_complib_info)(c.as_ptr(), &mut complib, &mut version);
+                let (library, number) = (text(complib), text(version));
+                libc::free(complib.cast());
+                libc::free(version.cast());
+                // Our zlib is another library: that it has a version is all that can be asked.
+                let number = if name == "zlib" {
+                    number.map(|_| "some".to_owned())
+                } else {
+                    number
+                };
+                all.push(format!(
+                    "name {name}: {} info {rc} {library:?} {number:?}",
+                    (f.blosc2_compname_to_compcode)(c.as_ptr())
+                ));
+            }
+            for name in ["snappy", "", "LZ4", "lz4 "] {
+                let c = CString::new(name).expect("no zero inside");
+                // The reference dies when asked for the library of a codec that is not there.
+                all.push(format!(
+                    "name {name}: {}",
+                    (f.blosc2_compname_to_compcode)(c.as_ptr())
+                ));
+            }
+            let (start, end) = (
+                Timestamp {
+                    tv_sec: 10,
+                    tv_nsec: 999_999_000,
+                },
+                Timestamp {
+                    tv_sec: 12,
+                    tv_nsec: 1000,
+                },
+            );
+            all.push(format!(
+                "{} {}",
+                (f.blosc_elapsed_nsecs)(start, end),
+                (f.blosc_elapsed_secs)(start, end)
+            ));
+            let mut now = Timestamp::default();
+            (f.blosc_set_timestamp)(&mut now);
+            all.push(format!("{}", (now.tv_sec, now.tv_nsec) != (0, 0)));
+        }
+        all
+    });
+    let [mine, theirs] = told;
+    for (a, b) in mine.iter().zip(&theirs) {
+        assert_eq!(a, b);
+    }
+    assert_eq!(mine.len(), theirs.len());
+}
+
+#[test]
+fn raw_shuffles() {
+    let Some((ours, reference)) = both() else {
+        return;
+    };
+    let mut report = Report::default();
+    // Out of these ranges the reference reads and writes out of bounds.
+    for typesize in [1, 2, 3, 4, 7, 8, 12, 16, 17, 31, 32, 64, 255, 256] {
+        for len in [0, 1, 15, 16, 31, 100, 255, 256, 1024, 4096, 4099, 100_001] {
+            report.case();
+            let src = Kind::Random.bytes(len.max(0) as usize, 1);
+            let done = [ours, reference].map(|lib| {
+                let f = &lib.f;
+                [
+                    f.blosc2_shuffle,
+                    f.blosc2_unshuffle,
+                    f.blosc2_bitshuffle,
+                    f.blosc2_bitunshuffle,
+                ]
+                .map(|function| {
+                    let mut dest = vec![0u8; src.len()];
+                    // SAFETY: both buffers have `len` bytes.
+                    (
+                        unsafe {
+                            function(typesize, len, src.as_ptr().cast(), dest.as_mut_ptr().cast())
+                        },
+                        dest,
+                    )
+                })
+            });
+            let [mine, theirs] = &done;
+            for (n, (a, b)) in mine.iter().zip(theirs).enumerate() {
+                report.check(a.0 == b.0 && (a.0 < 0 || a.1 == b.1), "shuffle", || {
+                    format!(
+                        "function {n} typesize {typesize} of {len}: {} and {}, {}",
+                        a.0,
+                        b.0,
+                        difference(&a.1, &b.1)
+                    )
+                });
+            }
+        }
+    }
+    report.finish("raw shuffles");
+}
+
+/// Promise of every layer: the same input and parameters give the same bytes whatever the number of threads.
+#[test]
+fn threads_do_not_show_in_the_bytes() {
+    let mut report = Report::default();
+    let mut rng = Rng(12);
+    for round in 0..160 {
+        let kind = Kind::ALL[round % Kind::ALL.len()];
+        let mut cparams = CParams {
+            compcode: rng.pick(&CODECS),
+            clevel: 1 + rng.below(7) as u8,
+            typesize: rng.pick(&[1, 2, 4, 8, 7]),
+            blocksize: rng.pick(&[0, 4096, 20_000]),
+            splitmode: 1 + rng.below(4) as i32,
+            filters: rng.pick(&FILTERS),
+            ..CParams::default()
+        };
+        cparams.use_dict =
+            c_int::from(round % 5 == 0 && matches!(cparams.compcode, LZ4 | LZ4HC | ZSTD));
+        let src = kind.bytes(200_000 + rng.below(400_000), round as u64);
+        // Also where there is not room for all of it, and every block has to be left out at the same place.
+        let room = [src.len() + MAX_OVERHEAD, src.len() / 2][round % 2];
+        let one = ours().compress_into(&cparams, &src, room);
+        for nthreads in [1, 2, 4, 8] {
+            report.case();
+            let many = ours().compress_into(
+                &CParams {
+                    nthreads,
+                    ..cparams
+                },
+                &src,
+                room,
+            );
+            report.check(many == one, "bytes", || {
+                format!(
+                    "{} and {}, {}: {nthreads} threads {kind:?} {cparams:?}",
+                    many.0,
+                    one.0,
+                    difference(&many.1, &one.1)
+                )
+            });
+            if many.0 > 0 {
+                let (rc, bytes) = ours().decompress(&many.1, src.len(), nthreads);
+                report.check(rc == src.len() as i32 && bytes == src, "round trip", || {
+                    format!("{rc}: {nthreads} threads {kind:?} {cparams:?}")
+                });
+            }
+        }
+    }
+    report.finish("threads");
+}
