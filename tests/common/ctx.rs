@@ -252,3 +252,8 @@ impl Lib {
         (rc, sizes)
     }
 }
+
+/// The 32 bytes of a header without cbytes, which depends on how well a codec compresses.
+pub fn header_but_cbytes(chunk: &[u8]) -> Vec<u8> {
+    [&chunk[..12], &chunk[16..MAX_OVERHEAD]].concat()
+}

@@ -1,4 +1,4 @@
-//! The filter pipelines of the matrix.
+//! Codecs and filter pipelines that the tests go through.
 
 use super::abi::*;
 
@@ -68,4 +68,15 @@ pub const PIPELINES: [Pipeline; 13] = [
         [0, 0, 0, 0, SHUFFLE, SHUFFLE],
         [0, 0, 0, 0, 0, 16],
     ),
+];
+
+/// The codecs that every build has.
+pub const CODECS: [u8; 5] = [BLOSCLZ, LZ4, LZ4HC, ZLIB, ZSTD];
+
+/// A few common pipelines, the last with a delta.
+pub const FILTERS: [[u8; 6]; 4] = [
+    [0; 6],
+    [0, 0, 0, 0, 0, SHUFFLE],
+    [0, 0, 0, 0, 0, BITSHUFFLE],
+    [0, 0, 0, 0, DELTA, SHUFFLE],
 ];

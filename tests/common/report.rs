@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 /// How many disagreements are printed in full.
-const SHOWN: usize = 2500;
+const SHOWN: usize = 25;
 
 /// What a run over many cases found.
 #[derive(Default)]
