@@ -1,0 +1,79 @@
+//! Ours against the reference in one process: the same data, the same calls, taking turns.
+//!
+//! ```text
+//! OXIBLOSC_REFERENCE=.../libblosc2.so.9 cargo bench --bench compare -- [--quick] [--out DIR] [WORD...]
+//! ```
+//!
+//! Writes `compare.csv` and `compare.svg` into DIR (`target/compare` by default) and prints the geometric mean of the
+//! speed ratios of each group beside its goal, the rows in which ours is slower, and the outputs that are larger.
+//! `--quick` takes a minute and less data; words keep the rows whose description holds all of them (`lz4 decompress`).
+//! With `OXIBLOSC_LIBRARY` naming a copy of the reference every ratio should be 1: a check of the method and of how
+//! quiet the machine is.
+
+#[path = "../../tests/common/mod.rs"]
+mod common;
+mod measure;
+mod plot;
+mod rows;
+mod summary;
+
+use common::library::both;
+use std::path::PathBuf;
+
+/// What the command line asks for.
+struct Options {
+    quick: bool,
+    out: PathBuf,
+    words: Vec<String>,
+}
+
+impl Options {
+    fn parse() -> Options {
+        let mut options = Options {
+            quick: false,
+            out: PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/compare"),
+            words: Vec::new(),
+        };
+        let mut arguments = std::env::args().skip(1);
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "--quick" => options.quick = true,
+                // Cargo's own.
+                "--bench" => {}
+                "--out" => {
+                    options.out = PathBuf::from(arguments.next().expect("--out takes a folder"))
+                }
+                word => options.words.push(word.to_lowercase()),
+            }
+        }
+        options
+    }
+}
+
+fn main() {
+    let options = Options::parse();
+    let Some((ours, reference)) = both() else {
+        return;
+    };
+    let cases = rows::cases(options.quick);
+    let mut measured = Vec::new();
+    for case in &cases {
+        for row in rows::rows(case) {
+            let description = row.describe().to_lowercase();
+            if options.words.iter().all(|word| description.contains(word)) {
+                let result = measure::measure(case, &row, [ours, reference], options.quick);
+                println!("{:5.2}  {}", result.ratio(), row.describe());
+                measured.push((row, result));
+            }
+        }
+    }
+    std::fs::create_dir_all(&options.out).expect("the output folder can be made");
+    let write = |name: &str, content: String| {
+        let path = options.out.join(name);
+        std::fs::write(&path, content).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        println!("wrote {}", path.display());
+    };
+    write("compare.csv", summary::csv(&measured));
+    write("compare.svg", plot::svg(&measured));
+    print!("{}", summary::summary(&measured));
+}

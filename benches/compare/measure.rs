@@ -1,0 +1,147 @@
+//! The two libraries take turns at one row; the fastest turn of each counts, since noise only ever adds.
+
+use crate::common::abi::MAX_OVERHEAD;
+use crate::common::ctx::Ctx;
+use crate::common::data::Rng;
+use crate::common::library::Lib;
+use crate::rows::{Case, Operation, Row};
+use std::hint::black_box;
+use std::time::Duration;
+
+/// What a row came to.
+#[derive(Clone, Copy)]
+pub struct Measured {
+    /// Seconds for one operation: ours, the reference.
+    pub seconds: [f64; 2],
+    /// Uncompressed bytes that one operation works on.
+    pub bytes: usize,
+    /// Sizes of the chunks: ours, the reference's.
+    pub cbytes: [usize; 2],
+}
+
+impl Measured {
+    /// How many times as fast ours is.
+    pub fn ratio(&self) -> f64 {
+        self.seconds[1] / self.seconds[0]
+    }
+}
+
+/// Measures one row. Both decompress the reference's chunk.
+pub fn measure(case: &Case, row: &Row, libs: [&'static Lib; 2], quick: bool) -> Measured {
+    let src = case.kind.bytes(case.nbytes, 1);
+    let cctx = libs.map(|lib| lib.cctx(&case.cparams()).expect("valid parameters"));
+    let dctx = libs.map(|lib| lib.dctx_threads(case.threads));
+    let mut dest = [(); 2].map(|()| vec![1u8; case.nbytes + MAX_OVERHEAD]);
+    let mut cbytes = [0; 2];
+    for n in [0, 1] {
+        let rc = cctx[n].compress(&src, &mut dest[n]);
+        assert!(rc > 0, "{}: {rc}: {}", libs[n].name, row.describe());
+        cbytes[n] = rc as usize;
+    }
+    let chunk = dest[1][..cbytes[1]].to_vec();
+    let mut out = vec![1u8; case.nbytes];
+    for dctx in &dctx {
+        let rc = dctx.decompress(&chunk, &mut out);
+        assert!(
+            rc as usize == src.len() && out == src,
+            "{rc}: {}",
+            row.describe()
+        );
+    }
+    let clock = Clock::of(case.threads);
+    let seconds = match row.operation {
+        Operation::Compress => take_turns(clock, quick, |n| {
+            let rc = cctx[n].compress(black_box(&src), &mut dest[n]);
+            assert!(black_box(rc) > 0);
+        }),
+        Operation::Decompress => take_turns(clock, quick, |n| {
+            let rc = dctx[n].decompress(black_box(&chunk), &mut out);
+            assert!(black_box(rc) > 0);
+        }),
+        Operation::GetItem(items) => {
+            let dest = &mut out[..items * case.kind.typesize() as usize];
+            take_turns(clock, quick, |n| getitems(&dctx[n], case, &chunk, dest))
+        }
+    };
+    let calls = if matches!(row.operation, Operation::GetItem(_)) {
+        ACCESSES
+    } else {
+        1
+    };
+    let bytes = match row.operation {
+        Operation::GetItem(items) => items * case.kind.typesize() as usize,
+        _ => case.nbytes,
+    };
+    Measured {
+        seconds: seconds.map(|s| s / calls as f64),
+        bytes,
+        cbytes,
+    }
+}
+
+/// Accesses of one operation, so that many places of the chunk are read.
+const ACCESSES: usize = 16;
+
+fn getitems(dctx: &Ctx, case: &Case, chunk: &[u8], dest: &mut [u8]) {
+    let size = case.kind.typesize() as usize;
+    let items = dest.len() / size;
+    let mut rng = Rng(7);
+    for _ in 0..ACCESSES {
+        let start = rng.below(case.nbytes / size - items);
+        let rc = dctx.getitem(chunk, start as i32, items as i32, dest);
+        assert!(black_box(rc) > 0);
+    }
+}
+
+/// Reads a clock twice. One thread's work is timed by what it had of a processor, which a busy machine disturbs less
+/// than the time of day; the work of several has only the latter.
+#[derive(Clone, Copy)]
+struct Clock(libc::clockid_t);
+
+impl Clock {
+    fn of(threads: i16) -> Clock {
+        Clock(if threads == 1 {
+            libc::CLOCK_THREAD_CPUTIME_ID
+        } else {
+            libc::CLOCK_MONOTONIC
+        })
+    }
+
+    fn now(self) -> Duration {
+        let mut now = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        // SAFETY: `now` lives across the call.
+        let rc = unsafe { libc::clock_gettime(self.0, &mut now) };
+        assert_eq!(rc, 0, "the clock is there");
+        Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+    }
+
+    fn time(self, work: impl FnOnce()) -> Duration {
+        let start = self.now();
+        work();
+        self.now() - start
+    }
+}
+
+/// Seconds for one `work(0)` and one `work(1)`.
+fn take_turns(clock: Clock, quick: bool, mut work: impl FnMut(usize)) -> [f64; 2] {
+    let (turns, length) = if quick {
+        (5, Duration::from_millis(4))
+    } else {
+        (9, Duration::from_millis(20))
+    };
+    // As many calls a turn as the faster of the two does in the length of a turn.
+    let first = (0..6).map(|n| clock.time(|| work(n % 2)));
+    let faster = first.skip(2).min().expect("several");
+    let calls = (length.as_nanos() / faster.as_nanos().max(50)).clamp(1, 100_000) as u32;
+    let mut best = [Duration::MAX; 2];
+    for turn in 0..turns {
+        for n in [turn % 2, 1 - turn % 2] {
+            let time = clock.time(|| (0..calls).for_each(|_| work(n)));
+            best[n] = best[n].min(time);
+        }
+    }
+    best.map(|b| b.as_secs_f64() / f64::from(calls))
+}

@@ -1,0 +1,96 @@
+//! The table as CSV, and what it comes to.
+
+use crate::measure::Measured;
+use crate::rows::{Group, Operation, Row};
+use std::fmt::Write;
+
+/// Below this a row counts as slower.
+const SLOWEST: f64 = 0.95;
+/// Above this an output counts as larger.
+const LARGEST: f64 = 1.005;
+
+/// Every row, one a line.
+pub fn csv(measured: &[(Row, Measured)]) -> String {
+    let mut out = String::from(
+        "group,operation,codec,filter,data,level,threads,nbytes,ours_ns,reference_ns,ours_gb_s,reference_gb_s,ratio,\
+         ours_cbytes,reference_cbytes\n",
+    );
+    for (row, result) in measured {
+        let [ours, theirs] = result.seconds;
+        let speed = |seconds: f64| result.bytes as f64 / seconds / 1e9;
+        let _ = writeln!(
+            out,
+            "{:?},{},{},{},{},{},{},{},{:.0},{:.0},{:.4},{:.4},{:.3},{},{}",
+            row.group(),
+            row.operation(),
+            row.codec(),
+            row.filter(),
+            row.case.kind.name(),
+            row.case.clevel,
+            row.case.threads,
+            row.case.nbytes,
+            ours * 1e9,
+            theirs * 1e9,
+            speed(ours),
+            speed(theirs),
+            result.ratio(),
+            result.cbytes[0],
+            result.cbytes[1],
+        );
+    }
+    out
+}
+
+/// The geometric mean of the ratios of a group; `None` where it has no row.
+pub fn mean(measured: &[(Row, Measured)], group: Group) -> Option<f64> {
+    let logs: Vec<f64> = measured
+        .iter()
+        .filter(|(row, _)| row.group() == group)
+        .map(|(_, result)| result.ratio().ln())
+        .collect();
+    (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+}
+
+/// The goals, the slow rows and the large outputs.
+pub fn summary(measured: &[(Row, Measured)]) -> String {
+    let mut out = String::from("\ngroup                  mean   goal\n");
+    for (group, name, goal) in Group::GOALS {
+        if let Some(mean) = mean(measured, group) {
+            let verdict = if mean >= goal { "" } else { "  not reached" };
+            let _ = writeln!(out, "{name:<20} {mean:>6.2} {goal:>6.2}{verdict}");
+        }
+    }
+    let slow: Vec<_> = measured
+        .iter()
+        .filter(|(_, result)| result.ratio() < SLOWEST)
+        .collect();
+    let _ = writeln!(
+        out,
+        "\n{} of {} rows under {SLOWEST}",
+        slow.len(),
+        measured.len()
+    );
+    for (row, result) in slow {
+        let _ = writeln!(out, "  {:.2}  {}", result.ratio(), row.describe());
+    }
+    let larger = |result: &Measured| result.cbytes[0] as f64 / result.cbytes[1] as f64;
+    let large: Vec<_> = measured
+        .iter()
+        .filter(|(row, result)| row.operation == Operation::Compress && larger(result) > LARGEST)
+        .collect();
+    let _ = writeln!(
+        out,
+        "\n{} outputs more than {:.1} % larger",
+        large.len(),
+        (LARGEST - 1.0) * 100.0
+    );
+    for (row, result) in large {
+        let _ = writeln!(
+            out,
+            "  {:+.2} %  {}",
+            (larger(result) - 1.0) * 100.0,
+            row.describe()
+        );
+    }
+    out
+}
