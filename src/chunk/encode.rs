@@ -16,6 +16,7 @@ use super::scratch::{self, Scratch};
 use super::store::store;
 use crate::codec::{Codec, Dict, MAX_DICT_SIZE, MIN_USEFUL_DICT};
 use crate::error::{Error, Result};
+use crate::filter;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -495,7 +496,7 @@ impl<'a> Chunk<'a> {
             if size > rest.len() - used {
                 return Ok(None);
             }
-            rest[used..used + size].copy_from_slice(&out[..size]);
+            filter::copy(&out[..size], &mut rest[used..used + size]);
             used += size;
         }
         Ok(Some(used))

@@ -3,6 +3,7 @@
 use super::encode::lock;
 use super::scratch::Buf;
 use crate::error::{Error, Result};
+use crate::filter;
 use std::sync::Mutex;
 
 /// Puts blocks into the chunk in the order of their index, whatever order they come in.
@@ -80,7 +81,7 @@ impl<'a> Order<'a> {
         };
         drop(this);
         // Only the reservation needs the lock; the copies of several workers overlap in time.
-        place.copy_from_slice(&bytes[..size]);
+        filter::copy(&bytes[..size], place);
         loop {
             let mut this = lock(order);
             let turn = this.next;
@@ -92,7 +93,7 @@ impl<'a> Order<'a> {
                 return false;
             };
             drop(this);
-            place.copy_from_slice(&bytes[..size]);
+            filter::copy(&bytes[..size], place);
             lock(order).spare.push(bytes);
         }
     }

@@ -5,6 +5,7 @@ use super::header::{ChunkHeader, flags, flags2};
 use super::hooks::{BlockPos, Executor, Hooks};
 use super::scratch;
 use crate::error::{Error, Result};
+use crate::filter;
 use std::sync::Mutex;
 
 /// Writes the data as they are, through the prefilter if there is one.
@@ -67,7 +68,7 @@ fn prefilter(
         .ensure(ttmp_size(params.blocksize, params.typesize))?;
     let made = bufs.ping.ensure(size)?;
     hooks.prefilter(pos, out.len(), made, ttmp)?;
-    out.copy_from_slice(&made[..out.len()]);
+    filter::copy(&made[..out.len()], out);
     Ok(())
 }
 
@@ -81,13 +82,13 @@ pub fn copy(src: &[u8], dst: &mut [u8], nthreads: usize, exec: &dyn Executor) ->
         nthreads.min(src.len() / PIECE)
     };
     if nworkers <= 1 {
-        dst.copy_from_slice(src);
+        filter::copy(src, dst);
         return Ok(());
     }
     let queue = Mutex::new(dst.chunks_mut(PIECE).zip(src.chunks(PIECE)));
     exec.run(nthreads, nworkers, &|_| {
         while let Some((dst, src)) = lock(&queue).next() {
-            dst.copy_from_slice(src);
+            filter::copy(src, dst);
         }
     })
 }
