@@ -195,8 +195,8 @@ impl Context {
         let hooks = ContextHooks::for_compression(self, self.src.get());
         let source = match *input {
             // A null pointer to nothing is an empty buffer.
-            // SAFETY: by the caller's word.
             Input::Buffer(src) if !src.is_null() || srcsize == 0 => {
+                // SAFETY: by the caller's word.
                 Source::Buffer(unsafe { bytes(src, srcsize as usize)? })
             }
             Input::Blocks(blocks) => Source::Variable(blocks),

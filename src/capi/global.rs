@@ -93,9 +93,10 @@ pub extern "C" fn blosc1_get_compressor() -> *const c_char {
 /// `compname` is a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc1_set_compressor(compname: *const c_char) -> c_int {
-    // SAFETY: by the caller's word.
     guard(-1, || {
-        set_compressor(&unsafe { registry::text(compname) }.unwrap_or_default())
+        // SAFETY: by the caller's word.
+        let name = unsafe { registry::text(compname) };
+        set_compressor(&name.unwrap_or_default())
     })
 }
 

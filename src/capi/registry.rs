@@ -111,19 +111,20 @@ pub fn clear() {
     TUNERS.clear();
 }
 
+/// The registered codec of this name.
+fn registered(name: &str) -> Option<&'static blosc2_codec> {
+    CODECS.iter().find(|entry| {
+        // SAFETY: the names of entries are C strings that are never freed.
+        unsafe { CStr::from_ptr(entry.compname) }.to_bytes() == name.as_bytes()
+    })
+}
+
 /// The id of the codec of this name, or -1.
 pub fn compcode_of(name: &str) -> c_int {
     if let Some(known) = Codec::from_name(name) {
         return known as c_int;
     }
-    // SAFETY: the names of entries are C strings that are never freed.
-    let named = |entry: &&blosc2_codec| {
-        unsafe { CStr::from_ptr(entry.compname) }.to_bytes() == name.as_bytes()
-    };
-    CODECS
-        .iter()
-        .find(named)
-        .map_or(-1, |entry| c_int::from(entry.compcode))
+    registered(name).map_or(-1, |entry| c_int::from(entry.compcode))
 }
 
 /// The name of the codec of this id.
@@ -169,14 +170,7 @@ pub fn library_of(name: &str) -> Option<c_int> {
     if let Some(known) = Codec::from_name(name) {
         return Some(c_int::from(known.format()));
     }
-    // SAFETY: as in `compcode_of`.
-    let named = |entry: &&blosc2_codec| {
-        unsafe { CStr::from_ptr(entry.compname) }.to_bytes() == name.as_bytes()
-    };
-    CODECS
-        .iter()
-        .find(named)
-        .map(|entry| c_int::from(entry.complib))
+    registered(name).map(|entry| c_int::from(entry.complib))
 }
 
 /// The name of a library.
@@ -275,8 +269,8 @@ pub unsafe extern "C" fn blosc2_compcode_to_compname(
 /// `compname` is a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_compname_to_compcode(compname: *const c_char) -> c_int {
-    // SAFETY: by the caller's word.
     guard(-1, || {
+        // SAFETY: by the caller's word.
         unsafe { text(compname) }.map_or(-1, |name| compcode_of(&name))
     })
 }
@@ -286,10 +280,10 @@ pub unsafe extern "C" fn blosc2_compname_to_compcode(compname: *const c_char) ->
 /// # Safety
 /// `string` is null or a C string.
 pub unsafe fn text(string: *const c_char) -> Option<String> {
+    if string.is_null() {
+        return None;
+    }
     // SAFETY: by the caller's word.
-    (!string.is_null()).then(|| {
-        unsafe { CStr::from_ptr(string) }
-            .to_string_lossy()
-            .into_owned()
-    })
+    let string = unsafe { CStr::from_ptr(string) };
+    Some(string.to_string_lossy().into_owned())
 }

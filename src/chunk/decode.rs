@@ -1,12 +1,13 @@
 //! Decompressing a chunk, whole or block by block.
 
 use super::decode_block::BlockDecoder;
-use super::encode::{copy, lock, workers};
+use super::encode::{lock, workers};
 use super::header::{Blocks, ChunkHeader, Special, flags2, i32_at};
 use super::hooks::{BlockPos, Executor, Hooks};
 use super::pipeline::Pipeline;
 use super::scratch;
 use super::special;
+use super::store::copy;
 use crate::codec::{Codec, Dict};
 use crate::error::{Error, Result};
 use std::sync::Mutex;

@@ -9,6 +9,7 @@ use super::scratch::{self, Bufs, State};
 use super::special;
 use crate::codec::Codec;
 use crate::error::{Error, Result};
+use crate::filter;
 
 /// Format code of codecs that are none of the format's own.
 pub(super) const UDCODEC_FORMAT: u8 = 6;
@@ -180,17 +181,16 @@ impl<'a> BlockDecoder<'a> {
         } else {
             let stored = &self.chunk.bytes[header.overhead()..];
             match header.special() {
-                Special::None => first.copy_from_slice(
-                    stored
-                        .get(pos.offset..pos.offset + bsize)
-                        .ok_or(Error::ReadBuffer)?,
-                ),
+                Special::None => {
+                    let stored = stored.get(pos.offset..pos.offset + bsize);
+                    filter::copy(stored.ok_or(Error::ReadBuffer)?, first);
+                }
                 _ => special::fill(header, stored, pos.offset, first)?,
             }
         }
         if direct || header.blosc2_flags & flags2::INSTRUMENTED != 0 {
             if !direct {
-                dst.copy_from_slice(&bufs.ping[..bsize]);
+                filter::copy(&bufs.ping[..bsize], dst);
             }
             return Ok(());
         }
@@ -222,7 +222,7 @@ impl<'a> BlockDecoder<'a> {
                 return Ok(());
             }
             Stream::Stored(data) => {
-                out.copy_from_slice(data);
+                filter::copy(data, out);
                 return Ok(());
             }
             Stream::Compressed(data) => data,

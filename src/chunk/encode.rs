@@ -10,10 +10,13 @@ use super::header::{
     Special, flags, flags2, version,
 };
 use super::hooks::{BlockPos, Executor, Hooks};
+use super::order::Order;
 use super::pipeline::Pipeline;
 use super::scratch::{self, Scratch};
+use super::store::store;
 use crate::codec::{Codec, Dict, MAX_DICT_SIZE, MIN_USEFUL_DICT};
 use crate::error::{Error, Result};
+use crate::filter;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -118,6 +121,17 @@ pub fn compress(
     let nbytes = source.nbytes();
     let nblocks = source.nblocks(params.blocksize);
     let variable = matches!(source, Source::Variable(_));
+    let within;
+    let params = if !variable && nbytes > 0 && params.blocksize > nbytes {
+        // The header can only say that a block is as large as the data, which decides whether it is split.
+        within = EncodeParams {
+            blocksize: nbytes,
+            ..params.clone()
+        };
+        &within
+    } else {
+        params
+    };
     let overhead = if params.extended {
         EXTENDED_HEADER_LENGTH
     } else {
@@ -224,91 +238,6 @@ fn header_for(params: &EncodeParams, nbytes: usize, nblocks: usize, variable: bo
         },
     });
     header
-}
-
-/// Writes the data as they are, through the prefilter if there is one.
-fn store(
-    params: &EncodeParams,
-    mut header: ChunkHeader,
-    source: Source,
-    dest: &mut [u8],
-    hooks: &dyn Hooks,
-    exec: &dyn Executor,
-) -> Result<usize> {
-    header.flags |= flags::MEMCPYED;
-    header.blosc2_flags &= !flags2::INSTRUMENTED;
-    header.cbytes = header.overhead() + header.nbytes;
-    if header.cbytes > dest.len() {
-        return Ok(0);
-    }
-    let body = &mut dest[header.overhead()..header.cbytes];
-    match source {
-        Source::Buffer(data) if !hooks.has_prefilter() => copy(data, body, params.nthreads, exec)?,
-        _ if !hooks.has_prefilter() => return Err(Error::NullPointer),
-        _ => {
-            let queue = Mutex::new(body.chunks_mut(params.blocksize).enumerate());
-            let failed = Mutex::new(None);
-            let nworkers = workers(params.nthreads, header.nblocks, header.nbytes);
-            exec.run(params.nthreads, nworkers, &|tid| {
-                let mut scratch = scratch::borrow();
-                while let Some((nblock, out)) = lock(&queue).next() {
-                    let pos = BlockPos {
-                        nblock,
-                        offset: nblock * params.blocksize,
-                        tid,
-                    };
-                    let result = encoder_prefilter(hooks, pos, out, params, &mut scratch.bufs);
-                    if let Err(error) = result {
-                        lock(&failed).get_or_insert(error);
-                        return;
-                    }
-                }
-            })?;
-            if let Some(error) = lock(&failed).take() {
-                return Err(error);
-            }
-        }
-    }
-    header.write(dest);
-    Ok(header.cbytes)
-}
-
-fn encoder_prefilter(
-    hooks: &dyn Hooks,
-    pos: BlockPos,
-    out: &mut [u8],
-    params: &EncodeParams,
-    bufs: &mut scratch::Bufs,
-) -> Result<()> {
-    let size = hooks.prefilter_output(out.len()).max(out.len());
-    let ttmp = bufs
-        .ttmp
-        .ensure(ttmp_size(params.blocksize, params.typesize))?;
-    let made = bufs.ping.ensure(size)?;
-    hooks.prefilter(pos, out.len(), made, ttmp)?;
-    out.copy_from_slice(&made[..out.len()]);
-    Ok(())
-}
-
-/// Copies, with several workers where it pays.
-pub fn copy(src: &[u8], dst: &mut [u8], nthreads: usize, exec: &dyn Executor) -> Result<()> {
-    const PIECE: usize = 1 << 20;
-    // A copy is bound by memory: threads pay only once the data are larger than any cache.
-    let nworkers = if src.len() < 32 * PIECE {
-        1
-    } else {
-        nthreads.min(src.len() / PIECE)
-    };
-    if nworkers <= 1 {
-        dst.copy_from_slice(src);
-        return Ok(());
-    }
-    let queue = Mutex::new(dst.chunks_mut(PIECE).zip(src.chunks(PIECE)));
-    exec.run(nthreads, nworkers, &|_| {
-        while let Some((dst, src)) = lock(&queue).next() {
-            dst.copy_from_slice(src);
-        }
-    })
 }
 
 /// How many workers a job of `nblocks` blocks and `nbytes` bytes gets.
@@ -506,16 +435,7 @@ impl<'a> Chunk<'a> {
             return self.encode_serial(encoder, starts, body, rest);
         }
         let next = AtomicUsize::new(0);
-        let order = Mutex::new(Order {
-            starts,
-            rest,
-            next: 0,
-            position: body,
-            body,
-            waiting: Vec::new(),
-            spare: Vec::new(),
-            outcome: Ok(true),
-        });
+        let order = Mutex::new(Order::new(starts, rest, body));
         exec.run(self.params.nthreads, nworkers, &|tid| {
             let mut scratch = scratch::borrow();
             loop {
@@ -541,15 +461,10 @@ impl<'a> Chunk<'a> {
                 }
             }
         })?;
-        let order = order
+        order
             .into_inner()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        match order.outcome {
-            Err(error) => Err(error),
-            Ok(true) if order.next == self.nblocks => Ok(Some(order.position - body)),
-            Ok(true) => Err(Error::Failure),
-            Ok(false) => Ok(None),
-        }
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .finish()
     }
 
     fn encode_serial(
@@ -581,92 +496,9 @@ impl<'a> Chunk<'a> {
             if size > rest.len() - used {
                 return Ok(None);
             }
-            rest[used..used + size].copy_from_slice(&out[..size]);
+            filter::copy(&out[..size], &mut rest[used..used + size]);
             used += size;
         }
         Ok(Some(used))
-    }
-}
-
-/// Puts blocks into the chunk in the order of their index, whatever order they come in.
-struct Order<'a> {
-    starts: &'a mut [u8],
-    /// What is left of `dest`.
-    rest: &'a mut [u8],
-    /// Index of the next block to be placed.
-    next: usize,
-    /// Where it will start in the chunk.
-    position: usize,
-    body: usize,
-    /// Blocks that came before their turn: index, size, bytes.
-    waiting: Vec<(usize, usize, scratch::Buf)>,
-    /// Buffers to hand out in exchange for one that waits.
-    spare: Vec<scratch::Buf>,
-    /// `Ok(false)`: a block did not fit.
-    outcome: Result<bool>,
-}
-
-impl<'a> Order<'a> {
-    /// Takes in block `nblock`, `size` bytes at the front of `bytes`. Says whether to go on.
-    fn deliver(
-        order: &Mutex<Self>,
-        nblock: usize,
-        size: Result<usize>,
-        bytes: &mut scratch::Buf,
-    ) -> bool {
-        let mut this = lock(order);
-        let size = match size {
-            Ok(size) => size,
-            Err(error) => {
-                if this.outcome == Ok(true) {
-                    this.outcome = Err(error);
-                }
-                return false;
-            }
-        };
-        if this.outcome != Ok(true) {
-            return false;
-        }
-        if nblock != this.next {
-            let other = this.spare.pop().unwrap_or_default();
-            this.waiting
-                .push((nblock, size, std::mem::replace(bytes, other)));
-            return true;
-        }
-        let Some(place) = this.reserve(size) else {
-            return false;
-        };
-        drop(this);
-        // Only the reservation needs the lock; the copies of several workers overlap in time.
-        place.copy_from_slice(&bytes[..size]);
-        loop {
-            let mut this = lock(order);
-            let turn = this.next;
-            let Some(found) = this.waiting.iter().position(|(nblock, ..)| *nblock == turn) else {
-                return true;
-            };
-            let (_, size, bytes) = this.waiting.swap_remove(found);
-            let Some(place) = this.reserve(size) else {
-                return false;
-            };
-            drop(this);
-            place.copy_from_slice(&bytes[..size]);
-            lock(order).spare.push(bytes);
-        }
-    }
-
-    /// The place of the next block, `size` bytes, or none if they do not fit.
-    fn reserve(&mut self, size: usize) -> Option<&'a mut [u8]> {
-        if size > self.rest.len() {
-            self.outcome = Ok(false);
-            return None;
-        }
-        debug_assert!(self.position >= self.body);
-        self.starts[4 * self.next..][..4].copy_from_slice(&(self.position as i32).to_le_bytes());
-        let (place, rest) = std::mem::take(&mut self.rest).split_at_mut(size);
-        self.rest = rest;
-        self.position += size;
-        self.next += 1;
-        Some(place)
     }
 }

@@ -7,6 +7,7 @@ use super::pipeline::{DeltaReference, Pipeline};
 use super::scratch::{Bufs, State};
 use crate::codec::{Codec, Dict};
 use crate::error::{Error, Result};
+use crate::filter;
 use std::time::Instant;
 
 /// Bytes of the measurements that an instrumented codec stores for a stream: three floats and four flags.
@@ -155,7 +156,7 @@ impl BlockEncoder<'_> {
         let body = &mut body[..stream.len()];
         let mut cbytes = self.compress(stream, codec, body)?;
         if cbytes == 0 || cbytes == stream.len() {
-            body.copy_from_slice(stream);
+            filter::copy(stream, body);
             cbytes = stream.len();
         }
         // Variable-length blocks say how long their data are; how long the stream is follows from the starts.

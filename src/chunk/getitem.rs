@@ -7,6 +7,7 @@ use super::pipeline::Pipeline;
 use super::scratch::{self, Scratch};
 use super::special;
 use crate::error::{Error, Result};
+use crate::filter;
 
 /// A range of items, checked against the chunk's size; in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +58,7 @@ pub fn getitem(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hoo
         let stored = &chunk.bytes[header.overhead()..];
         return match header.special() {
             Special::None => {
-                dest.copy_from_slice(stored.get(range.start..end).ok_or(Error::ReadBuffer)?);
+                filter::copy(stored.get(range.start..end).ok_or(Error::ReadBuffer)?, dest);
                 Ok(())
             }
             Special::Value if !range.len.is_multiple_of(stored.len()) => Err(Error::Data),
@@ -96,7 +97,7 @@ pub fn getitem(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hoo
         let Scratch { bufs, out, codec } = &mut *scratch;
         let whole = out.ensure(bsize)?;
         decoder.decode(pos, reference.as_deref(), whole, (bufs, codec))?;
-        part.copy_from_slice(&whole[from..to]);
+        filter::copy(&whole[from..to], part);
     }
     Ok(())
 }

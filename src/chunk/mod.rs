@@ -16,10 +16,14 @@ pub mod getitem;
 pub mod header;
 /// What the engine asks of its caller.
 pub mod hooks;
+mod order;
 mod pipeline;
 /// Buffers and codec states of workers.
 pub mod scratch;
 /// Chunks whose content follows from the header.
 pub mod special;
+mod store;
+#[cfg(test)]
+mod tests;
 
 pub use encode_block::INSTR_SIZE;

@@ -5,6 +5,7 @@
 //! C API, and mean the same effort as in the reference.
 
 mod blosclz;
+mod copy;
 mod dict;
 mod lz4;
 mod names;

@@ -212,7 +212,7 @@ fn dictionaries_help_and_come_back() {
     assert!(Dict::train(Codec::Zlib, &data, &[1; 8], 1000).is_err());
     assert!(Dict::for_decompression(Codec::Zstd, &vec![0; 40_000]).is_err());
     assert!(Dict::for_decompression(Codec::Lz4, &[]).is_err());
-    assert_eq!(Dict::train(Codec::Zstd, &data, &[1; 4], 1000), Ok(None));
+    assert_eq!(Dict::train(Codec::Zstd, &data, &[2000; 90], 100), Ok(None));
     assert!(Dict::train(Codec::Zstd, &data, &[2000; 1000], 1000).is_err());
 }
 
@@ -315,4 +315,166 @@ fn impossible_requests_are_refused() {
             Ok(1..)
         ));
     }
+}
+
+/// The reference library, through those of its functions that need no structs.
+mod reference {
+    use super::Codec;
+    use core::ffi::{c_char, c_int, c_void};
+
+    pub(super) struct Reference(libloading::Library);
+
+    /// Length of the header of a chunk of Blosc 2.
+    const HEADER: usize = 32;
+
+    impl Reference {
+        /// Opens the library that `OXIBLOSC_REFERENCE` names.
+        pub(super) fn open() -> Option<Self> {
+            let Some(path) = std::env::var_os("OXIBLOSC_REFERENCE") else {
+                println!("skipped: OXIBLOSC_REFERENCE is not set");
+                return None;
+            };
+            // SAFETY: the reference runs no code on loading that would matter here.
+            let library =
+                Reference(unsafe { libloading::Library::new(path) }.expect("the reference opens"));
+            // SAFETY: the function takes nothing and returns nothing.
+            unsafe {
+                library
+                    .0
+                    .get::<unsafe extern "C" fn()>(b"blosc2_init")
+                    .unwrap()()
+            };
+            Some(library)
+        }
+
+        /// A chunk of one block and one stream, and where the stream lies in it; `None` if it holds none.
+        pub(super) fn compress(
+            &self,
+            codec: Codec,
+            clevel: u8,
+            data: &[u8],
+        ) -> Option<(Vec<u8>, usize)> {
+            type SetCompressor = unsafe extern "C" fn(*const c_char) -> c_int;
+            type SetBlocksize = unsafe extern "C" fn(usize);
+            type SetSplitmode = unsafe extern "C" fn(c_int);
+            type Compress = unsafe extern "C" fn(
+                c_int,
+                c_int,
+                usize,
+                usize,
+                *const c_void,
+                *mut c_void,
+                usize,
+            ) -> c_int;
+            const NEVER_SPLIT: c_int = 2;
+            let mut chunk = vec![0u8; data.len() + 4096];
+            let name = std::ffi::CString::new(codec.name()).unwrap();
+            // SAFETY: the types are those of the reference's headers; the buffers are as long as is said.
+            let n = unsafe {
+                self.0
+                    .get::<SetCompressor>(b"blosc1_set_compressor")
+                    .unwrap()(name.as_ptr());
+                self.0.get::<SetBlocksize>(b"blosc1_set_blocksize").unwrap()(data.len());
+                self.0.get::<SetSplitmode>(b"blosc1_set_splitmode").unwrap()(NEVER_SPLIT);
+                self.0.get::<Compress>(b"blosc1_compress").unwrap()(
+                    c_int::from(clevel),
+                    0,
+                    1,
+                    data.len(),
+                    data.as_ptr().cast(),
+                    chunk.as_mut_ptr().cast(),
+                    chunk.len(),
+                )
+            };
+            chunk.truncate(usize::try_from(n).expect("the reference compresses"));
+            let number = |at: usize| {
+                Some(u32::from_le_bytes(chunk.get(at..at + 4)?.try_into().ok()?) as usize)
+            };
+            let at = number(HEADER)?;
+            let len = number(at)?;
+            // Not copied as a whole, one block, and a stream that is neither a run nor stored.
+            let plain = chunk[2] & 2 == 0 && number(8)? == data.len() && at == HEADER + 4;
+            (plain && len > 1 && len < data.len() && at + 4 + len == chunk.len())
+                .then_some((chunk, at + 4))
+        }
+
+        /// Decodes a chunk in which `stream` stands in for the one at `at`.
+        pub(super) fn decompress(
+            &self,
+            chunk: &[u8],
+            at: usize,
+            stream: &[u8],
+            len: usize,
+        ) -> Vec<u8> {
+            type Decompress = unsafe extern "C" fn(*const c_void, *mut c_void, usize) -> c_int;
+            let mut chunk = chunk[..at].to_vec();
+            chunk.extend_from_slice(stream);
+            let size = (chunk.len() as u32).to_le_bytes();
+            chunk[12..16].copy_from_slice(&size);
+            chunk[at - 4..at].copy_from_slice(&(stream.len() as u32).to_le_bytes());
+            let mut out = vec![0u8; len];
+            // SAFETY: as above; the chunk's header gives its true length.
+            let n = unsafe {
+                self.0.get::<Decompress>(b"blosc1_decompress").unwrap()(
+                    chunk.as_ptr().cast(),
+                    out.as_mut_ptr().cast(),
+                    out.len(),
+                )
+            };
+            assert_eq!(n as usize, len, "the reference decodes our stream");
+            out
+        }
+    }
+}
+
+#[test]
+fn the_reference_reads_ours_and_we_read_its() {
+    let Some(reference) = reference::Reference::open() else {
+        return;
+    };
+    let mut encoder = Encoder::new();
+    let mut decoder = Decoder::new();
+    let (mut ours, mut theirs, mut compared) = (0, 0, 0);
+    for codec in Codec::ALL {
+        for clevel in 1..=9 {
+            for (name, data) in streams() {
+                if data.len() < 100 || clevel == 9 && data.len() > 20_000 && codec != Codec::BloscLz
+                {
+                    continue;
+                }
+                let Some((chunk, at)) = reference.compress(codec, clevel, &data) else {
+                    continue;
+                };
+                let stream = &chunk[at..];
+                let mut back = vec![0; data.len()];
+                assert_eq!(
+                    decoder.decompress(codec, None, stream, &mut back),
+                    Ok(data.len())
+                );
+                assert!(back == data, "{codec:?} {clevel} {name}");
+
+                let mut packed = vec![0; data.len()];
+                let n = encoder
+                    .compress(codec, clevel, None, &data, &mut packed)
+                    .unwrap();
+                if codec == Codec::Zlib {
+                    // Another compressor than the reference's: smaller by and large.
+                    ours += n;
+                    theirs += stream.len();
+                } else {
+                    assert!(
+                        packed[..n] == *stream,
+                        "{codec:?} {clevel} {name}: other bytes than the reference's"
+                    );
+                }
+                if n > 0 {
+                    let back = reference.decompress(&chunk, at, &packed[..n], data.len());
+                    assert!(back == data, "{codec:?} {clevel} {name}");
+                }
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 1000, "only {compared} streams compared");
+    assert!(ours < theirs, "zlib: {ours} bytes, the reference {theirs}");
 }

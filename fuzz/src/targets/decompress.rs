@@ -68,7 +68,7 @@ fn without_context(case: &Case, code: i32, data: &[u8]) {
 
 /// Blocks that are left out keep what was there; the others are what they are without a mask.
 fn masked(case: &Case, code: i32, data: &[u8]) {
-    let Some(mask) = case.mask(case.header.map_or(0, |header| header.nblocks())) else {
+    let Some(mask) = case.mask(case.header.map_or(0, |header| header.nblocks)) else {
         return;
     };
     let mut dest = vec![0x55; data.len()].into_boxed_slice();

@@ -28,7 +28,7 @@ fn queries(chunk: &[u8]) {
     let parsed = ChunkHeader::parse(chunk);
     if let Ok(header) = parsed {
         assert_eq!(nblocks.is_ok(), header.has_vlblocks());
-        assert!(nblocks.is_err() || nblocks == Ok(header.nblocks()));
+        assert!(nblocks.is_err() || nblocks == Ok(header.nblocks));
         let mut written = [0; EXTENDED_HEADER_LENGTH];
         header.write(&mut written);
         assert_eq!(ChunkHeader::parse(&written), Ok(header));

@@ -87,7 +87,7 @@ impl Case {
         self.bits & POSTFILTER != 0
             && self
                 .header
-                .is_none_or(|header| header.nblocks() <= MANY_BLOCKS)
+                .is_none_or(|header| header.nblocks <= MANY_BLOCKS)
     }
 
     /// A mask of `nblocks` blocks, if there is to be one.

@@ -6,7 +6,8 @@
 use core::hint::select_unpredictable;
 
 use super::table::{MAX_LOG, SLOTS, Slot, Table, hash};
-use super::{FAR, MAX_LITERALS, OUT_OF_REACH, chunk, read4, read8};
+use super::{FAR, MAX_LITERALS, OUT_OF_REACH};
+use crate::codec::copy::{match_len, read4, read8};
 use crate::error::Result;
 
 /// Streams shorter than this are not worth a packet.
@@ -146,34 +147,12 @@ impl<S: Slot, const LOG: u32, const CARRIED: bool> Finder<'_, S, LOG, CARRIED> {
     }
 }
 
-/// One past the first byte at which `src[a..]` and `src[b..]` differ, counted on `a` and not beyond the last byte; the
-/// first seven bytes are known to agree.
+/// One past the first byte at which `src[at..]` and `src[from..]` differ, counted on `at` and not beyond the last byte;
+/// the first seven bytes are known to agree.
 #[inline(always)]
-fn match_end(src: &[u8], a: usize, b: usize) -> usize {
+fn match_end(src: &[u8], at: usize, from: usize) -> usize {
     let bound = src.len() - 1;
-    let ahead = &src[a..bound];
-    let behind = &src[b..b + ahead.len()];
-    let mut n = 7;
-    while let (Some(x), Some(y)) = (chunk::<8>(ahead, n), chunk::<8>(behind, n)) {
-        let diff = u64::from_le_bytes(*x) ^ u64::from_le_bytes(*y);
-        if diff != 0 {
-            return a + n + (diff.trailing_zeros() / 8) as usize + 1;
-        }
-        n += 8;
-        // Past a first step, the match is likely a long one.
-        while let (Some(x), Some(y)) = (chunk::<32>(ahead, n), chunk::<32>(behind, n))
-            && x == y
-        {
-            n += 32;
-        }
-    }
-    while n < ahead.len() {
-        if ahead[n] != behind[n] {
-            return a + n + 1;
-        }
-        n += 1;
-    }
-    bound
+    (at + match_len(src, at, from, bound, 7) + 1).min(bound)
 }
 
 /// What encoding `sample` would give, judged as soon as it is certain: whether length over cost reaches `wanted`.

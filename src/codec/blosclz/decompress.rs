@@ -1,12 +1,9 @@
 //! The decompressor. Copies are of fixed size wherever there is room to write too much, exact near the end.
 
-use super::{FAR, chunk, read8};
+use super::FAR;
+use crate::codec::copy::{PATTERNS, STEP, chunk, chunk_mut, copy_match, read8};
 use crate::error::{Error, Result};
 
-/// What fixed-size copies move at once; also the longest run of literals.
-const STEP: usize = 32;
-/// Matches longer than this are not copied in steps.
-const LONG: usize = 64;
 /// Input looked at in one piece: the longest run of literals, and the control bytes around it.
 const WINDOW: usize = STEP + 4;
 /// Room that the fixed-size copies of one window may use up: literals, and a match in one step of eight.
@@ -90,7 +87,9 @@ fn packets(
         let mut seen = 0;
         if control < 32 {
             let n = usize::from(control) + 1;
-            dst[out..out + STEP].copy_from_slice(&window[..STEP]);
+            if let (Some(room), Some(step)) = (chunk_mut::<STEP>(dst, out), window.first_chunk()) {
+                *room = *step;
+            }
             out += n;
             control = window[n];
             at += n + 1;
@@ -111,7 +110,9 @@ fn packets(
             // At most eight bytes, in one go: a distance below that is made good by repeating the pattern.
             let (mask, repeat, _) = PATTERNS[distance.min(8)];
             let eight = (read8(dst, out - distance) & mask).wrapping_mul(repeat);
-            dst[out..out + 8].copy_from_slice(&eight.to_le_bytes());
+            if let Some(room) = chunk_mut(dst, out) {
+                *room = eight.to_le_bytes();
+            }
             out += usize::from(code) + 2;
             control = window[seen + 1];
             at += 2;
@@ -132,79 +133,4 @@ fn packets(
         }
     }
     Ok((control, at, out))
-}
-
-/// Repeats at `out` the bytes from `distance` before it, `len` of them. `distance` is 1..=`out`, and `out + len` at
-/// most `dst.len()`; bytes behind `out + len` may be overwritten too.
-#[inline(always)]
-fn copy_match(dst: &mut [u8], out: usize, distance: usize, len: usize) {
-    let head = len.min(LONG);
-    if head + STEP > dst.len() - out || (distance == 1 && len > LONG) {
-        return repeat_exactly(dst, out, distance, len, 0);
-    }
-    let from = out - distance;
-    let mut done = 0;
-    if distance >= 16 {
-        while done < head {
-            dst.copy_within(from + done..from + done + 16, out + done);
-            done += 16;
-        }
-    } else if distance == 1 {
-        let block = [dst[from]; STEP];
-        while done < head {
-            dst[out + done..out + done + STEP].copy_from_slice(&block);
-            done += STEP;
-        }
-    } else if distance >= 8 {
-        while done < head {
-            dst.copy_within(from + done..from + done + 8, out + done);
-            done += 8;
-        }
-    } else {
-        // The pattern is made once and written over and over, so that no step waits for the one before.
-        let (mask, repeat, step) = PATTERNS[distance];
-        let pattern = ((read8(dst, from) & mask).wrapping_mul(repeat)).to_le_bytes();
-        while done < head {
-            dst[out + done..out + done + 8].copy_from_slice(&pattern);
-            done += step;
-        }
-    }
-    if done < len {
-        repeat_exactly(dst, out, distance, len, done);
-    }
-}
-
-/// For distances up to 8: which bits of eight bytes are the pattern, what they are multiplied by to fill all eight, and
-/// how many of these are whole repetitions.
-const PATTERNS: [(u64, u64, usize); 9] = {
-    let mut patterns = [(u64::MAX, 1, 8); 9];
-    let mut distance = 1;
-    while distance < 8 {
-        let mut repeat = 0;
-        let mut at = 0;
-        while at < 8 {
-            repeat |= 1 << (8 * at);
-            at += distance;
-        }
-        patterns[distance] = ((1 << (8 * distance)) - 1, repeat, 8 - 8 % distance);
-        distance += 1;
-    }
-    patterns
-};
-
-/// The same from `done` bytes on, without a byte too much, for long matches and near the end: what is there already is
-/// copied as a whole, so that there is twice as much to copy each time.
-fn repeat_exactly(dst: &mut [u8], out: usize, distance: usize, len: usize, done: usize) {
-    let from = out - distance;
-    if distance == 1 {
-        let byte = dst[from];
-        dst[out..out + len].fill(byte);
-        return;
-    }
-    let mut done = done - done % distance;
-    while done < len {
-        let n = (distance + done).min(len - done);
-        dst.copy_within(from..from + n, out + done);
-        done += n;
-    }
 }

@@ -26,21 +26,3 @@ const MAX_LITERALS: usize = 32;
 const FAR: usize = 8191;
 /// Distances that no packet can hold, counted from 1: the largest is one less.
 const OUT_OF_REACH: usize = 65535 + FAR - 1;
-
-/// The `N` bytes at `at`, where there are so many.
-#[inline(always)]
-fn chunk<const N: usize>(bytes: &[u8], at: usize) -> Option<&[u8; N]> {
-    bytes.get(at..).and_then(|tail| tail.first_chunk())
-}
-
-/// The four bytes at `at`, as a number whose lowest byte is the first; 0 where there are less.
-#[inline(always)]
-fn read4(bytes: &[u8], at: usize) -> u32 {
-    chunk(bytes, at).map_or(0, |four| u32::from_le_bytes(*four))
-}
-
-/// The eight bytes at `at`, as a number whose lowest byte is the first; 0 where there are less.
-#[inline(always)]
-fn read8(bytes: &[u8], at: usize) -> u64 {
-    chunk(bytes, at).map_or(0, |eight| u64::from_le_bytes(*eight))
-}

@@ -6,7 +6,6 @@
 //! each byte `b` of each element `i` of a group; the eight vectors of one `b`, with their bits transposed, are the rows
 //! `8 * b ..`. The last tile of a block overlaps the one before it.
 
-use super::portable;
 use crate::filter::simd::vector::{Vector, rotate_bytes, starts, transpose_bits, transpose16};
 use core::mem::MaybeUninit;
 
@@ -33,16 +32,8 @@ pub(crate) unsafe fn bitshuffle<W: Vector, const S: usize, N: Vector>(
             tiles::<W, S, true>(typesize, groups, src, dst);
         } else if groups >= 16 {
             tiles::<N, 1, true>(typesize, groups, src, dst);
-        } else if typesize <= WIDE {
-            let mut from = [0_u8; PADDED];
-            let mut to = [0_u8; PADDED];
-            from[..src.len()].copy_from_slice(src);
-            tiles::<N, 1, true>(typesize, 16, &from, &mut to);
-            for (row, whole) in dst.chunks_exact_mut(groups).zip(to.chunks_exact(16)) {
-                row.copy_from_slice(&whole[..groups]);
-            }
         } else {
-            portable::bitshuffle(typesize, src, dst);
+            padded::<N, true>(typesize, groups, src, dst);
         }
     }
 }
@@ -64,16 +55,51 @@ pub(crate) unsafe fn bitunshuffle<W: Vector, const S: usize, N: Vector>(
             tiles::<W, S, false>(typesize, groups, src, dst);
         } else if groups >= 16 {
             tiles::<N, 1, false>(typesize, groups, src, dst);
-        } else if typesize <= WIDE {
-            let mut from = [0_u8; PADDED];
-            let mut to = [0_u8; PADDED];
-            for (row, whole) in src.chunks_exact(groups).zip(from.chunks_exact_mut(16)) {
+        } else {
+            padded::<N, false>(typesize, groups, src, dst);
+        }
+    }
+}
+
+/// Transposes fewer than 16 groups, as part of a tile of 16 with whatever bytes after them; elements of more than `WIDE`
+/// bytes in columns of `WIDE`, the last one overlapping.
+///
+/// # Safety
+/// The CPU has the instruction set of `V`, which has one lane.
+#[inline(always)]
+unsafe fn padded<V: Vector, const FORWARD: bool>(
+    typesize: usize,
+    groups: usize,
+    src: &[u8],
+    dst: &mut [u8],
+) {
+    let width = typesize.min(WIDE);
+    let mut from = [0_u8; PADDED];
+    let mut to = [0_u8; PADDED];
+    for column in starts(typesize, width) {
+        let rows = 8 * column * groups..8 * (column + width) * groups;
+        if FORWARD {
+            let elements = from.chunks_exact_mut(width).zip(src.chunks_exact(typesize));
+            for (part, element) in elements {
+                part.copy_from_slice(&element[column..column + width]);
+            }
+        } else {
+            let whole = from.chunks_exact_mut(16);
+            for (whole, row) in whole.zip(src[rows.clone()].chunks_exact(groups)) {
                 whole[..groups].copy_from_slice(row);
             }
-            tiles::<N, 1, false>(typesize, 16, &from, &mut to);
-            dst.copy_from_slice(&to[..src.len()]);
+        }
+        // SAFETY: the caller vouches for the instruction set.
+        unsafe { tiles::<V, 1, FORWARD>(width, 16, &from, &mut to) };
+        if FORWARD {
+            for (row, whole) in dst[rows].chunks_exact_mut(groups).zip(to.chunks_exact(16)) {
+                row.copy_from_slice(&whole[..groups]);
+            }
         } else {
-            portable::bitunshuffle(typesize, src, dst);
+            let elements = dst.chunks_exact_mut(typesize);
+            for (element, part) in elements.zip(to.chunks_exact(width)) {
+                element[column..column + width].copy_from_slice(part);
+            }
         }
     }
 }

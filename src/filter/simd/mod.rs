@@ -25,6 +25,15 @@ pub(crate) struct Kernels {
     copy: unsafe fn(&[u8], &mut [u8]),
 }
 
+/// Whether the CPU has GFNI beside AVX2, and it works.
+#[cfg(target_arch = "x86_64")]
+fn has_gfni() -> bool {
+    std::arch::is_x86_feature_detected!("avx2")
+        && std::arch::is_x86_feature_detected!("gfni")
+        // SAFETY: both features were just detected.
+        && unsafe { x86_64::avx2::gfni_works() }
+}
+
 /// The copy of instruction sets that have nothing better to offer.
 fn copy_by_library(src: &[u8], dst: &mut [u8]) {
     dst.copy_from_slice(src);
@@ -39,7 +48,7 @@ static ALL: &[Kernels] = &[
             std::arch::is_x86_feature_detected!("avx2")
                 && std::arch::is_x86_feature_detected!("avx512f")
                 && std::arch::is_x86_feature_detected!("avx512bw")
-                && std::arch::is_x86_feature_detected!("gfni")
+                && has_gfni()
         },
         shuffle: x86_64::avx512::shuffle,
         unshuffle: x86_64::avx512::unshuffle,
@@ -64,10 +73,7 @@ static ALL: &[Kernels] = &[
     #[cfg(target_arch = "x86_64")]
     Kernels {
         name: "avx2+gfni",
-        supported: || {
-            std::arch::is_x86_feature_detected!("avx2")
-                && std::arch::is_x86_feature_detected!("gfni")
-        },
+        supported: has_gfni,
         shuffle: x86_64::avx2::shuffle,
         unshuffle: x86_64::avx2::unshuffle,
         bitshuffle: x86_64::avx2::bitshuffle_gfni,

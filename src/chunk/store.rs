@@ -1,0 +1,94 @@
+//! Chunks that hold the data as they are.
+
+use super::encode::{EncodeParams, Source, lock, ttmp_size, workers};
+use super::header::{ChunkHeader, flags, flags2};
+use super::hooks::{BlockPos, Executor, Hooks};
+use super::scratch;
+use crate::error::{Error, Result};
+use crate::filter;
+use std::sync::Mutex;
+
+/// Writes the data as they are, through the prefilter if there is one.
+pub fn store(
+    params: &EncodeParams,
+    mut header: ChunkHeader,
+    source: Source,
+    dest: &mut [u8],
+    hooks: &dyn Hooks,
+    exec: &dyn Executor,
+) -> Result<usize> {
+    header.flags |= flags::MEMCPYED;
+    header.blosc2_flags &= !flags2::INSTRUMENTED;
+    header.cbytes = header.overhead() + header.nbytes;
+    if header.cbytes > dest.len() {
+        return Ok(0);
+    }
+    let body = &mut dest[header.overhead()..header.cbytes];
+    match source {
+        Source::Buffer(data) if !hooks.has_prefilter() => copy(data, body, params.nthreads, exec)?,
+        _ if !hooks.has_prefilter() => return Err(Error::NullPointer),
+        _ => {
+            let queue = Mutex::new(body.chunks_mut(params.blocksize).enumerate());
+            let failed = Mutex::new(None);
+            let nworkers = workers(params.nthreads, header.nblocks, header.nbytes);
+            exec.run(params.nthreads, nworkers, &|tid| {
+                let mut scratch = scratch::borrow();
+                while let Some((nblock, out)) = lock(&queue).next() {
+                    let pos = BlockPos {
+                        nblock,
+                        offset: nblock * params.blocksize,
+                        tid,
+                    };
+                    let result = prefilter(hooks, pos, out, params, &mut scratch.bufs);
+                    if let Err(error) = result {
+                        lock(&failed).get_or_insert(error);
+                        return;
+                    }
+                }
+            })?;
+            if let Some(error) = lock(&failed).take() {
+                return Err(error);
+            }
+        }
+    }
+    header.write(dest);
+    Ok(header.cbytes)
+}
+
+fn prefilter(
+    hooks: &dyn Hooks,
+    pos: BlockPos,
+    out: &mut [u8],
+    params: &EncodeParams,
+    bufs: &mut scratch::Bufs,
+) -> Result<()> {
+    let size = hooks.prefilter_output(out.len()).max(out.len());
+    let ttmp = bufs
+        .ttmp
+        .ensure(ttmp_size(params.blocksize, params.typesize))?;
+    let made = bufs.ping.ensure(size)?;
+    hooks.prefilter(pos, out.len(), made, ttmp)?;
+    filter::copy(&made[..out.len()], out);
+    Ok(())
+}
+
+/// Copies, with several workers where it pays.
+pub fn copy(src: &[u8], dst: &mut [u8], nthreads: usize, exec: &dyn Executor) -> Result<()> {
+    const PIECE: usize = 1 << 20;
+    // A copy is bound by memory: threads pay only once the data are larger than any cache.
+    let nworkers = if src.len() < 32 * PIECE {
+        1
+    } else {
+        nthreads.min(src.len() / PIECE)
+    };
+    if nworkers <= 1 {
+        filter::copy(src, dst);
+        return Ok(());
+    }
+    let queue = Mutex::new(dst.chunks_mut(PIECE).zip(src.chunks(PIECE)));
+    exec.run(nthreads, nworkers, &|_| {
+        while let Some((dst, src)) = lock(&queue).next() {
+            filter::copy(src, dst);
+        }
+    })
+}

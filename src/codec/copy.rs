@@ -1,0 +1,160 @@
+//! Repeating what was just written: the one thing every LZ77 decoder does all day.
+
+/// What fixed-size copies move at once, at most.
+pub(super) const STEP: usize = 32;
+/// Matches longer than this are not copied in steps.
+const LONG: usize = 64;
+
+/// The `N` bytes at `at`, where there are so many. Asked this way round, the one comparison is with a number that does
+/// not change in a loop.
+#[inline(always)]
+pub(super) fn chunk<const N: usize>(bytes: &[u8], at: usize) -> Option<&[u8; N]> {
+    match bytes.len().checked_sub(N) {
+        Some(last) if at <= last => bytes[at..].first_chunk(),
+        _ => None,
+    }
+}
+
+/// The same, to write to.
+#[inline(always)]
+pub(super) fn chunk_mut<const N: usize>(bytes: &mut [u8], at: usize) -> Option<&mut [u8; N]> {
+    match bytes.len().checked_sub(N) {
+        Some(last) if at <= last => bytes[at..].first_chunk_mut(),
+        _ => None,
+    }
+}
+
+/// Copies `N` bytes that lie before `to` there; nothing where there is no room.
+#[inline(always)]
+fn step<const N: usize>(bytes: &mut [u8], from: usize, to: usize) {
+    if let Some(&block) = chunk::<N>(bytes, from)
+        && let Some(room) = chunk_mut::<N>(bytes, to)
+    {
+        *room = block;
+    }
+}
+
+/// The four bytes at `at`, as a number whose lowest byte is the first; 0 where there are less.
+#[inline(always)]
+pub(super) fn read4(bytes: &[u8], at: usize) -> u32 {
+    chunk(bytes, at).map_or(0, |four| u32::from_le_bytes(*four))
+}
+
+/// The eight bytes at `at`, as a number whose lowest byte is the first; 0 where there are less.
+#[inline(always)]
+pub(super) fn read8(bytes: &[u8], at: usize) -> u64 {
+    chunk(bytes, at).map_or(0, |eight| u64::from_le_bytes(*eight))
+}
+
+/// How many bytes of `src[ahead..limit]` agree with those from `behind` on, given that the first `known` do. `behind`
+/// is less than `ahead`, and `ahead + known` at most `limit`, which is at most `src.len()`.
+#[inline(always)]
+pub(super) fn match_len(
+    src: &[u8],
+    ahead: usize,
+    behind: usize,
+    limit: usize,
+    known: usize,
+) -> usize {
+    let ahead = &src[ahead..limit];
+    let behind = &src[behind..behind + ahead.len()];
+    let mut n = known;
+    while let (Some(x), Some(y)) = (chunk::<8>(ahead, n), chunk::<8>(behind, n)) {
+        let diff = u64::from_le_bytes(*x) ^ u64::from_le_bytes(*y);
+        if diff != 0 {
+            return n + (diff.trailing_zeros() / 8) as usize;
+        }
+        n += 8;
+        // Past a first step, the match is likely a long one.
+        while let (Some(x), Some(y)) = (chunk::<32>(ahead, n), chunk::<32>(behind, n))
+            && x == y
+        {
+            n += 32;
+        }
+    }
+    while n < ahead.len() && ahead[n] == behind[n] {
+        n += 1;
+    }
+    n
+}
+
+/// Repeats at `out` the bytes from `distance` before it, `len` of them. `distance` is 1..=`out`, and `out + len` at
+/// most `dst.len()`; bytes behind `out + len` may be overwritten too.
+#[inline(always)]
+pub(super) fn copy_match(dst: &mut [u8], out: usize, distance: usize, len: usize) {
+    let head = len.min(LONG);
+    if head + STEP > dst.len() - out || (distance == 1 && len > LONG) {
+        return repeat_exactly(dst, out, distance, len, 0);
+    }
+    let from = out - distance;
+    let mut done = 0;
+    if distance >= 16 {
+        // Two steps at once: most matches need no more, and no branch is spent on it.
+        while done < head {
+            step::<16>(dst, from + done, out + done);
+            step::<16>(dst, from + done + 16, out + done + 16);
+            done += 32;
+        }
+    } else if distance == 1 {
+        let block = [dst[from]; STEP];
+        while done < head {
+            if let Some(room) = chunk_mut(dst, out + done) {
+                *room = block;
+            }
+            done += STEP;
+        }
+    } else if distance >= 8 {
+        while done < head {
+            step::<8>(dst, from + done, out + done);
+            done += 8;
+        }
+    } else {
+        // The pattern is made once and written over and over, so that no step waits for the one before.
+        let (mask, repeat, step) = PATTERNS[distance];
+        let pattern = ((read8(dst, from) & mask).wrapping_mul(repeat)).to_le_bytes();
+        while done < head {
+            if let Some(room) = chunk_mut(dst, out + done) {
+                *room = pattern;
+            }
+            done += step;
+        }
+    }
+    if done < len {
+        repeat_exactly(dst, out, distance, len, done);
+    }
+}
+
+/// For distances up to 8: which bits of eight bytes are the pattern, what they are multiplied by to fill all eight, and
+/// how many of these are whole repetitions.
+pub(super) const PATTERNS: [(u64, u64, usize); 9] = {
+    let mut patterns = [(u64::MAX, 1, 8); 9];
+    let mut distance = 1;
+    while distance < 8 {
+        let mut repeat = 0;
+        let mut at = 0;
+        while at < 8 {
+            repeat |= 1 << (8 * at);
+            at += distance;
+        }
+        patterns[distance] = ((1 << (8 * distance)) - 1, repeat, 8 - 8 % distance);
+        distance += 1;
+    }
+    patterns
+};
+
+/// The same from `done` bytes on, without a byte too much, for long matches and near the end: what is there already is
+/// copied as a whole, so that there is twice as much to copy each time.
+fn repeat_exactly(dst: &mut [u8], out: usize, distance: usize, len: usize, done: usize) {
+    let from = out - distance;
+    if distance == 1 {
+        let byte = dst[from];
+        dst[out..out + len].fill(byte);
+        return;
+    }
+    let mut done = done - done % distance;
+    while done < len {
+        let n = (distance + done).min(len - done);
+        dst.copy_within(from..from + n, out + done);
+        done += n;
+    }
+}
