@@ -163,6 +163,100 @@ static void child_of_a_process_with_threads(void) {
   free(chunk);
 }
 
+/* Single items of chunks whose blocks need more than themselves: a dictionary, or the first block. The reference
+ * refuses the ones and gives wrong bytes of the others. */
+static void items_of_blocks_that_need_others(void) {
+  uint8_t *src = (uint8_t *)text(NBYTES), *back = reserve(NBYTES);
+  for (int variant = 0; variant < 3; variant++) {
+    blosc2_cparams cparams = BLOSC2_CPARAMS_DEFAULTS;
+    cparams.typesize = 4;
+    cparams.blocksize = 8192;
+    cparams.compcode = variant == 0 ? BLOSC_ZSTD : BLOSC_LZ4;
+    cparams.use_dict = variant < 2;
+    cparams.splitmode = BLOSC_NEVER_SPLIT;
+    memset(cparams.filters, 0, sizeof cparams.filters);
+    cparams.filters[5] = variant == 2 ? BLOSC_DELTA : BLOSC_NOFILTER;
+    int cbytes;
+    uint8_t *chunk = compress_with(cparams, src, NBYTES, &cbytes);
+    CHECK(cbytes > 0);
+    CHECK_EQ(chunk[BLOSC2_CHUNK_BLOSC2_FLAGS] & BLOSC2_USEDICT, variant < 2 ? BLOSC2_USEDICT : 0);
+    for (int start = 0; start < NITEMS - 100; start += 1999) {
+      CHECK_EQ(blosc2_getitem(chunk, cbytes, start, 100, back, NBYTES), 400);
+      CHECK_BYTES(back, src + start * 4, 400);
+    }
+    free(chunk);
+  }
+  free(src);
+  free(back);
+}
+
+/* The other blocks are compared with the first one, also when that is not wanted. */
+static void delta_without_its_first_block(void) {
+  enum { BLOCK = 16000, NBLOCKS = NBYTES / BLOCK };
+  uint8_t *src = wave(NBYTES), *back = reserve(NBYTES);
+  blosc2_cparams cparams = BLOSC2_CPARAMS_DEFAULTS;
+  cparams.typesize = 4;
+  cparams.blocksize = BLOCK;
+  cparams.filters[4] = BLOSC_DELTA;
+  int cbytes;
+  uint8_t *chunk = compress_with(cparams, src, NBYTES, &cbytes);
+  CHECK(cbytes > 0);
+  for (int16_t nthreads = 1; nthreads <= 4; nthreads *= 2) {
+    blosc2_dparams dparams = BLOSC2_DPARAMS_DEFAULTS;
+    dparams.nthreads = nthreads;
+    blosc2_context *dctx = blosc2_create_dctx(dparams);
+    bool maskout[NBLOCKS] = {true};
+    CHECK_EQ(blosc2_set_maskout(dctx, maskout, NBLOCKS), 0);
+    memset(back, 0xAB, NBYTES);
+    CHECK_EQ(blosc2_decompress_ctx(dctx, chunk, cbytes, back, NBYTES), NBYTES);
+    for (int i = 0; i < BLOCK; i++) {
+      CHECK_EQ(back[i], 0xAB);
+    }
+    CHECK_BYTES(back + BLOCK, src + BLOCK, NBYTES - BLOCK);
+    blosc2_free_ctx(dctx);
+  }
+  free(chunk);
+  free(src);
+  free(back);
+}
+
+/* Data that do not compress are stored, whatever room there is; the reference fills it with what is larger. */
+static void never_larger_than_stored(void) {
+  uint8_t *src = noise(NBYTES, 3), *chunk = reserve(NBYTES * 2), *back = reserve(NBYTES);
+  for (int compcode = BLOSC_BLOSCLZ; compcode <= BLOSC_ZSTD; compcode++) {
+    const char *name;
+    if (blosc2_compcode_to_compname(compcode, &name) < 0) {
+      continue;
+    }
+    blosc2_cparams cparams = BLOSC2_CPARAMS_DEFAULTS;
+    cparams.compcode = (uint8_t)compcode;
+    cparams.blocksize = 1024;
+    blosc2_context *cctx = blosc2_create_cctx(cparams);
+    const int cbytes = blosc2_compress_ctx(cctx, src, NBYTES, chunk, NBYTES * 2);
+    CHECK_EQ(cbytes, NBYTES + BLOSC2_MAX_OVERHEAD);
+    CHECK_EQ(decompress_with(1, chunk, cbytes, back, NBYTES), NBYTES);
+    CHECK_BYTES(back, src, NBYTES);
+    blosc2_free_ctx(cctx);
+  }
+  free(src);
+  free(chunk);
+  free(back);
+}
+
+/* A source and a destination that share bytes. */
+static void overlapping_buffers(void) {
+  uint8_t *bytes = wave(NBYTES);
+  CHECK_EQ(blosc1_compress(5, BLOSC_SHUFFLE, 4, 1000, bytes, bytes + 999, 2000), BLOSC2_ERROR_INVALID_PARAM);
+  CHECK_EQ(blosc2_shuffle(4, 1000, bytes, bytes + 500), BLOSC2_ERROR_INVALID_PARAM);
+  const int cbytes = blosc1_compress(5, BLOSC_SHUFFLE, 4, 1000, bytes, bytes + 1000, 2000);
+  CHECK(cbytes > 0);
+  CHECK_EQ(blosc1_decompress(bytes + 1000, bytes + 900, 1000), BLOSC2_ERROR_INVALID_PARAM);
+  CHECK_EQ(blosc1_getitem(bytes + 1000, 0, 10, bytes + 1010), BLOSC2_ERROR_INVALID_PARAM);
+  CHECK_EQ(blosc1_decompress(bytes + 1000, bytes + 4000, 1000), 1000);
+  CHECK_BYTES(bytes + 4000, bytes, 1000);
+  free(bytes);
+}
+
 int main(void) {
   blosc2_init();
   RUN(source_is_only_read);
@@ -171,6 +265,10 @@ int main(void) {
   RUN(typesize_zero);
   RUN(null_pointers);
   RUN(same_bytes_for_any_number_of_threads);
+  RUN(items_of_blocks_that_need_others);
+  RUN(delta_without_its_first_block);
+  RUN(never_larger_than_stored);
+  RUN(overlapping_buffers);
   RUN(child_of_a_process_with_threads);
   blosc2_destroy();
   return finish();

@@ -4,10 +4,12 @@
 use blosc2::codec::{Codec, Dict, Encoder};
 use oxiblosc_fuzz::numbers::Random;
 use oxiblosc_fuzz::seeds::{all, data};
-use oxiblosc_fuzz::targets::compress::PARAMETERS;
 use oxiblosc_fuzz::targets::{COMPRESS, MASK, OPTIONS, POSTFILTER, REPAIR};
 use std::io::Result;
 use std::path::{Path, PathBuf};
+
+/// Bytes that the targets read as parameters of compression.
+const PARAMETERS: usize = 25;
 
 fn main() -> Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");

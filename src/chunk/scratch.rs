@@ -16,52 +16,80 @@ const ALIGN: usize = 64;
 /// Buffers above this size are given back when a job needs far less, and are not kept in the depot.
 const LARGE: usize = 16 << 20;
 
-/// A zeroed buffer that reports failure instead of aborting, and touches no page before it is used.
+/// Buffers from this size on are asked for in the one way that leaves their pages untouched, at the price of some bytes
+/// behind them. Smaller ones end where their memory does.
+const UNTOUCHED: usize = 1 << 20;
+
+/// A zeroed buffer that reports failure instead of aborting. If it is large it touches no page before it is used: what a
+/// header claims costs memory only once there are data.
 #[derive(Default)]
 pub struct Buf {
-    memory: Option<(NonNull<u8>, usize)>,
+    memory: Option<Memory>,
+}
+
+/// What the allocator gave, and the aligned part of it that is used.
+struct Memory {
+    base: NonNull<u8>,
+    layout: Layout,
+    start: NonNull<u8>,
+    len: usize,
 }
 
 // SAFETY: the buffer owns its memory alone.
 unsafe impl Send for Buf {}
 
-impl Buf {
-    fn layout(len: usize) -> Result<Layout> {
-        Layout::from_size_align(len, ALIGN).map_err(|_| Error::MemoryAlloc)
+impl Memory {
+    /// `len` is not 0.
+    fn new(len: usize) -> Result<Self> {
+        let layout = if len < UNTOUCHED {
+            Layout::from_size_align(len, ALIGN)
+        } else {
+            // Memory of a larger alignment would be zeroed by hand.
+            Layout::from_size_align(len.saturating_add(ALIGN), align_of::<usize>())
+        };
+        let layout = layout.map_err(|_| Error::MemoryAlloc)?;
+        // SAFETY: the size is not 0.
+        let base = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(Error::MemoryAlloc)?;
+        // SAFETY: less than ALIGN further on, and that many bytes are there beyond `len` unless it is none.
+        let start = unsafe { base.add(base.align_offset(ALIGN)) };
+        Ok(Self {
+            base,
+            layout,
+            start,
+            len,
+        })
     }
+}
 
+impl Buf {
     /// Makes the buffer at least `len` bytes; what was in it may be lost.
     pub fn ensure(&mut self, len: usize) -> Result<&mut [u8]> {
         let have = self.len();
         if have < len || (have > LARGE && have / 4 > len) {
             *self = Self::default();
             if len > 0 {
-                // SAFETY: the size is not 0.
-                let ptr = unsafe { alloc_zeroed(Self::layout(len)?) };
-                self.memory = Some((NonNull::new(ptr).ok_or(Error::MemoryAlloc)?, len));
+                self.memory = Some(Memory::new(len)?);
             }
         }
         Ok(&mut self[..len])
     }
 }
 
-impl Drop for Buf {
+impl Drop for Memory {
     fn drop(&mut self) {
-        if let Some((ptr, len)) = self.memory.take()
-            && let Ok(layout) = Self::layout(len)
-        {
-            // SAFETY: `ensure` got this memory with the same layout, and nothing else holds it.
-            unsafe { dealloc(ptr.as_ptr(), layout) }
-        }
+        // SAFETY: `new` got this memory with this layout, and nothing else holds it.
+        unsafe { dealloc(self.base.as_ptr(), self.layout) }
     }
 }
 
 impl Deref for Buf {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        match self.memory {
-            // SAFETY: the memory is `len` bytes, was zeroed, and is borrowed with `self`.
-            Some((ptr, len)) => unsafe { std::slice::from_raw_parts(ptr.as_ptr(), len) },
+        match &self.memory {
+            // SAFETY: the memory has `len` bytes from `start` on, was zeroed, and is borrowed with `self`.
+            Some(memory) => unsafe {
+                std::slice::from_raw_parts(memory.start.as_ptr(), memory.len)
+            },
             None => &[],
         }
     }
@@ -69,9 +97,11 @@ impl Deref for Buf {
 
 impl DerefMut for Buf {
     fn deref_mut(&mut self) -> &mut [u8] {
-        match self.memory {
+        match &self.memory {
             // SAFETY: as above, borrowed mutably.
-            Some((ptr, len)) => unsafe { std::slice::from_raw_parts_mut(ptr.as_ptr(), len) },
+            Some(memory) => unsafe {
+                std::slice::from_raw_parts_mut(memory.start.as_ptr(), memory.len)
+            },
             None => &mut [],
         }
     }
@@ -207,6 +237,13 @@ mod tests {
             Some(Error::MemoryAlloc)
         );
         assert_eq!(buf.ensure(5).unwrap(), &[0; 5]);
+        for len in [UNTOUCHED - 1, UNTOUCHED, 3 * UNTOUCHED + 1] {
+            let mut buf = Buf::default();
+            let bytes = buf.ensure(len).unwrap();
+            assert_eq!((bytes.len(), bytes.as_ptr() as usize % ALIGN), (len, 0));
+            assert!(bytes.iter().all(|byte| *byte == 0));
+            bytes.fill(1);
+        }
     }
 
     #[test]

@@ -434,7 +434,7 @@ fn the_reference_reads_ours_and_we_read_its() {
     };
     let mut encoder = Encoder::new();
     let mut decoder = Decoder::new();
-    let (mut ours, mut theirs, mut compared) = (0, 0, 0);
+    let mut compared = 0;
     for codec in Codec::ALL {
         for clevel in 1..=9 {
             for (name, data) in streams() {
@@ -458,9 +458,12 @@ fn the_reference_reads_ours_and_we_read_its() {
                     .compress(codec, clevel, None, &data, &mut packed)
                     .unwrap();
                 if codec == Codec::Zlib {
-                    // Another compressor than the reference's: smaller by and large.
-                    ours += n;
-                    theirs += stream.len();
+                    // Another compressor than the reference's: the bytes are free, their number nearly not.
+                    assert!(
+                        n > 0 && n * 1000 <= stream.len() * 1005,
+                        "{codec:?} {clevel} {name}: {n} bytes, the reference {}",
+                        stream.len()
+                    );
                 } else {
                     assert!(
                         packed[..n] == *stream,
@@ -476,5 +479,4 @@ fn the_reference_reads_ours_and_we_read_its() {
         }
     }
     assert!(compared > 1000, "only {compared} streams compared");
-    assert!(ours < theirs, "zlib: {ours} bytes, the reference {theirs}");
 }

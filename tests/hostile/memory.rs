@@ -2,6 +2,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 struct Counting;
 
@@ -36,6 +37,12 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
+
+/// Held by each test: what one allocates must not be counted for another.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static PROCESS: Mutex<()> = Mutex::new(());
+    PROCESS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Runs `body`; gives the most bytes that were allocated at one time beyond what was there before.
 pub fn peak_of(body: impl FnOnce()) -> usize {

@@ -166,6 +166,20 @@ fn justified(input: &[u8]) -> usize {
     (256 << 10) + 24 * nbytes + 4 * input.len()
 }
 
+/// Whether a damaged chunk still decompresses.
+fn decodes(chunk: &[u8]) -> bool {
+    let header = ChunkHeader::parse(chunk).ok();
+    let Some(header) = header.filter(|header| header.nbytes <= 1 << 20) else {
+        return false;
+    };
+    decompress(
+        Decompression::on(1),
+        None,
+        chunk,
+        &mut vec![0; header.nbytes],
+    ) >= 0
+}
+
 /// Ends the process when one chunk takes too long; a test that hangs would not say on which.
 fn watch(current: &'static AtomicUsize) {
     std::thread::spawn(move || {
@@ -185,6 +199,7 @@ fn watch(current: &'static AtomicUsize) {
 
 #[test]
 fn mutated_chunks() {
+    let _alone = memory::alone();
     static CURRENT: AtomicUsize = AtomicUsize::new(0);
     // The C border turns a panic into an error code. Here it is a failure.
     std::panic::set_hook(Box::new(|what| {
@@ -195,6 +210,7 @@ fn mutated_chunks() {
     let first = number("OXIBLOSC_HOSTILE_FIRST", 0);
     let seeds = seeds::all();
     watch(&CURRENT);
+    let mut decoded = 0;
     let (started, mut slowest, mut largest) = (Instant::now(), Duration::ZERO, 0);
     for index in first..first + count {
         CURRENT.store(index, Relaxed);
@@ -204,8 +220,9 @@ fn mutated_chunks() {
             targets::decompress::run(&input);
             targets::getitem::run(&input);
             targets::vlblocks::run(&input);
-            targets::header::run(&input[OPTIONS..]);
         });
+        targets::header::run(&input[OPTIONS..]);
+        decoded += usize::from(decodes(&input[OPTIONS..]));
         slowest = slowest.max(begun.elapsed());
         largest = largest.max(peak);
         let bound = justified(&input);
@@ -219,11 +236,16 @@ fn mutated_chunks() {
     }
     let resident = memory::resident_peak();
     println!(
-        "{count} mutated chunks of {} kinds in {:.1?}; the slowest took {slowest:.1?}; at most {largest} bytes allocated for \
-         one; {} MiB resident at most",
+        "{count} mutated chunks of {} kinds in {:.1?}; the slowest took {slowest:.1?}; {decoded} still decode; at most \
+         {largest} bytes allocated for one; {} MiB resident at most",
         seeds.len(),
         started.elapsed(),
         resident >> 20
+    );
+    // Neither harmless nor turned away at the door.
+    assert!(
+        (count / 10..=count - count / 4).contains(&decoded),
+        "{decoded} decode"
     );
     assert!(resident < RESIDENT, "{resident} bytes were resident");
 }
@@ -231,7 +253,10 @@ fn mutated_chunks() {
 /// Chunks of a few bytes that claim two gigabytes: no function takes that memory before it sees that the data are not there.
 #[test]
 fn claims_that_nothing_stands_behind() {
-    let seeds = seeds::all();
+    let _alone = memory::alone();
+    let mut seeds = seeds::all();
+    // A few bytes do stand for a block of any size where they are a run, or where a program's own codec says so.
+    seeds.retain(|seed| !seed.name.ends_with("runs") && !seed.name.starts_with("200"));
     let before = memory::resident_peak();
     let mut refused = 0;
     for seed in &seeds {

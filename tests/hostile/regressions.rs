@@ -1,10 +1,12 @@
 //! Every input in `fuzz/regressions/<target>` once made that fuzz target fail.
 
 use super::fuzz::targets;
+use super::memory;
 use std::path::Path;
 
 #[test]
 fn inputs_that_once_broke_something() {
+    let _alone = memory::alone();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/regressions");
     let mut known = 0;
     for (target, run) in targets::ALL {

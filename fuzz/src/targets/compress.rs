@@ -7,9 +7,6 @@ use super::LARGEST;
 use blosc2::capi::types::blosc2_cparams;
 use blosc2::chunk::header::{ChunkHeader, filter_id};
 
-/// Bytes of an input that [`parameters`] reads.
-pub const PARAMETERS: usize = 27;
-
 /// How to compress.
 pub struct Parameters {
     /// For the C functions; without pointers.

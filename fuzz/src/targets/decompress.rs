@@ -11,7 +11,7 @@ pub fn run(data: &[u8]) {
     let [choice, size, ..] = case.numbers;
     let destsize = match choice % 4 {
         0 => nbytes + usize::from(size),
-        1 => usize::from(size) << (choice >> 4),
+        1 => usize::from(size) << (choice >> 5),
         _ => nbytes,
     };
     let destsize = destsize.min(LARGEST);

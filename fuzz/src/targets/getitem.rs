@@ -27,7 +27,8 @@ pub fn run(data: &[u8]) {
         }
     };
     let wanted = i64::from(n).saturating_mul(typesize.into());
-    let room = usize::try_from(wanted).unwrap_or(0).min(LARGEST);
+    let room = usize::try_from(wanted).unwrap_or(0);
+    let room = room.min(case.nbytes().min(LARGEST) + 1024);
     // Sometimes there is less room than the range needs.
     let room = room.saturating_sub(usize::from(how >> 6));
     let mut dest = vec![0x00; room].into_boxed_slice();
@@ -38,15 +39,25 @@ pub fn run(data: &[u8]) {
     };
     let code = getitem(Getitem::Plain, chunk, start, n, &mut dest);
     let rc = getitem(Getitem::Context(context), chunk, start, n, &mut other);
-    assert_eq!(code < 0, rc < 0, "plain {code}, with context {rc}");
-    let same = |other: &[u8]| code < 0 || !case.writes_all() || *other == *dest;
+    // A postfilter needs whole blocks; without one a part may be read of a block that is damaged elsewhere, but not a part
+    // of a repeated value that has another size than an item.
+    if context.postfilter {
+        assert!(
+            code < 0 || rc < 0 || code == rc,
+            "plain {code}, with context {rc}"
+        );
+    } else {
+        assert_eq!(code, rc, "plain, with context");
+    }
+    let same = |other: &[u8]| code < 0 || rc < 0 || !case.writes_all() || *other == *dest;
     assert!(same(&other), "with context");
     if code >= 0 {
         assert_eq!(i64::from(code), wanted);
     }
     if let Some((start, n)) = start.checked_mul(typesize).zip(n.checked_mul(typesize)) {
-        let rc = getitem(Getitem::Bytes(context), chunk, start, n, &mut other);
-        assert!(code < 0 || rc == code, "items {code}, bytes {rc}");
+        let bytes = getitem(Getitem::Bytes(context), chunk, start, n, &mut other);
+        let agree = bytes == rc || (bytes < 0 && rc < 0) || start < 0;
+        assert!(agree, "items {rc}, bytes {bytes}");
         assert!(same(&other), "in bytes");
     }
     // Anything but whole items is refused or a range of its own.

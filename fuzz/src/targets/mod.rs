@@ -7,8 +7,11 @@ pub mod header;
 pub mod streams;
 pub mod vlblocks;
 
+/// What runs one input.
+pub type Target = fn(&[u8]);
+
 /// The targets by name, as `fuzz/regressions` and `fuzz/corpus` have folders for them.
-pub const ALL: [(&str, fn(&[u8])); 6] = [
+pub const ALL: [(&str, Target); 6] = [
     ("compress", compress::run),
     ("decompress", decompress::run),
     ("getitem", getitem::run),

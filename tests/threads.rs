@@ -1,0 +1,182 @@
+//! Several threads of a program at once, each with contexts of its own, which share worker threads: what they get is what
+//! one thread gets alone. Meant to be run under ThreadSanitizer too (`tests/tsan.supp` says how), where `OXIBLOSC_ROUNDS`
+//! may ask for fewer rounds.
+
+use blosc2::capi::blosc2_compress_ctx;
+use blosc2::capi::context::*;
+use blosc2::capi::decompress::*;
+use blosc2::capi::global::*;
+use blosc2::capi::types::*;
+use std::sync::{Mutex, MutexGuard};
+use std::thread;
+
+/// The settings and the pools are the process's, so a test that changes them is alone.
+static PROCESS: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    PROCESS
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn rounds() -> usize {
+    let asked = std::env::var("OXIBLOSC_ROUNDS").ok();
+    asked.map_or(20, |rounds| rounds.parse().expect("a number of rounds"))
+}
+
+/// Large enough to be shared among workers: integers that climb with different steps.
+fn data(salt: usize) -> Vec<u8> {
+    let value = |i: usize| (i * (salt + 3) + i % 7 * salt) as u32;
+    (0..60_000).flat_map(|i| value(i).to_le_bytes()).collect()
+}
+
+fn cparams(kind: usize, nthreads: i16) -> blosc2_cparams {
+    let mut cparams = blosc2_cparams::defaults();
+    cparams.compcode = [0, 1, 5, 4, 1, 2][kind];
+    cparams.typesize = 4;
+    cparams.blocksize = 16 << 10;
+    cparams.nthreads = nthreads;
+    cparams.use_dict = (kind == 4).into();
+    let filters: [u8; 2] = [[0, 1], [0, 2], [0, 1], [3, 1], [0, 1], [3, 2]][kind];
+    cparams.filters[4..].copy_from_slice(&filters);
+    cparams
+}
+
+/// A compression context and a decompression context of so many threads.
+struct Pair(*mut blosc2_context, *mut blosc2_context);
+
+impl Pair {
+    fn new(kind: usize, nthreads: i16) -> Self {
+        let mut dparams = blosc2_dparams::defaults();
+        dparams.nthreads = nthreads;
+        // SAFETY: the parameters hold no pointers.
+        let pair = unsafe {
+            Self(
+                blosc2_create_cctx(cparams(kind, nthreads)),
+                blosc2_create_dctx(dparams),
+            )
+        };
+        assert!(!pair.0.is_null() && !pair.1.is_null());
+        pair
+    }
+
+    fn compress(&self, data: &[u8]) -> Vec<u8> {
+        let mut dest = vec![0; data.len() + 32];
+        let (src, to) = (data.as_ptr().cast(), dest.as_mut_ptr().cast());
+        // SAFETY: the context is this thread's, the buffers have the sizes given.
+        let code =
+            unsafe { blosc2_compress_ctx(self.0, src, data.len() as i32, to, dest.len() as i32) };
+        dest.truncate(usize::try_from(code).expect("good parameters"));
+        dest
+    }
+
+    fn decompress(&self, chunk: &[u8], nbytes: usize) -> Vec<u8> {
+        let mut dest = vec![0; nbytes];
+        let (src, to) = (chunk.as_ptr().cast(), dest.as_mut_ptr().cast());
+        // SAFETY: as above.
+        let code =
+            unsafe { blosc2_decompress_ctx(self.1, src, chunk.len() as i32, to, nbytes as i32) };
+        assert_eq!(usize::try_from(code), Ok(nbytes));
+        dest
+    }
+
+    fn item(&self, chunk: &[u8], index: usize) -> [u8; 4] {
+        let mut item = [0; 4];
+        let (src, to) = (chunk.as_ptr().cast(), item.as_mut_ptr().cast());
+        // SAFETY: as above.
+        let code =
+            unsafe { blosc2_getitem_ctx(self.1, src, chunk.len() as i32, index as i32, 1, to, 4) };
+        assert_eq!(code, 4);
+        item
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        // SAFETY: made by the library, freed once.
+        unsafe {
+            blosc2_free_ctx(self.0);
+            blosc2_free_ctx(self.1);
+        }
+    }
+}
+
+#[test]
+fn contexts_of_several_threads() {
+    let _alone = alone();
+    let data: Vec<Vec<u8>> = (0..4).map(data).collect();
+    let expected: Vec<Vec<Vec<u8>>> = (0..6)
+        .map(|kind| {
+            data.iter()
+                .map(|data| Pair::new(kind, 1).compress(data))
+                .collect()
+        })
+        .collect();
+    thread::scope(|scope| {
+        for caller in 0..4usize {
+            let (data, expected) = (&data, &expected);
+            scope.spawn(move || {
+                for round in 0..rounds() {
+                    let kind = (caller + round) % 6;
+                    let nthreads = [1, 2, 4][(caller + round) % 3];
+                    let pair = Pair::new(kind, nthreads);
+                    let (data, want) = (&data[round % 4], &expected[kind][round % 4]);
+                    assert!(
+                        pair.compress(data) == *want,
+                        "kind {kind}, {nthreads} threads"
+                    );
+                    assert!(pair.decompress(want, data.len()) == *data);
+                    for index in [0, 7777, data.len() / 4 - 1] {
+                        assert_eq!(pair.item(want, index), data[4 * index..][..4]);
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// The functions without a context, while another thread changes the number of threads.
+#[test]
+fn functions_without_context() {
+    let _alone = alone();
+    let data = data(5);
+    thread::scope(|scope| {
+        for caller in 0..4i16 {
+            let data = &data;
+            scope.spawn(move || {
+                for round in 0..rounds() as i16 {
+                    if caller == 0 {
+                        blosc2_set_nthreads([1, 2, 4][round as usize % 3]);
+                    }
+                    let (mut chunk, mut back) = (vec![0; data.len() + 32], vec![0; data.len()]);
+                    let size = data.len() as i32;
+                    let (src, to) = (data.as_ptr().cast(), chunk.as_mut_ptr());
+                    // SAFETY: the buffers have the sizes given.
+                    let codes = unsafe {
+                        let cbytes = blosc2_compress(5, 1, 4, src, size, to.cast(), size + 32);
+                        let out = back.as_mut_ptr().cast();
+                        [cbytes, blosc2_decompress(to.cast(), cbytes, out, size)]
+                    };
+                    assert!(codes[0] > 0 && codes[1] == size, "{codes:?}");
+                    assert!(back == *data);
+                }
+            });
+        }
+    });
+    blosc2_set_nthreads(1);
+}
+
+/// Contexts outlive the end of the library's use, which stops the workers.
+#[test]
+fn contexts_go_on_after_destroy() {
+    let _alone = alone();
+    let data = data(6);
+    let pair = Pair::new(1, 4);
+    let chunk = pair.compress(&data);
+    for _ in 0..rounds().min(10) {
+        blosc2_destroy();
+        assert!(pair.compress(&data) == chunk);
+        blosc2_destroy();
+        assert!(pair.decompress(&chunk, data.len()) == data);
+    }
+}
