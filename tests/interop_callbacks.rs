@@ -317,7 +317,8 @@ fn compare(
 /// Compresses with ours and decompresses; also decompresses what the reference made.
 fn round_trip(lib: &'static Lib, cparams: &CParams, src: &[u8], dparams: &DParams) -> Vec<i32> {
     // A copy: from the third filter of a pipeline on, the reference writes into its source.
-    let (rc, chunk) = lib.compress(cparams, &src.to_vec());
+    let source = src.to_vec();
+    let (rc, chunk) = lib.compress(cparams, &source);
     let mut codes = vec![rc];
     if rc > 0 {
         let dctx = lib.dctx(dparams);
