@@ -2,84 +2,85 @@
 
 use core::fmt;
 
-/// What went wrong; `as i32` gives the C return code.
+/// What went wrong; [`Error::code`] gives the C return code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(i32)]
 pub enum Error {
     /// Generic failure.
-    Failure = -1,
+    Failure,
     /// Bad stream.
-    Stream = -2,
+    Stream,
     /// Invalid data.
-    Data = -3,
+    Data,
     /// Memory could not be allocated.
-    MemoryAlloc = -4,
+    MemoryAlloc,
     /// Not enough space to read.
-    ReadBuffer = -5,
+    ReadBuffer,
     /// Not enough space to write.
-    WriteBuffer = -6,
+    WriteBuffer,
     /// Codec not supported.
-    CodecSupport = -7,
+    CodecSupport,
     /// Invalid parameter supplied to a codec.
-    CodecParam = -8,
+    CodecParam,
     /// Codec dictionary error.
-    CodecDict = -9,
+    CodecDict,
     /// Version not supported.
-    VersionSupport = -10,
+    VersionSupport,
     /// Invalid value in a header.
-    InvalidHeader = -11,
+    InvalidHeader,
     /// Invalid parameter supplied to a function.
-    InvalidParam = -12,
+    InvalidParam,
     /// File read failure.
-    FileRead = -13,
+    FileRead,
     /// File write failure.
-    FileWrite = -14,
+    FileWrite,
     /// File open failure.
-    FileOpen = -15,
+    FileOpen,
     /// Not found.
-    NotFound = -16,
+    NotFound,
     /// Bad run length encoding.
-    RunLength = -17,
+    RunLength,
     /// Filter pipeline error.
-    FilterPipeline = -18,
+    FilterPipeline,
     /// Chunk insert failure.
-    ChunkInsert = -19,
+    ChunkInsert,
     /// Chunk append failure.
-    ChunkAppend = -20,
+    ChunkAppend,
     /// Chunk update failure.
-    ChunkUpdate = -21,
+    ChunkUpdate,
     /// Sizes larger than 2 GB are not supported.
-    TwoGbLimit = -22,
+    TwoGbLimit,
     /// Super-chunk copy failure.
-    SchunkCopy = -23,
+    SchunkCopy,
     /// Wrong type for a frame.
-    FrameType = -24,
+    FrameType,
     /// File truncate failure.
-    FileTruncate = -25,
+    FileTruncate,
     /// Thread or thread context creation failure.
-    ThreadCreate = -26,
+    ThreadCreate,
     /// Postfilter failure.
-    Postfilter = -27,
+    Postfilter,
     /// Special frame failure.
-    FrameSpecial = -28,
+    FrameSpecial,
     /// Special super-chunk failure.
-    SchunkSpecial = -29,
+    SchunkSpecial,
     /// I/O plugin error.
-    PluginIo = -30,
+    PluginIo,
     /// Remove file failure.
-    FileRemove = -31,
+    FileRemove,
     /// Pointer is null.
-    NullPointer = -32,
+    NullPointer,
     /// Invalid index.
-    InvalidIndex = -33,
+    InvalidIndex,
     /// Metalayer not found.
-    MetalayerNotFound = -34,
+    MetalayerNotFound,
     /// Maximum buffer size exceeded.
-    MaxBufsizeExceeded = -35,
+    MaxBufsizeExceeded,
     /// Tuner failure.
-    Tuner = -36,
+    Tuner,
     /// Frame lock failure.
-    Lock = -37,
+    Lock,
+    /// A function that the program registered returned this code, which is none of the above.
+    Registered(i32),
 }
 
 /// The result of every fallible function of the core.
@@ -128,16 +129,30 @@ const ALL: [Error; 37] = [
 
 impl Error {
     /// The C return code.
-    pub const fn code(self) -> i32 {
-        self as i32
+    pub fn code(self) -> i32 {
+        match self {
+            Self::Registered(code) => code,
+            known => ALL
+                .iter()
+                .zip(1..)
+                .find(|(error, _)| **error == known)
+                .map_or(-1, |(_, n)| -n),
+        }
     }
 
-    /// The error that a caller's function reported by returning `code`; an unknown code gives `other`.
-    pub fn from_code(code: i32, other: Self) -> Self {
-        ALL.iter()
+    /// The error of this code, if the library has one.
+    pub fn known(code: i32) -> Option<Self> {
+        ALL.get(usize::try_from(-1i64 - i64::from(code)).ok()?)
             .copied()
-            .find(|error| error.code() == code)
-            .unwrap_or(other)
+    }
+
+    /// The error that a registered function reported by returning `code`, which is not 0.
+    pub fn registered(code: i32) -> Self {
+        match Self::known(code) {
+            Some(error) => error,
+            None if code < 0 => Self::Registered(code),
+            None => Self::Failure,
+        }
     }
 
     /// What `blosc2_error_string` says.
@@ -180,6 +195,7 @@ impl Error {
             Self::MaxBufsizeExceeded => c"Maximum buffersize exceeded",
             Self::Tuner => c"Tuner failure",
             Self::Lock => c"Frame lock failure",
+            Self::Registered(_) => c"Unknown error",
         }
     }
 }
@@ -198,10 +214,16 @@ mod tests {
 
     #[test]
     fn codes_and_errors_are_one_to_one() {
-        for (i, error) in ALL.iter().enumerate() {
-            assert_eq!(error.code(), -1 - i as i32);
-            assert_eq!(Error::from_code(error.code(), Error::Data), *error);
+        for (error, code) in ALL.iter().zip((-37..0).rev()) {
+            assert_eq!(error.code(), code);
+            assert_eq!(Error::known(code), Some(*error));
+            assert_eq!(Error::registered(code), *error);
         }
-        assert_eq!(Error::from_code(-1000, Error::Data), Error::Data);
+        assert_eq!(
+            (Error::known(0), Error::known(-38), Error::known(i32::MIN)),
+            (None, None, None)
+        );
+        assert_eq!(Error::registered(-1000).code(), -1000);
+        assert_eq!(Error::registered(5), Error::Failure);
     }
 }

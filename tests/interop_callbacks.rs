@@ -350,7 +350,8 @@ fn user_codecs_and_filters() {
         for (filters, filters_meta) in [
             ([0; 6], [0; 6]),
             ([0, 0, 0, 0, 0, 201], [0, 0, 0, 0, 0, 0x55]),
-            ([201, 0, 0, 0, 202, SHUFFLE], [7, 0, 0, 0, 9, 0]),
+            ([201, 0, 0, 0, 0, 202], [7, 0, 0, 0, 0, 9]),
+            ([201, 0, 0, 0, 0, SHUFFLE], [7, 0, 0, 0, 0, 0]),
         ] {
             for compcode in [200, LZ4] {
                 if compcode == LZ4 && filters == [0; 6] {

@@ -195,7 +195,7 @@ impl Hooks for ContextHooks<'_> {
         if rc == 0 {
             Ok(())
         } else {
-            Err(Error::from_code(rc, Error::FilterPipeline))
+            Err(Error::registered(rc))
         }
     }
 

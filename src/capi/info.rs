@@ -190,14 +190,7 @@ pub extern "C" fn blosc2_get_version_string() -> *const c_char {
 /// Returns what an error code means (the library's text, not to be freed).
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc2_error_string(error_code: c_int) -> *const c_char {
-    guard(null(), || {
-        let known = Error::from_code(error_code, Error::Failure);
-        if known.code() == error_code {
-            known.message().as_ptr()
-        } else {
-            c"Unknown error".as_ptr()
-        }
-    })
+    guard(null(), || Error::registered(error_code).message().as_ptr())
 }
 
 /// Gives the name and version of the library that a codec comes from, in buffers that the caller frees with `free()`.

@@ -1,10 +1,11 @@
 //! One block of a chunk: filters, then streams, each a run, a compressed stream or the bytes as they are.
 
-use super::encode::{EncodeParams, ttmp_size};
+use super::encode::EncodeParams;
 use super::header::{Blocks, ChunkHeader};
 use super::hooks::{BlockPos, Hooks};
 use super::pipeline::{DeltaReference, Pipeline};
 use super::scratch::{Bufs, State};
+use super::store::prefilter;
 use crate::codec::{Codec, Dict};
 use crate::error::{Error, Result};
 use crate::filter;
@@ -66,18 +67,7 @@ impl BlockEncoder<'_> {
     ) -> Result<&'s [u8]> {
         let mut input = block.data;
         if self.hooks.has_prefilter() {
-            let size = self.hooks.prefilter_output(block.bsize).max(block.bsize);
-            let ttmp = bufs
-                .ttmp
-                .ensure(ttmp_size(self.params.blocksize, self.params.typesize))?;
-            let made = bufs.ping.ensure(size)?;
-            if !self.hooks.output_is_disposable() {
-                made.fill(0);
-            }
-            match self.hooks.prefilter(pos, block.bsize, made, ttmp) {
-                Err(_) if !self.hooks.output_is_disposable() => return Err(Error::FilterPipeline),
-                _ => {}
-            }
+            prefilter(self.hooks, pos, block.bsize, self.params, bufs)?;
             input = None;
         } else if input.is_none() {
             return Err(Error::NullPointer);

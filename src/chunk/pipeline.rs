@@ -82,7 +82,12 @@ impl Pipeline {
                 filter_id::DELTA => Stage::Delta,
                 // Truncation is not undone.
                 filter_id::TRUNC_PREC if decoding => continue,
-                filter_id::TRUNC_PREC => Stage::TruncPrec(meta as i8),
+                filter_id::TRUNC_PREC => {
+                    // Also where no block gets as far as the filter, what it cannot do is an error.
+                    trunc_prec::truncate(meta as i8, self.typesize.into(), &[], &mut [])
+                        .map_err(|_| Error::FilterPipeline)?;
+                    Stage::TruncPrec(meta as i8)
+                }
                 id if id > filter_id::LAST_DEFINED => Stage::Registered { id, meta },
                 _ if decoding => return Err(Error::Failure),
                 _ => return Err(Error::FilterPipeline),

@@ -39,11 +39,12 @@ pub fn store(
                         offset: nblock * params.blocksize,
                         tid,
                     };
-                    let result = prefilter(hooks, pos, out, params, &mut scratch.bufs);
+                    let result = prefilter(hooks, pos, out.len(), params, &mut scratch.bufs);
                     if let Err(error) = result {
                         lock(&failed).get_or_insert(error);
                         return;
                     }
+                    filter::copy(&scratch.bufs.ping[..out.len()], out);
                 }
             })?;
             if let Some(error) = lock(&failed).take() {
@@ -55,21 +56,27 @@ pub fn store(
     Ok(header.cbytes)
 }
 
-fn prefilter(
+/// Runs the prefilter for a block of `bsize` bytes; gives its data, and whatever more it wrote, in `bufs.ping`.
+pub fn prefilter(
     hooks: &dyn Hooks,
     pos: BlockPos,
-    out: &mut [u8],
+    bsize: usize,
     params: &EncodeParams,
     bufs: &mut scratch::Bufs,
 ) -> Result<()> {
-    let size = hooks.prefilter_output(out.len()).max(out.len());
+    let size = hooks.prefilter_output(bsize).max(bsize);
     let ttmp = bufs
         .ttmp
         .ensure(ttmp_size(params.blocksize, params.typesize))?;
     let made = bufs.ping.ensure(size)?;
-    hooks.prefilter(pos, out.len(), made, ttmp)?;
-    filter::copy(&made[..out.len()], out);
-    Ok(())
+    let disposable = hooks.output_is_disposable();
+    if !disposable {
+        made.fill(0);
+    }
+    match hooks.prefilter(pos, bsize, made, ttmp) {
+        Err(_) if !disposable => Err(Error::FilterPipeline),
+        _ => Ok(()),
+    }
 }
 
 /// Copies, with several workers where it pays.
