@@ -6,14 +6,8 @@
 //! `OXIBLOSC_MATRIX=full` runs the whole product (hours), otherwise short buffers run whole and long ones by a fixed
 //! sample (see [`Sample`]).
 //!
-//! Under a sanitizer (the reference stays as it is, ours is instrumented):
-//!
-//! ```text
-//! export RUSTC_BOOTSTRAP=1 OXIBLOSC_REFERENCE=.../libblosc2.so.9
-//! RUSTFLAGS="-Zsanitizer=address" cargo test --release --target x86_64-unknown-linux-gnu --test hostile
-//! RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer" \
-//!     cargo test --release --target x86_64-unknown-linux-gnu --test properties
-//! ```
+//! Both libraries are opened at run time, so these tests do not run under a sanitizer: an instrumented library does not
+//! find the sanitizer's runtime in the test binary. `tests/hostile`, which links the library, says how to.
 
 mod common;
 

@@ -1,12 +1,8 @@
 //! Properties of our library alone, over random parameters and data: what goes in comes out, whole or in parts, and
 //! what the library says of a chunk is so.
 //!
-//! `PROPTEST_CASES` is the number of cases of each property (256 by default). Under ThreadSanitizer:
-//!
-//! ```text
-//! RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer" \
-//!   cargo test --profile checked --target x86_64-unknown-linux-gnu --target-dir target-tsan --test properties
-//! ```
+//! `PROPTEST_CASES` is the number of cases of each property (256 by default). The library is opened at run time, which a
+//! sanitizer's runtime does not survive; `tests/hostile` links it and is what runs under sanitizers.
 
 mod common;
 
