@@ -190,7 +190,8 @@ pub extern "C" fn blosc2_get_version_string() -> *const c_char {
 /// Returns what an error code means (the library's text, not to be freed).
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc2_error_string(error_code: c_int) -> *const c_char {
-    guard(null(), || Error::registered(error_code).message().as_ptr())
+    let error = Error::known(error_code).unwrap_or(Error::Registered(error_code));
+    error.message().as_ptr()
 }
 
 /// Gives the name and version of the library that a codec comes from, in buffers that the caller frees with `free()`.
