@@ -24,6 +24,17 @@ fn rounds() -> usize {
     asked.map_or(20, |rounds| rounds.parse().expect("a number of rounds"))
 }
 
+/// Runs `body` on four threads, for caller 0 to 3. They are joined one by one: that is what ThreadSanitizer sees.
+fn four_callers(body: impl Fn(usize) + Sync) {
+    thread::scope(|scope| {
+        let body = &body;
+        let callers: Vec<_> = (0..4).map(|i| scope.spawn(move || body(i))).collect();
+        for caller in callers {
+            caller.join().expect("a caller that found nothing wrong");
+        }
+    });
+}
+
 /// Large enough to be shared among workers: integers that climb with different steps.
 fn data(salt: usize) -> Vec<u8> {
     let value = |i: usize| (i * (salt + 3) + i % 7 * salt) as u32;
@@ -112,25 +123,20 @@ fn contexts_of_several_threads() {
                 .collect()
         })
         .collect();
-    thread::scope(|scope| {
-        for caller in 0..4usize {
-            let (data, expected) = (&data, &expected);
-            scope.spawn(move || {
-                for round in 0..rounds() {
-                    let kind = (caller + round) % 6;
-                    let nthreads = [1, 2, 4][(caller + round) % 3];
-                    let pair = Pair::new(kind, nthreads);
-                    let (data, want) = (&data[round % 4], &expected[kind][round % 4]);
-                    assert!(
-                        pair.compress(data) == *want,
-                        "kind {kind}, {nthreads} threads"
-                    );
-                    assert!(pair.decompress(want, data.len()) == *data);
-                    for index in [0, 7777, data.len() / 4 - 1] {
-                        assert_eq!(pair.item(want, index), data[4 * index..][..4]);
-                    }
-                }
-            });
+    four_callers(|caller| {
+        for round in 0..rounds() {
+            let kind = (caller + round) % 6;
+            let nthreads = [1, 2, 4][(caller + round) % 3];
+            let pair = Pair::new(kind, nthreads);
+            let (data, want) = (&data[round % 4], &expected[kind][round % 4]);
+            assert!(
+                pair.compress(data) == *want,
+                "kind {kind}, {nthreads} threads"
+            );
+            assert!(pair.decompress(want, data.len()) == *data);
+            for index in [0, 7777, data.len() / 4 - 1] {
+                assert_eq!(pair.item(want, index), data[4 * index..][..4]);
+            }
         }
     });
 }
@@ -140,27 +146,22 @@ fn contexts_of_several_threads() {
 fn functions_without_context() {
     let _alone = alone();
     let data = data(5);
-    thread::scope(|scope| {
-        for caller in 0..4i16 {
-            let data = &data;
-            scope.spawn(move || {
-                for round in 0..rounds() as i16 {
-                    if caller == 0 {
-                        blosc2_set_nthreads([1, 2, 4][round as usize % 3]);
-                    }
-                    let (mut chunk, mut back) = (vec![0; data.len() + 32], vec![0; data.len()]);
-                    let size = data.len() as i32;
-                    let (src, to) = (data.as_ptr().cast(), chunk.as_mut_ptr());
-                    // SAFETY: the buffers have the sizes given.
-                    let codes = unsafe {
-                        let cbytes = blosc2_compress(5, 1, 4, src, size, to.cast(), size + 32);
-                        let out = back.as_mut_ptr().cast();
-                        [cbytes, blosc2_decompress(to.cast(), cbytes, out, size)]
-                    };
-                    assert!(codes[0] > 0 && codes[1] == size, "{codes:?}");
-                    assert!(back == *data);
-                }
-            });
+    four_callers(|caller| {
+        for round in 0..rounds() {
+            if caller == 0 {
+                blosc2_set_nthreads([1, 2, 4][round % 3]);
+            }
+            let (mut chunk, mut back) = (vec![0; data.len() + 32], vec![0; data.len()]);
+            let size = data.len() as i32;
+            let (src, to) = (data.as_ptr().cast(), chunk.as_mut_ptr());
+            // SAFETY: the buffers have the sizes given.
+            let codes = unsafe {
+                let cbytes = blosc2_compress(5, 1, 4, src, size, to.cast(), size + 32);
+                let out = back.as_mut_ptr().cast();
+                [cbytes, blosc2_decompress(to.cast(), cbytes, out, size)]
+            };
+            assert!(codes[0] > 0 && codes[1] == size, "{codes:?}");
+            assert!(back == *data);
         }
     });
     blosc2_set_nthreads(1);

@@ -303,6 +303,10 @@ unsafe fn read_vlchunk<'a>(
     if !header.has_vlblocks() {
         return Err(Error::InvalidParam);
     }
+    if header.nbytes == 0 {
+        // A header alone stands for no data, however many blocks it claims; there is no block to give.
+        return Err(Error::InvalidHeader);
+    }
     ctx.describe(header, src, null_mut(), header.nbytes as i32);
     Ok((ctx, Chunk::parse(header, src)?, src))
 }

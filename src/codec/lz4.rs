@@ -320,13 +320,17 @@ pub(super) fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize> {
 
 /// Decodes an LZ4 stream up to its first `wanted` bytes; the number of bytes written.
 pub(super) fn decompress_front(src: &[u8], dst: &mut [u8], wanted: usize) -> Result<usize> {
+    let wanted = wanted.min(dst.len());
+    // No valid stream has a match of distance 0, but the library takes it, and where it stops early it leaves the bytes of
+    // such a match as they were: these must not be what another chunk left behind.
+    dst[..wanted].fill(0);
     // SAFETY: as in `decompress`; the target is no larger than `dst`.
     let n = unsafe {
         LZ4_decompress_safe_partial(
             src.as_ptr().cast(),
             dst.as_mut_ptr().cast(),
             src.len() as c_int,
-            wanted.min(dst.len()) as c_int,
+            wanted as c_int,
             dst.len() as c_int,
         )
     };

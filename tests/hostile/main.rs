@@ -11,3 +11,11 @@ mod fuzz;
 mod memory;
 mod mutants;
 mod regressions;
+
+/// The C border turns a panic into an error code. From here on it ends the process, after it said for which input.
+fn panics_are_fatal(input: impl Fn() -> String + Send + Sync + 'static) {
+    std::panic::set_hook(Box::new(move |what| {
+        eprintln!("{}: {what}", input());
+        std::process::abort();
+    }));
+}

@@ -5,7 +5,7 @@ use super::fuzz::calls::{vlchunk_get_nblocks, vldecompress, vldecompress_block};
 use super::fuzz::numbers::Random;
 use super::fuzz::seeds::{self, Seed};
 use super::fuzz::targets::{self, MASK, OPTIONS, POSTFILTER, REPAIR};
-use super::memory;
+use super::{memory, panics_are_fatal};
 use blosc2::chunk::header::{ChunkHeader, MAX_BLOCKSIZE, MAX_BUFFERSIZE, flags2, offset};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -201,11 +201,7 @@ fn watch(current: &'static AtomicUsize) {
 fn mutated_chunks() {
     let _alone = memory::alone();
     static CURRENT: AtomicUsize = AtomicUsize::new(0);
-    // The C border turns a panic into an error code. Here it is a failure.
-    std::panic::set_hook(Box::new(|what| {
-        eprintln!("mutated chunk {}: {what}", CURRENT.load(Relaxed));
-        std::process::abort();
-    }));
+    panics_are_fatal(|| format!("mutated chunk {}", CURRENT.load(Relaxed)));
     let count = number("OXIBLOSC_HOSTILE", 20_000);
     let first = number("OXIBLOSC_HOSTILE_FIRST", 0);
     let seeds = seeds::all();

@@ -1,12 +1,13 @@
 //! Every input in `fuzz/regressions/<target>` once made that fuzz target fail.
 
 use super::fuzz::targets;
-use super::memory;
+use super::{memory, panics_are_fatal};
 use std::path::Path;
 
 #[test]
 fn inputs_that_once_broke_something() {
     let _alone = memory::alone();
+    panics_are_fatal(|| "the input named above".into());
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/regressions");
     let mut known = 0;
     for (target, run) in targets::ALL {
