@@ -17,6 +17,8 @@ pub mod chunk;
 pub mod codec;
 /// Filters: one folder or file each.
 pub mod filter;
+/// Input and output: files, memory maps, and what any other back end must give.
+pub mod io;
 /// Worker threads shared by every context of the same size.
 pub mod pool;
 /// Block sizes and splits.

@@ -1,0 +1,75 @@
+//! Input and output: where the bytes of a frame lie when they do not lie in memory.
+//!
+//! A [`Backend`] makes open files ([`Storage`]) out of paths; frames know nothing else of files. Every access names its
+//! position, so an open file has no state that two threads could disagree on.
+
+use crate::error::Result;
+use std::ffi::CStr;
+use std::sync::Arc;
+
+/// An open file of some back end. Positions and sizes are in bytes. Reads may come from several threads at once, and
+/// beside them a write; what a read sees of a write to the same bytes at the same time is not defined.
+pub trait Storage: Send + Sync {
+    /// Bytes of the file.
+    fn size(&self) -> Result<u64>;
+
+    /// Fills `buf` with the bytes from `pos` on, all of it, else `Error::FileRead`.
+    fn read_at(&self, pos: u64, buf: &mut [u8]) -> Result<()>;
+
+    /// Writes all of `buf` from `pos` on, extending the file where it must, else `Error::FileWrite`; then a part may
+    /// have been written.
+    fn write_at(&self, pos: u64, buf: &[u8]) -> Result<()>;
+
+    /// As [`Storage::write_at`], for the parts one after another: in one system call where the back end can, so that a
+    /// process that dies has most likely written all or nothing.
+    fn write_all_at(&self, pos: u64, parts: &[&[u8]]) -> Result<()> {
+        match parts {
+            [] => Ok(()),
+            [part] => self.write_at(pos, part),
+            parts => self.write_at(pos, &parts.concat()),
+        }
+    }
+
+    /// Makes the file `size` bytes long, else `Error::FileTruncate`.
+    fn truncate(&self, size: u64) -> Result<()>;
+
+    /// Returns once what was written would survive a loss of power; a back end that cannot promise it returns at once.
+    fn sync(&self) -> Result<()>;
+
+    /// Device and inode of the open file, where there are such things.
+    fn identity(&self) -> Option<(u64, u64)> {
+        None
+    }
+}
+
+/// What a file is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Reading a file that exists.
+    Read,
+    /// Reading and writing a file that exists.
+    ReadWrite,
+    /// Reading and writing a new file; one that is there is emptied.
+    Create,
+}
+
+/// A back end: makes open files out of paths.
+pub trait Backend: Send + Sync {
+    /// Opens the file at `path`, else `Error::FileOpen`.
+    fn open(&self, path: &CStr, mode: Mode) -> Result<Arc<dyn Storage>>;
+
+    /// Device and inode that the path names now, where there are such things: tells whether a file was replaced since
+    /// it was opened.
+    fn identity(&self, _path: &CStr) -> Option<(u64, u64)> {
+        None
+    }
+
+    /// Whether these are plain files of the file system: handles may be kept open, and the functions of `io::paths` work
+    /// on the paths.
+    fn is_filesystem(&self) -> bool;
+
+    /// Whether these are memory maps.
+    fn is_mmap(&self) -> bool {
+        false
+    }
+}
