@@ -46,6 +46,11 @@ impl Access {
         }
     }
 
+    /// Whether what is written reaches the file.
+    pub fn writes_file(self) -> bool {
+        matches!(self, Self::ReadWrite | Self::Create)
+    }
+
     /// What the map is protected for, as `mmap` takes it.
     pub fn protection(self) -> i32 {
         match self {
@@ -274,11 +279,10 @@ impl Storage for Map {
     }
 
     fn sync(&self) -> Result<()> {
-        match self.access {
-            Access::ReadWrite | Access::Create => {
-                self.file.sync_data().map_err(|_| Error::FileWrite)
-            }
-            Access::Read | Access::Copy => Ok(()),
+        if self.access.writes_file() {
+            self.file.sync_data().map_err(|_| Error::FileWrite)
+        } else {
+            Ok(())
         }
     }
 
