@@ -135,7 +135,7 @@ impl Memory {
         // All that can fail comes before all that changes something.
         self.open_end()?.reserve(coming + parted + header.len())?;
         for nchunk in change.leaves() {
-            self.find(nchunk)?;
+            let _ = self.find(nchunk)?;
         }
         if !specials.is_empty() || !change.leaves().is_empty() {
             self.offsets.list_mut()?;
