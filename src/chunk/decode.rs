@@ -41,9 +41,6 @@ impl<'a> Chunk<'a> {
             dict: None,
             offsets: Vec::new(),
         };
-        if let Special::Unknown(_) = header.special() {
-            return Err(Error::Data);
-        }
         if header.is_memcpyed() && header.cbytes != header.nbytes + header.overhead() {
             return Err(Error::Data);
         }
@@ -163,6 +160,14 @@ impl<'a> Chunk<'a> {
         }
     }
 
+    /// Refuses a kind of special values that this library does not know.
+    fn known(&self) -> Result<()> {
+        match self.header.special() {
+            Special::Unknown(_) => Err(Error::Data),
+            _ => Ok(()),
+        }
+    }
+
     /// Prepares the decoding of blocks; `pipeline` is where the filters are written down.
     pub(super) fn decoder<'b>(
         &'b self,
@@ -170,6 +175,7 @@ impl<'a> Chunk<'a> {
         hooks: &'b dyn Hooks,
     ) -> Result<BlockDecoder<'b>> {
         let header = self.header;
+        self.known()?;
         pipeline.set_typesize(header.typesize, header.version);
         if self.has_streams() && header.blosc2_flags & flags2::INSTRUMENTED == 0 {
             pipeline.resolve(&header.filters, &header.filters_meta, true)?;
@@ -195,6 +201,7 @@ pub fn decompress(
     let header = chunk.header();
     let nbytes = header.nbytes;
     let nblocks = header.nblocks;
+    chunk.known()?;
     let dest = dest.get_mut(..nbytes).ok_or(Error::WriteBuffer)?;
     if maskout.is_some_and(|mask| mask.len() != nblocks) {
         return Err(Error::Data);
