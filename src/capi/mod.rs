@@ -21,6 +21,7 @@ pub mod global;
 mod hooks;
 /// What a chunk and the library say of themselves.
 pub mod info;
+mod lazy;
 /// Registered codecs, filters and tuners.
 pub mod registry;
 /// Chunks of special values.

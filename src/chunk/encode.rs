@@ -4,7 +4,7 @@
 //! depend on how many workers there were.
 
 use super::decode_block::UDCODEC_FORMAT;
-use super::encode_block::{BlockEncoder, BlockSource};
+use super::encode_block::{BlockEncoder, BlockInput};
 use super::header::{
     Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, MIN_BUFFERSIZE, MIN_HEADER_LENGTH,
     Special, flags, flags2, version,
@@ -82,12 +82,12 @@ impl<'a> Source<'a> {
     }
 
     /// The block of index `nblock`, and where it begins.
-    pub fn block(&self, nblock: usize, blocksize: usize) -> BlockSource<'a> {
+    pub fn block(&self, nblock: usize, blocksize: usize) -> BlockInput<'a> {
         match *self {
             Self::Buffer(data) => {
                 let start = nblock * blocksize;
                 let data = &data[start..data.len().min(start + blocksize)];
-                BlockSource {
+                BlockInput {
                     data: Some(data),
                     bsize: data.len(),
                     offset: start,
@@ -95,13 +95,13 @@ impl<'a> Source<'a> {
             }
             Self::Generated(nbytes) => {
                 let start = nblock * blocksize;
-                BlockSource {
+                BlockInput {
                     data: None,
                     bsize: blocksize.min(nbytes - start),
                     offset: start,
                 }
             }
-            Self::Variable(blocks) => BlockSource {
+            Self::Variable(blocks) => BlockInput {
                 data: Some(blocks[nblock]),
                 bsize: blocks[nblock].len(),
                 offset: 0,

@@ -16,7 +16,7 @@ pub const INSTR_SIZE: usize = 16;
 
 /// The data of a block on the way in.
 #[derive(Clone, Copy)]
-pub struct BlockSource<'a> {
+pub struct BlockInput<'a> {
     /// The data; none where the prefilter makes them.
     pub data: Option<&'a [u8]>,
     /// Their size.
@@ -61,7 +61,7 @@ impl BlockEncoder<'_> {
     pub fn filtered<'s>(
         &self,
         pos: BlockPos,
-        block: BlockSource<'s>,
+        block: BlockInput<'s>,
         bufs: &'s mut Bufs,
         reference_for: Option<&Pipeline>,
     ) -> Result<&'s [u8]> {
@@ -93,7 +93,7 @@ impl BlockEncoder<'_> {
     pub fn encode(
         &self,
         pos: BlockPos,
-        block: BlockSource,
+        block: BlockInput,
         (bufs, codec): (&mut Bufs, &mut State),
         out: &mut [u8],
     ) -> Result<usize> {
@@ -125,7 +125,7 @@ impl BlockEncoder<'_> {
     }
 
     /// The byte that all streams will repeat, where that can be seen before any filter runs.
-    fn run_in_source(&self, block: &BlockSource) -> Option<u8> {
+    fn run_in_source(&self, block: &BlockInput) -> Option<u8> {
         let data = block.data?;
         if self.variable || !self.params.extended || self.hooks.has_prefilter() {
             return None;

@@ -20,6 +20,8 @@ mod order;
 mod pipeline;
 /// Buffers and codec states of workers.
 pub mod scratch;
+/// Chunks whose blocks are not in memory.
+pub mod source;
 /// Chunks whose content follows from the header.
 pub mod special;
 mod store;

@@ -125,6 +125,8 @@ pub struct Bufs {
     pub pong: Buf,
     /// Memory for the caller's prefilter or postfilter.
     pub ttmp: Buf,
+    /// The compressed block, where it had to be fetched.
+    pub input: Buf,
 }
 
 /// What one worker has to itself.
@@ -145,8 +147,13 @@ impl Scratch {
     }
 
     fn bytes(&self) -> usize {
-        let Bufs { ping, pong, ttmp } = &self.bufs;
-        ping.len() + pong.len() + ttmp.len() + self.out.len()
+        let Bufs {
+            ping,
+            pong,
+            ttmp,
+            input,
+        } = &self.bufs;
+        ping.len() + pong.len() + ttmp.len() + input.len() + self.out.len()
     }
 }
 
