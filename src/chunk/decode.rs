@@ -1,6 +1,6 @@
 //! Decompressing a chunk, whole or block by block.
 
-use super::decode_block::BlockDecoder;
+use super::decode_block::{BlockDecoder, Streams};
 use super::encode::{lock, workers};
 use super::header::{Blocks, ChunkHeader, Special, flags2, i32_at};
 use super::hooks::{BlockPos, Executor, Hooks};
@@ -192,17 +192,16 @@ impl<'a> Chunk<'a> {
         &self.bytes[self.header.overhead()..]
     }
 
-    /// The compressed bytes of block `nblock`, or more: streams say themselves where they end. Bytes that are elsewhere
-    /// are read into `buf`. With `all`, up to the end of the chunk, in case that the block shares bytes with others.
-    pub(super) fn block_bytes<'s>(
-        &'s self,
-        nblock: usize,
-        all: bool,
-        buf: &'s mut Buf,
-    ) -> Result<&'s [u8]> {
+    /// The whole chunk; of one whose blocks are elsewhere, only the front.
+    pub(super) fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// From where to where the compressed bytes of block `nblock` go, at most: streams say themselves where they end.
+    /// With `all`, to the end of the chunk, as a block may share bytes with others.
+    fn span(&self, nblock: usize, all: bool) -> Result<(usize, usize)> {
         if self.header.has_vlblocks() {
-            let (start, end) = self.vl_span(nblock).ok_or(Error::Data)?;
-            return self.fetch(start, end, buf);
+            return self.vl_span(nblock).ok_or(Error::Data);
         }
         let start = usize::try_from(self.start(nblock)).map_err(|_| Error::Data)?;
         if start == 0 || start >= self.header.cbytes {
@@ -212,7 +211,30 @@ impl<'a> Chunk<'a> {
             Some(elsewhere) if !all => elsewhere.end(self.starts(), nblock),
             _ => self.header.cbytes,
         };
+        Ok((start, end))
+    }
+
+    /// These bytes; if they are elsewhere they are read into `buf`.
+    pub(super) fn block_bytes<'s>(
+        &'s self,
+        nblock: usize,
+        all: bool,
+        buf: &'s mut Buf,
+    ) -> Result<&'s [u8]> {
+        let (start, end) = self.span(nblock, all)?;
         self.fetch(start, end, buf)
+    }
+
+    /// The compressed bytes of block `nblock`, all its streams and no more. Only of blocks in memory.
+    pub(super) fn compressed(&self, nblock: usize) -> Result<&'a [u8]> {
+        let (start, end) = self.span(nblock, true)?;
+        let bytes = self.bytes.get(start..end).ok_or(Error::ReadBuffer)?;
+        let bsize = self.block_nbytes(nblock)?;
+        let mut streams = Streams::new(self.header, bytes, bsize)?;
+        for _ in 0..bsize / streams.neblock {
+            streams.next()?;
+        }
+        Ok(&bytes[..bytes.len() - streams.left()])
     }
 
     fn read_dict(&self) -> Result<Option<Box<Dict>>> {

@@ -2,7 +2,7 @@
 
 use super::decode::Chunk;
 use super::encode::ttmp_size;
-use super::header::{Blocks, Special, flags, flags2, i32_at};
+use super::header::{Blocks, ChunkHeader, Special, flags, flags2, i32_at};
 use super::hooks::{BlockPos, Hooks};
 use super::pipeline::{DeltaReference, Pipeline};
 use super::scratch::{self, Buf, Bufs, State};
@@ -41,6 +41,38 @@ pub(super) struct Streams<'a> {
 }
 
 impl<'a> Streams<'a> {
+    /// Those of a block that holds `bsize` bytes of data, at the front of `bytes`.
+    pub fn new(header: &ChunkHeader, bytes: &'a [u8], bsize: usize) -> Result<Self> {
+        let (count, variable) = match header.blocks {
+            Blocks::Variable { .. } => (1, true),
+            Blocks::Regular { blocksize } => {
+                let split = header.flags & flags::DONT_SPLIT == 0 && bsize == blocksize;
+                let count = if split {
+                    usize::from(header.typesize)
+                } else {
+                    1
+                };
+                (count, false)
+            }
+        };
+        if bsize < count {
+            return Err(Error::WriteBuffer);
+        }
+        if !bsize.is_multiple_of(count) {
+            return Err(Error::Data);
+        }
+        Ok(Self {
+            rest: bytes,
+            variable,
+            neblock: bsize / count,
+        })
+    }
+
+    /// Bytes behind the streams that were read.
+    pub fn left(&self) -> usize {
+        self.rest.len()
+    }
+
     /// Reads the stream at the front.
     pub fn next(&mut self) -> Result<Stream<'a>> {
         let Some((size, rest)) = self.rest.split_at_checked(4) else {
@@ -121,34 +153,6 @@ impl<'a> BlockDecoder<'a> {
         Ok(data)
     }
 
-    /// The streams of a block that holds `bsize` bytes of data; `bytes` is what [`Chunk::block_bytes`] gives.
-    pub(super) fn streams<'s>(&self, bytes: &'s [u8], bsize: usize) -> Result<Streams<'s>> {
-        let header = &self.chunk.header;
-        let (count, variable) = match header.blocks {
-            Blocks::Variable { .. } => (1, true),
-            Blocks::Regular { blocksize } => {
-                let split = header.flags & flags::DONT_SPLIT == 0 && bsize == blocksize;
-                let count = if split {
-                    usize::from(header.typesize)
-                } else {
-                    1
-                };
-                (count, false)
-            }
-        };
-        if bsize < count {
-            return Err(Error::WriteBuffer);
-        }
-        if !bsize.is_multiple_of(count) {
-            return Err(Error::Data);
-        }
-        Ok(Streams {
-            rest: bytes,
-            variable,
-            neblock: bsize / count,
-        })
-    }
-
     /// Decodes the streams of block `nblock` into `out`, which has the block's size.
     fn unpack(
         &self,
@@ -159,7 +163,7 @@ impl<'a> BlockDecoder<'a> {
     ) -> Result<()> {
         let mut from = |all| {
             let bytes = self.chunk.block_bytes(nblock, all, input)?;
-            let mut streams = self.streams(bytes, out.len())?;
+            let mut streams = Streams::new(self.chunk.header, bytes, out.len())?;
             for out in out.chunks_exact_mut(streams.neblock) {
                 self.stream(streams.next()?, out, codec)?;
             }

@@ -1,6 +1,6 @@
 //! A few bytes out of a block, without undoing the filters for all of it.
 
-use super::decode_block::{BlockDecoder, Stream};
+use super::decode_block::{BlockDecoder, Stream, Streams};
 use super::header::{flags2, version};
 use super::pipeline::Stage;
 use super::scratch::{Bufs, State};
@@ -51,7 +51,7 @@ impl BlockDecoder<'_> {
         let row = tail / planes;
         let data = bufs.ping.ensure(bsize)?;
         let bytes = chunk.block_bytes(nblock, false, &mut bufs.input)?;
-        let mut streams = self.streams(bytes, bsize)?;
+        let mut streams = Streams::new(header, bytes, bsize)?;
         let neblock = streams.neblock;
         for (j, out) in data.chunks_exact_mut(neblock).enumerate() {
             // The last byte of this stream that any plane needs.

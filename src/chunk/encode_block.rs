@@ -46,6 +46,15 @@ impl BlockEncoder<'_> {
         }
     }
 
+    /// Streams of a chunk of `nbytes` bytes whose blocks are not of variable length.
+    pub fn total_streams(&self, nbytes: usize) -> usize {
+        let (full, short) = (
+            nbytes / self.params.blocksize,
+            nbytes % self.params.blocksize,
+        );
+        full * self.nstreams(self.params.blocksize) + usize::from(short > 0)
+    }
+
     /// The most bytes that a block of `bsize` bytes takes.
     pub fn bound(&self, bsize: usize) -> usize {
         let per_stream = if self.params.instrumented {

@@ -90,7 +90,9 @@ pub fn getitem(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hoo
         if decoder.decode_part(pos.nblock, from, part, scratch.parts())? {
             continue;
         }
-        let Scratch { bufs, out, codec } = &mut *scratch;
+        let Scratch {
+            bufs, out, codec, ..
+        } = &mut *scratch;
         let whole = out.ensure(bsize)?;
         decoder.decode(pos, reference.as_deref(), whole, (bufs, codec))?;
         filter::copy(&whole[from..to], part);

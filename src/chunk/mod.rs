@@ -17,6 +17,8 @@ pub mod header;
 /// What the engine asks of its caller.
 pub mod hooks;
 mod order;
+/// Changing some blocks of a chunk.
+pub mod patch;
 mod pipeline;
 /// Buffers and codec states of workers.
 pub mod scratch;

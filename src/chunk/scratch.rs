@@ -136,6 +136,8 @@ pub struct Scratch {
     pub bufs: Bufs,
     /// A compressed block on its way to the chunk, or a decoded one of which a part is wanted.
     pub out: Buf,
+    /// The data of a block that is decoded, changed and encoded again.
+    pub data: Buf,
     /// For the codecs.
     pub codec: State,
 }
@@ -153,7 +155,7 @@ impl Scratch {
             ttmp,
             input,
         } = &self.bufs;
-        ping.len() + pong.len() + ttmp.len() + input.len() + self.out.len()
+        ping.len() + pong.len() + ttmp.len() + input.len() + self.out.len() + self.data.len()
     }
 }
 
@@ -209,7 +211,7 @@ impl Drop for Borrowed {
         // SAFETY: nobody sees the field after this.
         let mut scratch = unsafe { ManuallyDrop::take(&mut self.0) };
         if scratch.bytes() > LARGE {
-            (scratch.bufs, scratch.out) = Default::default();
+            (scratch.bufs, scratch.out, scratch.data) = Default::default();
         }
         leave(scratch);
     }
