@@ -94,6 +94,10 @@ impl Storage for PlainFile {
         self.0.sync_data().map_err(|_| Error::FileWrite)
     }
 
+    fn try_own(&self) -> bool {
+        self.0.try_lock().is_ok()
+    }
+
     fn identity(&self) -> Option<(u64, u64)> {
         let file = self.0.metadata().ok()?;
         Some((file.dev(), file.ino()))

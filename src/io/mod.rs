@@ -47,6 +47,12 @@ pub trait Storage: Send + Sync {
     /// Returns once what was written would survive a loss of power; a back end that cannot promise it returns at once.
     fn sync(&self) -> Result<()>;
 
+    /// Tries to become the one who changes the file, until the handle is closed; false if another handle is. Back ends
+    /// that cannot tell say true.
+    fn try_own(&self) -> bool {
+        true
+    }
+
     /// Device and inode of the open file, where there are such things.
     fn identity(&self) -> Option<(u64, u64)> {
         None
