@@ -10,4 +10,6 @@ pub mod data;
 pub mod library;
 pub mod pipelines;
 pub mod report;
+pub mod schunk;
+pub mod schunk_calls;
 pub mod table;

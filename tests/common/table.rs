@@ -3,6 +3,7 @@
 use super::abi::*;
 use core::ffi::{c_char, c_int, c_void};
 
+/// Declares `Functions`: a typed pointer for each function named, and how to look them all up.
 macro_rules! functions {
     ($(fn $name:ident($($arg:ty),* $(,)?) $(-> $ret:ty)?;)*) => {
         /// The functions of one library.
@@ -33,6 +34,8 @@ macro_rules! functions {
         }
     };
 }
+
+pub(crate) use functions;
 
 functions! {
     fn blosc1_compress(c_int, c_int, usize, usize, *const c_void, *mut c_void, usize) -> c_int;
