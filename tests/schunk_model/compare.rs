@@ -2,8 +2,9 @@
 
 use super::model::{Code, Expect, Model};
 use super::ops::Op;
-use super::subject::{Outcome, State};
+use super::subject::Outcome;
 use crate::common::schunk_calls::Fields;
+use crate::common::schunk_state::State;
 
 fn short(bytes: &[u8]) -> String {
     format!(

@@ -2,6 +2,7 @@
 
 use super::chunks::{ANY, Chunk, Special, Written};
 use super::ops::{Op, Plan, Storage};
+use crate::common::schunk_state::Layer;
 use std::rc::Rc;
 
 pub const FAILURE: i64 = -1;
@@ -84,9 +85,6 @@ impl Expect {
         }
     }
 }
-
-/// A named piece of metadata.
-pub type Layer = (Vec<u8>, Vec<u8>);
 
 /// The state of a super-chunk.
 #[derive(Clone, Debug, Default)]

@@ -9,6 +9,7 @@ use super::wrong::{self, Wrong};
 use crate::common::data::{Rng, mix};
 use crate::common::library::ours;
 use crate::common::schunk::SchunkLib;
+use crate::common::schunk_state::read;
 use std::path::Path;
 
 /// The libraries of a run; either may be missing.
@@ -242,7 +243,7 @@ fn swap(
             listener.fail(who, format!("{which}: cannot be opened"));
             return false;
         }
-        let read = super::subject::read(subject.schunk());
+        let read = read(subject.schunk());
         if let Some(difference) = compare::state(model, &read) {
             listener.fail(who, format!("{which}: {difference}"));
             right = false;

@@ -1,22 +1,13 @@
 //! A super-chunk of one library, and what an operation on it gives.
 
 use super::chunks::Maker;
-use super::model::{Layer, MAX_LAYERS};
 use super::ops::{Op, Plan, Storage};
 use crate::common::abi::CParams;
 use crate::common::schunk::SchunkLib;
 use crate::common::schunk_calls::{Fields, Given, Schunk};
+use crate::common::schunk_state::{State, read};
 use blosc2::capi::types::blosc2_cparams;
 use std::path::{Path, PathBuf};
-
-/// Everything that can be read from a super-chunk.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
-    /// Each chunk's data, or the code for one that cannot be read.
-    pub chunks: Vec<Result<Vec<u8>, i64>>,
-    pub meta: Vec<Layer>,
-    pub vlmeta: Vec<(Vec<u8>, Result<Vec<u8>, i64>)>,
-}
 
 /// What an operation gave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -341,36 +332,6 @@ fn found(schunk: Option<Schunk>) -> Outcome {
             state: Some(read(&schunk)),
             ..Outcome::default()
         },
-    }
-}
-
-/// Reads everything.
-pub fn read(s: &Schunk) -> State {
-    let chunk = |at: i64| {
-        let given = s.get_lazychunk(at);
-        if given.rc < 0 {
-            return Err(given.rc);
-        }
-        let (_, [nbytes, _, _]) = s.lib.lib.sizes(&given.bytes);
-        let mut bytes = vec![0; nbytes.max(0) as usize];
-        match s.decompress_chunk(at, &mut bytes) {
-            rc if rc == i64::from(nbytes) => Ok(bytes),
-            rc => Err(rc.min(0)),
-        }
-    };
-    let (_, names) = s.vlmeta_names();
-    let vlmeta = names.into_iter().map(|name| {
-        let (rc, content) = s.vlmeta_get(&std::ffi::CString::new(name.clone()).expect("no NUL"));
-        (name, if rc < 0 { Err(rc) } else { Ok(content) })
-    });
-    State {
-        chunks: (0..s.get().nchunks).map(chunk).collect(),
-        meta: if usize::from(s.get().nmetalayers) > MAX_LAYERS {
-            Vec::new()
-        } else {
-            s.metalayers()
-        },
-        vlmeta: vlmeta.collect(),
     }
 }
 
