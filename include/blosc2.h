@@ -1224,6 +1224,34 @@ BLOSC_EXPORT blosc2_stdio_mmap blosc2_get_blosc2_stdio_mmap_defaults(void);
 BLOSC_EXPORT void blosc2_set_threads_callback(blosc_threads_callback callback, void *callback_data);
 
 /**
+ * Removes a directory with the files in it, as those of a sparse frame. Links in it are removed, not followed. Returns
+ * 0, `BLOSC2_ERROR_INVALID_PARAM` for an empty path, `BLOSC2_ERROR_NOT_FOUND` if there is no such directory, or
+ * `BLOSC2_ERROR_FAILURE` if it holds directories (then nothing is removed) or something cannot be removed.
+ *
+ * Required of the caller:
+ * `path` is a C string or NULL.
+ */
+BLOSC_EXPORT int blosc2_remove_dir(const char *path);
+
+/**
+ * Removes the frame at a path: a file, with the lock file beside it, or a directory with the files in it. Returns 0,
+ * also for NULL and where there is nothing; `BLOSC2_ERROR_FILE_REMOVE` if a file cannot be removed, or what
+ * `blosc2_remove_dir` returns; `BLOSC2_ERROR_FAILURE` if the path cannot be looked at.
+ *
+ * Required of the caller:
+ * `path` is a C string or NULL.
+ */
+BLOSC_EXPORT int blosc2_remove_urlpath(const char *path);
+
+/**
+ * Renames the frame at a path, file or directory. Returns 0, also if a path is NULL, or `BLOSC2_ERROR_FAILURE`.
+ *
+ * Required of the caller:
+ * The paths are C strings or NULL.
+ */
+BLOSC_EXPORT int blosc2_rename_urlpath(char *old_urlpath, char *new_path);
+
+/**
  * Shuffles the bytes of items of `typesize` bytes (1 to 256) from `src` to `dest`, both of `blocksize` bytes.
  * Returns `blocksize`, or a negative error code.
  *
@@ -1368,6 +1396,23 @@ BLOSC_EXPORT int blosc1_decompress(const void *src, void *dest, size_t destsize)
 BLOSC_EXPORT int blosc1_getitem(const void *src, int start, int nitems, void *dest);
 
 /**
+ * Gives, in `index`, the position along each of `ndim` dimensions of item `i` of an array of this shape, counted in
+ * C order. A dimension of length 0 gives 0.
+ *
+ * Required of the caller:
+ * `shape` and `index` have `ndim` numbers each.
+ */
+BLOSC_EXPORT void blosc2_unidim_to_multidim(uint8_t ndim, int64_t *shape, int64_t i, int64_t *index);
+
+/**
+ * Gives, in `i`, the sum of each of `ndim` positions times its stride, wrapping around.
+ *
+ * Required of the caller:
+ * `index` and `strides` have `ndim` numbers each; `i` can be written.
+ */
+BLOSC_EXPORT void blosc2_multidim_to_unidim(const int64_t *index, int8_t ndim, const int64_t *strides, int64_t *i);
+
+/**
  * Gives the sizes in the header of a chunk: its data (`nbytes`), itself (`cbytes`), a block; all 0 if the header
  * cannot be right. Each pointer may be NULL. Returns 0 or a negative error code.
  *
@@ -1449,6 +1494,24 @@ BLOSC_EXPORT double blosc_elapsed_nsecs(blosc_timestamp_t start_time, blosc_time
 
 /** Returns the seconds from one timestamp to another. */
 BLOSC_EXPORT double blosc_elapsed_secs(blosc_timestamp_t start_time, blosc_timestamp_t end_time);
+
+/**
+ * Registers a back end for the ids from `BLOSC2_IO_REGISTERED` on. The struct is copied; its name is not, and is not
+ * looked at unless the id is registered again. Returns 0, also when a back end of this name was registered before;
+ * `BLOSC2_ERROR_INVALID_PARAM` for NULL; `BLOSC2_ERROR_PLUGIN_IO` if the id is not a program's or belongs to a back end
+ * of another name.
+ *
+ * Required of the caller:
+ * `io` is NULL or points to a back end, whose functions can be called until the process ends. To register an id twice,
+ * both names must be C strings, the first one still.
+ */
+BLOSC_EXPORT int blosc2_register_io_cb(const blosc2_io_cb *io);
+
+/**
+ * Returns the back end of this id (the library's, not to be freed), or NULL if there is none or the library was not
+ * initialized.
+ */
+BLOSC_EXPORT blosc2_io_cb *blosc2_get_io_cb(uint8_t id);
 
 /**
  * Registers a codec for the ids from `BLOSC2_USER_REGISTERED_CODECS_START` on. The struct and its name are copied.

@@ -17,6 +17,12 @@ pub mod chunk;
 pub mod codec;
 /// Filters: one folder or file each.
 pub mod filter;
+/// Frames: chunks with an index, in a buffer, a file or a directory.
+pub mod frame;
+/// Input and output: files, memory maps, and what any other back end must give.
+pub mod io;
+/// Memory that C may come to own.
+pub mod memory;
 /// Worker threads shared by every context of the same size.
 pub mod pool;
 /// Block sizes and splits.

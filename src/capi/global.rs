@@ -27,6 +27,11 @@ static SPLITMODE: AtomicI32 = AtomicI32::new(BLOSC_FORWARD_COMPAT_SPLIT);
 static NTHREADS: AtomicI16 = AtomicI16::new(1);
 static BLOCKSIZE: AtomicI32 = AtomicI32::new(0);
 
+/// Whether the use of the library has begun, and not ended.
+pub(super) fn is_initialized() -> bool {
+    INITIALIZED.load(Relaxed)
+}
+
 /// Begins the use of the library. Other functions do it by themselves where it is needed.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc2_init() {

@@ -14,13 +14,21 @@ pub mod decompress;
 pub mod defaults;
 /// Threads.
 pub mod exec;
+/// Files and paths.
+pub mod files;
 /// The shuffles by themselves.
 pub mod filters;
 /// The functions without a context.
 pub mod global;
 mod hooks;
+/// Positions in arrays.
+pub mod indices;
 /// What a chunk and the library say of themselves.
 pub mod info;
+/// Back ends for input and output.
+pub mod io;
+/// Files through a memory map.
+pub mod mmap;
 /// Registered codecs, filters and tuners.
 pub mod registry;
 /// Chunks of special values.

@@ -15,6 +15,8 @@ pub struct Lib {
     pub name: &'static str,
     /// The library's functions.
     pub f: Functions,
+    /// The library itself, for functions that `f` has not.
+    pub library: &'static libloading::Library,
 }
 
 impl Lib {
@@ -24,13 +26,13 @@ impl Lib {
         let library = unsafe { libloading::Library::new(path) }
             .map_err(|e| format!("{}: {e}", path.display()))?;
         // The functions must never dangle, whatever thread still runs at exit.
-        let library = Box::leak(Box::new(library));
+        let library: &'static _ = Box::leak(Box::new(library));
         // SAFETY: `Functions` is declared after the reference's headers, which both libraries implement.
         let f =
             unsafe { Functions::load(library) }.map_err(|e| format!("{}: {e}", path.display()))?;
         // SAFETY: called once per library, before any other of its functions.
         unsafe { (f.blosc2_init)() };
-        Ok(Lib { name, f })
+        Ok(Lib { name, f, library })
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the integration tests and `benches/compare` share: the C ABI opened at run time, data, calls on slices.
 #![allow(
     dead_code,
+    unused_imports,
     reason = "every test binary compiles this module and uses its own part of it"
 )]
 

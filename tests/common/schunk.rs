@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 type Schunk = blosc2_schunk;
 
-functions! {
+functions! { Functions {
     fn blosc2_schunk_new(*mut blosc2_storage) -> *mut Schunk;
     fn blosc2_schunk_copy(*mut Schunk, *mut blosc2_storage) -> *mut Schunk;
     fn blosc2_schunk_from_buffer(*mut u8, i64, bool) -> *mut Schunk;
@@ -52,7 +52,7 @@ functions! {
     fn blosc2_vlmeta_get_names(*mut Schunk, *mut *mut c_char) -> c_int;
     fn blosc2_frame_get_offsets(*mut Schunk) -> *mut i64;
     fn blosc2_get_slice_nchunks(*mut Schunk, *mut i64, *mut i64, *mut *mut i64) -> i64;
-}
+} }
 
 /// A library with its super-chunk functions.
 pub struct SchunkLib {

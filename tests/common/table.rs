@@ -1,17 +1,16 @@
-//! Every function of the chunk API as a typed pointer, found by name in a shared library.
+//! Functions as typed pointers, found by name in a shared library: every one of the chunk API, and a way to say others.
 
 use super::abi::*;
 use core::ffi::{c_char, c_int, c_void};
 
-/// Declares `Functions`: a typed pointer for each function named, and how to look them all up.
 macro_rules! functions {
-    ($(fn $name:ident($($arg:ty),* $(,)?) $(-> $ret:ty)?;)*) => {
-        /// The functions of one library.
-        pub struct Functions {
+    ($table:ident { $(fn $name:ident($($arg:ty),* $(,)?) $(-> $ret:ty)?;)* }) => {
+        /// Functions of one library.
+        pub struct $table {
             $(pub $name: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)*
         }
 
-        impl Functions {
+        impl $table {
             /// Looks every function up; the error names the ones that are not there.
             ///
             /// # Safety
@@ -29,7 +28,7 @@ macro_rules! functions {
                 if !missing.is_empty() {
                     return Err(format!("not exported: {}", missing.join(", ")));
                 }
-                Ok(Functions { $($name: $name.map_err(|e| e.to_string())?,)* })
+                Ok($table { $($name: $name.map_err(|e| e.to_string())?,)* })
             }
         }
     };
@@ -37,7 +36,7 @@ macro_rules! functions {
 
 pub(crate) use functions;
 
-functions! {
+functions! { Functions {
     fn blosc1_compress(c_int, c_int, usize, usize, *const c_void, *mut c_void, usize) -> c_int;
     fn blosc1_decompress(*const c_void, *mut c_void, usize) -> c_int;
     fn blosc1_getitem(*const c_void, c_int, c_int, *mut c_void) -> c_int;
@@ -100,4 +99,4 @@ functions! {
     fn blosc_set_timestamp(*mut Timestamp);
     fn blosc_elapsed_nsecs(Timestamp, Timestamp) -> f64;
     fn blosc_elapsed_secs(Timestamp, Timestamp) -> f64;
-}
+}}

@@ -1,0 +1,297 @@
+//! The back end for files as C sees it, and what is done to paths.
+
+use super::border::{code, guard, trace};
+use super::types::*;
+use crate::error::{Error, Result};
+use crate::io::file::{read_up_to, write_up_to};
+use crate::io::paths::{self, Kind};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::fs::File;
+use std::mem::ManuallyDrop;
+use std::os::fd::FromRawFd;
+use std::ptr::null_mut;
+
+/// The bytes that `nitems` items of `size` bytes take, if neither they nor their end are out of range.
+pub fn span(size: i64, nitems: i64, position: i64) -> Option<(u64, usize)> {
+    if size < 0 || nitems < 0 {
+        return None;
+    }
+    let len = usize::try_from(size.checked_mul(nitems)?).ok()?;
+    Some((u64::try_from(position).ok()?, len))
+}
+
+/// How many items of `size` bytes are in so many bytes; items of nothing are never moved.
+fn items(nbytes: usize, size: i64) -> i64 {
+    if size > 0 { nbytes as i64 / size } else { 0 }
+}
+
+/// The file of a stream.
+///
+/// # Safety
+/// `stream` is null or a stream of the back end for files, whose file, if it has one, is open.
+unsafe fn file_of(stream: *mut c_void) -> Option<*mut libc::FILE> {
+    // SAFETY: by the caller's word.
+    let stream = unsafe { stream.cast::<blosc2_stdio_file>().as_ref() }?;
+    (!stream.file.is_null()).then_some(stream.file)
+}
+
+/// The descriptor of a stream, borrowed.
+///
+/// # Safety
+/// As for [`file_of`].
+unsafe fn descriptor_of(stream: *mut c_void) -> Option<ManuallyDrop<File>> {
+    // SAFETY: by the caller's word; what is not closed here stays the stream's.
+    unsafe {
+        let fd = libc::fileno(file_of(stream)?);
+        (fd >= 0).then(|| ManuallyDrop::new(File::from_raw_fd(fd)))
+    }
+}
+
+/// Opens a file in a mode of `fopen`; `params` is not looked at. Returns the stream, a `blosc2_stdio_file` to be closed
+/// with `blosc2_stdio_close`, or NULL.
+///
+/// # Safety
+/// `urlpath` and `mode` are C strings or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_stdio_open(
+    urlpath: *const c_char,
+    mode: *const c_char,
+    _params: *mut c_void,
+) -> *mut c_void {
+    guard(null_mut(), || {
+        if urlpath.is_null() || mode.is_null() {
+            trace("error", "blosc2_stdio_open: no path or no mode");
+            return null_mut();
+        }
+        // SAFETY: by the caller's word the strings end; the stream is filled before anybody sees it.
+        unsafe {
+            let mut mode = CStr::from_ptr(mode).to_bytes().to_vec();
+            // A child that runs another program does not inherit the file.
+            if !mode.contains(&b',') {
+                mode.push(b'e');
+            }
+            let Ok(mode) = CString::new(mode) else {
+                return null_mut();
+            };
+            let file = libc::fopen(urlpath, mode.as_ptr());
+            if file.is_null() {
+                trace("error", "blosc2_stdio_open: cannot open the file");
+                return null_mut();
+            }
+            let stream: *mut blosc2_stdio_file =
+                libc::malloc(size_of::<blosc2_stdio_file>()).cast();
+            if stream.is_null() {
+                libc::fclose(file);
+            } else {
+                stream.write(blosc2_stdio_file { file });
+            }
+            stream.cast()
+        }
+    })
+}
+
+/// Closes a stream of `blosc2_stdio_open` and frees it. Returns 0, or -1.
+///
+/// # Safety
+/// `stream` comes from `blosc2_stdio_open`, or is NULL; it is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_stdio_close(stream: *mut c_void) -> c_int {
+    guard(-1, || {
+        // SAFETY: by the caller's word.
+        unsafe {
+            let Some(file) = file_of(stream) else {
+                return -1;
+            };
+            let result = libc::fclose(file);
+            libc::free(stream);
+            result
+        }
+    })
+}
+
+/// Returns the size of a stream's file in bytes, or -1. The file's own position stays where it is.
+///
+/// # Safety
+/// `stream` comes from `blosc2_stdio_open`, or is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_stdio_size(stream: *mut c_void) -> i64 {
+    guard(-1, || {
+        // SAFETY: by the caller's word.
+        unsafe {
+            let Some(file) = file_of(stream) else {
+                return -1;
+            };
+            let before = libc::ftello(file);
+            if before < 0 {
+                return -1;
+            }
+            let size = if libc::fseeko(file, 0, libc::SEEK_END) == 0 {
+                libc::ftello(file)
+            } else {
+                -1
+            };
+            let back = libc::fseeko(file, before, libc::SEEK_SET);
+            if back == 0 { size } else { -1 }
+        }
+    })
+}
+
+/// Writes `nitems` items of `size` bytes from `ptr` at byte `position`, extending the file where it must. Returns how
+/// many items it wrote, fewer than `nitems` after an error.
+///
+/// # Safety
+/// `ptr` has `size * nitems` bytes, or is NULL; `stream` comes from `blosc2_stdio_open`, or is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_stdio_write(
+    ptr: *const c_void,
+    size: i64,
+    nitems: i64,
+    position: i64,
+    stream: *mut c_void,
+) -> i64 {
+    guard(0, || {
+        // SAFETY: by the caller's word.
+        let Some(file) = (unsafe { descriptor_of(stream) }) else {
+            return 0;
+        };
+        let Some((position, len)) = span(size, nitems, position).filter(|_| !ptr.is_null()) else {
+            trace("error", "blosc2_stdio_write: invalid arguments");
+            return 0;
+        };
+        // SAFETY: by the caller's word; `ptr` is not null.
+        let bytes = unsafe { std::slice::from_raw_parts(ptr.cast(), len) };
+        items(write_up_to(&file, position, bytes), size)
+    })
+}
+
+/// Reads `nitems` items of `size` bytes at byte `position` to `*ptr`. Returns how many items it read, fewer than
+/// `nitems` where the file ends and after an error.
+///
+/// # Safety
+/// `ptr` is NULL or points to a buffer of `size * nitems` bytes, or to NULL; `stream` comes from `blosc2_stdio_open`,
+/// or is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_stdio_read(
+    ptr: *mut *mut c_void,
+    size: i64,
+    nitems: i64,
+    position: i64,
+    stream: *mut c_void,
+) -> i64 {
+    guard(0, || {
+        // SAFETY: by the caller's word.
+        let Some(file) = (unsafe { descriptor_of(stream) }) else {
+            return 0;
+        };
+        let Some((position, len)) = span(size, nitems, position).filter(|_| !ptr.is_null()) else {
+            trace("error", "blosc2_stdio_read: invalid arguments");
+            return 0;
+        };
+        // SAFETY: by the caller's word; nothing is made of a null pointer.
+        let Ok(buffer) = (unsafe { super::border::bytes_mut((*ptr).cast(), len) }) else {
+            return 0;
+        };
+        items(read_up_to(&file, position, buffer), size)
+    })
+}
+
+/// Makes a stream's file `size` bytes long. Returns 0, or -1.
+///
+/// # Safety
+/// `stream` comes from `blosc2_stdio_open`, or is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_stdio_truncate(stream: *mut c_void, size: i64) -> c_int {
+    guard(-1, || {
+        // SAFETY: by the caller's word.
+        let file = unsafe { descriptor_of(stream) };
+        match (file, u64::try_from(size)) {
+            (Some(file), Ok(size)) if file.set_len(size).is_ok() => 0,
+            _ => -1,
+        }
+    })
+}
+
+/// Does nothing: the back end for files keeps nothing. Returns 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc2_stdio_destroy(_params: *mut c_void) -> c_int {
+    0
+}
+
+/// The string at a pointer, if there is one.
+///
+/// # Safety
+/// `string` is null or a C string that stays as it is.
+unsafe fn string<'a>(string: *const c_char) -> Option<&'a CStr> {
+    // SAFETY: by the caller's word.
+    (!string.is_null()).then(|| unsafe { CStr::from_ptr(string) })
+}
+
+/// Removes a directory with the files in it, as those of a sparse frame. Links in it are removed, not followed. Returns
+/// 0, `BLOSC2_ERROR_INVALID_PARAM` for an empty path, `BLOSC2_ERROR_NOT_FOUND` if there is no such directory, or
+/// `BLOSC2_ERROR_FAILURE` if it holds directories (then nothing is removed) or something cannot be removed.
+///
+/// # Safety
+/// `path` is a C string or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_remove_dir(path: *const c_char) -> c_int {
+    code("blosc2_remove_dir", || {
+        // SAFETY: by the caller's word.
+        let path = unsafe { string(path) }.filter(|path| !path.is_empty());
+        paths::remove_dir_with_files(path.ok_or(Error::InvalidParam)?).map(|()| 0)
+    })
+}
+
+/// Removes the frame at a path: a file, with the lock file beside it, or a directory with the files in it. Returns 0,
+/// also for NULL and where there is nothing; `BLOSC2_ERROR_FILE_REMOVE` if a file cannot be removed, or what
+/// `blosc2_remove_dir` returns; `BLOSC2_ERROR_FAILURE` if the path cannot be looked at.
+///
+/// # Safety
+/// `path` is a C string or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_remove_urlpath(path: *const c_char) -> c_int {
+    code("blosc2_remove_urlpath", || {
+        // SAFETY: by the caller's word.
+        match unsafe { string(path) } {
+            Some(path) => remove(path).map(|()| 0),
+            None => Ok(0),
+        }
+    })
+}
+
+fn remove(path: &CStr) -> Result<()> {
+    match paths::kind(path)? {
+        None => Ok(()),
+        Some(Kind::Directory) => paths::remove_dir_with_files(path),
+        Some(Kind::File) => {
+            paths::remove_file(path)?;
+            let mut lock = path.to_bytes().to_vec();
+            lock.extend_from_slice(b".b2lock");
+            if let Ok(lock) = CString::new(lock) {
+                // There is one only if somebody asked for locking.
+                let _ = paths::remove_file(&lock);
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Renames the frame at a path, file or directory. Returns 0, also if a path is NULL, or `BLOSC2_ERROR_FAILURE`.
+///
+/// # Safety
+/// The paths are C strings or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_rename_urlpath(
+    old_urlpath: *mut c_char,
+    new_path: *mut c_char,
+) -> c_int {
+    code("blosc2_rename_urlpath", || {
+        // SAFETY: by the caller's word.
+        match unsafe { (string(old_urlpath), string(new_path)) } {
+            (Some(from), Some(to)) => {
+                paths::kind(from)?.ok_or(Error::Failure)?;
+                paths::rename(from, to).map(|()| 0)
+            }
+            _ => Ok(0),
+        }
+    })
+}

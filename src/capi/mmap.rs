@@ -1,0 +1,361 @@
+//! The back end for memory maps as C sees it.
+//!
+//! The struct of the parameters is the stream. Its map, a [`Map`], is kept in front of the path that the struct points
+//! to: the one allocation that nobody but this file frees. The other fields say where the map was after the last call
+//! that was made through the struct. A struct without a path is no file, only the memory that its fields tell of.
+
+use super::border::{guard, info, trace};
+use super::files::span;
+use super::types::*;
+use crate::error::{Error, Result};
+use crate::io::Storage;
+use crate::io::mmap::{Access, Map};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+/// What lies in front of the path.
+#[repr(C, align(16))]
+struct Kept {
+    map: *const Map,
+}
+
+/// A copy of the path with the map in front of it, or null if there is no memory.
+fn keep(map: Arc<Map>, path: &CStr) -> *mut c_char {
+    let path = path.to_bytes_with_nul();
+    // SAFETY: the block has room for both, and `malloc` aligns it for anything.
+    unsafe {
+        let kept: *mut Kept = libc::malloc(size_of::<Kept>() + path.len()).cast();
+        if kept.is_null() {
+            return null_mut();
+        }
+        kept.write(Kept {
+            map: Arc::into_raw(map),
+        });
+        let copy: *mut c_char = kept.add(1).cast();
+        copy.cast::<u8>()
+            .copy_from_nonoverlapping(path.as_ptr(), path.len());
+        copy
+    }
+}
+
+/// Where the map of an open stream is kept.
+///
+/// # Safety
+/// `stream` points to a struct that is as `blosc2_stdio_mmap_open` left it, or has no path.
+unsafe fn kept(stream: *const blosc2_stdio_mmap) -> Option<*mut Kept> {
+    // SAFETY: by the caller's word the path, if there is one, comes from `keep`.
+    unsafe {
+        let path = (*stream).urlpath;
+        (!path.is_null()).then(|| path.cast::<Kept>().sub(1))
+    }
+}
+
+/// The map of an open stream.
+///
+/// # Safety
+/// As for [`kept`]; the stream is not destroyed meanwhile.
+unsafe fn map_of(stream: *const blosc2_stdio_mmap) -> Option<Arc<Map>> {
+    // SAFETY: by the caller's word; the map stays until the stream is destroyed, and then for whoever still has it.
+    unsafe {
+        let map = (*kept(stream)?).map;
+        Arc::increment_strong_count(map);
+        Some(Arc::from_raw(map))
+    }
+}
+
+/// Says in the stream's fields where its map is.
+///
+/// # Safety
+/// As for [`map_of`]; nobody else uses the stream meanwhile.
+unsafe fn tell(stream: *mut blosc2_stdio_mmap, map: &Map) {
+    let now = map.extent();
+    // SAFETY: by the caller's word.
+    unsafe {
+        (*stream).addr = now.address.cast();
+        (*stream).file_size = now.size;
+        (*stream).mapping_size = now.mapped;
+    }
+}
+
+/// The map of the file at `urlpath`, opened in the mode of `params` unless it is open there already.
+///
+/// # Safety
+/// `params` is null, or points to a struct with a mode, or to one that was opened; nobody else uses it meanwhile.
+pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Arc<Map>> {
+    if params.is_null() {
+        return Err(Error::NullPointer);
+    }
+    // SAFETY: by the caller's word.
+    unsafe {
+        if !(*params).addr.is_null() {
+            let map = map_of(params).ok_or(Error::FileOpen)?;
+            if CStr::from_ptr((*params).urlpath) != urlpath {
+                trace(
+                    "error",
+                    "a memory map is open with another path; directories cannot be mapped",
+                );
+                return Err(Error::FileOpen);
+            }
+            return Ok(map);
+        }
+        if (*params).mode.is_null() {
+            return Err(Error::FileOpen);
+        }
+        let mode = CStr::from_ptr((*params).mode);
+        let access = Access::from_mode(mode.to_bytes()).ok_or(Error::FileOpen)?;
+        let map = Arc::new(Map::open(urlpath, access, (*params).initial_mapping_size)?);
+        let fd = libc::fcntl(map.descriptor(), libc::F_DUPFD_CLOEXEC, 0);
+        let readable = if access.writes_file() { c"rb+" } else { c"rb" };
+        let file = libc::fdopen(fd, readable.as_ptr());
+        if file.is_null() {
+            libc::close(fd);
+            return Err(Error::FileOpen);
+        }
+        let path = keep(map.clone(), urlpath);
+        if path.is_null() {
+            libc::fclose(file);
+            return Err(Error::MemoryAlloc);
+        }
+        (*params).urlpath = path;
+        (*params).is_memory_only = access == Access::Copy;
+        (*params).file = file;
+        (*params).fd = map.descriptor();
+        (*params).access_flags = i64::from(access.protection());
+        (*params).map_flags = i64::from(access.flags());
+        // The string is the caller's and may be gone later.
+        (*params).mode = std::ptr::null();
+        tell(params, &map);
+        info(|| {
+            format!(
+                "opened the memory map {urlpath:?} in mode {mode:?} with {} bytes of address space",
+                map.extent().mapped
+            )
+        });
+        Ok(map)
+    }
+}
+
+/// Maps the file at `urlpath` in the mode that `params`, a `blosc2_stdio_mmap`, tells; `mode` is not looked at. Returns
+/// `params`, which is the stream, or NULL. A map is opened once: until it is destroyed, each call with the same path
+/// returns the same stream, and one with another path NULL.
+///
+/// # Safety
+/// `urlpath` is a C string or NULL; `params` is NULL or points to a `blosc2_stdio_mmap` that was made from
+/// `BLOSC2_STDIO_MMAP_DEFAULTS`, and stays there until it is destroyed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_stdio_mmap_open(
+    urlpath: *const c_char,
+    _mode: *const c_char,
+    params: *mut c_void,
+) -> *mut c_void {
+    guard(null_mut(), || {
+        if urlpath.is_null() {
+            return null_mut();
+        }
+        // SAFETY: by the caller's word.
+        match unsafe { open(CStr::from_ptr(urlpath), params.cast()) } {
+            Ok(_) => params,
+            Err(error) => {
+                trace("error", &format!("blosc2_stdio_mmap_open: {error}"));
+                null_mut()
+            }
+        }
+    })
+}
+
+/// Does nothing: a map is closed when it is destroyed. Returns 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc2_stdio_mmap_close(_stream: *mut c_void) -> c_int {
+    0
+}
+
+/// Returns the size of the file in bytes as the map knows it, or -1 for NULL.
+///
+/// # Safety
+/// `stream` comes from `blosc2_stdio_mmap_open`, or is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_stdio_mmap_size(stream: *mut c_void) -> i64 {
+    guard(-1, || {
+        let stream: *mut blosc2_stdio_mmap = stream.cast();
+        if stream.is_null() {
+            return -1;
+        }
+        // SAFETY: by the caller's word.
+        let size = unsafe {
+            match map_of(stream) {
+                Some(map) => map.extent().size,
+                None => (*stream).file_size,
+            }
+        };
+        i64::try_from(size).unwrap_or(i64::MAX)
+    })
+}
+
+/// Writes `nitems` items of `size` bytes from `ptr`, which is no part of the map, at byte `position`, extending the
+/// file where it must; addresses that were read before may be out of date then. Returns `nitems`, or 0.
+///
+/// # Safety
+/// `ptr` has `size * nitems` bytes, or is NULL; `stream` comes from `blosc2_stdio_mmap_open`, or is NULL; nobody else
+/// uses it meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_stdio_mmap_write(
+    ptr: *const c_void,
+    size: i64,
+    nitems: i64,
+    position: i64,
+    stream: *mut c_void,
+) -> i64 {
+    guard(0, || {
+        let stream: *mut blosc2_stdio_mmap = stream.cast();
+        let Some((position, len)) = span(size, nitems, position)
+            .filter(|(_, len)| *len > 0 && !ptr.is_null() && !stream.is_null())
+        else {
+            return 0;
+        };
+        // SAFETY: by the caller's word.
+        let written = unsafe {
+            let bytes = std::slice::from_raw_parts(ptr.cast(), len);
+            match map_of(stream) {
+                Some(map) => {
+                    let written = map.write_at(position, bytes);
+                    tell(stream, &map);
+                    written
+                }
+                None => memory(stream, position, len)
+                    .map(|there| there.copy_from(bytes.as_ptr(), bytes.len())),
+            }
+        };
+        match written {
+            Ok(()) => nitems,
+            Err(error) => {
+                trace("error", &format!("blosc2_stdio_mmap_write: {error}"));
+                0
+            }
+        }
+    })
+}
+
+/// The address of `len` bytes at `position` of a stream that is memory only.
+///
+/// # Safety
+/// The struct tells of memory that is there.
+unsafe fn memory(stream: *const blosc2_stdio_mmap, position: u64, len: usize) -> Result<*mut u8> {
+    let position = usize::try_from(position).map_err(|_| Error::FileRead)?;
+    let end = position.checked_add(len).ok_or(Error::FileRead)?;
+    // SAFETY: by the caller's word.
+    unsafe {
+        if end > (*stream).file_size {
+            return Err(Error::FileRead);
+        }
+        Ok((*stream).addr.cast::<u8>().wrapping_add(position))
+    }
+}
+
+/// Puts in `*ptr` the address of `nitems` items of `size` bytes at byte `position` of the map, where they can be read
+/// until the next write, or NULL if they are not all there. Returns `nitems`, or 0.
+///
+/// The file must not be cut short while the address is in use: to read where a file has ended kills the process.
+///
+/// # Safety
+/// `ptr` can be written, or is NULL; `stream` comes from `blosc2_stdio_mmap_open`, or is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_stdio_mmap_read(
+    ptr: *mut *mut c_void,
+    size: i64,
+    nitems: i64,
+    position: i64,
+    stream: *mut c_void,
+) -> i64 {
+    guard(0, || {
+        if ptr.is_null() {
+            return 0;
+        }
+        let stream: *mut blosc2_stdio_mmap = stream.cast();
+        // SAFETY: by the caller's word.
+        unsafe {
+            *ptr = null_mut();
+            let Some((position, len)) = span(size, nitems, position).filter(|_| !stream.is_null())
+            else {
+                return 0;
+            };
+            let found = match map_of(stream) {
+                Some(map) => map.address(position, len),
+                None => memory(stream, position, len),
+            };
+            match found {
+                Ok(address) => {
+                    *ptr = address.cast();
+                    nitems
+                }
+                Err(error) => {
+                    trace("error", &format!("blosc2_stdio_mmap_read: {error}"));
+                    0
+                }
+            }
+        }
+    })
+}
+
+/// Makes the file, or with mode `"c"` what it looks like from here, `size` bytes long. Returns 0, or -1.
+///
+/// # Safety
+/// `stream` comes from `blosc2_stdio_mmap_open`, or is NULL; nobody else uses it meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_stdio_mmap_truncate(stream: *mut c_void, size: i64) -> c_int {
+    guard(-1, || {
+        let stream: *mut blosc2_stdio_mmap = stream.cast();
+        let Ok(size) = u64::try_from(size) else {
+            return -1;
+        };
+        if stream.is_null() {
+            return -1;
+        }
+        // SAFETY: by the caller's word.
+        unsafe {
+            match map_of(stream) {
+                Some(map) => {
+                    let truncated = map.truncate(size);
+                    tell(stream, &map);
+                    if truncated.is_ok() { 0 } else { -1 }
+                }
+                None if (*stream).file_size as u64 == size => 0,
+                None => -1,
+            }
+        }
+    })
+}
+
+/// Unmaps and closes the file of `params`, a `blosc2_stdio_mmap`, and frees the struct if its `needs_free` says so.
+/// Returns 0, or -1 if no file was open.
+///
+/// # Safety
+/// `params` is NULL or points to a `blosc2_stdio_mmap` that nobody else uses; with `needs_free` it comes from `malloc`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_stdio_mmap_destroy(params: *mut c_void) -> c_int {
+    guard(-1, || {
+        let stream: *mut blosc2_stdio_mmap = params.cast();
+        if stream.is_null() {
+            return -1;
+        }
+        // SAFETY: by the caller's word; what `kept` finds was made by `keep` and is taken back here, once.
+        unsafe {
+            let mut result = -1;
+            if let Some(kept) = kept(stream) {
+                drop(Arc::from_raw((*kept).map));
+                libc::free(kept.cast());
+                result = 0;
+            }
+            if !(*stream).file.is_null() && libc::fclose((*stream).file) != 0 {
+                result = -1;
+            }
+            (*stream).file = null_mut();
+            (*stream).addr = null_mut();
+            (*stream).urlpath = null_mut();
+            if (*stream).needs_free {
+                libc::free(params);
+            }
+            result
+        }
+    })
+}

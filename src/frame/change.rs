@@ -1,0 +1,148 @@
+//! What can be done to the chunks of a frame, and what that does to its index.
+
+use super::offsets::{MAX_CHUNKS, Offsets, Place};
+use crate::error::{Error, Result};
+
+/// A chunk on its way into a frame.
+#[derive(Clone, Copy, Debug)]
+pub enum Item<'a> {
+    /// To be stored: all its bytes.
+    Stored(&'a [u8]),
+    /// Told by its offset alone.
+    Special(Place),
+}
+
+/// One change of a frame's chunks. Positions were checked by the caller.
+#[derive(Clone, Debug)]
+pub enum Change<'a> {
+    /// None: the header or the trailer changes.
+    Nothing,
+    /// A chunk behind the last one.
+    Append(Item<'a>),
+    /// A chunk before another.
+    Insert(usize, Item<'a>),
+    /// A chunk instead of another.
+    Update(usize, Item<'a>),
+    /// One chunk fewer.
+    Delete(usize),
+    /// The chunks in another order: which of the old ones comes first, second, ...
+    Reorder(&'a [usize]),
+    /// An empty frame gets this many special chunks.
+    Fill(Place, usize),
+}
+
+/// What becomes of the offsets. Those of stored chunks are still to be filled in.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Delta {
+    /// As they were.
+    Same,
+    /// One more at the end.
+    Push(i64),
+    /// One is another.
+    Set(usize, i64),
+    /// From a position on they are these.
+    From(usize, Vec<i64>),
+    /// All the same.
+    All(i64, usize),
+}
+
+impl Delta {
+    /// How many there will be, of `count` now.
+    pub fn count(&self, count: usize) -> usize {
+        match self {
+            Self::Same | Self::Set(..) => count,
+            Self::Push(_) => count + 1,
+            Self::From(from, list) => from + list.len(),
+            Self::All(_, count) => *count,
+        }
+    }
+
+    /// Does it.
+    pub fn apply(self, offsets: &mut Offsets) -> Result<()> {
+        match self {
+            Self::Same => {}
+            Self::Push(offset) => {
+                let list = offsets.list_mut()?;
+                list.try_reserve(1).map_err(|_| Error::MemoryAlloc)?;
+                list.push(offset);
+            }
+            Self::Set(nchunk, offset) => offsets.list_mut()?[nchunk] = offset,
+            Self::From(from, tail) => {
+                let list = offsets.list_mut()?;
+                list.truncate(from);
+                list.try_reserve(tail.len())
+                    .map_err(|_| Error::MemoryAlloc)?;
+                list.extend(tail);
+            }
+            Self::All(offset, count) => *offsets = Offsets::Repeated { offset, count },
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Change<'a> {
+    /// The chunk that comes in.
+    pub fn item(&self) -> Option<Item<'a>> {
+        match *self {
+            Self::Append(item) | Self::Insert(_, item) | Self::Update(_, item) => Some(item),
+            _ => None,
+        }
+    }
+
+    /// The chunk whose bytes nobody needs afterwards.
+    pub fn leaves(&self) -> Option<usize> {
+        match *self {
+            Self::Update(nchunk, _) | Self::Delete(nchunk) => Some(nchunk),
+            _ => None,
+        }
+    }
+
+    /// What becomes of `offsets` when the chunk that comes in gets `offset`.
+    pub fn delta(&self, offsets: &Offsets, offset: i64) -> Result<Delta> {
+        let tail = |from: usize| offsets.iter().skip(from);
+        let delta = match *self {
+            Self::Nothing => Delta::Same,
+            Self::Append(_) => Delta::Push(offset),
+            Self::Insert(nchunk, _) => {
+                Delta::From(nchunk, [offset].into_iter().chain(tail(nchunk)).collect())
+            }
+            Self::Update(nchunk, _) => Delta::Set(nchunk, offset),
+            Self::Delete(nchunk) => Delta::From(nchunk, tail(nchunk + 1).collect()),
+            Self::Reorder(order) => {
+                let list: Option<Vec<_>> = order.iter().map(|from| offsets.get(*from)).collect();
+                Delta::From(0, list.ok_or(Error::Data)?)
+            }
+            Self::Fill(place, count) => Delta::All(place.to_offset(), count),
+        };
+        if delta.count(offsets.len()) > MAX_CHUNKS {
+            return Err(Error::Data);
+        }
+        Ok(delta)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_do_to_offsets_what_they_say() {
+        let item = Item::Stored(&[]);
+        let after = |change: Change| {
+            let mut offsets = Offsets::List(vec![10, 20, 30]);
+            let delta = change.delta(&offsets, 99).unwrap();
+            let count = delta.count(3);
+            delta.apply(&mut offsets).unwrap();
+            assert_eq!(offsets.len(), count);
+            offsets.iter().collect::<Vec<_>>()
+        };
+        assert_eq!(after(Change::Nothing), [10, 20, 30]);
+        assert_eq!(after(Change::Append(item)), [10, 20, 30, 99]);
+        assert_eq!(after(Change::Insert(1, item)), [10, 99, 20, 30]);
+        assert_eq!(after(Change::Insert(3, item)), [10, 20, 30, 99]);
+        assert_eq!(after(Change::Update(1, item)), [10, 99, 30]);
+        assert_eq!(after(Change::Delete(0)), [20, 30]);
+        assert_eq!(after(Change::Reorder(&[2, 0, 1])), [30, 10, 20]);
+        assert_eq!(after(Change::Fill(Place::At(5), 2)), [5, 5]);
+    }
+}

@@ -1,0 +1,482 @@
+//! What a change of chunks writes, and where.
+
+use super::commit::{Next, Writes};
+use super::load::Image;
+use super::{Disk, Stored};
+use crate::chunk::header::{EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
+use crate::error::{Error, Result};
+use crate::frame::change::{Change, Delta, Item};
+use crate::frame::header::{Kind, set_extent};
+use crate::frame::journal::Patch;
+use crate::frame::offsets::{Offsets, Place, WIDTH, stored_header};
+use crate::frame::space::Space;
+use crate::io::{Mode, Storage, paths};
+
+/// The least room before an index that can grow, and the most.
+const SLACK: (u64, u64) = (64 << 10, 64 << 20);
+/// The least room for offsets in it.
+const MIN_CAPACITY: usize = 1024;
+/// Behind an index, trailers follow one another over this many bytes, and that many of their own lengths, before they
+/// start again.
+const TRAILERS: (u64, u64) = (1 << 20, 8);
+/// With more chunks than this, nobody looks for room between them.
+const MOST_SURVEYED: usize = 1 << 16;
+/// The part of an index's header that depends on the number of offsets: its sizes.
+const INDEX_SIZES: std::ops::Range<usize> = 4..MIN_HEADER_LENGTH;
+
+/// Chunks that became part of the frame: their index among the new ones, and their bytes.
+pub type Specials = [(usize, Vec<u8>)];
+
+impl Disk {
+    /// Applies a change, for good. If it fails, the frame is as it was. `specials` are chunks that had no place until now
+    /// because their offsets told all, and that get one before the change: their numbers before it, and their bytes.
+    pub fn commit(&mut self, change: &Change, specials: &Specials, next: Next) -> Result<()> {
+        let result = self.change(change, specials, next);
+        if self.is_lost() {
+            self.writer = None;
+            self.stale = true;
+        }
+        result
+    }
+
+    /// Whether nobody knows what is in the file.
+    fn is_lost(&self) -> bool {
+        self.writer
+            .as_ref()
+            .is_some_and(|writer| writer.size == u64::MAX)
+    }
+
+    fn change(&mut self, change: &Change, specials: &Specials, next: Next) -> Result<()> {
+        let file = self.prepare()?;
+        let count = self.view.offsets.len();
+        let fits = match *change {
+            Change::Nothing | Change::Append(_) => true,
+            Change::Insert(nchunk, _) => nchunk <= count,
+            Change::Update(nchunk, _) | Change::Delete(nchunk) => nchunk < count,
+            Change::Reorder(order) => order.len() == count,
+            Change::Fill(..) => count == 0,
+        };
+        if !fits {
+            return Err(Error::InvalidParam);
+        }
+        let longer = next.header.len() != self.view.header.len();
+        if longer && self.view.offsets.places().next().is_some() {
+            return Err(Error::InvalidParam);
+        }
+        let emptied = matches!(change, Change::Delete(_)) && count == 1;
+        if longer || emptied || matches!(change, Change::Fill(..)) {
+            let leaves = self.leaves(change)?;
+            let delta = change.delta(&self.view.offsets, 0)?;
+            let mut offsets = self.view.offsets.clone();
+            delta.apply(&mut offsets)?;
+            self.replace(&*file, next, offsets, 0)?;
+            if let Some(writer) = &mut self.writer {
+                writer.space = Space::default();
+            }
+            self.drop_left(leaves);
+            return Ok(());
+        }
+        self.edit(&*file, change, specials, next)
+    }
+
+    /// Writes header, index and trailer as the format's documents show them, with the index `data_end` bytes behind the
+    /// header of a contiguous frame.
+    fn replace(
+        &mut self,
+        file: &dyn Storage,
+        next: Next,
+        offsets: Offsets,
+        data_end: u64,
+    ) -> Result<()> {
+        let trailer = next.trailer.as_ref().unwrap_or(&self.view.trailer);
+        let image = Image::from_parts(
+            self.kind,
+            next.header,
+            trailer,
+            &offsets,
+            data_end,
+            next.cbytes,
+        )?;
+        let frame_len = image.frame_len();
+        let end = self.writer.as_ref().map_or(0, |writer| writer.space.end());
+        let data_end = u64::from(self.view.extent.header_len) + end;
+        let over_index =
+            image.body_pos < self.view.extent.frame_len && frame_len > self.index_pos();
+        let over_live = image.body_pos < data_end || over_index;
+        let mut writes = Writes {
+            header: image.header,
+            ..Writes::default()
+        };
+        if over_live {
+            let patch = Patch {
+                pos: image.body_pos,
+                bytes: image.body.clone(),
+            };
+            writes.live.push((patch, None));
+        } else {
+            writes.dead.push((image.body_pos, &image.body));
+        }
+        self.write(file, &writes)?;
+        self.view.trailer = image.body[image.body.len() - image.trailer_len..].to_vec();
+        self.view.offsets = offsets;
+        self.view.capacity = None;
+        self.view.untidy = false;
+        self.forget_record(file, frame_len);
+        Ok(())
+    }
+
+    /// Puts the frame in order.
+    pub(super) fn tidy(&mut self) -> Result<()> {
+        let file = self.prepare()?;
+        let Some(writer) = &self.writer else {
+            return Ok(());
+        };
+        let next = Next {
+            header: self.view.header.clone(),
+            trailer: None,
+            cbytes: self.view.extent.cbytes,
+        };
+        let end = writer.space.end();
+        self.replace(&*file, next, self.view.offsets.clone(), end)
+    }
+
+    /// Where the index begins, from the start of the frame.
+    fn index_pos(&self) -> u64 {
+        let extent = self.view.extent;
+        u64::from(extent.header_len)
+            + match self.kind {
+                Kind::Contiguous => extent.cbytes,
+                Kind::Sparse => 0,
+            }
+    }
+
+    /// Finds room for a chunk of `len` bytes and `count` offsets, moving the index if it must.
+    fn make_room(&mut self, file: &dyn Storage, count: usize, len: u64) -> Result<()> {
+        let room = self.index_pos() - u64::from(self.view.extent.header_len);
+        let Some(writer) = &self.writer else {
+            return Err(Error::Failure);
+        };
+        let fits = self.kind == Kind::Sparse || writer.space.find(len, room).is_some();
+        if fits && self.view.capacity.is_some_and(|capacity| capacity >= count) {
+            return Ok(());
+        }
+        let header_len = u64::from(self.view.extent.header_len);
+        let index = self.view.offsets.encode_stored()?;
+        let capacity = (count + count / 2).max(MIN_CAPACITY);
+        let index_len = (EXTENDED_HEADER_LENGTH + capacity * WIDTH) as u64;
+        let frame_len = self.view.extent.frame_len;
+        let mut writes = Writes {
+            header: self.view.header.clone(),
+            ..Writes::default()
+        };
+        let (index_pos, cbytes) = match self.kind {
+            Kind::Contiguous => {
+                let end = writer.space.end();
+                let slack = (end / 8).clamp(SLACK.0, SLACK.1).max(2 * len);
+                let pos = frame_len.max(header_len + end) + slack;
+                writes.dead.push((pos, &index));
+                (pos, pos - header_len)
+            }
+            Kind::Sparse => {
+                let patch = Patch {
+                    pos: header_len,
+                    bytes: index.clone(),
+                };
+                writes.live.push((patch, None));
+                (header_len, self.view.extent.cbytes)
+            }
+        };
+        let trailer = self.view.trailer.clone();
+        let trailer_pos = (index_pos + index_len).max(frame_len);
+        set_extent(
+            &mut writes.header,
+            trailer_pos + trailer.len() as u64,
+            cbytes,
+        );
+        writes.trailer = Some((trailer_pos, &trailer));
+        self.write(file, &writes)?;
+        self.view.capacity = Some(capacity);
+        self.view.untidy = true;
+        Ok(())
+    }
+
+    fn edit(
+        &mut self,
+        file: &dyn Storage,
+        change: &Change,
+        specials: &Specials,
+        next: Next,
+    ) -> Result<()> {
+        let leaves = self.leaves(change)?;
+        let mut chunks: Vec<&[u8]> = specials.iter().map(|(_, chunk)| &chunk[..]).collect();
+        if let Some(Item::Stored(chunk)) = change.item() {
+            chunks.push(chunk);
+        }
+        let bytes: u64 = chunks.iter().map(|chunk| chunk.len() as u64).sum();
+        let count = self.view.offsets.len();
+        if !matches!(change, Change::Nothing) || !specials.is_empty() {
+            self.make_room(file, count + 1, bytes)?;
+        }
+        let places = self.place(file, &chunks)?;
+        let delta = self.delta(change, specials, &places);
+        let written = delta.and_then(|delta| self.write_edit(file, delta, &chunks, &places, &next));
+        if let Err(error) = written {
+            // Where the change could not be undone, its record still speaks of the chunks.
+            if !self.is_lost() {
+                self.unplace(&chunks, &places);
+            }
+            return Err(error);
+        }
+        if let Some(trailer) = next.trailer {
+            self.view.trailer = trailer;
+        }
+        self.drop_left(leaves);
+        Ok(())
+    }
+
+    fn delta(&self, change: &Change, specials: &Specials, places: &[u64]) -> Result<Delta> {
+        let offset = match change.item() {
+            Some(Item::Special(place)) => place.to_offset(),
+            Some(Item::Stored(_)) => places.last().map_or(0, |place| *place as i64),
+            None => 0,
+        };
+        if specials.is_empty() {
+            return change.delta(&self.view.offsets, offset);
+        }
+        let mut offsets = self.view.offsets.clone();
+        let list = offsets.list_mut()?;
+        for ((nchunk, _), place) in specials.iter().zip(places) {
+            *list.get_mut(*nchunk).ok_or(Error::InvalidParam)? = *place as i64;
+        }
+        change.delta(&offsets, offset)?.apply(&mut offsets)?;
+        Ok(Delta::From(0, offsets.iter().collect()))
+    }
+
+    fn write_edit(
+        &mut self,
+        file: &dyn Storage,
+        delta: Delta,
+        chunks: &[&[u8]],
+        places: &[u64],
+        next: &Next,
+    ) -> Result<()> {
+        let extent = self.view.extent;
+        let count = self.view.offsets.len();
+        let new_count = delta.count(count);
+        let mut writes = Writes {
+            header: next.header.clone(),
+            ..Writes::default()
+        };
+        let header_len = u64::from(extent.header_len);
+        if self.kind == Kind::Contiguous {
+            for (chunk, place) in chunks.iter().zip(places) {
+                writes.dead.push((header_len + place, chunk));
+            }
+        }
+        let first_offset = self.index_pos() + EXTENDED_HEADER_LENGTH as u64;
+        // Offsets that others replace, and those behind the last one, as bytes.
+        let (from, new): (usize, Vec<u8>) = match &delta {
+            Delta::Same => (count, Vec::new()),
+            Delta::Push(offset) => (count, offset.to_le_bytes().to_vec()),
+            Delta::Set(nchunk, offset) => (*nchunk, offset.to_le_bytes().to_vec()),
+            Delta::From(from, list) => (
+                *from,
+                list.iter()
+                    .flat_map(|offset| offset.to_le_bytes())
+                    .collect(),
+            ),
+            Delta::All(..) => return Err(Error::Failure),
+        };
+        let over = ((count - from) * WIDTH).min(new.len());
+        let (over_live, behind) = new.split_at(over);
+        let pos = first_offset + (from * WIDTH) as u64;
+        if !behind.is_empty() {
+            writes.dead.push((pos + over as u64, behind));
+        }
+        if !over_live.is_empty() {
+            let before = (from..from + over / WIDTH)
+                .filter_map(|nchunk| self.view.offsets.get(nchunk))
+                .flat_map(i64::to_le_bytes)
+                .collect();
+            let patch = Patch {
+                pos,
+                bytes: over_live.to_vec(),
+            };
+            writes.live.push((patch, Some(before)));
+        }
+        if new_count != count {
+            let patch = Patch {
+                pos: self.index_pos() + INDEX_SIZES.start as u64,
+                bytes: stored_header(new_count)?[INDEX_SIZES].to_vec(),
+            };
+            let before = stored_header(count)?[INDEX_SIZES].to_vec();
+            writes.live.push((patch, Some(before)));
+        }
+        let trailer = next.trailer.as_ref().unwrap_or(&self.view.trailer).clone();
+        let trailer_pos = self.next_trailer_pos(new_count, trailer.len() as u64);
+        let frame_len = trailer_pos + trailer.len() as u64;
+        writes.trailer = Some((trailer_pos, &trailer));
+        let cbytes = match self.kind {
+            Kind::Contiguous => extent.cbytes,
+            Kind::Sparse => next.cbytes,
+        };
+        set_extent(&mut writes.header, frame_len, cbytes);
+        self.write(file, &writes)?;
+        self.view.untidy = true;
+        delta.apply(&mut self.view.offsets)
+    }
+
+    /// Where the next trailer goes. It is never where the last one was: that the length of the frame changes tells
+    /// readers without a lock that there is something new.
+    fn next_trailer_pos(&self, count: usize, len: u64) -> u64 {
+        let extent = self.view.extent;
+        let Some(capacity) = self.view.capacity else {
+            return extent.frame_len;
+        };
+        let first = self.index_pos() + (EXTENDED_HEADER_LENGTH + capacity * WIDTH) as u64;
+        let last = extent.frame_len - self.view.trailer.len() as u64;
+        let (bytes, lengths) = TRAILERS;
+        if last > first + bytes + lengths * len {
+            // Seldom the length that a reader remembers.
+            first + (count as u64 * 13 + extent.frame_len) % (bytes / 2)
+        } else {
+            extent.frame_len
+        }
+    }
+
+    /// Finds places for chunks. In a sparse frame, writes them.
+    fn place(&mut self, file: &dyn Storage, chunks: &[&[u8]]) -> Result<Vec<u64>> {
+        let room = self.index_pos() - u64::from(self.view.extent.header_len);
+        if self.kind == Kind::Contiguous {
+            let writer = self.writer.as_mut().ok_or(Error::Failure)?;
+            let mut places = Vec::new();
+            for chunk in chunks {
+                let len = chunk.len() as u64;
+                let place = writer.space.find(len, room).ok_or(Error::Failure)?;
+                writer.space.take(place, len);
+                places.push(place);
+            }
+            return Ok(places);
+        }
+        let first = self
+            .view
+            .offsets
+            .places()
+            .max()
+            .map_or(0, |number| number.saturating_add(1));
+        let places: Vec<u64> = (first..).take(chunks.len()).collect();
+        let mut made = 0;
+        let written = chunks.iter().zip(&places).try_for_each(|(chunk, number)| {
+            let path = self.chunk_path(*number)?;
+            made += 1;
+            let storage = self.options.backend.open(&path, Mode::Create)?;
+            storage.write_at(0, chunk)?;
+            if self.options.durable {
+                storage.sync()?;
+            }
+            Ok(())
+        });
+        let synced = match written {
+            Ok(()) if self.options.durable && !places.is_empty() => paths::sync_dir(&self.path),
+            other => other,
+        };
+        if let Err(error) = synced {
+            self.remove_files(&places[..made]);
+            return Err(error);
+        }
+        // The file of the index is not touched here.
+        let _ = file;
+        Ok(places)
+    }
+
+    fn unplace(&mut self, chunks: &[&[u8]], places: &[u64]) {
+        match self.kind {
+            Kind::Contiguous => {
+                for (chunk, place) in chunks.iter().zip(places) {
+                    if let Some(writer) = &mut self.writer {
+                        writer.space.give(*place, chunk.len() as u64);
+                    }
+                }
+            }
+            Kind::Sparse => self.remove_files(places),
+        }
+    }
+
+    fn remove_files(&self, numbers: &[u64]) {
+        for number in numbers {
+            if let Ok(path) = self.chunk_path(*number) {
+                // A file that stays is in nobody's index.
+                let _ = paths::remove_file(&path);
+            }
+        }
+    }
+
+    /// The place that the change leaves empty, and its bytes.
+    fn leaves(&mut self, change: &Change) -> Result<Option<(u64, u64)>> {
+        let Some(nchunk) = change.leaves() else {
+            return Ok(None);
+        };
+        let Place::At(place) = self.view.offsets.place(nchunk)? else {
+            return Ok(None);
+        };
+        if self.kind == Kind::Sparse {
+            return Ok(Some((place, 0)));
+        }
+        self.survey()?;
+        let len = self.stored_at(place)?.header().map(|header| header.cbytes);
+        // The room of a chunk that cannot be read is not used again.
+        Ok(len.ok().map(|len| (place, len as u64)))
+    }
+
+    fn stored_at(&mut self, place: u64) -> Result<Stored> {
+        let extent = self.view.extent;
+        Ok(Stored {
+            file: self.current_reader()?,
+            pos: self.base + u64::from(extent.header_len) + place,
+            most: extent.cbytes.saturating_sub(place),
+        })
+    }
+
+    /// Learns where chunks lie, so that the room of those that go can be used again.
+    fn survey(&mut self) -> Result<()> {
+        let surveyed = self.writer.as_ref().is_none_or(|writer| writer.surveyed);
+        let Offsets::List(list) = &self.view.offsets else {
+            return Ok(());
+        };
+        if surveyed || list.len() > MOST_SURVEYED {
+            return Ok(());
+        }
+        let places: Vec<u64> = self.view.offsets.places().collect();
+        let mut chunks = Vec::with_capacity(places.len());
+        for place in places {
+            match self.stored_at(place)?.header() {
+                Ok(header) => chunks.push((place, header.cbytes as u64)),
+                Err(_) => return Ok(()),
+            }
+        }
+        if let Some(writer) = &mut self.writer {
+            writer.space = Space::around(chunks);
+            writer.surveyed = true;
+        }
+        Ok(())
+    }
+
+    fn drop_left(&mut self, left: Option<(u64, u64)>) {
+        let Some((place, len)) = left else {
+            return;
+        };
+        match self.kind {
+            Kind::Contiguous => {
+                if let Some(writer) = &mut self.writer {
+                    writer.space.give(place, len);
+                }
+            }
+            // Several offsets may name one file, though no frame that was written here does that.
+            Kind::Sparse => {
+                if !self.view.offsets.places().any(|other| other == place) {
+                    self.remove_files(&[place]);
+                }
+            }
+        }
+    }
+}

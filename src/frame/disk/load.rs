@@ -1,0 +1,238 @@
+//! Reading header, index and trailer of a frame, and writing them as the format's documents show them.
+
+use super::{Loaded, RETRIES, View};
+use crate::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
+use crate::error::{Error, Result};
+use crate::frame::header::{self, Extent, Header, Kind, set_extent};
+use crate::frame::journal::{Patch, Record, State, overlay};
+use crate::frame::meta::Borrowed;
+use crate::frame::offsets::{Offsets, WIDTH};
+use crate::frame::trailer;
+use crate::io::Storage;
+use std::time::Duration;
+
+/// A frame in its file, seen through the patches of a record that is still to be applied.
+struct Source<'a> {
+    file: &'a dyn Storage,
+    base: u64,
+    /// Bytes of the file from the start of the frame on.
+    size: u64,
+    pending: Vec<Patch>,
+}
+
+impl Source<'_> {
+    fn read(&self, pos: u64, len: u64) -> Result<Vec<u8>> {
+        // Checked before memory is asked for, so that it is bounded by the file.
+        let end = pos.checked_add(len).filter(|end| *end <= self.size);
+        if end.is_none() {
+            return Err(Error::FileRead);
+        }
+        let len = usize::try_from(len).map_err(|_| Error::MemoryAlloc)?;
+        let mut bytes = Vec::new();
+        bytes
+            .try_reserve_exact(len)
+            .map_err(|_| Error::MemoryAlloc)?;
+        bytes.resize(len, 0);
+        self.file.read_at(self.base + pos, &mut bytes)?;
+        overlay(&self.pending, pos, &mut bytes);
+        Ok(bytes)
+    }
+}
+
+/// What is known of a frame, and what was found in it.
+pub type Loading = (View, Loaded);
+
+/// Tries again while another process may be in the middle of a change.
+pub fn retrying<T>(mut attempt: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    let (attempts, millis) = RETRIES;
+    for _ in 1..attempts {
+        if let Some(done) = attempt()? {
+            return Ok(done);
+        }
+        std::thread::sleep(Duration::from_millis(millis));
+    }
+    attempt()?.ok_or(Error::FileRead)
+}
+
+/// Reads what is known of a frame. `None` if it changed meanwhile; with `patient`, also if it cannot be read, since it
+/// could be a moment ago.
+pub fn load(file: &dyn Storage, base: u64, kind: Kind, patient: bool) -> Result<Option<Loading>> {
+    let size = file.size()?;
+    let mut source = Source {
+        file,
+        base,
+        size: size.checked_sub(base).ok_or(Error::FileRead)?,
+        pending: Vec::new(),
+    };
+    if let Some((_, record)) = Record::find(file, size)?
+        && record.base == base
+        && let Ok(header) = source.read(0, u64::from(record.header_len))
+        && record.state(&header) == State::Pending
+    {
+        source.pending = record.patches;
+    }
+    let front = source.read(0, header::MIN_LEN as u64)?;
+    let result = read(&source, kind, &front);
+    let changed = source.read(0, header::MIN_LEN as u64)? != front;
+    if changed || (result.is_err() && (patient || file.size()? != size)) {
+        Ok(None)
+    } else {
+        result.map(Some)
+    }
+}
+
+fn read(source: &Source, kind: Kind, front: &[u8]) -> Result<Loading> {
+    if !Header::has_magic(front) {
+        return Err(Error::InvalidHeader);
+    }
+    let extent = Extent::parse(front)?;
+    if extent.frame_len > source.size {
+        return Err(Error::InvalidHeader);
+    }
+    let header_len = u64::from(extent.header_len);
+    let header = source.read(0, header_len)?;
+    let parsed = Header::parse(&header)?;
+    if parsed.kind != kind {
+        return Err(Error::FrameType);
+    }
+    let end = extent
+        .frame_len
+        .checked_sub(trailer::MIN_LEN as u64)
+        .ok_or(Error::InvalidHeader)?;
+    let end = source.read(end, trailer::MIN_LEN as u64)?;
+    let trailer_len = trailer::len(&end, extent.frame_len, header_len)? as u64;
+    let trailer_pos = extent.frame_len - trailer_len;
+    let trailer = source.read(trailer_pos, trailer_len)?;
+    let vlmetalayers = trailer::parse(&trailer)?;
+    let index_pos = match kind {
+        Kind::Contiguous => header_len.checked_add(extent.cbytes),
+        Kind::Sparse => Some(header_len),
+    };
+    let index_pos = index_pos.ok_or(Error::InvalidHeader)?;
+    let (offsets, capacity, untidy) = read_index(source, &parsed, index_pos, trailer_pos)?;
+    if kind == Kind::Contiguous {
+        let most = extent.cbytes.checked_sub(EXTENDED_HEADER_LENGTH as u64);
+        let beyond = |place: u64| most.is_none_or(|most| place > most);
+        if offsets.places().any(beyond) {
+            return Err(Error::InvalidHeader);
+        }
+    }
+    let view = View {
+        header,
+        extent,
+        trailer,
+        offsets,
+        capacity,
+        untidy,
+        pending: source.pending.clone(),
+    };
+    Ok((
+        view,
+        Loaded {
+            header: parsed,
+            vlmetalayers,
+        },
+    ))
+}
+
+const NO_CHUNKS: (Offsets, Option<usize>, bool) = (Offsets::EMPTY, None, false);
+
+/// The offsets, how many there is room for, and whether there is room.
+fn read_index(
+    source: &Source,
+    header: &Header,
+    pos: u64,
+    limit: u64,
+) -> Result<(Offsets, Option<usize>, bool)> {
+    let count = match header.nchunks() {
+        // Chunks without data are counted by the index alone.
+        Some(0) if pos + EXTENDED_HEADER_LENGTH as u64 > limit => return Ok(NO_CHUNKS),
+        Some(0) => None,
+        Some(count) => Some(usize::try_from(count).map_err(|_| Error::InvalidHeader)?),
+        None => None,
+    };
+    let room = limit.checked_sub(pos).ok_or(Error::InvalidHeader)?;
+    if room < EXTENDED_HEADER_LENGTH as u64 {
+        return Err(Error::InvalidHeader);
+    }
+    let front = source.read(pos, EXTENDED_HEADER_LENGTH as u64)?;
+    let index = match ChunkHeader::parse(&front) {
+        Ok(index) if index.cbytes as u64 <= room => index,
+        _ if header.nbytes <= 0 => return Ok(NO_CHUNKS),
+        Ok(_) => return Err(Error::InvalidHeader),
+        Err(error) => return Err(error),
+    };
+    let bytes = source.read(pos, index.cbytes as u64)?;
+    let offsets = match Offsets::decode(&bytes, count) {
+        Ok(offsets) => offsets,
+        Err(_) if header.nbytes <= 0 => return Ok(NO_CHUNKS),
+        Err(error) => return Err(error),
+    };
+    // In a frame that is in order, the trailer follows at once.
+    let untidy = room > index.cbytes as u64;
+    let capacity = (room as usize - EXTENDED_HEADER_LENGTH) / WIDTH;
+    let growing = untidy && index.is_memcpyed();
+    Ok((offsets, growing.then_some(capacity), untidy))
+}
+
+/// A frame as the format's documents show it, without its chunks.
+pub struct Image {
+    /// The header.
+    pub header: Vec<u8>,
+    /// Index and trailer.
+    pub body: Vec<u8>,
+    /// Where they begin.
+    pub body_pos: u64,
+    /// Bytes of the trailer, at the end of the body.
+    pub trailer_len: usize,
+}
+
+impl Image {
+    /// Puts a frame together whose chunks, if they lie in it, end `data_end` bytes behind the header; `cbytes` is for a
+    /// sparse frame.
+    pub fn new(
+        header: &Header,
+        metalayers: &[Borrowed],
+        vlmetalayers: &[Borrowed],
+        offsets: &Offsets,
+        data_end: u64,
+        cbytes: u64,
+    ) -> Result<Self> {
+        let bytes = header.encode(metalayers)?;
+        let trailer = trailer::encode(vlmetalayers)?;
+        Self::from_parts(header.kind, bytes, &trailer, offsets, data_end, cbytes)
+    }
+
+    /// As [`Self::new`], of a header from [`Header::encode`] and a trailer.
+    pub fn from_parts(
+        kind: Kind,
+        mut header: Vec<u8>,
+        trailer: &[u8],
+        offsets: &Offsets,
+        data_end: u64,
+        cbytes: u64,
+    ) -> Result<Self> {
+        let mut body = if offsets.is_empty() {
+            Vec::new()
+        } else {
+            offsets.encode()?
+        };
+        body.extend(trailer);
+        let (body_pos, cbytes) = match kind {
+            Kind::Contiguous => (header.len() as u64 + data_end, data_end),
+            Kind::Sparse => (header.len() as u64, cbytes),
+        };
+        set_extent(&mut header, body_pos + body.len() as u64, cbytes);
+        Ok(Self {
+            header,
+            body,
+            body_pos,
+            trailer_len: trailer.len(),
+        })
+    }
+
+    /// Bytes of the frame.
+    pub fn frame_len(&self) -> u64 {
+        self.body_pos + self.body.len() as u64
+    }
+}

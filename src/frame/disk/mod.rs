@@ -1,0 +1,415 @@
+//! A frame in a file or a directory.
+//!
+//! What is known of the frame (header, trailer, offsets) is kept in memory, and read again when the header on disk is
+//! another: somebody else may have changed it. Reading is here; [`Disk::commit`] changes the frame.
+//!
+//! A frame that was just written lies as the format's documents show it: header, chunks, compressed index, trailer. The
+//! first change of a handle moves the index away and stores it uncompressed, with room before it for chunks and behind it
+//! for offsets, so that an append writes a chunk, an offset and a new trailer and no more; closing the handle puts it back
+//! in order. Both are frames that every reader of the format understands.
+
+mod commit;
+mod edit;
+mod load;
+
+pub use commit::Next;
+
+use super::header::{Extent, Header, Kind};
+use super::journal::Patch;
+use super::meta::{Borrowed, Metalayer};
+use super::offsets::{Offsets, Place};
+use super::space::Space;
+use crate::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
+use crate::error::{Error, Result};
+use crate::io::lock::SidecarLock;
+use crate::io::readers::{READERS, ReaderSlot};
+use crate::io::{Backend, Mode, Storage, paths};
+use std::ffi::{CStr, CString};
+use std::sync::Arc;
+
+/// How often, and how long apart in milliseconds, a frame is read again that another process is just changing.
+const RETRIES: (usize, u64) = (50, 1);
+
+/// How a frame on disk is to be treated.
+#[derive(Clone)]
+pub struct Options {
+    /// Where the files are.
+    pub backend: Arc<dyn Backend>,
+    /// Whether to keep other handles and processes out with a lock file.
+    pub locking: bool,
+    /// Whether to wait, at every change, until it would survive a loss of power.
+    pub durable: bool,
+}
+
+/// What is known of a frame.
+struct View {
+    /// The header's bytes on disk.
+    header: Vec<u8>,
+    extent: Extent,
+    /// The trailer's bytes.
+    trailer: Vec<u8>,
+    offsets: Offsets,
+    /// How many offsets fit where the index is, if it is not compressed.
+    capacity: Option<usize>,
+    /// Whether there is room between index and trailer, so that the frame is to be put in order.
+    untidy: bool,
+    /// What a record at the end of the file says is still to be written.
+    pending: Vec<Patch>,
+}
+
+/// What was found in a frame when it was read.
+#[derive(Debug)]
+pub struct Loaded {
+    /// What the header says.
+    pub header: Header,
+    /// The variable-length metalayers.
+    pub vlmetalayers: Vec<Metalayer>,
+}
+
+/// What is known to whoever changes the frame.
+struct Writer {
+    /// Bytes of the file from the start of the frame on.
+    size: u64,
+    /// The room between header and index; unused in a sparse frame.
+    space: Space,
+    /// Whether `space` was made from all chunks.
+    surveyed: bool,
+    /// Kept open from one change to the next, where the back end is one for files.
+    file: Option<Arc<dyn Storage>>,
+}
+
+/// A read handle that is kept open.
+struct Reader {
+    file: Arc<dyn Storage>,
+    identity: Option<(u64, u64)>,
+    _slot: ReaderSlot<'static>,
+}
+
+/// An open frame.
+pub struct Disk {
+    options: Options,
+    /// The path of the frame: a file or a directory.
+    path: CString,
+    /// The file with header, index and trailer.
+    file: CString,
+    kind: Kind,
+    /// Where the frame begins in its file.
+    base: u64,
+    view: View,
+    reader: Option<Reader>,
+    writer: Option<Writer>,
+    lock: Option<SidecarLock>,
+    /// The view is to be read again whatever the header says.
+    stale: bool,
+}
+
+/// Where a chunk's bytes are to be had.
+pub struct Stored {
+    /// The open file.
+    pub file: Arc<dyn Storage>,
+    /// Where in the file the chunk begins.
+    pub pos: u64,
+    /// How many bytes it can have at the most.
+    pub most: u64,
+}
+
+/// Where a chunk is.
+pub enum Found {
+    /// Nowhere: its items are all the same.
+    Special(Place),
+    /// In a file.
+    Stored(Stored),
+}
+
+impl Stored {
+    /// Reads bytes of the chunk, which begin at `at`.
+    pub fn read(&self, at: u64, buf: &mut [u8]) -> Result<()> {
+        if at.saturating_add(buf.len() as u64) > self.most {
+            return Err(Error::FileRead);
+        }
+        self.file.read_at(self.pos + at, buf)
+    }
+
+    /// Reads the chunk's header.
+    pub fn header(&self) -> Result<ChunkHeader> {
+        let mut front = [0; EXTENDED_HEADER_LENGTH];
+        let len = (self.most).min(front.len() as u64) as usize;
+        if len < MIN_HEADER_LENGTH {
+            return Err(Error::FileRead);
+        }
+        self.read(0, &mut front[..len])?;
+        let header = ChunkHeader::parse(&front[..len])?;
+        if header.cbytes as u64 > self.most {
+            return Err(Error::InvalidHeader);
+        }
+        Ok(header)
+    }
+}
+
+fn with_suffix(path: &CStr, suffix: &str) -> Result<CString> {
+    let mut bytes = path.to_bytes().to_vec();
+    bytes.extend(suffix.as_bytes());
+    CString::new(bytes).map_err(|_| Error::InvalidParam)
+}
+
+fn frame_file(path: &CStr, kind: Kind) -> Result<CString> {
+    match kind {
+        Kind::Contiguous => Ok(path.to_owned()),
+        Kind::Sparse => with_suffix(path, "/chunks.b2frame"),
+    }
+}
+
+impl Disk {
+    /// Makes a new frame without chunks. A directory must not be there yet; a file is replaced.
+    pub fn create(
+        options: Options,
+        path: &CStr,
+        header: &Header,
+        metalayers: &[Borrowed],
+        vlmetalayers: &[Borrowed],
+    ) -> Result<(Self, Loaded)> {
+        let kind = header.kind;
+        if kind == Kind::Sparse {
+            paths::create_dir(path)?;
+        }
+        let file = frame_file(path, kind)?;
+        let image = load::Image::new(header, metalayers, vlmetalayers, &Offsets::EMPTY, 0, 0)?;
+        let storage = options.backend.open(&file, Mode::Create)?;
+        storage.write_all_at(0, &[&image.header, &image.body])?;
+        if options.durable {
+            storage.sync()?;
+            paths::sync_parent(&file)?;
+        }
+        drop(storage);
+        Self::open(options, path, 0, kind)
+    }
+
+    /// Opens the frame that begins at `base` in the file at `path`, or in a directory.
+    pub fn open(options: Options, path: &CStr, base: u64, kind: Kind) -> Result<(Self, Loaded)> {
+        let file = frame_file(path, kind)?;
+        let mut lock = options
+            .locking
+            .then(|| SidecarLock::of_frame(path, kind == Kind::Sparse));
+        if let Some(lock) = &mut lock {
+            lock.lock(false)?;
+        }
+        let loading = options
+            .backend
+            .open(&file, Mode::Read)
+            .and_then(|storage| load::retrying(|| load::load(&*storage, base, kind, false)));
+        if let Some(lock) = &mut lock {
+            lock.unlock()?;
+        }
+        let (view, loaded) = loading?;
+        let mut disk = Self {
+            options,
+            path: path.to_owned(),
+            file,
+            kind,
+            base,
+            view,
+            reader: None,
+            writer: None,
+            lock,
+            stale: false,
+        };
+        if !disk.view.pending.is_empty() {
+            // Best done now, for readers that do not know of records; if it cannot be, this handle reads as if it were.
+            let _ = disk.recover_if_alone();
+        }
+        Ok((disk, loaded))
+    }
+
+    /// Where the chunks are.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The offsets.
+    pub fn offsets(&self) -> &Offsets {
+        &self.view.offsets
+    }
+
+    /// Bytes of all chunks, as the header has it; in a contiguous frame with room before its index, without the room.
+    pub fn cbytes(&mut self) -> u64 {
+        let cbytes = self.view.extent.cbytes;
+        if self.kind == Kind::Sparse || self.view.capacity.is_none() {
+            return cbytes;
+        }
+        match &self.writer {
+            Some(writer) => writer.space.end(),
+            None => self.data_end().unwrap_or(cbytes),
+        }
+    }
+
+    /// Bytes of the frame once it is in order.
+    pub fn frame_len(&mut self) -> Result<u64> {
+        let extent = self.view.extent;
+        if !self.view.untidy {
+            return Ok(extent.frame_len);
+        }
+        let chunks = match self.kind {
+            Kind::Contiguous => self.cbytes(),
+            Kind::Sparse => 0,
+        };
+        let index = self.view.offsets.encode()?.len() as u64;
+        Ok(u64::from(extent.header_len) + chunks + index + self.view.trailer.len() as u64)
+    }
+
+    /// Keeps other handles out until [`Self::unlock`], those that only read too if `exclusive`. Calls may nest.
+    pub fn lock(&mut self, exclusive: bool) -> Result<()> {
+        if let Some(lock) = &mut self.lock {
+            self.stale |= lock.lock(exclusive)?;
+        }
+        Ok(())
+    }
+
+    /// Ends what [`Self::lock`] began.
+    pub fn unlock(&mut self) -> Result<()> {
+        self.lock.as_mut().map_or(Ok(()), SidecarLock::unlock)
+    }
+
+    /// A file to read from: the one that is kept open, where the back end and the number of open files allow it.
+    fn reader(&mut self) -> Result<Arc<dyn Storage>> {
+        if let Some(reader) = &self.reader {
+            // The path may name another file by now; without a path the old file goes on.
+            let named = self.options.backend.identity(&self.file);
+            if named.is_none() || named == reader.identity {
+                return Ok(Arc::clone(&reader.file));
+            }
+            self.reader = None;
+            self.writer = None;
+            self.stale = true;
+        }
+        let file = self.options.backend.open(&self.file, Mode::Read)?;
+        if self.options.backend.is_filesystem()
+            && let Some(slot) = READERS.take()
+        {
+            self.reader = Some(Reader {
+                file: Arc::clone(&file),
+                identity: file.identity(),
+                _slot: slot,
+            });
+        }
+        Ok(file)
+    }
+
+    /// Reads the frame again if somebody else changed it, and gives what was found then.
+    pub fn refresh(&mut self) -> Result<Option<Loaded>> {
+        let file = self.reader()?;
+        if self.stale || !self.header_is_current(&*file) {
+            self.reload(&*file).map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    fn header_is_current(&self, file: &dyn Storage) -> bool {
+        let known = &self.view.header;
+        let mut now = [0; 512];
+        let len = known.len();
+        if len <= now.len() {
+            file.read_at(self.base, &mut now[..len]).is_ok() && now[..len] == known[..]
+        } else {
+            let mut now = vec![0; len];
+            file.read_at(self.base, &mut now).is_ok() && now == *known
+        }
+    }
+
+    fn reload(&mut self, file: &dyn Storage) -> Result<Loaded> {
+        let (base, kind) = (self.base, self.kind);
+        self.stale = true;
+        let (view, loaded) = load::retrying(|| load::load(file, base, kind, true))?;
+        self.view = view;
+        self.writer = None;
+        self.stale = false;
+        Ok(loaded)
+    }
+
+    /// Finds chunk `nchunk`, in the frame as it was last read. `Error::FileOpen` may mean that the chunk was replaced, and
+    /// its file removed, since then.
+    pub fn find(&mut self, nchunk: usize) -> Result<Found> {
+        let place = match self.view.offsets.place(nchunk)? {
+            Place::At(place) => place,
+            special => return Ok(Found::Special(special)),
+        };
+        let extent = self.view.extent;
+        match self.kind {
+            Kind::Contiguous => {
+                let most = extent
+                    .cbytes
+                    .checked_sub(place)
+                    .ok_or(Error::InvalidHeader)?;
+                Ok(Found::Stored(Stored {
+                    file: self.current_reader()?,
+                    pos: self.base + u64::from(extent.header_len) + place,
+                    most,
+                }))
+            }
+            Kind::Sparse => {
+                let file = self
+                    .options
+                    .backend
+                    .open(&self.chunk_path(place)?, Mode::Read)?;
+                let most = file.size()?;
+                Ok(Found::Stored(Stored { file, pos: 0, most }))
+            }
+        }
+    }
+
+    /// The file that was last read from, if it is kept open.
+    fn current_reader(&mut self) -> Result<Arc<dyn Storage>> {
+        match &self.reader {
+            Some(reader) => Ok(Arc::clone(&reader.file)),
+            None => self.reader(),
+        }
+    }
+
+    /// Has the next [`Self::refresh`] read the frame again in any case.
+    pub fn distrust(&mut self) {
+        self.stale = true;
+    }
+
+    fn chunk_path(&self, number: u64) -> Result<CString> {
+        let number = u32::try_from(number).map_err(|_| Error::FileOpen)?;
+        with_suffix(&self.path, &format!("/{number:08X}.chunk"))
+    }
+
+    /// Where the last of the chunks ends, from the end of the header.
+    fn data_end(&mut self) -> Result<u64> {
+        let Some(last) = self.view.offsets.places().max() else {
+            return Ok(0);
+        };
+        let extent = self.view.extent;
+        let chunk = Stored {
+            file: self.current_reader()?,
+            pos: self.base + u64::from(extent.header_len) + last,
+            most: extent.cbytes.saturating_sub(last),
+        };
+        // Behind a chunk that cannot be read there may be anything.
+        let len = chunk
+            .header()
+            .map_or(chunk.most, |header| header.cbytes as u64);
+        Ok(last + len)
+    }
+
+    /// Puts the frame in order after changes, and closes its files.
+    pub fn close(&mut self) -> Result<()> {
+        if self.writer.is_some() && self.view.untidy {
+            self.lock(true)?;
+            let tidied = self.tidy();
+            self.unlock()?;
+            tidied?;
+        }
+        self.writer = None;
+        self.reader = None;
+        Ok(())
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        // What was committed is on disk; the frame is only larger than it need be.
+        let _ = self.close();
+    }
+}

@@ -1,0 +1,331 @@
+//! A contiguous frame in a buffer.
+//!
+//! Header and chunks are always in the buffer; index and trailer are put behind them when somebody wants to see the whole
+//! frame, so that an append costs no more than its chunk.
+
+use super::change::{Change, Item};
+use super::disk::Loaded;
+use super::header::{Extent, Header, Kind, set_extent};
+use super::meta::Borrowed;
+use super::offsets::{Offsets, Place};
+use super::trailer;
+use crate::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
+use crate::error::{Error, Result};
+use crate::memory::Buffer;
+
+/// The bytes of a frame: the frame's own, or somebody else's.
+enum Bytes {
+    Own(Buffer),
+    /// A whole frame that nobody changes and that outlives this; see [`Memory::borrow`].
+    Borrowed(&'static mut [u8]),
+}
+
+/// A contiguous frame in memory.
+pub struct Memory {
+    bytes: Bytes,
+    header_len: usize,
+    /// Bytes of the chunks, and of what lies between them.
+    data_len: usize,
+    offsets: Offsets,
+    trailer: Vec<u8>,
+    /// Whether index and trailer are in the buffer.
+    whole: bool,
+}
+
+impl Memory {
+    /// A new frame without chunks.
+    pub fn new(
+        header: &Header,
+        metalayers: &[Borrowed],
+        vlmetalayers: &[Borrowed],
+    ) -> Result<Self> {
+        let bytes = header.encode(metalayers)?;
+        Ok(Self {
+            header_len: bytes.len(),
+            data_len: 0,
+            offsets: Offsets::EMPTY,
+            trailer: trailer::encode(vlmetalayers)?,
+            whole: false,
+            bytes: Bytes::Own(Buffer::copy_of(&bytes)?),
+        })
+    }
+
+    /// Uses a whole frame where it lies. It is copied before it is changed.
+    ///
+    /// # Safety
+    /// `bytes` stay, unchanged, as long as they are used: until the first change, or until this is dropped.
+    pub unsafe fn borrow(bytes: &'static mut [u8]) -> Result<(Self, Loaded)> {
+        let (extent, loaded, offsets, trailer) = parse(bytes)?;
+        Ok((
+            Self {
+                header_len: extent.header_len as usize,
+                data_len: extent.cbytes as usize,
+                offsets,
+                trailer,
+                whole: true,
+                bytes: Bytes::Borrowed(bytes),
+            },
+            loaded,
+        ))
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Own(buffer) => buffer,
+            Bytes::Borrowed(bytes) => bytes,
+        }
+    }
+
+    /// The offsets.
+    pub fn offsets(&self) -> &Offsets {
+        &self.offsets
+    }
+
+    /// Bytes of all chunks, and of what lies between them.
+    pub fn cbytes(&self) -> u64 {
+        self.data_len as u64
+    }
+
+    /// Chunk `nchunk`, or the kind of its items.
+    pub fn find(&self, nchunk: usize) -> Result<std::result::Result<&[u8], Place>> {
+        let place = match self.offsets.place(nchunk)? {
+            Place::At(place) => place,
+            special => return Ok(Err(special)),
+        };
+        let data = &self.bytes()[self.header_len..self.header_len + self.data_len];
+        let chunk = usize::try_from(place).ok().and_then(|at| data.get(at..));
+        let chunk = chunk.ok_or(Error::InvalidHeader)?;
+        let header = ChunkHeader::parse(chunk)?;
+        if header.cbytes < EXTENDED_HEADER_LENGTH {
+            return Err(Error::InvalidHeader);
+        }
+        let chunk = chunk.get(..header.cbytes).ok_or(Error::InvalidHeader)?;
+        Ok(Ok(chunk))
+    }
+
+    /// A buffer that can be changed, with nothing behind the chunks.
+    fn open_end(&mut self) -> Result<&mut Buffer> {
+        let end = self.header_len + self.data_len;
+        if let Bytes::Borrowed(bytes) = &self.bytes {
+            self.bytes = Bytes::Own(Buffer::copy_of(&bytes[..end])?);
+        }
+        self.whole = false;
+        match &mut self.bytes {
+            Bytes::Own(buffer) => {
+                buffer.resize(end)?;
+                Ok(buffer)
+            }
+            Bytes::Borrowed(_) => Err(Error::Failure),
+        }
+    }
+
+    /// Applies a change; see [`Disk::commit`](super::disk::Disk::commit). If it fails, the frame is as it was.
+    pub fn commit(
+        &mut self,
+        change: &Change,
+        specials: &[(usize, Vec<u8>)],
+        header: Vec<u8>,
+        trailer: Option<Vec<u8>>,
+    ) -> Result<()> {
+        if header.len() != self.header_len && self.offsets.places().next().is_some() {
+            return Err(Error::InvalidParam);
+        }
+        let left = match change.leaves() {
+            Some(nchunk) => match self.offsets.place(nchunk)? {
+                Place::At(place) => {
+                    Some((place as usize, self.find(nchunk)?.map_or(0, <[u8]>::len)))
+                }
+                Place::Special(_) => None,
+            },
+            None => None,
+        };
+        if left.is_some() {
+            // Offsets are about to be changed one by one.
+            self.offsets.list_mut()?;
+        }
+        let mut offsets = if specials.is_empty() {
+            None
+        } else {
+            Some(self.offsets.clone())
+        };
+        let data_len = self.data_len;
+        let header_len = self.header_len;
+        let mut end = data_len;
+        let buffer = self.open_end()?;
+        for (nchunk, chunk) in specials {
+            if let Some(offsets) = &mut offsets {
+                *offsets
+                    .list_mut()?
+                    .get_mut(*nchunk)
+                    .ok_or(Error::InvalidParam)? = end as i64;
+            }
+            buffer.extend(chunk)?;
+            end += chunk.len();
+        }
+        // A chunk that takes the place of another moves those behind it.
+        let (mut offset, mut moved) = (0, None);
+        match (change.item(), left) {
+            (Some(Item::Stored(chunk)), Some((place, len))) => {
+                replace(buffer, header_len + place, len, chunk)?;
+                offset = place as i64;
+                moved = Some((place, chunk.len() as i64 - len as i64));
+                end = end + chunk.len() - len;
+            }
+            (Some(Item::Special(special)), Some((place, len))) => {
+                replace(buffer, header_len + place, len, &[])?;
+                offset = special.to_offset();
+                moved = Some((place, -(len as i64)));
+                end -= len;
+            }
+            (Some(Item::Stored(chunk)), None) => {
+                buffer.extend(chunk)?;
+                offset = end as i64;
+                end += chunk.len();
+            }
+            (Some(Item::Special(special)), None) => offset = special.to_offset(),
+            (None, _) => {}
+        }
+        let offsets = offsets.as_ref().unwrap_or(&self.offsets);
+        let delta = change.delta(offsets, offset)?;
+        if !specials.is_empty() {
+            self.offsets = offsets.clone();
+        }
+        if let Some((place, by)) = moved
+            && by != 0
+        {
+            for offset in self.offsets.list_mut()? {
+                if *offset > place as i64 {
+                    *offset += by;
+                }
+            }
+        }
+        delta.apply(&mut self.offsets)?;
+        self.data_len = if self.offsets.is_empty() { 0 } else { end };
+        self.set_header(&header)?;
+        if let Some(trailer) = trailer {
+            self.trailer = trailer;
+        }
+        Ok(())
+    }
+
+    fn set_header(&mut self, header: &[u8]) -> Result<()> {
+        let old = self.header_len;
+        if let Bytes::Own(buffer) = &mut self.bytes {
+            if header.len() == old {
+                buffer[..old].copy_from_slice(header);
+            } else {
+                replace(buffer, 0, old, header)?;
+                self.header_len = header.len();
+            }
+        }
+        Ok(())
+    }
+
+    /// The whole frame.
+    pub fn whole(&mut self) -> Result<&mut [u8]> {
+        if !self.whole {
+            let index = match self.offsets.len() {
+                0 => Vec::new(),
+                _ => self.offsets.encode()?,
+            };
+            let trailer = std::mem::take(&mut self.trailer);
+            let data_len = self.data_len as u64;
+            let buffer = self.open_end()?;
+            buffer.reserve(index.len() + trailer.len())?;
+            buffer.extend(&index)?;
+            buffer.extend(&trailer)?;
+            let len = buffer.len() as u64;
+            set_extent(buffer, len, data_len);
+            self.trailer = trailer;
+            self.whole = true;
+        }
+        Ok(match &mut self.bytes {
+            Bytes::Own(buffer) => buffer,
+            Bytes::Borrowed(bytes) => bytes,
+        })
+    }
+
+    /// Bytes of the whole frame.
+    pub fn frame_len(&mut self) -> Result<u64> {
+        Ok(self.whole()?.len() as u64)
+    }
+
+    /// Gives up the buffer, whole, without freeing it: it is C's from now on. Nothing happens to a borrowed one.
+    pub fn release(mut self) {
+        if self.whole().is_ok()
+            && let Bytes::Own(buffer) = self.bytes
+        {
+            buffer.into_raw();
+        }
+    }
+}
+
+/// Writes `new` over `len` bytes at `at`, moving those behind if the sizes differ.
+fn replace(buffer: &mut Buffer, at: usize, len: usize, new: &[u8]) -> Result<()> {
+    let end = buffer.len();
+    if new.len() > len {
+        buffer.resize(end + new.len() - len)?;
+    }
+    if new.len() != len {
+        buffer.copy_within(at + len..end, at + new.len());
+        buffer.resize(end + new.len() - len)?;
+    }
+    buffer[at..at + new.len()].copy_from_slice(new);
+    Ok(())
+}
+
+fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, Vec<u8>)> {
+    if !Header::has_magic(bytes) {
+        return Err(Error::InvalidHeader);
+    }
+    let extent = Extent::parse(bytes)?;
+    if extent.frame_len != bytes.len() as u64 {
+        return Err(Error::InvalidHeader);
+    }
+    let header = Header::parse(bytes)?;
+    if header.kind != Kind::Contiguous {
+        return Err(Error::FrameType);
+    }
+    let header_len = u64::from(extent.header_len);
+    let end = bytes
+        .len()
+        .checked_sub(trailer::MIN_LEN)
+        .ok_or(Error::InvalidHeader)?;
+    let trailer_len = trailer::len(&bytes[end..], extent.frame_len, header_len)?;
+    let trailer_pos = bytes.len() - trailer_len;
+    let trailer = bytes[trailer_pos..].to_vec();
+    let vlmetalayers = trailer::parse(&trailer)?;
+    let index_pos = header_len
+        .checked_add(extent.cbytes)
+        .filter(|pos| *pos <= trailer_pos as u64)
+        .ok_or(Error::InvalidHeader)?;
+    let index = &bytes[index_pos as usize..trailer_pos];
+    let count = match header.nchunks() {
+        Some(0) if index.is_empty() => Some(0),
+        Some(0) | None => None,
+        Some(count) => Some(usize::try_from(count).map_err(|_| Error::InvalidHeader)?),
+    };
+    let offsets = match count {
+        Some(0) => Offsets::EMPTY,
+        count => match Offsets::decode(index, count) {
+            Err(_) if header.nbytes <= 0 => Offsets::EMPTY,
+            other => other?,
+        },
+    };
+    let most = extent.cbytes.checked_sub(EXTENDED_HEADER_LENGTH as u64);
+    if offsets
+        .places()
+        .any(|place| most.is_none_or(|most| place > most))
+    {
+        return Err(Error::InvalidHeader);
+    }
+    Ok((
+        extent,
+        Loaded {
+            header,
+            vlmetalayers,
+        },
+        offsets,
+        trailer,
+    ))
+}

@@ -1,0 +1,23 @@
+//! Frames: chunks with an index, parameters and metalayers, in a buffer, a file or a directory.
+//!
+//! From the bottom up:
+//! - [`meta`], [`header`], [`trailer`], [`offsets`]: the parts of the format, each parsed once into a checked type
+//! - [`change`]: what can be done to the chunks
+//! - [`space`], [`journal`]: what makes changes of files cheap, and safe against being killed
+//! - [`memory`]: a contiguous frame in a buffer
+//! - [`disk`]: a frame in a file or a directory
+//!
+//! The formats are written down in the documents on contiguous and sparse frames.
+
+pub mod change;
+pub mod disk;
+pub mod header;
+pub mod journal;
+pub mod memory;
+pub mod meta;
+pub mod offsets;
+pub mod space;
+pub mod trailer;
+
+#[cfg(test)]
+mod tests;

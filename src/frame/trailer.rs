@@ -1,0 +1,81 @@
+//! The trailer of a frame: variable-length metalayers and room for a fingerprint.
+//!
+//! See the contiguous frame format document, "Trailer".
+
+use super::meta::{self, Metalayer};
+use crate::error::{Error, Result};
+
+/// Bytes that are read at the end of a frame to learn how long its trailer is.
+pub const MIN_LEN: usize = 25;
+/// The most variable-length metalayers.
+pub const MAX_METALAYERS: usize = meta::MAX_READ;
+
+const VERSION: u8 = 1;
+/// From the trailer's length to the end of the trailer: the length, and the fingerprint with its two marker bytes.
+const LEN_TO_END: usize = 4 + 2 + 16;
+/// Where the metalayers begin.
+const METALAYERS: usize = 2;
+
+/// Writes a trailer.
+pub fn encode(metalayers: &[meta::Borrowed]) -> Result<Vec<u8>> {
+    if metalayers.len() > MAX_METALAYERS {
+        return Err(Error::InvalidParam);
+    }
+    let mut out = vec![0x94, VERSION];
+    meta::write(metalayers, 1, &mut out)?;
+    let len = out.len() + 1 + LEN_TO_END;
+    if len > i32::MAX as usize {
+        return Err(Error::InvalidParam);
+    }
+    out.push(0xce);
+    out.extend((len as u32).to_be_bytes());
+    // No fingerprint.
+    out.extend([0xd8, 0]);
+    out.extend([0; 16]);
+    Ok(out)
+}
+
+/// How long the trailer is whose last [`MIN_LEN`] bytes are `end`, in a frame of `frame_len` bytes, `header_len` of
+/// which are the header.
+pub fn len(end: &[u8], frame_len: u64, header_len: u64) -> Result<usize> {
+    let at = MIN_LEN - LEN_TO_END;
+    if end.len() != MIN_LEN || end[at - 1] != 0xce {
+        return Err(Error::Data);
+    }
+    let len = u32::from_be_bytes([end[at], end[at + 1], end[at + 2], end[at + 3]]);
+    let most = frame_len.saturating_sub(header_len).min(i32::MAX as u64);
+    if (len as usize) < MIN_LEN || u64::from(len) > most {
+        return Err(Error::Data);
+    }
+    Ok(len as usize)
+}
+
+/// Reads the metalayers of a whole trailer.
+pub fn parse(bytes: &[u8]) -> Result<Vec<Metalayer>> {
+    meta::read(bytes, METALAYERS, MAX_METALAYERS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let layers = vec![
+            Metalayer {
+                name: b"a".to_vec(),
+                content: vec![7; 1000],
+            },
+            Metalayer {
+                name: b"b".to_vec(),
+                content: Vec::new(),
+            },
+        ];
+        let bytes = encode(&meta::borrow(&layers)).unwrap();
+        let end = &bytes[bytes.len() - MIN_LEN..];
+        assert_eq!(len(end, 5000, 87), Ok(bytes.len()));
+        assert_eq!(len(end, bytes.len() as u64 + 86, 87), Err(Error::Data));
+        assert_eq!(parse(&bytes), Ok(layers));
+        assert_eq!(encode(&[]).unwrap().len(), 35);
+    }
+}

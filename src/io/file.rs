@@ -1,0 +1,232 @@
+//! Files of the file system, by positioned reads and writes on the descriptor: no seek state, no buffer, so that one
+//! handle serves many readers, and what was written is there for whoever opens the file next.
+
+use super::{Backend, Mode, Storage};
+use crate::error::{Error, Result};
+use std::ffi::{CStr, OsStr};
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, IoSlice};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::sync::Arc;
+
+/// How many parts one system call takes; the least that any system allows is far lower, that of Linux is this.
+const MAX_PARTS: usize = 1024;
+
+/// The path that a C string names.
+pub fn path(path: &CStr) -> &Path {
+    Path::new(OsStr::from_bytes(path.to_bytes()))
+}
+
+/// The back end for files.
+#[derive(Clone, Copy, Debug)]
+pub struct Filesystem;
+
+impl Backend for Filesystem {
+    fn open(&self, path: &CStr, mode: Mode) -> Result<Arc<dyn Storage>> {
+        Ok(Arc::new(PlainFile::open(path, mode)?))
+    }
+
+    fn identity(&self, path: &CStr) -> Option<(u64, u64)> {
+        let there = std::fs::metadata(self::path(path)).ok()?;
+        Some((there.dev(), there.ino()))
+    }
+
+    fn is_filesystem(&self) -> bool {
+        true
+    }
+}
+
+/// An open file.
+#[derive(Debug)]
+pub struct PlainFile(File);
+
+impl PlainFile {
+    /// Opens the file at `path`.
+    pub fn open(path: &CStr, mode: Mode) -> Result<Self> {
+        let create = mode == Mode::Create;
+        OpenOptions::new()
+            .read(true)
+            .write(mode != Mode::Read)
+            .create(create)
+            .truncate(create)
+            .open(self::path(path))
+            .map(Self)
+            .map_err(|_| Error::FileOpen)
+    }
+}
+
+impl Storage for PlainFile {
+    fn size(&self) -> Result<u64> {
+        self.0
+            .metadata()
+            .map(|file| file.len())
+            .map_err(|_| Error::FileRead)
+    }
+
+    fn read_at(&self, pos: u64, buf: &mut [u8]) -> Result<()> {
+        if read_up_to(&self.0, pos, buf) == buf.len() {
+            Ok(())
+        } else {
+            Err(Error::FileRead)
+        }
+    }
+
+    fn write_at(&self, pos: u64, buf: &[u8]) -> Result<()> {
+        if write_up_to(&self.0, pos, buf) == buf.len() {
+            Ok(())
+        } else {
+            Err(Error::FileWrite)
+        }
+    }
+
+    fn write_all_at(&self, pos: u64, parts: &[&[u8]]) -> Result<()> {
+        write_parts(&self.0, pos, parts)
+    }
+
+    fn truncate(&self, size: u64) -> Result<()> {
+        self.0.set_len(size).map_err(|_| Error::FileTruncate)
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.0.sync_data().map_err(|_| Error::FileWrite)
+    }
+
+    fn try_own(&self) -> bool {
+        self.0.try_lock().is_ok()
+    }
+
+    fn identity(&self) -> Option<(u64, u64)> {
+        let file = self.0.metadata().ok()?;
+        Some((file.dev(), file.ino()))
+    }
+}
+
+/// Reads from `pos` on until `buf` is full, the file ends or an error comes. Returns how many bytes were read.
+pub fn read_up_to(file: &File, pos: u64, buf: &mut [u8]) -> usize {
+    let mut done = 0;
+    while done < buf.len() {
+        match file.read_at(&mut buf[done..], pos.saturating_add(done as u64)) {
+            Ok(0) => break,
+            Ok(n) => done += n,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    done
+}
+
+/// Writes `buf` from `pos` on until all is written or an error comes. Returns how many bytes were written.
+pub fn write_up_to(file: &File, pos: u64, buf: &[u8]) -> usize {
+    let mut done = 0;
+    while done < buf.len() {
+        match file.write_at(&buf[done..], pos.saturating_add(done as u64)) {
+            Ok(0) => break,
+            Ok(n) => done += n,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    done
+}
+
+/// Writes the parts one after another from `pos` on, in as few system calls as it takes, usually one.
+fn write_parts(file: &File, pos: u64, parts: &[&[u8]]) -> Result<()> {
+    let mut slices: Vec<IoSlice> = parts
+        .iter()
+        .filter(|part| !part.is_empty())
+        .map(|part| IoSlice::new(part))
+        .collect();
+    let mut left = slices.as_mut_slice();
+    let mut at = libc::off_t::try_from(pos).map_err(|_| Error::FileWrite)?;
+    while !left.is_empty() {
+        let count = left.len().min(MAX_PARTS);
+        // SAFETY: an `IoSlice` has the layout of an `iovec`, as its documentation promises, and each of these borrows
+        // bytes that outlive the call; the descriptor is open.
+        let written =
+            unsafe { libc::pwritev(file.as_raw_fd(), left.as_ptr().cast(), count as i32, at) };
+        match usize::try_from(written) {
+            Ok(0) => return Err(Error::FileWrite),
+            Ok(n) => {
+                IoSlice::advance_slices(&mut left, n);
+                at = at.checked_add(n as libc::off_t).ok_or(Error::FileWrite)?;
+            }
+            Err(_) if std::io::Error::last_os_error().kind() == ErrorKind::Interrupted => {}
+            Err(_) => return Err(Error::FileWrite),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Folder;
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let folder = Folder::new("file");
+        let name = folder.path("a");
+        assert_eq!(
+            PlainFile::open(&name, Mode::Read).err(),
+            Some(Error::FileOpen)
+        );
+        assert_eq!(
+            PlainFile::open(&name, Mode::ReadWrite).err(),
+            Some(Error::FileOpen)
+        );
+        let file = Filesystem.open(&name, Mode::Create).expect("creates");
+        assert_eq!(file.size(), Ok(0));
+        file.write_at(3, b"abc").expect("writes past the end");
+        assert_eq!(file.size(), Ok(6));
+        let mut six = [9; 6];
+        file.read_at(0, &mut six).expect("reads");
+        assert_eq!(&six, b"\0\0\0abc");
+        assert_eq!(file.read_at(1, &mut six), Err(Error::FileRead));
+        assert_eq!(file.read_at(u64::MAX, &mut six), Err(Error::FileRead));
+        assert_eq!(file.read_at(100, &mut []), Ok(()));
+        assert_eq!(file.write_at(u64::MAX, b"a"), Err(Error::FileWrite));
+        file.truncate(4).expect("truncates");
+        assert_eq!(file.size(), Ok(4));
+        assert_eq!(file.truncate(u64::MAX), Err(Error::FileTruncate));
+        assert_eq!(file.sync(), Ok(()));
+        assert_eq!(file.identity(), Filesystem.identity(&name));
+        assert!(file.identity().is_some());
+        assert_eq!(Filesystem.identity(&folder.path("b")), None);
+
+        let reader = Filesystem.open(&name, Mode::Read).expect("opens");
+        assert_eq!(reader.write_at(0, b"a"), Err(Error::FileWrite));
+        assert_eq!(reader.write_all_at(0, &[b"a", b"b"]), Err(Error::FileWrite));
+        assert_eq!(reader.truncate(0), Err(Error::FileTruncate));
+        let again = Filesystem.open(&name, Mode::Create).expect("creates");
+        assert_eq!(again.size(), Ok(0));
+    }
+
+    #[test]
+    fn parts_follow_one_another() {
+        let folder = Folder::new("parts");
+        let file = PlainFile::open(&folder.path("a"), Mode::Create).expect("creates");
+        assert_eq!(file.write_all_at(5, &[]), Ok(()));
+        assert_eq!(file.write_all_at(5, &[b"", b""]), Ok(()));
+        assert_eq!(file.size(), Ok(0));
+        // More parts than one call takes, some of them empty.
+        let whole: Vec<u8> = (0..10_000u32).map(|i| (i % 251) as u8).collect();
+        let parts: Vec<&[u8]> = whole.chunks(3).flat_map(|part| [part, &[][..]]).collect();
+        file.write_all_at(7, &parts).expect("writes");
+        let mut back = vec![0; whole.len()];
+        file.read_at(7, &mut back).expect("reads");
+        assert!(back == whole);
+        assert_eq!(file.write_all_at(u64::MAX, &[b"a"]), Err(Error::FileWrite));
+    }
+
+    #[test]
+    fn a_directory_is_no_file() {
+        let folder = Folder::new("directory");
+        let name = folder.path("");
+        let opened = Filesystem.open(&name, Mode::Read).expect("opens");
+        assert_eq!(opened.read_at(0, &mut [0]), Err(Error::FileRead));
+        assert!(Filesystem.open(&name, Mode::ReadWrite).is_err());
+    }
+}

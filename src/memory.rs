@@ -1,0 +1,200 @@
+//! Memory that C may come to own: from `malloc`, so that `free` takes it back.
+
+use crate::error::{Error, Result};
+use std::ops::{Deref, DerefMut};
+use std::ptr::null_mut;
+
+/// A growable array of bytes from `malloc`.
+pub struct Buffer {
+    /// From `malloc` or null; `capacity` bytes, of which the first `len` are initialised.
+    ptr: *mut u8,
+    len: usize,
+    capacity: usize,
+}
+
+// SAFETY: the memory is the buffer's alone, as that of a vector is.
+unsafe impl Send for Buffer {}
+// SAFETY: a shared buffer can only be read.
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    /// No bytes.
+    pub const fn new() -> Self {
+        Self {
+            ptr: null_mut(),
+            len: 0,
+            capacity: 0,
+        }
+    }
+
+    /// Zeros; memory for them is taken from the system only when they are written.
+    pub fn zeroed(len: usize) -> Result<Self> {
+        // SAFETY: any numbers will do; at least one byte is asked for.
+        let ptr = unsafe { libc::calloc(len.max(1), 1) }.cast::<u8>();
+        if ptr.is_null() {
+            return Err(Error::MemoryAlloc);
+        }
+        Ok(Self {
+            ptr,
+            len,
+            capacity: len.max(1),
+        })
+    }
+
+    /// A copy of `bytes`.
+    pub fn copy_of(bytes: &[u8]) -> Result<Self> {
+        let mut buffer = Self::new();
+        buffer.reserve_exact(bytes.len().max(1))?;
+        buffer.extend(bytes)?;
+        Ok(buffer)
+    }
+
+    /// Takes over memory from `malloc`.
+    ///
+    /// # Safety
+    /// `ptr` came from `malloc` with at least `len` bytes, all initialised, and is nobody else's.
+    pub unsafe fn from_raw(ptr: *mut u8, len: usize) -> Self {
+        Self {
+            ptr,
+            len,
+            capacity: len,
+        }
+    }
+
+    /// Gives the memory away; whoever gets it frees it with `free`.
+    pub fn into_raw(self) -> *mut u8 {
+        let ptr = self.ptr;
+        std::mem::forget(self);
+        ptr
+    }
+
+    /// Where the bytes are.
+    pub fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.ptr
+    }
+
+    fn reserve_exact(&mut self, capacity: usize) -> Result<()> {
+        if capacity > self.capacity {
+            // SAFETY: the pointer is null or from this allocator, and at least one byte is asked for.
+            let ptr = unsafe { libc::realloc(self.ptr.cast(), capacity) };
+            if ptr.is_null() {
+                return Err(Error::MemoryAlloc);
+            }
+            self.ptr = ptr.cast();
+            self.capacity = capacity;
+        }
+        Ok(())
+    }
+
+    /// Makes room for `more` bytes, in steps that grow with the buffer.
+    pub fn reserve(&mut self, more: usize) -> Result<()> {
+        let wanted = self.len.checked_add(more).ok_or(Error::MemoryAlloc)?;
+        if wanted > self.capacity {
+            self.reserve_exact(wanted.max(self.capacity.saturating_add(self.capacity / 2)))?;
+        }
+        Ok(())
+    }
+
+    /// Adds bytes at the end.
+    pub fn extend(&mut self, bytes: &[u8]) -> Result<()> {
+        self.reserve(bytes.len())?;
+        if !bytes.is_empty() {
+            // SAFETY: room was made behind the first `len` bytes, and a borrowed slice cannot lie in memory that this
+            // buffer owns alone.
+            unsafe {
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.ptr.add(self.len), bytes.len());
+            }
+        }
+        self.len += bytes.len();
+        Ok(())
+    }
+
+    /// Makes the buffer `len` bytes long; new bytes are zeros.
+    pub fn resize(&mut self, len: usize) -> Result<()> {
+        if len > self.len {
+            self.reserve(len - self.len)?;
+            // SAFETY: room was made for them.
+            unsafe { std::ptr::write_bytes(self.ptr.add(self.len), 0, len - self.len) };
+        }
+        self.len = len;
+        Ok(())
+    }
+
+    /// Gives back what is not needed.
+    pub fn shrink(&mut self) {
+        let capacity = self.len.max(1);
+        if capacity < self.capacity && !self.ptr.is_null() {
+            // SAFETY: as in `reserve_exact`.
+            let ptr = unsafe { libc::realloc(self.ptr.cast(), capacity) };
+            if !ptr.is_null() {
+                self.ptr = ptr.cast();
+                self.capacity = capacity;
+            }
+        }
+    }
+}
+
+impl Default for Buffer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        if self.len == 0 {
+            return &[];
+        }
+        // SAFETY: the first `len` bytes are there and initialised.
+        unsafe { std::slice::from_raw_parts(self.ptr, self.len) }
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        if self.len == 0 {
+            return &mut [];
+        }
+        // SAFETY: as above, and the buffer is borrowed alone.
+        unsafe { std::slice::from_raw_parts_mut(self.ptr, self.len) }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: from `malloc` or null, and nobody else's.
+        unsafe { libc::free(self.ptr.cast()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grows_and_shrinks_as_a_vector_does() {
+        let mut buffer = Buffer::new();
+        let mut vector = Vec::new();
+        for i in 0..1000usize {
+            let piece = vec![i as u8; i % 37];
+            buffer.extend(&piece).unwrap();
+            vector.extend(&piece);
+            assert_eq!(buffer[..], vector[..]);
+        }
+        buffer.resize(10).unwrap();
+        buffer.shrink();
+        buffer.resize(20).unwrap();
+        vector.resize(10, 0);
+        vector.resize(20, 0);
+        assert_eq!(buffer[..], vector[..]);
+        buffer[19] = 7;
+        let len = buffer.len();
+        // SAFETY: just given away, with this length.
+        let again = unsafe { Buffer::from_raw(buffer.into_raw(), len) };
+        assert_eq!(again[19], 7);
+        assert_eq!(Buffer::copy_of(&vector).unwrap()[..], vector[..]);
+        assert!(Buffer::zeroed(5).unwrap().iter().all(|byte| *byte == 0));
+        assert!(Buffer::zeroed(usize::MAX).is_err());
+    }
+}
