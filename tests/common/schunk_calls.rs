@@ -74,7 +74,7 @@ pub fn malloced(bytes: &[u8]) -> *mut u8 {
 
 impl SchunkLib {
     fn made(&'static self, raw: *mut blosc2_schunk) -> Option<Schunk> {
-        (!raw.is_null()).then_some(Schunk { lib: self, raw })
+        (!raw.is_null()).then(|| Schunk { lib: self, raw })
     }
 
     /// `blosc2_schunk_new`.
