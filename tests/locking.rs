@@ -24,7 +24,7 @@ const SHARED: u32 = 0xff;
 fn data(writer: u32, count: u32) -> Vec<u8> {
     let mut items = vec![writer, count];
     let step = (mix(u64::from(count)) % 7) as u32;
-    let noisy = count % 3 == 0;
+    let noisy = count.is_multiple_of(3);
     let mut rng = Rng(u64::from(count));
     items.extend((2..ITEMS as u32).map(|i| match noisy {
         true => rng.next() as u32,

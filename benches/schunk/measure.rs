@@ -104,7 +104,7 @@ pub fn measure(row: &Row, libs: [&'static SchunkLib; 2], folder: &Path, quick: b
             append_all(&ours, row, &data);
             [ours, written]
         }
-        Storage::Buffer => libs.map(|lib| lib.from_buffer(&frame, false).expect("a frame")),
+        Storage::Buffer => libs.map(|lib| lib.open_buffer(&frame, false).expect("a frame")),
         _ => {
             drop(written);
             copy(&paths[1], &paths[0]);
@@ -112,7 +112,7 @@ pub fn measure(row: &Row, libs: [&'static SchunkLib; 2], folder: &Path, quick: b
         }
     };
     let open = |n: usize| match row.storage {
-        Storage::Buffer => libs[n].from_buffer(&frame, false).expect("a frame"),
+        Storage::Buffer => libs[n].open_buffer(&frame, false).expect("a frame"),
         _ => libs[n].open_path(&paths[n]).expect("a frame"),
     };
     let bytes = row.chunks * row.chunksize;

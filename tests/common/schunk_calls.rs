@@ -126,7 +126,7 @@ impl SchunkLib {
     }
 
     /// `blosc2_schunk_from_buffer` of a copy of `frame`: with `copy` the library copies it again, else it owns ours.
-    pub fn from_buffer(&'static self, frame: &[u8], copy: bool) -> Option<Schunk> {
+    pub fn open_buffer(&'static self, frame: &[u8], copy: bool) -> Option<Schunk> {
         let buffer = malloced(frame);
         // SAFETY: the buffer is as long as said, and lives as long as the super-chunk that does not copy it.
         unsafe {

@@ -6,13 +6,16 @@ use std::ffi::CString;
 /// A named piece of metadata.
 pub type Layer = (Vec<u8>, Vec<u8>);
 
+/// A variable-length metalayer: its name, and its content or the code for one that cannot be read.
+pub type VlLayer = (Vec<u8>, Result<Vec<u8>, i64>);
+
 /// Everything that can be read from a super-chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     /// Each chunk's data, or the code for one that cannot be read.
     pub chunks: Vec<Result<Vec<u8>, i64>>,
     pub meta: Vec<Layer>,
-    pub vlmeta: Vec<(Vec<u8>, Result<Vec<u8>, i64>)>,
+    pub vlmeta: Vec<VlLayer>,
 }
 
 /// Reads everything.

@@ -29,8 +29,8 @@ pub fn open(lib: &'static SchunkLib, seed: &Seed, path: &Path, rng: &mut Rng) ->
     let _ = std::fs::remove_dir_all(path);
     match seed {
         Seed::Contiguous(frame) => match rng.below(4) {
-            0 => lib.from_buffer(frame, true),
-            1 => lib.from_buffer(frame, false),
+            0 => lib.open_buffer(frame, true),
+            1 => lib.open_buffer(frame, false),
             2 => {
                 std::fs::write(path, frame).expect("a file");
                 lib.open_path(path)
@@ -158,7 +158,7 @@ pub fn exercise(lib: &'static SchunkLib, seed: &Seed, path: &Path, rng: &mut Rng
             read(&copy);
         }
         let (_, frame) = s.to_buffer();
-        if let Some(again) = lib.from_buffer(&frame, false) {
+        if let Some(again) = lib.open_buffer(&frame, false) {
             read(&again);
         }
     }

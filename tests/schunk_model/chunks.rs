@@ -177,7 +177,7 @@ impl Maker {
     pub fn any(&self, rng: &mut Rng, nbytes: usize) -> Rc<Chunk> {
         let typesize = self.typesize();
         // Special chunks hold whole items.
-        if nbytes % typesize == 0 && rng.below(3) == 0 {
+        if nbytes.is_multiple_of(typesize) && rng.below(3) == 0 {
             return self.special(rng, nbytes);
         }
         let bytes = self.bytes(rng, nbytes);

@@ -95,7 +95,7 @@ impl Subject {
     pub fn open(&mut self, storage: Storage, buffer: &[u8]) -> bool {
         match storage {
             Storage::Memory => {}
-            Storage::Buffer => self.schunk = self.lib.from_buffer(buffer, false),
+            Storage::Buffer => self.schunk = self.lib.open_buffer(buffer, false),
             _ => self.schunk = self.lib.open_path(&self.path),
         }
         self.schunk.is_some()
@@ -287,7 +287,7 @@ impl Subject {
                 if rc < 0 {
                     return code(rc);
                 }
-                found(self.lib.from_buffer(&frame, *copy))
+                found(self.lib.open_buffer(&frame, *copy))
             }
             Op::Verify => Outcome {
                 state: Some(read(s)),
