@@ -23,6 +23,8 @@ pub mod frame;
 pub mod io;
 /// Memory that C may come to own.
 pub mod memory;
+/// The super-chunk.
+pub mod schunk;
 /// Worker threads shared by every context of the same size.
 pub mod pool;
 /// Block sizes and splits.

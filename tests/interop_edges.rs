@@ -489,6 +489,38 @@ fn special_value_chunks() {
 }
 
 #[test]
+fn special_values_of_unknown_kinds() {
+    let Some((ours, reference)) = both() else {
+        return;
+    };
+    let mut report = Report::default();
+    for kind in 5..8u8 {
+        for nitems in [0, 1, 8] {
+            report.case();
+            let mut chunk = [0u8; 32];
+            chunk[..4].copy_from_slice(&[5, 1, 5, 4]);
+            for (at, size) in [(4, 4 * nitems), (8, 32), (12, 32)] {
+                chunk[at..at + 4].copy_from_slice(&i32::to_le_bytes(size));
+            }
+            chunk[31] = kind << 4;
+            let [mine, theirs] = [ours, reference].map(|lib| {
+                let mut dest = [0u8; 32];
+                let ctx = lib.dctx_threads(1);
+                [
+                    ctx.getitem(&chunk, 0, nitems, &mut dest),
+                    ctx.getitem_bytes(&chunk, 0, 4 * nitems, &mut dest),
+                    lib.decompress(&chunk, 32, 1).0,
+                ]
+            });
+            report.check(mine == theirs, "return codes", || {
+                format!("{mine:?} and {theirs:?}: kind {kind}, {nitems} items")
+            });
+        }
+    }
+    report.finish("unknown special values");
+}
+
+#[test]
 fn header_queries_on_headers_that_lie() {
     let Some((ours, reference)) = both() else {
         return;

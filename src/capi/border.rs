@@ -113,6 +113,27 @@ pub fn code<T: TryInto<c_int>>(name: &str, body: impl FnOnce() -> Result<T>) -> 
     })
 }
 
+/// As [`code`], for functions that return 64 bits.
+pub fn code64(name: &str, body: impl FnOnce() -> Result<i64>) -> i64 {
+    guard(i64::from(Error::Failure.code()), || match body() {
+        Ok(count) => count,
+        Err(error) => {
+            trace("error", &format!("{name}: {error} ({})", error.code()));
+            i64::from(error.code())
+        }
+    })
+}
+
+/// As [`code`], for functions that return a pointer: null when they fail.
+pub fn pointer<T>(name: &str, body: impl FnOnce() -> Result<*mut T>) -> *mut T {
+    guard(null_mut(), || {
+        body().unwrap_or_else(|error| {
+            trace("error", &format!("{name}: {error} ({})", error.code()));
+            null_mut()
+        })
+    })
+}
+
 /// The bytes at `src`, as many as `len`; none for a null pointer, unless nothing is wanted.
 ///
 /// # Safety

@@ -4,12 +4,14 @@ use super::border::{apart, bytes, bytes_mut, code};
 use super::context::Context;
 use super::exec::Threads;
 use super::hooks::ContextHooks;
+use super::lazy;
 use super::types::*;
 use crate::chunk::decode::{Chunk, decompress, decompress_block, decompress_blocks};
 use crate::chunk::getitem::{ItemRange, getitem};
 use crate::chunk::header::{
-    ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH, Special, i32_at, offset,
+    ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH, i32_at, offset,
 };
+use crate::chunk::source::BlockSource;
 use crate::error::{Error, Result};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
@@ -18,7 +20,7 @@ use std::ptr::null_mut;
 /// as `srcsize` reaches.
 ///
 /// # Safety
-/// `src` points to a chunk, or to `srcsize` bytes if those are fewer.
+/// `src` points to a chunk, or to `srcsize` bytes if those are fewer; to `srcsize` bytes of a lazy chunk.
 pub unsafe fn read_chunk<'a>(
     src: *const c_void,
     srcsize: i32,
@@ -37,8 +39,9 @@ pub unsafe fn read_chunk<'a>(
     // SAFETY: a chunk has as many bytes as it says, and `srcsize` are there if that is less.
     let front = unsafe { bytes(src, front)? };
     header.read(front, true)?;
-    if header.is_lazy() && header.special() == Special::None {
-        return Ok(front);
+    if lazy::is_lazy(header) {
+        // SAFETY: `srcsize` is all that says how long a lazy chunk is.
+        return unsafe { bytes(src, size.min(lazy::size(header))) };
     }
     if header.cbytes > size {
         return Err(Error::InvalidHeader);
@@ -95,7 +98,8 @@ impl Context {
         if header.nbytes > usize::try_from(destsize).unwrap_or(0) {
             return Err(Error::WriteBuffer);
         }
-        let chunk = Chunk::parse(&header, src)?;
+        let mut source = None;
+        let chunk = lazy::parse(self, &header, src, &mut source)?;
         apart(src.as_ptr(), src.len(), dest.cast(), header.nbytes)?;
         // SAFETY: by the caller's word, and the data fit.
         let dest_bytes = unsafe { bytes_mut(dest.cast(), header.nbytes)? };
@@ -134,7 +138,8 @@ impl Context {
         if range.len == 0 {
             return Ok(0);
         }
-        let chunk = Chunk::parse(&header, src)?;
+        let mut source = None;
+        let chunk = lazy::parse(self, &header, src, &mut source)?;
         apart(src.as_ptr(), src.len(), dest.cast(), range.len)?;
         // SAFETY: by the caller's word, and the range was checked against the destination.
         let dest_bytes = unsafe { bytes_mut(dest.cast(), range.len)? };
@@ -287,12 +292,13 @@ fn c_buffer<'a>(len: usize) -> Result<(*mut u8, &'a mut [u8])> {
 ///
 /// # Safety
 /// As for [`read_chunk`]; `context` is null or a context.
-unsafe fn read_vlchunk<'a>(
+unsafe fn read_vlchunk<'a, 's>(
     context: *mut blosc2_context,
     src: *const c_void,
     srcsize: i32,
     header: &'a mut ChunkHeader,
-) -> Result<(&'a Context, Chunk<'a>, &'a [u8])> {
+    source: &'a mut Option<Box<dyn BlockSource + 's>>,
+) -> Result<(&'s Context, Chunk<'a>, &'a [u8])> {
     // SAFETY: by the caller's word.
     let ctx = unsafe { Context::from_c(context)? };
     if ctx.do_compress.get() != 0 {
@@ -308,7 +314,7 @@ unsafe fn read_vlchunk<'a>(
         return Err(Error::InvalidHeader);
     }
     ctx.describe(header, src, null_mut(), header.nbytes as i32);
-    Ok((ctx, Chunk::parse(header, src)?, src))
+    Ok((ctx, lazy::parse(ctx, header, src, source)?, src))
 }
 
 /// Decompresses a chunk of variable-length blocks, each into a buffer of its own: `dests[i]` gets a buffer that the
@@ -330,9 +336,17 @@ pub unsafe extern "C" fn blosc2_vldecompress_ctx(
         if dests.is_null() || destsizes.is_null() || maxblocks <= 0 {
             return Err(Error::InvalidParam);
         }
-        let mut header = ChunkHeader::EMPTY;
+        let (mut header, mut source) = (ChunkHeader::EMPTY, None);
         // SAFETY: by the caller's word.
-        let (ctx, chunk, src) = unsafe { read_vlchunk(context, src, srcsize, &mut header)? };
+        let (ctx, chunk, src) =
+            unsafe { read_vlchunk(context, src, srcsize, &mut header, &mut source)? };
+        let loaded;
+        let chunk = if chunk.is_elsewhere() {
+            loaded = chunk.load()?;
+            Chunk::loaded(chunk.header(), &loaded)?
+        } else {
+            chunk
+        };
         let nblocks = chunk.header().nblocks;
         let maskout = ctx.maskout(nblocks)?;
         if nblocks > maxblocks as usize {
@@ -341,7 +355,7 @@ pub unsafe extern "C" fn blosc2_vldecompress_ctx(
         let (mut memory, mut blocks) = (Vec::with_capacity(nblocks), Vec::with_capacity(nblocks));
         let mut result = Ok(());
         for nblock in 0..nblocks {
-            match c_buffer(chunk.block_nbytes(nblock)) {
+            match chunk.block_nbytes(nblock).and_then(c_buffer) {
                 Ok((pointer, block)) => {
                     memory.push((pointer, block.len()));
                     blocks.push(block);
@@ -394,15 +408,16 @@ pub unsafe extern "C" fn blosc2_vldecompress_block_ctx(
         if dest.is_null() || destsize.is_null() {
             return Err(Error::InvalidParam);
         }
-        let mut header = ChunkHeader::EMPTY;
+        let (mut header, mut source) = (ChunkHeader::EMPTY, None);
         // SAFETY: by the caller's word.
-        let (ctx, chunk, src) = unsafe { read_vlchunk(context, src, srcsize, &mut header)? };
+        let (ctx, chunk, src) =
+            unsafe { read_vlchunk(context, src, srcsize, &mut header, &mut source)? };
         ctx.maskout(chunk.header().nblocks)?;
         let nblock = usize::try_from(nblock).map_err(|_| Error::InvalidParam)?;
         if nblock >= chunk.header().nblocks {
             return Err(Error::InvalidParam);
         }
-        let (pointer, block) = c_buffer(chunk.block_nbytes(nblock))?;
+        let (pointer, block) = c_buffer(chunk.block_nbytes(nblock)?)?;
         let hooks = ContextHooks::for_decompression(ctx, src.as_ptr());
         let len = block.len();
         if let Err(error) = decompress_block(&chunk, nblock, block, &hooks) {

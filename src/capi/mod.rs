@@ -29,6 +29,7 @@ pub mod info;
 pub mod io;
 /// Files through a memory map.
 pub mod mmap;
+mod lazy;
 /// Registered codecs, filters and tuners.
 pub mod registry;
 /// Chunks of special values.

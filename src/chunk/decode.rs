@@ -1,24 +1,28 @@
 //! Decompressing a chunk, whole or block by block.
 
-use super::decode_block::BlockDecoder;
+use super::decode_block::{BlockDecoder, Streams};
 use super::encode::{lock, workers};
 use super::header::{Blocks, ChunkHeader, Special, flags2, i32_at};
 use super::hooks::{BlockPos, Executor, Hooks};
 use super::pipeline::Pipeline;
-use super::scratch;
+use super::scratch::{self, Buf};
+use super::source::{BlockSource, Elsewhere, read_front};
 use super::special;
 use super::store::copy;
 use crate::codec::{Codec, Dict};
 use crate::error::{Error, Result};
+use crate::filter;
 use std::sync::Mutex;
 
 /// A chunk whose header, block starts and dictionary were checked: what is left to find wrong is in the streams.
 pub struct Chunk<'a> {
     pub(super) header: &'a ChunkHeader,
-    /// The whole chunk, `header.cbytes` long.
-    pub(super) bytes: &'a [u8],
+    /// The whole chunk, `header.cbytes` long; of one whose blocks are elsewhere, only the front.
+    bytes: &'a [u8],
+    elsewhere: Option<Box<Elsewhere<'a>>>,
     pub(super) dict: Option<Box<Dict>>,
-    /// For variable-length blocks: where the data of each block begin in the chunk's data, and the end.
+    /// For variable-length blocks: where the data of each block begin in the chunk's data, and the end. Unknown, and
+    /// empty, while the blocks are elsewhere.
     pub(super) offsets: Vec<usize>,
 }
 
@@ -26,40 +30,107 @@ impl<'a> Chunk<'a> {
     /// Checks the chunk at the front of `src`, whose header has been read.
     #[inline(always)]
     pub fn parse(header: &'a ChunkHeader, src: &'a [u8]) -> Result<Self> {
-        let lazy = header.is_lazy() && header.special() == Special::None;
         if header.cbytes > src.len() && !header.is_lazy() {
             return Err(Error::InvalidHeader);
         }
-        if lazy {
+        if header.is_lazy() && header.special() == Special::None {
             // The blocks of a lazy chunk are in a frame, which nobody has given.
             return Err(Error::InvalidParam);
         }
-        let bytes = &src[..header.cbytes.min(src.len())];
+        Self::new(header, src, None)
+    }
+
+    /// Checks a chunk whose blocks are fetched from `source` when they are needed. `front` is the first bytes of the
+    /// chunk, at least [`Self::front_len`].
+    ///
+    /// Everything can be done with it that can be done with a chunk in memory, and gives the same. A range of items or a
+    /// block costs one read for each block that it touches; the bytes of a stored chunk are read where they are asked for,
+    /// and of special values nothing is read.
+    pub fn lazy(
+        header: &'a ChunkHeader,
+        front: &'a [u8],
+        source: &'a dyn BlockSource,
+    ) -> Result<Self> {
+        if front.len() < Self::front_len(header) {
+            return Err(Error::ReadBuffer);
+        }
+        Self::new(header, front, Some(source))
+    }
+
+    /// How many bytes from the front of a chunk say where its blocks are: header and block starts, or all there is of a
+    /// chunk of special values.
+    pub fn front_len(header: &ChunkHeader) -> usize {
+        match header.special() {
+            Special::None if header.is_memcpyed() => header.overhead(),
+            Special::None => (header.overhead() + 4 * header.nblocks).min(header.cbytes),
+            _ => header.cbytes,
+        }
+    }
+
+    #[inline(always)]
+    fn new(
+        header: &'a ChunkHeader,
+        src: &'a [u8],
+        source: Option<&'a dyn BlockSource>,
+    ) -> Result<Self> {
         let mut chunk = Self {
             header,
-            bytes,
+            bytes: &src[..header.cbytes.min(src.len())],
+            elsewhere: None,
             dict: None,
             offsets: Vec::new(),
         };
-        if let Special::Unknown(_) = header.special() {
-            return Err(Error::Data);
-        }
         if header.is_memcpyed() && header.cbytes != header.nbytes + header.overhead() {
             return Err(Error::Data);
         }
         let empty = header.nbytes == 0 && header.cbytes == header.overhead();
-        if chunk.has_streams() && !empty {
-            if chunk.starts_end() > bytes.len() {
-                return Err(Error::ReadBuffer);
-            }
+        let streams = chunk.has_streams() && !empty;
+        if streams && chunk.starts_end() > chunk.bytes.len() {
+            return Err(Error::ReadBuffer);
+        }
+        if let Some(source) = source {
+            let starts = if streams { chunk.starts() } else { &[] };
+            let elsewhere = Elsewhere::new(source, starts, header.cbytes)?;
+            chunk.elsewhere = Some(Box::new(elsewhere));
+        }
+        if streams {
             if header.blosc2_flags & flags2::USE_DICT != 0 {
                 chunk.dict = chunk.read_dict()?;
             }
             if header.has_vlblocks() {
-                chunk.offsets = chunk.read_offsets()?;
+                if header.nbytes == 0 {
+                    // No block is empty.
+                    return Err(Error::InvalidHeader);
+                }
+                if source.is_none() {
+                    chunk.offsets = chunk.read_offsets()?;
+                }
             }
         }
         Ok(chunk)
+    }
+
+    /// All bytes of a chunk whose blocks are elsewhere.
+    pub fn load(&self) -> Result<Vec<u8>> {
+        let source = self.elsewhere.as_ref().ok_or(Error::InvalidParam)?.source;
+        let mut bytes = read_front(source, self.header.cbytes)?;
+        // The header that was checked is the one that counts.
+        let front = self.bytes.len().min(bytes.len());
+        bytes[..front].copy_from_slice(&self.bytes[..front]);
+        Ok(bytes)
+    }
+
+    /// The chunk that [`Self::load`] gave, with the header that was checked.
+    pub fn loaded(header: &'a ChunkHeader, bytes: &'a [u8]) -> Result<Self> {
+        if header.cbytes > bytes.len() {
+            return Err(Error::InvalidHeader);
+        }
+        Self::new(header, bytes, None)
+    }
+
+    /// Whether the blocks have to be fetched.
+    pub fn is_elsewhere(&self) -> bool {
+        self.elsewhere.is_some()
     }
 
     /// The header.
@@ -76,22 +147,105 @@ impl<'a> Chunk<'a> {
         self.header.overhead() + 4 * self.header.nblocks
     }
 
+    /// The table of block starts.
+    fn starts(&self) -> &'a [u8] {
+        &self.bytes[self.header.overhead()..self.starts_end()]
+    }
+
     /// Where block `nblock` starts in the chunk, as its table says.
     pub(super) fn start(&self, nblock: usize) -> i32 {
         i32_at(self.bytes, self.header.overhead() + 4 * nblock)
     }
 
+    /// The bytes of the chunk from `from` to `to`, read into `buf` if they are elsewhere.
+    fn fetch<'s>(&'s self, from: usize, to: usize, buf: &'s mut Buf) -> Result<&'s [u8]> {
+        match &self.elsewhere {
+            Some(elsewhere) if to > self.bytes.len() => {
+                if from > to || to > self.header.cbytes {
+                    return Err(Error::ReadBuffer);
+                }
+                let bytes = buf.ensure(to - from)?;
+                elsewhere.source.read_at(from, bytes)?;
+                Ok(bytes)
+            }
+            _ => self.bytes.get(from..to).ok_or(Error::ReadBuffer),
+        }
+    }
+
+    /// What follows the header of a chunk without streams, from byte `from` on, to `out`.
+    pub(super) fn stored(&self, from: usize, out: &mut [u8]) -> Result<()> {
+        let from = self.header.overhead() + from;
+        match &self.elsewhere {
+            Some(elsewhere) if from + out.len() <= self.header.cbytes => {
+                elsewhere.source.read_at(from, out)
+            }
+            _ => {
+                let bytes = self.bytes.get(from..from + out.len());
+                filter::copy(bytes.ok_or(Error::ReadBuffer)?, out);
+                Ok(())
+            }
+        }
+    }
+
+    /// The repeated value that follows the header of a chunk of special values.
+    pub(super) fn value(&self) -> &'a [u8] {
+        &self.bytes[self.header.overhead()..]
+    }
+
+    /// The whole chunk; of one whose blocks are elsewhere, only the front.
+    pub(super) fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// From where to where the compressed bytes of block `nblock` go, at most: streams say themselves where they end.
+    /// With `all`, to the end of the chunk, as a block may share bytes with others.
+    fn span(&self, nblock: usize, all: bool) -> Result<(usize, usize)> {
+        if self.header.has_vlblocks() {
+            return self.vl_span(nblock).ok_or(Error::Data);
+        }
+        let start = usize::try_from(self.start(nblock)).map_err(|_| Error::Data)?;
+        if start == 0 || start >= self.header.cbytes {
+            return Err(Error::Data);
+        }
+        let end = match &self.elsewhere {
+            Some(elsewhere) if !all => elsewhere.end(self.starts(), nblock),
+            _ => self.header.cbytes,
+        };
+        Ok((start, end))
+    }
+
+    /// These bytes; if they are elsewhere they are read into `buf`.
+    pub(super) fn block_bytes<'s>(
+        &'s self,
+        nblock: usize,
+        all: bool,
+        buf: &'s mut Buf,
+    ) -> Result<&'s [u8]> {
+        let (start, end) = self.span(nblock, all)?;
+        self.fetch(start, end, buf)
+    }
+
+    /// The compressed bytes of block `nblock`, all its streams and no more. Only of blocks in memory.
+    pub(super) fn compressed(&self, nblock: usize) -> Result<&'a [u8]> {
+        let (start, end) = self.span(nblock, true)?;
+        let bytes = self.bytes.get(start..end).ok_or(Error::ReadBuffer)?;
+        let bsize = self.block_nbytes(nblock)?;
+        let mut streams = Streams::new(self.header, bytes, bsize)?;
+        for _ in 0..bsize / streams.neblock {
+            streams.next()?;
+        }
+        Ok(&bytes[..bytes.len() - streams.left()])
+    }
+
     fn read_dict(&self) -> Result<Option<Box<Dict>>> {
         let at = self.starts_end();
-        let size = self.bytes.get(at..at + 4).ok_or(Error::ReadBuffer)?;
+        let mut buf = Buf::default();
+        let size = self.fetch(at, at + 4, &mut buf)?;
         let size = usize::try_from(i32_at(size, 0)).map_err(|_| Error::CodecDict)?;
         if size == 0 || size > crate::codec::MAX_DICT_SIZE {
             return Err(Error::CodecDict);
         }
-        let raw = self
-            .bytes
-            .get(at + 4..at + 4 + size)
-            .ok_or(Error::ReadBuffer)?;
+        let raw = self.fetch(at + 4, at + 4 + size, &mut buf)?;
         match Codec::from_format(self.header.flags >> 5) {
             Some(codec) if codec.supports_dict() => {
                 Dict::for_decompression(codec, raw).map(Box::new).map(Some)
@@ -139,18 +293,41 @@ impl<'a> Chunk<'a> {
         } else {
             self.header.cbytes
         };
-        (start < end && end <= self.bytes.len()).then_some((start, end))
+        (start < end && end <= self.header.cbytes).then_some((start, end))
     }
 
-    /// Size of the data of block `nblock`.
-    pub fn block_nbytes(&self, nblock: usize) -> usize {
+    /// Whether there is a block `nblock`. Whatever the header of a chunk without data says, it has none.
+    fn has_block(&self, nblock: usize) -> bool {
+        nblock < self.header.nblocks && self.header.nbytes > 0
+    }
+
+    /// Size of the data of block `nblock`. Of a variable-length block elsewhere it is read, and no more than the header
+    /// allows.
+    pub fn block_nbytes(&self, nblock: usize) -> Result<usize> {
+        if !self.has_block(nblock) {
+            return Err(Error::InvalidParam);
+        }
         match self.header.blocks {
-            Blocks::Regular { blocksize } => blocksize.min(self.header.nbytes - nblock * blocksize),
-            Blocks::Variable { .. } => self.offsets[nblock + 1] - self.offsets[nblock],
+            Blocks::Regular { blocksize } => {
+                Ok(blocksize.min(self.header.nbytes - nblock * blocksize))
+            }
+            Blocks::Variable { .. } if self.elsewhere.is_some() => {
+                let (start, end) = self.vl_span(nblock).ok_or(Error::InvalidHeader)?;
+                if start < self.starts_end() || end - start < 4 {
+                    return Err(Error::InvalidHeader);
+                }
+                let nbytes = i32_at(self.fetch(start, start + 4, &mut Buf::default())?, 0);
+                let nbytes = usize::try_from(nbytes).unwrap_or(0);
+                if nbytes == 0 || nbytes > self.header.nbytes {
+                    return Err(Error::InvalidHeader);
+                }
+                Ok(nbytes)
+            }
+            Blocks::Variable { .. } => Ok(self.offsets[nblock + 1] - self.offsets[nblock]),
         }
     }
 
-    /// The largest block.
+    /// The largest block, as far as its size is known.
     pub fn max_block_nbytes(&self) -> usize {
         match self.header.blocks {
             Blocks::Regular { blocksize } => blocksize,
@@ -163,6 +340,14 @@ impl<'a> Chunk<'a> {
         }
     }
 
+    /// Refuses a kind of special values that this library does not know.
+    fn known(&self) -> Result<()> {
+        match self.header.special() {
+            Special::Unknown(_) => Err(Error::Data),
+            _ => Ok(()),
+        }
+    }
+
     /// Prepares the decoding of blocks; `pipeline` is where the filters are written down.
     pub(super) fn decoder<'b>(
         &'b self,
@@ -170,6 +355,7 @@ impl<'a> Chunk<'a> {
         hooks: &'b dyn Hooks,
     ) -> Result<BlockDecoder<'b>> {
         let header = self.header;
+        self.known()?;
         pipeline.set_typesize(header.typesize, header.version);
         if self.has_streams() && header.blosc2_flags & flags2::INSTRUMENTED == 0 {
             pipeline.resolve(&header.filters, &header.filters_meta, true)?;
@@ -195,6 +381,7 @@ pub fn decompress(
     let header = chunk.header();
     let nbytes = header.nbytes;
     let nblocks = header.nblocks;
+    chunk.known()?;
     let dest = dest.get_mut(..nbytes).ok_or(Error::WriteBuffer)?;
     if maskout.is_some_and(|mask| mask.len() != nblocks) {
         return Err(Error::Data);
@@ -203,13 +390,18 @@ pub fn decompress(
         return Ok(0);
     }
     if !chunk.has_streams() && maskout.is_none() && !hooks.has_postfilter() {
-        let stored = &chunk.bytes[header.overhead()..];
-        if header.special() == Special::None {
-            copy(stored, dest, nthreads, exec)?;
-        } else {
-            special::fill(header, stored, 0, dest)?;
+        match header.special() {
+            Special::None if chunk.is_elsewhere() => chunk.stored(0, dest)?,
+            Special::None => copy(&chunk.bytes[header.overhead()..], dest, nthreads, exec)?,
+            _ => special::fill(header, chunk.value(), 0, dest)?,
         }
         return Ok(nbytes);
+    }
+    if chunk.is_elsewhere() && header.has_vlblocks() {
+        // Where the data of a block begin depends on all blocks before it.
+        let bytes = chunk.load()?;
+        let loaded = Chunk::loaded(header, &bytes)?;
+        return decompress(&loaded, dest, maskout, nthreads, hooks, exec);
     }
     match header.blocks {
         Blocks::Regular { blocksize } => {
@@ -300,13 +492,16 @@ pub fn decompress_blocks<'d>(
     lock(&failed).take().map_or(Ok(()), Err)
 }
 
-/// Decompresses block `nblock` into `dst`, which has the block's size. For chunks of variable-length blocks.
+/// Decompresses block `nblock` into `dst`, which has the block's size ([`Chunk::block_nbytes`]).
 pub fn decompress_block(
     chunk: &Chunk,
     nblock: usize,
     dst: &mut [u8],
     hooks: &dyn Hooks,
 ) -> Result<()> {
+    if !chunk.has_block(nblock) {
+        return Err(Error::InvalidParam);
+    }
     let mut pipeline = Pipeline::EMPTY;
     let decoder = chunk.decoder(&mut pipeline, hooks)?;
     let pos = BlockPos {
@@ -314,5 +509,10 @@ pub fn decompress_block(
         offset: decoder.offset(nblock),
         tid: 0,
     };
-    decoder.decode(pos, None, dst, scratch::borrow().parts())
+    let reference = if decoder.needs_reference() && nblock > 0 {
+        Some(decoder.reference()?)
+    } else {
+        None
+    };
+    decoder.decode(pos, reference.as_deref(), dst, scratch::borrow().parts())
 }

@@ -2,10 +2,10 @@
 
 use super::decode::Chunk;
 use super::encode::ttmp_size;
-use super::header::{Blocks, Special, flags, flags2, i32_at};
+use super::header::{Blocks, ChunkHeader, Special, flags, flags2, i32_at};
 use super::hooks::{BlockPos, Hooks};
 use super::pipeline::{DeltaReference, Pipeline};
-use super::scratch::{self, Bufs, State};
+use super::scratch::{self, Buf, Bufs, State};
 use super::special;
 use crate::codec::Codec;
 use crate::error::{Error, Result};
@@ -41,6 +41,38 @@ pub(super) struct Streams<'a> {
 }
 
 impl<'a> Streams<'a> {
+    /// Those of a block that holds `bsize` bytes of data, at the front of `bytes`.
+    pub fn new(header: &ChunkHeader, bytes: &'a [u8], bsize: usize) -> Result<Self> {
+        let (count, variable) = match header.blocks {
+            Blocks::Variable { .. } => (1, true),
+            Blocks::Regular { blocksize } => {
+                let split = header.flags & flags::DONT_SPLIT == 0 && bsize == blocksize;
+                let count = if split {
+                    usize::from(header.typesize)
+                } else {
+                    1
+                };
+                (count, false)
+            }
+        };
+        if bsize < count {
+            return Err(Error::WriteBuffer);
+        }
+        if !bsize.is_multiple_of(count) {
+            return Err(Error::Data);
+        }
+        Ok(Self {
+            rest: bytes,
+            variable,
+            neblock: bsize / count,
+        })
+    }
+
+    /// Bytes behind the streams that were read.
+    pub fn left(&self) -> usize {
+        self.rest.len()
+    }
+
     /// Reads the stream at the front.
     pub fn next(&mut self) -> Result<Stream<'a>> {
         let Some((size, rest)) = self.rest.split_at_checked(4) else {
@@ -83,11 +115,11 @@ impl<'a> Streams<'a> {
 }
 
 impl<'a> BlockDecoder<'a> {
-    /// Where the data of a block begin in the chunk's data.
+    /// Where the data of a block begin in the chunk's data; 0 where that is not known.
     pub fn offset(&self, nblock: usize) -> usize {
         match self.chunk.header.blocks {
             Blocks::Regular { blocksize } => nblock * blocksize,
-            Blocks::Variable { .. } => self.chunk.offsets[nblock],
+            Blocks::Variable { .. } => self.chunk.offsets.get(nblock).copied().unwrap_or(0),
         }
     }
 
@@ -98,7 +130,7 @@ impl<'a> BlockDecoder<'a> {
 
     /// The data of the first block, as the others are compared with.
     pub fn reference(&self) -> Result<Vec<u8>> {
-        let bsize = self.chunk.block_nbytes(0);
+        let bsize = self.chunk.block_nbytes(0)?;
         let mut data = Vec::new();
         data.try_reserve_exact(bsize)
             .map_err(|_| Error::MemoryAlloc)?;
@@ -121,39 +153,27 @@ impl<'a> BlockDecoder<'a> {
         Ok(data)
     }
 
-    /// The streams of block `nblock`, which holds `bsize` bytes.
-    pub(super) fn streams(&self, nblock: usize, bsize: usize) -> Result<Streams<'a>> {
-        let header = &self.chunk.header;
-        let (rest, count, variable) = match header.blocks {
-            Blocks::Variable { .. } => {
-                let (start, end) = self.chunk.vl_span(nblock).ok_or(Error::Data)?;
-                (&self.chunk.bytes[start..end], 1, true)
+    /// Decodes the streams of block `nblock` into `out`, which has the block's size.
+    fn unpack(
+        &self,
+        nblock: usize,
+        out: &mut [u8],
+        input: &mut Buf,
+        codec: &mut State,
+    ) -> Result<()> {
+        let mut from = |all| {
+            let bytes = self.chunk.block_bytes(nblock, all, input)?;
+            let mut streams = Streams::new(self.chunk.header, bytes, out.len())?;
+            for out in out.chunks_exact_mut(streams.neblock) {
+                self.stream(streams.next()?, out, codec)?;
             }
-            Blocks::Regular { blocksize } => {
-                let start = usize::try_from(self.chunk.start(nblock)).map_err(|_| Error::Data)?;
-                if start == 0 || start >= self.chunk.bytes.len() {
-                    return Err(Error::Data);
-                }
-                let split = header.flags & flags::DONT_SPLIT == 0 && bsize == blocksize;
-                let count = if split {
-                    usize::from(header.typesize)
-                } else {
-                    1
-                };
-                (&self.chunk.bytes[start..], count, false)
-            }
+            Ok(())
         };
-        if bsize < count {
-            return Err(Error::WriteBuffer);
+        match from(false) {
+            // Only the chunk of somebody who wants it so has blocks that share bytes, but it is a chunk.
+            Err(Error::ReadBuffer) if self.chunk.is_elsewhere() => from(true),
+            result => result,
         }
-        if !bsize.is_multiple_of(count) {
-            return Err(Error::Data);
-        }
-        Ok(Streams {
-            rest,
-            variable,
-            neblock: bsize / count,
-        })
     }
 
     /// Decodes block `pos.nblock` into `dst`, which has the block's size. `reference` is the first block's data where
@@ -174,18 +194,11 @@ impl<'a> BlockDecoder<'a> {
             bufs.ping.ensure(bsize)?
         };
         if self.chunk.has_streams() {
-            let mut streams = self.streams(pos.nblock, bsize)?;
-            for out in first.chunks_exact_mut(streams.neblock) {
-                self.stream(streams.next()?, out, codec)?;
-            }
+            self.unpack(pos.nblock, first, &mut bufs.input, codec)?;
         } else {
-            let stored = &self.chunk.bytes[header.overhead()..];
             match header.special() {
-                Special::None => {
-                    let stored = stored.get(pos.offset..pos.offset + bsize);
-                    filter::copy(stored.ok_or(Error::ReadBuffer)?, first);
-                }
-                _ => special::fill(header, stored, pos.offset, first)?,
+                Special::None => self.chunk.stored(pos.offset, first)?,
+                _ => special::fill(header, self.chunk.value(), pos.offset, first)?,
             }
         }
         if direct || header.blosc2_flags & flags2::INSTRUMENTED != 0 {
@@ -196,7 +209,7 @@ impl<'a> BlockDecoder<'a> {
         }
         let ttmp = match self.hooks.has_postfilter() {
             true => bufs.ttmp.ensure(ttmp_size(
-                self.chunk.max_block_nbytes(),
+                self.chunk.max_block_nbytes().max(bsize),
                 usize::from(header.typesize),
             ))?,
             false => &mut [],

@@ -1,6 +1,6 @@
 //! A few bytes out of a block, without undoing the filters for all of it.
 
-use super::decode_block::{BlockDecoder, Stream};
+use super::decode_block::{BlockDecoder, Stream, Streams};
 use super::header::{flags2, version};
 use super::pipeline::Stage;
 use super::scratch::{Bufs, State};
@@ -20,7 +20,7 @@ impl BlockDecoder<'_> {
     ) -> Result<bool> {
         let chunk = self.chunk;
         let header = &chunk.header;
-        let bsize = chunk.block_nbytes(nblock);
+        let bsize = chunk.block_nbytes(nblock)?;
         let plain = chunk.has_streams()
             && !self.hooks.has_postfilter()
             && header.blosc2_flags & flags2::INSTRUMENTED == 0;
@@ -50,12 +50,18 @@ impl BlockDecoder<'_> {
         let (lo, hi) = (first / group, last / group);
         let row = tail / planes;
         let data = bufs.ping.ensure(bsize)?;
-        let mut streams = self.streams(nblock, bsize)?;
+        let bytes = chunk.block_bytes(nblock, false, &mut bufs.input)?;
+        let mut streams = Streams::new(header, bytes, bsize)?;
         let neblock = streams.neblock;
         for (j, out) in data.chunks_exact_mut(neblock).enumerate() {
             // The last byte of this stream that any plane needs.
             let end = last_needed(j * neblock, neblock, row, planes, hi);
-            match streams.next()? {
+            let stream = match streams.next() {
+                // Perhaps its bytes go on elsewhere.
+                Err(Error::ReadBuffer) if chunk.is_elsewhere() => return Ok(false),
+                stream => stream?,
+            };
+            match stream {
                 Stream::Run(value) => out[..end].fill(value),
                 Stream::Stored(bytes) => out[..end].copy_from_slice(&bytes[..end]),
                 Stream::Compressed(_) if end == 0 => {}

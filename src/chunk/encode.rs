@@ -4,7 +4,7 @@
 //! depend on how many workers there were.
 
 use super::decode_block::UDCODEC_FORMAT;
-use super::encode_block::{BlockEncoder, BlockSource};
+use super::encode_block::{BlockEncoder, BlockInput};
 use super::header::{
     Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, MIN_BUFFERSIZE, MIN_HEADER_LENGTH,
     Special, flags, flags2, version,
@@ -82,12 +82,12 @@ impl<'a> Source<'a> {
     }
 
     /// The block of index `nblock`, and where it begins.
-    pub fn block(&self, nblock: usize, blocksize: usize) -> BlockSource<'a> {
+    pub fn block(&self, nblock: usize, blocksize: usize) -> BlockInput<'a> {
         match *self {
             Self::Buffer(data) => {
                 let start = nblock * blocksize;
                 let data = &data[start..data.len().min(start + blocksize)];
-                BlockSource {
+                BlockInput {
                     data: Some(data),
                     bsize: data.len(),
                     offset: start,
@@ -95,13 +95,13 @@ impl<'a> Source<'a> {
             }
             Self::Generated(nbytes) => {
                 let start = nblock * blocksize;
-                BlockSource {
+                BlockInput {
                     data: None,
                     bsize: blocksize.min(nbytes - start),
                     offset: start,
                 }
             }
-            Self::Variable(blocks) => BlockSource {
+            Self::Variable(blocks) => BlockInput {
                 data: Some(blocks[nblock]),
                 bsize: blocks[nblock].len(),
                 offset: 0,
@@ -199,7 +199,7 @@ pub fn compress(
     header.cbytes = body + total;
     if params.instrumented {
         encoder.describe_instrumented(&mut header, nblocks);
-    } else if total == 4 * chunk.nstreams() && dict.is_none() {
+    } else if !variable && total == 4 * encoder.total_streams(nbytes) && dict.is_none() {
         header.blosc2_flags |= Special::Zero.to_flags();
         header.cbytes = overhead;
     }
@@ -358,18 +358,6 @@ impl<'a> Chunk<'a> {
         bits
     }
 
-    /// Streams of the whole chunk.
-    fn nstreams(&self) -> usize {
-        let nbytes = self.source.nbytes();
-        match self.split {
-            false => self.nblocks,
-            true if nbytes.is_multiple_of(self.params.blocksize) => {
-                self.nblocks * self.params.typesize
-            }
-            true => (self.nblocks - 1) * self.params.typesize + 1,
-        }
-    }
-
     /// Makes a dictionary from the front of the filtered data, or none where that does not pay.
     fn build_dict(&self) -> Result<Option<(Vec<u8>, Dict)>> {
         let Some(codec) = Codec::from_code(self.params.compcode.into()) else {
@@ -449,7 +437,9 @@ impl<'a> Chunk<'a> {
                     offset: block.offset,
                     tid,
                 };
-                let Scratch { bufs, out, codec } = &mut *scratch;
+                let Scratch {
+                    bufs, out, codec, ..
+                } = &mut *scratch;
                 let size = out
                     .ensure(encoder.bound(block.bsize))
                     .and_then(|out| encoder.encode(pos, block, (bufs, codec), out));
@@ -485,7 +475,9 @@ impl<'a> Chunk<'a> {
             };
             start.copy_from_slice(&((body + used) as i32).to_le_bytes());
             let bound = encoder.bound(block.bsize);
-            let Scratch { bufs, out, codec } = &mut *scratch;
+            let Scratch {
+                bufs, out, codec, ..
+            } = &mut *scratch;
             if rest.len() - used >= bound {
                 let out = &mut rest[used..used + bound];
                 used += encoder.encode(pos, block, (bufs, codec), out)?;

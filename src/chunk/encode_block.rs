@@ -16,7 +16,7 @@ pub const INSTR_SIZE: usize = 16;
 
 /// The data of a block on the way in.
 #[derive(Clone, Copy)]
-pub struct BlockSource<'a> {
+pub struct BlockInput<'a> {
     /// The data; none where the prefilter makes them.
     pub data: Option<&'a [u8]>,
     /// Their size.
@@ -46,6 +46,15 @@ impl BlockEncoder<'_> {
         }
     }
 
+    /// Streams of a chunk of `nbytes` bytes whose blocks are not of variable length.
+    pub fn total_streams(&self, nbytes: usize) -> usize {
+        let (full, short) = (
+            nbytes / self.params.blocksize,
+            nbytes % self.params.blocksize,
+        );
+        full * self.nstreams(self.params.blocksize) + usize::from(short > 0)
+    }
+
     /// The most bytes that a block of `bsize` bytes takes.
     pub fn bound(&self, bsize: usize) -> usize {
         let per_stream = if self.params.instrumented {
@@ -61,7 +70,7 @@ impl BlockEncoder<'_> {
     pub fn filtered<'s>(
         &self,
         pos: BlockPos,
-        block: BlockSource<'s>,
+        block: BlockInput<'s>,
         bufs: &'s mut Bufs,
         reference_for: Option<&Pipeline>,
     ) -> Result<&'s [u8]> {
@@ -93,7 +102,7 @@ impl BlockEncoder<'_> {
     pub fn encode(
         &self,
         pos: BlockPos,
-        block: BlockSource,
+        block: BlockInput,
         (bufs, codec): (&mut Bufs, &mut State),
         out: &mut [u8],
     ) -> Result<usize> {
@@ -125,7 +134,7 @@ impl BlockEncoder<'_> {
     }
 
     /// The byte that all streams will repeat, where that can be seen before any filter runs.
-    fn run_in_source(&self, block: &BlockSource) -> Option<u8> {
+    fn run_in_source(&self, block: &BlockInput) -> Option<u8> {
         let data = block.data?;
         if self.variable || !self.params.extended || self.hooks.has_prefilter() {
             return None;

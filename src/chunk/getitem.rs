@@ -55,14 +55,10 @@ pub fn getitem(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hoo
         return Ok(());
     }
     if !chunk.has_streams() && !hooks.has_postfilter() {
-        let stored = &chunk.bytes[header.overhead()..];
         return match header.special() {
-            Special::None => {
-                filter::copy(stored.get(range.start..end).ok_or(Error::ReadBuffer)?, dest);
-                Ok(())
-            }
-            Special::Value if !range.len.is_multiple_of(stored.len()) => Err(Error::Data),
-            _ => special::fill(header, stored, range.start, dest),
+            Special::None => chunk.stored(range.start, dest),
+            Special::Value if !range.len.is_multiple_of(chunk.value().len()) => Err(Error::Data),
+            _ => special::fill(header, chunk.value(), range.start, dest),
         };
     }
     let mut pipeline = Pipeline::EMPTY;
@@ -77,7 +73,7 @@ pub fn getitem(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hoo
     let mut dest = dest;
     for nblock in first..=last {
         let offset = nblock * blocksize;
-        let bsize = chunk.block_nbytes(nblock);
+        let bsize = chunk.block_nbytes(nblock)?;
         let from = range.start.saturating_sub(offset);
         let to = bsize.min(end - offset);
         let (part, rest) = dest.split_at_mut(to - from);
@@ -94,7 +90,9 @@ pub fn getitem(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hoo
         if decoder.decode_part(pos.nblock, from, part, scratch.parts())? {
             continue;
         }
-        let Scratch { bufs, out, codec } = &mut *scratch;
+        let Scratch {
+            bufs, out, codec, ..
+        } = &mut *scratch;
         let whole = out.ensure(bsize)?;
         decoder.decode(pos, reference.as_deref(), whole, (bufs, codec))?;
         filter::copy(&whole[from..to], part);

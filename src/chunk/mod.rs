@@ -17,9 +17,13 @@ pub mod header;
 /// What the engine asks of its caller.
 pub mod hooks;
 mod order;
+/// Changing some blocks of a chunk.
+pub mod patch;
 mod pipeline;
 /// Buffers and codec states of workers.
 pub mod scratch;
+/// Chunks whose blocks are not in memory.
+pub mod source;
 /// Chunks whose content follows from the header.
 pub mod special;
 mod store;

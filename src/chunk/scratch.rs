@@ -125,6 +125,8 @@ pub struct Bufs {
     pub pong: Buf,
     /// Memory for the caller's prefilter or postfilter.
     pub ttmp: Buf,
+    /// The compressed block, where it had to be fetched.
+    pub input: Buf,
 }
 
 /// What one worker has to itself.
@@ -134,6 +136,8 @@ pub struct Scratch {
     pub bufs: Bufs,
     /// A compressed block on its way to the chunk, or a decoded one of which a part is wanted.
     pub out: Buf,
+    /// The data of a block that is decoded, changed and encoded again.
+    pub data: Buf,
     /// For the codecs.
     pub codec: State,
 }
@@ -145,8 +149,13 @@ impl Scratch {
     }
 
     fn bytes(&self) -> usize {
-        let Bufs { ping, pong, ttmp } = &self.bufs;
-        ping.len() + pong.len() + ttmp.len() + self.out.len()
+        let Bufs {
+            ping,
+            pong,
+            ttmp,
+            input,
+        } = &self.bufs;
+        ping.len() + pong.len() + ttmp.len() + input.len() + self.out.len() + self.data.len()
     }
 }
 
@@ -202,7 +211,7 @@ impl Drop for Borrowed {
         // SAFETY: nobody sees the field after this.
         let mut scratch = unsafe { ManuallyDrop::take(&mut self.0) };
         if scratch.bytes() > LARGE {
-            (scratch.bufs, scratch.out) = Default::default();
+            (scratch.bufs, scratch.out, scratch.data) = Default::default();
         }
         leave(scratch);
     }

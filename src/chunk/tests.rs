@@ -1,5 +1,7 @@
 //! The engine without the C border: what goes in comes out, whoever does the work.
 
+mod lazy;
+
 use super::decode::{Chunk, decompress};
 use super::encode::{EncodeParams, Source, compress};
 use super::getitem::{ItemRange, getitem};

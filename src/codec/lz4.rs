@@ -305,6 +305,8 @@ impl HighDict {
 }
 
 /// Decodes an LZ4 stream; the number of bytes written.
+///
+/// No valid stream has a match of distance 0, but the library takes it and writes zeros.
 pub(super) fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize> {
     // SAFETY: the library reads only `src` and writes only `dst`, whatever the bytes; the lengths fit a `c_int`.
     let n = unsafe {
@@ -318,23 +320,41 @@ pub(super) fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize> {
     usize::try_from(n).map_err(|_| Error::Data)
 }
 
-/// Decodes an LZ4 stream up to its first `wanted` bytes; the number of bytes written.
+/// Decodes an LZ4 stream up to its first `wanted` bytes, or all of it; the number of bytes written.
+///
+/// A match of distance 0 that reaches to where it stops, or nearly, the library leaves as the memory was, while the whole
+/// stream has zeros there. So it is made to stop well behind what is wanted, and a mark left in between that only such
+/// a match can pass over.
 pub(super) fn decompress_front(src: &[u8], dst: &mut [u8], wanted: usize) -> Result<usize> {
-    let wanted = wanted.min(dst.len());
-    // No valid stream has a match of distance 0, but the library takes it, and where it stops early it leaves the bytes of
-    // such a match as they were: these must not be what another chunk left behind.
-    dst[..wanted].fill(0);
+    /// No copy writes further than this behind the end of what it copies.
+    const OVERSHOOT: usize = 32;
+    /// Where a match ends further than this from the end of the output, the library copies it in full.
+    const END: usize = 16;
+    const MARK: [u8; 16] = *b"\x9c\x13 left alone \xe7\x5a";
+    let mark = wanted.saturating_add(OVERSHOOT);
+    let target = mark.saturating_add(MARK.len() + END);
+    let Some(place) = dst
+        .get_mut(..target)
+        .and_then(|dst| dst[mark..].first_chunk_mut())
+    else {
+        return decompress(src, dst);
+    };
+    *place = MARK;
     // SAFETY: as in `decompress`; the target is no larger than `dst`.
     let n = unsafe {
         LZ4_decompress_safe_partial(
             src.as_ptr().cast(),
             dst.as_mut_ptr().cast(),
             src.len() as c_int,
-            wanted as c_int,
+            target as c_int,
             dst.len() as c_int,
         )
     };
-    usize::try_from(n).map_err(|_| Error::Data)
+    match usize::try_from(n) {
+        Ok(n) if n > mark && dst[mark..].starts_with(&MARK) => decompress(src, dst),
+        Ok(n) => Ok(n),
+        Err(_) => Err(Error::Data),
+    }
 }
 
 /// Decodes an LZ4 stream whose matches may reach back into `dict`.
@@ -351,4 +371,68 @@ pub(super) fn decompress_with(dict: &[u8], src: &[u8], dst: &mut [u8]) -> Result
         )
     };
     usize::try_from(n).map_err(|_| Error::Data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stream: literals, a match of distance 0, the same again, and literals to end with. Gives its data's size too.
+    fn repeating_nothing(literals: usize, matched: usize, tail: usize) -> (Vec<u8>, usize) {
+        let length = |n: usize, out: &mut Vec<u8>| {
+            if n >= 15 {
+                out.extend(std::iter::repeat_n(255, (n - 15) / 255));
+                out.push(((n - 15) % 255) as u8);
+            }
+        };
+        let mut stream = Vec::new();
+        for _ in 0..2 {
+            stream.push((literals.min(15) << 4 | (matched - 4).min(15)) as u8);
+            length(literals, &mut stream);
+            stream.extend((0..literals).map(|i| b'a' + (i % 26) as u8));
+            stream.extend([0, 0]);
+            length(matched - 4, &mut stream);
+        }
+        stream.push((tail.min(15) << 4) as u8);
+        length(tail, &mut stream);
+        stream.extend(std::iter::repeat_n(b'Z', tail));
+        (stream, 2 * (literals + matched) + tail)
+    }
+
+    #[test]
+    fn a_match_of_distance_0_shows_nothing_of_the_memory() {
+        let mut decoded = 0;
+        for literals in [0, 1, 5, 14, 15, 16, 40, 300] {
+            for matched in (4..40).chain([64, 100, 273, 300, 1000]) {
+                for tail in [5, 8, 12, 13, 16, 40, 200] {
+                    let (stream, len) = repeating_nothing(literals, matched, tail);
+                    let (mut first, mut second) = (vec![0u8; len], vec![0xffu8; len]);
+                    let result = decompress(&stream, &mut first);
+                    assert_eq!(decompress(&stream, &mut second), result);
+                    if result != Ok(len) {
+                        continue;
+                    }
+                    decoded += 1;
+                    assert!(first == second, "{literals} {matched} {tail}");
+                    let dict = [0xee; 500];
+                    second.fill(0xff);
+                    assert_eq!(decompress_with(&dict, &stream, &mut second), Ok(len));
+                    assert!(
+                        first == second,
+                        "{literals} {matched} {tail} with a dictionary"
+                    );
+                    for wanted in (1..len).step_by(1 + len / 50) {
+                        second.fill(0xff);
+                        let n = decompress_front(&stream, &mut second, wanted);
+                        assert!(n.is_ok_and(|n| n >= wanted));
+                        assert!(
+                            first[..wanted] == second[..wanted],
+                            "{literals} {matched} {tail} {wanted}"
+                        );
+                    }
+                }
+            }
+        }
+        assert!(decoded > 1000, "only {decoded} streams were taken");
+    }
 }

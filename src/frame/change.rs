@@ -21,8 +21,8 @@ pub enum Change<'a> {
     Append(Item<'a>),
     /// A chunk before another.
     Insert(usize, Item<'a>),
-    /// A chunk instead of another.
-    Update(usize, Item<'a>),
+    /// Chunks instead of others; no position twice.
+    Update(&'a [(usize, Item<'a>)]),
     /// One chunk fewer.
     Delete(usize),
     /// The chunks in another order: which of the old ones comes first, second, ...
@@ -81,32 +81,44 @@ impl Delta {
 }
 
 impl<'a> Change<'a> {
-    /// The chunk that comes in.
-    pub fn item(&self) -> Option<Item<'a>> {
+    /// The chunks that come in.
+    pub fn items(&self) -> Vec<Item<'a>> {
         match *self {
-            Self::Append(item) | Self::Insert(_, item) | Self::Update(_, item) => Some(item),
-            _ => None,
+            Self::Append(item) | Self::Insert(_, item) => vec![item],
+            Self::Update(items) => items.iter().map(|(_, item)| *item).collect(),
+            _ => Vec::new(),
         }
     }
 
-    /// The chunk whose bytes nobody needs afterwards.
-    pub fn leaves(&self) -> Option<usize> {
+    /// The chunks whose bytes nobody needs afterwards.
+    pub fn leaves(&self) -> Vec<usize> {
         match *self {
-            Self::Update(nchunk, _) | Self::Delete(nchunk) => Some(nchunk),
-            _ => None,
+            Self::Update(items) => items.iter().map(|(nchunk, _)| *nchunk).collect(),
+            Self::Delete(nchunk) => vec![nchunk],
+            _ => Vec::new(),
         }
     }
 
-    /// What becomes of `offsets` when the chunk that comes in gets `offset`.
-    pub fn delta(&self, offsets: &Offsets, offset: i64) -> Result<Delta> {
+    /// What becomes of `offsets` when the chunks that come in get the offsets `new`, in the order of [`Self::items`].
+    pub fn delta(&self, offsets: &Offsets, new: &[i64]) -> Result<Delta> {
         let tail = |from: usize| offsets.iter().skip(from);
         let delta = match *self {
             Self::Nothing => Delta::Same,
-            Self::Append(_) => Delta::Push(offset),
+            Self::Append(_) => Delta::Push(new[0]),
             Self::Insert(nchunk, _) => {
-                Delta::From(nchunk, [offset].into_iter().chain(tail(nchunk)).collect())
+                Delta::From(nchunk, [new[0]].into_iter().chain(tail(nchunk)).collect())
             }
-            Self::Update(nchunk, _) => Delta::Set(nchunk, offset),
+            Self::Update([(nchunk, _)]) => Delta::Set(*nchunk, new[0]),
+            Self::Update(items) => {
+                let Some(first) = items.iter().map(|(nchunk, _)| *nchunk).min() else {
+                    return Ok(Delta::Same);
+                };
+                let mut list: Vec<i64> = tail(first).collect();
+                for ((nchunk, _), offset) in items.iter().zip(new) {
+                    *list.get_mut(nchunk - first).ok_or(Error::InvalidParam)? = *offset;
+                }
+                Delta::From(first, list)
+            }
             Self::Delete(nchunk) => Delta::From(nchunk, tail(nchunk + 1).collect()),
             Self::Reorder(order) => {
                 let list: Option<Vec<_>> = order.iter().map(|from| offsets.get(*from)).collect();
@@ -130,7 +142,7 @@ mod tests {
         let item = Item::Stored(&[]);
         let after = |change: Change| {
             let mut offsets = Offsets::List(vec![10, 20, 30]);
-            let delta = change.delta(&offsets, 99).unwrap();
+            let delta = change.delta(&offsets, &[99, 98]).unwrap();
             let count = delta.count(3);
             delta.apply(&mut offsets).unwrap();
             assert_eq!(offsets.len(), count);
@@ -140,7 +152,9 @@ mod tests {
         assert_eq!(after(Change::Append(item)), [10, 20, 30, 99]);
         assert_eq!(after(Change::Insert(1, item)), [10, 99, 20, 30]);
         assert_eq!(after(Change::Insert(3, item)), [10, 20, 30, 99]);
-        assert_eq!(after(Change::Update(1, item)), [10, 99, 30]);
+        assert_eq!(after(Change::Update(&[(1, item)])), [10, 99, 30]);
+        assert_eq!(after(Change::Update(&[(2, item), (1, item)])), [10, 98, 99]);
+        assert_eq!(after(Change::Update(&[])), [10, 20, 30]);
         assert_eq!(after(Change::Delete(0)), [20, 30]);
         assert_eq!(after(Change::Reorder(&[2, 0, 1])), [30, 10, 20]);
         assert_eq!(after(Change::Fill(Place::At(5), 2)), [5, 5]);

@@ -3,7 +3,7 @@
 //! Header and chunks are always in the buffer; index and trailer are put behind them when somebody wants to see the whole
 //! frame, so that an append costs no more than its chunk.
 
-use super::change::{Change, Item};
+use super::change::{Change, Delta, Item};
 use super::disk::Loaded;
 use super::header::{Extent, Header, Kind, set_extent};
 use super::meta::Borrowed;
@@ -130,82 +130,91 @@ impl Memory {
         if header.len() != self.header_len && self.offsets.places().next().is_some() {
             return Err(Error::InvalidParam);
         }
-        let left = match change.leaves() {
-            Some(nchunk) => match self.offsets.place(nchunk)? {
-                Place::At(place) => {
-                    Some((place as usize, self.find(nchunk)?.map_or(0, <[u8]>::len)))
-                }
-                Place::Special(_) => None,
-            },
-            None => None,
-        };
-        if left.is_some() {
-            // Offsets are about to be changed one by one.
+        let coming: usize = change.items().iter().map(item_len).sum();
+        let parted: usize = specials.iter().map(|(_, chunk)| chunk.len()).sum();
+        // All that can fail comes before all that changes something.
+        self.open_end()?.reserve(coming + parted + header.len())?;
+        for nchunk in change.leaves() {
+            let _ = self.find(nchunk)?;
+        }
+        if !specials.is_empty() || !change.leaves().is_empty() {
             self.offsets.list_mut()?;
         }
-        let mut offsets = if specials.is_empty() {
-            None
-        } else {
-            Some(self.offsets.clone())
-        };
-        let data_len = self.data_len;
-        let header_len = self.header_len;
-        let mut end = data_len;
-        let buffer = self.open_end()?;
         for (nchunk, chunk) in specials {
-            if let Some(offsets) = &mut offsets {
-                *offsets
-                    .list_mut()?
-                    .get_mut(*nchunk)
-                    .ok_or(Error::InvalidParam)? = end as i64;
-            }
-            buffer.extend(chunk)?;
-            end += chunk.len();
+            let at = self.put(chunk)?;
+            *self
+                .offsets
+                .list_mut()?
+                .get_mut(*nchunk)
+                .ok_or(Error::InvalidParam)? = at;
         }
-        // A chunk that takes the place of another moves those behind it.
-        let (mut offset, mut moved) = (0, None);
-        match (change.item(), left) {
-            (Some(Item::Stored(chunk)), Some((place, len))) => {
-                replace(buffer, header_len + place, len, chunk)?;
-                offset = place as i64;
-                moved = Some((place, chunk.len() as i64 - len as i64));
-                end = end + chunk.len() - len;
+        match change {
+            Change::Update(items) => {
+                for (nchunk, item) in *items {
+                    self.update(*nchunk, item)?;
+                }
             }
-            (Some(Item::Special(special)), Some((place, len))) => {
-                replace(buffer, header_len + place, len, &[])?;
-                offset = special.to_offset();
-                moved = Some((place, -(len as i64)));
-                end -= len;
+            _ => {
+                let items = change.items();
+                let mut new = Vec::new();
+                for item in items {
+                    new.push(match item {
+                        Item::Stored(chunk) => self.put(chunk)?,
+                        Item::Special(place) => place.to_offset(),
+                    });
+                }
+                change
+                    .delta(&self.offsets, &new)?
+                    .apply(&mut self.offsets)?;
             }
-            (Some(Item::Stored(chunk)), None) => {
-                buffer.extend(chunk)?;
-                offset = end as i64;
-                end += chunk.len();
-            }
-            (Some(Item::Special(special)), None) => offset = special.to_offset(),
-            (None, _) => {}
         }
-        let offsets = offsets.as_ref().unwrap_or(&self.offsets);
-        let delta = change.delta(offsets, offset)?;
-        if !specials.is_empty() {
-            self.offsets = offsets.clone();
+        if self.offsets.is_empty() {
+            self.data_len = 0;
+            self.open_end()?;
         }
-        if let Some((place, by)) = moved
-            && by != 0
-        {
+        self.set_header(&header)?;
+        if let Some(trailer) = trailer {
+            self.trailer = trailer;
+        }
+        Ok(())
+    }
+
+    /// Puts a chunk behind the others; gives its offset.
+    fn put(&mut self, chunk: &[u8]) -> Result<i64> {
+        self.open_end()?.extend(chunk)?;
+        let at = self.data_len as i64;
+        self.data_len += chunk.len();
+        Ok(at)
+    }
+
+    /// Puts a chunk in the place of another; those behind it move.
+    fn update(&mut self, nchunk: usize, item: &Item) -> Result<()> {
+        let (place, len) = match self.offsets.place(nchunk)? {
+            Place::At(place) => (place as usize, self.find(nchunk)?.map_or(0, <[u8]>::len)),
+            Place::Special(_) => {
+                let offset = match item {
+                    Item::Stored(chunk) => self.put(chunk)?,
+                    Item::Special(place) => place.to_offset(),
+                };
+                return Delta::Set(nchunk, offset).apply(&mut self.offsets);
+            }
+        };
+        let (bytes, offset) = match item {
+            Item::Stored(chunk) => (*chunk, place as i64),
+            Item::Special(special) => (&[][..], special.to_offset()),
+        };
+        let header_len = self.header_len;
+        replace(self.open_end()?, header_len + place, len, bytes)?;
+        self.data_len = self.data_len + bytes.len() - len;
+        let by = bytes.len() as i64 - len as i64;
+        if by != 0 {
             for offset in self.offsets.list_mut()? {
                 if *offset > place as i64 {
                     *offset += by;
                 }
             }
         }
-        delta.apply(&mut self.offsets)?;
-        self.data_len = if self.offsets.is_empty() { 0 } else { end };
-        self.set_header(&header)?;
-        if let Some(trailer) = trailer {
-            self.trailer = trailer;
-        }
-        Ok(())
+        Delta::Set(nchunk, offset).apply(&mut self.offsets)
     }
 
     fn set_header(&mut self, header: &[u8]) -> Result<()> {
@@ -257,6 +266,13 @@ impl Memory {
         {
             buffer.into_raw();
         }
+    }
+}
+
+fn item_len(item: &Item) -> usize {
+    match item {
+        Item::Stored(chunk) => chunk.len(),
+        Item::Special(_) => 0,
     }
 }
 

@@ -196,7 +196,7 @@ fn assert_same(
 enum Step {
     Append(std::result::Result<Vec<u8>, Place>),
     Insert(usize, std::result::Result<Vec<u8>, Place>),
-    Update(usize, std::result::Result<Vec<u8>, Place>),
+    Update(Vec<(usize, std::result::Result<Vec<u8>, Place>)>),
     Delete(usize),
     Reorder(Vec<usize>),
     Meta(Metalayer),
@@ -214,7 +214,12 @@ fn random_step(random: &mut Random, model: &Model) -> Step {
     match random.next(12) {
         0..4 => Step::Append(item),
         4 | 5 => Step::Insert(random.next(count + 1), item),
-        6 | 7 if count > 0 => Step::Update(random.next(count), item),
+        6 if count > 0 => Step::Update(vec![(random.next(count), item)]),
+        7 if count > 3 => {
+            let (a, b) = (random.next(count / 2), count / 2 + random.next(count / 2));
+            let other = Ok(chunk(random.next(size), fill ^ 1));
+            Step::Update(vec![(b, item), (a, other)])
+        }
         8 if count > 0 => Step::Delete(random.next(count)),
         9 if count > 0 => {
             let by = random.next(count);
@@ -237,7 +242,9 @@ impl std::fmt::Debug for Step {
         match self {
             Self::Append(item) => write!(f, "append {}", size(item)),
             Self::Insert(at, item) => write!(f, "insert {at} {}", size(item)),
-            Self::Update(at, item) => write!(f, "update {at} {}", size(item)),
+            Self::Update(items) => items
+                .iter()
+                .try_for_each(|(at, item)| write!(f, "update {at} {} ", size(item))),
             Self::Delete(at) => write!(f, "delete {at}"),
             Self::Reorder(order) => write!(f, "reorder {order:?}"),
             Self::Meta(layer) => write!(f, "meta {}", layer.content.len()),
@@ -258,7 +265,11 @@ impl Step {
         match self.clone() {
             Self::Append(chunk) => model.chunks.push(chunk),
             Self::Insert(at, chunk) => model.chunks.insert(at, chunk),
-            Self::Update(at, chunk) => model.chunks[at] = chunk,
+            Self::Update(items) => {
+                for (at, chunk) in items {
+                    model.chunks[at] = chunk;
+                }
+            }
             Self::Delete(at) => drop(model.chunks.remove(at)),
             Self::Reorder(order) => {
                 model.chunks = order.iter().map(|i| model.chunks[*i].clone()).collect();
@@ -268,11 +279,18 @@ impl Step {
         }
     }
 
-    fn change(&self) -> Change<'_> {
+    fn items(&self) -> Vec<(usize, Item<'_>)> {
+        match self {
+            Self::Update(items) => items.iter().map(|(at, it)| (*at, item(it))).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn change<'a>(&'a self, items: &'a [(usize, Item<'a>)]) -> Change<'a> {
         match self {
             Self::Append(chunk) => Change::Append(item(chunk)),
             Self::Insert(at, chunk) => Change::Insert(*at, item(chunk)),
-            Self::Update(at, chunk) => Change::Update(*at, item(chunk)),
+            Self::Update(_) => Change::Update(items),
             Self::Delete(at) => Change::Delete(*at),
             Self::Reorder(order) => Change::Reorder(order),
             Self::Meta(_) | Self::VlMeta(_) => Change::Nothing,
@@ -365,7 +383,7 @@ fn frames_on_disk_hold_what_was_put_in() {
         for _ in 0..40 {
             let step = random_step(&mut random, &model);
             step.apply(&mut model);
-            disk.commit(&step.change(), &[], step.next(&model, kind))
+            disk.commit(&step.change(&step.items()), &[], step.next(&model, kind))
                 .unwrap();
             assert_same(
                 &content(&mut disk).unwrap(),
@@ -420,7 +438,7 @@ fn frames_in_memory_hold_what_was_put_in() {
             step.apply(&mut model);
             let next = step.next(&model, kind);
             memory
-                .commit(&step.change(), &[], next.header, next.trailer)
+                .commit(&step.change(&step.items()), &[], next.header, next.trailer)
                 .unwrap();
             if random.next(4) == 0 {
                 let bytes = memory.whole().unwrap().to_vec().leak();
@@ -449,7 +467,7 @@ fn prepared(seed: u64, kind: Kind, path: &Path, backend: Options) -> (Disk, Mode
     for _ in 0..random.next(8) {
         let step = random_step(&mut random, &model);
         step.apply(&mut model);
-        disk.commit(&step.change(), &[], step.next(&model, kind))
+        disk.commit(&step.change(&step.items()), &[], step.next(&model, kind))
             .unwrap();
     }
     drop(disk);
@@ -457,7 +475,7 @@ fn prepared(seed: u64, kind: Kind, path: &Path, backend: Options) -> (Disk, Mode
     for _ in 0..random.next(3) {
         let step = random_step(&mut random, &model);
         step.apply(&mut model);
-        disk.commit(&step.change(), &[], step.next(&model, kind))
+        disk.commit(&step.change(&step.items()), &[], step.next(&model, kind))
             .unwrap();
     }
     let step = random_step(&mut random, &model);
@@ -482,7 +500,7 @@ fn a_write_that_goes_wrong_loses_nothing() {
                 let mut after = before.clone();
                 step.apply(&mut after);
                 left.store(point, Ordering::Relaxed);
-                let result = disk.commit(&step.change(), &[], step.next(&after, kind));
+                let result = disk.commit(&step.change(&step.items()), &[], step.next(&after, kind));
                 let closing = disk.close();
                 let happened = left.load(Ordering::Relaxed) < 0;
                 left.store(i64::MAX, Ordering::Relaxed);
@@ -498,7 +516,7 @@ fn a_write_that_goes_wrong_loses_nothing() {
                     assert_same(&found, &model.chunks, &context);
                     let last = Step::Append(Ok(chunk(77, 7)));
                     last.apply(&mut model);
-                    disk.commit(&last.change(), &[], last.next(&model, kind))
+                    disk.commit(&last.change(&[]), &[], last.next(&model, kind))
                         .unwrap();
                     disk.close().unwrap();
                     let (mut again, loaded) = Disk::open(plain(), &c_path(&path), 0, kind).unwrap();
@@ -523,7 +541,7 @@ fn a_write_that_goes_wrong_loses_nothing() {
                     let last = Step::Append(Ok(chunk(77, 7)));
                     let mut model = found.clone();
                     last.apply(&mut model);
-                    let result = again.commit(&last.change(), &[], last.next(&model, kind));
+                    let result = again.commit(&last.change(&[]), &[], last.next(&model, kind));
                     assert_eq!(result, Ok(()), "{seed} {fate:?} {point} {step:?}");
                     again.close().unwrap();
                     let (mut again, loaded) = Disk::open(plain(), &c_path(&path), 0, kind).unwrap();
@@ -557,13 +575,13 @@ fn a_frame_before_another_in_a_file_is_not_written_over_it() {
     let mut after = model.clone();
     step.apply(&mut after);
     let (mut first, _) = Disk::open(plain(), &name, 0, kind).unwrap();
-    let result = first.commit(&step.change(), &[], step.next(&after, kind));
+    let result = first.commit(&step.change(&step.items()), &[], step.next(&after, kind));
     assert_eq!(result, Err(Error::FileWrite));
     drop(first);
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
     let (mut second, _) = Disk::open(plain(), &name, len, kind).unwrap();
     second
-        .commit(&step.change(), &[], step.next(&after, kind))
+        .commit(&step.change(&step.items()), &[], step.next(&after, kind))
         .unwrap();
     drop(second);
     let (mut second, loaded) = Disk::open(plain(), &name, len, kind).unwrap();

@@ -23,12 +23,17 @@ const COUNT: u64 = 8;
 ///
 /// Nesting counts depth only, as in the reference: a writer's lock inside a reader's is still a reader's lock, which
 /// shuts nobody out and counts no writer. Code that will write must ask for the lock alone at the outermost call.
+///
+/// The child of a `fork` gets a copy of the handle that holds nothing, whatever the parent holds: the system would let
+/// both through, as it takes their descriptor for one, and the child's unlocking for the parent's.
 #[derive(Debug)]
 pub struct SidecarLock {
     path: PathBuf,
     file: Option<File>,
     depth: usize,
     seen: u64,
+    /// The process that opened `file`.
+    owner: u32,
 }
 
 impl SidecarLock {
@@ -50,6 +55,7 @@ impl SidecarLock {
             file: None,
             depth: 0,
             seen: 0,
+            owner: std::process::id(),
         }
     }
 
@@ -57,6 +63,7 @@ impl SidecarLock {
     /// somebody else has had it alone since this handle last looked, so that what is known of the frame may be out of
     /// date. `Error::Lock` if the lock file cannot be made, locked or read; then the lock is not taken.
     pub fn lock(&mut self, exclusive: bool) -> Result<bool> {
+        self.leave_to_parent();
         if self.depth > 0 {
             self.depth += 1;
             return Ok(false);
@@ -84,6 +91,7 @@ impl SidecarLock {
 
     /// Ends what the last `lock` began; without one it does nothing. `Error::Lock` if the system refuses.
     pub fn unlock(&mut self) -> Result<()> {
+        self.leave_to_parent();
         if self.depth > 1 {
             self.depth -= 1;
             return Ok(());
@@ -103,6 +111,16 @@ impl SidecarLock {
     /// How many calls of `lock` are waiting for their `unlock`.
     pub fn depth(&self) -> usize {
         self.depth
+    }
+
+    /// In a child process, forgets what the parent holds. Closing the file here unlocks nothing there.
+    fn leave_to_parent(&mut self) {
+        let process = std::process::id();
+        if self.owner != process {
+            self.file = None;
+            self.depth = 0;
+            self.owner = process;
+        }
     }
 
     /// The lock file, locked. A file that was removed or replaced while it was open or waited for is let go: nobody who

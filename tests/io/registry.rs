@@ -46,7 +46,8 @@ fn back_ends_are_registered_once() {
             }
             add(entry(160, c"one".as_ptr()));
             add(entry(160, c"one".as_ptr()));
-            add(entry(160, CString::new("one").expect("no zero").into_raw()));
+            let other = CString::new("one").expect("no zero inside");
+            add(entry(160, other.as_ptr()));
             add(entry(160, c"two".as_ptr()));
             add(entry(161, c"one".as_ptr()));
             add(entry(255, c"last".as_ptr()));

@@ -171,7 +171,8 @@ fn paths() {
         let remove_dir = |name: &str| unsafe { (at.io.blosc2_remove_dir)(at.c(name).as_ptr()) };
         // SAFETY: as above; the strings are not written to.
         let rename = |from: &str, to: &str| unsafe {
-            (at.io.blosc2_rename_urlpath)(at.c(from).into_raw(), at.c(to).into_raw())
+            let (from, to) = (at.c(from), at.c(to));
+            (at.io.blosc2_rename_urlpath)(from.as_ptr().cast_mut(), to.as_ptr().cast_mut())
         };
         // SAFETY: null pointers are allowed, and an empty string ends.
         unsafe {
@@ -180,8 +181,9 @@ fn paths() {
             told.push((at.io.blosc2_remove_dir)(null()));
             told.push((at.io.blosc2_remove_dir)(c"".as_ptr()));
             told.push((at.io.blosc2_rename_urlpath)(null_mut(), null_mut()));
+            let a = at.c("a");
             told.push((at.io.blosc2_rename_urlpath)(
-                at.c("a").into_raw(),
+                a.as_ptr().cast_mut(),
                 null_mut(),
             ));
         }

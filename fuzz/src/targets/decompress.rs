@@ -1,8 +1,13 @@
 //! Whole chunks. One thread and two threads agree, and no byte of the result comes from the memory it was put in.
 
 use super::super::calls::{Decompression, c_len, decompress};
-use super::{Case, LARGEST};
+use super::{Case, LARGEST, MANY_BLOCKS};
 use blosc2::capi::global::{blosc1_decompress, blosc2_decompress};
+use blosc2::chunk::decode::{self, Chunk};
+use blosc2::chunk::header::ChunkHeader;
+use blosc2::chunk::hooks::{NoHooks, Serial};
+use blosc2::chunk::source::BlockSource;
+use blosc2::error::{Error, Result};
 
 /// Options, then a chunk.
 pub fn run(data: &[u8]) {
@@ -43,6 +48,54 @@ pub fn run(data: &[u8]) {
         assert!(code < 0 || !case.writes_all() || one == two);
     }
     masked(&case, code, &one);
+    fetched(&case);
+}
+
+/// Bytes that the library fetches.
+struct Fetched<'a>(&'a [u8]);
+
+impl BlockSource for Fetched<'_> {
+    fn read_at(&self, pos: usize, buf: &mut [u8]) -> Result<()> {
+        let bytes = self.0.get(pos..pos + buf.len()).ok_or(Error::FileRead)?;
+        buf.copy_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// A chunk whose blocks are fetched gives what the same chunk gives in memory, or an error where that does.
+fn fetched(case: &Case) {
+    let whole = |header: &ChunkHeader| header.cbytes <= case.chunk.len();
+    let Some(header) = case.header.filter(whole) else {
+        return;
+    };
+    if header.nbytes > LARGEST || header.nblocks > MANY_BLOCKS {
+        return;
+    }
+    let bytes = &case.chunk[..header.cbytes];
+    let run = |chunk: Result<Chunk>| -> Result<Box<[u8]>> {
+        let mut dest = vec![0x33; header.nbytes].into_boxed_slice();
+        decode::decompress(&chunk?, &mut dest, None, 1, &NoHooks, &Serial)?;
+        Ok(dest)
+    };
+    let in_memory = run(Chunk::loaded(&header, bytes));
+    let source = Fetched(bytes);
+    let front = &bytes[..Chunk::front_len(&header)];
+    let elsewhere = run(Chunk::lazy(&header, front, &source));
+    assert_eq!(in_memory.is_ok(), elsewhere.is_ok(), "blocks elsewhere");
+    assert!(in_memory.is_err() || in_memory == elsewhere);
+    let Ok(chunk) = Chunk::lazy(&header, front, &source) else {
+        return;
+    };
+    let [a, b, ..] = case.numbers;
+    let nblock = usize::from(u16::from_le_bytes([a, b])) % (header.nblocks + 1);
+    let Ok(size) = chunk.block_nbytes(nblock) else {
+        return;
+    };
+    let mut block = vec![0x33; size].into_boxed_slice();
+    let result = decode::decompress_block(&chunk, nblock, &mut block, &NoHooks);
+    if let (Ok(data), Ok(()), Some(blocksize)) = (in_memory, result, case.blocksize()) {
+        assert!(data[nblock * blocksize..][..size] == *block, "one block");
+    }
 }
 
 /// `blosc2_decompress`, and `blosc1_decompress` where the chunk is whole, as its caller promises.

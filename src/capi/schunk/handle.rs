@@ -1,0 +1,608 @@
+//! The super-chunk behind the pointer that C holds: the public struct, and behind it what is the library's own.
+//!
+//! Programs read the public fields, and some write the parameters among them, so those are what counts: every function
+//! takes them from there, and puts the counters back when it is done.
+
+use super::storage::{self, free_storage};
+use crate::capi::constants::*;
+use crate::capi::context::{Context, blosc2_create_cctx, blosc2_create_dctx, blosc2_free_ctx};
+use crate::capi::global::blosc2_get_nthreads;
+use crate::capi::io;
+use crate::capi::types::*;
+use crate::error::{Error, Result};
+use crate::frame::change::Change;
+use crate::frame::disk::Loaded;
+use crate::frame::header::{Header, Kind};
+use crate::frame::meta::{Borrowed, Metalayer};
+use crate::memory::Buffer;
+use crate::schunk::rules::{Chunk, Counts, Keeping};
+use crate::schunk::slices::Sizes;
+use crate::schunk::{Store, Where};
+use std::cell::UnsafeCell;
+use std::ffi::CStr;
+use std::ptr::null_mut;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A super-chunk.
+#[repr(C)]
+pub struct Handle {
+    /// First, so that a pointer to it is a pointer to the handle.
+    c: UnsafeCell<blosc2_schunk>,
+    inner: Mutex<Inner>,
+}
+
+/// What C does not see.
+pub struct Inner {
+    /// The chunks.
+    pub store: Store,
+    /// Where those chunks are that each are on their own: the array that `data` points to.
+    pointers: Vec<*mut u8>,
+    /// How large the chunks are, where they differ, once somebody asked.
+    sizes: Option<Sizes>,
+    /// Whether C keeps the frame's buffer when the super-chunk is freed.
+    pub avoid_free: bool,
+}
+
+/// A change, and the counters after it.
+pub struct Plan<'a> {
+    pub counts: Counts,
+    pub change: Change<'a>,
+    /// Bytes of the only chunk that comes in, if they are the library's.
+    pub owned: Option<Buffer>,
+}
+
+impl Handle {
+    /// The handle behind a super-chunk.
+    ///
+    /// # Safety
+    /// `schunk` is null or came from this library and was not freed.
+    pub unsafe fn from_c<'a>(schunk: *mut blosc2_schunk) -> Result<&'a Self> {
+        // SAFETY: every super-chunk is the first field of a handle.
+        unsafe { schunk.cast::<Self>().as_ref() }.ok_or(Error::NullPointer)
+    }
+
+    /// Makes a handle with empty fields, no contexts and the storage that is given.
+    pub fn make(store: Store, storage: *mut blosc2_storage) -> *mut blosc2_schunk {
+        // SAFETY: every field is an integer, a bool or a pointer, for which zero is a value.
+        let mut c: blosc2_schunk = unsafe { std::mem::zeroed() };
+        c.storage = storage;
+        let handle = Box::into_raw(Box::new(Self {
+            c: UnsafeCell::new(c),
+            inner: Mutex::new(Inner {
+                store,
+                pointers: Vec::new(),
+                sizes: None,
+                avoid_free: false,
+            }),
+        }));
+        handle.cast()
+    }
+
+    /// The pointer that C holds.
+    pub fn as_c(&self) -> *mut blosc2_schunk {
+        self.c.get()
+    }
+
+    /// The public fields.
+    ///
+    /// # Safety
+    /// Nobody else uses them meanwhile, as the C API asks of its callers; the reference is not kept.
+    #[allow(clippy::mut_from_ref, reason = "the fields are in a cell")]
+    pub unsafe fn fields(&self) -> &mut blosc2_schunk {
+        // SAFETY: by the caller's word.
+        unsafe { &mut *self.c.get() }
+    }
+
+    /// What C does not see, for this thread alone.
+    pub fn inner(&self) -> MutexGuard<'_, Inner> {
+        // A panic under the lock leaves nothing half done that counts: commits are all or nothing.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The context that compresses.
+    pub fn cctx(&self) -> Result<&Context> {
+        // SAFETY: the field holds a context of this library, or null.
+        unsafe { Context::from_c(self.fields().cctx) }
+    }
+
+    /// The context that decompresses.
+    pub fn dctx(&self) -> Result<&Context> {
+        // SAFETY: the field holds a context of this library, or null.
+        unsafe { Context::from_c(self.fields().dctx) }
+    }
+
+    /// Says which chunk is being worked on.
+    pub fn set_current(&self, nchunk: i64) {
+        // SAFETY: one field, written in one go; several threads may say so at once.
+        unsafe { (&raw mut (*self.c.get()).current_nchunk).write_volatile(nchunk) };
+    }
+
+    /// The counters.
+    pub fn counts(&self) -> Counts {
+        // SAFETY: only read, and copied.
+        let c = unsafe { self.fields() };
+        Counts {
+            nchunks: c.nchunks,
+            nbytes: c.nbytes,
+            cbytes: c.cbytes,
+            chunksize: c.chunksize,
+            flags2: c.flags2,
+        }
+    }
+
+    pub fn set_counts(&self, counts: &Counts) {
+        // SAFETY: written in one go.
+        let c = unsafe { self.fields() };
+        c.nchunks = counts.nchunks;
+        c.nbytes = counts.nbytes;
+        c.cbytes = counts.cbytes;
+        c.chunksize = counts.chunksize;
+        c.flags2 = counts.flags2;
+    }
+
+    /// The header that a frame gets.
+    pub fn header(&self, counts: &Counts, kind: Kind) -> Header {
+        // SAFETY: only read, and copied.
+        let c = unsafe { self.fields() };
+        let nthreads = |ctx: Result<&Context>| ctx.map_or(1, |ctx| ctx.nthreads.get());
+        Header {
+            kind,
+            nbytes: counts.nbytes,
+            typesize: c.typesize,
+            blocksize: c.blocksize,
+            chunksize: counts.chunksize,
+            compcode: c.compcode,
+            compcode_meta: c.compcode_meta,
+            clevel: c.clevel,
+            splitmode: c.splitmode,
+            use_dict: c.use_dict != 0,
+            filters: c.filters,
+            filters_meta: c.filters_meta,
+            nthreads_c: nthreads(self.cctx()),
+            nthreads_d: nthreads(self.dctx()),
+            has_vlmetalayers: c.nvlmetalayers > 0,
+            vlblocks: counts.flags2 & BLOSC2_VL_BLOCKS as u8 != 0,
+            metalayers: Vec::new(),
+        }
+    }
+
+    /// The fixed-length metalayers, as they are in the public struct.
+    pub fn metalayers(&self) -> Vec<Borrowed<'_>> {
+        // SAFETY: the pointers are the library's, and valid until the metalayers change.
+        unsafe {
+            let c = self.fields();
+            let count = usize::from(c.nmetalayers).min(c.metalayers.len());
+            c.metalayers[..count].iter().filter_map(|layer| borrow(*layer)).collect()
+        }
+    }
+
+    /// The variable-length metalayers, as they are in the public struct.
+    pub fn vlmetalayers(&self) -> Vec<Borrowed<'_>> {
+        // SAFETY: the pointers are the library's, and valid until the metalayers change.
+        unsafe {
+            let c = self.fields();
+            let count = usize::try_from(c.nvlmetalayers).unwrap_or(0).min(c.vlmetalayers.len());
+            c.vlmetalayers[..count].iter().filter_map(|layer| borrow(*layer)).collect()
+        }
+    }
+
+    /// Brings the public fields up to date with what was found in a frame.
+    pub fn take_over(&self, inner: &mut Inner, loaded: Loaded) -> Result<()> {
+        let header = loaded.header;
+        // SAFETY: the caller of the C function uses the fields no more until it returns.
+        let c = unsafe { self.fields() };
+        c.nbytes = header.nbytes.max(0);
+        c.nchunks = inner.store.nchunks() as i64;
+        c.chunksize = header.chunksize;
+        c.blocksize = header.blocksize;
+        c.cbytes = match &mut inner.store {
+            Store::Disk(disk) => disk.cbytes() as i64,
+            Store::Memory(memory) => memory.cbytes() as i64,
+            Store::Separate(_) => c.cbytes,
+        };
+        inner.sizes = None;
+        // SAFETY: as above; the old ones are the library's.
+        unsafe {
+            free_metalayers(self.fields());
+            for layer in header.metalayers.iter().take(BLOSC2_MAX_METALAYERS) {
+                c.metalayers[usize::from(c.nmetalayers)] = to_c(layer)?;
+                c.nmetalayers += 1;
+            }
+            for layer in loaded.vlmetalayers.iter().take(BLOSC2_MAX_VLMETALAYERS) {
+                c.vlmetalayers[c.nvlmetalayers as usize] = to_c(layer)?;
+                c.nvlmetalayers += 1;
+            }
+        }
+        let counts = self.counts();
+        let first = inner.chunk(&counts, 0).ok();
+        c.flags2 = first.map_or(0, |chunk| chunk.flags2);
+        Ok(())
+    }
+
+    /// Reads the frame again if somebody else changed it. Gives whether it was.
+    pub fn refresh(&self, inner: &mut Inner) -> Result<bool> {
+        let Store::Disk(disk) = &mut inner.store else {
+            return Ok(false);
+        };
+        let Some(loaded) = disk.refresh()? else {
+            return Ok(false);
+        };
+        self.take_over(inner, loaded)?;
+        // SAFETY: one field.
+        unsafe { self.fields().change_tick += 1 };
+        Ok(true)
+    }
+
+    /// Runs something on the frame as it is now, under its lock.
+    pub fn with<T>(
+        &self,
+        exclusive: bool,
+        body: impl FnOnce(&mut Inner) -> Result<T>,
+    ) -> Result<T> {
+        let mut inner = self.inner();
+        inner.lock(exclusive)?;
+        let result = self.refresh(&mut inner).and_then(|_| body(&mut inner));
+        inner.unlock()?;
+        result
+    }
+
+    /// Makes a change: `plan` says which, from the counters as they are.
+    pub fn change<'a>(
+        &self,
+        plan: impl FnOnce(&mut Inner, &Counts) -> Result<Plan<'a>>,
+    ) -> Result<i64> {
+        self.with(true, |inner| {
+            let counts = self.counts();
+            let plan = plan(inner, &counts)?;
+            inner.apply(self, &counts, plan)
+        })
+    }
+}
+
+impl Inner {
+    pub fn lock(&mut self, exclusive: bool) -> Result<()> {
+        match &mut self.store {
+            Store::Disk(disk) => disk.lock(exclusive),
+            _ => Ok(()),
+        }
+    }
+
+    pub fn unlock(&mut self) -> Result<()> {
+        match &mut self.store {
+            Store::Disk(disk) => disk.unlock(),
+            _ => Ok(()),
+        }
+    }
+
+    /// How the chunks are counted.
+    pub fn keeping(&self) -> Keeping {
+        match (&self.store, self.store.kind()) {
+            (Store::Separate(_), _) => Keeping::Separate,
+            (_, Kind::Contiguous) => Keeping::Contiguous,
+            (_, Kind::Sparse) => Keeping::Sparse,
+        }
+    }
+
+    /// What counts of a chunk.
+    pub fn chunk(&mut self, counts: &Counts, nchunk: usize) -> Result<Chunk> {
+        Ok(match self.store.find(nchunk)? {
+            Where::Bytes(bytes) => {
+                Chunk::new(&crate::chunk::header::ChunkHeader::parse(bytes)?)
+            }
+            Where::Stored(stored) => Chunk::new(&stored.header()?),
+            Where::Special(place) => {
+                let nbytes = counts.nbytes_of(nchunk as i64).ok_or(Error::Data)?;
+                Chunk {
+                    special: Some(place),
+                    ..Chunk::of_place(crate::chunk::header::Special::Zero, nbytes)
+                }
+            }
+        })
+    }
+
+    fn apply(&mut self, handle: &Handle, before: &Counts, plan: Plan) -> Result<i64> {
+        let specials = self.parted(handle, before, &plan)?;
+        match (&mut self.store, plan.owned) {
+            (Store::Separate(chunks), Some(owned)) => {
+                crate::schunk::keep(chunks, &plan.change, vec![owned])?;
+            }
+            (store, _) => {
+                let header = handle.header(&plan.counts, store.kind());
+                store.commit(
+                    &plan.change,
+                    &specials,
+                    &header,
+                    &handle.metalayers(),
+                    None,
+                    plan.counts.cbytes.max(0) as u64,
+                )?;
+            }
+        }
+        self.sizes = None;
+        handle.set_counts(&plan.counts);
+        self.show_data(handle, &plan.change);
+        Ok(plan.counts.nchunks)
+    }
+
+    /// Chunks that were told by their offsets alone need places from the moment on when sizes differ, since then the
+    /// header no longer tells how large they are.
+    fn parted(
+        &mut self,
+        handle: &Handle,
+        before: &Counts,
+        plan: &Plan,
+    ) -> Result<Vec<(usize, Vec<u8>)>> {
+        let mut specials = Vec::new();
+        if !self.store.is_frame() || before.chunksize <= 0 || plan.counts.chunksize != 0 {
+            return Ok(specials);
+        }
+        let replaced = plan.change.leaves();
+        for nchunk in 0..self.store.nchunks() {
+            if let Where::Special(place) = self.store.find(nchunk)?
+                && !replaced.contains(&nchunk)
+            {
+                let nbytes = before.nbytes_of(nchunk as i64).ok_or(Error::Data)?;
+                specials.push((nchunk, storage::special_chunk(handle, place, nbytes)?));
+            }
+        }
+        Ok(specials)
+    }
+
+    /// Shows C where the chunks are that each are on their own.
+    pub fn show_data(&mut self, handle: &Handle, change: &Change) {
+        let Store::Separate(chunks) = &mut self.store else {
+            return;
+        };
+        match (change, chunks.last_mut()) {
+            (Change::Append(_), Some(last)) if chunks_len_is(self.pointers.len() + 1, handle) => {
+                self.pointers.push(last.as_mut_ptr());
+            }
+            _ => {
+                self.pointers.clear();
+                self.pointers.extend(chunks.iter_mut().map(Buffer::as_mut_ptr));
+            }
+        }
+        // SAFETY: two fields; the array lives as long as the handle, or until the next change.
+        unsafe {
+            let c = handle.fields();
+            c.data = self.pointers.as_mut_ptr();
+            c.data_len = self.pointers.capacity() * size_of::<*mut u8>();
+        }
+    }
+
+    /// How large the chunks are.
+    pub fn sizes(&mut self, counts: &Counts) -> Result<Sizes> {
+        if counts.chunksize > 0 {
+            return Ok(Sizes::Equal {
+                chunksize: counts.chunksize as u64,
+                nbytes: counts.nbytes.max(0) as u64,
+            });
+        }
+        if let Some(sizes) = &self.sizes {
+            return Ok(sizes.clone());
+        }
+        let mut starts = vec![0u64];
+        for nchunk in 0..self.store.nchunks() {
+            let nbytes = self.chunk(counts, nchunk)?.nbytes as u64;
+            starts.push(starts[nchunk] + nbytes);
+        }
+        let sizes = Sizes::Starts(starts.into());
+        self.sizes = Some(sizes.clone());
+        Ok(sizes)
+    }
+}
+
+fn chunks_len_is(len: usize, handle: &Handle) -> bool {
+    handle.counts().nchunks == len as i64
+}
+
+// SAFETY: the pointers are into memory that the store owns; they are handed to C, never followed here.
+unsafe impl Send for Inner {}
+
+/// The parts of a metalayer.
+///
+/// # Safety
+/// `layer` is null or the library's, and is not changed while the parts are used.
+unsafe fn borrow<'a>(layer: *const blosc2_metalayer) -> Option<Borrowed<'a>> {
+    // SAFETY: by the caller's word; the name ends in 0.
+    unsafe {
+        let layer = layer.as_ref()?;
+        let name = CStr::from_ptr(layer.name).to_bytes();
+        let len = usize::try_from(layer.content_len).unwrap_or(0);
+        let content = if layer.content.is_null() {
+            &[]
+        } else {
+            std::slice::from_raw_parts(layer.content, len)
+        };
+        Some((name, content))
+    }
+}
+
+/// A metalayer as C sees it; to be freed with [`free_metalayer`].
+pub fn to_c(layer: &Metalayer) -> Result<*mut blosc2_metalayer> {
+    let mut name = layer.name.clone();
+    name.push(0);
+    let name = Buffer::copy_of(&name)?;
+    let content = Buffer::copy_of(&layer.content)?;
+    storage::on_heap(blosc2_metalayer {
+        name: name.into_raw().cast(),
+        content: content.into_raw(),
+        content_len: i32::try_from(layer.content.len()).map_err(|_| Error::InvalidParam)?,
+    })
+}
+
+/// Frees what [`to_c`] made.
+///
+/// # Safety
+/// `layer` is null or from [`to_c`], and is used no more.
+pub unsafe fn free_metalayer(layer: *mut blosc2_metalayer) {
+    // SAFETY: by the caller's word; all from `malloc`.
+    unsafe {
+        if let Some(layer) = layer.as_ref() {
+            libc::free(layer.name.cast());
+            libc::free(layer.content.cast());
+        }
+        libc::free(layer.cast());
+    }
+}
+
+/// Frees all metalayers.
+///
+/// # Safety
+/// The metalayers are the library's, and used no more.
+pub unsafe fn free_metalayers(c: &mut blosc2_schunk) {
+    let count = usize::from(c.nmetalayers).min(c.metalayers.len());
+    let vlcount = usize::try_from(c.nvlmetalayers).unwrap_or(0).min(c.vlmetalayers.len());
+    let layers = c.metalayers[..count].iter_mut().chain(&mut c.vlmetalayers[..vlcount]);
+    for layer in layers {
+        // SAFETY: by the caller's word.
+        unsafe { free_metalayer(std::mem::replace(layer, null_mut())) };
+    }
+    c.nmetalayers = 0;
+    c.nvlmetalayers = 0;
+}
+
+/// Sets the parameters among the public fields, and makes the contexts, from the storage's.
+///
+/// # Safety
+/// `schunk` is a handle whose storage is complete; the pointers in its parameters are valid as long as it is.
+pub unsafe fn set_parameters(schunk: *mut blosc2_schunk) -> Result<()> {
+    // SAFETY: by the caller's word.
+    unsafe {
+        let c = &mut *schunk;
+        let cparams = &mut *(*c.storage).cparams;
+        let dparams = &mut *(*c.storage).dparams;
+        c.filters = cparams.filters;
+        c.filters_meta = cparams.filters_meta;
+        c.compcode = cparams.compcode;
+        c.compcode_meta = cparams.compcode_meta;
+        c.clevel = cparams.clevel;
+        c.splitmode = cparams.splitmode as u8;
+        c.use_dict = cparams.use_dict as u8;
+        c.typesize = cparams.typesize;
+        c.blocksize = cparams.blocksize;
+        c.chunksize = -1;
+        c.tuner_params = cparams.tuner_params;
+        c.tuner_id = cparams.tuner_id;
+        if cparams.tuner_id == BLOSC_BTUNE {
+            cparams.use_dict = 0;
+        }
+        cparams.schunk = schunk.cast();
+        dparams.schunk = schunk.cast();
+        c.cctx = blosc2_create_cctx(*cparams);
+        c.dctx = blosc2_create_dctx(*dparams);
+        if c.cctx.is_null() || c.dctx.is_null() {
+            return Err(Error::NullPointer);
+        }
+    }
+    Ok(())
+}
+
+/// Sets the parameters among the public fields, and makes contexts and storage, from a frame's header.
+///
+/// # Safety
+/// `schunk` is a handle without storage; `io` is null or valid.
+pub unsafe fn set_parameters_from(
+    schunk: *mut blosc2_schunk,
+    header: &Header,
+    io: *const blosc2_io,
+) -> Result<()> {
+    // SAFETY: by the caller's word.
+    unsafe {
+        let c = &mut *schunk;
+        c.typesize = header.typesize;
+        c.blocksize = header.blocksize;
+        c.chunksize = header.chunksize;
+        c.compcode = header.compcode;
+        c.compcode_meta = header.compcode_meta;
+        c.clevel = header.clevel;
+        c.splitmode = header.splitmode;
+        c.use_dict = u8::from(header.use_dict);
+        c.filters = header.filters;
+        c.filters_meta = header.filters_meta;
+        let (mut cparams, mut dparams) = (cparams_of(c), dparams_of(c));
+        cparams.schunk = schunk.cast();
+        dparams.schunk = schunk.cast();
+        c.cctx = blosc2_create_cctx(cparams);
+        c.dctx = blosc2_create_dctx(dparams);
+        if c.cctx.is_null() || c.dctx.is_null() {
+            return Err(Error::NullPointer);
+        }
+        let storage = blosc2_storage {
+            contiguous: header.kind == Kind::Contiguous,
+            urlpath: null_mut(),
+            cparams: &raw mut cparams,
+            dparams: &raw mut dparams,
+            io: io.cast_mut(),
+        };
+        c.storage = storage::copy(&storage)?;
+    }
+    Ok(())
+}
+
+/// The compression parameters that the public fields stand for.
+///
+/// # Safety
+/// The context among the fields is null or valid.
+pub unsafe fn cparams_of(c: &mut blosc2_schunk) -> blosc2_cparams {
+    // SAFETY: integers, bools, pointers and optional functions may be zero.
+    let mut cparams: blosc2_cparams = unsafe { std::mem::zeroed() };
+    // SAFETY: by the caller's word.
+    let ctx = unsafe { Context::from_c(c.cctx) };
+    cparams.nthreads = ctx.map_or_else(|_| blosc2_get_nthreads(), |ctx| ctx.nthreads.get());
+    cparams.schunk = std::ptr::from_mut(c).cast();
+    cparams.filters = c.filters;
+    cparams.filters_meta = c.filters_meta;
+    cparams.compcode = c.compcode;
+    cparams.compcode_meta = c.compcode_meta;
+    cparams.clevel = c.clevel;
+    cparams.typesize = c.typesize;
+    cparams.blocksize = c.blocksize;
+    cparams.splitmode = i32::from(c.splitmode);
+    cparams.use_dict = i32::from(c.use_dict);
+    cparams
+}
+
+/// The decompression parameters that the public fields stand for.
+///
+/// # Safety
+/// The context among the fields is null or valid.
+pub unsafe fn dparams_of(c: &mut blosc2_schunk) -> blosc2_dparams {
+    // SAFETY: as in `cparams_of`.
+    let mut dparams: blosc2_dparams = unsafe { std::mem::zeroed() };
+    // SAFETY: by the caller's word.
+    let ctx = unsafe { Context::from_c(c.dctx) };
+    dparams.nthreads = ctx.map_or_else(|_| blosc2_get_nthreads(), |ctx| ctx.nthreads.get());
+    dparams.schunk = std::ptr::from_mut(c).cast();
+    dparams
+}
+
+/// Frees a super-chunk and all that is its own. Gives what the back end returned.
+///
+/// # Safety
+/// `schunk` is a handle that nobody uses.
+pub unsafe fn free(schunk: *mut blosc2_schunk) -> i32 {
+    // SAFETY: by the caller's word; every part is the handle's own.
+    unsafe {
+        let handle = Box::from_raw(schunk.cast::<Handle>());
+        let mut c = std::ptr::read(handle.c.get());
+        let inner = handle
+            .inner
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        match inner.store {
+            Store::Memory(memory) if inner.avoid_free => memory.release(),
+            store => drop(store),
+        }
+        blosc2_free_ctx(c.cctx);
+        blosc2_free_ctx(c.dctx);
+        libc::free(c.blockshape.cast());
+        free_metalayers(&mut c);
+        let Some(storage) = c.storage.as_ref() else {
+            return 0;
+        };
+        let destroyed = io::destroy(storage.io);
+        free_storage(c.storage);
+        i32::from(destroyed < 0)
+    }
+}

@@ -1,0 +1,156 @@
+//! The super-chunk: chunks in order, in memory, in a file or in a directory.
+//!
+//! - [`rules`]: what a change does to the counters, and whether it may be made
+//! - [`slices`]: which bytes of which chunks a range of items is
+//! - [`Store`]: the four ways to keep chunks, behind one interface
+
+/// Counters, and what changes do to them.
+pub mod rules;
+/// Ranges of items.
+pub mod slices;
+
+use crate::error::{Error, Result};
+use crate::frame::change::{Change, Item};
+use crate::frame::disk::{Disk, Found, Next, Stored};
+use crate::frame::header::{Header, Kind};
+use crate::frame::memory::Memory;
+use crate::frame::meta::Borrowed;
+use crate::frame::offsets::Place;
+use crate::memory::Buffer;
+
+/// Where chunks are kept.
+pub enum Store {
+    /// Each on its own, in memory.
+    Separate(Vec<Buffer>),
+    /// In a buffer that is a frame.
+    Memory(Memory),
+    /// In a file or directory that is a frame.
+    Disk(Disk),
+}
+
+/// Where a chunk is.
+pub enum Where<'a> {
+    /// In memory.
+    Bytes(&'a [u8]),
+    /// Nowhere: its items are all the same.
+    Special(Place),
+    /// In a file.
+    Stored(Stored),
+}
+
+impl Store {
+    /// Whether there is a frame.
+    pub fn is_frame(&self) -> bool {
+        !matches!(self, Self::Separate(_))
+    }
+
+    /// What kind of frame there is, or would be.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Disk(disk) => disk.kind(),
+            _ => Kind::Contiguous,
+        }
+    }
+
+    /// How many chunks there are.
+    pub fn nchunks(&self) -> usize {
+        match self {
+            Self::Separate(chunks) => chunks.len(),
+            Self::Memory(memory) => memory.offsets().len(),
+            Self::Disk(disk) => disk.offsets().len(),
+        }
+    }
+
+    /// Finds a chunk.
+    pub fn find(&mut self, nchunk: usize) -> Result<Where<'_>> {
+        match self {
+            Self::Separate(chunks) => chunks
+                .get(nchunk)
+                .map(|chunk| Where::Bytes(chunk))
+                .ok_or(Error::InvalidParam),
+            Self::Memory(memory) => Ok(match memory.find(nchunk)? {
+                Ok(bytes) => Where::Bytes(bytes),
+                Err(place) => Where::Special(place),
+            }),
+            Self::Disk(disk) => {
+                let found = match disk.find(nchunk) {
+                    Err(Error::FileOpen) => {
+                        // The chunk's file may have been replaced since the index was read.
+                        disk.distrust();
+                        disk.refresh()?;
+                        disk.find(nchunk)
+                    }
+                    found => found,
+                };
+                Ok(match found? {
+                    Found::Special(place) => Where::Special(place),
+                    Found::Stored(stored) => Where::Stored(stored),
+                })
+            }
+        }
+    }
+
+    /// Applies a change; see [`Disk::commit`]. `owned`, if it is there, are the bytes of the only chunk that comes in, to
+    /// be kept if they can be. Without `vlmetalayers`, those stay as they are.
+    pub fn commit(
+        &mut self,
+        change: &Change,
+        specials: &[(usize, Vec<u8>)],
+        header: &Header,
+        metalayers: &[Borrowed],
+        vlmetalayers: Option<&[Borrowed]>,
+        cbytes: u64,
+    ) -> Result<()> {
+        match self {
+            Self::Separate(chunks) => commit_separate(chunks, change),
+            Self::Memory(memory) => {
+                let next = Next::new(header, metalayers, vlmetalayers, cbytes)?;
+                memory.commit(change, specials, next.header, next.trailer)
+            }
+            Self::Disk(disk) => {
+                let next = Next::new(header, metalayers, vlmetalayers, cbytes)?;
+                disk.commit(change, specials, next)
+            }
+        }
+    }
+}
+
+fn commit_separate(chunks: &mut Vec<Buffer>, change: &Change) -> Result<()> {
+    let mut new = Vec::new();
+    for item in change.items() {
+        match item {
+            Item::Stored(bytes) => new.push(Buffer::copy_of(bytes)?),
+            Item::Special(_) => return Err(Error::Failure),
+        }
+    }
+    keep(chunks, change, new)
+}
+
+/// Applies a change to chunks that each are on their own; `new` are those that come in.
+pub fn keep(chunks: &mut Vec<Buffer>, change: &Change, new: Vec<Buffer>) -> Result<()> {
+    chunks
+        .try_reserve(new.len())
+        .map_err(|_| Error::MemoryAlloc)?;
+    let mut new = new.into_iter();
+    match change {
+        Change::Nothing => {}
+        Change::Append(_) => chunks.extend(new),
+        Change::Insert(nchunk, _) if *nchunk <= chunks.len() => {
+            new.for_each(|chunk| chunks.insert(*nchunk, chunk));
+        }
+        Change::Update(items) => {
+            for (nchunk, _) in *items {
+                let place = chunks.get_mut(*nchunk).ok_or(Error::InvalidParam)?;
+                *place = new.next().ok_or(Error::Failure)?;
+            }
+        }
+        Change::Delete(nchunk) if *nchunk < chunks.len() => drop(chunks.remove(*nchunk)),
+        Change::Reorder(order) => {
+            let mut old: Vec<Option<Buffer>> = chunks.drain(..).map(Some).collect();
+            // The caller made sure that every chunk is named once.
+            chunks.extend(order.iter().filter_map(|from| old[*from].take()));
+        }
+        _ => return Err(Error::InvalidParam),
+    }
+    Ok(())
+}
