@@ -32,6 +32,8 @@ struct Run<'a> {
     model: Model,
     ours: Option<Subject>,
     reference: Option<Subject>,
+    /// Whether the reference was not asked something, so that it last looked at another chunk.
+    skipped: bool,
     title: String,
 }
 
@@ -75,6 +77,7 @@ pub fn run(number: u64, libraries: Libraries, folder: &Path, listener: &mut impl
         model: Model::new(plan.maker.typesize()),
         ours: ours.flatten(),
         reference: reference.flatten(),
+        skipped: false,
         title,
     };
     let steps = 20 + rng.below(20);
@@ -115,6 +118,7 @@ impl Run<'_> {
             Some(Wrong::Skip(why)) if asked => {
                 listener.note(why);
                 asked = false;
+                self.skipped = true;
             }
             Some(Wrong::Lost(why)) => self.lose_reference(why, listener),
             _ => {}
@@ -180,6 +184,9 @@ impl Run<'_> {
             }
         }
         if let (Some(ours), Some(mut reference)) = (ours, reference) {
+            if self.skipped {
+                reference.current_nchunk = ours.current_nchunk;
+            }
             if self.model.slices_written {
                 reference.cbytes = ours.cbytes;
             }
