@@ -28,7 +28,8 @@ pub fn state(model: &Model, plan: &Plan) -> Option<&'static str> {
     if framed && specials && model.irregular() {
         return Some("special chunks of a frame are sized by their place");
     }
-    let parts = |chunk: &Chunk| chunk.special.is_some() && !chunk.len().is_multiple_of(model.typesize);
+    let parts =
+        |chunk: &Chunk| chunk.special.is_some() && !chunk.len().is_multiple_of(model.typesize);
     if framed && model.chunks.iter().any(parts) {
         return Some("a special chunk of a frame must have whole items");
     }
@@ -50,7 +51,9 @@ pub fn step(model: &Model, op: &Op, plan: &Plan) -> Option<Wrong> {
         .any(|chunk| !chunk.len().is_multiple_of(model.typesize));
     match op {
         Op::SetSlice { .. } if parts => Some(Wrong::Lost(PARTS)),
-        Op::AppendBuffer { chunk } if !chunk.len().is_multiple_of(model.typesize) => Some(Wrong::Lost(PARTS)),
+        Op::AppendBuffer { chunk } if !chunk.len().is_multiple_of(model.typesize) => {
+            Some(Wrong::Lost(PARTS))
+        }
         Op::Copy {
             recompress: true, ..
         } if parts => Some(Wrong::Skip(PARTS)),
