@@ -3,7 +3,7 @@
 use crate::common::data::Kind;
 use crate::common::schunk::SchunkLib;
 use crate::common::schunk_calls::Schunk;
-use blosc2::capi::types::blosc2_cparams;
+use blosc2::capi::types::{blosc2_cparams, blosc2_io};
 use std::path::Path;
 
 /// Bytes of one item and of one chunk.
@@ -72,9 +72,15 @@ fn append(s: &Schunk, seed: u64, nbytes: usize) -> i64 {
 }
 
 /// Makes the frame that a change starts from.
-pub fn make(lib: &'static SchunkLib, contiguous: bool, path: &Path, start: Start) {
+pub fn make(
+    lib: &'static SchunkLib,
+    contiguous: bool,
+    path: &Path,
+    start: Start,
+    io: Option<&mut blosc2_io>,
+) {
     let s = lib
-        .create(contiguous, Some(path), &parameters(), 1, None)
+        .create(contiguous, Some(path), &parameters(), 1, io)
         .expect("a new frame");
     let fine = |rc: i64| assert!(rc >= 0, "making the frame: {rc}");
     match start {

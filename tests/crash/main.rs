@@ -7,6 +7,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod backend;
 mod changes;
 mod child;
 mod sweep;

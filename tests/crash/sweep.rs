@@ -223,7 +223,7 @@ fn every_call_of_every_change() {
             let (base, work) = (folder.join("base/frame"), folder.join("work/frame"));
             let _ = std::fs::remove_dir_all(folder.join("base"));
             std::fs::create_dir_all(folder.join("base")).expect("a folder");
-            make(lib, contiguous, &base, change.start);
+            make(lib, contiguous, &base, change.start, None);
             copy(&base, &work);
             let s = lib.open_path(&work).expect("a frame that was just made");
             let before = read(&s);
