@@ -1561,6 +1561,420 @@ BLOSC_EXPORT int blosc2_compcode_to_compname(int compcode, const char **compname
 BLOSC_EXPORT int blosc2_compname_to_compcode(const char *compname);
 
 /**
+ * Appends a chunk. With `copy` the chunk stays the program's; without, it came from `malloc` and is the super-chunk's if
+ * this succeeds. Returns the number of chunks, or a negative error code.
+ *
+ * Required of the caller:
+ * `schunk` is valid; `chunk` points to a whole chunk.
+ */
+BLOSC_EXPORT
+int64_t blosc2_schunk_append_chunk(blosc2_schunk *schunk,
+                                   uint8_t *chunk,
+                                   bool copy);
+
+/**
+ * Inserts a chunk before chunk `nchunk`, or behind the last one; `copy` as in `blosc2_schunk_append_chunk`. Returns the
+ * number of chunks, or a negative error code.
+ *
+ * Required of the caller:
+ * As for `blosc2_schunk_append_chunk`.
+ */
+BLOSC_EXPORT int64_t blosc2_schunk_insert_chunk(blosc2_schunk *schunk, int64_t nchunk, uint8_t *chunk, bool copy);
+
+/**
+ * Puts a chunk in the place of chunk `nchunk`; `copy` as in `blosc2_schunk_append_chunk`. Returns the number of chunks, or
+ * a negative error code.
+ *
+ * Required of the caller:
+ * As for `blosc2_schunk_append_chunk`.
+ */
+BLOSC_EXPORT
+int64_t blosc2_schunk_update_chunk(blosc2_schunk *schunk,
+                                   int64_t nchunk,
+                                   uint8_t *chunk,
+                                   bool copy);
+
+/**
+ * Deletes chunk `nchunk`. Returns the number of chunks left, or a negative error code.
+ *
+ * Required of the caller:
+ * `schunk` is valid.
+ */
+BLOSC_EXPORT int64_t blosc2_schunk_delete_chunk(blosc2_schunk *schunk, int64_t nchunk);
+
+/**
+ * Compresses `nbytes` bytes at `src` with the super-chunk's context and appends them as one chunk. Returns the number of
+ * chunks, or a negative error code.
+ *
+ * Required of the caller:
+ * `schunk` is valid, `src` has `nbytes` bytes.
+ */
+BLOSC_EXPORT
+int64_t blosc2_schunk_append_buffer(blosc2_schunk *schunk,
+                                    const void *src,
+                                    int32_t nbytes);
+
+/**
+ * Decompresses chunk `nchunk` into `dest`, which has `nbytes` bytes. Returns the size of its data, or a negative error
+ * code.
+ *
+ * Required of the caller:
+ * `schunk` is valid, `dest` has `nbytes` bytes.
+ */
+BLOSC_EXPORT int blosc2_schunk_decompress_chunk(blosc2_schunk *schunk, int64_t nchunk, void *dest, int32_t nbytes);
+
+/**
+ * Gives chunk `nchunk`, whole. Where `*needs_free` is set, the program frees `*chunk` with `free`; else it is the
+ * super-chunk's, until that changes. Returns the size of the chunk, or a negative error code.
+ *
+ * Required of the caller:
+ * All pointers are valid.
+ */
+BLOSC_EXPORT int blosc2_schunk_get_chunk(blosc2_schunk *schunk, int64_t nchunk, uint8_t **chunk, bool *needs_free);
+
+/**
+ * As `blosc2_schunk_get_chunk`, but of a chunk on disk only the front is read: header, block starts, and a trailer that
+ * tells where the blocks are. The functions that decompress fetch what they need of it, through the context
+ * `schunk->dctx` or another one that was made for this super-chunk.
+ *
+ * Required of the caller:
+ * All pointers are valid.
+ */
+BLOSC_EXPORT int blosc2_schunk_get_lazychunk(blosc2_schunk *schunk, int64_t nchunk, uint8_t **chunk, bool *needs_free);
+
+/**
+ * Decompresses block `nblock` of chunk `nchunk`, which is one of variable-length blocks. The program frees `*dest` with
+ * `free`. Returns the size of the block, or a negative error code.
+ *
+ * Required of the caller:
+ * All pointers are valid or NULL.
+ */
+BLOSC_EXPORT
+int blosc2_schunk_get_vlblock(blosc2_schunk *schunk,
+                              int64_t nchunk,
+                              int32_t nblock,
+                              uint8_t **dest,
+                              int32_t *destsize);
+
+/**
+ * Makes a super-chunk of a contiguous frame of `len` bytes at `cframe`. With `copy`, chunks are copied and kept each on
+ * its own, and the buffer is used no more. Without, the buffer is the super-chunk's storage and must stay as long as the
+ * super-chunk; it is still the program's to free, unless that is handed over with `blosc2_schunk_avoid_cframe_free`.
+ * Returns NULL if the buffer is no frame.
+ *
+ * Required of the caller:
+ * `cframe` has `len` bytes.
+ */
+BLOSC_EXPORT
+blosc2_schunk *blosc2_schunk_from_buffer(uint8_t *cframe,
+                                         int64_t len,
+                                         bool copy);
+
+/**
+ * Gives a super-chunk as a contiguous frame in a buffer. Where `*needs_free` is set, the program frees `*cframe` with
+ * `free`; else the buffer is the super-chunk's, until that changes. Returns the size of the frame, or a negative error
+ * code.
+ *
+ * Required of the caller:
+ * All pointers are valid.
+ */
+BLOSC_EXPORT int64_t blosc2_schunk_to_buffer(blosc2_schunk *schunk, uint8_t **cframe, bool *needs_free);
+
+/**
+ * Writes a super-chunk into a file as a contiguous frame. Returns the size of the frame, or a negative error code.
+ *
+ * Required of the caller:
+ * `schunk` is valid, `urlpath` NULL or a C string.
+ */
+BLOSC_EXPORT int64_t blosc2_schunk_to_file(blosc2_schunk *schunk, const char *urlpath);
+
+/**
+ * Appends a super-chunk to a file as a contiguous frame; `blosc2_schunk_open_offset` opens it there. Returns where the
+ * frame begins in the file, or a negative error code.
+ *
+ * Required of the caller:
+ * As for `blosc2_schunk_to_file`.
+ */
+BLOSC_EXPORT int64_t blosc2_schunk_append_file(blosc2_schunk *schunk, const char *urlpath);
+
+/**
+ * Copies a super-chunk, with its metalayers, into the storage that is given. Chunks are copied as they are unless the
+ * parameters in `storage` ask for others; NULL there means the same parameters. Returns NULL if the storage is there
+ * already, or a chunk is damaged.
+ *
+ * Required of the caller:
+ * Both pointers are valid, and those in `storage` NULL or valid.
+ */
+BLOSC_EXPORT blosc2_schunk *blosc2_schunk_copy(blosc2_schunk *schunk, blosc2_storage *storage);
+
+/**
+ * Makes a new super-chunk without chunks. It copies `storage` and what that points to, except the parameters of tuners,
+ * filters and back ends, which must outlive it. With a path it makes a file or a directory, which must not be there.
+ * Free it with `blosc2_schunk_free`.
+ *
+ * Returns NULL if the path exists or cannot be made, a parameter is impossible, or memory is short.
+ *
+ * Required of the caller:
+ * `storage` is valid, and the pointers in it are NULL or valid.
+ */
+BLOSC_EXPORT blosc2_schunk *blosc2_schunk_new(blosc2_storage *storage);
+
+/**
+ * Opens the super-chunk at `urlpath`, a file or a directory. Nothing is copied but the index and the metalayers. Free it
+ * with `blosc2_schunk_free`. Returns NULL if there is none, or it is damaged.
+ *
+ * Required of the caller:
+ * `urlpath` is NULL or a C string.
+ */
+BLOSC_EXPORT
+blosc2_schunk *blosc2_schunk_open(const char *urlpath);
+
+/**
+ * As `blosc2_schunk_open`, for a frame that begins `offset` bytes into a file.
+ *
+ * Required of the caller:
+ * As for `blosc2_schunk_open`.
+ */
+BLOSC_EXPORT blosc2_schunk *blosc2_schunk_open_offset(const char *urlpath, int64_t offset);
+
+/**
+ * As `blosc2_schunk_open`, through a back end.
+ *
+ * Required of the caller:
+ * As for `blosc2_schunk_open`; `udio` is NULL or valid, and its parameters outlive the super-chunk.
+ */
+BLOSC_EXPORT blosc2_schunk *blosc2_schunk_open_udio(const char *urlpath, const blosc2_io *udio);
+
+/**
+ * As `blosc2_schunk_open_offset`, through a back end.
+ *
+ * Required of the caller:
+ * As for `blosc2_schunk_open_udio`.
+ */
+BLOSC_EXPORT blosc2_schunk *blosc2_schunk_open_offset_udio(const char *urlpath, int64_t offset, const blosc2_io *udio);
+
+/**
+ * Frees a super-chunk, its contexts and its metalayers, and closes its files. NULL is allowed. Returns 0, or 1 if the
+ * back end could not free its own.
+ *
+ * Required of the caller:
+ * `schunk` is NULL or a super-chunk that was not freed, and nobody uses it.
+ */
+BLOSC_EXPORT int blosc2_schunk_free(blosc2_schunk *schunk);
+
+/**
+ * Adds a fixed-length metalayer: `content_len` bytes under a name of at most `BLOSC2_METALAYER_NAME_MAXLEN`. Frames take
+ * them only as long as they hold no chunks. Returns the index of the metalayer, or a negative error code.
+ *
+ * Required of the caller:
+ * `schunk` and `name` are NULL or valid; `content` has `content_len` bytes.
+ */
+BLOSC_EXPORT
+int blosc2_meta_add(blosc2_schunk *schunk,
+                    const char *name,
+                    uint8_t *content,
+                    int32_t content_len);
+
+/**
+ * Overwrites the first `content_len` bytes of a fixed-length metalayer; its size stays. Content that is longer than the
+ * metalayer changes nothing. Returns the index of the metalayer, or a negative error code.
+ *
+ * Required of the caller:
+ * As for `blosc2_meta_add`.
+ */
+BLOSC_EXPORT int blosc2_meta_update(blosc2_schunk *schunk, const char *name, uint8_t *content, int32_t content_len);
+
+/**
+ * Looks for a variable-length metalayer. Returns its index, or a negative error code.
+ *
+ * Required of the caller:
+ * `schunk` is valid, `name` a C string.
+ */
+BLOSC_EXPORT int blosc2_vlmeta_exists(blosc2_schunk *schunk, const char *name);
+
+/**
+ * Adds a variable-length metalayer: `content_len` bytes, compressed as `cparams` say (NULL: the defaults), under a name of
+ * at most `BLOSC2_METALAYER_NAME_MAXLEN`. Returns the index of the metalayer, or a negative error code.
+ *
+ * Required of the caller:
+ * As for `blosc2_meta_add`; `cparams` is NULL or valid.
+ */
+BLOSC_EXPORT
+int blosc2_vlmeta_add(blosc2_schunk *schunk,
+                      const char *name,
+                      uint8_t *content,
+                      int32_t content_len,
+                      blosc2_cparams *cparams);
+
+/**
+ * Gives the content of a variable-length metalayer: `*content_len` bytes at `*content`, which the program frees with
+ * `free`; NULL if there are none. Returns the index of the metalayer, or a negative error code.
+ *
+ * Required of the caller:
+ * The pointers are NULL or valid.
+ */
+BLOSC_EXPORT int blosc2_vlmeta_get(blosc2_schunk *schunk, const char *name, uint8_t **content, int32_t *content_len);
+
+/**
+ * Puts other content into a variable-length metalayer; the parameters are those of `blosc2_vlmeta_add`. Returns the index
+ * of the metalayer, or a negative error code.
+ *
+ * Required of the caller:
+ * As for `blosc2_vlmeta_add`.
+ */
+BLOSC_EXPORT
+int blosc2_vlmeta_update(blosc2_schunk *schunk,
+                         const char *name,
+                         uint8_t *content,
+                         int32_t content_len,
+                         blosc2_cparams *cparams);
+
+/**
+ * Deletes a variable-length metalayer. Returns how many are left, or a negative error code.
+ *
+ * Required of the caller:
+ * `schunk` is valid, `name` a C string.
+ */
+BLOSC_EXPORT int blosc2_vlmeta_delete(blosc2_schunk *schunk, const char *name);
+
+/**
+ * Writes the names of the variable-length metalayers into `names`, which has room for `schunk->nvlmetalayers` pointers. The
+ * names stay the super-chunk's. Returns how many there are.
+ *
+ * Required of the caller:
+ * As said.
+ */
+BLOSC_EXPORT
+int blosc2_vlmeta_get_names(blosc2_schunk *schunk,
+                            char **names);
+
+/**
+ * Gives the compression parameters of a super-chunk in a struct that the program frees with `free`. Returns 0.
+ *
+ * Required of the caller:
+ * Both pointers are valid.
+ */
+BLOSC_EXPORT int blosc2_schunk_get_cparams(blosc2_schunk *schunk, blosc2_cparams **cparams);
+
+/**
+ * Gives the decompression parameters of a super-chunk in a struct that the program frees with `free`. Returns 0.
+ *
+ * Required of the caller:
+ * Both pointers are valid.
+ */
+BLOSC_EXPORT int blosc2_schunk_get_dparams(blosc2_schunk *schunk, blosc2_dparams **dparams);
+
+/**
+ * Puts the chunks into another order: `offsets_order[i]` says which of them comes at place `i`. Returns 0;
+ * `BLOSC2_ERROR_DATA` unless every chunk is named once.
+ *
+ * Required of the caller:
+ * `schunk` is valid; `offsets_order` has `schunk->nchunks` elements.
+ */
+BLOSC_EXPORT int blosc2_schunk_reorder_offsets(blosc2_schunk *schunk, int64_t *offsets_order);
+
+/**
+ * Bytes of the frame, as it is or will be once it is closed; without a frame an estimate.
+ *
+ * Required of the caller:
+ * `schunk` is valid.
+ */
+BLOSC_EXPORT int64_t blosc2_schunk_frame_len(blosc2_schunk *schunk);
+
+/**
+ * Fills an empty super-chunk with `nitems` items of a special value (`BLOSC2_SPECIAL_ZERO`, `BLOSC2_SPECIAL_NAN`,
+ * `BLOSC2_SPECIAL_UNINIT`) in chunks of `chunksize` bytes. In a frame they take no room, however many they are. Returns
+ * the number of chunks, or a negative error code.
+ *
+ * Required of the caller:
+ * `schunk` is valid.
+ */
+BLOSC_EXPORT
+int64_t blosc2_schunk_fill_special(blosc2_schunk *schunk,
+                                   int64_t nitems,
+                                   int special_value,
+                                   int32_t chunksize);
+
+/**
+ * Keeps other handles and processes away from the frame until `blosc2_schunk_unlock`, so that what happens in between
+ * happens at once for them. Calls may nest. Without locking it does nothing. Returns 0, or a negative error code.
+ *
+ * Required of the caller:
+ * `schunk` is valid.
+ */
+BLOSC_EXPORT int blosc2_schunk_lock(blosc2_schunk *schunk);
+
+/**
+ * Ends what `blosc2_schunk_lock` began. Returns 0, or a negative error code.
+ *
+ * Required of the caller:
+ * `schunk` is valid.
+ */
+BLOSC_EXPORT int blosc2_schunk_unlock(blosc2_schunk *schunk);
+
+/**
+ * Brings the super-chunk up to date with its frame on disk, if another handle changed that. Returns 1 if it did, 0 if
+ * there was nothing to do, or a negative error code.
+ *
+ * Required of the caller:
+ * `schunk` is NULL or valid.
+ */
+BLOSC_EXPORT int blosc2_schunk_refresh(blosc2_schunk *schunk);
+
+/**
+ * Gives the offsets of the chunks of a frame, `schunk->nchunks` of them, in memory that the program frees with `free`; see
+ * the format documents for what they mean. NULL without a frame or without chunks.
+ *
+ * Required of the caller:
+ * `schunk` is valid.
+ */
+BLOSC_EXPORT
+int64_t *blosc2_frame_get_offsets(blosc2_schunk *schunk);
+
+/**
+ * Says whether `blosc2_schunk_free` is to leave the frame's buffer in memory to the program, which then frees it with
+ * `free`. A buffer given to `blosc2_schunk_from_buffer` is the program's unless `avoid_cframe_free` is false here.
+ *
+ * Required of the caller:
+ * `schunk` is valid. When a buffer is handed over, it came from `malloc`.
+ */
+BLOSC_EXPORT void blosc2_schunk_avoid_cframe_free(blosc2_schunk *schunk, bool avoid_cframe_free);
+
+/**
+ * Reads the items from `start` to before `stop` into `buffer`, which has room for them. Returns 0, or a negative error
+ * code.
+ *
+ * Required of the caller:
+ * `schunk` is valid; `buffer` has room for the items.
+ */
+BLOSC_EXPORT int blosc2_schunk_get_slice_buffer(blosc2_schunk *schunk, int64_t start, int64_t stop, void *buffer);
+
+/**
+ * Writes the items from `start` to before `stop` out of `buffer`, all of them or, if that fails, none. Of a chunk that is
+ * not written whole, only the blocks that change are compressed again. Returns 0, or a negative error code.
+ *
+ * Required of the caller:
+ * `schunk` is valid; `buffer` holds the items.
+ */
+BLOSC_EXPORT
+int blosc2_schunk_set_slice_buffer(blosc2_schunk *schunk,
+                                   int64_t start,
+                                   int64_t stop,
+                                   void *buffer);
+
+/**
+ * Reads the items at `coords`, `ncoords` of them in any order, into `buffer`. Returns 0, or a negative error code.
+ *
+ * Required of the caller:
+ * `schunk` is NULL or valid; `coords` has `ncoords` elements and `buffer` room for as many items.
+ */
+BLOSC_EXPORT
+int blosc2_schunk_get_sparse_buffer(blosc2_schunk *schunk,
+                                    int64_t ncoords,
+                                    const int64_t *coords,
+                                    void *buffer);
+
+/**
  * Makes a chunk of `nbytes` zeros (a multiple of the typesize) in `dest`, which has at least
  * `BLOSC_EXTENDED_HEADER_LENGTH` bytes. Returns the size of the chunk, or a negative error code.
  *

@@ -25,9 +25,9 @@ pub mod frame;
 pub mod io;
 /// Memory that C may come to own.
 pub mod memory;
-/// The super-chunk.
-pub mod schunk;
 /// Worker threads shared by every context of the same size.
 pub mod pool;
+/// The super-chunk.
+pub mod schunk;
 /// Block sizes and splits.
 pub mod tune;

@@ -41,6 +41,12 @@ impl Buffer {
         })
     }
 
+    /// `len` bytes of any value; to be written before they are read.
+    pub fn uninitialised(len: usize) -> Result<Self> {
+        // Memory from the system comes as zeros; smaller pieces are cheaper to clear than to reason about.
+        Self::zeroed(len)
+    }
+
     /// A copy of `bytes`.
     pub fn copy_of(bytes: &[u8]) -> Result<Self> {
         let mut buffer = Self::new();
@@ -118,6 +124,14 @@ impl Buffer {
         }
         self.len = len;
         Ok(())
+    }
+
+    /// Gives back what is not needed, if that is a good part.
+    pub fn shrink_if_wasteful(&mut self) {
+        if self.capacity / 8 > self.capacity - self.len {
+            return;
+        }
+        self.shrink();
     }
 
     /// Gives back what is not needed.

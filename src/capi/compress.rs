@@ -151,7 +151,8 @@ impl Context {
         Ok(())
     }
 
-    fn encode_params(&self, extended: bool) -> EncodeParams {
+    /// The parameters as the engine wants them.
+    pub fn encode_params(&self, extended: bool) -> EncodeParams {
         let compcode = self.compcode.get();
         EncodeParams {
             compcode: compcode as u8,

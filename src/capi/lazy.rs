@@ -3,7 +3,8 @@
 //! context that reads it.
 
 use super::context::Context;
-use super::types::blosc2_schunk;
+use super::schunk::handle::Handle;
+use super::schunk::lazychunk;
 use crate::chunk::decode::Chunk;
 use crate::chunk::header::{ChunkHeader, Special, i32_at};
 use crate::chunk::source::BlockSource;
@@ -50,25 +51,18 @@ fn place(header: &ChunkHeader, lazy: &[u8]) -> Result<Place> {
 ///
 /// # Errors
 /// [`Error::ReadBuffer`] when `lazy` is cut short, [`Error::InvalidParam`] when the context has no super-chunk.
-fn source<'a>(
-    ctx: &'a Context,
+fn source(
+    ctx: &Context,
     header: &ChunkHeader,
     lazy: &[u8],
-) -> Result<Option<Box<dyn BlockSource + 'a>>> {
+) -> Result<Option<Box<dyn BlockSource>>> {
     if lazy.len() < header.overhead() + table_len(header) {
         return Err(Error::ReadBuffer);
     }
     // SAFETY: a super-chunk outlives the contexts that were made for it.
-    let schunk = unsafe { ctx.schunk.get().as_ref() }.ok_or(Error::InvalidParam)?;
-    in_frame(schunk, place(header, lazy)?)
-}
-
-/// The bytes of the chunk at `place` of the super-chunk's frame; none where there is no frame on disk.
-fn in_frame(schunk: &blosc2_schunk, _place: Place) -> Result<Option<Box<dyn BlockSource + '_>>> {
-    if schunk.frame.is_null() {
-        return Err(Error::InvalidParam);
-    }
-    Ok(None)
+    let schunk = unsafe { Handle::from_c(ctx.schunk.get()) };
+    let schunk = schunk.map_err(|_| Error::InvalidParam)?;
+    lazychunk::source(schunk, place(header, lazy)?)
 }
 
 /// Checks a chunk that may be lazy; the source of one that is goes to `kept`.

@@ -3,7 +3,8 @@
 
 /// What every exported function goes through.
 pub mod border;
-mod compress;
+/// Compression.
+pub mod compress;
 /// The constants of the C headers.
 pub mod constants;
 /// Contexts.
@@ -27,11 +28,14 @@ pub mod indices;
 pub mod info;
 /// Back ends for input and output.
 pub mod io;
+/// Lazy chunks.
+pub mod lazy;
 /// Files through a memory map.
 pub mod mmap;
-mod lazy;
 /// Registered codecs, filters and tuners.
 pub mod registry;
+/// Super-chunks.
+pub mod schunk;
 /// Chunks of special values.
 pub mod special;
 /// The types of the C headers.

@@ -183,11 +183,13 @@ impl Record {
         let record = Self::decode(&bytes);
         // A patch reaches no further than the file does, so that a forged one cannot make it grow without bound.
         Ok(record.filter(|record| {
-            record.patches.iter().all(|patch| {
-                let end = patch.pos.checked_add(patch.bytes.len() as u64);
-                end.and_then(|end| end.checked_add(record.base))
-                    .is_some_and(|end| end <= size)
-            })
+            let header_end = record.base.checked_add(u64::from(record.header_len));
+            header_end.is_some_and(|end| end <= size)
+                && record.patches.iter().all(|patch| {
+                    let end = patch.pos.checked_add(patch.bytes.len() as u64);
+                    end.and_then(|end| end.checked_add(record.base))
+                        .is_some_and(|end| end <= size)
+                })
         }))
         .map(|record| record.map(|record| (size - len, record)))
     }
@@ -205,6 +207,21 @@ impl Record {
             State::Stale
         }
     }
+}
+
+/// Finishes the change whose record is at the end of a file, if it was not finished.
+pub fn settle(file: &dyn Storage) -> Result<()> {
+    let Some((_, record)) = Record::find(file, file.size()?)? else {
+        return Ok(());
+    };
+    let mut header = vec![0; record.header_len as usize];
+    let readable = file.read_at(record.base, &mut header).is_ok();
+    if readable && record.state(&header) == State::Pending {
+        for patch in &record.patches {
+            file.write_at(record.base + patch.pos, &patch.bytes)?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -259,6 +259,18 @@ impl Memory {
         Ok(self.whole()?.len() as u64)
     }
 
+    /// Makes a borrowed buffer the frame's own.
+    ///
+    /// # Safety
+    /// The buffer came from `malloc`, and is nobody else's from now on.
+    pub unsafe fn take_ownership(&mut self) {
+        if let Bytes::Borrowed(bytes) = &mut self.bytes {
+            // SAFETY: by the caller's word.
+            let buffer = unsafe { Buffer::from_raw(bytes.as_mut_ptr(), bytes.len()) };
+            self.bytes = Bytes::Own(buffer);
+        }
+    }
+
     /// Gives up the buffer, whole, without freeing it: it is C's from now on. Nothing happens to a borrowed one.
     pub fn release(mut self) {
         if self.whole().is_ok()

@@ -25,7 +25,7 @@ pub enum Store {
     /// In a buffer that is a frame.
     Memory(Memory),
     /// In a file or directory that is a frame.
-    Disk(Disk),
+    Disk(Box<Disk>),
 }
 
 /// Where a chunk is.

@@ -109,13 +109,7 @@ impl Counts {
     }
 
     /// After a chunk was put before chunk `nchunk`, or behind the last one. `error` is what a refusal is called.
-    fn added(
-        &self,
-        nchunk: i64,
-        chunk: &Chunk,
-        keeping: Keeping,
-        error: Error,
-    ) -> Result<Self> {
+    fn added(&self, nchunk: i64, chunk: &Chunk, keeping: Keeping, error: Error) -> Result<Self> {
         if self.mixes(chunk) {
             return Err(error);
         }
@@ -157,7 +151,13 @@ impl Counts {
     }
 
     /// After `chunk` took the place of `old`.
-    pub fn updated(&self, nchunk: i64, old: &Chunk, chunk: &Chunk, keeping: Keeping) -> Result<Self> {
+    pub fn updated(
+        &self,
+        nchunk: i64,
+        old: &Chunk,
+        chunk: &Chunk,
+        keeping: Keeping,
+    ) -> Result<Self> {
         let mut counts = *self;
         if self.nchunks == 1 {
             counts.flags2 = chunk.flags2;
@@ -249,11 +249,15 @@ mod tests {
         assert_eq!(with(&[10, 0]).chunksize, 0);
         assert_eq!(with(&[0]).chunksize, 0);
         let full = with(&[10, 10, 4]);
-        let insert = |at, size| full.inserted(at, &chunk(size), Keeping::Contiguous).unwrap();
+        let insert = |at, size| {
+            full.inserted(at, &chunk(size), Keeping::Contiguous)
+                .unwrap()
+        };
         assert_eq!((insert(0, 10).chunksize, insert(3, 4).chunksize), (0, 0));
         let update = |at, size| {
             let old = chunk(full.nbytes_of(at).unwrap());
-            full.updated(at, &old, &chunk(size), Keeping::Contiguous).unwrap()
+            full.updated(at, &old, &chunk(size), Keeping::Contiguous)
+                .unwrap()
         };
         assert_eq!((update(2, 10).chunksize, update(2, 10).nbytes), (10, 30));
         assert_eq!((update(0, 9).chunksize, update(2, 11).chunksize), (0, 0));
@@ -272,9 +276,15 @@ mod tests {
         let keeping = Keeping::Separate;
         assert_eq!(one.appended(&vl, keeping), Err(Error::ChunkAppend));
         assert_eq!(one.inserted(0, &vl, keeping), Err(Error::ChunkInsert));
-        assert_eq!(one.updated(0, &chunk(10), &vl, keeping).unwrap().flags2, VL_BLOCKS);
+        assert_eq!(
+            one.updated(0, &chunk(10), &vl, keeping).unwrap().flags2,
+            VL_BLOCKS
+        );
         let two = with(&[10, 10]);
-        assert_eq!(two.updated(0, &chunk(10), &vl, keeping), Err(Error::ChunkUpdate));
+        assert_eq!(
+            two.updated(0, &chunk(10), &vl, keeping),
+            Err(Error::ChunkUpdate)
+        );
         assert_eq!(one.deleted(&chunk(10), keeping).flags2, 0);
     }
 

@@ -69,7 +69,10 @@ impl Sizes {
         match self {
             Self::Equal { chunksize, nbytes } => {
                 let start = (nchunk as u64).saturating_mul(*chunksize);
-                (start.min(*nbytes), start.saturating_add(*chunksize).min(*nbytes))
+                (
+                    start.min(*nbytes),
+                    start.saturating_add(*chunksize).min(*nbytes),
+                )
             }
             Self::Starts(starts) => (starts[nchunk], starts[nchunk + 1]),
         }
@@ -138,12 +141,17 @@ mod tests {
                     let pieces: Vec<Piece> = table.pieces(start, stop).unwrap().collect();
                     let bytes: Vec<u64> = pieces
                         .iter()
-                        .flat_map(|piece| (piece.from..piece.to).map(|at| starts[piece.nchunk] + at as u64))
+                        .flat_map(|piece| {
+                            (piece.from..piece.to).map(|at| starts[piece.nchunk] + at as u64)
+                        })
                         .collect();
                     assert_eq!(bytes, (start..stop).collect::<Vec<_>>());
                     assert!(pieces.iter().all(|piece| !piece.is_empty()));
                     if lens[0] == 10 || lens.len() == 1 {
-                        assert_eq!(equal.pieces(start, stop).unwrap().collect::<Vec<_>>(), pieces);
+                        assert_eq!(
+                            equal.pieces(start, stop).unwrap().collect::<Vec<_>>(),
+                            pieces
+                        );
                     }
                 }
             }

@@ -31,6 +31,9 @@ pub struct Handle {
     inner: Mutex<Inner>,
 }
 
+// SAFETY: workers only read the fields, and nobody may call a function that writes them meanwhile; the rest is locked.
+unsafe impl Sync for Handle {}
+
 /// What C does not see.
 pub struct Inner {
     /// The chunks.
@@ -45,7 +48,9 @@ pub struct Inner {
 
 /// A change, and the counters after it.
 pub struct Plan<'a> {
+    /// The counters after it.
     pub counts: Counts,
+    /// The change.
     pub change: Change<'a>,
     /// Bytes of the only chunk that comes in, if they are the library's.
     pub owned: Option<Buffer>,
@@ -130,6 +135,7 @@ impl Handle {
         }
     }
 
+    /// Sets the counters.
     pub fn set_counts(&self, counts: &Counts) {
         // SAFETY: written in one go.
         let c = unsafe { self.fields() };
@@ -172,7 +178,10 @@ impl Handle {
         unsafe {
             let c = self.fields();
             let count = usize::from(c.nmetalayers).min(c.metalayers.len());
-            c.metalayers[..count].iter().filter_map(|layer| borrow(*layer)).collect()
+            c.metalayers[..count]
+                .iter()
+                .filter_map(|layer| borrow(*layer))
+                .collect()
         }
     }
 
@@ -181,8 +190,13 @@ impl Handle {
         // SAFETY: the pointers are the library's, and valid until the metalayers change.
         unsafe {
             let c = self.fields();
-            let count = usize::try_from(c.nvlmetalayers).unwrap_or(0).min(c.vlmetalayers.len());
-            c.vlmetalayers[..count].iter().filter_map(|layer| borrow(*layer)).collect()
+            let count = usize::try_from(c.nvlmetalayers)
+                .unwrap_or(0)
+                .min(c.vlmetalayers.len());
+            c.vlmetalayers[..count]
+                .iter()
+                .filter_map(|layer| borrow(*layer))
+                .collect()
         }
     }
 
@@ -246,6 +260,12 @@ impl Handle {
         result
     }
 
+    /// Keeps writers out until what is returned is dropped, where the frame is locked at all.
+    pub fn reading(&self) -> Result<Reading<'_>> {
+        self.inner().lock(false)?;
+        Ok(Reading(self))
+    }
+
     /// Makes a change: `plan` says which, from the counters as they are.
     pub fn change<'a>(
         &self,
@@ -259,7 +279,18 @@ impl Handle {
     }
 }
 
+/// See [`Handle::reading`].
+pub struct Reading<'a>(&'a Handle);
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        // The lock goes with the file at the latest.
+        let _ = self.0.inner().unlock();
+    }
+}
+
 impl Inner {
+    /// Keeps other handles out.
     pub fn lock(&mut self, exclusive: bool) -> Result<()> {
         match &mut self.store {
             Store::Disk(disk) => disk.lock(exclusive),
@@ -267,6 +298,7 @@ impl Inner {
         }
     }
 
+    /// Ends what [`Self::lock`] began.
     pub fn unlock(&mut self) -> Result<()> {
         match &mut self.store {
             Store::Disk(disk) => disk.unlock(),
@@ -286,9 +318,7 @@ impl Inner {
     /// What counts of a chunk.
     pub fn chunk(&mut self, counts: &Counts, nchunk: usize) -> Result<Chunk> {
         Ok(match self.store.find(nchunk)? {
-            Where::Bytes(bytes) => {
-                Chunk::new(&crate::chunk::header::ChunkHeader::parse(bytes)?)
-            }
+            Where::Bytes(bytes) => Chunk::new(&crate::chunk::header::ChunkHeader::parse(bytes)?),
             Where::Stored(stored) => Chunk::new(&stored.header()?),
             Where::Special(place) => {
                 let nbytes = counts.nbytes_of(nchunk as i64).ok_or(Error::Data)?;
@@ -300,7 +330,8 @@ impl Inner {
         })
     }
 
-    fn apply(&mut self, handle: &Handle, before: &Counts, plan: Plan) -> Result<i64> {
+    /// Makes a change.
+    pub fn apply(&mut self, handle: &Handle, before: &Counts, plan: Plan) -> Result<i64> {
         let specials = self.parted(handle, before, &plan)?;
         match (&mut self.store, plan.owned) {
             (Store::Separate(chunks), Some(owned)) => {
@@ -359,7 +390,8 @@ impl Inner {
             }
             _ => {
                 self.pointers.clear();
-                self.pointers.extend(chunks.iter_mut().map(Buffer::as_mut_ptr));
+                self.pointers
+                    .extend(chunks.iter_mut().map(Buffer::as_mut_ptr));
             }
         }
         // SAFETY: two fields; the array lives as long as the handle, or until the next change.
@@ -452,8 +484,12 @@ pub unsafe fn free_metalayer(layer: *mut blosc2_metalayer) {
 /// The metalayers are the library's, and used no more.
 pub unsafe fn free_metalayers(c: &mut blosc2_schunk) {
     let count = usize::from(c.nmetalayers).min(c.metalayers.len());
-    let vlcount = usize::try_from(c.nvlmetalayers).unwrap_or(0).min(c.vlmetalayers.len());
-    let layers = c.metalayers[..count].iter_mut().chain(&mut c.vlmetalayers[..vlcount]);
+    let vlcount = usize::try_from(c.nvlmetalayers)
+        .unwrap_or(0)
+        .min(c.vlmetalayers.len());
+    let layers = c.metalayers[..count]
+        .iter_mut()
+        .chain(&mut c.vlmetalayers[..vlcount]);
     for layer in layers {
         // SAFETY: by the caller's word.
         unsafe { free_metalayer(std::mem::replace(layer, null_mut())) };

@@ -131,6 +131,13 @@ pub fn special_of(place: Place, nbytes: i32, typesize: i32, blocksize: i32) -> R
     }
     let mut chunk = vec![0; EXTENDED_HEADER_LENGTH];
     let blocksize = request.blocksize(blocksize.max(0)).max(1);
-    special::write(kind, nbytes as usize, blocksize as usize, typesize, &[], &mut chunk);
+    special::write(
+        kind,
+        nbytes as usize,
+        blocksize as usize,
+        typesize,
+        &[],
+        &mut chunk,
+    );
     Ok(chunk)
 }

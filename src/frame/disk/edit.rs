@@ -444,6 +444,7 @@ impl Disk {
             file: self.current_reader()?,
             pos: self.base + u64::from(extent.header_len) + place,
             most: extent.cbytes.saturating_sub(place),
+            expected: None,
         })
     }
 

@@ -111,6 +111,8 @@ pub struct Stored {
     pub pos: u64,
     /// How many bytes it can have at the most.
     pub most: u64,
+    /// How many it probably has.
+    pub expected: Option<u64>,
 }
 
 /// Where a chunk is.
@@ -344,6 +346,7 @@ impl Disk {
                     file: self.current_reader()?,
                     pos: self.base + u64::from(extent.header_len) + place,
                     most,
+                    expected: self.room_to_next(nchunk, place),
                 }))
             }
             Kind::Sparse => {
@@ -352,9 +355,57 @@ impl Disk {
                     .backend
                     .open(&self.chunk_path(place)?, Mode::Read)?;
                 let most = file.size()?;
-                Ok(Found::Stored(Stored { file, pos: 0, most }))
+                Ok(Found::Stored(Stored {
+                    file,
+                    pos: 0,
+                    most,
+                    expected: Some(most),
+                }))
             }
         }
+    }
+
+    /// From a chunk to the one that follows, if that lies behind it: usually its size.
+    fn room_to_next(&self, nchunk: usize, place: u64) -> Option<u64> {
+        const MOST: u64 = 64 << 20;
+        let next = u64::try_from(self.view.offsets.get(nchunk + 1)?).ok()?;
+        next.checked_sub(place)
+            .filter(|room| (EXTENDED_HEADER_LENGTH as u64..=MOST).contains(room))
+    }
+
+    /// The chunk that a lazy one stands for: `offset` bytes from the start of a contiguous frame, or the number of a file.
+    pub fn at(&mut self, offset: i64) -> Result<Stored> {
+        let offset = u64::try_from(offset).map_err(|_| Error::InvalidParam)?;
+        match self.kind {
+            Kind::Contiguous => {
+                let extent = self.view.extent;
+                let end = u64::from(extent.header_len).saturating_add(extent.cbytes);
+                Ok(Stored {
+                    file: self.current_reader()?,
+                    pos: self.base + offset,
+                    most: end.checked_sub(offset).ok_or(Error::InvalidParam)?,
+                    expected: None,
+                })
+            }
+            Kind::Sparse => {
+                let file = self
+                    .options
+                    .backend
+                    .open(&self.chunk_path(offset)?, Mode::Read)?;
+                let most = file.size()?;
+                Ok(Stored {
+                    file,
+                    pos: 0,
+                    most,
+                    expected: Some(most),
+                })
+            }
+        }
+    }
+
+    /// Bytes of the header.
+    pub fn header_len(&self) -> u64 {
+        u64::from(self.view.extent.header_len)
     }
 
     /// The file that was last read from, if it is kept open.
@@ -385,6 +436,7 @@ impl Disk {
             file: self.current_reader()?,
             pos: self.base + u64::from(extent.header_len) + last,
             most: extent.cbytes.saturating_sub(last),
+            expected: None,
         };
         // Behind a chunk that cannot be read there may be anything.
         let len = chunk

@@ -1,0 +1,483 @@
+//! Chunks in and out of a super-chunk.
+
+use super::handle::{Handle, Inner, Plan};
+use super::{lazychunk, storage};
+use crate::capi::border::{code, code64};
+use crate::capi::compress::Input;
+use crate::capi::decompress::read_chunk;
+use crate::capi::types::*;
+use crate::chunk::header::{ChunkHeader, MAX_OVERHEAD};
+use crate::error::{Error, Result};
+use crate::frame::change::{Change, Item};
+use crate::frame::disk::Stored;
+use crate::memory::Buffer;
+use crate::schunk::Where;
+use crate::schunk::rules::{Chunk, Counts};
+use std::ffi::{c_int, c_void};
+
+/// A chunk as bytes: in the super-chunk, or apart from it.
+pub enum Bytes {
+    /// In memory that the super-chunk owns, until it changes.
+    Inside(*const u8, usize),
+    /// Made for this.
+    Apart(Buffer),
+}
+
+impl Bytes {
+    /// The bytes.
+    ///
+    /// # Safety
+    /// The super-chunk was not changed since they were found.
+    pub unsafe fn get(&self) -> &[u8] {
+        match self {
+            // SAFETY: by the caller's word.
+            Self::Inside(ptr, len) => unsafe { std::slice::from_raw_parts(*ptr, *len) },
+            Self::Apart(buffer) => buffer,
+        }
+    }
+}
+
+/// Checks the index of a chunk; one behind the last is allowed for insertions.
+pub fn checked(nchunk: i64, count: i64) -> Result<usize> {
+    if (0..count).contains(&nchunk) {
+        Ok(nchunk as usize)
+    } else {
+        Err(Error::InvalidParam)
+    }
+}
+
+/// Reads a whole chunk.
+pub fn read_stored(stored: &Stored) -> Result<Buffer> {
+    // Most chunks are read in one go, and small ones cost no second call.
+    const FIRST: u64 = 64 << 10;
+    let first = stored.most.min(stored.expected.unwrap_or(FIRST)) as usize;
+    let mut buffer = Buffer::uninitialised(first)?;
+    stored.read(0, &mut buffer)?;
+    let header = ChunkHeader::parse(&buffer)?;
+    if header.cbytes as u64 > stored.most {
+        return Err(Error::InvalidHeader);
+    }
+    if header.cbytes > first {
+        buffer.resize(header.cbytes)?;
+        stored.read(first as u64, &mut buffer[first..])?;
+    }
+    buffer.resize(header.cbytes)?;
+    Ok(buffer)
+}
+
+/// The bytes of a chunk.
+pub fn bytes_of(handle: &Handle, inner: &mut Inner, nchunk: usize) -> Result<Bytes> {
+    let place = match inner.store.find(nchunk)? {
+        Where::Bytes(bytes) => return Ok(Bytes::Inside(bytes.as_ptr(), bytes.len())),
+        Where::Stored(stored) => return read_stored(&stored).map(Bytes::Apart),
+        Where::Special(place) => place,
+    };
+    let nbytes = handle
+        .counts()
+        .nbytes_of(nchunk as i64)
+        .ok_or(Error::Data)?;
+    let chunk = storage::special_chunk(handle, place, nbytes)?;
+    Buffer::copy_of(&chunk).map(Bytes::Apart)
+}
+
+/// A chunk of the program's.
+///
+/// # Safety
+/// `chunk` points to a chunk, all of it, which outlives what is returned.
+unsafe fn chunk_from_c<'a>(chunk: *mut u8) -> Result<(&'a [u8], Chunk)> {
+    let mut header = ChunkHeader::EMPTY;
+    if chunk.is_null() {
+        return Err(Error::NullPointer);
+    }
+    // SAFETY: by the caller's word; a chunk has as many bytes as it says.
+    let bytes = unsafe { read_chunk(chunk.cast(), i32::MAX, &mut header)? };
+    if bytes.len() < header.cbytes {
+        // A lazy chunk is no chunk without the frame that it is from.
+        return Err(Error::InvalidParam);
+    }
+    Ok((bytes, Chunk::new(&header)))
+}
+
+/// How a chunk goes into the store: by its offset alone, if that tells all there is.
+fn item<'a>(inner: &Inner, counts: &Counts, chunk: &Chunk, bytes: &'a [u8]) -> Item<'a> {
+    match chunk.special {
+        Some(place) if inner.store.is_frame() && counts.chunksize > 0 => Item::Special(place),
+        _ => Item::Stored(bytes),
+    }
+}
+
+/// Where a chunk of the program's goes.
+#[derive(Clone, Copy)]
+enum To {
+    End,
+    Before(i64),
+    Over(i64),
+}
+
+/// Puts a chunk into the super-chunk.
+///
+/// # Safety
+/// As for [`chunk_from_c`]; without `copy`, `chunk` came from `malloc`, and is the super-chunk's if this succeeds.
+unsafe fn put(handle: &Handle, to: To, chunk: *mut u8, copy: bool) -> Result<i64> {
+    // SAFETY: by the caller's word.
+    let (bytes, info) = unsafe { chunk_from_c(chunk)? };
+    // SAFETY: by the caller's word; given back below if this fails.
+    let mut owned = (!copy).then(|| unsafe { Buffer::from_raw(chunk, bytes.len()) });
+    let result = put_bytes(handle, to, bytes, info, &mut owned);
+    if result.is_err()
+        && let Some(owned) = owned
+    {
+        owned.into_raw();
+    }
+    result
+}
+
+/// Puts a chunk into the super-chunk. If the bytes are `owned`, they are taken where chunks are kept each on its own.
+fn put_bytes(
+    handle: &Handle,
+    to: To,
+    bytes: &[u8],
+    info: Chunk,
+    owned: &mut Option<Buffer>,
+) -> Result<i64> {
+    handle.with(true, |inner| {
+        let counts = handle.counts();
+        let keeping = inner.keeping();
+        let (after, current) = match to {
+            To::End => (counts.appended(&info, keeping)?, counts.nchunks),
+            To::Before(nchunk) => {
+                checked(nchunk, counts.nchunks + 1)?;
+                (counts.inserted(nchunk, &info, keeping)?, nchunk)
+            }
+            To::Over(nchunk) => {
+                let old = inner.chunk(&counts, checked(nchunk, counts.nchunks)?);
+                let old = old.map_err(|_| Error::Failure)?;
+                (counts.updated(nchunk, &old, &info, keeping)?, nchunk)
+            }
+        };
+        let item = item(inner, &after, &info, bytes);
+        let update = [(current as usize, item)];
+        let change = match to {
+            To::End => Change::Append(item),
+            To::Before(nchunk) => Change::Insert(nchunk as usize, item),
+            To::Over(_) => Change::Update(&update),
+        };
+        let owned = if inner.store.is_frame() {
+            None
+        } else {
+            owned.take()
+        };
+        handle.set_current(current);
+        inner.apply(
+            handle,
+            &counts,
+            Plan {
+                counts: after,
+                change,
+                owned,
+            },
+        )
+    })
+}
+
+/// Appends a chunk. With `copy` the chunk stays the program's; without, it came from `malloc` and is the super-chunk's if
+/// this succeeds. Returns the number of chunks, or a negative error code.
+///
+/// # Safety
+/// `schunk` is valid; `chunk` points to a whole chunk.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_schunk_append_chunk(
+    schunk: *mut blosc2_schunk,
+    chunk: *mut u8,
+    copy: bool,
+) -> i64 {
+    // SAFETY: by the caller's word.
+    code64("blosc2_schunk_append_chunk", || unsafe {
+        put(Handle::from_c(schunk)?, To::End, chunk, copy)
+    })
+}
+
+/// Inserts a chunk before chunk `nchunk`, or behind the last one; `copy` as in `blosc2_schunk_append_chunk`. Returns the
+/// number of chunks, or a negative error code.
+///
+/// # Safety
+/// As for `blosc2_schunk_append_chunk`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_schunk_insert_chunk(
+    schunk: *mut blosc2_schunk,
+    nchunk: i64,
+    chunk: *mut u8,
+    copy: bool,
+) -> i64 {
+    // SAFETY: by the caller's word.
+    code64("blosc2_schunk_insert_chunk", || unsafe {
+        let handle = Handle::from_c(schunk)?;
+        checked(nchunk, handle.counts().nchunks + 1)?;
+        put(handle, To::Before(nchunk), chunk, copy)
+    })
+}
+
+/// Puts a chunk in the place of chunk `nchunk`; `copy` as in `blosc2_schunk_append_chunk`. Returns the number of chunks, or
+/// a negative error code.
+///
+/// # Safety
+/// As for `blosc2_schunk_append_chunk`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_schunk_update_chunk(
+    schunk: *mut blosc2_schunk,
+    nchunk: i64,
+    chunk: *mut u8,
+    copy: bool,
+) -> i64 {
+    // SAFETY: by the caller's word.
+    code64("blosc2_schunk_update_chunk", || unsafe {
+        let handle = Handle::from_c(schunk)?;
+        checked(nchunk, handle.counts().nchunks)?;
+        put(handle, To::Over(nchunk), chunk, copy)
+    })
+}
+
+/// Deletes chunk `nchunk`. Returns the number of chunks left, or a negative error code.
+///
+/// # Safety
+/// `schunk` is valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_schunk_delete_chunk(
+    schunk: *mut blosc2_schunk,
+    nchunk: i64,
+) -> i64 {
+    code64("blosc2_schunk_delete_chunk", || {
+        // SAFETY: by the caller's word.
+        let handle = unsafe { Handle::from_c(schunk)? };
+        handle.change(|inner, counts| {
+            let at = checked(nchunk, counts.nchunks)?;
+            let old = inner.chunk(counts, at).map_err(|_| Error::Failure)?;
+            handle.set_current(nchunk);
+            Ok(Plan {
+                counts: counts.deleted(&old, inner.keeping()),
+                change: Change::Delete(at),
+                owned: None,
+            })
+        })
+    })
+}
+
+/// Compresses `nbytes` bytes at `src` with the super-chunk's context and appends them as one chunk. Returns the number of
+/// chunks, or a negative error code.
+///
+/// # Safety
+/// `schunk` is valid, `src` has `nbytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_schunk_append_buffer(
+    schunk: *mut blosc2_schunk,
+    src: *const c_void,
+    nbytes: i32,
+) -> i64 {
+    code64("blosc2_schunk_append_buffer", || {
+        // SAFETY: by the caller's word.
+        let handle = unsafe { Handle::from_c(schunk)? };
+        handle.set_current(handle.counts().nchunks);
+        // SAFETY: by the caller's word.
+        let mut chunk = unsafe { compressed(handle, src.cast(), nbytes)? };
+        chunk.shrink_if_wasteful();
+        let info = Chunk::new(&ChunkHeader::parse(&chunk)?);
+        // SAFETY: the buffer stays where it is, whoever owns it, until the super-chunk has it.
+        let bytes = unsafe { std::slice::from_raw_parts(chunk.as_ptr(), chunk.len()) };
+        put_bytes(handle, To::End, bytes, info, &mut Some(chunk))
+    })
+}
+
+/// Compresses with the super-chunk's context.
+///
+/// # Safety
+/// `src` has `nbytes` bytes.
+pub unsafe fn compressed(handle: &Handle, src: *const u8, nbytes: i32) -> Result<Buffer> {
+    let room = usize::try_from(nbytes).unwrap_or(0) + MAX_OVERHEAD;
+    let mut chunk = Buffer::uninitialised(room)?;
+    let destsize = i32::try_from(room).map_err(|_| Error::MaxBufsizeExceeded)?;
+    // SAFETY: by the caller's word; the buffer has this room.
+    let cbytes = unsafe {
+        let input = Input::Buffer(src);
+        handle
+            .cctx()?
+            .compress(&input, nbytes, chunk.as_mut_ptr(), destsize, true)?
+    };
+    chunk.resize(cbytes)?;
+    Ok(chunk)
+}
+
+/// Decompresses chunk `nchunk` into `dest`, which has `nbytes` bytes. Returns the size of its data, or a negative error
+/// code.
+///
+/// # Safety
+/// `schunk` is valid, `dest` has `nbytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_schunk_decompress_chunk(
+    schunk: *mut blosc2_schunk,
+    nchunk: i64,
+    dest: *mut c_void,
+    nbytes: i32,
+) -> c_int {
+    code("blosc2_schunk_decompress_chunk", || {
+        // SAFETY: by the caller's word.
+        let handle = unsafe { Handle::from_c(schunk)? };
+        checked(nchunk, handle.counts().nchunks)?;
+        handle.set_current(nchunk);
+        let (bytes, frame) = handle.with(false, |inner| {
+            let at = checked(nchunk, handle.counts().nchunks)?;
+            Ok((bytes_of(handle, inner, at)?, inner.store.is_frame()))
+        })?;
+        // SAFETY: a program that changes the super-chunk meanwhile has asked for nonsense, as in the reference.
+        let src = unsafe { bytes.get() };
+        let header = ChunkHeader::parse(src)?;
+        if header.nbytes > usize::try_from(nbytes).unwrap_or(0) {
+            let error = if frame {
+                Error::WriteBuffer
+            } else {
+                Error::InvalidParam
+            };
+            return Err(error);
+        }
+        // SAFETY: by the caller's word.
+        unsafe {
+            handle
+                .dctx()?
+                .decompress(src.as_ptr().cast(), src.len() as i32, dest, nbytes)
+        }
+    })
+}
+
+/// Hands a chunk to C.
+///
+/// # Safety
+/// The pointers can be written.
+unsafe fn hand_out(bytes: Bytes, chunk: *mut *mut u8, needs_free: *mut bool) -> usize {
+    // SAFETY: by the caller's word.
+    unsafe {
+        match bytes {
+            Bytes::Inside(ptr, len) => {
+                *chunk = ptr.cast_mut();
+                *needs_free = false;
+                len
+            }
+            Bytes::Apart(buffer) => {
+                let len = buffer.len();
+                *chunk = buffer.into_raw();
+                *needs_free = true;
+                len
+            }
+        }
+    }
+}
+
+/// Gives chunk `nchunk`, whole. Where `*needs_free` is set, the program frees `*chunk` with `free`; else it is the
+/// super-chunk's, until that changes. Returns the size of the chunk, or a negative error code.
+///
+/// # Safety
+/// All pointers are valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_schunk_get_chunk(
+    schunk: *mut blosc2_schunk,
+    nchunk: i64,
+    chunk: *mut *mut u8,
+    needs_free: *mut bool,
+) -> c_int {
+    code("blosc2_schunk_get_chunk", || {
+        // SAFETY: by the caller's word.
+        let handle = unsafe { Handle::from_c(schunk)? };
+        checked(nchunk, handle.counts().nchunks)?;
+        handle.set_current(nchunk);
+        if chunk.is_null() || needs_free.is_null() {
+            return Err(Error::NullPointer);
+        }
+        let bytes = handle.with(false, |inner| {
+            let at = checked(nchunk, handle.counts().nchunks)?;
+            bytes_of(handle, inner, at)
+        });
+        let bytes = bytes.inspect_err(|_| {
+            // SAFETY: by the caller's word.
+            unsafe { (*chunk, *needs_free) = (std::ptr::null_mut(), false) };
+        })?;
+        // SAFETY: by the caller's word.
+        Ok(unsafe { hand_out(bytes, chunk, needs_free) })
+    })
+}
+
+/// As `blosc2_schunk_get_chunk`, but of a chunk on disk only the front is read: header, block starts, and a trailer that
+/// tells where the blocks are. The functions that decompress fetch what they need of it, through the context
+/// `schunk->dctx` or another one that was made for this super-chunk.
+///
+/// # Safety
+/// All pointers are valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_schunk_get_lazychunk(
+    schunk: *mut blosc2_schunk,
+    nchunk: i64,
+    chunk: *mut *mut u8,
+    needs_free: *mut bool,
+) -> c_int {
+    code("blosc2_schunk_get_lazychunk", || {
+        // SAFETY: by the caller's word.
+        let handle = unsafe { Handle::from_c(schunk)? };
+        checked(nchunk, handle.counts().nchunks)?;
+        handle.set_current(nchunk);
+        if chunk.is_null() || needs_free.is_null() {
+            return Err(Error::NullPointer);
+        }
+        let bytes = handle.with(false, |inner| {
+            let at = checked(nchunk, handle.counts().nchunks)?;
+            lazychunk::of(handle, inner, at)
+        });
+        let bytes = bytes.inspect_err(|_| {
+            // SAFETY: by the caller's word.
+            unsafe { (*chunk, *needs_free) = (std::ptr::null_mut(), false) };
+        })?;
+        // SAFETY: by the caller's word.
+        Ok(unsafe { hand_out(bytes, chunk, needs_free) })
+    })
+}
+
+/// Decompresses block `nblock` of chunk `nchunk`, which is one of variable-length blocks. The program frees `*dest` with
+/// `free`. Returns the size of the block, or a negative error code.
+///
+/// # Safety
+/// All pointers are valid or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_schunk_get_vlblock(
+    schunk: *mut blosc2_schunk,
+    nchunk: i64,
+    nblock: i32,
+    dest: *mut *mut u8,
+    destsize: *mut i32,
+) -> c_int {
+    code("blosc2_schunk_get_vlblock", || {
+        if schunk.is_null() || dest.is_null() || destsize.is_null() {
+            return Err(Error::InvalidParam);
+        }
+        // SAFETY: by the caller's word.
+        let handle = unsafe { Handle::from_c(schunk)? };
+        checked(nchunk, handle.counts().nchunks)?;
+        handle.set_current(nchunk);
+        let bytes = handle.with(false, |inner| {
+            let at = checked(nchunk, handle.counts().nchunks)?;
+            lazychunk::of(handle, inner, at)
+        })?;
+        // SAFETY: as in `blosc2_schunk_decompress_chunk`.
+        let result = unsafe {
+            let src = bytes.get();
+            let dctx = handle.fields().dctx;
+            crate::capi::decompress::blosc2_vldecompress_block_ctx(
+                dctx,
+                src.as_ptr().cast(),
+                src.len() as i32,
+                nblock,
+                dest,
+                destsize,
+            )
+        };
+        if result < 0 {
+            return Err(Error::known(result).unwrap_or(Error::Failure));
+        }
+        Ok(result)
+    })
+}

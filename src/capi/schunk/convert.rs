@@ -1,0 +1,440 @@
+//! Copies of super-chunks, and super-chunks as buffers and files.
+
+use super::chunks::{bytes_of, compressed};
+use super::create::{adopt, blosc2_schunk_free, blosc2_schunk_new};
+use super::handle::{Handle, Plan};
+use super::meta::{blosc2_meta_add, blosc2_vlmeta_add};
+use super::storage::local;
+use crate::capi::border::{code64, pointer};
+use crate::capi::io;
+use crate::capi::types::*;
+use crate::chunk::header::ChunkHeader;
+use crate::error::{Error, Result};
+use crate::frame::change::{Change, Item};
+use crate::frame::header::MIN_LEN;
+use crate::frame::journal;
+use crate::frame::memory::Memory;
+use crate::io::{Backend, Mode, paths};
+use crate::memory::Buffer;
+use crate::schunk::Store;
+use crate::schunk::rules::{Chunk, Counts};
+use std::ffi::{CStr, CString, c_char};
+use std::ptr::null_mut;
+
+/// Makes a super-chunk of a contiguous frame of `len` bytes at `cframe`. With `copy`, chunks are copied and kept each on
+/// its own, and the buffer is used no more. Without, the buffer is the super-chunk's storage and must stay as long as the
+/// super-chunk; it is still the program's to free, unless that is handed over with `blosc2_schunk_avoid_cframe_free`.
+/// Returns NULL if the buffer is no frame.
+///
+/// # Safety
+/// `cframe` has `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_schunk_from_buffer(
+    cframe: *mut u8,
+    len: i64,
+    copy: bool,
+) -> *mut blosc2_schunk {
+    pointer("blosc2_schunk_from_buffer", || {
+        let len = usize::try_from(len).map_err(|_| Error::InvalidParam)?;
+        if cframe.is_null() || len < MIN_LEN {
+            return Err(Error::InvalidParam);
+        }
+        // SAFETY: by the caller's word; without `copy` for as long as the super-chunk uses it, with it until this returns.
+        let (memory, loaded) =
+            unsafe { Memory::borrow(std::slice::from_raw_parts_mut(cframe, len))? };
+        // SAFETY: files are the back end.
+        let schunk = unsafe { adopt(Store::Memory(memory), loaded, std::ptr::null())? };
+        if !copy {
+            return Ok(schunk);
+        }
+        // SAFETY: just made.
+        let taken = unsafe { Handle::from_c(schunk).and_then(take_apart) };
+        if let Err(error) = taken {
+            // SAFETY: just made, and used no more.
+            unsafe { blosc2_schunk_free(schunk) };
+            return Err(error);
+        }
+        Ok(schunk)
+    })
+}
+
+/// Copies the chunks out of a frame, so that each is on its own.
+fn take_apart(handle: &Handle) -> Result<()> {
+    let mut inner = handle.inner();
+    let mut counts = handle.counts();
+    let (mut chunks, mut nbytes, mut blocksize) = (Vec::new(), 0, None);
+    counts.cbytes = 0;
+    for nchunk in 0..inner.store.nchunks() {
+        let bytes = bytes_of(handle, &mut inner, nchunk)?;
+        // SAFETY: the frame is not changed here.
+        let chunk = Buffer::copy_of(unsafe { bytes.get() })?;
+        let header = ChunkHeader::parse(&chunk)?;
+        nbytes += header.nbytes as i64;
+        counts.cbytes += header.cbytes as i64;
+        let this = header.blocksize_field() as i32;
+        blocksize = Some(match blocksize {
+            Some(other) if other != this => 0,
+            _ => this,
+        });
+        chunks.push(chunk);
+    }
+    if nbytes != counts.nbytes {
+        return Err(Error::Data);
+    }
+    inner.store = Store::Separate(chunks);
+    inner.show_data(handle, &Change::Nothing);
+    handle.set_counts(&counts);
+    // SAFETY: the fields are the library's to write.
+    unsafe {
+        let c = handle.fields();
+        c.frame = null_mut();
+        (*c.storage).contiguous = false;
+        if let Some(blocksize) = blocksize {
+            c.blocksize = blocksize;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the super-chunk is a contiguous frame in memory.
+fn is_in_memory(handle: &Handle) -> bool {
+    matches!(handle.inner().store, Store::Memory(_))
+}
+
+/// Copies a super-chunk into a contiguous frame in memory.
+///
+/// # Safety
+/// `schunk` is valid.
+unsafe fn in_memory(schunk: *mut blosc2_schunk) -> Result<*mut blosc2_schunk> {
+    let mut storage = blosc2_storage {
+        contiguous: true,
+        ..blosc2_storage::defaults()
+    };
+    // SAFETY: by the caller's word.
+    let copy = unsafe { blosc2_schunk_copy(schunk, &raw mut storage) };
+    if copy.is_null() {
+        Err(Error::SchunkCopy)
+    } else {
+        Ok(copy)
+    }
+}
+
+/// Gives a super-chunk as a contiguous frame in a buffer. Where `*needs_free` is set, the program frees `*cframe` with
+/// `free`; else the buffer is the super-chunk's, until that changes. Returns the size of the frame, or a negative error
+/// code.
+///
+/// # Safety
+/// All pointers are valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_schunk_to_buffer(
+    schunk: *mut blosc2_schunk,
+    cframe: *mut *mut u8,
+    needs_free: *mut bool,
+) -> i64 {
+    code64("blosc2_schunk_to_buffer", || {
+        if cframe.is_null() || needs_free.is_null() {
+            return Err(Error::NullPointer);
+        }
+        // SAFETY: by the caller's word.
+        unsafe {
+            (*cframe, *needs_free) = (null_mut(), false);
+            let handle = Handle::from_c(schunk)?;
+            if let Store::Memory(memory) = &mut handle.inner().store {
+                let bytes = memory.whole()?;
+                *cframe = bytes.as_mut_ptr();
+                return Ok(bytes.len() as i64);
+            }
+            let copy = in_memory(schunk)?;
+            let mut len = Err(Error::Failure);
+            let copied = Handle::from_c(copy)?;
+            {
+                let mut inner = copied.inner();
+                if let Store::Memory(memory) = &mut inner.store {
+                    len = memory.whole().map(|bytes| {
+                        *cframe = bytes.as_mut_ptr();
+                        bytes.len() as i64
+                    });
+                }
+                inner.avoid_free = len.is_ok();
+            }
+            *needs_free = len.is_ok();
+            blosc2_schunk_free(copy);
+            len
+        }
+    })
+}
+
+/// Writes bytes to a file, so that a file which was there stays as it was until all is written.
+fn write_file(backend: &dyn Backend, path: &CStr, bytes: &[u8]) -> Result<()> {
+    let replaces = backend.is_filesystem() && paths::kind(path)? == Some(paths::Kind::File);
+    if !replaces {
+        return backend.open(path, Mode::Create)?.write_at(0, bytes);
+    }
+    let mut name = path.to_bytes().to_vec();
+    name.extend(format!(".{}.tmp", std::process::id()).bytes());
+    let new = CString::new(name).map_err(|_| Error::InvalidParam)?;
+    let written = backend
+        .open(&new, Mode::Create)
+        .and_then(|file| file.write_at(0, bytes))
+        .and_then(|()| paths::rename(&new, path).map_err(|_| Error::FileWrite));
+    if written.is_err() {
+        // It may not be there at all.
+        let _ = paths::remove_file(&new);
+    }
+    written
+}
+
+/// Writes a super-chunk into a file as a contiguous frame. Returns the size of the frame, or a negative error code.
+///
+/// # Safety
+/// `schunk` is valid, `urlpath` NULL or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_schunk_to_file(
+    schunk: *mut blosc2_schunk,
+    urlpath: *const c_char,
+) -> i64 {
+    code64("blosc2_schunk_to_file", || {
+        if urlpath.is_null() {
+            return Err(Error::InvalidParam);
+        }
+        // SAFETY: by the caller's word.
+        unsafe {
+            let handle = Handle::from_c(schunk)?;
+            if is_in_memory(handle) {
+                let backend = io::backend((*handle.fields().storage).io)?;
+                let mut inner = handle.inner();
+                let Store::Memory(memory) = &mut inner.store else {
+                    return Err(Error::Failure);
+                };
+                let bytes = memory.whole()?;
+                write_file(&*backend, local(CStr::from_ptr(urlpath)), bytes)?;
+                return Ok(bytes.len() as i64);
+            }
+            let mut storage = blosc2_storage {
+                contiguous: true,
+                urlpath: urlpath.cast_mut(),
+                ..blosc2_storage::defaults()
+            };
+            let copy = blosc2_schunk_copy(schunk, &raw mut storage);
+            if copy.is_null() {
+                return Err(Error::SchunkCopy);
+            }
+            let len = match &mut Handle::from_c(copy)?.inner().store {
+                Store::Disk(disk) => disk.frame_len(),
+                _ => Err(Error::Failure),
+            };
+            blosc2_schunk_free(copy);
+            i64::try_from(len?).map_err(|_| Error::Failure)
+        }
+    })
+}
+
+/// Writes bytes behind those of a file; gives where they begin.
+fn append_to_file(backend: &dyn Backend, path: &CStr, bytes: &[u8]) -> Result<i64> {
+    let file = backend
+        .open(path, Mode::ReadWrite)
+        .or_else(|_| backend.open(path, Mode::Create))?;
+    // A frame that was left in the middle of a change has its record at the end, where nobody would find it again.
+    journal::settle(&*file)?;
+    let end = file.size()?;
+    if let Err(error) = file.write_at(end, bytes) {
+        // What was there counts; half a frame behind it does not.
+        let _ = file.truncate(end);
+        return Err(error);
+    }
+    i64::try_from(end).map_err(|_| Error::Failure)
+}
+
+/// Appends a super-chunk to a file as a contiguous frame; `blosc2_schunk_open_offset` opens it there. Returns where the
+/// frame begins in the file, or a negative error code.
+///
+/// # Safety
+/// As for `blosc2_schunk_to_file`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_schunk_append_file(
+    schunk: *mut blosc2_schunk,
+    urlpath: *const c_char,
+) -> i64 {
+    code64("blosc2_schunk_append_file", || {
+        if urlpath.is_null() {
+            return Err(Error::InvalidParam);
+        }
+        // SAFETY: by the caller's word.
+        unsafe {
+            let handle = Handle::from_c(schunk)?;
+            let apart = !is_in_memory(handle);
+            let source = if apart { in_memory(schunk)? } else { schunk };
+            let done = (|| {
+                let handle = Handle::from_c(source)?;
+                let backend = io::backend((*handle.fields().storage).io)?;
+                let mut inner = handle.inner();
+                let Store::Memory(memory) = &mut inner.store else {
+                    return Err(Error::Failure);
+                };
+                append_to_file(&*backend, local(CStr::from_ptr(urlpath)), memory.whole()?)
+            })();
+            if apart {
+                blosc2_schunk_free(source);
+            }
+            done
+        }
+    })
+}
+
+/// Copies a super-chunk, with its metalayers, into the storage that is given. Chunks are copied as they are unless the
+/// parameters in `storage` ask for others; NULL there means the same parameters. Returns NULL if the storage is there
+/// already, or a chunk is damaged.
+///
+/// # Safety
+/// Both pointers are valid, and those in `storage` NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_schunk_copy(
+    schunk: *mut blosc2_schunk,
+    storage: *mut blosc2_storage,
+) -> *mut blosc2_schunk {
+    pointer("blosc2_schunk_copy", || {
+        // SAFETY: by the caller's word.
+        unsafe {
+            let handle = Handle::from_c(schunk)?;
+            let mut storage = *storage.as_ref().ok_or(Error::NullPointer)?;
+            let (mut cparams, same) = parameters(handle, &storage)?;
+            storage.cparams = &raw mut cparams;
+            let new = blosc2_schunk_new(&raw mut storage);
+            let copied = Handle::from_c(new).and_then(|copy| fill(handle, copy, same));
+            if let Err(error) = copied {
+                blosc2_schunk_free(new);
+                return Err(error);
+            }
+            Ok(new)
+        }
+    })
+}
+
+/// The parameters of a copy, and whether chunks can be copied as they are.
+///
+/// # Safety
+/// The pointers in `storage` are null or valid.
+unsafe fn parameters(handle: &Handle, storage: &blosc2_storage) -> Result<(blosc2_cparams, bool)> {
+    let (cctx, dctx) = (handle.cctx()?, handle.dctx()?);
+    // SAFETY: integers, bools, pointers and optional functions may be zero.
+    let mut own: blosc2_cparams = unsafe { std::mem::zeroed() };
+    // SAFETY: one field. A context forgets a typesize that does not fit into chunks.
+    own.typesize = unsafe { handle.fields().typesize };
+    own.clevel = cctx.clevel.get() as u8;
+    own.compcode = cctx.compcode.get() as u8;
+    own.compcode_meta = cctx.compcode_meta.get();
+    own.splitmode = cctx.splitmode.get();
+    own.use_dict = cctx.use_dict.get();
+    own.blocksize = cctx.blocksize.get();
+    own.nthreads = cctx.nthreads.get();
+    own.filters = cctx.filters.get();
+    own.filters_meta = cctx.filters_meta.get();
+    // SAFETY: by the caller's word.
+    let wanted = unsafe { storage.cparams.as_ref() }.copied().unwrap_or(own);
+    let blocksize = if wanted.blocksize == 0 {
+        own.blocksize
+    } else {
+        wanted.blocksize
+    };
+    let same = wanted.typesize == own.typesize
+        && wanted.clevel == own.clevel
+        && wanted.compcode == own.compcode
+        && wanted.use_dict == own.use_dict
+        && blocksize == own.blocksize
+        && wanted.filters == own.filters
+        && wanted.filters_meta == own.filters_meta
+        && cctx.prefilter.get().is_none()
+        && dctx.postfilter.get().is_none();
+    Ok((wanted, same))
+}
+
+fn fill(from: &Handle, to: &Handle, same: bool) -> Result<()> {
+    from.with(false, |_| Ok(()))?;
+    let counts = from.counts();
+    to.set_counts(&Counts {
+        chunksize: counts.chunksize,
+        flags2: counts.flags2,
+        ..to.counts()
+    });
+    for (name, content) in from.metalayers() {
+        let name = CString::new(name).map_err(|_| Error::InvalidParam)?;
+        let len = content.len() as i32;
+        // SAFETY: the content is only read.
+        let added =
+            unsafe { blosc2_meta_add(to.as_c(), name.as_ptr(), content.as_ptr().cast_mut(), len) };
+        if added < 0 {
+            return Err(Error::SchunkCopy);
+        }
+    }
+    let vlblocks = counts.flags2 & crate::capi::constants::BLOSC2_VL_BLOCKS as u8 != 0;
+    for nchunk in 0..usize::try_from(counts.nchunks).unwrap_or(0) {
+        from.set_current(nchunk as i64);
+        let bytes = bytes_of(from, &mut from.inner(), nchunk)?;
+        // SAFETY: the super-chunk is not changed meanwhile.
+        let src = unsafe { bytes.get() };
+        if same || vlblocks {
+            put(to, src)?;
+            continue;
+        }
+        let header = ChunkHeader::parse(src)?;
+        let mut data = Buffer::zeroed(header.nbytes)?;
+        to.set_current(nchunk as i64);
+        // SAFETY: the buffers are as long as they are.
+        let chunk = unsafe {
+            let len = header.nbytes as i32;
+            from.dctx()?.decompress(
+                src.as_ptr().cast(),
+                src.len() as i32,
+                data.as_mut_ptr().cast(),
+                len,
+            )?;
+            compressed(to, data.as_ptr(), len)?
+        };
+        put(to, &chunk)?;
+    }
+    copy_vlmetalayers(from, to)
+}
+
+fn put(to: &Handle, chunk: &[u8]) -> Result<()> {
+    let info = Chunk::new(&ChunkHeader::parse(chunk)?);
+    to.change(|inner, counts| {
+        let after = counts.appended(&info, inner.keeping())?;
+        let item = match info.special {
+            Some(place) if inner.store.is_frame() && after.chunksize > 0 => Item::Special(place),
+            _ => Item::Stored(chunk),
+        };
+        Ok(Plan {
+            counts: after,
+            change: Change::Append(item),
+            owned: None,
+        })
+    })?;
+    Ok(())
+}
+
+fn copy_vlmetalayers(from: &Handle, to: &Handle) -> Result<()> {
+    for (name, _) in from.vlmetalayers() {
+        let name = CString::new(name).map_err(|_| Error::InvalidParam)?;
+        let (mut content, mut len) = (null_mut(), 0);
+        // SAFETY: the content is ours to free.
+        let added = unsafe {
+            let found = super::meta::blosc2_vlmeta_get(
+                from.as_c(),
+                name.as_ptr(),
+                &raw mut content,
+                &raw mut len,
+            );
+            let added = if found < 0 {
+                found
+            } else {
+                blosc2_vlmeta_add(to.as_c(), name.as_ptr(), content, len, null_mut())
+            };
+            libc::free(content.cast());
+            added
+        };
+        if added < 0 {
+            return Err(Error::SchunkCopy);
+        }
+    }
+    Ok(())
+}

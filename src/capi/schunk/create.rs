@@ -1,0 +1,279 @@
+//! Making super-chunks, opening those on disk, and freeing them.
+
+use super::handle::{self, Handle};
+use super::storage::{self, local};
+use crate::capi::border::{code, env_is_set, pointer};
+use crate::capi::constants::*;
+use crate::capi::io;
+use crate::capi::types::*;
+use crate::error::{Error, Result};
+use crate::frame::disk::{Disk, Options};
+use crate::frame::header::Kind;
+use crate::frame::memory::Memory;
+use crate::io::paths;
+use crate::schunk::Store;
+use std::ffi::{CStr, CString, c_char, c_int};
+
+/// Whether changes are to survive a loss of power: the environment variable `BLOSC_DURABLE`, neither empty nor `0`.
+fn durable() -> bool {
+    crate::capi::border::env(c"BLOSC_DURABLE")
+        .is_some_and(|value| !value.is_empty() && value != "0")
+}
+
+/// How frames of a back end are treated.
+///
+/// # Safety
+/// As for [`io::backend`].
+unsafe fn options(io: *const blosc2_io) -> Result<Options> {
+    // SAFETY: by the caller's word.
+    unsafe {
+        Ok(Options {
+            backend: io::backend(io)?,
+            locking: io::locking(io),
+            durable: durable(),
+        })
+    }
+}
+
+/// A directory's path, without the slash that it may end with.
+fn without_slash(path: &CStr) -> Result<CString> {
+    let bytes = path.to_bytes();
+    let end = match bytes.last() {
+        Some(b'/' | b'\\') => bytes.len() - 1,
+        _ => bytes.len(),
+    };
+    CString::new(&bytes[..end]).map_err(|_| Error::InvalidParam)
+}
+
+/// Makes a super-chunk; `keep` says which store it gets, once its contexts are there.
+///
+/// # Safety
+/// The pointers in `storage` are null or valid.
+unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
+    // SAFETY: by the caller's word.
+    unsafe {
+        let copy = storage::copy(storage)?;
+        if env_is_set(c"BTUNE_TRADEOFF") {
+            (*(*copy).cparams).tuner_id = BLOSC_BTUNE;
+        }
+        let schunk = Handle::make(Store::Separate(Vec::new()), copy);
+        let made = handle::set_parameters(schunk).and_then(|()| attach(Handle::from_c(schunk)?));
+        if let Err(error) = made {
+            handle::free(schunk);
+            return Err(error);
+        }
+        Ok(schunk)
+    }
+}
+
+/// Gives a new super-chunk the frame that its storage asks for.
+///
+/// # Safety
+/// The storage of the handle is complete.
+unsafe fn attach(handle: &Handle) -> Result<()> {
+    // SAFETY: by the caller's word.
+    let storage = unsafe { &*handle.fields().storage };
+    let path = if storage.urlpath.is_null() {
+        None
+    } else {
+        // SAFETY: a string of the storage's.
+        Some(unsafe { CStr::from_ptr(storage.urlpath) })
+    };
+    let counts = handle.counts();
+    let store = match (path, storage.contiguous) {
+        (None, false) => return Ok(()),
+        (None, true) => {
+            let header = handle.header(&counts, Kind::Contiguous);
+            Store::Memory(Memory::new(&header, &[], &[])?)
+        }
+        (Some(path), contiguous) => {
+            if contiguous && paths::kind(path)?.is_some() {
+                // Nobody's frame is overwritten.
+                return Err(Error::FileOpen);
+            }
+            let kind = if contiguous {
+                Kind::Contiguous
+            } else {
+                Kind::Sparse
+            };
+            let path = if contiguous {
+                path.to_owned()
+            } else {
+                without_slash(path)?
+            };
+            let header = handle.header(&counts, kind);
+            // SAFETY: the storage's own copy of what the program chose.
+            let options = unsafe { options(storage.io)? };
+            let (disk, _) = Disk::create(options, &path, &header, &[], &[])?;
+            Store::Disk(Box::new(disk))
+        }
+    };
+    set_store(handle, store);
+    Ok(())
+}
+
+fn set_store(handle: &Handle, store: Store) {
+    handle.inner().store = store;
+    // SAFETY: one field; C sees the frame by its address alone.
+    unsafe { handle.fields().frame = handle.as_c().cast() };
+}
+
+/// Makes a new super-chunk without chunks. It copies `storage` and what that points to, except the parameters of tuners,
+/// filters and back ends, which must outlive it. With a path it makes a file or a directory, which must not be there.
+/// Free it with `blosc2_schunk_free`.
+///
+/// Returns NULL if the path exists or cannot be made, a parameter is impossible, or memory is short.
+///
+/// # Safety
+/// `storage` is valid, and the pointers in it are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_schunk_new(storage: *mut blosc2_storage) -> *mut blosc2_schunk {
+    pointer("blosc2_schunk_new", || {
+        // SAFETY: by the caller's word.
+        unsafe { make(storage.as_ref().ok_or(Error::NullPointer)?) }
+    })
+}
+
+/// Makes a super-chunk of a frame.
+///
+/// # Safety
+/// `io` is null or valid.
+pub unsafe fn adopt(
+    store: Store,
+    loaded: crate::frame::disk::Loaded,
+    io: *const blosc2_io,
+) -> Result<*mut blosc2_schunk> {
+    let schunk = Handle::make(store, std::ptr::null_mut());
+    // SAFETY: just made; by the caller's word.
+    let made = unsafe {
+        handle::set_parameters_from(schunk, &loaded.header, io).and_then(|()| {
+            let handle = Handle::from_c(schunk)?;
+            handle.fields().frame = schunk.cast();
+            let mut inner = handle.inner();
+            handle.take_over(&mut inner, loaded)?;
+            if inner.store.nchunks() > 0 {
+                // A frame whose first chunk cannot be read is no frame.
+                inner.chunk(&handle.counts(), 0)?;
+            }
+            Ok(())
+        })
+    };
+    match made {
+        Ok(()) => Ok(schunk),
+        Err(error) => {
+            // SAFETY: just made, and used no more.
+            unsafe { handle::free(schunk) };
+            Err(error)
+        }
+    }
+}
+
+unsafe fn open(
+    urlpath: *const c_char,
+    offset: i64,
+    io: *const blosc2_io,
+) -> Result<*mut blosc2_schunk> {
+    if urlpath.is_null() {
+        return Err(Error::NullPointer);
+    }
+    // SAFETY: by the caller's word.
+    unsafe {
+        let given = CStr::from_ptr(urlpath);
+        let opened = (|| {
+            let base = u64::try_from(offset).map_err(|_| Error::InvalidParam)?;
+            let path = local(given);
+            let (path, kind) = match paths::kind(path)? {
+                None => return Err(Error::FileOpen),
+                Some(paths::Kind::Directory) => (without_slash(path)?, Kind::Sparse),
+                Some(paths::Kind::File) => (path.to_owned(), Kind::Contiguous),
+            };
+            let (disk, loaded) = Disk::open(options(io)?, &path, base, kind)?;
+            adopt(Store::Disk(Box::new(disk)), loaded, io)
+        })();
+        match opened {
+            Ok(schunk) => {
+                (*(*schunk).storage).urlpath = storage::string_on_heap(given)?;
+                Ok(schunk)
+            }
+            Err(error) => {
+                io::destroy(io);
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Opens the super-chunk at `urlpath`, a file or a directory. Nothing is copied but the index and the metalayers. Free it
+/// with `blosc2_schunk_free`. Returns NULL if there is none, or it is damaged.
+///
+/// # Safety
+/// `urlpath` is NULL or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_schunk_open(urlpath: *const c_char) -> *mut blosc2_schunk {
+    // SAFETY: by the caller's word.
+    pointer("blosc2_schunk_open", || unsafe {
+        open(urlpath, 0, std::ptr::null())
+    })
+}
+
+/// As `blosc2_schunk_open`, for a frame that begins `offset` bytes into a file.
+///
+/// # Safety
+/// As for `blosc2_schunk_open`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_schunk_open_offset(
+    urlpath: *const c_char,
+    offset: i64,
+) -> *mut blosc2_schunk {
+    // SAFETY: by the caller's word.
+    pointer("blosc2_schunk_open_offset", || unsafe {
+        open(urlpath, offset, std::ptr::null())
+    })
+}
+
+/// As `blosc2_schunk_open`, through a back end.
+///
+/// # Safety
+/// As for `blosc2_schunk_open`; `udio` is NULL or valid, and its parameters outlive the super-chunk.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_schunk_open_udio(
+    urlpath: *const c_char,
+    udio: *const blosc2_io,
+) -> *mut blosc2_schunk {
+    // SAFETY: by the caller's word.
+    pointer("blosc2_schunk_open_udio", || unsafe {
+        open(urlpath, 0, udio)
+    })
+}
+
+/// As `blosc2_schunk_open_offset`, through a back end.
+///
+/// # Safety
+/// As for `blosc2_schunk_open_udio`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_schunk_open_offset_udio(
+    urlpath: *const c_char,
+    offset: i64,
+    udio: *const blosc2_io,
+) -> *mut blosc2_schunk {
+    // SAFETY: by the caller's word.
+    pointer("blosc2_schunk_open_offset_udio", || unsafe {
+        open(urlpath, offset, udio)
+    })
+}
+
+/// Frees a super-chunk, its contexts and its metalayers, and closes its files. NULL is allowed. Returns 0, or 1 if the
+/// back end could not free its own.
+///
+/// # Safety
+/// `schunk` is NULL or a super-chunk that was not freed, and nobody uses it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_schunk_free(schunk: *mut blosc2_schunk) -> c_int {
+    code("blosc2_schunk_free", || {
+        if schunk.is_null() {
+            return Ok(0);
+        }
+        // SAFETY: by the caller's word.
+        Ok(unsafe { handle::free(schunk) })
+    })
+}

@@ -1,0 +1,441 @@
+//! Metalayers: fixed-length ones in the header of a frame, variable-length ones in its trailer.
+
+use super::handle::{Handle, free_metalayer, to_c};
+use crate::capi::border::{bytes, code};
+use crate::capi::compress::Input;
+use crate::capi::constants::*;
+use crate::capi::context::{Context, blosc2_create_cctx, blosc2_create_dctx, blosc2_free_ctx};
+use crate::capi::types::*;
+use crate::chunk::header::{ChunkHeader, MAX_OVERHEAD};
+use crate::error::{Error, Result};
+use crate::frame::change::Change;
+use crate::frame::meta::{Borrowed, Metalayer, NAME_MAXLEN};
+use crate::memory::Buffer;
+use std::ffi::{CStr, c_char, c_int};
+use std::ptr::null_mut;
+
+/// A name of the program's.
+///
+/// # Safety
+/// `name` is null or a C string that outlives what is returned.
+unsafe fn name_of<'a>(name: *const c_char) -> Result<&'a [u8]> {
+    if name.is_null() {
+        return Err(Error::InvalidParam);
+    }
+    // SAFETY: by the caller's word.
+    Ok(unsafe { CStr::from_ptr(name) }.to_bytes())
+}
+
+/// A content of the program's.
+///
+/// # Safety
+/// `content` has `len` bytes that outlive what is returned.
+unsafe fn content_of<'a>(content: *const u8, len: i32) -> Result<&'a [u8]> {
+    let len = usize::try_from(len).map_err(|_| Error::InvalidParam)?;
+    if len > 0 && content.is_null() {
+        return Err(Error::InvalidParam);
+    }
+    // SAFETY: by the caller's word.
+    unsafe { bytes(content, len) }
+}
+
+fn position(layers: &[Borrowed], name: &[u8]) -> Result<usize> {
+    if name.len() > NAME_MAXLEN {
+        return Err(Error::InvalidParam);
+    }
+    layers
+        .iter()
+        .position(|(other, _)| *other == name)
+        .ok_or(Error::NotFound)
+}
+
+/// Writes the metalayers that a frame is to have; `fixed` if those in the header change, else those in the trailer do.
+fn write(handle: &Handle, layers: &[Borrowed], fixed: bool) -> Result<()> {
+    let mut inner = handle.inner();
+    if !inner.store.is_frame() {
+        return Ok(());
+    }
+    let counts = handle.counts();
+    let mut header = handle.header(&counts, inner.store.kind());
+    let own = handle.metalayers();
+    let (metalayers, vlmetalayers) = if fixed {
+        (layers, None)
+    } else {
+        header.has_vlmetalayers = !layers.is_empty();
+        (&own[..], Some(layers))
+    };
+    let cbytes = counts.cbytes.max(0) as u64;
+    inner.store.commit(
+        &Change::Nothing,
+        &[],
+        &header,
+        metalayers,
+        vlmetalayers,
+        cbytes,
+    )
+}
+
+/// Runs a change of metalayers under the frame's lock, on what is on disk now.
+fn changing<T>(handle: &Handle, body: impl FnOnce() -> Result<T>) -> Result<T> {
+    {
+        let mut inner = handle.inner();
+        inner.lock(true)?;
+        if let Err(error) = handle.refresh(&mut inner) {
+            inner.unlock()?;
+            return Err(error);
+        }
+    }
+    let result = body();
+    handle.inner().unlock()?;
+    if result.is_ok() {
+        // SAFETY: one field.
+        unsafe { handle.fields().change_tick += 1 };
+    }
+    result
+}
+
+/// Adds a fixed-length metalayer: `content_len` bytes under a name of at most `BLOSC2_METALAYER_NAME_MAXLEN`. Frames take
+/// them only as long as they hold no chunks. Returns the index of the metalayer, or a negative error code.
+///
+/// # Safety
+/// `schunk` and `name` are NULL or valid; `content` has `content_len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_meta_add(
+    schunk: *mut blosc2_schunk,
+    name: *const c_char,
+    content: *mut u8,
+    content_len: i32,
+) -> c_int {
+    code("blosc2_meta_add", || {
+        // SAFETY: by the caller's word.
+        let (handle, name) = unsafe {
+            let handle = Handle::from_c(schunk).map_err(|_| Error::InvalidParam)?;
+            (handle, name_of(name)?)
+        };
+        changing(handle, || {
+            let mut layers = handle.metalayers();
+            if position(&layers, name) != Err(Error::NotFound) {
+                return Err(Error::InvalidParam);
+            }
+            // SAFETY: by the caller's word.
+            let content = unsafe { content_of(content, content_len)? };
+            let framed = handle.inner().store.is_frame();
+            if layers.len() >= BLOSC2_MAX_METALAYERS || (framed && handle.counts().cbytes > 0) {
+                return Err(Error::InvalidParam);
+            }
+            let layer = to_c(&Metalayer {
+                name: name.to_vec(),
+                content: content.to_vec(),
+            })?;
+            layers.push((name, content));
+            if let Err(error) = write(handle, &layers, true) {
+                // SAFETY: made above.
+                unsafe { free_metalayer(layer) };
+                return Err(error);
+            }
+            // SAFETY: the fields are the library's to write.
+            let c = unsafe { handle.fields() };
+            c.metalayers[usize::from(c.nmetalayers)] = layer;
+            c.nmetalayers += 1;
+            Ok(c.nmetalayers - 1)
+        })
+    })
+}
+
+/// Overwrites the first `content_len` bytes of a fixed-length metalayer; its size stays. Content that is longer than the
+/// metalayer changes nothing. Returns the index of the metalayer, or a negative error code.
+///
+/// # Safety
+/// As for `blosc2_meta_add`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_meta_update(
+    schunk: *mut blosc2_schunk,
+    name: *const c_char,
+    content: *mut u8,
+    content_len: i32,
+) -> c_int {
+    code("blosc2_meta_update", || {
+        // SAFETY: by the caller's word.
+        let (handle, name) = unsafe {
+            let handle = Handle::from_c(schunk).map_err(|_| Error::InvalidParam)?;
+            (handle, name_of(name)?)
+        };
+        changing(handle, || {
+            let mut layers = handle.metalayers();
+            let at = position(&layers, name)?;
+            // SAFETY: by the caller's word.
+            let content = unsafe { content_of(content, content_len)? };
+            if content.len() > layers[at].1.len() {
+                return Ok(at);
+            }
+            let mut new = layers[at].1.to_vec();
+            new[..content.len()].copy_from_slice(content);
+            layers[at].1 = &new;
+            write(handle, &layers, true)?;
+            // SAFETY: the metalayer is the library's, and as long as `new`.
+            unsafe {
+                let layer = handle.fields().metalayers[at];
+                std::ptr::copy_nonoverlapping(new.as_ptr(), (*layer).content, new.len());
+            }
+            Ok(at)
+        })
+    })
+}
+
+/// Looks for a variable-length metalayer. Returns its index, or a negative error code.
+///
+/// # Safety
+/// `schunk` is valid, `name` a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_vlmeta_exists(
+    schunk: *mut blosc2_schunk,
+    name: *const c_char,
+) -> c_int {
+    code("blosc2_vlmeta_exists", || {
+        // SAFETY: by the caller's word.
+        let (handle, name) = unsafe { (Handle::from_c(schunk)?, name_of(name)?) };
+        if name.len() > NAME_MAXLEN {
+            return Err(Error::InvalidParam);
+        }
+        handle.with(false, |_| position(&handle.vlmetalayers(), name))
+    })
+}
+
+/// Compresses the content of a variable-length metalayer.
+///
+/// # Safety
+/// `cparams` is null or valid.
+unsafe fn compress(content: &[u8], cparams: *const blosc2_cparams) -> Result<Buffer> {
+    let room = content.len() + MAX_OVERHEAD;
+    let destsize = i32::try_from(room).map_err(|_| Error::InvalidParam)?;
+    let mut chunk = Buffer::uninitialised(room)?;
+    // SAFETY: by the caller's word; the buffer has this room.
+    unsafe {
+        let cparams = cparams.as_ref().copied();
+        let made = blosc2_create_cctx(cparams.unwrap_or(blosc2_cparams::defaults()));
+        let ctx = Context::from_c(made)?;
+        let input = Input::Buffer(content.as_ptr());
+        let cbytes = ctx.compress(
+            &input,
+            content.len() as i32,
+            chunk.as_mut_ptr(),
+            destsize,
+            true,
+        );
+        blosc2_free_ctx(made);
+        chunk.resize(cbytes?)?;
+    }
+    Ok(chunk)
+}
+
+/// Frames take no more variable-length metalayers than fixed-length ones, as in the reference.
+fn most_vlmetalayers(handle: &Handle) -> usize {
+    if handle.inner().store.is_frame() {
+        BLOSC2_MAX_METALAYERS
+    } else {
+        BLOSC2_MAX_VLMETALAYERS
+    }
+}
+
+/// Adds a variable-length metalayer: `content_len` bytes, compressed as `cparams` say (NULL: the defaults), under a name of
+/// at most `BLOSC2_METALAYER_NAME_MAXLEN`. Returns the index of the metalayer, or a negative error code.
+///
+/// # Safety
+/// As for `blosc2_meta_add`; `cparams` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_vlmeta_add(
+    schunk: *mut blosc2_schunk,
+    name: *const c_char,
+    content: *mut u8,
+    content_len: i32,
+    cparams: *mut blosc2_cparams,
+) -> c_int {
+    code("blosc2_vlmeta_add", || {
+        // SAFETY: by the caller's word.
+        let (handle, name) = unsafe {
+            let handle = Handle::from_c(schunk).map_err(|_| Error::InvalidParam)?;
+            (handle, name_of(name)?)
+        };
+        changing(handle, || {
+            let mut layers = handle.vlmetalayers();
+            if position(&layers, name) != Err(Error::NotFound) {
+                return Err(Error::InvalidParam);
+            }
+            // SAFETY: by the caller's word.
+            let chunk = unsafe { compress(content_of(content, content_len)?, cparams)? };
+            if layers.len() >= most_vlmetalayers(handle) {
+                return Err(Error::Failure);
+            }
+            let layer = to_c(&Metalayer {
+                name: name.to_vec(),
+                content: chunk.to_vec(),
+            })?;
+            layers.push((name, &chunk));
+            if let Err(error) = write(handle, &layers, false) {
+                // SAFETY: made above.
+                unsafe { free_metalayer(layer) };
+                return Err(error);
+            }
+            // SAFETY: the fields are the library's to write.
+            let c = unsafe { handle.fields() };
+            c.vlmetalayers[c.nvlmetalayers as usize] = layer;
+            c.nvlmetalayers += 1;
+            Ok(c.nvlmetalayers - 1)
+        })
+    })
+}
+
+/// Gives the content of a variable-length metalayer: `*content_len` bytes at `*content`, which the program frees with
+/// `free`; NULL if there are none. Returns the index of the metalayer, or a negative error code.
+///
+/// # Safety
+/// The pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_vlmeta_get(
+    schunk: *mut blosc2_schunk,
+    name: *const c_char,
+    content: *mut *mut u8,
+    content_len: *mut i32,
+) -> c_int {
+    code("blosc2_vlmeta_get", || {
+        if content.is_null() || content_len.is_null() {
+            return Err(Error::InvalidParam);
+        }
+        // SAFETY: by the caller's word.
+        let (handle, name) = unsafe {
+            let handle = Handle::from_c(schunk).map_err(|_| Error::InvalidParam)?;
+            (handle, name_of(name)?)
+        };
+        handle.with(false, |_| {
+            let layers = handle.vlmetalayers();
+            let at = position(&layers, name)?;
+            let data = decompress(handle, layers[at].1)?;
+            let len = data.len();
+            // SAFETY: by the caller's word.
+            unsafe {
+                *content = if len == 0 {
+                    null_mut()
+                } else {
+                    data.into_raw()
+                };
+                *content_len = len as i32;
+            }
+            Ok(at)
+        })
+    })
+}
+
+fn decompress(handle: &Handle, chunk: &[u8]) -> Result<Buffer> {
+    let header = ChunkHeader::parse(chunk).map_err(|_| Error::Data)?;
+    if header.cbytes != chunk.len() || header.is_lazy() {
+        return Err(Error::Data);
+    }
+    let mut data = Buffer::zeroed(header.nbytes)?;
+    // SAFETY: the parameters are the storage's; the buffer has the room.
+    unsafe {
+        let dparams = *(*handle.fields().storage).dparams;
+        let made = blosc2_create_dctx(dparams);
+        let done = Context::from_c(made)?.decompress(
+            chunk.as_ptr().cast(),
+            chunk.len() as i32,
+            data.as_mut_ptr().cast(),
+            header.nbytes as i32,
+        );
+        blosc2_free_ctx(made);
+        match done {
+            Ok(nbytes) if nbytes == header.nbytes => Ok(data),
+            _ => Err(Error::ReadBuffer),
+        }
+    }
+}
+
+/// Puts other content into a variable-length metalayer; the parameters are those of `blosc2_vlmeta_add`. Returns the index
+/// of the metalayer, or a negative error code.
+///
+/// # Safety
+/// As for `blosc2_vlmeta_add`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_vlmeta_update(
+    schunk: *mut blosc2_schunk,
+    name: *const c_char,
+    content: *mut u8,
+    content_len: i32,
+    cparams: *mut blosc2_cparams,
+) -> c_int {
+    code("blosc2_vlmeta_update", || {
+        // SAFETY: by the caller's word.
+        let (handle, name) = unsafe {
+            let handle = Handle::from_c(schunk).map_err(|_| Error::InvalidParam)?;
+            (handle, name_of(name)?)
+        };
+        changing(handle, || {
+            let mut layers = handle.vlmetalayers();
+            let at = position(&layers, name)?;
+            // SAFETY: by the caller's word.
+            let chunk = unsafe { compress(content_of(content, content_len)?, cparams)? };
+            layers[at].1 = &chunk;
+            write(handle, &layers, false)?;
+            // SAFETY: the metalayer is the library's; its old content is freed, and from `malloc`.
+            unsafe {
+                let layer = &mut *handle.fields().vlmetalayers[at];
+                layer.content_len = chunk.len() as i32;
+                libc::free(std::mem::replace(&mut layer.content, chunk.into_raw()).cast());
+            }
+            Ok(at)
+        })
+    })
+}
+
+/// Deletes a variable-length metalayer. Returns how many are left, or a negative error code.
+///
+/// # Safety
+/// `schunk` is valid, `name` a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_vlmeta_delete(
+    schunk: *mut blosc2_schunk,
+    name: *const c_char,
+) -> c_int {
+    code("blosc2_vlmeta_delete", || {
+        // SAFETY: by the caller's word.
+        let (handle, name) = unsafe { (Handle::from_c(schunk)?, name_of(name)?) };
+        changing(handle, || {
+            let mut layers = handle.vlmetalayers();
+            let at = position(&layers, name)?;
+            layers.remove(at);
+            write(handle, &layers, false)?;
+            // SAFETY: the fields are the library's to write, the metalayer its own.
+            unsafe {
+                let c = handle.fields();
+                let count = c.nvlmetalayers as usize;
+                free_metalayer(c.vlmetalayers[at]);
+                c.vlmetalayers.copy_within(at + 1..count, at);
+                c.vlmetalayers[count - 1] = null_mut();
+                c.nvlmetalayers -= 1;
+                Ok(c.nvlmetalayers)
+            }
+        })
+    })
+}
+
+/// Writes the names of the variable-length metalayers into `names`, which has room for `schunk->nvlmetalayers` pointers. The
+/// names stay the super-chunk's. Returns how many there are.
+///
+/// # Safety
+/// As said.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_vlmeta_get_names(
+    schunk: *mut blosc2_schunk,
+    names: *mut *mut c_char,
+) -> c_int {
+    code("blosc2_vlmeta_get_names", || {
+        // SAFETY: by the caller's word.
+        unsafe {
+            let c = Handle::from_c(schunk)?.fields();
+            let count = usize::try_from(c.nvlmetalayers).unwrap_or(0);
+            for (i, layer) in c.vlmetalayers[..count].iter().enumerate() {
+                *names.add(i) = (**layer).name;
+            }
+            Ok(count)
+        }
+    })
+}

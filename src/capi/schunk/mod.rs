@@ -1,0 +1,20 @@
+//! The functions of super-chunks.
+
+/// Chunks in and out.
+pub mod chunks;
+/// Copies, and super-chunks as buffers and files.
+pub mod convert;
+/// Making, opening and freeing.
+pub mod create;
+/// The struct behind the pointer.
+pub mod handle;
+/// Chunks of which only the front is in memory.
+pub mod lazychunk;
+/// Metalayers.
+pub mod meta;
+/// Parameters, order, locks.
+pub mod misc;
+/// Ranges of items and single items.
+pub mod slices;
+/// The library's copy of a program's parameters.
+pub mod storage;

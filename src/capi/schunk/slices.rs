@@ -1,0 +1,583 @@
+//! Ranges of items and single items, read and written.
+
+use super::chunks::{Bytes, bytes_of, compressed, read_stored};
+use super::handle::{Handle, Inner, Plan};
+use super::{lazychunk, storage};
+use crate::capi::border::{bytes, bytes_mut, code};
+use crate::capi::exec::Threads;
+use crate::capi::hooks::ContextHooks;
+use crate::capi::types::*;
+use crate::chunk::decode::{Chunk, decompress};
+use crate::chunk::getitem::{ItemRange, getitem};
+use crate::chunk::header::{ChunkHeader, MIN_HEADER_LENGTH, filter_id};
+use crate::chunk::hooks::{Executor, NoHooks, Serial};
+use crate::chunk::patch::Patcher;
+use crate::error::{Error, Result};
+use crate::frame::change::{Change, Item};
+use crate::frame::disk::Stored;
+use crate::memory::Buffer;
+use crate::schunk::Where;
+use crate::schunk::rules::{self, Counts};
+use crate::schunk::slices::{Piece, Pieces, Sizes};
+use std::ffi::{c_int, c_void};
+use std::sync::{Mutex, PoisonError};
+
+/// A chunk of which something is to be read.
+enum Source {
+    /// All of it is in memory.
+    Whole(Bytes),
+    /// It is in a file.
+    Stored(Stored),
+}
+
+/// The front of a chunk that is read before anybody knows how much is needed.
+const FRONT: u64 = 4 << 10;
+
+fn locate(handle: &Handle, inner: &mut Inner, nchunk: usize) -> Result<Source> {
+    Ok(match inner.store.find(nchunk)? {
+        Where::Stored(stored) => Source::Stored(stored),
+        Where::Bytes(bytes) => Source::Whole(Bytes::Inside(bytes.as_ptr(), bytes.len())),
+        Where::Special(place) => {
+            let nbytes = handle
+                .counts()
+                .nbytes_of(nchunk as i64)
+                .ok_or(Error::Data)?;
+            let chunk = storage::special_chunk(handle, place, nbytes)?;
+            Source::Whole(Bytes::Apart(Buffer::copy_of(&chunk)?))
+        }
+    })
+}
+
+/// Reads the front of a stored chunk: header and block starts, or all of it if that is not much more.
+fn front_of(stored: &Stored) -> Result<(Buffer, ChunkHeader)> {
+    let wanted = stored
+        .expected
+        .map_or(FRONT, |expected| expected.min(4 * FRONT));
+    let first = stored.most.min(wanted) as usize;
+    if first < MIN_HEADER_LENGTH {
+        return Err(Error::FileRead);
+    }
+    let mut front = Buffer::uninitialised(first)?;
+    stored.read(0, &mut front)?;
+    let header = ChunkHeader::parse(&front)?;
+    if header.cbytes as u64 > stored.most {
+        return Err(Error::InvalidHeader);
+    }
+    let needed = Chunk::front_len(&header);
+    if needed > first {
+        front.resize(needed)?;
+        stored.read(first as u64, &mut front[first..])?;
+    }
+    Ok((front, header))
+}
+
+/// Whether only the library's own codecs and filters are needed.
+fn is_plain(header: &ChunkHeader) -> bool {
+    let own = |id: &u8| *id <= filter_id::TRUNC_PREC;
+    header.filters.iter().all(own) && (header.udcompcode == 0 || header.flags >> 5 != 6)
+}
+
+/// Runs `body` on a parsed chunk.
+fn with_chunk<T>(
+    source: &Source,
+    whole: bool,
+    body: impl FnOnce(&Chunk) -> Result<T>,
+) -> Result<T> {
+    match source {
+        Source::Whole(bytes) => {
+            // SAFETY: a program that changes the super-chunk meanwhile has asked for nonsense, as in the reference.
+            let bytes = unsafe { bytes.get() };
+            let header = ChunkHeader::parse(bytes)?;
+            body(&Chunk::parse(&header, bytes)?)
+        }
+        Source::Stored(stored) if whole => {
+            let bytes = read_stored(stored)?;
+            let header = ChunkHeader::parse(&bytes)?;
+            body(&Chunk::parse(&header, &bytes)?)
+        }
+        Source::Stored(stored) => {
+            let (front, header) = front_of(stored)?;
+            if front.len() >= header.cbytes {
+                return body(&Chunk::parse(&header, &front)?);
+            }
+            body(&Chunk::lazy(&header, &front, stored)?)
+        }
+    }
+}
+
+/// Reads a piece of a chunk, unless that needs the program's functions.
+fn read_piece(source: &Source, piece: &Piece, dest: &mut [u8], nthreads: usize) -> Result<bool> {
+    with_chunk(source, piece.is_whole(), |chunk| {
+        let header = chunk.header();
+        if !is_plain(header) {
+            return Ok(false);
+        }
+        if header.nbytes != piece.nbytes {
+            return Err(Error::Data);
+        }
+        if piece.is_whole() {
+            let exec: &dyn Executor = if nthreads > 1 { &Threads } else { &Serial };
+            decompress(chunk, dest, None, nthreads, &NoHooks, exec)?;
+        } else {
+            let range = ItemRange {
+                start: piece.from,
+                len: piece.len(),
+            };
+            getitem(chunk, range, dest, &NoHooks)?;
+        }
+        Ok(true)
+    })
+}
+
+/// Reads a piece through the super-chunk's context, which knows the program's functions.
+fn read_through_context(handle: &Handle, piece: &Piece, dest: &mut [u8]) -> Result<()> {
+    handle.set_current(piece.nchunk as i64);
+    let bytes = {
+        let mut inner = handle.inner();
+        lazychunk::of(handle, &mut inner, piece.nchunk)?
+    };
+    let dctx = handle.dctx()?;
+    // SAFETY: as in `with_chunk`; `dest` is as long as the piece.
+    unsafe {
+        let src = bytes.get();
+        let (src, size) = (src.as_ptr().cast(), src.len() as i32);
+        let len = dest.len() as i32;
+        let done = if piece.is_whole() {
+            dctx.decompress(src, size, dest.as_mut_ptr().cast(), len)?
+        } else {
+            let range = ItemRange {
+                start: piece.from,
+                len: piece.len(),
+            };
+            dctx.getitem(src, size, |_| Ok(range), dest.as_mut_ptr().cast(), len)?
+        };
+        if done == dest.len() {
+            Ok(())
+        } else {
+            Err(Error::Failure)
+        }
+    }
+}
+
+/// Pieces that are still to be read, with where they go.
+struct Queue<'a> {
+    pieces: Pieces<'a>,
+    dest: &'a mut [u8],
+}
+
+impl<'a> Iterator for Queue<'a> {
+    type Item = (Piece, &'a mut [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let piece = self.pieces.next()?;
+        let (part, rest) = std::mem::take(&mut self.dest).split_at_mut(piece.len());
+        self.dest = rest;
+        Some((piece, part))
+    }
+}
+
+/// Reads the bytes from `start` on into `dest`, by several threads where there are several chunks.
+pub fn read_bytes(handle: &Handle, sizes: &Sizes, start: u64, dest: &mut [u8]) -> Result<()> {
+    let stop = start + dest.len() as u64;
+    let mut queue = Queue {
+        pieces: sizes.pieces(start, stop)?,
+        dest,
+    };
+    let nthreads = handle.dctx()?.update_nthreads();
+    let postfilter = handle.dctx()?.postfilter.get().is_some();
+    if postfilter {
+        return queue.try_for_each(|(piece, dest)| read_through_context(handle, &piece, dest));
+    }
+    let read = |piece: Piece, dest: &mut [u8], nthreads: usize| {
+        let source = locate(handle, &mut handle.inner(), piece.nchunk)?;
+        read_piece(&source, &piece, dest, nthreads)
+    };
+    let several = start < stop && sizes.chunk_of(start) != sizes.chunk_of(stop - 1);
+    if !several || nthreads == 1 {
+        return queue.try_for_each(|(piece, dest)| {
+            if read(piece, dest, nthreads)? {
+                return Ok(());
+            }
+            read_through_context(handle, &piece, dest)
+        });
+    }
+    let queue = Mutex::new(queue);
+    // What needs the program's functions is left for this thread.
+    let state = Mutex::new((None, Vec::new()));
+    Threads.run(nthreads, nthreads, &|_| {
+        loop {
+            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((piece, dest)) = next else { return };
+            let state_of = |done: Result<bool>, dest| {
+                let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+                match done {
+                    Ok(true) => {}
+                    Ok(false) => state.1.push((piece, dest)),
+                    Err(error) => state.0 = Some(error),
+                }
+                state.0.is_some()
+            };
+            let done = read(piece, dest, 1);
+            if state_of(done, dest) {
+                return;
+            }
+        }
+    })?;
+    let (error, left) = state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some(error) = error {
+        return Err(error);
+    }
+    left.into_iter()
+        .try_for_each(|(piece, dest)| read_through_context(handle, &piece, dest))
+}
+
+/// The bytes that a range of items is: from where, and how many. None if it is empty.
+fn range_of(handle: &Handle, start: i64, stop: i64) -> Result<Option<(u64, usize)>> {
+    if stop <= start {
+        return Ok(None);
+    }
+    // SAFETY: one field.
+    let typesize = i64::from(unsafe { handle.fields().typesize });
+    let bytes = |items: i64| {
+        items
+            .checked_mul(typesize)
+            .and_then(|bytes| u64::try_from(bytes).ok())
+            .ok_or(Error::Failure)
+    };
+    let (start, stop) = (bytes(start)?, bytes(stop)?);
+    let len = usize::try_from(stop - start).map_err(|_| Error::Failure)?;
+    Ok(Some((start, len)))
+}
+
+/// Reads the items from `start` to before `stop` into `buffer`, which has room for them. Returns 0, or a negative error
+/// code.
+///
+/// # Safety
+/// `schunk` is valid; `buffer` has room for the items.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
+    schunk: *mut blosc2_schunk,
+    start: i64,
+    stop: i64,
+    buffer: *mut c_void,
+) -> c_int {
+    code("blosc2_schunk_get_slice_buffer", || {
+        // SAFETY: by the caller's word.
+        let handle = unsafe { Handle::from_c(schunk)? };
+        let Some((start, len)) = range_of(handle, start, stop)? else {
+            return Ok(0);
+        };
+        let sizes = handle.with(false, |inner| inner.sizes(&handle.counts()))?;
+        if start + len as u64 > sizes.nbytes() {
+            return Err(Error::Failure);
+        }
+        // SAFETY: by the caller's word, and the items are there.
+        let dest = unsafe { bytes_mut(buffer.cast(), len)? };
+        let _reading = handle.reading()?;
+        read_bytes(handle, &sizes, start, dest).map_err(|_| Error::Failure)?;
+        Ok(0)
+    })
+}
+
+/// A chunk with other bytes in a piece of it.
+fn rewritten(handle: &Handle, inner: &mut Inner, piece: &Piece, new: &[u8]) -> Result<Buffer> {
+    if piece.is_whole() {
+        // SAFETY: the slice is as long as it is.
+        return unsafe { compressed(handle, new.as_ptr(), new.len() as i32) };
+    }
+    let bytes = bytes_of(handle, inner, piece.nchunk)?;
+    // SAFETY: the super-chunk is locked by this call.
+    let src = unsafe { bytes.get() };
+    let header = ChunkHeader::parse(src)?;
+    let (cctx, dctx) = (handle.cctx()?, handle.dctx()?);
+    let chunk = Chunk::parse(&header, src)?;
+    let patched = Patcher {
+        chunk: &chunk,
+        params: &cctx.encode_params(true),
+        decoding: &ContextHooks::for_decompression(dctx, src.as_ptr()),
+        encoding: &ContextHooks::for_compression(cctx, src.as_ptr()),
+        exec: &Threads,
+    }
+    .range(piece.from, new)?;
+    if let Some(patched) = patched {
+        return Buffer::copy_of(&patched);
+    }
+    let mut data = Buffer::zeroed(header.nbytes)?;
+    // SAFETY: the buffers are as long as they are.
+    unsafe {
+        let len = header.nbytes as i32;
+        dctx.decompress(
+            src.as_ptr().cast(),
+            src.len() as i32,
+            data.as_mut_ptr().cast(),
+            len,
+        )?;
+        data[piece.from..piece.to].copy_from_slice(new);
+        compressed(handle, data.as_ptr(), len)
+    }
+}
+
+/// Writes the items from `start` to before `stop` out of `buffer`, all of them or, if that fails, none. Of a chunk that is
+/// not written whole, only the blocks that change are compressed again. Returns 0, or a negative error code.
+///
+/// # Safety
+/// `schunk` is valid; `buffer` holds the items.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_schunk_set_slice_buffer(
+    schunk: *mut blosc2_schunk,
+    start: i64,
+    stop: i64,
+    buffer: *mut c_void,
+) -> c_int {
+    code("blosc2_schunk_set_slice_buffer", || {
+        // SAFETY: by the caller's word.
+        let handle = unsafe { Handle::from_c(schunk)? };
+        let Some((start, len)) = range_of(handle, start, stop)? else {
+            return Ok(0);
+        };
+        handle.with(true, |inner| {
+            let counts = handle.counts();
+            let sizes = inner.sizes(&counts)?;
+            let pieces = sizes.pieces(start, start + len as u64)?;
+            // SAFETY: by the caller's word, and the items have places.
+            let mut new = unsafe { bytes(buffer.cast(), len)? };
+            let mut chunks = Vec::new();
+            for piece in pieces {
+                let (part, rest) = new.split_at(piece.len());
+                new = rest;
+                handle.set_current(piece.nchunk as i64);
+                chunks.push((piece.nchunk, rewritten(handle, inner, &piece, part)?));
+            }
+            replace(handle, inner, counts, &chunks)
+        })?;
+        Ok(0)
+    })
+}
+
+/// Puts chunks in the places of others, all at once.
+pub fn replace(
+    handle: &Handle,
+    inner: &mut Inner,
+    counts: Counts,
+    chunks: &[(usize, Buffer)],
+) -> Result<()> {
+    let keeping = inner.keeping();
+    let mut after = counts;
+    let mut infos = Vec::new();
+    for (nchunk, chunk) in chunks {
+        let old = inner.chunk(&counts, *nchunk)?;
+        let info = rules::Chunk::new(&ChunkHeader::parse(chunk)?);
+        after = after.updated(*nchunk as i64, &old, &info, keeping)?;
+        infos.push(info);
+    }
+    let items: Vec<(usize, Item)> = chunks
+        .iter()
+        .zip(infos)
+        .map(|((nchunk, chunk), info)| {
+            let item = match info.special {
+                Some(place) if inner.store.is_frame() && after.chunksize > 0 => {
+                    Item::Special(place)
+                }
+                _ => Item::Stored(chunk),
+            };
+            (*nchunk, item)
+        })
+        .collect();
+    inner.apply(
+        handle,
+        &counts,
+        Plan {
+            counts: after,
+            change: Change::Update(&items),
+            owned: None,
+        },
+    )?;
+    Ok(())
+}
+
+/// A coordinate, and where its item goes.
+type Entry = (i64, usize);
+
+/// Where items go: each worker writes other ones.
+struct Destination {
+    ptr: *mut u8,
+    typesize: usize,
+}
+
+// SAFETY: every index is written by the one worker that has its entry.
+unsafe impl Sync for Destination {}
+
+impl Destination {
+    /// The place of an item.
+    ///
+    /// # Safety
+    /// `index` is that of an entry which only the caller has.
+    #[allow(clippy::mut_from_ref, reason = "see `Sync`")]
+    unsafe fn item(&self, index: usize) -> &mut [u8] {
+        // SAFETY: the program's buffer has room for every index; see above for who writes it.
+        unsafe {
+            std::slice::from_raw_parts_mut(self.ptr.add(index * self.typesize), self.typesize)
+        }
+    }
+}
+
+/// Reads the items of one chunk. `entries` are sorted.
+fn read_items(
+    handle: &Handle,
+    nchunk: usize,
+    nbytes: usize,
+    first: i64,
+    entries: &[Entry],
+    dest: &Destination,
+) -> Result<bool> {
+    let source = locate(handle, &mut handle.inner(), nchunk)?;
+    with_chunk(&source, false, |chunk| {
+        let header = chunk.header();
+        if header.nbytes != nbytes {
+            return Err(Error::Data);
+        }
+        if !is_plain(header) {
+            return Ok(false);
+        }
+        let typesize = dest.typesize;
+        let blocksize = header.blocksize_field().max(1);
+        let at = |entry: &Entry| (entry.0 - first) as usize * typesize;
+        // Items that are in one block alone are read together, since it is decompressed anyway.
+        let block = |entry: &Entry| {
+            let (from, to) = (
+                at(entry) / blocksize,
+                (at(entry) + typesize - 1) / blocksize,
+            );
+            (from == to).then_some(from)
+        };
+        let mut data = Vec::new();
+        for run in entries.chunk_by(|a, b| block(a).is_some() && block(a) == block(b)) {
+            let (start, stop) = (at(&run[0]), at(&run[run.len() - 1]) + typesize);
+            data.resize(stop - start, 0);
+            let range = ItemRange {
+                start,
+                len: stop - start,
+            };
+            getitem(chunk, range, &mut data, &NoHooks)?;
+            for entry in run {
+                let from = at(entry) - start;
+                // SAFETY: this worker has the entry.
+                unsafe { dest.item(entry.1) }.copy_from_slice(&data[from..from + typesize]);
+            }
+        }
+        Ok(true)
+    })
+}
+
+/// Reads the items at `coords`, `ncoords` of them in any order, into `buffer`. Returns 0, or a negative error code.
+///
+/// # Safety
+/// `schunk` is NULL or valid; `coords` has `ncoords` elements and `buffer` room for as many items.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_schunk_get_sparse_buffer(
+    schunk: *mut blosc2_schunk,
+    ncoords: i64,
+    coords: *const i64,
+    buffer: *mut c_void,
+) -> c_int {
+    code("blosc2_schunk_get_sparse_buffer", || {
+        // SAFETY: by the caller's word.
+        let handle = unsafe { Handle::from_c(schunk) }.map_err(|_| Error::InvalidParam)?;
+        let ncoords = usize::try_from(ncoords).map_err(|_| Error::InvalidParam)?;
+        if ncoords == 0 {
+            return Ok(0);
+        }
+        if coords.is_null() || buffer.is_null() {
+            return Err(Error::InvalidParam);
+        }
+        handle.with(false, |_| Ok(()))?;
+        let counts = handle.counts();
+        // SAFETY: one field.
+        let typesize = unsafe { handle.fields().typesize };
+        let whole = typesize > 0 && counts.chunksize > 0 && counts.chunksize % typesize == 0;
+        if !whole || counts.flags2 & crate::capi::constants::BLOSC2_VL_BLOCKS as u8 != 0 {
+            return Err(Error::InvalidParam);
+        }
+        // SAFETY: by the caller's word.
+        let coords = unsafe { std::slice::from_raw_parts(coords, ncoords) };
+        let nitems = counts.nbytes / i64::from(typesize);
+        let mut entries: Vec<Entry> = Vec::new();
+        entries
+            .try_reserve_exact(ncoords)
+            .map_err(|_| Error::MemoryAlloc)?;
+        for (index, coord) in coords.iter().enumerate() {
+            if !(0..nitems).contains(coord) {
+                return Err(Error::InvalidParam);
+            }
+            entries.push((*coord, index));
+        }
+        entries.sort_unstable();
+        let chunkitems = i64::from(counts.chunksize / typesize);
+        let dest = Destination {
+            ptr: buffer.cast(),
+            typesize: typesize as usize,
+        };
+        let _reading = handle.reading()?;
+        read_sparse(handle, &counts, &entries, chunkitems, &dest)?;
+        Ok(0)
+    })
+}
+
+fn read_sparse(
+    handle: &Handle,
+    counts: &Counts,
+    entries: &[Entry],
+    chunkitems: i64,
+    dest: &Destination,
+) -> Result<()> {
+    let typesize = dest.typesize;
+    let through_context = |entries: &[Entry]| {
+        entries.iter().try_for_each(|(coord, index)| {
+            let nchunk = coord / chunkitems;
+            let from = (coord % chunkitems) as usize * typesize;
+            let piece = Piece {
+                nchunk: nchunk as usize,
+                from,
+                to: from + typesize,
+                nbytes: counts.nbytes_of(nchunk).ok_or(Error::Data)? as usize,
+            };
+            // SAFETY: only this thread works on these entries.
+            read_through_context(handle, &piece, unsafe { dest.item(*index) })
+        })
+    };
+    let dctx = handle.dctx()?;
+    if dctx.postfilter.get().is_some() {
+        return through_context(entries).map_err(|_| Error::Failure);
+    }
+    let groups = Mutex::new(entries.chunk_by(|a, b| a.0 / chunkitems == b.0 / chunkitems));
+    let state = Mutex::new((None, Vec::new()));
+    let nthreads = dctx.update_nthreads();
+    Threads.run(nthreads, nthreads, &|_| {
+        loop {
+            let next = groups.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some(group) = next else { return };
+            let nchunk = group[0].0 / chunkitems;
+            let done = counts
+                .nbytes_of(nchunk)
+                .ok_or(Error::Data)
+                .and_then(|nbytes| {
+                    let first = nchunk * chunkitems;
+                    read_items(handle, nchunk as usize, nbytes as usize, first, group, dest)
+                });
+            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            match done {
+                Ok(true) => {}
+                Ok(false) => state.1.push(group),
+                Err(error) => state.0 = Some(error),
+            }
+            if state.0.is_some() {
+                return;
+            }
+        }
+    })?;
+    let (error, left) = state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some(error) = error {
+        return Err(error);
+    }
+    left.into_iter().try_for_each(through_context)
+}
