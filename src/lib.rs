@@ -11,6 +11,8 @@ pub mod error;
 
 /// Every `extern "C"` function, grouped as the headers are.
 pub mod capi;
+/// N-dimensional arrays.
+pub mod b2nd;
 /// The chunk format: header, plan, engine.
 pub mod chunk;
 /// Codecs: one file each, behind one interface.
