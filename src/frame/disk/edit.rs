@@ -129,16 +129,25 @@ impl Disk {
     /// Puts the frame in order.
     pub(super) fn tidy(&mut self) -> Result<()> {
         let file = self.prepare()?;
+        if !self.view.untidy {
+            // Another handle has been here.
+            return Ok(());
+        }
+        self.compact(&*file)?;
         let Some(writer) = &self.writer else {
             return Ok(());
         };
-        let next = Next {
+        let end = writer.space.end();
+        self.replace(&*file, self.unchanged(), self.view.offsets.clone(), end)
+    }
+
+    /// Header and trailer as they are.
+    pub(super) fn unchanged(&self) -> Next {
+        Next {
             header: self.view.header.clone(),
             trailer: None,
             cbytes: self.view.extent.cbytes,
-        };
-        let end = writer.space.end();
-        self.replace(&*file, next, self.view.offsets.clone(), end)
+        }
     }
 
     /// Where the index begins, from the start of the frame.
@@ -152,7 +161,7 @@ impl Disk {
     }
 
     /// Finds room for a chunk of `len` bytes and `count` offsets, moving the index if it must.
-    fn make_room(&mut self, file: &dyn Storage, count: usize, len: u64) -> Result<()> {
+    pub(super) fn make_room(&mut self, file: &dyn Storage, count: usize, len: u64) -> Result<()> {
         let room = self.index_pos() - u64::from(self.view.extent.header_len);
         let Some(writer) = &self.writer else {
             return Err(Error::Failure);
@@ -259,7 +268,7 @@ impl Disk {
         Ok(Delta::From(0, offsets.iter().collect()))
     }
 
-    fn write_edit(
+    pub(super) fn write_edit(
         &mut self,
         file: &dyn Storage,
         delta: Delta,
@@ -438,7 +447,7 @@ impl Disk {
         Ok(left)
     }
 
-    fn stored_at(&mut self, place: u64) -> Result<Stored> {
+    pub(super) fn stored_at(&mut self, place: u64) -> Result<Stored> {
         let extent = self.view.extent;
         Ok(Stored {
             file: self.current_reader()?,
