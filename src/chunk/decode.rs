@@ -225,16 +225,25 @@ impl<'a> Chunk<'a> {
         self.fetch(start, end, buf)
     }
 
-    /// The compressed bytes of block `nblock`, all its streams and no more. Only of blocks in memory.
-    pub(super) fn compressed(&self, nblock: usize) -> Result<&'a [u8]> {
+    /// The compressed bytes of block `nblock`, all its streams and no more; `each` gets every stream with its size in
+    /// front. Only of blocks in memory.
+    pub(super) fn compressed(
+        &self,
+        nblock: usize,
+        mut each: impl FnMut(&'a [u8]),
+    ) -> Result<&'a [u8]> {
         let (start, end) = self.span(nblock, true)?;
         let bytes = self.bytes.get(start..end).ok_or(Error::ReadBuffer)?;
         let bsize = self.block_nbytes(nblock)?;
         let mut streams = Streams::new(self.header, bytes, bsize)?;
+        let mut at = 0;
         for _ in 0..bsize / streams.neblock {
             streams.next()?;
+            let next = bytes.len() - streams.left();
+            each(&bytes[at..next]);
+            at = next;
         }
-        Ok(&bytes[..bytes.len() - streams.left()])
+        Ok(&bytes[..at])
     }
 
     fn read_dict(&self) -> Result<Option<Box<Dict>>> {

@@ -25,6 +25,14 @@ pub struct BlockInput<'a> {
     pub offset: usize,
 }
 
+/// What a block was before it was changed: `streams` is not empty, and those of the block as it will be are as many.
+pub struct Before<'a> {
+    /// Its data behind the filters.
+    pub data: &'a [u8],
+    /// Its streams as they lie in the chunk, each with its size in front.
+    pub streams: Vec<&'a [u8]>,
+}
+
 /// Encodes blocks; the same for every worker.
 pub struct BlockEncoder<'a> {
     pub(super) params: &'a EncodeParams,
@@ -128,6 +136,42 @@ impl BlockEncoder<'_> {
                 self.measure(stream, filter_time, codec, &mut out[used..])?
             } else {
                 self.encode_stream(stream, codec, &mut out[used..])?
+            };
+        }
+        Ok(used)
+    }
+
+    /// As [`Self::encode`], for a block that was changed: streams that still hold the same data are taken over, and of
+    /// those that did not compress before only what was changed a lot is tried again.
+    pub fn encode_again(
+        &self,
+        pos: BlockPos,
+        block: BlockInput,
+        before: &Before,
+        (bufs, codec): (&mut Bufs, &mut State),
+        out: &mut [u8],
+    ) -> Result<usize> {
+        if self.run_in_source(&block).is_some() {
+            return self.encode(pos, block, (bufs, codec), out);
+        }
+        let data = self.filtered(pos, block, bufs, None)?;
+        let neblock = block.bsize / before.streams.len();
+        let streams = data
+            .chunks_exact(neblock)
+            .zip(before.data.chunks_exact(neblock));
+        let mut used = 0;
+        for ((stream, old), packed) in streams.zip(&before.streams) {
+            let out = &mut out[used..];
+            // Others may have written a stream that is larger than its data.
+            used += if stream == old && packed.len() <= 4 + neblock {
+                out[..packed.len()].copy_from_slice(packed);
+                packed.len()
+            } else if packed.len() == 4 + neblock && is_touch_up(stream, old) {
+                out[..4].copy_from_slice(&packed[..4]);
+                filter::copy(stream, &mut out[4..4 + neblock]);
+                4 + neblock
+            } else {
+                self.encode_stream(stream, codec, out)?
             };
         }
         Ok(used)
@@ -243,6 +287,17 @@ fn run_of(data: &[u8]) -> Option<u8> {
     (data[..rest.len()] == *rest).then_some(first)
 }
 
+/// Whether two streams, as long as each other, differ in so small a place that the one will hardly compress if the other
+/// did not. Their end is excepted: who fills a stream piece by piece comes there at last, and it is tried again.
+fn is_touch_up(new: &[u8], old: &[u8]) -> bool {
+    const PIECE: usize = 512;
+    let differs = |(new, old): (&[u8], &[u8])| new != old;
+    let mut pieces = new.chunks(PIECE).zip(old.chunks(PIECE));
+    let first = pieces.position(differs).unwrap_or(0);
+    let end = first + pieces.rposition(differs).map_or(1, |last| last + 2);
+    end < new.len().div_ceil(PIECE) && (end - first) * PIECE <= new.len() / 4
+}
+
 /// Writes a stream of one repeated byte: a size of 0 for zeros, else minus the byte, and a token.
 fn write_run(value: u8, out: &mut [u8]) -> usize {
     out[..4].copy_from_slice(&(-i32::from(value)).to_le_bytes());
@@ -256,6 +311,19 @@ fn write_run(value: u8, out: &mut [u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_changes_are_told_from_large_ones() {
+        let old = [1u8; 64 << 10];
+        let changed = |from: usize, to: usize| {
+            let mut new = old;
+            (new[from], new[to]) = (0, 0);
+            is_touch_up(&new, &old)
+        };
+        assert!(changed(5, 5) && changed(0, 10_000) && changed(40_000, 56_000));
+        assert!(!changed(0, 20_000) && !changed(0, 65_535) && !changed(65_000, 65_535));
+        assert!(!is_touch_up(&[1; 100], &[2; 100]));
+    }
 
     #[test]
     fn runs_are_found_and_written() {

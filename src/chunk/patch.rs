@@ -3,7 +3,7 @@
 use super::decode::Chunk;
 use super::decode_block::{BlockDecoder, UDCODEC_FORMAT};
 use super::encode::{EncodeParams, lock, workers};
-use super::encode_block::{BlockEncoder, BlockInput};
+use super::encode_block::{Before, BlockEncoder, BlockInput};
 use super::header::{Blocks, ChunkHeader, Special, flags, flags2, version};
 use super::hooks::{BlockPos, Executor, Hooks};
 use super::pipeline::Pipeline;
@@ -205,11 +205,24 @@ impl Patcher<'_> {
                 bufs,
                 out,
                 data,
+                old,
                 codec,
             } = scratch;
             let data = data.ensure(bsize)?;
+            let mut before = None;
             if !t.whole {
                 decoder.decode(pos, None, data, (bufs, codec))?;
+                if let [_] = decoder.pipeline.stages() {
+                    // What the streams held is still where the one filter took it from.
+                    std::mem::swap(&mut bufs.ping, old);
+                    let mut streams = Vec::new();
+                    self.chunk
+                        .compressed(t.nblock, |stream| streams.push(stream))?;
+                    before = Some(Before {
+                        data: &old[..bsize],
+                        streams,
+                    });
+                }
             }
             change(t.nblock, data);
             let block = BlockInput {
@@ -218,7 +231,10 @@ impl Patcher<'_> {
                 offset: pos.offset,
             };
             let out = out.ensure(encoder.bound(bsize))?;
-            let size = encoder.encode(pos, block, (bufs, codec), out)?;
+            let size = match before {
+                Some(before) => encoder.encode_again(pos, block, &before, (bufs, codec), out)?,
+                None => encoder.encode(pos, block, (bufs, codec), out)?,
+            };
             let mut bytes = with_room(size)?;
             bytes.extend_from_slice(&out[..size]);
             Ok(bytes)
@@ -266,7 +282,7 @@ impl Patcher<'_> {
             let start = (bytes.len() as i32).to_le_bytes();
             let block = match changed.next_if(|(t, _)| t.nblock == nblock) {
                 Some((_, block)) => block,
-                None => self.chunk.compressed(nblock)?,
+                None => self.chunk.compressed(nblock, |_| ())?,
             };
             if block.len() > most.saturating_sub(bytes.len()) {
                 return Ok(None);

@@ -138,6 +138,8 @@ pub struct Scratch {
     pub out: Buf,
     /// The data of a block that is decoded, changed and encoded again.
     pub data: Buf,
+    /// What the streams of that block held before the change.
+    pub old: Buf,
     /// For the codecs.
     pub codec: State,
 }
@@ -155,7 +157,13 @@ impl Scratch {
             ttmp,
             input,
         } = &self.bufs;
-        ping.len() + pong.len() + ttmp.len() + input.len() + self.out.len() + self.data.len()
+        ping.len()
+            + pong.len()
+            + ttmp.len()
+            + input.len()
+            + self.out.len()
+            + self.data.len()
+            + self.old.len()
     }
 }
 
@@ -211,7 +219,7 @@ impl Drop for Borrowed {
         // SAFETY: nobody sees the field after this.
         let mut scratch = unsafe { ManuallyDrop::take(&mut self.0) };
         if scratch.bytes() > LARGE {
-            (scratch.bufs, scratch.out, scratch.data) = Default::default();
+            (scratch.bufs, scratch.out, scratch.data, scratch.old) = Default::default();
         }
         leave(scratch);
     }
