@@ -148,25 +148,26 @@ impl<'a> Chunk<'a> {
     }
 
     /// The table of block starts.
+    #[inline(always)]
     fn starts(&self) -> &'a [u8] {
         &self.bytes[self.header.overhead()..self.starts_end()]
     }
 
     /// Where block `nblock` starts in the chunk, as its table says.
+    #[inline(always)]
     pub(super) fn start(&self, nblock: usize) -> i32 {
         i32_at(self.bytes, self.header.overhead() + 4 * nblock)
     }
 
     /// The bytes of the chunk from `from` to `to`, read into `buf` if they are elsewhere.
+    #[inline(always)]
     fn fetch<'s>(&'s self, from: usize, to: usize, buf: &'s mut Buf) -> Result<&'s [u8]> {
         match &self.elsewhere {
             Some(elsewhere) if to > self.bytes.len() => {
                 if from > to || to > self.header.cbytes {
                     return Err(Error::ReadBuffer);
                 }
-                let bytes = buf.ensure(to - from)?;
-                elsewhere.source.read_at(from, bytes)?;
-                Ok(bytes)
+                elsewhere.read(from, to - from, buf)
             }
             _ => self.bytes.get(from..to).ok_or(Error::ReadBuffer),
         }
@@ -199,6 +200,7 @@ impl<'a> Chunk<'a> {
 
     /// From where to where the compressed bytes of block `nblock` go, at most: streams say themselves where they end.
     /// With `all`, to the end of the chunk, as a block may share bytes with others.
+    #[inline(always)]
     fn span(&self, nblock: usize, all: bool) -> Result<(usize, usize)> {
         if self.header.has_vlblocks() {
             return self.vl_span(nblock).ok_or(Error::Data);
@@ -215,6 +217,7 @@ impl<'a> Chunk<'a> {
     }
 
     /// These bytes; if they are elsewhere they are read into `buf`.
+    #[inline(always)]
     pub(super) fn block_bytes<'s>(
         &'s self,
         nblock: usize,
@@ -358,6 +361,7 @@ impl<'a> Chunk<'a> {
     }
 
     /// Prepares the decoding of blocks; `pipeline` is where the filters are written down.
+    #[inline(always)]
     pub(super) fn decoder<'b>(
         &'b self,
         pipeline: &'b mut Pipeline,
@@ -371,6 +375,7 @@ impl<'a> Chunk<'a> {
         }
         Ok(BlockDecoder {
             chunk: self,
+            codec: Codec::from_format(header.flags >> 5),
             pipeline,
             hooks,
         })
