@@ -159,7 +159,7 @@ impl<'a> BlockDecoder<'a> {
     }
 
     /// Decodes the streams of block `nblock` into `out`, which has the block's size.
-    fn unpack(
+    pub(super) fn unpack(
         &self,
         nblock: usize,
         out: &mut [u8],
