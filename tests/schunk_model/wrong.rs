@@ -20,6 +20,9 @@ const PARTS: &str =
 pub fn state(model: &Model, plan: &Plan) -> Option<&'static str> {
     let specials = model.chunks.iter().any(|chunk| chunk.special.is_some());
     let framed = plan.storage.framed();
+    if plan.storage == Storage::File && model.leftovers() {
+        return Some("a file whose chunks are all deleted counts their bytes, and forgets them");
+    }
     if framed && specials && model.chunksize == 0 {
         return Some(
             "special chunks of a frame are sized by chunksize, which is 0 when sizes differ",
@@ -95,6 +98,13 @@ pub fn step(model: &Model, op: &Op, plan: &Plan) -> Option<Wrong> {
             Some(Wrong::Lost(
                 "a slice that reaches outside is written in part",
             ))
+        }
+        Op::Append { chunk, .. } | Op::AppendBuffer { chunk } | Op::Insert { chunk, at: 0, .. }
+            if model.chunks.is_empty()
+                && (1..chunk.len() as i64).contains(&model.chunksize)
+                && chunk.flags2() != model.flags2 =>
+        {
+            Some(Wrong::Lost("a chunk that is refused leaves its flags"))
         }
         Op::MetaAdd { name, .. } | Op::VlAdd { name, .. } if name.as_bytes().len() > MAX_NAME => {
             Some(Wrong::Lost(
