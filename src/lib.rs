@@ -9,10 +9,10 @@
 /// The error codes of the C API.
 pub mod error;
 
-/// Every `extern "C"` function, grouped as the headers are.
-pub mod capi;
 /// N-dimensional arrays.
 pub mod b2nd;
+/// Every `extern "C"` function, grouped as the headers are.
+pub mod capi;
 /// The chunk format: header, plan, engine.
 pub mod chunk;
 /// Codecs: one file each, behind one interface.

@@ -263,10 +263,16 @@ mod tests {
     #[test]
     fn padding_and_counts() {
         let g = geometry(&[10, 7], &[4, 7], &[3, 2]).unwrap();
-        assert_eq!((g.extshape[..3].to_vec(), g.extnitems), (vec![12, 7, 1], 84));
+        assert_eq!(
+            (g.extshape[..3].to_vec(), g.extnitems),
+            (vec![12, 7, 1], 84)
+        );
         assert_eq!((g.extchunkshape[0], g.extchunkshape[1]), (6, 8));
         assert_eq!((g.nchunks(), g.nblocks(), g.extchunknitems), (Ok(3), 8, 48));
-        assert_eq!((g.grid(0), g.grid(1), g.blocks(0), g.blocks(1)), (3, 1, 2, 4));
+        assert_eq!(
+            (g.grid(0), g.grid(1), g.blocks(0), g.blocks(1)),
+            (3, 1, 2, 4)
+        );
         assert_eq!(g.chunk_nbytes(300), Ok(14_400));
         let g = geometry(&[], &[], &[]).unwrap();
         assert_eq!((g.nchunks(), g.nblocks(), g.nitems), (Ok(1), 1, 1));

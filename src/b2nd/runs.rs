@@ -198,9 +198,8 @@ mod tests {
             items = items
                 .iter()
                 .flat_map(|(a, b)| {
-                    (0..run.len).map(move |i| {
-                        (a + (run.inside + i) * inside[d], b + (run.at + i) * at[d])
-                    })
+                    (0..run.len)
+                        .map(move |i| (a + (run.inside + i) * inside[d], b + (run.at + i) * at[d]))
                 })
                 .collect();
         }
@@ -290,17 +289,45 @@ mod tests {
         };
         assert!(fits.runs().is_ok());
         let refused = |transfer: Transfer| transfer.runs().err() == Some(Error::InvalidParam);
-        assert!(refused(Transfer { stop: &[5, 5], ..fits }));
-        assert!(refused(Transfer { start: &[-1, 0], ..fits }));
-        assert!(refused(Transfer { stop: &[0, 5], ..fits }));
-        assert!(refused(Transfer { dst_start: &[1, 0], ..fits }));
-        assert!(refused(Transfer { dst_start: &[-1, 0], ..fits }));
-        assert!(refused(Transfer { dst_start: &[i64::MAX, 0], ..fits }));
-        assert!(refused(Transfer { start: &[i64::MIN, 0], ..fits }));
+        assert!(refused(Transfer {
+            stop: &[5, 5],
+            ..fits
+        }));
+        assert!(refused(Transfer {
+            start: &[-1, 0],
+            ..fits
+        }));
+        assert!(refused(Transfer {
+            stop: &[0, 5],
+            ..fits
+        }));
+        assert!(refused(Transfer {
+            dst_start: &[1, 0],
+            ..fits
+        }));
+        assert!(refused(Transfer {
+            dst_start: &[-1, 0],
+            ..fits
+        }));
+        assert!(refused(Transfer {
+            dst_start: &[i64::MAX, 0],
+            ..fits
+        }));
+        assert!(refused(Transfer {
+            start: &[i64::MIN, 0],
+            ..fits
+        }));
         let huge = [i64::MAX, i64::MAX];
-        assert!(refused(Transfer { src_shape: &huge, ..fits }));
+        assert!(refused(Transfer {
+            src_shape: &huge,
+            ..fits
+        }));
         // Nothing is nothing wherever it is.
-        let nothing = Transfer { start: &[3, 0], src_shape: &[1, 1], ..fits };
+        let nothing = Transfer {
+            start: &[3, 0],
+            src_shape: &[1, 1],
+            ..fits
+        };
         assert!(nothing.runs().unwrap().is_none());
     }
 }

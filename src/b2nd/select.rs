@@ -469,9 +469,8 @@ mod tests {
         let mut indices = vec![0; g.ndim];
         for d in (0..g.ndim).rev() {
             let block = i64::from(g.blockshape[d]);
-            indices[d] = place[d] * i64::from(g.chunkshape[d])
-                + nblock % g.blocks(d) * block
-                + item % block;
+            indices[d] =
+                place[d] * i64::from(g.chunkshape[d]) + nblock % g.blocks(d) * block + item % block;
             nblock /= g.blocks(d);
             item /= block;
         }

@@ -49,22 +49,14 @@ impl Disk {
     fn change(&mut self, change: &Change, specials: &Specials, next: Next) -> Result<()> {
         let file = self.prepare()?;
         let count = self.view.offsets.len();
-        let fits = match *change {
-            Change::Nothing | Change::Append(_) => true,
-            Change::Insert(nchunk, _) => nchunk <= count,
-            Change::Update(items) => items.iter().all(|(nchunk, _)| *nchunk < count),
-            Change::Delete(nchunk) => nchunk < count,
-            Change::Reorder(order) => order.len() == count,
-            Change::Fill(..) => count == 0,
-        };
-        if !fits {
+        if !change.fits(count) {
             return Err(Error::InvalidParam);
         }
         let longer = next.header.len() != self.view.header.len();
         if longer && self.view.offsets.places().next().is_some() {
             return Err(Error::InvalidParam);
         }
-        let emptied = matches!(change, Change::Delete(_)) && count == 1;
+        let emptied = count > 0 && change.count(count) == 0;
         if longer || emptied || matches!(change, Change::Fill(..)) {
             let leaves = self.leaves(change)?;
             let delta = change.delta(&self.view.offsets, &[])?;
@@ -218,7 +210,8 @@ impl Disk {
         let bytes: u64 = chunks.iter().map(|chunk| chunk.len() as u64).sum();
         let count = self.view.offsets.len();
         if !matches!(change, Change::Nothing) || !specials.is_empty() {
-            self.make_room(file, count + 1, bytes)?;
+            let most = change.count(count).max(count);
+            self.make_room(file, most + 1, bytes)?;
         }
         let places = self.place(file, &chunks)?;
         let delta = self.delta(change, specials, &places);
