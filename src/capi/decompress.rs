@@ -9,7 +9,7 @@ use super::types::*;
 use crate::chunk::decode::{Chunk, decompress, decompress_block, decompress_blocks};
 use crate::chunk::getitem::{ItemRange, getitem};
 use crate::chunk::header::{
-    ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH, i32_at, offset,
+    ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH, flags2, i32_at, offset,
 };
 use crate::chunk::source::BlockSource;
 use crate::error::{Error, Result};
@@ -64,6 +64,8 @@ impl Context {
         self.filters.set(header.filters);
         self.filters_meta.set(header.filters_meta);
         self.compcode_meta.set(header.compcode_meta);
+        self.use_dict
+            .set(c_int::from(header.blosc2_flags & flags2::USE_DICT != 0));
     }
 
     /// Checks the mask of blocks against the chunk, and gives it.

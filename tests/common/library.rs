@@ -36,15 +36,24 @@ impl Lib {
     }
 }
 
+/// Where our library is: as the environment says, or where cargo built it.
+pub fn ours_path() -> PathBuf {
+    match std::env::var_os(OURS_VARIABLE) {
+        Some(path) => PathBuf::from(path),
+        None => beside_this_test(),
+    }
+}
+
+/// Where the reference is, if the environment says so.
+pub fn reference_path() -> Option<PathBuf> {
+    std::env::var_os(REFERENCE_VARIABLE).map(PathBuf::from)
+}
+
 /// Our library: the one that the environment names, or the one cargo built beside this test.
 pub fn ours() -> &'static Lib {
     static OURS: OnceLock<Lib> = OnceLock::new();
     OURS.get_or_init(|| {
-        let path = match std::env::var_os(OURS_VARIABLE) {
-            Some(path) => PathBuf::from(path),
-            None => beside_this_test(),
-        };
-        Lib::open("ours", &path).unwrap_or_else(|e| panic!("cannot open our library: {e}"))
+        Lib::open("ours", &ours_path()).unwrap_or_else(|e| panic!("cannot open our library: {e}"))
     })
 }
 
@@ -53,9 +62,8 @@ pub fn reference() -> Option<&'static Lib> {
     static REFERENCE: OnceLock<Option<Lib>> = OnceLock::new();
     let reference = REFERENCE
         .get_or_init(|| {
-            let path = PathBuf::from(std::env::var_os(REFERENCE_VARIABLE)?);
             Some(
-                Lib::open("reference", &path)
+                Lib::open("reference", &reference_path()?)
                     .unwrap_or_else(|e| panic!("cannot open the reference: {e}")),
             )
         })

@@ -8,7 +8,11 @@
 pub mod abi;
 pub mod ctx;
 pub mod data;
+pub mod isolated;
 pub mod library;
 pub mod pipelines;
 pub mod report;
+pub mod schunk;
+pub mod schunk_calls;
+pub mod schunk_state;
 pub mod table;

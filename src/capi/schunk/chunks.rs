@@ -6,7 +6,7 @@ use crate::capi::border::{code, code64};
 use crate::capi::compress::Input;
 use crate::capi::decompress::read_chunk;
 use crate::capi::types::*;
-use crate::chunk::header::{ChunkHeader, MAX_OVERHEAD};
+use crate::chunk::header::{ChunkHeader, MAX_OVERHEAD, MIN_HEADER_LENGTH};
 use crate::error::{Error, Result};
 use crate::frame::change::{Change, Item};
 use crate::frame::disk::Stored;
@@ -51,6 +51,9 @@ pub fn read_stored(stored: &Stored) -> Result<Buffer> {
     // Most chunks are read in one go, and small ones cost no second call.
     const FIRST: u64 = 64 << 10;
     let first = stored.most.min(stored.expected.unwrap_or(FIRST)) as usize;
+    if first < MIN_HEADER_LENGTH {
+        return Err(Error::FileRead);
+    }
     let mut buffer = Buffer::uninitialised(first)?;
     stored.read(0, &mut buffer)?;
     let header = ChunkHeader::parse(&buffer)?;

@@ -326,7 +326,6 @@ unsafe fn parameters(handle: &Handle, storage: &blosc2_storage) -> Result<(blosc
     own.splitmode = cctx.splitmode.get();
     own.use_dict = cctx.use_dict.get();
     own.blocksize = cctx.blocksize.get();
-    own.nthreads = cctx.nthreads.get();
     own.filters = cctx.filters.get();
     own.filters_meta = cctx.filters_meta.get();
     // SAFETY: by the caller's word.

@@ -178,6 +178,10 @@ impl Disk {
         let image = load::Image::new(header, metalayers, vlmetalayers, &Offsets::EMPTY, 0, 0)?;
         let storage = options.backend.open(&file, Mode::Create)?;
         storage.write_all_at(0, &[&image.header, &image.body])?;
+        if !options.backend.is_filesystem() {
+            // Back ends of programs learn how long the file is to be.
+            storage.truncate(image.frame_len())?;
+        }
         if options.durable {
             storage.sync()?;
             paths::sync_parent(&file)?;

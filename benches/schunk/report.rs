@@ -1,0 +1,126 @@
+//! The table as CSV, as bars, and what it comes to.
+
+use crate::measure::Measured;
+use crate::rows::{Operation, Row};
+use std::fmt::Write;
+
+/// Below this a row counts as slower.
+const SLOWEST: f64 = 0.95;
+/// How much longer ten times as many appends may take.
+const GROWTH: f64 = 11.0;
+
+/// Every row, one a line.
+pub fn csv(measured: &[(Row, Measured)]) -> String {
+    let mut out = String::from(
+        "operation,storage,chunks,chunksize,blocksize,threads,ours_us,reference_us,ratio\n",
+    );
+    for (row, result) in measured {
+        let [ours, theirs] = result.seconds.map(|seconds| seconds * 1e6);
+        let _ = writeln!(
+            out,
+            "\"{}\",{},{},{},{},{},{ours:.1},{theirs:.1},{:.3}",
+            row.operation.name(),
+            row.storage.name(),
+            row.chunks,
+            row.chunksize,
+            row.blocksize,
+            row.threads,
+            result.ratio(),
+        );
+    }
+    out
+}
+
+/// A bar for each row, on a logarithmic axis with lines at powers of two.
+pub fn svg(measured: &[(Row, Measured)]) -> String {
+    const LINE: usize = 18;
+    const LEFT: f64 = 420.0;
+    const OCTAVE: f64 = 48.0;
+    let (width, height) = (LEFT + 10.5 * OCTAVE, 60 + LINE * measured.len());
+    let place = |ratio: f64| LEFT + OCTAVE * (1.0 + ratio.clamp(0.5, 512.0).log2());
+    let mut out = format!(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="11"><rect width="100%" height="100%" fill="white"/><text x="10" y="20" font-size="14">Super-chunks: speed of this library over the reference</text>"#
+    );
+    for power in -1..10 {
+        let (ratio, at) = (f64::powi(2.0, power), place(f64::powi(2.0, power)));
+        let color = if power == 0 { "#333" } else { "#ddd" };
+        let _ = write!(
+            out,
+            r##"<line x1="{at}" y1="45" x2="{at}" y2="{height}" stroke="{color}"/><text x="{at}" y="40" text-anchor="middle">{ratio}</text>"##
+        );
+    }
+    for (n, (row, result)) in measured.iter().enumerate() {
+        let y = 50 + LINE * n;
+        let (from, to) = (place(1.0), place(result.ratio()));
+        let color = if result.ratio() < SLOWEST {
+            "#b42020"
+        } else {
+            "#1f6fb4"
+        };
+        let _ = write!(
+            out,
+            r#"<text x="{}" y="{}" text-anchor="end">{}</text><rect x="{}" y="{y}" width="{:.1}" height="{}" fill="{color}"/>"#,
+            LEFT - 8.0,
+            y + 11,
+            row.describe(),
+            from.min(to),
+            (to - from).abs().max(1.0),
+            LINE - 5,
+        );
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+/// The goals and the slow rows.
+pub fn summary(measured: &[(Row, Measured)]) -> String {
+    let mut out = String::from("\ngroup                                     mean   goal\n");
+    let mut groups: Vec<(String, f64)> = Vec::new();
+    for (row, _) in measured {
+        if !groups.contains(&row.group()) {
+            groups.push(row.group());
+        }
+    }
+    for group in &groups {
+        let logs: Vec<f64> = measured
+            .iter()
+            .filter(|(row, _)| row.group() == *group)
+            .map(|(_, result)| result.ratio().ln())
+            .collect();
+        let mean = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
+        let verdict = if mean >= group.1 { "" } else { "  not reached" };
+        let _ = writeln!(out, "{:<40} {mean:>6.2} {:>6.2}{verdict}", group.0, group.1);
+    }
+    for (row, few) in measured {
+        let tenfold = |other: &&(Row, Measured)| {
+            let other = &other.0;
+            other.operation == Operation::Append
+                && row.operation == Operation::Append
+                && other.storage == row.storage
+                && other.chunks == 10 * row.chunks
+        };
+        if let Some((_, many)) = measured.iter().find(tenfold) {
+            let [ours, theirs] = [0, 1].map(|n| many.seconds[n] / few.seconds[n]);
+            let verdict = if ours > GROWTH { "  not reached" } else { "" };
+            let _ = writeln!(
+                out,
+                "ten times as many appends, {}: {ours:.1} times as long (the reference {theirs:.1}), goal {GROWTH}{verdict}",
+                row.storage.name()
+            );
+        }
+    }
+    let slow: Vec<_> = measured
+        .iter()
+        .filter(|(_, result)| result.ratio() < SLOWEST)
+        .collect();
+    let _ = writeln!(
+        out,
+        "\n{} of {} rows under {SLOWEST}",
+        slow.len(),
+        measured.len()
+    );
+    for (row, result) in slow {
+        let _ = writeln!(out, "  {:.2}  {}", result.ratio(), row.describe());
+    }
+    out
+}

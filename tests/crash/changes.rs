@@ -1,0 +1,215 @@
+//! The changes that are cut short, and the frames that they start from.
+
+use crate::common::data::Kind;
+use crate::common::schunk::SchunkLib;
+use crate::common::schunk_calls::Schunk;
+use blosc2::capi::types::{blosc2_cparams, blosc2_io};
+use std::path::Path;
+
+/// Bytes of one item and of one chunk.
+const TYPESIZE: i32 = 8;
+const CHUNK: usize = 4000;
+/// Items of one chunk.
+const ITEMS: i64 = 500;
+
+/// What a change starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Full chunks of all kinds, with metadata.
+    Full,
+    /// Chunks without special values, the last one short.
+    Short,
+    /// No chunk, no metadata.
+    Empty,
+    /// More chunks than fit into a small index.
+    Many,
+}
+
+/// A change with its name; it returns what the library returned.
+pub struct Change {
+    pub name: &'static str,
+    pub start: Start,
+    pub run: fn(&Schunk) -> i64,
+}
+
+const fn change(name: &'static str, start: Start, run: fn(&Schunk) -> i64) -> Change {
+    Change { name, start, run }
+}
+
+fn data(seed: u64, nbytes: usize) -> Vec<u8> {
+    match seed % 3 {
+        0 => Kind::Random.bytes(nbytes, seed),
+        _ => Kind::SmoothFloat64.bytes(nbytes, seed),
+    }
+}
+
+fn parameters() -> blosc2_cparams {
+    blosc2_cparams {
+        typesize: TYPESIZE,
+        blocksize: 1000,
+        ..blosc2_cparams::defaults()
+    }
+}
+
+/// A chunk as a program makes it.
+fn chunk(s: &Schunk, seed: u64, nbytes: usize) -> Vec<u8> {
+    let cparams = crate::common::abi::CParams {
+        typesize: TYPESIZE,
+        blocksize: 1000,
+        ..Default::default()
+    };
+    let bytes = match seed {
+        0 => vec![0; nbytes],
+        _ => data(seed, nbytes),
+    };
+    let (rc, chunk) = s.lib.lib.compress(&cparams, &bytes);
+    assert!(rc > 0, "{rc}");
+    chunk
+}
+
+fn append(s: &Schunk, seed: u64, nbytes: usize) -> i64 {
+    s.append_buffer(&data(seed, nbytes), nbytes as i32)
+}
+
+/// Makes the frame that a change starts from.
+pub fn make(
+    lib: &'static SchunkLib,
+    contiguous: bool,
+    path: &Path,
+    start: Start,
+    io: Option<&mut blosc2_io>,
+) {
+    let s = lib
+        .create(contiguous, Some(path), &parameters(), 1, io)
+        .expect("a new frame");
+    let fine = |rc: i64| assert!(rc >= 0, "making the frame: {rc}");
+    match start {
+        Start::Empty => {}
+        Start::Full => {
+            fine(s.meta_add(c"fixed", b"twenty bytes content"));
+            for seed in 1..4 {
+                fine(append(&s, seed, CHUNK));
+            }
+            fine(s.append_chunk(&chunk(&s, 0, CHUNK), true));
+            fine(append(&s, 4, CHUNK));
+            fine(append(&s, 5, CHUNK));
+            fine(s.vlmeta_add(c"first", &data(7, 300)));
+            fine(s.vlmeta_add(c"second", b"short"));
+        }
+        Start::Short => {
+            for (seed, nbytes) in [(1, CHUNK), (3, CHUNK), (4, CHUNK / 2)] {
+                fine(append(&s, seed, nbytes));
+            }
+            fine(s.vlmeta_add(c"first", &data(7, 300)));
+        }
+        Start::Many => {
+            for seed in 1..300 {
+                fine(append(&s, seed, 64));
+            }
+            fine(s.vlmeta_add(c"only", &data(7, 100)));
+        }
+    }
+}
+
+/// Every change.
+pub const CHANGES: &[Change] = &[
+    change("append a buffer", Start::Full, |s| append(s, 10, CHUNK)),
+    change("append the first chunk", Start::Empty, |s| {
+        append(s, 10, CHUNK)
+    }),
+    change("append a chunk", Start::Many, |s| append(s, 10, 64)),
+    change("append a special chunk", Start::Full, |s| {
+        s.append_chunk(&chunk(s, 0, CHUNK), true)
+    }),
+    change("append a longer chunk", Start::Short, |s| {
+        s.append_chunk(&chunk(s, 11, 2 * CHUNK), false)
+    }),
+    change("insert at the front", Start::Full, |s| {
+        s.insert_chunk(0, &chunk(s, 12, CHUNK), true)
+    }),
+    change("insert in the middle", Start::Many, |s| {
+        s.insert_chunk(77, &chunk(s, 12, 64), true)
+    }),
+    change("insert before a short chunk", Start::Short, |s| {
+        s.insert_chunk(1, &chunk(s, 12, CHUNK), true)
+    }),
+    change("append to a short chunk", Start::Short, |s| {
+        append(s, 10, CHUNK)
+    }),
+    change("write a slice of a short chunk", Start::Short, |s| {
+        s.set_slice(2 * ITEMS + 3, 2 * ITEMS + 200, &data(9, 197 * 8))
+    }),
+    change("insert a special chunk", Start::Full, |s| {
+        s.insert_chunk(2, &chunk(s, 0, CHUNK), true)
+    }),
+    change("update with a larger chunk", Start::Full, |s| {
+        s.update_chunk(1, &chunk(s, 9, CHUNK), true)
+    }),
+    change("update with a smaller chunk", Start::Full, |s| {
+        s.update_chunk(2, &chunk(s, 13, CHUNK), true)
+    }),
+    change("update the last chunk", Start::Short, |s| {
+        s.update_chunk(2, &chunk(s, 14, CHUNK / 4), true)
+    }),
+    change("update with a special chunk", Start::Full, |s| {
+        s.update_chunk(0, &chunk(s, 0, CHUNK), true)
+    }),
+    change("update a special chunk", Start::Full, |s| {
+        s.update_chunk(3, &chunk(s, 15, CHUNK), true)
+    }),
+    change("update one of many", Start::Many, |s| {
+        s.update_chunk(100, &chunk(s, 15, 64), true)
+    }),
+    change("delete the first chunk", Start::Full, |s| s.delete_chunk(0)),
+    change("delete in the middle", Start::Many, |s| s.delete_chunk(150)),
+    change("delete the last chunk", Start::Full, |s| s.delete_chunk(5)),
+    change("delete a special chunk", Start::Full, |s| s.delete_chunk(3)),
+    change("reorder", Start::Full, |s| s.reorder(&[4, 2, 0, 3, 1, 5])),
+    change("reorder many", Start::Many, |s| {
+        s.reorder(&(0..299).map(|i| (i * 100) % 299).collect::<Vec<i64>>())
+    }),
+    change("add a metalayer", Start::Empty, |s| {
+        s.meta_add(c"new", b"some content")
+    }),
+    change("update a metalayer", Start::Full, |s| {
+        s.meta_update(c"fixed", b"TWENTY BYTES CONTENT")
+    }),
+    change("add a variable metalayer", Start::Full, |s| {
+        s.vlmeta_add(c"third", &data(3, 500))
+    }),
+    change("add the first variable metalayer", Start::Empty, |s| {
+        s.vlmeta_add(c"first", b"content")
+    }),
+    change("update a variable metalayer", Start::Full, |s| {
+        s.vlmeta_update(c"second", &data(6, 900))
+    }),
+    change("shorten a variable metalayer", Start::Full, |s| {
+        s.vlmeta_update(c"first", b"")
+    }),
+    change("delete a variable metalayer", Start::Full, |s| {
+        s.vlmeta_delete(c"first")
+    }),
+    change("write a slice of one block", Start::Full, |s| {
+        s.set_slice(10, 20, &data(20, 80))
+    }),
+    change("write a slice over chunks", Start::Full, |s| {
+        let items = 2 * ITEMS + 100;
+        s.set_slice(
+            300,
+            300 + items,
+            &data(21, items as usize * TYPESIZE as usize),
+        )
+    }),
+    change("write a slice of whole chunks", Start::Full, |s| {
+        s.set_slice(0, 2 * ITEMS, &data(22, 2 * CHUNK))
+    }),
+    change("write a slice into a special chunk", Start::Full, |s| {
+        s.set_slice(3 * ITEMS + 5, 3 * ITEMS + 10, &data(20, 40))
+    }),
+    change("fill with zeros", Start::Empty, |s| {
+        s.fill_special(10 * ITEMS, 1, CHUNK as i32)
+    }),
+    change("fill with NaNs", Start::Empty, |s| {
+        s.fill_special(ITEMS, 2, CHUNK as i32)
+    }),
+];

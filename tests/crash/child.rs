@@ -1,0 +1,159 @@
+//! The process that makes a change and dies in it, or meets a failing write.
+
+use super::changes::CHANGES;
+use crate::common::schunk::our_schunks;
+use crate::common::schunk_state::read;
+use std::ffi::{CString, c_char, c_int};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+/// Tells a process that it is a child, and what to do.
+const JOB: &str = "OXIBLOSC_CRASH_JOB";
+
+/// What happens at the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    Count,
+    Die,
+    DieHalf,
+    NoSpace,
+    IoError,
+}
+
+/// What a child is to do.
+#[derive(Clone, Debug)]
+pub struct Job<'a> {
+    pub change: usize,
+    pub path: &'a Path,
+    pub at: usize,
+    pub act: Act,
+}
+
+/// How a child ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum End {
+    /// The change was made, with so many calls.
+    Made(usize),
+    /// It died at its call.
+    Died,
+    /// Something was wrong; it says what.
+    Wrong(String),
+}
+
+/// Runs a job in a process of its own.
+pub fn start(job: &Job<'_>, shim: &Path) -> End {
+    let order = format!(
+        "{} {} {} {}",
+        job.change,
+        job.at,
+        job.act as usize,
+        job.path.display()
+    );
+    let output = Command::new(std::env::current_exe().expect("a test knows its own path"))
+        .args([
+            "--exact",
+            "sweep::every_call_of_every_change",
+            "--nocapture",
+        ])
+        .env(JOB, order)
+        .env("LD_PRELOAD", shim)
+        .output()
+        .expect("this program, started again");
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    end(output.status, said)
+}
+
+fn end(status: ExitStatus, said: String) -> End {
+    match status.code() {
+        Some(77) => End::Died,
+        Some(0) => match said.rsplit("calls ").next().and_then(|n| n.parse().ok()) {
+            Some(calls) => End::Made(calls),
+            None => End::Wrong(said),
+        },
+        _ => End::Wrong(format!("{status}: {said}")),
+    }
+}
+
+/// The two functions of the shim.
+struct Shim {
+    arm: unsafe extern "C" fn(*const c_char, c_int, c_int),
+    disarm: unsafe extern "C" fn() -> c_int,
+}
+
+impl Shim {
+    fn find() -> Shim {
+        let this = libloading::os::unix::Library::this();
+        // SAFETY: the shim is preloaded and declares the functions so.
+        unsafe {
+            Shim {
+                arm: *this.get(b"shim_arm").expect("the shim is preloaded"),
+                disarm: *this.get(b"shim_disarm").expect("the shim is preloaded"),
+            }
+        }
+    }
+}
+
+/// Does the job if this process has one, and does not return then.
+pub fn obey() {
+    let Ok(order) = std::env::var(JOB) else {
+        return;
+    };
+    let mut words = order.splitn(4, ' ');
+    let mut number = || words.next().and_then(|word| word.parse().ok()).expect(JOB);
+    let (change, at, act): (usize, c_int, c_int) = (number() as usize, number(), number());
+    let path = PathBuf::from(words.next().expect(JOB));
+    match work(change, at, act, &path) {
+        Ok(calls) => eprintln!("calls {calls}"),
+        Err(wrong) => {
+            eprintln!("{wrong}");
+            std::process::exit(1);
+        }
+    }
+    std::process::exit(0);
+}
+
+fn work(change: usize, at: c_int, act: c_int, path: &Path) -> Result<c_int, String> {
+    let lib = our_schunks().ok_or("our library lacks functions")?;
+    let shim = Shim::find();
+    let change = &CHANGES[change];
+    let s = lib.open_path(path).ok_or("the frame does not open")?;
+    let (before, fields) = (read(&s), s.fields());
+    // Only what belongs to the frame: the folder holds nothing else.
+    let folder = path.parent().ok_or("a frame lies in a folder")?;
+    let folder = CString::new(folder.to_str().ok_or("a plain path")?).map_err(|e| e.to_string())?;
+    // SAFETY: a C string, that the shim copies.
+    unsafe { (shim.arm)(folder.as_ptr(), at, act) };
+    let rc = (change.run)(&s);
+    // SAFETY: no arguments.
+    let calls = unsafe { (shim.disarm)() };
+    if act <= Act::DieHalf as c_int {
+        return if rc < 0 {
+            Err(format!("returns {rc}"))
+        } else {
+            Ok(calls)
+        };
+    }
+    if rc >= 0 {
+        // A call that need not succeed: what it was for is looked at by the parent.
+        return Ok(calls);
+    }
+    let mut after = s.fields();
+    after.current_nchunk = fields.current_nchunk;
+    if after != fields {
+        return Err(format!(
+            "fields after the error {rc}: {after:?}, before: {fields:?}"
+        ));
+    }
+    if read(&s) != before {
+        return Err(format!(
+            "after the error {rc} the handle shows something else"
+        ));
+    }
+    let rc = (change.run)(&s);
+    if rc < 0 {
+        return Err(format!(
+            "the change made again on the same handle returns {rc}"
+        ));
+    }
+    Ok(calls)
+}

@@ -1,0 +1,261 @@
+//! Every change, every call of it, every way for it to fail.
+
+use super::changes::{CHANGES, Change, make};
+use super::child::{Act, End, Job, obey, start};
+use crate::common::isolated::isolated;
+use crate::common::report::Report;
+use crate::common::schunk::{SchunkLib, our_schunks, reference_schunks};
+use crate::common::schunk_state::{State, read};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Compiles the shim into `folder`.
+fn shim(folder: &Path) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/crash/shim.c");
+    let library = folder.join("shim.so");
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let status = Command::new(compiler)
+        .args(["-shared", "-fPIC", "-O1", "-o"])
+        .args([&library, &source])
+        .arg("-ldl")
+        .status();
+    assert!(
+        status.is_ok_and(|status| status.success()),
+        "the shim compiles"
+    );
+    library
+}
+
+/// A copy of a file or of a folder of files.
+fn copy(from: &Path, to: &Path) {
+    let parent = to.parent().expect("a path in a folder");
+    let _ = std::fs::remove_dir_all(parent);
+    std::fs::create_dir_all(parent).expect("a folder");
+    if from.is_file() {
+        std::fs::copy(from, to).expect("a file that can be copied");
+        return;
+    }
+    std::fs::create_dir(to).expect("a folder");
+    for entry in from
+        .read_dir()
+        .expect("a folder that can be listed")
+        .flatten()
+    {
+        std::fs::copy(entry.path(), to.join(entry.file_name())).expect("a file that can be copied");
+    }
+}
+
+struct Case<'a> {
+    lib: &'static SchunkLib,
+    reference: Option<&'static SchunkLib>,
+    shim: &'a Path,
+    index: usize,
+    change: &'a Change,
+    contiguous: bool,
+    base: PathBuf,
+    work: PathBuf,
+    before: State,
+    after: State,
+}
+
+impl Case<'_> {
+    fn which(&self, act: Act, at: usize) -> String {
+        let storage = if self.contiguous { "file" } else { "directory" };
+        format!("{} in a {storage}, {act:?} at call {at}", self.change.name)
+    }
+
+    fn start(&self, act: Act, at: usize) -> End {
+        copy(&self.base, &self.work);
+        start(
+            &Job {
+                change: self.index,
+                path: &self.work,
+                at,
+                act,
+            },
+            self.shim,
+        )
+    }
+
+    /// Opens what was left, and looks at it through both libraries.
+    fn look(&self, states: &[&State]) -> Result<(), String> {
+        let state = self.read_by(self.lib, states)?;
+        let Some(reference) = self.reference else {
+            return Ok(());
+        };
+        let seen = self
+            .read_by(reference, states)
+            .map_err(|e| format!("the reference: {e}"))?;
+        match seen == state {
+            true => Ok(()),
+            false => Err("the reference sees another state".into()),
+        }
+    }
+
+    fn read_by(&self, lib: &'static SchunkLib, states: &[&State]) -> Result<State, String> {
+        let s = lib.open_path(&self.work).ok_or("it does not open")?;
+        let state = read(&s);
+        if !states.contains(&&state) {
+            return Err(difference(&state, states));
+        }
+        Ok(state)
+    }
+
+    /// The frame goes on living: it takes the change, or another one.
+    fn live_on(&self) -> Result<(), String> {
+        let Some(s) = self.lib.open_path(&self.work) else {
+            return Err("it does not open".into());
+        };
+        let before = read(&s);
+        let rc = s.vlmeta_add(c"afterwards", b"alive");
+        if rc < 0 {
+            return Err(format!("it takes no metalayer any more: {rc}"));
+        }
+        let data = vec![3; 4000];
+        let rc = s.append_buffer(&data, 4000);
+        if rc < 0 {
+            return Err(format!("it takes no chunk any more: {rc}"));
+        }
+        drop(s);
+        for lib in [Some(self.lib), self.reference].into_iter().flatten() {
+            let name = lib.lib.name;
+            let s = lib
+                .open_path(&self.work)
+                .ok_or(format!("{name}: it does not open again"))?;
+            let mut state = read(&s);
+            if state.chunks.pop() != Some(Ok(data.clone())) || state.vlmeta.pop().is_none() {
+                return Err(format!("{name}: what was added is not there"));
+            }
+            if state != before {
+                return Err(format!("{name}: what was there before is not"));
+            }
+        }
+        Ok(())
+    }
+
+    fn dies(&self, report: &mut Report, calls: usize) {
+        for at in 1..=calls {
+            for act in [Act::Die, Act::DieHalf] {
+                report.case();
+                let which = || self.which(act, at);
+                match self.start(act, at) {
+                    End::Died => {}
+                    end => {
+                        report.fail("a process that should die", format!("{}: {end:?}", which()));
+                        continue;
+                    }
+                }
+                let look = || self.look(&[&self.before, &self.after]);
+                if let Err(wrong) = isolated(60, look) {
+                    report.fail("lost", format!("{}: {wrong}", which()));
+                } else if let Err(wrong) = isolated(60, || self.live_on()) {
+                    report.fail("recovered, but", format!("{}: {wrong}", which()));
+                }
+            }
+        }
+    }
+
+    fn fails(&self, report: &mut Report, calls: usize) {
+        for at in 1..=calls {
+            for act in [Act::NoSpace, Act::IoError] {
+                report.case();
+                let which = || self.which(act, at);
+                match self.start(act, at) {
+                    End::Made(_) => {}
+                    end => {
+                        report.fail("a failing write", format!("{}: {end:?}", which()));
+                        continue;
+                    }
+                }
+                if let Err(wrong) = isolated(60, || self.look(&[&self.after])) {
+                    report.fail("after a failing write", format!("{}: {wrong}", which()));
+                }
+            }
+        }
+    }
+}
+
+/// How a state differs from those that it may be.
+fn difference(state: &State, states: &[&State]) -> String {
+    let unreadable = state.chunks.iter().filter(|chunk| chunk.is_err()).count();
+    if unreadable > 0 {
+        return format!(
+            "{unreadable} of {} chunks cannot be read",
+            state.chunks.len()
+        );
+    }
+    let differs = |other: &&State| {
+        let chunks = other
+            .chunks
+            .iter()
+            .zip(&state.chunks)
+            .filter(|(a, b)| a != b)
+            .count();
+        format!(
+            "{} chunks for {}, {chunks} of them others, {} and {} metalayers for {} and {}",
+            state.chunks.len(),
+            other.chunks.len(),
+            state.meta.len(),
+            state.vlmeta.len(),
+            other.meta.len(),
+            other.vlmeta.len()
+        )
+    };
+    states.iter().map(differs).collect::<Vec<_>>().join("; or ")
+}
+
+#[test]
+fn every_call_of_every_change() {
+    obey();
+    let Some(lib) = our_schunks() else {
+        return;
+    };
+    let folder = std::env::temp_dir().join(format!("oxiblosc-crash-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    let shim = shim(&folder);
+    let only = std::env::var("OXIBLOSC_CRASH").unwrap_or_default();
+    let mut report = Report::default();
+    for (index, change) in CHANGES.iter().enumerate() {
+        if !change.name.contains(&only) {
+            continue;
+        }
+        for contiguous in [true, false] {
+            let (base, work) = (folder.join("base/frame"), folder.join("work/frame"));
+            let _ = std::fs::remove_dir_all(folder.join("base"));
+            std::fs::create_dir_all(folder.join("base")).expect("a folder");
+            make(lib, contiguous, &base, change.start, None);
+            copy(&base, &work);
+            let s = lib.open_path(&work).expect("a frame that was just made");
+            let before = read(&s);
+            let rc = (change.run)(&s);
+            assert!(rc >= 0, "{}: {rc}", change.name);
+            let after = read(&s);
+            drop(s);
+            let case = Case {
+                lib,
+                reference: reference_schunks(),
+                shim: &shim,
+                index,
+                change,
+                contiguous,
+                base,
+                work,
+                before,
+                after,
+            };
+            match case.start(Act::Count, 0) {
+                End::Made(calls) => {
+                    report.check(calls > 0, "no call", || case.which(Act::Count, 0));
+                    case.dies(&mut report, calls);
+                    case.fails(&mut report, calls);
+                }
+                end => report.fail(
+                    "a change",
+                    format!("{}: {end:?}", case.which(Act::Count, 0)),
+                ),
+            }
+        }
+    }
+    std::fs::remove_dir_all(&folder).expect("the test's own folder");
+    report.finish("changes cut short");
+}

@@ -1,0 +1,319 @@
+//! Frames as the documents on their formats say: files written by released versions, the examples of the sparse format,
+//! frames of special values without a size, and what another process sees after each append.
+
+mod common;
+
+use blosc2::capi::types::blosc2_cparams;
+use common::data::Kind;
+use common::schunk::{SchunkLib, our_schunks, reference_schunks};
+use common::schunk_calls::Schunk;
+use common::schunk_state::read;
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A folder of the test's own, removed in the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path =
+            std::env::temp_dir().join(format!("oxiblosc-frames-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder for the test");
+        Folder(path)
+    }
+
+    fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left over is in the folder for such things.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Both libraries, or ours alone.
+fn libraries() -> Vec<&'static SchunkLib> {
+    let ours = our_schunks();
+    ours.into_iter()
+        .chain(ours.and(reference_schunks()))
+        .collect()
+}
+
+fn create(lib: &'static SchunkLib, contiguous: bool, path: Option<&Path>, typesize: i32) -> Schunk {
+    let cparams = blosc2_cparams {
+        typesize,
+        ..blosc2_cparams::defaults()
+    };
+    lib.create(contiguous, path, &cparams, 1, None)
+        .expect("a new super-chunk")
+}
+
+fn fixtures() -> Option<PathBuf> {
+    let folder = match std::env::var_os("OXIBLOSC_FIXTURES") {
+        Some(folder) => PathBuf::from(folder),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures"),
+    };
+    if !folder.is_dir() {
+        println!("skipped: no fixtures at {}", folder.display());
+        return None;
+    }
+    Some(folder)
+}
+
+#[test]
+fn every_frame_of_the_fixtures_decodes_to_its_digest() {
+    let (Some(folder), Some(lib)) = (fixtures(), our_schunks()) else {
+        return;
+    };
+    let expected =
+        std::fs::read_to_string(folder.join("EXPECTED.tsv")).expect("the table of digests");
+    let frames = |line: &&str| line.starts_with("frames/") || line.starts_with("b2nd/");
+    let mut seen = 0;
+    for line in expected.lines().filter(frames) {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let (name, nbytes, digest) = (columns[0], columns[2], columns[3]);
+        let path = folder.join(name);
+        let file = std::fs::read(&path).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let opened = [
+            ("from the file", lib.open_path(&path)),
+            ("from a buffer", lib.open_buffer(&file, false)),
+            ("from a copied buffer", lib.open_buffer(&file, true)),
+        ];
+        for (how, s) in opened {
+            let s = s.unwrap_or_else(|| panic!("{name} {how} does not open"));
+            let chunks = read(&s).chunks.into_iter();
+            let data: Vec<Vec<u8>> = chunks
+                .map(|chunk| chunk.unwrap_or_else(|code| panic!("{name} {how}: {code}")))
+                .collect();
+            let data = data.concat();
+            assert_eq!(data.len().to_string(), nbytes, "{name} {how}");
+            assert_eq!(s.get().nbytes, data.len() as i64, "{name} {how}");
+            let found: String = Sha256::digest(&data)
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect();
+            assert_eq!(found, digest, "{name} {how}");
+        }
+        seen += 1;
+    }
+    assert_eq!(seen, 10, "frames in the table");
+}
+
+/// The names of the files of a sparse frame.
+fn names(path: &Path) -> Vec<String> {
+    let entries = path
+        .read_dir()
+        .expect("a folder that can be listed")
+        .flatten();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// The four chunks of the format's examples.
+fn four_chunks(lib: &'static SchunkLib, path: &Path) -> (Schunk, Vec<Vec<u8>>) {
+    let s = create(lib, false, Some(path), 1);
+    let chunks: Vec<Vec<u8>> = (0..4).map(|seed| Kind::Text.bytes(500, seed)).collect();
+    for (n, chunk) in chunks.iter().enumerate() {
+        assert_eq!(s.append_buffer(chunk, 500), n as i64 + 1);
+    }
+    assert_eq!(
+        names(path),
+        [
+            "00000000.chunk",
+            "00000001.chunk",
+            "00000002.chunk",
+            "00000003.chunk",
+            "chunks.b2frame"
+        ]
+    );
+    assert_eq!(s.offsets(), Some(vec![0, 1, 2, 3]));
+    (s, chunks)
+}
+
+fn contents(path: &Path) -> Vec<Vec<u8>> {
+    let names = names(path);
+    let chunks = names.iter().filter(|name| name.ends_with(".chunk"));
+    chunks
+        .map(|name| std::fs::read(path.join(name)).expect("a chunk's file"))
+        .collect()
+}
+
+#[test]
+fn an_insertion_takes_the_next_number() {
+    let folder = Folder::new("insertion");
+    for lib in libraries() {
+        let path = folder.join(lib.lib.name);
+        let (s, mut chunks) = four_chunks(lib, &path);
+        let before = contents(&path);
+        let new = Kind::Text.bytes(500, 9);
+        let (_, chunk) = lib.lib.compress(
+            &common::abi::CParams {
+                typesize: 1,
+                ..Default::default()
+            },
+            &new,
+        );
+        assert_eq!(s.insert_chunk(2, &chunk, true), 5);
+        assert_eq!(
+            names(&path),
+            [
+                "00000000.chunk",
+                "00000001.chunk",
+                "00000002.chunk",
+                "00000003.chunk",
+                "00000004.chunk",
+                "chunks.b2frame"
+            ]
+        );
+        assert_eq!(s.offsets(), Some(vec![0, 1, 4, 2, 3]));
+        let after = contents(&path);
+        assert_eq!(after[..4], before[..], "the other files stay as they are");
+        assert_eq!(after[4], chunk);
+        chunks.insert(2, new);
+        drop(s);
+        for lib in libraries() {
+            let s = lib.open_path(&path).expect("the frame");
+            let read: Vec<_> = read(&s).chunks.into_iter().flatten().collect();
+            assert_eq!(read, chunks);
+        }
+    }
+}
+
+#[test]
+fn a_reorder_changes_the_index_alone() {
+    let folder = Folder::new("reorder");
+    for lib in libraries() {
+        let path = folder.join(lib.lib.name);
+        let (s, chunks) = four_chunks(lib, &path);
+        let before = contents(&path);
+        assert_eq!(s.reorder(&[3, 1, 0, 2]), 0);
+        assert_eq!(s.offsets(), Some(vec![3, 1, 0, 2]));
+        assert_eq!(
+            contents(&path),
+            before,
+            "the chunks' files stay as they are"
+        );
+        assert_eq!(names(&path).len(), 5);
+        drop(s);
+        for lib in libraries() {
+            let s = lib.open_path(&path).expect("the frame");
+            let read: Vec<_> = read(&s).chunks.into_iter().flatten().collect();
+            assert_eq!(read, [3, 1, 0, 2].map(|n: usize| chunks[n].clone()));
+        }
+    }
+}
+
+/// 10^12 bytes of zeros take a few hundred bytes and no time.
+#[test]
+fn special_values_take_no_room() {
+    let Some(lib) = our_schunks() else { return };
+    let folder = Folder::new("special");
+    let begun = Instant::now();
+    for (contiguous, on_disk) in [(true, false), (true, true), (false, true)] {
+        let path = folder.join(&format!("{contiguous}"));
+        let s = create(lib, contiguous, on_disk.then_some(path.as_path()), 8);
+        let nitems = 1_000_000_000_000 / 8;
+        let nchunks = s.fill_special(nitems, 1, 500 << 20);
+        assert_eq!(nchunks, (nitems * 8 + (500 << 20) - 1) / (500 << 20));
+        assert_eq!(s.get().nbytes, 1_000_000_000_000);
+        assert!(s.frame_len() < 1000, "{} bytes", s.frame_len());
+        let mut items = [1; 80];
+        assert_eq!(s.get_slice(nitems - 10, nitems, &mut items), 0);
+        assert_eq!(items, [0; 80]);
+        drop(s);
+        if on_disk {
+            for lib in libraries() {
+                let s = lib.open_path(&path).expect("the frame");
+                assert_eq!(
+                    (s.get().nchunks, s.get().nbytes),
+                    (nchunks, 1_000_000_000_000)
+                );
+                items = [1; 80];
+                assert_eq!(s.get_slice(nitems / 2, nitems / 2 + 10, &mut items), 0);
+                assert_eq!(items, [0; 80]);
+            }
+            // Whichever it is.
+            let _ = std::fs::remove_file(&path);
+        }
+    }
+    assert!(
+        begun.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+/// After each append the frame on disk is whole: who opens it sees the chunk.
+#[test]
+fn every_append_is_seen_by_others() {
+    let folder = Folder::new("appends");
+    let libs = libraries();
+    for &lib in &libs {
+        for contiguous in [true, false] {
+            let path = folder.join(&format!("{}-{contiguous}", lib.lib.name));
+            let s = create(lib, contiguous, Some(&path), 4);
+            let mut chunks = Vec::new();
+            for n in 0..70 {
+                let chunk = match n % 5 {
+                    4 => vec![0; 400],
+                    _ => Kind::WalkInt32.bytes(400, n),
+                };
+                assert_eq!(s.append_buffer(&chunk, 400), n as i64 + 1);
+                chunks.push(Ok(chunk));
+                for other in &libs {
+                    let seen = other.open_path(&path).expect("the frame after an append");
+                    let state = read(&seen);
+                    assert!(
+                        state.chunks == chunks,
+                        "{} sees {} chunks of {}",
+                        other.lib.name,
+                        state.chunks.len(),
+                        n + 1
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Readers that have a frame open follow the appends of another handle.
+#[test]
+fn an_open_handle_follows_another() {
+    let folder = Folder::new("follow");
+    let libs = libraries();
+    for &writer in &libs {
+        for &reader in &libs {
+            for contiguous in [true, false] {
+                let path = folder.join(&format!(
+                    "{}-{}-{contiguous}",
+                    writer.lib.name, reader.lib.name
+                ));
+                let s = create(writer, contiguous, Some(&path), 4);
+                assert_eq!(s.append_buffer(&Kind::WalkInt32.bytes(400, 0), 400), 1);
+                let other = reader.open_path(&path).expect("the frame");
+                for n in 1..20 {
+                    let chunk = Kind::WalkInt32.bytes(400, n);
+                    assert_eq!(s.append_buffer(&chunk, 400), n as i64 + 1);
+                    assert!(other.refresh() >= 0);
+                    assert_eq!(
+                        other.get().nchunks,
+                        n as i64 + 1,
+                        "{} follows {}",
+                        reader.lib.name,
+                        writer.lib.name
+                    );
+                    let mut seen = vec![0; 400];
+                    assert_eq!(other.decompress_chunk(n as i64, &mut seen), 400);
+                    assert_eq!(seen, chunk);
+                }
+            }
+        }
+    }
+}

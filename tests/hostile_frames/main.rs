@@ -1,0 +1,14 @@
+//! Hostile frames: contiguous frames in buffers and files, directories and their index chunks, damaged in every way, through
+//! every reader and then through what changes them. Nothing may die, hang, or take memory that nothing stands behind.
+//!
+//! `OXIBLOSC_HOSTILE_FRAMES` is the number of damaged frames (4,000 by default), `OXIBLOSC_HOSTILE_FRAMES_FIRST` that of
+//! the first: the same number always gives the same frame. `OXIBLOSC_LIBRARY` may name a copy of the reference, to see how
+//! often that one dies.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod damage;
+mod exercise;
+mod run;
+mod seeds;

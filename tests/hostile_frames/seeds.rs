@@ -1,0 +1,133 @@
+//! Frames of every kind, to be damaged.
+
+use crate::common::abi::{self, CParams};
+use crate::common::data::Kind;
+use crate::common::schunk::SchunkLib;
+use crate::common::schunk_calls::Schunk;
+use blosc2::capi::types::blosc2_cparams;
+use std::path::Path;
+
+/// A contiguous frame, or the files of a directory.
+#[derive(Clone)]
+pub enum Seed {
+    Contiguous(Vec<u8>),
+    /// Names and contents; the index comes first.
+    Directory(Vec<(String, Vec<u8>)>),
+}
+
+const KINDS: usize = 9;
+
+fn fill(s: &Schunk, kind: usize, cparams: &CParams) {
+    let fine = |rc: i64| assert!(rc >= 0, "kind {kind}: {rc}");
+    let lib = s.lib.lib;
+    let size = 40 * cparams.typesize as usize;
+    let chunk = |seed: u64, nbytes: usize| lib.compress(cparams, &Kind::Runs.bytes(nbytes, seed)).1;
+    let append = |seed: u64, nbytes: usize| fine(s.append_chunk(&chunk(seed, nbytes), true));
+    let zeros = || fine(s.append_chunk(&lib.compress(cparams, &vec![0; size]).1, true));
+    if matches!(kind, 1 | 2 | 4 | 8) {
+        fine(s.meta_add(c"one", b"fixed content"));
+        fine(s.meta_add(c"another", &[7; 40]));
+    }
+    match kind {
+        0 => append(1, size),
+        1 => (1..6).for_each(|seed| append(seed, size)),
+        2 => {
+            zeros();
+            append(2, size);
+            zeros();
+            append(3, size);
+        }
+        // Of all sizes.
+        3 => [5, 40, 80, 1]
+            .into_iter()
+            .for_each(|items| append(items, items as usize * size / 40)),
+        4 => (0..300).for_each(|seed| append(seed, cparams.typesize as usize)),
+        5 => fine(s.fill_special(1000, 1, size as i32)),
+        6 => {
+            let ctx = lib.cctx(cparams).expect("valid parameters");
+            for seed in 0..3 {
+                let blocks = [
+                    Kind::Text.bytes(100, seed),
+                    Kind::Runs.bytes(33, seed),
+                    vec![1],
+                ];
+                let mut chunk = vec![0; 1000];
+                let rc = ctx.vlcompress(&blocks, &mut chunk);
+                chunk.truncate(rc as usize);
+                fine(s.append_chunk(&chunk, true));
+            }
+        }
+        7 => {}
+        _ => {
+            append(1, size);
+            append(
+                2,
+                size / 2 / cparams.typesize as usize * cparams.typesize as usize,
+            );
+        }
+    }
+    if matches!(kind, 0 | 2 | 7 | 8) {
+        fine(s.vlmeta_add(c"variable", &Kind::Text.bytes(200, 1)));
+        fine(s.vlmeta_add(c"small", b"x"));
+    }
+}
+
+/// Every seed; `folder` is used for a while.
+pub fn all(lib: &'static SchunkLib, folder: &Path) -> Vec<Seed> {
+    let mut seeds = Vec::new();
+    for kind in 0..KINDS {
+        for contiguous in [true, false] {
+            let cparams = CParams {
+                typesize: [4, 8, 1, 300, 13][kind % 5],
+                compcode: [abi::LZ4, abi::BLOSCLZ, abi::ZSTD][kind % 3],
+                ..CParams::default()
+            };
+            let own = blosc2_cparams {
+                typesize: cparams.typesize,
+                compcode: cparams.compcode,
+                ..blosc2_cparams::defaults()
+            };
+            let path = folder.join(format!("seed{kind}"));
+            let at = (!contiguous).then_some(path.as_path());
+            let s = lib.create(contiguous, at, &own, 1, None).expect("a seed");
+            fill(&s, kind, &cparams);
+            if contiguous {
+                let (rc, frame) = s.to_buffer();
+                assert!(rc > 0, "{rc}");
+                seeds.push(Seed::Contiguous(frame));
+                continue;
+            }
+            drop(s);
+            seeds.push(Seed::Directory(files(&path)));
+            std::fs::remove_dir_all(&path).expect("the seed's folder");
+        }
+    }
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures/frames");
+    let entries = fixtures.read_dir().into_iter().flatten().flatten();
+    let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    seeds.extend(
+        paths
+            .iter()
+            .filter_map(|path| Some(Seed::Contiguous(std::fs::read(path).ok()?))),
+    );
+    seeds
+}
+
+fn files(path: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<(String, Vec<u8>)> = path
+        .read_dir()
+        .expect("a folder that can be listed")
+        .flatten()
+        .map(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            (
+                name,
+                std::fs::read(entry.path()).expect("a file that can be read"),
+            )
+        })
+        .collect();
+    // `chunks.b2frame` behind `00000000.chunk` by name, before it here.
+    files.sort_by_key(|(name, _)| (!name.ends_with("b2frame"), name.clone()));
+    files
+}

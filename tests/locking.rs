@@ -1,0 +1,293 @@
+//! Writers and readers, processes of ours and of the reference mixed, on one locked frame: nothing is lost, and no reader
+//! sees a half state.
+//!
+//! `OXIBLOSC_LOCKING` is how many seconds each test takes (3 by default).
+
+mod common;
+
+use blosc2::capi::types::{blosc2_cparams, blosc2_io, blosc2_stdio_params};
+use common::data::{Rng, mix};
+use common::isolated::{Child, start};
+use common::schunk::{SchunkLib, our_schunks, reference_schunks};
+use common::schunk_calls::Schunk;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Items of a chunk.
+const ITEMS: usize = 300;
+const WRITERS: u32 = 4;
+const READERS: u32 = 8;
+/// The writer whose number stands in the first chunk, which everyone updates.
+const SHARED: u32 = 0xff;
+
+/// The data of a chunk: who wrote it and which one of his it is, then what follows from that.
+fn data(writer: u32, count: u32) -> Vec<u8> {
+    let mut items = vec![writer, count];
+    let step = (mix(u64::from(count)) % 7) as u32;
+    let noisy = count.is_multiple_of(3);
+    let mut rng = Rng(u64::from(count));
+    items.extend((2..ITEMS as u32).map(|i| match noisy {
+        true => rng.next() as u32,
+        false => count.wrapping_add(i * step),
+    }));
+    items.iter().flat_map(|item| item.to_le_bytes()).collect()
+}
+
+/// Who wrote a chunk and which one it is; an error when it is none that anyone wrote.
+fn parse(chunk: &[u8]) -> Result<(u32, u32), String> {
+    let item =
+        |at: usize| u32::from_le_bytes([chunk[at], chunk[at + 1], chunk[at + 2], chunk[at + 3]]);
+    let (writer, count) = (item(0), item(4));
+    match chunk == data(writer, count) {
+        true => Ok((writer, count)),
+        false => Err(format!(
+            "a chunk that nobody wrote, of writer {writer} and number {count}"
+        )),
+    }
+}
+
+/// What a metalayer says after it was updated for the n-th time.
+fn content(count: u32) -> Vec<u8> {
+    count.to_le_bytes().repeat(10 + count as usize % 50)
+}
+
+struct Locked {
+    io: blosc2_io,
+    _params: Box<blosc2_stdio_params>,
+}
+
+impl Locked {
+    fn new() -> Locked {
+        let mut params = Box::new(blosc2_stdio_params { locking: true });
+        let at: *mut blosc2_stdio_params = &mut *params;
+        Locked {
+            io: blosc2_io {
+                params: at.cast(),
+                ..blosc2_io::defaults()
+            },
+            _params: params,
+        }
+    }
+
+    fn open(&self, lib: &'static SchunkLib, path: &Path) -> Result<Schunk, String> {
+        lib.open_io(path, &self.io)
+            .ok_or(format!("{}: the frame does not open", lib.lib.name))
+    }
+}
+
+fn read(s: &Schunk, at: i64) -> Result<(u32, u32), String> {
+    let mut chunk = vec![0; 4 * ITEMS];
+    match s.decompress_chunk(at, &mut chunk) {
+        rc if rc == chunk.len() as i64 => parse(&chunk).map_err(|e| format!("chunk {at}: {e}")),
+        rc => Err(format!("chunk {at} of {}: {rc}", s.get().nchunks)),
+    }
+}
+
+/// Appends numbered chunks, and now and then updates the first chunk and the metalayer.
+fn write(lib: &'static SchunkLib, path: &Path, writer: u32, until: Instant) -> Result<(), String> {
+    let locked = Locked::new();
+    let s = locked.open(lib, path)?;
+    let who = |what: &str, rc: i64| format!("{} writer {writer}: {what}: {rc}", lib.lib.name);
+    let mut rng = Rng(u64::from(writer));
+    let mut count = 0;
+    while Instant::now() < until {
+        let bytes = data(writer, count);
+        let rc = s.append_buffer(&bytes, bytes.len() as i32);
+        if rc < 1 {
+            return Err(who("append", rc));
+        }
+        count += 1;
+        match rng.below(6) {
+            0 => {
+                // Read and written again in one bracket: no count is lost.
+                let rc = s.lock();
+                if rc < 0 {
+                    return Err(who("lock", rc));
+                }
+                s.refresh();
+                let (_, old) = read(&s, 0)?;
+                let bytes = data(SHARED, old + 1);
+                let rc = s.set_slice(0, ITEMS as i64, &bytes);
+                if rc < 0 {
+                    return Err(who("update", rc));
+                }
+                s.unlock();
+            }
+            1 => {
+                let rc = s.lock();
+                if rc < 0 {
+                    return Err(who("lock", rc));
+                }
+                let (rc, old) = s.vlmeta_get(c"count");
+                if rc < 0 || old.len() < 4 {
+                    return Err(who("metalayer", rc));
+                }
+                let old = u32::from_le_bytes([old[0], old[1], old[2], old[3]]);
+                let rc = s.vlmeta_update(c"count", &content(old + 1));
+                if rc < 0 {
+                    return Err(who("update of a metalayer", rc));
+                }
+                s.unlock();
+            }
+            _ => {}
+        }
+    }
+    match count {
+        0 => Err(who("never had the lock", 0)),
+        _ => std::fs::write(
+            path.with_extension(format!("written{writer}")),
+            count.to_string(),
+        )
+        .map_err(|e| e.to_string()),
+    }
+}
+
+/// Looks at everything, again and again.
+fn follow(lib: &'static SchunkLib, path: &Path, reader: u32, until: Instant) -> Result<(), String> {
+    let locked = Locked::new();
+    let mut s = locked.open(lib, path)?;
+    let mut rng = Rng(u64::from(reader) << 32);
+    let (mut most, mut looks, mut last) = (0, 0, [0; 256]);
+    while Instant::now() < until {
+        looks += 1;
+        if looks % 20 == 0 {
+            s = locked.open(lib, path)?;
+        }
+        // Readers without a pause would keep the writers out.
+        std::thread::sleep(Duration::from_millis(10));
+        let mut look = || {
+            let rc = s.refresh();
+            if rc < 0 {
+                return Err(format!("refresh: {rc}"));
+            }
+            let n = s.get().nchunks;
+            if n < most {
+                return Err(format!("{n} chunks after {most}"));
+            }
+            most = n;
+            let (_, count) = read(&s, 0)?;
+            if count < last[SHARED as usize] {
+                return Err(format!(
+                    "the first chunk is number {count} after {}",
+                    last[SHARED as usize]
+                ));
+            }
+            last[SHARED as usize] = count;
+            if n > 1 {
+                read(&s, n - 1)?;
+                read(&s, 1 + rng.below(n as usize - 1) as i64)?;
+            }
+            let (rc, said) = s.vlmeta_get(c"count");
+            if rc < 0 || said.len() < 4 {
+                return Err(format!("metalayer: {rc}"));
+            }
+            let count = u32::from_le_bytes([said[0], said[1], said[2], said[3]]);
+            match said == content(count) {
+                true => Ok(()),
+                false => Err(format!("a metalayer that nobody wrote, number {count}")),
+            }
+        };
+        look().map_err(|e| format!("{} reader {reader}, look {looks}: {e}", lib.lib.name))?;
+    }
+    Ok(())
+}
+
+/// Everything that was written is there, once and in order.
+fn check(lib: &'static SchunkLib, path: &Path) -> Result<String, String> {
+    let s = lib
+        .open_path(path)
+        .ok_or("the frame does not open in the end")?;
+    let mut next = [0; WRITERS as usize];
+    for at in 1..s.get().nchunks {
+        let (writer, count) = read(&s, at)?;
+        let expected = next
+            .get_mut(writer as usize)
+            .ok_or(format!("chunk {at} of writer {writer}"))?;
+        if count != *expected {
+            return Err(format!(
+                "chunk {at} is number {count} of writer {writer}, not {expected}"
+            ));
+        }
+        *expected += 1;
+    }
+    for (writer, count) in next.iter().enumerate() {
+        let written = std::fs::read_to_string(path.with_extension(format!("written{writer}")));
+        let written: u32 = written
+            .map_err(|e| e.to_string())?
+            .parse()
+            .map_err(|_| "a number")?;
+        if written != *count {
+            return Err(format!(
+                "{count} chunks of the {written} of writer {writer}"
+            ));
+        }
+    }
+    Ok(format!("{next:?} chunks, {} updates", read(&s, 0)?.1))
+}
+
+fn share(contiguous: bool, libs: [&'static SchunkLib; 2], name: &str) {
+    let seconds =
+        std::env::var("OXIBLOSC_LOCKING").map_or(3, |value| value.parse().expect("seconds"));
+    let folder =
+        std::env::temp_dir().join(format!("oxiblosc-locking-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    let path = folder.join("frame.b2frame");
+    let cparams = blosc2_cparams {
+        typesize: 4,
+        ..blosc2_cparams::defaults()
+    };
+    let mut locked = Locked::new();
+    let s = libs[0]
+        .create(contiguous, Some(&path), &cparams, 1, Some(&mut locked.io))
+        .expect("a new frame");
+    let first = data(SHARED, 0);
+    assert_eq!(s.append_buffer(&first, first.len() as i32), 1);
+    assert_eq!(s.vlmeta_add(c"count", &content(0)), 0);
+    drop(s);
+    let until = Instant::now() + Duration::from_secs(seconds);
+    let patience = seconds as u32 + 60;
+    let mut children: Vec<Child> = Vec::new();
+    for n in 0..WRITERS {
+        children.push(start(patience, || {
+            write(libs[n as usize % 2], &path, n, until)
+        }));
+    }
+    for n in 0..READERS {
+        children.push(start(patience, || {
+            follow(libs[n as usize % 2], &path, n, until)
+        }));
+    }
+    let wrong: Vec<String> = children
+        .into_iter()
+        .filter_map(|child| child.join().err())
+        .collect();
+    assert!(wrong.is_empty(), "{name}: {wrong:#?}");
+    for lib in libs {
+        match check(lib, &path) {
+            Ok(said) => println!("{name}, seen by {}: {said}", lib.lib.name),
+            Err(wrong) => panic!("{name}, seen by {}: {wrong}", lib.lib.name),
+        }
+    }
+    std::fs::remove_dir_all(&folder).expect("the test's own folder");
+}
+
+#[test]
+fn file_shared_by_both_libraries() {
+    if let (Some(ours), Some(reference)) = (our_schunks(), reference_schunks()) {
+        share(true, [ours, reference], "a file");
+    }
+}
+
+#[test]
+fn directory_shared_by_both_libraries() {
+    if let (Some(ours), Some(reference)) = (our_schunks(), reference_schunks()) {
+        share(false, [ours, reference], "a directory");
+    }
+}
+
+#[test]
+fn file_shared_by_processes_of_ours() {
+    if let Some(ours) = our_schunks() {
+        share(true, [ours, ours], "a file of ours");
+    }
+}

@@ -1,0 +1,164 @@
+//! What a step gave, held against the model and against the other library.
+
+use super::model::{Code, Expect, Model};
+use super::ops::Op;
+use super::subject::Outcome;
+use crate::common::schunk_calls::Fields;
+use crate::common::schunk_state::State;
+
+fn short(bytes: &[u8]) -> String {
+    format!(
+        "{} bytes {:02x?}",
+        bytes.len(),
+        &bytes[..bytes.len().min(12)]
+    )
+}
+
+fn first_difference(expected: &[u16], bytes: &[u8]) -> String {
+    let at = expected
+        .iter()
+        .zip(bytes)
+        .position(|(&e, &b)| e <= 0xff && e != u16::from(b));
+    match at {
+        Some(at) => format!(
+            "byte {at} of {}: {:02x} for {:02x}",
+            bytes.len(),
+            bytes[at],
+            expected[at]
+        ),
+        None => format!("{} for {}", short(bytes), expected.len()),
+    }
+}
+
+/// Where everything that was read is not what the model has.
+pub fn state(model: &Model, state: &State) -> Option<String> {
+    if state.chunks.len() != model.chunks.len() {
+        return Some(format!(
+            "{} chunks for {}",
+            state.chunks.len(),
+            model.chunks.len()
+        ));
+    }
+    for (at, (chunk, expected)) in state.chunks.iter().zip(&model.chunks).enumerate() {
+        match chunk {
+            Err(code) => return Some(format!("chunk {at} {expected:?}: {code}")),
+            Ok(bytes) if !Model::fits(&expected.data, bytes) => {
+                let difference = first_difference(&expected.data, bytes);
+                return Some(format!("chunk {at} {expected:?}: {difference}"));
+            }
+            Ok(_) => {}
+        }
+    }
+    if state.meta != model.meta {
+        return Some(format!("metalayers {:?} for {:?}", state.meta, model.meta));
+    }
+    let vlmeta: Vec<_> = model
+        .vlmeta
+        .iter()
+        .map(|(name, content)| (name.clone(), Ok(content.clone())))
+        .collect();
+    (state.vlmeta != vlmeta).then(|| format!("vlmetalayers {:?} for {vlmeta:?}", state.vlmeta))
+}
+
+/// Where an outcome is not what the model expects.
+pub fn outcome(model: &Model, op: &Op, expect: &Expect, outcome: &Outcome) -> Option<String> {
+    if !expect.rc.fits(outcome.rc) {
+        return Some(format!("returns {} for {:?}", outcome.rc, expect.rc));
+    }
+    if outcome.rc < 0 {
+        return None;
+    }
+    if let Some(expected) = &expect.bytes
+        && !Model::fits(expected, &outcome.bytes)
+    {
+        return Some(first_difference(expected, &outcome.bytes));
+    }
+    if let Some(expected) = &expect.numbers
+        && *expected != outcome.numbers
+    {
+        return Some(format!("{:?} for {expected:?}", outcome.numbers));
+    }
+    if let Op::Offsets = op {
+        let special = outcome.numbers.iter().map(|&offset| offset < 0);
+        let expected = model
+            .chunks
+            .iter()
+            .map(|chunk| chunk.special.is_some() || chunk.written.is_some());
+        if special
+            .zip(expected)
+            .any(|(special, expected)| special && !expected)
+        {
+            return Some(format!("a special offset: {:?}", outcome.numbers));
+        }
+    }
+    outcome.state.as_ref().and_then(|read| state(model, read))
+}
+
+/// Where the public fields are not what the model has.
+pub fn fields(model: &Model, fields: &Fields) -> Option<String> {
+    let known = [
+        ("nchunks", fields.nchunks, model.chunks.len() as i64),
+        ("nbytes", fields.nbytes, model.nbytes() as i64),
+        (
+            "nmetalayers",
+            i64::from(fields.nmetalayers),
+            model.meta.len() as i64,
+        ),
+        (
+            "nvlmetalayers",
+            i64::from(fields.nvlmetalayers),
+            model.vlmeta.len() as i64,
+        ),
+        ("flags2", i64::from(fields.flags2), i64::from(model.flags2)),
+        ("chunksize", i64::from(fields.chunksize), model.chunksize),
+    ];
+    let wrong = known.iter().find(|(name, found, expected)| {
+        // A short last chunk that was moved inside may make chunksize 0 or not.
+        let either = *name == "chunksize" && model.irregular() && *found == 0;
+        found != expected && !either
+    });
+    if let Some((name, found, expected)) = wrong {
+        return Some(format!("{name} is {found}, not {expected}"));
+    }
+    (fields.cbytes != model.cbytes)
+        .then(|| format!("cbytes is {}, not {}", fields.cbytes, model.cbytes))
+}
+
+/// Where the two libraries differ in one step.
+pub fn libraries(
+    model: &Model,
+    op: &Op,
+    expect: &Expect,
+    ours: &Outcome,
+    reference: &Outcome,
+) -> Option<String> {
+    let loose = match op {
+        // A frame may be stored in another way as long as it is the same frame.
+        Op::FrameLen => true,
+        Op::Get { .. } | Op::Lazy { .. } => model.slices_written,
+        Op::SetSlice { .. } => expect.rc == Code::Error,
+        Op::GetSlice { .. } => expect.rc == Code::Unknown,
+        _ => false,
+    };
+    if ours.rc != reference.rc && !loose {
+        return Some(format!(
+            "returns {}, the reference {}",
+            ours.rc, reference.rc
+        ));
+    }
+    let numbers = !loose && !matches!(op, Op::Offsets) && ours.rc >= 0;
+    if numbers && ours.numbers != reference.numbers {
+        return Some(format!(
+            "{:?}, the reference {:?}",
+            ours.numbers, reference.numbers
+        ));
+    }
+    if matches!(op, Op::Params) && ours.bytes != reference.bytes {
+        let (a, b) = (
+            String::from_utf8_lossy(&ours.bytes),
+            String::from_utf8_lossy(&reference.bytes),
+        );
+        return Some(format!("{a}, the reference {b}"));
+    }
+    None
+}
