@@ -224,13 +224,14 @@ fn fill_separate(
         };
         let info = Chunk::new(&ChunkHeader::parse(bytes)?);
         handle.set_current(nchunk as i64);
-        handle.change(|inner, counts| {
+        let appended = handle.change(|inner, counts| {
             Ok(Plan {
                 counts: counts.appended(&info, inner.keeping())?,
                 change: Change::Append(Item::Stored(bytes)),
                 owned: None,
             })
-        })?;
+        });
+        appended.map_err(|_| Error::SchunkSpecial)?;
     }
     Ok(handle.counts().nchunks)
 }
