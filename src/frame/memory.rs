@@ -80,6 +80,12 @@ impl Memory {
         }
     }
 
+    /// Whether other bytes are part of the buffer.
+    pub fn holds(&self, other: &[u8]) -> bool {
+        let (own, other) = (self.bytes().as_ptr_range(), other.as_ptr_range());
+        own.start < other.end && other.start < own.end
+    }
+
     /// The offsets.
     pub fn offsets(&self) -> &Offsets {
         &self.offsets

@@ -124,6 +124,11 @@ enum To {
 unsafe fn put(handle: &Handle, to: To, chunk: *mut u8, copy: bool) -> Result<i64> {
     // SAFETY: by the caller's word.
     let (bytes, info) = unsafe { chunk_from_c(chunk)? };
+    if copy && handle.inner().store.holds(bytes) {
+        // The frame's buffer may move while the chunk is put into it.
+        let apart = Buffer::copy_of(bytes)?;
+        return put_bytes(handle, to, &apart, info, &mut None);
+    }
     // SAFETY: by the caller's word; given back below if this fails.
     let mut owned = (!copy).then(|| unsafe { Buffer::from_raw(chunk, bytes.len()) });
     let result = put_bytes(handle, to, bytes, info, &mut owned);
