@@ -9,6 +9,8 @@
 /// The error codes of the C API.
 pub mod error;
 
+/// N-dimensional arrays.
+pub mod b2nd;
 /// Every `extern "C"` function, grouped as the headers are.
 pub mod capi;
 /// The chunk format: header, plan, engine.

@@ -59,7 +59,11 @@ impl Memory {
         Ok((
             Self {
                 header_len: extent.header_len as usize,
-                data_len: extent.cbytes as usize,
+                data_len: if offsets.is_empty() {
+                    0
+                } else {
+                    extent.cbytes as usize
+                },
                 offsets,
                 trailer,
                 whole: true,
@@ -323,19 +327,20 @@ fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, Vec<u8>)> {
     let trailer_pos = bytes.len() - trailer_len;
     let trailer = bytes[trailer_pos..].to_vec();
     let vlmetalayers = trailer::parse(&trailer)?;
-    let index_pos = header_len
+    let index = header_len
         .checked_add(extent.cbytes)
         .filter(|pos| *pos <= trailer_pos as u64)
-        .ok_or(Error::InvalidHeader)?;
-    let index = &bytes[index_pos as usize..trailer_pos];
-    let count = match header.nchunks() {
-        Some(0) if index.is_empty() => Some(0),
-        Some(0) | None => None,
-        Some(count) => Some(usize::try_from(count).map_err(|_| Error::InvalidHeader)?),
+        .map(|pos| &bytes[pos as usize..trailer_pos]);
+    let count = match (header.nchunks(), index) {
+        // The reference forgets to say so when the last chunk goes.
+        (Some(0), None | Some([])) => Some(0),
+        (_, None) => return Err(Error::InvalidHeader),
+        (Some(0) | None, _) => None,
+        (Some(count), _) => Some(usize::try_from(count).map_err(|_| Error::InvalidHeader)?),
     };
-    let offsets = match count {
-        Some(0) => Offsets::EMPTY,
-        count => match Offsets::decode(index, count) {
+    let offsets = match (count, index) {
+        (Some(0), _) | (_, None) => Offsets::EMPTY,
+        (count, Some(index)) => match Offsets::decode(index, count) {
             Err(_) if header.nbytes <= 0 => Offsets::EMPTY,
             other => other?,
         },

@@ -295,7 +295,7 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
 /// # Safety
 /// `src` has `nbytes` bytes.
 pub unsafe fn compressed(handle: &Handle, src: *const u8, nbytes: i32) -> Result<Buffer> {
-    let room = usize::try_from(nbytes).unwrap_or(0) + MAX_OVERHEAD;
+    let room = usize::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)? + MAX_OVERHEAD;
     let mut chunk = Buffer::uninitialised(room)?;
     let destsize = i32::try_from(room).map_err(|_| Error::MaxBufsizeExceeded)?;
     // SAFETY: by the caller's word; the buffer has this room.

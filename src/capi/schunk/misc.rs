@@ -223,6 +223,7 @@ fn fill_separate(
             sample
         };
         let info = Chunk::new(&ChunkHeader::parse(bytes)?);
+        handle.set_current(nchunk as i64);
         handle.change(|inner, counts| {
             Ok(Plan {
                 counts: counts.appended(&info, inner.keeping())?,

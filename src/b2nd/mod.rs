@@ -1,0 +1,30 @@
+//! N-dimensional arrays on top of a super-chunk.
+//!
+//! The shape of an array is cut into chunks, and each chunk into blocks; at the far edges both are padded. A chunk's data
+//! are its blocks one after the other, each block's items in C order.
+//!
+//! - [`meta`]: the metalayer that says how an array is cut
+//! - [`geometry`]: what follows from the shapes
+//! - [`select`]: which blocks a selection touches, and which items of them
+//! - [`runs`]: the items as runs of bytes, in the block and in the caller's buffer
+//! - [`target`]: the buffer that workers fill together
+//! - [`read`], [`write`]: blocks out of and into chunks
+//! - [`reshape`]: which chunks stay, come and go when the shape changes
+//! - [`sparse`]: single items
+
+/// Shapes and what follows from them.
+pub mod geometry;
+/// The metalayer.
+pub mod meta;
+/// Copies between buffers of any shapes.
+pub mod runs;
+/// Selections.
+pub mod select;
+/// Buffers shared by workers.
+pub mod target;
+
+/// The most dimensions.
+pub const MAX_DIM: usize = 16;
+
+/// One number a dimension; those behind the last dimension mean nothing.
+pub type Dims = [i64; MAX_DIM];
