@@ -8,20 +8,31 @@
 //! - [`select`]: which blocks a selection touches, and which items of them
 //! - [`runs`]: the items as runs of bytes, in the block and in the caller's buffer
 //! - [`target`]: the buffer that workers fill together
+//! - [`chunks`]: where the chunks are
 //! - [`read`], [`write`]: blocks out of and into chunks
 //! - [`reshape`]: which chunks stay, come and go when the shape changes
 //! - [`sparse`]: single items
 
+/// Where blocks come from.
+pub mod chunks;
 /// Shapes and what follows from them.
 pub mod geometry;
 /// The metalayer.
 pub mod meta;
+/// Reading.
+pub mod read;
+/// Changes of the shape.
+pub mod reshape;
 /// Copies between buffers of any shapes.
 pub mod runs;
 /// Selections.
 pub mod select;
+/// Single items.
+pub mod sparse;
 /// Buffers shared by workers.
 pub mod target;
+/// Writing.
+pub mod write;
 
 /// The most dimensions.
 pub const MAX_DIM: usize = 16;

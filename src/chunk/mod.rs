@@ -29,5 +29,7 @@ pub mod special;
 mod store;
 #[cfg(test)]
 mod tests;
+/// Blocks in any order.
+pub mod visit;
 
 pub use encode_block::INSTR_SIZE;

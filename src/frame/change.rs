@@ -12,6 +12,15 @@ pub enum Item<'a> {
     Special(Place),
 }
 
+/// A chunk of the order that [`Change::Arrange`] asks for.
+#[derive(Clone, Copy, Debug)]
+pub enum Slot<'a> {
+    /// One that is there: its position.
+    Old(usize),
+    /// One that comes in.
+    New(Item<'a>),
+}
+
 /// One change of a frame's chunks. Positions were checked by the caller.
 #[derive(Clone, Debug)]
 pub enum Change<'a> {
@@ -27,6 +36,13 @@ pub enum Change<'a> {
     Delete(usize),
     /// The chunks in another order: which of the old ones comes first, second, ...
     Reorder(&'a [usize]),
+    /// Chunks come, go and move: what is there afterwards, and the positions of those that go. No chunk is named twice.
+    Arrange {
+        /// All chunks afterwards, in their order.
+        slots: &'a [Slot<'a>],
+        /// The chunks that are not among them.
+        left: &'a [usize],
+    },
     /// An empty frame gets this many special chunks.
     Fill(Place, usize),
 }
@@ -86,7 +102,41 @@ impl<'a> Change<'a> {
         match *self {
             Self::Append(item) | Self::Insert(_, item) => vec![item],
             Self::Update(items) => items.iter().map(|(_, item)| *item).collect(),
+            Self::Arrange { slots, .. } => {
+                let new = slots.iter().filter_map(|slot| match slot {
+                    Slot::New(item) => Some(*item),
+                    Slot::Old(_) => None,
+                });
+                new.collect()
+            }
             _ => Vec::new(),
+        }
+    }
+
+    /// How many chunks there are afterwards, of `count` now.
+    pub fn count(&self, count: usize) -> usize {
+        match self {
+            Self::Append(_) | Self::Insert(..) => count + 1,
+            Self::Delete(_) => count.saturating_sub(1),
+            Self::Arrange { slots, .. } => slots.len(),
+            Self::Fill(_, count) => *count,
+            Self::Nothing | Self::Update(_) | Self::Reorder(_) => count,
+        }
+    }
+
+    /// Whether every position that it names is one of `count` chunks.
+    pub fn fits(&self, count: usize) -> bool {
+        match *self {
+            Self::Nothing | Self::Append(_) => true,
+            Self::Insert(nchunk, _) => nchunk <= count,
+            Self::Update(items) => items.iter().all(|(nchunk, _)| *nchunk < count),
+            Self::Delete(nchunk) => nchunk < count,
+            Self::Reorder(order) => order.len() == count,
+            Self::Arrange { slots, left } => {
+                let there = |slot: &Slot| !matches!(slot, Slot::Old(from) if *from >= count);
+                slots.iter().all(there) && left.iter().all(|from| *from < count)
+            }
+            Self::Fill(..) => count == 0,
         }
     }
 
@@ -95,6 +145,7 @@ impl<'a> Change<'a> {
         match *self {
             Self::Update(items) => items.iter().map(|(nchunk, _)| *nchunk).collect(),
             Self::Delete(nchunk) => vec![nchunk],
+            Self::Arrange { left, .. } => left.to_vec(),
             _ => Vec::new(),
         }
     }
@@ -123,6 +174,20 @@ impl<'a> Change<'a> {
             Self::Reorder(order) => {
                 let list: Option<Vec<_>> = order.iter().map(|from| offsets.get(*from)).collect();
                 Delta::From(0, list.ok_or(Error::Data)?)
+            }
+            Self::Arrange { slots, .. } => {
+                let same =
+                    |(i, slot): &(usize, &Slot)| matches!(slot, Slot::Old(from) if from == i);
+                let first = slots.iter().enumerate().take_while(same).count();
+                let mut new = new.iter();
+                let list: Option<Vec<i64>> = slots[first..]
+                    .iter()
+                    .map(|slot| match slot {
+                        Slot::Old(from) => offsets.get(*from),
+                        Slot::New(_) => new.next().copied(),
+                    })
+                    .collect();
+                Delta::From(first, list.ok_or(Error::Data)?)
             }
             Self::Fill(place, count) => Delta::All(place.to_offset(), count),
         };
@@ -157,6 +222,16 @@ mod tests {
         assert_eq!(after(Change::Update(&[])), [10, 20, 30]);
         assert_eq!(after(Change::Delete(0)), [20, 30]);
         assert_eq!(after(Change::Reorder(&[2, 0, 1])), [30, 10, 20]);
+        let arrange = |slots: &[Slot], left: &[usize]| after(Change::Arrange { slots, left });
+        let (new, old) = (Slot::New(item), Slot::Old);
+        assert_eq!(arrange(&[old(0), new, old(2), new], &[1]), [10, 99, 30, 98]);
+        assert_eq!(arrange(&[old(0), old(1)], &[2]), [10, 20]);
+        assert_eq!(arrange(&[], &[0, 1, 2]), []);
+        let named = Change::Arrange {
+            slots: &[old(3)],
+            left: &[],
+        };
+        assert!(named.fits(4) && !named.fits(3));
         assert_eq!(after(Change::Fill(Place::At(5), 2)), [5, 5]);
     }
 }

@@ -1,6 +1,6 @@
 //! Frames on disk and in memory against a list of chunks, also when writes fail or the process dies in one.
 
-use super::change::{Change, Item};
+use super::change::{Change, Item, Slot};
 use super::disk::{Disk, Found, Loaded, Next, Options};
 use super::header::{Header, Kind};
 use super::memory::Memory;
@@ -199,8 +199,46 @@ enum Step {
     Update(Vec<(usize, std::result::Result<Vec<u8>, Place>)>),
     Delete(usize),
     Reorder(Vec<usize>),
+    /// Chunks that stay or come in, those that go, and what all bytes of the first metalayer become.
+    Arrange(Vec<Arranged>, Vec<usize>, u8),
     Meta(Metalayer),
     VlMeta(Metalayer),
+}
+
+/// A chunk of an arrangement.
+#[derive(Clone)]
+enum Arranged {
+    Old(usize),
+    New(std::result::Result<Vec<u8>, Place>),
+}
+
+/// What a change borrows.
+#[derive(Default)]
+struct Parts<'a> {
+    items: Vec<(usize, Item<'a>)>,
+    slots: Vec<Slot<'a>>,
+}
+
+fn random_arrangement(random: &mut Random, count: usize, fill: u8) -> Step {
+    let (mut slots, mut left) = (Vec::new(), Vec::new());
+    for old in 0..count {
+        match random.next(6) {
+            0 => left.push(old),
+            1 => {
+                slots.push(Arranged::New(Ok(chunk(random.next(3000), fill))));
+                slots.push(Arranged::Old(old));
+            }
+            2 => {
+                left.push(old);
+                slots.push(Arranged::New(Ok(chunk(random.next(3000), fill))));
+            }
+            _ => slots.push(Arranged::Old(old)),
+        }
+    }
+    if random.next(2) == 0 {
+        slots.push(Arranged::New(Err(Place::Special(Special::Zero))));
+    }
+    Step::Arrange(slots, left, fill)
 }
 
 fn random_step(random: &mut Random, model: &Model) -> Step {
@@ -211,7 +249,8 @@ fn random_step(random: &mut Random, model: &Model) -> Step {
         0 => Err(Place::Special(Special::Zero)),
         _ => Ok(chunk(random.next(size), fill)),
     };
-    match random.next(12) {
+    match random.next(14) {
+        12 | 13 => random_arrangement(random, count, fill),
         0..4 => Step::Append(item),
         4 | 5 => Step::Insert(random.next(count + 1), item),
         6 if count > 0 => Step::Update(vec![(random.next(count), item)]),
@@ -247,6 +286,9 @@ impl std::fmt::Debug for Step {
                 .try_for_each(|(at, item)| write!(f, "update {at} {} ", size(item))),
             Self::Delete(at) => write!(f, "delete {at}"),
             Self::Reorder(order) => write!(f, "reorder {order:?}"),
+            Self::Arrange(slots, left, _) => {
+                write!(f, "arrange {} less {left:?}", slots.len())
+            }
             Self::Meta(layer) => write!(f, "meta {}", layer.content.len()),
             Self::VlMeta(layer) => write!(f, "vlmeta {}", layer.content.len()),
         }
@@ -274,23 +316,50 @@ impl Step {
             Self::Reorder(order) => {
                 model.chunks = order.iter().map(|i| model.chunks[*i].clone()).collect();
             }
+            Self::Arrange(slots, _, fill) => {
+                let old = std::mem::take(&mut model.chunks);
+                let slots = slots.into_iter();
+                let chunks = slots.map(|slot| match slot {
+                    Arranged::Old(from) => old[from].clone(),
+                    Arranged::New(chunk) => chunk,
+                });
+                model.chunks = chunks.collect();
+                if let Some(layer) = model.metalayers.first_mut() {
+                    layer.content.fill(fill);
+                }
+            }
             Self::Meta(layer) => model.metalayers.push(layer),
             Self::VlMeta(layer) => model.vlmetalayers.push(layer),
         }
     }
 
-    fn items(&self) -> Vec<(usize, Item<'_>)> {
+    fn items(&self) -> Parts<'_> {
+        let mut parts = Parts::default();
         match self {
-            Self::Update(items) => items.iter().map(|(at, it)| (*at, item(it))).collect(),
-            _ => Vec::new(),
+            Self::Update(items) => {
+                parts.items = items.iter().map(|(at, it)| (*at, item(it))).collect();
+            }
+            Self::Arrange(slots, ..) => {
+                let slots = slots.iter().map(|slot| match slot {
+                    Arranged::Old(from) => Slot::Old(*from),
+                    Arranged::New(chunk) => Slot::New(item(chunk)),
+                });
+                parts.slots = slots.collect();
+            }
+            _ => {}
         }
+        parts
     }
 
-    fn change<'a>(&'a self, items: &'a [(usize, Item<'a>)]) -> Change<'a> {
+    fn change<'a>(&'a self, parts: &'a Parts<'a>) -> Change<'a> {
         match self {
             Self::Append(chunk) => Change::Append(item(chunk)),
             Self::Insert(at, chunk) => Change::Insert(*at, item(chunk)),
-            Self::Update(_) => Change::Update(items),
+            Self::Update(_) => Change::Update(&parts.items),
+            Self::Arrange(_, left, _) => Change::Arrange {
+                slots: &parts.slots,
+                left,
+            },
             Self::Delete(at) => Change::Delete(*at),
             Self::Reorder(order) => Change::Reorder(order),
             Self::Meta(_) | Self::VlMeta(_) => Change::Nothing,
@@ -517,7 +586,7 @@ fn a_write_that_goes_wrong_loses_nothing() {
                     assert_same(&found, &model.chunks, &context);
                     let last = Step::Append(Ok(chunk(77, 7)));
                     last.apply(&mut model);
-                    disk.commit(&last.change(&[]), &[], last.next(&model, kind))
+                    disk.commit(&last.change(&last.items()), &[], last.next(&model, kind))
                         .unwrap();
                     disk.close().unwrap();
                     let (mut again, loaded) = Disk::open(plain(), &c_path(&path), 0, kind).unwrap();
@@ -542,7 +611,8 @@ fn a_write_that_goes_wrong_loses_nothing() {
                     let last = Step::Append(Ok(chunk(77, 7)));
                     let mut model = found.clone();
                     last.apply(&mut model);
-                    let result = again.commit(&last.change(&[]), &[], last.next(&model, kind));
+                    let result =
+                        again.commit(&last.change(&last.items()), &[], last.next(&model, kind));
                     assert_eq!(result, Ok(()), "{seed} {fate:?} {point} {step:?}");
                     again.close().unwrap();
                     let (mut again, loaded) = Disk::open(plain(), &c_path(&path), 0, kind).unwrap();

@@ -10,7 +10,7 @@ pub mod rules;
 pub mod slices;
 
 use crate::error::{Error, Result};
-use crate::frame::change::{Change, Item};
+use crate::frame::change::{Change, Item, Slot};
 use crate::frame::disk::{Disk, Found, Next, Stored};
 use crate::frame::header::{Header, Kind};
 use crate::frame::memory::Memory;
@@ -145,6 +145,13 @@ pub fn keep(chunks: &mut Vec<Buffer>, change: &Change, new: Vec<Buffer>) -> Resu
             }
         }
         Change::Delete(nchunk) if *nchunk < chunks.len() => drop(chunks.remove(*nchunk)),
+        Change::Arrange { slots, .. } if change.fits(chunks.len()) => {
+            let mut old: Vec<Option<Buffer>> = chunks.drain(..).map(Some).collect();
+            chunks.extend(slots.iter().filter_map(|slot| match slot {
+                Slot::Old(from) => old[*from].take(),
+                Slot::New(_) => new.next(),
+            }));
+        }
         Change::Reorder(order) => {
             let mut old: Vec<Option<Buffer>> = chunks.drain(..).map(Some).collect();
             // The caller made sure that every chunk is named once.

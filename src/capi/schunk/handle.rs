@@ -332,6 +332,18 @@ impl Inner {
 
     /// Makes a change.
     pub fn apply(&mut self, handle: &Handle, before: &Counts, plan: Plan) -> Result<i64> {
+        let metalayers = handle.metalayers();
+        self.apply_with(handle, before, plan, &metalayers)
+    }
+
+    /// Makes a change, after which the frame has these fixed-length metalayers.
+    pub fn apply_with(
+        &mut self,
+        handle: &Handle,
+        before: &Counts,
+        plan: Plan,
+        metalayers: &[Borrowed],
+    ) -> Result<i64> {
         let specials = self.parted(handle, before, &plan)?;
         match (&mut self.store, plan.owned) {
             (Store::Separate(chunks), Some(owned)) => {
@@ -343,7 +355,7 @@ impl Inner {
                     &plan.change,
                     &specials,
                     &header,
-                    &handle.metalayers(),
+                    metalayers,
                     None,
                     plan.counts.cbytes.max(0) as u64,
                 )?;

@@ -31,6 +31,17 @@ fn stored<'a>(item: &Item<'a>) -> Option<&'a [u8]> {
     }
 }
 
+/// The offsets of the chunks that come in; `places` are those of the stored ones among them.
+fn offsets_of(change: &Change, places: &[u64]) -> Vec<i64> {
+    let mut places = places.iter();
+    let items = change.items();
+    let offsets = items.iter().filter_map(|item| match item {
+        Item::Special(place) => Some(place.to_offset()),
+        Item::Stored(_) => places.next().map(|place| *place as i64),
+    });
+    offsets.collect()
+}
+
 /// Chunks that became part of the frame: their index among the new ones, and their bytes.
 pub type Specials = [(usize, Vec<u8>)];
 
@@ -56,22 +67,14 @@ impl Disk {
     fn change(&mut self, change: &Change, specials: &Specials, next: Next) -> Result<()> {
         let file = self.prepare()?;
         let count = self.view.offsets.len();
-        let fits = match *change {
-            Change::Nothing | Change::Append(_) => true,
-            Change::Insert(nchunk, _) => nchunk <= count,
-            Change::Update(items) => items.iter().all(|(nchunk, _)| *nchunk < count),
-            Change::Delete(nchunk) => nchunk < count,
-            Change::Reorder(order) => order.len() == count,
-            Change::Fill(..) => count == 0,
-        };
-        if !fits {
+        if !change.fits(count) {
             return Err(Error::InvalidParam);
         }
         let longer = next.header.len() != self.view.header.len();
         if longer && self.view.offsets.places().next().is_some() {
             return Err(Error::InvalidParam);
         }
-        let emptied = matches!(change, Change::Delete(_)) && count == 1;
+        let emptied = count > 0 && change.count(count) == 0;
         if longer || emptied || count == 0 {
             return self.rewrite(&*file, change, next);
         }
@@ -84,17 +87,17 @@ impl Disk {
         let leaves = self.leaves(change)?;
         let chunks: Vec<&[u8]> = change.items().iter().filter_map(stored).collect();
         let places = match self.kind {
-            Kind::Contiguous => vec![0; chunks.len()],
+            Kind::Contiguous => {
+                let lens = chunks.iter().map(|chunk| chunk.len() as u64);
+                let ends = lens.scan(0, |end, len| {
+                    *end += len;
+                    Some(*end - len)
+                });
+                ends.collect()
+            }
             Kind::Sparse => self.place(&chunks)?,
         };
-        let new: Vec<i64> = change
-            .items()
-            .iter()
-            .map(|item| match item {
-                Item::Special(place) => place.to_offset(),
-                Item::Stored(_) => places.first().map_or(0, |place| *place as i64),
-            })
-            .collect();
+        let new = offsets_of(change, &places);
         let mut offsets = self.view.offsets.clone();
         change.delta(&offsets, &new)?.apply(&mut offsets)?;
         let data = match self.kind {
@@ -270,7 +273,8 @@ impl Disk {
         let bytes: u64 = chunks.iter().map(|chunk| chunk.len() as u64).sum();
         let count = self.view.offsets.len();
         if !matches!(change, Change::Nothing) || !specials.is_empty() {
-            self.make_room(file, count + 1, bytes)?;
+            let most = change.count(count).max(count);
+            self.make_room(file, most + 1, bytes)?;
         }
         let places = self.place(&chunks)?;
         let delta = self.delta(change, specials, &places);
@@ -290,15 +294,7 @@ impl Disk {
     }
 
     fn delta(&self, change: &Change, specials: &Specials, places: &[u64]) -> Result<Delta> {
-        let mut stored = places[specials.len()..].iter();
-        let new: Vec<i64> = change
-            .items()
-            .iter()
-            .filter_map(|item| match item {
-                Item::Special(place) => Some(place.to_offset()),
-                Item::Stored(_) => stored.next().map(|place| *place as i64),
-            })
-            .collect();
+        let new = offsets_of(change, &places[specials.len()..]);
         if specials.is_empty() {
             return change.delta(&self.view.offsets, &new);
         }

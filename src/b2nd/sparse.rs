@@ -1,0 +1,111 @@
+//! Single items, by their place in the array counted in C order.
+
+use super::chunks::{Chunks, Sizes, with_chunk};
+use super::geometry::Geometry;
+use super::read::Workers;
+use super::target::Target;
+use crate::chunk::getitem::{ItemRange, getitem};
+use crate::chunk::scratch;
+use crate::error::{Error, Result};
+
+/// An item: where it is, and where it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    nchunk: i64,
+    /// Its place in the chunk's data, counted in items.
+    inside: i64,
+    at: usize,
+}
+
+fn locate(geometry: &Geometry, mut coord: i64, at: usize) -> Entry {
+    let (mut place, mut nblock, mut inside) = (super::Dims::default(), 0, 0);
+    for d in (0..geometry.ndim).rev() {
+        let (chunk, block) = (
+            i64::from(geometry.chunkshape[d]),
+            i64::from(geometry.blockshape[d]),
+        );
+        let index = coord % geometry.shape[d];
+        coord /= geometry.shape[d];
+        place[d] = index / chunk;
+        let item = index % chunk;
+        nblock += item / block * geometry.strides.block_chunk[d];
+        inside += item % block * geometry.strides.item_block[d];
+    }
+    Entry {
+        nchunk: geometry.nchunk(&place),
+        inside: nblock * i64::from(geometry.blocknitems) + inside,
+        at,
+    }
+}
+
+/// Reads the items at `coords` into `buffer`, one after the other in that order.
+///
+/// # Errors
+/// [`Error::InvalidParam`] for an item that is not there and for a buffer that is too small; those of damaged chunks.
+pub fn read(
+    geometry: &Geometry,
+    coords: &[i64],
+    (chunks, sizes): (&dyn Chunks, Sizes),
+    buffer: &mut [u8],
+    workers: Workers,
+) -> Result<()> {
+    let item = sizes.item;
+    let needed = coords.len().checked_mul(item);
+    if needed.is_none_or(|needed| needed > buffer.len()) {
+        return Err(Error::InvalidParam);
+    }
+    let mut entries: Vec<Entry> = Vec::new();
+    entries
+        .try_reserve_exact(coords.len())
+        .map_err(|_| Error::MemoryAlloc)?;
+    for (at, coord) in coords.iter().enumerate() {
+        if !(0..geometry.nitems).contains(coord) {
+            return Err(Error::InvalidParam);
+        }
+        entries.push(locate(geometry, *coord, at));
+    }
+    entries.sort_unstable();
+    let groups: Vec<&[Entry]> = entries.chunk_by(|a, b| a.nchunk == b.nchunk).collect();
+    let target = Target::new(buffer);
+    let nthreads = if chunks.is_shared() {
+        workers.nthreads
+    } else {
+        1
+    };
+    let workers = Workers {
+        nthreads,
+        ..workers
+    };
+    let nbytes = entries.len().saturating_mul(sizes.block);
+    workers.run(groups.len(), nbytes, &|i, _| {
+        let nchunk = groups[i][0].nchunk as usize;
+        with_chunk(&chunks.find(nchunk)?, sizes, false, |chunk, front| {
+            let hooks = chunks.hooks(nchunk, front);
+            let mut scratch = scratch::borrow();
+            let mut data = std::mem::take(&mut scratch.data);
+            drop(scratch);
+            let block = |entry: &Entry| entry.inside as usize * item / sizes.block;
+            for run in groups[i].chunk_by(|a, b| block(a) == block(b)) {
+                let start = run[0].inside as usize * item;
+                let stop = (run[run.len() - 1].inside as usize + 1) * item;
+                let range = ItemRange {
+                    start,
+                    len: stop - start,
+                };
+                let data = data.ensure(range.len)?;
+                if chunk.is_special() && !hooks.has_postfilter() {
+                    chunk.fill_special(start, data)?;
+                } else {
+                    getitem(chunk, range, data, &*hooks)?;
+                }
+                for entry in run {
+                    let from = entry.inside as usize * item - start;
+                    // SAFETY: every entry has a place of its own.
+                    let dest = unsafe { target.part(entry.at * item, item)? };
+                    dest.copy_from_slice(&data[from..from + item]);
+                }
+            }
+            Ok(())
+        })
+    })
+}

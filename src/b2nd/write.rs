@@ -1,0 +1,256 @@
+//! Writing: of the chunks that a selection touches only the blocks that it touches are decoded and compressed again, and
+//! those that it covers are not even decoded. What comes out are whole chunks, for the caller to put into the super-chunk all
+//! at once.
+
+use super::chunks::{Chunks, Found, Sizes, whole, with_chunk};
+use super::read::Workers;
+use super::runs::Run;
+use super::select::Selection;
+use crate::chunk::decode::{Chunk, decompress};
+use crate::chunk::encode::{EncodeParams, lock};
+use crate::chunk::header::{ChunkHeader, Special};
+use crate::chunk::hooks::{Hooks, Serial};
+use crate::chunk::patch::{Patcher, Touched};
+use crate::error::{Error, Result};
+use std::sync::Mutex;
+
+/// Makes the data of a block.
+pub type Fill<'a> = dyn Fn(usize, &mut [u8]) -> Result<()> + Sync + 'a;
+
+/// Compresses chunks with the parameters of a super-chunk.
+pub trait Maker: Sync {
+    /// Compresses chunk `nchunk`, whose blocks `fill` makes.
+    ///
+    /// # Errors
+    /// Those of compression, and of `fill`.
+    fn make(&self, nchunk: usize, fill: &Fill, workers: Workers) -> Result<Vec<u8>>;
+
+    /// How blocks are compressed, and the program's functions for it; none where chunks can only be made whole.
+    fn parts(&self) -> Option<(&EncodeParams, &dyn Hooks)>;
+}
+
+/// A new chunk: its index, and its bytes.
+pub type New = (usize, Vec<u8>);
+
+/// What chunks are written again with.
+#[derive(Clone, Copy)]
+pub struct Rewriter<'a> {
+    /// The chunks as they are.
+    pub chunks: &'a dyn Chunks,
+    /// Makes new ones.
+    pub maker: &'a dyn Maker,
+    /// How large things are.
+    pub sizes: Sizes,
+}
+
+impl Rewriter<'_> {
+    /// Whether several chunks may be worked on at once.
+    fn is_shared(&self) -> bool {
+        self.chunks.is_shared() && self.maker.parts().is_some()
+    }
+
+    /// Runs `one` for `count` chunks and gives the new ones.
+    ///
+    /// # Errors
+    /// [`Error::Failure`], whatever went wrong.
+    pub fn each(
+        &self,
+        count: usize,
+        workers: Workers,
+        one: &(dyn Fn(usize, Workers) -> Result<Option<New>> + Sync),
+    ) -> Result<Vec<New>> {
+        let new: Mutex<Vec<New>> = Mutex::new(Vec::new());
+        let keep = |made: Option<New>| lock(&new).extend(made);
+        let done = if self.is_shared() && count >= workers.nthreads && workers.nthreads > 1 {
+            let alone = Workers {
+                nthreads: 1,
+                exec: &Serial,
+            };
+            let nbytes = count.saturating_mul(self.sizes.chunk);
+            workers.run(count, nbytes, &|i, _| one(i, alone).map(keep))
+        } else {
+            (0..count).try_for_each(|i| one(i, workers).map(keep))
+        };
+        done.map_err(|_| Error::Failure)?;
+        let mut new = std::mem::take(&mut *lock(&new));
+        new.sort_unstable_by_key(|(nchunk, _)| *nchunk);
+        Ok(new)
+    }
+
+    /// A chunk of which all is new: `fill` gets blocks of zeros.
+    ///
+    /// # Errors
+    /// As for [`Maker::make`].
+    pub fn from_zeros(&self, nchunk: usize, fill: &Fill, workers: Workers) -> Result<Vec<u8>> {
+        let zeroed = |nblock: usize, data: &mut [u8]| {
+            data.fill(0);
+            fill(nblock, data)
+        };
+        self.maker.make(nchunk, &zeroed, workers)
+    }
+
+    /// Chunk `old` with other data in the blocks that `touched` names in ascending order; it is to be chunk `nchunk`.
+    ///
+    /// # Errors
+    /// Those of a damaged chunk, and as for [`Maker::make`].
+    pub fn rewrite(
+        &self,
+        (old, nchunk): (usize, usize),
+        touched: &[Touched],
+        change: &Fill,
+        workers: Workers,
+    ) -> Result<Vec<u8>> {
+        let found = self.chunks.find(old)?;
+        let Some(bytes) = whole(&found)? else {
+            return self.from_special(&found, nchunk, touched, change, workers);
+        };
+        let header = ChunkHeader::parse(&bytes)?;
+        if header.special() != Special::None {
+            let found = Found::Bytes(&bytes);
+            return self.from_special(&found, nchunk, touched, change, workers);
+        }
+        if header.nbytes != self.sizes.chunk || header.has_vlblocks() {
+            return Err(Error::Data);
+        }
+        let chunk = Chunk::parse(&header, &bytes)?;
+        let decoding = self.chunks.hooks(old, &bytes);
+        if let Some((params, encoding)) = self.maker.parts()
+            && header.blocksize_field() == self.sizes.block
+        {
+            let params = EncodeParams {
+                nthreads: workers.nthreads,
+                ..params.clone()
+            };
+            let patcher = Patcher {
+                chunk: &chunk,
+                params: &params,
+                decoding: &*decoding,
+                encoding,
+                exec: workers.exec,
+            };
+            let failed = Mutex::new(None);
+            let patched = patcher.blocks(touched, &|nblock, data| {
+                if let Err(error) = change(nblock, data) {
+                    lock(&failed).get_or_insert(error);
+                }
+            })?;
+            if let Some(error) = lock(&failed).take() {
+                return Err(error);
+            }
+            if let Some(patched) = patched {
+                return Ok(patched);
+            }
+        }
+        let mut data = Vec::new();
+        data.try_reserve_exact(self.sizes.chunk)
+            .map_err(|_| Error::MemoryAlloc)?;
+        data.resize(self.sizes.chunk, 0);
+        let Workers { nthreads, exec } = workers;
+        decompress(&chunk, &mut data, None, nthreads, &*decoding, exec)?;
+        let fill = |nblock: usize, block: &mut [u8]| {
+            block.copy_from_slice(&data[nblock * self.sizes.block..][..block.len()]);
+            change_touched(touched, nblock, block, change)
+        };
+        self.maker.make(nchunk, &fill, workers)
+    }
+
+    fn from_special(
+        &self,
+        found: &Found,
+        nchunk: usize,
+        touched: &[Touched],
+        change: &Fill,
+        workers: Workers,
+    ) -> Result<Vec<u8>> {
+        with_chunk(found, self.sizes, false, |chunk, _| {
+            let fill = |nblock: usize, block: &mut [u8]| {
+                chunk.fill_special(nblock * self.sizes.block, block)?;
+                change_touched(touched, nblock, block, change)
+            };
+            self.maker.make(nchunk, &fill, workers)
+        })
+    }
+}
+
+fn change_touched(
+    touched: &[Touched],
+    nblock: usize,
+    block: &mut [u8],
+    change: &Fill,
+) -> Result<()> {
+    match touched.binary_search_by_key(&nblock, |t| t.nblock) {
+        Ok(_) => change(nblock, block),
+        Err(_) => Ok(()),
+    }
+}
+
+/// A selection that is to be written.
+pub struct Writing<'a> {
+    /// Which items.
+    pub selection: &'a Selection<'a>,
+    /// With what.
+    pub rewriter: Rewriter<'a>,
+    /// Which of the old chunks each chunk is; none for one that is new.
+    pub origin: &'a (dyn Fn(usize) -> Option<usize> + Sync),
+    /// The items' new values.
+    pub buffer: &'a [u8],
+}
+
+impl Writing<'_> {
+    /// The new chunks, in ascending order.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] when the buffer is too small; [`Error::Failure`] when a chunk cannot be read or made.
+    pub fn chunks(&self, workers: Workers) -> Result<Vec<New>> {
+        let items = self.selection.buffer_items()?;
+        let needed = items.checked_mul(self.rewriter.sizes.item);
+        if needed.is_none_or(|needed| needed > self.buffer.len()) {
+            return Err(Error::InvalidParam);
+        }
+        let count = self.selection.nchunks();
+        self.rewriter
+            .each(count, workers, &|i, workers| self.one(i, workers).map(Some))
+    }
+
+    fn one(&self, i: usize, workers: Workers) -> Result<New> {
+        let chunk = self.selection.chunk(i);
+        let nchunk = chunk.nchunk as usize;
+        let touched: Vec<Touched> = (0..chunk.nblocks)
+            .map(|j| {
+                let block = self.selection.block(&chunk, j);
+                Touched {
+                    nblock: block.nblock,
+                    whole: block.whole,
+                }
+            })
+            .collect();
+        let item = self.rewriter.sizes.item;
+        let change = |nblock: usize, data: &mut [u8]| {
+            let Ok(j) = touched.binary_search_by_key(&nblock, |t| t.nblock) else {
+                return Ok(());
+            };
+            if touched[j].whole {
+                // The padding is zeros, whatever was in memory.
+                data.fill(0);
+            }
+            let block = self.selection.block(&chunk, j);
+            self.selection.each(&block, &mut |run: Run| {
+                let (inside, at, len) = (run.inside * item, run.at * item, run.len * item);
+                data[inside..inside + len].copy_from_slice(&self.buffer[at..at + len]);
+                Ok(())
+            })
+        };
+        let old = if chunk.whole {
+            None
+        } else {
+            (self.origin)(nchunk)
+        };
+        let bytes = match old {
+            None => self.rewriter.from_zeros(nchunk, &change, workers)?,
+            Some(old) => self
+                .rewriter
+                .rewrite((old, nchunk), &touched, &change, workers)?,
+        };
+        Ok((nchunk, bytes))
+    }
+}
