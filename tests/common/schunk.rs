@@ -52,6 +52,7 @@ functions! { Functions {
     fn blosc2_vlmeta_get_names(*mut Schunk, *mut *mut c_char) -> c_int;
     fn blosc2_register_io_cb(*const blosc2_io_cb) -> c_int;
     fn blosc2_frame_get_offsets(*mut Schunk) -> *mut i64;
+    fn blosc2_get_slice_nchunks(*mut Schunk, *mut i64, *mut i64, *mut *mut i64) -> i64;
 } }
 
 /// A library with its super-chunk functions.

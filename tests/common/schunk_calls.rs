@@ -450,8 +450,20 @@ impl Schunk {
 
     /// `blosc2_get_slice_nchunks`.
     pub fn slice_nchunks(&self, start: i64, stop: i64) -> (i64, Vec<i64>) {
-        let _ = (start, stop);
-        (0, Vec::new())
+        let (mut start, mut stop, mut chunks) = (start, stop, null_mut::<i64>());
+        // SAFETY: out parameters that live across the call; the array is ours to free.
+        unsafe {
+            let n =
+                (self.s().blosc2_get_slice_nchunks)(self.raw, &mut start, &mut stop, &mut chunks);
+            let mut copy = Vec::new();
+            if n > 0 {
+                copy = core::slice::from_raw_parts(chunks, n as usize).to_vec();
+            }
+            if n >= 0 {
+                libc::free(chunks.cast());
+            }
+            (n, copy)
+        }
     }
 
     /// `blosc2_schunk_to_buffer`: the return code and a copy of the frame.

@@ -135,7 +135,7 @@ pub fn fields(model: &Model, fields: &Fields, storage: Storage, ours: bool) -> O
         most
     };
     let fits = fields.cbytes == model.cbytes || (ours && (least..=most).contains(&fields.cbytes));
-    let unknown = model.exchanged || (!ours && model.slices_written);
+    let unknown = model.exchanged || (!ours && model.compressed_apart);
     (!fits && !unknown).then(|| {
         format!(
             "cbytes is {}, not {} or {least}",
@@ -155,7 +155,7 @@ pub fn libraries(
     let loose = match op {
         // A frame may be stored in another way as long as it is the same frame.
         Op::FrameLen => true,
-        Op::Get { .. } | Op::Lazy { .. } => model.slices_written,
+        Op::Get { .. } | Op::Lazy { .. } => model.compressed_apart,
         Op::SetSlice { .. } => expect.rc == Code::Error,
         Op::GetSlice { .. } => expect.rc == Code::Unknown,
         // Ours also reads where the block size was left automatic, and where it is not that of the chunks.

@@ -94,8 +94,8 @@ pub struct Model {
     pub chunksize: i64,
     pub flags2: u8,
     pub cbytes: i64,
-    /// Whether a slice was written: the libraries need not compress the same blocks anew.
-    pub slices_written: bool,
+    /// Whether the libraries compressed data themselves: they need not come to the same bytes.
+    pub compressed_apart: bool,
     /// Whether a chunk went or was replaced, so that a contiguous frame may have holes.
     pub holes: bool,
     /// Whether each library goes on with what the other one wrote, which may be as many bytes as that one likes.
@@ -163,9 +163,9 @@ impl Model {
             .sum()
     }
 
-    /// Whether there is no chunk, and yet bytes of chunks: what deleted ones leave in a contiguous frame.
+    /// Whether there is no data, and yet there are, or were, chunks: what they leave may count as data or not.
     pub fn leftovers(&self) -> bool {
-        self.chunks.is_empty() && self.cbytes > 0
+        self.nbytes() == 0 && (self.holes || !self.chunks.is_empty())
     }
 
     /// What a chunk that comes adds to `cbytes`.
@@ -321,7 +321,7 @@ impl Model {
         let Some(range) = self.slice(start, stop) else {
             return Expect::some(Code::Error);
         };
-        self.slices_written = true;
+        self.compressed_apart = true;
         self.holes = true;
         let (mut at, mut from) = (0, 0);
         for chunk in &mut self.chunks {
@@ -389,6 +389,7 @@ impl Model {
             Op::AppendBuffer { chunk } => {
                 let rc = self.put(n, chunk, storage, CHUNK_APPEND);
                 if rc > n as i64 {
+                    self.compressed_apart = true;
                     self.chunks[n].written = Some(Written::Appended);
                 }
                 Expect::code(rc)
@@ -529,12 +530,12 @@ impl Model {
     }
 
     fn slice_nchunks(&self, start: i64, stop: i64) -> Expect {
-        if self.chunks.is_empty() {
-            return Expect::code(0);
-        }
-        let Some(range) = self.slice(start, stop).filter(|range| !range.is_empty()) else {
+        let Some(range) = self.slice(start, stop).filter(|_| start <= stop) else {
             return Expect::some(Code::Unknown);
         };
+        if range.is_empty() {
+            return Expect::code(0);
+        }
         let mut touched = Vec::new();
         let mut at = 0;
         for (index, chunk) in self.chunks.iter().enumerate() {

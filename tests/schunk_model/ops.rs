@@ -375,7 +375,7 @@ impl Plan {
             }
             62 => {
                 let (start, stop) = self.slice(rng, model);
-                Op::GetSlice { start, stop }
+                Op::SliceNchunks { start, stop }
             }
             63..66 => {
                 let mut order: Vec<i64> = (0..n as i64).collect();
