@@ -13,7 +13,7 @@ use std::ffi::{c_int, c_void};
 ///
 /// # Safety
 /// `dest` has `destsize` bytes; the pointers in `cparams` are valid.
-unsafe fn make(
+pub unsafe fn make(
     cparams: blosc2_cparams,
     kind: Special,
     nbytes: i32,

@@ -1,11 +1,12 @@
 //! Parameters, order, special values, locks.
 
 use super::handle::{Handle, Plan, cparams_of, dparams_of};
-use super::storage::{on_heap, special_of};
+use super::storage::on_heap;
 use crate::capi::border::{code, code64, pointer};
 use crate::capi::constants::*;
+use crate::capi::special;
 use crate::capi::types::*;
-use crate::chunk::header::{ChunkHeader, Special};
+use crate::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, Special};
 use crate::error::{Error, Result};
 use crate::frame::change::{Change, Item};
 use crate::frame::offsets::{MAX_CHUNKS, Offsets, Place};
@@ -175,10 +176,10 @@ pub unsafe extern "C" fn blosc2_schunk_fill_special(
         // SAFETY: only read.
         let blocksize = unsafe { handle.fields().blocksize };
         let place = Place::Special(kind);
-        let sample = special_of(place, chunksize, typesize, blocksize).map_err(|_| error)?;
+        let sample = sample_of(handle, kind, chunksize).map_err(|_| error)?;
         let last = (nbytes - (nchunks as i64 - 1) * i64::from(chunksize)) as i32;
         if !framed {
-            return fill_separate(handle, place, &sample, nchunks, last);
+            return fill_separate(handle, kind, &sample, nchunks, last);
         }
         let filled = Counts {
             nchunks: nchunks as i64,
@@ -203,19 +204,26 @@ pub unsafe extern "C" fn blosc2_schunk_fill_special(
     })
 }
 
+/// A chunk of special values, as the super-chunk's own parameters have it.
+fn sample_of(handle: &Handle, kind: Special, nbytes: i32) -> Result<Vec<u8>> {
+    let mut chunk = vec![0; EXTENDED_HEADER_LENGTH];
+    // SAFETY: the parameters are the super-chunk's; the buffer has this room.
+    unsafe {
+        let cparams = cparams_of(handle.fields());
+        let room = EXTENDED_HEADER_LENGTH as i32;
+        special::make(cparams, kind, nbytes, &[], chunk.as_mut_ptr().cast(), room)?;
+    }
+    Ok(chunk)
+}
+
 fn fill_separate(
     handle: &Handle,
-    place: Place,
+    kind: Special,
     sample: &[u8],
     nchunks: usize,
     last: i32,
 ) -> Result<i64> {
-    // SAFETY: only read.
-    let (typesize, blocksize) = unsafe {
-        let c = handle.fields();
-        (c.typesize, c.blocksize)
-    };
-    let last = special_of(place, last, typesize, blocksize)?;
+    let last = sample_of(handle, kind, last)?;
     for nchunk in 0..nchunks {
         let bytes = if nchunk + 1 == nchunks {
             &last[..]

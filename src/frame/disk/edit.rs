@@ -378,6 +378,10 @@ impl Disk {
         set_extent(&mut writes.header, frame_len, cbytes);
         self.write(file, &writes)?;
         self.view.untidy = true;
+        if trailer_pos < extent.frame_len {
+            // Records are written up to the end of the file, which is now far behind the frame.
+            self.forget_record(file, frame_len);
+        }
         delta.apply(&mut self.view.offsets)
     }
 
