@@ -62,8 +62,20 @@ pub fn stored<'a>(
     bytes.ok_or(Error::ReadBuffer).map(Some)
 }
 
-/// Copies the bytes of `range` into `dest`, which is as long as the range.
+/// Copies the items of `range` into `dest`, which is as long as the range. Of a repeated value, whole ones.
 pub fn getitem(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hooks) -> Result<()> {
+    let repeated = !chunk.has_streams() && !hooks.has_postfilter();
+    if repeated
+        && chunk.header().special() == Special::Value
+        && !range.len.is_multiple_of(chunk.value().len())
+    {
+        return Err(Error::Data);
+    }
+    read(chunk, range, dest, hooks)
+}
+
+/// Copies the bytes of `range` into `dest`, which is as long as the range.
+pub fn read(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hooks) -> Result<()> {
     let header = chunk.header();
     let Blocks::Regular { blocksize } = header.blocks else {
         return Err(Error::InvalidParam);
@@ -75,7 +87,6 @@ pub fn getitem(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hoo
     if !chunk.has_streams() && !hooks.has_postfilter() {
         return match header.special() {
             Special::None => chunk.stored(range.start, dest),
-            Special::Value if !range.len.is_multiple_of(chunk.value().len()) => Err(Error::Data),
             _ => special::fill(header, chunk.value(), range.start, dest),
         };
     }

@@ -8,7 +8,7 @@ use crate::capi::exec::Threads;
 use crate::capi::hooks::ContextHooks;
 use crate::capi::types::*;
 use crate::chunk::decode::{Chunk, decompress};
-use crate::chunk::getitem::{ItemRange, getitem};
+use crate::chunk::getitem::{self, ItemRange};
 use crate::chunk::header::{ChunkHeader, MIN_HEADER_LENGTH, filter_id};
 use crate::chunk::hooks::{Executor, NoHooks, Serial};
 use crate::chunk::patch::Patcher;
@@ -123,7 +123,7 @@ fn read_piece(source: &Source, piece: &Piece, dest: &mut [u8], nthreads: usize) 
                 start: piece.from,
                 len: piece.len(),
             };
-            getitem(chunk, range, dest, &NoHooks)?;
+            getitem::read(chunk, range, dest, &NoHooks)?;
         }
         Ok(true)
     })
@@ -459,7 +459,7 @@ fn read_items(
                 start,
                 len: stop - start,
             };
-            getitem(chunk, range, &mut data, &NoHooks)?;
+            getitem::read(chunk, range, &mut data, &NoHooks)?;
             for entry in run {
                 let from = at(entry) - start;
                 // SAFETY: this worker has the entry.
