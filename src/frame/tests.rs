@@ -610,7 +610,8 @@ fn a_write_that_goes_wrong_loses_nothing() {
                     let last = Step::Append(Ok(chunk(77, 7)));
                     let mut model = found.clone();
                     last.apply(&mut model);
-                    let result = again.commit(&last.change(&last.items()), &[], last.next(&model, kind));
+                    let result =
+                        again.commit(&last.change(&last.items()), &[], last.next(&model, kind));
                     assert_eq!(result, Ok(()), "{seed} {fate:?} {point} {step:?}");
                     again.close().unwrap();
                     let (mut again, loaded) = Disk::open(plain(), &c_path(&path), 0, kind).unwrap();
