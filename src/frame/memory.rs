@@ -309,7 +309,7 @@ fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, Vec<u8>)> {
     if !Header::has_magic(bytes) {
         return Err(Error::InvalidHeader);
     }
-    let extent = Extent::parse(bytes)?;
+    let mut extent = Extent::parse(bytes)?;
     if extent.frame_len != bytes.len() as u64 {
         return Err(Error::InvalidHeader);
     }
@@ -326,6 +326,12 @@ fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, Vec<u8>)> {
     let trailer_pos = bytes.len() - trailer_len;
     let trailer = bytes[trailer_pos..].to_vec();
     let vlmetalayers = trailer::parse(&trailer)?;
+    let there = (trailer_pos as u64).checked_sub(header_len);
+    let there = there.ok_or(Error::InvalidHeader)?;
+    if header.nbytes == 0 && extent.cbytes > there {
+        // A frame whose last chunk was deleted may still tell of the bytes of those that were.
+        extent.cbytes = there;
+    }
     let index_pos = header_len
         .checked_add(extent.cbytes)
         .filter(|pos| *pos <= trailer_pos as u64)

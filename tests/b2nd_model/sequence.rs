@@ -124,7 +124,10 @@ impl Side {
     }
 
     fn apply(&mut self, op: &Op, run: &Given) -> Outcome {
-        let room = |shape: &[i64]| count(shape) * run.typesize;
+        let room = |shape: &[i64]| {
+            let shape: Vec<i64> = shape.iter().map(|len| (*len).max(0)).collect();
+            count(&shape) * run.typesize
+        };
         match op {
             Op::Set { start, stop, room } => {
                 (self.array().set(start, stop, room, run.data), vec![])
@@ -409,7 +412,7 @@ impl Run<'_> {
             }
             Op::Copy { .. } | Op::View => reads(model.data.clone()),
             Op::Squeeze => {
-                let padded = (0..ndim).any(|d| shape[d] == 1 && chunk(d) != 1);
+                let padded = self.padded();
                 if padded {
                     refused(INVALID)
                 } else {
@@ -421,6 +424,10 @@ impl Run<'_> {
                     return refused(INVALID);
                 }
                 let empty = (0..ndim).any(|d| stop[d] == start[d]);
+                if nothing && !empty {
+                    let len: Vec<i64> = (0..ndim).map(|d| stop[d] - start[d]).collect();
+                    return reads(Model::zeros(&len, model.typesize).data);
+                }
                 if (0..ndim).any(|d| start[d] < 0 || stop[d] > shape[d]) && !empty {
                     return refused(None);
                 }
@@ -445,6 +452,13 @@ impl Run<'_> {
             }
             Op::Reopen | Op::Swap => becomes(model.clone()),
         }
+    }
+
+    /// Whether a dimension of length 1 has padding.
+    fn padded(&self) -> bool {
+        let cut = self.spec.chunks.iter().zip(&self.spec.blocks);
+        let mut dims = self.model.shape.iter().zip(cut);
+        dims.any(|(len, (chunk, block))| *len == 1 && (*chunk > 1 || *block > 1))
     }
 
     /// Why the reference cannot be asked this, or is lost after it.
@@ -486,10 +500,7 @@ impl Run<'_> {
                     (0..shape.len()).any(|d| start[d] - (new[d] - shape[d]).min(0) > shape[d]);
                 beyond.then_some("deleting more than there is")
             }
-            Op::Squeeze => {
-                let padded = (0..shape.len()).any(|d| shape[d] == 1 && self.spec.chunks[d] != 1);
-                padded.then_some("squeezing a padded dimension")
-            }
+            Op::Squeeze => self.padded().then_some("squeezing a padded dimension"),
             _ => None,
         }
         .or((grown && self.dirty).then_some("old bytes come back"))

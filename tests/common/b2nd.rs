@@ -22,6 +22,7 @@ functions! { Functions {
     fn b2nd_nans(*mut Ctx, *mut *mut Raw) -> c_int;
     fn b2nd_full(*mut Ctx, *mut *mut Raw, *const c_void) -> c_int;
     fn b2nd_free(*mut Raw) -> c_int;
+    fn blosc2_schunk_avoid_cframe_free(*mut blosc2_schunk, bool);
     fn b2nd_from_schunk(*mut blosc2_schunk, *mut *mut Raw) -> c_int;
     fn b2nd_to_cframe(*const Raw, *mut *mut u8, *mut i64, *mut bool) -> c_int;
     fn b2nd_from_cframe(*mut u8, i64, bool, *mut *mut Raw) -> c_int;
@@ -209,9 +210,27 @@ impl B2ndLib {
         self.wrap(rc, array)
     }
 
+    /// Opens an array in a buffer that is the library's: the reference changes its size.
+    fn hand_over(&'static self, frame: &[u8]) -> Result<Array, c_int> {
+        let mut array = null_mut();
+        // SAFETY: a buffer from `malloc`, of this size.
+        unsafe {
+            let buffer = libc::malloc(frame.len()).cast::<u8>();
+            std::ptr::copy_nonoverlapping(frame.as_ptr(), buffer, frame.len());
+            let from = self.f.b2nd_from_cframe;
+            let rc = from(buffer, frame.len() as i64, false, &raw mut array);
+            let array = self.wrap(rc, array)?;
+            (self.f.blosc2_schunk_avoid_cframe_free)(array.fields().sc, false);
+            Ok(array)
+        }
+    }
+
     /// Opens an array in a buffer, where it lies or copied.
     pub fn open_frame(&'static self, mut frame: Vec<u8>, copy: bool) -> Result<Array, c_int> {
         let mut array = null_mut();
+        if !copy && self.lib.name == "reference" {
+            return self.hand_over(&frame);
+        }
         // SAFETY: the buffer stays as long as the array.
         let rc = unsafe {
             let (ptr, len) = (frame.as_mut_ptr(), frame.len() as i64);
