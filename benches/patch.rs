@@ -82,13 +82,22 @@ impl Reference {
 }
 
 fn main() {
-    let data: Vec<u8> = (0..NBYTES / 8)
-        .flat_map(|i| (1e6 + (i as f64 / 100.0).sin() * 1e3).round().to_le_bytes())
-        .collect();
+    let of = |value: fn(f64) -> f64| -> Vec<u8> {
+        let items = (0..NBYTES / 8).map(|i| value(i as f64));
+        items.flat_map(f64::to_le_bytes).collect()
+    };
+    let kinds = [
+        ("sine", of(|i| (i / 1000.0).sin())),
+        ("count", of(|i| i)),
+        (
+            "prices",
+            of(|i| (1e6 + (i / 100.0).sin() * 1e3).round() / 100.0),
+        ),
+    ];
     let reference = Reference::open();
     println!(
-        "{:<8} {:>8} {:>10} {:>13} {:>10} {:>7} {:>12}",
-        "codec", "block", "whole us", "reference us", "patch us", "whole", "reference"
+        "{:<8} {:<8} {:>8} {:>10} {:>13} {:>10} {:>7} {:>12}",
+        "codec", "data", "block", "whole us", "reference us", "patch us", "whole", "reference"
     );
     for (compcode, name, clevel) in [
         (0, "blosclz", 5),
@@ -97,7 +106,10 @@ fn main() {
         (4, "zlib", 5),
         (5, "zstd", 5),
     ] {
-        for wanted in [0, 16 << 10, 64 << 10, 128 << 10] {
+        for (wanted, (kind, data)) in [0, 64 << 10]
+            .into_iter()
+            .flat_map(|wanted| kinds.iter().map(move |kind| (wanted, kind)))
+        {
             let request = Request {
                 compcode,
                 clevel,
@@ -123,13 +135,7 @@ fn main() {
                 nthreads: 1,
             };
             let mut chunk = vec![0; NBYTES + 32];
-            let cbytes = compress(
-                &params,
-                Source::Buffer(&data),
-                &mut chunk,
-                &NoHooks,
-                &Serial,
-            );
+            let cbytes = compress(&params, Source::Buffer(data), &mut chunk, &NoHooks, &Serial);
             chunk.truncate(cbytes.expect("good parameters"));
             let header = ChunkHeader::parse(&chunk).expect("a chunk");
             let (mut whole, mut patch, mut theirs) = (f64::MAX, f64::MAX, f64::NAN);
@@ -167,7 +173,7 @@ fn main() {
                 assert!(!patched.is_empty());
             }
             println!(
-                "{name:<8} {blocksize:>8} {:>10.1} {:>13.1} {:>10.1} {:>7.2} {:>12.2}",
+                "{name:<8} {kind:<8} {blocksize:>8} {:>10.1} {:>13.1} {:>10.1} {:>7.2} {:>12.2}",
                 whole * 1e6,
                 theirs * 1e6,
                 patch * 1e6,

@@ -1975,6 +1975,20 @@ int blosc2_schunk_get_sparse_buffer(blosc2_schunk *schunk,
                                     void *buffer);
 
 /**
+ * Says which chunks have items of the range from `*start` to before `*stop`; of an array, of the slice between the
+ * positions `start` and `stop`. The program frees `*chunks_idx` with `free`; it is NULL if there are none. Returns how many
+ * there are, or a negative error code.
+ *
+ * Required of the caller:
+ * `schunk` is NULL or valid; `start` and `stop` have a number for each dimension.
+ */
+BLOSC_EXPORT
+int64_t blosc2_get_slice_nchunks(blosc2_schunk *schunk,
+                                 int64_t *start,
+                                 int64_t *stop,
+                                 int64_t **chunks_idx);
+
+/**
  * Makes a chunk of `nbytes` zeros (a multiple of the typesize) in `dest`, which has at least
  * `BLOSC_EXTENDED_HEADER_LENGTH` bytes. Returns the size of the chunk, or a negative error code.
  *

@@ -66,15 +66,28 @@ fn source(
 }
 
 /// Checks a chunk that may be lazy; the source of one that is goes to `kept`.
+#[inline(always)]
 pub fn parse<'a, 's>(
     ctx: &'s Context,
     header: &'a ChunkHeader,
     src: &'a [u8],
     kept: &'a mut Option<Box<dyn BlockSource + 's>>,
 ) -> Result<Chunk<'a>> {
-    if !is_lazy(header) {
-        return Chunk::parse(header, src);
+    if is_lazy(header) {
+        parse_lazy(ctx, header, src, kept)
+    } else {
+        Chunk::parse(header, src)
     }
+}
+
+/// Checks a chunk that is lazy.
+#[cold]
+fn parse_lazy<'a, 's>(
+    ctx: &'s Context,
+    header: &'a ChunkHeader,
+    src: &'a [u8],
+    kept: &'a mut Option<Box<dyn BlockSource + 's>>,
+) -> Result<Chunk<'a>> {
     *kept = source(ctx, header, src)?;
     let source = kept.as_deref().ok_or(Error::InvalidParam)?;
     let front = src.get(..Chunk::front_len(header));

@@ -148,25 +148,26 @@ impl<'a> Chunk<'a> {
     }
 
     /// The table of block starts.
+    #[inline(always)]
     fn starts(&self) -> &'a [u8] {
         &self.bytes[self.header.overhead()..self.starts_end()]
     }
 
     /// Where block `nblock` starts in the chunk, as its table says.
+    #[inline(always)]
     pub(super) fn start(&self, nblock: usize) -> i32 {
         i32_at(self.bytes, self.header.overhead() + 4 * nblock)
     }
 
     /// The bytes of the chunk from `from` to `to`, read into `buf` if they are elsewhere.
+    #[inline(always)]
     fn fetch<'s>(&'s self, from: usize, to: usize, buf: &'s mut Buf) -> Result<&'s [u8]> {
         match &self.elsewhere {
             Some(elsewhere) if to > self.bytes.len() => {
                 if from > to || to > self.header.cbytes {
                     return Err(Error::ReadBuffer);
                 }
-                let bytes = buf.ensure(to - from)?;
-                elsewhere.source.read_at(from, bytes)?;
-                Ok(bytes)
+                elsewhere.read(from, to - from, buf)
             }
             _ => self.bytes.get(from..to).ok_or(Error::ReadBuffer),
         }
@@ -199,6 +200,7 @@ impl<'a> Chunk<'a> {
 
     /// From where to where the compressed bytes of block `nblock` go, at most: streams say themselves where they end.
     /// With `all`, to the end of the chunk, as a block may share bytes with others.
+    #[inline(always)]
     fn span(&self, nblock: usize, all: bool) -> Result<(usize, usize)> {
         if self.header.has_vlblocks() {
             return self.vl_span(nblock).ok_or(Error::Data);
@@ -215,6 +217,7 @@ impl<'a> Chunk<'a> {
     }
 
     /// These bytes; if they are elsewhere they are read into `buf`.
+    #[inline(always)]
     pub(super) fn block_bytes<'s>(
         &'s self,
         nblock: usize,
@@ -225,16 +228,25 @@ impl<'a> Chunk<'a> {
         self.fetch(start, end, buf)
     }
 
-    /// The compressed bytes of block `nblock`, all its streams and no more. Only of blocks in memory.
-    pub(super) fn compressed(&self, nblock: usize) -> Result<&'a [u8]> {
+    /// The compressed bytes of block `nblock`, all its streams and no more; `each` gets every stream with its size in
+    /// front. Only of blocks in memory.
+    pub(super) fn compressed(
+        &self,
+        nblock: usize,
+        mut each: impl FnMut(&'a [u8]),
+    ) -> Result<&'a [u8]> {
         let (start, end) = self.span(nblock, true)?;
         let bytes = self.bytes.get(start..end).ok_or(Error::ReadBuffer)?;
         let bsize = self.block_nbytes(nblock)?;
         let mut streams = Streams::new(self.header, bytes, bsize)?;
+        let mut at = 0;
         for _ in 0..bsize / streams.neblock {
             streams.next()?;
+            let next = bytes.len() - streams.left();
+            each(&bytes[at..next]);
+            at = next;
         }
-        Ok(&bytes[..bytes.len() - streams.left()])
+        Ok(&bytes[..at])
     }
 
     fn read_dict(&self) -> Result<Option<Box<Dict>>> {
@@ -349,6 +361,7 @@ impl<'a> Chunk<'a> {
     }
 
     /// Prepares the decoding of blocks; `pipeline` is where the filters are written down.
+    #[inline(always)]
     pub(super) fn decoder<'b>(
         &'b self,
         pipeline: &'b mut Pipeline,
@@ -362,6 +375,7 @@ impl<'a> Chunk<'a> {
         }
         Ok(BlockDecoder {
             chunk: self,
+            codec: Codec::from_format(header.flags >> 5),
             pipeline,
             hooks,
         })

@@ -17,6 +17,8 @@ pub(super) const UDCODEC_FORMAT: u8 = 6;
 /// Decodes blocks; the same for every worker.
 pub struct BlockDecoder<'a> {
     pub(super) chunk: &'a Chunk<'a>,
+    /// None if it is none of the format's own.
+    pub(super) codec: Option<Codec>,
     pub(super) pipeline: &'a Pipeline,
     pub(super) hooks: &'a dyn Hooks,
 }
@@ -58,13 +60,14 @@ impl<'a> Streams<'a> {
         if bsize < count {
             return Err(Error::WriteBuffer);
         }
-        if !bsize.is_multiple_of(count) {
+        let neblock = if count == 1 { bsize } else { bsize / count };
+        if neblock * count != bsize {
             return Err(Error::Data);
         }
         Ok(Self {
             rest: bytes,
             variable,
-            neblock: bsize / count,
+            neblock,
         })
     }
 
@@ -74,6 +77,7 @@ impl<'a> Streams<'a> {
     }
 
     /// Reads the stream at the front.
+    #[inline(always)]
     pub fn next(&mut self) -> Result<Stream<'a>> {
         let Some((size, rest)) = self.rest.split_at_checked(4) else {
             return Err(Error::ReadBuffer);
@@ -137,6 +141,7 @@ impl<'a> BlockDecoder<'a> {
         data.resize(bsize, 0);
         let plain = BlockDecoder {
             chunk: self.chunk,
+            codec: self.codec,
             pipeline: self.pipeline,
             hooks: &Unfiltered(self.hooks),
         };
@@ -154,26 +159,41 @@ impl<'a> BlockDecoder<'a> {
     }
 
     /// Decodes the streams of block `nblock` into `out`, which has the block's size.
-    fn unpack(
+    pub(super) fn unpack(
         &self,
         nblock: usize,
         out: &mut [u8],
         input: &mut Buf,
         codec: &mut State,
     ) -> Result<()> {
-        let mut from = |all| {
-            let bytes = self.chunk.block_bytes(nblock, all, input)?;
-            let mut streams = Streams::new(self.chunk.header, bytes, out.len())?;
-            for out in out.chunks_exact_mut(streams.neblock) {
-                self.stream(streams.next()?, out, codec)?;
-            }
-            Ok(())
-        };
-        match from(false) {
+        match self.unpack_from(nblock, false, out, input, codec) {
             // Only the chunk of somebody who wants it so has blocks that share bytes, but it is a chunk.
-            Err(Error::ReadBuffer) if self.chunk.is_elsewhere() => from(true),
+            Err(Error::ReadBuffer) if self.chunk.is_elsewhere() => {
+                self.unpack_from(nblock, true, out, input, codec)
+            }
             result => result,
         }
+    }
+
+    /// With `all`, from the bytes up to the end of the chunk.
+    #[inline(always)]
+    fn unpack_from(
+        &self,
+        nblock: usize,
+        all: bool,
+        mut out: &mut [u8],
+        input: &mut Buf,
+        codec: &mut State,
+    ) -> Result<()> {
+        let bytes = self.chunk.block_bytes(nblock, all, input)?;
+        let mut streams = Streams::new(self.chunk.header, bytes, out.len())?;
+        while let Some((first, rest)) = out.split_at_mut_checked(streams.neblock)
+            && !first.is_empty()
+        {
+            self.stream(streams.next()?, first, codec)?;
+            out = rest;
+        }
+        Ok(())
     }
 
     /// Decodes block `pos.nblock` into `dst`, which has the block's size. `reference` is the first block's data where
@@ -228,6 +248,7 @@ impl<'a> BlockDecoder<'a> {
     }
 
     /// Decodes one stream; `out` has the size of its data.
+    #[inline(always)]
     fn stream(&self, stream: Stream, out: &mut [u8], codec: &mut State) -> Result<()> {
         let data = match stream {
             Stream::Run(value) => {
@@ -240,22 +261,32 @@ impl<'a> BlockDecoder<'a> {
             }
             Stream::Compressed(data) => data,
         };
-        let header = &self.chunk.header;
-        let format = header.flags >> 5;
-        let nbytes = if format == UDCODEC_FORMAT {
-            self.hooks
-                .decode(header.udcompcode, header.compcode_meta, data, out)?
-        } else {
-            let known = Codec::from_format(format).ok_or(Error::CodecSupport)?;
-            codec
-                .decoder
-                .decompress(known, self.chunk.dict.as_deref(), data, out)?
+        let nbytes = match self.codec {
+            Some(known) => {
+                codec
+                    .decoder
+                    .decompress(known, self.chunk.dict.as_deref(), data, out)?
+            }
+            None => self.decode_registered(data, out)?,
         };
         if nbytes == out.len() {
             Ok(())
         } else {
             Err(Error::Data)
         }
+    }
+}
+
+impl BlockDecoder<'_> {
+    /// Decodes a stream of a codec that is none of the format's own.
+    #[cold]
+    fn decode_registered(&self, data: &[u8], out: &mut [u8]) -> Result<usize> {
+        let header = &self.chunk.header;
+        if header.flags >> 5 != UDCODEC_FORMAT {
+            return Err(Error::CodecSupport);
+        }
+        self.hooks
+            .decode(header.udcompcode, header.compcode_meta, data, out)
     }
 }
 

@@ -4,7 +4,6 @@ use super::decode_block::{BlockDecoder, Stream, Streams};
 use super::header::{flags2, version};
 use super::pipeline::Stage;
 use super::scratch::{Bufs, State};
-use crate::codec::Codec;
 use crate::error::{Error, Result};
 use crate::filter::{bitshuffle, shuffle};
 
@@ -24,9 +23,7 @@ impl BlockDecoder<'_> {
         let plain = chunk.has_streams()
             && !self.hooks.has_postfilter()
             && header.blosc2_flags & flags2::INSTRUMENTED == 0;
-        let Some(codec) =
-            Codec::from_format(header.flags >> 5).filter(|_| plain && !header.has_vlblocks())
-        else {
+        let Some(codec) = self.codec.filter(|_| plain && !header.has_vlblocks()) else {
             return Ok(false);
         };
         let (planes, group) = match self.pipeline.stages() {

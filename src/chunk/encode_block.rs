@@ -9,6 +9,7 @@ use super::store::prefilter;
 use crate::codec::{Codec, Dict};
 use crate::error::{Error, Result};
 use crate::filter;
+use std::ops::Range;
 use std::time::Instant;
 
 /// Bytes of the measurements that an instrumented codec stores for a stream: three floats and four flags.
@@ -133,6 +134,37 @@ impl BlockEncoder<'_> {
         Ok(used)
     }
 
+    /// Encodes a block that was changed from its data behind the filters. `before` is its streams as they lie in the chunk,
+    /// each with its size in front; what of stream `i` was changed, `changed(i)` tells. Streams that still hold the same
+    /// data are taken over, and of those that did not compress before only what was changed a lot is tried again.
+    pub fn encode_again(
+        &self,
+        data: &[u8],
+        before: &[&[u8]],
+        changed: impl Fn(usize) -> Range<usize>,
+        codec: &mut State,
+        out: &mut [u8],
+    ) -> Result<usize> {
+        let neblock = data.len() / before.len();
+        let mut used = 0;
+        for (i, (stream, packed)) in data.chunks_exact(neblock).zip(before).enumerate() {
+            let out = &mut out[used..];
+            let changed = changed(i);
+            // Others may have written a stream that is larger than its data.
+            used += if changed.is_empty() && packed.len() <= 4 + neblock {
+                out[..packed.len()].copy_from_slice(packed);
+                packed.len()
+            } else if packed.len() == 4 + neblock && is_touch_up(changed, neblock) {
+                out[..4].copy_from_slice(&packed[..4]);
+                filter::copy(stream, &mut out[4..4 + neblock]);
+                4 + neblock
+            } else {
+                self.encode_stream(stream, codec, out)?
+            };
+        }
+        Ok(used)
+    }
+
     /// The byte that all streams will repeat, where that can be seen before any filter runs.
     fn run_in_source(&self, block: &BlockInput) -> Option<u8> {
         let data = block.data?;
@@ -243,6 +275,26 @@ fn run_of(data: &[u8]) -> Option<u8> {
     (data[..rest.len()] == *rest).then_some(first)
 }
 
+/// Pieces in which streams are compared.
+const PIECE: usize = 512;
+
+/// From where to where two streams, as long as each other, differ, or a little more.
+pub fn difference(new: &[u8], old: &[u8]) -> Range<usize> {
+    let differs = |(new, old): (&[u8], &[u8])| new != old;
+    let mut pieces = new.chunks(PIECE).zip(old.chunks(PIECE));
+    let Some(first) = pieces.position(differs) else {
+        return 0..0;
+    };
+    let end = first + pieces.rposition(differs).map_or(1, |last| last + 2);
+    first * PIECE..new.len().min(end * PIECE)
+}
+
+/// Whether this is so small a part of a stream of `len` bytes that the stream will hardly compress if it did not before.
+/// The end is excepted: who fills a stream piece by piece comes there at last, and it is tried again.
+fn is_touch_up(changed: Range<usize>, len: usize) -> bool {
+    changed.len() <= len / 4 && changed.end + PIECE < len
+}
+
 /// Writes a stream of one repeated byte: a size of 0 for zeros, else minus the byte, and a token.
 fn write_run(value: u8, out: &mut [u8]) -> usize {
     out[..4].copy_from_slice(&(-i32::from(value)).to_le_bytes());
@@ -256,6 +308,23 @@ fn write_run(value: u8, out: &mut [u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_changes_are_told_from_large_ones() {
+        let old = [1u8; 65_000];
+        let changed = |from: usize, to: usize| {
+            let mut new = old;
+            (new[from], new[to]) = (0, 0);
+            let range = difference(&new, &old);
+            assert!(range.contains(&from) && range.contains(&to));
+            (range.clone(), is_touch_up(range, old.len()))
+        };
+        assert_eq!(difference(&old, &old), 0..0);
+        assert_eq!(changed(5, 5), (0..512, true));
+        assert_eq!(changed(600, 10_000), (512..10_240, true));
+        assert_eq!(changed(0, 20_000), (0..20_480, false));
+        assert_eq!(changed(64_999, 64_999), (64_512..65_000, false));
+    }
 
     #[test]
     fn runs_are_found_and_written() {

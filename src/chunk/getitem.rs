@@ -44,6 +44,24 @@ impl ItemRange {
     }
 }
 
+/// The bytes of `range` where the chunk at the front of `src` has them lying as they are; none for other chunks.
+#[inline(always)]
+pub fn stored<'a>(
+    header: &ChunkHeader,
+    src: &'a [u8],
+    range: ItemRange,
+) -> Result<Option<&'a [u8]>> {
+    if !header.is_memcpyed() || header.special() != Special::None || header.is_lazy() {
+        return Ok(None);
+    }
+    if header.cbytes != header.nbytes + header.overhead() {
+        return Err(Error::Data);
+    }
+    let start = header.overhead() + range.start;
+    let bytes = src.get(start..start + range.len);
+    bytes.ok_or(Error::ReadBuffer).map(Some)
+}
+
 /// Copies the bytes of `range` into `dest`, which is as long as the range.
 pub fn getitem(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hooks) -> Result<()> {
     let header = chunk.header();

@@ -356,6 +356,9 @@ impl ChunkHeader {
     pub fn set_blocks(&mut self, blocks: Blocks) {
         self.blocks = blocks;
         self.nblocks = match blocks {
+            Blocks::Regular { blocksize } if self.nbytes <= blocksize => {
+                usize::from(self.nbytes > 0)
+            }
             Blocks::Regular { blocksize } => self.nbytes.div_ceil(blocksize),
             Blocks::Variable { nblocks } => nblocks,
         };

@@ -3,10 +3,10 @@
 use super::decode::Chunk;
 use super::decode_block::{BlockDecoder, UDCODEC_FORMAT};
 use super::encode::{EncodeParams, lock, workers};
-use super::encode_block::{BlockEncoder, BlockInput};
+use super::encode_block::{BlockEncoder, BlockInput, difference};
 use super::header::{Blocks, ChunkHeader, Special, flags, flags2, version};
 use super::hooks::{BlockPos, Executor, Hooks};
-use super::pipeline::Pipeline;
+use super::pipeline::{Pipeline, Stage};
 use super::scratch::{self, Scratch};
 use crate::codec::Codec;
 use crate::error::{Error, Result};
@@ -38,6 +38,33 @@ pub struct Patcher<'a> {
     pub exec: &'a dyn Executor,
 }
 
+/// What becomes of the data.
+enum Change<'a> {
+    /// These bytes go to `start` in the chunk's data.
+    Bytes { start: usize, new: &'a [u8] },
+    /// See [`Patcher::blocks`].
+    Blocks(&'a (dyn Fn(usize, &mut [u8]) + Sync)),
+}
+
+impl Change<'_> {
+    /// Changes the data of a block, which begin at `offset` in the chunk's.
+    fn run(&self, nblock: usize, offset: usize, data: &mut [u8]) {
+        match *self {
+            Self::Blocks(change) => change(nblock, data),
+            Self::Bytes { start, new } => {
+                let (from, new) = part_of(start, new, offset, data.len());
+                data[from..from + new.len()].copy_from_slice(new);
+            }
+        }
+    }
+}
+
+/// What of `new`, that goes to `start` in a chunk's data, is for the block of `bsize` bytes at `offset`; and where in that.
+fn part_of(start: usize, new: &[u8], offset: usize, bsize: usize) -> (usize, &[u8]) {
+    let (first, last) = (start.max(offset), (start + new.len()).min(offset + bsize));
+    (first - offset, &new[first - start..last - start])
+}
+
 impl Patcher<'_> {
     /// Overwrites the data from byte `start` on with `new`. Gives the new chunk, or none where it has to be made from all
     /// its data (see [`Self::blocks`]).
@@ -64,11 +91,7 @@ impl Patcher<'_> {
                 Touched { nblock, whole }
             })
             .collect();
-        self.blocks(&touched, &|nblock, data| {
-            let (from, to) = bounds(nblock);
-            let (first, last) = (from.max(start), to.min(stop));
-            data[first - from..last - from].copy_from_slice(&new[first - start..last - start]);
-        })
+        self.apply(&touched, &Change::Bytes { start, new })
     }
 
     /// Changes the blocks in `touched`, which ascend: `change` gets the index and the data of each, from any worker and in
@@ -86,6 +109,10 @@ impl Patcher<'_> {
         touched: &[Touched],
         change: &(dyn Fn(usize, &mut [u8]) + Sync),
     ) -> Result<Option<Vec<u8>>> {
+        self.apply(touched, &Change::Blocks(change))
+    }
+
+    fn apply(&self, touched: &[Touched], change: &Change) -> Result<Option<Vec<u8>>> {
         let header = self.chunk.header();
         let ascend = touched.is_sorted_by(|a, b| a.nblock < b.nblock);
         let inside = touched.last().is_none_or(|t| t.nblock < header.nblocks);
@@ -104,7 +131,7 @@ impl Patcher<'_> {
             for t in touched {
                 let from = header.overhead() + t.nblock * blocksize;
                 let to = header.cbytes.min(from + blocksize);
-                change(t.nblock, &mut bytes[from..to]);
+                change.run(t.nblock, t.nblock * blocksize, &mut bytes[from..to]);
             }
             return Ok(Some(bytes));
         }
@@ -192,7 +219,7 @@ impl Patcher<'_> {
         decoder: &BlockDecoder,
         encoder: &BlockEncoder,
         touched: &[Touched],
-        change: &(dyn Fn(usize, &mut [u8]) + Sync),
+        change: &Change,
     ) -> Result<Vec<Vec<u8>>> {
         let one = |t: Touched, tid: usize, scratch: &mut Scratch| {
             let bsize = self.chunk.block_nbytes(t.nblock)?;
@@ -201,26 +228,13 @@ impl Patcher<'_> {
                 offset: decoder.offset(t.nblock),
                 tid,
             };
-            let Scratch {
-                bufs,
-                out,
-                data,
-                codec,
-            } = scratch;
-            let data = data.ensure(bsize)?;
-            if !t.whole {
-                decoder.decode(pos, None, data, (bufs, codec))?;
-            }
-            change(t.nblock, data);
-            let block = BlockInput {
-                data: Some(data),
-                bsize,
-                offset: pos.offset,
+            scratch.out.ensure(encoder.bound(bsize))?;
+            let size = match self.change_streams(decoder, encoder, t, change, scratch)? {
+                Some(size) => size,
+                None => self.change_data(decoder, encoder, (t, pos), change, scratch)?,
             };
-            let out = out.ensure(encoder.bound(bsize))?;
-            let size = encoder.encode(pos, block, (bufs, codec), out)?;
             let mut bytes = with_room(size)?;
-            bytes.extend_from_slice(&out[..size]);
+            bytes.extend_from_slice(&scratch.out[..size]);
             Ok(bytes)
         };
         let nbytes = touched.len() * encoder.params.blocksize;
@@ -248,6 +262,124 @@ impl Patcher<'_> {
         results.into_iter().collect()
     }
 
+    /// The streams of a block as they lie in the chunk.
+    fn streams(&self, nblock: usize) -> Result<Vec<&[u8]>> {
+        let mut streams = Vec::new();
+        self.chunk
+            .compressed(nblock, |stream| streams.push(stream))?;
+        Ok(streams)
+    }
+
+    /// Changes the data of a block and encodes it into `scratch.out`; gives its size.
+    fn change_data(
+        &self,
+        decoder: &BlockDecoder,
+        encoder: &BlockEncoder,
+        (t, pos): (Touched, BlockPos),
+        change: &Change,
+        scratch: &mut Scratch,
+    ) -> Result<usize> {
+        let bsize = self.chunk.block_nbytes(t.nblock)?;
+        let Scratch {
+            bufs,
+            out,
+            data,
+            old,
+            codec,
+        } = scratch;
+        let data = data.ensure(bsize)?;
+        if !t.whole {
+            decoder.decode(pos, None, data, (bufs, codec))?;
+            // With one filter, what the streams held is still where it took that from.
+            std::mem::swap(&mut bufs.ping, old);
+        }
+        change.run(t.nblock, pos.offset, data);
+        let block = BlockInput {
+            data: Some(data),
+            bsize,
+            offset: pos.offset,
+        };
+        if t.whole || decoder.pipeline.stages().len() != 1 {
+            return encoder.encode(pos, block, (bufs, codec), out);
+        }
+        let before = self.streams(t.nblock)?;
+        let new = encoder.filtered(pos, block, bufs, None)?;
+        let neblock = bsize / before.len();
+        let changed = |i: usize| {
+            let stream = i * neblock..(i + 1) * neblock;
+            difference(&new[stream.clone()], &old[stream])
+        };
+        encoder.encode_again(new, &before, changed, codec, out)
+    }
+
+    /// The same, where it can be done without undoing the filters: bytes are written where a shuffle has put them. None
+    /// where it cannot.
+    fn change_streams(
+        &self,
+        decoder: &BlockDecoder,
+        encoder: &BlockEncoder,
+        t: Touched,
+        change: &Change,
+        scratch: &mut Scratch,
+    ) -> Result<Option<usize>> {
+        let Change::Bytes { start, new } = *change else {
+            return Ok(None);
+        };
+        let stages = decoder.pipeline.stages();
+        let planes = match stages {
+            [] => 1,
+            [Stage::Shuffle(streams)] => usize::from(*streams),
+            _ => return Ok(None),
+        };
+        let bsize = self.chunk.block_nbytes(t.nblock)?;
+        let (from, new) = part_of(start, new, decoder.offset(t.nblock), bsize);
+        let row = bsize / planes;
+        // What is left over at the end is not shuffled.
+        if t.whole || encoder.pipeline.stages() != stages || from + new.len() > row * planes {
+            return Ok(None);
+        }
+        let Scratch {
+            bufs,
+            out,
+            data,
+            codec,
+            ..
+        } = scratch;
+        let data = data.ensure(bsize)?;
+        decoder.unpack(t.nblock, data, &mut bufs.input, codec)?;
+        let before = self.streams(t.nblock)?;
+        let neblock = bsize / before.len();
+        let mut changed = vec![0..0; before.len()];
+        for plane in 0..planes {
+            let skip = (plane + planes - from % planes) % planes;
+            let bytes = new.iter().skip(skip).step_by(planes);
+            let at = plane * row + (from + skip) / planes;
+            let mut differs = false;
+            let places = &mut data[at..at + bytes.len()];
+            for (place, byte) in places.iter_mut().zip(bytes) {
+                differs |= *place != *byte;
+                *place = *byte;
+            }
+            let end = at + places.len();
+            if !differs {
+                continue;
+            }
+            for (i, range) in changed.iter_mut().enumerate() {
+                let stream = i * neblock..(i + 1) * neblock;
+                let (lo, hi) = (at.max(stream.start), end.min(stream.end));
+                if lo < hi {
+                    let part = lo - stream.start..hi - stream.start;
+                    *range = match range.start == range.end {
+                        true => part,
+                        false => range.start.min(part.start)..range.end.max(part.end),
+                    };
+                }
+            }
+        }
+        let size = encoder.encode_again(data, &before, |i| changed[i].clone(), codec, out)?;
+        Ok(Some(size))
+    }
+
     /// Puts the chunk together: the changed blocks, and the others as they are.
     fn assemble(
         &self,
@@ -266,7 +398,7 @@ impl Patcher<'_> {
             let start = (bytes.len() as i32).to_le_bytes();
             let block = match changed.next_if(|(t, _)| t.nblock == nblock) {
                 Some((_, block)) => block,
-                None => self.chunk.compressed(nblock)?,
+                None => self.chunk.compressed(nblock, |_| ())?,
             };
             if block.len() > most.saturating_sub(bytes.len()) {
                 return Ok(None);

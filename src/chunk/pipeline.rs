@@ -68,31 +68,42 @@ impl Pipeline {
         metas: &[u8; MAX_FILTERS],
         decoding: bool,
     ) -> Result<()> {
-        for (&id, &meta) in filters.iter().zip(metas) {
-            self.push(match id {
-                filter_id::NONE => continue,
-                filter_id::SHUFFLE => {
-                    let streams = if meta == 0 { self.typesize } else { meta };
-                    if streams == 1 {
-                        continue;
-                    }
-                    Stage::Shuffle(streams)
-                }
-                filter_id::BITSHUFFLE => Stage::BitShuffle,
-                filter_id::DELTA => Stage::Delta,
-                // Truncation is not undone.
-                filter_id::TRUNC_PREC if decoding => continue,
-                filter_id::TRUNC_PREC => {
-                    // Also where no block gets as far as the filter, what it cannot do is an error.
-                    trunc_prec::truncate(meta as i8, self.typesize.into(), &[], &mut [])
-                        .map_err(|_| Error::FilterPipeline)?;
-                    Stage::TruncPrec(meta as i8)
-                }
-                id if id > filter_id::LAST_DEFINED => Stage::Registered { id, meta },
-                _ if decoding => return Err(Error::Failure),
-                _ => return Err(Error::FilterPipeline),
-            });
+        // Most slots are empty, and looked at all at once.
+        let [a, b, c, d, e, f] = *filters;
+        let mut left = u64::from_le_bytes([a, b, c, d, e, f, 0, 0]);
+        while left != 0 {
+            let slot = left.trailing_zeros() as usize / 8;
+            left &= !(0xff << (8 * slot));
+            self.resolve_slot(filters[slot], metas[slot], decoding)?;
         }
+        Ok(())
+    }
+
+    /// Appends the stage that a filter that is not [`filter_id::NONE`] stands for.
+    #[inline(always)]
+    fn resolve_slot(&mut self, id: u8, meta: u8, decoding: bool) -> Result<()> {
+        self.push(match id {
+            filter_id::SHUFFLE => {
+                let streams = if meta == 0 { self.typesize } else { meta };
+                if streams == 1 {
+                    return Ok(());
+                }
+                Stage::Shuffle(streams)
+            }
+            filter_id::BITSHUFFLE => Stage::BitShuffle,
+            filter_id::DELTA => Stage::Delta,
+            // Truncation is not undone.
+            filter_id::TRUNC_PREC if decoding => return Ok(()),
+            filter_id::TRUNC_PREC => {
+                // Also where no block gets as far as the filter, what it cannot do is an error.
+                trunc_prec::truncate(meta as i8, self.typesize.into(), &[], &mut [])
+                    .map_err(|_| Error::FilterPipeline)?;
+                Stage::TruncPrec(meta as i8)
+            }
+            id if id > filter_id::LAST_DEFINED => Stage::Registered { id, meta },
+            _ if decoding => return Err(Error::Failure),
+            _ => return Err(Error::FilterPipeline),
+        });
         Ok(())
     }
 

@@ -22,23 +22,28 @@ const UNTOUCHED: usize = 1 << 20;
 
 /// A zeroed buffer that reports failure instead of aborting. If it is large it touches no page before it is used: what a
 /// header claims costs memory only once there are data.
-#[derive(Default)]
 pub struct Buf {
-    memory: Option<Memory>,
-}
-
-/// What the allocator gave, and the aligned part of it that is used.
-struct Memory {
-    base: NonNull<u8>,
-    layout: Layout,
+    /// The aligned part of the memory that is used; dangling if that is nothing.
     start: NonNull<u8>,
     len: usize,
+    /// What the allocator gave.
+    memory: Option<(NonNull<u8>, Layout)>,
 }
 
 // SAFETY: the buffer owns its memory alone.
 unsafe impl Send for Buf {}
 
-impl Memory {
+impl Default for Buf {
+    fn default() -> Self {
+        Self {
+            start: NonNull::dangling(),
+            len: 0,
+            memory: None,
+        }
+    }
+}
+
+impl Buf {
     /// `len` is not 0.
     fn new(len: usize) -> Result<Self> {
         let layout = if len < UNTOUCHED {
@@ -53,57 +58,53 @@ impl Memory {
         // SAFETY: less than ALIGN further on, and that many bytes are there beyond `len` unless it is none.
         let start = unsafe { base.add(base.align_offset(ALIGN)) };
         Ok(Self {
-            base,
-            layout,
             start,
             len,
+            memory: Some((base, layout)),
         })
     }
-}
 
-impl Buf {
     /// Makes the buffer at least `len` bytes; what was in it may be lost.
+    #[inline(always)]
     pub fn ensure(&mut self, len: usize) -> Result<&mut [u8]> {
-        let have = self.len();
+        let have = self.len;
         if have < len || (have > LARGE && have / 4 > len) {
-            *self = Self::default();
-            if len > 0 {
-                self.memory = Some(Memory::new(len)?);
-            }
+            self.remake(len)?;
         }
         Ok(&mut self[..len])
     }
+
+    #[cold]
+    fn remake(&mut self, len: usize) -> Result<()> {
+        *self = Self::default();
+        if len > 0 {
+            *self = Self::new(len)?;
+        }
+        Ok(())
+    }
 }
 
-impl Drop for Memory {
+impl Drop for Buf {
     fn drop(&mut self) {
-        // SAFETY: `new` got this memory with this layout, and nothing else holds it.
-        unsafe { dealloc(self.base.as_ptr(), self.layout) }
+        if let Some((base, layout)) = self.memory {
+            // SAFETY: `new` got this memory with this layout, and nothing else holds it.
+            unsafe { dealloc(base.as_ptr(), layout) }
+        }
     }
 }
 
 impl Deref for Buf {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        match &self.memory {
-            // SAFETY: the memory has `len` bytes from `start` on, was zeroed, and is borrowed with `self`.
-            Some(memory) => unsafe {
-                std::slice::from_raw_parts(memory.start.as_ptr(), memory.len)
-            },
-            None => &[],
-        }
+        // SAFETY: the memory has `len` bytes from `start` on, was zeroed, and is borrowed with `self`.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
 
 impl DerefMut for Buf {
     fn deref_mut(&mut self) -> &mut [u8] {
-        match &self.memory {
-            // SAFETY: as above, borrowed mutably.
-            Some(memory) => unsafe {
-                std::slice::from_raw_parts_mut(memory.start.as_ptr(), memory.len)
-            },
-            None => &mut [],
-        }
+        // SAFETY: as above, borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 }
 
@@ -138,6 +139,8 @@ pub struct Scratch {
     pub out: Buf,
     /// The data of a block that is decoded, changed and encoded again.
     pub data: Buf,
+    /// What the streams of that block held before the change.
+    pub old: Buf,
     /// For the codecs.
     pub codec: State,
 }
@@ -155,7 +158,13 @@ impl Scratch {
             ttmp,
             input,
         } = &self.bufs;
-        ping.len() + pong.len() + ttmp.len() + input.len() + self.out.len() + self.data.len()
+        ping.len()
+            + pong.len()
+            + ttmp.len()
+            + input.len()
+            + self.out.len()
+            + self.data.len()
+            + self.old.len()
     }
 }
 
@@ -211,7 +220,7 @@ impl Drop for Borrowed {
         // SAFETY: nobody sees the field after this.
         let mut scratch = unsafe { ManuallyDrop::take(&mut self.0) };
         if scratch.bytes() > LARGE {
-            (scratch.bufs, scratch.out, scratch.data) = Default::default();
+            (scratch.bufs, scratch.out, scratch.data, scratch.old) = Default::default();
         }
         leave(scratch);
     }

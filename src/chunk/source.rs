@@ -1,6 +1,7 @@
 //! Chunks whose blocks are not in memory: they are fetched one by one, where and when they are needed.
 
 use super::header::i32_at;
+use super::scratch::Buf;
 use crate::error::{Error, Result};
 
 /// Gives bytes of a chunk that is somewhere else, a file say. Several workers ask at once.
@@ -58,6 +59,14 @@ impl<'a> Elsewhere<'a> {
             sorted,
             cbytes,
         })
+    }
+
+    /// Reads `len` bytes from `pos` on into `buf`.
+    #[cold]
+    pub fn read<'b>(&self, pos: usize, len: usize, buf: &'b mut Buf) -> Result<&'b [u8]> {
+        let bytes = buf.ensure(len)?;
+        self.source.read_at(pos, bytes)?;
+        Ok(bytes)
     }
 
     /// Where block `nblock` ends at the latest, if it shares no bytes with another one: where the next one starts.

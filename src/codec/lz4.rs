@@ -307,6 +307,7 @@ impl HighDict {
 /// Decodes an LZ4 stream; the number of bytes written.
 ///
 /// No valid stream has a match of distance 0, but the library takes it and writes zeros.
+#[inline(always)]
 pub(super) fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize> {
     // SAFETY: the library reads only `src` and writes only `dst`, whatever the bytes; the lengths fit a `c_int`.
     let n = unsafe {

@@ -59,7 +59,11 @@ impl Memory {
         Ok((
             Self {
                 header_len: extent.header_len as usize,
-                data_len: extent.cbytes as usize,
+                data_len: if offsets.is_empty() {
+                    0
+                } else {
+                    extent.cbytes as usize
+                },
                 offsets,
                 trailer,
                 whole: true,
@@ -74,6 +78,12 @@ impl Memory {
             Bytes::Own(buffer) => buffer,
             Bytes::Borrowed(bytes) => bytes,
         }
+    }
+
+    /// Whether other bytes are part of the buffer.
+    pub fn holds(&self, other: &[u8]) -> bool {
+        let (own, other) = (self.bytes().as_ptr_range(), other.as_ptr_range());
+        own.start < other.end && other.start < own.end
     }
 
     /// The offsets.
@@ -309,7 +319,7 @@ fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, Vec<u8>)> {
     if !Header::has_magic(bytes) {
         return Err(Error::InvalidHeader);
     }
-    let mut extent = Extent::parse(bytes)?;
+    let extent = Extent::parse(bytes)?;
     if extent.frame_len != bytes.len() as u64 {
         return Err(Error::InvalidHeader);
     }
@@ -326,25 +336,20 @@ fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, Vec<u8>)> {
     let trailer_pos = bytes.len() - trailer_len;
     let trailer = bytes[trailer_pos..].to_vec();
     let vlmetalayers = trailer::parse(&trailer)?;
-    let there = (trailer_pos as u64).checked_sub(header_len);
-    let there = there.ok_or(Error::InvalidHeader)?;
-    if header.nbytes == 0 && extent.cbytes > there {
-        // A frame whose last chunk was deleted may still tell of the bytes of those that were.
-        extent.cbytes = there;
-    }
-    let index_pos = header_len
+    let index = header_len
         .checked_add(extent.cbytes)
         .filter(|pos| *pos <= trailer_pos as u64)
-        .ok_or(Error::InvalidHeader)?;
-    let index = &bytes[index_pos as usize..trailer_pos];
-    let count = match header.nchunks() {
-        Some(0) if index.is_empty() => Some(0),
-        Some(0) | None => None,
-        Some(count) => Some(usize::try_from(count).map_err(|_| Error::InvalidHeader)?),
+        .map(|pos| &bytes[pos as usize..trailer_pos]);
+    let count = match (header.nchunks(), index) {
+        // The reference forgets to say so when the last chunk goes.
+        (Some(0), None | Some([])) => Some(0),
+        (_, None) => return Err(Error::InvalidHeader),
+        (Some(0) | None, _) => None,
+        (Some(count), _) => Some(usize::try_from(count).map_err(|_| Error::InvalidHeader)?),
     };
-    let offsets = match count {
-        Some(0) => Offsets::EMPTY,
-        count => match Offsets::decode(index, count) {
+    let offsets = match (count, index) {
+        (Some(0), _) | (_, None) => Offsets::EMPTY,
+        (count, Some(index)) => match Offsets::decode(index, count) {
             Err(_) if header.nbytes <= 0 => Offsets::EMPTY,
             other => other?,
         },

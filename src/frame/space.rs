@@ -42,6 +42,12 @@ impl Space {
         self.end
     }
 
+    /// Where the first hole is, and how many bytes all holes have; none where nobody knows.
+    pub fn holes(&self) -> Option<(u64, u64)> {
+        let first = self.holes.keys().next().filter(|_| !self.fixed)?;
+        Some((*first, self.holes.values().sum()))
+    }
+
     /// Finds room for `len` bytes that ends before `limit`, in the first hole that is large enough, else at the end.
     pub fn find(&self, len: u64, limit: u64) -> Option<u64> {
         let hole = self.holes.iter().find(|(_, size)| **size >= len);

@@ -61,6 +61,14 @@ impl Store {
         }
     }
 
+    /// Whether bytes are part of a frame's buffer.
+    pub fn holds(&self, bytes: &[u8]) -> bool {
+        match self {
+            Self::Memory(memory) => memory.holds(bytes),
+            _ => false,
+        }
+    }
+
     /// Finds a chunk.
     pub fn find(&mut self, nchunk: usize) -> Result<Where<'_>> {
         match self {

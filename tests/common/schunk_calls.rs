@@ -49,6 +49,21 @@ pub struct Fields {
     pub has_urlpath: bool,
 }
 
+impl Fields {
+    /// The fields that are not the same, with both values.
+    pub fn differences(&self, other: &Fields) -> Vec<String> {
+        // As the fields are printed, one a line.
+        let (ours, theirs) = (format!("{self:#?}"), format!("{other:#?}"));
+        let pairs = ours.lines().zip(theirs.lines()).filter(|(a, b)| a != b);
+        let words = |(a, b): (&str, &str)| {
+            let (name, value) = a.trim().split_once(':').unwrap_or((a, ""));
+            let other = b.trim().split_once(':').map_or(b, |(_, other)| other);
+            format!("{name} is{value} not{other}")
+        };
+        pairs.map(words).collect()
+    }
+}
+
 /// What a call that gives a chunk gave.
 pub struct Given {
     pub rc: i64,

@@ -218,6 +218,7 @@ fn mutated_chunks() {
             targets::vlblocks::run(&input);
         });
         targets::header::run(&input[OPTIONS..]);
+        targets::patch::run(&input);
         decoded += usize::from(decodes(&input[OPTIONS..]));
         slowest = slowest.max(begun.elapsed());
         largest = largest.max(peak);

@@ -65,13 +65,11 @@ fn awkward(rng: &mut Rng, near: u64) -> u64 {
 /// Bounds of the index chunk, as far as they can be told.
 fn index(frame: &[u8], contiguous: bool) -> Option<std::ops::Range<usize>> {
     let header = be(frame, 0x0b, 4) as usize;
-    let start = header
-        + if contiguous {
-            be(frame, 0x27, 8) as usize
-        } else {
-            0
-        };
-    let cbytes = frame.get(start..start + 32)?.get(12..16)?;
+    let start = match contiguous {
+        true => header.checked_add(be(frame, 0x27, 8) as usize)?,
+        false => header,
+    };
+    let cbytes = frame.get(start..)?.get(..32)?.get(12..16)?;
     let cbytes = u32::from_le_bytes([cbytes[0], cbytes[1], cbytes[2], cbytes[3]]) as usize;
     (start + cbytes <= frame.len()).then_some(start..start + cbytes)
 }

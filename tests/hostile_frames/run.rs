@@ -109,7 +109,7 @@ fn damaged_frames() {
     let seeds = seeds::all(lib, &folder);
     let (first, count) = (
         number("OXIBLOSC_HOSTILE_FRAMES_FIRST", 0),
-        number("OXIBLOSC_HOSTILE_FRAMES", 4000),
+        number("OXIBLOSC_HOSTILE_FRAMES", 1500),
     );
     let shared = shared();
     shared.current.store(first, Relaxed);

@@ -94,8 +94,12 @@ pub struct Model {
     pub chunksize: i64,
     pub flags2: u8,
     pub cbytes: i64,
-    /// Whether a slice was written: the libraries need not compress the same blocks anew.
-    pub slices_written: bool,
+    /// Whether the libraries compressed data themselves: they need not come to the same bytes.
+    pub compressed_apart: bool,
+    /// Whether a chunk went or was replaced, so that a contiguous frame may have holes.
+    pub holes: bool,
+    /// Whether each library goes on with what the other one wrote, which may be as many bytes as that one likes.
+    pub exchanged: bool,
     pub meta: Vec<Layer>,
     pub vlmeta: Vec<Layer>,
     /// Bytes of one item.
@@ -151,6 +155,19 @@ impl Model {
         }
     }
 
+    /// Bytes of the chunks that are there.
+    pub fn payload(&self, storage: Storage) -> i64 {
+        self.chunks
+            .iter()
+            .map(|chunk| Self::stored(chunk, storage))
+            .sum()
+    }
+
+    /// Whether there is no data, and yet there are, or were, chunks: what they leave may count as data or not.
+    pub fn leftovers(&self) -> bool {
+        self.nbytes() == 0 && (self.holes || !self.chunks.is_empty())
+    }
+
     /// What a chunk that comes adds to `cbytes`.
     pub fn stored(chunk: &Chunk, storage: Storage) -> i64 {
         match chunk.special {
@@ -178,9 +195,6 @@ impl Model {
             return error;
         }
         let nbytes = chunk.len() as i64;
-        if self.chunks.is_empty() {
-            self.flags2 = chunk.flags2();
-        }
         match (self.chunksize, self.chunks.last()) {
             (-1, _) => self.chunksize = nbytes,
             (1.., Some(last)) => {
@@ -191,6 +205,9 @@ impl Model {
             }
             (1.., None) if nbytes > self.chunksize => return error,
             _ => {}
+        }
+        if self.chunks.is_empty() {
+            self.flags2 = chunk.flags2();
         }
         self.cbytes += Self::stored(chunk, storage);
         self.chunks.insert(at, chunk.clone());
@@ -215,6 +232,7 @@ impl Model {
         }
         self.cbytes += Self::stored(chunk, storage) - Self::removed(&self.chunks[at]);
         self.chunks[at] = chunk.clone();
+        self.holes = true;
         self.chunks.len() as i64
     }
 
@@ -224,6 +242,7 @@ impl Model {
             Err(code) => return code,
         };
         let chunk = self.chunks.remove(at);
+        self.holes = true;
         if !storage.contiguous() {
             self.cbytes -= Self::removed(&chunk);
         }
@@ -273,7 +292,6 @@ impl Model {
             && self.chunks.is_empty()
             && sizes[0] as i64 > self.chunksize
         {
-            self.flags2 = 0;
             return SCHUNK_SPECIAL;
         }
         if framed {
@@ -303,7 +321,8 @@ impl Model {
         let Some(range) = self.slice(start, stop) else {
             return Expect::some(Code::Error);
         };
-        self.slices_written = true;
+        self.compressed_apart = true;
+        self.holes = true;
         let (mut at, mut from) = (0, 0);
         for chunk in &mut self.chunks {
             let end = at + chunk.len();
@@ -370,6 +389,7 @@ impl Model {
             Op::AppendBuffer { chunk } => {
                 let rc = self.put(n, chunk, storage, CHUNK_APPEND);
                 if rc > n as i64 {
+                    self.compressed_apart = true;
                     self.chunks[n].written = Some(Written::Appended);
                 }
                 Expect::code(rc)
@@ -430,8 +450,14 @@ impl Model {
                 chunksize,
             } => Expect::code(self.fill(*nitems, *kind, *chunksize, plan)),
             // Room for it would have to be made in front of the chunks.
-            Op::MetaAdd { .. } if storage.framed() && self.cbytes > 0 => {
-                Expect::code(INVALID_PARAM)
+            Op::MetaAdd { name, .. } if storage.framed() && n > 0 => {
+                let there = find(&self.meta, name.to_bytes()).is_some();
+                let sure = there || self.payload(storage) > 0;
+                Expect::some(if sure {
+                    Code::Is(INVALID_PARAM)
+                } else {
+                    Code::Unknown
+                })
             }
             Op::MetaAdd { name, content } => {
                 Self::add_layer(&mut self.meta, name.to_bytes(), content, MAX_LAYERS)
@@ -504,12 +530,12 @@ impl Model {
     }
 
     fn slice_nchunks(&self, start: i64, stop: i64) -> Expect {
-        if self.chunks.is_empty() {
-            return Expect::code(0);
-        }
-        let Some(range) = self.slice(start, stop).filter(|range| !range.is_empty()) else {
+        let Some(range) = self.slice(start, stop).filter(|_| start <= stop) else {
             return Expect::some(Code::Unknown);
         };
+        if range.is_empty() {
+            return Expect::code(0);
+        }
         let mut touched = Vec::new();
         let mut at = 0;
         for (index, chunk) in self.chunks.iter().enumerate() {

@@ -44,6 +44,10 @@ impl Listener for Log {
     fn note(&mut self, what: &str) {
         self.line("note", what);
     }
+
+    fn lost(&mut self, why: &str) {
+        self.line("lost", why);
+    }
 }
 
 /// Runs one sequence in a child; gives how it ended.
@@ -76,15 +80,19 @@ fn in_child(number: u64, libraries: Libraries, folder: &Path, log: &Path) -> i32
 fn collect(number: u64, status: i32, log: &Path, report: &mut Report) {
     report.case();
     let text = std::fs::read_to_string(log).expect("the log");
-    let mut last = "";
+    let (mut last, mut lost) = ("", String::new());
     for line in text.lines() {
         let (kind, rest) = line.split_once('\t').unwrap_or((line, ""));
         match kind {
             "step" => last = rest,
+            "lost" => {
+                report.note(rest);
+                lost = format!(" [no reference: {rest}]");
+            }
             "note" => report.note(rest),
             _ => {
                 let (what, which) = rest.split_once('\t').unwrap_or((rest, ""));
-                report.fail(what, format!("sequence {number}: {which}"));
+                report.fail(what, format!("sequence {number}: {which}{lost}"));
             }
         }
     }

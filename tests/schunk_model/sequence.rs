@@ -2,7 +2,7 @@
 
 use super::chunks::{Chunk, Written};
 use super::compare;
-use super::model::Model;
+use super::model::{Code, Model};
 use super::ops::{Op, Plan};
 use super::subject::Subject;
 use super::wrong::{self, Wrong};
@@ -25,6 +25,8 @@ pub trait Listener {
     fn step(&mut self, what: String);
     fn fail(&mut self, what: &str, which: String);
     fn note(&mut self, what: &str);
+    /// The reference goes no further.
+    fn lost(&mut self, why: &str);
 }
 
 struct Run<'a> {
@@ -32,7 +34,7 @@ struct Run<'a> {
     model: Model,
     ours: Option<Subject>,
     reference: Option<Subject>,
-    /// Whether the reference was not asked something, so that it last looked at another chunk.
+    /// Whether the reference was not asked the last question, so that it last looked at another chunk.
     skipped: bool,
     title: String,
 }
@@ -98,7 +100,7 @@ pub fn run(number: u64, libraries: Libraries, folder: &Path, listener: &mut impl
 impl Run<'_> {
     fn lose_reference(&mut self, why: &str, listener: &mut impl Listener) {
         if let Some(reference) = self.reference.take() {
-            listener.note(why);
+            listener.lost(why);
             reference.abandon();
         }
     }
@@ -118,7 +120,6 @@ impl Run<'_> {
             Some(Wrong::Skip(why)) if asked => {
                 listener.note(why);
                 asked = false;
-                self.skipped = true;
             }
             Some(Wrong::Lost(why)) => self.lose_reference(why, listener),
             _ => {}
@@ -127,11 +128,13 @@ impl Run<'_> {
             self.lose_reference(why, listener);
         }
         asked &= self.reference.is_some();
+        self.skipped = !asked;
         listener.step(format!("{which} (reference: {asked})"));
 
         if let (Op::Swap, Some(ours), Some(reference)) = (op, &mut self.ours, &mut self.reference)
             && self.plan.storage.framed()
         {
+            self.model.exchanged = true;
             return self::swap(ours, reference, &self.model, self.plan, &which, listener);
         }
         let ours = self.ours.as_mut().map(|ours| ours.apply(op, self.plan));
@@ -164,7 +167,37 @@ impl Run<'_> {
             right = false;
         }
         self.look_at_rewritten();
+        if let (Op::MetaAdd { name, content }, Some(rc)) = (op, ours.as_ref().map(|ours| ours.rc))
+            && expect.rc == Code::Unknown
+            && rc >= 0
+        {
+            self.model
+                .meta
+                .push((name.to_bytes().to_vec(), content.clone()));
+        }
+        self.follow_chunksize(listener);
+        let refused = ours
+            .as_ref()
+            .or(reference.as_ref())
+            .is_some_and(|outcome| outcome.rc < 0);
+        self.skipped |= refused;
         right && self.fields(op, &which, listener)
+    }
+
+    /// What the reference cannot hold, ours may hold as chunks of different sizes.
+    fn follow_chunksize(&mut self, listener: &mut impl Listener) {
+        let Some(ours) = &self.ours else {
+            return;
+        };
+        let irregular = self.model.irregular();
+        let beyond = irregular || wrong::state(&self.model, self.plan).is_some();
+        if beyond && ours.fields().chunksize == 0 && self.model.chunksize > 0 {
+            self.model.chunksize = 0;
+            self.lose_reference(
+                "a short chunk that was moved inside leaves chunksize",
+                listener,
+            );
+        }
     }
 
     fn fields(&mut self, op: &Op, which: &str, listener: &mut impl Listener) -> bool {
@@ -173,7 +206,8 @@ impl Run<'_> {
         let mut right = true;
         for (who, fields) in [("ours", &ours), ("reference", &reference)] {
             if let Some(fields) = fields
-                && let Some(difference) = compare::fields(&self.model, fields)
+                && let Some(difference) =
+                    compare::fields(&self.model, fields, self.plan.storage, who == "ours")
             {
                 let field = difference.split(' ').next().unwrap_or("");
                 listener.fail(
@@ -184,19 +218,19 @@ impl Run<'_> {
             }
         }
         if let (Some(ours), Some(mut reference)) = (ours, reference) {
-            if self.skipped {
+            if !looks_at_one_chunk(op) || self.skipped {
                 reference.current_nchunk = ours.current_nchunk;
             }
-            if self.model.slices_written {
-                reference.cbytes = ours.cbytes;
-            }
+            // Each was held against the model.
+            reference.cbytes = ours.cbytes;
             if self.model.irregular() && ours.chunksize == 0 {
                 reference.chunksize = 0;
             }
-            if ours != reference {
+            for difference in ours.differences(&reference) {
+                let field = difference.split(' ').next().unwrap_or("");
                 listener.fail(
-                    &format!("fields after {}", name(op)),
-                    format!("{which}: {ours:?}, the reference {reference:?}"),
+                    &format!("{field} after {}", name(op)),
+                    format!("{which}: {difference}"),
                 );
                 right = false;
             }
@@ -224,6 +258,21 @@ impl Run<'_> {
             }
         }
     }
+}
+
+/// Whether an operation says which chunk is being worked on: those on several chunks may take them in any order.
+fn looks_at_one_chunk(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Append { .. }
+            | Op::AppendBuffer { .. }
+            | Op::Insert { .. }
+            | Op::Update { .. }
+            | Op::Delete { .. }
+            | Op::Decompress { .. }
+            | Op::Get { .. }
+            | Op::Lazy { .. }
+    )
 }
 
 /// Each library goes on with what the other one wrote.

@@ -142,6 +142,7 @@ impl Subject {
             rc = self.schunk().to_file(&path);
             let there = path.metadata().map_or(0, |file| file.len() as i64);
             if rc >= 0 && rc != there {
+                eprintln!("to_file returns {rc}, the file has {there} bytes");
                 rc = i64::MIN;
             }
             self.lib.open_path(&path)

@@ -20,6 +20,9 @@ const PARTS: &str =
 pub fn state(model: &Model, plan: &Plan) -> Option<&'static str> {
     let specials = model.chunks.iter().any(|chunk| chunk.special.is_some());
     let framed = plan.storage.framed();
+    if plan.storage == Storage::File && model.leftovers() && model.cbytes > 0 {
+        return Some("a file whose chunks are all deleted counts their bytes, and forgets them");
+    }
     if framed && specials && model.chunksize == 0 {
         return Some(
             "special chunks of a frame are sized by chunksize, which is 0 when sizes differ",
@@ -60,13 +63,9 @@ pub fn step(model: &Model, op: &Op, plan: &Plan) -> Option<Wrong> {
         Op::GetSlice { .. } | Op::Sparse { .. } if parts => {
             Some(Wrong::Skip("an item that lies in two chunks is not read"))
         }
-        Op::GetSlice { .. } | Op::Sparse { .. }
-            if plan.storage.on_disk() && model.chunks.iter().any(stored) =>
-        {
-            Some(Wrong::Skip(
-                "a part of a lazy chunk that is stored is read from the wrong place",
-            ))
-        }
+        Op::GetSlice { .. } | Op::Sparse { .. } if model.chunks.iter().any(stored) => Some(
+            Wrong::Skip("a part of a chunk that is stored is sometimes read from the wrong place"),
+        ),
         Op::GetSlice { .. } | Op::SliceNchunks { .. } | Op::Sparse { .. } if differ => {
             Some(Wrong::Skip("slices where sizes differ divide by chunksize"))
         }
@@ -88,13 +87,26 @@ pub fn step(model: &Model, op: &Op, plan: &Plan) -> Option<Wrong> {
                 "a part of a chunk is decoded without the block that its delta needs",
             ))
         }
+        Op::SliceNchunks { start, stop } if start >= stop || *start < 0 || *stop > nitems => Some(
+            Wrong::Skip("the chunks of an empty slice, or of one outside, are made up"),
+        ),
         Op::SetSlice { .. } if differ => {
             Some(Wrong::Lost("slices where sizes differ divide by chunksize"))
         }
+        Op::SetSlice { start, stop, .. } if cuts(model, *start, *stop) => Some(Wrong::Lost(
+            "a chunk written up to where the last one ends is cut there",
+        )),
         Op::SetSlice { start, stop, .. } if *start < *stop && (*start < 0 || *stop > nitems) => {
             Some(Wrong::Lost(
                 "a slice that reaches outside is written in part",
             ))
+        }
+        Op::Append { chunk, .. } | Op::AppendBuffer { chunk } | Op::Insert { chunk, at: 0, .. }
+            if model.chunks.is_empty()
+                && (1..chunk.len() as i64).contains(&model.chunksize)
+                && chunk.flags2() != model.flags2 =>
+        {
+            Some(Wrong::Lost("a chunk that is refused leaves its flags"))
         }
         Op::MetaAdd { name, .. } | Op::VlAdd { name, .. } if name.as_bytes().len() > MAX_NAME => {
             Some(Wrong::Lost(
@@ -119,6 +131,20 @@ pub fn step(model: &Model, op: &Op, plan: &Plan) -> Option<Wrong> {
         }
         _ => None,
     }
+}
+
+/// Whether a slice ends in a chunk as far in as the last chunk is long, which the reference takes for the last one.
+fn cuts(model: &Model, start: i64, stop: i64) -> bool {
+    let (typesize, chunksize) = (model.typesize as i64, model.chunksize);
+    if chunksize <= 0 || start < 0 || stop > model.nitems() as i64 || start >= stop {
+        return false;
+    }
+    let (from, to) = (start * typesize, stop * typesize);
+    let whole = from <= to - to % chunksize;
+    whole
+        && to % chunksize != 0
+        && to % chunksize == model.nbytes() as i64 % chunksize
+        && to < model.nbytes() as i64
 }
 
 /// Whether a chunk holds its data as they are, in more than one block.

@@ -4,6 +4,7 @@ pub mod compress;
 pub mod decompress;
 pub mod getitem;
 pub mod header;
+pub mod patch;
 pub mod streams;
 pub mod vlblocks;
 
@@ -11,11 +12,12 @@ pub mod vlblocks;
 pub type Target = fn(&[u8]);
 
 /// The targets by name, as `fuzz/regressions` and `fuzz/corpus` have folders for them.
-pub const ALL: [(&str, Target); 6] = [
+pub const ALL: [(&str, Target); 7] = [
     ("compress", compress::run),
     ("decompress", decompress::run),
     ("getitem", getitem::run),
     ("header", header::run),
+    ("patch", patch::run),
     ("streams", streams::run),
     ("vlblocks", vlblocks::run),
 ];

@@ -124,6 +124,11 @@ enum To {
 unsafe fn put(handle: &Handle, to: To, chunk: *mut u8, copy: bool) -> Result<i64> {
     // SAFETY: by the caller's word.
     let (bytes, info) = unsafe { chunk_from_c(chunk)? };
+    if copy && handle.inner().store.holds(bytes) {
+        // The frame's buffer may move while the chunk is put into it.
+        let apart = Buffer::copy_of(bytes)?;
+        return put_bytes(handle, to, &apart, info, &mut None);
+    }
     // SAFETY: by the caller's word; given back below if this fails.
     let mut owned = (!copy).then(|| unsafe { Buffer::from_raw(chunk, bytes.len()) });
     let result = put_bytes(handle, to, bytes, info, &mut owned);
@@ -295,7 +300,7 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
 /// # Safety
 /// `src` has `nbytes` bytes.
 pub unsafe fn compressed(handle: &Handle, src: *const u8, nbytes: i32) -> Result<Buffer> {
-    let room = usize::try_from(nbytes).unwrap_or(0) + MAX_OVERHEAD;
+    let room = usize::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)? + MAX_OVERHEAD;
     let mut chunk = Buffer::uninitialised(room)?;
     let destsize = i32::try_from(room).map_err(|_| Error::MaxBufsizeExceeded)?;
     // SAFETY: by the caller's word; the buffer has this room.

@@ -75,8 +75,8 @@ fn write(handle: &Handle, layers: &[Borrowed], fixed: bool) -> Result<()> {
     )
 }
 
-/// Runs a change of metalayers under the frame's lock, on what is on disk now.
-fn changing<T>(handle: &Handle, body: impl FnOnce() -> Result<T>) -> Result<T> {
+/// Runs a change of metalayers under the frame's lock, on what is on disk now. `body` says whether it changed something.
+fn changing<T>(handle: &Handle, body: impl FnOnce() -> Result<(T, bool)>) -> Result<T> {
     {
         let mut inner = handle.inner();
         inner.lock(true)?;
@@ -87,11 +87,12 @@ fn changing<T>(handle: &Handle, body: impl FnOnce() -> Result<T>) -> Result<T> {
     }
     let result = body();
     handle.inner().unlock()?;
-    if result.is_ok() {
+    let (result, changed) = result?;
+    if changed {
         // SAFETY: one field.
         unsafe { handle.fields().change_tick += 1 };
     }
-    result
+    Ok(result)
 }
 
 /// Adds a fixed-length metalayer: `content_len` bytes under a name of at most `BLOSC2_METALAYER_NAME_MAXLEN`. Frames take
@@ -137,7 +138,7 @@ pub unsafe extern "C" fn blosc2_meta_add(
             let c = unsafe { handle.fields() };
             c.metalayers[usize::from(c.nmetalayers)] = layer;
             c.nmetalayers += 1;
-            Ok(c.nmetalayers - 1)
+            Ok((c.nmetalayers - 1, true))
         })
     })
 }
@@ -166,7 +167,7 @@ pub unsafe extern "C" fn blosc2_meta_update(
             // SAFETY: by the caller's word.
             let content = unsafe { content_of(content, content_len)? };
             if content.len() > layers[at].1.len() {
-                return Ok(at);
+                return Ok((at, false));
             }
             let mut new = layers[at].1.to_vec();
             new[..content.len()].copy_from_slice(content);
@@ -177,7 +178,7 @@ pub unsafe extern "C" fn blosc2_meta_update(
                 let layer = handle.fields().metalayers[at];
                 std::ptr::copy_nonoverlapping(new.as_ptr(), (*layer).content, new.len());
             }
-            Ok(at)
+            Ok((at, true))
         })
     })
 }
@@ -280,7 +281,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_add(
             let c = unsafe { handle.fields() };
             c.vlmetalayers[c.nvlmetalayers as usize] = layer;
             c.nvlmetalayers += 1;
-            Ok(c.nvlmetalayers - 1)
+            Ok((c.nvlmetalayers - 1, true))
         })
     })
 }
@@ -381,7 +382,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_update(
                 layer.content_len = chunk.len() as i32;
                 libc::free(std::mem::replace(&mut layer.content, chunk.into_raw()).cast());
             }
-            Ok(at)
+            Ok((at, true))
         })
     })
 }
@@ -411,7 +412,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_delete(
                 c.vlmetalayers.copy_within(at + 1..count, at);
                 c.vlmetalayers[count - 1] = null_mut();
                 c.nvlmetalayers -= 1;
-                Ok(c.nvlmetalayers)
+                Ok((c.nvlmetalayers, true))
             }
         })
     })

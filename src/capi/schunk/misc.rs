@@ -223,13 +223,15 @@ fn fill_separate(
             sample
         };
         let info = Chunk::new(&ChunkHeader::parse(bytes)?);
-        handle.change(|inner, counts| {
+        handle.set_current(nchunk as i64);
+        let appended = handle.change(|inner, counts| {
             Ok(Plan {
                 counts: counts.appended(&info, inner.keeping())?,
                 change: Change::Append(Item::Stored(bytes)),
                 owned: None,
             })
-        })?;
+        });
+        appended.map_err(|_| Error::SchunkSpecial)?;
     }
     Ok(handle.counts().nchunks)
 }

@@ -18,3 +18,5 @@ pub mod misc;
 pub mod slices;
 /// The library's copy of a program's parameters.
 pub mod storage;
+/// Which chunks a range is in.
+pub mod touched;

@@ -275,6 +275,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
         let dest = unsafe { bytes_mut(buffer.cast(), len)? };
         let _reading = handle.reading()?;
         read_bytes(handle, &sizes, start, dest).map_err(|_| Error::Failure)?;
+        handle.set_current(sizes.chunk_of(start + len as u64 - 1) as i64);
         Ok(0)
     })
 }
@@ -519,6 +520,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_sparse_buffer(
         };
         let _reading = handle.reading()?;
         read_sparse(handle, &counts, &entries, chunkitems, &dest)?;
+        handle.set_current(entries[ncoords - 1].0 / chunkitems);
         Ok(0)
     })
 }

@@ -24,6 +24,24 @@ const MOST_SURVEYED: usize = 1 << 16;
 /// The part of an index's header that depends on the number of offsets: its sizes.
 const INDEX_SIZES: std::ops::Range<usize> = 4..MIN_HEADER_LENGTH;
 
+fn stored<'a>(item: &Item<'a>) -> Option<&'a [u8]> {
+    match item {
+        Item::Stored(chunk) => Some(chunk),
+        Item::Special(_) => None,
+    }
+}
+
+/// The offsets of the chunks that come in; `places` are those of the stored ones among them.
+fn offsets_of(change: &Change, places: &[u64]) -> Vec<i64> {
+    let mut places = places.iter();
+    let items = change.items();
+    let offsets = items.iter().filter_map(|item| match item {
+        Item::Special(place) => Some(place.to_offset()),
+        Item::Stored(_) => places.next().map(|place| *place as i64),
+    });
+    offsets.collect()
+}
+
 /// Chunks that became part of the frame: their index among the new ones, and their bytes.
 pub type Specials = [(usize, Vec<u8>)];
 
@@ -57,29 +75,61 @@ impl Disk {
             return Err(Error::InvalidParam);
         }
         let emptied = count > 0 && change.count(count) == 0;
-        if longer || emptied || matches!(change, Change::Fill(..)) {
-            let leaves = self.leaves(change)?;
-            let delta = change.delta(&self.view.offsets, &[])?;
-            let mut offsets = self.view.offsets.clone();
-            delta.apply(&mut offsets)?;
-            self.replace(&*file, next, offsets, 0)?;
-            if let Some(writer) = &mut self.writer {
-                writer.space = Space::default();
-            }
-            self.drop_left(&leaves);
-            return Ok(());
+        if longer || emptied || count == 0 {
+            return self.rewrite(&*file, change, next);
         }
         self.edit(&*file, change, specials, next)
     }
 
+    /// Applies a change to a frame that had no stored chunks or will have none. The reference looks for the trailer of an
+    /// empty frame right behind the header, so such a frame must be in order all the time.
+    fn rewrite(&mut self, file: &dyn Storage, change: &Change, next: Next) -> Result<()> {
+        let leaves = self.leaves(change)?;
+        let chunks: Vec<&[u8]> = change.items().iter().filter_map(stored).collect();
+        let places = match self.kind {
+            Kind::Contiguous => {
+                let lens = chunks.iter().map(|chunk| chunk.len() as u64);
+                let ends = lens.scan(0, |end, len| {
+                    *end += len;
+                    Some(*end - len)
+                });
+                ends.collect()
+            }
+            Kind::Sparse => self.place(&chunks, next.cbytes)?,
+        };
+        let new = offsets_of(change, &places);
+        let mut offsets = self.view.offsets.clone();
+        change.delta(&offsets, &new)?.apply(&mut offsets)?;
+        let data = match self.kind {
+            Kind::Contiguous => chunks.concat(),
+            Kind::Sparse => Vec::new(),
+        };
+        let end = data.len() as u64;
+        if let Err(error) = self.replace(file, next, offsets, end, &data) {
+            if !self.is_lost() {
+                self.unplace(&chunks, &places);
+            }
+            return Err(error);
+        }
+        if let Some(writer) = &mut self.writer {
+            writer.space = Space::new(end);
+            writer.surveyed = false;
+        }
+        if self.kind == Kind::Sparse {
+            self.drop_left(&leaves);
+        }
+        Ok(())
+    }
+
     /// Writes header, index and trailer as the format's documents show them, with the index `data_end` bytes behind the
-    /// header of a contiguous frame.
+    /// header of a contiguous frame. The last of those bytes may be `data`, which are written as well.
     fn replace(
         &mut self,
         file: &dyn Storage,
         next: Next,
         offsets: Offsets,
         data_end: u64,
+        data: &[u8],
     ) -> Result<()> {
         let trailer = next.trailer.as_ref().unwrap_or(&self.view.trailer);
         let image = Image::from_parts(
@@ -91,23 +141,20 @@ impl Disk {
             next.cbytes,
         )?;
         let frame_len = image.frame_len();
+        let pos = image.body_pos - data.len() as u64;
+        let bytes = [data, &image.body].concat();
         let end = self.writer.as_ref().map_or(0, |writer| writer.space.end());
-        let data_end = u64::from(self.view.extent.header_len) + end;
-        let over_index =
-            image.body_pos < self.view.extent.frame_len && frame_len > self.index_pos();
-        let over_live = image.body_pos < data_end || over_index;
+        let chunks_end = u64::from(self.view.extent.header_len) + end;
+        let index_pos = self.index_pos().min(self.trailer_pos());
+        let over_index = pos < self.view.extent.frame_len && frame_len > index_pos;
         let mut writes = Writes {
             header: image.header,
             ..Writes::default()
         };
-        if over_live {
-            let patch = Patch {
-                pos: image.body_pos,
-                bytes: image.body.clone(),
-            };
-            writes.live.push((patch, None));
+        if pos < chunks_end || over_index {
+            writes.live.push((Patch { pos, bytes }, None));
         } else {
-            writes.dead.push((image.body_pos, &image.body));
+            writes.dead.push((pos, &bytes));
         }
         self.write(file, &writes)?;
         self.view.trailer = image.body[image.body.len() - image.trailer_len..].to_vec();
@@ -118,19 +165,39 @@ impl Disk {
         Ok(())
     }
 
+    /// Where the trailer begins.
+    fn trailer_pos(&self) -> u64 {
+        self.view.extent.frame_len - self.view.trailer.len() as u64
+    }
+
     /// Puts the frame in order.
     pub(super) fn tidy(&mut self) -> Result<()> {
         let file = self.prepare()?;
+        if !self.view.untidy {
+            // Another handle has been here.
+            return Ok(());
+        }
+        self.compact(&*file)?;
         let Some(writer) = &self.writer else {
             return Ok(());
         };
-        let next = Next {
+        let end = writer.space.end();
+        self.replace(
+            &*file,
+            self.unchanged(),
+            self.view.offsets.clone(),
+            end,
+            &[],
+        )
+    }
+
+    /// Header and trailer as they are.
+    pub(super) fn unchanged(&self) -> Next {
+        Next {
             header: self.view.header.clone(),
             trailer: None,
             cbytes: self.view.extent.cbytes,
-        };
-        let end = writer.space.end();
-        self.replace(&*file, next, self.view.offsets.clone(), end)
+        }
     }
 
     /// Where the index begins, from the start of the frame.
@@ -144,7 +211,7 @@ impl Disk {
     }
 
     /// Finds room for a chunk of `len` bytes and `count` offsets, moving the index if it must.
-    fn make_room(&mut self, file: &dyn Storage, count: usize, len: u64) -> Result<()> {
+    pub(super) fn make_room(&mut self, file: &dyn Storage, count: usize, len: u64) -> Result<()> {
         let room = self.index_pos() - u64::from(self.view.extent.header_len);
         let Some(writer) = &self.writer else {
             return Err(Error::Failure);
@@ -202,18 +269,14 @@ impl Disk {
     ) -> Result<()> {
         let leaves = self.leaves(change)?;
         let mut chunks: Vec<&[u8]> = specials.iter().map(|(_, chunk)| &chunk[..]).collect();
-        for item in change.items() {
-            if let Item::Stored(chunk) = item {
-                chunks.push(chunk);
-            }
-        }
+        chunks.extend(change.items().iter().filter_map(stored));
         let bytes: u64 = chunks.iter().map(|chunk| chunk.len() as u64).sum();
         let count = self.view.offsets.len();
         if !matches!(change, Change::Nothing) || !specials.is_empty() {
             let most = change.count(count).max(count);
             self.make_room(file, most + 1, bytes)?;
         }
-        let places = self.place(file, &chunks, next.cbytes)?;
+        let places = self.place(&chunks, next.cbytes)?;
         let delta = self.delta(change, specials, &places);
         let written = delta.and_then(|delta| self.write_edit(file, delta, &chunks, &places, &next));
         if let Err(error) = written {
@@ -231,15 +294,7 @@ impl Disk {
     }
 
     fn delta(&self, change: &Change, specials: &Specials, places: &[u64]) -> Result<Delta> {
-        let mut stored = places[specials.len()..].iter();
-        let new: Vec<i64> = change
-            .items()
-            .iter()
-            .filter_map(|item| match item {
-                Item::Special(place) => Some(place.to_offset()),
-                Item::Stored(_) => stored.next().map(|place| *place as i64),
-            })
-            .collect();
+        let new = offsets_of(change, &places[specials.len()..]);
         if specials.is_empty() {
             return change.delta(&self.view.offsets, &new);
         }
@@ -252,7 +307,7 @@ impl Disk {
         Ok(Delta::From(0, offsets.iter().collect()))
     }
 
-    fn write_edit(
+    pub(super) fn write_edit(
         &mut self,
         file: &dyn Storage,
         delta: Delta,
@@ -345,7 +400,7 @@ impl Disk {
     }
 
     /// Finds places for chunks. In a sparse frame, whose chunks will have `cbytes` bytes, writes them.
-    fn place(&mut self, file: &dyn Storage, chunks: &[&[u8]], cbytes: u64) -> Result<Vec<u64>> {
+    fn place(&mut self, chunks: &[&[u8]], cbytes: u64) -> Result<Vec<u64>> {
         let room = self.index_pos() - u64::from(self.view.extent.header_len);
         if self.kind == Kind::Contiguous {
             let writer = self.writer.as_mut().ok_or(Error::Failure)?;
@@ -384,8 +439,6 @@ impl Disk {
             self.remove_files(&places[..made]);
             return Err(error);
         }
-        // The file of the index is not touched here.
-        let _ = file;
         Ok(places)
     }
 
@@ -444,7 +497,7 @@ impl Disk {
         Ok(left)
     }
 
-    fn stored_at(&mut self, place: u64) -> Result<Stored> {
+    pub(super) fn stored_at(&mut self, place: u64) -> Result<Stored> {
         let extent = self.view.extent;
         Ok(Stored {
             file: self.current_reader()?,

@@ -9,6 +9,7 @@
 //! in order. Both are frames that every reader of the format understands.
 
 mod commit;
+mod compact;
 mod edit;
 mod load;
 
@@ -255,7 +256,7 @@ impl Disk {
             return Ok(extent.frame_len);
         }
         let chunks = match self.kind {
-            Kind::Contiguous => self.cbytes(),
+            Kind::Contiguous => self.cbytes() - self.closing().map_or(0, |closing| closing.gain),
             Kind::Sparse => 0,
         };
         let index = self.view.offsets.encode()?.len() as u64;

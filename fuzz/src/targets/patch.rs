@@ -1,0 +1,65 @@
+//! A part of a chunk's data is overwritten: the rest is as before, if it could be read at all.
+
+use super::{Case, LARGEST, MANY_BLOCKS};
+use blosc2::chunk::decode::{Chunk, decompress};
+use blosc2::chunk::encode::EncodeParams;
+use blosc2::chunk::header::{ChunkHeader, filter_id};
+use blosc2::chunk::hooks::{NoHooks, Serial};
+use blosc2::chunk::patch::Patcher;
+
+/// Options, of which some numbers are a codec, a range and what goes there, then a chunk.
+pub fn run(data: &[u8]) {
+    let case = Case::read(data);
+    let small = |header: &ChunkHeader| {
+        header.cbytes <= case.chunk.len()
+            && header.nbytes <= LARGEST
+            && header.nblocks <= MANY_BLOCKS
+    };
+    let Some(header) = case.header.filter(small) else {
+        return;
+    };
+    let Ok(chunk) = Chunk::loaded(&header, &case.chunk[..header.cbytes]) else {
+        return;
+    };
+    let [codec, a, b, c, d, e, _] = case.numbers;
+    let params = EncodeParams {
+        compcode: codec % 6,
+        compcode_meta: 0,
+        versionlz: 1,
+        clevel: 1 + codec % 3,
+        typesize: 1,
+        blocksize: 1,
+        filters: [0; 6],
+        filters_meta: [0; 6],
+        split: false,
+        use_dict: false,
+        instrumented: false,
+        extended: true,
+        nthreads: 1,
+    };
+    let patcher = Patcher {
+        chunk: &chunk,
+        params: &params,
+        decoding: &NoHooks,
+        encoding: &NoHooks,
+        exec: &Serial,
+    };
+    let start = usize::from(u16::from_le_bytes([a, b])) % (header.nbytes + 1);
+    let len = usize::from(u16::from_le_bytes([c, d])).min(header.nbytes - start);
+    let new: Vec<u8> = (0..len).map(|i| (i as u8).wrapping_mul(e)).collect();
+    let Ok(Some(patched)) = patcher.range(start, &new) else {
+        return;
+    };
+    assert!(patched.len() <= header.nbytes + header.overhead());
+    let after = ChunkHeader::parse(&patched).expect("our own header");
+    let changed = Chunk::parse(&after, &patched).expect("our own chunk");
+    let mut expected = vec![0x33; header.nbytes];
+    let mut dest = vec![0x33; header.nbytes];
+    let result = decompress(&changed, &mut dest, None, 1, &NoHooks, &Serial);
+    if decompress(&chunk, &mut expected, None, 1, &NoHooks, &Serial).is_ok() {
+        assert!(result.is_ok(), "a patched chunk: {result:?}");
+        expected[start..start + len].copy_from_slice(&new);
+        let lossy = header.filters.contains(&filter_id::TRUNC_PREC);
+        assert!(lossy || dest == expected, "a patched chunk");
+    }
+}

@@ -1,0 +1,101 @@
+//! Which chunks a range of items is in.
+
+use super::handle::Handle;
+use crate::b2nd::MAX_DIM;
+use crate::b2nd::geometry::Geometry;
+use crate::b2nd::meta::{self, Meta};
+use crate::b2nd::select::Selection;
+use crate::capi::border::code64;
+use crate::capi::types::*;
+use crate::error::{Error, Result};
+use crate::memory::Buffer;
+use crate::schunk::slices::Sizes;
+use std::ptr::null_mut;
+
+/// The chunks of an array that have items of a slice.
+///
+/// # Safety
+/// `start` and `stop` have a number for each dimension.
+unsafe fn of_array(meta: &[u8], start: *const i64, stop: *const i64) -> Result<Vec<i64>> {
+    let (meta, _) = Meta::parse(meta, true)?;
+    let geometry = Geometry::new(meta.ndim, &meta.shape, &meta.chunkshape, &meta.blockshape)?;
+    let (mut from, mut to, mut lens) = ([0; MAX_DIM], [0; MAX_DIM], [0; MAX_DIM]);
+    for d in 0..meta.ndim {
+        // SAFETY: by the caller's word.
+        let (first, last) = unsafe { (*start.add(d), *stop.add(d)) };
+        from[d] = first;
+        to[d] = last.min(meta.shape[d]);
+        if first < 0 {
+            return Err(Error::InvalidParam);
+        }
+        if to[d] <= first {
+            return Ok(Vec::new());
+        }
+        lens[d] = to[d] - first;
+    }
+    let n = meta.ndim;
+    let Some(slice) = Selection::slice(&geometry, &from[..n], &to[..n], &lens[..n])? else {
+        return Ok(Vec::new());
+    };
+    Ok((0..slice.nchunks())
+        .map(|i| slice.chunk(i).nchunk)
+        .collect())
+}
+
+/// The chunks of a plain super-chunk that have items of a range.
+fn of_range(handle: &Handle, sizes: &Sizes, start: i64, stop: i64) -> Result<Vec<i64>> {
+    // SAFETY: one field.
+    let typesize = i64::from(unsafe { handle.fields().typesize });
+    let byte = |item: i64| item.checked_mul(typesize).ok_or(Error::InvalidParam);
+    let (start, stop) = (byte(start)?, byte(stop)?);
+    let start = u64::try_from(start).map_err(|_| Error::InvalidParam)?;
+    let stop = u64::try_from(stop).map_err(|_| Error::InvalidParam)?;
+    let pieces = sizes.pieces(start, stop.min(sizes.nbytes()))?;
+    Ok(pieces.map(|piece| piece.nchunk as i64).collect())
+}
+
+/// Says which chunks have items of the range from `*start` to before `*stop`; of an array, of the slice between the
+/// positions `start` and `stop`. The program frees `*chunks_idx` with `free`; it is NULL if there are none. Returns how many
+/// there are, or a negative error code.
+///
+/// # Safety
+/// `schunk` is NULL or valid; `start` and `stop` have a number for each dimension.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc2_get_slice_nchunks(
+    schunk: *mut blosc2_schunk,
+    start: *mut i64,
+    stop: *mut i64,
+    chunks_idx: *mut *mut i64,
+) -> i64 {
+    code64("blosc2_get_slice_nchunks", || {
+        // SAFETY: by the caller's word.
+        let handle = unsafe { Handle::from_c(schunk)? };
+        if start.is_null() || stop.is_null() || chunks_idx.is_null() {
+            return Err(Error::NullPointer);
+        }
+        // SAFETY: by the caller's word.
+        unsafe { *chunks_idx = null_mut() };
+        let layers = handle.metalayers();
+        let array = layers
+            .iter()
+            .find(|(name, _)| [meta::NAME, meta::OLD_NAME].contains(name));
+        let chunks = match array {
+            // SAFETY: by the caller's word.
+            Some((_, content)) => unsafe { of_array(content, start, stop)? },
+            None => {
+                let sizes = handle.with(false, |inner| inner.sizes(&handle.counts()))?;
+                // SAFETY: by the caller's word.
+                unsafe { of_range(handle, &sizes, *start, *stop)? }
+            }
+        };
+        if !chunks.is_empty() {
+            let bytes: Vec<u8> = chunks
+                .iter()
+                .flat_map(|nchunk| nchunk.to_ne_bytes())
+                .collect();
+            // SAFETY: by the caller's word.
+            unsafe { *chunks_idx = Buffer::copy_of(&bytes)?.into_raw().cast() };
+        }
+        Ok(chunks.len() as i64)
+    })
+}
