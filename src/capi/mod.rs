@@ -1,6 +1,8 @@
 //! The C border: every exported function, grouped as the headers are. A function checks its pointers, borrows what
 //! they point to, calls the core and turns the result into a return code.
 
+/// N-dimensional arrays.
+pub mod b2nd;
 /// What every exported function goes through.
 pub mod border;
 /// Compression.

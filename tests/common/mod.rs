@@ -6,6 +6,7 @@
 )]
 
 pub mod abi;
+pub mod b2nd;
 pub mod ctx;
 pub mod data;
 pub mod isolated;

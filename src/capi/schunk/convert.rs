@@ -96,9 +96,15 @@ fn take_apart(handle: &Handle) -> Result<()> {
     Ok(())
 }
 
-/// Whether the super-chunk is a contiguous frame in memory.
-fn is_in_memory(handle: &Handle) -> bool {
-    matches!(handle.inner().store, Store::Memory(_))
+/// Whether the super-chunk is a contiguous frame in memory, with its own metalayers.
+///
+/// # Safety
+/// `schunk` is valid.
+unsafe fn is_in_memory(schunk: *mut blosc2_schunk) -> Result<bool> {
+    // SAFETY: by the caller's word.
+    let (handle, shown) = unsafe { (Handle::from_c(schunk)?, Handle::shown(schunk)?) };
+    let framed = matches!(handle.inner().store, Store::Memory(_));
+    Ok(framed && !shown.is_view())
 }
 
 /// Copies a super-chunk into a contiguous frame in memory.
@@ -139,7 +145,9 @@ pub unsafe extern "C" fn blosc2_schunk_to_buffer(
         unsafe {
             (*cframe, *needs_free) = (null_mut(), false);
             let handle = Handle::from_c(schunk)?;
-            if let Store::Memory(memory) = &mut handle.inner().store {
+            if is_in_memory(schunk)?
+                && let Store::Memory(memory) = &mut handle.inner().store
+            {
                 let bytes = memory.whole()?;
                 *cframe = bytes.as_mut_ptr();
                 return Ok(bytes.len() as i64);
@@ -200,7 +208,7 @@ pub unsafe extern "C" fn blosc2_schunk_to_file(
         // SAFETY: by the caller's word.
         unsafe {
             let handle = Handle::from_c(schunk)?;
-            if is_in_memory(handle) {
+            if is_in_memory(schunk)? {
                 let backend = io::backend((*handle.fields().storage).io)?;
                 let mut inner = handle.inner();
                 let Store::Memory(memory) = &mut inner.store else {
@@ -261,8 +269,7 @@ pub unsafe extern "C" fn blosc2_schunk_append_file(
         }
         // SAFETY: by the caller's word.
         unsafe {
-            let handle = Handle::from_c(schunk)?;
-            let apart = !is_in_memory(handle);
+            let apart = !is_in_memory(schunk)?;
             let source = if apart { in_memory(schunk)? } else { schunk };
             let done = (|| {
                 let handle = Handle::from_c(source)?;
@@ -296,11 +303,12 @@ pub unsafe extern "C" fn blosc2_schunk_copy(
         // SAFETY: by the caller's word.
         unsafe {
             let handle = Handle::from_c(schunk)?;
+            let shown = Handle::shown(schunk)?;
             let mut storage = *storage.as_ref().ok_or(Error::NullPointer)?;
             let (mut cparams, same) = parameters(handle, &storage)?;
             storage.cparams = &raw mut cparams;
             let new = blosc2_schunk_new(&raw mut storage);
-            let copied = Handle::from_c(new).and_then(|copy| fill(handle, copy, same));
+            let copied = Handle::from_c(new).and_then(|copy| fill(handle, shown, copy, same));
             if let Err(error) = copied {
                 blosc2_schunk_free(new);
                 return Err(error);
@@ -347,7 +355,8 @@ unsafe fn parameters(handle: &Handle, storage: &blosc2_storage) -> Result<(blosc
     Ok((wanted, same))
 }
 
-fn fill(from: &Handle, to: &Handle, same: bool) -> Result<()> {
+/// Copies chunks and metalayers; the fixed-length ones are those of `shown`, a view or `from` itself.
+fn fill(from: &Handle, shown: &Handle, to: &Handle, same: bool) -> Result<()> {
     from.with(false, |_| Ok(()))?;
     let counts = from.counts();
     to.set_counts(&Counts {
@@ -355,7 +364,7 @@ fn fill(from: &Handle, to: &Handle, same: bool) -> Result<()> {
         flags2: counts.flags2,
         ..to.counts()
     });
-    for (name, content) in from.metalayers() {
+    for (name, content) in shown.metalayers() {
         let name = CString::new(name).map_err(|_| Error::InvalidParam)?;
         let len = content.len() as i32;
         // SAFETY: the content is only read.

@@ -21,6 +21,7 @@ use crate::schunk::{Store, Where};
 use std::cell::UnsafeCell;
 use std::ffi::CStr;
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A super-chunk.
@@ -29,6 +30,10 @@ pub struct Handle {
     /// First, so that a pointer to it is a pointer to the handle.
     c: UnsafeCell<blosc2_schunk>,
     inner: Mutex<Inner>,
+    /// The super-chunk whose chunks a view shows; null for all others.
+    base: *mut Handle,
+    /// How many want this to be there: the program, and views.
+    owners: AtomicUsize,
 }
 
 // SAFETY: workers only read the fields, and nobody may call a function that writes them meanwhile; the rest is locked.
@@ -57,13 +62,56 @@ pub struct Plan<'a> {
 }
 
 impl Handle {
-    /// The handle behind a super-chunk.
+    /// The handle behind a super-chunk; of a view, that of the super-chunk whose chunks it shows.
     ///
     /// # Safety
     /// `schunk` is null or came from this library and was not freed.
     pub unsafe fn from_c<'a>(schunk: *mut blosc2_schunk) -> Result<&'a Self> {
+        // SAFETY: by the caller's word; a view keeps its base alive.
+        unsafe {
+            let handle = Self::shown(schunk)?;
+            Ok(handle.base.as_ref().unwrap_or(handle))
+        }
+    }
+
+    /// The handle behind a super-chunk, also of a view.
+    ///
+    /// # Safety
+    /// As for [`Self::from_c`].
+    pub unsafe fn shown<'a>(schunk: *mut blosc2_schunk) -> Result<&'a Self> {
         // SAFETY: every super-chunk is the first field of a handle.
         unsafe { schunk.cast::<Self>().as_ref() }.ok_or(Error::NullPointer)
+    }
+
+    /// Whether this shows the chunks of another super-chunk.
+    pub fn is_view(&self) -> bool {
+        !self.base.is_null()
+    }
+
+    /// Makes a view of `base`, with the storage that is given. It keeps `base` alive.
+    pub fn view_of(base: &Self, storage: *mut blosc2_storage) -> *mut blosc2_schunk {
+        let view = Self::make(Store::Separate(Vec::new()), storage);
+        base.owners.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: just made, and nobody else's; handles are only ever used through shared references.
+        unsafe {
+            (*view.cast::<Self>()).base = base.as_c().cast();
+            (*view).view = true;
+        }
+        view
+    }
+
+    /// Brings the public fields of a view that tell of its base's chunks up to date.
+    pub fn follow(&self) {
+        // SAFETY: a view's base is alive; the caller of the C function uses the fields no more until it returns.
+        unsafe {
+            let Some(base) = self.base.as_ref() else {
+                return;
+            };
+            self.set_counts(&base.counts());
+            let (c, of) = (self.fields(), base.fields());
+            (c.data, c.data_len, c.frame) = (of.data, of.data_len, of.frame);
+            (c.vlmetalayers, c.nvlmetalayers) = (of.vlmetalayers, of.nvlmetalayers);
+        }
     }
 
     /// Makes a handle with empty fields, no contexts and the storage that is given.
@@ -79,6 +127,8 @@ impl Handle {
                 sizes: None,
                 avoid_free: false,
             }),
+            base: null_mut(),
+            owners: AtomicUsize::new(1),
         }));
         handle.cast()
     }
@@ -631,6 +681,31 @@ pub unsafe fn dparams_of(c: &mut blosc2_schunk) -> blosc2_dparams {
 /// `schunk` is a handle that nobody uses.
 pub unsafe fn free(schunk: *mut blosc2_schunk) -> i32 {
     // SAFETY: by the caller's word; every part is the handle's own.
+    unsafe {
+        let handle = &*schunk.cast::<Handle>();
+        if handle.owners.fetch_sub(1, Ordering::AcqRel) > 1 {
+            // A view still shows the chunks.
+            return 0;
+        }
+        let base = handle.base;
+        if !base.is_null() {
+            handle.fields().nvlmetalayers = 0;
+        }
+        let freed = free_parts(schunk);
+        if base.is_null() {
+            freed
+        } else {
+            free(base.cast())
+        }
+    }
+}
+
+/// Frees what [`free`] is about.
+///
+/// # Safety
+/// As for [`free`]; no view is left.
+unsafe fn free_parts(schunk: *mut blosc2_schunk) -> i32 {
+    // SAFETY: by the caller's word.
     unsafe {
         let handle = Box::from_raw(schunk.cast::<Handle>());
         let mut c = std::ptr::read(handle.c.get());

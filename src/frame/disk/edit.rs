@@ -95,7 +95,7 @@ impl Disk {
                 });
                 ends.collect()
             }
-            Kind::Sparse => self.place(&chunks)?,
+            Kind::Sparse => self.place(&chunks, next.cbytes)?,
         };
         let new = offsets_of(change, &places);
         let mut offsets = self.view.offsets.clone();
@@ -276,7 +276,7 @@ impl Disk {
             let most = change.count(count).max(count);
             self.make_room(file, most + 1, bytes)?;
         }
-        let places = self.place(&chunks)?;
+        let places = self.place(&chunks, next.cbytes)?;
         let delta = self.delta(change, specials, &places);
         let written = delta.and_then(|delta| self.write_edit(file, delta, &chunks, &places, &next));
         if let Err(error) = written {
@@ -403,8 +403,8 @@ impl Disk {
         }
     }
 
-    /// Finds places for chunks. In a sparse frame, writes them.
-    fn place(&mut self, chunks: &[&[u8]]) -> Result<Vec<u64>> {
+    /// Finds places for chunks. In a sparse frame, whose chunks will have `cbytes` bytes, writes them.
+    fn place(&mut self, chunks: &[&[u8]], cbytes: u64) -> Result<Vec<u64>> {
         let room = self.index_pos() - u64::from(self.view.extent.header_len);
         if self.kind == Kind::Contiguous {
             let writer = self.writer.as_mut().ok_or(Error::Failure)?;
@@ -423,7 +423,7 @@ impl Disk {
             .places()
             .max()
             .map_or(0, |number| number.saturating_add(1));
-        let places: Vec<u64> = (first..).take(chunks.len()).collect();
+        let places = self.numbers(first, chunks.len(), cbytes);
         let mut made = 0;
         let written = chunks.iter().zip(&places).try_for_each(|(chunk, number)| {
             let path = self.chunk_path(*number)?;
@@ -444,6 +444,19 @@ impl Disk {
             return Err(error);
         }
         Ok(places)
+    }
+
+    /// Numbers for new files: those behind the last one, as long as the reference takes them for offsets that can be, and
+    /// then the lowest that are free.
+    fn numbers(&self, first: u64, count: usize, cbytes: u64) -> Vec<u64> {
+        let most = cbytes.saturating_sub(EXTENDED_HEADER_LENGTH as u64);
+        if first + count as u64 <= most {
+            return (first..).take(count).collect();
+        }
+        let mut used: Vec<u64> = self.view.offsets.places().collect();
+        used.sort_unstable();
+        let free = (0..).filter(|number| used.binary_search(number).is_err());
+        free.take(count).collect()
     }
 
     fn unplace(&mut self, chunks: &[&[u8]], places: &[u64]) {

@@ -1,0 +1,398 @@
+//! The chunks of an array as the core wants them, and as it gives them back.
+
+use super::array::Array;
+use crate::b2nd::chunks::{Chunks, Found};
+use crate::b2nd::geometry::Geometry;
+use crate::b2nd::meta::{NAME, OLD_NAME};
+use crate::b2nd::read::Workers;
+use crate::b2nd::write::{Fill, Maker, New};
+use crate::capi::compress::Input;
+use crate::capi::constants::BLOSC_STUNE;
+use crate::capi::context::Context;
+use crate::capi::hooks::ContextHooks;
+use crate::capi::schunk::handle::{Handle, Inner, Plan};
+use crate::chunk::encode::{EncodeParams, Source, compress};
+use crate::chunk::header::{ChunkHeader, MAX_OVERHEAD};
+use crate::chunk::hooks::{BlockPos, Hooks};
+use crate::error::{Error, Result};
+use crate::frame::change::{Change, Item, Slot};
+use crate::frame::offsets::Place;
+use crate::schunk::Where;
+use crate::schunk::rules::Chunk;
+use std::ptr::null_mut;
+use std::sync::{Mutex, PoisonError};
+
+/// A super-chunk's chunks.
+pub struct Access<'a> {
+    handle: &'a Handle,
+    dctx: &'a Context,
+    /// Where the caller has the super-chunk to itself already.
+    held: Option<Mutex<&'a mut Inner>>,
+}
+
+// SAFETY: workers only read fields of the context, which nobody writes meanwhile; the rest is locked.
+unsafe impl Sync for Access<'_> {}
+
+impl<'a> Access<'a> {
+    /// Of a super-chunk that nobody changes meanwhile.
+    pub fn free(handle: &'a Handle) -> Result<Self> {
+        Ok(Self {
+            handle,
+            dctx: handle.dctx()?,
+            held: None,
+        })
+    }
+
+    /// Of a super-chunk that the caller has to itself.
+    pub fn held(handle: &'a Handle, inner: &'a mut Inner) -> Result<Self> {
+        Ok(Self {
+            held: Some(Mutex::new(inner)),
+            ..Self::free(handle)?
+        })
+    }
+
+    fn found(inner: &mut Inner, nchunk: usize) -> Result<Found<'a>> {
+        Ok(match inner.store.find(nchunk)? {
+            Where::Stored(stored) => Found::Stored(stored),
+            // SAFETY: chunks in memory stay where they are until the super-chunk changes, which whoever made this promised
+            // not to let happen.
+            Where::Bytes(bytes) => {
+                Found::Bytes(unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) })
+            }
+            Where::Special(Place::Special(kind)) => Found::Special(kind),
+            Where::Special(Place::At(_)) => return Err(Error::Failure),
+        })
+    }
+}
+
+impl Chunks for Access<'_> {
+    fn find(&self, nchunk: usize) -> Result<Found<'_>> {
+        if self.dctx.postfilter.get().is_some() {
+            self.handle.set_current(nchunk as i64);
+        }
+        match &self.held {
+            Some(inner) => {
+                let mut inner = inner.lock().unwrap_or_else(PoisonError::into_inner);
+                Self::found(&mut inner, nchunk)
+            }
+            None => Self::found(&mut self.handle.inner(), nchunk),
+        }
+    }
+
+    fn hooks<'h>(&'h self, _nchunk: usize, front: &'h [u8]) -> Box<dyn Hooks + 'h> {
+        Box::new(ContextHooks::for_decompression(self.dctx, front.as_ptr()))
+    }
+
+    fn is_shared(&self) -> bool {
+        // A postfilter learns from the super-chunk which chunk it is about.
+        self.dctx.postfilter.get().is_none()
+    }
+}
+
+/// Makes chunks with a super-chunk's context.
+pub struct Compressor<'a> {
+    handle: &'a Handle,
+    cctx: &'a Context,
+    nbytes: usize,
+    block: usize,
+    /// None where the context wants to see every chunk itself.
+    params: Option<EncodeParams>,
+    hooks: ContextHooks<'a>,
+}
+
+// SAFETY: workers read what was copied out of the context. Where chunks go through the context itself, there is one worker:
+// see `Maker::parts`.
+unsafe impl Sync for Compressor<'_> {}
+
+impl<'a> Compressor<'a> {
+    /// For chunks of an array.
+    pub fn new(array: &Array<'a>) -> Result<Self> {
+        let sizes = array.sizes()?;
+        let cctx = array.handle.cctx()?;
+        let nbytes = sizes.chunk;
+        if sizes.block > 0 {
+            cctx.blocksize.set(sizes.block as i32);
+        }
+        let plain = cctx.prefilter.get().is_none()
+            && cctx.tuner_id.get() == BLOSC_STUNE
+            && cctx.tuner_params.get().is_null();
+        let params = if plain {
+            let room = i32::try_from(nbytes + MAX_OVERHEAD);
+            let room = room.map_err(|_| Error::MaxBufsizeExceeded)?;
+            cctx.prepare_compression(&Input::Nothing, nbytes as i32, null_mut(), room)?;
+            if cctx.clevel.get() == 0 {
+                cctx.use_dict.set(0);
+            }
+            Some(cctx.encode_params(true))
+        } else {
+            None
+        };
+        Ok(Self {
+            handle: array.handle,
+            cctx,
+            nbytes,
+            block: sizes.block,
+            params,
+            hooks: ContextHooks::for_compression(cctx, std::ptr::null()),
+        })
+    }
+
+    /// All data of a chunk.
+    fn data(&self, fill: &Fill) -> Result<Vec<u8>> {
+        let mut data = vec_of(self.nbytes)?;
+        for (nblock, block) in data.chunks_mut(self.block.max(1)).enumerate() {
+            fill(nblock, block)?;
+        }
+        Ok(data)
+    }
+
+    /// Through the context, chunk by chunk.
+    fn make_whole(&self, nchunk: usize, fill: &Fill) -> Result<Vec<u8>> {
+        let data = self.data(fill)?;
+        let mut chunk = vec_of(self.nbytes + MAX_OVERHEAD)?;
+        let room = i32::try_from(chunk.len()).map_err(|_| Error::MaxBufsizeExceeded)?;
+        self.handle.set_current(nchunk as i64);
+        let input = Input::Buffer(data.as_ptr());
+        // SAFETY: the buffers are as long as they are.
+        let cbytes = unsafe {
+            self.cctx
+                .compress(&input, self.nbytes as i32, chunk.as_mut_ptr(), room, true)?
+        };
+        finished(chunk, cbytes)
+    }
+}
+
+fn vec_of(len: usize) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes
+        .try_reserve_exact(len)
+        .map_err(|_| Error::MemoryAlloc)?;
+    bytes.resize(len, 0);
+    Ok(bytes)
+}
+
+fn finished(mut chunk: Vec<u8>, cbytes: usize) -> Result<Vec<u8>> {
+    if cbytes == 0 {
+        return Err(Error::Failure);
+    }
+    chunk.truncate(cbytes);
+    chunk.shrink_to_fit();
+    Ok(chunk)
+}
+
+/// Has the engine make the blocks as it goes, with the program's codecs and filters behind that.
+struct Filling<'a> {
+    fill: &'a Fill<'a>,
+    hooks: &'a ContextHooks<'a>,
+}
+
+impl Hooks for Filling<'_> {
+    fn has_prefilter(&self) -> bool {
+        true
+    }
+
+    fn prefilter(
+        &self,
+        pos: BlockPos,
+        bsize: usize,
+        out: &mut [u8],
+        _ttmp: &mut [u8],
+    ) -> Result<()> {
+        let block = out.get_mut(..bsize).ok_or(Error::Failure)?;
+        (self.fill)(pos.nblock, block)
+    }
+
+    fn filter_forward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
+        self.hooks.filter_forward(id, meta, src, dst)
+    }
+
+    fn filter_backward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
+        self.hooks.filter_backward(id, meta, src, dst)
+    }
+
+    fn encode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
+        self.hooks.encode(compcode, meta, src, dst)
+    }
+
+    fn decode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
+        self.hooks.decode(compcode, meta, src, dst)
+    }
+}
+
+impl Maker for Compressor<'_> {
+    fn make(&self, nchunk: usize, fill: &Fill, workers: Workers) -> Result<Vec<u8>> {
+        let Some(params) = &self.params else {
+            return self.make_whole(nchunk, fill);
+        };
+        let params = EncodeParams {
+            nthreads: workers.nthreads,
+            ..params.clone()
+        };
+        let mut chunk = vec_of(self.nbytes + MAX_OVERHEAD)?;
+        if params.blocksize != self.block {
+            // Blocks of a few bytes are not worth having to the tuner.
+            let data = self.data(fill)?;
+            let source = Source::Buffer(&data);
+            let cbytes = compress(&params, source, &mut chunk, &self.hooks, workers.exec)?;
+            return finished(chunk, cbytes);
+        }
+        let hooks = Filling {
+            fill,
+            hooks: &self.hooks,
+        };
+        let source = Source::Generated(self.nbytes);
+        let cbytes = compress(&params, source, &mut chunk, &hooks, workers.exec)?;
+        finished(chunk, cbytes)
+    }
+
+    fn parts(&self) -> Option<(&EncodeParams, &dyn Hooks)> {
+        self.params
+            .as_ref()
+            .map(|params| (params, &self.hooks as &dyn Hooks))
+    }
+}
+
+/// A chunk on its way into the super-chunk.
+fn item<'a>(inner: &Inner, chunksize: i32, info: &Chunk, bytes: &'a [u8]) -> Item<'a> {
+    match info.special {
+        Some(place) if inner.store.is_frame() && chunksize > 0 => Item::Special(place),
+        _ => Item::Stored(bytes),
+    }
+}
+
+/// Puts chunks in the places of others, all at once.
+pub fn update(handle: &Handle, inner: &mut Inner, new: &[New]) -> Result<()> {
+    if new.is_empty() {
+        return Ok(());
+    }
+    let counts = handle.counts();
+    let keeping = inner.keeping();
+    let mut after = counts;
+    let mut infos = Vec::with_capacity(new.len());
+    for (nchunk, chunk) in new {
+        let old = inner.chunk(&counts, *nchunk)?;
+        let info = Chunk::new(&ChunkHeader::parse(chunk)?);
+        after = after.updated(*nchunk as i64, &old, &info, keeping)?;
+        infos.push(info);
+    }
+    let items: Vec<(usize, Item)> = new
+        .iter()
+        .zip(&infos)
+        .map(|((nchunk, chunk), info)| (*nchunk, item(inner, after.chunksize, info, chunk)))
+        .collect();
+    let plan = Plan {
+        counts: after,
+        change: Change::Update(&items),
+        owned: None,
+    };
+    inner.apply(handle, &counts, plan)?;
+    Ok(())
+}
+
+/// Gives an array another shape and other chunks, all at once. `origin` says which of the old chunks a chunk of the new
+/// shape is; those in `new` are others, and what is neither is zeros.
+pub fn arrange(
+    array: &mut Array,
+    inner: &mut Inner,
+    geometry: Geometry,
+    origin: &dyn Fn(i64) -> Option<i64>,
+    new: &[New],
+) -> Result<()> {
+    let handle = array.handle;
+    let counts = handle.counts();
+    let keeping = inner.keeping();
+    let count = inner.store.nchunks();
+    let zeros = zeros(array)?;
+    let zeros_info = Chunk::new(&ChunkHeader::parse(&zeros)?);
+    let nchunks = geometry.nchunks()?;
+    let mut gone = vec![true; count];
+    let mut slots = Vec::new();
+    slots
+        .try_reserve_exact(usize::try_from(nchunks).map_err(|_| Error::InvalidParam)?)
+        .map_err(|_| Error::MemoryAlloc)?;
+    // Chunk sizes are equal, or unknown and stay so.
+    let size = array.sizes()?.chunk as i32;
+    let mut after = counts;
+    let mut coming = Vec::new();
+    let mut next = new.iter().peekable();
+    for nchunk in 0..nchunks {
+        let made = next.next_if(|(other, _)| *other as i64 == nchunk);
+        let old = origin(nchunk).and_then(|old| usize::try_from(old).ok());
+        let slot = match (made, old) {
+            (Some((_, bytes)), _) => {
+                let info = Chunk::new(&ChunkHeader::parse(bytes)?);
+                coming.push(info);
+                Slot::New(item(inner, size, &info, bytes))
+            }
+            (None, Some(old)) => {
+                *gone.get_mut(old).ok_or(Error::Failure)? = false;
+                Slot::Old(old)
+            }
+            (None, None) => {
+                coming.push(zeros_info);
+                Slot::New(item(inner, size, &zeros_info, &zeros))
+            }
+        };
+        slots.push(slot);
+    }
+    let left: Vec<usize> = (0..count).filter(|old| gone[*old]).collect();
+    for old in &left {
+        let info = inner.chunk(&counts, *old)?;
+        after = after.deleted(&info, keeping);
+    }
+    if after.nchunks == 0 && after.chunksize < size {
+        after.chunksize = size;
+    }
+    for info in &coming {
+        after = after.appended(info, keeping)?;
+    }
+    let layer = shaped(array, &geometry)?;
+    let mut metalayers = handle.metalayers();
+    metalayers[layer.0].1 = &layer.1;
+    let change = Change::Arrange {
+        slots: &slots,
+        left: &left,
+    };
+    let plan = Plan {
+        counts: after,
+        change,
+        owned: None,
+    };
+    inner.apply_with(handle, &counts, plan, &metalayers)?;
+    // SAFETY: the metalayer is the library's, and as long as before.
+    unsafe {
+        let sc = handle.fields();
+        let content = (*sc.metalayers[layer.0]).content;
+        std::ptr::copy_nonoverlapping(layer.1.as_ptr(), content, layer.1.len());
+        sc.change_tick += 1;
+    }
+    array.reshaped(geometry);
+    Ok(())
+}
+
+/// Which of the metalayers has the shape, and its content with another shape.
+fn shaped(array: &Array, geometry: &Geometry) -> Result<(usize, Vec<u8>)> {
+    /// In front of the first number of the shape: array, version, dimensions, list, number.
+    const FIRST: usize = 5;
+    /// From one number to the next.
+    const STEP: usize = 9;
+    let layers = array.handle.metalayers();
+    let find = |name: &[u8]| layers.iter().position(|(other, _)| *other == name);
+    let at = find(NAME).or_else(|| find(OLD_NAME));
+    let at = at.ok_or(Error::MetalayerNotFound)?;
+    let mut content = layers[at].1.to_vec();
+    for (d, len) in geometry.shape[..geometry.ndim].iter().enumerate() {
+        let from = FIRST + STEP * d;
+        let number = content.get_mut(from..from + 8).ok_or(Error::Failure)?;
+        number.copy_from_slice(&len.to_be_bytes());
+    }
+    Ok((at, content))
+}
+
+/// A chunk of zeros.
+fn zeros(array: &Array) -> Result<Vec<u8>> {
+    use crate::capi::schunk::storage::special_of;
+    let sizes = array.sizes()?;
+    let kind = Place::Special(crate::chunk::header::Special::Zero);
+    special_of(kind, sizes.chunk as i32, array.typesize, sizes.block as i32)
+}

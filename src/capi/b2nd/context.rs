@@ -1,0 +1,187 @@
+//! What arrays are made from.
+
+use super::meta::{dtype_to_c, shape_from_c};
+use crate::b2nd::geometry;
+use crate::b2nd::{Dims, MAX_DIM};
+use crate::capi::border::{code, pointer};
+use crate::capi::constants::*;
+use crate::capi::schunk::storage::{copy, free_storage};
+use crate::capi::types::*;
+use crate::error::{Error, Result};
+use std::ffi::{CStr, c_char, c_int};
+use std::ptr::null_mut;
+
+/// The struct behind the pointer that C holds.
+pub struct Params {
+    /// Dimensions.
+    pub ndim: usize,
+    /// Shape of the array.
+    pub shape: Dims,
+    /// Shape of a chunk.
+    pub chunkshape: [i32; MAX_DIM],
+    /// Shape of a block.
+    pub blockshape: [i32; MAX_DIM],
+    /// From `malloc`; null for none.
+    pub dtype: *mut c_char,
+    /// How to read the dtype.
+    pub dtype_format: i8,
+    /// The library's copy.
+    pub storage: *mut blosc2_storage,
+    /// Metalayers beside the array's own: names and contents of the program's.
+    pub metalayers: Vec<blosc2_metalayer>,
+}
+
+impl Drop for Params {
+    fn drop(&mut self) {
+        // SAFETY: both are this struct's own.
+        unsafe {
+            libc::free(self.dtype.cast());
+            free_storage(self.storage);
+        }
+    }
+}
+
+impl Params {
+    /// The parameters behind the pointer.
+    ///
+    /// # Safety
+    /// `ctx` is null or valid, and nobody else uses it meanwhile.
+    pub unsafe fn from_c<'a>(ctx: *mut b2nd_context_t) -> Result<&'a mut Self> {
+        // SAFETY: by the caller's word.
+        unsafe { ctx.cast::<Self>().as_mut() }.ok_or(Error::NullPointer)
+    }
+
+    /// Parameters without shapes.
+    ///
+    /// # Safety
+    /// The pointers in `storage` are null or valid.
+    pub unsafe fn new(storage: &blosc2_storage) -> Result<Self> {
+        Ok(Self {
+            ndim: 0,
+            shape: [1; MAX_DIM],
+            chunkshape: [1; MAX_DIM],
+            blockshape: [1; MAX_DIM],
+            dtype: null_mut(),
+            dtype_format: 0,
+            // SAFETY: by the caller's word.
+            storage: unsafe { copy(storage)? },
+            metalayers: Vec::new(),
+        })
+    }
+
+    /// The parameters of compression.
+    pub fn cparams(&mut self) -> &mut blosc2_cparams {
+        // SAFETY: a copy of a storage has its parameters.
+        unsafe { &mut *(*self.storage).cparams }
+    }
+
+    /// Sets the shapes, and the size of a block that follows from them.
+    pub fn set_shapes(
+        &mut self,
+        ndim: usize,
+        shape: &Dims,
+        chunkshape: &[i32; MAX_DIM],
+        blockshape: &[i32; MAX_DIM],
+    ) -> Result<()> {
+        geometry::check(&shape[..ndim], &chunkshape[..ndim], &blockshape[..ndim])?;
+        let blocksize = blockshape[..ndim]
+            .iter()
+            .try_fold(1i32, |product, len| product.checked_mul(*len))
+            .and_then(|items| items.checked_mul(self.cparams().typesize))
+            .filter(|blocksize| *blocksize >= 0);
+        self.cparams().blocksize = blocksize.ok_or(Error::InvalidParam)?;
+        self.ndim = ndim;
+        self.shape = *shape;
+        self.chunkshape = *chunkshape;
+        self.blockshape = *blockshape;
+        Ok(())
+    }
+
+    /// ZFP works on numbers as they are.
+    fn check_filters(&mut self) -> Result<()> {
+        let cparams = self.cparams();
+        let zfp = BLOSC_CODEC_ZFP_FIXED_ACCURACY..=BLOSC_CODEC_ZFP_FIXED_RATE;
+        let shuffles = |id: &u8| matches!(c_int::from(*id), BLOSC_SHUFFLE | BLOSC_BITSHUFFLE);
+        if zfp.contains(&c_int::from(cparams.compcode)) && cparams.filters.iter().any(shuffles) {
+            return Err(Error::InvalidParam);
+        }
+        Ok(())
+    }
+}
+
+/// Makes the parameters of an array: `ndim` dimensions, the shapes of the array, of its chunks and of their blocks, the
+/// dtype as text (NULL: opaque bytes), and the format of that text. `b2_storage` (NULL: the defaults) says how it is kept
+/// and compressed, and is copied with what it points to; the block size follows from `blockshape`. Arrays get the
+/// `nmetalayers` metalayers at `metalayers` beside their own; names and contents must stay as long as the context is used.
+/// Free it with `b2nd_free_ctx`.
+///
+/// Returns NULL for impossible shapes, more than `B2ND_MAX_METALAYERS` metalayers, or a shuffle together with ZFP.
+///
+/// # Safety
+/// The shapes have `ndim` elements each; all pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn b2nd_create_ctx(
+    b2_storage: *const blosc2_storage,
+    ndim: i8,
+    shape: *const i64,
+    chunkshape: *const i32,
+    blockshape: *const i32,
+    dtype: *const c_char,
+    dtype_format: i8,
+    metalayers: *const blosc2_metalayer,
+    nmetalayers: i32,
+) -> *mut b2nd_context_t {
+    pointer("b2nd_create_ctx", || {
+        let ndim = usize::try_from(ndim).map_err(|_| Error::InvalidParam)?;
+        let count = usize::try_from(nmetalayers).unwrap_or(0);
+        if ndim > MAX_DIM || count > B2ND_MAX_METALAYERS {
+            return Err(Error::InvalidParam);
+        }
+        let (mut s, mut c, mut b) = ([1; MAX_DIM], [1; MAX_DIM], [1; MAX_DIM]);
+        // SAFETY: by the caller's word.
+        unsafe {
+            shape_from_c(shape, ndim, &mut s)?;
+            shape_from_c(chunkshape, ndim, &mut c)?;
+            shape_from_c(blockshape, ndim, &mut b)?;
+            let defaults = blosc2_storage::defaults();
+            let mut params = Params::new(b2_storage.as_ref().unwrap_or(&defaults))?;
+            params.set_shapes(ndim, &s, &c, &b)?;
+            params.check_filters()?;
+            params.dtype = if dtype.is_null() {
+                dtype_to_c(format!("|S{}", params.cparams().typesize).as_bytes())?
+            } else {
+                dtype_to_c(CStr::from_ptr(dtype).to_bytes())?
+            };
+            params.dtype_format = dtype_format;
+            if count > 0 {
+                if metalayers.is_null() {
+                    return Err(Error::NullPointer);
+                }
+                for layer in std::slice::from_raw_parts(metalayers, count) {
+                    params.metalayers.push(blosc2_metalayer {
+                        name: layer.name,
+                        content: layer.content,
+                        content_len: layer.content_len,
+                    });
+                }
+            }
+            Ok(Box::into_raw(Box::new(params)).cast())
+        }
+    })
+}
+
+/// Frees the parameters of an array. Returns 0, or `BLOSC2_ERROR_NULL_POINTER`.
+///
+/// # Safety
+/// `ctx` is NULL or came from `b2nd_create_ctx` and was not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn b2nd_free_ctx(ctx: *mut b2nd_context_t) -> c_int {
+    code("b2nd_free_ctx", || {
+        if ctx.is_null() {
+            return Err(Error::NullPointer);
+        }
+        // SAFETY: by the caller's word; made by `b2nd_create_ctx`.
+        drop(unsafe { Box::from_raw(ctx.cast::<Params>()) });
+        Ok(0)
+    })
+}

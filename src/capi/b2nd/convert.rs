@@ -1,0 +1,256 @@
+//! Arrays out of and into buffers and files.
+
+use super::array::Array;
+use super::context::Params;
+use super::create::{adopt, deliver, free, special};
+use super::derive::copy_as;
+use super::slices::{get, set, size};
+use crate::b2nd::Dims;
+use crate::capi::border::{bytes, bytes_mut, code, code64};
+use crate::capi::constants::BLOSC2_SPECIAL_ZERO;
+use crate::capi::schunk::convert::{
+    blosc2_schunk_append_file, blosc2_schunk_from_buffer, blosc2_schunk_to_buffer,
+};
+use crate::capi::schunk::create::{
+    blosc2_schunk_free, blosc2_schunk_open, blosc2_schunk_open_offset,
+};
+use crate::capi::types::*;
+use crate::error::{Error, Result};
+use std::ffi::{c_char, c_int, c_void};
+
+/// Makes an array of a super-chunk that was just opened, and frees it if it is none.
+///
+/// # Safety
+/// `sc` is null or valid.
+unsafe fn own(sc: *mut blosc2_schunk, missing: Error) -> Result<*mut b2nd_array_t> {
+    if sc.is_null() {
+        return Err(missing);
+    }
+    // SAFETY: by the caller's word.
+    unsafe {
+        adopt(sc).inspect_err(|_| {
+            blosc2_schunk_free(sc);
+        })
+    }
+}
+
+/// Writes an array as a contiguous frame in a buffer. Where `*needs_free` is set, the program frees `*cframe` with `free`;
+/// else the buffer is the array's, until that changes. Returns 0, or a negative error code.
+///
+/// # Safety
+/// The pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn b2nd_to_cframe(
+    array: *const b2nd_array_t,
+    cframe: *mut *mut u8,
+    cframe_len: *mut i64,
+    needs_free: *mut bool,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    code("b2nd_to_cframe", || unsafe {
+        if array.is_null() || cframe.is_null() || cframe_len.is_null() || needs_free.is_null() {
+            return Err(Error::NullPointer);
+        }
+        *cframe_len = blosc2_schunk_to_buffer((*array).sc, cframe, needs_free);
+        if *cframe_len <= 0 {
+            return Err(Error::Failure);
+        }
+        Ok(0)
+    })
+}
+
+/// Makes an array of a contiguous frame of `cframe_len` bytes; `copy` as in `blosc2_schunk_from_buffer`. Returns 0, or a
+/// negative error code; `*array` is then NULL.
+///
+/// # Safety
+/// The pointers are NULL or valid; `cframe` has `cframe_len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn b2nd_from_cframe(
+    cframe: *mut u8,
+    cframe_len: i64,
+    copy: bool,
+    array: *mut *mut b2nd_array_t,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    code("b2nd_from_cframe", || unsafe {
+        if cframe.is_null() {
+            return Err(Error::NullPointer);
+        }
+        deliver(array, || {
+            let sc = blosc2_schunk_from_buffer(cframe, cframe_len, copy);
+            own(sc, Error::Failure)
+        })
+    })
+}
+
+/// Opens the array at `urlpath`, a file or a directory. Returns 0, or a negative error code; `*array` is then NULL.
+///
+/// # Safety
+/// The pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn b2nd_open(urlpath: *const c_char, array: *mut *mut b2nd_array_t) -> c_int {
+    // SAFETY: by the caller's word.
+    code("b2nd_open", || unsafe {
+        if urlpath.is_null() {
+            return Err(Error::NullPointer);
+        }
+        deliver(array, || {
+            own(blosc2_schunk_open(urlpath), Error::NullPointer)
+        })
+    })
+}
+
+/// As `b2nd_open`, for an array that begins `offset` bytes into a file.
+///
+/// # Safety
+/// As for `b2nd_open`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn b2nd_open_offset(
+    urlpath: *const c_char,
+    array: *mut *mut b2nd_array_t,
+    offset: i64,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    code("b2nd_open_offset", || unsafe {
+        if urlpath.is_null() {
+            return Err(Error::NullPointer);
+        }
+        deliver(array, || {
+            let sc = blosc2_schunk_open_offset(urlpath, offset);
+            own(sc, Error::NullPointer)
+        })
+    })
+}
+
+/// Writes a copy of an array to `urlpath`, where nothing may be yet: a file, or a directory if the array's chunks are each
+/// on their own. Returns 0, or a negative error code.
+///
+/// # Safety
+/// The pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn b2nd_save(array: *const b2nd_array_t, urlpath: *mut c_char) -> c_int {
+    // SAFETY: by the caller's word.
+    code("b2nd_save", || unsafe {
+        if urlpath.is_null() {
+            return Err(Error::NullPointer);
+        }
+        let (array, _locked) = Array::open(array, false)?;
+        let own = array.shown.fields().storage.as_ref();
+        let mut storage = blosc2_storage {
+            contiguous: own.is_some_and(|own| own.contiguous),
+            urlpath,
+            ..blosc2_storage::defaults()
+        };
+        free(copy_as(&array, &mut storage)?);
+        Ok(0)
+    })
+}
+
+/// Appends an array to a file as a contiguous frame; `b2nd_open_offset` opens it there. Returns where it begins in the file,
+/// or a negative error code.
+///
+/// # Safety
+/// The pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn b2nd_save_append(
+    array: *const b2nd_array_t,
+    urlpath: *const c_char,
+) -> i64 {
+    // SAFETY: by the caller's word.
+    code64("b2nd_save_append", || unsafe {
+        let sc = array.as_ref().ok_or(Error::NullPointer)?.sc;
+        let at = blosc2_schunk_append_file(sc, urlpath);
+        match i32::try_from(at) {
+            Ok(code) if code < 0 => Err(Error::known(code).unwrap_or(Error::Failure)),
+            _ => Ok(at),
+        }
+    })
+}
+
+/// Makes an array of the items at `buffer`, in C order; `buffersize` is at least their size. Returns 0, or a negative error
+/// code; `*array` is then NULL.
+///
+/// # Safety
+/// The pointers are NULL or valid; `buffer` has `buffersize` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn b2nd_from_cbuffer(
+    ctx: *mut b2nd_context_t,
+    array: *mut *mut b2nd_array_t,
+    buffer: *const c_void,
+    buffersize: i64,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    code("b2nd_from_cbuffer", || unsafe {
+        let params = Params::from_c(ctx)?;
+        if buffer.is_null() {
+            return Err(Error::NullPointer);
+        }
+        deliver(array, || {
+            let typesize = i64::from(params.cparams().typesize);
+            let items = params.shape[..params.ndim]
+                .iter()
+                .try_fold(typesize, |size, len| size.checked_mul(*len));
+            if items.is_none_or(|needed| buffersize < needed) {
+                return Err(Error::InvalidParam);
+            }
+            let buffer = bytes(buffer.cast(), size(buffersize)?)?;
+            let made = special(params, BLOSC2_SPECIAL_ZERO)?;
+            let filled = fill(made, buffer);
+            if let Err(error) = filled {
+                free(made);
+                return Err(error);
+            }
+            Ok(made)
+        })
+    })
+}
+
+/// Writes all items of an array.
+///
+/// # Safety
+/// `made` is valid.
+unsafe fn fill(made: *mut b2nd_array_t, buffer: &[u8]) -> Result<()> {
+    // SAFETY: by the caller's word.
+    let (array, _locked) = unsafe { Array::open(made, true)? };
+    let (ndim, shape) = (array.geometry.ndim, array.geometry.shape);
+    let start = Dims::default();
+    set(
+        &array,
+        &start[..ndim],
+        &shape[..ndim],
+        &shape[..ndim],
+        buffer,
+    )
+}
+
+/// Reads all items of an array into `buffer`, in C order; `buffersize` is at least their size. Returns 0, or a negative error
+/// code.
+///
+/// # Safety
+/// The pointers are NULL or valid; `buffer` has `buffersize` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn b2nd_to_cbuffer(
+    array: *const b2nd_array_t,
+    buffer: *mut c_void,
+    buffersize: i64,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    code("b2nd_to_cbuffer", || unsafe {
+        if buffer.is_null() {
+            return Err(Error::NullPointer);
+        }
+        let (array, _locked) = Array::open(array, false)?;
+        let geometry = &array.geometry;
+        let needed = geometry.nitems.checked_mul(array.typesize.into());
+        if needed.is_none_or(|needed| buffersize < needed) {
+            return Err(Error::InvalidParam);
+        }
+        if geometry.nitems == 0 {
+            return Ok(0);
+        }
+        let buffer = bytes_mut(buffer.cast(), size(buffersize)?)?;
+        let (start, stop) = (Dims::default(), &geometry.shape[..geometry.ndim]);
+        get(&array, &start[..geometry.ndim], stop, stop, buffer)?;
+        Ok(0)
+    })
+}

@@ -1,0 +1,109 @@
+//! Copies between buffers that are arrays of any shapes.
+
+use crate::b2nd::MAX_DIM;
+use crate::b2nd::runs::Transfer;
+use crate::capi::border::code;
+use crate::error::{Error, Result};
+use std::ffi::{c_int, c_void};
+
+/// A shape or a position of the program's.
+///
+/// # Safety
+/// `dims` has `ndim` elements.
+unsafe fn dims<'a>(dims: *const i64, ndim: usize) -> Result<&'a [i64]> {
+    if ndim == 0 {
+        return Ok(&[]);
+    }
+    if dims.is_null() {
+        return Err(Error::NullPointer);
+    }
+    // SAFETY: by the caller's word.
+    Ok(unsafe { std::slice::from_raw_parts(dims, ndim) })
+}
+
+/// Copies the items from `src_start` to before `src_stop` of an array into another one, where they begin at `dst_start`.
+/// Both have `ndim` dimensions and items of `itemsize` bytes, and lie in buffers of the shapes given. Returns 0;
+/// `BLOSC2_ERROR_INVALID_PARAM` when the slice is not inside both arrays.
+///
+/// # Safety
+/// The buffers hold arrays of these shapes; shapes and positions have `ndim` elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn b2nd_copy_buffer2(
+    ndim: i8,
+    itemsize: i32,
+    src: *const c_void,
+    src_pad_shape: *const i64,
+    src_start: *const i64,
+    src_stop: *const i64,
+    dst: *mut c_void,
+    dst_pad_shape: *const i64,
+    dst_start: *const i64,
+) -> c_int {
+    code("b2nd_copy_buffer2", || {
+        let count = usize::try_from(ndim).map_err(|_| Error::InvalidParam)?;
+        let itemsize = usize::try_from(itemsize).map_err(|_| Error::InvalidParam)?;
+        if count > MAX_DIM {
+            return Err(Error::InvalidParam);
+        }
+        // SAFETY: by the caller's word.
+        let transfer = unsafe {
+            Transfer {
+                src_shape: dims(src_pad_shape, count)?,
+                start: dims(src_start, count)?,
+                stop: dims(src_stop, count)?,
+                dst_shape: dims(dst_pad_shape, count)?,
+                dst_start: dims(dst_start, count)?,
+            }
+        };
+        let Some(both) = transfer.runs()? else {
+            return Ok(0);
+        };
+        if src.is_null() || dst.is_null() {
+            return Err(Error::NullPointer);
+        }
+        both.each(&mut |run| {
+            // SAFETY: inside both arrays, as was checked; the buffers are as large by the caller's word. They may be one
+            // buffer.
+            unsafe {
+                let src = src.cast::<u8>().add(run.inside * itemsize);
+                let dst = dst.cast::<u8>().add(run.at * itemsize);
+                std::ptr::copy(src, dst, run.len * itemsize);
+            }
+            Ok(())
+        })?;
+        Ok(0)
+    })
+}
+
+/// As `b2nd_copy_buffer2`, for items of at most 255 bytes.
+///
+/// # Safety
+/// As for `b2nd_copy_buffer2`.
+#[deprecated(note = "\"Use b2nd_copy_buffer2 instead.\"")]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn b2nd_copy_buffer(
+    ndim: i8,
+    itemsize: u8,
+    src: *const c_void,
+    src_pad_shape: *const i64,
+    src_start: *const i64,
+    src_stop: *const i64,
+    dst: *mut c_void,
+    dst_pad_shape: *const i64,
+    dst_start: *const i64,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    unsafe {
+        b2nd_copy_buffer2(
+            ndim,
+            itemsize.into(),
+            src,
+            src_pad_shape,
+            src_start,
+            src_stop,
+            dst,
+            dst_pad_shape,
+            dst_start,
+        )
+    }
+}

@@ -1,0 +1,319 @@
+//! Making and freeing arrays.
+
+use super::array::{self, Array};
+use super::chunks;
+use super::context::Params;
+use crate::b2nd::geometry::Geometry;
+use crate::b2nd::meta::Meta;
+use crate::capi::border::code;
+use crate::capi::constants::*;
+use crate::capi::schunk::create::{blosc2_schunk_free, blosc2_schunk_new};
+use crate::capi::schunk::handle::Handle;
+use crate::capi::schunk::meta::blosc2_meta_add;
+use crate::capi::schunk::misc::blosc2_schunk_fill_special;
+use crate::capi::special::blosc2_chunk_repeatval;
+use crate::capi::types::*;
+use crate::chunk::header::{EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE};
+use crate::error::{Error, Result};
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr::null_mut;
+
+/// Writes the result of making an array: the array, or null.
+///
+/// # Safety
+/// `array` is null or valid.
+pub unsafe fn deliver(
+    array: *mut *mut b2nd_array_t,
+    make: impl FnOnce() -> Result<*mut b2nd_array_t>,
+) -> Result<c_int> {
+    // SAFETY: by the caller's word.
+    unsafe {
+        let array = array.as_mut().ok_or(Error::NullPointer)?;
+        *array = null_mut();
+        *array = make()?;
+    }
+    Ok(0)
+}
+
+/// Frees an array and its super-chunk.
+///
+/// # Safety
+/// `array` is valid, and used no more.
+pub unsafe fn free(array: *mut b2nd_array_t) {
+    // SAFETY: by the caller's word; all from `malloc`, but for the super-chunk.
+    unsafe {
+        blosc2_schunk_free((*array).sc);
+        libc::free((*array).dtype.cast());
+        libc::free(array.cast());
+    }
+}
+
+/// Makes an array of special values.
+pub fn special(params: &mut Params, kind: c_int) -> Result<*mut b2nd_array_t> {
+    let geometry = Geometry::new(
+        params.ndim,
+        &params.shape,
+        &params.chunkshape,
+        &params.blockshape,
+    )?;
+    let nchunks = geometry.nchunks()?;
+    let typesize = params.cparams().typesize;
+    if typesize <= 0 {
+        return Err(Error::InvalidParam);
+    }
+    let chunksize = geometry.extchunknitems.checked_mul(typesize.into());
+    let chunksize = chunksize.ok_or(Error::InvalidParam)?;
+    if chunksize > MAX_BUFFERSIZE.into() {
+        return Err(Error::MaxBufsizeExceeded);
+    }
+    // SAFETY: the storage is complete.
+    let sc = unsafe { blosc2_schunk_new(params.storage) };
+    if sc.is_null() {
+        return Err(Error::Failure);
+    }
+    let filled = fill(sc, params, &geometry, nchunks, chunksize as i32, kind);
+    filled.inspect_err(|_| {
+        // SAFETY: just made, and used no more.
+        unsafe { blosc2_schunk_free(sc) };
+    })
+}
+
+fn fill(
+    sc: *mut blosc2_schunk,
+    params: &Params,
+    geometry: &Geometry,
+    nchunks: i64,
+    chunksize: i32,
+    kind: c_int,
+) -> Result<*mut b2nd_array_t> {
+    // SAFETY: a string of the parameters', or null.
+    let dtype =
+        unsafe { (!params.dtype.is_null()).then(|| CStr::from_ptr(params.dtype).to_bytes()) };
+    let meta = Meta {
+        ndim: geometry.ndim,
+        shape: geometry.shape,
+        chunkshape: geometry.chunkshape,
+        blockshape: geometry.blockshape,
+        dtype,
+        dtype_format: params.dtype_format,
+    };
+    let mut content = meta.serialize()?;
+    let len = i32::try_from(content.len()).map_err(|_| Error::Failure)?;
+    // SAFETY: the super-chunk was just made; names and contents are the program's.
+    unsafe {
+        (*sc).chunksize = chunksize;
+        let failed = |rc: c_int| rc < 0;
+        if failed(blosc2_meta_add(
+            sc,
+            c"b2nd".as_ptr(),
+            content.as_mut_ptr(),
+            len,
+        )) {
+            return Err(Error::Failure);
+        }
+        for layer in &params.metalayers {
+            if failed(blosc2_meta_add(
+                sc,
+                layer.name,
+                layer.content,
+                layer.content_len,
+            )) {
+                return Err(Error::Failure);
+            }
+        }
+        let items = nchunks.checked_mul(geometry.extchunknitems);
+        let items = items.ok_or(Error::Failure)?;
+        if items > 0 && blosc2_schunk_fill_special(sc, items, kind, chunksize) < 0 {
+            return Err(Error::Failure);
+        }
+        array::make(sc, geometry, dtype, params.dtype_format)
+    }
+}
+
+/// Runs the body of a function that makes an array of special values.
+///
+/// # Safety
+/// Both pointers are null or valid.
+unsafe fn make(
+    name: &str,
+    ctx: *mut b2nd_context_t,
+    array: *mut *mut b2nd_array_t,
+    kind: c_int,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    code(name, || unsafe {
+        let params = Params::from_c(ctx)?;
+        deliver(array, || special(params, kind))
+    })
+}
+
+/// Makes an array whose items have no value yet: reading one gives anything. Returns 0, or a negative error code; `*array`
+/// is then NULL.
+///
+/// # Safety
+/// Both pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn b2nd_uninit(
+    ctx: *mut b2nd_context_t,
+    array: *mut *mut b2nd_array_t,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    unsafe { make("b2nd_uninit", ctx, array, BLOSC2_SPECIAL_UNINIT) }
+}
+
+/// As `b2nd_zeros`.
+///
+/// # Safety
+/// Both pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn b2nd_empty(
+    ctx: *mut b2nd_context_t,
+    array: *mut *mut b2nd_array_t,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    unsafe { make("b2nd_empty", ctx, array, BLOSC2_SPECIAL_ZERO) }
+}
+
+/// Makes an array of zeros. Returns 0, or a negative error code; `*array` is then NULL.
+///
+/// # Safety
+/// Both pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn b2nd_zeros(
+    ctx: *mut b2nd_context_t,
+    array: *mut *mut b2nd_array_t,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    unsafe { make("b2nd_zeros", ctx, array, BLOSC2_SPECIAL_ZERO) }
+}
+
+/// Makes an array of NaNs; items have 4 or 8 bytes. Returns 0, or a negative error code; `*array` is then NULL.
+///
+/// # Safety
+/// Both pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn b2nd_nans(
+    ctx: *mut b2nd_context_t,
+    array: *mut *mut b2nd_array_t,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    code("b2nd_nans", || unsafe {
+        let params = Params::from_c(ctx)?;
+        deliver(array, || {
+            if !matches!(params.cparams().typesize, 4 | 8) {
+                return Err(Error::Data);
+            }
+            special(params, BLOSC2_SPECIAL_NAN)
+        })
+    })
+}
+
+/// Makes an array whose items are all the one at `fill_value`. What the array grows by later is zeros. Returns 0, or a
+/// negative error code; `*array` is then NULL.
+///
+/// # Safety
+/// The pointers are NULL or valid; `fill_value` points to an item.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn b2nd_full(
+    ctx: *mut b2nd_context_t,
+    array: *mut *mut b2nd_array_t,
+    fill_value: *const c_void,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    code("b2nd_full", || unsafe {
+        let params = Params::from_c(ctx)?;
+        deliver(array, || {
+            if fill_value.is_null() {
+                return Err(Error::NullPointer);
+            }
+            let made = special(params, BLOSC2_SPECIAL_ZERO)?;
+            let filled = repeat(params, made, fill_value);
+            if let Err(error) = filled {
+                free(made);
+                return Err(error);
+            }
+            Ok(made)
+        })
+    })
+}
+
+/// Makes every chunk of a new array one repeated item.
+///
+/// # Safety
+/// `value` points to an item.
+unsafe fn repeat(params: &mut Params, made: *mut b2nd_array_t, value: *const c_void) -> Result<()> {
+    // SAFETY: just made.
+    let (array, _locked) = unsafe { Array::open(made, true)? };
+    let sizes = array.sizes()?;
+    let count = usize::try_from(array.handle.counts().nchunks).unwrap_or(0);
+    if count == 0 {
+        return Ok(());
+    }
+    let mut chunk = vec![0u8; EXTENDED_HEADER_LENGTH + sizes.item];
+    let nbytes = sizes.chunk as i32;
+    // SAFETY: the buffer is as long as it is; the value by the caller's word.
+    let cbytes = unsafe {
+        let (dest, room) = (chunk.as_mut_ptr().cast(), chunk.len() as i32);
+        blosc2_chunk_repeatval(*params.cparams(), nbytes, dest, room, value)
+    };
+    chunk.truncate(usize::try_from(cbytes).map_err(|_| Error::Failure)?);
+    let new: Vec<_> = (0..count).map(|nchunk| (nchunk, chunk.clone())).collect();
+    let handle = array.handle;
+    handle.with(true, |inner| chunks::update(handle, inner, &new))
+}
+
+/// Frees an array and its super-chunk. Views of it go on. Returns 0, or `BLOSC2_ERROR_NULL_POINTER`.
+///
+/// # Safety
+/// `array` is NULL or an array that was not freed, and nobody uses it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn b2nd_free(array: *mut b2nd_array_t) -> c_int {
+    code("b2nd_free", || {
+        if array.is_null() {
+            return Err(Error::NullPointer);
+        }
+        // SAFETY: by the caller's word.
+        unsafe { free(array) };
+        Ok(0)
+    })
+}
+
+/// Makes an array of a super-chunk that has the metalayer of one. The super-chunk is the array's from then on, and is freed
+/// with it. Returns 0, or a negative error code; `*array` is then NULL.
+///
+/// # Safety
+/// Both pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn b2nd_from_schunk(
+    schunk: *mut blosc2_schunk,
+    array: *mut *mut b2nd_array_t,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    code("b2nd_from_schunk", || unsafe {
+        if schunk.is_null() {
+            return Err(Error::NullPointer);
+        }
+        deliver(array, || adopt(schunk))
+    })
+}
+
+/// Makes an array of a super-chunk.
+///
+/// # Safety
+/// `schunk` is valid.
+pub unsafe fn adopt(schunk: *mut blosc2_schunk) -> Result<*mut b2nd_array_t> {
+    // SAFETY: by the caller's word.
+    unsafe {
+        let handle = Handle::shown(schunk)?;
+        let content = array::metalayer(handle).ok_or(Error::MetalayerNotFound)?;
+        let (meta, _) = Meta::parse(&content, true)?;
+        let lengths = meta.shape.iter().zip(meta.chunkshape).zip(meta.blockshape);
+        for ((shape, chunk), block) in lengths.take(meta.ndim) {
+            if *shape != 0 && (chunk == 0 || block == 0) {
+                return Err(Error::InvalidParam);
+            }
+        }
+        let geometry = Geometry::new(meta.ndim, &meta.shape, &meta.chunkshape, &meta.blockshape)?;
+        array::make(schunk, &geometry, meta.dtype, meta.dtype_format)
+    }
+}

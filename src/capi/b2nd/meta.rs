@@ -1,0 +1,178 @@
+//! The metalayer by itself.
+
+use super::array;
+use crate::b2nd::MAX_DIM;
+use crate::b2nd::meta::Meta;
+use crate::capi::border::{bytes, code};
+use crate::capi::types::*;
+use crate::error::{Error, Result};
+use crate::memory::Buffer;
+use std::ffi::{CStr, c_char, c_int};
+use std::fmt::{Display, Write as _};
+use std::ptr::null_mut;
+
+/// A dtype as C has it, from `malloc`.
+pub fn dtype_to_c(dtype: &[u8]) -> Result<*mut c_char> {
+    let mut text = Buffer::copy_of(dtype)?;
+    text.extend(&[0])?;
+    Ok(text.into_raw().cast())
+}
+
+/// Copies `ndim` numbers to the front of an array of shapes.
+///
+/// # Safety
+/// `from` has `ndim` elements.
+pub unsafe fn shape_from_c<T: Copy>(
+    from: *const T,
+    ndim: usize,
+    to: &mut [T; MAX_DIM],
+) -> Result<()> {
+    if ndim > 0 {
+        if from.is_null() {
+            return Err(Error::NullPointer);
+        }
+        // SAFETY: by the caller's word.
+        to[..ndim].copy_from_slice(unsafe { std::slice::from_raw_parts(from, ndim) });
+    }
+    Ok(())
+}
+
+/// Copies the first numbers of an array of shapes out.
+///
+/// # Safety
+/// `to` has room for them.
+unsafe fn shape_to_c<T: Copy>(from: &[T], to: *mut T) {
+    // SAFETY: by the caller's word.
+    unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
+}
+
+/// Writes the `b2nd` metalayer. `*smeta` is for the program to free with `free`. A `dtype` of NULL stands for
+/// `B2ND_DEFAULT_DTYPE`. Returns the size of the metalayer; `BLOSC2_ERROR_FAILURE` for too many dimensions or a negative
+/// `dtype_format`.
+///
+/// # Safety
+/// The shapes have `ndim` elements each, `dtype` is NULL or a C string, `smeta` is valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn b2nd_serialize_meta(
+    ndim: i8,
+    shape: *const i64,
+    chunkshape: *const i32,
+    blockshape: *const i32,
+    dtype: *const c_char,
+    dtype_format: i8,
+    smeta: *mut *mut u8,
+) -> c_int {
+    code("b2nd_serialize_meta", || {
+        let ndim = usize::try_from(ndim).map_err(|_| Error::Failure)?;
+        if ndim > MAX_DIM {
+            return Err(Error::Failure);
+        }
+        let mut meta = Meta {
+            ndim,
+            shape: [1; MAX_DIM],
+            chunkshape: [1; MAX_DIM],
+            blockshape: [1; MAX_DIM],
+            dtype: None,
+            dtype_format,
+        };
+        // SAFETY: by the caller's word.
+        unsafe {
+            shape_from_c(shape, ndim, &mut meta.shape)?;
+            shape_from_c(chunkshape, ndim, &mut meta.chunkshape)?;
+            shape_from_c(blockshape, ndim, &mut meta.blockshape)?;
+            if !dtype.is_null() {
+                meta.dtype = Some(CStr::from_ptr(dtype).to_bytes());
+            }
+            let smeta = smeta.as_mut().ok_or(Error::NullPointer)?;
+            let bytes = meta.serialize()?;
+            *smeta = Buffer::copy_of(&bytes)?.into_raw();
+            Ok(bytes.len())
+        }
+    })
+}
+
+/// Reads the `b2nd` metalayer, of `smeta_len` bytes. The shapes get `*ndim` elements each, at most `B2ND_MAX_DIM`.
+/// `*dtype` gets a text for the program to free with `free`, NULL when the metalayer has none; with `dtype` or
+/// `dtype_format` NULL that part is not read. Returns the bytes read; `BLOSC2_ERROR_NULL_POINTER` for another NULL
+/// argument; `BLOSC2_ERROR_FAILURE` when the metalayer is broken.
+///
+/// # Safety
+/// `smeta` has `smeta_len` bytes; the shapes have room for `B2ND_MAX_DIM` elements each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn b2nd_deserialize_meta(
+    smeta: *const u8,
+    smeta_len: i32,
+    ndim: *mut i8,
+    shape: *mut i64,
+    chunkshape: *mut i32,
+    blockshape: *mut i32,
+    dtype: *mut *mut c_char,
+    dtype_format: *mut i8,
+) -> c_int {
+    code("b2nd_deserialize_meta", || {
+        let pointers = [
+            ndim.is_null(),
+            shape.is_null(),
+            chunkshape.is_null(),
+            blockshape.is_null(),
+        ];
+        if smeta.is_null() || pointers.contains(&true) {
+            return Err(Error::NullPointer);
+        }
+        // SAFETY: by the caller's word.
+        unsafe {
+            if let Some(dtype) = dtype.as_mut() {
+                *dtype = null_mut();
+            }
+            if let Some(format) = dtype_format.as_mut() {
+                *format = 0;
+            }
+            let smeta = bytes(smeta, usize::try_from(smeta_len).unwrap_or(0))?;
+            let with_dtype = !dtype.is_null() && !dtype_format.is_null();
+            let (meta, len) = Meta::parse(smeta, with_dtype)?;
+            if let Some(text) = meta.dtype {
+                *dtype = dtype_to_c(text)?;
+                *dtype_format = meta.dtype_format;
+            }
+            *ndim = meta.ndim as i8;
+            shape_to_c(&meta.shape[..meta.ndim], shape);
+            shape_to_c(&meta.chunkshape[..meta.ndim], chunkshape);
+            shape_to_c(&meta.blockshape[..meta.ndim], blockshape);
+            Ok(len)
+        }
+    })
+}
+
+fn list<T: Display>(numbers: &[T]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(T::to_string).collect();
+    numbers.join(", ")
+}
+
+/// Prints what the `b2nd` metalayer of an array says. Returns 0, or a negative error code.
+///
+/// # Safety
+/// `array` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn b2nd_print_meta(array: *const b2nd_array_t) -> c_int {
+    code("b2nd_print_meta", || {
+        // SAFETY: by the caller's word.
+        let shown = unsafe { array::shown(array)? };
+        let content = array::metalayer(shown).ok_or(Error::MetalayerNotFound)?;
+        let (meta, _) = Meta::parse(&content, true)?;
+        let mut text = format!(
+            "b2nd metalayer parameters:\n Ndim:       {}\n shape:      {}\n chunkshape: {}\n",
+            meta.ndim,
+            list(&meta.shape[..meta.ndim]),
+            list(&meta.chunkshape[..meta.ndim]),
+        );
+        if let Some(dtype) = meta.dtype {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, " dtype: {}", String::from_utf8_lossy(dtype));
+        }
+        let _ = writeln!(text, " blockshape: {}", list(&meta.blockshape[..meta.ndim]));
+        let text = Buffer::copy_of(&[text.as_bytes(), &[0]].concat())?;
+        // SAFETY: both are C strings. C's own buffer keeps the order with what the program prints.
+        unsafe { libc::printf(c"%s".as_ptr(), text.as_ptr()) };
+        Ok(0)
+    })
+}

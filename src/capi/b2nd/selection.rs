@@ -1,0 +1,160 @@
+//! Items picked by lists of indices, and one by one.
+
+use super::array::Array;
+use super::slices::{dims, size, write};
+use crate::b2nd::read::Reading;
+use crate::b2nd::select::Selection;
+use crate::b2nd::sparse;
+use crate::capi::border::{bytes, bytes_mut, code};
+use crate::capi::types::*;
+use crate::error::{Error, Result};
+use std::ffi::{c_int, c_void};
+
+/// The lists of indices of the program's.
+///
+/// # Safety
+/// `selection` has as many lists as the array has dimensions, of the lengths that `sizes` says.
+unsafe fn lists<'a>(
+    ndim: usize,
+    selection: *mut *mut i64,
+    sizes: *mut i64,
+) -> Result<Vec<&'a [i64]>> {
+    if selection.is_null() || sizes.is_null() {
+        return Err(Error::NullPointer);
+    }
+    // SAFETY: by the caller's word.
+    unsafe {
+        (0..ndim)
+            .map(|d| {
+                let (list, len) = (*selection.add(d), *sizes.add(d));
+                if list.is_null() {
+                    return Err(Error::NullPointer);
+                }
+                let len = usize::try_from(len).unwrap_or(0);
+                Ok(std::slice::from_raw_parts(list.cast_const(), len))
+            })
+            .collect()
+    }
+}
+
+/// The items that lists of indices pick. As in the reference, a buffer larger than they are is refused; so is a smaller one.
+fn picked<'a>(
+    array: &'a Array,
+    lists: &[&[i64]],
+    buffershape: &[i64],
+    buffersize: i64,
+) -> Result<Option<Selection<'a>>> {
+    let selection = Selection::picked(&array.geometry, lists, buffershape)?;
+    let items = lists
+        .iter()
+        .try_fold(1i64, |items, list| items.checked_mul(list.len() as i64));
+    let nbytes = items.and_then(|items| items.checked_mul(array.typesize.into()));
+    if nbytes != Some(buffersize) {
+        return Err(Error::InvalidParam);
+    }
+    array.sizes()?;
+    Ok(selection)
+}
+
+/// Reads the items whose indices along each dimension are in `selection`, lists of `selection_size` indices each, in any
+/// order and also repeated, into `buffer`, an array of shape `buffershape`. Returns 0, or a negative error code.
+///
+/// # Safety
+/// The pointers are NULL or valid; `buffer` has `buffersize` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn b2nd_get_orthogonal_selection(
+    array: *const b2nd_array_t,
+    selection: *mut *mut i64,
+    selection_size: *mut i64,
+    buffer: *mut c_void,
+    buffershape: *mut i64,
+    buffersize: i64,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    code("b2nd_get_orthogonal_selection", || unsafe {
+        let (array, _locked) = Array::open(array, false)?;
+        let ndim = array.geometry.ndim;
+        let lists = lists(ndim, selection, selection_size)?;
+        let shape = dims(buffershape, ndim)?;
+        let Some(selection) = picked(&array, &lists, shape, buffersize)? else {
+            return Ok(0);
+        };
+        let buffer = bytes_mut(buffer.cast(), size(buffersize)?)?;
+        let reading = Reading {
+            selection: &selection,
+            chunks: &array.chunks()?,
+            sizes: array.sizes()?,
+        };
+        reading.read(buffer, array.readers()?)?;
+        Ok(0)
+    })
+}
+
+/// Writes the items whose indices along each dimension are in `selection`, lists of `selection_size` indices each, out of
+/// `buffer`, an array of shape `buffershape`: all of them or, if that fails, none. Of an item that is named more than once
+/// the last value counts. Returns 0, or a negative error code.
+///
+/// # Safety
+/// As for `b2nd_get_orthogonal_selection`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn b2nd_set_orthogonal_selection(
+    array: *mut b2nd_array_t,
+    selection: *mut *mut i64,
+    selection_size: *mut i64,
+    buffer: *const c_void,
+    buffershape: *mut i64,
+    buffersize: i64,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    code("b2nd_set_orthogonal_selection", || unsafe {
+        let (array, _locked) = Array::open(array, true)?;
+        let ndim = array.geometry.ndim;
+        let lists = lists(ndim, selection, selection_size)?;
+        let shape = dims(buffershape, ndim)?;
+        if let Some(selection) = picked(&array, &lists, shape, buffersize)? {
+            write(&array, &selection, bytes(buffer.cast(), size(buffersize)?)?)?;
+        }
+        Ok(0)
+    })
+}
+
+/// Reads `ncoords` items into `buffer`, one after the other. `coords` counts them through the whole array in C order, in any
+/// order and also repeated. Returns 0, or a negative error code.
+///
+/// # Safety
+/// The pointers are NULL or valid; `buffer` has `buffersize` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn b2nd_get_sparse_cbuffer(
+    array: *const b2nd_array_t,
+    ncoords: i64,
+    coords: *const i64,
+    buffer: *mut c_void,
+    buffersize: i64,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    code("b2nd_get_sparse_cbuffer", || unsafe {
+        let (array, _locked) = Array::open(array, false)?;
+        let count = usize::try_from(ncoords).map_err(|_| Error::InvalidParam)?;
+        if count == 0 {
+            return Ok(0);
+        }
+        if buffer.is_null() {
+            return Err(Error::NullPointer);
+        }
+        let needed = ncoords.checked_mul(array.typesize.into());
+        if needed.is_none_or(|needed| buffersize < needed) || array.geometry.ndim == 0 {
+            return Err(Error::InvalidParam);
+        }
+        let coords = dims(coords, count)?;
+        let buffer = bytes_mut(buffer.cast(), size(buffersize)?)?;
+        let access = array.chunks()?;
+        sparse::read(
+            &array.geometry,
+            coords,
+            (&access, array.sizes()?),
+            buffer,
+            array.readers()?,
+        )?;
+        Ok(0)
+    })
+}
