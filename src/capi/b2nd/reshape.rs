@@ -33,6 +33,10 @@ pub fn reshape(
     let handle = array.handle;
     let compressor = Compressor::new(array)?;
     handle.with(true, |inner| {
+        if old.nchunks()? != inner.store.nchunks() as i64 {
+            // The metalayer speaks of other chunks.
+            return Err(Error::Failure);
+        }
         let chunks = {
             let access = Access::held(handle, inner)?;
             let way = Way {
