@@ -12,13 +12,16 @@ use crate::capi::types::*;
 use crate::error::{Error, Result};
 use std::ffi::{c_int, c_void};
 
+/// Makes chunks on the way from one shape to another.
+pub type Write<'a> = dyn Fn(&Way) -> Result<Vec<New>> + 'a;
+
 /// Gives an array another shape, and makes the chunks that `write` says, all at once. Without them, what comes to light is
 /// zeros.
 pub fn reshape(
     array: &mut Array,
     new_shape: &[i64],
     start: Option<&[i64]>,
-    write: Option<&dyn Fn(&Way) -> Result<Vec<New>>>,
+    write: Option<&Write>,
 ) -> Result<()> {
     let old = array.geometry.clone();
     let new = target(&old, new_shape)?;
