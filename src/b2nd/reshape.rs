@@ -14,39 +14,54 @@ use crate::error::{Error, Result};
 /// The most chunks that a list of them is made for.
 pub const MOST_CHUNKS: i64 = crate::frame::offsets::MAX_CHUNKS as i64;
 
-/// One dimension's way from its old length to its new one: for each chunk of the new grid the one of the old grid that it
-/// is, or none.
-fn along(old: &Geometry, new: &Geometry, d: usize, start: i64) -> Result<Vec<Option<i64>>> {
-    let chunk = i64::from(old.chunkshape[d]);
-    let (old_len, new_len) = (old.shape[d], new.shape[d]);
-    let (old_grid, new_grid) = (old.grid(d), new.grid(d));
-    let by = (new_len - old_len).abs();
-    let within = |i: i64| {
-        let from = i * chunk;
-        start <= from && from < start.saturating_add(by)
-    };
-    let map: Vec<Option<i64>> = if new_len < old_len {
-        (0..old_grid).filter(|i| !within(*i)).map(Some).collect()
-    } else {
-        let mut kept = 0..old_grid;
-        let map = (0..new_grid)
-            .map(|i| {
-                if by > 0 && within(i) {
-                    None
-                } else {
-                    kept.next()
-                }
-            })
-            .collect();
-        if kept.next().is_some() {
+/// One dimension's way from its old length to its new one: the chunks from `from` to before `to` come (`grows`) or go.
+#[derive(Clone, Copy)]
+struct Along {
+    from: i64,
+    to: i64,
+    grows: bool,
+}
+
+impl Along {
+    fn new(old: &Geometry, new: &Geometry, d: usize, start: i64) -> Result<Self> {
+        let (old_grid, new_grid) = (old.grid(d), new.grid(d));
+        let by = new.shape[d] - old.shape[d];
+        let most = old_grid.max(new_grid);
+        // The first chunk that begins at a position or behind it.
+        let chunk_at = |at: i64| {
+            let chunk = i64::from(old.chunkshape[d]).max(1);
+            let at = at.max(0);
+            (at / chunk + i64::from(at % chunk > 0)).min(most)
+        };
+        let along = Self {
+            from: chunk_at(start),
+            to: chunk_at(start.saturating_add(by.abs())),
+            grows: by > 0,
+        };
+        let (smaller, larger) = (old_grid.min(new_grid), most);
+        if by != 0 && larger - (along.to - along.from) != smaller {
             return Err(Error::InvalidParam);
         }
-        map
-    };
-    if map.len() as i64 == new_grid {
-        Ok(map)
-    } else {
-        Err(Error::InvalidParam)
+        Ok(if by == 0 {
+            Self {
+                from: most,
+                to: most,
+                grows: false,
+            }
+        } else {
+            along
+        })
+    }
+
+    /// Which chunk of the old grid a chunk of the new grid is.
+    fn origin(&self, i: i64) -> Option<i64> {
+        let by = self.to - self.from;
+        match (i < self.from, self.grows) {
+            (true, _) => Some(i),
+            (false, false) => Some(i + by),
+            (false, true) if i < self.to => None,
+            (false, true) => Some(i - by),
+        }
     }
 }
 
@@ -54,7 +69,7 @@ fn along(old: &Geometry, new: &Geometry, d: usize, start: i64) -> Result<Vec<Opt
 pub struct Reshape<'a> {
     old: &'a Geometry,
     new: &'a Geometry,
-    along: Vec<Vec<Option<i64>>>,
+    along: Vec<Along>,
 }
 
 /// Where lengths change that do: at the end, unless `start` says otherwise.
@@ -106,7 +121,7 @@ impl<'a> Reshape<'a> {
     /// [`Error::InvalidParam`] when chunks would have to be cut elsewhere than at the end.
     pub fn new(old: &'a Geometry, new: &'a Geometry, start: Option<&[i64]>) -> Result<Self> {
         let starts = starts(old, &new.shape, start)?;
-        let along = (0..old.ndim).map(|d| along(old, new, d, starts[d]));
+        let along = (0..old.ndim).map(|d| Along::new(old, new, d, starts[d]));
         Ok(Self {
             along: along.collect::<Result<_>>()?,
             old,
@@ -121,7 +136,7 @@ impl<'a> Reshape<'a> {
         }
         let mut place = self.new.place_of(nchunk);
         for (d, along) in self.along.iter().enumerate() {
-            place[d] = (*along.get(place[d] as usize)?)?;
+            place[d] = along.origin(place[d])?;
         }
         Some(self.old.nchunk(&place))
     }

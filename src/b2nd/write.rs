@@ -81,7 +81,7 @@ impl Rewriter<'_> {
     ///
     /// # Errors
     /// As for [`Maker::make`].
-    pub fn from_zeros(&self, nchunk: usize, fill: &Fill, workers: Workers) -> Result<Vec<u8>> {
+    pub fn of_zeros(&self, nchunk: usize, fill: &Fill, workers: Workers) -> Result<Vec<u8>> {
         let zeroed = |nblock: usize, data: &mut [u8]| {
             data.fill(0);
             fill(nblock, data)
@@ -102,12 +102,12 @@ impl Rewriter<'_> {
     ) -> Result<Vec<u8>> {
         let found = self.chunks.find(old)?;
         let Some(bytes) = whole(&found)? else {
-            return self.from_special(&found, nchunk, touched, change, workers);
+            return self.with_special(&found, nchunk, touched, change, workers);
         };
         let header = ChunkHeader::parse(&bytes)?;
         if header.special() != Special::None {
             let found = Found::Bytes(&bytes);
-            return self.from_special(&found, nchunk, touched, change, workers);
+            return self.with_special(&found, nchunk, touched, change, workers);
         }
         if header.nbytes != self.sizes.chunk || header.has_vlblocks() {
             return Err(Error::Data);
@@ -154,7 +154,7 @@ impl Rewriter<'_> {
         self.maker.make(nchunk, &fill, workers)
     }
 
-    fn from_special(
+    fn with_special(
         &self,
         found: &Found,
         nchunk: usize,
@@ -246,7 +246,7 @@ impl Writing<'_> {
             (self.origin)(nchunk)
         };
         let bytes = match old {
-            None => self.rewriter.from_zeros(nchunk, &change, workers)?,
+            None => self.rewriter.of_zeros(nchunk, &change, workers)?,
             Some(old) => self
                 .rewriter
                 .rewrite((old, nchunk), &touched, &change, workers)?,

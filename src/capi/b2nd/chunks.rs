@@ -19,6 +19,7 @@ use crate::frame::change::{Change, Item, Slot};
 use crate::frame::offsets::Place;
 use crate::schunk::Where;
 use crate::schunk::rules::Chunk;
+use std::alloc::{Layout, alloc_zeroed};
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 
@@ -54,10 +55,11 @@ impl<'a> Access<'a> {
     fn found(inner: &mut Inner, nchunk: usize) -> Result<Found<'a>> {
         Ok(match inner.store.find(nchunk)? {
             Where::Stored(stored) => Found::Stored(stored),
-            // SAFETY: chunks in memory stay where they are until the super-chunk changes, which whoever made this promised
-            // not to let happen.
             Where::Bytes(bytes) => {
-                Found::Bytes(unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) })
+                let (ptr, len) = (bytes.as_ptr(), bytes.len());
+                // SAFETY: chunks in memory stay where they are until the super-chunk changes, which whoever made this
+                // promised not to let happen.
+                Found::Bytes(unsafe { std::slice::from_raw_parts(ptr, len) })
             }
             Where::Special(Place::Special(kind)) => Found::Special(kind),
             Where::Special(Place::At(_)) => return Err(Error::Failure),
@@ -162,13 +164,17 @@ impl<'a> Compressor<'a> {
     }
 }
 
+/// Zeros, which the system hands out when they are touched.
 fn vec_of(len: usize) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    bytes
-        .try_reserve_exact(len)
-        .map_err(|_| Error::MemoryAlloc)?;
-    bytes.resize(len, 0);
-    Ok(bytes)
+    let layout = Layout::array::<u8>(len.max(1)).map_err(|_| Error::MemoryAlloc)?;
+    // SAFETY: the size is not 0; the vector gets the memory with the layout that it was asked for, all of it initialised.
+    unsafe {
+        let ptr = alloc_zeroed(layout);
+        if ptr.is_null() {
+            return Err(Error::MemoryAlloc);
+        }
+        Ok(Vec::from_raw_parts(ptr, len, layout.size()))
+    }
 }
 
 fn finished(mut chunk: Vec<u8>, cbytes: usize) -> Result<Vec<u8>> {

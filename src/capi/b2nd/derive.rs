@@ -255,10 +255,10 @@ fn joined(a: &Array, b: &Array, axis: i8) -> Result<(usize, Dims)> {
         return Err(Error::InvalidParam);
     }
     let mut shape = first.shape;
-    for d in 0..first.ndim {
+    for (d, len) in shape[..first.ndim].iter_mut().enumerate() {
         if d == axis {
             let sum = first.shape[d].checked_add(second.shape[d]);
-            shape[d] = sum.ok_or(Error::InvalidParam)?;
+            *len = sum.ok_or(Error::InvalidParam)?;
         } else if first.shape[d] != second.shape[d] {
             return Err(Error::InvalidParam);
         }

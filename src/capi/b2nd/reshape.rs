@@ -12,13 +12,16 @@ use crate::capi::types::*;
 use crate::error::{Error, Result};
 use std::ffi::{c_int, c_void};
 
+/// Makes chunks on the way from one shape to another.
+pub type Write<'a> = dyn Fn(&Way) -> Result<Vec<New>> + 'a;
+
 /// Gives an array another shape, and makes the chunks that `write` says, all at once. Without them, what comes to light is
 /// zeros.
 pub fn reshape(
     array: &mut Array,
     new_shape: &[i64],
     start: Option<&[i64]>,
-    write: Option<&dyn Fn(&Way) -> Result<Vec<New>>>,
+    write: Option<&Write>,
 ) -> Result<()> {
     let old = array.geometry.clone();
     let new = target(&old, new_shape)?;
@@ -33,6 +36,10 @@ pub fn reshape(
     let handle = array.handle;
     let compressor = Compressor::new(array)?;
     handle.with(true, |inner| {
+        if old.nchunks()? != inner.store.nchunks() as i64 {
+            // The metalayer speaks of other chunks.
+            return Err(Error::Failure);
+        }
         let chunks = {
             let access = Access::held(handle, inner)?;
             let way = Way {
