@@ -151,7 +151,7 @@ impl Bench {
         // One that is not there will do as well.
         let _ = std::fs::remove_file(path);
         let spec = spec(row, path);
-        let array = lib.from_buffer(&spec, data).expect("an array");
+        let array = lib.array_of(&spec, data).expect("an array");
         Bench {
             array,
             spec,
@@ -189,12 +189,7 @@ impl Bench {
                 .array
                 .get_sparse(coords, &mut buffer[..coords.len() * ITEM]),
             Work::Build => {
-                drop(
-                    self.array
-                        .lib
-                        .from_buffer(&self.spec, data)
-                        .expect("an array"),
-                );
+                drop(self.array.lib.array_of(&self.spec, data).expect("an array"));
                 0
             }
             Work::Append => {

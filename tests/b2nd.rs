@@ -176,7 +176,7 @@ fn the_fixtures_are_read_as_by_the_reference() {
 fn one_chunk_appended_to_a_length_that_is_no_multiple() {
     let data = counted(5 * 4);
     let array = our_arrays()
-        .from_buffer(&spec(&[5], &[4], &[2], 4), &data)
+        .array_of(&spec(&[5], &[4], &[2], 4), &data)
         .unwrap();
     let more: Vec<u8> = (0..16).map(|i| 200 - i).collect();
     assert_eq!(array.append(0, &more), 0);
@@ -187,7 +187,7 @@ fn one_chunk_appended_to_a_length_that_is_no_multiple() {
 #[test]
 fn nothing_is_inserted_into_an_array_of_nothing() {
     let array = our_arrays()
-        .from_buffer(&spec(&[0, 3], &[4, 2], &[2, 2], 1), &[])
+        .array_of(&spec(&[0, 3], &[4, 2], &[2, 2], 1), &[])
         .unwrap();
     assert_eq!(array.append(1, &[]), 0);
     assert_eq!(array.append(1, &[1, 2]), -12);
@@ -199,7 +199,7 @@ fn nothing_is_inserted_into_an_array_of_nothing() {
 #[test]
 fn what_grows_after_a_shrink_is_zeros() {
     let array = our_arrays()
-        .from_buffer(&spec(&[8, 3], &[4, 3], &[2, 2], 1), &counted(24))
+        .array_of(&spec(&[8, 3], &[4, 3], &[2, 2], 1), &counted(24))
         .unwrap();
     assert_eq!(
         (array.resize(&[3, 2], None), array.resize(&[6, 3], None)),
@@ -216,7 +216,7 @@ fn what_grows_after_a_shrink_is_zeros() {
 fn large_items_go_through_a_contiguous_frame() {
     let data = counted(7 * 300);
     let array = our_arrays()
-        .from_buffer(&spec(&[7], &[3], &[2], 300), &data)
+        .array_of(&spec(&[7], &[3], &[2], 300), &data)
         .unwrap();
     let frame = array.to_frame().unwrap();
     for copy in [false, true] {
@@ -229,7 +229,7 @@ fn large_items_go_through_a_contiguous_frame() {
 fn a_view_keeps_the_chunks_of_a_freed_array() {
     let data = counted(60);
     let array = our_arrays()
-        .from_buffer(&spec(&[4, 15], &[2, 7], &[1, 3], 1), &data)
+        .array_of(&spec(&[4, 15], &[2, 7], &[1, 3], 1), &data)
         .unwrap();
     let view = array.expand(&[true, false, false]).unwrap();
     let further = view.expand(&[false, false, false, true]).unwrap();
@@ -258,7 +258,7 @@ fn a_view_keeps_the_chunks_of_a_freed_array() {
 fn impossible_shapes_are_refused() {
     let refused = |shape: &[i64], chunks: &[i32], blocks: &[i32]| {
         our_arrays()
-            .from_buffer(&spec(shape, chunks, blocks, 4), &[0; 64])
+            .array_of(&spec(shape, chunks, blocks, 4), &[0; 64])
             .is_err()
     };
     assert!(refused(&[-1], &[1], &[1]));
@@ -287,7 +287,7 @@ fn seeds() -> Vec<Vec<u8>> {
         if i % 2 == 1 {
             data.iter_mut().for_each(|byte| *byte = rng.next() as u8);
         }
-        let array = our_arrays().from_buffer(spec, &data).unwrap();
+        let array = our_arrays().array_of(spec, &data).unwrap();
         seeds.push(array.to_frame().unwrap());
     }
     seeds

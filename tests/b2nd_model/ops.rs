@@ -315,11 +315,8 @@ pub fn op(rng: &mut Rng, model: &Model, chunks: &[i32]) -> Op {
             len: rng.below(4) as i64,
             copy: rng.below(2) == 0,
         },
-        21 => rng
-            .below(2)
-            .eq(&0)
-            .then_some(Op::View)
-            .unwrap_or(Op::Squeeze),
+        21 if rng.below(2) == 0 => Op::View,
+        21 => Op::Squeeze,
         22 => Op::Reopen,
         _ => Op::Swap,
     }

@@ -64,7 +64,7 @@ impl Side {
         // SAFETY: parameters, a place, and an item.
         let array = unsafe {
             match start {
-                Start::Buffer => lib.from_buffer(&spec, data),
+                Start::Buffer => lib.array_of(&spec, data),
                 Start::Zeros => lib.make(&spec, |ctx, array| (lib.f.b2nd_zeros)(ctx, array)),
                 Start::Nans => lib.make(&spec, |ctx, array| (lib.f.b2nd_nans)(ctx, array)),
                 Start::Full => lib.make(&spec, |ctx, array| {
@@ -171,7 +171,7 @@ impl Side {
             Op::Join { axis, copy, .. } => {
                 let mut other = with_path(run.spec, Storage::Memory, Path::new(""));
                 other.shape = run.other.to_vec();
-                let other = match self.lib.from_buffer(&other, run.data) {
+                let other = match self.lib.array_of(&other, run.data) {
                     Ok(other) => other,
                     Err(rc) => return (rc, vec![]),
                 };

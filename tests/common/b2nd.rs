@@ -195,7 +195,7 @@ impl B2ndLib {
     }
 
     /// An array of the items of a buffer.
-    pub fn from_buffer(&'static self, spec: &Spec, data: &[u8]) -> Result<Array, c_int> {
+    pub fn array_of(&'static self, spec: &Spec, data: &[u8]) -> Result<Array, c_int> {
         // SAFETY: the buffer is as long as it is.
         self.make(spec, |ctx, array| unsafe {
             (self.f.b2nd_from_cbuffer)(ctx, array, at(data), data.len() as i64)
