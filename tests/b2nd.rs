@@ -32,11 +32,14 @@ fn counted(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i * 7 + i / 251) as u8).collect()
 }
 
+/// Dimensions; the shapes of the array, its chunks and its blocks.
+type Shapes = (i8, Vec<i64>, Vec<i32>, Vec<i32>);
+
 /// What a library reads out of a metalayer.
 #[derive(Debug, PartialEq)]
 struct Parsed {
     rc: i32,
-    shapes: Option<(i8, Vec<i64>, Vec<i32>, Vec<i32>)>,
+    shapes: Option<Shapes>,
     dtype: Option<(i8, Vec<u8>)>,
 }
 
