@@ -41,12 +41,6 @@ impl Buffer {
         })
     }
 
-    /// `len` bytes of any value; to be written before they are read.
-    pub fn uninitialised(len: usize) -> Result<Self> {
-        // Memory from the system comes as zeros; smaller pieces are cheaper to clear than to reason about.
-        Self::zeroed(len)
-    }
-
     /// A copy of `bytes`.
     pub fn copy_of(bytes: &[u8]) -> Result<Self> {
         let mut buffer = Self::new();

@@ -1,9 +1,7 @@
 //! Where the blocks of an array come from.
 
 use crate::chunk::decode::Chunk;
-use crate::chunk::header::{
-    ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, MIN_HEADER_LENGTH, Special,
-};
+use crate::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special};
 use crate::chunk::hooks::Hooks;
 use crate::chunk::special;
 use crate::error::{Error, Result};
@@ -60,22 +58,7 @@ fn front_of(stored: &Stored, whole: bool) -> Result<(Buffer, ChunkHeader)> {
             if expected <= most { expected } else { FRONT }
         },
     );
-    let first = stored.most.min(wanted) as usize;
-    if first < MIN_HEADER_LENGTH {
-        return Err(Error::FileRead);
-    }
-    let mut front = Buffer::uninitialised(first)?;
-    stored.read(0, &mut front)?;
-    let header = ChunkHeader::parse(&front)?;
-    if header.cbytes as u64 > stored.most {
-        return Err(Error::InvalidHeader);
-    }
-    let needed = Chunk::front_len(&header);
-    if needed > first {
-        front.resize(needed)?;
-        stored.read(first as u64, &mut front[first..])?;
-    }
-    Ok((front, header))
+    stored.front(wanted)
 }
 
 /// Runs `body` on a chunk and its first bytes. `most`: most of its blocks are wanted.

@@ -258,14 +258,6 @@ impl Maker for Compressor<'_> {
     }
 }
 
-/// A chunk on its way into the super-chunk.
-fn item<'a>(inner: &Inner, chunksize: i32, info: &Chunk, bytes: &'a [u8]) -> Item<'a> {
-    match info.special {
-        Some(place) if inner.store.is_frame() && chunksize > 0 => Item::Special(place),
-        _ => Item::Stored(bytes),
-    }
-}
-
 /// Puts chunks in the places of others, all at once.
 pub fn update(handle: &Handle, inner: &mut Inner, new: &[New]) -> Result<()> {
     if new.is_empty() {
@@ -284,7 +276,7 @@ pub fn update(handle: &Handle, inner: &mut Inner, new: &[New]) -> Result<()> {
     let items: Vec<(usize, Item)> = new
         .iter()
         .zip(&infos)
-        .map(|((nchunk, chunk), info)| (*nchunk, item(inner, after.chunksize, info, chunk)))
+        .map(|((nchunk, chunk), info)| (*nchunk, inner.item(after.chunksize, info, chunk)))
         .collect();
     let plan = Plan {
         counts: after,
@@ -328,7 +320,7 @@ pub fn arrange(
             (Some((_, bytes)), _) => {
                 let info = Chunk::new(&ChunkHeader::parse(bytes)?);
                 coming.push(info);
-                Slot::New(item(inner, size, &info, bytes))
+                Slot::New(inner.item(size, &info, bytes))
             }
             (None, Some(old)) => {
                 *gone.get_mut(old).ok_or(Error::Failure)? = false;
@@ -336,7 +328,7 @@ pub fn arrange(
             }
             (None, None) => {
                 coming.push(zeros_info);
-                Slot::New(item(inner, size, &zeros_info, &zeros))
+                Slot::New(inner.item(size, &zeros_info, &zeros))
             }
         };
         slots.push(slot);

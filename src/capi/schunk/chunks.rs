@@ -6,13 +6,12 @@ use crate::capi::border::{code, code64};
 use crate::capi::compress::Input;
 use crate::capi::decompress::read_chunk;
 use crate::capi::types::*;
-use crate::chunk::header::{ChunkHeader, MAX_OVERHEAD, MIN_HEADER_LENGTH};
+use crate::chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use crate::error::{Error, Result};
-use crate::frame::change::{Change, Item};
-use crate::frame::disk::Stored;
+use crate::frame::change::Change;
 use crate::memory::Buffer;
 use crate::schunk::Where;
-use crate::schunk::rules::{Chunk, Counts};
+use crate::schunk::rules::Chunk;
 use std::ffi::{c_int, c_void};
 
 /// A chunk as bytes: in the super-chunk, or apart from it.
@@ -46,33 +45,11 @@ pub fn checked(nchunk: i64, count: i64) -> Result<usize> {
     }
 }
 
-/// Reads a whole chunk.
-pub fn read_stored(stored: &Stored) -> Result<Buffer> {
-    // Most chunks are read in one go, and small ones cost no second call.
-    const FIRST: u64 = 64 << 10;
-    let first = stored.most.min(stored.expected.unwrap_or(FIRST)) as usize;
-    if first < MIN_HEADER_LENGTH {
-        return Err(Error::FileRead);
-    }
-    let mut buffer = Buffer::uninitialised(first)?;
-    stored.read(0, &mut buffer)?;
-    let header = ChunkHeader::parse(&buffer)?;
-    if header.cbytes as u64 > stored.most {
-        return Err(Error::InvalidHeader);
-    }
-    if header.cbytes > first {
-        buffer.resize(header.cbytes)?;
-        stored.read(first as u64, &mut buffer[first..])?;
-    }
-    buffer.resize(header.cbytes)?;
-    Ok(buffer)
-}
-
 /// The bytes of a chunk.
 pub fn bytes_of(handle: &Handle, inner: &mut Inner, nchunk: usize) -> Result<Bytes> {
     let place = match inner.store.find(nchunk)? {
         Where::Bytes(bytes) => return Ok(Bytes::Inside(bytes.as_ptr(), bytes.len())),
-        Where::Stored(stored) => return read_stored(&stored).map(Bytes::Apart),
+        Where::Stored(stored) => return stored.whole().map(Bytes::Apart),
         Where::Special(place) => place,
     };
     let nbytes = handle
@@ -99,14 +76,6 @@ unsafe fn chunk_from_c<'a>(chunk: *mut u8) -> Result<(&'a [u8], Chunk)> {
         return Err(Error::InvalidParam);
     }
     Ok((bytes, Chunk::new(&header)))
-}
-
-/// How a chunk goes into the store: by its offset alone, if that tells all there is.
-fn item<'a>(inner: &Inner, counts: &Counts, chunk: &Chunk, bytes: &'a [u8]) -> Item<'a> {
-    match chunk.special {
-        Some(place) if inner.store.is_frame() && counts.chunksize > 0 => Item::Special(place),
-        _ => Item::Stored(bytes),
-    }
 }
 
 /// Where a chunk of the program's goes.
@@ -163,7 +132,7 @@ fn put_bytes(
                 (counts.updated(nchunk, &old, &info, keeping)?, nchunk)
             }
         };
-        let item = item(inner, &after, &info, bytes);
+        let item = inner.item(after.chunksize, &info, bytes);
         let update = [(current as usize, item)];
         let change = match to {
             To::End => Change::Append(item),
@@ -301,7 +270,7 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
 /// `src` has `nbytes` bytes.
 pub unsafe fn compressed(handle: &Handle, src: *const u8, nbytes: i32) -> Result<Buffer> {
     let room = usize::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)? + MAX_OVERHEAD;
-    let mut chunk = Buffer::uninitialised(room)?;
+    let mut chunk = Buffer::zeroed(room)?;
     let destsize = i32::try_from(room).map_err(|_| Error::MaxBufsizeExceeded)?;
     // SAFETY: by the caller's word; the buffer has this room.
     let cbytes = unsafe {
@@ -355,6 +324,45 @@ pub unsafe extern "C" fn blosc2_schunk_decompress_chunk(
     })
 }
 
+/// How a chunk is wanted: as [`bytes_of`] or as [`lazychunk::of`] gives it.
+type Getter = fn(&Handle, &mut Inner, usize) -> Result<Bytes>;
+
+/// Gets chunk `nchunk` of the super-chunk as it is now.
+fn get(handle: &Handle, nchunk: i64, getter: Getter) -> Result<Bytes> {
+    checked(nchunk, handle.counts().nchunks)?;
+    handle.set_current(nchunk);
+    handle.with(false, |inner| {
+        let at = checked(nchunk, handle.counts().nchunks)?;
+        getter(handle, inner, at)
+    })
+}
+
+/// Gets a chunk and hands it to C; gives its size.
+///
+/// # Safety
+/// `schunk` is valid; the other pointers are null or can be written.
+unsafe fn get_for_c(
+    schunk: *mut blosc2_schunk,
+    nchunk: i64,
+    chunk: *mut *mut u8,
+    needs_free: *mut bool,
+    getter: Getter,
+) -> Result<usize> {
+    // SAFETY: by the caller's word.
+    let handle = unsafe { Handle::from_c(schunk)? };
+    checked(nchunk, handle.counts().nchunks)?;
+    if chunk.is_null() || needs_free.is_null() {
+        handle.set_current(nchunk);
+        return Err(Error::NullPointer);
+    }
+    let bytes = get(handle, nchunk, getter).inspect_err(|_| {
+        // SAFETY: by the caller's word.
+        unsafe { (*chunk, *needs_free) = (std::ptr::null_mut(), false) };
+    })?;
+    // SAFETY: by the caller's word.
+    Ok(unsafe { hand_out(bytes, chunk, needs_free) })
+}
+
 /// Hands a chunk to C.
 ///
 /// # Safety
@@ -390,24 +398,9 @@ pub unsafe extern "C" fn blosc2_schunk_get_chunk(
     chunk: *mut *mut u8,
     needs_free: *mut bool,
 ) -> c_int {
-    code("blosc2_schunk_get_chunk", || {
-        // SAFETY: by the caller's word.
-        let handle = unsafe { Handle::from_c(schunk)? };
-        checked(nchunk, handle.counts().nchunks)?;
-        handle.set_current(nchunk);
-        if chunk.is_null() || needs_free.is_null() {
-            return Err(Error::NullPointer);
-        }
-        let bytes = handle.with(false, |inner| {
-            let at = checked(nchunk, handle.counts().nchunks)?;
-            bytes_of(handle, inner, at)
-        });
-        let bytes = bytes.inspect_err(|_| {
-            // SAFETY: by the caller's word.
-            unsafe { (*chunk, *needs_free) = (std::ptr::null_mut(), false) };
-        })?;
-        // SAFETY: by the caller's word.
-        Ok(unsafe { hand_out(bytes, chunk, needs_free) })
+    // SAFETY: by the caller's word.
+    code("blosc2_schunk_get_chunk", || unsafe {
+        get_for_c(schunk, nchunk, chunk, needs_free, bytes_of)
     })
 }
 
@@ -424,24 +417,9 @@ pub unsafe extern "C" fn blosc2_schunk_get_lazychunk(
     chunk: *mut *mut u8,
     needs_free: *mut bool,
 ) -> c_int {
-    code("blosc2_schunk_get_lazychunk", || {
-        // SAFETY: by the caller's word.
-        let handle = unsafe { Handle::from_c(schunk)? };
-        checked(nchunk, handle.counts().nchunks)?;
-        handle.set_current(nchunk);
-        if chunk.is_null() || needs_free.is_null() {
-            return Err(Error::NullPointer);
-        }
-        let bytes = handle.with(false, |inner| {
-            let at = checked(nchunk, handle.counts().nchunks)?;
-            lazychunk::of(handle, inner, at)
-        });
-        let bytes = bytes.inspect_err(|_| {
-            // SAFETY: by the caller's word.
-            unsafe { (*chunk, *needs_free) = (std::ptr::null_mut(), false) };
-        })?;
-        // SAFETY: by the caller's word.
-        Ok(unsafe { hand_out(bytes, chunk, needs_free) })
+    // SAFETY: by the caller's word.
+    code("blosc2_schunk_get_lazychunk", || unsafe {
+        get_for_c(schunk, nchunk, chunk, needs_free, lazychunk::of)
     })
 }
 
@@ -464,12 +442,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_vlblock(
         }
         // SAFETY: by the caller's word.
         let handle = unsafe { Handle::from_c(schunk)? };
-        checked(nchunk, handle.counts().nchunks)?;
-        handle.set_current(nchunk);
-        let bytes = handle.with(false, |inner| {
-            let at = checked(nchunk, handle.counts().nchunks)?;
-            lazychunk::of(handle, inner, at)
-        })?;
+        let bytes = get(handle, nchunk, lazychunk::of)?;
         // SAFETY: as in `blosc2_schunk_decompress_chunk`.
         let result = unsafe {
             let src = bytes.get();

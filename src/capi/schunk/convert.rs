@@ -10,7 +10,7 @@ use crate::capi::io;
 use crate::capi::types::*;
 use crate::chunk::header::ChunkHeader;
 use crate::error::{Error, Result};
-use crate::frame::change::{Change, Item};
+use crate::frame::change::Change;
 use crate::frame::header::MIN_LEN;
 use crate::frame::journal;
 use crate::frame::memory::Memory;
@@ -407,10 +407,7 @@ fn put(to: &Handle, chunk: &[u8]) -> Result<()> {
     let info = Chunk::new(&ChunkHeader::parse(chunk)?);
     to.change(|inner, counts| {
         let after = counts.appended(&info, inner.keeping())?;
-        let item = match info.special {
-            Some(place) if inner.store.is_frame() && after.chunksize > 0 => Item::Special(place),
-            _ => Item::Stored(chunk),
-        };
+        let item = inner.item(after.chunksize, &info, chunk);
         Ok(Plan {
             counts: after,
             change: Change::Append(item),

@@ -10,7 +10,7 @@ use crate::capi::global::blosc2_get_nthreads;
 use crate::capi::io;
 use crate::capi::types::*;
 use crate::error::{Error, Result};
-use crate::frame::change::Change;
+use crate::frame::change::{Change, Item};
 use crate::frame::disk::Loaded;
 use crate::frame::header::{Header, Kind};
 use crate::frame::meta::{Borrowed, Metalayer};
@@ -362,6 +362,14 @@ impl Inner {
             (Store::Separate(_), _) => Keeping::Separate,
             (_, Kind::Contiguous) => Keeping::Contiguous,
             (_, Kind::Sparse) => Keeping::Sparse,
+        }
+    }
+
+    /// How a chunk goes into the store when chunks will be of `chunksize`: by its offset alone, if that tells all there is.
+    pub fn item<'a>(&self, chunksize: i32, chunk: &Chunk, bytes: &'a [u8]) -> Item<'a> {
+        match chunk.special {
+            Some(place) if self.store.is_frame() && chunksize > 0 => Item::Special(place),
+            _ => Item::Stored(bytes),
         }
     }
 

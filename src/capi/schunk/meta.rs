@@ -209,7 +209,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_exists(
 unsafe fn compress(content: &[u8], cparams: *const blosc2_cparams) -> Result<Buffer> {
     let room = content.len() + MAX_OVERHEAD;
     let destsize = i32::try_from(room).map_err(|_| Error::InvalidParam)?;
-    let mut chunk = Buffer::uninitialised(room)?;
+    let mut chunk = Buffer::zeroed(room)?;
     // SAFETY: by the caller's word; the buffer has this room.
     unsafe {
         let cparams = cparams.as_ref().copied();

@@ -1,6 +1,6 @@
 //! Ranges of items and single items, read and written.
 
-use super::chunks::{Bytes, bytes_of, compressed, read_stored};
+use super::chunks::{Bytes, bytes_of, compressed};
 use super::handle::{Handle, Inner, Plan};
 use super::{lazychunk, storage};
 use crate::capi::border::{bytes, bytes_mut, code};
@@ -9,7 +9,7 @@ use crate::capi::hooks::ContextHooks;
 use crate::capi::types::*;
 use crate::chunk::decode::{Chunk, decompress};
 use crate::chunk::getitem::{self, ItemRange};
-use crate::chunk::header::{ChunkHeader, MIN_HEADER_LENGTH, filter_id};
+use crate::chunk::header::{ChunkHeader, filter_id};
 use crate::chunk::hooks::{Executor, NoHooks, Serial};
 use crate::chunk::patch::Patcher;
 use crate::error::{Error, Result};
@@ -53,22 +53,7 @@ fn front_of(stored: &Stored) -> Result<(Buffer, ChunkHeader)> {
     let wanted = stored
         .expected
         .map_or(FRONT, |expected| expected.min(4 * FRONT));
-    let first = stored.most.min(wanted) as usize;
-    if first < MIN_HEADER_LENGTH {
-        return Err(Error::FileRead);
-    }
-    let mut front = Buffer::uninitialised(first)?;
-    stored.read(0, &mut front)?;
-    let header = ChunkHeader::parse(&front)?;
-    if header.cbytes as u64 > stored.most {
-        return Err(Error::InvalidHeader);
-    }
-    let needed = Chunk::front_len(&header);
-    if needed > first {
-        front.resize(needed)?;
-        stored.read(first as u64, &mut front[first..])?;
-    }
-    Ok((front, header))
+    stored.front(wanted)
 }
 
 /// Whether only the library's own codecs and filters are needed.
@@ -91,7 +76,7 @@ fn with_chunk<T>(
             body(&Chunk::parse(&header, bytes)?)
         }
         Source::Stored(stored) if whole => {
-            let bytes = read_stored(stored)?;
+            let bytes = stored.whole()?;
             let header = ChunkHeader::parse(&bytes)?;
             body(&Chunk::parse(&header, &bytes)?)
         }
@@ -375,12 +360,7 @@ pub fn replace(
         .iter()
         .zip(infos)
         .map(|((nchunk, chunk), info)| {
-            let item = match info.special {
-                Some(place) if inner.store.is_frame() && after.chunksize > 0 => {
-                    Item::Special(place)
-                }
-                _ => Item::Stored(chunk),
-            };
+            let item = inner.item(after.chunksize, &info, chunk);
             (*nchunk, item)
         })
         .collect();

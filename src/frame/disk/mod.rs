@@ -20,11 +20,13 @@ use super::journal::Patch;
 use super::meta::{Borrowed, Metalayer};
 use super::offsets::{Offsets, Place};
 use super::space::Space;
+use crate::chunk::decode::Chunk;
 use crate::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
 use crate::error::{Error, Result};
 use crate::io::lock::SidecarLock;
 use crate::io::readers::{READERS, ReaderSlot};
 use crate::io::{Backend, Mode, Storage, paths};
+use crate::memory::Buffer;
 use std::ffi::{CStr, CString};
 use std::sync::Arc;
 
@@ -131,6 +133,48 @@ impl Stored {
             return Err(Error::FileRead);
         }
         self.file.read_at(self.pos + at, buf)
+    }
+
+    /// Reads the first bytes of the chunk, as many as `first` if it can have them, and the header among them.
+    fn start(&self, first: u64) -> Result<(Buffer, ChunkHeader)> {
+        let first = self.most.min(first) as usize;
+        if first < MIN_HEADER_LENGTH {
+            return Err(Error::FileRead);
+        }
+        let mut bytes = Buffer::zeroed(first)?;
+        self.read(0, &mut bytes)?;
+        let header = ChunkHeader::parse(&bytes)?;
+        if header.cbytes as u64 > self.most {
+            return Err(Error::InvalidHeader);
+        }
+        Ok((bytes, header))
+    }
+
+    /// Makes bytes from the front of the chunk `len` long, reading those that are not there yet.
+    fn extend(&self, bytes: &mut Buffer, len: usize) -> Result<()> {
+        let have = bytes.len();
+        if len > have {
+            bytes.resize(len)?;
+            self.read(have as u64, &mut bytes[have..])?;
+        }
+        Ok(())
+    }
+
+    /// Reads the front of the chunk: `first` bytes, or as many as say where its blocks are.
+    pub fn front(&self, first: u64) -> Result<(Buffer, ChunkHeader)> {
+        let (mut bytes, header) = self.start(first)?;
+        self.extend(&mut bytes, Chunk::front_len(&header))?;
+        Ok((bytes, header))
+    }
+
+    /// Reads the whole chunk.
+    pub fn whole(&self) -> Result<Buffer> {
+        // Most chunks are read in one go, and small ones cost no second call.
+        const FIRST: u64 = 64 << 10;
+        let (mut bytes, header) = self.start(self.expected.unwrap_or(FIRST))?;
+        self.extend(&mut bytes, header.cbytes)?;
+        bytes.resize(header.cbytes)?;
+        Ok(bytes)
     }
 
     /// Reads the chunk's header.
