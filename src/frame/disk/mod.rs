@@ -498,7 +498,7 @@ impl Disk {
     pub fn close(&mut self) -> Result<()> {
         if self.writer.is_some() && self.view.untidy {
             self.lock(true)?;
-            let tidied = self.tidy();
+            let tidied = self.refresh().and_then(|_| self.tidy());
             self.unlock()?;
             tidied?;
         }
