@@ -94,9 +94,10 @@ impl Chunk {
 }
 
 impl Counts {
-    /// Bytes of the last chunk's data, where chunks are of one size.
+    /// Bytes of the last chunk's data, where chunks are of one size. A frame that lies gets some number.
     fn last_nbytes(&self) -> i64 {
-        self.nbytes - (self.nchunks - 1) * i64::from(self.chunksize)
+        let before = (self.nchunks - 1).saturating_mul(i64::from(self.chunksize));
+        self.nbytes.saturating_sub(before)
     }
 
     fn mixes(&self, chunk: &Chunk) -> bool {
@@ -136,7 +137,10 @@ impl Counts {
             .nbytes
             .checked_add(i64::from(chunk.nbytes))
             .ok_or(error)?;
-        counts.cbytes += chunk.adds(keeping);
+        counts.cbytes = counts
+            .cbytes
+            .checked_add(chunk.adds(keeping))
+            .ok_or(error)?;
         Ok(counts)
     }
 
@@ -173,8 +177,18 @@ impl Counts {
         {
             counts.chunksize = 0;
         }
-        counts.nbytes += i64::from(chunk.nbytes) - i64::from(old.nbytes);
-        counts.cbytes += chunk.adds(keeping) - old.takes();
+        let (nbytes, cbytes) = (
+            i64::from(chunk.nbytes) - i64::from(old.nbytes),
+            chunk.adds(keeping) - old.takes(),
+        );
+        counts.nbytes = counts
+            .nbytes
+            .checked_add(nbytes)
+            .ok_or(Error::ChunkUpdate)?;
+        counts.cbytes = counts
+            .cbytes
+            .checked_add(cbytes)
+            .ok_or(Error::ChunkUpdate)?;
         Ok(counts)
     }
 
@@ -185,9 +199,9 @@ impl Counts {
         if counts.nchunks == 0 {
             counts.flags2 = 0;
         }
-        counts.nbytes -= i64::from(old.nbytes);
+        counts.nbytes = counts.nbytes.saturating_sub(i64::from(old.nbytes));
         if keeping != Keeping::Contiguous {
-            counts.cbytes -= old.takes();
+            counts.cbytes = counts.cbytes.saturating_sub(old.takes());
         }
         counts
     }
@@ -286,6 +300,33 @@ mod tests {
             Err(Error::ChunkUpdate)
         );
         assert_eq!(one.deleted(&chunk(10), keeping).flags2, 0);
+    }
+
+    #[test]
+    fn counters_of_a_frame_that_lies_do_not_overflow() {
+        let keeping = Keeping::Sparse;
+        let lies = |nbytes, cbytes| Counts {
+            nchunks: 3,
+            nbytes,
+            cbytes,
+            chunksize: 10,
+            flags2: 0,
+        };
+        let (old, new) = (chunk(5), chunk(10));
+        for counts in [lies(i64::MAX - 4, 0), lies(0, i64::MAX - 99)] {
+            assert_eq!(counts.appended(&new, keeping), Err(Error::ChunkAppend));
+            assert_eq!(counts.inserted(1, &new, keeping), Err(Error::ChunkInsert));
+        }
+        let update = lies(i64::MAX - 4, 0).updated(0, &old, &new, keeping);
+        assert_eq!(update, Err(Error::ChunkUpdate));
+        let empty = Chunk {
+            cbytes: EXTENDED_HEADER_LENGTH as i32,
+            ..old
+        };
+        let update = lies(0, i64::MAX - 99).updated(0, &empty, &new, keeping);
+        assert_eq!(update, Err(Error::ChunkUpdate));
+        let deleted = lies(i64::MIN, i64::MIN).deleted(&old, keeping);
+        assert_eq!((deleted.nbytes, deleted.cbytes), (i64::MIN, i64::MIN));
     }
 
     #[test]

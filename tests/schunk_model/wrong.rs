@@ -1,6 +1,6 @@
 //! Where the reference is known to be wrong, and why. There it is not asked, and what ours does must be what the model says.
 
-use super::chunks::Chunk;
+use super::chunks::{Chunk, Special};
 use super::model::{MAX_LAYERS, MAX_NAME, Model};
 use super::ops::{Op, Plan, Storage};
 use crate::common::abi::DELTA;
@@ -87,6 +87,11 @@ pub fn step(model: &Model, op: &Op, plan: &Plan) -> Option<Wrong> {
                 "a part of a chunk is decoded without the block that its delta needs",
             ))
         }
+        Op::GetSlice { start, stop, .. } if block_for_block(model, *start, *stop) => {
+            Some(Wrong::Skip(
+                "as many items as a block has are taken for a block, wherever in the chunk they begin",
+            ))
+        }
         Op::SliceNchunks { start, stop } if start >= stop || *start < 0 || *stop > nitems => Some(
             Wrong::Skip("the chunks of an empty slice, or of one outside, are made up"),
         ),
@@ -147,6 +152,21 @@ fn cuts(model: &Model, start: i64, stop: i64) -> bool {
         && to < model.nbytes() as i64
 }
 
+/// Whether a slice takes of a chunk as many bytes as a block has, but not a block.
+fn block_for_block(model: &Model, start: i64, stop: i64) -> bool {
+    let typesize = model.typesize as i64;
+    let mut begin = 0;
+    model.chunks.iter().any(|chunk| {
+        let end = begin + chunk.len() as i64;
+        let from = start.saturating_mul(typesize).max(begin);
+        let to = stop.saturating_mul(typesize).min(end);
+        let blocksize = i64::from(chunk.blocksize());
+        let found = from < to && to - from == blocksize && (from - begin) % blocksize != 0;
+        begin = end;
+        found
+    })
+}
+
 /// Whether a chunk holds its data as they are, in more than one block.
 fn stored(chunk: &Chunk) -> bool {
     chunk.raw[2] & 2 != 0 && chunk.len() as i64 > i64::from(chunk.blocksize())
@@ -165,6 +185,15 @@ fn copies(model: &Model, storage: Storage, recompress: bool, plan: &Plan) -> Opt
     };
     if let Some(why) = state(model, &to) {
         return Some(Wrong::Skip(why));
+    }
+    if model
+        .chunks
+        .iter()
+        .any(|chunk| chunk.special == Some(Special::Nans))
+    {
+        return Some(Wrong::Skip(
+            "a copy of a chunk of NaNs is, once in some ten thousand copies, not read again",
+        ));
     }
     let last = model.chunks.last().map_or(0, Chunk::len) as i64;
     if recompress && (model.chunksize == 0 || model.irregular() || last < model.chunksize) {
