@@ -317,3 +317,38 @@ fn an_open_handle_follows_another() {
         }
     }
 }
+
+#[test]
+fn a_copy_with_other_parameters_is_the_same_for_any_number_of_threads() {
+    let Some(lib) = our_schunks() else {
+        return;
+    };
+    let from = create(lib, false, None, 8);
+    let data = Kind::SmoothFloat64.bytes(400_000, 3);
+    let mut chunks: Vec<&[u8]> = data.chunks(24_000).collect();
+    // One that is shorter inside, and one without data.
+    chunks.insert(5, &data[..8]);
+    chunks.insert(7, &[]);
+    for (n, chunk) in chunks.iter().enumerate() {
+        let rc = from.append_buffer(chunk, chunk.len() as i32);
+        assert_eq!(rc, n as i64 + 1);
+    }
+    let copies = [1, 2, 5].map(|nthreads| {
+        let other = blosc2_cparams {
+            compcode: common::abi::ZSTD,
+            typesize: 8,
+            nthreads,
+            ..blosc2_cparams::defaults()
+        };
+        let copy = from.copy(false, None, Some(&other)).expect("a copy");
+        let stored = |n| copy.get_chunk(n as i64).bytes;
+        (0..chunks.len()).map(stored).collect::<Vec<_>>()
+    });
+    for (chunk, plain) in copies[0].iter().zip(&chunks) {
+        let mut back = vec![0; plain.len()];
+        let rc = from.decompress_given(chunk, &mut back);
+        assert_eq!(rc, plain.len() as i64);
+        assert!(back == *plain);
+    }
+    assert!(copies.iter().all(|copy| *copy == copies[0]));
+}

@@ -148,6 +148,10 @@ impl Context {
         self.nblocks
             .set(srcsize / self.blocksize.get() + i32::from(srcsize % self.blocksize.get() > 0));
         self.leftover.set(srcsize % self.blocksize.get());
+        if self.clevel.get() == 0 {
+            // Data that are only stored have no use for a dictionary, now or in the chunks to come.
+            self.use_dict.set(0);
+        }
         Ok(())
     }
 
@@ -185,10 +189,6 @@ impl Context {
     ) -> Result<usize> {
         self.prepare_compression(input, srcsize, dest, destsize)?;
         let started = Instant::now();
-        if self.clevel.get() == 0 {
-            // Data that are only stored have no use for a dictionary, now or in the chunks to come.
-            self.use_dict.set(0);
-        }
         let mut params = self.encode_params(extended);
         if let Input::Blocks(blocks) = input {
             params.blocksize = blocks.iter().map(|block| block.len()).max().unwrap_or(1);

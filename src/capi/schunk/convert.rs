@@ -1,9 +1,10 @@
 //! Copies of super-chunks, and super-chunks as buffers and files.
 
-use super::chunks::{bytes_of, compressed};
+use super::chunks::bytes_of;
 use super::create::{adopt, blosc2_schunk_free, blosc2_schunk_new};
 use super::handle::{Handle, Plan};
 use super::meta::{blosc2_meta_add, blosc2_vlmeta_add};
+use super::recompress::recompress;
 use super::storage::local;
 use crate::capi::border::{code64, pointer};
 use crate::capi::io;
@@ -375,30 +376,16 @@ fn fill(from: &Handle, shown: &Handle, to: &Handle, same: bool) -> Result<()> {
         }
     }
     let vlblocks = counts.flags2 & crate::capi::constants::BLOSC2_VL_BLOCKS as u8 != 0;
-    for nchunk in 0..usize::try_from(counts.nchunks).unwrap_or(0) {
-        from.set_current(nchunk as i64);
-        let bytes = bytes_of(from, &mut from.inner(), nchunk)?;
-        // SAFETY: the super-chunk is not changed meanwhile.
-        let src = unsafe { bytes.get() };
-        if same || vlblocks {
-            put(to, src)?;
-            continue;
+    let nchunks = usize::try_from(counts.nchunks).unwrap_or(0);
+    if same || vlblocks {
+        for nchunk in 0..nchunks {
+            from.set_current(nchunk as i64);
+            let bytes = bytes_of(from, &mut from.inner(), nchunk)?;
+            // SAFETY: the super-chunk is not changed meanwhile.
+            put(to, unsafe { bytes.get() })?;
         }
-        let header = ChunkHeader::parse(src)?;
-        let mut data = Buffer::zeroed(header.nbytes)?;
-        to.set_current(nchunk as i64);
-        // SAFETY: the buffers are as long as they are.
-        let chunk = unsafe {
-            let len = header.nbytes as i32;
-            from.dctx()?.decompress(
-                src.as_ptr().cast(),
-                src.len() as i32,
-                data.as_mut_ptr().cast(),
-                len,
-            )?;
-            compressed(to, data.as_ptr(), len)?
-        };
-        put(to, &chunk)?;
+    } else {
+        recompress(from, to, nchunks, |chunk| put(to, chunk))?;
     }
     copy_vlmetalayers(from, to)
 }

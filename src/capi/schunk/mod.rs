@@ -14,6 +14,8 @@ pub mod lazychunk;
 pub mod meta;
 /// Parameters, order, locks.
 pub mod misc;
+/// Chunks that are compressed again with other parameters.
+pub mod recompress;
 /// Ranges of items and single items.
 pub mod slices;
 /// The library's copy of a program's parameters.

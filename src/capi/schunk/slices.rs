@@ -57,7 +57,7 @@ fn front_of(stored: &Stored) -> Result<(Buffer, ChunkHeader)> {
 }
 
 /// Whether only the library's own codecs and filters are needed.
-fn is_plain(header: &ChunkHeader) -> bool {
+pub fn is_plain(header: &ChunkHeader) -> bool {
     let own = |id: &u8| *id <= filter_id::TRUNC_PREC;
     header.filters.iter().all(own) && (header.udcompcode == 0 || header.flags >> 5 != 6)
 }
