@@ -352,3 +352,30 @@ fn a_copy_with_other_parameters_is_the_same_for_any_number_of_threads() {
     }
     assert!(copies.iter().all(|copy| *copy == copies[0]));
 }
+
+#[test]
+fn a_lazy_chunk_is_not_larger_than_what_is_behind_it() {
+    let Some(lib) = our_schunks() else {
+        return;
+    };
+    let folder = Folder::new("lazy");
+    let path = folder.join("frame");
+    let cparams = blosc2_cparams {
+        typesize: 1,
+        clevel: 0,
+        ..blosc2_cparams::defaults()
+    };
+    let made = lib.create(true, Some(&path), &cparams, 1, None);
+    let made = made.expect("a new super-chunk");
+    assert_eq!(made.append_buffer(&[7; 5000], 5000), 1);
+    drop(made);
+    let mut frame = std::fs::read(&path).expect("the file");
+    // The chunk, which holds its data as they are, claims to have a billion blocks of a byte.
+    let chunk = u32::from_be_bytes([frame[11], frame[12], frame[13], frame[14]]) as usize;
+    assert_eq!(frame[chunk + 2] & 2, 2, "the data are stored");
+    frame[chunk + 4..][..4].copy_from_slice(&(1i32 << 30).to_le_bytes());
+    frame[chunk + 8..][..4].copy_from_slice(&1i32.to_le_bytes());
+    std::fs::write(&path, frame).expect("the file");
+    let opened = lib.open_path(&path).expect("its header is right");
+    assert_eq!(opened.get_lazychunk(0).rc, -3);
+}

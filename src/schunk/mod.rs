@@ -84,8 +84,7 @@ impl Store {
                 let found = match disk.find(nchunk) {
                     Err(Error::FileOpen) => {
                         // The chunk's file may have been replaced since the index was read.
-                        disk.distrust();
-                        disk.refresh()?;
+                        disk.reread()?;
                         disk.find(nchunk)
                     }
                     found => found,

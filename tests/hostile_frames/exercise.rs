@@ -77,7 +77,7 @@ pub fn read(s: &Schunk) -> bool {
         (items / 2, items / 2 + 20),
         (items - 2, items),
         (0, items),
-        (items, items + 1),
+        (items, items.saturating_add(1)),
     ] {
         if fits(stop.saturating_sub(start)) {
             s.get_slice(start, stop, &mut room);

@@ -36,6 +36,10 @@ pub fn of(handle: &Handle, inner: &mut Inner, nchunk: usize) -> Result<Bytes> {
         stored.read(0, &mut chunk)?;
         return Ok(Bytes::Apart(chunk));
     }
+    if header.is_memcpyed() && header.cbytes != header.nbytes + header.overhead() {
+        // The table has room for as many blocks as the header claims, so there must be as much data.
+        return Err(Error::Data);
+    }
     let table = 4 * header.nblocks;
     let front = EXTENDED_HEADER_LENGTH + if header.is_memcpyed() { 0 } else { table };
     if front > header.cbytes {

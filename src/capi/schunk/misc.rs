@@ -310,6 +310,10 @@ pub unsafe extern "C" fn blosc2_frame_get_offsets(schunk: *mut blosc2_schunk) ->
             if offsets.is_empty() {
                 return Ok(null_mut());
             }
+            if offsets.len() as i64 != handle.counts().nchunks {
+                // The program reads as many as the field says.
+                return Err(Error::Data);
+            }
             let mut bytes = Buffer::zeroed(offsets.len() * 8)?;
             for (out, offset) in bytes.chunks_exact_mut(8).zip(offsets.iter()) {
                 out.copy_from_slice(&offset.to_ne_bytes());

@@ -60,7 +60,7 @@ impl Disk {
     /// a change has called [`Disk::refresh`] under the lock under which the change is made.
     pub(super) fn prepare(&mut self) -> Result<Arc<dyn Storage>> {
         if self.stale {
-            self.refresh()?;
+            self.reread()?;
         }
         if let Some(Writer {
             file: Some(file), ..

@@ -104,6 +104,8 @@ pub struct Disk {
     lock: Option<SidecarLock>,
     /// The view is to be read again whatever the header says.
     stale: bool,
+    /// What was found when the frame was last read, until somebody is told.
+    news: Option<Loaded>,
 }
 
 /// Where a chunk's bytes are to be had.
@@ -266,6 +268,7 @@ impl Disk {
             writer: None,
             lock,
             stale: false,
+            news: None,
         };
         if !disk.view.pending.is_empty() {
             // Best done now, for readers that do not know of records; if it cannot be, this handle reads as if it were.
@@ -348,14 +351,19 @@ impl Disk {
         Ok(file)
     }
 
-    /// Reads the frame again if somebody else changed it, and gives what was found then.
+    /// Reads the frame again if somebody else changed it, and gives what was found if it was read again since the last call.
     pub fn refresh(&mut self) -> Result<Option<Loaded>> {
         let file = self.reader()?;
         if self.stale || !self.header_is_current(&*file) {
-            self.reload(&*file).map(Some)
-        } else {
-            Ok(None)
+            self.reload(&*file)?;
         }
+        Ok(self.news.take())
+    }
+
+    /// Reads the frame again. What was found, the next [`Self::refresh`] gives.
+    pub fn reread(&mut self) -> Result<()> {
+        let file = self.reader()?;
+        self.reload(&*file)
     }
 
     fn header_is_current(&self, file: &dyn Storage) -> bool {
@@ -370,14 +378,15 @@ impl Disk {
         }
     }
 
-    fn reload(&mut self, file: &dyn Storage) -> Result<Loaded> {
+    fn reload(&mut self, file: &dyn Storage) -> Result<()> {
         let (base, kind) = (self.base, self.kind);
         self.stale = true;
         let (view, loaded) = load::retrying(|| load::load(file, base, kind, true))?;
         self.view = view;
         self.writer = None;
         self.stale = false;
-        Ok(loaded)
+        self.news = Some(loaded);
+        Ok(())
     }
 
     /// Finds chunk `nchunk`, in the frame as it was last read. `Error::FileOpen` may mean that the chunk was replaced, and
@@ -466,11 +475,6 @@ impl Disk {
             Some(reader) => Ok(Arc::clone(&reader.file)),
             None => self.reader(),
         }
-    }
-
-    /// Has the next [`Self::refresh`] read the frame again in any case.
-    pub fn distrust(&mut self) {
-        self.stale = true;
     }
 
     fn chunk_path(&self, number: u64) -> Result<CString> {
