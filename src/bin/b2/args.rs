@@ -8,7 +8,12 @@ use std::path::PathBuf;
 
 /// Looks into Blosc2 frames, checks and mends them, and makes them from other files and back
 #[derive(Debug, Parser)]
-#[command(name = "b2", version, propagate_version = true, arg_required_else_help = true)]
+#[command(
+    name = "b2",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true
+)]
 pub struct Cli {
     /// What to do
     #[command(subcommand)]
@@ -19,7 +24,9 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Shows what is in a frame: header, codec, filters, metalayers, chunks
-    #[command(after_help = "Example:\n  b2 info temperature.b2nd\n  b2 info --json --chunks 0 data.b2frame | jq .ratio")]
+    #[command(
+        after_help = "Example:\n  b2 info temperature.b2nd\n  b2 info --json --chunks 0 data.b2frame | jq .ratio"
+    )]
     Info(InfoArgs),
     /// Decompresses everything and says what is damaged; exit code 1 if anything is
     ///
@@ -34,13 +41,19 @@ pub enum Command {
     #[command(after_help = "Example:\n  b2 repair broken.b2nd mended.b2nd")]
     Repair(RepairArgs),
     /// Compresses a file into a frame; an .npy file into an array
-    #[command(after_help = "Examples:\n  b2 compress series.f64 --typesize 8\n  b2 compress temperature.npy --codec zstd --level 9\n  tar c folder | b2 compress - -o folder.tar.b2frame")]
+    #[command(
+        after_help = "Examples:\n  b2 compress series.f64 --typesize 8\n  b2 compress temperature.npy --codec zstd --level 9\n  tar c folder | b2 compress - -o folder.tar.b2frame"
+    )]
     Compress(CompressArgs),
     /// Decompresses a frame into a file; an array into an .npy file
-    #[command(after_help = "Examples:\n  b2 decompress temperature.b2nd\n  b2 decompress folder.tar.b2frame -o - | tar x")]
+    #[command(
+        after_help = "Examples:\n  b2 decompress temperature.b2nd\n  b2 decompress folder.tar.b2frame -o - | tar x"
+    )]
     Decompress(DecompressArgs),
     /// Copies a frame: into one file or a directory, with another codec, filters, chunks or blocks
-    #[command(after_help = "Examples:\n  b2 convert data.b2frame folder.b2frame --sparse\n  b2 convert a.b2nd b.b2nd --codec zstd --level 9 --filters bitshuffle")]
+    #[command(
+        after_help = "Examples:\n  b2 convert data.b2frame folder.b2frame --sparse\n  b2 convert a.b2nd b.b2nd --codec zstd --level 9 --filters bitshuffle"
+    )]
     Convert(ConvertArgs),
     /// Tries codecs, levels, filters and block sizes on your own data: ratio against speed
     #[command(after_help = "Example:\n  b2 bench temperature.npy --svg temperature.svg")]
@@ -72,20 +85,17 @@ pub enum Shell {
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Threads {
     /// Threads to use; 0 for one a processor
-    #[arg(long, short = 't', value_name = "N", default_value_t = 0)]
+    #[arg(long, short = 't', value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(i16).range(0..=512))]
     threads: i16,
 }
 
 impl Threads {
     /// The number.
-    pub fn count(self) -> Result<i16> {
+    pub fn count(self) -> i16 {
+        let processors = || std::thread::available_parallelism().map_or(1, |n| n.get());
         match self.threads {
-            0 => {
-                let processors = std::thread::available_parallelism();
-                Ok(processors.map_or(1, |n| n.get().min(64) as i16))
-            }
-            1..=512 => Ok(self.threads),
-            other => Err(Failure::say(format!("{other} is no number of threads"))),
+            0 => processors().min(64) as i16,
+            threads => threads,
         }
     }
 }
@@ -324,9 +334,13 @@ pub fn lengths(text: &str, ndim: usize) -> Result<Vec<i32>> {
         .split(',')
         .map(|length| length.trim().parse().ok().filter(|n| *n > 0))
         .collect();
-    lengths.filter(|lengths| lengths.len() == ndim).ok_or_else(|| {
-        Failure::say(format!("'{text}': {ndim} lengths with commas between them are needed"))
-    })
+    lengths
+        .filter(|lengths| lengths.len() == ndim)
+        .ok_or_else(|| {
+            Failure::say(format!(
+                "'{text}': {ndim} lengths with commas between them are needed"
+            ))
+        })
 }
 
 #[cfg(test)]

@@ -53,13 +53,18 @@ impl Measured {
 
     /// The codec and its level.
     pub fn codec(&self) -> String {
-        format!("{} {}", codec_name(self.settings.codec), self.settings.level)
+        format!(
+            "{} {}",
+            codec_name(self.settings.codec),
+            self.settings.level
+        )
     }
 
     /// Whether another is better in one respect and no worse in the others.
     fn is_beaten_by(&self, other: &Self) -> bool {
         let (a, b) = (self, other);
-        let no_worse = b.ratio >= a.ratio && b.compress >= a.compress && b.decompress >= a.decompress;
+        let no_worse =
+            b.ratio >= a.ratio && b.compress >= a.compress && b.decompress >= a.decompress;
         no_worse && (b.ratio > a.ratio || b.compress > a.compress || b.decompress > a.decompress)
     }
 }
@@ -81,9 +86,12 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
     let input = Input::new(&args.input)?;
     let sample = sample(args, &input)?;
     if sample.nbytes() == 0 {
-        return Err(Failure::say(format!("{}: there are no data in it", input.name())));
+        return Err(Failure::say(format!(
+            "{}: there are no data in it",
+            input.name()
+        )));
     }
-    let threads = args.threads.count()?;
+    let threads = args.threads.count();
     let name = crate::text::clean(input.name().as_bytes());
     let about = format!(
         "{} of {name} in {}, items of {}, {}",
@@ -94,7 +102,10 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
     );
     let until = Instant::now() + Duration::from_secs(args.seconds.into());
     let ways = ways(sample.typesize, threads);
-    let progress = Progress::new("measuring", ((ways.len() + 2 * BLOCKS.len()) * sample.nbytes()) as u64);
+    let progress = Progress::new(
+        "measuring",
+        ((ways.len() + 2 * BLOCKS.len()) * sample.nbytes()) as u64,
+    );
     let mut rows = Vec::new();
     let mut skipped = 0;
     for settings in &ways {
@@ -120,7 +131,11 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
     writeln!(out, "{about}\n")?;
     table(&rows, &best, &mut out)?;
     if skipped > 0 {
-        writeln!(out, "\n{skipped} not measured: {} seconds are over (--seconds)", args.seconds)?;
+        writeln!(
+            out,
+            "\n{skipped} not measured: {} seconds are over (--seconds)",
+            args.seconds
+        )?;
     }
     advise(&rows, &mut out)?;
     if let Some(path) = &args.svg {
@@ -168,7 +183,11 @@ fn block_sizes(rows: &[Measured], sample: &Sample) -> Vec<Settings> {
         .filter(|row| row.ratio * 2.0 >= smallest.ratio)
         .max_by(|a, b| (a.compress.min(a.decompress)).total_cmp(&b.compress.min(b.decompress)));
     let mut chosen = vec![smallest.settings];
-    chosen.extend(quick.map(|row| row.settings).filter(|other| *other != smallest.settings));
+    chosen.extend(
+        quick
+            .map(|row| row.settings)
+            .filter(|other| *other != smallest.settings),
+    );
     let mut ways = Vec::new();
     for settings in chosen {
         for blocksize in BLOCKS {
@@ -183,7 +202,10 @@ fn block_sizes(rows: &[Measured], sample: &Sample) -> Vec<Settings> {
     ways
 }
 
-fn measure(sample: &Sample, settings: &Settings) -> std::result::Result<Measured, blosc2::error::Error> {
+fn measure(
+    sample: &Sample,
+    settings: &Settings,
+) -> std::result::Result<Measured, blosc2::error::Error> {
     let mut contexts = SuperChunk::new(Place::Memory, settings)?;
     let nbytes = sample.nbytes();
     let started = Instant::now();
@@ -203,7 +225,7 @@ fn measure(sample: &Sample, settings: &Settings) -> std::result::Result<Measured
         }
         decompress = decompress.max(nbytes as f64 / started.elapsed().as_secs_f64().max(1e-9));
     }
-    let cbytes: usize = chunks.iter().map(Vec::len).sum();
+    let cbytes: usize = chunks.iter().map(|chunk| chunk.len()).sum();
     Ok(Measured {
         settings: *settings,
         ratio: nbytes as f64 / cbytes.max(1) as f64,
@@ -252,20 +274,30 @@ fn table(rows: &[Measured], best: &[bool], out: &mut impl Write) -> Result<()> {
             speed(row.decompress)
         )?;
     }
-    writeln!(out, "\n* no other is better in one column and as good in the others")?;
+    writeln!(
+        out,
+        "\n* no other is better in one column and as good in the others"
+    )?;
     Ok(())
 }
 
 fn advise(rows: &[Measured], out: &mut impl Write) -> Result<()> {
-    let most = |value: &dyn Fn(&Measured) -> f64| {
-        rows.iter().max_by(|a, b| value(a).total_cmp(&value(b)))
-    };
+    let most =
+        |value: &dyn Fn(&Measured) -> f64| rows.iter().max_by(|a, b| value(a).total_cmp(&value(b)));
     let highest = most(&|row| row.ratio).map_or(1.0, |row| row.ratio);
     let choices = [
         ("smallest", most(&|row| row.ratio)),
         // Ratio against the best, and speeds by their orders of magnitude.
-        ("balanced", most(&|row| row.ratio / highest * 3.0 + row.compress.log10() + row.decompress.log10() * 0.5)),
-        ("quickest", most(&|row| row.compress.log10() + row.decompress.log10())),
+        (
+            "balanced",
+            most(&|row| {
+                row.ratio / highest * 3.0 + row.compress.log10() + row.decompress.log10() * 0.5
+            }),
+        ),
+        (
+            "quickest",
+            most(&|row| row.compress.log10() + row.decompress.log10()),
+        ),
     ];
     writeln!(out)?;
     for (name, row) in choices {
@@ -312,12 +344,16 @@ fn sample(args: &BenchArgs, input: &Input) -> Result<Sample> {
     for nth in 0..count {
         // Evenly, from the start to the end, at whole items.
         let room = whole.saturating_sub(chunk);
-        let at = if count > 1 { (room as u128 * nth as u128 / (count as u128 - 1)) as usize } else { 0 };
+        let at = if count > 1 {
+            (room as u128 * nth as u128 / (count as u128 - 1)) as usize
+        } else {
+            0
+        };
         let at = at / item * item;
         let len = chunk.min(whole - at);
         let mut data = zeros(len).map_err(|error| Failure::of(input.name(), error))?;
         file.read_exact_at(&mut data, start + at as u64)?;
-        chunks.push(data);
+        chunks.push(data.to_vec());
     }
     Ok(Sample { chunks, typesize })
 }
@@ -326,7 +362,9 @@ fn of_frame(input: &Input, most: usize, typesize: Option<i32>) -> Result<Sample>
     let Source::Frame(mut frame) = Source::open(input)? else {
         return Err(Failure::say(format!("{}: no frame", input.name())));
     };
-    let contexts = frame.contexts(1).map_err(|error| Failure::of(input.name(), error))?;
+    let contexts = frame
+        .contexts(1)
+        .map_err(|error| Failure::of(input.name(), error))?;
     let nchunks = frame.nchunks();
     let size = frame.chunk_nbytes(0).max(1);
     let count = most.div_ceil(size).min(nchunks).min(1 << 16);

@@ -2,7 +2,7 @@
 
 use crate::library::{SuperChunk, zeros};
 use blosc2::chunk::decode::Chunk;
-use blosc2::chunk::header::{Blocks, ChunkHeader, Special};
+use blosc2::chunk::header::{Blocks, ChunkHeader, MAX_TYPESIZE, Special};
 use blosc2::error::Error;
 use std::ops::Range;
 
@@ -76,13 +76,29 @@ pub fn chunk(contexts: &SuperChunk, chunk: &[u8], expected: Option<usize>) -> Re
     }
     if blocks(&header).is_none() {
         let mut data = zeros(header.nbytes).map_err(all)?;
-        return contexts.decompress(chunk, &mut data).map(|_| ()).map_err(all);
+        return contexts
+            .decompress(chunk, &mut data)
+            .map(|_| ())
+            .map_err(all);
     }
     match damaged_blocks(contexts, chunk, &header) {
         blocks if blocks.is_empty() => Ok(()),
         blocks => Err(Damage {
             error: Error::Data,
             blocks,
+        }),
+    }
+}
+
+/// Whether a chunk has items of the size that its frame says. If not, shuffles are undone in another way than they were
+/// done, and nobody notices.
+pub fn item_size(chunk: &[u8], typesize: i32) -> Result<(), Damage> {
+    let said = ChunkHeader::parse(chunk).map(|header| i32::from(header.typesize));
+    match said {
+        Ok(said) if said == typesize || typesize > MAX_TYPESIZE as i32 => Ok(()),
+        _ => Err(Damage {
+            error: Error::InvalidHeader,
+            blocks: Vec::new(),
         }),
     }
 }
@@ -95,8 +111,8 @@ fn damaged_blocks(contexts: &SuperChunk, chunk: &[u8], header: &ChunkHeader) -> 
     let Ok(mut data) = zeros(header.blocksize_field()) else {
         return Vec::new();
     };
-    let bad = ranges.enumerate().filter(|(_, range)| {
-        block(contexts, chunk, typesize, range.clone(), &mut data).is_err()
-    });
+    let bad = ranges
+        .enumerate()
+        .filter(|(_, range)| block(contexts, chunk, typesize, range.clone(), &mut data).is_err());
     bad.map(|(nblock, _)| nblock).collect()
 }

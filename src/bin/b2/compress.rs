@@ -5,7 +5,7 @@ use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
 use crate::library::{Array, Place, Shape, SuperChunk, c_path, zeros};
 use crate::npy::{MAGIC, Npy, boxes};
-use crate::output::Output;
+use crate::output::{Output, say};
 use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::text::{bytes, ratio};
@@ -79,7 +79,7 @@ pub fn run(args: &CompressArgs) -> Result<Outcome> {
             ratio(nbytes, cbytes)
         );
         output.finish()?;
-        println!("{report}");
+        say(&report)?;
     } else {
         output.finish()?;
     }
@@ -91,7 +91,10 @@ fn begins_as_npy(input: &Input) -> Result<bool> {
         return Err(Failure::say(format!("{}: is a directory", input.name())));
     }
     let mut front = Vec::new();
-    input.open()?.take(MAGIC.len() as u64).read_to_end(&mut front)?;
+    input
+        .open()?
+        .take(MAGIC.len() as u64)
+        .read_to_end(&mut front)?;
     Ok(front == MAGIC)
 }
 
@@ -144,7 +147,9 @@ fn compress_bytes(
     )?;
     let settings = Settings {
         blocksize,
-        ..args.coding.apply(defaults(typesize, args.threads.count()?))?
+        ..args
+            .coding
+            .apply(defaults(typesize, args.threads.count()))?
     };
     let failed = |error| Failure::of(output.name(), error);
     let path = c_path(output.path())?;
@@ -198,7 +203,9 @@ pub fn array_shape(
 ) -> Result<Shape> {
     let ndim = shape.len();
     if ndim > MAX_DIM {
-        return Err(Failure::say(format!("{ndim} dimensions; at most {MAX_DIM} are possible")));
+        return Err(Failure::say(format!(
+            "{ndim} dimensions; at most {MAX_DIM} are possible"
+        )));
     }
     let chunks = match chunks {
         Some(text) => lengths(text, ndim)?,
@@ -214,9 +221,14 @@ pub fn array_shape(
     let nothing = shape.iter().any(|length| *length == 0);
     let capped = |lengths: Vec<i32>, most: &dyn Fn(usize) -> i64| -> Vec<i32> {
         let each = lengths.iter().enumerate();
-        each.map(|(d, length)| i64::from(*length).min(most(d).max(1)) as i32).collect()
+        each.map(|(d, length)| i64::from(*length).min(most(d).max(1)) as i32)
+            .collect()
     };
-    let chunks = if nothing { chunks } else { capped(chunks, &|d| shape[d]) };
+    let chunks = if nothing {
+        chunks
+    } else {
+        capped(chunks, &|d| shape[d])
+    };
     let blocks = capped(blocks, &|d| i64::from(chunks[d]));
     Ok(Shape {
         shape: shape.to_vec(),
@@ -228,7 +240,10 @@ pub fn array_shape(
 
 /// Items of a box, in bytes.
 pub fn box_size(start: &[i64], stop: &[i64], itemsize: usize) -> usize {
-    let lengths = start.iter().zip(stop).map(|(from, to)| (to - from) as usize);
+    let lengths = start
+        .iter()
+        .zip(stop)
+        .map(|(from, to)| (to - from) as usize);
     lengths.product::<usize>() * itemsize
 }
 
@@ -244,7 +259,9 @@ fn compress_array(args: &CompressArgs, input: &Input, output: &Output) -> Result
         args.chunks.as_deref(),
         args.blocks.as_deref(),
     )?;
-    let settings = args.coding.apply(defaults(itemsize, args.threads.count()?))?;
+    let settings = args
+        .coding
+        .apply(defaults(itemsize, args.threads.count()))?;
     let failed = |error| Failure::of(output.name(), error);
     let path = c_path(output.path())?;
     let place = place(&path, args.sparse);

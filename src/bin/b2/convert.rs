@@ -7,7 +7,7 @@ use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
 use crate::library::{Array, Place, SuperChunk, c_path, zeros};
 use crate::npy::boxes;
-use crate::output::{Output, size_of};
+use crate::output::{Output, say, size_of};
 use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::source::{Frame, Piece, Source, array_meta, special_chunk, vlmeta_content};
@@ -42,7 +42,7 @@ pub fn run(args: &ConvertArgs) -> Result<Outcome> {
         Kind::Contiguous => Place::File(&path),
         Kind::Sparse => Place::Directory(&path),
     };
-    let settings = args.coding.apply(frame.settings(args.threads.count()?))?;
+    let settings = args.coding.apply(frame.settings(args.threads.count()))?;
     let shapes = args.chunks.is_some() || args.blocks.is_some();
     let again = args.coding.is_given() || shapes;
     if again && frame.header.vlblocks {
@@ -60,7 +60,12 @@ pub fn run(args: &ConvertArgs) -> Result<Outcome> {
     }
     if args.output != Path::new("-") {
         let (before, after) = (size_of(input.path()), output.size());
-        println!("{}: {}, from {}", output.name(), bytes(after), bytes(before));
+        say(&format!(
+            "{}: {}, from {}",
+            output.name(),
+            bytes(after),
+            bytes(before)
+        ))?;
     }
     output.finish()?;
     Ok(Outcome::Fine)
@@ -89,10 +94,12 @@ fn each_vlmeta(
 ) -> Result<()> {
     for layer in &frame.vlmetalayers {
         let content = vlmeta_content(contexts, layer, i32::MAX as usize);
-        content.and_then(|content| each(&layer.name, &content)).map_err(|error| {
-            let name = clean(&layer.name);
-            Failure::of(format!("variable-length metalayer '{name}'"), error)
-        })?;
+        content
+            .and_then(|content| each(&layer.name, &content))
+            .map_err(|error| {
+                let name = clean(&layer.name);
+                Failure::of(format!("variable-length metalayer '{name}'"), error)
+            })?;
     }
     Ok(())
 }
@@ -123,8 +130,7 @@ fn recompress(
 ) -> Result<()> {
     let typesize = usize::try_from(settings.typesize).unwrap_or(1);
     let failed = |error| Failure::of(input.name(), error);
-    let (chunk, blocksize) =
-        plain_sizes(args.chunks.as_deref(), args.blocks.as_deref(), typesize)?;
+    let (chunk, blocksize) = plain_sizes(args.chunks.as_deref(), args.blocks.as_deref(), typesize)?;
     let settings = Settings {
         // The blocks of an array are of the size that its shapes say; others may be chosen anew for the new codec.
         blocksize: match frame.array() {
@@ -174,7 +180,9 @@ fn block_of(frame: &Frame) -> i32 {
 fn finish(frame: &Frame, input: &Input, threads: i16, mut new: SuperChunk) -> Result<()> {
     let failed = |error| Failure::of(input.name(), error);
     let contexts = frame.contexts(threads).map_err(failed)?;
-    each_vlmeta(frame, &contexts, |name, content| new.add_vlmeta(name, content))?;
+    each_vlmeta(frame, &contexts, |name, content| {
+        new.add_vlmeta(name, content)
+    })?;
     new.close().map_err(failed)
 }
 
@@ -187,13 +195,27 @@ fn reshape(
     settings: &Settings,
 ) -> Result<()> {
     let failed = |error| Failure::of(input.name(), error);
-    let damaged = || Failure::say(format!("{}: the array's metalayer is damaged", input.name()));
+    let damaged = || {
+        Failure::say(format!(
+            "{}: the array's metalayer is damaged",
+            input.name()
+        ))
+    };
     let meta = frame.array().and_then(array_meta).ok_or_else(damaged)?;
     let itemsize = usize::try_from(frame.header.typesize).unwrap_or(1);
     let dtype = String::from_utf8(meta.dtype.unwrap_or(b"|u1").to_vec()).map_err(|_| damaged())?;
-    let chunks = args.chunks.clone().unwrap_or_else(|| joined(&meta.chunkshape[..meta.ndim]));
+    let chunks = args
+        .chunks
+        .clone()
+        .unwrap_or_else(|| joined(&meta.chunkshape[..meta.ndim]));
     let shape = &meta.shape[..meta.ndim];
-    let shape = array_shape(shape, &dtype, itemsize, Some(&chunks), args.blocks.as_deref())?;
+    let shape = array_shape(
+        shape,
+        &dtype,
+        itemsize,
+        Some(&chunks),
+        args.blocks.as_deref(),
+    )?;
     let others: Vec<(&[u8], &[u8])> = frame
         .header
         .metalayers
@@ -216,7 +238,9 @@ fn reshape(
         progress.add(items.len());
     }
     let contexts = frame.contexts(settings.threads).map_err(failed)?;
-    each_vlmeta(frame, &contexts, |name, content| new.add_vlmeta(name, content))?;
+    each_vlmeta(frame, &contexts, |name, content| {
+        new.add_vlmeta(name, content)
+    })?;
     new.close().map_err(failed)
 }
 

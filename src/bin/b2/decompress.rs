@@ -6,7 +6,7 @@ use crate::failure::{Failure, Outcome, Result, describe};
 use crate::input::Input;
 use crate::library::{Array, SuperChunk, c_path, zeros};
 use crate::npy::{Npy, boxes, runs};
-use crate::output::Output;
+use crate::output::{Output, say};
 use crate::progress::Progress;
 use crate::source::{Frame, Piece, Source, array_meta, plain_contexts, special_chunk};
 use crate::text::bytes;
@@ -31,7 +31,7 @@ pub fn run(args: &DecompressArgs) -> Result<Outcome> {
         None => named(&args.input, array && !args.raw)?,
     };
     let output = Output::new(&to, args.force)?;
-    let threads = args.threads.count()?;
+    let threads = args.threads.count();
     let failed = |error| Failure::of(input.name(), error);
     match source {
         Source::Frame(frame) if array => decompress_array(args, &frame, &input, &output)?,
@@ -57,18 +57,25 @@ pub fn run(args: &DecompressArgs) -> Result<Outcome> {
     }
     if to == Path::new("-") {
         // What did not need a file of its own went out already.
-        return if array { output.finish().map(|()| Outcome::Fine) } else { Ok(Outcome::Fine) };
+        return if array {
+            output.finish().map(|()| Outcome::Fine)
+        } else {
+            Ok(Outcome::Fine)
+        };
     }
     let report = format!("{}: {}", output.name(), bytes(output.size()));
     output.finish()?;
-    println!("{report}");
+    say(&report)?;
     Ok(Outcome::Fine)
 }
 
 /// The name of the file, where none is given.
 fn named(input: &Path, npy: bool) -> Result<PathBuf> {
     let known = ["b2frame", "b2nd", "b2", "cdata"];
-    let ending = input.extension().and_then(OsStr::to_str).unwrap_or_default();
+    let ending = input
+        .extension()
+        .and_then(OsStr::to_str)
+        .unwrap_or_default();
     match (npy, known.contains(&ending)) {
         (true, _) => Ok(input.with_extension("npy")),
         (false, true) => Ok(input.with_extension("")),
@@ -106,7 +113,7 @@ pub fn each_chunk_of(
     mut each: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
     let uniform = frame.header.chunksize > 0;
-    let mut data = Vec::new();
+    let mut data = zeros(0).map_err(|error| Failure::of(input.name(), error))?;
     for nchunk in chosen {
         let failed = |error| {
             let name = input.name();
@@ -126,7 +133,9 @@ pub fn each_chunk_of(
         if data.len() < size {
             data = zeros(size).map_err(failed)?;
         }
-        let size = contexts.decompress(&chunk, &mut data[..size]).map_err(failed)?;
+        let size = contexts
+            .decompress(&chunk, &mut data[..size])
+            .map_err(failed)?;
         each(&data[..size])?;
     }
     Ok(())
@@ -156,7 +165,10 @@ fn decompress_array(
 ) -> Result<()> {
     let failed = |error| Failure::of(input.name(), error);
     let meta = frame.array().and_then(array_meta).ok_or_else(|| {
-        Failure::say(format!("{}: the array's metalayer is damaged", input.name()))
+        Failure::say(format!(
+            "{}: the array's metalayer is damaged",
+            input.name()
+        ))
     })?;
     let array = Array::open(&c_path(input.path())?).map_err(failed)?;
     let (dtype, itemsize) = dtype_of(&meta, frame);

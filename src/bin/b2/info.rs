@@ -55,7 +55,9 @@ pub fn run(args: &InfoArgs) -> Result<Outcome> {
                 .map_err(|error| crate::failure::Failure::of(input.name(), error))?;
             let fields = chunk_fields(&header);
             if args.json {
-                let members = fields.into_iter().map(|(name, _, json)| (name.to_string(), json));
+                let members = fields
+                    .into_iter()
+                    .map(|(name, _, json)| (name.to_string(), json));
                 writeln!(out, "{}", Json::Object(members.collect()))?;
             } else {
                 writeln!(out, "{}: a chunk\n", input.name())?;
@@ -108,10 +110,16 @@ fn flag_names(header: &ChunkHeader) -> Vec<&'static str> {
         (header.flags & flags::DONT_SPLIT == 0, "split"),
         (header.blosc2_flags & flags2::USE_DICT != 0, "dictionary"),
         (header.is_lazy(), "lazy"),
-        (header.blosc2_flags & flags2::INSTRUMENTED != 0, "instrumented"),
+        (
+            header.blosc2_flags & flags2::INSTRUMENTED != 0,
+            "instrumented",
+        ),
         (header.has_vlblocks(), "variable-length blocks"),
     ];
-    bits.iter().filter(|(set, _)| *set).map(|(_, name)| *name).collect()
+    bits.iter()
+        .filter(|(set, _)| *set)
+        .map(|(_, name)| *name)
+        .collect()
 }
 
 fn chunk_fields(header: &ChunkHeader) -> Vec<(&'static str, String, Json)> {
@@ -124,8 +132,16 @@ fn chunk_fields(header: &ChunkHeader) -> Vec<(&'static str, String, Json)> {
         Blocks::Variable { nblocks } => format!("{nblocks} of different sizes"),
     };
     vec![
-        ("data", bytes(header.nbytes as u64), Json::from(header.nbytes)),
-        ("compressed", bytes(header.cbytes as u64), Json::from(header.cbytes)),
+        (
+            "data",
+            bytes(header.nbytes as u64),
+            Json::from(header.nbytes),
+        ),
+        (
+            "compressed",
+            bytes(header.cbytes as u64),
+            Json::from(header.cbytes),
+        ),
         (
             "ratio",
             ratio(header.nbytes as u64, header.cbytes as u64),
@@ -134,9 +150,17 @@ fn chunk_fields(header: &ChunkHeader) -> Vec<(&'static str, String, Json)> {
         ("content", kind_of(header), Json::from(kind_of(header))),
         ("filters", joined(&filters), Json::list(filters)),
         ("blocks", blocks, Json::from(header.nblocks)),
-        ("typesize", header.typesize.to_string(), Json::from(header.typesize)),
+        (
+            "typesize",
+            header.typesize.to_string(),
+            Json::from(header.typesize),
+        ),
         ("flags", flags.join(", "), Json::list(flags)),
-        ("version", header.version.to_string(), Json::from(header.version)),
+        (
+            "version",
+            header.version.to_string(),
+            Json::from(header.version),
+        ),
     ]
 }
 
@@ -222,9 +246,9 @@ impl Report {
             Kind::Contiguous => "contiguous",
             Kind::Sparse => "sparse",
         };
-        let array = frame.array().and_then(|content| {
-            array_meta(content).map(|meta| array_fields(&meta))
-        });
+        let array = frame
+            .array()
+            .and_then(|content| array_meta(content).map(|meta| array_fields(&meta)));
         let chunksize = match header.chunksize {
             0 => "chunks of different sizes".to_string(),
             size => format!("chunks of {}", bytes(size.max(0) as u64)),
@@ -243,7 +267,10 @@ impl Report {
         .filter(|(set, _)| *set)
         .map(|(_, name)| *name)
         .collect();
-        let mut fields = vec![("file", format!("{}: {kind} frame", clean(input.name().as_bytes())))];
+        let mut fields = vec![(
+            "file",
+            format!("{}: {kind} frame", clean(input.name().as_bytes())),
+        )];
         if let Some((text, _)) = &array {
             fields.push(("array", text.clone()));
         }
@@ -271,7 +298,14 @@ impl Report {
                 ),
             ),
             ("filters", joined(&filters)),
-            ("flags", if flags.is_empty() { "none".into() } else { flags.join(", ") }),
+            (
+                "flags",
+                if flags.is_empty() {
+                    "none".into()
+                } else {
+                    flags.join(", ")
+                },
+            ),
             (
                 "layout",
                 format!(
@@ -291,7 +325,14 @@ impl Report {
         add("frame_len", Json::from(extent.frame_len));
         add("nbytes", Json::from(header.nbytes));
         add("cbytes", Json::from(extent.cbytes));
-        add("ratio", if file_size == 0 { Json::Null } else { Json::from(nbytes as f64 / file_size as f64) });
+        add(
+            "ratio",
+            if file_size == 0 {
+                Json::Null
+            } else {
+                Json::from(nbytes as f64 / file_size as f64)
+            },
+        );
         add("nchunks", Json::from(nchunks));
         add("chunksize", Json::from(header.chunksize));
         add("blocksize", Json::from(header.blocksize));
@@ -302,13 +343,20 @@ impl Report {
         add("split", Json::from(split_name(header.splitmode)));
         add("filters", Json::list(filters));
         add("flags", Json::list(flags));
-        add("threads", Json::list([header.nthreads_c, header.nthreads_d]));
+        add(
+            "threads",
+            Json::list([header.nthreads_c, header.nthreads_d]),
+        );
         if let Some((_, value)) = array {
             add("array", value);
         }
         let shown = nchunks.min(most_rows);
         // The first ones and the last ones, where there are too many.
-        let head = if shown < nchunks { shown.div_ceil(2) } else { shown };
+        let head = if shown < nchunks {
+            shown.div_ceil(2)
+        } else {
+            shown
+        };
         let listed = (0..head).chain(nchunks - (shown - head)..nchunks);
         let rows = listed.map(|nchunk| Row::of(frame, nchunk)).collect();
         let contexts = frame.contexts(1).ok();
@@ -349,8 +397,15 @@ impl Report {
         }
         let lines = picture::columns(&self.shares, terminal_width().saturating_sub(6));
         if !lines.is_empty() {
-            let of = if self.shares.len() < self.nchunks { ", some of them" } else { "" };
-            writeln!(out, "\nwhat is left of each chunk, from the first to the last{of}")?;
+            let of = if self.shares.len() < self.nchunks {
+                ", some of them"
+            } else {
+                ""
+            };
+            writeln!(
+                out,
+                "\nwhat is left of each chunk, from the first to the last{of}"
+            )?;
             for line in lines {
                 writeln!(out, "{line}")?;
             }
@@ -450,7 +505,9 @@ fn vlmetalayers(frame: &Frame, contexts: Option<&SuperChunk>) -> Vec<(String, us
     let layers = frame.vlmetalayers.iter().map(|layer| {
         let (size, value) = match decode(layer) {
             Ok(content) => (content.len(), msgpack::show(&content)),
-            Err(Error::MaxBufsizeExceeded) => (layer.content.len(), Json::from("too large to show")),
+            Err(Error::MaxBufsizeExceeded) => {
+                (layer.content.len(), Json::from("too large to show"))
+            }
             Err(error) => {
                 let what = format!("damaged: {}", describe(error));
                 (layer.content.len(), Json::from(what))

@@ -24,7 +24,11 @@ pub enum Json {
 impl Json {
     /// An object of what is named here.
     pub fn object<const N: usize>(members: [(&str, Json); N]) -> Self {
-        Self::Object(members.map(|(name, value)| (name.to_string(), value)).into())
+        Self::Object(
+            members
+                .map(|(name, value)| (name.to_string(), value))
+                .into(),
+        )
     }
 
     /// A list of what can be a value.
@@ -152,7 +156,10 @@ mod tests {
         let value = Json::object([
             ("a", Json::list([1, 2])),
             ("b\"", Json::from("x\u{1b}\n\u{85}")),
-            ("c", Json::List(vec![Json::object([("d", Json::Float(f64::NAN))])])),
+            (
+                "c",
+                Json::List(vec![Json::object([("d", Json::Float(f64::NAN))])]),
+            ),
             ("e", Json::List(Vec::new())),
         ]);
         let expected = "{\n  \"a\": [1, 2],\n  \"b\\\"\": \"x\\u001b\\n\\u0085\",\n  \"c\": [\n    {\n      \"d\": null\n    }\n  ],\n  \"e\": []\n}";

@@ -12,14 +12,13 @@ use blosc2::capi::b2nd::create::{b2nd_free, b2nd_zeros};
 use blosc2::capi::b2nd::slices::{b2nd_get_slice_cbuffer, b2nd_set_slice_cbuffer};
 use blosc2::capi::blosc2_compress_ctx;
 use blosc2::capi::decompress::{blosc2_decompress_ctx, blosc2_getitem_ctx};
-use blosc2::capi::schunk::chunks::{
-    blosc2_schunk_append_buffer, blosc2_schunk_append_chunk,
-};
+use blosc2::capi::schunk::chunks::{blosc2_schunk_append_buffer, blosc2_schunk_append_chunk};
 use blosc2::capi::schunk::create::{blosc2_schunk_free, blosc2_schunk_new};
 use blosc2::capi::schunk::meta::{blosc2_meta_add, blosc2_vlmeta_add};
 use blosc2::capi::types::*;
 use blosc2::chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use blosc2::error::Error;
+use blosc2::memory::Buffer;
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -48,12 +47,9 @@ fn as_i32(len: usize) -> std::result::Result<i32, Error> {
     i32::try_from(len).map_err(|_| Error::MaxBufsizeExceeded)
 }
 
-/// Zeros, or an error where there is no memory for them.
-pub fn zeros(len: usize) -> std::result::Result<Vec<u8>, Error> {
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(len).map_err(|_| Error::MemoryAlloc)?;
-    bytes.resize(len, 0);
-    Ok(bytes)
+/// Zeros, or an error where there is no memory for them; what is never written takes none.
+pub fn zeros(len: usize) -> std::result::Result<Buffer, Error> {
+    Buffer::zeroed(len)
 }
 
 fn cparams(settings: &Settings) -> blosc2_cparams {
@@ -131,9 +127,8 @@ impl SuperChunk {
         let name = c_name(name)?;
         let len = as_i32(content.len())?;
         // SAFETY: the super-chunk is this one's alone; the content is only read.
-        let code = unsafe {
-            blosc2_meta_add(self.0, name.as_ptr(), content.as_ptr().cast_mut(), len)
-        };
+        let code =
+            unsafe { blosc2_meta_add(self.0, name.as_ptr(), content.as_ptr().cast_mut(), len) };
         checked(code.into()).map(|_| ())
     }
 
@@ -166,21 +161,26 @@ impl SuperChunk {
     pub fn append_chunk(&mut self, chunk: &[u8]) -> std::result::Result<(), Error> {
         whole(chunk)?;
         // SAFETY: the chunk is as long as its header says, is copied, and is only read.
-        let code =
-            unsafe { blosc2_schunk_append_chunk(self.0, chunk.as_ptr().cast_mut(), true) };
+        let code = unsafe { blosc2_schunk_append_chunk(self.0, chunk.as_ptr().cast_mut(), true) };
         checked(code).map(|_| ())
     }
 
     /// Compresses data into a chunk.
-    pub fn compress(&mut self, data: &[u8]) -> std::result::Result<Vec<u8>, Error> {
+    pub fn compress(&mut self, data: &[u8]) -> std::result::Result<Buffer, Error> {
         let mut chunk = zeros(data.len() + MAX_OVERHEAD)?;
         let (len, room) = (as_i32(data.len())?, as_i32(chunk.len())?);
         // SAFETY: the context is the super-chunk's; both buffers have the sizes given.
         let size = unsafe {
             let cctx = (*self.0).cctx;
-            blosc2_compress_ctx(cctx, data.as_ptr().cast(), len, chunk.as_mut_ptr().cast(), room)
+            blosc2_compress_ctx(
+                cctx,
+                data.as_ptr().cast(),
+                len,
+                chunk.as_mut_ptr().cast(),
+                room,
+            )
         };
-        chunk.truncate(checked(size.into())? as usize);
+        chunk.resize(checked(size.into())? as usize)?;
         Ok(chunk)
     }
 
@@ -190,7 +190,13 @@ impl SuperChunk {
         // SAFETY: as above.
         let size = unsafe {
             let dctx = (*self.0).dctx;
-            blosc2_decompress_ctx(dctx, chunk.as_ptr().cast(), len, data.as_mut_ptr().cast(), room)
+            blosc2_decompress_ctx(
+                dctx,
+                chunk.as_ptr().cast(),
+                len,
+                data.as_mut_ptr().cast(),
+                room,
+            )
         };
         checked(size.into()).map(|size| size as usize)
     }

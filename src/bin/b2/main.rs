@@ -98,7 +98,10 @@ fn manual() -> Result<Outcome> {
     page.render_name_section(&mut out)?;
     page.render_synopsis_section(&mut out)?;
     page.render_description_section(&mut out)?;
-    for command in tool.get_subcommands().filter(|command| !command.is_hide_set()) {
+    for command in tool
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set())
+    {
         let name = command.get_name().to_uppercase();
         if name == "HELP" {
             continue;
@@ -117,7 +120,11 @@ fn manual() -> Result<Outcome> {
             let value = arg.get_value_names().unwrap_or_default();
             let value: Vec<&str> = value.iter().map(|name| name.as_str()).collect();
             let takes = arg.get_action().takes_values();
-            let value = if takes { value.join(" ") } else { String::new() };
+            let value = if takes {
+                value.join(" ")
+            } else {
+                String::new()
+            };
             let head = format!("{} {value}", names.join(", "));
             let help = arg.get_long_help().or(arg.get_help());
             let help = help.map(ToString::to_string).unwrap_or_default();
@@ -127,7 +134,10 @@ fn manual() -> Result<Outcome> {
             writeln!(out, ".PP\n.nf\n{}\n.fi", roff(&example.to_string()))?;
         }
     }
-    writeln!(out, ".SH \"EXIT STATUS\"\n0 when all is well, 1 when data are damaged or lost, 2 when the command could not be done.")?;
+    writeln!(
+        out,
+        ".SH \"EXIT STATUS\"\n0 when all is well, 1 when data are damaged or lost, 2 when the command could not be done."
+    )?;
     std::io::stdout().lock().write_all(&out)?;
     Ok(Outcome::Fine)
 }

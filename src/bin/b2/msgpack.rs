@@ -59,7 +59,10 @@ impl<'a> Cursor<'a> {
     fn extension(&mut self, len: usize) -> Option<Json> {
         let kind = self.number(1)?;
         let bytes = self.take(len)?;
-        Some(Json::object([("ext", Json::from(kind)), ("data", binary(bytes))]))
+        Some(Json::object([
+            ("ext", Json::from(kind)),
+            ("data", binary(bytes)),
+        ]))
     }
 
     fn value(&mut self, depth: usize) -> Option<Json> {

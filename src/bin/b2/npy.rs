@@ -47,7 +47,10 @@ fn value<'a>(header: &'a str, name: &str) -> Option<&'a str> {
 pub fn itemsize_of(dtype: &str) -> Option<usize> {
     let rest = dtype.trim_start_matches(['<', '>', '|', '=']);
     let kind = rest.chars().next()?;
-    let digits: String = rest[kind.len_utf8()..].chars().take_while(char::is_ascii_digit).collect();
+    let digits: String = rest[kind.len_utf8()..]
+        .chars()
+        .take_while(char::is_ascii_digit)
+        .collect();
     let number: usize = digits.parse().ok()?;
     match kind {
         'U' => number.checked_mul(4),
@@ -59,7 +62,8 @@ pub fn itemsize_of(dtype: &str) -> Option<usize> {
 impl Npy {
     /// Reads the header of a file.
     pub fn parse(mut file: &File, name: &str) -> Result<Self> {
-        let bad = |why: &str| Failure::say(format!("{name}: not an .npy file that can be read: {why}"));
+        let bad =
+            |why: &str| Failure::say(format!("{name}: not an .npy file that can be read: {why}"));
         let mut front = [0; 10];
         file.read_exact(&mut front).map_err(|_| bad("too short"))?;
         let (len, start) = match front[6] {
@@ -93,11 +97,16 @@ impl Npy {
         }
         let data = start + len as u64;
         let there = file.metadata()?.len().saturating_sub(data);
-        let items = shape.iter().try_fold(1u64, |n, length| n.checked_mul(*length as u64));
+        let items = shape
+            .iter()
+            .try_fold(1u64, |n, length| n.checked_mul(*length as u64));
         let items = items.ok_or_else(|| bad("it is too large"))?;
         // Fields of a record may have any size: then the file tells.
-        let itemsize = itemsize_of(&dtype).unwrap_or_else(|| there.checked_div(items).unwrap_or(1) as usize);
-        let needed = items.checked_mul(itemsize as u64).ok_or_else(|| bad("it is too large"))?;
+        let itemsize =
+            itemsize_of(&dtype).unwrap_or_else(|| there.checked_div(items).unwrap_or(1) as usize);
+        let needed = items
+            .checked_mul(itemsize as u64)
+            .ok_or_else(|| bad("it is too large"))?;
         if itemsize == 0 || needed > there {
             return Err(bad("it is cut short"));
         }
@@ -149,14 +158,25 @@ impl Npy {
         // Neighbours are along the first dimension: the box is read as it lies, and turned round in memory.
         let reversed = |dims: &[i64]| dims.iter().rev().copied().collect::<Vec<i64>>();
         let mut lying = vec![0; items.len()];
-        runs(&reversed(&self.shape), &reversed(start), &reversed(stop), |at, from, count| {
-            let run = &mut lying[from * size..(from + count) * size];
-            Ok(file.read_exact_at(run, self.data + at * size as u64)?)
-        })?;
-        let lengths: Vec<usize> = start.iter().zip(stop).map(|(a, b)| (b - a) as usize).collect();
+        runs(
+            &reversed(&self.shape),
+            &reversed(start),
+            &reversed(stop),
+            |at, from, count| {
+                let run = &mut lying[from * size..(from + count) * size];
+                Ok(file.read_exact_at(run, self.data + at * size as u64)?)
+            },
+        )?;
+        let lengths: Vec<usize> = start
+            .iter()
+            .zip(stop)
+            .map(|(a, b)| (b - a) as usize)
+            .collect();
         let mut place = vec![0; lengths.len()];
         for item in items.chunks_exact_mut(size) {
-            let at = (0..lengths.len()).rev().fold(0, |at, d| at * lengths[d] + place[d]);
+            let at = (0..lengths.len())
+                .rev()
+                .fold(0, |at, d| at * lengths[d] + place[d]);
             item.copy_from_slice(&lying[at * size..(at + 1) * size]);
             for d in (0..lengths.len()).rev() {
                 place[d] += 1;
@@ -184,7 +204,10 @@ pub fn runs(
         return Ok(());
     }
     // From this dimension on the box is as wide as the array.
-    let whole = (0..ndim).rev().take_while(|d| length(*d) as i64 == shape[*d]).count();
+    let whole = (0..ndim)
+        .rev()
+        .take_while(|d| length(*d) as i64 == shape[*d])
+        .count();
     let outer = (ndim - whole).saturating_sub(1);
     let count: usize = (outer..ndim).map(length).product();
     let mut place: Vec<i64> = start.to_vec();
@@ -240,7 +263,10 @@ mod tests {
         assert_eq!(value(header, "descr"), Some("'<f8'"));
         assert_eq!(value(header, "shape"), Some("(3, 4)"));
         let fields = "{'descr': [('a', '<i4'), ('b,', '<f8', (2,))], 'shape': (3,)}";
-        assert_eq!(value(fields, "descr"), Some("[('a', '<i4'), ('b,', '<f8', (2,))]"));
+        assert_eq!(
+            value(fields, "descr"),
+            Some("[('a', '<i4'), ('b,', '<f8', (2,))]")
+        );
         assert_eq!(value(fields, "shape"), Some("(3,)"));
         assert_eq!(value(fields, "fortran_order"), None);
         assert_eq!(itemsize_of("<U5"), Some(20));
@@ -264,7 +290,10 @@ mod tests {
         assert_eq!(collect(&[4, 5], &[1, 2], &[3, 4]), [(7, 0, 2), (12, 2, 2)]);
         assert_eq!(collect(&[], &[], &[]), [(0, 0, 1)]);
         assert_eq!(collect(&[3, 0], &[0, 0], &[3, 0]), []);
-        assert_eq!(collect(&[2, 2, 2], &[0, 1, 0], &[2, 2, 2]), [(2, 0, 2), (6, 2, 2)]);
+        assert_eq!(
+            collect(&[2, 2, 2], &[0, 1, 0], &[2, 2, 2]),
+            [(2, 0, 2), (6, 2, 2)]
+        );
         let boxes: Vec<_> = boxes(&[3, 4], &[2, 3]).collect();
         assert_eq!(boxes.len(), 4);
         assert_eq!(boxes[3], (vec![2, 3], vec![3, 4]));

@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Result};
 use crate::input::Temporary;
 use std::fs::File;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 /// Something to be written.
@@ -59,7 +59,10 @@ impl Output {
     /// What to call it.
     pub fn name(&self) -> String {
         let to = self.to.as_ref();
-        to.map_or_else(|| "standard output".into(), |path| path.display().to_string())
+        to.map_or_else(
+            || "standard output".into(),
+            |path| path.display().to_string(),
+        )
     }
 
     /// Bytes that were written.
@@ -70,8 +73,8 @@ impl Output {
     /// Puts it where it was asked for.
     pub fn finish(self) -> Result<()> {
         let Some(to) = &self.to else {
-            let mut from = File::open(self.path())
-                .map_err(|error| Failure::at(self.path(), &error))?;
+            let mut from =
+                File::open(self.path()).map_err(|error| Failure::at(self.path(), &error))?;
             io::copy(&mut from, &mut io::stdout().lock())?;
             return Ok(());
         };
@@ -97,4 +100,9 @@ pub fn size_of(path: &Path) -> u64 {
         .filter_map(|file| file.metadata().ok())
         .map(|file| file.len())
         .sum()
+}
+
+/// A line for whoever reads the output.
+pub fn say(line: &str) -> Result<()> {
+    Ok(writeln!(io::stdout().lock(), "{line}")?)
 }

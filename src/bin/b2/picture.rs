@@ -37,7 +37,9 @@ pub fn columns(shares: &[Share], width: usize) -> Vec<String> {
         .rev()
         .map(|row| {
             let cell = |mean: &Share| {
-                let height = mean.map_or(0, steps).saturating_sub(row * (STEPS.len() - 1));
+                let height = mean
+                    .map_or(0, steps)
+                    .saturating_sub(row * (STEPS.len() - 1));
                 STEPS[height.min(STEPS.len() - 1)].to_string().repeat(wide)
             };
             let line: String = means.iter().map(cell).collect();
@@ -74,7 +76,11 @@ mod tests {
         assert_eq!(lines[ROWS - 1], "   0% █ █▁");
         assert_eq!(lines[ROWS], "       ·  ");
         let many: Vec<Share> = (0..1000).map(|i| Some(f64::from(i) / 1000.0)).collect();
-        assert!(columns(&many, 60).iter().all(|line| line.chars().count() == 66));
+        assert!(
+            columns(&many, 60)
+                .iter()
+                .all(|line| line.chars().count() == 66)
+        );
         assert_eq!(columns(&[None, None], 10), ["········"]);
         assert!(columns(&[], 10).is_empty());
     }

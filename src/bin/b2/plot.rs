@@ -23,7 +23,10 @@ fn colour(codec: u8) -> &'static str {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
 }
 
 /// A logarithmic scale.
@@ -51,10 +54,16 @@ impl Scale {
 
     /// Round numbers within it.
     fn ticks(&self) -> Vec<f64> {
-        let steps = if self.high / self.low > 30.0 { &[1.0, 3.0][..] } else { &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0] };
+        let steps = if self.high / self.low > 30.0 {
+            &[1.0, 3.0][..]
+        } else {
+            &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0]
+        };
         let decades = (self.low.log10().floor() as i32)..=(self.high.log10().ceil() as i32);
-        let all = decades.flat_map(|decade| steps.iter().map(move |step| step * 10f64.powi(decade)));
-        all.filter(|tick| (self.low..=self.high).contains(tick)).collect()
+        let all =
+            decades.flat_map(|decade| steps.iter().map(move |step| step * 10f64.powi(decade)));
+        all.filter(|tick| (self.low..=self.high).contains(tick))
+            .collect()
     }
 }
 
@@ -71,15 +80,19 @@ fn mark(filters: &str, x: f64, y: f64, style: &str, title: &str) -> String {
     let shape = if filters.starts_with("shuffle") {
         format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"5\"")
     } else if filters.starts_with("bitshuffle") {
-        format!("<rect x=\"{:.1}\" y=\"{:.1}\" width=\"9\" height=\"9\"", x - 4.5, y - 4.5)
-    } else {
         format!(
-            "<path d=\"M{x:.1} {:.1}l5.5 10h-11z\"",
-            y - 6.0
+            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"9\" height=\"9\"",
+            x - 4.5,
+            y - 4.5
         )
+    } else {
+        format!("<path d=\"M{x:.1} {:.1}l5.5 10h-11z\"", y - 6.0)
     };
     let element = shape[1..].split(' ').next().unwrap_or("path").to_string();
-    format!("{shape} {style}><title>{}</title></{element}>\n", escaped(title))
+    format!(
+        "{shape} {style}><title>{}</title></{element}>\n",
+        escaped(title)
+    )
 }
 
 /// The picture. `best` marks those that nothing beats: they are filled and named.
@@ -93,21 +106,43 @@ pub fn svg(about: &str, rows: &[Measured], best: &[bool]) -> String {
     ];
     let ratios = Scale::of(rows.iter().map(|row| row.ratio));
     // Writing to a string does not fail.
-    let _ = writeln!(out, "<text x=\"70\" y=\"28\" font-size=\"16\" font-weight=\"bold\">Ratio against speed</text>\n<text x=\"70\" y=\"48\" fill=\"#444\">{}</text>", escaped(about));
+    let _ = writeln!(
+        out,
+        "<text x=\"70\" y=\"28\" font-size=\"16\" font-weight=\"bold\">Ratio against speed</text>\n<text x=\"70\" y=\"48\" fill=\"#444\">{}</text>",
+        escaped(about)
+    );
     for ((name, value), left) in panels.into_iter().zip(LEFT) {
         let speeds = Scale::of(rows.iter().map(value));
         let x = |speed: f64| left + speeds.at(speed) * WIDTH;
         let y = |ratio: f64| TOP + (1.0 - ratios.at(ratio)) * HEIGHT;
-        let _ = writeln!(out, "<text x=\"{left}\" y=\"{}\" font-weight=\"bold\">{name}, millions of bytes a second</text>", TOP - 12.0);
+        let _ = writeln!(
+            out,
+            "<text x=\"{left}\" y=\"{}\" font-weight=\"bold\">{name}, millions of bytes a second</text>",
+            TOP - 12.0
+        );
         for tick in speeds.ticks() {
             let at = x(tick);
-            let _ = writeln!(out, "<path d=\"M{at:.1} {TOP}v{HEIGHT}\" stroke=\"#ddd\"/><text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\" fill=\"#444\">{}</text>", TOP + HEIGHT + 16.0, number(tick));
+            let _ = writeln!(
+                out,
+                "<path d=\"M{at:.1} {TOP}v{HEIGHT}\" stroke=\"#ddd\"/><text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\" fill=\"#444\">{}</text>",
+                TOP + HEIGHT + 16.0,
+                number(tick)
+            );
         }
         for tick in ratios.ticks() {
             let at = y(tick);
-            let _ = writeln!(out, "<path d=\"M{left} {at:.1}h{WIDTH}\" stroke=\"#ddd\"/><text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#444\">{}</text>", left - 6.0, at + 4.0, number(tick));
+            let _ = writeln!(
+                out,
+                "<path d=\"M{left} {at:.1}h{WIDTH}\" stroke=\"#ddd\"/><text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#444\">{}</text>",
+                left - 6.0,
+                at + 4.0,
+                number(tick)
+            );
         }
-        let _ = writeln!(out, "<rect x=\"{left}\" y=\"{TOP}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"none\" stroke=\"#888\"/>");
+        let _ = writeln!(
+            out,
+            "<rect x=\"{left}\" y=\"{TOP}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"none\" stroke=\"#888\"/>"
+        );
         let mut taken: Vec<(f64, f64)> = Vec::new();
         for (row, best) in rows.iter().zip(best) {
             let (x, y) = (x(value(row)), y(row.ratio));
@@ -115,20 +150,45 @@ pub fn svg(about: &str, rows: &[Measured], best: &[bool]) -> String {
             let style = if *best {
                 format!("fill=\"{colour}\" stroke=\"{colour}\"")
             } else {
-                format!("fill=\"{colour}\" fill-opacity=\"0.15\" stroke=\"{colour}\" stroke-opacity=\"0.6\"")
+                format!(
+                    "fill=\"{colour}\" fill-opacity=\"0.15\" stroke=\"{colour}\" stroke-opacity=\"0.6\""
+                )
             };
-            let title = format!("{}, {}: ratio {:.2}, {} and {} MB/s", row.codec(), row.filters(), row.ratio, speed(row.compress), speed(row.decompress));
+            let title = format!(
+                "{}, {}: ratio {:.2}, {} and {} MB/s",
+                row.codec(),
+                row.filters(),
+                row.ratio,
+                speed(row.compress),
+                speed(row.decompress)
+            );
             out += &mark(&row.filters(), x, y, &style, &title);
             // A name where there is room for it.
-            let free = taken.iter().all(|(u, v)| (u - x).abs() > 52.0 || (v - y).abs() > 12.0);
+            let free = taken
+                .iter()
+                .all(|(u, v)| (u - x).abs() > 52.0 || (v - y).abs() > 12.0);
             if *best && free {
                 taken.push((x, y));
-                let (at, anchor) = if x > left + WIDTH - 70.0 { (x - 9.0, "end") } else { (x + 9.0, "start") };
-                let _ = writeln!(out, "<text x=\"{at:.1}\" y=\"{:.1}\" font-size=\"10\" text-anchor=\"{anchor}\">{}</text>", y + 4.0, escaped(&row.codec()));
+                let (at, anchor) = if x > left + WIDTH - 70.0 {
+                    (x - 9.0, "end")
+                } else {
+                    (x + 9.0, "start")
+                };
+                let _ = writeln!(
+                    out,
+                    "<text x=\"{at:.1}\" y=\"{:.1}\" font-size=\"10\" text-anchor=\"{anchor}\">{}</text>",
+                    y + 4.0,
+                    escaped(&row.codec())
+                );
             }
         }
     }
-    let _ = writeln!(out, "<text x=\"20\" y=\"{:.1}\" transform=\"rotate(-90 20 {:.1})\" text-anchor=\"middle\">ratio</text>", TOP + HEIGHT / 2.0, TOP + HEIGHT / 2.0);
+    let _ = writeln!(
+        out,
+        "<text x=\"20\" y=\"{:.1}\" transform=\"rotate(-90 20 {:.1})\" text-anchor=\"middle\">ratio</text>",
+        TOP + HEIGHT / 2.0,
+        TOP + HEIGHT / 2.0
+    );
     legend(rows, &mut out);
     out += "</svg>\n";
     out
@@ -142,7 +202,13 @@ fn legend(rows: &[Measured], out: &mut String) {
     codecs.dedup();
     for codec in codecs {
         let name = codec_name(codec);
-        let _ = writeln!(out, "<rect x=\"{at}\" y=\"{}\" width=\"12\" height=\"12\" fill=\"{}\"/><text x=\"{}\" y=\"{Y}\">{name}</text>", Y - 10.0, colour(codec), at + 17.0);
+        let _ = writeln!(
+            out,
+            "<rect x=\"{at}\" y=\"{}\" width=\"12\" height=\"12\" fill=\"{}\"/><text x=\"{}\" y=\"{Y}\">{name}</text>",
+            Y - 10.0,
+            colour(codec),
+            at + 17.0
+        );
         at += 40.0 + 8.0 * name.len() as f64;
     }
     let mut kinds: Vec<String> = rows.iter().map(Measured::filters).collect();
@@ -152,10 +218,20 @@ fn legend(rows: &[Measured], out: &mut String) {
     for kind in kinds {
         *out += &mark(&kind, at, Y - 4.0, "fill=\"none\" stroke=\"#222\"", &kind);
         let label = if kind == "none" { "no filter" } else { &kind };
-        let _ = writeln!(out, "<text x=\"{}\" y=\"{Y}\">{}</text>", at + 12.0, escaped(label));
+        let _ = writeln!(
+            out,
+            "<text x=\"{}\" y=\"{Y}\">{}</text>",
+            at + 12.0,
+            escaped(label)
+        );
         at += 40.0 + 8.0 * label.len() as f64;
     }
-    let _ = writeln!(out, "<text x=\"{}\" y=\"{}\" fill=\"#444\">filled: no other is better in ratio or a speed and as good in the rest</text>", LEFT[0], Y + 20.0);
+    let _ = writeln!(
+        out,
+        "<text x=\"{}\" y=\"{}\" fill=\"#444\">filled: no other is better in ratio or a speed and as good in the rest</text>",
+        LEFT[0],
+        Y + 20.0
+    );
 }
 
 #[cfg(test)]
@@ -165,7 +241,10 @@ mod tests {
     #[test]
     fn a_picture_holds_every_row() {
         let row = |codec, ratio| Measured {
-            settings: crate::settings::Settings { codec, ..crate::compress::defaults(8, 1) },
+            settings: crate::settings::Settings {
+                codec,
+                ..crate::compress::defaults(8, 1)
+            },
             ratio,
             compress: 1e8 * ratio,
             decompress: 1e9,

@@ -1,5 +1,7 @@
 //! How far a command is, shown to a person only.
 
+use crate::failure::Result;
+use crate::output::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, stderr};
 
@@ -27,13 +29,9 @@ impl Progress {
         self.0.inc(count as u64);
     }
 
-    /// A line for the person, above the bar.
-    pub fn say(&self, line: &str) {
-        if self.0.is_hidden() {
-            eprintln!("{line}");
-        } else {
-            self.0.println(line);
-        }
+    /// A line for whoever reads the output, above the bar.
+    pub fn say(&self, line: &str) -> Result<()> {
+        self.0.suspend(|| say(line))
     }
 }
 

@@ -5,7 +5,7 @@ use crate::check;
 use crate::failure::{Failure, Outcome, Result, describe};
 use crate::input::Input;
 use crate::library::{Place, SuperChunk, c_path, zeros};
-use crate::output::Output;
+use crate::output::{Output, say};
 use crate::progress::Progress;
 use crate::salvage::{self, Image, Salvage, Slot};
 use crate::settings::Settings;
@@ -18,12 +18,16 @@ use blosc2::error::Error;
 use blosc2::frame::header::Kind;
 use blosc2::io::file::Filesystem;
 use blosc2::io::{Backend, Mode, Storage};
+use blosc2::memory::Buffer;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
 /// Ranges of chunks that are named.
 const RANGES: usize = 20;
+
+/// Where a chunk's header has the size of an item.
+const TYPESIZE: usize = 3;
 
 /// What became of the chunks.
 #[derive(Default)]
@@ -39,7 +43,7 @@ struct Tally {
 pub fn run(args: &RepairArgs) -> Result<Outcome> {
     let input = Input::new(&args.input)?;
     let output = Output::new(&args.output, args.force)?;
-    let threads = args.threads.count()?;
+    let threads = args.threads.count();
     let plain = plain_contexts(threads).map_err(|error| Failure::of(input.name(), error))?;
     let file_name = frame_file(input.path());
     let file = Filesystem
@@ -57,7 +61,7 @@ pub fn run(args: &RepairArgs) -> Result<Outcome> {
         salvage::contiguous(&image, &plain, notes)?
     };
     for note in &salvage.notes {
-        println!("{note}");
+        say(note)?;
     }
     let chunks = Chunks {
         image: &image,
@@ -65,9 +69,13 @@ pub fn run(args: &RepairArgs) -> Result<Outcome> {
     };
     let tally = rebuild(args, &salvage, &chunks, &output, threads)?;
     output.finish()?;
-    tally.report(salvage.slots.len(), &args.output);
+    tally.report(salvage.slots.len(), &args.output)?;
     let fine = tally.lost.is_empty() && tally.partly.is_empty() && salvage.notes.is_empty();
-    Ok(if fine { Outcome::Fine } else { Outcome::Damaged })
+    Ok(if fine {
+        Outcome::Fine
+    } else {
+        Outcome::Damaged
+    })
 }
 
 fn cut_short(image: &Image, file: &dyn Storage) -> Option<String> {
@@ -86,7 +94,7 @@ struct Chunks<'a> {
 }
 
 impl Chunks<'_> {
-    fn read(&self, place: u64) -> Option<Vec<u8>> {
+    fn read(&self, place: u64) -> Option<Buffer> {
         let Some(folder) = self.folder else {
             return self.image.chunk(place);
         };
@@ -114,7 +122,9 @@ fn rebuild(
     let settings = settings_of(header, threads);
     let mut frame = SuperChunk::new(place, &settings).map_err(failed)?;
     for layer in &header.metalayers {
-        frame.add_meta(&layer.name, &layer.content).map_err(failed)?;
+        frame
+            .add_meta(&layer.name, &layer.content)
+            .map_err(failed)?;
     }
     let mut contexts = contexts(header, threads).map_err(failed)?;
     let sizes = Sizes::of(salvage, chunks);
@@ -124,11 +134,18 @@ fn rebuild(
         let expected = sizes.expected(nchunk);
         let chunk = match *slot {
             Slot::At(place) => chunks.read(place).and_then(|chunk| {
-                mended(&mut contexts, &settings, chunk, expected, nchunk, &mut tally)
+                mended(
+                    &mut contexts,
+                    &settings,
+                    chunk,
+                    expected,
+                    nchunk,
+                    &mut tally,
+                )
             }),
             Slot::Special(kind) => {
                 tally.special += 1;
-                Some(special_chunk(kind, expected.unwrap_or(0), header))
+                copied(&special_chunk(kind, expected.unwrap_or(0), header))
             }
             Slot::Lost => None,
         };
@@ -140,7 +157,7 @@ fn rebuild(
                 Fill::Uninit => Special::Uninit,
             };
             // Where chunks differ nobody knows how large it was: then it is left out.
-            expected.map(|nbytes| special_chunk(kind, nbytes, header))
+            expected.and_then(|nbytes| copied(&special_chunk(kind, nbytes, header)))
         });
         if let Some(chunk) = chunk {
             frame.append_chunk(&chunk).map_err(failed)?;
@@ -154,11 +171,15 @@ fn rebuild(
                 "variable-length metalayer '{}' is lost: {}",
                 clean(&layer.name),
                 describe(error)
-            )),
+            ))?,
         }
     }
     frame.close().map_err(failed)?;
     Ok(tally)
+}
+
+fn copied(chunk: &[u8]) -> Option<Buffer> {
+    Buffer::copy_of(chunk).ok()
 }
 
 /// How large the chunks' data are.
@@ -194,7 +215,11 @@ impl Sizes {
         let nbytes = usize::try_from(header.nbytes).unwrap_or(0);
         Self {
             chunksize,
-            nbytes: if nbytes > capacity || nbytes + chunksize <= capacity { capacity } else { nbytes },
+            nbytes: if nbytes > capacity || nbytes + chunksize <= capacity {
+                capacity
+            } else {
+                nbytes
+            },
             count,
         }
     }
@@ -215,11 +240,15 @@ impl Sizes {
 fn mended(
     contexts: &mut SuperChunk,
     settings: &Settings,
-    chunk: Vec<u8>,
+    chunk: Buffer,
     expected: Option<usize>,
     nchunk: usize,
     tally: &mut Tally,
-) -> Option<Vec<u8>> {
+) -> Option<Buffer> {
+    let mut chunk = chunk;
+    if check::item_size(&chunk, settings.typesize).is_err() {
+        chunk[TYPESIZE] = settings.typesize as u8;
+    }
     let damage = match check::chunk(contexts, &chunk, expected) {
         Ok(()) => {
             tally.whole += 1;
@@ -257,18 +286,34 @@ fn mended(
 }
 
 impl Tally {
-    fn report(&self, count: usize, output: &Path) {
+    fn report(&self, count: usize, output: &Path) -> Result<()> {
         let kept = self.whole + self.special + self.partly.len();
-        println!("{}: {} of {}", output.display(), kept, plural(count, "chunk", "chunks"));
+        say(&format!(
+            "{}: {} of {}",
+            output.display(),
+            kept,
+            plural(count, "chunk", "chunks")
+        ))?;
         if !self.lost.is_empty() {
-            println!("lost: {} {}", word(self.lost.len()), ranges(&self.lost, RANGES));
+            say(&format!(
+                "lost: {} {}",
+                word(self.lost.len()),
+                ranges(&self.lost, RANGES)
+            ))?;
         }
         for (nchunk, blocks) in self.partly.iter().take(RANGES) {
-            println!("chunk {nchunk}: {} lost", plural(*blocks, "block", "blocks"));
+            say(&format!(
+                "chunk {nchunk}: {} lost",
+                plural(*blocks, "block", "blocks")
+            ))?;
         }
         if self.partly.len() > RANGES {
-            println!("blocks of {} lost in all", plural(self.partly.len(), "chunk", "chunks"));
+            say(&format!(
+                "blocks of {} lost in all",
+                plural(self.partly.len(), "chunk", "chunks")
+            ))?;
         }
+        Ok(())
     }
 }
 

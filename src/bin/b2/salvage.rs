@@ -6,6 +6,8 @@
 use crate::failure::{Failure, Result};
 use crate::library::SuperChunk;
 use crate::text::{bytes, plural};
+use blosc2::b2nd::geometry::Geometry;
+use blosc2::b2nd::meta::{Meta, NAME};
 use blosc2::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, Special, version};
 use blosc2::frame::header::{Extent, Header, Kind, MIN_LEN};
 use blosc2::frame::journal::{Patch, Record, State, overlay};
@@ -13,11 +15,14 @@ use blosc2::frame::meta::Metalayer;
 use blosc2::frame::offsets::{Offsets, Place, WIDTH};
 use blosc2::frame::trailer;
 use blosc2::io::Storage;
-use std::collections::HashMap;
+use blosc2::memory::Buffer;
+use std::collections::{HashMap, HashSet};
 
 /// Bytes that are searched at once.
 const WINDOW: usize = 1 << 20;
-/// An index that is larger is not one: memory for it is bounded by the chunks found.
+/// The longest header that is searched for metalayers.
+const MOST_HEADER: usize = 1 << 20;
+/// Bytes of a chunk's header.
 const HEADER: usize = EXTENDED_HEADER_LENGTH;
 
 /// Where a chunk of the frame is.
@@ -53,7 +58,9 @@ pub struct Image<'a> {
 impl<'a> Image<'a> {
     /// The file as a reader of the format should see it.
     pub fn new(file: &'a dyn Storage, notes: &mut Vec<String>) -> Result<Self> {
-        let size = file.size().map_err(|error| Failure::of("the file", error))?;
+        let size = file
+            .size()
+            .map_err(|error| Failure::of("the file", error))?;
         let mut image = Self {
             file,
             size,
@@ -71,25 +78,33 @@ impl<'a> Image<'a> {
     }
 
     /// Bytes of the file, if it has them.
-    pub fn read(&self, pos: u64, len: usize) -> Option<Vec<u8>> {
-        pos.checked_add(len as u64).filter(|end| *end <= self.size)?;
+    pub fn read(&self, pos: u64, len: usize) -> Option<Buffer> {
+        pos.checked_add(len as u64)
+            .filter(|end| *end <= self.size)?;
         let mut bytes = crate::library::zeros(len).ok()?;
         self.file.read_at(pos, &mut bytes).ok()?;
         overlay(&self.pending, pos, &mut bytes);
         Some(bytes)
     }
 
-    /// The whole chunk at a position, as its header has it.
-    pub fn chunk(&self, pos: u64) -> Option<Vec<u8>> {
+    /// The chunk at a position, as long as its header says; behind the end of the file there is what no stream begins
+    /// with. (Zeros would be one: a run of zeros.)
+    pub fn chunk(&self, pos: u64) -> Option<Buffer> {
         let front = self.read(pos, HEADER)?;
         let header = ChunkHeader::parse(&front).ok()?;
-        self.read(pos, header.cbytes)
+        let there = header
+            .cbytes
+            .min(usize::try_from(self.size - pos).unwrap_or(usize::MAX));
+        let mut chunk = self.read(pos, there)?;
+        chunk.resize(header.cbytes).ok()?;
+        chunk[there..].fill(0x80);
+        Some(chunk)
     }
 }
 
 /// The header: as it is, or as much of it as makes sense. Gives how long it is, too.
 pub fn header(image: &Image, notes: &mut Vec<String>) -> Option<(Header, Extent)> {
-    let mut front = image.read(0, MIN_LEN)?;
+    let mut front = image.read(0, MIN_LEN)?.to_vec();
     if !Header::has_magic(&front) {
         notes.push("the magic bytes at the start are damaged".into());
     }
@@ -106,13 +121,45 @@ pub fn header(image: &Image, notes: &mut Vec<String>) -> Option<(Header, Extent)
     let len = front.len() as u32;
     front[11..15].copy_from_slice(&len.to_be_bytes());
     front[16..24].copy_from_slice(&u64::from(len).to_be_bytes());
-    let kept = Header::parse(&front).ok()?;
-    notes.push("the header's metalayers are damaged: they are lost".into());
+    let mut kept = Header::parse(&front).ok()?;
+    let len = extent
+        .map_or(MOST_HEADER, |extent| extent.header_len as usize)
+        .min(MOST_HEADER);
+    let len = len.min(usize::try_from(image.size).unwrap_or(MOST_HEADER));
+    kept.metalayers
+        .extend(image.read(0, len).and_then(|bytes| array_in(&bytes)));
+    notes.push(if kept.metalayers.is_empty() {
+        "the header's metalayers are damaged: they are lost".into()
+    } else {
+        "the header's metalayers are damaged: only that of the array was found".into()
+    });
     let extent = extent.unwrap_or(Extent {
         header_len: MIN_LEN as u32,
         ..Extent::default()
     });
     Some((kept, extent))
+}
+
+/// The metalayer of an array, somewhere in a header.
+fn array_in(header: &[u8]) -> Option<Metalayer> {
+    let all = (MIN_LEN..header.len()).filter_map(|at| {
+        let bytes = &header[at..];
+        let (dimensions, list) = (*bytes.get(2)?, *bytes.get(3)?);
+        // An array of seven, version 0, and a list of as many as there are dimensions.
+        if bytes[0] != 0x97 || bytes[1] != 0 || dimensions > 15 || list != 0x90 + dimensions {
+            return None;
+        }
+        let (meta, len) = Meta::parse(bytes, true).ok()?;
+        let chunks = &meta.chunkshape;
+        let geometry = Geometry::new(meta.ndim, &meta.shape, chunks, &meta.blockshape).ok()?;
+        geometry.nchunks().ok()?;
+        Some(Metalayer {
+            name: NAME.to_vec(),
+            content: bytes[..len].to_vec(),
+        })
+    });
+    let mut all = all;
+    all.next()
 }
 
 /// Finds what there is.
@@ -133,22 +180,27 @@ pub fn contiguous(image: &Image, contexts: &SuperChunk, mut notes: Vec<String>) 
     let vlmetalayers = trailer_of(image, &extent, known.as_ref(), &mut notes);
     let index_pos = start.checked_add(extent.cbytes);
     let offsets = index_pos.and_then(|pos| index(image, contexts, pos));
-    let expected = known.as_ref().and_then(Header::nchunks);
-    if let (Some(header), Some(offsets)) = (&known, &offsets)
-        && offsets.iter().all(Option::is_some)
-        && expected.is_none_or(|expected| expected <= offsets.len() as u64)
+    if let (Some(header), Some(index)) = (&known, &offsets)
+        && index.offsets.iter().all(Option::is_some)
     {
-        let count = expected.filter(|count| *count > 0).map_or(offsets.len(), |n| n as usize);
-        let slots = offsets[..count.min(offsets.len())].iter();
-        let slots = slots.map(|offset| slot(offset.unwrap_or(i64::MIN), start)).collect();
-        return Ok(Salvage {
-            header: header.clone(),
-            slots,
-            vlmetalayers,
-            notes,
-        });
+        let slots = index.counted(header).iter();
+        let slots: Vec<Slot> = slots
+            .map(|offset| slot(offset.unwrap_or(i64::MIN), start))
+            .collect();
+        if lead_to_chunks(&slots, image, header) {
+            return Ok(Salvage {
+                header: agreeing(header, image, &slots, &mut notes),
+                slots,
+                vlmetalayers,
+                notes,
+            });
+        }
     }
-    let chunks = scan(image, start, known.as_ref(), contexts);
+    let mut chunks = scan(image, start, known.as_ref(), contexts);
+    if chunks.chunks.is_empty() && known.is_some() {
+        // It may be the header that is wrong about its chunks.
+        chunks = scan(image, start, None, contexts);
+    }
     let header = match known {
         Some(header) => header,
         None => header_from(&chunks)
@@ -156,11 +208,55 @@ pub fn contiguous(image: &Image, contexts: &SuperChunk, mut notes: Vec<String>) 
     };
     let slots = arrange(&header, offsets, chunks, start, &mut notes);
     Ok(Salvage {
-        header,
+        header: agreeing(&header, image, &slots, &mut notes),
         slots,
         vlmetalayers,
         notes,
     })
+}
+
+/// Whether an index leads to chunks, each to one of its own: it has no checksum, so it may be wrong and look right.
+fn lead_to_chunks(slots: &[Slot], image: &Image, header: &Header) -> bool {
+    let mut ends = Vec::new();
+    for slot in slots {
+        match slot {
+            Slot::At(pos) => {
+                let room = image.size.saturating_sub(*pos);
+                let front = image.read(*pos, HEADER);
+                let Some(chunk) = front.and_then(|front| plausible(&front, room, Some(header)))
+                else {
+                    return false;
+                };
+                ends.push((*pos, *pos + chunk.cbytes as u64));
+            }
+            Slot::Special(_) => {}
+            Slot::Lost => return false,
+        }
+    }
+    ends.sort_unstable();
+    ends.windows(2).all(|pair| pair[0].1 <= pair[1].0)
+}
+
+/// The header, with the size of items that the chunks have: each of them says it too.
+fn agreeing(header: &Header, image: &Image, slots: &[Slot], notes: &mut Vec<String>) -> Header {
+    let mut header = header.clone();
+    let mut sizes = slots.iter().take(16).filter_map(|slot| match slot {
+        Slot::At(pos) => ChunkHeader::parse(&image.read(*pos, HEADER)?).ok(),
+        _ => None,
+    });
+    let Some(first) = sizes.next().map(|chunk| i32::from(chunk.typesize)) else {
+        return header;
+    };
+    // Large items are said to be of one byte.
+    let wrong = header.typesize != first && (first > 1 || header.typesize <= 255);
+    if wrong && sizes.all(|chunk| i32::from(chunk.typesize) == first) {
+        notes.push(format!(
+            "the header says that items have {}, the chunks say {first}",
+            bytes(header.typesize as u64)
+        ));
+        header.typesize = first;
+    }
+    header
 }
 
 fn slot(offset: i64, start: u64) -> Slot {
@@ -195,25 +291,47 @@ fn trailer_of(
         Some(header) if header.has_vlmetalayers => {
             "the trailer is damaged: the variable-length metalayers are lost".into()
         }
-        _ => "the trailer is damaged: it held no variable-length metalayers, or they are lost".into(),
+        _ => {
+            "the trailer is damaged: it held no variable-length metalayers, or they are lost".into()
+        }
     });
     Vec::new()
 }
 
-/// The index at a position: the offsets, `None` for those in a block of it that is damaged.
-fn index(image: &Image, contexts: &SuperChunk, pos: u64) -> Option<Vec<Option<i64>>> {
+/// An index, or what is left of it.
+struct Index {
+    /// The offsets, `None` for those in a block of it that is damaged.
+    offsets: Vec<Option<i64>>,
+    /// Whether it has room for more offsets than there are chunks.
+    growing: bool,
+}
+
+impl Index {
+    /// The offsets that count.
+    fn counted(&self, header: &Header) -> &[Option<i64>] {
+        let count = header.nchunks().filter(|count| self.growing && *count > 0);
+        let count = count.and_then(|count| usize::try_from(count).ok());
+        &self.offsets[..count.map_or(self.offsets.len(), |count| count.min(self.offsets.len()))]
+    }
+}
+
+/// The index at a position.
+fn index(image: &Image, contexts: &SuperChunk, pos: u64) -> Option<Index> {
     let chunk = image.chunk(pos)?;
     let header = ChunkHeader::parse(&chunk).ok()?;
     if !header.nbytes.is_multiple_of(WIDTH) || header.nbytes == 0 {
         return None;
     }
-    if let Ok(Offsets::List(list)) = Offsets::decode(&chunk, None) {
-        return Some(list.into_iter().map(Some).collect());
-    }
-    if header.special() != Special::None {
-        let list = Offsets::decode(&chunk, None).ok()?;
-        // One offset for all: as many as there are, but no more than a file can have.
-        return Some(list.iter().take(1 << 24).map(Some).collect());
+    let growing = header.is_memcpyed();
+    match Offsets::decode(&chunk, None) {
+        Ok(offsets) => {
+            // Where all offsets are the same there may be very many, of which a file that is mended needs no more.
+            const MOST: usize = 1 << 24;
+            let offsets = offsets.iter().take(MOST).map(Some).collect();
+            return Some(Index { offsets, growing });
+        }
+        Err(_) if header.special() != Special::None => return None,
+        Err(_) => {}
     }
     let mut offsets = Vec::new();
     let mut data = crate::library::zeros(header.blocksize_field().min(WINDOW)).ok()?;
@@ -229,7 +347,8 @@ fn index(image: &Image, contexts: &SuperChunk, pos: u64) -> Option<Vec<Option<i6
             Err(_) => offsets.extend(std::iter::repeat_n(None, count)),
         }
     }
-    offsets.iter().any(Option::is_some).then_some(offsets)
+    let some = offsets.iter().any(Option::is_some);
+    some.then_some(Index { offsets, growing })
 }
 
 /// What a search found.
@@ -239,7 +358,7 @@ pub struct Scan {
     /// Before which of the chunks bytes lie that are none.
     gaps: Vec<usize>,
     /// The index, if it was found behind the chunks.
-    index: Option<Vec<Option<i64>>>,
+    index: Option<Index>,
 }
 
 /// Whether a header can be that of a chunk of this frame, `room` bytes before the end of the file.
@@ -254,7 +373,10 @@ fn plausible(bytes: &[u8], room: u64, frame: Option<&Header>) -> Option<ChunkHea
     let fits = match header.special() {
         Special::None if header.is_memcpyed() => header.cbytes == header.nbytes + HEADER,
         Special::None => {
-            let starts = header.nblocks.checked_mul(4).and_then(|n| n.checked_add(HEADER));
+            let starts = header
+                .nblocks
+                .checked_mul(4)
+                .and_then(|n| n.checked_add(HEADER));
             starts.is_some_and(|starts| starts < header.cbytes)
                 && header.cbytes <= header.nbytes.saturating_add(HEADER)
         }
@@ -290,6 +412,9 @@ fn scan(image: &Image, start: u64, frame: Option<&Header>, contexts: &SuperChunk
             pos += header.cbytes as u64;
             continue;
         }
+        // The file may have been cut within a chunk: its first blocks are there.
+        let cut = plausible(&front, u64::MAX, frame);
+        let cut = cut.filter(|header| starts_well(header, image, pos));
         // A chunk whose size is damaged hides those behind it, so the search begins within it.
         let from = match scan.chunks.last() {
             Some((last, _)) if frame.is_some_and(|frame| frame.chunksize > 0) => *last + 1,
@@ -302,7 +427,10 @@ fn scan(image: &Image, start: u64, frame: Option<&Header>, contexts: &SuperChunk
                 }
                 pos = next;
             }
-            None => break,
+            None => {
+                scan.chunks.extend(cut.map(|header| (pos, header)));
+                break;
+            }
         }
     }
     scan
@@ -319,7 +447,8 @@ fn search(image: &Image, from: u64, frame: Option<&Header>) -> Option<u64> {
         let window = image.read(pos, len)?;
         let hit = window.windows(HEADER).enumerate().find(|(at, bytes)| {
             let room = image.size - pos - *at as u64;
-            plausible(bytes, room, frame).is_some_and(|header| starts_well(&header, image, pos + *at as u64))
+            plausible(bytes, room, frame)
+                .is_some_and(|header| starts_well(&header, image, pos + *at as u64))
         });
         if let Some((at, _)) = hit {
             return Some(pos + at as u64);
@@ -351,18 +480,22 @@ impl Scan {
         contexts: &SuperChunk,
         pos: u64,
         start: u64,
-    ) -> Option<Vec<Option<i64>>> {
+    ) -> Option<Index> {
         let front = ChunkHeader::parse(&image.read(pos, HEADER)?).ok()?;
         if front.cbytes as u64 > image.size - pos || front.nbytes / WIDTH < self.chunks.len() / 2 {
             return None;
         }
         let offsets = index(image, contexts, pos)?;
-        let known: HashMap<u64, ()> = self.chunks.iter().map(|(at, _)| (at - start, ())).collect();
-        let places = offsets.iter().flatten().filter_map(|offset| u64::try_from(*offset).ok());
+        let known: HashSet<u64> = self.chunks.iter().map(|(at, _)| at - start).collect();
+        let places = offsets
+            .offsets
+            .iter()
+            .flatten()
+            .filter_map(|offset| u64::try_from(*offset).ok());
         let (mut hits, mut all) = (0, 0);
         for place in places {
             all += 1;
-            hits += usize::from(known.contains_key(&place));
+            hits += usize::from(known.contains(&place));
         }
         (all > 0 && hits * 2 > all).then_some(offsets)
     }
@@ -374,7 +507,11 @@ fn header_from(scan: &Scan) -> Option<Header> {
     let codec = blosc2::codec::Codec::from_format(first.flags >> 5);
     Some(Header {
         kind: Kind::Contiguous,
-        nbytes: scan.chunks.iter().map(|(_, header)| header.nbytes as i64).sum(),
+        nbytes: scan
+            .chunks
+            .iter()
+            .map(|(_, header)| header.nbytes as i64)
+            .sum(),
         typesize: first.typesize.into(),
         blocksize: 0,
         chunksize: first.nbytes as i32,
@@ -396,22 +533,22 @@ fn header_from(scan: &Scan) -> Option<Header> {
 /// Puts what was found in order.
 fn arrange(
     header: &Header,
-    offsets: Option<Vec<Option<i64>>>,
+    index: Option<Index>,
     scan: Scan,
     start: u64,
     notes: &mut Vec<String>,
 ) -> Vec<Slot> {
-    let expected = header.nchunks().filter(|count| *count > 0).map(|n| n as usize);
+    let expected = header
+        .nchunks()
+        .filter(|count| *count > 0)
+        .map(|n| n as usize);
     let found = scan.chunks.len();
-    if let Some(mut offsets) = offsets.or(scan.index) {
-        if let Some(expected) = expected
-            && expected < offsets.len()
-        {
-            offsets.truncate(expected);
-        }
-        return complete(&offsets, &scan.chunks, start, notes);
+    if let Some(index) = index.or(scan.index) {
+        return complete(index.counted(header), &scan.chunks, start, notes);
     }
-    notes.push("the index is lost: chunks are taken in the order in which they lie in the file".into());
+    notes.push(
+        "the index is lost: chunks are taken in the order in which they lie in the file".into(),
+    );
     let mut slots: Vec<Slot> = Vec::new();
     let missing = expected.map_or(0, |expected| expected.saturating_sub(found));
     let gaps = &scan.gaps;
@@ -422,7 +559,10 @@ fn arrange(
             && nth < missing
         {
             let alone = gaps.len() == 1;
-            slots.extend(std::iter::repeat_n(Slot::Lost, if alone { missing } else { 1 }));
+            slots.extend(std::iter::repeat_n(
+                Slot::Lost,
+                if alone { missing } else { 1 },
+            ));
         }
         slots.push(Slot::At(*pos));
     }
@@ -459,15 +599,39 @@ fn complete(
     start: u64,
     notes: &mut Vec<String>,
 ) -> Vec<Slot> {
-    let named: HashMap<u64, ()> = offsets
+    let places: HashSet<u64> = chunks.iter().map(|(pos, _)| pos - start).collect();
+    let all = offsets
         .iter()
         .flatten()
-        .filter_map(|offset| Some((u64::try_from(*offset).ok()?, ())))
+        .filter_map(|offset| u64::try_from(*offset).ok());
+    let mut times: HashMap<u64, usize> = HashMap::new();
+    all.for_each(|place| *times.entry(place).or_default() += 1);
+    let trusted = |offset: i64| match u64::try_from(offset) {
+        Ok(place) => places.contains(&place) && times.get(&place) == Some(&1),
+        Err(_) => Place::from_offset(offset).is_ok(),
+    };
+    // What was decoded and leads nowhere shows that the rest is not to be trusted either.
+    let wrong = offsets.iter().flatten().any(|offset| !trusted(*offset));
+    let offsets: Vec<Option<i64>> = offsets
+        .iter()
+        .map(|offset| offset.filter(|offset| trusted(*offset)))
+        .collect();
+    if wrong && chunks.len() == offsets.len() {
+        notes.push(
+            "the index is damaged: chunks are taken in the order in which they lie in the file"
+                .into(),
+        );
+        return chunks.iter().map(|(pos, _)| Slot::At(*pos)).collect();
+    }
+    let named: HashSet<u64> = offsets
+        .iter()
+        .flatten()
+        .filter_map(|offset| u64::try_from(*offset).ok())
         .collect();
     let unnamed: Vec<u64> = chunks
         .iter()
         .map(|(pos, _)| *pos)
-        .filter(|pos| !named.contains_key(&(pos - start)))
+        .filter(|pos| !named.contains(&(pos - start)))
         .collect();
     let holes = offsets.iter().filter(|offset| offset.is_none()).count();
     if holes > 0 {
@@ -491,8 +655,14 @@ fn complete(
 
 /// What to say of bytes of a file that is shorter than its header says.
 pub fn shortfall(extent: &Extent, size: u64) -> Option<String> {
-    let missing = extent.frame_len.checked_sub(size).filter(|missing| *missing > 0)?;
-    Some(format!("the file is cut short: {} are missing", bytes(missing)))
+    let missing = extent
+        .frame_len
+        .checked_sub(size)
+        .filter(|missing| *missing > 0)?;
+    Some(format!(
+        "the file is cut short: {} are missing",
+        bytes(missing)
+    ))
 }
 
 /// Finds what there is in a directory.
@@ -528,16 +698,21 @@ pub fn sparse(
     };
     known.kind = Kind::Sparse;
     let vlmetalayers = trailer_of(image, &extent, Some(&known), &mut notes);
-    let expected = known.nchunks().filter(|count| *count > 0).map(|n| n as usize);
+    let expected = known
+        .nchunks()
+        .filter(|count| *count > 0)
+        .map(|n| n as usize);
     let offsets = index(image, contexts, extent.header_len.into());
     let slots = match offsets {
-        Some(mut offsets) => {
-            offsets.truncate(expected.unwrap_or(offsets.len()));
+        Some(index) => {
+            let offsets = index.counted(&known);
             if offsets.iter().any(Option::is_none) {
                 notes.push("the index is damaged: the places of some chunks are lost".into());
             }
-            let offsets = offsets.into_iter();
-            offsets.map(|offset| offset.map_or(Slot::Lost, |offset| slot(offset, 0))).collect()
+            let offsets = offsets.iter();
+            offsets
+                .map(|offset| offset.map_or(Slot::Lost, |offset| slot(offset, 0)))
+                .collect()
         }
         None if expected.is_none() && numbers.is_empty() => Vec::new(),
         None => {

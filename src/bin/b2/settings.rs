@@ -105,7 +105,10 @@ pub fn pipeline(names: &[String]) -> Result<([u8; MAX_FILTERS], [u8; MAX_FILTERS
     for name in names {
         let (name, meta) = match name.split_once(':') {
             Some((name, meta)) => {
-                let number = meta.parse::<i16>().ok().filter(|n| (-128..=255).contains(n));
+                let number = meta
+                    .parse::<i16>()
+                    .ok()
+                    .filter(|n| (-128..=255).contains(n));
                 let number = number.ok_or_else(|| {
                     Failure::say(format!("'{meta}' is no parameter of the filter {name}"))
                 })?;
@@ -116,7 +119,10 @@ pub fn pipeline(names: &[String]) -> Result<([u8; MAX_FILTERS], [u8; MAX_FILTERS
         let known = FILTERS.iter().find(|(known, _)| *known == name);
         let (_, id) = known.ok_or_else(|| {
             let names: Vec<&str> = FILTERS.iter().map(|(name, _)| *name).collect();
-            Failure::say(format!("no filter '{name}'; there are {}", names.join(", ")))
+            Failure::say(format!(
+                "no filter '{name}'; there are {}",
+                names.join(", ")
+            ))
         })?;
         if *id != filter_id::NONE {
             chosen.push((*id, meta));

@@ -239,7 +239,11 @@ pub fn special_chunk(kind: Special, nbytes: usize, header: &Header) -> Vec<u8> {
     };
     let typesize = if typesize > MAX_TYPESIZE { 1 } else { typesize };
     let blocksize = usize::try_from(header.blocksize).unwrap_or(0);
-    let blocksize = if blocksize == 0 { nbytes.max(1) } else { blocksize };
+    let blocksize = if blocksize == 0 {
+        nbytes.max(1)
+    } else {
+        blocksize
+    };
     let mut chunk = vec![0; EXTENDED_HEADER_LENGTH];
     special::write(kind, nbytes, blocksize, typesize, &[], &mut chunk);
     chunk
@@ -250,14 +254,14 @@ pub fn vlmeta_content(
     contexts: &SuperChunk,
     layer: &Metalayer,
     most: usize,
-) -> std::result::Result<Vec<u8>, Error> {
+) -> std::result::Result<Buffer, Error> {
     let header = ChunkHeader::parse(&layer.content)?;
     if header.nbytes > most {
         return Err(Error::MaxBufsizeExceeded);
     }
     let mut content = zeros(header.nbytes)?;
     let size = contexts.decompress(&layer.content, &mut content)?;
-    content.truncate(size);
+    content.resize(size)?;
     Ok(content)
 }
 
@@ -311,6 +315,9 @@ impl Source {
         {
             return Ok(Ok(Self::Chunk(chunk)));
         }
-        Err(Failure::say(format!("{}: no Blosc2 frame or chunk", input.name())))
+        Err(Failure::say(format!(
+            "{}: no Blosc2 frame or chunk",
+            input.name()
+        )))
     }
 }

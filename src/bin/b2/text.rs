@@ -4,7 +4,11 @@
 pub fn bytes(count: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if count < 1024 {
-        return if count == 1 { "1 byte".into() } else { format!("{count} bytes") };
+        return if count == 1 {
+            "1 byte".into()
+        } else {
+            format!("{count} bytes")
+        };
     }
     let (mut value, mut unit) = (count as f64 / 1024.0, UNITS[0]);
     for next in &UNITS[1..] {
@@ -13,7 +17,11 @@ pub fn bytes(count: u64) -> String {
         }
         (value, unit) = (value / 1024.0, next);
     }
-    let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+    let digits = if value < 10.0 {
+        2
+    } else {
+        usize::from(value < 100.0)
+    };
     format!("{value:.digits$} {unit}")
 }
 
@@ -71,7 +79,13 @@ pub fn ranges(numbers: &[usize], most: usize) -> String {
     let mut out: Vec<String> = ranges
         .iter()
         .take(most)
-        .map(|(from, to)| if from == to { from.to_string() } else { format!("{from}-{to}") })
+        .map(|(from, to)| {
+            if from == to {
+                from.to_string()
+            } else {
+                format!("{from}-{to}")
+            }
+        })
         .collect();
     if ranges.len() > most {
         out.push("...".into());
@@ -94,7 +108,10 @@ mod tests {
         assert_eq!(bytes(u64::MAX), "16.0 EiB");
         assert_eq!(grouped(-1234567), "-1 234 567");
         assert_eq!(grouped(12), "12");
-        assert_eq!((ratio(10, 4), ratio(3000, 2), ratio(1, 0)), ("2.50".into(), "1500".into(), "-".into()));
+        assert_eq!(
+            (ratio(10, 4), ratio(3000, 2), ratio(1, 0)),
+            ("2.50".into(), "1500".into(), "-".into())
+        );
         assert_eq!(ranges(&[1, 2, 3, 5, 8, 9], 9), "1-3, 5, 8-9");
         assert_eq!(ranges(&[1, 3, 5], 2), "1, 3, ...");
         assert_eq!(clean(b"a\x1b[2J"), "a\u{fffd}[2J");
