@@ -1,0 +1,364 @@
+//! What can be asked for.
+
+use crate::failure::{Failure, Result};
+use crate::settings::{SPLIT_MODES, Settings, codec_of, pipeline};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Looks into Blosc2 frames, checks and mends them, and makes them from other files and back
+#[derive(Debug, Parser)]
+#[command(
+    name = "b2",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true
+)]
+pub struct Cli {
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Shows what is in a frame: header, codec, filters, metalayers, chunks
+    #[command(
+        after_help = "Example:\n  b2 info temperature.b2nd\n  b2 info --json --chunks 0 data.b2frame | jq .ratio"
+    )]
+    Info(InfoArgs),
+    /// Decompresses everything and says what is damaged; exit code 1 if anything is
+    ///
+    /// The format has no checksums: what was changed such that it still decompresses is not found, except with zlib, whose
+    /// streams have one.
+    #[command(after_help = "Example:\n  b2 verify temperature.b2nd && echo fine")]
+    Verify(VerifyArgs),
+    /// Brings back what is readable of a damaged or truncated frame into a new one; exit code 1 if anything is lost
+    ///
+    /// The damaged frame is only read. Chunks that are lost become chunks of zeros, so that all others stay where they were;
+    /// of a damaged chunk the blocks that can be read are kept.
+    #[command(after_help = "Example:\n  b2 repair broken.b2nd mended.b2nd")]
+    Repair(RepairArgs),
+    /// Compresses a file into a frame; an .npy file into an array
+    #[command(
+        after_help = "Examples:\n  b2 compress series.f64 --typesize 8\n  b2 compress temperature.npy --codec zstd --level 9\n  tar c folder | b2 compress - -o folder.tar.b2frame"
+    )]
+    Compress(CompressArgs),
+    /// Decompresses a frame into a file; an array into an .npy file
+    #[command(
+        after_help = "Examples:\n  b2 decompress temperature.b2nd\n  b2 decompress folder.tar.b2frame -o - | tar x"
+    )]
+    Decompress(DecompressArgs),
+    /// Copies a frame: into one file or a directory, with another codec, filters, chunks or blocks
+    #[command(
+        after_help = "Examples:\n  b2 convert data.b2frame folder.b2frame --sparse\n  b2 convert a.b2nd b.b2nd --codec zstd --level 9 --filters bitshuffle"
+    )]
+    Convert(ConvertArgs),
+    /// Tries codecs, levels, filters and block sizes on your own data: ratio against speed
+    #[command(after_help = "Example:\n  b2 bench temperature.npy --svg temperature.svg")]
+    Bench(BenchArgs),
+    /// Prints what a shell needs to complete the commands
+    #[command(after_help = "Example:\n  b2 completions bash > /etc/bash_completion.d/b2")]
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Prints the manual page
+    #[command(hide = true)]
+    Manual,
+}
+
+/// Shells with completions.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Shell {
+    /// Bash
+    Bash,
+    /// Zsh
+    Zsh,
+    /// Fish
+    Fish,
+}
+
+/// How many threads to use.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Threads {
+    /// Threads to use; 0 for one a processor
+    #[arg(long, short = 't', value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(i16).range(0..=512))]
+    threads: i16,
+}
+
+impl Threads {
+    /// The number.
+    pub fn count(self) -> i16 {
+        let processors = || std::thread::available_parallelism().map_or(1, |n| n.get());
+        match self.threads {
+            0 => processors().min(64) as i16,
+            threads => threads,
+        }
+    }
+}
+
+/// Arguments of `info`.
+#[derive(Args, Debug)]
+pub struct InfoArgs {
+    /// A frame (file or directory) or a chunk; - reads from a pipe
+    #[arg(value_name = "FILE")]
+    pub input: PathBuf,
+    /// Writes JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Chunks in the table, at most
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub chunks: usize,
+}
+
+/// Arguments of `verify`.
+#[derive(Args, Debug)]
+pub struct VerifyArgs {
+    /// A frame (file or directory) or a chunk; - reads from a pipe
+    #[arg(value_name = "FILE")]
+    pub input: PathBuf,
+    /// Says nothing if all is well
+    #[arg(long, short)]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub threads: Threads,
+}
+
+/// What lost chunks become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Fill {
+    /// Zeros
+    Zeros,
+    /// NaNs, where items are of 4 or 8 bytes
+    Nan,
+    /// Uninitialised
+    Uninit,
+}
+
+/// Arguments of `repair`.
+#[derive(Args, Debug)]
+pub struct RepairArgs {
+    /// The damaged frame: a file or a directory
+    #[arg(value_name = "FILE")]
+    pub input: PathBuf,
+    /// The new frame
+    #[arg(value_name = "NEW")]
+    pub output: PathBuf,
+    /// What lost chunks become
+    #[arg(long, value_enum, default_value = "zeros")]
+    pub fill: Fill,
+    /// Replaces NEW if it is there
+    #[arg(long, short)]
+    pub force: bool,
+    #[command(flatten)]
+    pub threads: Threads,
+}
+
+/// How to compress.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Coding {
+    /// blosclz, lz4, lz4hc, zlib or zstd
+    #[arg(long, short, value_name = "NAME")]
+    pub codec: Option<String>,
+    /// 0 (stored) to 9 (smallest)
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=9))]
+    pub level: Option<u8>,
+    /// Filters in the order of their use: none, shuffle, bitshuffle, delta, truncprec:BITS, ...
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub filters: Option<Vec<String>>,
+    /// Splits blocks into one stream for each byte of an item: always, never, auto or compatible
+    #[arg(long, value_name = "MODE", value_parser = PossibleValuesParser::new(SPLIT_MODES.map(|mode| mode.0)), hide_possible_values = true)]
+    pub split: Option<String>,
+    /// Gives every chunk a dictionary (zstd, lz4 and lz4hc)
+    #[arg(long)]
+    pub dict: bool,
+}
+
+impl Coding {
+    /// Whether anything was asked for.
+    pub fn is_given(&self) -> bool {
+        self.codec.is_some()
+            || self.level.is_some()
+            || self.filters.is_some()
+            || self.split.is_some()
+            || self.dict
+    }
+
+    /// `settings` with what was asked for.
+    pub fn apply(&self, settings: Settings) -> Result<Settings> {
+        let mut settings = settings;
+        if let Some(name) = &self.codec {
+            settings.codec = codec_of(name)?;
+            settings.codec_meta = 0;
+        }
+        settings.level = self.level.unwrap_or(settings.level);
+        if let Some(names) = &self.filters {
+            (settings.filters, settings.filters_meta) = pipeline(names)?;
+        }
+        if let Some(name) = &self.split {
+            let known = SPLIT_MODES.iter().find(|(known, _)| known == name);
+            settings.splitmode = known.map_or(settings.splitmode, |(_, mode)| *mode);
+        }
+        settings.dict |= self.dict;
+        Ok(settings)
+    }
+}
+
+/// Arguments of `compress`.
+#[derive(Args, Debug)]
+pub struct CompressArgs {
+    /// The file; - reads from a pipe
+    #[arg(value_name = "FILE")]
+    pub input: PathBuf,
+    /// The frame; - writes to a pipe [default: FILE.b2frame, or FILE.b2nd for an array]
+    #[arg(long, short, value_name = "FRAME")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub coding: Coding,
+    /// Bytes of an item of FILE, 4 for float32: what makes the shuffles work [an .npy file knows]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..=255))]
+    pub typesize: Option<i32>,
+    /// Bytes of a chunk, such as 4M; for an array items along each dimension, such as 100,200
+    #[arg(long, value_name = "SIZE")]
+    pub chunks: Option<String>,
+    /// Bytes of a block, such as 64K; for an array items along each dimension
+    #[arg(long, value_name = "SIZE")]
+    pub blocks: Option<String>,
+    /// Makes a directory with a file for each chunk
+    #[arg(long)]
+    pub sparse: bool,
+    /// Takes an .npy file as bytes like any other
+    #[arg(long)]
+    pub raw: bool,
+    /// Replaces FRAME if it is there
+    #[arg(long, short)]
+    pub force: bool,
+    #[command(flatten)]
+    pub threads: Threads,
+}
+
+/// Arguments of `decompress`.
+#[derive(Args, Debug)]
+pub struct DecompressArgs {
+    /// A frame (file or directory) or a chunk; - reads from a pipe
+    #[arg(value_name = "FRAME")]
+    pub input: PathBuf,
+    /// The file; - writes to a pipe [default: FRAME without its ending, or with .npy for an array]
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Writes the bytes of an array's items without the header of an .npy file
+    #[arg(long)]
+    pub raw: bool,
+    /// Replaces FILE if it is there
+    #[arg(long, short)]
+    pub force: bool,
+    #[command(flatten)]
+    pub threads: Threads,
+}
+
+/// Arguments of `convert`.
+#[derive(Args, Debug)]
+pub struct ConvertArgs {
+    /// A frame (file or directory); - reads from a pipe
+    #[arg(value_name = "FRAME")]
+    pub input: PathBuf,
+    /// The new one; - writes to a pipe
+    #[arg(value_name = "NEW")]
+    pub output: PathBuf,
+    /// Makes a directory with a file for each chunk
+    #[arg(long, conflicts_with = "contiguous")]
+    pub sparse: bool,
+    /// Makes one file
+    #[arg(long)]
+    pub contiguous: bool,
+    #[command(flatten)]
+    pub coding: Coding,
+    /// Bytes of a chunk, such as 4M; for an array items along each dimension, such as 100,200
+    #[arg(long, value_name = "SIZE")]
+    pub chunks: Option<String>,
+    /// Bytes of a block, such as 64K; for an array items along each dimension
+    #[arg(long, value_name = "SIZE")]
+    pub blocks: Option<String>,
+    /// Replaces NEW if it is there
+    #[arg(long, short)]
+    pub force: bool,
+    #[command(flatten)]
+    pub threads: Threads,
+}
+
+/// Arguments of `bench`.
+#[derive(Args, Debug)]
+pub struct BenchArgs {
+    /// Data to try: any file, an .npy file, or a frame
+    #[arg(value_name = "FILE")]
+    pub input: PathBuf,
+    /// Bytes of an item [an .npy file or a frame knows]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..=255))]
+    pub typesize: Option<i32>,
+    /// Data to use: so many bytes from the whole of FILE
+    #[arg(long, value_name = "SIZE", default_value = "16M")]
+    pub sample: String,
+    /// Bytes of a chunk
+    #[arg(long, value_name = "SIZE", default_value = "4M")]
+    pub chunk: String,
+    /// Seconds to spend, about
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    pub seconds: u32,
+    /// Writes a plot here
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    #[command(flatten)]
+    pub threads: Threads,
+}
+
+/// A number of bytes: `4096`, `64K`, `4M`, `1G`.
+pub fn size(text: &str) -> Result<usize> {
+    let (digits, shift) = match text.chars().last().map(|c| c.to_ascii_uppercase()) {
+        Some('K') => (&text[..text.len() - 1], 10),
+        Some('M') => (&text[..text.len() - 1], 20),
+        Some('G') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    let number = digits.parse::<usize>().ok().filter(|n| *n > 0);
+    number
+        .and_then(|n| n.checked_mul(1 << shift))
+        .ok_or_else(|| Failure::say(format!("'{text}' is no size; write 65536, 64K or 4M")))
+}
+
+/// Lengths along dimensions: `100,200`.
+pub fn lengths(text: &str, ndim: usize) -> Result<Vec<i32>> {
+    let lengths: Option<Vec<i32>> = text
+        .split(',')
+        .map(|length| length.trim().parse().ok().filter(|n| *n > 0))
+        .collect();
+    lengths
+        .filter(|lengths| lengths.len() == ndim)
+        .ok_or_else(|| {
+            Failure::say(format!(
+                "'{text}': {ndim} lengths with commas between them are needed"
+            ))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_commands_are_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_and_lengths() {
+        assert_eq!(size("64k").ok(), Some(65536));
+        assert_eq!(size("2G").ok(), Some(2 << 30));
+        assert!(size("0").is_err() && size("x").is_err() && size("").is_err());
+        assert_eq!(lengths("3, 4", 2).ok(), Some(vec![3, 4]));
+        assert!(lengths("3", 2).is_err() && lengths("0,1", 2).is_err());
+    }
+}

@@ -1,0 +1,379 @@
+//! `b2 bench`: what codecs, levels, filters and block sizes make of a person's own data.
+
+use crate::args::{BenchArgs, size};
+use crate::compress::defaults;
+use crate::decompress::each_chunk_of;
+use crate::failure::{Failure, Outcome, Result};
+use crate::input::Input;
+use crate::library::{Place, SuperChunk, zeros};
+use crate::npy::{MAGIC, Npy};
+use crate::plot;
+use crate::progress::Progress;
+use crate::settings::{Settings, codec_name, filter_names};
+use crate::source::{Source, frame_file};
+use crate::text::{bytes, plural};
+use blosc2::chunk::header::{MAX_BUFFERSIZE, filter_id};
+use blosc2::codec::Codec;
+use blosc2::frame::header::Header;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+/// Levels that are tried.
+const LEVELS: [u8; 3] = [1, 5, 9];
+/// Blocks that are tried with the best of them, in bytes.
+const BLOCKS: [i32; 4] = [32 << 10, 128 << 10, 512 << 10, 2 << 20];
+/// How long one thing is measured, at least; repeated as often as that takes.
+const LEAST: Duration = Duration::from_millis(60);
+
+/// One way to compress, measured. Speeds are in bytes of data a second.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// The way.
+    pub settings: Settings,
+    /// Bytes of data over bytes of chunks.
+    pub ratio: f64,
+    /// Compressing.
+    pub compress: f64,
+    /// Decompressing.
+    pub decompress: f64,
+}
+
+impl Measured {
+    /// The filters in a word.
+    pub fn filters(&self) -> String {
+        let names = filter_names(&self.settings.filters, &self.settings.filters_meta);
+        if names.is_empty() {
+            "none".into()
+        } else {
+            names.join("+")
+        }
+    }
+
+    /// The codec and its level.
+    pub fn codec(&self) -> String {
+        format!(
+            "{} {}",
+            codec_name(self.settings.codec),
+            self.settings.level
+        )
+    }
+
+    /// Whether another is better in one respect and no worse in the others.
+    fn is_beaten_by(&self, other: &Self) -> bool {
+        let (a, b) = (self, other);
+        let no_worse =
+            b.ratio >= a.ratio && b.compress >= a.compress && b.decompress >= a.decompress;
+        no_worse && (b.ratio > a.ratio || b.compress > a.compress || b.decompress > a.decompress)
+    }
+}
+
+/// Data to try, in chunks.
+struct Sample {
+    chunks: Vec<Vec<u8>>,
+    typesize: i32,
+}
+
+impl Sample {
+    fn nbytes(&self) -> usize {
+        self.chunks.iter().map(Vec::len).sum()
+    }
+}
+
+/// Runs the command.
+pub fn run(args: &BenchArgs) -> Result<Outcome> {
+    let input = Input::new(&args.input)?;
+    let sample = sample(args, &input)?;
+    if sample.nbytes() == 0 {
+        return Err(Failure::say(format!(
+            "{}: there are no data in it",
+            input.name()
+        )));
+    }
+    let threads = args.threads.count();
+    let name = crate::text::clean(input.name().as_bytes());
+    let about = format!(
+        "{} of {name} in {}, items of {}, {}",
+        bytes(sample.nbytes() as u64),
+        plural(sample.chunks.len(), "chunk", "chunks"),
+        bytes(sample.typesize as u64),
+        plural(threads as usize, "thread", "threads"),
+    );
+    let until = Instant::now() + Duration::from_secs(args.seconds.into());
+    let ways = ways(sample.typesize, threads);
+    let progress = Progress::new(
+        "measuring",
+        ((ways.len() + 2 * BLOCKS.len()) * sample.nbytes()) as u64,
+    );
+    let mut rows = Vec::new();
+    let mut skipped = 0;
+    for settings in &ways {
+        // At least one of them, however slow.
+        if Instant::now() > until && !rows.is_empty() {
+            skipped += 1;
+            continue;
+        }
+        rows.push(measure(&sample, settings).map_err(|error| Failure::of(input.name(), error))?);
+        progress.add(sample.nbytes());
+    }
+    for settings in block_sizes(&rows, &sample) {
+        if Instant::now() > until {
+            skipped += 1;
+            continue;
+        }
+        rows.push(measure(&sample, &settings).map_err(|error| Failure::of(input.name(), error))?);
+        progress.add(sample.nbytes());
+    }
+    drop(progress);
+    let best = front(&rows);
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{about}\n")?;
+    table(&rows, &best, &mut out)?;
+    if skipped > 0 {
+        writeln!(
+            out,
+            "\n{skipped} not measured: {} seconds are over (--seconds)",
+            args.seconds
+        )?;
+    }
+    advise(&rows, &mut out)?;
+    if let Some(path) = &args.svg {
+        std::fs::write(path, plot::svg(&about, &rows, &best))
+            .map_err(|error| Failure::at(path, &error))?;
+        writeln!(out, "\nplot: {}", path.display())?;
+    }
+    out.flush()?;
+    Ok(Outcome::Fine)
+}
+
+/// All there is to try, the quickest first.
+fn ways(typesize: i32, threads: i16) -> Vec<Settings> {
+    let base = defaults(typesize, threads);
+    let filters: &[u8] = if typesize > 1 {
+        &[filter_id::SHUFFLE, filter_id::BITSHUFFLE, filter_id::NONE]
+    } else {
+        &[filter_id::NONE, filter_id::BITSHUFFLE]
+    };
+    let mut ways = Vec::new();
+    for level in LEVELS {
+        for codec in Codec::ALL {
+            for filter in filters {
+                let mut settings = Settings {
+                    codec: codec.code() as u8,
+                    level,
+                    ..base
+                };
+                settings.filters[5] = *filter;
+                ways.push(settings);
+            }
+        }
+    }
+    ways
+}
+
+/// Other blocks for the way that compresses best, and for the one that is quickest among those that compress half as well.
+fn block_sizes(rows: &[Measured], sample: &Sample) -> Vec<Settings> {
+    let largest = sample.chunks.iter().map(Vec::len).max().unwrap_or(0);
+    let Some(smallest) = rows.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio)) else {
+        return Vec::new();
+    };
+    let quick = rows
+        .iter()
+        .filter(|row| row.ratio * 2.0 >= smallest.ratio)
+        .max_by(|a, b| (a.compress.min(a.decompress)).total_cmp(&b.compress.min(b.decompress)));
+    let mut chosen = vec![smallest.settings];
+    chosen.extend(
+        quick
+            .map(|row| row.settings)
+            .filter(|other| *other != smallest.settings),
+    );
+    let mut ways = Vec::new();
+    for settings in chosen {
+        for blocksize in BLOCKS {
+            if (blocksize as usize) < largest {
+                ways.push(Settings {
+                    blocksize,
+                    ..settings
+                });
+            }
+        }
+    }
+    ways
+}
+
+fn measure(
+    sample: &Sample,
+    settings: &Settings,
+) -> std::result::Result<Measured, blosc2::error::Error> {
+    let mut contexts = SuperChunk::new(Place::Memory, settings)?;
+    let nbytes = sample.nbytes();
+    let started = Instant::now();
+    let mut chunks = Vec::new();
+    for data in &sample.chunks {
+        chunks.push(contexts.compress(data)?);
+    }
+    let compress = nbytes as f64 / started.elapsed().as_secs_f64().max(1e-9);
+    let largest = sample.chunks.iter().map(Vec::len).max().unwrap_or(0);
+    let mut data = zeros(largest)?;
+    let mut decompress = 0f64;
+    let began = Instant::now();
+    while began.elapsed() < LEAST || decompress == 0.0 {
+        let started = Instant::now();
+        for chunk in &chunks {
+            contexts.decompress(chunk, &mut data)?;
+        }
+        decompress = decompress.max(nbytes as f64 / started.elapsed().as_secs_f64().max(1e-9));
+    }
+    let cbytes: usize = chunks.iter().map(|chunk| chunk.len()).sum();
+    Ok(Measured {
+        settings: *settings,
+        ratio: nbytes as f64 / cbytes.max(1) as f64,
+        compress,
+        decompress,
+    })
+}
+
+/// Those that no other beats.
+fn front(rows: &[Measured]) -> Vec<bool> {
+    let unbeaten = |row: &Measured| !rows.iter().any(|other| row.is_beaten_by(other));
+    rows.iter().map(unbeaten).collect()
+}
+
+/// A speed as people read it: millions of bytes a second.
+pub fn speed(bytes_a_second: f64) -> String {
+    format!("{:.0}", bytes_a_second / 1e6)
+}
+
+fn block_name(settings: &Settings) -> String {
+    match settings.blocksize {
+        0 => "auto".into(),
+        size => format!("{}K", size >> 10),
+    }
+}
+
+fn table(rows: &[Measured], best: &[bool], out: &mut impl Write) -> Result<()> {
+    writeln!(
+        out,
+        "  {:<11} {:<11} {:>7} {:>9} {:>14} {:>14}",
+        "codec", "filters", "blocks", "ratio", "compress MB/s", "decompress MB/s"
+    )?;
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by(|a, b| rows[*b].ratio.total_cmp(&rows[*a].ratio));
+    for at in order {
+        let row = &rows[at];
+        writeln!(
+            out,
+            "{} {:<11} {:<11} {:>7} {:>9.2} {:>14} {:>14}",
+            if best[at] { "*" } else { " " },
+            row.codec(),
+            row.filters(),
+            block_name(&row.settings),
+            row.ratio,
+            speed(row.compress),
+            speed(row.decompress)
+        )?;
+    }
+    writeln!(
+        out,
+        "\n* no other is better in one column and as good in the others"
+    )?;
+    Ok(())
+}
+
+fn advise(rows: &[Measured], out: &mut impl Write) -> Result<()> {
+    let most =
+        |value: &dyn Fn(&Measured) -> f64| rows.iter().max_by(|a, b| value(a).total_cmp(&value(b)));
+    let highest = most(&|row| row.ratio).map_or(1.0, |row| row.ratio);
+    let choices = [
+        ("smallest", most(&|row| row.ratio)),
+        // Ratio against the best, and speeds by their orders of magnitude.
+        (
+            "balanced",
+            most(&|row| {
+                row.ratio / highest * 3.0 + row.compress.log10() + row.decompress.log10() * 0.5
+            }),
+        ),
+        (
+            "quickest",
+            most(&|row| row.compress.log10() + row.decompress.log10()),
+        ),
+    ];
+    writeln!(out)?;
+    for (name, row) in choices {
+        let Some(row) = row else { continue };
+        let mut options = format!(
+            "--codec {} --level {} --filters {}",
+            codec_name(row.settings.codec),
+            row.settings.level,
+            row.filters()
+        );
+        if row.settings.blocksize != 0 {
+            options += &format!(" --blocks {}", block_name(&row.settings));
+        }
+        writeln!(out, "{name}: ratio {:.2} with {options}", row.ratio)?;
+    }
+    Ok(())
+}
+
+/// Data from all over the input.
+fn sample(args: &BenchArgs, input: &Input) -> Result<Sample> {
+    let most = size(&args.sample)?;
+    let chunk = size(&args.chunk)?.min(MAX_BUFFERSIZE as usize);
+    let mut front = Vec::new();
+    let file_name = frame_file(input.path());
+    let file = File::open(&file_name).map_err(|error| Failure::at(&file_name, &error))?;
+    (&file).take(16).read_to_end(&mut front)?;
+    if Header::has_magic(&front) {
+        return of_frame(input, most, args.typesize);
+    }
+    let (start, end, typesize) = if front.starts_with(MAGIC) {
+        let npy = Npy::parse(&input.open()?, input.name())?;
+        let items: i64 = npy.shape.iter().product();
+        let end = npy.data + items as u64 * npy.itemsize as u64;
+        (npy.data, end, npy.itemsize.min(255) as i32)
+    } else {
+        (0, file.metadata()?.len(), 1)
+    };
+    let typesize = args.typesize.unwrap_or(typesize);
+    let item = typesize as usize;
+    let chunk = (chunk.min(most) / item).max(1) * item;
+    let whole = (end - start) as usize;
+    let count = (most.min(whole)).div_ceil(chunk);
+    let mut chunks = Vec::new();
+    for nth in 0..count {
+        // Evenly, from the start to the end, at whole items.
+        let room = whole.saturating_sub(chunk);
+        let at = if count > 1 {
+            (room as u128 * nth as u128 / (count as u128 - 1)) as usize
+        } else {
+            0
+        };
+        let at = at / item * item;
+        let len = chunk.min(whole - at);
+        let mut data = zeros(len).map_err(|error| Failure::of(input.name(), error))?;
+        file.read_exact_at(&mut data, start + at as u64)?;
+        chunks.push(data.to_vec());
+    }
+    Ok(Sample { chunks, typesize })
+}
+
+fn of_frame(input: &Input, most: usize, typesize: Option<i32>) -> Result<Sample> {
+    let Source::Frame(mut frame) = Source::open(input)? else {
+        return Err(Failure::say(format!("{}: no frame", input.name())));
+    };
+    let contexts = frame
+        .contexts(1)
+        .map_err(|error| Failure::of(input.name(), error))?;
+    let nchunks = frame.nchunks();
+    let size = frame.chunk_nbytes(0).max(1);
+    let count = most.div_ceil(size).min(nchunks).min(1 << 16);
+    let chosen = (0..count).map(|nth| nth * nchunks / count);
+    let mut chunks = Vec::new();
+    each_chunk_of(&mut frame, &contexts, input, chosen, |data| {
+        chunks.push(data[..data.len().min(most)].to_vec());
+        Ok(())
+    })?;
+    let typesize = typesize.unwrap_or(frame.header.typesize.clamp(1, 255));
+    Ok(Sample { chunks, typesize })
+}

@@ -1,0 +1,118 @@
+//! Whether a chunk can be decompressed, and which blocks of it can.
+
+use crate::library::{SuperChunk, zeros};
+use blosc2::chunk::decode::Chunk;
+use blosc2::chunk::header::{Blocks, ChunkHeader, MAX_TYPESIZE, Special};
+use blosc2::error::Error;
+use std::ops::Range;
+
+/// Chunks with more data than this are decompressed block by block, so that a small file cannot ask for much memory.
+const WHOLE: usize = 64 << 20;
+
+/// What was wrong with a chunk.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// What the library said.
+    pub error: Error,
+    /// The blocks that cannot be decompressed, where the others can.
+    pub blocks: Vec<usize>,
+}
+
+/// The blocks of a chunk that can be asked for one by one: where the data of each are, in bytes.
+pub fn blocks(header: &ChunkHeader) -> Option<impl Iterator<Item = Range<usize>> + use<>> {
+    let Blocks::Regular { blocksize } = header.blocks else {
+        return None;
+    };
+    let (nbytes, typesize) = (header.nbytes, usize::from(header.typesize));
+    let whole = blocksize.is_multiple_of(typesize) && nbytes.is_multiple_of(typesize);
+    let ranges = (0..header.nblocks)
+        .map(move |nblock| nblock * blocksize..nbytes.min((nblock + 1) * blocksize));
+    whole.then_some(ranges)
+}
+
+/// Decompresses one block.
+pub fn block(
+    contexts: &SuperChunk,
+    chunk: &[u8],
+    typesize: usize,
+    range: Range<usize>,
+    data: &mut [u8],
+) -> Result<(), Error> {
+    let (start, count) = (range.start / typesize, range.len() / typesize);
+    let data = data.get_mut(..range.len()).ok_or(Error::Data)?;
+    match contexts.items(chunk, start, count, data)? {
+        size if size == range.len() => Ok(()),
+        _ => Err(Error::Data),
+    }
+}
+
+/// Decompresses a chunk; `expected` is how many bytes of data it is to have, where that is known.
+pub fn chunk(contexts: &SuperChunk, chunk: &[u8], expected: Option<usize>) -> Result<(), Damage> {
+    let all = |error| Damage {
+        error,
+        blocks: Vec::new(),
+    };
+    let header = ChunkHeader::parse(chunk).map_err(all)?;
+    if expected.is_some_and(|expected| expected != header.nbytes) {
+        return Err(all(Error::Data));
+    }
+    Chunk::parse(&header, chunk).map_err(all)?;
+    match header.special() {
+        Special::Unknown(_) => return Err(all(Error::Data)),
+        Special::None => {}
+        // There is nothing in it that could be wrong.
+        _ => return Ok(()),
+    }
+    if header.nbytes <= WHOLE {
+        let mut data = zeros(header.nbytes).map_err(all)?;
+        return match contexts.decompress(chunk, &mut data) {
+            Ok(size) if size == header.nbytes => Ok(()),
+            Ok(_) => Err(all(Error::Data)),
+            Err(error) => Err(Damage {
+                error,
+                blocks: damaged_blocks(contexts, chunk, &header),
+            }),
+        };
+    }
+    if blocks(&header).is_none() {
+        let mut data = zeros(header.nbytes).map_err(all)?;
+        return contexts
+            .decompress(chunk, &mut data)
+            .map(|_| ())
+            .map_err(all);
+    }
+    match damaged_blocks(contexts, chunk, &header) {
+        blocks if blocks.is_empty() => Ok(()),
+        blocks => Err(Damage {
+            error: Error::Data,
+            blocks,
+        }),
+    }
+}
+
+/// Whether a chunk has items of the size that its frame says. If not, shuffles are undone in another way than they were
+/// done, and nobody notices.
+pub fn item_size(chunk: &[u8], typesize: i32) -> Result<(), Damage> {
+    let said = ChunkHeader::parse(chunk).map(|header| i32::from(header.typesize));
+    match said {
+        Ok(said) if said == typesize || typesize > MAX_TYPESIZE as i32 => Ok(()),
+        _ => Err(Damage {
+            error: Error::InvalidHeader,
+            blocks: Vec::new(),
+        }),
+    }
+}
+
+fn damaged_blocks(contexts: &SuperChunk, chunk: &[u8], header: &ChunkHeader) -> Vec<usize> {
+    let typesize = usize::from(header.typesize);
+    let Some(ranges) = blocks(header) else {
+        return Vec::new();
+    };
+    let Ok(mut data) = zeros(header.blocksize_field()) else {
+        return Vec::new();
+    };
+    let bad = ranges
+        .enumerate()
+        .filter(|(_, range)| block(contexts, chunk, typesize, range.clone(), &mut data).is_err());
+    bad.map(|(nblock, _)| nblock).collect()
+}

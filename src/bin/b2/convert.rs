@@ -1,0 +1,250 @@
+//! `b2 convert`: a frame into another one, in another place, or compressed in another way.
+
+use crate::args::ConvertArgs;
+use crate::compress::{array_shape, box_size, plain_sizes};
+use crate::decompress::each_chunk;
+use crate::failure::{Failure, Outcome, Result};
+use crate::input::Input;
+use crate::library::{Array, Place, SuperChunk, c_path, zeros};
+use crate::npy::boxes;
+use crate::output::{Output, say, size_of};
+use crate::progress::Progress;
+use crate::settings::Settings;
+use crate::source::{Frame, Piece, Source, array_meta, special_chunk, vlmeta_content};
+use crate::text::{bytes, clean};
+use blosc2::b2nd::meta::{NAME, OLD_NAME};
+use blosc2::error::Error;
+use blosc2::frame::header::Kind;
+use std::path::Path;
+
+/// Runs the command.
+pub fn run(args: &ConvertArgs) -> Result<Outcome> {
+    let input = Input::new(&args.input)?;
+    let Source::Frame(mut frame) = Source::open(&input)? else {
+        return Err(Failure::say(format!(
+            "{}: a chunk alone; b2 decompress can read it",
+            input.name()
+        )));
+    };
+    let output = Output::new(&args.output, args.force)?;
+    let kind = match (args.sparse, args.contiguous) {
+        (true, _) => Kind::Sparse,
+        (_, true) => Kind::Contiguous,
+        _ => frame.header.kind,
+    };
+    if kind == Kind::Sparse && args.output == Path::new("-") {
+        return Err(Failure::say(
+            "a directory does not go through a pipe (--contiguous makes a file)",
+        ));
+    }
+    let path = c_path(output.path())?;
+    let place = match kind {
+        Kind::Contiguous => Place::File(&path),
+        Kind::Sparse => Place::Directory(&path),
+    };
+    let settings = args.coding.apply(frame.settings(args.threads.count()))?;
+    let shapes = args.chunks.is_some() || args.blocks.is_some();
+    let again = args.coding.is_given() || shapes;
+    if again && frame.header.vlblocks {
+        return Err(Failure::say(format!(
+            "{}: chunks of variable-length blocks can be copied, but not compressed again",
+            input.name()
+        )));
+    }
+    if frame.array().is_some() && shapes {
+        reshape(args, &mut frame, &input, place, &settings)?;
+    } else if again {
+        recompress(args, &mut frame, &input, place, settings)?;
+    } else {
+        copy(&mut frame, &input, place, &settings)?;
+    }
+    if args.output != Path::new("-") {
+        let (before, after) = (size_of(input.path()), output.size());
+        say(&format!(
+            "{}: {}, from {}",
+            output.name(),
+            bytes(after),
+            bytes(before)
+        ))?;
+    }
+    output.finish()?;
+    Ok(Outcome::Fine)
+}
+
+/// A new frame with the metalayers of the old one.
+fn new_frame(
+    frame: &Frame,
+    input: &Input,
+    place: Place,
+    settings: &Settings,
+) -> Result<SuperChunk> {
+    let failed = |error| Failure::of(input.name(), error);
+    let mut new = SuperChunk::new(place, settings).map_err(failed)?;
+    for layer in &frame.header.metalayers {
+        new.add_meta(&layer.name, &layer.content).map_err(failed)?;
+    }
+    Ok(new)
+}
+
+/// Gives the variable-length metalayers, decompressed.
+fn each_vlmeta(
+    frame: &Frame,
+    contexts: &SuperChunk,
+    mut each: impl FnMut(&[u8], &[u8]) -> std::result::Result<(), Error>,
+) -> Result<()> {
+    for layer in &frame.vlmetalayers {
+        let content = vlmeta_content(contexts, layer, i32::MAX as usize);
+        content
+            .and_then(|content| each(&layer.name, &content))
+            .map_err(|error| {
+                let name = clean(&layer.name);
+                Failure::of(format!("variable-length metalayer '{name}'"), error)
+            })?;
+    }
+    Ok(())
+}
+
+/// Chunk by chunk, as they are.
+fn copy(frame: &mut Frame, input: &Input, place: Place, settings: &Settings) -> Result<()> {
+    let mut new = new_frame(frame, input, place, settings)?;
+    let progress = Progress::new("copying", frame.header.nbytes.max(0) as u64);
+    for nchunk in 0..frame.nchunks() {
+        let failed = |error| Failure::of(format!("{}: chunk {nchunk}", input.name()), error);
+        let chunk = match frame.chunk(nchunk).map_err(failed)? {
+            Piece::Bytes(chunk) => chunk.to_vec(),
+            Piece::Special(kind, size) => special_chunk(kind, size, &frame.header),
+        };
+        new.append_chunk(&chunk).map_err(failed)?;
+        progress.add(frame.chunk_nbytes(nchunk));
+    }
+    finish(frame, input, settings.threads, new)
+}
+
+/// Compresses the data again.
+fn recompress(
+    args: &ConvertArgs,
+    frame: &mut Frame,
+    input: &Input,
+    place: Place,
+    settings: Settings,
+) -> Result<()> {
+    let typesize = usize::try_from(settings.typesize).unwrap_or(1);
+    let failed = |error| Failure::of(input.name(), error);
+    let (chunk, blocksize) = plain_sizes(args.chunks.as_deref(), args.blocks.as_deref(), typesize)?;
+    let settings = Settings {
+        // The blocks of an array are of the size that its shapes say; others may be chosen anew for the new codec.
+        blocksize: match frame.array() {
+            Some(_) => block_of(frame),
+            None => blocksize,
+        },
+        ..settings
+    };
+    let mut new = new_frame(frame, input, place, &settings)?;
+    let contexts = frame.contexts(settings.threads).map_err(failed)?;
+    let progress = Progress::new("converting", frame.header.nbytes.max(0) as u64);
+    if args.chunks.is_none() {
+        each_chunk(frame, &contexts, input, |data| {
+            progress.add(data.len());
+            new.append_data(data).map_err(failed)
+        })?;
+    } else {
+        let mut waiting: Vec<u8> = Vec::new();
+        each_chunk(frame, &contexts, input, |data| {
+            progress.add(data.len());
+            waiting.extend(data);
+            while waiting.len() >= chunk {
+                new.append_data(&waiting[..chunk]).map_err(failed)?;
+                waiting.drain(..chunk);
+            }
+            Ok(())
+        })?;
+        if !waiting.is_empty() {
+            new.append_data(&waiting).map_err(failed)?;
+        }
+    }
+    finish(frame, input, settings.threads, new)
+}
+
+/// Bytes of a block of an array.
+fn block_of(frame: &Frame) -> i32 {
+    let meta = frame.array().and_then(array_meta);
+    let items = meta.and_then(|meta| {
+        let lengths = meta.blockshape[..meta.ndim].iter();
+        lengths.copied().try_fold(1i32, i32::checked_mul)
+    });
+    items
+        .and_then(|items| items.checked_mul(frame.header.typesize))
+        .unwrap_or(frame.header.blocksize)
+}
+
+fn finish(frame: &Frame, input: &Input, threads: i16, mut new: SuperChunk) -> Result<()> {
+    let failed = |error| Failure::of(input.name(), error);
+    let contexts = frame.contexts(threads).map_err(failed)?;
+    each_vlmeta(frame, &contexts, |name, content| {
+        new.add_vlmeta(name, content)
+    })?;
+    new.close().map_err(failed)
+}
+
+/// An array with other chunks or blocks.
+fn reshape(
+    args: &ConvertArgs,
+    frame: &mut Frame,
+    input: &Input,
+    place: Place,
+    settings: &Settings,
+) -> Result<()> {
+    let failed = |error| Failure::of(input.name(), error);
+    let damaged = || {
+        Failure::say(format!(
+            "{}: the array's metalayer is damaged",
+            input.name()
+        ))
+    };
+    let meta = frame.array().and_then(array_meta).ok_or_else(damaged)?;
+    let itemsize = usize::try_from(frame.header.typesize).unwrap_or(1);
+    let dtype = String::from_utf8(meta.dtype.unwrap_or(b"|u1").to_vec()).map_err(|_| damaged())?;
+    let chunks = args
+        .chunks
+        .clone()
+        .unwrap_or_else(|| joined(&meta.chunkshape[..meta.ndim]));
+    let shape = &meta.shape[..meta.ndim];
+    let shape = array_shape(
+        shape,
+        &dtype,
+        itemsize,
+        Some(&chunks),
+        args.blocks.as_deref(),
+    )?;
+    let others: Vec<(&[u8], &[u8])> = frame
+        .header
+        .metalayers
+        .iter()
+        .filter(|layer| layer.name != NAME && layer.name != OLD_NAME)
+        .map(|layer| (&layer.name[..], &layer.content[..]))
+        .collect();
+    let settings = Settings {
+        blocksize: 0,
+        ..*settings
+    };
+    let mut new = Array::new(place, &settings, &shape, &others).map_err(failed)?;
+    let old = Array::open(&c_path(input.path())?).map_err(failed)?;
+    let progress = Progress::new("converting", frame.header.nbytes.max(0) as u64);
+    let empty = shape.shape.contains(&0);
+    for (start, stop) in boxes(&shape.shape, &shape.chunks).take_while(|_| !empty) {
+        let mut items = zeros(box_size(&start, &stop, itemsize)).map_err(failed)?;
+        old.read(&start, &stop, &mut items).map_err(failed)?;
+        new.write(&start, &stop, &items).map_err(failed)?;
+        progress.add(items.len());
+    }
+    let contexts = frame.contexts(settings.threads).map_err(failed)?;
+    each_vlmeta(frame, &contexts, |name, content| {
+        new.add_vlmeta(name, content)
+    })?;
+    new.close().map_err(failed)
+}
+
+fn joined(lengths: &[i32]) -> String {
+    let lengths: Vec<String> = lengths.iter().map(ToString::to_string).collect();
+    lengths.join(",")
+}

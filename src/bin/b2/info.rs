@@ -1,0 +1,527 @@
+//! `b2 info`: what is in a frame or a chunk.
+
+use crate::args::InfoArgs;
+use crate::failure::{Outcome, Result, describe};
+use crate::input::Input;
+use crate::json::Json;
+use crate::library::SuperChunk;
+use crate::msgpack;
+use crate::picture::{self, Share};
+use crate::settings::{codec_name, filter_names, split_name};
+use crate::source::{Frame, Source, array_meta, vlmeta_content};
+use crate::text::{self, bytes, clean, grouped, ratio};
+use blosc2::chunk::header::{Blocks, ChunkHeader, Special, flags, flags2};
+use blosc2::codec::Codec;
+use blosc2::error::Error;
+use blosc2::frame::header::Kind;
+use blosc2::frame::offsets::Place;
+use std::io::{IsTerminal, Write};
+
+/// Chunks whose headers are read for the picture, at most.
+const SAMPLES: usize = 1 << 14;
+/// Variable-length metalayers larger than this are not decoded, only named.
+const MOST_META: usize = 16 << 20;
+/// Columns of the picture where nobody knows how wide the terminal is.
+const WIDTH: usize = 72;
+
+/// A chunk as the table shows it.
+struct Row {
+    nchunk: usize,
+    place: String,
+    kind: String,
+    nbytes: Option<usize>,
+    cbytes: Option<usize>,
+    blocks: Option<usize>,
+}
+
+/// What a person or a program is told of a frame.
+struct Report {
+    fields: Vec<(&'static str, String)>,
+    json: Vec<(String, Json)>,
+    metalayers: Vec<(String, usize, Json)>,
+    vlmetalayers: Vec<(String, usize, Json)>,
+    rows: Vec<Row>,
+    nchunks: usize,
+    shares: Vec<Share>,
+}
+
+/// Runs the command.
+pub fn run(args: &InfoArgs) -> Result<Outcome> {
+    let input = Input::new(&args.input)?;
+    let mut out = std::io::stdout().lock();
+    match Source::open(&input)? {
+        Source::Chunk(chunk) => {
+            let header = ChunkHeader::parse(&chunk)
+                .map_err(|error| crate::failure::Failure::of(input.name(), error))?;
+            let fields = chunk_fields(&header);
+            if args.json {
+                let members = fields
+                    .into_iter()
+                    .map(|(name, _, json)| (name.to_string(), json));
+                writeln!(out, "{}", Json::Object(members.collect()))?;
+            } else {
+                writeln!(out, "{}: a chunk\n", input.name())?;
+                for (name, text, _) in fields {
+                    writeln!(out, "  {name:<13} {text}")?;
+                }
+            }
+        }
+        Source::Frame(mut frame) => {
+            let report = Report::of(&mut frame, &input, args.chunks)?;
+            if args.json {
+                writeln!(out, "{}", report.into_json())?;
+            } else {
+                report.print(&mut out)?;
+            }
+        }
+    }
+    out.flush()?;
+    Ok(Outcome::Fine)
+}
+
+/// How a chunk's data are stored.
+fn kind_of(header: &ChunkHeader) -> String {
+    match header.special() {
+        Special::None if header.is_memcpyed() => "stored".into(),
+        Special::None => Codec::from_format(header.flags >> 5).map_or_else(
+            || codec_name(header.udcompcode),
+            |codec| codec.name().to_string(),
+        ),
+        special => special_name(special),
+    }
+}
+
+/// What the items of a chunk of special values are.
+pub fn special_name(special: Special) -> String {
+    match special {
+        Special::None => "data".into(),
+        Special::Zero => "zeros".into(),
+        Special::Nan => "NaNs".into(),
+        Special::Value => "one value".into(),
+        Special::Uninit => "uninitialised".into(),
+        Special::Unknown(kind) => format!("special {kind}"),
+    }
+}
+
+fn flag_names(header: &ChunkHeader) -> Vec<&'static str> {
+    let bits = [
+        (header.is_extended(), "extended"),
+        (header.is_memcpyed(), "stored"),
+        (header.flags & flags::DONT_SPLIT == 0, "split"),
+        (header.blosc2_flags & flags2::USE_DICT != 0, "dictionary"),
+        (header.is_lazy(), "lazy"),
+        (
+            header.blosc2_flags & flags2::INSTRUMENTED != 0,
+            "instrumented",
+        ),
+        (header.has_vlblocks(), "variable-length blocks"),
+    ];
+    bits.iter()
+        .filter(|(set, _)| *set)
+        .map(|(_, name)| *name)
+        .collect()
+}
+
+fn chunk_fields(header: &ChunkHeader) -> Vec<(&'static str, String, Json)> {
+    let filters = filter_names(&header.filters, &header.filters_meta);
+    let flags = flag_names(header);
+    let blocks = match header.blocks {
+        Blocks::Regular { blocksize } => {
+            format!("{} of {}", header.nblocks, bytes(blocksize as u64))
+        }
+        Blocks::Variable { nblocks } => format!("{nblocks} of different sizes"),
+    };
+    vec![
+        (
+            "data",
+            bytes(header.nbytes as u64),
+            Json::from(header.nbytes),
+        ),
+        (
+            "compressed",
+            bytes(header.cbytes as u64),
+            Json::from(header.cbytes),
+        ),
+        (
+            "ratio",
+            ratio(header.nbytes as u64, header.cbytes as u64),
+            Json::from(header.nbytes as f64 / header.cbytes.max(1) as f64),
+        ),
+        ("content", kind_of(header), Json::from(kind_of(header))),
+        ("filters", joined(&filters), Json::list(filters)),
+        ("blocks", blocks, Json::from(header.nblocks)),
+        (
+            "typesize",
+            header.typesize.to_string(),
+            Json::from(header.typesize),
+        ),
+        ("flags", flags.join(", "), Json::list(flags)),
+        (
+            "version",
+            header.version.to_string(),
+            Json::from(header.version),
+        ),
+    ]
+}
+
+fn joined(names: &[String]) -> String {
+    if names.is_empty() {
+        "none".into()
+    } else {
+        names.join(", then ")
+    }
+}
+
+impl Row {
+    fn of(frame: &mut Frame, nchunk: usize) -> Self {
+        let place = match frame.offsets().place(nchunk) {
+            Ok(Place::At(at)) if frame.header.kind == Kind::Sparse => format!("{at:08X}.chunk"),
+            Ok(Place::At(at)) => (u64::from(frame.extent.header_len) + at).to_string(),
+            Ok(Place::Special(_)) => "-".into(),
+            Err(_) => "?".into(),
+        };
+        let mut row = Self {
+            nchunk,
+            place,
+            kind: String::new(),
+            nbytes: None,
+            cbytes: None,
+            blocks: None,
+        };
+        match frame.chunk_header(nchunk) {
+            Ok(Some(header)) => {
+                row.kind = kind_of(&header);
+                row.nbytes = Some(header.nbytes);
+                row.cbytes = Some(header.cbytes);
+                row.blocks = Some(header.nblocks);
+            }
+            Ok(None) => {
+                if let Ok(Place::Special(special)) = frame.offsets().place(nchunk) {
+                    row.kind = special_name(special);
+                }
+                row.nbytes = Some(frame.chunk_nbytes(nchunk));
+                row.cbytes = Some(0);
+            }
+            Err(error) => row.kind = format!("damaged: {}", describe(error)),
+        }
+        row
+    }
+
+    fn into_json(self) -> Json {
+        let number = |value: Option<usize>| value.map_or(Json::Null, Json::from);
+        Json::object([
+            ("chunk", Json::from(self.nchunk)),
+            ("place", Json::from(self.place)),
+            ("content", Json::from(self.kind)),
+            ("nbytes", number(self.nbytes)),
+            ("cbytes", number(self.cbytes)),
+            ("blocks", number(self.blocks)),
+        ])
+    }
+}
+
+/// The shares of chunks, or of some of them where there are very many.
+fn shares(frame: &mut Frame) -> Vec<Share> {
+    let nchunks = frame.nchunks();
+    let count = nchunks.min(SAMPLES);
+    (0..count)
+        .map(|sample| {
+            let nchunk = (sample as u128 * nchunks as u128 / count as u128) as usize;
+            let header = frame.chunk_header(nchunk).ok().flatten()?;
+            let special = header.special() != Special::None;
+            (!special && header.nbytes > 0).then(|| header.cbytes as f64 / header.nbytes as f64)
+        })
+        .collect()
+}
+
+impl Report {
+    fn of(frame: &mut Frame, input: &Input, most_rows: usize) -> Result<Self> {
+        let header = frame.header.clone();
+        let extent = frame.extent;
+        let nchunks = frame.nchunks();
+        let file_size = crate::output::size_of(input.path());
+        let nbytes = header.nbytes.max(0) as u64;
+        let filters = filter_names(&header.filters, &header.filters_meta);
+        let kind = match header.kind {
+            Kind::Contiguous => "contiguous",
+            Kind::Sparse => "sparse",
+        };
+        let array = frame
+            .array()
+            .and_then(|content| array_meta(content).map(|meta| array_fields(&meta)));
+        let chunksize = match header.chunksize {
+            0 => "chunks of different sizes".to_string(),
+            size => format!("chunks of {}", bytes(size.max(0) as u64)),
+        };
+        let blocksize = match header.blocksize {
+            0 => String::new(),
+            size => format!(", blocks of {}", bytes(size.max(0) as u64)),
+        };
+        let flags: Vec<&str> = [
+            (header.vlblocks, "variable-length blocks"),
+            (header.chunksize == 0, "chunks of different sizes"),
+            (header.use_dict, "dictionaries"),
+            (header.has_vlmetalayers, "variable-length metalayers"),
+        ]
+        .iter()
+        .filter(|(set, _)| *set)
+        .map(|(_, name)| *name)
+        .collect();
+        let mut fields = vec![(
+            "file",
+            format!("{}: {kind} frame", clean(input.name().as_bytes())),
+        )];
+        if let Some((text, _)) = &array {
+            fields.push(("array", text.clone()));
+        }
+        fields.extend([
+            (
+                "data",
+                format!(
+                    "{} in {}; {chunksize}{blocksize}, items of {}",
+                    bytes(nbytes),
+                    text::plural(nchunks, "chunk", "chunks"),
+                    bytes(header.typesize as u64)
+                ),
+            ),
+            (
+                "compressed",
+                format!("{}, ratio {}", bytes(file_size), ratio(nbytes, file_size)),
+            ),
+            (
+                "codec",
+                format!(
+                    "{}, level {}; blocks split: {}",
+                    codec_name(header.compcode),
+                    header.clevel,
+                    split_name(header.splitmode)
+                ),
+            ),
+            ("filters", joined(&filters)),
+            (
+                "flags",
+                if flags.is_empty() {
+                    "none".into()
+                } else {
+                    flags.join(", ")
+                },
+            ),
+            (
+                "layout",
+                format!(
+                    "header {}, chunks {}, whole frame {}",
+                    bytes(extent.header_len.into()),
+                    bytes(extent.cbytes),
+                    bytes(extent.frame_len)
+                ),
+            ),
+        ]);
+        let mut json: Vec<(String, Json)> = Vec::new();
+        let mut add = |name: &str, value: Json| json.push((name.to_string(), value));
+        add("file", Json::from(input.name()));
+        add("kind", Json::from(kind));
+        add("file_size", Json::from(file_size));
+        add("header_len", Json::from(extent.header_len));
+        add("frame_len", Json::from(extent.frame_len));
+        add("nbytes", Json::from(header.nbytes));
+        add("cbytes", Json::from(extent.cbytes));
+        add(
+            "ratio",
+            if file_size == 0 {
+                Json::Null
+            } else {
+                Json::from(nbytes as f64 / file_size as f64)
+            },
+        );
+        add("nchunks", Json::from(nchunks));
+        add("chunksize", Json::from(header.chunksize));
+        add("blocksize", Json::from(header.blocksize));
+        add("typesize", Json::from(header.typesize));
+        add("codec", Json::from(codec_name(header.compcode)));
+        add("codec_meta", Json::from(header.compcode_meta));
+        add("level", Json::from(header.clevel));
+        add("split", Json::from(split_name(header.splitmode)));
+        add("filters", Json::list(filters));
+        add("flags", Json::list(flags));
+        add(
+            "threads",
+            Json::list([header.nthreads_c, header.nthreads_d]),
+        );
+        if let Some((_, value)) = array {
+            add("array", value);
+        }
+        let shown = nchunks.min(most_rows);
+        // The first ones and the last ones, where there are too many.
+        let head = if shown < nchunks {
+            shown.div_ceil(2)
+        } else {
+            shown
+        };
+        let listed = (0..head).chain(nchunks - (shown - head)..nchunks);
+        let rows = listed.map(|nchunk| Row::of(frame, nchunk)).collect();
+        let contexts = frame.contexts(1).ok();
+        let metalayers = header.metalayers.iter().map(|layer| {
+            let name = clean(&layer.name);
+            let value = match array_meta(&layer.content) {
+                Some(meta) if name == "b2nd" || name == "caterva" => array_fields(&meta).1,
+                _ => msgpack::show(&layer.content),
+            };
+            (name, layer.content.len(), value)
+        });
+        Ok(Self {
+            fields,
+            json,
+            metalayers: metalayers.collect(),
+            vlmetalayers: vlmetalayers(frame, contexts.as_ref()),
+            rows,
+            nchunks,
+            shares: shares(frame),
+        })
+    }
+
+    fn print(&self, out: &mut impl Write) -> Result<()> {
+        for (name, text) in &self.fields {
+            writeln!(out, "{name:<11} {text}")?;
+        }
+        let kinds = [
+            ("metalayer", &self.metalayers),
+            ("variable-length metalayer", &self.vlmetalayers),
+        ];
+        for (kind, layers) in kinds {
+            for (name, size, value) in layers {
+                writeln!(out, "\n{kind} '{name}', {}", bytes(*size as u64))?;
+                for line in value.to_string().lines() {
+                    writeln!(out, "  {line}")?;
+                }
+            }
+        }
+        let lines = picture::columns(&self.shares, terminal_width().saturating_sub(6));
+        if !lines.is_empty() {
+            let of = if self.shares.len() < self.nchunks {
+                ", some of them"
+            } else {
+                ""
+            };
+            writeln!(
+                out,
+                "\nwhat is left of each chunk, from the first to the last{of}"
+            )?;
+            for line in lines {
+                writeln!(out, "{line}")?;
+            }
+        }
+        if !self.rows.is_empty() {
+            self.print_table(out)?;
+        }
+        Ok(())
+    }
+
+    fn print_table(&self, out: &mut impl Write) -> Result<()> {
+        let number = |value: Option<usize>| value.map_or("?".into(), |n| grouped(n as i128));
+        writeln!(
+            out,
+            "\n{:>9} {:>15} {:>13} {:>13} {:>8} {:>7}  content",
+            "chunk", "place", "bytes", "compressed", "ratio", "blocks"
+        )?;
+        let mut before = None;
+        for row in &self.rows {
+            if before.is_some_and(|before: usize| before + 1 != row.nchunk) {
+                writeln!(out, "{:>9}", "...")?;
+            }
+            before = Some(row.nchunk);
+            let ratio = match (row.nbytes, row.cbytes) {
+                (Some(nbytes), Some(cbytes)) => ratio(nbytes as u64, cbytes as u64),
+                _ => "?".into(),
+            };
+            writeln!(
+                out,
+                "{:>9} {:>15} {:>13} {:>13} {:>8} {:>7}  {}",
+                row.nchunk,
+                row.place,
+                number(row.nbytes),
+                number(row.cbytes),
+                ratio,
+                row.blocks.map_or("-".into(), |n| n.to_string()),
+                row.kind
+            )?;
+        }
+        if self.rows.len() < self.nchunks {
+            writeln!(out, "{:>9} (--chunks N shows more)", "")?;
+        }
+        Ok(())
+    }
+
+    fn into_json(self) -> Json {
+        let layers = |layers: Vec<(String, usize, Json)>| {
+            let members = layers.into_iter().map(|(name, _, value)| (name, value));
+            Json::Object(members.collect())
+        };
+        let mut members = self.json;
+        members.push(("metalayers".into(), layers(self.metalayers)));
+        members.push(("vlmetalayers".into(), layers(self.vlmetalayers)));
+        let rows = self.rows.into_iter().map(Row::into_json).collect();
+        members.push(("chunks".into(), Json::List(rows)));
+        Json::Object(members)
+    }
+}
+
+/// An array's shapes, as text and as data.
+fn array_fields(meta: &blosc2::b2nd::meta::Meta) -> (String, Json) {
+    let ndim = meta.ndim;
+    let shape = &meta.shape[..ndim];
+    let (chunks, blocks) = (&meta.chunkshape[..ndim], &meta.blockshape[..ndim]);
+    let dtype = clean(meta.dtype.unwrap_or_default());
+    let text = format!(
+        "shape {}, chunks {}, blocks {}, dtype {}",
+        tuple(shape),
+        tuple(chunks),
+        tuple(blocks),
+        if dtype.is_empty() { "unknown" } else { &dtype }
+    );
+    let json = Json::object([
+        ("shape", Json::list(shape.iter().copied())),
+        ("chunks", Json::list(chunks.iter().copied())),
+        ("blocks", Json::list(blocks.iter().copied())),
+        ("dtype", Json::from(dtype)),
+        ("dtype_format", Json::from(i64::from(meta.dtype_format))),
+    ]);
+    (text, json)
+}
+
+/// Lengths as Python writes them.
+pub fn tuple<T: ToString>(lengths: &[T]) -> String {
+    let lengths: Vec<String> = lengths.iter().map(ToString::to_string).collect();
+    match &lengths[..] {
+        [one] => format!("({one},)"),
+        many => format!("({})", many.join(", ")),
+    }
+}
+
+fn vlmetalayers(frame: &Frame, contexts: Option<&SuperChunk>) -> Vec<(String, usize, Json)> {
+    let decode = |layer| match contexts {
+        Some(contexts) => vlmeta_content(contexts, layer, MOST_META),
+        None => Err(Error::CodecSupport),
+    };
+    let layers = frame.vlmetalayers.iter().map(|layer| {
+        let (size, value) = match decode(layer) {
+            Ok(content) => (content.len(), msgpack::show(&content)),
+            Err(Error::MaxBufsizeExceeded) => {
+                (layer.content.len(), Json::from("too large to show"))
+            }
+            Err(error) => {
+                let what = format!("damaged: {}", describe(error));
+                (layer.content.len(), Json::from(what))
+            }
+        };
+        (clean(&layer.name), size, value)
+    });
+    layers.collect()
+}
+
+/// Columns of the terminal, if the output goes to one.
+fn terminal_width() -> usize {
+    if !std::io::stdout().is_terminal() {
+        return WIDTH;
+    }
+    terminal_size::terminal_size().map_or(WIDTH, |(columns, _)| usize::from(columns.0).min(200))
+}

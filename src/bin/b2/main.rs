@@ -1,0 +1,156 @@
+//! `b2`: a tool for people who hold a Blosc2 file.
+//!
+//! - [`args`]: what can be asked for
+//! - [`info`], [`verify`], [`repair`], [`compress`], [`decompress`], [`convert`], [`bench`]: the commands
+//! - [`source`], [`salvage`], [`check`]: frames as they lie on disk, whole or damaged
+//! - [`library`]: the C functions of the library behind safe types; all else is the library's Rust core
+//! - [`npy`], [`msgpack`], [`json`]: formats of others
+//! - [`input`], [`output`], [`progress`], [`picture`], [`plot`], [`text`]: files, pipes and people
+#![deny(unsafe_op_in_unsafe_fn)]
+#![warn(clippy::undocumented_unsafe_blocks)]
+
+mod args;
+mod bench;
+mod check;
+mod compress;
+mod convert;
+mod decompress;
+mod failure;
+mod info;
+mod input;
+mod json;
+mod library;
+mod msgpack;
+mod npy;
+mod output;
+mod picture;
+mod plot;
+mod progress;
+mod repair;
+mod salvage;
+mod settings;
+mod source;
+mod text;
+mod verify;
+
+use args::{Cli, Command, Shell};
+use clap::{CommandFactory, Parser};
+use failure::{Failure, Outcome, Result};
+use std::io::Write;
+use std::process::ExitCode;
+
+/// The exit code when data are damaged.
+const DAMAGED: u8 = 1;
+/// The exit code when a command could not be done; also that of wrong arguments.
+const FAILED: u8 = 2;
+
+fn main() -> ExitCode {
+    match run(&Cli::parse().command) {
+        Ok(Outcome::Fine) | Err(Failure::NobodyReads) => ExitCode::SUCCESS,
+        Ok(Outcome::Damaged) => ExitCode::from(DAMAGED),
+        Err(Failure::Said(text)) => {
+            // Names from files may hold what a terminal would take as a command, or several lines.
+            let line: String = text
+                .chars()
+                .map(|c| if c.is_control() { ' ' } else { c })
+                .collect();
+            // Where this cannot be written there is nobody to tell.
+            let _ = writeln!(std::io::stderr(), "b2: {line}");
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+fn run(command: &Command) -> Result<Outcome> {
+    match command {
+        Command::Info(args) => info::run(args),
+        Command::Verify(args) => verify::run(args),
+        Command::Repair(args) => repair::run(args),
+        Command::Compress(args) => compress::run(args),
+        Command::Decompress(args) => decompress::run(args),
+        Command::Convert(args) => convert::run(args),
+        Command::Bench(args) => bench::run(args),
+        Command::Completions { shell } => completions(*shell),
+        Command::Manual => manual(),
+    }
+}
+
+fn completions(shell: Shell) -> Result<Outcome> {
+    use clap_complete::Shell as Known;
+    let shell = match shell {
+        Shell::Bash => Known::Bash,
+        Shell::Zsh => Known::Zsh,
+        Shell::Fish => Known::Fish,
+    };
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "b2", &mut script);
+    std::io::stdout().lock().write_all(&script)?;
+    Ok(Outcome::Fine)
+}
+
+/// The manual page: the tool, then each command with its arguments.
+fn manual() -> Result<Outcome> {
+    let mut tool = Cli::command();
+    tool.build();
+    let page = clap_mangen::Man::new(tool.clone());
+    let mut out = Vec::new();
+    page.render_title(&mut out)?;
+    page.render_name_section(&mut out)?;
+    page.render_synopsis_section(&mut out)?;
+    page.render_description_section(&mut out)?;
+    for command in tool
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set())
+    {
+        let name = command.get_name().to_uppercase();
+        if name == "HELP" {
+            continue;
+        }
+        writeln!(out, ".SH \"B2 {name}\"")?;
+        let about = command.get_long_about().or(command.get_about());
+        if let Some(about) = about {
+            writeln!(out, "{}", roff(&about.to_string()))?;
+        }
+        let mut usage = command.clone();
+        writeln!(out, ".PP\n{}", roff(&usage.render_usage().to_string()))?;
+        for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
+            let mut names: Vec<String> = Vec::new();
+            names.extend(arg.get_short().map(|short| format!("-{short}")));
+            names.extend(arg.get_long().map(|long| format!("--{long}")));
+            let value = arg.get_value_names().unwrap_or_default();
+            let value: Vec<&str> = value.iter().map(|name| name.as_str()).collect();
+            let takes = arg.get_action().takes_values();
+            let value = if takes {
+                value.join(" ")
+            } else {
+                String::new()
+            };
+            let head = format!("{} {value}", names.join(", "));
+            let help = arg.get_long_help().or(arg.get_help());
+            let help = help.map(ToString::to_string).unwrap_or_default();
+            writeln!(out, ".TP\n\\fB{}\\fR\n{}", roff(head.trim()), roff(&help))?;
+        }
+        if let Some(example) = command.get_after_help() {
+            writeln!(out, ".PP\n.nf\n{}\n.fi", roff(&example.to_string()))?;
+        }
+    }
+    writeln!(
+        out,
+        ".SH \"EXIT STATUS\"\n0 when all is well, 1 when data are damaged or lost, 2 when the command could not be done."
+    )?;
+    std::io::stdout().lock().write_all(&out)?;
+    Ok(Outcome::Fine)
+}
+
+/// Text as a manual page wants it.
+fn roff(text: &str) -> String {
+    let lines = text.lines().map(|line| {
+        let line = line.replace('\\', "\\e").replace('-', "\\-");
+        if line.starts_with(['.', '\'']) {
+            format!("\\&{line}")
+        } else {
+            line
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}

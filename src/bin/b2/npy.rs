@@ -1,0 +1,301 @@
+//! Files of NumPy arrays, read and written in boxes, so that no array has to fit into memory.
+
+use crate::failure::{Failure, Result};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+
+/// What such a file begins with.
+pub const MAGIC: &[u8; 6] = b"\x93NUMPY";
+/// The longest header that is read.
+const MOST: usize = 1 << 20;
+
+/// An array in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Npy {
+    /// Items along each dimension.
+    pub shape: Vec<i64>,
+    /// The dtype as NumPy describes it: `<f8`, or a list of fields.
+    pub dtype: String,
+    /// Whether the first dimension is the one whose neighbours lie side by side.
+    pub fortran: bool,
+    /// Bytes of an item.
+    pub itemsize: usize,
+    /// Where the items begin in the file.
+    pub data: u64,
+}
+
+/// The value of a name in a header, which is a dictionary in Python's words: up to the comma that ends it.
+fn value<'a>(header: &'a str, name: &str) -> Option<&'a str> {
+    let at = header.find(&format!("'{name}'"))? + name.len() + 2;
+    let rest = header[at..].trim_start().strip_prefix(':')?.trim_start();
+    let mut depth = 0;
+    let mut quoted = false;
+    let end = rest.char_indices().find(|(_, c)| {
+        match c {
+            '\'' => quoted = !quoted,
+            '(' | '[' | '{' if !quoted => depth += 1,
+            ')' | ']' | '}' if !quoted => depth -= 1,
+            _ => {}
+        }
+        !quoted && (depth < 0 || (depth == 0 && *c == ','))
+    });
+    Some(rest[..end?.0].trim())
+}
+
+/// Bytes of an item of a dtype that is no list of fields.
+pub fn itemsize_of(dtype: &str) -> Option<usize> {
+    let rest = dtype.trim_start_matches(['<', '>', '|', '=']);
+    let kind = rest.chars().next()?;
+    let digits: String = rest[kind.len_utf8()..]
+        .chars()
+        .take_while(char::is_ascii_digit)
+        .collect();
+    let number: usize = digits.parse().ok()?;
+    match kind {
+        'U' => number.checked_mul(4),
+        'b' | 'i' | 'u' | 'f' | 'c' | 'S' | 'V' | 'm' | 'M' => Some(number),
+        _ => None,
+    }
+}
+
+impl Npy {
+    /// Reads the header of a file.
+    pub fn parse(mut file: &File, name: &str) -> Result<Self> {
+        let bad =
+            |why: &str| Failure::say(format!("{name}: not an .npy file that can be read: {why}"));
+        let mut front = [0; 10];
+        file.read_exact(&mut front).map_err(|_| bad("too short"))?;
+        let (len, start) = match front[6] {
+            1 => (usize::from(u16::from_le_bytes([front[8], front[9]])), 10),
+            2 | 3 => {
+                let mut rest = [0; 2];
+                file.read_exact(&mut rest).map_err(|_| bad("too short"))?;
+                let len = u32::from_le_bytes([front[8], front[9], rest[0], rest[1]]);
+                (len as usize, 12)
+            }
+            other => return Err(bad(&format!("version {other}"))),
+        };
+        if front[..6] != *MAGIC || len > MOST {
+            return Err(bad("its header makes no sense"));
+        }
+        let mut header = vec![0; len];
+        file.read_exact(&mut header).map_err(|_| bad("too short"))?;
+        let header = String::from_utf8(header).map_err(|_| bad("its header is no text"))?;
+        let field = |name| value(&header, name).ok_or_else(|| bad(&format!("it has no {name}")));
+        let dtype = field("descr")?.trim_matches('\'').to_string();
+        let fortran = field("fortran_order")? == "True";
+        let shape: Option<Vec<i64>> = field("shape")?
+            .trim_matches(['(', ')'])
+            .split(',')
+            .filter(|length| !length.trim().is_empty())
+            .map(|length| length.trim().parse().ok().filter(|length| *length >= 0))
+            .collect();
+        let shape = shape.ok_or_else(|| bad("its shape makes no sense"))?;
+        if dtype.contains('O') && itemsize_of(&dtype).is_none() {
+            return Err(bad("it holds Python objects"));
+        }
+        let data = start + len as u64;
+        let there = file.metadata()?.len().saturating_sub(data);
+        let items = shape
+            .iter()
+            .try_fold(1u64, |n, length| n.checked_mul(*length as u64));
+        let items = items.ok_or_else(|| bad("it is too large"))?;
+        // Fields of a record may have any size: then the file tells.
+        let itemsize =
+            itemsize_of(&dtype).unwrap_or_else(|| there.checked_div(items).unwrap_or(1) as usize);
+        let needed = items
+            .checked_mul(itemsize as u64)
+            .ok_or_else(|| bad("it is too large"))?;
+        if itemsize == 0 || needed > there {
+            return Err(bad("it is cut short"));
+        }
+        Ok(Self {
+            shape,
+            dtype,
+            fortran,
+            itemsize,
+            data,
+        })
+    }
+
+    /// The bytes before the items, for an array in C order.
+    pub fn header(shape: &[i64], dtype: &str) -> Vec<u8> {
+        let descr = if dtype.starts_with('[') {
+            dtype.to_string()
+        } else {
+            format!("'{dtype}'")
+        };
+        let shape = crate::info::tuple(shape);
+        let text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}");
+        // The items begin at a multiple of 64; the header ends with a line feed.
+        let wide = text.len() > usize::from(u16::MAX) - 64;
+        let front = if wide { 12 } else { 10 };
+        let len = (front + text.len() + 1).next_multiple_of(64) - front;
+        let mut header = MAGIC.to_vec();
+        if wide {
+            header.extend([2, 0]);
+            header.extend((len as u32).to_le_bytes());
+        } else {
+            header.extend([1, 0]);
+            header.extend((len as u16).to_le_bytes());
+        }
+        header.extend(text.as_bytes());
+        header.resize(front + len - 1, b' ');
+        header.push(b'\n');
+        header
+    }
+
+    /// Reads the items from `start` to before `stop` into `items`, in C order.
+    pub fn read(&self, file: &File, start: &[i64], stop: &[i64], items: &mut [u8]) -> Result<()> {
+        let size = self.itemsize;
+        if !self.fortran {
+            return runs(&self.shape, start, stop, |at, from, count| {
+                let run = &mut items[from * size..(from + count) * size];
+                Ok(file.read_exact_at(run, self.data + at * size as u64)?)
+            });
+        }
+        // Neighbours are along the first dimension: the box is read as it lies, and turned round in memory.
+        let reversed = |dims: &[i64]| dims.iter().rev().copied().collect::<Vec<i64>>();
+        let mut lying = vec![0; items.len()];
+        runs(
+            &reversed(&self.shape),
+            &reversed(start),
+            &reversed(stop),
+            |at, from, count| {
+                let run = &mut lying[from * size..(from + count) * size];
+                Ok(file.read_exact_at(run, self.data + at * size as u64)?)
+            },
+        )?;
+        let lengths: Vec<usize> = start
+            .iter()
+            .zip(stop)
+            .map(|(a, b)| (b - a) as usize)
+            .collect();
+        let mut place = vec![0; lengths.len()];
+        for item in items.chunks_exact_mut(size) {
+            let at = (0..lengths.len())
+                .rev()
+                .fold(0, |at, d| at * lengths[d] + place[d]);
+            item.copy_from_slice(&lying[at * size..(at + 1) * size]);
+            for d in (0..lengths.len()).rev() {
+                place[d] += 1;
+                if place[d] < lengths[d] {
+                    break;
+                }
+                place[d] = 0;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Calls `each` for every run of items of a box that lie side by side in an array in C order: where it begins in the
+/// array, where in the box, and how many there are.
+pub fn runs(
+    shape: &[i64],
+    start: &[i64],
+    stop: &[i64],
+    mut each: impl FnMut(u64, usize, usize) -> Result<()>,
+) -> Result<()> {
+    let ndim = shape.len();
+    let length = |d: usize| (stop[d] - start[d]) as usize;
+    if (0..ndim).any(|d| length(d) == 0) {
+        return Ok(());
+    }
+    // From this dimension on the box is as wide as the array.
+    let whole = (0..ndim)
+        .rev()
+        .take_while(|d| length(*d) as i64 == shape[*d])
+        .count();
+    let outer = (ndim - whole).saturating_sub(1);
+    let count: usize = (outer..ndim).map(length).product();
+    let mut place: Vec<i64> = start.to_vec();
+    let mut from = 0;
+    loop {
+        let at = (0..ndim).fold(0u64, |at, d| at * shape[d] as u64 + place[d] as u64);
+        each(at, from, count)?;
+        from += count;
+        let mut d = outer;
+        loop {
+            let Some(before) = d.checked_sub(1) else {
+                return Ok(());
+            };
+            d = before;
+            place[d] += 1;
+            if place[d] < stop[d] {
+                break;
+            }
+            place[d] = start[d];
+        }
+    }
+}
+
+/// Every box of at most `lengths` items along each dimension that an array of this shape is cut into, in C order.
+pub fn boxes(shape: &[i64], lengths: &[i32]) -> impl Iterator<Item = (Vec<i64>, Vec<i64>)> {
+    let (shape, lengths) = (shape.to_vec(), lengths.to_vec());
+    let grid: Vec<i64> = shape
+        .iter()
+        .zip(&lengths)
+        .map(|(shape, length)| ((*shape).max(0) as u64).div_ceil((*length).max(1) as u64) as i64)
+        .collect();
+    let count: i64 = grid.iter().product();
+    (0..count).map(move |nth| {
+        let mut rest = nth;
+        let mut start = vec![0; shape.len()];
+        for d in (0..shape.len()).rev() {
+            start[d] = rest % grid[d] * i64::from(lengths[d]);
+            rest /= grid[d];
+        }
+        let stop = (0..shape.len()).map(|d| (start[d] + i64::from(lengths[d])).min(shape[d]));
+        let stop = stop.collect();
+        (start, stop)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_read() {
+        let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }";
+        assert_eq!(value(header, "descr"), Some("'<f8'"));
+        assert_eq!(value(header, "shape"), Some("(3, 4)"));
+        let fields = "{'descr': [('a', '<i4'), ('b,', '<f8', (2,))], 'shape': (3,)}";
+        assert_eq!(
+            value(fields, "descr"),
+            Some("[('a', '<i4'), ('b,', '<f8', (2,))]")
+        );
+        assert_eq!(value(fields, "shape"), Some("(3,)"));
+        assert_eq!(value(fields, "fortran_order"), None);
+        assert_eq!(itemsize_of("<U5"), Some(20));
+        assert_eq!(itemsize_of("<M8[ns]"), Some(8));
+        assert_eq!(itemsize_of("[('a', '<i4')]"), None);
+        let header = Npy::header(&[3], "<f8");
+        assert_eq!((header.len() % 64, header.last()), (0, Some(&b'\n')));
+    }
+
+    #[test]
+    fn runs_cover_a_box_once() {
+        let collect = |shape: &[i64], start: &[i64], stop: &[i64]| {
+            let mut seen = Vec::new();
+            let _ = runs(shape, start, stop, |at, from, count| {
+                seen.push((at, from, count));
+                Ok(())
+            });
+            seen
+        };
+        assert_eq!(collect(&[4, 5], &[1, 0], &[3, 5]), [(5, 0, 10)]);
+        assert_eq!(collect(&[4, 5], &[1, 2], &[3, 4]), [(7, 0, 2), (12, 2, 2)]);
+        assert_eq!(collect(&[], &[], &[]), [(0, 0, 1)]);
+        assert_eq!(collect(&[3, 0], &[0, 0], &[3, 0]), []);
+        assert_eq!(
+            collect(&[2, 2, 2], &[0, 1, 0], &[2, 2, 2]),
+            [(2, 0, 2), (6, 2, 2)]
+        );
+        let boxes: Vec<_> = boxes(&[3, 4], &[2, 3]).collect();
+        assert_eq!(boxes.len(), 4);
+        assert_eq!(boxes[3], (vec![2, 3], vec![3, 4]));
+    }
+}

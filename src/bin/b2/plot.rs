@@ -1,0 +1,259 @@
+//! What [`bench`](crate::bench) measured as a picture: ratio against speed.
+
+use crate::bench::{Measured, speed};
+use crate::settings::codec_name;
+use std::fmt::Write;
+
+/// Of each of the two panels, in pixels: from the left, width, from the top, height.
+const LEFT: [f64; 2] = [70.0, 545.0];
+const WIDTH: f64 = 400.0;
+const TOP: f64 = 90.0;
+const HEIGHT: f64 = 400.0;
+
+/// A colour for each codec; they can be told apart by eyes of all kinds.
+fn colour(codec: u8) -> &'static str {
+    match codec {
+        0 => "#0072b2",
+        1 => "#e69f00",
+        2 => "#d55e00",
+        4 => "#009e73",
+        5 => "#cc79a7",
+        _ => "#666666",
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
+
+/// A logarithmic scale.
+struct Scale {
+    low: f64,
+    high: f64,
+}
+
+impl Scale {
+    fn of(values: impl Iterator<Item = f64>) -> Self {
+        let (low, high) = values.fold((f64::MAX, f64::MIN_POSITIVE), |(low, high), value| {
+            (low.min(value), high.max(value))
+        });
+        // Some room on both sides, and some width where all are alike.
+        Self {
+            low: (low / 1.15).max(1e-9),
+            high: (high * 1.15).max(low * 1.5),
+        }
+    }
+
+    /// 0 to 1.
+    fn at(&self, value: f64) -> f64 {
+        (value / self.low).ln() / (self.high / self.low).ln()
+    }
+
+    /// Round numbers within it.
+    fn ticks(&self) -> Vec<f64> {
+        let steps = if self.high / self.low > 30.0 {
+            &[1.0, 3.0][..]
+        } else {
+            &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0]
+        };
+        let decades = (self.low.log10().floor() as i32)..=(self.high.log10().ceil() as i32);
+        let all =
+            decades.flat_map(|decade| steps.iter().map(move |step| step * 10f64.powi(decade)));
+        all.filter(|tick| (self.low..=self.high).contains(tick))
+            .collect()
+    }
+}
+
+fn number(value: f64) -> String {
+    if value >= 10.0 || value.fract() == 0.0 {
+        format!("{value:.0}")
+    } else {
+        format!("{value:.1}")
+    }
+}
+
+/// A mark by filter: a circle for the byte shuffle, a square for the bit shuffle, a triangle for none.
+fn mark(filters: &str, x: f64, y: f64, style: &str, title: &str) -> String {
+    let shape = if filters.starts_with("shuffle") {
+        format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"5\"")
+    } else if filters.starts_with("bitshuffle") {
+        format!(
+            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"9\" height=\"9\"",
+            x - 4.5,
+            y - 4.5
+        )
+    } else {
+        format!("<path d=\"M{x:.1} {:.1}l5.5 10h-11z\"", y - 6.0)
+    };
+    let element = shape[1..].split(' ').next().unwrap_or("path").to_string();
+    format!(
+        "{shape} {style}><title>{}</title></{element}>\n",
+        escaped(title)
+    )
+}
+
+/// The picture. `best` marks those that nothing beats: they are filled and named.
+pub fn svg(about: &str, rows: &[Measured], best: &[bool]) -> String {
+    let mut out = String::from(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 970 580\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"970\" height=\"580\" fill=\"white\"/>\n",
+    );
+    let panels: [(&str, fn(&Measured) -> f64); 2] = [
+        ("compressing", |row| row.compress / 1e6),
+        ("decompressing", |row| row.decompress / 1e6),
+    ];
+    let ratios = Scale::of(rows.iter().map(|row| row.ratio));
+    // Writing to a string does not fail.
+    let _ = writeln!(
+        out,
+        "<text x=\"70\" y=\"28\" font-size=\"16\" font-weight=\"bold\">Ratio against speed</text>\n<text x=\"70\" y=\"48\" fill=\"#444\">{}</text>",
+        escaped(about)
+    );
+    for ((name, value), left) in panels.into_iter().zip(LEFT) {
+        let speeds = Scale::of(rows.iter().map(value));
+        let x = |speed: f64| left + speeds.at(speed) * WIDTH;
+        let y = |ratio: f64| TOP + (1.0 - ratios.at(ratio)) * HEIGHT;
+        let _ = writeln!(
+            out,
+            "<text x=\"{left}\" y=\"{}\" font-weight=\"bold\">{name}, millions of bytes a second</text>",
+            TOP - 12.0
+        );
+        for tick in speeds.ticks() {
+            let at = x(tick);
+            let _ = writeln!(
+                out,
+                "<path d=\"M{at:.1} {TOP}v{HEIGHT}\" stroke=\"#ddd\"/><text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\" fill=\"#444\">{}</text>",
+                TOP + HEIGHT + 16.0,
+                number(tick)
+            );
+        }
+        for tick in ratios.ticks() {
+            let at = y(tick);
+            let _ = writeln!(
+                out,
+                "<path d=\"M{left} {at:.1}h{WIDTH}\" stroke=\"#ddd\"/><text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#444\">{}</text>",
+                left - 6.0,
+                at + 4.0,
+                number(tick)
+            );
+        }
+        let _ = writeln!(
+            out,
+            "<rect x=\"{left}\" y=\"{TOP}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"none\" stroke=\"#888\"/>"
+        );
+        let mut taken: Vec<(f64, f64)> = Vec::new();
+        for (row, best) in rows.iter().zip(best) {
+            let (x, y) = (x(value(row)), y(row.ratio));
+            let colour = colour(row.settings.codec);
+            let style = if *best {
+                format!("fill=\"{colour}\" stroke=\"{colour}\"")
+            } else {
+                format!(
+                    "fill=\"{colour}\" fill-opacity=\"0.15\" stroke=\"{colour}\" stroke-opacity=\"0.6\""
+                )
+            };
+            let title = format!(
+                "{}, {}: ratio {:.2}, {} and {} MB/s",
+                row.codec(),
+                row.filters(),
+                row.ratio,
+                speed(row.compress),
+                speed(row.decompress)
+            );
+            out += &mark(&row.filters(), x, y, &style, &title);
+            // A name where there is room for it.
+            let free = taken
+                .iter()
+                .all(|(u, v)| (u - x).abs() > 52.0 || (v - y).abs() > 12.0);
+            if *best && free {
+                taken.push((x, y));
+                let (at, anchor) = if x > left + WIDTH - 70.0 {
+                    (x - 9.0, "end")
+                } else {
+                    (x + 9.0, "start")
+                };
+                let _ = writeln!(
+                    out,
+                    "<text x=\"{at:.1}\" y=\"{:.1}\" font-size=\"10\" text-anchor=\"{anchor}\">{}</text>",
+                    y + 4.0,
+                    escaped(&row.codec())
+                );
+            }
+        }
+    }
+    let _ = writeln!(
+        out,
+        "<text x=\"20\" y=\"{:.1}\" transform=\"rotate(-90 20 {:.1})\" text-anchor=\"middle\">ratio</text>",
+        TOP + HEIGHT / 2.0,
+        TOP + HEIGHT / 2.0
+    );
+    legend(rows, &mut out);
+    out += "</svg>\n";
+    out
+}
+
+fn legend(rows: &[Measured], out: &mut String) {
+    const Y: f64 = 545.0;
+    let mut at = LEFT[0];
+    let mut codecs: Vec<u8> = rows.iter().map(|row| row.settings.codec).collect();
+    codecs.sort_unstable();
+    codecs.dedup();
+    for codec in codecs {
+        let name = codec_name(codec);
+        let _ = writeln!(
+            out,
+            "<rect x=\"{at}\" y=\"{}\" width=\"12\" height=\"12\" fill=\"{}\"/><text x=\"{}\" y=\"{Y}\">{name}</text>",
+            Y - 10.0,
+            colour(codec),
+            at + 17.0
+        );
+        at += 40.0 + 8.0 * name.len() as f64;
+    }
+    let mut kinds: Vec<String> = rows.iter().map(Measured::filters).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    at += 20.0;
+    for kind in kinds {
+        *out += &mark(&kind, at, Y - 4.0, "fill=\"none\" stroke=\"#222\"", &kind);
+        let label = if kind == "none" { "no filter" } else { &kind };
+        let _ = writeln!(
+            out,
+            "<text x=\"{}\" y=\"{Y}\">{}</text>",
+            at + 12.0,
+            escaped(label)
+        );
+        at += 40.0 + 8.0 * label.len() as f64;
+    }
+    let _ = writeln!(
+        out,
+        "<text x=\"{}\" y=\"{}\" fill=\"#444\">filled: no other is better in ratio or a speed and as good in the rest</text>",
+        LEFT[0],
+        Y + 20.0
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_holds_every_row() {
+        let row = |codec, ratio| Measured {
+            settings: crate::settings::Settings {
+                codec,
+                ..crate::compress::defaults(8, 1)
+            },
+            ratio,
+            compress: 1e8 * ratio,
+            decompress: 1e9,
+        };
+        let rows = [row(0, 1.0), row(1, 2.0), row(5, 9.0)];
+        let picture = svg("a <b>", &rows, &[true, false, true]);
+        assert_eq!(picture.matches("<title>").count(), 2 * 3 + 1);
+        assert!(picture.contains("a &lt;b&gt;") && picture.ends_with("</svg>\n"));
+        assert!(!picture.contains("NaN") && !picture.contains("inf"));
+        assert_eq!(Scale::of([2.0].into_iter()).ticks(), [2.0]);
+    }
+}

@@ -1,0 +1,42 @@
+//! How far a command is, shown to a person only.
+
+use crate::failure::Result;
+use crate::output::say;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{IsTerminal, stderr};
+
+/// A bar that fills while `total` bytes are worked on; nothing where nobody looks, that is, where the messages of the
+/// tool do not go to a terminal.
+pub struct Progress(ProgressBar);
+
+impl Progress {
+    /// A bar for `total` bytes.
+    pub fn new(what: &'static str, total: u64) -> Self {
+        if !stderr().is_terminal() {
+            return Self(ProgressBar::hidden());
+        }
+        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+        let template = "{msg} {wide_bar} {bytes}/{total_bytes} {binary_bytes_per_sec} {eta}";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.set_message(what);
+        Self(bar)
+    }
+
+    /// As many bytes more are done.
+    pub fn add(&self, count: usize) {
+        self.0.inc(count as u64);
+    }
+
+    /// A line for whoever reads the output, above the bar.
+    pub fn say(&self, line: &str) -> Result<()> {
+        self.0.suspend(|| say(line))
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}

@@ -1,0 +1,323 @@
+//! Frames and chunks as they lie on disk, read without ever writing to them.
+
+use crate::failure::{Failure, Result, describe};
+use crate::input::Input;
+use crate::library::{SuperChunk, c_path, zeros};
+use crate::settings::Settings;
+use blosc2::b2nd::meta::{Meta, NAME, OLD_NAME};
+use blosc2::chunk::header::{
+    ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, MIN_HEADER_LENGTH, Special,
+};
+use blosc2::chunk::special;
+use blosc2::error::Error;
+use blosc2::frame::disk::{Disk, Found, Loaded, Options};
+use blosc2::frame::header::{Extent, Header, Kind, MIN_LEN};
+use blosc2::frame::meta::Metalayer;
+use blosc2::frame::offsets::{Offsets, Place};
+use blosc2::io::file::Filesystem;
+use blosc2::io::{Backend, Mode, Storage};
+use blosc2::memory::Buffer;
+use std::ffi::CStr;
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Files that cannot be written: a change that another process left half done is read as done, and not finished here.
+struct ReadOnly;
+
+impl Backend for ReadOnly {
+    fn open(&self, path: &CStr, mode: Mode) -> std::result::Result<Arc<dyn Storage>, Error> {
+        match mode {
+            Mode::Read => Filesystem.open(path, mode),
+            Mode::ReadWrite | Mode::Create => Err(Error::FileOpen),
+        }
+    }
+
+    fn identity(&self, path: &CStr) -> Option<(u64, u64)> {
+        Filesystem.identity(path)
+    }
+
+    fn is_filesystem(&self) -> bool {
+        true
+    }
+}
+
+/// A frame in a file or directory.
+pub struct Frame {
+    /// What the header says.
+    pub header: Header,
+    /// Where things are, as the header says.
+    pub extent: Extent,
+    /// The variable-length metalayers: their contents are chunks.
+    pub vlmetalayers: Vec<Metalayer>,
+    disk: Disk,
+}
+
+/// What a command was given to read.
+pub enum Source {
+    /// A frame.
+    Frame(Box<Frame>),
+    /// A chunk alone.
+    Chunk(Vec<u8>),
+}
+
+/// A chunk of a frame.
+pub enum Piece {
+    /// As many bytes of data, all told by the offset.
+    Special(Special, usize),
+    /// The chunk.
+    Bytes(Buffer),
+}
+
+/// The file with the header of the frame at `path`.
+pub fn frame_file(path: &Path) -> std::path::PathBuf {
+    if path.is_dir() {
+        path.join("chunks.b2frame")
+    } else {
+        path.to_path_buf()
+    }
+}
+
+impl Frame {
+    /// Opens the frame at `path`.
+    pub fn open(path: &Path) -> std::result::Result<Self, Error> {
+        let kind = if path.is_dir() {
+            Kind::Sparse
+        } else {
+            Kind::Contiguous
+        };
+        let options = Options {
+            backend: Arc::new(ReadOnly),
+            locking: false,
+            durable: false,
+        };
+        let name = c_path(path).map_err(|_| Error::FileOpen)?;
+        let (disk, loaded) = Disk::open(options, &name, 0, kind)?;
+        let Loaded {
+            header,
+            vlmetalayers,
+        } = loaded;
+        let mut front = [0; MIN_LEN];
+        std::fs::File::open(frame_file(path))
+            .and_then(|file| file.read_exact_at(&mut front, 0))
+            .map_err(|_| Error::FileRead)?;
+        Ok(Self {
+            header,
+            extent: Extent::parse(&front)?,
+            vlmetalayers,
+            disk,
+        })
+    }
+
+    /// How many chunks there are.
+    pub fn nchunks(&self) -> usize {
+        self.offsets().len()
+    }
+
+    /// Where they are.
+    pub fn offsets(&self) -> &Offsets {
+        self.disk.offsets()
+    }
+
+    /// Bytes of the data of a chunk, where all chunks but the last have the same.
+    pub fn chunk_nbytes(&self, nchunk: usize) -> usize {
+        let size = self.header.chunksize.max(0) as u64;
+        let start = size.saturating_mul(nchunk as u64);
+        (self.header.nbytes.max(0) as u64)
+            .saturating_sub(start)
+            .min(size) as usize
+    }
+
+    /// Reads a chunk.
+    pub fn chunk(&mut self, nchunk: usize) -> std::result::Result<Piece, Error> {
+        match self.disk.find(nchunk)? {
+            Found::Special(Place::Special(kind)) => {
+                Ok(Piece::Special(kind, self.chunk_nbytes(nchunk)))
+            }
+            Found::Special(Place::At(_)) => Err(Error::Data),
+            Found::Stored(stored) => stored.whole().map(Piece::Bytes),
+        }
+    }
+
+    /// Reads the header of a chunk; there is none where the offset tells all.
+    pub fn chunk_header(
+        &mut self,
+        nchunk: usize,
+    ) -> std::result::Result<Option<ChunkHeader>, Error> {
+        match self.disk.find(nchunk)? {
+            Found::Special(_) => Ok(None),
+            Found::Stored(stored) => stored.header().map(Some),
+        }
+    }
+
+    /// The parameters that chunks of this frame are made with.
+    pub fn settings(&self, threads: i16) -> Settings {
+        settings_of(&self.header, threads)
+    }
+
+    /// Contexts for chunks of this frame.
+    pub fn contexts(&self, threads: i16) -> std::result::Result<SuperChunk, Error> {
+        contexts(&self.header, threads)
+    }
+
+    /// The content of the metalayer that makes this an array.
+    pub fn array(&self) -> Option<&[u8]> {
+        array_layer(&self.header.metalayers)
+    }
+}
+
+/// The content of the metalayer that makes a frame an array.
+pub fn array_layer(metalayers: &[Metalayer]) -> Option<&[u8]> {
+    let find = |name: &[u8]| metalayers.iter().find(|layer| layer.name == name);
+    let layer = find(NAME).or_else(|| find(OLD_NAME))?;
+    Some(&layer.content)
+}
+
+/// What an array's metalayer says, where it can be read.
+pub fn array_meta(content: &[u8]) -> Option<Meta<'_>> {
+    Meta::parse(content, true).ok().map(|(meta, _)| meta)
+}
+
+/// The parameters that a header names.
+pub fn settings_of(header: &Header, threads: i16) -> Settings {
+    Settings {
+        codec: header.compcode,
+        codec_meta: header.compcode_meta,
+        level: header.clevel.min(9),
+        filters: header.filters,
+        filters_meta: header.filters_meta,
+        typesize: header.typesize,
+        blocksize: header.blocksize,
+        splitmode: header.splitmode.into(),
+        dict: header.use_dict,
+        threads,
+    }
+}
+
+/// Contexts for the chunks of a frame with this header, with the metalayers that codecs may ask for.
+pub fn contexts(header: &Header, threads: i16) -> std::result::Result<SuperChunk, Error> {
+    let settings = Settings {
+        // What counts for decompression stands in the chunks.
+        blocksize: 0,
+        dict: false,
+        ..settings_of(header, threads)
+    };
+    let mut contexts = SuperChunk::new(crate::library::Place::Memory, &settings)?;
+    for layer in &header.metalayers {
+        contexts.add_meta(&layer.name, &layer.content)?;
+    }
+    Ok(contexts)
+}
+
+/// Contexts for chunks of which nothing else is known.
+pub fn plain_contexts(threads: i16) -> std::result::Result<SuperChunk, Error> {
+    let settings = Settings {
+        codec: 0,
+        codec_meta: 0,
+        level: 5,
+        filters: [0; 6],
+        filters_meta: [0; 6],
+        typesize: 1,
+        blocksize: 0,
+        splitmode: 4,
+        dict: false,
+        threads,
+    };
+    SuperChunk::new(crate::library::Place::Memory, &settings)
+}
+
+/// A chunk of which every item is the same.
+pub fn special_chunk(kind: Special, nbytes: usize, header: &Header) -> Vec<u8> {
+    let typesize = usize::try_from(header.typesize).unwrap_or(1).max(1);
+    let whole = nbytes.is_multiple_of(typesize) && typesize <= MAX_TYPESIZE;
+    // Only floating-point items can be NaNs.
+    let kind = match kind {
+        Special::Nan if !matches!(typesize, 4 | 8) || !whole => Special::Zero,
+        kind if !whole && kind != Special::Zero => Special::Zero,
+        kind => kind,
+    };
+    let typesize = if typesize > MAX_TYPESIZE { 1 } else { typesize };
+    let blocksize = usize::try_from(header.blocksize).unwrap_or(0);
+    let blocksize = if blocksize == 0 {
+        nbytes.max(1)
+    } else {
+        blocksize
+    };
+    let mut chunk = vec![0; EXTENDED_HEADER_LENGTH];
+    special::write(kind, nbytes, blocksize, typesize, &[], &mut chunk);
+    chunk
+}
+
+/// The content of a variable-length metalayer, if it is no larger than `most`.
+pub fn vlmeta_content(
+    contexts: &SuperChunk,
+    layer: &Metalayer,
+    most: usize,
+) -> std::result::Result<Buffer, Error> {
+    let header = ChunkHeader::parse(&layer.content)?;
+    if header.nbytes > most {
+        return Err(Error::MaxBufsizeExceeded);
+    }
+    let mut content = zeros(header.nbytes)?;
+    let size = contexts.decompress(&layer.content, &mut content)?;
+    content.resize(size)?;
+    Ok(content)
+}
+
+/// The chunk that a file is, if it is nothing else.
+fn lone_chunk(input: &Input) -> Result<Option<Vec<u8>>> {
+    let mut file = input.open()?;
+    let size = file.metadata()?.len();
+    let mut front = Vec::new();
+    (&mut file)
+        .take(EXTENDED_HEADER_LENGTH as u64)
+        .read_to_end(&mut front)?;
+    let header = match ChunkHeader::parse(&front) {
+        Ok(header) => header,
+        Err(_) => return Ok(None),
+    };
+    let plausible = (1..=6).contains(&header.version) && header.cbytes >= MIN_HEADER_LENGTH;
+    if !plausible || header.cbytes as u64 != size {
+        return Ok(None);
+    }
+    let mut chunk = front;
+    file.read_to_end(&mut chunk)?;
+    Ok((chunk.len() == header.cbytes).then_some(chunk))
+}
+
+impl Source {
+    /// Opens what is there.
+    pub fn open(input: &Input) -> Result<Self> {
+        match Self::try_open(input)? {
+            Ok(source) => Ok(source),
+            Err(error) => Err(Failure::say(format!(
+                "{}: {} (b2 repair may bring back what is readable)",
+                input.name(),
+                describe(error)
+            ))),
+        }
+    }
+
+    /// Opens what is there; a frame that cannot be opened is told apart from what is none.
+    pub fn try_open(input: &Input) -> Result<std::result::Result<Self, Error>> {
+        let path = input.path();
+        let file = frame_file(path);
+        let mut front = Vec::new();
+        std::fs::File::open(&file)
+            .and_then(|file| file.take(16).read_to_end(&mut front))
+            .map_err(|error| Failure::at(&file, &error))?;
+        if Header::has_magic(&front) {
+            return Ok(Frame::open(path).map(|frame| Self::Frame(Box::new(frame))));
+        }
+        if !path.is_dir()
+            && let Some(chunk) = lone_chunk(input)?
+        {
+            return Ok(Ok(Self::Chunk(chunk)));
+        }
+        Err(Failure::say(format!(
+            "{}: no Blosc2 frame or chunk",
+            input.name()
+        )))
+    }
+}

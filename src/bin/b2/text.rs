@@ -1,0 +1,120 @@
+//! Numbers as people read them, and text from files as it may be shown.
+
+/// A number of bytes.
+pub fn bytes(count: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if count < 1024 {
+        return if count == 1 {
+            "1 byte".into()
+        } else {
+            format!("{count} bytes")
+        };
+    }
+    let (mut value, mut unit) = (count as f64 / 1024.0, UNITS[0]);
+    for next in &UNITS[1..] {
+        if value < 1023.5 {
+            break;
+        }
+        (value, unit) = (value / 1024.0, next);
+    }
+    let digits = if value < 10.0 {
+        2
+    } else {
+        usize::from(value < 100.0)
+    };
+    format!("{value:.digits$} {unit}")
+}
+
+/// A number with a space between thousands.
+pub fn grouped(number: i128) -> String {
+    let digits = number.unsigned_abs().to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(' ');
+        }
+        out.push(digit);
+    }
+    if number < 0 { format!("-{out}") } else { out }
+}
+
+/// How many times as large the data are as what they were compressed to.
+pub fn ratio(nbytes: u64, cbytes: u64) -> String {
+    match cbytes {
+        0 => "-".into(),
+        _ => {
+            let ratio = nbytes as f64 / cbytes as f64;
+            let digits = if ratio < 100.0 { 2 } else { 0 };
+            format!("{ratio:.digits$}")
+        }
+    }
+}
+
+/// `count` of something, in words.
+pub fn plural(count: usize, one: &str, many: &str) -> String {
+    if count == 1 {
+        format!("1 {one}")
+    } else {
+        format!("{} {many}", grouped(count as i128))
+    }
+}
+
+/// A name from a file: without what a terminal would take as a command.
+pub fn clean(name: &[u8]) -> String {
+    String::from_utf8_lossy(name)
+        .chars()
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect()
+}
+
+/// Numbers as ranges: `3, 7-9, 12`. At most `most` ranges.
+pub fn ranges(numbers: &[usize], most: usize) -> String {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == *number => *last = *number,
+            _ => ranges.push((*number, *number)),
+        }
+    }
+    let mut out: Vec<String> = ranges
+        .iter()
+        .take(most)
+        .map(|(from, to)| {
+            if from == to {
+                from.to_string()
+            } else {
+                format!("{from}-{to}")
+            }
+        })
+        .collect();
+    if ranges.len() > most {
+        out.push("...".into());
+    }
+    out.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_readable() {
+        assert_eq!(bytes(0), "0 bytes");
+        assert_eq!(bytes(1), "1 byte");
+        assert_eq!(bytes(1023), "1023 bytes");
+        assert_eq!(bytes(1536), "1.50 KiB");
+        assert_eq!(bytes(50 << 20), "50.0 MiB");
+        assert_eq!(bytes(1023 << 20), "1023 MiB");
+        assert_eq!(bytes(u64::MAX), "16.0 EiB");
+        assert_eq!(grouped(-1234567), "-1 234 567");
+        assert_eq!(grouped(12), "12");
+        assert_eq!(
+            (ratio(10, 4), ratio(3000, 2), ratio(1, 0)),
+            ("2.50".into(), "1500".into(), "-".into())
+        );
+        assert_eq!(ranges(&[1, 2, 3, 5, 8, 9], 9), "1-3, 5, 8-9");
+        assert_eq!(ranges(&[1, 3, 5], 2), "1, 3, ...");
+        assert_eq!(clean(b"a\x1b[2J"), "a\u{fffd}[2J");
+        assert_eq!(plural(1, "chunk", "chunks"), "1 chunk");
+    }
+}

@@ -1,0 +1,184 @@
+//! `b2 verify`: decompresses everything there is and says what cannot be.
+
+use crate::args::VerifyArgs;
+use crate::check::{self, Damage};
+use crate::failure::{Failure, Outcome, Result, describe};
+use crate::input::Input;
+use crate::output::say;
+use crate::progress::Progress;
+use crate::source::{Frame, Piece, Source, plain_contexts, vlmeta_content};
+use crate::text::{bytes, clean, plural, ranges};
+use blosc2::error::Error;
+use blosc2::frame::header::Kind;
+use blosc2::frame::offsets::Place as At;
+
+/// Damaged chunks that are named one by one.
+const NAMED: usize = 100;
+/// Ranges of blocks that are named.
+const RANGES: usize = 8;
+
+/// What was found.
+#[derive(Default)]
+struct Findings {
+    damaged: usize,
+    unknown: usize,
+}
+
+/// Runs the command.
+pub fn run(args: &VerifyArgs) -> Result<Outcome> {
+    let input = Input::new(&args.input)?;
+    let mut findings = Findings::default();
+    let (what, nbytes) = match Source::try_open(&input)? {
+        Err(error) => {
+            say(&format!("{}: damaged: {}", input.name(), describe(error)))?;
+            return Ok(Outcome::Damaged);
+        }
+        Ok(Source::Chunk(chunk)) => {
+            let contexts = plain_contexts(args.threads.count());
+            let contexts = contexts.map_err(|error| Failure::of(input.name(), error))?;
+            if let Err(damage) = check::chunk(&contexts, &chunk, None) {
+                findings.note(&Progress::new("", 0), "the chunk", &damage)?;
+            }
+            ("1 chunk".to_string(), chunk.len() as u64)
+        }
+        Ok(Source::Frame(mut frame)) => {
+            verify(&mut frame, &input, args.threads.count(), &mut findings)?;
+            let nbytes = frame.header.nbytes.max(0) as u64;
+            (plural(frame.nchunks(), "chunk", "chunks"), nbytes)
+        }
+    };
+    if findings.damaged + findings.unknown == 0 {
+        if !args.quiet {
+            say(&format!(
+                "{}: fine ({what}, {})",
+                input.name(),
+                bytes(nbytes)
+            ))?;
+        }
+        return Ok(Outcome::Fine);
+    }
+    if findings.damaged > 0 {
+        let parts = plural(findings.damaged, "part", "parts");
+        say(&format!("{}: {parts} damaged, of {what}", input.name()))?;
+    }
+    if findings.unknown > 0 {
+        let parts = plural(findings.unknown, "part", "parts");
+        say(&format!(
+            "{}: {parts} could not be checked, of {what}",
+            input.name()
+        ))?;
+    }
+    Ok(Outcome::Damaged)
+}
+
+fn verify(frame: &mut Frame, input: &Input, threads: i16, findings: &mut Findings) -> Result<()> {
+    let contexts = frame
+        .contexts(threads)
+        .map_err(|error| Failure::of(input.name(), error))?;
+    let nchunks = frame.nchunks();
+    let progress = Progress::new("verifying", frame.header.nbytes.max(0) as u64);
+    let uniform = frame.header.chunksize > 0;
+    let mut places = Vec::new();
+    for nchunk in repeated(frame, nchunks) {
+        let expected = uniform.then(|| frame.chunk_nbytes(nchunk));
+        let result = match frame.chunk(nchunk) {
+            Ok(Piece::Special(..)) => Ok(()),
+            Ok(Piece::Bytes(chunk)) => check::chunk(&contexts, &chunk, expected)
+                .and_then(|()| check::item_size(&chunk, frame.header.typesize)),
+            Err(error) => Err(Damage {
+                error,
+                blocks: Vec::new(),
+            }),
+        };
+        if let Err(damage) = result {
+            findings.note(&progress, &format!("chunk {nchunk}"), &damage)?;
+        } else if let (Ok(At::At(pos)), Ok(Some(header))) =
+            (frame.offsets().place(nchunk), frame.chunk_header(nchunk))
+        {
+            let cbytes = match frame.header.kind {
+                Kind::Contiguous => header.cbytes as u64,
+                // Each has a file of its own.
+                Kind::Sparse => 1,
+            };
+            places.push((pos, pos + cbytes));
+        }
+        progress.add(expected.unwrap_or(0));
+    }
+    places.sort_unstable();
+    if places.windows(2).any(|pair| pair[0].1 > pair[1].0) {
+        findings.damaged += 1;
+        progress.say("the index leads to the same place for different chunks")?;
+    }
+    for layer in &frame.vlmetalayers {
+        // As large as a metalayer can be: it is one chunk.
+        if let Err(error) = vlmeta_content(&contexts, layer, i32::MAX as usize) {
+            let what = format!("variable-length metalayer '{}'", clean(&layer.name));
+            let blocks = Vec::new();
+            findings.note(&progress, &what, &Damage { error, blocks })?;
+        }
+    }
+    if let Some(content) = frame.array() {
+        check_array(frame, content, findings, &progress)?;
+    }
+    Ok(())
+}
+
+/// The chunks to look at: of a frame that says the same of all its chunks, one will do.
+fn repeated(frame: &Frame, nchunks: usize) -> std::ops::Range<usize> {
+    match frame.offsets() {
+        blosc2::frame::offsets::Offsets::Repeated { .. } => 0..nchunks.min(1),
+        blosc2::frame::offsets::Offsets::List(_) => 0..nchunks,
+    }
+}
+
+/// An array must have the chunks that its shape says.
+fn check_array(
+    frame: &Frame,
+    content: &[u8],
+    findings: &mut Findings,
+    progress: &Progress,
+) -> Result<()> {
+    use blosc2::b2nd::geometry::Geometry;
+    let expected = crate::source::array_meta(content).and_then(|meta| {
+        let geometry =
+            Geometry::new(meta.ndim, &meta.shape, &meta.chunkshape, &meta.blockshape).ok()?;
+        geometry.nchunks().ok()
+    });
+    let problem = match expected {
+        None => "the array's metalayer makes no sense".to_string(),
+        Some(expected) if expected != frame.nchunks() as i64 => {
+            format!(
+                "the array's shape asks for {expected} chunks, there are {}",
+                frame.nchunks()
+            )
+        }
+        Some(_) => return Ok(()),
+    };
+    findings.damaged += 1;
+    progress.say(&problem)
+}
+
+impl Findings {
+    fn note(&mut self, progress: &Progress, what: &str, damage: &Damage) -> Result<()> {
+        let unknown = matches!(damage.error, Error::CodecSupport | Error::FilterPipeline);
+        let count = if unknown {
+            &mut self.unknown
+        } else {
+            &mut self.damaged
+        };
+        *count += 1;
+        if *count > NAMED {
+            return Ok(());
+        }
+        let blocks = match damage.blocks.len() {
+            0 => String::new(),
+            1 => format!(", block {}", damage.blocks[0]),
+            _ => format!(", blocks {}", ranges(&damage.blocks, RANGES)),
+        };
+        progress.say(&format!("{what}{blocks}: {}", describe(damage.error)))?;
+        if *count == NAMED {
+            progress.say("more are not named")?;
+        }
+        Ok(())
+    }
+}

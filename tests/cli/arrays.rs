@@ -1,0 +1,148 @@
+//! Arrays: `.npy` in and out, other shapes of chunks and blocks, metalayers.
+
+use crate::support::{Folder, b2, piped, read, series};
+
+/// The bytes of an `.npy` file.
+fn npy(dtype: &str, fortran: bool, shape: &str, items: &[u8]) -> Vec<u8> {
+    let order = if fortran { "True" } else { "False" };
+    let descr = if dtype.starts_with('[') {
+        dtype.into()
+    } else {
+        format!("'{dtype}'")
+    };
+    let mut text = format!("{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}");
+    while !(text.len() + 11).is_multiple_of(64) {
+        text.push(' ');
+    }
+    text.push('\n');
+    let mut file = b"\x93NUMPY\x01\0".to_vec();
+    file.extend((text.len() as u16).to_le_bytes());
+    file.extend(text.as_bytes());
+    file.extend(items);
+    file
+}
+
+#[test]
+fn arrays_come_back() {
+    let folder = Folder::new("arrays");
+    let data = series(60 * 50 * 7);
+    let files = [
+        ("c.npy", npy("<i4", false, "(60, 50, 7)", &data)),
+        ("line.npy", npy("<f8", false, "(10500,)", &data)),
+        ("scalar.npy", npy("<i4", false, "()", &data[..4])),
+        ("empty.npy", npy("<i4", false, "(0, 5)", &[])),
+        (
+            "record.npy",
+            npy("[('a', '<i4'), ('b', '<f8')]", false, "(1750, 4)", &data),
+        ),
+        ("text.npy", npy("<U5", false, "(3, 7)", &data[..420])),
+    ];
+    let ways: [&[&str]; 3] = [&[], &["--sparse", "--codec", "lz4"], &["--level", "0"]];
+    for (name, bytes) in files {
+        let file = folder.write(name, &bytes);
+        let (frame, back) = (folder.path("array.b2nd"), folder.path("back.npy"));
+        for way in ways {
+            b2(&[&["compress", &file, "-o", &frame, "--force"], way].concat()).ended(0);
+            b2(&["verify", &frame]).ended(0);
+            b2(&["decompress", &frame, "-o", &back, "--force"]).ended(0);
+            assert!(read(&back) == bytes, "{name} {way:?}");
+        }
+    }
+}
+
+#[test]
+fn shapes_of_chunks_and_blocks_may_be_chosen() {
+    let folder = Folder::new("shapes");
+    let bytes = npy("<i4", false, "(60, 50, 7)", &series(60 * 50 * 7));
+    let file = folder.write("a.npy", &bytes);
+    b2(&[
+        "compress", &file, "--chunks", "16,17,7", "--blocks", "5,17,3",
+    ])
+    .ended(0);
+    let array = folder.path("a.b2nd");
+    let text = b2(&["info", &array]).ended(0).text();
+    assert!(
+        text.contains("shape (60, 50, 7), chunks (16, 17, 7), blocks (5, 17, 3), dtype <i4"),
+        "{text}"
+    );
+    let new = folder.path("new.b2nd");
+    let ways: [&[&str]; 4] = [
+        &["--chunks", "60,10,2", "--blocks", "7,7,2"],
+        &["--blocks", "2,2,2", "--sparse"],
+        &["--codec", "zlib", "--filters", "bitshuffle"],
+        &[],
+    ];
+    for way in ways {
+        b2(&[&["convert", &array, &new, "--force"], way].concat()).ended(0);
+        b2(&["verify", &new]).ended(0);
+        let back = b2(&["decompress", &new, "-o", "-"]).ended(0).out;
+        assert!(back == bytes, "{way:?}");
+    }
+    let run = b2(&[
+        "compress",
+        &file,
+        "-o",
+        &folder.path("x"),
+        "--chunks",
+        "16,17",
+    ])
+    .failed();
+    assert!(run.err.contains("3 lengths"), "{}", run.err);
+}
+
+#[test]
+fn fortran_order_becomes_c_order() {
+    let items: Vec<u8> = (0..24u8).collect();
+    // Shape (2, 3, 4), item [i, j, k] is at i + 2 j + 6 k.
+    let turned: Vec<u8> = (0..2u8)
+        .flat_map(|i| (0..3u8).flat_map(move |j| (0..4u8).map(move |k| i + 2 * j + 6 * k)))
+        .collect();
+    let file = npy("|u1", true, "(2, 3, 4)", &items);
+    let array = piped(&["compress", "-"], Some(&file)).ended(0).out;
+    let raw = piped(&["decompress", "--raw", "-"], Some(&array))
+        .ended(0)
+        .out;
+    assert_eq!(raw, turned);
+    let back = piped(&["decompress", "-"], Some(&array)).ended(0).out;
+    assert!(back == npy("|u1", false, "(2, 3, 4)", &turned));
+}
+
+#[test]
+fn files_that_only_look_like_arrays() {
+    let folder = Folder::new("npy");
+    let good = npy("<i4", false, "(10, 10)", &series(100));
+    let wrong = [
+        good[..good.len() - 1].to_vec(),
+        good[..20].to_vec(),
+        npy("|O", false, "(10,)", &series(20)),
+        npy("<i4", false, "(-1,)", &series(1)),
+        npy("<i4", false, "(9999999999, 9999999999)", &[]),
+        npy(
+            "<i4",
+            false,
+            "(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)",
+            &series(1),
+        ),
+        b"\x93NUMPY\x09\0\x10\0................".to_vec(),
+    ];
+    for (nth, bytes) in wrong.iter().enumerate() {
+        let file = folder.write("a.npy", bytes);
+        let run = b2(&["compress", &file]).failed();
+        assert!(!run.err.contains("panicked"), "{nth}: {}", run.err);
+        // As bytes they are as good as any others.
+        b2(&[
+            "compress",
+            "--raw",
+            &file,
+            "-o",
+            &folder.path("raw"),
+            "--force",
+        ])
+        .ended(0);
+    }
+    for cut in 0..130 {
+        let file = folder.write("a.npy", &good[..cut]);
+        let code = b2(&["compress", &file, "-o", &folder.path("x"), "-f"]).code;
+        assert!(matches!(code, Some(0 | 2)), "{cut}: {code:?}");
+    }
+}

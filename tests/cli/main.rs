@@ -1,0 +1,6 @@
+//! The tool `b2`, run as a person runs it.
+
+mod arrays;
+mod commands;
+mod damage;
+mod support;

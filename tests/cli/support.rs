@@ -1,0 +1,143 @@
+//! Running the tool, and files to run it on.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A folder for one test, removed at its end.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("oxiblosc-b2-{test}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir(&path).expect("a folder can be made");
+        Self(path)
+    }
+
+    pub fn path(&self, name: &str) -> String {
+        self.0
+            .join(name)
+            .to_str()
+            .expect("a plain name")
+            .to_string()
+    }
+
+    /// Writes a file; gives its path.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> String {
+        let path = self.path(name);
+        std::fs::write(&path, bytes).expect("writes");
+        path
+    }
+
+    /// How many things are in it.
+    pub fn count(&self) -> usize {
+        std::fs::read_dir(&self.0).expect("a folder").count()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub fn read(path: &str) -> Vec<u8> {
+    std::fs::read(path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// What a run ended with.
+#[derive(Debug)]
+pub struct Run {
+    pub code: Option<i32>,
+    pub out: Vec<u8>,
+    pub err: String,
+}
+
+impl Run {
+    fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            out: output.stdout,
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.out).into_owned()
+    }
+
+    /// The run, if it ended with this code.
+    #[track_caller]
+    pub fn ended(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{}{}", self.text(), self.err);
+        self
+    }
+
+    /// The run, if it failed with one clear line.
+    #[track_caller]
+    pub fn failed(self) -> Self {
+        let run = self.ended(2);
+        assert!(
+            run.err.starts_with("b2: ") && run.err.lines().count() == 1,
+            "{}",
+            run.err
+        );
+        run
+    }
+}
+
+/// Runs the tool.
+pub fn b2(args: &[&str]) -> Run {
+    piped(args, None)
+}
+
+/// Runs the tool with something at its standard input.
+pub fn piped(args: &[&str], input: Option<&[u8]>) -> Run {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_b2"))
+        .args(args)
+        .stdin(if input.is_some() {
+            Stdio::piped()
+        } else {
+            Stdio::null()
+        })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the tool starts");
+    let feeding = child.stdin.take().map(|mut stdin| {
+        let input = input.unwrap_or_default().to_vec();
+        // A tool that does not want it all is a matter of its exit code.
+        std::thread::spawn(move || drop(stdin.write_all(&input)))
+    });
+    let output = child.wait_with_output().expect("it ends");
+    if let Some(feeding) = feeding {
+        feeding.join().expect("the input was given");
+    }
+    Run::of(output)
+}
+
+/// Numbers that compress somewhat: a slow series with noise, as little-endian int32.
+pub fn series(items: usize) -> Vec<u8> {
+    let mut state = 1u32;
+    let mut value = 0i32;
+    let items = (0..items).flat_map(|_| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        value = value.wrapping_add((state >> 28) as i32 - 7);
+        value.to_le_bytes()
+    });
+    items.collect()
+}
+
+/// Where the fixtures are, if they are.
+pub fn fixtures() -> Option<PathBuf> {
+    let folder = match std::env::var_os("OXIBLOSC_FIXTURES") {
+        Some(folder) => PathBuf::from(folder),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures"),
+    };
+    if !folder.is_dir() {
+        println!("skipped: no fixtures at {}", folder.display());
+        return None;
+    }
+    Some(folder)
+}
