@@ -13,6 +13,8 @@ pub mod error;
 pub mod b2nd;
 /// Every `extern "C"` function, grouped as the headers are.
 pub mod capi;
+/// Blocks of arrays, and the cells that filters and codecs cut them into.
+pub mod cells;
 /// The chunk format: header, plan, engine.
 pub mod chunk;
 /// Codecs: one file each, behind one interface.

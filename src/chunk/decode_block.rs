@@ -7,6 +7,7 @@ use super::hooks::{BlockPos, Hooks};
 use super::pipeline::{DeltaReference, Pipeline};
 use super::scratch::{self, Buf, Bufs, State};
 use super::special;
+use crate::cells::BlockShape;
 use crate::codec::Codec;
 use crate::error::{Error, Result};
 use crate::filter;
@@ -294,6 +295,14 @@ impl BlockDecoder<'_> {
 struct Unfiltered<'a>(&'a dyn Hooks);
 
 impl Hooks for Unfiltered<'_> {
+    fn schunk_typesize(&self) -> Option<i32> {
+        self.0.schunk_typesize()
+    }
+
+    fn block_shape(&self) -> Result<BlockShape> {
+        self.0.block_shape()
+    }
+
     fn filter_backward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
         self.0.filter_backward(id, meta, src, dst)
     }
