@@ -119,36 +119,61 @@ impl Cells {
             .all(|d| self.steps[d] == self.sides[d] || self.sides[d] >= self.shape.dims[d])
     }
 
-    /// Calls `visit` for all cells in their order.
-    pub fn each(&self, mut visit: impl FnMut(Cell)) {
-        let (ndim, dims) = (self.shape.ndim, &self.shape.dims);
-        let mut index = [0; MAX_DIM];
+    /// All cells in their order.
+    #[inline(always)]
+    pub fn iter(&self) -> Walk<'_> {
         let mut cell = Cell {
             cells: self,
             origin: 0,
             extent: [1; MAX_DIM],
         };
-        for d in 0..ndim {
-            cell.extent[d] = self.sides[d].min(dims[d]);
+        for d in 0..self.shape.ndim {
+            cell.extent[d] = self.sides[d].min(self.shape.dims[d]);
         }
+        Walk {
+            index: [0; MAX_DIM],
+            next: Some(cell),
+        }
+    }
+}
+
+/// Goes through the cells of a block.
+pub struct Walk<'a> {
+    /// Which one comes next, counted along each dimension.
+    index: [usize; MAX_DIM],
+    next: Option<Cell<'a>>,
+}
+
+impl<'a> Iterator for Walk<'a> {
+    type Item = Cell<'a>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Cell<'a>> {
+        let cell = self.next?;
+        let mut next = cell;
+        let Cells {
+            shape,
+            strides,
+            sides,
+            steps,
+        } = cell.cells;
+        let mut d = shape.ndim;
         loop {
-            visit(cell);
-            let mut d = ndim;
-            loop {
-                if d == 0 {
-                    return;
-                }
-                d -= 1;
-                index[d] += 1;
-                cell.origin += self.steps[d] * self.strides[d];
-                let begin = index[d] * self.sides[d];
-                if begin < dims[d] {
-                    cell.extent[d] = self.sides[d].min(dims[d] - begin);
-                    break;
-                }
-                cell.origin -= index[d] * self.steps[d] * self.strides[d];
-                (index[d], cell.extent[d]) = (0, self.sides[d].min(dims[d]));
+            if d == 0 {
+                self.next = None;
+                return Some(cell);
             }
+            d -= 1;
+            self.index[d] += 1;
+            let begin = self.index[d] * sides[d];
+            if begin < shape.dims[d] {
+                next.origin += steps[d] * strides[d];
+                next.extent[d] = sides[d].min(shape.dims[d] - begin);
+                self.next = Some(next);
+                return Some(cell);
+            }
+            next.origin -= (self.index[d] - 1) * steps[d] * strides[d];
+            (self.index[d], next.extent[d]) = (0, sides[d].min(shape.dims[d]));
         }
     }
 }
@@ -157,6 +182,11 @@ impl Cell<'_> {
     /// Items in the cell.
     pub fn nitems(&self) -> usize {
         self.extent.iter().product()
+    }
+
+    /// Items along each dimension.
+    pub fn extent(&self) -> &[usize] {
+        &self.extent[..self.cells.shape.ndim]
     }
 
     /// Items that lie side by side in the block.
@@ -204,12 +234,12 @@ mod tests {
         let nitems = shape.nbytes(1) as usize;
         let cells = Cells::new(shape, |_| side, 1, nitems).unwrap();
         let mut all = Vec::new();
-        cells.each(|cell| {
+        for cell in cells.iter() {
             let mut items = Vec::new();
             cell.each_row(|at| items.extend(at..at + cell.width()));
             assert_eq!(items.len(), cell.nitems());
             all.push(items);
-        });
+        }
         all
     }
 

@@ -5,6 +5,7 @@ use super::encode::ttmp_size;
 use super::header::{Blocks, ChunkHeader, Special, flags, flags2, i32_at};
 use super::hooks::{BlockPos, Hooks};
 use super::pipeline::{DeltaReference, Pipeline};
+use super::registered;
 use super::scratch::{self, Buf, Bufs, State};
 use super::special;
 use crate::cells::BlockShape;
@@ -286,8 +287,8 @@ impl BlockDecoder<'_> {
         if header.flags >> 5 != UDCODEC_FORMAT {
             return Err(Error::CodecSupport);
         }
-        self.hooks
-            .decode(header.udcompcode, header.compcode_meta, data, out)
+        let codec = (header.udcompcode, header.compcode_meta);
+        registered::decode(codec, data, out, self.hooks)
     }
 }
 

@@ -10,7 +10,7 @@ pub mod int_trunc;
 pub mod ndcell;
 pub mod ndmean;
 #[cfg(test)]
-mod reference;
+pub(crate) mod reference;
 pub mod shuffle;
 mod simd;
 pub mod trunc_prec;

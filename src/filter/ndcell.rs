@@ -49,14 +49,14 @@ pub fn forward(
 ) -> Result<()> {
     let cells = cells(block, side, typesize, src.len())?;
     let mut to = 0;
-    cells.each(|cell| {
+    for cell in cells.iter() {
         let width = cell.width() * typesize;
         cell.each_row(|at| {
             let at = at * typesize;
             copy_row(&src[at..at + width], &mut dst[to..to + width]);
             to += width;
         });
-    });
+    }
     Ok(())
 }
 
@@ -76,14 +76,14 @@ pub fn backward(
 ) -> Result<()> {
     let cells = cells(block, side, typesize, src.len())?;
     let mut from = 0;
-    cells.each(|cell| {
+    for cell in cells.iter() {
         let width = cell.width() * typesize;
         cell.each_row(|at| {
             let at = at * typesize;
             copy_row(&src[from..from + width], &mut dst[at..at + width]);
             from += width;
         });
-    });
+    }
     Ok(())
 }
 

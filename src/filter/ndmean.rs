@@ -86,14 +86,14 @@ pub fn forward(
     };
     let cells = cells(block, side, typesize, src.len())?;
     let mut to = 0;
-    cells.each(|cell| {
+    for cell in cells.iter() {
         let mean = mean(cell, src);
         let len = cell.nitems() * typesize;
         for item in dst[to..to + len].chunks_exact_mut(typesize) {
             item.copy_from_slice(&mean[..typesize]);
         }
         to += len;
-    });
+    }
     Ok(())
 }
 
@@ -120,13 +120,13 @@ pub fn backward(
         return Err(Error::Failure);
     }
     let mut from = 0;
-    cells.each(|cell| {
+    for cell in cells.iter() {
         let width = cell.width() * typesize;
         cell.each_row(|at| {
             dst[at * typesize..][..width].copy_from_slice(&src[from..from + width]);
             from += width;
         });
-    });
+    }
     Ok(())
 }
 
