@@ -27,6 +27,8 @@ pub mod frame;
 pub mod io;
 /// Memory that C may come to own.
 pub mod memory;
+/// Libraries that are loaded when they are needed.
+pub mod plugin;
 /// Worker threads shared by every context of the same size.
 pub mod pool;
 /// The super-chunk.

@@ -195,7 +195,7 @@ impl Hooks for ContextHooks<'_> {
 
     fn filter_forward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
         let forward = registry::filter(id)
-            .and_then(|filter| filter.forward)
+            .and_then(|(forward, _)| forward)
             .ok_or(Error::FilterPipeline)?;
         let mut cparams = self.ctx.cparams();
         // SAFETY: the registered function, with two buffers of the same size.
@@ -218,7 +218,7 @@ impl Hooks for ContextHooks<'_> {
 
     fn filter_backward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
         let backward = registry::filter(id)
-            .and_then(|filter| filter.backward)
+            .and_then(|(_, backward)| backward)
             .ok_or(Error::FilterPipeline)?;
         let mut dparams = self.ctx.dparams();
         // SAFETY: the registered function, with two buffers of the same size.
@@ -240,9 +240,7 @@ impl Hooks for ContextHooks<'_> {
     }
 
     fn encode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        let encoder = registry::codec(compcode.into())
-            .and_then(|codec| codec.encoder)
-            .ok_or(Error::CodecSupport)?;
+        let encoder = registry::encoder(compcode.into()).ok_or(Error::CodecSupport)?;
         let mut cparams = self.ctx.cparams();
         let (chunk, room) = (self.chunk.cast::<c_void>(), c_size(dst.len()));
         // SAFETY: the registered function, with buffers of the sizes it is told.
@@ -261,9 +259,7 @@ impl Hooks for ContextHooks<'_> {
     }
 
     fn decode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        let decoder = registry::codec(compcode.into())
-            .and_then(|codec| codec.decoder)
-            .ok_or(Error::CodecSupport)?;
+        let decoder = registry::decoder(compcode.into()).ok_or(Error::CodecSupport)?;
         let mut dparams = self.ctx.dparams();
         let (chunk, room) = (self.chunk.cast::<c_void>(), c_size(dst.len()));
         // SAFETY: the registered function, with buffers of the sizes it is told.
