@@ -13,6 +13,8 @@ pub mod error;
 pub mod b2nd;
 /// Every `extern "C"` function, grouped as the headers are.
 pub mod capi;
+/// Blocks of arrays, and the cells that filters and codecs cut them into.
+pub mod cells;
 /// The chunk format: header, plan, engine.
 pub mod chunk;
 /// Codecs: one file each, behind one interface.
@@ -25,6 +27,8 @@ pub mod frame;
 pub mod io;
 /// Memory that C may come to own.
 pub mod memory;
+/// Libraries that are loaded when they are needed.
+pub mod plugin;
 /// Worker threads shared by every context of the same size.
 pub mod pool;
 /// The super-chunk.

@@ -3,9 +3,12 @@
 use super::context::Context;
 use super::registry;
 use super::types::*;
+use crate::b2nd::meta::{self, Meta};
+use crate::cells::BlockShape;
 use crate::chunk::hooks::{BlockPos, Hooks};
 use crate::error::{Error, Result};
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
+use std::sync::OnceLock;
 
 type Prefilter = unsafe extern "C" fn(*mut blosc2_prefilter_params) -> i32;
 type Postfilter = unsafe extern "C" fn(*mut blosc2_postfilter_params) -> i32;
@@ -21,6 +24,8 @@ pub struct ContextHooks<'a> {
     postfilter: Option<(Postfilter, &'a blosc2_postfilter_params)>,
     nchunk: i64,
     typesize: i32,
+    /// What the array's metalayer says of blocks, read when first asked for.
+    block_shape: OnceLock<Result<BlockShape>>,
 }
 
 // SAFETY: workers only read: the copies made below, and fields of the context that nobody writes while blocks are
@@ -56,7 +61,34 @@ impl<'a> ContextHooks<'a> {
             postfilter: None,
             nchunk: ctx.current_nchunk(),
             typesize: ctx.typesize.get(),
+            block_shape: OnceLock::new(),
         }
+    }
+
+    /// The super-chunk that the context was made for.
+    fn schunk(&self) -> Option<&blosc2_schunk> {
+        // SAFETY: a super-chunk outlives the contexts that were made for it.
+        unsafe { self.ctx.schunk.get().as_ref() }
+    }
+
+    /// The shape of blocks as the metalayer of an array has it.
+    fn read_block_shape(&self) -> Result<BlockShape> {
+        let schunk = self.schunk().ok_or(Error::Failure)?;
+        let count = usize::from(schunk.nmetalayers).min(schunk.metalayers.len());
+        for layer in &schunk.metalayers[..count] {
+            // SAFETY: the metalayers are the library's, each with a C string for a name and as many bytes as it says;
+            // nobody changes them while chunks are worked on.
+            let content = unsafe {
+                let layer = layer.as_ref().ok_or(Error::Failure)?;
+                if CStr::from_ptr(layer.name).to_bytes() != meta::NAME {
+                    continue;
+                }
+                super::border::bytes(layer.content, layer.content_len.max(0) as usize)?
+            };
+            let (meta, _) = Meta::parse(content, false)?;
+            return BlockShape::new(&meta.blockshape[..meta.ndim]);
+        }
+        Err(Error::Failure)
     }
 
     fn output_typesize(&self) -> i32 {
@@ -153,9 +185,17 @@ impl Hooks for ContextHooks<'_> {
         }
     }
 
+    fn schunk_typesize(&self) -> Option<i32> {
+        self.schunk().map(|schunk| schunk.typesize)
+    }
+
+    fn block_shape(&self) -> Result<BlockShape> {
+        *self.block_shape.get_or_init(|| self.read_block_shape())
+    }
+
     fn filter_forward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
         let forward = registry::filter(id)
-            .and_then(|filter| filter.forward)
+            .and_then(|(forward, _)| forward)
             .ok_or(Error::FilterPipeline)?;
         let mut cparams = self.ctx.cparams();
         // SAFETY: the registered function, with two buffers of the same size.
@@ -178,7 +218,7 @@ impl Hooks for ContextHooks<'_> {
 
     fn filter_backward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
         let backward = registry::filter(id)
-            .and_then(|filter| filter.backward)
+            .and_then(|(_, backward)| backward)
             .ok_or(Error::FilterPipeline)?;
         let mut dparams = self.ctx.dparams();
         // SAFETY: the registered function, with two buffers of the same size.
@@ -200,9 +240,7 @@ impl Hooks for ContextHooks<'_> {
     }
 
     fn encode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        let encoder = registry::codec(compcode.into())
-            .and_then(|codec| codec.encoder)
-            .ok_or(Error::CodecSupport)?;
+        let encoder = registry::encoder(compcode.into()).ok_or(Error::CodecSupport)?;
         let mut cparams = self.ctx.cparams();
         let (chunk, room) = (self.chunk.cast::<c_void>(), c_size(dst.len()));
         // SAFETY: the registered function, with buffers of the sizes it is told.
@@ -221,9 +259,7 @@ impl Hooks for ContextHooks<'_> {
     }
 
     fn decode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        let decoder = registry::codec(compcode.into())
-            .and_then(|codec| codec.decoder)
-            .ok_or(Error::CodecSupport)?;
+        let decoder = registry::decoder(compcode.into()).ok_or(Error::CodecSupport)?;
         let mut dparams = self.ctx.dparams();
         let (chunk, room) = (self.chunk.cast::<c_void>(), c_size(dst.len()));
         // SAFETY: the registered function, with buffers of the sizes it is told.

@@ -1,5 +1,8 @@
 //! Codecs, filters and tuners that the program registers, and the names of codecs.
 //!
+//! The codecs and the tuner that the format knows by name but are none of its own come first: some are part of the library
+//! (their work is done in [`crate::chunk`]), others are plugins. A function that an entry lacks is the plugin's of its name.
+//!
 //! A table has a place for every id. An entry is published with one atomic store and read without a lock, so that a
 //! registration in one thread, or in the parent of a `fork`, can never block another.
 
@@ -8,7 +11,8 @@ use super::constants::*;
 use super::types::*;
 use crate::codec::Codec;
 use crate::error::{Error, Result};
-use std::ffi::{CStr, CString, c_char, c_int};
+use crate::plugin;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -89,19 +93,154 @@ static CODECS: Table<blosc2_codec> = Table::new();
 static FILTERS: Table<blosc2_filter> = Table::new();
 static TUNERS: Table<blosc2_tuner> = Table::new();
 
-/// The registered codec of this id.
-pub fn codec(compcode: c_int) -> Option<&'static blosc2_codec> {
-    CODECS.get(compcode)
+/// Codecs that were always registered, by id from [`BLOSC_CODEC_NDLZ`] on.
+const GLOBAL_CODECS: [&CStr; 9] = [
+    c"ndlz",
+    c"zfp_acc",
+    c"zfp_prec",
+    c"zfp_rate",
+    c"openhtj2k",
+    c"grok",
+    c"openzl",
+    c"j2k",
+    c"htj2k",
+];
+
+/// The format's version of the streams of these.
+const GLOBAL_VERSION: u8 = 1;
+
+/// The name of a codec that was always registered.
+fn global_codec(compcode: c_int) -> Option<&'static CStr> {
+    let index = compcode.checked_sub(BLOSC_CODEC_NDLZ)?;
+    GLOBAL_CODECS.get(usize::try_from(index).ok()?).copied()
 }
 
-/// The registered filter of this id.
-pub fn filter(id: u8) -> Option<&'static blosc2_filter> {
-    FILTERS.get(c_int::from(id))
+/// The functions of a plugin, where its name is one.
+fn plugin_functions(name: &CStr, count: usize) -> Option<plugin::Functions> {
+    let trace = |line: &str| super::border::trace("error", line);
+    plugin::functions(name.to_str().ok()?, count, trace)
 }
 
-/// The registered tuner of this id.
-pub fn tuner(id: c_int) -> Option<&'static blosc2_tuner> {
-    TUNERS.get(id)
+/// The function at a place in a plugin's structure, as the type that this place has.
+///
+/// # Safety
+/// `T` is `Option` of the type of the functions at that place.
+unsafe fn function<T>(functions: &plugin::Functions, place: usize) -> T {
+    const { assert!(size_of::<T>() == size_of::<*const c_void>()) };
+    // SAFETY: an optional function pointer is a pointer, by the caller's word of this type.
+    unsafe { std::mem::transmute_copy(&functions[place]) }
+}
+
+/// The functions of the codec of this id that is none of the library's own, loaded if it is a plugin.
+fn codec(compcode: c_int) -> Option<(blosc2_codec_encoder_cb, blosc2_codec_decoder_cb)> {
+    let name = match CODECS.get(compcode) {
+        Some(entry) if entry.encoder.is_some() && entry.decoder.is_some() => {
+            return Some((entry.encoder, entry.decoder));
+        }
+        // SAFETY: the names of entries are C strings that are never freed.
+        Some(entry) => unsafe { CStr::from_ptr(entry.compname) },
+        None => global_codec(compcode)?,
+    };
+    let functions = plugin_functions(name, 2)?;
+    // SAFETY: these are the places of the functions in `codec_info`.
+    unsafe { Some((function(&functions, 0), function(&functions, 1))) }
+}
+
+/// What compresses with the codec of this id.
+pub fn encoder(compcode: c_int) -> blosc2_codec_encoder_cb {
+    match CODECS.get(compcode) {
+        Some(entry) if entry.encoder.is_some() => entry.encoder,
+        _ => codec(compcode)?.0,
+    }
+}
+
+/// What decompresses with the codec of this id.
+pub fn decoder(compcode: c_int) -> blosc2_codec_decoder_cb {
+    match CODECS.get(compcode) {
+        Some(entry) if entry.decoder.is_some() => entry.decoder,
+        _ => codec(compcode)?.1,
+    }
+}
+
+/// The registered filter of this id, with what a plugin of its name has where it lacks a function.
+pub fn filter(id: u8) -> Option<(blosc2_filter_forward_cb, blosc2_filter_backward_cb)> {
+    let entry = FILTERS.get(c_int::from(id))?;
+    let own = (entry.forward, entry.backward);
+    if entry.forward.is_some() && entry.backward.is_some() {
+        return Some(own);
+    }
+    // SAFETY: the names of entries are C strings that are never freed.
+    let name = unsafe { CStr::from_ptr(entry.name) };
+    let Some(functions) = plugin_functions(name, 2) else {
+        return Some(own);
+    };
+    // SAFETY: these are the places of the functions in `filter_info`.
+    unsafe { Some((function(&functions, 0), function(&functions, 1))) }
+}
+
+/// The functions of a tuner.
+#[derive(Clone, Copy)]
+pub struct Tuner {
+    /// See [`blosc2_tuner`].
+    pub init: TunerInit,
+    /// See [`blosc2_tuner`].
+    pub next_blocksize: TunerStep,
+    /// See [`blosc2_tuner`].
+    pub next_cparams: TunerStep,
+    /// See [`blosc2_tuner`].
+    pub update: TunerUpdate,
+    /// See [`blosc2_tuner`].
+    pub free: TunerStep,
+}
+
+type TunerInit =
+    Option<unsafe extern "C" fn(*mut c_void, *mut blosc2_context, *mut blosc2_context) -> c_int>;
+type TunerStep = Option<unsafe extern "C" fn(*mut blosc2_context) -> c_int>;
+type TunerUpdate = Option<unsafe extern "C" fn(*mut blosc2_context, f64) -> c_int>;
+
+/// The tuner of this id, with what a plugin of its name has where it lacks a function.
+pub fn tuner(id: c_int) -> Option<Tuner> {
+    let (own, name) = match TUNERS.get(id) {
+        Some(entry) => {
+            let own = Tuner {
+                init: entry.init,
+                next_blocksize: entry.next_blocksize,
+                next_cparams: entry.next_cparams,
+                update: entry.update,
+                free: entry.free,
+            };
+            // SAFETY: the names of entries are C strings that are never freed.
+            (own, unsafe { CStr::from_ptr(entry.name) })
+        }
+        None if id == BLOSC_BTUNE => {
+            let nothing = Tuner {
+                init: None,
+                next_blocksize: None,
+                next_cparams: None,
+                update: None,
+                free: None,
+            };
+            (nothing, c"btune")
+        }
+        None => return None,
+    };
+    let steps = [own.next_blocksize, own.next_cparams, own.free];
+    if own.init.is_some() && own.update.is_some() && steps.iter().all(Option::is_some) {
+        return Some(own);
+    }
+    let Some(functions) = plugin_functions(name, 5) else {
+        return Some(own);
+    };
+    // SAFETY: these are the places of the functions in `tuner_info`.
+    unsafe {
+        Some(Tuner {
+            init: function(&functions, 0),
+            next_blocksize: function(&functions, 1),
+            next_cparams: function(&functions, 2),
+            update: function(&functions, 3),
+            free: function(&functions, 4),
+        })
+    }
 }
 
 /// Forgets everything that was registered.
@@ -124,6 +263,12 @@ pub fn compcode_of(name: &str) -> c_int {
     if let Some(known) = Codec::from_name(name) {
         return known as c_int;
     }
+    let global = GLOBAL_CODECS
+        .iter()
+        .position(|own| own.to_bytes() == name.as_bytes());
+    if let Some(index) = global {
+        return BLOSC_CODEC_NDLZ + index as c_int;
+    }
     registered(name).map_or(-1, |entry| c_int::from(entry.compcode))
 }
 
@@ -131,9 +276,11 @@ pub fn compcode_of(name: &str) -> c_int {
 pub fn compname_of(compcode: c_int) -> Option<*const c_char> {
     match Codec::from_code(compcode) {
         Some(known) => Some(c_name(known).as_ptr()),
-        None => CODECS
-            .get(compcode)
-            .map(|entry| entry.compname.cast_const()),
+        None => global_codec(compcode).map(CStr::as_ptr).or_else(|| {
+            CODECS
+                .get(compcode)
+                .map(|entry| entry.compname.cast_const())
+        }),
     }
 }
 
@@ -160,6 +307,7 @@ fn c_library_name(codec: Codec) -> &'static CStr {
 pub fn format_version_of(compcode: c_int) -> u8 {
     match Codec::from_code(compcode) {
         Some(_) => 1,
+        None if global_codec(compcode).is_some() => GLOBAL_VERSION,
         // The reference writes -1 for a codec it does not know.
         None => CODECS.get(compcode).map_or(0xff, |entry| entry.version),
     }
@@ -170,6 +318,10 @@ pub fn library_of(name: &str) -> Option<c_int> {
     if let Some(known) = Codec::from_name(name) {
         return Some(c_int::from(known.format()));
     }
+    let compcode = compcode_of(name);
+    if global_codec(compcode).is_some() {
+        return Some(compcode);
+    }
     registered(name).map(|entry| c_int::from(entry.complib))
 }
 
@@ -178,10 +330,12 @@ pub fn library_name(library: c_int) -> Option<*const c_char> {
     let format = u8::try_from(library).ok()?;
     match Codec::from_format(format) {
         Some(known) => Some(c_library_name(known).as_ptr()),
-        None => CODECS
-            .iter()
-            .find(|entry| entry.complib == format)
-            .map(|entry| entry.compname.cast_const()),
+        None => global_codec(library).map(CStr::as_ptr).or_else(|| {
+            CODECS
+                .iter()
+                .find(|entry| entry.complib == format)
+                .map(|entry| entry.compname.cast_const())
+        }),
     }
 }
 

@@ -5,8 +5,10 @@ use super::encode::ttmp_size;
 use super::header::{Blocks, ChunkHeader, Special, flags, flags2, i32_at};
 use super::hooks::{BlockPos, Hooks};
 use super::pipeline::{DeltaReference, Pipeline};
+use super::registered;
 use super::scratch::{self, Buf, Bufs, State};
 use super::special;
+use crate::cells::BlockShape;
 use crate::codec::Codec;
 use crate::error::{Error, Result};
 use crate::filter;
@@ -285,8 +287,8 @@ impl BlockDecoder<'_> {
         if header.flags >> 5 != UDCODEC_FORMAT {
             return Err(Error::CodecSupport);
         }
-        self.hooks
-            .decode(header.udcompcode, header.compcode_meta, data, out)
+        let codec = (header.udcompcode, header.compcode_meta);
+        registered::decode(codec, data, out, self.hooks)
     }
 }
 
@@ -294,6 +296,14 @@ impl BlockDecoder<'_> {
 struct Unfiltered<'a>(&'a dyn Hooks);
 
 impl Hooks for Unfiltered<'_> {
+    fn schunk_typesize(&self) -> Option<i32> {
+        self.0.schunk_typesize()
+    }
+
+    fn block_shape(&self) -> Result<BlockShape> {
+        self.0.block_shape()
+    }
+
     fn filter_backward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
         self.0.filter_backward(id, meta, src, dst)
     }

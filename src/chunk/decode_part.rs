@@ -1,8 +1,9 @@
 //! A few bytes out of a block, without undoing the filters for all of it.
 
-use super::decode_block::{BlockDecoder, Stream, Streams};
+use super::decode_block::{BlockDecoder, Stream, Streams, UDCODEC_FORMAT};
 use super::header::{flags2, version};
 use super::pipeline::Stage;
+use super::registered;
 use super::scratch::{Bufs, State};
 use crate::error::{Error, Result};
 use crate::filter::{bitshuffle, shuffle};
@@ -23,8 +24,11 @@ impl BlockDecoder<'_> {
         let plain = chunk.has_streams()
             && !self.hooks.has_postfilter()
             && header.blosc2_flags & flags2::INSTRUMENTED == 0;
-        let Some(codec) = self.codec.filter(|_| plain && !header.has_vlblocks()) else {
+        if !plain || header.has_vlblocks() {
             return Ok(false);
+        }
+        let Some(codec) = self.codec else {
+            return self.decode_registered_part((nblock, bsize), from, part, bufs);
         };
         let (planes, group) = match self.pipeline.stages() {
             [] => (1, 1),
@@ -90,6 +94,31 @@ impl BlockDecoder<'_> {
         let skip = from - first * item;
         part.copy_from_slice(&items[skip..skip + part.len()]);
         Ok(true)
+    }
+
+    /// The same for a codec that is none of the format's own, where that can read parts: without filters, of a block that
+    /// is one stream.
+    #[cold]
+    fn decode_registered_part(
+        &self,
+        (nblock, bsize): (usize, usize),
+        from: usize,
+        part: &mut [u8],
+        bufs: &mut Bufs,
+    ) -> Result<bool> {
+        let (chunk, header) = (self.chunk, &self.chunk.header);
+        if !self.pipeline.stages().is_empty() || header.flags >> 5 != UDCODEC_FORMAT {
+            return Ok(false);
+        }
+        let bytes = chunk.block_bytes(nblock, false, &mut bufs.input)?;
+        let mut streams = Streams::new(header, bytes, bsize)?;
+        match streams.next() {
+            Ok(Stream::Compressed(data)) if streams.neblock == bsize => {
+                let codec = (header.udcompcode, header.compcode_meta);
+                registered::decode_part(codec, data, from, part, self.hooks)
+            }
+            _ => Ok(false),
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use super::encode::EncodeParams;
 use super::header::{Blocks, ChunkHeader};
 use super::hooks::{BlockPos, Hooks};
 use super::pipeline::{DeltaReference, Pipeline};
+use super::registered;
 use super::scratch::{Bufs, State};
 use super::store::prefilter;
 use crate::codec::{Codec, Dict};
@@ -207,12 +208,10 @@ impl BlockEncoder<'_> {
                     .encoder
                     .compress(known, self.params.clevel, self.dict, stream, body)?
             }
-            None => self.hooks.encode(
-                self.params.compcode,
-                self.params.compcode_meta,
-                stream,
-                body,
-            )?,
+            None => {
+                let codec = (self.params.compcode, self.params.compcode_meta);
+                registered::encode(codec, self.params.typesize, stream, body, self.hooks)?
+            }
         };
         if cbytes > body.len() {
             Err(Error::WriteBuffer)

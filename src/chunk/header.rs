@@ -85,6 +85,16 @@ pub mod filter_id {
     pub const TRUNC_PREC: u8 = 4;
     /// Ids above this belong to registered and user-defined filters.
     pub const LAST_DEFINED: u8 = 31;
+    /// Items sorted by cells of an n-dimensional block.
+    pub const NDCELL: u8 = 32;
+    /// Means of cells of an n-dimensional block.
+    pub const NDMEAN: u8 = 33;
+    /// [`BYTEDELTA`] as it was first released.
+    pub const BYTEDELTA_BUGGY: u8 = 34;
+    /// Differences of neighbouring bytes of a shuffled block.
+    pub const BYTEDELTA: u8 = 35;
+    /// Bits of integers set to zero; not undone.
+    pub const INT_TRUNC: u8 = 36;
 }
 
 /// A chunk whose content follows from its header.

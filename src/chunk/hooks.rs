@@ -1,5 +1,6 @@
 //! What the engine asks of the world outside the chunk: the caller's own codecs and filters, and threads.
 
+use crate::cells::BlockShape;
 use crate::error::{Error, Result};
 
 /// Which block a callback is about, and which worker asks.
@@ -56,6 +57,16 @@ pub trait Hooks: Sync {
         _ttmp: &mut [u8],
     ) -> Result<()> {
         Err(Error::Postfilter)
+    }
+
+    /// Bytes of an item as the super-chunk says that the chunk belongs to, if it belongs to one.
+    fn schunk_typesize(&self) -> Option<i32> {
+        None
+    }
+
+    /// The shape of the blocks of the array that the chunk belongs to.
+    fn block_shape(&self) -> Result<BlockShape> {
+        Err(Error::Failure)
     }
 
     /// Runs a registered filter forward over a block.

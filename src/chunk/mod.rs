@@ -20,6 +20,7 @@ mod order;
 /// Changing some blocks of a chunk.
 pub mod patch;
 mod pipeline;
+mod registered;
 /// Buffers and codec states of workers.
 pub mod scratch;
 /// Chunks whose blocks are not in memory.

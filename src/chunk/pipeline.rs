@@ -2,6 +2,7 @@
 
 use super::header::{MAX_FILTERS, filter_id};
 use super::hooks::{BlockPos, Hooks};
+use super::registered;
 use super::scratch::Buf;
 use crate::error::{Error, Result};
 use crate::filter::{bitshuffle, delta, shuffle, trunc_prec};
@@ -17,7 +18,7 @@ pub enum Stage {
     Delta,
     /// Truncated precision; the meta byte is a signed number of bits.
     TruncPrec(i8),
-    /// A registered filter.
+    /// A registered filter, the library's or the program's.
     Registered {
         /// Its id.
         id: u8,
@@ -191,7 +192,9 @@ impl Pipeline {
                     trunc_prec::truncate(bits, typesize, src, dst)
                         .map_err(|_| Error::FilterPipeline)?;
                 }
-                Stage::Registered { id, meta } => hooks.filter_forward(id, meta, src, dst)?,
+                Stage::Registered { id, meta } => {
+                    registered::forward((id, meta), typesize, src, dst, hooks)?;
+                }
             }
             place = if place == Place::Ping {
                 Place::Pong
@@ -237,7 +240,9 @@ impl Pipeline {
                     DeltaReference::First(first) => delta::encode(typesize, first, src, out),
                 },
                 Stage::TruncPrec(_) => out.copy_from_slice(src),
-                Stage::Registered { id, meta } => hooks.filter_backward(id, meta, src, out)?,
+                Stage::Registered { id, meta } => {
+                    registered::backward((id, meta), src, out, hooks)?;
+                }
             }
             place = if place == Place::Ping {
                 Place::Pong

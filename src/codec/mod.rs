@@ -9,7 +9,9 @@ mod copy;
 mod dict;
 mod lz4;
 mod names;
+pub mod ndlz;
 mod state;
+pub mod zfp;
 mod zlib;
 mod zstd;
 

@@ -3,10 +3,14 @@
 //! All take slices, the source and a destination of at least its length, and leave what lies past that length alone.
 
 pub mod bitshuffle;
+pub mod bytedelta;
 mod copy;
 pub mod delta;
+pub mod int_trunc;
+pub mod ndcell;
+pub mod ndmean;
 #[cfg(test)]
-mod reference;
+pub(crate) mod reference;
 pub mod shuffle;
 mod simd;
 pub mod trunc_prec;

@@ -39,7 +39,7 @@ pub(super) fn filter(name: &str, typesize: usize, src: &[u8]) -> Option<Vec<u8>>
 }
 
 /// `len` bytes that look random, the same in every run.
-pub(super) fn noise(len: usize) -> Vec<u8> {
+pub(crate) fn noise(len: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     std::iter::repeat_with(|| {
         state ^= state << 13;

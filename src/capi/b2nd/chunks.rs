@@ -11,6 +11,7 @@ use crate::capi::constants::BLOSC_STUNE;
 use crate::capi::context::Context;
 use crate::capi::hooks::ContextHooks;
 use crate::capi::schunk::handle::{Handle, Inner, Plan};
+use crate::cells::BlockShape;
 use crate::chunk::encode::{EncodeParams, Source, compress};
 use crate::chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use crate::chunk::hooks::{BlockPos, Hooks};
@@ -206,6 +207,14 @@ impl Hooks for Filling<'_> {
     ) -> Result<()> {
         let block = out.get_mut(..bsize).ok_or(Error::Failure)?;
         (self.fill)(pos.nblock, block)
+    }
+
+    fn schunk_typesize(&self) -> Option<i32> {
+        self.hooks.schunk_typesize()
+    }
+
+    fn block_shape(&self) -> Result<BlockShape> {
+        self.hooks.block_shape()
     }
 
     fn filter_forward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {

@@ -6,11 +6,14 @@ pub(crate) mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
-use super::{bitshuffle, shuffle};
+use super::{bitshuffle, bytedelta, shuffle};
 use std::sync::OnceLock;
 
 /// A kernel: type size, source, destination of the same length.
 type Kernel = unsafe fn(usize, &[u8], &mut [u8]);
+
+/// A kernel that knows no items: source, destination of the same length.
+type Mover = unsafe fn(&[u8], &mut [u8]);
 
 /// The kernels for one instruction set.
 pub(crate) struct Kernels {
@@ -22,7 +25,9 @@ pub(crate) struct Kernels {
     unshuffle: Kernel,
     bitshuffle: Kernel,
     bitunshuffle: Kernel,
-    copy: unsafe fn(&[u8], &mut [u8]),
+    copy: Mover,
+    differences: Mover,
+    sums: Mover,
 }
 
 /// Whether the CPU has GFNI beside AVX2, and it works.
@@ -55,6 +60,8 @@ static ALL: &[Kernels] = &[
         bitshuffle: x86_64::avx512::bitshuffle_gfni,
         bitunshuffle: x86_64::avx512::bitunshuffle_gfni,
         copy: x86_64::avx2::copy,
+        differences: x86_64::avx2::differences,
+        sums: x86_64::avx2::sums,
     },
     #[cfg(target_arch = "x86_64")]
     Kernels {
@@ -69,6 +76,8 @@ static ALL: &[Kernels] = &[
         bitshuffle: x86_64::avx512::bitshuffle,
         bitunshuffle: x86_64::avx512::bitunshuffle,
         copy: x86_64::avx2::copy,
+        differences: x86_64::avx2::differences,
+        sums: x86_64::avx2::sums,
     },
     #[cfg(target_arch = "x86_64")]
     Kernels {
@@ -79,6 +88,8 @@ static ALL: &[Kernels] = &[
         bitshuffle: x86_64::avx2::bitshuffle_gfni,
         bitunshuffle: x86_64::avx2::bitunshuffle_gfni,
         copy: x86_64::avx2::copy,
+        differences: x86_64::avx2::differences,
+        sums: x86_64::avx2::sums,
     },
     #[cfg(target_arch = "x86_64")]
     Kernels {
@@ -89,6 +100,8 @@ static ALL: &[Kernels] = &[
         bitshuffle: x86_64::avx2::bitshuffle,
         bitunshuffle: x86_64::avx2::bitunshuffle,
         copy: x86_64::avx2::copy,
+        differences: x86_64::avx2::differences,
+        sums: x86_64::avx2::sums,
     },
     #[cfg(target_arch = "x86_64")]
     Kernels {
@@ -99,6 +112,8 @@ static ALL: &[Kernels] = &[
         bitshuffle: x86_64::sse2::bitshuffle,
         bitunshuffle: x86_64::sse2::bitunshuffle,
         copy: copy_by_library,
+        differences: bytedelta::differences,
+        sums: x86_64::sse2::sums,
     },
     #[cfg(target_arch = "aarch64")]
     Kernels {
@@ -109,6 +124,8 @@ static ALL: &[Kernels] = &[
         bitshuffle: aarch64::neon::bitshuffle,
         bitunshuffle: aarch64::neon::bitunshuffle,
         copy: copy_by_library,
+        differences: bytedelta::differences,
+        sums: aarch64::neon::sums,
     },
     Kernels {
         name: "portable",
@@ -118,6 +135,8 @@ static ALL: &[Kernels] = &[
         bitshuffle: bitshuffle::portable::bitshuffle,
         bitunshuffle: bitshuffle::portable::bitunshuffle,
         copy: copy_by_library,
+        differences: bytedelta::differences,
+        sums: bytedelta::sums,
     },
 ];
 
@@ -159,6 +178,18 @@ impl Runnable {
     pub(crate) fn copy(self, src: &[u8], dst: &mut [u8]) {
         // SAFETY: as in `shuffle`.
         unsafe { (self.0.copy)(src, dst) }
+    }
+
+    /// The differences of neighbouring bytes of `src`, the first one from 0, into `dst`, of the same length.
+    pub(crate) fn differences(self, src: &[u8], dst: &mut [u8]) {
+        // SAFETY: as in `shuffle`.
+        unsafe { (self.0.differences)(src, dst) }
+    }
+
+    /// The inverse of [`Runnable::differences`].
+    pub(crate) fn sums(self, src: &[u8], dst: &mut [u8]) {
+        // SAFETY: as in `shuffle`.
+        unsafe { (self.0.sums)(src, dst) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! NEON: one lane, what every aarch64 CPU has.
 
 use crate::filter::simd::vector::{Vector, even_bits};
-use crate::filter::{bitshuffle, shuffle};
+use crate::filter::{bitshuffle, bytedelta, shuffle};
 use core::arch::aarch64::*;
 
 /// One lane.
@@ -131,4 +131,27 @@ pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: NEON is part of aarch64.
     unsafe { bitshuffle::generic::bitunshuffle::<Neon, 4, Neon>(typesize, src, dst) }
+}
+
+/// See [`crate::filter::simd::Kernels::sums`].
+pub(crate) fn sums(src: &[u8], dst: &mut [u8]) {
+    let (blocks, leftover) = src.as_chunks::<16>();
+    let (outs, rest) = dst.as_chunks_mut::<16>();
+    // SAFETY: NEON is part of aarch64; a block has 16 bytes.
+    let sum = unsafe {
+        let zero = vdupq_n_u8(0);
+        // In every byte, the sum of all blocks before.
+        let mut sum = zero;
+        for (block, out) in blocks.iter().zip(outs) {
+            let mut x = vld1q_u8(block.as_ptr());
+            x = vaddq_u8(x, vextq_u8::<15>(zero, x));
+            x = vaddq_u8(x, vextq_u8::<14>(zero, x));
+            x = vaddq_u8(x, vextq_u8::<12>(zero, x));
+            x = vaddq_u8(x, vextq_u8::<8>(zero, x));
+            vst1q_u8(out.as_mut_ptr(), vaddq_u8(x, sum));
+            sum = vaddq_u8(sum, vdupq_laneq_u8::<15>(x));
+        }
+        vgetq_lane_u8::<0>(sum)
+    };
+    bytedelta::sums_from(sum, leftover, rest);
 }

@@ -2,7 +2,7 @@
 
 use super::sse2::Lane;
 use crate::filter::simd::vector::{Vector, even_bits, starts};
-use crate::filter::{bitshuffle, shuffle};
+use crate::filter::{bitshuffle, bytedelta, shuffle};
 use core::arch::x86_64::*;
 
 /// Two lanes; with `GFNI` it needs that instruction set too.
@@ -232,4 +232,43 @@ pub(crate) fn gfni_works() -> bool {
         .0
         .iter()
         .map(|&m| u64::from_le_bytes(m)))
+}
+
+/// See [`crate::filter::simd::Kernels::differences`].
+#[target_feature(enable = "avx2")]
+pub(crate) fn differences(src: &[u8], dst: &mut [u8]) {
+    bytedelta::differences(src, dst);
+}
+
+/// See [`crate::filter::simd::Kernels::sums`].
+#[target_feature(enable = "avx2")]
+pub(crate) fn sums(src: &[u8], dst: &mut [u8]) {
+    let (blocks, leftover) = src.as_chunks::<32>();
+    let (outs, rest) = dst.as_chunks_mut::<32>();
+    let upper_half = _mm256_set1_epi64x(-1);
+    let upper_half = _mm256_slli_si256::<8>(upper_half);
+    let seventh = _mm256_or_si256(
+        _mm256_andnot_si256(upper_half, _mm256_set1_epi8(-128)),
+        _mm256_and_si256(upper_half, _mm256_set1_epi8(7)),
+    );
+    let last = _mm256_set1_epi8(15);
+    // In every byte, the sum of all blocks before.
+    let mut sum = _mm256_setzero_si256();
+    for (block, out) in blocks.iter().zip(outs) {
+        // SAFETY: a block has 32 bytes.
+        let mut x = unsafe { _mm256_loadu_si256(block.as_ptr().cast()) };
+        // Sums over 2, 4 and 8 bytes, then over a lane of 16.
+        x = _mm256_add_epi8(x, _mm256_slli_epi64::<8>(x));
+        x = _mm256_add_epi8(x, _mm256_slli_epi64::<16>(x));
+        x = _mm256_add_epi8(x, _mm256_slli_epi64::<32>(x));
+        x = _mm256_add_epi8(x, _mm256_shuffle_epi8(x, seventh));
+        let totals = _mm256_shuffle_epi8(x, last);
+        let of_lower = _mm256_permute2x128_si256::<0x08>(totals, totals);
+        let swapped = _mm256_permute2x128_si256::<0x01>(totals, totals);
+        x = _mm256_add_epi8(_mm256_add_epi8(x, of_lower), sum);
+        // SAFETY: as above.
+        unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), x) };
+        sum = _mm256_add_epi8(sum, _mm256_add_epi8(totals, swapped));
+    }
+    bytedelta::sums_from(_mm256_extract_epi8::<0>(sum) as u8, leftover, rest);
 }

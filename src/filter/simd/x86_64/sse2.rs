@@ -1,7 +1,7 @@
 //! One lane: SSE2, what every x86-64 CPU has, and the same with the lookup of SSSE3.
 
 use crate::filter::simd::vector::{Vector, even_bits};
-use crate::filter::{bitshuffle, shuffle};
+use crate::filter::{bitshuffle, bytedelta, shuffle};
 use core::arch::x86_64::*;
 
 /// One lane; with `SSSE3` it needs that instruction set too.
@@ -141,4 +141,27 @@ pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: SSE2 is part of x86-64.
     unsafe { bitshuffle::generic::bitunshuffle::<Lane<false>, 4, Lane<false>>(typesize, src, dst) }
+}
+
+/// See [`crate::filter::simd::Kernels::sums`].
+pub(crate) fn sums(src: &[u8], dst: &mut [u8]) {
+    let (blocks, leftover) = src.as_chunks::<16>();
+    let (outs, rest) = dst.as_chunks_mut::<16>();
+    // SAFETY: SSE2 is part of x86-64; a block has 16 bytes.
+    let sum = unsafe {
+        // In every byte, the sum of all blocks before.
+        let mut sum = _mm_setzero_si128();
+        for (block, out) in blocks.iter().zip(outs) {
+            let mut x = _mm_loadu_si128(block.as_ptr().cast());
+            x = _mm_add_epi8(x, _mm_slli_si128::<1>(x));
+            x = _mm_add_epi8(x, _mm_slli_si128::<2>(x));
+            x = _mm_add_epi8(x, _mm_slli_si128::<4>(x));
+            x = _mm_add_epi8(x, _mm_slli_si128::<8>(x));
+            _mm_storeu_si128(out.as_mut_ptr().cast(), _mm_add_epi8(x, sum));
+            let last = _mm_shufflehi_epi16::<0xff>(_mm_unpackhi_epi8(x, x));
+            sum = _mm_add_epi8(sum, _mm_shuffle_epi32::<0xff>(last));
+        }
+        _mm_cvtsi128_si32(sum) as u8
+    };
+    bytedelta::sums_from(sum, leftover, rest);
 }

@@ -1,0 +1,192 @@
+//! Ndmean: every item of a cell of an n-dimensional block becomes the cell's mean, and cells follow each other as with
+//! [`ndcell`](super::ndcell). Lossy: undoing it puts the means where the items were.
+//!
+//! A block shorter than a cell along some dimension makes the cells shorter there. Where that is so along the first
+//! dimension but not along all, the format's own rule for where cells begin (at multiples of the side along the *first*
+//! dimension) makes them overlap; such blocks are written as the format has it, and cannot be undone.
+
+use crate::cells::{BlockShape, Cell, Cells};
+use crate::error::{Error, Result};
+
+/// The cells of a block of `len` bytes; `side` is the filter's meta byte, taken as a signed number.
+fn cells(block: BlockShape, side: u8, typesize: usize, len: usize) -> Result<Cells> {
+    let side = usize::try_from(side as i8).map_err(|_| Error::Failure)?;
+    if side == 0 {
+        return Err(Error::Failure);
+    }
+    let cells = Cells::new(block, |dim| side.min(dim), typesize, len)?;
+    Ok(cells.with_steps_of_first_side())
+}
+
+/// A type of which means can be taken.
+trait Float: Copy {
+    /// Bytes of an item.
+    const SIZE: usize;
+    /// Adds up the items of a row, one after the other.
+    fn add_row(sum: Self, row: &[u8]) -> Self;
+    /// The mean, as bytes at the front of the array.
+    fn mean(sum: Self, nitems: usize) -> [u8; 8];
+}
+
+impl Float for f32 {
+    const SIZE: usize = 4;
+
+    fn add_row(sum: Self, row: &[u8]) -> Self {
+        let items = row.as_chunks::<4>().0.iter();
+        items.fold(sum, |sum, item| sum + f32::from_le_bytes(*item))
+    }
+
+    fn mean(sum: Self, nitems: usize) -> [u8; 8] {
+        let mut bytes = [0; 8];
+        bytes[..4].copy_from_slice(&(sum / nitems as f32).to_le_bytes());
+        bytes
+    }
+}
+
+impl Float for f64 {
+    const SIZE: usize = 8;
+
+    fn add_row(sum: Self, row: &[u8]) -> Self {
+        let items = row.as_chunks::<8>().0.iter();
+        items.fold(sum, |sum, item| sum + f64::from_le_bytes(*item))
+    }
+
+    fn mean(sum: Self, nitems: usize) -> [u8; 8] {
+        (sum / nitems as f64).to_le_bytes()
+    }
+}
+
+/// The mean of a cell.
+fn mean_of<F: Float>(zero: F, cell: Cell, src: &[u8]) -> [u8; 8] {
+    let width = cell.width() * F::SIZE;
+    let mut sum = zero;
+    cell.each_row(|at| sum = F::add_row(sum, &src[at * F::SIZE..][..width]));
+    F::mean(sum, cell.nitems())
+}
+
+/// Writes the mean of each cell of `src`, floats of `typesize` 4 or 8, as often as the cell has items into `dst`.
+///
+/// # Errors
+/// [`Error::Failure`] where `block` is not the shape of `src`, `side` as a signed number is not positive, or `typesize`
+/// is another one.
+///
+/// # Panics
+/// If `dst` is shorter than `src`.
+pub fn forward(
+    block: BlockShape,
+    side: u8,
+    typesize: usize,
+    src: &[u8],
+    dst: &mut [u8],
+) -> Result<()> {
+    let mean: fn(Cell, &[u8]) -> [u8; 8] = match typesize {
+        4 => |cell, src| mean_of(0f32, cell, src),
+        8 => |cell, src| mean_of(0f64, cell, src),
+        _ => return Err(Error::Failure),
+    };
+    let cells = cells(block, side, typesize, src.len())?;
+    let mut to = 0;
+    for cell in cells.iter() {
+        let mean = mean(cell, src);
+        let len = cell.nitems() * typesize;
+        for item in dst[to..to + len].chunks_exact_mut(typesize) {
+            item.copy_from_slice(&mean[..typesize]);
+        }
+        to += len;
+    }
+    Ok(())
+}
+
+/// Puts items of `typesize` bytes that lie cell by cell in `src` where they belong in `dst`.
+///
+/// # Errors
+/// [`Error::Failure`] where `block` is not the shape of `src`, `side` or `typesize` as signed bytes are not positive, or
+/// the cells overlap.
+///
+/// # Panics
+/// If `dst` is shorter than `src`.
+pub fn backward(
+    block: BlockShape,
+    side: u8,
+    typesize: usize,
+    src: &[u8],
+    dst: &mut [u8],
+) -> Result<()> {
+    if typesize > i8::MAX as usize {
+        return Err(Error::Failure);
+    }
+    let cells = cells(block, side, typesize, src.len())?;
+    if !cells.are_disjoint() {
+        return Err(Error::Failure);
+    }
+    let mut from = 0;
+    for cell in cells.iter() {
+        let width = cell.width() * typesize;
+        cell.each_row(|at| {
+            dst[at * typesize..][..width].copy_from_slice(&src[from..from + width]);
+            from += width;
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(items: &[f32]) -> Vec<u8> {
+        items.iter().flat_map(|item| item.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn every_cell_becomes_its_mean() {
+        let block = BlockShape::new(&[2, 3]).unwrap();
+        let src = bytes(&[1.0, 2.0, 10.0, 3.0, 4.0, 20.0]);
+        let (mut means, mut back) = (vec![0; src.len()], vec![0; src.len()]);
+        forward(block, 2, 4, &src, &mut means).unwrap();
+        assert_eq!(means, bytes(&[2.5, 2.5, 2.5, 2.5, 15.0, 15.0]));
+        backward(block, 2, 4, &means, &mut back).unwrap();
+        assert_eq!(back, bytes(&[2.5, 2.5, 15.0, 2.5, 2.5, 15.0]));
+        let doubles: Vec<u8> = [1f64, 4.0].iter().flat_map(|x| x.to_le_bytes()).collect();
+        let mut out = [0; 16];
+        forward(BlockShape::new(&[2]).unwrap(), 5, 8, &doubles, &mut out).unwrap();
+        assert_eq!(out, [2.5f64.to_le_bytes(); 2].concat()[..]);
+    }
+
+    #[test]
+    fn cells_that_overlap_are_written_and_not_undone() {
+        // Sides 1 and 2: cells begin at every column of three, and reach over the next.
+        let block = BlockShape::new(&[1, 4]).unwrap();
+        let src = bytes(&[1.0, 2.0, 10.0, 3.0]);
+        let mut means = vec![0; src.len()];
+        forward(block, 2, 4, &src, &mut means).unwrap();
+        assert_eq!(means, bytes(&[1.5, 1.5, 6.0, 6.0]));
+        let mut back = vec![0; src.len()];
+        assert_eq!(
+            backward(block, 2, 4, &means, &mut back),
+            Err(Error::Failure)
+        );
+    }
+
+    #[test]
+    fn what_has_no_mean_is_refused() {
+        let block = BlockShape::new(&[4]).unwrap();
+        let mut out = [0; 64];
+        for (side, typesize, len) in [(0, 4, 16), (128, 4, 16), (2, 2, 8), (2, 4, 12), (2, 16, 64)]
+        {
+            let refused = forward(block, side, typesize, &[0; 64][..len], &mut out);
+            assert_eq!(refused, Err(Error::Failure), "{side} {typesize} {len}");
+        }
+        // But undone can be what another typesize is said to have been filtered.
+        assert_eq!(backward(block, 2, 2, &[0; 8], &mut out), Ok(()));
+        assert_eq!(
+            backward(block, 200, 2, &[0; 8], &mut out),
+            Err(Error::Failure)
+        );
+        let wide = BlockShape::new(&[1]).unwrap();
+        assert_eq!(
+            backward(wide, 1, 128, &[0; 128], &mut [0; 128]),
+            Err(Error::Failure)
+        );
+    }
+}
