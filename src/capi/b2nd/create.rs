@@ -51,7 +51,7 @@ pub unsafe fn free(array: *mut b2nd_array_t) {
 /// Makes an array of special values.
 pub fn special(params: &mut Params, kind: c_int) -> Result<*mut b2nd_array_t> {
     let geometry = Geometry::new(
-        params.ndim,
+        params.ndim(),
         &params.shape,
         &params.chunkshape,
         &params.blockshape,
@@ -111,7 +111,7 @@ fn fill(
         )) {
             return Err(Error::Failure);
         }
-        for layer in &params.metalayers {
+        for layer in params.metalayers.all() {
             if failed(blosc2_meta_add(
                 sc,
                 layer.name,

@@ -103,8 +103,8 @@ fn fill(made: *mut b2nd_array_t, src: &Array, from: &Dims) -> Result<()> {
 
 /// Makes a new array of a box of another one.
 fn slice(params: &mut Params, src: &Array, start: &Dims, stop: &Dims) -> Result<*mut b2nd_array_t> {
-    params.ndim = src.geometry.ndim;
-    for d in 0..params.ndim {
+    params.set_ndim(src.geometry.ndim);
+    for d in 0..params.ndim() {
         params.shape[d] = stop[d].checked_sub(start[d]).ok_or(Error::InvalidParam)?;
     }
     let made = special(params, BLOSC2_SPECIAL_ZERO)?;
@@ -167,7 +167,7 @@ fn copy(params: &mut Params, src: &Array) -> Result<*mut b2nd_array_t> {
     let ndim = src.geometry.ndim;
     let same = params.chunkshape[..ndim] == src.geometry.chunkshape[..ndim]
         && params.blockshape[..ndim] == src.geometry.blockshape[..ndim];
-    params.ndim = ndim;
+    params.set_ndim(ndim);
     params.shape = src.geometry.shape;
     if same {
         // SAFETY: the parameters' storage is complete.
@@ -176,7 +176,7 @@ fn copy(params: &mut Params, src: &Array) -> Result<*mut b2nd_array_t> {
     let own = std::mem::take(&mut params.metalayers);
     let copied = copy_metalayers(params, src)
         .and_then(|()| slice(params, src, &Dims::default(), &src.geometry.shape));
-    for layer in std::mem::replace(&mut params.metalayers, own) {
+    for layer in std::mem::replace(&mut params.metalayers, own).all() {
         // SAFETY: names were made by `copy_metalayers`, contents are the array's.
         drop(unsafe { CString::from_raw(layer.name) });
     }
@@ -196,11 +196,17 @@ fn copy_metalayers(params: &mut Params, src: &Array) -> Result<()> {
             continue;
         }
         let name = CString::new(name).map_err(|_| Error::Failure)?;
-        params.metalayers.push(blosc2_metalayer {
-            name: name.into_raw(),
+        let content_len = i32::try_from(content.len()).map_err(|_| Error::Failure)?;
+        let name = name.into_raw();
+        let added = params.metalayers.push(blosc2_metalayer {
+            name,
             content: content.as_ptr().cast_mut(),
-            content_len: i32::try_from(content.len()).map_err(|_| Error::Failure)?,
+            content_len,
         });
+        added.inspect_err(|_| {
+            // SAFETY: made above.
+            drop(unsafe { CString::from_raw(name) });
+        })?;
     }
     Ok(())
 }
