@@ -216,6 +216,32 @@ fn what_grows_after_a_shrink_is_zeros() {
 }
 
 #[test]
+fn a_repeated_item_goes_on_to_the_end_of_its_chunks_until_something_is_cut_off() {
+    let lib = our_arrays();
+    let item = 7u32.to_le_bytes();
+    let made = lib.make(&spec(&[4, 4], &[3, 3], &[2, 2], 4), |ctx, array| {
+        // SAFETY: parameters, a place, and an item.
+        unsafe { (lib.f.b2nd_full)(ctx, array, item.as_ptr().cast()) }
+    });
+    let array = made.expect("an array");
+    let numbers = |array: &Array| -> Vec<u32> {
+        let data = array.to_buffer().expect("data");
+        let items = data
+            .chunks(4)
+            .map(|item| item.try_into().expect("four bytes"));
+        items.map(u32::from_le_bytes).collect()
+    };
+    assert_eq!(array.resize(&[4, 7], None), 0);
+    assert_eq!(numbers(&array), [7, 7, 7, 7, 7, 7, 0].repeat(4));
+    assert_eq!(array.resize(&[4, 5], None), 0);
+    assert_eq!(array.resize(&[5, 6], None), 0);
+    let row = [7, 7, 7, 7, 7, 0];
+    // Of the last row, the chunk that was not cut shows what it had.
+    let last = [7, 7, 7, 0, 0, 0];
+    assert_eq!(numbers(&array), [row.repeat(4), last.to_vec()].concat());
+}
+
+#[test]
 fn large_items_go_through_a_contiguous_frame() {
     let data = counted(7 * 300);
     let array = our_arrays()

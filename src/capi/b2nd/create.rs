@@ -208,8 +208,9 @@ pub unsafe extern "C" fn b2nd_nans(
     })
 }
 
-/// Makes an array whose items are all the one at `fill_value`. What the array grows by later is zeros. Returns 0, or a
-/// negative error code; `*array` is then NULL.
+/// Makes an array whose items are all the one at `fill_value`. What the array grows by later is zeros, but for the rest of its
+/// last chunks, which hold the item already; where something was cut off or written before, that is zeros too. Returns 0, or
+/// a negative error code; `*array` is then NULL.
 ///
 /// # Safety
 /// The pointers are NULL or valid; `fill_value` points to an item.

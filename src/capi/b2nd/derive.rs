@@ -31,10 +31,20 @@ fn chunk_box(geometry: &Geometry, nchunk: i64) -> (Dims, Dims) {
     (start, stop)
 }
 
-/// Reads a box of an array.
-fn read_box(array: &Array, start: &Dims, stop: &Dims) -> Result<(Dims, Vec<u8>)> {
+/// Reads a box of an array, with zeros where the array has nothing; none where it has nothing at all.
+fn read_box(array: &Array, start: &Dims, stop: &Dims) -> Result<Option<(Dims, Vec<u8>)>> {
     let ndim = array.geometry.ndim;
     let mut shape = [1; MAX_DIM];
+    let mut end = *stop;
+    for d in 0..ndim {
+        end[d] = stop[d].min(array.geometry.shape[d]);
+    }
+    if array.geometry.nitems > 0 && start[..ndim].iter().any(|at| *at < 0) {
+        return Err(Error::Failure);
+    }
+    if (0..ndim).any(|d| start[d] >= end[d]) {
+        return Ok(None);
+    }
     let mut size = array.sizes()?.item;
     for d in 0..ndim {
         shape[d] = stop[d] - start[d];
@@ -49,11 +59,11 @@ fn read_box(array: &Array, start: &Dims, stop: &Dims) -> Result<(Dims, Vec<u8>)>
     get(
         array,
         &start[..ndim],
-        &stop[..ndim],
+        &end[..ndim],
         &shape[..ndim],
         &mut buffer,
     )?;
-    Ok((shape, buffer))
+    Ok(Some((shape, buffer)))
 }
 
 /// Fills a new array with what `src` has from `from` on.
@@ -79,7 +89,9 @@ fn fill(made: *mut b2nd_array_t, src: &Array, from: &Dims) -> Result<()> {
                 }
                 Ok(shifted)
             };
-            let (shape, buffer) = read_box(src, &shift(&start)?, &shift(&stop)?)?;
+            let Some((shape, buffer)) = read_box(src, &shift(&start)?, &shift(&stop)?)? else {
+                continue;
+            };
             let selection =
                 Selection::slice(geometry, &start[..ndim], &stop[..ndim], &shape[..ndim])?;
             let Some(selection) = selection else {
@@ -288,7 +300,9 @@ fn join(array: &mut Array, src: &Array, axis: usize, shape: &Dims) -> Result<()>
             let (mut from, mut to) = (start, stop);
             from[axis] -= begin;
             to[axis] -= begin;
-            let (shape, buffer) = read_box(src, &from, &to)?;
+            let Some((shape, buffer)) = read_box(src, &from, &to)? else {
+                continue;
+            };
             let selection = Selection::slice(&new, &start[..ndim], &stop[..ndim], &shape[..ndim])?;
             if let Some(selection) = selection {
                 made.extend(way.write(&selection, &buffer)?);
