@@ -1,6 +1,7 @@
 //! Memory that C may come to own: from `malloc`, so that `free` takes it back.
 
 use crate::error::{Error, Result};
+use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::ptr::null_mut;
 
@@ -107,6 +108,23 @@ impl Buffer {
         }
         self.len += bytes.len();
         Ok(())
+    }
+
+    /// Makes room for `more` bytes behind the buffer, and no more than that, and gives it.
+    pub fn spare(&mut self, more: usize) -> Result<&mut [MaybeUninit<u8>]> {
+        let wanted = self.len.checked_add(more).ok_or(Error::MemoryAlloc)?;
+        self.reserve_exact(wanted.max(1))?;
+        // SAFETY: room was made for them; nothing is said of what is in them.
+        Ok(unsafe { std::slice::from_raw_parts_mut(self.ptr.add(self.len).cast(), more) })
+    }
+
+    /// Makes the buffer longer by bytes that were written into what [`Self::spare`] gave.
+    ///
+    /// # Safety
+    /// The first `more` bytes of it were written.
+    pub unsafe fn advance(&mut self, more: usize) {
+        debug_assert!(more <= self.capacity - self.len);
+        self.len += more;
     }
 
     /// Makes the buffer `len` bytes long; new bytes are zeros.

@@ -3,6 +3,7 @@
 
 use super::{Backend, Mode, Storage};
 use crate::error::{Error, Result};
+use crate::memory::Buffer;
 use std::ffi::{CStr, OsStr};
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, IoSlice};
@@ -72,6 +73,29 @@ impl Storage for PlainFile {
         } else {
             Err(Error::FileRead)
         }
+    }
+
+    fn append_to(&self, buf: &mut Buffer, pos: u64, len: usize) -> Result<()> {
+        let room = buf.spare(len)?;
+        let mut done = 0;
+        while done < len {
+            let left = &mut room[done..];
+            let at = pos.saturating_add(done as u64);
+            let at = libc::off_t::try_from(at).map_err(|_| Error::FileRead)?;
+            // SAFETY: `left` is memory that may be written, as long as it says; the descriptor is open.
+            let read = unsafe {
+                libc::pread(self.0.as_raw_fd(), left.as_mut_ptr().cast(), left.len(), at)
+            };
+            match usize::try_from(read) {
+                Ok(0) => return Err(Error::FileRead),
+                Ok(n) => done += n,
+                Err(_) if std::io::Error::last_os_error().kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Err(Error::FileRead),
+            }
+        }
+        // SAFETY: all of them were read.
+        unsafe { buf.advance(len) };
+        Ok(())
     }
 
     fn write_at(&self, pos: u64, buf: &[u8]) -> Result<()> {
@@ -185,6 +209,15 @@ mod tests {
         file.read_at(0, &mut six).expect("reads");
         assert_eq!(&six, b"\0\0\0abc");
         assert_eq!(file.read_at(1, &mut six), Err(Error::FileRead));
+        let mut bytes = Buffer::copy_of(b"x").expect("one byte");
+        assert_eq!(
+            file.append_to(&mut bytes, 3, 4),
+            Err(Error::FileRead),
+            "one byte more than there is"
+        );
+        assert_eq!(file.append_to(&mut bytes, 3, 3), Ok(()));
+        assert_eq!(file.append_to(&mut bytes, 100, 0), Ok(()));
+        assert_eq!(&bytes[..], b"xabc");
         assert_eq!(file.read_at(u64::MAX, &mut six), Err(Error::FileRead));
         assert_eq!(file.read_at(100, &mut []), Ok(()));
         assert_eq!(file.write_at(u64::MAX, b"a"), Err(Error::FileWrite));

@@ -4,6 +4,7 @@
 //! position, so an open file has no state that two threads could disagree on.
 
 use crate::error::Result;
+use crate::memory::Buffer;
 use std::ffi::CStr;
 use std::sync::Arc;
 
@@ -26,6 +27,17 @@ pub trait Storage: Send + Sync {
 
     /// Fills `buf` with the bytes from `pos` on, all of it, else `Error::FileRead`.
     fn read_at(&self, pos: u64, buf: &mut [u8]) -> Result<()>;
+
+    /// Adds the `len` bytes from `pos` on to the end of `buf`, all of them, else `Error::FileRead` and none.
+    fn append_to(&self, buf: &mut Buffer, pos: u64, len: usize) -> Result<()> {
+        let old = buf.len();
+        buf.resize(old + len)?;
+        let read = self.read_at(pos, &mut buf[old..]);
+        if read.is_err() {
+            buf.resize(old)?;
+        }
+        read
+    }
 
     /// Writes all of `buf` from `pos` on, extending the file where it must, else `Error::FileWrite`; then a part may
     /// have been written.
@@ -162,6 +174,11 @@ mod tests {
             .write_all_at(3, &[b"c", b"", b"de"])
             .expect("writes three");
         assert_eq!(*memory.0.lock().expect("not poisoned"), b"\0abcde");
+        let mut bytes = Buffer::copy_of(b"x").expect("one byte");
+        memory
+            .append_to(&mut bytes, 1, 3)
+            .expect("three more bytes");
+        assert_eq!(&bytes[..], b"xabc");
         assert_eq!(memory.identity(), None);
     }
 }

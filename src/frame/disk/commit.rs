@@ -56,12 +56,11 @@ pub struct Writes<'a> {
 }
 
 impl Disk {
-    /// Makes sure that the frame is known as it is on disk, and can be written.
+    /// Makes sure that the frame can be written, and that it is known if it is not certain what is in it. Whoever asks for
+    /// a change has called [`Disk::refresh`] under the lock under which the change is made.
     pub(super) fn prepare(&mut self) -> Result<Arc<dyn Storage>> {
-        let reader = self.reader()?;
-        if self.stale || !self.header_is_current(&*reader) {
-            // Whoever asked for the change has refreshed; what is found now was changed since, without a lock.
-            self.reload(&*reader)?;
+        if self.stale {
+            self.refresh()?;
         }
         if let Some(Writer {
             file: Some(file), ..

@@ -141,8 +141,8 @@ impl Stored {
         if first < MIN_HEADER_LENGTH {
             return Err(Error::FileRead);
         }
-        let mut bytes = Buffer::zeroed(first)?;
-        self.read(0, &mut bytes)?;
+        let mut bytes = Buffer::new();
+        self.extend(&mut bytes, first)?;
         let header = ChunkHeader::parse(&bytes)?;
         if header.cbytes as u64 > self.most {
             return Err(Error::InvalidHeader);
@@ -153,9 +153,12 @@ impl Stored {
     /// Makes bytes from the front of the chunk `len` long, reading those that are not there yet.
     fn extend(&self, bytes: &mut Buffer, len: usize) -> Result<()> {
         let have = bytes.len();
+        if len as u64 > self.most {
+            return Err(Error::FileRead);
+        }
         if len > have {
-            bytes.resize(len)?;
-            self.read(have as u64, &mut bytes[have..])?;
+            let at = self.pos + have as u64;
+            self.file.append_to(bytes, at, len - have)?;
         }
         Ok(())
     }
@@ -498,7 +501,7 @@ impl Disk {
     pub fn close(&mut self) -> Result<()> {
         if self.writer.is_some() && self.view.untidy {
             self.lock(true)?;
-            let tidied = self.tidy();
+            let tidied = self.refresh().and_then(|_| self.tidy());
             self.unlock()?;
             tidied?;
         }
