@@ -26,7 +26,8 @@ pub fn indices(shape: &[i64]) -> Vec<Vec<i64>> {
     all
 }
 
-fn place(shape: &[i64], index: &[i64]) -> usize {
+/// Where an item is.
+pub fn place(shape: &[i64], index: &[i64]) -> usize {
     shape.iter().zip(index).fold(0, |at, (len, i)| at * len + i) as usize
 }
 
@@ -87,21 +88,6 @@ impl Model {
             new.data[to..to + self.typesize].copy_from_slice(self.item(&from));
         }
         new
-    }
-
-    /// Lets the items that came to an array of shape `old` be `item` where `data` has it.
-    pub fn adopt(&mut self, old: &[i64], item: &[u8], data: &[u8]) {
-        if data.len() != self.data.len() {
-            return;
-        }
-        for index in indices(&self.shape) {
-            let from = place(&self.shape, &index) * self.typesize;
-            let range = from..from + self.typesize;
-            let came = index.iter().zip(old).any(|(i, len)| i >= len);
-            if came && data[range.clone()] == *item {
-                self.data[range].copy_from_slice(item);
-            }
-        }
     }
 
     /// The same array with another shape, cut or grown at the ends.

@@ -103,13 +103,14 @@ fn fill(made: *mut b2nd_array_t, src: &Array, from: &Dims) -> Result<()> {
                     chunks: &Access::held(handle, inner)?,
                     maker: &compressor,
                     sizes: array.sizes()?,
+                    in_place: false,
                 },
                 origin: &Some,
                 buffer: &buffer,
             };
             new.extend(writing.chunks(workers)?);
         }
-        chunks::update(handle, inner, &new)
+        chunks::update(handle, inner, new)
     })
 }
 
