@@ -56,7 +56,10 @@ impl Part {
 /// What is measured.
 enum Work {
     Read(&'static Part),
+    /// The same values again, but for one byte.
     Write(&'static Part),
+    /// Other values each time.
+    Renew(&'static Part),
     Blocks,
     Picked,
     Sparse,
@@ -75,6 +78,7 @@ impl Row {
         match &self.work {
             Work::Read(part) => format!("read {}", part.name),
             Work::Write(part) => format!("write {}", part.name),
+            Work::Renew(part) => format!("write {} of new values", part.name),
             Work::Blocks => "write whole blocks".to_owned(),
             Work::Picked => "read orthogonal selection".to_owned(),
             Work::Sparse => "read sparse".to_owned(),
@@ -86,10 +90,10 @@ impl Row {
     /// The group, and how many times as fast ours is to be.
     fn group(&self) -> (&'static str, f64) {
         match &self.work {
-            Work::Write(part) if matches!(part.name, "point" | "row") => {
+            Work::Write(part) | Work::Renew(part) if matches!(part.name, "point" | "row") => {
                 ("write points, rows", 30.0)
             }
-            Work::Write(_) => ("write planes, cubes", 4.0),
+            Work::Write(_) | Work::Renew(_) => ("write planes, cubes", 4.0),
             Work::Blocks | Work::Append => ("write blocks, append", 1.0),
             _ => ("read, build", 1.5),
         }
@@ -107,6 +111,7 @@ fn rows() -> Vec<Row> {
         for threads in [1, 2] {
             let mut works: Vec<Work> = PARTS.iter().map(Work::Read).collect();
             works.extend(PARTS[..4].iter().map(Work::Write));
+            works.extend(PARTS[..4].iter().map(Work::Renew));
             works.extend([Work::Blocks, Work::Picked, Work::Sparse, Work::Append]);
             if !on_disk {
                 works.push(Work::Build);
@@ -174,6 +179,12 @@ impl Bench {
                 buffer[0] = self.turn;
                 self.array
                     .set(&part.start, &part.stop, &part.shape(), buffer)
+            }
+            Work::Renew(part) => {
+                let len = part.nbytes();
+                let from = usize::from(self.turn) * 4096 * ITEM;
+                let new = &data[from..from + len];
+                self.array.set(&part.start, &part.stop, &part.shape(), new)
             }
             Work::Blocks => {
                 buffer[0] = self.turn;

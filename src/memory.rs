@@ -5,6 +5,17 @@ use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::ptr::null_mut;
 
+/// Bytes that come instead of others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// Where the others begin.
+    pub at: usize,
+    /// How many they are.
+    pub len: usize,
+    /// What comes there.
+    pub new: Vec<u8>,
+}
+
 /// A growable array of bytes from `malloc`.
 pub struct Buffer {
     /// From `malloc` or null; `capacity` bytes, of which the first `len` are initialised.
@@ -138,6 +149,69 @@ impl Buffer {
         Ok(())
     }
 
+    /// Makes edits, which ascend, do not overlap and lie within the buffer. Bytes that stay are moved no more than need be.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for edits that are not so, [`Error::MemoryAlloc`]; the buffer is then as it was.
+    pub fn edit(&mut self, edits: &[Edit]) -> Result<()> {
+        let mut end = 0;
+        let mut len = self.len;
+        for edit in edits {
+            let inside = edit.at >= end && edit.at <= self.len && edit.len <= self.len - edit.at;
+            if !inside {
+                return Err(Error::InvalidParam);
+            }
+            end = edit.at + edit.len;
+            len = (len - edit.len)
+                .checked_add(edit.new.len())
+                .ok_or(Error::MemoryAlloc)?;
+        }
+        let old_len = self.len;
+        if len > old_len {
+            self.resize(len)?;
+        }
+        // What stays behind edit `i`, and how far in front of it all has grown and shrunk.
+        let stays = |i: usize| {
+            let from = edits[i].at + edits[i].len;
+            from..edits.get(i + 1).map_or(old_len, |next| next.at)
+        };
+        let mut grown = Vec::with_capacity(edits.len());
+        let mut shrunk = Vec::with_capacity(edits.len());
+        let (mut more, mut less) = (0, 0);
+        for edit in edits {
+            more += edit.new.len();
+            less += edit.len;
+            grown.push(more);
+            shrunk.push(less);
+        }
+        // What moves down goes first, from the front; what moves up comes from the end. So nothing is written over that is
+        // still to be moved: what moves down stays behind what is in front of it now, and what moves up in front of what is
+        // behind it now.
+        for i in 0..edits.len() {
+            if grown[i] < shrunk[i] {
+                let stays = stays(i);
+                let to = stays.start + grown[i] - shrunk[i];
+                self.copy_within(stays, to);
+            }
+        }
+        for i in (0..edits.len()).rev() {
+            if grown[i] > shrunk[i] {
+                let stays = stays(i);
+                let to = stays.start + grown[i] - shrunk[i];
+                self.copy_within(stays, to);
+            }
+        }
+        let (mut more, mut less) = (0, 0);
+        for edit in edits {
+            let to = edit.at + more - less;
+            self[to..to + edit.new.len()].copy_from_slice(&edit.new);
+            more += edit.new.len();
+            less += edit.len;
+        }
+        self.len = len;
+        Ok(())
+    }
+
     /// Gives back what is not needed, if that is a good part.
     pub fn shrink_if_wasteful(&mut self) {
         if self.capacity / 8 > self.capacity - self.len {
@@ -197,6 +271,47 @@ impl Drop for Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn edits_are_those_of_a_vector() {
+        let mut seed = 1usize;
+        let mut below = |end: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % end
+        };
+        for len in 0..400 {
+            let old: Vec<u8> = (0..len).map(|i| i as u8).collect();
+            let (mut edits, mut at) = (Vec::new(), 0);
+            let mut expected = Vec::new();
+            while at < len && edits.len() < 6 {
+                let from = at + below(len - at);
+                let taken = below((len - from).min(40) + 1);
+                let new = vec![200; below(50)];
+                expected.extend(&old[at..from]);
+                expected.extend(&new);
+                at = from + taken;
+                edits.push(Edit {
+                    at: from,
+                    len: taken,
+                    new,
+                });
+            }
+            expected.extend(&old[at..]);
+            let mut buffer = Buffer::copy_of(&old).unwrap();
+            buffer.edit(&edits).unwrap();
+            assert_eq!(buffer[..], expected[..], "{edits:?}");
+        }
+        let edit = |at, len| Edit {
+            at,
+            len,
+            new: vec![1],
+        };
+        let mut buffer = Buffer::copy_of(&[0; 10]).unwrap();
+        assert!(buffer.edit(&[edit(5, 6)]).is_err());
+        assert!(buffer.edit(&[edit(11, 0)]).is_err());
+        assert!(buffer.edit(&[edit(5, 2), edit(6, 1)]).is_err());
+        assert_eq!(buffer[..], [0; 10]);
+    }
 
     #[test]
     fn grows_and_shrinks_as_a_vector_does() {

@@ -6,7 +6,7 @@
 mod common;
 
 use blosc2::capi::types::blosc2_cparams;
-use common::b2nd::{Array, B2ndLib, Spec, our_arrays, reference_arrays};
+use common::b2nd::{Array, B2ndLib, Spec, c_path, our_arrays, reference_arrays};
 use common::data::{Rng, mix};
 use common::isolated::isolated;
 use std::ffi::CStr;
@@ -213,6 +213,82 @@ fn what_grows_after_a_shrink_is_zeros() {
         row[..2].copy_from_slice(&kept[..2]);
     }
     assert_eq!(array.to_buffer().unwrap(), expected);
+}
+
+#[test]
+fn a_repeated_item_goes_on_to_the_end_of_its_chunks_until_something_is_cut_off() {
+    let lib = our_arrays();
+    let item = 7u32.to_le_bytes();
+    let made = lib.make(&spec(&[4, 4], &[3, 3], &[2, 2], 4), |ctx, array| {
+        // SAFETY: parameters, a place, and an item.
+        unsafe { (lib.f.b2nd_full)(ctx, array, item.as_ptr().cast()) }
+    });
+    let array = made.expect("an array");
+    let numbers = |array: &Array| -> Vec<u32> {
+        let data = array.to_buffer().expect("data");
+        let items = data
+            .chunks(4)
+            .map(|item| item.try_into().expect("four bytes"));
+        items.map(u32::from_le_bytes).collect()
+    };
+    assert_eq!(array.resize(&[4, 7], None), 0);
+    assert_eq!(numbers(&array), [7, 7, 7, 7, 7, 7, 0].repeat(4));
+    assert_eq!(array.resize(&[4, 5], None), 0);
+    assert_eq!(array.resize(&[5, 6], None), 0);
+    let row = [7, 7, 7, 7, 7, 0];
+    // Of the last row, the chunk that was not cut shows what it had.
+    let last = [7, 7, 7, 0, 0, 0];
+    assert_eq!(numbers(&array), [row.repeat(4), last.to_vec()].concat());
+}
+
+/// Bytes of address space that this process has.
+fn address_space() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = status.lines().find(|line| line.starts_with("VmSize:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
+    kilobytes.expect("a size") << 10
+}
+
+#[test]
+fn a_slice_takes_no_more_memory_than_some_blocks() {
+    const BLOCK: u64 = 10 * 40 * 50 * 8;
+    let folder = std::env::temp_dir().join(format!("oxiblosc-slices-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    let path = folder.join("array");
+    let mut rng = Rng(3);
+    let shape = [50, 200, 200];
+    let data: Vec<u8> = (0..50 * 200 * 200)
+        .flat_map(|i: u64| (i << 20 | rng.next() % 4096).to_le_bytes())
+        .collect();
+    for nthreads in [1, 2] {
+        let spec = Spec {
+            nthreads,
+            contiguous: true,
+            path: Some(c_path(&path)),
+            ..spec(&shape, &[50, 200, 100], &[10, 40, 50], 8)
+        };
+        let _ = std::fs::remove_file(&path);
+        let read = isolated(60, || {
+            let array = our_arrays().array_of(&spec, &data);
+            let array = array.map_err(|rc| rc.to_string())?;
+            let get = |start: [i64; 3], stop: [i64; 3], buffer: &mut [u8]| {
+                let shape = [0, 1, 2].map(|d| stop[d] - start[d]);
+                match array.get(&start, &stop, &shape, buffer) {
+                    0 => Ok(()),
+                    rc => Err(format!("{start:?} to {stop:?}: {rc}")),
+                }
+            };
+            let mut buffer = vec![1; data.len()];
+            // Threads, and what they keep, are there afterwards.
+            get([0, 0, 0], [50, 200, 1], &mut buffer)?;
+            limit_memory(address_space() + nthreads as u64 * 4 * BLOCK);
+            get([0, 0, 0], shape, &mut buffer)?;
+            get([3, 3, 3], [49, 190, 170], &mut buffer)?;
+            get([7, 0, 0], [8, 200, 200], &mut buffer)
+        });
+        assert_eq!(read, Ok(()), "{nthreads} threads");
+    }
+    std::fs::remove_dir_all(&folder).expect("the test's own folder");
 }
 
 #[test]

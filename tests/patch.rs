@@ -8,8 +8,9 @@ use blosc2::chunk::decode::Chunk;
 use blosc2::chunk::encode::EncodeParams;
 use blosc2::chunk::header::ChunkHeader;
 use blosc2::chunk::hooks::NoHooks;
-use blosc2::chunk::patch::{Patcher, Touched};
+use blosc2::chunk::patch::{Patched, Patcher, Touched};
 use blosc2::error::{Error, Result};
+use blosc2::memory::Buffer;
 use common::abi::*;
 use common::data::{Kind, Rng};
 use common::library::{Lib, both, ours, reference};
@@ -50,7 +51,8 @@ fn patched<T>(bytes: &[u8], params: &EncodeParams, run: impl FnOnce(Patcher) -> 
 }
 
 fn range(bytes: &[u8], params: &EncodeParams, start: usize, new: &[u8]) -> Result<Option<Vec<u8>>> {
-    patched(bytes, params, |patcher| patcher.range(start, new))
+    let bytes = patched(bytes, params, |patcher| patcher.range(start, new))?;
+    Ok(bytes.map(|bytes| bytes.to_vec()))
 }
 
 /// Why a library does not find the data in the chunk, if so.
@@ -217,6 +219,13 @@ fn many_runs_in_some_blocks() {
             change(t.nblock, &mut expected[t.nblock * 1000..][..1000]);
         }
         assert_eq!(wrong(ours(), &bytes, &expected), None);
+        let edits = patched(&chunk, &params, |patcher| patcher.edits(&touched, &change));
+        let Ok(Some(Patched::Edits(edits))) = edits else {
+            panic!("a good chunk");
+        };
+        let mut edited = Buffer::copy_of(&chunk).expect("memory");
+        edited.edit(&edits).expect("edits that ascend");
+        assert!(edited[..] == bytes[..], "the same chunk either way");
         if nthreads == 3 {
             data = expected;
         }
@@ -293,7 +302,7 @@ fn what_cannot_be_patched_is_left_to_the_caller() {
         let result = patched(&chunk, &params(LZ4, 5, 1), |patcher| {
             patcher.blocks(&touched, &|_, _| {})
         });
-        assert_eq!(result, Err(Error::InvalidParam));
+        assert_eq!(result.err(), Some(Error::InvalidParam));
     }
     // A damaged block that is touched, and one that is only copied.
     let mut damaged = chunk.clone();

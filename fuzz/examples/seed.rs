@@ -37,6 +37,18 @@ fn main() -> Result<()> {
 
 /// Parameters of many kinds, with data.
 fn parameters(compress: &Path, vlblocks: &Path) -> Result<()> {
+    let arrays = folder("b2nd")?;
+    for (name, frame) in oxiblosc_fuzz::arrays::seeds() {
+        std::fs::write(arrays.join(name), [&[0, 1][..], &frame].concat())?;
+    }
+    for i in 0..40u64 {
+        let mut random = Random(i);
+        let sequence: Vec<u8> = (0..150).map(|_| random.bits() as u8).collect();
+        std::fs::write(
+            arrays.join(format!("sequence-{i}")),
+            [&[1][..], &sequence].concat(),
+        )?;
+    }
     let mut random = Random(1);
     for i in 0..150u8 {
         let mut input: Vec<u8> = (0..PARAMETERS).map(|_| random.bits() as u8).collect();

@@ -1,8 +1,13 @@
 //! What the fuzz targets do with an input, and the chunks they begin with. The tests of the library include this file
 //! too: to replay what once broke something, and to mutate chunks without a fuzzer.
 
+/// Safe ways to call the C functions of arrays, and frames of arrays.
+pub mod arrays;
 /// Safe ways to call the C functions, with buffers of exact sizes.
 pub mod calls;
+/// An array as plainly as can be.
+#[path = "../../tests/b2nd_model/model.rs"]
+pub mod model;
 /// Numbers from inputs, and a generator of them.
 pub mod numbers;
 /// Chunks of every kind.

@@ -1,12 +1,13 @@
 //! Where the blocks of an array come from.
 
 use crate::chunk::decode::Chunk;
-use crate::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special};
+use crate::chunk::header::{EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special};
 use crate::chunk::hooks::Hooks;
 use crate::chunk::special;
 use crate::error::{Error, Result};
 use crate::frame::disk::Stored;
 use crate::memory::Buffer;
+use crate::schunk::parsed::{Wanted, with_bytes, with_stored};
 
 /// Where a chunk is.
 pub enum Found<'a> {
@@ -44,23 +45,6 @@ pub struct Sizes {
     pub chunk: usize,
 }
 
-/// The front of a chunk that is read before anybody knows how much is needed.
-const FRONT: u64 = 4 << 10;
-/// Chunks that are not larger are read in one go where most of their blocks are wanted.
-const SMALL: u64 = 1 << 20;
-
-/// Reads the front of a chunk: header and block starts, or all of it if that is not much more, or if `whole` is wanted.
-fn front_of(stored: &Stored, whole: bool) -> Result<(Buffer, ChunkHeader)> {
-    let most = if whole { SMALL } else { 4 * FRONT };
-    let wanted = stored.expected.map_or(
-        FRONT,
-        |expected| {
-            if expected <= most { expected } else { FRONT }
-        },
-    );
-    stored.front(wanted)
-}
-
 /// Runs `body` on a chunk and its first bytes. `most`: most of its blocks are wanted.
 ///
 /// # Errors
@@ -71,18 +55,15 @@ pub fn with_chunk<T>(
     most: bool,
     body: impl FnOnce(&Chunk, &[u8]) -> Result<T>,
 ) -> Result<T> {
-    let checked = |chunk: Chunk, front: &[u8]| {
+    let checked = |chunk: &Chunk, front: &[u8]| {
         if chunk.header().nbytes == sizes.chunk && !chunk.header().has_vlblocks() {
-            body(&chunk, front)
+            body(chunk, front)
         } else {
             Err(Error::Data)
         }
     };
     match found {
-        Found::Bytes(bytes) => {
-            let header = ChunkHeader::parse(bytes)?;
-            checked(Chunk::parse(&header, bytes)?, bytes)
-        }
+        Found::Bytes(bytes) => with_bytes(bytes, checked),
         Found::Special(kind) => {
             let mut bytes = [0; EXTENDED_HEADER_LENGTH];
             let typesize = if sizes.item > MAX_TYPESIZE {
@@ -92,15 +73,11 @@ pub fn with_chunk<T>(
             };
             let blocksize = sizes.block.max(1);
             special::write(*kind, sizes.chunk, blocksize, typesize, &[], &mut bytes);
-            let header = ChunkHeader::parse(&bytes)?;
-            checked(Chunk::parse(&header, &bytes)?, &bytes)
+            with_bytes(&bytes, checked)
         }
         Found::Stored(stored) => {
-            let (front, header) = front_of(stored, most)?;
-            if front.len() >= header.cbytes {
-                return checked(Chunk::parse(&header, &front)?, &front);
-            }
-            checked(Chunk::lazy(&header, &front, stored)?, &front)
+            let wanted = if most { Wanted::Most } else { Wanted::Some };
+            with_stored(stored, wanted, checked)
         }
     }
 }
@@ -110,7 +87,7 @@ pub enum Whole<'a> {
     /// Where they are.
     Here(&'a [u8]),
     /// Read for this.
-    Read(Vec<u8>),
+    Read(Buffer),
 }
 
 impl std::ops::Deref for Whole<'_> {
@@ -131,13 +108,6 @@ pub fn whole<'a>(found: &Found<'a>) -> Result<Option<Whole<'a>>> {
     match found {
         Found::Bytes(bytes) => Ok(Some(Whole::Here(bytes))),
         Found::Special(_) => Ok(None),
-        Found::Stored(stored) => {
-            let (front, header) = front_of(stored, true)?;
-            let mut bytes = crate::chunk::source::read_front(stored, header.cbytes)?;
-            // The header that was checked is the one that counts.
-            let known = front.len().min(bytes.len());
-            bytes[..known].copy_from_slice(&front[..known]);
-            Ok(Some(Whole::Read(bytes)))
-        }
+        Found::Stored(stored) => Ok(Some(Whole::Read(stored.whole()?))),
     }
 }

@@ -59,6 +59,9 @@ impl Workers<'_> {
     }
 }
 
+/// A smaller part of a block than this is taken out of it item by item.
+const FEW: usize = 16;
+
 /// A selection that is to be read.
 pub struct Reading<'a> {
     /// Which items.
@@ -167,11 +170,24 @@ impl Reading<'_> {
             let dest = unsafe { target.part(run.at * item, size)? };
             return reader.block(block.nblock, tid, dest, (bufs, codec));
         }
+        let (count, first, len) = self.selection.extent(block);
+        let (first, len) = (first * item, len * item);
+        if count * item <= size / FEW {
+            // A few items are not worth undoing the filters of all that lies between them.
+            let parts = (&mut *bufs, &mut *codec);
+            let span = (first, first + len, item);
+            let done = reader.items(block.nblock, span, parts, |items| {
+                self.selection.each(block, &mut |run| {
+                    // SAFETY: as above.
+                    let dest = unsafe { target.part(run.at * item, run.len * item)? };
+                    items.get(run.inside * item, dest)
+                })
+            })?;
+            if done {
+                return Ok(());
+            }
+        }
         let data = data.ensure(size)?;
-        let (first, len) = both.as_ref().map_or((0, size), |both| {
-            let (first, len) = both.span();
-            (first * item, len * item)
-        });
         let parts = (&mut *bufs, &mut *codec);
         let part = 2 * len <= size
             && reader.part(block.nblock, first, &mut data[first..first + len], parts)?;

@@ -141,8 +141,8 @@ impl<'a> Reshape<'a> {
         Some(self.old.nchunk(&place))
     }
 
-    /// How much of a chunk that stays the array had and will have, where it will have more.
-    fn grows(&self, nchunk: i64, old: i64) -> Option<(Dims, Dims)> {
+    /// How much of a chunk that stays the array had and will have, where that differs.
+    fn differs(&self, nchunk: i64, old: i64) -> Option<(Dims, Dims)> {
         let (new_place, old_place) = (self.new.place_of(nchunk), self.old.place_of(old));
         let (mut had, mut has) = ([1; MAX_DIM], [1; MAX_DIM]);
         for d in 0..self.old.ndim {
@@ -150,36 +150,32 @@ impl<'a> Reshape<'a> {
             had[d] = chunk.min(self.old.shape[d] - old_place[d] * chunk);
             has[d] = chunk.min(self.new.shape[d] - new_place[d] * chunk);
         }
-        (0..self.old.ndim)
-            .any(|d| has[d] > had[d])
-            .then_some((had, has))
+        (had != has).then_some((had, has))
     }
 
-    /// Chunks that stay and have something in their padding that would come to light: with zeros in its place.
+    /// Chunks that stay and have something in their padding that would come to light: with zeros in its place. A chunk of
+    /// one repeated item is left as it is while the array grows in it, and gets zeros where something is cut off.
     ///
     /// # Errors
     /// [`Error::Failure`] when a chunk cannot be read or made.
     pub fn cleared(&self, rewriter: &Rewriter, workers: Workers) -> Result<Vec<New>> {
-        if (0..self.old.ndim).all(|d| self.new.shape[d] <= self.old.shape[d]) {
-            return Ok(Vec::new());
-        }
-        let mut growing = Vec::new();
+        let mut changing = Vec::new();
         for nchunk in 0..self.new.nchunks()? {
             if let Some(old) = self.origin(nchunk)
-                && let Some((had, has)) = self.grows(nchunk, old)
+                && let Some((had, has)) = self.differs(nchunk, old)
             {
-                growing.push((nchunk as usize, old as usize, had, has));
+                changing.push((nchunk as usize, old as usize, had, has));
             }
         }
-        rewriter.each(growing.len(), workers, &|i, workers| {
-            let (nchunk, old, had, has) = &growing[i];
-            let dirty = self.dirty(rewriter, *old, had, has)?;
+        rewriter.each(changing.len(), workers, &|i, workers| {
+            let (nchunk, old, had, has) = &changing[i];
+            let (dirty, keeps) = self.dirty(rewriter, *old, had, has)?;
             if dirty.is_empty() {
                 return Ok(None);
             }
             let item = rewriter.sizes.item;
             let clear = |nblock: usize, data: &mut [u8]| {
-                let kept = self.kept(nblock, had, data, item)?;
+                let kept = self.kept(nblock, &keeps, data, item)?;
                 data.copy_from_slice(&kept);
                 Ok(())
             };
@@ -200,13 +196,13 @@ impl<'a> Reshape<'a> {
         place
     }
 
-    /// A block's data with zeros wherever the array had nothing.
-    fn kept(&self, nblock: usize, had: &Dims, data: &[u8], item: usize) -> Result<Vec<u8>> {
+    /// A block's data with zeros outside of the first `keeps` items of the chunk along each dimension.
+    fn kept(&self, nblock: usize, keeps: &Dims, data: &[u8], item: usize) -> Result<Vec<u8>> {
         let ndim = self.old.ndim;
         let origin = self.origin_of(nblock);
         let mut runs = [Run::default(); MAX_DIM];
         for d in 0..ndim {
-            let len = (had[d] - origin[d]).clamp(0, self.old.blockshape[d].into());
+            let len = (keeps[d] - origin[d]).clamp(0, self.old.blockshape[d].into());
             runs[d].len = len as usize;
         }
         let strides = self.old.strides.item_block.map(|stride| stride as usize);
@@ -221,27 +217,46 @@ impl<'a> Reshape<'a> {
         Ok(kept)
     }
 
-    /// The blocks of a chunk that have something where the array had nothing and will have something.
+    /// The blocks of a chunk in which something has to become zeros, and how much of the chunk is kept along each dimension:
+    /// what the array had, since other things may have come into the padding; or, of a repeated item, what is not cut off.
     fn dirty(
         &self,
         rewriter: &Rewriter,
         old: usize,
         had: &Dims,
         has: &Dims,
-    ) -> Result<Vec<Touched>> {
+    ) -> Result<(Vec<Touched>, Dims)> {
         let sizes = rewriter.sizes;
         let ndim = self.old.ndim;
         let found = rewriter.chunks.find(old)?;
         let mut dirty = Vec::new();
+        let mut keeps = *had;
         with_chunk(&found, sizes, false, |chunk, front| {
+            let repeats = chunk.is_special();
+            if !repeats && (0..ndim).all(|d| has[d] <= had[d]) {
+                return Ok(());
+            }
+            if repeats {
+                for d in 0..ndim {
+                    keeps[d] = if has[d] < had[d] {
+                        has[d]
+                    } else {
+                        self.old.extchunkshape[d]
+                    };
+                }
+            }
             let hooks = rewriter.chunks.hooks(old, front);
             let mut scratch = scratch::borrow();
             for nblock in 0..self.old.nblocks() as usize {
                 let origin = self.origin_of(nblock);
                 let end = |d: usize| origin[d] + i64::from(self.old.blockshape[d]);
-                let shown = (0..ndim).all(|d| origin[d] < has[d])
-                    && (0..ndim).any(|d| had[d] < end(d).min(has[d]));
-                if !shown {
+                let concerned = if repeats {
+                    (0..ndim).any(|d| keeps[d] < end(d))
+                } else {
+                    (0..ndim).all(|d| origin[d] < has[d])
+                        && (0..ndim).any(|d| had[d] < end(d).min(has[d]))
+                };
+                if !concerned {
                     continue;
                 }
                 let mut data = std::mem::take(&mut scratch.data);
@@ -255,7 +270,7 @@ impl<'a> Reshape<'a> {
                 } else {
                     crate::chunk::getitem::getitem(chunk, range, block, &*hooks)?;
                 }
-                if *block != self.kept(nblock, had, block, sizes.item)?[..] {
+                if *block != self.kept(nblock, &keeps, block, sizes.item)?[..] {
                     dirty.push(Touched {
                         nblock,
                         whole: false,
@@ -265,7 +280,7 @@ impl<'a> Reshape<'a> {
             }
             Ok(())
         })?;
-        Ok(dirty)
+        Ok((dirty, keeps))
     }
 }
 

@@ -365,6 +365,31 @@ impl<'a> Selection<'a> {
         touched
     }
 
+    /// How many items are taken of a block, the place of the first, and how far behind it the last one ends.
+    pub fn extent(&self, block: &TouchedBlock) -> (usize, usize, usize) {
+        let (mut count, mut first, mut last) = (1, 0, 0);
+        for (piece, stride) in block.pieces[..self.axes.len()].iter().zip(&self.inside) {
+            let runs = piece.runs();
+            count *= runs.iter().map(|run| run.len).sum::<usize>();
+            // They ascend, though some may be there twice.
+            if let (Some(from), Some(to)) = (runs.first(), runs.last()) {
+                first += from.inside * stride;
+                last += (to.inside + to.len - 1) * stride;
+            }
+        }
+        (count, first, last + 1 - first)
+    }
+
+    /// How many items are taken of a block, where they are one box; else 0.
+    pub fn box_items(&self, block: &TouchedBlock) -> usize {
+        let pieces = &block.pieces[..self.axes.len()];
+        let len = |piece: &Piece| match piece.many {
+            None => piece.one.len,
+            Some(_) => 0,
+        };
+        pieces.iter().map(len).product()
+    }
+
     /// The items of a block as one box, where they are one.
     pub fn as_box(&self, block: &TouchedBlock) -> Option<Both> {
         let ndim = self.axes.len();

@@ -5,7 +5,8 @@ use super::geometry::Geometry;
 use super::read::Workers;
 use super::target::Target;
 use crate::chunk::getitem::{ItemRange, getitem};
-use crate::chunk::scratch;
+use crate::chunk::scratch::{self, Scratch};
+use crate::chunk::visit::BlockReader;
 use crate::error::{Error, Result};
 
 /// An item: where it is, and where it goes.
@@ -77,35 +78,80 @@ pub fn read(
         ..workers
     };
     let nbytes = entries.len().saturating_mul(sizes.block);
-    workers.run(groups.len(), nbytes, &|i, _| {
+    workers.run(groups.len(), nbytes, &|i, tid| {
         let nchunk = groups[i][0].nchunk as usize;
         with_chunk(&chunks.find(nchunk)?, sizes, false, |chunk, front| {
             let hooks = chunks.hooks(nchunk, front);
-            let mut scratch = scratch::borrow();
-            let mut data = std::mem::take(&mut scratch.data);
-            drop(scratch);
-            let block = |entry: &Entry| entry.inside as usize * item / sizes.block;
-            for run in groups[i].chunk_by(|a, b| block(a) == block(b)) {
-                let start = run[0].inside as usize * item;
-                let stop = (run[run.len() - 1].inside as usize + 1) * item;
-                let range = ItemRange {
-                    start,
-                    len: stop - start,
-                };
-                let data = data.ensure(range.len)?;
-                if chunk.is_special() && !hooks.has_postfilter() {
-                    chunk.fill_special(start, data)?;
-                } else {
-                    getitem(chunk, range, data, &*hooks)?;
-                }
-                for entry in run {
-                    let from = entry.inside as usize * item - start;
-                    // SAFETY: every entry has a place of its own.
-                    let dest = unsafe { target.part(entry.at * item, item)? };
-                    dest.copy_from_slice(&data[from..from + item]);
-                }
+            let group = Group {
+                entries: groups[i],
+                sizes,
+                target: &target,
+            };
+            if chunk.is_special() && !hooks.has_postfilter() {
+                return group.entries.iter().try_for_each(|entry| {
+                    chunk.fill_special(entry.inside as usize * item, group.dest(entry)?)
+                });
             }
-            Ok(())
+            if chunk.header().blocksize_field() != sizes.block {
+                return group.entries.iter().try_for_each(|entry| {
+                    let range = ItemRange {
+                        start: entry.inside as usize * item,
+                        len: item,
+                    };
+                    getitem(chunk, range, group.dest(entry)?, &*hooks)
+                });
+            }
+            chunk.with_reader(&*hooks, |reader| group.read(reader, tid))
         })
     })
+}
+
+/// The entries of one chunk.
+struct Group<'a> {
+    entries: &'a [Entry],
+    sizes: Sizes,
+    target: &'a Target<'a>,
+}
+
+impl Group<'_> {
+    /// Where an entry goes.
+    #[allow(clippy::mut_from_ref, reason = "every entry has a place of its own")]
+    fn dest(&self, entry: &Entry) -> Result<&mut [u8]> {
+        let item = self.sizes.item;
+        // SAFETY: every entry has a place of its own, and gets it once.
+        unsafe { self.target.part(entry.at * item, item) }
+    }
+
+    fn read(&self, reader: &BlockReader, tid: usize) -> Result<()> {
+        let Sizes {
+            item, block: size, ..
+        } = self.sizes;
+        let place = |entry: &Entry| {
+            let at = entry.inside as usize * item;
+            (at / size, at % size)
+        };
+        let mut scratch = scratch::borrow();
+        let Scratch {
+            bufs, data, codec, ..
+        } = &mut *scratch;
+        for run in self.entries.chunk_by(|a, b| place(a).0 == place(b).0) {
+            let (nblock, from) = place(&run[0]);
+            let to = place(&run[run.len() - 1]).1 + item;
+            let parts = (&mut *bufs, &mut *codec);
+            let done = reader.items(nblock, (from, to, item), parts, |items| {
+                run.iter()
+                    .try_for_each(|entry| items.get(place(entry).1, self.dest(entry)?))
+            })?;
+            if done {
+                continue;
+            }
+            let data = data.ensure(size)?;
+            reader.block(nblock, tid, data, (&mut *bufs, &mut *codec))?;
+            for entry in run {
+                let from = place(entry).1;
+                self.dest(entry)?.copy_from_slice(&data[from..from + item]);
+            }
+        }
+        Ok(())
+    }
 }

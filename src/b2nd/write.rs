@@ -2,7 +2,7 @@
 //! those that it covers are not even decoded. What comes out are whole chunks, for the caller to put into the super-chunk all
 //! at once.
 
-use super::chunks::{Chunks, Found, Sizes, whole, with_chunk};
+use super::chunks::{Chunks, Found, Sizes, Whole, whole, with_chunk};
 use super::read::Workers;
 use super::runs::Run;
 use super::select::Selection;
@@ -10,8 +10,9 @@ use crate::chunk::decode::{Chunk, decompress};
 use crate::chunk::encode::{EncodeParams, lock};
 use crate::chunk::header::{ChunkHeader, Special};
 use crate::chunk::hooks::{Hooks, Serial};
-use crate::chunk::patch::{Patcher, Touched};
+use crate::chunk::patch::{Patched, Patcher, Touched};
 use crate::error::{Error, Result};
+use crate::memory::{Buffer, Edit};
 use std::sync::Mutex;
 
 /// Makes the data of a block.
@@ -23,14 +24,22 @@ pub trait Maker: Sync {
     ///
     /// # Errors
     /// Those of compression, and of `fill`.
-    fn make(&self, nchunk: usize, fill: &Fill, workers: Workers) -> Result<Vec<u8>>;
+    fn make(&self, nchunk: usize, fill: &Fill, workers: Workers) -> Result<Buffer>;
 
     /// How blocks are compressed, and the program's functions for it; none where chunks can only be made whole.
     fn parts(&self) -> Option<(&EncodeParams, &dyn Hooks)>;
 }
 
-/// A new chunk: its index, and its bytes.
-pub type New = (usize, Vec<u8>);
+/// A chunk that is another than before.
+pub enum Made {
+    /// All its bytes.
+    Whole(Buffer),
+    /// What is to be changed in those that it has.
+    Edits(Vec<Edit>),
+}
+
+/// A new chunk, and its index.
+pub type New = (usize, Made);
 
 /// What chunks are written again with.
 #[derive(Clone, Copy)]
@@ -41,6 +50,8 @@ pub struct Rewriter<'a> {
     pub maker: &'a dyn Maker,
     /// How large things are.
     pub sizes: Sizes,
+    /// Whether edits will do for a chunk that stays where it is.
+    pub in_place: bool,
 }
 
 impl Rewriter<'_> {
@@ -77,18 +88,6 @@ impl Rewriter<'_> {
         Ok(new)
     }
 
-    /// A chunk of which all is new: `fill` gets blocks of zeros.
-    ///
-    /// # Errors
-    /// As for [`Maker::make`].
-    pub fn of_zeros(&self, nchunk: usize, fill: &Fill, workers: Workers) -> Result<Vec<u8>> {
-        let zeroed = |nblock: usize, data: &mut [u8]| {
-            data.fill(0);
-            fill(nblock, data)
-        };
-        self.maker.make(nchunk, &zeroed, workers)
-    }
-
     /// Chunk `old` with other data in the blocks that `touched` names in ascending order; it is to be chunk `nchunk`.
     ///
     /// # Errors
@@ -99,7 +98,7 @@ impl Rewriter<'_> {
         touched: &[Touched],
         change: &Fill,
         workers: Workers,
-    ) -> Result<Vec<u8>> {
+    ) -> Result<Made> {
         let found = self.chunks.find(old)?;
         let Some(bytes) = whole(&found)? else {
             return self.with_special(&found, nchunk, touched, change, workers);
@@ -114,32 +113,21 @@ impl Rewriter<'_> {
         }
         let chunk = Chunk::parse(&header, &bytes)?;
         let decoding = self.chunks.hooks(old, &bytes);
-        if let Some((params, encoding)) = self.maker.parts()
-            && header.blocksize_field() == self.sizes.block
-        {
-            let params = EncodeParams {
-                nthreads: workers.nthreads,
-                ..params.clone()
-            };
-            let patcher = Patcher {
-                chunk: &chunk,
-                params: &params,
-                decoding: &*decoding,
-                encoding,
-                exec: workers.exec,
-            };
-            let failed = Mutex::new(None);
-            let patched = patcher.blocks(touched, &|nblock, data| {
-                if let Err(error) = change(nblock, data) {
-                    lock(&failed).get_or_insert(error);
-                }
-            })?;
-            if let Some(error) = lock(&failed).take() {
-                return Err(error);
+        match self.patched(&chunk, &*decoding, touched, change, workers)? {
+            Some(Patched::Whole(chunk)) => return Ok(Made::Whole(chunk)),
+            Some(Patched::Edits(edits)) => {
+                drop((chunk, decoding));
+                let mut bytes = match bytes {
+                    Whole::Here(_) if self.in_place && old == nchunk => {
+                        return Ok(Made::Edits(edits));
+                    }
+                    Whole::Here(bytes) => Buffer::copy_of(bytes)?,
+                    Whole::Read(bytes) => bytes,
+                };
+                bytes.edit(&edits)?;
+                return Ok(Made::Whole(bytes));
             }
-            if let Some(patched) = patched {
-                return Ok(patched);
-            }
+            None => {}
         }
         let mut data = Vec::new();
         data.try_reserve_exact(self.sizes.chunk)
@@ -151,7 +139,45 @@ impl Rewriter<'_> {
             block.copy_from_slice(&data[nblock * self.sizes.block..][..block.len()]);
             change_touched(touched, nblock, block, change)
         };
-        self.maker.make(nchunk, &fill, workers)
+        self.maker.make(nchunk, &fill, workers).map(Made::Whole)
+    }
+
+    /// A chunk with other data in some blocks, where only these need to be compressed again.
+    fn patched(
+        &self,
+        chunk: &Chunk,
+        decoding: &dyn Hooks,
+        touched: &[Touched],
+        change: &Fill,
+        workers: Workers,
+    ) -> Result<Option<Patched>> {
+        let Some((params, encoding)) = self.maker.parts() else {
+            return Ok(None);
+        };
+        if chunk.header().blocksize_field() != self.sizes.block {
+            return Ok(None);
+        }
+        let params = EncodeParams {
+            nthreads: workers.nthreads,
+            ..params.clone()
+        };
+        let patcher = Patcher {
+            chunk,
+            params: &params,
+            decoding,
+            encoding,
+            exec: workers.exec,
+        };
+        let failed = Mutex::new(None);
+        let patched = patcher.edits(touched, &|nblock, data| {
+            if let Err(error) = change(nblock, data) {
+                lock(&failed).get_or_insert(error);
+            }
+        })?;
+        match lock(&failed).take() {
+            Some(error) => Err(error),
+            None => Ok(patched),
+        }
     }
 
     fn with_special(
@@ -161,13 +187,13 @@ impl Rewriter<'_> {
         touched: &[Touched],
         change: &Fill,
         workers: Workers,
-    ) -> Result<Vec<u8>> {
+    ) -> Result<Made> {
         with_chunk(found, self.sizes, false, |chunk, _| {
             let fill = |nblock: usize, block: &mut [u8]| {
                 chunk.fill_special(nblock * self.sizes.block, block)?;
                 change_touched(touched, nblock, block, change)
             };
-            self.maker.make(nchunk, &fill, workers)
+            self.maker.make(nchunk, &fill, workers).map(Made::Whole)
         })
     }
 }
@@ -225,32 +251,37 @@ impl Writing<'_> {
             })
             .collect();
         let item = self.rewriter.sizes.item;
+        let old = if chunk.whole {
+            None
+        } else {
+            (self.origin)(nchunk)
+        };
         let change = |nblock: usize, data: &mut [u8]| {
             let Ok(j) = touched.binary_search_by_key(&nblock, |t| t.nblock) else {
+                data.fill(0);
                 return Ok(());
             };
-            if touched[j].whole {
-                // The padding is zeros, whatever was in memory.
+            let block = self.selection.block(&chunk, j);
+            let all_new = old.is_none() || touched[j].whole;
+            if all_new && self.selection.box_items(&block) * item < data.len() {
+                // What the selection does not cover is zeros, whatever was in memory.
                 data.fill(0);
             }
-            let block = self.selection.block(&chunk, j);
             self.selection.each(&block, &mut |run: Run| {
                 let (inside, at, len) = (run.inside * item, run.at * item, run.len * item);
                 data[inside..inside + len].copy_from_slice(&self.buffer[at..at + len]);
                 Ok(())
             })
         };
-        let old = if chunk.whole {
-            None
-        } else {
-            (self.origin)(nchunk)
-        };
-        let bytes = match old {
-            None => self.rewriter.of_zeros(nchunk, &change, workers)?,
+        let made = match old {
+            None => {
+                let bytes = self.rewriter.maker.make(nchunk, &change, workers)?;
+                Made::Whole(bytes)
+            }
             Some(old) => self
                 .rewriter
                 .rewrite((old, nchunk), &touched, &change, workers)?,
         };
-        Ok((nchunk, bytes))
+        Ok((nchunk, made))
     }
 }

@@ -4,11 +4,182 @@ use super::decode_block::{BlockDecoder, Stream, Streams, UDCODEC_FORMAT};
 use super::header::{flags2, version};
 use super::pipeline::Stage;
 use super::registered;
-use super::scratch::{Bufs, State};
+use super::scratch::{Buf, Bufs, State};
+use crate::codec::Codec;
 use crate::error::{Error, Result};
 use crate::filter::{bitshuffle, shuffle};
 
+/// What a stream holds, as far as it was wanted.
+enum Source<'a> {
+    Bytes(&'a [u8]),
+    Run(u8),
+}
+
+/// A block's data behind the filters, in streams.
+struct Filtered<'a> {
+    streams: Vec<Source<'a>>,
+    neblock: usize,
+}
+
+impl Filtered<'_> {
+    /// Copies the bytes from `at` on, of which all were wanted.
+    fn copy(&self, at: usize, out: &mut [u8]) {
+        let (mut at, mut out) = (at, out);
+        while !out.is_empty() {
+            let (stream, from) = (at / self.neblock, at % self.neblock);
+            let len = out.len().min(self.neblock - from);
+            let (front, rest) = out.split_at_mut(len);
+            match self.streams[stream] {
+                Source::Bytes(bytes) => front.copy_from_slice(&bytes[from..from + len]),
+                Source::Run(value) => front.fill(value),
+            }
+            (at, out) = (at + len, rest);
+        }
+    }
+}
+
+/// Items of a block that are taken out of it one by one.
+pub struct Items<'a> {
+    filtered: Filtered<'a>,
+    planes: usize,
+    /// Bytes of a plane.
+    row: usize,
+    /// From where to where in the block they are, in bytes.
+    from: usize,
+    to: usize,
+}
+
+impl Items<'_> {
+    /// Copies the bytes from `from` on of the block into `out`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] outside of what was asked for.
+    pub fn get(&self, from: usize, out: &mut [u8]) -> Result<()> {
+        let (planes, len) = (self.planes, out.len());
+        let aligned = from.is_multiple_of(planes) && len.is_multiple_of(planes);
+        if !aligned || from < self.from || from > self.to || len > self.to - from {
+            return Err(Error::InvalidParam);
+        }
+        if planes == 1 {
+            self.filtered.copy(from, out);
+            return Ok(());
+        }
+        let (first, count) = (from / planes, len / planes);
+        for plane in 0..planes {
+            let at = plane * self.row + first;
+            let (stream, from) = (at / self.filtered.neblock, at % self.filtered.neblock);
+            let places = out[plane..].iter_mut().step_by(planes);
+            // A stream holds whole planes: it is one of the block's, or all of it.
+            match self.filtered.streams[stream] {
+                Source::Run(value) => places.for_each(|place| *place = value),
+                Source::Bytes(bytes) => {
+                    let bytes = &bytes[from..from + count];
+                    places.zip(bytes).for_each(|(place, byte)| *place = *byte);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 impl BlockDecoder<'_> {
+    /// Whether the streams of a block may be undone in part.
+    fn has_parts(&self) -> bool {
+        let header = &self.chunk.header;
+        self.chunk.has_streams()
+            && !self.hooks.has_postfilter()
+            && header.blosc2_flags & flags2::INSTRUMENTED == 0
+            && !header.has_vlblocks()
+    }
+
+    /// Undoes the streams of a block of `bsize` bytes as far as `end` says for each that begins at a place in the block's
+    /// data and has a length; what is stored is used where it is. None where that cannot be done.
+    fn front<'s>(
+        &'s self,
+        (nblock, bsize, codec): (usize, usize, Codec),
+        end: impl Fn(usize, usize) -> usize,
+        (data, input): (&'s mut Buf, &'s mut Buf),
+        state: &mut State,
+    ) -> Result<Option<Filtered<'s>>> {
+        let chunk = self.chunk;
+        let data = data.ensure(bsize)?;
+        let bytes = chunk.block_bytes(nblock, false, input)?;
+        let mut streams = Streams::new(chunk.header, bytes, bsize)?;
+        let neblock = streams.neblock;
+        let mut filtered = Filtered {
+            streams: Vec::with_capacity(bsize / neblock),
+            neblock,
+        };
+        for (j, out) in data.chunks_exact_mut(neblock).enumerate() {
+            let end = end(j * neblock, neblock);
+            let stream = match streams.next() {
+                // Perhaps its bytes go on elsewhere.
+                Err(Error::ReadBuffer) if chunk.is_elsewhere() => return Ok(None),
+                stream => stream?,
+            };
+            filtered.streams.push(match stream {
+                Stream::Run(value) => Source::Run(value),
+                Stream::Stored(bytes) => Source::Bytes(bytes),
+                Stream::Compressed(bytes) => {
+                    if end > 0 {
+                        let got = state.decoder.decompress_front(
+                            codec,
+                            chunk.dict.as_deref(),
+                            bytes,
+                            out,
+                            end,
+                        )?;
+                        if got < end {
+                            return Err(Error::Data);
+                        }
+                    }
+                    Source::Bytes(out)
+                }
+            });
+        }
+        Ok(Some(filtered))
+    }
+
+    /// Runs `body` with the items, of `item` bytes each, of block `nblock` that lie in its bytes from `from` to before `to`,
+    /// where the pipeline is one that allows it: no filter, or one shuffle. Says whether it was done.
+    pub fn decode_items(
+        &self,
+        nblock: usize,
+        (from, to, item): (usize, usize, usize),
+        (bufs, state): (&mut Bufs, &mut State),
+        body: impl FnOnce(&Items) -> Result<()>,
+    ) -> Result<bool> {
+        let bsize = self.chunk.block_nbytes(nblock)?;
+        let Some(codec) = self.codec.filter(|_| self.has_parts()) else {
+            return Ok(false);
+        };
+        let planes = match self.pipeline.stages() {
+            [] => 1,
+            [Stage::Shuffle(streams)] => usize::from(*streams),
+            _ => return Ok(false),
+        };
+        let aligned = item.is_multiple_of(planes) && bsize.is_multiple_of(planes);
+        if from > to || to > bsize || !aligned {
+            return Ok(false);
+        }
+        let row = bsize / planes;
+        let hi = to.div_ceil(planes);
+        let end = |start, len| last_needed(start, len, row, planes, hi);
+        let places = (&mut bufs.ping, &mut bufs.input);
+        let filtered = self.front((nblock, bsize, codec), end, places, state)?;
+        let Some(filtered) = filtered.filter(|f| f.neblock.is_multiple_of(row)) else {
+            return Ok(false);
+        };
+        body(&Items {
+            filtered,
+            planes,
+            row,
+            from,
+            to,
+        })?;
+        Ok(true)
+    }
+
     /// Copies the bytes from `from` on of block `nblock` into `part`, where the pipeline is one that allows it: no
     /// filter, or one shuffle. Says whether it was done; if not, the block has to be decoded as a whole.
     pub fn decode_part(
@@ -18,13 +189,9 @@ impl BlockDecoder<'_> {
         part: &mut [u8],
         (bufs, codec_state): (&mut Bufs, &mut State),
     ) -> Result<bool> {
-        let chunk = self.chunk;
-        let header = &chunk.header;
-        let bsize = chunk.block_nbytes(nblock)?;
-        let plain = chunk.has_streams()
-            && !self.hooks.has_postfilter()
-            && header.blosc2_flags & flags2::INSTRUMENTED == 0;
-        if !plain || header.has_vlblocks() {
+        let header = &self.chunk.header;
+        let bsize = self.chunk.block_nbytes(nblock)?;
+        if !self.has_parts() {
             return Ok(false);
         }
         let Some(codec) = self.codec else {
@@ -50,41 +217,18 @@ impl BlockDecoder<'_> {
         }
         let (lo, hi) = (first / group, last / group);
         let row = tail / planes;
-        let data = bufs.ping.ensure(bsize)?;
-        let bytes = chunk.block_bytes(nblock, false, &mut bufs.input)?;
-        let mut streams = Streams::new(header, bytes, bsize)?;
-        let neblock = streams.neblock;
-        for (j, out) in data.chunks_exact_mut(neblock).enumerate() {
-            // The last byte of this stream that any plane needs.
-            let end = last_needed(j * neblock, neblock, row, planes, hi);
-            let stream = match streams.next() {
-                // Perhaps its bytes go on elsewhere.
-                Err(Error::ReadBuffer) if chunk.is_elsewhere() => return Ok(false),
-                stream => stream?,
-            };
-            match stream {
-                Stream::Run(value) => out[..end].fill(value),
-                Stream::Stored(bytes) => out[..end].copy_from_slice(&bytes[..end]),
-                Stream::Compressed(_) if end == 0 => {}
-                Stream::Compressed(bytes) => {
-                    let got = codec_state.decoder.decompress_front(
-                        codec,
-                        chunk.dict.as_deref(),
-                        bytes,
-                        out,
-                        end,
-                    )?;
-                    if got < end {
-                        return Err(Error::Data);
-                    }
-                }
-            }
-        }
+        // Of each stream, the last byte that any plane needs.
+        let end = |start, len| last_needed(start, len, row, planes, hi);
+        let places = (&mut bufs.ping, &mut bufs.input);
+        let filtered = self.front((nblock, bsize, codec), end, places, codec_state)?;
+        let Some(filtered) = filtered else {
+            return Ok(false);
+        };
         let size = (last - first) * item;
         let picked = bufs.pong.ensure(2 * size)?;
         let (gathered, items) = picked.split_at_mut(size);
         for (plane, out) in gathered.chunks_exact_mut(hi - lo).enumerate() {
-            out.copy_from_slice(&data[plane * row + lo..plane * row + hi]);
+            filtered.copy(plane * row + lo, out);
         }
         match self.pipeline.stages() {
             [Stage::Shuffle(streams)] => shuffle::unshuffle(usize::from(*streams), gathered, items),

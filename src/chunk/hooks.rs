@@ -26,6 +26,11 @@ pub trait Hooks: Sync {
         false
     }
 
+    /// Whether the prefilter writes every byte of a block and needs no memory beside it.
+    fn prefilter_is_plain(&self) -> bool {
+        false
+    }
+
     /// How many bytes the prefilter may write for a block of `bsize` bytes.
     fn prefilter_output(&self, bsize: usize) -> usize {
         bsize

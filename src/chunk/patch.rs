@@ -10,6 +10,7 @@ use super::pipeline::{Pipeline, Stage};
 use super::scratch::{self, Scratch};
 use crate::codec::Codec;
 use crate::error::{Error, Result};
+use crate::memory::{Buffer, Edit};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -36,6 +37,14 @@ pub struct Patcher<'a> {
     pub encoding: &'a dyn Hooks,
     /// Where workers come from.
     pub exec: &'a dyn Executor,
+}
+
+/// What comes of changing a chunk.
+pub enum Patched {
+    /// The chunk, all of it.
+    Whole(Buffer),
+    /// What is to be changed in the chunk as it was.
+    Edits(Vec<Edit>),
 }
 
 /// What becomes of the data.
@@ -71,7 +80,7 @@ impl Patcher<'_> {
     ///
     /// # Errors
     /// [`Error::InvalidParam`] when the range is not within the data; those of a damaged chunk.
-    pub fn range(&self, start: usize, new: &[u8]) -> Result<Option<Vec<u8>>> {
+    pub fn range(&self, start: usize, new: &[u8]) -> Result<Option<Buffer>> {
         let header = self.chunk.header();
         let stop = start.checked_add(new.len()).ok_or(Error::InvalidParam)?;
         if stop > header.nbytes {
@@ -91,7 +100,9 @@ impl Patcher<'_> {
                 Touched { nblock, whole }
             })
             .collect();
-        self.apply(&touched, &Change::Bytes { start, new })
+        self.apply(&touched, &Change::Bytes { start, new }, false)?
+            .map(|patched| self.whole(patched))
+            .transpose()
     }
 
     /// Changes the blocks in `touched`, which ascend: `change` gets the index and the data of each, from any worker and in
@@ -108,11 +119,37 @@ impl Patcher<'_> {
         &self,
         touched: &[Touched],
         change: &(dyn Fn(usize, &mut [u8]) + Sync),
-    ) -> Result<Option<Vec<u8>>> {
-        self.apply(touched, &Change::Blocks(change))
+    ) -> Result<Option<Buffer>> {
+        self.apply(touched, &Change::Blocks(change), false)?
+            .map(|patched| self.whole(patched))
+            .transpose()
     }
 
-    fn apply(&self, touched: &[Touched], change: &Change) -> Result<Option<Vec<u8>>> {
+    /// As [`Self::blocks`], but may say what is to be changed in the chunk, where the blocks that are not touched need not
+    /// even be looked at for that. Edits with other lengths than what they replace include the header and the block starts.
+    ///
+    /// # Errors
+    /// As for [`Self::blocks`].
+    pub fn edits(
+        &self,
+        touched: &[Touched],
+        change: &(dyn Fn(usize, &mut [u8]) + Sync),
+    ) -> Result<Option<Patched>> {
+        self.apply(touched, &Change::Blocks(change), true)
+    }
+
+    fn whole(&self, patched: Patched) -> Result<Buffer> {
+        match patched {
+            Patched::Whole(bytes) => Ok(bytes),
+            Patched::Edits(edits) => {
+                let mut bytes = Buffer::copy_of(self.chunk.bytes())?;
+                bytes.edit(&edits)?;
+                Ok(bytes)
+            }
+        }
+    }
+
+    fn apply(&self, touched: &[Touched], change: &Change, edits: bool) -> Result<Option<Patched>> {
         let header = self.chunk.header();
         let ascend = touched.is_sorted_by(|a, b| a.nblock < b.nblock);
         let inside = touched.last().is_none_or(|t| t.nblock < header.nblocks);
@@ -127,13 +164,13 @@ impl Patcher<'_> {
             return Ok(None);
         }
         if header.is_memcpyed() {
-            let mut bytes = self.copy_of_all()?;
+            let mut bytes = Buffer::copy_of(self.chunk.bytes())?;
             for t in touched {
                 let from = header.overhead() + t.nblock * blocksize;
                 let to = header.cbytes.min(from + blocksize);
                 change.run(t.nblock, t.nblock * blocksize, &mut bytes[from..to]);
             }
-            return Ok(Some(bytes));
+            return Ok(Some(Patched::Whole(bytes)));
         }
         let Some(params) = self.own_params(blocksize) else {
             return Ok(None);
@@ -156,7 +193,11 @@ impl Patcher<'_> {
             dict: None,
         };
         let changed = self.recompress(&decoder, &encoder, touched, change)?;
-        self.assemble(&encoder, touched, &changed)
+        if edits && let Some(edits) = self.as_edits(&encoder, touched, &changed)? {
+            return Ok(Some(Patched::Edits(edits)));
+        }
+        let whole = self.assemble(&encoder, touched, &changed)?;
+        Ok(whole.map(Patched::Whole))
     }
 
     /// Whether the chunk is one whose blocks have nothing to do with each other.
@@ -204,13 +245,6 @@ impl Patcher<'_> {
             extended: true,
             nthreads: self.params.nthreads,
         })
-    }
-
-    fn copy_of_all(&self) -> Result<Vec<u8>> {
-        let all = self.chunk.bytes();
-        let mut bytes = with_room(all.len())?;
-        bytes.extend_from_slice(all);
-        Ok(bytes)
     }
 
     /// The compressed bytes of each touched block.
@@ -380,19 +414,99 @@ impl Patcher<'_> {
         Ok(Some(size))
     }
 
+    /// What of the chunk is another, if the blocks lie one after the other. None where the chunk has to be put together anew.
+    fn as_edits(
+        &self,
+        encoder: &BlockEncoder,
+        touched: &[Touched],
+        changed: &[Vec<u8>],
+    ) -> Result<Option<Vec<Edit>>> {
+        let header = self.chunk.header();
+        let (table, body) = (header.overhead(), header.overhead() + 4 * header.nblocks);
+        let mut order: Vec<(i32, usize)> = (0..header.nblocks)
+            .map(|nblock| (self.chunk.start(nblock), nblock))
+            .collect();
+        order.sort_unstable();
+        let mut edits: Vec<Edit> = Vec::new();
+        let mut moves = false;
+        for (t, new) in touched.iter().zip(changed) {
+            let start = self.chunk.start(t.nblock);
+            let old = self.chunk.compressed(t.nblock, |_| ())?;
+            let (from, to) = (start as usize, start as usize + old.len());
+            let i = order.partition_point(|place| *place < (start, t.nblock));
+            let overlaps = i > 0 && order[i - 1].0 == start
+                || order.get(i + 1).is_some_and(|next| (next.0 as usize) < to)
+                || from < body;
+            if overlaps {
+                return Ok(None);
+            }
+            if old.len() != new.len() {
+                moves = true;
+                edits.push(Edit {
+                    at: from,
+                    len: old.len(),
+                    new: new.clone(),
+                });
+                continue;
+            }
+            let range = difference(new, old);
+            if !range.is_empty() {
+                edits.push(Edit {
+                    at: from + range.start,
+                    len: range.len(),
+                    new: new[range].to_vec(),
+                });
+            }
+        }
+        edits.sort_unstable_by_key(|edit| edit.at);
+        if !moves {
+            return Ok(Some(edits));
+        }
+        let grown: usize = edits.iter().map(|edit| edit.new.len()).sum();
+        let shrunk: usize = edits.iter().map(|edit| edit.len).sum();
+        let cbytes = header.cbytes + grown - shrunk;
+        let zeros = cbytes - body <= 4 * encoder.total_streams(header.nbytes);
+        if zeros || cbytes > header.nbytes + header.overhead() {
+            return Ok(None);
+        }
+        let mut front = self.chunk.bytes()[..body].to_vec();
+        ChunkHeader { cbytes, ..*header }.write(&mut front);
+        let mut before = edits.iter().peekable();
+        let (mut more, mut less) = (0, 0);
+        for (start, nblock) in order {
+            let start = usize::try_from(start).map_err(|_| Error::Data)?;
+            while let Some(edit) = before.next_if(|edit| edit.at < start) {
+                more += edit.new.len();
+                less += edit.len;
+            }
+            let start = ((start + more - less) as i32).to_le_bytes();
+            front[table + 4 * nblock..][..4].copy_from_slice(&start);
+        }
+        edits.insert(
+            0,
+            Edit {
+                at: 0,
+                len: body,
+                new: front,
+            },
+        );
+        Ok(Some(edits))
+    }
+
     /// Puts the chunk together: the changed blocks, and the others as they are.
     fn assemble(
         &self,
         encoder: &BlockEncoder,
         touched: &[Touched],
         changed: &[Vec<u8>],
-    ) -> Result<Option<Vec<u8>>> {
+    ) -> Result<Option<Buffer>> {
         let header = self.chunk.header();
         let most = header.nbytes + header.overhead();
         let body = header.overhead() + 4 * header.nblocks;
         let new: usize = changed.iter().map(Vec::len).sum();
-        let mut bytes = with_room(most.min(header.cbytes + new))?;
-        bytes.resize(body, 0);
+        let mut bytes = Buffer::new();
+        bytes.reserve(most.min(header.cbytes + new))?;
+        bytes.resize(body)?;
         let mut changed = touched.iter().zip(changed).peekable();
         for nblock in 0..header.nblocks {
             let start = (bytes.len() as i32).to_le_bytes();
@@ -403,7 +517,7 @@ impl Patcher<'_> {
             if block.len() > most.saturating_sub(bytes.len()) {
                 return Ok(None);
             }
-            bytes.extend_from_slice(block);
+            bytes.extend(block)?;
             bytes[header.overhead() + 4 * nblock..][..4].copy_from_slice(&start);
         }
         let mut header = ChunkHeader {
@@ -414,9 +528,10 @@ impl Patcher<'_> {
             // Every stream is a run of zeros.
             header.blosc2_flags |= Special::Zero.to_flags();
             header.cbytes = header.overhead();
-            bytes.truncate(header.cbytes);
+            bytes.resize(header.cbytes)?;
         }
         header.write(&mut bytes);
+        bytes.shrink();
         Ok(Some(bytes))
     }
 }

@@ -64,6 +64,11 @@ pub fn prefilter(
     params: &EncodeParams,
     bufs: &mut scratch::Bufs,
 ) -> Result<()> {
+    if hooks.prefilter_is_plain() {
+        let made = bufs.ping.ensure(bsize)?;
+        let filtered = hooks.prefilter(pos, bsize, made, &mut []);
+        return filtered.map_err(|_| Error::FilterPipeline);
+    }
     let size = hooks.prefilter_output(bsize).max(bsize);
     let ttmp = bufs
         .ttmp

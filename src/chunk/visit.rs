@@ -2,6 +2,7 @@
 
 use super::decode::Chunk;
 use super::decode_block::BlockDecoder;
+use super::decode_part::Items;
 use super::header::Special;
 use super::hooks::{BlockPos, Hooks};
 use super::pipeline::Pipeline;
@@ -81,6 +82,21 @@ impl BlockReader<'_> {
             None
         };
         self.decoder.decode(pos, reference, dest, parts)
+    }
+
+    /// Runs `body` with the items of block `nblock`, each of as many bytes as the last number of `span` says, that lie in its
+    /// bytes from the first to before the second number, where they can be taken out of the block one by one. Says whether they could.
+    ///
+    /// # Errors
+    /// Those of a damaged chunk, and those of `body`.
+    pub fn items(
+        &self,
+        nblock: usize,
+        span: (usize, usize, usize),
+        parts: (&mut Bufs, &mut State),
+        body: impl FnOnce(&Items) -> Result<()>,
+    ) -> Result<bool> {
+        self.decoder.decode_items(nblock, span, parts, body)
     }
 
     /// Decodes the bytes from `from` on of block `nblock` into `part`, where that is possible without decoding all of the

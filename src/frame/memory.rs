@@ -113,6 +113,25 @@ impl Memory {
         Ok(Ok(chunk))
     }
 
+    /// The bytes of chunk `nchunk`, to be changed where they are; it must go on being a chunk of as many bytes.
+    pub fn chunk_mut(&mut self, nchunk: usize) -> Result<&mut [u8]> {
+        let len = match self.find(nchunk)? {
+            Ok(chunk) => chunk.len(),
+            Err(_) => return Err(Error::InvalidParam),
+        };
+        let Place::At(place) = self.offsets.place(nchunk)? else {
+            return Err(Error::InvalidParam);
+        };
+        if let Bytes::Borrowed(bytes) = &self.bytes {
+            self.bytes = Bytes::Own(Buffer::copy_of(bytes)?);
+        }
+        let from = self.header_len + place as usize;
+        match &mut self.bytes {
+            Bytes::Own(buffer) => buffer.get_mut(from..from + len).ok_or(Error::Failure),
+            Bytes::Borrowed(_) => Err(Error::Failure),
+        }
+    }
+
     /// A buffer that can be changed, with nothing behind the chunks.
     fn open_end(&mut self) -> Result<&mut Buffer> {
         let end = self.header_len + self.data_len;

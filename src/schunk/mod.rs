@@ -1,9 +1,12 @@
 //! The super-chunk: chunks in order, in memory, in a file or in a directory.
 //!
+//! - [`parsed`]: a chunk wherever it is, ready to be read
 //! - [`rules`]: what a change does to the counters, and whether it may be made
 //! - [`slices`]: which bytes of which chunks a range of items is
 //! - [`Store`]: the four ways to keep chunks, behind one interface
 
+/// Chunks while something is done with them.
+pub mod parsed;
 /// Counters, and what changes do to them.
 pub mod rules;
 /// Ranges of items.
@@ -16,7 +19,7 @@ use crate::frame::header::{Header, Kind};
 use crate::frame::memory::Memory;
 use crate::frame::meta::Borrowed;
 use crate::frame::offsets::Place;
-use crate::memory::Buffer;
+use crate::memory::{Buffer, Edit};
 
 /// Where chunks are kept.
 pub enum Store {
@@ -50,6 +53,65 @@ impl Store {
             Self::Disk(disk) => disk.kind(),
             _ => Kind::Contiguous,
         }
+    }
+
+    /// Whether all chunks are in memory.
+    pub fn is_in_memory(&self) -> bool {
+        !matches!(self, Self::Disk(_))
+    }
+
+    /// Whether a chunk can be changed where it is.
+    pub fn takes(&self, edits: &[Edit]) -> bool {
+        match self {
+            Self::Separate(_) => true,
+            Self::Memory(_) => edits.iter().all(|edit| edit.len == edit.new.len()),
+            Self::Disk(_) => false,
+        }
+    }
+
+    /// Does of [`Self::edit`] all that can fail.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for chunks that are not there or cannot be changed so, [`Error::MemoryAlloc`].
+    pub fn ready(&mut self, edits: &[(usize, Vec<Edit>)]) -> Result<()> {
+        for (nchunk, list) in edits {
+            match self {
+                _ if !self.takes(list) => return Err(Error::InvalidParam),
+                Self::Separate(chunks) => {
+                    let more: usize = list.iter().map(|edit| edit.new.len()).sum();
+                    let less: usize = list.iter().map(|edit| edit.len).sum();
+                    let chunk = chunks.get_mut(*nchunk).ok_or(Error::InvalidParam)?;
+                    chunk.reserve(more.saturating_sub(less))?;
+                }
+                Self::Memory(memory) => drop(memory.chunk_mut(*nchunk)?),
+                Self::Disk(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes bytes of chunks where they are.
+    ///
+    /// # Errors
+    /// As for [`Self::ready`], which makes sure that there is none.
+    pub fn edit(&mut self, edits: &[(usize, Vec<Edit>)]) -> Result<()> {
+        for (nchunk, list) in edits {
+            match self {
+                Self::Separate(chunks) => {
+                    let chunk = chunks.get_mut(*nchunk).ok_or(Error::InvalidParam)?;
+                    chunk.edit(list)?;
+                }
+                Self::Memory(memory) => {
+                    let chunk = memory.chunk_mut(*nchunk)?;
+                    for edit in list {
+                        let place = chunk.get_mut(edit.at..edit.at + edit.len);
+                        place.ok_or(Error::InvalidParam)?.copy_from_slice(&edit.new);
+                    }
+                }
+                Self::Disk(_) => return Err(Error::InvalidParam),
+            }
+        }
+        Ok(())
     }
 
     /// How many chunks there are.

@@ -8,6 +8,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod expect;
 mod model;
 mod ops;
 mod sequence;

@@ -26,7 +26,8 @@ pub fn indices(shape: &[i64]) -> Vec<Vec<i64>> {
     all
 }
 
-fn place(shape: &[i64], index: &[i64]) -> usize {
+/// Where an item is.
+pub fn place(shape: &[i64], index: &[i64]) -> usize {
     shape.iter().zip(index).fold(0, |at, (len, i)| at * len + i) as usize
 }
 

@@ -210,6 +210,14 @@ impl B2ndLib {
         self.wrap(rc, array)
     }
 
+    /// An array of a super-chunk, which is the array's from then on.
+    pub fn adopt(&'static self, schunk: *mut blosc2_schunk) -> Result<Array, c_int> {
+        let mut array = null_mut();
+        // SAFETY: a super-chunk of this library, and a place.
+        let rc = unsafe { (self.f.b2nd_from_schunk)(schunk, &raw mut array) };
+        self.wrap(rc, array)
+    }
+
     /// Opens an array in a buffer that is the library's: the reference changes its size.
     fn hand_over(&'static self, frame: &[u8]) -> Result<Array, c_int> {
         let mut array = null_mut();
@@ -295,6 +303,12 @@ impl Array {
             let set = self.lib.f.b2nd_set_slice_cbuffer;
             set(at(buffer), shape.as_ptr(), len, start, stop, self.ptr)
         }
+    }
+
+    /// Follows what others did.
+    pub fn refresh(&self) -> c_int {
+        // SAFETY: the array lives as long as this.
+        unsafe { (self.lib.f.b2nd_refresh)(self.ptr) }
     }
 
     /// Changes the shape.

@@ -14,6 +14,13 @@ pub struct Schunk {
     pub raw: *mut blosc2_schunk,
 }
 
+impl Schunk {
+    /// Gives the super-chunk away.
+    pub fn into_raw(self) -> *mut blosc2_schunk {
+        std::mem::ManuallyDrop::new(self).raw
+    }
+}
+
 impl Drop for Schunk {
     fn drop(&mut self) {
         // SAFETY: made by this library and freed once.

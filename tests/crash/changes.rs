@@ -1,5 +1,6 @@
 //! The changes that are cut short, and the frames that they start from.
 
+use crate::common::b2nd::{Array, Spec, c_path, our_arrays};
 use crate::common::data::Kind;
 use crate::common::schunk::SchunkLib;
 use crate::common::schunk_calls::Schunk;
@@ -23,6 +24,8 @@ pub enum Start {
     Empty,
     /// More chunks than fit into a small index.
     Many,
+    /// An array of 50 x 60 items, whose chunks and blocks do not divide it.
+    Array,
 }
 
 /// A change with its name; it returns what the library returned.
@@ -79,6 +82,9 @@ pub fn make(
     start: Start,
     io: Option<&mut blosc2_io>,
 ) {
+    if start == Start::Array {
+        return make_array(contiguous, path, io);
+    }
     let s = lib
         .create(contiguous, Some(path), &parameters(), 1, io)
         .expect("a new frame");
@@ -108,7 +114,38 @@ pub fn make(
             }
             fine(s.vlmeta_add(c"only", &data(7, 100)));
         }
+        // Made above.
+        Start::Array => {}
     }
+}
+
+/// Runs something on the array that the super-chunk is; this stays the caller's.
+fn on_array(s: &Schunk, run: impl FnOnce(&Array) -> i32) -> i64 {
+    match our_arrays().adopt(s.raw) {
+        Ok(array) => {
+            let rc = run(&array);
+            // To free the array would free the super-chunk.
+            std::mem::forget(array);
+            rc.into()
+        }
+        Err(rc) => rc.into(),
+    }
+}
+
+/// Makes the array that changes of arrays start from.
+fn make_array(contiguous: bool, path: &Path, io: Option<&mut blosc2_io>) {
+    assert!(io.is_none(), "arrays start on the file system");
+    let spec = Spec {
+        shape: vec![50, 60],
+        chunks: vec![20, 25],
+        blocks: vec![5, 25],
+        cparams: parameters(),
+        nthreads: 1,
+        contiguous,
+        path: Some(c_path(path)),
+    };
+    let items = data(5, 50 * 60 * TYPESIZE as usize);
+    drop(our_arrays().array_of(&spec, &items).expect("an array"));
 }
 
 /// Every change.
@@ -211,5 +248,42 @@ pub const CHANGES: &[Change] = &[
     }),
     change("fill with NaNs", Start::Empty, |s| {
         s.fill_special(ITEMS, 2, CHUNK as i32)
+    }),
+    change("array: write an item", Start::Array, |s| {
+        on_array(s, |a| a.set(&[21, 26], &[22, 27], &[1, 1], &data(2, 8)))
+    }),
+    change("array: write a slice over chunks", Start::Array, |s| {
+        let (start, stop) = ([3, 10], [45, 55]);
+        on_array(s, |a| {
+            a.set(&start, &stop, &[42, 45], &data(3, 42 * 45 * 8))
+        })
+    }),
+    change("array: write picked items", Start::Array, |s| {
+        let lists = [vec![1, 20, 49], vec![59, 3, 26, 27]];
+        on_array(s, |a| a.set_picked(&lists, &data(4, 12 * 8)))
+    }),
+    change("array: grow", Start::Array, |s| {
+        on_array(s, |a| a.resize(&[70, 90], None))
+    }),
+    change("array: shrink", Start::Array, |s| {
+        on_array(s, |a| a.resize(&[15, 60], None))
+    }),
+    change("array: grow and shrink", Start::Array, |s| {
+        on_array(s, |a| a.resize(&[55, 10], None))
+    }),
+    change("array: grow in the middle", Start::Array, |s| {
+        on_array(s, |a| a.resize(&[90, 60], Some(&[20, 0])))
+    }),
+    change("array: append", Start::Array, |s| {
+        on_array(s, |a| a.append(0, &data(6, 13 * 60 * 8)))
+    }),
+    change("array: insert", Start::Array, |s| {
+        on_array(s, |a| a.insert(1, 25, &data(6, 50 * 25 * 8)))
+    }),
+    change("array: delete at the end", Start::Array, |s| {
+        on_array(s, |a| a.delete(0, 33, 17))
+    }),
+    change("array: delete chunks", Start::Array, |s| {
+        on_array(s, |a| a.delete(1, 25, 25))
     }),
 ];

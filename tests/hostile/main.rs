@@ -1,7 +1,8 @@
 //! Hostile input: what the fuzz targets do, on the inputs that once broke something and on mutated chunks.
 //!
 //! `OXIBLOSC_HOSTILE` is the number of mutated chunks (20,000 by default), `OXIBLOSC_HOSTILE_FIRST` that of the first:
-//! the same number always gives the same chunk. Under AddressSanitizer:
+//! the same number always gives the same chunk. `OXIBLOSC_HOSTILE_ARRAYS` is the number of damaged frames of arrays (2,000).
+//! Under AddressSanitizer:
 //!
 //! RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address CC=clang CFLAGS=-fsanitize=address OXIBLOSC_HOSTILE=1000000 \
 //!   cargo test --profile checked --target x86_64-unknown-linux-gnu --target-dir target-asan --test hostile

@@ -1,5 +1,6 @@
 //! Chunks of every kind, damaged in every way, through every function that reads chunks.
 
+use super::fuzz::arrays;
 use super::fuzz::calls::{Decompression, Getitem, c_len, decompress, getitem};
 use super::fuzz::calls::{vlchunk_get_nblocks, vldecompress, vldecompress_block};
 use super::fuzz::numbers::Random;
@@ -276,4 +277,27 @@ fn claims_that_nothing_stands_behind() {
     assert!(refused > seeds.len(), "only {refused} refused");
     let grown = memory::resident_peak() - before;
     assert!(grown < 64 << 20, "{grown} bytes more are resident");
+}
+
+#[test]
+fn damaged_frames_of_arrays() {
+    let _alone = memory::alone();
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    panics_are_fatal(|| format!("frame of an array {}", NUMBER.load(Relaxed)));
+    let seeds = arrays::seeds();
+    let first = number("OXIBLOSC_HOSTILE_ARRAYS_FIRST", 0);
+    let count = number("OXIBLOSC_HOSTILE_ARRAYS", 2000);
+    for i in first..first + count {
+        NUMBER.store(i, Relaxed);
+        let start = Instant::now();
+        targets::b2nd::run(&arrays::mutant(&seeds, i as u64));
+        assert!(start.elapsed() < PATIENCE, "frame {i} took too long");
+    }
+    // Sequences of operations, from numbers as good as any.
+    for i in 0..count / 4 {
+        let mut random = Random(i as u64);
+        let numbers: Vec<u8> = (0..150).map(|_| random.bits() as u8).collect();
+        NUMBER.store(first + count + i, Relaxed);
+        targets::b2nd::run(&[&[1][..], &numbers].concat());
+    }
 }

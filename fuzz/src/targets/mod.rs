@@ -1,5 +1,6 @@
 //! What each fuzz target does with an input. A function that returns found nothing; one that panics did.
 
+pub mod b2nd;
 pub mod compress;
 pub mod decompress;
 pub mod getitem;
@@ -12,7 +13,8 @@ pub mod vlblocks;
 pub type Target = fn(&[u8]);
 
 /// The targets by name, as `fuzz/regressions` and `fuzz/corpus` have folders for them.
-pub const ALL: [(&str, Target); 7] = [
+pub const ALL: [(&str, Target); 8] = [
+    ("b2nd", b2nd::run),
     ("compress", compress::run),
     ("decompress", decompress::run),
     ("getitem", getitem::run),

@@ -5,7 +5,7 @@ use crate::b2nd::chunks::{Chunks, Found};
 use crate::b2nd::geometry::Geometry;
 use crate::b2nd::meta::{NAME, OLD_NAME};
 use crate::b2nd::read::Workers;
-use crate::b2nd::write::{Fill, Maker, New};
+use crate::b2nd::write::{Fill, Made, Maker, New};
 use crate::capi::compress::Input;
 use crate::capi::constants::BLOSC_STUNE;
 use crate::capi::context::Context;
@@ -15,12 +15,13 @@ use crate::cells::BlockShape;
 use crate::chunk::encode::{EncodeParams, Source, compress};
 use crate::chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use crate::chunk::hooks::{BlockPos, Hooks};
+use crate::chunk::scratch;
 use crate::error::{Error, Result};
 use crate::frame::change::{Change, Item, Slot};
 use crate::frame::offsets::Place;
+use crate::memory::{Buffer, Edit};
 use crate::schunk::Where;
 use crate::schunk::rules::Chunk;
-use std::alloc::{Layout, alloc_zeroed};
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 
@@ -141,8 +142,8 @@ impl<'a> Compressor<'a> {
     }
 
     /// All data of a chunk.
-    fn data(&self, fill: &Fill) -> Result<Vec<u8>> {
-        let mut data = vec_of(self.nbytes)?;
+    fn data(&self, fill: &Fill) -> Result<Buffer> {
+        let mut data = Buffer::zeroed(self.nbytes)?;
         for (nblock, block) in data.chunks_mut(self.block.max(1)).enumerate() {
             fill(nblock, block)?;
         }
@@ -150,9 +151,9 @@ impl<'a> Compressor<'a> {
     }
 
     /// Through the context, chunk by chunk.
-    fn make_whole(&self, nchunk: usize, fill: &Fill) -> Result<Vec<u8>> {
+    fn make_whole(&self, nchunk: usize, fill: &Fill) -> Result<Buffer> {
         let data = self.data(fill)?;
-        let mut chunk = vec_of(self.nbytes + MAX_OVERHEAD)?;
+        let mut chunk = Buffer::zeroed(self.nbytes + MAX_OVERHEAD)?;
         let room = i32::try_from(chunk.len()).map_err(|_| Error::MaxBufsizeExceeded)?;
         self.handle.set_current(nchunk as i64);
         let input = Input::Buffer(data.as_ptr());
@@ -161,30 +162,16 @@ impl<'a> Compressor<'a> {
             self.cctx
                 .compress(&input, self.nbytes as i32, chunk.as_mut_ptr(), room, true)?
         };
-        finished(chunk, cbytes)
+        finished(&chunk, cbytes)
     }
 }
 
-/// Zeros, which the system hands out when they are touched.
-fn vec_of(len: usize) -> Result<Vec<u8>> {
-    let layout = Layout::array::<u8>(len.max(1)).map_err(|_| Error::MemoryAlloc)?;
-    // SAFETY: the size is not 0; the vector gets the memory with the layout that it was asked for, all of it initialised.
-    unsafe {
-        let ptr = alloc_zeroed(layout);
-        if ptr.is_null() {
-            return Err(Error::MemoryAlloc);
-        }
-        Ok(Vec::from_raw_parts(ptr, len, layout.size()))
+/// A chunk of `cbytes` bytes, in memory that it fills.
+fn finished(chunk: &[u8], cbytes: usize) -> Result<Buffer> {
+    match chunk.get(..cbytes) {
+        Some(chunk) if !chunk.is_empty() => Buffer::copy_of(chunk),
+        _ => Err(Error::Failure),
     }
-}
-
-fn finished(mut chunk: Vec<u8>, cbytes: usize) -> Result<Vec<u8>> {
-    if cbytes == 0 {
-        return Err(Error::Failure);
-    }
-    chunk.truncate(cbytes);
-    chunk.shrink_to_fit();
-    Ok(chunk)
 }
 
 /// Has the engine make the blocks as it goes, with the program's codecs and filters behind that.
@@ -195,6 +182,10 @@ struct Filling<'a> {
 
 impl Hooks for Filling<'_> {
     fn has_prefilter(&self) -> bool {
+        true
+    }
+
+    fn prefilter_is_plain(&self) -> bool {
         true
     }
 
@@ -235,7 +226,7 @@ impl Hooks for Filling<'_> {
 }
 
 impl Maker for Compressor<'_> {
-    fn make(&self, nchunk: usize, fill: &Fill, workers: Workers) -> Result<Vec<u8>> {
+    fn make(&self, nchunk: usize, fill: &Fill, workers: Workers) -> Result<Buffer> {
         let Some(params) = &self.params else {
             return self.make_whole(nchunk, fill);
         };
@@ -243,12 +234,14 @@ impl Maker for Compressor<'_> {
             nthreads: workers.nthreads,
             ..params.clone()
         };
-        let mut chunk = vec_of(self.nbytes + MAX_OVERHEAD)?;
+        // Room for the largest chunk is kept from one chunk to the next: to get it from the system costs more than the copy.
+        let mut scratch = scratch::borrow();
+        let chunk = scratch.out.ensure(self.nbytes + MAX_OVERHEAD)?;
         if params.blocksize != self.block {
             // Blocks of a few bytes are not worth having to the tuner.
             let data = self.data(fill)?;
             let source = Source::Buffer(&data);
-            let cbytes = compress(&params, source, &mut chunk, &self.hooks, workers.exec)?;
+            let cbytes = compress(&params, source, chunk, &self.hooks, workers.exec)?;
             return finished(chunk, cbytes);
         }
         let hooks = Filling {
@@ -256,7 +249,7 @@ impl Maker for Compressor<'_> {
             hooks: &self.hooks,
         };
         let source = Source::Generated(self.nbytes);
-        let cbytes = compress(&params, source, &mut chunk, &hooks, workers.exec)?;
+        let cbytes = compress(&params, source, chunk, &hooks, workers.exec)?;
         finished(chunk, cbytes)
     }
 
@@ -267,33 +260,63 @@ impl Maker for Compressor<'_> {
     }
 }
 
-/// Puts chunks in the places of others, all at once.
-pub fn update(handle: &Handle, inner: &mut Inner, new: &[New]) -> Result<()> {
-    if new.is_empty() {
-        return Ok(());
+/// What counts of chunk `nchunk` after edits; of these, one of the header comes first.
+fn edited(old: &Chunk, edits: &[Edit]) -> Result<Chunk> {
+    match edits.first() {
+        Some(first) if first.at == 0 => Ok(Chunk::new(&ChunkHeader::parse(&first.new)?)),
+        _ => Ok(*old),
     }
+}
+
+/// Puts chunks in the places of others, all at once.
+pub fn update(handle: &Handle, inner: &mut Inner, new: Vec<New>) -> Result<()> {
     let counts = handle.counts();
     let keeping = inner.keeping();
     let mut after = counts;
-    let mut infos = Vec::with_capacity(new.len());
-    for (nchunk, chunk) in new {
-        let old = inner.chunk(&counts, *nchunk)?;
-        let info = Chunk::new(&ChunkHeader::parse(chunk)?);
-        after = after.updated(*nchunk as i64, &old, &info, keeping)?;
-        infos.push(info);
+    let (mut wholes, mut edits) = (Vec::new(), Vec::new());
+    for (nchunk, made) in new {
+        let old = inner.chunk(&counts, nchunk)?;
+        let info = match made {
+            Made::Edits(list) if list.is_empty() => continue,
+            Made::Edits(list) if inner.store.takes(&list) => {
+                let info = edited(&old, &list)?;
+                edits.push((nchunk, list));
+                info
+            }
+            Made::Edits(list) => {
+                let Where::Bytes(bytes) = inner.store.find(nchunk)? else {
+                    return Err(Error::Failure);
+                };
+                let mut chunk = Buffer::copy_of(bytes)?;
+                chunk.edit(&list)?;
+                let info = Chunk::new(&ChunkHeader::parse(&chunk)?);
+                wholes.push((nchunk, chunk, info));
+                info
+            }
+            Made::Whole(chunk) => {
+                let info = Chunk::new(&ChunkHeader::parse(&chunk)?);
+                wholes.push((nchunk, chunk, info));
+                info
+            }
+        };
+        after = after.updated(nchunk as i64, &old, &info, keeping)?;
     }
-    let items: Vec<(usize, Item)> = new
-        .iter()
-        .zip(&infos)
-        .map(|((nchunk, chunk), info)| (*nchunk, inner.item(after.chunksize, info, chunk)))
-        .collect();
-    let plan = Plan {
-        counts: after,
-        change: Change::Update(&items),
-        owned: None,
-    };
-    inner.apply(handle, &counts, plan)?;
-    Ok(())
+    inner.store.ready(&edits)?;
+    if !wholes.is_empty() {
+        let take = |whole: &mut (usize, Buffer, Chunk)| std::mem::take(&mut whole.1);
+        let owned = (!inner.store.is_frame()).then(|| wholes.iter_mut().map(take).collect());
+        let items: Vec<(usize, Item)> = wholes
+            .iter()
+            .map(|(nchunk, chunk, info)| (*nchunk, inner.item(after.chunksize, info, chunk)))
+            .collect();
+        let plan = Plan {
+            counts: after,
+            change: Change::Update(&items),
+            owned,
+        };
+        inner.apply(handle, &counts, plan)?;
+    }
+    inner.edit(handle, &after, &edits)
 }
 
 /// Gives an array another shape and other chunks, all at once. `origin` says which of the old chunks a chunk of the new
@@ -303,7 +326,7 @@ pub fn arrange(
     inner: &mut Inner,
     geometry: Geometry,
     origin: &dyn Fn(i64) -> Option<i64>,
-    new: &[New],
+    new: Vec<New>,
 ) -> Result<()> {
     let handle = array.handle;
     let counts = handle.counts();
@@ -321,7 +344,17 @@ pub fn arrange(
     let size = array.sizes()?.chunk as i32;
     let mut after = counts;
     let mut coming = Vec::new();
-    let mut next = new.iter().peekable();
+    let mut new: Vec<(usize, Buffer)> = new
+        .into_iter()
+        .map(|(nchunk, made)| match made {
+            Made::Whole(chunk) => Ok((nchunk, chunk)),
+            Made::Edits(_) => Err(Error::Failure),
+        })
+        .collect::<Result<_>>()?;
+    // Where chunks are each on their own, they are given away, and the slots say only where.
+    let separate = !inner.store.is_frame();
+    let mut owned = Vec::new();
+    let mut next = new.iter_mut().peekable();
     for nchunk in 0..nchunks {
         let made = next.next_if(|(other, _)| *other as i64 == nchunk);
         let old = origin(nchunk).and_then(|old| usize::try_from(old).ok());
@@ -329,6 +362,9 @@ pub fn arrange(
             (Some((_, bytes)), _) => {
                 let info = Chunk::new(&ChunkHeader::parse(bytes)?);
                 coming.push(info);
+                if separate {
+                    owned.push(std::mem::take(bytes));
+                }
                 Slot::New(inner.item(size, &info, bytes))
             }
             (None, Some(old)) => {
@@ -337,6 +373,9 @@ pub fn arrange(
             }
             (None, None) => {
                 coming.push(zeros_info);
+                if separate {
+                    owned.push(Buffer::copy_of(&zeros)?);
+                }
                 Slot::New(inner.item(size, &zeros_info, &zeros))
             }
         };
@@ -363,7 +402,7 @@ pub fn arrange(
     let plan = Plan {
         counts: after,
         change,
-        owned: None,
+        owned: separate.then_some(owned),
     };
     inner.apply_with(handle, &counts, plan, &metalayers)?;
     // SAFETY: the metalayer is the library's, and as long as before.

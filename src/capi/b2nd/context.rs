@@ -11,10 +11,12 @@ use crate::error::{Error, Result};
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null_mut;
 
-/// The struct behind the pointer that C holds.
+/// The struct behind the pointer that C holds. The headers do not show it, but programs that know the reference's look
+/// inside, so it is laid out as that one is.
+#[repr(C)]
 pub struct Params {
     /// Dimensions.
-    pub ndim: usize,
+    ndim: i8,
     /// Shape of the array.
     pub shape: Dims,
     /// Shape of a chunk.
@@ -27,8 +29,49 @@ pub struct Params {
     pub dtype_format: i8,
     /// The library's copy.
     pub storage: *mut blosc2_storage,
-    /// Metalayers beside the array's own: names and contents of the program's.
-    pub metalayers: Vec<blosc2_metalayer>,
+    /// Metalayers beside the array's own.
+    pub metalayers: Layers,
+}
+
+/// Metalayers whose names and contents are somebody else's.
+#[repr(C)]
+pub struct Layers {
+    layers: [blosc2_metalayer; B2ND_MAX_METALAYERS],
+    /// How many of them there are.
+    count: i32,
+}
+
+impl Default for Layers {
+    fn default() -> Self {
+        let none = blosc2_metalayer {
+            name: null_mut(),
+            content: null_mut(),
+            content_len: 0,
+        };
+        Self {
+            layers: [none; B2ND_MAX_METALAYERS],
+            count: 0,
+        }
+    }
+}
+
+impl Layers {
+    /// Those that there are.
+    pub fn all(&self) -> &[blosc2_metalayer] {
+        let count = usize::try_from(self.count).unwrap_or(0);
+        &self.layers[..count.min(B2ND_MAX_METALAYERS)]
+    }
+
+    /// Adds one.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] when there are as many as there can be.
+    pub fn push(&mut self, layer: blosc2_metalayer) -> Result<()> {
+        let count = self.all().len();
+        *self.layers.get_mut(count).ok_or(Error::InvalidParam)? = layer;
+        self.count = count as i32 + 1;
+        Ok(())
+    }
 }
 
 impl Drop for Params {
@@ -65,8 +108,18 @@ impl Params {
             dtype_format: 0,
             // SAFETY: by the caller's word.
             storage: unsafe { copy(storage)? },
-            metalayers: Vec::new(),
+            metalayers: Layers::default(),
         })
+    }
+
+    /// How many dimensions there are.
+    pub fn ndim(&self) -> usize {
+        usize::try_from(self.ndim).map_or(0, |ndim| ndim.min(MAX_DIM))
+    }
+
+    /// Sets how many dimensions there are, [`MAX_DIM`] at the most.
+    pub fn set_ndim(&mut self, ndim: usize) {
+        self.ndim = ndim as i8;
     }
 
     /// The parameters of compression.
@@ -90,7 +143,7 @@ impl Params {
             .and_then(|items| items.checked_mul(self.cparams().typesize))
             .filter(|blocksize| *blocksize >= 0);
         self.cparams().blocksize = blocksize.ok_or(Error::InvalidParam)?;
-        self.ndim = ndim;
+        self.set_ndim(ndim);
         self.shape = *shape;
         self.chunkshape = *chunkshape;
         self.blockshape = *blockshape;
@@ -158,11 +211,7 @@ pub unsafe extern "C" fn b2nd_create_ctx(
                     return Err(Error::NullPointer);
                 }
                 for layer in std::slice::from_raw_parts(metalayers, count) {
-                    params.metalayers.push(blosc2_metalayer {
-                        name: layer.name,
-                        content: layer.content,
-                        content_len: layer.content_len,
-                    });
+                    params.metalayers.push(*layer)?;
                 }
             }
             Ok(Box::into_raw(Box::new(params)).cast())

@@ -187,7 +187,7 @@ pub unsafe extern "C" fn b2nd_from_cbuffer(
         }
         deliver(array, || {
             let typesize = i64::from(params.cparams().typesize);
-            let items = params.shape[..params.ndim]
+            let items = params.shape[..params.ndim()]
                 .iter()
                 .try_fold(typesize, |size, len| size.checked_mul(*len));
             if items.is_none_or(|needed| buffersize < needed) {

@@ -5,6 +5,7 @@ use super::chunks;
 use super::context::Params;
 use crate::b2nd::geometry::Geometry;
 use crate::b2nd::meta::Meta;
+use crate::b2nd::write::Made;
 use crate::capi::border::code;
 use crate::capi::constants::*;
 use crate::capi::schunk::create::{blosc2_schunk_free, blosc2_schunk_new};
@@ -15,6 +16,7 @@ use crate::capi::special::blosc2_chunk_repeatval;
 use crate::capi::types::*;
 use crate::chunk::header::{EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE};
 use crate::error::{Error, Result};
+use crate::memory::Buffer;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
 
@@ -51,7 +53,7 @@ pub unsafe fn free(array: *mut b2nd_array_t) {
 /// Makes an array of special values.
 pub fn special(params: &mut Params, kind: c_int) -> Result<*mut b2nd_array_t> {
     let geometry = Geometry::new(
-        params.ndim,
+        params.ndim(),
         &params.shape,
         &params.chunkshape,
         &params.blockshape,
@@ -111,7 +113,7 @@ fn fill(
         )) {
             return Err(Error::Failure);
         }
-        for layer in &params.metalayers {
+        for layer in params.metalayers.all() {
             if failed(blosc2_meta_add(
                 sc,
                 layer.name,
@@ -208,8 +210,9 @@ pub unsafe extern "C" fn b2nd_nans(
     })
 }
 
-/// Makes an array whose items are all the one at `fill_value`. What the array grows by later is zeros. Returns 0, or a
-/// negative error code; `*array` is then NULL.
+/// Makes an array whose items are all the one at `fill_value`. What the array grows by later is zeros, but for the rest of its
+/// last chunks, which hold the item already; where something was cut off or written before, that is zeros too. Returns 0, or
+/// a negative error code; `*array` is then NULL.
 ///
 /// # Safety
 /// The pointers are NULL or valid; `fill_value` points to an item.
@@ -257,9 +260,10 @@ unsafe fn repeat(params: &mut Params, made: *mut b2nd_array_t, value: *const c_v
         blosc2_chunk_repeatval(*params.cparams(), nbytes, dest, room, value)
     };
     chunk.truncate(usize::try_from(cbytes).map_err(|_| Error::Failure)?);
-    let new: Vec<_> = (0..count).map(|nchunk| (nchunk, chunk.clone())).collect();
+    let copy = |nchunk| Ok((nchunk, Made::Whole(Buffer::copy_of(&chunk)?)));
+    let new = (0..count).map(copy).collect::<Result<Vec<_>>>()?;
     let handle = array.handle;
-    handle.with(true, |inner| chunks::update(handle, inner, &new))
+    handle.with(true, |inner| chunks::update(handle, inner, new))
 }
 
 /// Frees an array and its super-chunk. Views of it go on. Returns 0, or `BLOSC2_ERROR_NULL_POINTER`.

@@ -31,10 +31,20 @@ fn chunk_box(geometry: &Geometry, nchunk: i64) -> (Dims, Dims) {
     (start, stop)
 }
 
-/// Reads a box of an array.
-fn read_box(array: &Array, start: &Dims, stop: &Dims) -> Result<(Dims, Vec<u8>)> {
+/// Reads a box of an array, with zeros where the array has nothing; none where it has nothing at all.
+fn read_box(array: &Array, start: &Dims, stop: &Dims) -> Result<Option<(Dims, Vec<u8>)>> {
     let ndim = array.geometry.ndim;
     let mut shape = [1; MAX_DIM];
+    let mut end = *stop;
+    for d in 0..ndim {
+        end[d] = stop[d].min(array.geometry.shape[d]);
+    }
+    if array.geometry.nitems > 0 && start[..ndim].iter().any(|at| *at < 0) {
+        return Err(Error::Failure);
+    }
+    if (0..ndim).any(|d| start[d] >= end[d]) {
+        return Ok(None);
+    }
     let mut size = array.sizes()?.item;
     for d in 0..ndim {
         shape[d] = stop[d] - start[d];
@@ -49,11 +59,11 @@ fn read_box(array: &Array, start: &Dims, stop: &Dims) -> Result<(Dims, Vec<u8>)>
     get(
         array,
         &start[..ndim],
-        &stop[..ndim],
+        &end[..ndim],
         &shape[..ndim],
         &mut buffer,
     )?;
-    Ok((shape, buffer))
+    Ok(Some((shape, buffer)))
 }
 
 /// Fills a new array with what `src` has from `from` on.
@@ -79,7 +89,9 @@ fn fill(made: *mut b2nd_array_t, src: &Array, from: &Dims) -> Result<()> {
                 }
                 Ok(shifted)
             };
-            let (shape, buffer) = read_box(src, &shift(&start)?, &shift(&stop)?)?;
+            let Some((shape, buffer)) = read_box(src, &shift(&start)?, &shift(&stop)?)? else {
+                continue;
+            };
             let selection =
                 Selection::slice(geometry, &start[..ndim], &stop[..ndim], &shape[..ndim])?;
             let Some(selection) = selection else {
@@ -91,20 +103,21 @@ fn fill(made: *mut b2nd_array_t, src: &Array, from: &Dims) -> Result<()> {
                     chunks: &Access::held(handle, inner)?,
                     maker: &compressor,
                     sizes: array.sizes()?,
+                    in_place: false,
                 },
                 origin: &Some,
                 buffer: &buffer,
             };
             new.extend(writing.chunks(workers)?);
         }
-        chunks::update(handle, inner, &new)
+        chunks::update(handle, inner, new)
     })
 }
 
 /// Makes a new array of a box of another one.
 fn slice(params: &mut Params, src: &Array, start: &Dims, stop: &Dims) -> Result<*mut b2nd_array_t> {
-    params.ndim = src.geometry.ndim;
-    for d in 0..params.ndim {
+    params.set_ndim(src.geometry.ndim);
+    for d in 0..params.ndim() {
         params.shape[d] = stop[d].checked_sub(start[d]).ok_or(Error::InvalidParam)?;
     }
     let made = special(params, BLOSC2_SPECIAL_ZERO)?;
@@ -167,7 +180,7 @@ fn copy(params: &mut Params, src: &Array) -> Result<*mut b2nd_array_t> {
     let ndim = src.geometry.ndim;
     let same = params.chunkshape[..ndim] == src.geometry.chunkshape[..ndim]
         && params.blockshape[..ndim] == src.geometry.blockshape[..ndim];
-    params.ndim = ndim;
+    params.set_ndim(ndim);
     params.shape = src.geometry.shape;
     if same {
         // SAFETY: the parameters' storage is complete.
@@ -176,7 +189,7 @@ fn copy(params: &mut Params, src: &Array) -> Result<*mut b2nd_array_t> {
     let own = std::mem::take(&mut params.metalayers);
     let copied = copy_metalayers(params, src)
         .and_then(|()| slice(params, src, &Dims::default(), &src.geometry.shape));
-    for layer in std::mem::replace(&mut params.metalayers, own) {
+    for layer in std::mem::replace(&mut params.metalayers, own).all() {
         // SAFETY: names were made by `copy_metalayers`, contents are the array's.
         drop(unsafe { CString::from_raw(layer.name) });
     }
@@ -196,11 +209,17 @@ fn copy_metalayers(params: &mut Params, src: &Array) -> Result<()> {
             continue;
         }
         let name = CString::new(name).map_err(|_| Error::Failure)?;
-        params.metalayers.push(blosc2_metalayer {
-            name: name.into_raw(),
+        let content_len = i32::try_from(content.len()).map_err(|_| Error::Failure)?;
+        let name = name.into_raw();
+        let added = params.metalayers.push(blosc2_metalayer {
+            name,
             content: content.as_ptr().cast_mut(),
-            content_len: i32::try_from(content.len()).map_err(|_| Error::Failure)?,
+            content_len,
         });
+        added.inspect_err(|_| {
+            // SAFETY: made above.
+            drop(unsafe { CString::from_raw(name) });
+        })?;
     }
     Ok(())
 }
@@ -282,7 +301,9 @@ fn join(array: &mut Array, src: &Array, axis: usize, shape: &Dims) -> Result<()>
             let (mut from, mut to) = (start, stop);
             from[axis] -= begin;
             to[axis] -= begin;
-            let (shape, buffer) = read_box(src, &from, &to)?;
+            let Some((shape, buffer)) = read_box(src, &from, &to)? else {
+                continue;
+            };
             let selection = Selection::slice(&new, &start[..ndim], &stop[..ndim], &shape[..ndim])?;
             if let Some(selection) = selection {
                 made.extend(way.write(&selection, &buffer)?);

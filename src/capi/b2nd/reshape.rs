@@ -49,6 +49,7 @@ pub fn reshape(
                     chunks: &access,
                     maker: &compressor,
                     sizes: array.sizes()?,
+                    in_place: false,
                 },
             };
             match write {
@@ -57,7 +58,7 @@ pub fn reshape(
             }
         };
         let origin = |nchunk| way.origin(nchunk);
-        chunks::arrange(array, inner, new.clone(), &origin, &chunks)
+        chunks::arrange(array, inner, new.clone(), &origin, chunks)
     })
 }
 

@@ -104,6 +104,7 @@ pub fn write(array: &Array, selection: &Selection, buffer: &[u8]) -> Result<()> 
     let compressor = Compressor::new(array)?;
     handle.with(true, |inner| {
         let new = {
+            let in_place = inner.store.is_in_memory();
             let access = Access::held(handle, inner)?;
             let writing = Writing {
                 selection,
@@ -111,13 +112,14 @@ pub fn write(array: &Array, selection: &Selection, buffer: &[u8]) -> Result<()> 
                     chunks: &access,
                     maker: &compressor,
                     sizes: array.sizes()?,
+                    in_place,
                 },
                 origin: &Some,
                 buffer,
             };
             writing.chunks(array.writers()?)?
         };
-        chunks::update(handle, inner, &new)
+        chunks::update(handle, inner, new)
     })?;
     array.follow();
     Ok(())

@@ -142,7 +142,7 @@ fn put_bytes(
         let owned = if inner.store.is_frame() {
             None
         } else {
-            owned.take()
+            owned.take().map(|owned| vec![owned])
         };
         handle.set_current(current);
         inner.apply(

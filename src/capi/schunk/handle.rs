@@ -14,7 +14,7 @@ use crate::frame::change::{Change, Item};
 use crate::frame::disk::Loaded;
 use crate::frame::header::{Header, Kind};
 use crate::frame::meta::{Borrowed, Metalayer};
-use crate::memory::Buffer;
+use crate::memory::{Buffer, Edit};
 use crate::schunk::rules::{Chunk, Counts, Keeping};
 use crate::schunk::slices::Sizes;
 use crate::schunk::{Store, Where};
@@ -57,8 +57,8 @@ pub struct Plan<'a> {
     pub counts: Counts,
     /// The change.
     pub change: Change<'a>,
-    /// Bytes of the only chunk that comes in, if they are the library's.
-    pub owned: Option<Buffer>,
+    /// The chunks that come in, if they are the library's and kept each on its own.
+    pub owned: Option<Vec<Buffer>>,
 }
 
 impl Handle {
@@ -405,7 +405,7 @@ impl Inner {
         let specials = self.parted(handle, before, &plan)?;
         match (&mut self.store, plan.owned) {
             (Store::Separate(chunks), Some(owned)) => {
-                crate::schunk::keep(chunks, &plan.change, vec![owned])?;
+                crate::schunk::keep(chunks, &plan.change, owned)?;
             }
             (store, _) => {
                 let header = handle.header(&plan.counts, store.kind());
@@ -423,6 +423,22 @@ impl Inner {
         handle.set_counts(&plan.counts);
         self.show_data(handle, &plan.change);
         Ok(plan.counts.nchunks)
+    }
+
+    /// Changes bytes of chunks in memory for which [`Store::ready`] was called; `after` are the counters then.
+    pub fn edit(
+        &mut self,
+        handle: &Handle,
+        after: &Counts,
+        edits: &[(usize, Vec<Edit>)],
+    ) -> Result<()> {
+        if edits.is_empty() {
+            return Ok(());
+        }
+        self.store.edit(edits)?;
+        handle.set_counts(after);
+        self.show_data(handle, &Change::Nothing);
+        Ok(())
     }
 
     /// Chunks that were told by their offsets alone need places from the moment on when sizes differ, since then the

@@ -17,6 +17,7 @@ use crate::frame::change::{Change, Item};
 use crate::frame::disk::Stored;
 use crate::memory::Buffer;
 use crate::schunk::Where;
+use crate::schunk::parsed::{Wanted, with_bytes, with_stored};
 use crate::schunk::rules::{self, Counts};
 use crate::schunk::slices::{Piece, Pieces, Sizes};
 use std::ffi::{c_int, c_void};
@@ -29,9 +30,6 @@ enum Source {
     /// It is in a file.
     Stored(Stored),
 }
-
-/// The front of a chunk that is read before anybody knows how much is needed.
-const FRONT: u64 = 4 << 10;
 
 fn locate(handle: &Handle, inner: &mut Inner, nchunk: usize) -> Result<Source> {
     Ok(match inner.store.find(nchunk)? {
@@ -46,14 +44,6 @@ fn locate(handle: &Handle, inner: &mut Inner, nchunk: usize) -> Result<Source> {
             Source::Whole(Bytes::Apart(Buffer::copy_of(&chunk)?))
         }
     })
-}
-
-/// Reads the front of a stored chunk: header and block starts, or all of it if that is not much more.
-fn front_of(stored: &Stored) -> Result<(Buffer, ChunkHeader)> {
-    let wanted = stored
-        .expected
-        .map_or(FRONT, |expected| expected.min(4 * FRONT));
-    stored.front(wanted)
 }
 
 /// Whether only the library's own codecs and filters are needed.
@@ -71,21 +61,11 @@ fn with_chunk<T>(
     match source {
         Source::Whole(bytes) => {
             // SAFETY: a program that changes the super-chunk meanwhile has asked for nonsense, as in the reference.
-            let bytes = unsafe { bytes.get() };
-            let header = ChunkHeader::parse(bytes)?;
-            body(&Chunk::parse(&header, bytes)?)
-        }
-        Source::Stored(stored) if whole => {
-            let bytes = stored.whole()?;
-            let header = ChunkHeader::parse(&bytes)?;
-            body(&Chunk::parse(&header, &bytes)?)
+            with_bytes(unsafe { bytes.get() }, |chunk, _| body(chunk))
         }
         Source::Stored(stored) => {
-            let (front, header) = front_of(stored)?;
-            if front.len() >= header.cbytes {
-                return body(&Chunk::parse(&header, &front)?);
-            }
-            body(&Chunk::lazy(&header, &front, stored)?)
+            let wanted = if whole { Wanted::All } else { Wanted::Some };
+            with_stored(stored, wanted, |chunk, _| body(chunk))
         }
     }
 }
@@ -286,7 +266,7 @@ fn rewritten(handle: &Handle, inner: &mut Inner, piece: &Piece, new: &[u8]) -> R
     }
     .range(piece.from, new)?;
     if let Some(patched) = patched {
-        return Buffer::copy_of(&patched);
+        return Ok(patched);
     }
     let mut data = Buffer::zeroed(header.nbytes)?;
     // SAFETY: the buffers are as long as they are.

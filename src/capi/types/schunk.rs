@@ -33,7 +33,7 @@ pub type blosc2_frame = blosc2_frame_s;
 
 /// Metadata under a name.
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct blosc2_metalayer {
     /// The name, at most `BLOSC2_METALAYER_NAME_MAXLEN` bytes.
     pub name: *mut c_char,
