@@ -5,7 +5,7 @@
 #   capi-tests/clients/hdf5plugin.sh
 source "$(dirname "$0")/common.sh"
 need_packages gcc g++ make pkg-config python3 python3-venv libc6-dev
-python_with 'setuptools>=77' wheel numpy h5py py-cpuinfo packaging pytest b2h5py
+python_with 'setuptools>=77' wheel numpy h5py py-cpuinfo packaging pkgconfig pytest b2h5py
 source_of hdf5plugin 7.1.0
 if [ ! -e "$work/built" ]; then
   step "Build hdf5plugin with HDF5PLUGIN_SYSTEM_LIBRARIES=blosc2"

@@ -52,7 +52,7 @@ export BLOSC2_LIB_DIR=$prefix/lib CARGO_TARGET_DIR=$work/target
 run() {
   step "The tests of the crate with $2"
   (cd "$work/$crate" && LD_LIBRARY_PATH=$1 cargo test --no-fail-fast --features ndarray,half,num-complex >"$work/$2.log" 2>&1)
-  grep -E '^test .*(FAILED|failed)' "$work/$2.log" | sort >"$work/$2.failed"
+  grep -E '^test .* \.\.\. FAILED' "$work/$2.log" | sort >"$work/$2.failed"
   grep '^test result' "$work/$2.log" || { tail -20 "$work/$2.log"; die "no test was run"; }
 }
 run "$(dirname "$OXIBLOSC_REFERENCE")" reference
