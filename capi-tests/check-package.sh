@@ -1,7 +1,8 @@
 #!/bin/bash
-# Checks what is installed beside the programs of this folder: names, links, symbols, pkg-config.
+# Checks what is installed beside the programs of this folder: names, links, symbols, sizes, pkg-config, CMake's package,
+# the tool b2 and its documents, and that all of it may be put elsewhere.
 #
-#   check-package.sh <library folder> [<compiler>]
+#   check-package.sh <library folder> [<compiler> [<build folder that it was installed from>]]
 set -u
 library_dir=$1 compiler=${2:-cc}
 public='^(blosc1|blosc2|blosc|b2nd)_[A-Za-z0-9_]+$'
@@ -67,6 +68,67 @@ moves() {
   grep -q "moved" <<<"$flags"
 }
 
+# What the library needs at run time: the C library and its parts, and gcc's unwinder.
+needs_little() {
+  local others
+  others=$(readelf -d "$library_dir/libblosc2.so.9" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
+    grep -vE '^(libc\.so\.6|libm\.so\.6|libgcc_s\.so\.1|ld-linux-[a-z0-9_-]+\.so\.[0-9])$')
+  [ -z "$others" ] || { echo "needs $others"; return 1; }
+}
+# The goal is that of the reference, 2,300,000; this only keeps it from growing further.
+most_bytes=3100000
+is_small() {
+  local size
+  strip -o stripped.so "$library_dir/libblosc2.so.9" && size=$(stat -c %s stripped.so) && rm stripped.so || return 1
+  echo "stripped: $size bytes (goal 2300000)"
+  [ "$size" -le "$most_bytes" ]
+}
+# Names of functions decide which C libraries it runs on. All that it uses are there in glibc 2.28, under versions that
+# depend on where it was linked; what counts is that it asks for none that the C library here does not have.
+newest_glibc() {
+  objdump -T "$library_dir/libblosc2.so.9" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -1
+}
+prefix_of() { pkg --variable=prefix blosc2; }
+# The tool runs from where it lies, needs no library beside it, and knows the documents that lie with it.
+tool_works() {
+  local prefix
+  prefix=$(prefix_of) && [ -x "$prefix/bin/b2" ] || return 1
+  ! readelf -d "$prefix/bin/b2" | grep -q 'NEEDED.*blosc2' && [ "$("$prefix/bin/b2" --version)" = "b2 $version" ] &&
+    head -c 100000 "$library_dir/libblosc2.a" >data &&
+    "$prefix/bin/b2" compress data -o data.b2frame --force && "$prefix/bin/b2" decompress data.b2frame -o - | cmp - data
+}
+documents_are_there() {
+  local prefix file
+  prefix=$(prefix_of)
+  for file in share/man/man1/b2.1 share/bash-completion/completions/b2 share/zsh/site-functions/_b2 \
+    share/fish/vendor_completions.d/b2.fish share/doc/oxiblosc/licenses/{oxiblosc,lz4,zstd,zlib-rs,libdeflate}.txt; do
+    [ -s "$prefix/$file" ] || { echo "no $file"; return 1; }
+  done
+  bash -n "$prefix/share/bash-completion/completions/b2"
+}
+# Into another tree, with another name for the library's folder, as a distribution's package is made: what the files say
+# holds there, and in the tree once it is moved.
+stages() {
+  local build=$1 libdir=lib/some-arch
+  rm -rf staged && cmake -S "$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$build/CMakeCache.txt")" -B staged-build \
+    -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_LIBDIR=$libdir -DOXIBLOSC_TOOL="$(grep -c '^OXIBLOSC_TOOL:BOOL=ON' "$build/CMakeCache.txt")" \
+    -DOXIBLOSC_CARGO_TARGET_DIR="$(sed -n 's/^OXIBLOSC_CARGO_TARGET_DIR:PATH=//p' "$build/CMakeCache.txt")" >staged.log 2>&1 &&
+    cmake --build staged-build >>staged.log 2>&1 &&
+    DESTDIR=$PWD/staged cmake --install staged-build >>staged.log 2>&1 || { tail -5 staged.log; return 1; }
+  [ -f "staged/usr/$libdir/libblosc2.so.9" ] && [ -f staged/usr/include/blosc2.h ] || return 1
+  rm -rf elsewhere && mv staged/usr elsewhere || return 1
+  local flags
+  flags=$(PKG_CONFIG_PATH=$PWD/elsewhere/$libdir/pkgconfig pkg-config --cflags --libs blosc2)
+  $compiler version.c -o version-elsewhere $flags && [ "$(LD_LIBRARY_PATH=elsewhere/$libdir ./version-elsewhere)" = "$version" ] ||
+    return 1
+  mkdir -p finds && printf '%s\n' 'cmake_minimum_required(VERSION 3.16)' 'project(finds C)' \
+    'find_package(Blosc2 3.3 REQUIRED CONFIG)' 'add_executable(finds ../version.c)' \
+    'target_link_libraries(finds PRIVATE Blosc2::blosc2_shared)' >finds/CMakeLists.txt
+  rm -rf finds/build && cmake -S finds -B finds/build -DCMAKE_PREFIX_PATH="$PWD/elsewhere" \
+    -DBlosc2_DIR="$PWD/elsewhere/$libdir/cmake/Blosc2" >finds.log 2>&1 && cmake --build finds/build >>finds.log 2>&1 &&
+    [ "$(finds/build/finds)" = "$version" ] || { tail -5 finds.log; return 1; }
+}
+
 version=$(pkg --modversion blosc2)
 expect "pkg-config knows version 3.3.5" [ "$version" = 3.3.5 ]
 expect "libblosc2.so leads to libblosc2.so.9 and to libblosc2.so.$version" links_lead_on
@@ -77,4 +139,9 @@ expect "both have the same functions" both_are_equal
 expect "a program compiles and runs with pkg-config" compiles_with_pkg_config
 expect "a program links statically with pkg-config" links_statically_with_pkg_config
 expect "the installed tree can be moved" moves
+expect "it needs the C library at run time, and little else (here as far as $(newest_glibc))" needs_little
+expect "the stripped library is small" is_small
+expect "b2 is there and works" tool_works
+expect "manual, completions and licences are there" documents_are_there
+[ -z "${3:-}" ] || expect "it installs below DESTDIR with a libdir of its own, and works when moved from there" stages "$3"
 exit $((failures > 0))

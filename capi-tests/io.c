@@ -172,6 +172,47 @@ static void back_ends(void) {
   CHECK_STR(blosc2_get_io_cb(200)->name, "mine");
 }
 
+/* Opens a frame through a memory map, or makes a new one. */
+static blosc2_schunk *mapped(const char *path, const char *mode) {
+  blosc2_stdio_mmap *map = malloc(sizeof *map);
+  *map = BLOSC2_STDIO_MMAP_DEFAULTS;
+  map->mode = mode;
+  map->needs_free = true;
+  blosc2_io io = {.id = BLOSC2_IO_FILESYSTEM_MMAP, .name = "mmap", .params = map};
+  if (strcmp(mode, "w+") != 0) {
+    return blosc2_schunk_open_udio(path, &io);
+  }
+  blosc2_cparams cparams = BLOSC2_CPARAMS_DEFAULTS;
+  cparams.typesize = sizeof(int);
+  blosc2_storage storage = {.contiguous = true, .urlpath = (char *)path, .cparams = &cparams, .io = &io};
+  return blosc2_schunk_new(&storage);
+}
+
+/* A writer that closes a frame may move things in it; who has it open for reading still finds them. */
+static void a_reader_outlives_the_writer(void) {
+  enum { ITEMS = 20000, CHUNKS = 5 };
+  static int data[ITEMS], back[ITEMS];
+  char path[PATH_LENGTH];
+  scratch(path, "mapped.b2frame");
+  blosc2_schunk *writer = mapped(path, "w+");
+  CHECK(writer != NULL);
+  for (int n = 0; n < CHUNKS; n++) {
+    for (int i = 0; i < ITEMS; i++) {
+      data[i] = n * i;
+    }
+    CHECK_EQ(blosc2_schunk_append_buffer(writer, data, sizeof data), n + 1);
+  }
+  blosc2_schunk *reader = mapped(path, "r");
+  CHECK(reader != NULL);
+  blosc2_schunk_free(writer);
+  for (int n = 0; n < CHUNKS; n++) {
+    CHECK_EQ(blosc2_schunk_decompress_chunk(reader, n, back, sizeof back), (int)sizeof back);
+    CHECK_EQ(back[ITEMS - 1], n * (ITEMS - 1));
+  }
+  blosc2_schunk_free(reader);
+  remove(path);
+}
+
 int main(void) {
   blosc2_init();
   RUN(files);
@@ -179,6 +220,7 @@ int main(void) {
   RUN(paths);
   RUN(positions);
   RUN(back_ends);
+  RUN(a_reader_outlives_the_writer);
   blosc2_destroy();
   return finish();
 }

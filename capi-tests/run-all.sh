@@ -30,7 +30,8 @@ rust_components() {
 
 c_programs() {
   compiled=no
-  configure "$root/capi-tests" "$target/capi-tests" -DCMAKE_PREFIX_PATH="$prefix" -DOXIBLOSC_MEMCHECK=ON &&
+  configure "$root/capi-tests" "$target/capi-tests" -DCMAKE_PREFIX_PATH="$prefix" -DOXIBLOSC_MEMCHECK=ON \
+    -DOXIBLOSC_BUILD_DIR="$target/cmake" &&
     cmake --build "$target/capi-tests" -j "$jobs" && compiled=yes
 }
 
@@ -39,9 +40,9 @@ run_labelled() {
   ctest --test-dir "$target/capi-tests" -L "$1" -j "$jobs" --output-on-failure --no-tests=error
 }
 
-step "What is needed: compilers, cmake, pkg-config, libclang, valgrind, python3 with venv"
+step "What is needed: compilers, cmake, pkg-config, libclang, valgrind, python3 with venv, luajit"
 need_cargo
-need_packages gcc g++ make cmake pkg-config clang libclang-dev valgrind python3 python3-venv libc6-dev
+need_packages gcc g++ make cmake pkg-config clang libclang-dev valgrind python3 python3-venv luajit libc6-dev
 rust_components || die "no cargo fmt or cargo clippy"
 # bindgen, which reads both sets of headers, loads libclang; where there are several the newest is taken.
 if [ -z "${LIBCLANG_PATH:-}" ]; then
@@ -54,12 +55,13 @@ step "The reference library to compare with"
 need_reference
 
 check "cargo fmt" cargo fmt --check
-check "cargo clippy" cargo clippy --profile checked --all-targets --quiet -- -D warnings
-check "cargo test" cargo test --profile checked --no-fail-fast
+check "cargo clippy" cargo clippy --profile checked --features cli --all-targets --quiet -- -D warnings
+check "cargo test" cargo test --profile checked --features cli --no-fail-fast
 check "Build and install into ${prefix#"$root"/}" build_and_install
 check "Compile the C programs against what is installed" c_programs
 check "C programs, shared library" run_labelled shared
 check "C programs, static library" run_labelled static
+check "Programs in other languages" run_labelled ffi
 check "What is installed: names, links, symbols, pkg-config" run_labelled package
 check "C programs under valgrind" run_labelled memcheck
 

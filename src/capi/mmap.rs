@@ -104,7 +104,11 @@ pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Arc
         }
         let mode = CStr::from_ptr((*params).mode);
         let access = Access::from_mode(mode.to_bytes()).ok_or(Error::FileOpen)?;
-        let map = Arc::new(Map::open(urlpath, access, (*params).initial_mapping_size)?);
+        let room = match access {
+            Access::Read => 0,
+            _ => (*params).initial_mapping_size,
+        };
+        let map = Arc::new(Map::open(urlpath, access, room)?);
         let fd = libc::fcntl(map.descriptor(), libc::F_DUPFD_CLOEXEC, 0);
         let readable = if access.writes_file() { c"rb+" } else { c"rb" };
         let file = libc::fdopen(fd, readable.as_ptr());
@@ -126,10 +130,13 @@ pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Arc
         // The string is the caller's and may be gone later.
         (*params).mode = std::ptr::null();
         tell(params, &map);
+        // Word for word: python-blosc2 looks for it.
         info(|| {
             format!(
-                "opened the memory map {urlpath:?} in mode {mode:?} with {} bytes of address space",
-                map.extent().mapped
+                "Opened memory-mapped file {} in mode {} with an mapping size of {} bytes.",
+                urlpath.to_string_lossy(),
+                mode.to_string_lossy(),
+                map.extent().size.max(room)
             )
         });
         Ok(map)

@@ -191,17 +191,22 @@ impl Map {
 }
 
 impl Storage for Map {
+    /// Of a shared map that of the file as it is now: another handle may have put the frame in order since.
     fn size(&self) -> Result<u64> {
-        Ok(self.look().size as u64)
+        if self.access == Access::Copy {
+            return Ok(self.look().size as u64);
+        }
+        let there = self.file.metadata().map_err(|_| Error::FileRead)?;
+        Ok(there.len())
     }
 
     fn read_at(&self, pos: u64, buf: &mut [u8]) -> Result<()> {
-        let region = self.look();
-        let from = region.find(pos, buf.len())?;
         if self.access != Access::Copy {
             let whole = read_up_to(&self.file, pos, buf) == buf.len();
             return if whole { Ok(()) } else { Err(Error::FileRead) };
         }
+        let region = self.look();
+        let from = region.find(pos, buf.len())?;
         self.check_file(region.needed(from, from + buf.len()), Error::FileRead)?;
         region.get(from, buf);
         Ok(())

@@ -1,0 +1,68 @@
+#!/bin/bash
+# PyTables 3.11.1 as its wheel is, with a library preloaded: its tests, and HDF5 files that one library wrote and the other
+# reads.
+#
+#   capi-tests/clients/pytables.sh [--quick]
+#
+# All tests take about ten minutes for each library; --quick leaves them out.
+source "$(dirname "$0")/common.sh"
+need_packages python3 python3-venv
+python_with tables==3.11.1
+
+# with <library> <command...>: the command with the library preloaded; without a library as the wheel has it.
+with() {
+  local library=$1
+  shift
+  if [ -n "$library" ]; then LD_PRELOAD=$library "$@"; else "$@"; fi
+}
+
+cat >"$work/files.py" <<'PYTHON'
+"""write FILE | read FILE: tables and arrays with every codec of Blosc2, and slices of them."""
+import sys
+import numpy as np
+import tables
+
+data = np.cumsum(np.random.default_rng(7).normal(size=(700, 130)), axis=0).round(3)
+rows = np.zeros(20000, dtype=[("id", "<i4"), ("x", "<f8"), ("name", "S12")])
+rows["id"] = np.arange(20000)
+rows["x"] = np.sqrt(rows["id"])
+rows["name"] = rows["id"].astype("S12")
+codecs = ["blosclz", "lz4", "lz4hc", "zlib", "zstd"]
+what, path = sys.argv[1:]
+with tables.open_file(path, "w" if what == "write" else "r") as file:
+    for codec in codecs:
+        for shuffle in ("shuffle", "bitshuffle"):
+            filters = tables.Filters(complevel=5, complib="blosc2:" + codec, **{shuffle: True})
+            name = f"{codec}_{shuffle}"
+            if what == "write":
+                file.create_carray("/", "a_" + name, obj=data, filters=filters, chunkshape=(100, 60))
+                file.create_table("/", "t_" + name, obj=rows, filters=filters)
+                continue
+            array, table = file.get_node("/a_" + name), file.get_node("/t_" + name)
+            assert (array[:] == data).all() and (array[123:456:7, 11:99] == data[123:456:7, 11:99]).all(), name
+            assert (table[:] == rows).all() and (table[1000:19000:3] == rows[1000:19000:3]).all(), name
+            assert (table.read_where("(id > 500) & (x < 30)") == rows[501:900]).all(), name
+print(what, "fine:", len(codecs) * 2, "arrays and tables")
+PYTHON
+
+step "HDF5 files by one, read by the other"
+failures=0
+rm -f "$work"/*.h5
+with "$ours" "$python" "$work/files.py" write "$work/ours.h5" &&
+  with "" "$python" "$work/files.py" read "$work/ours.h5" && with "" "$python" "$work/files.py" write "$work/wheel.h5" &&
+  with "$ours" "$python" "$work/files.py" read "$work/wheel.h5" || failures=1
+
+# run <library> <name>: the tests; failures go into a file.
+run() {
+  step "The tests of PyTables with $2 preloaded"
+  (cd "$work" && with "$1" "$python" -m tables.tests.test_all >"$work/$2.log" 2>&1)
+  # Some tests carry no name but their class's.
+  grep -E '^(FAIL|ERROR):' "$work/$2.log" | sort | uniq -c >"$work/$2.failed"
+  grep -E '^Ran |^FAILED|^OK' "$work/$2.log" || { tail -20 "$work/$2.log"; die "no test was run"; }
+}
+if [ "${1:-}" != --quick ]; then
+  run "$OXIBLOSC_REFERENCE" reference
+  run "$ours" ours
+  verdict
+fi
+[ "$failures" = 0 ] || die "files do not cross"
