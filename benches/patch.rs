@@ -168,7 +168,9 @@ fn main() {
                 let patched = patcher
                     .range(start, new)
                     .expect("a chunk")
-                    .expect("one that can be patched");
+                    .expect("one that can be patched")
+                    .whole(&parsed)
+                    .expect("memory");
                 patch = patch.min(begun.elapsed().as_secs_f64());
                 assert!(!patched.is_empty());
             }

@@ -51,8 +51,11 @@ fn patched<T>(bytes: &[u8], params: &EncodeParams, run: impl FnOnce(Patcher) -> 
 }
 
 fn range(bytes: &[u8], params: &EncodeParams, start: usize, new: &[u8]) -> Result<Option<Vec<u8>>> {
-    let bytes = patched(bytes, params, |patcher| patcher.range(start, new))?;
-    Ok(bytes.map(|bytes| bytes.to_vec()))
+    patched(bytes, params, |patcher| {
+        let patched = patcher.range(start, new)?;
+        let whole = patched.map(|patched| patched.whole(patcher.chunk));
+        Ok(whole.transpose()?.map(|bytes| bytes.to_vec()))
+    })
 }
 
 /// Why a library does not find the data in the chunk, if so.

@@ -202,9 +202,19 @@ fn room(start: &[i64], stop: &[i64]) -> Vec<i64> {
     start.iter().zip(stop).map(|(a, b)| b - a).collect()
 }
 
+/// Name, shapes of the array, of chunks and of blocks, typesize and filter.
+type Case = (
+    &'static str,
+    &'static [i64],
+    &'static [i32],
+    &'static [i32],
+    i32,
+    u8,
+);
+
 /// Frames of arrays of all kinds, by name.
 pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
-    let cases: [(&str, &[i64], &[i32], &[i32], i32, u8); 6] = [
+    let cases: [Case; 6] = [
         ("line", &[30], &[7], &[3], 4, 1),
         ("plane", &[9, 11], &[4, 5], &[3, 2], 8, 1),
         ("cube", &[4, 5, 6], &[2, 3, 4], &[2, 2, 3], 2, 2),
@@ -219,21 +229,20 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
         ("nothing", &[6, 0], &[2, 2], &[1, 1], 4, 1),
         ("large-items", &[5], &[2], &[1], 300, 0),
     ];
-    let frame =
-        |(name, shape, chunks, blocks, typesize, filter): (_, &[i64], &[i32], &[i32], i32, u8)| {
-            let cut = Cut {
-                chunks: chunks.to_vec(),
-                blocks: blocks.to_vec(),
-                typesize,
-                filter,
-                codec: 1,
-                contiguous: true,
-            };
-            let len = shape.iter().product::<i64>() as usize * typesize as usize;
-            let data: Vec<u8> = (0..len).map(|i| (i * i / 7) as u8).collect();
-            let array = Array::new(shape, &cut, &data).expect("an array that can be");
-            (name, array.to_frame())
+    let frame = |(name, shape, chunks, blocks, typesize, filter): Case| {
+        let cut = Cut {
+            chunks: chunks.to_vec(),
+            blocks: blocks.to_vec(),
+            typesize,
+            filter,
+            codec: 1,
+            contiguous: true,
         };
+        let len = shape.iter().product::<i64>() as usize * typesize as usize;
+        let data: Vec<u8> = (0..len).map(|i| (i * i / 7) as u8).collect();
+        let array = Array::new(shape, &cut, &data).expect("an array that can be");
+        (name, array.to_frame())
+    };
     cases.map(frame).into()
 }
 

@@ -5,11 +5,12 @@ use super::chunks::with_chunk;
 use super::geometry::Geometry;
 use super::read::Workers;
 use super::runs::{Both, Run};
-use super::write::{New, Rewriter};
+use super::write::Rewriter;
 use super::{Dims, MAX_DIM};
 use crate::chunk::patch::Touched;
 use crate::chunk::scratch;
 use crate::error::{Error, Result};
+use crate::schunk::New;
 
 /// The most chunks that a list of them is made for.
 pub const MOST_CHUNKS: i64 = crate::frame::offsets::MAX_CHUNKS as i64;

@@ -12,7 +12,8 @@ use crate::chunk::header::{ChunkHeader, Special};
 use crate::chunk::hooks::{Hooks, Serial};
 use crate::chunk::patch::{Patched, Patcher, Touched};
 use crate::error::{Error, Result};
-use crate::memory::{Buffer, Edit};
+use crate::memory::Buffer;
+use crate::schunk::{Made, New};
 use std::sync::Mutex;
 
 /// Makes the data of a block.
@@ -29,17 +30,6 @@ pub trait Maker: Sync {
     /// How blocks are compressed, and the program's functions for it; none where chunks can only be made whole.
     fn parts(&self) -> Option<(&EncodeParams, &dyn Hooks)>;
 }
-
-/// A chunk that is another than before.
-pub enum Made {
-    /// All its bytes.
-    Whole(Buffer),
-    /// What is to be changed in those that it has.
-    Edits(Vec<Edit>),
-}
-
-/// A new chunk, and its index.
-pub type New = (usize, Made);
 
 /// What chunks are written again with.
 #[derive(Clone, Copy)]

@@ -47,6 +47,23 @@ pub enum Patched {
     Edits(Vec<Edit>),
 }
 
+impl Patched {
+    /// The chunk, all of it, out of what it was.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`]; [`Error::InvalidParam`] for another chunk than it was made for.
+    pub fn whole(self, was: &Chunk) -> Result<Buffer> {
+        match self {
+            Self::Whole(bytes) => Ok(bytes),
+            Self::Edits(edits) => {
+                let mut bytes = Buffer::copy_of(was.bytes())?;
+                bytes.edit(&edits)?;
+                Ok(bytes)
+            }
+        }
+    }
+}
+
 /// What becomes of the data.
 enum Change<'a> {
     /// These bytes go to `start` in the chunk's data.
@@ -75,12 +92,12 @@ fn part_of(start: usize, new: &[u8], offset: usize, bsize: usize) -> (usize, &[u
 }
 
 impl Patcher<'_> {
-    /// Overwrites the data from byte `start` on with `new`. Gives the new chunk, or none where it has to be made from all
-    /// its data (see [`Self::blocks`]).
+    /// Overwrites the data from byte `start` on with `new`. Gives the new chunk or, as [`Self::edits`], what is to be changed
+    /// in it, or none where it has to be made from all its data (see [`Self::blocks`]).
     ///
     /// # Errors
     /// [`Error::InvalidParam`] when the range is not within the data; those of a damaged chunk.
-    pub fn range(&self, start: usize, new: &[u8]) -> Result<Option<Buffer>> {
+    pub fn range(&self, start: usize, new: &[u8]) -> Result<Option<Patched>> {
         let header = self.chunk.header();
         let stop = start.checked_add(new.len()).ok_or(Error::InvalidParam)?;
         if stop > header.nbytes {
@@ -100,9 +117,7 @@ impl Patcher<'_> {
                 Touched { nblock, whole }
             })
             .collect();
-        self.apply(&touched, &Change::Bytes { start, new }, false)?
-            .map(|patched| self.whole(patched))
-            .transpose()
+        self.apply(&touched, &Change::Bytes { start, new }, true)
     }
 
     /// Changes the blocks in `touched`, which ascend: `change` gets the index and the data of each, from any worker and in
@@ -121,7 +136,7 @@ impl Patcher<'_> {
         change: &(dyn Fn(usize, &mut [u8]) + Sync),
     ) -> Result<Option<Buffer>> {
         self.apply(touched, &Change::Blocks(change), false)?
-            .map(|patched| self.whole(patched))
+            .map(|patched| patched.whole(self.chunk))
             .transpose()
     }
 
@@ -136,17 +151,6 @@ impl Patcher<'_> {
         change: &(dyn Fn(usize, &mut [u8]) + Sync),
     ) -> Result<Option<Patched>> {
         self.apply(touched, &Change::Blocks(change), true)
-    }
-
-    fn whole(&self, patched: Patched) -> Result<Buffer> {
-        match patched {
-            Patched::Whole(bytes) => Ok(bytes),
-            Patched::Edits(edits) => {
-                let mut bytes = Buffer::copy_of(self.chunk.bytes())?;
-                bytes.edit(&edits)?;
-                Ok(bytes)
-            }
-        }
     }
 
     fn apply(&self, touched: &[Touched], change: &Change, edits: bool) -> Result<Option<Patched>> {

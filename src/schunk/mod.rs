@@ -41,6 +41,17 @@ pub enum Where<'a> {
     Stored(Stored),
 }
 
+/// A chunk that is another than before.
+pub enum Made {
+    /// All its bytes.
+    Whole(Buffer),
+    /// What is to be changed in those that it has.
+    Edits(Vec<Edit>),
+}
+
+/// A new chunk, and its index.
+pub type New = (usize, Made);
+
 impl Store {
     /// Whether there is a frame.
     pub fn is_frame(&self) -> bool {

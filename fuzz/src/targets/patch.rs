@@ -50,6 +50,7 @@ pub fn run(data: &[u8]) {
     let Ok(Some(patched)) = patcher.range(start, &new) else {
         return;
     };
+    let patched = patched.whole(&chunk).expect("edits of this chunk");
     assert!(patched.len() <= header.nbytes + header.overhead());
     let after = ChunkHeader::parse(&patched).expect("our own header");
     let changed = Chunk::parse(&after, &patched).expect("our own chunk");

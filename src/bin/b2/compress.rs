@@ -218,7 +218,7 @@ pub fn array_shape(
             fitting(&chunk, itemsize, BLOCK)
         }
     };
-    let nothing = shape.iter().any(|length| *length == 0);
+    let nothing = shape.contains(&0);
     let capped = |lengths: Vec<i32>, most: &dyn Fn(usize) -> i64| -> Vec<i32> {
         let each = lengths.iter().enumerate();
         each.map(|(d, length)| i64::from(*length).min(most(d).max(1)) as i32)

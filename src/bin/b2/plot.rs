@@ -95,12 +95,15 @@ fn mark(filters: &str, x: f64, y: f64, style: &str, title: &str) -> String {
     )
 }
 
+/// One of a row's speeds, in megabytes per second.
+type Speed = fn(&Measured) -> f64;
+
 /// The picture. `best` marks those that nothing beats: they are filled and named.
 pub fn svg(about: &str, rows: &[Measured], best: &[bool]) -> String {
     let mut out = String::from(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 970 580\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"970\" height=\"580\" fill=\"white\"/>\n",
     );
-    let panels: [(&str, fn(&Measured) -> f64); 2] = [
+    let panels: [(&str, Speed); 2] = [
         ("compressing", |row| row.compress / 1e6),
         ("decompressing", |row| row.decompress / 1e6),
     ];

@@ -5,7 +5,7 @@ use crate::b2nd::chunks::{Chunks, Found};
 use crate::b2nd::geometry::Geometry;
 use crate::b2nd::meta::{NAME, OLD_NAME};
 use crate::b2nd::read::Workers;
-use crate::b2nd::write::{Fill, Made, Maker, New};
+use crate::b2nd::write::{Fill, Maker};
 use crate::capi::compress::Input;
 use crate::capi::constants::BLOSC_STUNE;
 use crate::capi::context::Context;
@@ -17,11 +17,11 @@ use crate::chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use crate::chunk::hooks::{BlockPos, Hooks};
 use crate::chunk::scratch;
 use crate::error::{Error, Result};
-use crate::frame::change::{Change, Item, Slot};
+use crate::frame::change::{Change, Slot};
 use crate::frame::offsets::Place;
-use crate::memory::{Buffer, Edit};
-use crate::schunk::Where;
+use crate::memory::Buffer;
 use crate::schunk::rules::Chunk;
+use crate::schunk::{Made, New, Where};
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 
@@ -258,65 +258,6 @@ impl Maker for Compressor<'_> {
             .as_ref()
             .map(|params| (params, &self.hooks as &dyn Hooks))
     }
-}
-
-/// What counts of chunk `nchunk` after edits; of these, one of the header comes first.
-fn edited(old: &Chunk, edits: &[Edit]) -> Result<Chunk> {
-    match edits.first() {
-        Some(first) if first.at == 0 => Ok(Chunk::new(&ChunkHeader::parse(&first.new)?)),
-        _ => Ok(*old),
-    }
-}
-
-/// Puts chunks in the places of others, all at once.
-pub fn update(handle: &Handle, inner: &mut Inner, new: Vec<New>) -> Result<()> {
-    let counts = handle.counts();
-    let keeping = inner.keeping();
-    let mut after = counts;
-    let (mut wholes, mut edits) = (Vec::new(), Vec::new());
-    for (nchunk, made) in new {
-        let old = inner.chunk(&counts, nchunk)?;
-        let info = match made {
-            Made::Edits(list) if list.is_empty() => continue,
-            Made::Edits(list) if inner.store.takes(&list) => {
-                let info = edited(&old, &list)?;
-                edits.push((nchunk, list));
-                info
-            }
-            Made::Edits(list) => {
-                let Where::Bytes(bytes) = inner.store.find(nchunk)? else {
-                    return Err(Error::Failure);
-                };
-                let mut chunk = Buffer::copy_of(bytes)?;
-                chunk.edit(&list)?;
-                let info = Chunk::new(&ChunkHeader::parse(&chunk)?);
-                wholes.push((nchunk, chunk, info));
-                info
-            }
-            Made::Whole(chunk) => {
-                let info = Chunk::new(&ChunkHeader::parse(&chunk)?);
-                wholes.push((nchunk, chunk, info));
-                info
-            }
-        };
-        after = after.updated(nchunk as i64, &old, &info, keeping)?;
-    }
-    inner.store.ready(&edits)?;
-    if !wholes.is_empty() {
-        let take = |whole: &mut (usize, Buffer, Chunk)| std::mem::take(&mut whole.1);
-        let owned = (!inner.store.is_frame()).then(|| wholes.iter_mut().map(take).collect());
-        let items: Vec<(usize, Item)> = wholes
-            .iter()
-            .map(|(nchunk, chunk, info)| (*nchunk, inner.item(after.chunksize, info, chunk)))
-            .collect();
-        let plan = Plan {
-            counts: after,
-            change: Change::Update(&items),
-            owned,
-        };
-        inner.apply(handle, &counts, plan)?;
-    }
-    inner.edit(handle, &after, &edits)
 }
 
 /// Gives an array another shape and other chunks, all at once. `origin` says which of the old chunks a chunk of the new

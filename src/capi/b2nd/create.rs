@@ -1,22 +1,22 @@
 //! Making and freeing arrays.
 
 use super::array::{self, Array};
-use super::chunks;
 use super::context::Params;
 use crate::b2nd::geometry::Geometry;
 use crate::b2nd::meta::Meta;
-use crate::b2nd::write::Made;
 use crate::capi::border::code;
 use crate::capi::constants::*;
 use crate::capi::schunk::create::{blosc2_schunk_free, blosc2_schunk_new};
 use crate::capi::schunk::handle::Handle;
 use crate::capi::schunk::meta::blosc2_meta_add;
 use crate::capi::schunk::misc::blosc2_schunk_fill_special;
+use crate::capi::schunk::replace::replace;
 use crate::capi::special::blosc2_chunk_repeatval;
 use crate::capi::types::*;
 use crate::chunk::header::{EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE};
 use crate::error::{Error, Result};
 use crate::memory::Buffer;
+use crate::schunk::Made;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
 
@@ -263,7 +263,7 @@ unsafe fn repeat(params: &mut Params, made: *mut b2nd_array_t, value: *const c_v
     let copy = |nchunk| Ok((nchunk, Made::Whole(Buffer::copy_of(&chunk)?)));
     let new = (0..count).map(copy).collect::<Result<Vec<_>>>()?;
     let handle = array.handle;
-    handle.with(true, |inner| chunks::update(handle, inner, new))
+    handle.with(true, |inner| replace(handle, inner, new))
 }
 
 /// Frees an array and its super-chunk. Views of it go on. Returns 0, or `BLOSC2_ERROR_NULL_POINTER`.

@@ -1,21 +1,23 @@
 //! Arrays out of arrays: slices, copies, concatenations.
 
 use super::array::{self, Array};
-use super::chunks::{self, Access, Compressor};
+use super::chunks::{Access, Compressor};
 use super::context::Params;
 use super::create::{deliver, free, special};
 use super::reshape::{Way, reshape};
 use super::slices::get;
 use crate::b2nd::geometry::Geometry;
 use crate::b2nd::select::Selection;
-use crate::b2nd::write::{New, Rewriter, Writing};
+use crate::b2nd::write::{Rewriter, Writing};
 use crate::b2nd::{Dims, MAX_DIM};
 use crate::capi::border::code;
 use crate::capi::constants::*;
 use crate::capi::schunk::convert::blosc2_schunk_copy;
 use crate::capi::schunk::meta::{blosc2_vlmeta_add, blosc2_vlmeta_get};
+use crate::capi::schunk::replace::replace;
 use crate::capi::types::*;
 use crate::error::{Error, Result};
+use crate::schunk::New;
 use std::ffi::{CString, c_int};
 use std::ptr::null_mut;
 
@@ -110,7 +112,7 @@ fn fill(made: *mut b2nd_array_t, src: &Array, from: &Dims) -> Result<()> {
             };
             new.extend(writing.chunks(workers)?);
         }
-        chunks::update(handle, inner, new)
+        replace(handle, inner, new)
     })
 }
 

@@ -5,11 +5,12 @@ use super::chunks::{self, Access, Compressor};
 use super::slices::{dims, size};
 use crate::b2nd::reshape::{Reshape, target};
 use crate::b2nd::select::Selection;
-use crate::b2nd::write::{New, Rewriter, Writing};
+use crate::b2nd::write::{Rewriter, Writing};
 use crate::b2nd::{Dims, MAX_DIM};
 use crate::capi::border::{bytes, code};
 use crate::capi::types::*;
 use crate::error::{Error, Result};
+use crate::schunk::New;
 use std::ffi::{c_int, c_void};
 
 /// Makes chunks on the way from one shape to another.

@@ -1,11 +1,12 @@
 //! Slices: boxes of items, read and written.
 
 use super::array::Array;
-use super::chunks::{self, Access, Compressor};
+use super::chunks::{Access, Compressor};
 use crate::b2nd::read::Reading;
 use crate::b2nd::select::Selection;
 use crate::b2nd::write::{Rewriter, Writing};
 use crate::capi::border::{bytes, bytes_mut, code};
+use crate::capi::schunk::replace::replace;
 use crate::capi::types::*;
 use crate::error::{Error, Result};
 use std::ffi::{c_int, c_void};
@@ -119,7 +120,7 @@ pub fn write(array: &Array, selection: &Selection, buffer: &[u8]) -> Result<()> 
             };
             writing.chunks(array.writers()?)?
         };
-        chunks::update(handle, inner, new)
+        replace(handle, inner, new)
     })?;
     array.follow();
     Ok(())

@@ -16,6 +16,8 @@ pub mod meta;
 pub mod misc;
 /// Chunks that are compressed again with other parameters.
 pub mod recompress;
+/// Chunks in the places of others.
+pub mod replace;
 /// Ranges of items and single items.
 pub mod slices;
 /// The library's copy of a program's parameters.

@@ -1,7 +1,8 @@
 //! Ranges of items and single items, read and written.
 
 use super::chunks::{Bytes, bytes_of, compressed};
-use super::handle::{Handle, Inner, Plan};
+use super::handle::{Handle, Inner};
+use super::replace::replace;
 use super::{lazychunk, storage};
 use crate::capi::border::{bytes, bytes_mut, code};
 use crate::capi::exec::Threads;
@@ -11,15 +12,14 @@ use crate::chunk::decode::{Chunk, decompress};
 use crate::chunk::getitem::{self, ItemRange};
 use crate::chunk::header::{ChunkHeader, filter_id};
 use crate::chunk::hooks::{Executor, NoHooks, Serial};
-use crate::chunk::patch::Patcher;
+use crate::chunk::patch::{Patched, Patcher};
 use crate::error::{Error, Result};
-use crate::frame::change::{Change, Item};
 use crate::frame::disk::Stored;
 use crate::memory::Buffer;
-use crate::schunk::Where;
 use crate::schunk::parsed::{Wanted, with_bytes, with_stored};
-use crate::schunk::rules::{self, Counts};
+use crate::schunk::rules::Counts;
 use crate::schunk::slices::{Piece, Pieces, Sizes};
+use crate::schunk::{Made, Where};
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, PoisonError};
 
@@ -246,10 +246,10 @@ pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
 }
 
 /// A chunk with other bytes in a piece of it.
-fn rewritten(handle: &Handle, inner: &mut Inner, piece: &Piece, new: &[u8]) -> Result<Buffer> {
+fn rewritten(handle: &Handle, inner: &mut Inner, piece: &Piece, new: &[u8]) -> Result<Made> {
     if piece.is_whole() {
         // SAFETY: the slice is as long as it is.
-        return unsafe { compressed(handle, new.as_ptr(), new.len() as i32) };
+        return unsafe { compressed(handle, new.as_ptr(), new.len() as i32).map(Made::Whole) };
     }
     let bytes = bytes_of(handle, inner, piece.nchunk)?;
     // SAFETY: the super-chunk is locked by this call.
@@ -265,8 +265,16 @@ fn rewritten(handle: &Handle, inner: &mut Inner, piece: &Piece, new: &[u8]) -> R
         exec: &Threads,
     }
     .range(piece.from, new)?;
-    if let Some(patched) = patched {
-        return Ok(patched);
+    match patched {
+        Some(Patched::Whole(chunk)) => return Ok(Made::Whole(chunk)),
+        Some(Patched::Edits(edits)) => {
+            let Bytes::Apart(mut chunk) = bytes else {
+                return Ok(Made::Edits(edits));
+            };
+            chunk.edit(&edits)?;
+            return Ok(Made::Whole(chunk));
+        }
+        None => {}
     }
     let mut data = Buffer::zeroed(header.nbytes)?;
     // SAFETY: the buffers are as long as they are.
@@ -279,7 +287,7 @@ fn rewritten(handle: &Handle, inner: &mut Inner, piece: &Piece, new: &[u8]) -> R
             len,
         )?;
         data[piece.from..piece.to].copy_from_slice(new);
-        compressed(handle, data.as_ptr(), len)
+        compressed(handle, data.as_ptr(), len).map(Made::Whole)
     }
 }
 
@@ -314,46 +322,10 @@ pub unsafe extern "C" fn blosc2_schunk_set_slice_buffer(
                 handle.set_current(piece.nchunk as i64);
                 chunks.push((piece.nchunk, rewritten(handle, inner, &piece, part)?));
             }
-            replace(handle, inner, counts, &chunks)
+            replace(handle, inner, chunks)
         })?;
         Ok(0)
     })
-}
-
-/// Puts chunks in the places of others, all at once.
-pub fn replace(
-    handle: &Handle,
-    inner: &mut Inner,
-    counts: Counts,
-    chunks: &[(usize, Buffer)],
-) -> Result<()> {
-    let keeping = inner.keeping();
-    let mut after = counts;
-    let mut infos = Vec::new();
-    for (nchunk, chunk) in chunks {
-        let old = inner.chunk(&counts, *nchunk)?;
-        let info = rules::Chunk::new(&ChunkHeader::parse(chunk)?);
-        after = after.updated(*nchunk as i64, &old, &info, keeping)?;
-        infos.push(info);
-    }
-    let items: Vec<(usize, Item)> = chunks
-        .iter()
-        .zip(infos)
-        .map(|((nchunk, chunk), info)| {
-            let item = inner.item(after.chunksize, &info, chunk);
-            (*nchunk, item)
-        })
-        .collect();
-    inner.apply(
-        handle,
-        &counts,
-        Plan {
-            counts: after,
-            change: Change::Update(&items),
-            owned: None,
-        },
-    )?;
-    Ok(())
 }
 
 /// A coordinate, and where its item goes.
