@@ -5,6 +5,7 @@ pub mod decompress;
 pub mod getitem;
 pub mod header;
 pub mod patch;
+pub mod registered;
 pub mod streams;
 pub mod vlblocks;
 
@@ -12,12 +13,13 @@ pub mod vlblocks;
 pub type Target = fn(&[u8]);
 
 /// The targets by name, as `fuzz/regressions` and `fuzz/corpus` have folders for them.
-pub const ALL: [(&str, Target); 7] = [
+pub const ALL: [(&str, Target); 8] = [
     ("compress", compress::run),
     ("decompress", decompress::run),
     ("getitem", getitem::run),
     ("header", header::run),
     ("patch", patch::run),
+    ("registered", registered::run),
     ("streams", streams::run),
     ("vlblocks", vlblocks::run),
 ];
