@@ -51,8 +51,9 @@ if [ -z "${LIBCLANG_PATH:-}" ]; then
 fi
 echo "LIBCLANG_PATH=${LIBCLANG_PATH:-(not set)}"
 
-step "The reference library to compare with"
+step "The reference library to compare with, and plugins to load"
 need_reference
+need_plugins
 
 check "cargo fmt" cargo fmt --check
 check "cargo clippy" cargo clippy --profile checked --features cli --all-targets --quiet -- -D warnings

@@ -81,6 +81,21 @@ need_reference() {
   reference_dir=$(cd "$(dirname "$OXIBLOSC_REFERENCE")/.." && pwd)
 }
 
+# need_plugins: gets the plugins that PyPI has into a virtual environment of their own, and exports OXIBLOSC_PLUGIN_PYTHON,
+# its Python. Where that does not work the test of plugins says that it is skipped.
+need_plugins() {
+  local venv=$target/plugins
+  [ -z "${OXIBLOSC_PLUGIN_PYTHON:-}" ] || return 0
+  if [ ! -f "$venv/complete" ]; then
+    rm -rf "$venv"
+    { python3 -m venv "$venv" 2>/dev/null || /usr/bin/python3 -m venv "$venv"; } &&
+      "$venv/bin/pip" install --quiet --disable-pip-version-check \
+        blosc2-grok==0.3.5 blosc2-htj2k==0.4.2 blosc2-openhtj2k==0.1.2 blosc2-j2k==0.4.0 &&
+      touch "$venv/complete" || { echo "pip could not install the plugins"; return 0; }
+  fi
+  export OXIBLOSC_PLUGIN_PYTHON=$venv/bin/python
+}
+
 # reference_library <folder>: the library below it, or nothing.
 reference_library() {
   [ ! -d "$1" ] || find "$1" -path '*/blosc2/lib/libblosc2.so.9' -print -quit

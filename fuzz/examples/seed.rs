@@ -4,6 +4,7 @@
 use blosc2::codec::{Codec, Dict, Encoder};
 use oxiblosc_fuzz::numbers::Random;
 use oxiblosc_fuzz::seeds::{all, data};
+use oxiblosc_fuzz::targets::registered;
 use oxiblosc_fuzz::targets::{COMPRESS, MASK, OPTIONS, POSTFILTER, REPAIR};
 use std::io::Result;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,9 @@ fn main() -> Result<()> {
             }
         }
         std::fs::write(folder("header")?.join(&seed.name), &seed.chunk)?;
+    }
+    for (n, input) in registered::seeds().into_iter().enumerate() {
+        std::fs::write(folder("registered")?.join(n.to_string()), input)?;
     }
     parameters(&folder("compress")?, &folder("vlblocks")?)?;
     streams(&folder("streams")?)

@@ -94,7 +94,7 @@ impl Pipeline {
             filter_id::BITSHUFFLE => Stage::BitShuffle,
             filter_id::DELTA => Stage::Delta,
             // Truncation is not undone.
-            filter_id::TRUNC_PREC if decoding => return Ok(()),
+            filter_id::TRUNC_PREC | filter_id::INT_TRUNC if decoding => return Ok(()),
             filter_id::TRUNC_PREC => {
                 // Also where no block gets as far as the filter, what it cannot do is an error.
                 trunc_prec::truncate(meta as i8, self.typesize.into(), &[], &mut [])

@@ -4,7 +4,7 @@ use super::header::filter_id;
 use super::hooks::Hooks;
 use crate::codec::{ndlz, zfp};
 use crate::error::{Error, Result};
-use crate::filter::{bytedelta, copy, int_trunc, ndcell, ndmean};
+use crate::filter::{bytedelta, int_trunc, ndcell, ndmean};
 
 /// Streams of a block for bytedelta: the meta byte, or what the super-chunk says where that is 0.
 fn streams(meta: u8, hooks: &dyn Hooks) -> Result<usize> {
@@ -75,11 +75,6 @@ pub fn backward((id, meta): (u8, u8), src: &[u8], dst: &mut [u8], hooks: &dyn Ho
         }
         filter_id::BYTEDELTA => {
             bytedelta::backward(streams(meta, hooks)?, src, dst);
-            Ok(())
-        }
-        // What is gone is gone.
-        filter_id::INT_TRUNC => {
-            copy(src, dst);
             Ok(())
         }
         _ => hooks.filter_backward(id, meta, src, dst),

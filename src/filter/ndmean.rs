@@ -5,7 +5,7 @@
 //! dimension but not along all, the format's own rule for where cells begin (at multiples of the side along the *first*
 //! dimension) makes them overlap; such blocks are written as the format has it, and cannot be undone.
 
-use crate::cells::{BlockShape, Cell, Cells};
+use crate::cells::{BlockShape, Cells};
 use crate::error::{Error, Result};
 
 /// The cells of a block of `len` bytes; `side` is the filter's meta byte, taken as a signed number.
@@ -18,50 +18,58 @@ fn cells(block: BlockShape, side: u8, typesize: usize, len: usize) -> Result<Cel
     Ok(cells.with_steps_of_first_side())
 }
 
-/// A type of which means can be taken.
-trait Float: Copy {
-    /// Bytes of an item.
-    const SIZE: usize;
-    /// Adds up the items of a row, one after the other.
-    fn add_row(sum: Self, row: &[u8]) -> Self;
-    /// The mean, as bytes at the front of the array.
-    fn mean(sum: Self, nitems: usize) -> [u8; 8];
+/// A type of which means can be taken, and its `N` bytes.
+trait Float<const N: usize>: Copy + Default {
+    /// From its bytes.
+    fn read(bytes: [u8; N]) -> Self;
+    /// The sum.
+    fn plus(self, other: Self) -> Self;
+    /// The bytes of the mean of `nitems` items with this sum.
+    fn mean(self, nitems: usize) -> [u8; N];
 }
 
-impl Float for f32 {
-    const SIZE: usize = 4;
-
-    fn add_row(sum: Self, row: &[u8]) -> Self {
-        let items = row.as_chunks::<4>().0.iter();
-        items.fold(sum, |sum, item| sum + f32::from_le_bytes(*item))
+impl Float<4> for f32 {
+    fn read(bytes: [u8; 4]) -> Self {
+        Self::from_le_bytes(bytes)
     }
 
-    fn mean(sum: Self, nitems: usize) -> [u8; 8] {
-        let mut bytes = [0; 8];
-        bytes[..4].copy_from_slice(&(sum / nitems as f32).to_le_bytes());
-        bytes
-    }
-}
-
-impl Float for f64 {
-    const SIZE: usize = 8;
-
-    fn add_row(sum: Self, row: &[u8]) -> Self {
-        let items = row.as_chunks::<8>().0.iter();
-        items.fold(sum, |sum, item| sum + f64::from_le_bytes(*item))
+    fn plus(self, other: Self) -> Self {
+        self + other
     }
 
-    fn mean(sum: Self, nitems: usize) -> [u8; 8] {
-        (sum / nitems as f64).to_le_bytes()
+    fn mean(self, nitems: usize) -> [u8; 4] {
+        (self / nitems as Self).to_le_bytes()
     }
 }
 
-/// The mean of a cell.
-fn mean_of<F: Float>(zero: F, cell: Cell, src: &[u8]) -> [u8; 8] {
-    let width = cell.width() * F::SIZE;
-    let mut sum = zero;
-    cell.each_row(|at| sum = F::add_row(sum, &src[at * F::SIZE..][..width]));
-    F::mean(sum, cell.nitems())
+impl Float<8> for f64 {
+    fn read(bytes: [u8; 8]) -> Self {
+        Self::from_le_bytes(bytes)
+    }
+
+    fn plus(self, other: Self) -> Self {
+        self + other
+    }
+
+    fn mean(self, nitems: usize) -> [u8; 8] {
+        (self / nitems as Self).to_le_bytes()
+    }
+}
+
+/// Writes the means of all cells. Items are added up one after the other: the order shows in the last bits.
+fn write_means<F: Float<N>, const N: usize>(cells: &Cells, src: &[u8], dst: &mut [u8]) {
+    let (src, dst) = (src.as_chunks::<N>().0, dst.as_chunks_mut::<N>().0);
+    let mut to = 0;
+    for cell in cells.iter() {
+        let (mut sum, width) = (F::default(), cell.width());
+        cell.each_row(|at| {
+            let row = src[at..at + width].iter();
+            sum = row.fold(sum, |sum, item| sum.plus(F::read(*item)));
+        });
+        let nitems = cell.nitems();
+        dst[to..to + nitems].fill(sum.mean(nitems));
+        to += nitems;
+    }
 }
 
 /// Writes the mean of each cell of `src`, floats of `typesize` 4 or 8, as often as the cell has items into `dst`.
@@ -79,20 +87,13 @@ pub fn forward(
     src: &[u8],
     dst: &mut [u8],
 ) -> Result<()> {
-    let mean: fn(Cell, &[u8]) -> [u8; 8] = match typesize {
-        4 => |cell, src| mean_of(0f32, cell, src),
-        8 => |cell, src| mean_of(0f64, cell, src),
-        _ => return Err(Error::Failure),
-    };
+    if !matches!(typesize, 4 | 8) {
+        return Err(Error::Failure);
+    }
     let cells = cells(block, side, typesize, src.len())?;
-    let mut to = 0;
-    for cell in cells.iter() {
-        let mean = mean(cell, src);
-        let len = cell.nitems() * typesize;
-        for item in dst[to..to + len].chunks_exact_mut(typesize) {
-            item.copy_from_slice(&mean[..typesize]);
-        }
-        to += len;
+    match typesize {
+        4 => write_means::<f32, 4>(&cells, src, dst),
+        _ => write_means::<f64, 8>(&cells, src, dst),
     }
     Ok(())
 }

@@ -1,9 +1,10 @@
-//! Damaged frames and damaged metalayers through every codec and filter of ours: nothing but an error may come of it.
+//! Damaged streams, frames and metalayers through every codec and filter of ours: nothing but an error may come of it.
 
 use crate::arrays::{ITEMS, SHAPES, Shape, items, pipelines, spec};
 use crate::common::b2nd::our_arrays;
 use crate::common::data::{Rng, mix};
 use crate::common::isolated::isolated;
+use crate::fuzz::targets::registered;
 use std::sync::OnceLock;
 
 /// The frames that are damaged, each with the number of bytes in front of its first chunk.
@@ -170,4 +171,46 @@ fn block_shapes_that_lie_are_refused() {
         }
     }
     assert!(refused > 200, "{refused}");
+}
+
+/// Damages an input of the fuzz target of these codecs and filters, in a few places behind its front.
+fn damaged_input(seeds: &[Vec<u8>], n: u64) -> Vec<u8> {
+    let mut rng = Rng(mix(n ^ 0xfeed));
+    let mut input = seeds[rng.below(seeds.len())].clone();
+    for _ in 0..=rng.below(5) {
+        let at = if rng.below(6) == 0 {
+            rng.below(12)
+        } else {
+            rng.below(input.len())
+        };
+        let at = at.min(input.len() - 1);
+        match rng.below(6) {
+            0 => input.truncate(at.max(1)),
+            1 => input[at] ^= 1 << rng.below(8),
+            2 => input[at] = rng.pick(&[0, 0x40, 0xc0, 0x80, 0xff, 0xe8, 0xa9, 0x28]),
+            _ => input[at] = rng.next() as u8,
+        }
+    }
+    input
+}
+
+#[test]
+fn damaged_streams_are_decoded_or_refused() {
+    let (count, first) = (
+        number("OXIBLOSC_HOSTILE_PLUGINS", 2_000) * 10,
+        number("OXIBLOSC_HOSTILE_PLUGINS_FIRST", 0),
+    );
+    let seeds = registered::seeds();
+    assert!(seeds.len() > 50 && seeds.iter().all(|seed| seed.len() > 12));
+    for seed in &seeds {
+        registered::run(seed);
+    }
+    let (mut last, mut sum) = (0, 0);
+    for n in first..first + count {
+        let input = damaged_input(&seeds, n);
+        let result = std::panic::catch_unwind(|| registered::run(&input));
+        assert!(result.is_ok(), "OXIBLOSC_HOSTILE_PLUGINS_FIRST={n}");
+        (last, sum) = (n, sum + input.len());
+    }
+    println!("{count} damaged streams up to number {last}, {sum} bytes");
 }

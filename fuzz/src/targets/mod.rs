@@ -6,6 +6,7 @@ pub mod decompress;
 pub mod getitem;
 pub mod header;
 pub mod patch;
+pub mod registered;
 pub mod streams;
 pub mod vlblocks;
 
@@ -13,13 +14,14 @@ pub mod vlblocks;
 pub type Target = fn(&[u8]);
 
 /// The targets by name, as `fuzz/regressions` and `fuzz/corpus` have folders for them.
-pub const ALL: [(&str, Target); 8] = [
+pub const ALL: [(&str, Target); 9] = [
     ("b2nd", b2nd::run),
     ("compress", compress::run),
     ("decompress", decompress::run),
     ("getitem", getitem::run),
     ("header", header::run),
     ("patch", patch::run),
+    ("registered", registered::run),
     ("streams", streams::run),
     ("vlblocks", vlblocks::run),
 ];

@@ -119,8 +119,13 @@ pub fn cell8(token: u8, input: &mut Input, cell: &mut [u8; MAX_CELL]) -> Result<
     }
     let distance = input.distance()?;
     let earlier = input.earlier(distance, 0, 8 * count)?;
-    cell[8 * part.start..8 * part.end].copy_from_slice(earlier);
-    other_rows::<8>(cell, |row| part.contains(&row), input)
+    let others = input.take(8 * (8 - count))?;
+    let (before, after) = others.as_chunks::<8>().0.split_at(first);
+    let parts = [before, earlier.as_chunks::<8>().0, after];
+    for (to, from) in rows::<8>(cell).iter_mut().zip(parts.into_iter().flatten()) {
+        *to = *from;
+    }
+    Ok(())
 }
 
 /// Decompresses a block of cells of `SIDE` x `SIDE` into the front of `dst`; gives its bytes.
@@ -174,9 +179,13 @@ pub fn decompress<const SIDE: usize>(
                 }
             };
             let origin = top * columns + left;
-            if width == SIDE {
-                for (n, row) in cell.as_chunks::<SIDE>().0.iter().enumerate() {
-                    dst[origin + n * columns..][..SIDE].copy_from_slice(row);
+            if len == SIDE * SIDE {
+                let (mut rest, cell) = (&mut dst[origin..], cell.as_chunks::<SIDE>().0);
+                for n in 0..SIDE {
+                    rest[..SIDE].copy_from_slice(&cell[n]);
+                    if n < SIDE - 1 {
+                        rest = &mut rest[columns..];
+                    }
                 }
             } else {
                 for (n, row) in cell.chunks_exact(width).enumerate() {

@@ -1,6 +1,7 @@
 //! Cells of 4 x 4.
 
-use super::{Grid, MAX_DISTANCE, Output, SLOTS, hash};
+use super::hash::{self, Partial};
+use super::{Grid, MAX_DISTANCE, Output, SLOTS};
 
 const SIDE: usize = 4;
 const CELL: usize = SIDE * SIDE;
@@ -14,6 +15,10 @@ const TRIPLES: [([usize; 3], u8); 4] = [
     ([0, 2, 3], 0xf8),
     ([1, 2, 3], 0xe0),
 ];
+
+/// The hashes of two and of three rows before the first of them.
+const PAIR: Partial = Partial::new(2);
+const TRIPLE: Partial = Partial::new(3);
 
 /// Where parts of literal cells were written, by their hashes; 0 for nowhere.
 struct Tables {
@@ -36,11 +41,9 @@ fn words_of(rows: &[Row; SIDE]) -> [u32; SIDE] {
 #[inline(always)]
 fn put_match(rows: &[Row; SIDE], tables: &mut Tables, out: &mut Output) -> Option<Found> {
     let words = words_of(rows);
-    let mut lanes = [[0; hash::LANES]; 2];
-    for (i, [a, b]) in PAIRS.iter().enumerate() {
-        (lanes[0][i], lanes[1][i]) = (words[*a], words[*b]);
-    }
-    let pair_hashes = hash::of_short(&lanes);
+    let weighed = words.map(Partial::weigh);
+    let begun: [Partial; 3] = std::array::from_fn(|row| PAIR.with(weighed[row]));
+    let pair_hashes = PAIRS.map(|[a, b]| begun[a].with(weighed[b]).slot());
     let pairs: [u64; 6] = PAIRS.map(|[a, b]| u64::from(words[a]) | u64::from(words[b]) << 32);
     // Where each pair was written before, if it was.
     let mut pair_places = [0; 6];
@@ -64,13 +67,10 @@ fn put_match(rows: &[Row; SIDE], tables: &mut Tables, out: &mut Output) -> Optio
         }
     }
 
-    let mut lanes = [[0; hash::LANES]; 3];
-    for (i, (triple, _)) in TRIPLES.iter().enumerate() {
-        for n in 0..3 {
-            lanes[n][i] = words[triple[n]];
-        }
-    }
-    let triple_hashes = hash::of_short(&lanes);
+    let triple_hashes = TRIPLES.map(|([a, b, c], _)| {
+        let begun = TRIPLE.with(weighed[a]).with(weighed[b]);
+        begun.with(weighed[c]).slot()
+    });
     let mut found = Found::default();
     for (i, (triple, token)) in TRIPLES.iter().enumerate() {
         let slot = triple_hashes[i];

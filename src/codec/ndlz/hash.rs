@@ -1,6 +1,6 @@
 //! The hash by which parts of cells are looked up: the upper bits of XXH32 with seed 1.
 //!
-//! Parts of one cell are hashed side by side, one in each lane, which compilers turn into vector instructions.
+//! Long parts of one cell are hashed side by side, one in each lane, which compilers turn into vector instructions.
 
 /// Bits of a hash that count.
 pub const BITS: u32 = 12;
@@ -65,16 +65,38 @@ pub fn of_cell(words: &[u32]) -> usize {
     finish(merge(state).wrapping_add(4 * words.len() as u32)) as usize
 }
 
-/// The hashes of parts of `W` words, fewer than 4.
-#[inline(always)]
-pub fn of_short<const W: usize>(words: &[Lane; W]) -> Lane {
-    let mut hash = [SEED.wrapping_add(PRIMES[4]).wrapping_add(4 * W as u32); LANES];
-    for lane in words {
-        for (hash, word) in hash.iter_mut().zip(lane) {
-            *hash = tail(*hash, *word);
-        }
+/// The hash of a part shorter than 16 bytes, word by word: what parts have in common is hashed once.
+#[derive(Clone, Copy)]
+pub struct Partial(u32);
+
+impl Partial {
+    /// Before the first of `words` words.
+    pub const fn new(words: u32) -> Self {
+        Self(SEED.wrapping_add(PRIMES[4]).wrapping_add(4 * words))
     }
-    hash.map(finish)
+
+    /// With one word more, which went through [`Partial::weigh`].
+    #[inline(always)]
+    pub fn with(self, weighed: u32) -> Self {
+        Self(
+            self.0
+                .wrapping_add(weighed)
+                .rotate_left(17)
+                .wrapping_mul(PRIMES[3]),
+        )
+    }
+
+    /// What a word adds to a hash, wherever it is in the part.
+    #[inline(always)]
+    pub fn weigh(word: u32) -> u32 {
+        word.wrapping_mul(PRIMES[2])
+    }
+
+    /// The slot that the hash stands for.
+    #[inline(always)]
+    pub fn slot(self) -> u32 {
+        finish(self.0)
+    }
 }
 
 /// The hashes of parts of `W` words, 4 to 7.
@@ -127,12 +149,15 @@ mod tests {
         assert_eq!(of_cell(&words[..16]), (xxh32(&words[..16]) >> 20) as usize);
         let lane = |n: usize| std::array::from_fn(|i| words[7 * i + n]);
         let parts = |i: usize, len: usize| &words[7 * i..7 * i + len];
-        let (two, three) = ([lane(0), lane(1)], [lane(0), lane(1), lane(2)]);
         let four: [Lane; 4] = std::array::from_fn(lane);
         let six: [Lane; 6] = std::array::from_fn(lane);
         for i in 0..LANES {
-            assert_eq!(of_short(&two)[i], xxh32(parts(i, 2)) >> 20);
-            assert_eq!(of_short(&three)[i], xxh32(parts(i, 3)) >> 20);
+            for len in [2, 3] {
+                let begin = Partial::new(len as u32);
+                let part = parts(i, len).iter();
+                let hash = part.fold(begin, |hash, word| hash.with(Partial::weigh(*word)));
+                assert_eq!(hash.slot(), xxh32(parts(i, len)) >> 20);
+            }
             assert_eq!(of_long(&four)[i], xxh32(parts(i, 4)) >> 20);
             assert_eq!(of_long(&six)[i], xxh32(parts(i, 6)) >> 20);
         }

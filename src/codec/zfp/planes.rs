@@ -84,60 +84,74 @@ fn values_of_64<const W: usize>(
     }
 }
 
-/// Cuts `N` coefficients (4, 16, 64 or 256), into planes: bit `i` of plane `k` is bit `k` of coefficient `i`.
-#[inline(always)]
-fn split<const N: usize, const W: usize>(precision: u32, values: &[u64; N]) -> [[u64; W]; 64] {
-    let mut planes = [[0; W]; 64];
-    match N {
-        4 => {
-            for (k, plane) in planes[..precision as usize].iter_mut().enumerate() {
-                let bits = values.iter().rev();
-                plane[0] = bits.fold(0, |plane, value| plane << 1 | (value >> k & 1));
-            }
-        }
-        16 => {
-            let mut rows: [u64; 16] = std::array::from_fn(|i| values[i]);
-            transpose(&mut rows);
-            for (k, plane) in planes[..precision as usize].iter_mut().enumerate() {
-                plane[0] = rows[k % 16] >> (k / 16 * 16) & 0xffff;
-            }
-        }
-        _ => {
-            for (word, values) in values.as_chunks::<64>().0.iter().enumerate() {
-                planes_of_64(precision, values, &mut planes, word);
-            }
-        }
-    }
-    planes
+/// The planes of `N` coefficients (4, 16, 64 or 256), each of `W` words: bit `i` of plane `k` is bit `k` of coefficient `i`.
+struct Planes<const N: usize, const W: usize> {
+    /// Of few coefficients: row `k % N` holds plane `k` from bit `k - k % N` on.
+    rows: [u64; N],
+    /// Of many.
+    all: [[u64; W]; 64],
 }
 
-/// The inverse of [`split`].
-#[inline(always)]
-fn join<const N: usize, const W: usize>(precision: u32, planes: &[[u64; W]; 64]) -> [u64; N] {
-    let mut values = [0; N];
-    match N {
-        4 => {
-            for (k, plane) in planes[..precision as usize].iter().enumerate() {
-                for (i, value) in values.iter_mut().enumerate() {
-                    *value |= (plane[0] >> i & 1) << k;
-                }
-            }
-        }
-        16 => {
-            let mut rows = [0; 16];
-            for (k, plane) in planes[..precision as usize].iter().enumerate() {
-                rows[k % 16] |= plane[0] << (k / 16 * 16);
-            }
-            transpose(&mut rows);
-            values.copy_from_slice(&rows);
-        }
-        _ => {
-            for (word, values) in values.as_chunks_mut::<64>().0.iter_mut().enumerate() {
-                values_of_64(precision, planes, word, values);
-            }
+impl<const N: usize, const W: usize> Planes<N, W> {
+    const FEW: bool = N < 64;
+
+    /// No bit set.
+    #[inline(always)]
+    fn empty() -> Self {
+        Self {
+            rows: [0; N],
+            all: [[0; W]; 64],
         }
     }
-    values
+
+    /// Those of coefficients with `precision` bits.
+    #[inline(always)]
+    fn of(precision: u32, values: &[u64; N]) -> Self {
+        let mut planes = Self::empty();
+        if Self::FEW {
+            planes.rows = *values;
+            transpose(&mut planes.rows);
+            return planes;
+        }
+        for (word, values) in values.as_chunks::<64>().0.iter().enumerate() {
+            planes_of_64(precision, values, &mut planes.all, word);
+        }
+        planes
+    }
+
+    /// The coefficients.
+    #[inline(always)]
+    fn values(mut self, precision: u32) -> [u64; N] {
+        if Self::FEW {
+            transpose(&mut self.rows);
+            return self.rows;
+        }
+        let mut values = [0; N];
+        for (word, values) in values.as_chunks_mut::<64>().0.iter_mut().enumerate() {
+            values_of_64(precision, &self.all, word, values);
+        }
+        values
+    }
+
+    #[inline(always)]
+    fn get(&self, k: usize) -> [u64; W] {
+        if !Self::FEW {
+            return self.all[k];
+        }
+        let mut plane = [0; W];
+        plane[0] = self.rows[k % N] >> (k - k % N) & ((1 << N) - 1);
+        plane
+    }
+
+    /// Sets a plane that is empty.
+    #[inline(always)]
+    fn set(&mut self, k: usize, plane: [u64; W]) {
+        if Self::FEW {
+            self.rows[k % N] |= plane[0] << (k - k % N);
+        } else {
+            self.all[k] = plane;
+        }
+    }
 }
 
 /// The first set bit of a plane from bit `from` on.
@@ -161,24 +175,22 @@ pub fn encode<const N: usize, const W: usize>(
     limits: Limits,
     out: &mut Writer,
 ) -> usize {
-    let planes = split::<N, W>(limits.precision, values);
+    let planes = Planes::<N, W>::of(limits.precision, values);
     let mut left = limits.bits;
     // Coefficients that are significant: the first ones of the cell.
     let mut known = 0usize;
-    for plane in planes[limits.last() as usize..limits.precision as usize]
-        .iter()
-        .rev()
-    {
+    for k in (limits.last()..limits.precision).rev() {
         if left == 0 {
             break;
         }
+        let plane = planes.get(k as usize);
         for (word, bits) in plane.iter().enumerate() {
             let count = known.saturating_sub(64 * word).min(64).min(left) as u32;
             out.put(bits & u64::MAX.checked_shr(64 - count).unwrap_or(0), count);
             left -= count as usize;
         }
         while left > 0 && known < N {
-            let Some(next) = next_one(plane, known) else {
+            let Some(next) = next_one(&plane, known) else {
                 out.put(0, 1);
                 left -= 1;
                 break;
@@ -210,16 +222,14 @@ pub fn decode<const N: usize, const W: usize>(
     limits: Limits,
     input: &mut Reader,
 ) -> ([u64; N], usize) {
-    let mut planes = [[0; W]; 64];
+    let mut planes = Planes::<N, W>::empty();
     let mut left = limits.bits;
     let mut known = 0usize;
-    for plane in planes[limits.last() as usize..limits.precision as usize]
-        .iter_mut()
-        .rev()
-    {
+    for k in (limits.last()..limits.precision).rev() {
         if left == 0 {
             break;
         }
+        let mut plane = [0; W];
         for (word, bits) in plane.iter_mut().enumerate() {
             let count = known.saturating_sub(64 * word).min(64).min(left);
             if count > 0 {
@@ -261,8 +271,9 @@ pub fn decode<const N: usize, const W: usize>(
             plane[known / 64] |= 1 << (known % 64);
             known += 1;
         }
+        planes.set(k as usize, plane);
     }
-    (join(limits.precision, &planes), limits.bits - left)
+    (planes.values(limits.precision), limits.bits - left)
 }
 
 #[cfg(test)]

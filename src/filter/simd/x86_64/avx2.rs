@@ -240,35 +240,83 @@ pub(crate) fn differences(src: &[u8], dst: &mut [u8]) {
     bytedelta::differences(src, dst);
 }
 
+/// Sums of the last so many bytes, up to each byte of a vector and of the one before.
+struct Windows {
+    of_4: __m256i,
+    of_8: __m256i,
+    of_16: __m256i,
+    /// Sums of all bytes.
+    of_all: __m256i,
+}
+
+impl Windows {
+    /// The sums for the 32 bytes at `p`.
+    ///
+    /// A sum of twice as many bytes is that up to this byte and that up to the one so many before. Up to 4 bytes come from
+    /// memory, which has ports to spare; shuffles have not. The sum of all is that of the last 32 and what it was then.
+    ///
+    /// # Safety
+    /// `p` points to 32 bytes, and 3 before them, that can be read.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn step(&self, p: *const u8) -> Self {
+        // SAFETY: by the caller's word.
+        let [a, b, c, d] = unsafe {
+            [
+                _mm256_loadu_si256(p.cast()),
+                _mm256_loadu_si256(p.sub(1).cast()),
+                _mm256_loadu_si256(p.sub(2).cast()),
+                _mm256_loadu_si256(p.sub(3).cast()),
+            ]
+        };
+        // The upper lane of what was before, and the lower lane of what is.
+        let between = |before, now| _mm256_permute2x128_si256::<0x21>(before, now);
+        let of_4 = _mm256_add_epi8(_mm256_add_epi8(a, b), _mm256_add_epi8(c, d));
+        let earlier = _mm256_alignr_epi8::<12>(of_4, between(self.of_4, of_4));
+        let of_8 = _mm256_add_epi8(of_4, earlier);
+        let earlier = _mm256_alignr_epi8::<8>(of_8, between(self.of_8, of_8));
+        let of_16 = _mm256_add_epi8(of_8, earlier);
+        let of_32 = _mm256_add_epi8(of_16, between(self.of_16, of_16));
+        Self {
+            of_4,
+            of_8,
+            of_16,
+            of_all: _mm256_add_epi8(self.of_all, of_32),
+        }
+    }
+}
+
 /// See [`crate::filter::simd::Kernels::sums`].
 #[target_feature(enable = "avx2")]
 pub(crate) fn sums(src: &[u8], dst: &mut [u8]) {
-    let (blocks, leftover) = src.as_chunks::<32>();
-    let (outs, rest) = dst.as_chunks_mut::<32>();
-    let upper_half = _mm256_set1_epi64x(-1);
-    let upper_half = _mm256_slli_si256::<8>(upper_half);
-    let seventh = _mm256_or_si256(
-        _mm256_andnot_si256(upper_half, _mm256_set1_epi8(-128)),
-        _mm256_and_si256(upper_half, _mm256_set1_epi8(7)),
-    );
-    let last = _mm256_set1_epi8(15);
-    // In every byte, the sum of all blocks before.
-    let mut sum = _mm256_setzero_si256();
-    for (block, out) in blocks.iter().zip(outs) {
-        // SAFETY: a block has 32 bytes.
-        let mut x = unsafe { _mm256_loadu_si256(block.as_ptr().cast()) };
-        // Sums over 2, 4 and 8 bytes, then over a lane of 16.
-        x = _mm256_add_epi8(x, _mm256_slli_epi64::<8>(x));
-        x = _mm256_add_epi8(x, _mm256_slli_epi64::<16>(x));
-        x = _mm256_add_epi8(x, _mm256_slli_epi64::<32>(x));
-        x = _mm256_add_epi8(x, _mm256_shuffle_epi8(x, seventh));
-        let totals = _mm256_shuffle_epi8(x, last);
-        let of_lower = _mm256_permute2x128_si256::<0x08>(totals, totals);
-        let swapped = _mm256_permute2x128_si256::<0x01>(totals, totals);
-        x = _mm256_add_epi8(_mm256_add_epi8(x, of_lower), sum);
-        // SAFETY: as above.
-        unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), x) };
-        sum = _mm256_add_epi8(sum, _mm256_add_epi8(totals, swapped));
+    const STEP: usize = 32;
+    assert_eq!(src.len(), dst.len());
+    let Some(first) = src.first_chunk::<STEP>() else {
+        return bytedelta::sums(src, dst);
+    };
+    let zero = _mm256_setzero_si256();
+    let mut windows = Windows {
+        of_4: zero,
+        of_8: zero,
+        of_16: zero,
+        of_all: zero,
+    };
+    // Before the first byte there are zeros.
+    let mut front = [0; 2 * STEP];
+    front[STEP..].copy_from_slice(first);
+    // SAFETY: the array has bytes before the second half, and `dst` is as long as `src`.
+    unsafe {
+        windows = windows.step(front.as_ptr().add(STEP));
+        _mm256_storeu_si256(dst.as_mut_ptr().cast(), windows.of_all);
     }
-    bytedelta::sums_from(_mm256_extract_epi8::<0>(sum) as u8, leftover, rest);
+    let mut at = STEP;
+    while src.len() - at >= STEP {
+        // SAFETY: there are this many bytes left, and some before, in both.
+        unsafe {
+            windows = windows.step(src.as_ptr().add(at));
+            _mm256_storeu_si256(dst.as_mut_ptr().add(at).cast(), windows.of_all);
+        }
+        at += STEP;
+    }
+    bytedelta::sums_from(dst[at - 1], &src[at..], &mut dst[at..]);
 }
