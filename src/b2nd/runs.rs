@@ -68,6 +68,11 @@ impl Both {
         (self.count == 1).then_some(self.origin)
     }
 
+    /// How many items there are.
+    pub fn items(&self) -> usize {
+        self.lens.iter().product()
+    }
+
     /// The place of the first item in the block, and how far behind it the last one ends.
     pub fn span(&self) -> (usize, usize) {
         let outer = MAX_DIM + 1 - self.count..MAX_DIM + 1;
@@ -245,6 +250,7 @@ mod tests {
                 None => prop_assert!(expected.is_empty()),
                 Some(both) => {
                     let (first, len) = both.span();
+                    prop_assert_eq!(both.items(), expected.len());
                     prop_assert_eq!(first, expected[0].0);
                     prop_assert_eq!(first + len, expected[expected.len() - 1].0 + 1);
                     prop_assert_eq!(by_runs(&both), expected);

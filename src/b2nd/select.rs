@@ -380,16 +380,6 @@ impl<'a> Selection<'a> {
         (count, first, last + 1 - first)
     }
 
-    /// How many items are taken of a block, where they are one box; else 0.
-    pub fn box_items(&self, block: &TouchedBlock) -> usize {
-        let pieces = &block.pieces[..self.axes.len()];
-        let len = |piece: &Piece| match piece.many {
-            None => piece.one.len,
-            Some(_) => 0,
-        };
-        pieces.iter().map(len).product()
-    }
-
     /// The items of a block as one box, where they are one.
     pub fn as_box(&self, block: &TouchedBlock) -> Option<Both> {
         let ndim = self.axes.len();

@@ -252,16 +252,23 @@ impl Writing<'_> {
                 return Ok(());
             };
             let block = self.selection.block(&chunk, j);
-            let all_new = old.is_none() || touched[j].whole;
-            if all_new && self.selection.box_items(&block) * item < data.len() {
+            let both = self.selection.as_box(&block);
+            let covers = both
+                .as_ref()
+                .is_some_and(|both| both.items() * item == data.len());
+            if !covers && (old.is_none() || touched[j].whole) {
                 // What the selection does not cover is zeros, whatever was in memory.
                 data.fill(0);
             }
-            self.selection.each(&block, &mut |run: Run| {
+            let mut copy = |run: Run| {
                 let (inside, at, len) = (run.inside * item, run.at * item, run.len * item);
                 data[inside..inside + len].copy_from_slice(&self.buffer[at..at + len]);
                 Ok(())
-            })
+            };
+            match both {
+                Some(both) => both.each(&mut copy),
+                None => self.selection.each(&block, &mut copy),
+            }
         };
         let made = match old {
             None => {

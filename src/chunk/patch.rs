@@ -167,6 +167,22 @@ impl Patcher<'_> {
         if all_new || !self.possible() {
             return Ok(None);
         }
+        if header.is_memcpyed() && edits {
+            let edit = |t: &Touched| {
+                let from = header.overhead() + t.nblock * blocksize;
+                let old = &self.chunk.bytes()[from..header.cbytes.min(from + blocksize)];
+                let mut new = old.to_vec();
+                change.run(t.nblock, t.nblock * blocksize, &mut new);
+                let range = difference(&new, old);
+                (!range.is_empty()).then(|| Edit {
+                    at: from + range.start,
+                    len: range.len(),
+                    new: new[range].to_vec(),
+                })
+            };
+            let edits = touched.iter().filter_map(edit).collect();
+            return Ok(Some(Patched::Edits(edits)));
+        }
         if header.is_memcpyed() {
             let mut bytes = Buffer::copy_of(self.chunk.bytes())?;
             for t in touched {
