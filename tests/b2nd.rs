@@ -258,7 +258,7 @@ fn a_slice_takes_no_more_memory_than_some_blocks() {
     let mut rng = Rng(3);
     let shape = [50, 200, 200];
     let data: Vec<u8> = (0..50 * 200 * 200)
-        .flat_map(|i: u64| (i << 20 | rng.next() % 4096).to_le_bytes())
+        .flat_map(|i: u64| ((i << 20) | (rng.next() % 4096)).to_le_bytes())
         .collect();
     for nthreads in [1, 2] {
         let spec = Spec {
