@@ -110,6 +110,13 @@ impl Array {
         fields.shape[..fields.ndim as usize].to_vec()
     }
 
+    /// Bytes of a chunk's data.
+    pub fn chunk_nbytes(&self) -> i64 {
+        // SAFETY: the array lives as long as this.
+        let fields = unsafe { &*self.raw };
+        fields.extchunknitems.saturating_mul(self.typesize() as i64)
+    }
+
     /// Bytes of an item.
     pub fn typesize(&self) -> usize {
         // SAFETY: the super-chunk lives as long as the array.

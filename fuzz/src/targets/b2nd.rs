@@ -44,9 +44,13 @@ fn frame(mut input: Input) {
     };
     let mut buffer = vec![1; len];
     array.get(&start, &stop, &mut buffer);
+    array.sparse(seed, &mut buffer[..item]);
+    if array.chunk_nbytes() > LARGEST as i64 {
+        // To write one item is to compress all of a chunk that was never written.
+        return;
+    }
     array.set(&start, &stop, &buffer);
     array.get(&start, &stop, &mut buffer);
-    array.sparse(seed, &mut buffer[..item]);
     let longer: Vec<i64> = shape.iter().map(|len| (len + 1).min(50)).collect();
     array.resize(&longer);
     array.append(0, &buffer[..item]);
