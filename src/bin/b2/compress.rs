@@ -186,7 +186,7 @@ pub fn fitting(shape: &[i64], itemsize: usize, most: usize) -> Vec<i32> {
         // Of equal sides the first, so that what lies side by side stays together.
         let longest = (0..lengths.len()).rev().max_by_key(|d| lengths[*d]);
         match longest {
-            Some(d) if lengths[d] > 1 => lengths[d] = (lengths[d] + 1) / 2,
+            Some(d) if lengths[d] > 1 => lengths[d] -= lengths[d] / 2,
             _ => break,
         }
     }
@@ -218,7 +218,7 @@ pub fn array_shape(
             fitting(&chunk, itemsize, BLOCK)
         }
     };
-    let nothing = shape.iter().any(|length| *length == 0);
+    let nothing = shape.contains(&0);
     let capped = |lengths: Vec<i32>, most: &dyn Fn(usize) -> i64| -> Vec<i32> {
         let each = lengths.iter().enumerate();
         each.map(|(d, length)| i64::from(*length).min(most(d).max(1)) as i32)
