@@ -242,7 +242,9 @@ fn front(rows: &[Measured]) -> Vec<bool> {
 
 /// A speed as people read it: millions of bytes a second.
 pub fn speed(bytes_a_second: f64) -> String {
-    format!("{:.0}", bytes_a_second / 1e6)
+    let millions = bytes_a_second / 1e6;
+    let digits = usize::from(millions < 10.0);
+    format!("{millions:.digits$}")
 }
 
 fn block_name(settings: &Settings) -> String {

@@ -186,7 +186,7 @@ pub fn fitting(shape: &[i64], itemsize: usize, most: usize) -> Vec<i32> {
         // Of equal sides the first, so that what lies side by side stays together.
         let longest = (0..lengths.len()).rev().max_by_key(|d| lengths[*d]);
         match longest {
-            Some(d) if lengths[d] > 1 => lengths[d] = (lengths[d] + 1) / 2,
+            Some(d) if lengths[d] > 1 => lengths[d] -= lengths[d] / 2,
             _ => break,
         }
     }

@@ -10,6 +10,9 @@ const WIDTH: f64 = 400.0;
 const TOP: f64 = 90.0;
 const HEIGHT: f64 = 400.0;
 
+/// What is along the x axis of a panel.
+type Value = fn(&Measured) -> f64;
+
 /// A colour for each codec; they can be told apart by eyes of all kinds.
 fn colour(codec: u8) -> &'static str {
     match codec {
@@ -95,15 +98,12 @@ fn mark(filters: &str, x: f64, y: f64, style: &str, title: &str) -> String {
     )
 }
 
-/// One of a row's speeds, in megabytes per second.
-type Speed = fn(&Measured) -> f64;
-
 /// The picture. `best` marks those that nothing beats: they are filled and named.
 pub fn svg(about: &str, rows: &[Measured], best: &[bool]) -> String {
     let mut out = String::from(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 970 580\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"970\" height=\"580\" fill=\"white\"/>\n",
     );
-    let panels: [(&str, Speed); 2] = [
+    let panels: [(&str, Value); 2] = [
         ("compressing", |row| row.compress / 1e6),
         ("decompressing", |row| row.decompress / 1e6),
     ];
@@ -146,6 +146,10 @@ pub fn svg(about: &str, rows: &[Measured], best: &[bool]) -> String {
             out,
             "<rect x=\"{left}\" y=\"{TOP}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"none\" stroke=\"#888\"/>"
         );
+        let points: Vec<(f64, f64)> = rows
+            .iter()
+            .map(|row| (x(value(row)), y(row.ratio)))
+            .collect();
         let mut taken: Vec<(f64, f64)> = Vec::new();
         for (row, best) in rows.iter().zip(best) {
             let (x, y) = (x(value(row)), y(row.ratio));
@@ -166,16 +170,20 @@ pub fn svg(about: &str, rows: &[Measured], best: &[bool]) -> String {
                 speed(row.decompress)
             );
             out += &mark(&row.filters(), x, y, &style, &title);
-            // A name where there is room for it.
-            let free = taken
-                .iter()
-                .all(|(u, v)| (u - x).abs() > 52.0 || (v - y).abs() > 12.0);
+            // A name where there is room for it: to the right, or to the left at the edge.
+            let right = x <= left + WIDTH - 70.0;
+            let covers = |(u, v): &(f64, f64), from: f64| {
+                let along = if right { u - x } else { x - u };
+                (from..56.0).contains(&along) && (v - y).abs() < 11.0
+            };
+            let free = !points.iter().any(|point| covers(point, 4.0))
+                && !taken.iter().any(|name| covers(name, -56.0));
             if *best && free {
                 taken.push((x, y));
-                let (at, anchor) = if x > left + WIDTH - 70.0 {
-                    (x - 9.0, "end")
-                } else {
+                let (at, anchor) = if right {
                     (x + 9.0, "start")
+                } else {
+                    (x - 9.0, "end")
                 };
                 let _ = writeln!(
                     out,
@@ -257,6 +265,6 @@ mod tests {
         assert_eq!(picture.matches("<title>").count(), 2 * 3 + 1);
         assert!(picture.contains("a &lt;b&gt;") && picture.ends_with("</svg>\n"));
         assert!(!picture.contains("NaN") && !picture.contains("inf"));
-        assert_eq!(Scale::of([2.0].into_iter()).ticks(), [2.0]);
+        assert_eq!(Scale::of([2.0].into_iter()).ticks(), [2.0, 3.0]);
     }
 }

@@ -22,6 +22,8 @@ use std::collections::{HashMap, HashSet};
 const WINDOW: usize = 1 << 20;
 /// The longest header that is searched for metalayers.
 const MOST_HEADER: usize = 1 << 20;
+/// Chunks of a frame that is mended, at most.
+const MOST_CHUNKS: usize = 1 << 24;
 /// Bytes of a chunk's header.
 const HEADER: usize = EXTENDED_HEADER_LENGTH;
 
@@ -206,7 +208,7 @@ pub fn contiguous(image: &Image, contexts: &SuperChunk, mut notes: Vec<String>) 
         None => header_from(&chunks)
             .ok_or_else(|| Failure::say("nothing that can be read: no header and no chunks"))?,
     };
-    let slots = arrange(&header, offsets, chunks, start, &mut notes);
+    let slots = arrange(&header, offsets, chunks, start, image.size, &mut notes);
     Ok(Salvage {
         header: agreeing(&header, image, &slots, &mut notes),
         slots,
@@ -325,9 +327,8 @@ fn index(image: &Image, contexts: &SuperChunk, pos: u64) -> Option<Index> {
     let growing = header.is_memcpyed();
     match Offsets::decode(&chunk, None) {
         Ok(offsets) => {
-            // Where all offsets are the same there may be very many, of which a file that is mended needs no more.
-            const MOST: usize = 1 << 24;
-            let offsets = offsets.iter().take(MOST).map(Some).collect();
+            // Where all offsets are the same there may be very many; then there is nothing to find, either.
+            let offsets = offsets.iter().take(MOST_CHUNKS).map(Some).collect();
             return Some(Index { offsets, growing });
         }
         Err(_) if header.special() != Special::None => return None,
@@ -536,6 +537,7 @@ fn arrange(
     index: Option<Index>,
     scan: Scan,
     start: u64,
+    size: u64,
     notes: &mut Vec<String>,
 ) -> Vec<Slot> {
     let expected = header
@@ -569,8 +571,14 @@ fn arrange(
     match expected {
         Some(expected) if slots.len() < expected => {
             let lost = expected - slots.len();
-            // An attacker's header may ask for very many.
-            let lost = lost.min(scan.chunks.len().max(1 << 20));
+            // A header that is damaged may ask for very many, for each of which there were some bytes.
+            let most = usize::try_from(size / 8).unwrap_or(MOST_CHUNKS).max(1024);
+            if lost > most {
+                notes.push(format!(
+                    "the header asks for {expected} chunks, which cannot have been here"
+                ));
+            }
+            let lost = lost.min(most).min(MOST_CHUNKS);
             slots.extend(std::iter::repeat_n(Slot::Lost, lost));
         }
         Some(expected) if slots.len() > expected => {
@@ -742,7 +750,9 @@ fn numbers(folder: &std::path::Path) -> Result<Vec<u64>> {
 
 /// Chunks by their numbers, with a place for each that is missing between them.
 fn numbered(numbers: &[u64], expected: Option<usize>) -> Vec<Slot> {
-    let missing = expected.map_or(0, |expected| expected.saturating_sub(numbers.len()));
+    let missing = expected
+        .map_or(0, |expected| expected.saturating_sub(numbers.len()))
+        .min(1024 + 8 * numbers.len());
     let mut slots = Vec::new();
     let mut next = 0;
     let mut lost = 0;
