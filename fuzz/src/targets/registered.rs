@@ -155,6 +155,7 @@ fn filters(meta: u8, block: BlockShape, typesize: usize, data: &[u8]) {
 }
 
 /// Inputs to begin with: streams of every kind, and data.
+#[cfg_attr(test, allow(dead_code, reason = "the tests bring inputs of their own"))]
 pub fn seeds() -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for (n, dims) in [
