@@ -291,13 +291,17 @@ BLOSC_EXPORT int b2nd_zeros(b2nd_context_t *ctx, b2nd_array_t **array);
 BLOSC_EXPORT int b2nd_nans(b2nd_context_t *ctx, b2nd_array_t **array);
 
 /**
- * Makes an array whose items are all the one at `fill_value`. What the array grows by later is zeros. Returns 0, or a
- * negative error code; `*array` is then NULL.
+ * Makes an array whose items are all the one at `fill_value`. What the array grows by later is zeros, but for the rest of its
+ * last chunks, which hold the item already; where something was cut off or written before, that is zeros too. Returns 0, or
+ * a negative error code; `*array` is then NULL.
  *
  * Required of the caller:
  * The pointers are NULL or valid; `fill_value` points to an item.
  */
-BLOSC_EXPORT int b2nd_full(b2nd_context_t *ctx, b2nd_array_t **array, const void *fill_value);
+BLOSC_EXPORT
+int b2nd_full(b2nd_context_t *ctx,
+              b2nd_array_t **array,
+              const void *fill_value);
 
 /**
  * Frees an array and its super-chunk. Views of it go on. Returns 0, or `BLOSC2_ERROR_NULL_POINTER`.
