@@ -65,6 +65,8 @@ check "C programs, static library" run_labelled static
 check "Programs in other languages" run_labelled ffi
 check "What is installed: names, links, symbols, pkg-config" run_labelled package
 check "C programs under valgrind" run_labelled memcheck
+# The others take minutes: see the scripts.
+check "A client: PyTables, HDF5 files by one library and read by the other" capi-tests/clients/pytables.sh --quick
 
 printf '\n=== Summary  [%02d:%02d]\n' $((SECONDS / 60)) $((SECONDS % 60))
 printf '%s\n' "${results[@]}"

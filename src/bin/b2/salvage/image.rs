@@ -1,0 +1,62 @@
+//! A damaged file, or one whose change is to be finished.
+
+use super::HEADER;
+use crate::failure::{Failure, Result};
+use blosc2::chunk::header::ChunkHeader;
+use blosc2::frame::journal::{Patch, Record, State, overlay};
+use blosc2::io::Storage;
+use blosc2::memory::Buffer;
+
+/// A file, seen through a change that was to be finished.
+pub struct Image<'a> {
+    file: &'a dyn Storage,
+    pub(super) size: u64,
+    pending: Vec<Patch>,
+}
+
+impl<'a> Image<'a> {
+    /// The file as a reader of the format should see it.
+    pub fn new(file: &'a dyn Storage, notes: &mut Vec<String>) -> Result<Self> {
+        let size = file
+            .size()
+            .map_err(|error| Failure::of("the file", error))?;
+        let mut image = Self {
+            file,
+            size,
+            pending: Vec::new(),
+        };
+        if let Ok(Some((_, record))) = Record::find(file, size)
+            && record.base == 0
+            && let Some(header) = image.read(0, record.header_len as usize)
+            && record.state(&header) == State::Pending
+        {
+            notes.push("a change was under way when the writer ended: finished in the copy".into());
+            image.pending = record.patches;
+        }
+        Ok(image)
+    }
+
+    /// Bytes of the file, if it has them.
+    pub fn read(&self, pos: u64, len: usize) -> Option<Buffer> {
+        pos.checked_add(len as u64)
+            .filter(|end| *end <= self.size)?;
+        let mut bytes = crate::library::zeros(len).ok()?;
+        self.file.read_at(pos, &mut bytes).ok()?;
+        overlay(&self.pending, pos, &mut bytes);
+        Some(bytes)
+    }
+
+    /// The chunk at a position, as long as its header says; behind the end of the file there is what no stream begins
+    /// with. (Zeros would be one: a run of zeros.)
+    pub fn chunk(&self, pos: u64) -> Option<Buffer> {
+        let front = self.read(pos, HEADER)?;
+        let header = ChunkHeader::parse(&front).ok()?;
+        let there = header
+            .cbytes
+            .min(usize::try_from(self.size - pos).unwrap_or(usize::MAX));
+        let mut chunk = self.read(pos, there)?;
+        chunk.resize(header.cbytes).ok()?;
+        chunk[there..].fill(0x80);
+        Some(chunk)
+    }
+}

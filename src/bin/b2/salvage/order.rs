@@ -1,0 +1,158 @@
+//! Which of the chunks found is which.
+
+use super::scan::{Index, Scan};
+use super::{MOST_CHUNKS, Slot, slot};
+use crate::text::plural;
+use blosc2::chunk::header::ChunkHeader;
+use blosc2::frame::header::Header;
+use blosc2::frame::offsets::Place;
+use std::collections::{HashMap, HashSet};
+
+/// Puts what was found in order.
+pub(super) fn arrange(
+    header: &Header,
+    index: Option<Index>,
+    scan: Scan,
+    start: u64,
+    size: u64,
+    notes: &mut Vec<String>,
+) -> Vec<Slot> {
+    let expected = header
+        .nchunks()
+        .filter(|count| *count > 0)
+        .map(|n| n as usize);
+    let found = scan.chunks.len();
+    if let Some(index) = index.or(scan.index) {
+        return complete(index.counted(header), &scan.chunks, start, notes);
+    }
+    notes.push(
+        "the index is lost: chunks are taken in the order in which they lie in the file".into(),
+    );
+    let mut slots: Vec<Slot> = Vec::new();
+    let missing = expected.map_or(0, |expected| expected.saturating_sub(found));
+    let gaps = &scan.gaps;
+    // Where bytes lie that are no chunk there was one; the others that are missing were in the last such place, or at
+    // the end, where the file was cut.
+    for (at, (pos, _)) in scan.chunks.iter().enumerate() {
+        if let Some(nth) = gaps.iter().position(|gap| *gap == at)
+            && nth < missing
+        {
+            let alone = gaps.len() == 1;
+            slots.extend(std::iter::repeat_n(
+                Slot::Lost,
+                if alone { missing } else { 1 },
+            ));
+        }
+        slots.push(Slot::At(*pos));
+    }
+    match expected {
+        Some(expected) if slots.len() < expected => {
+            let lost = expected - slots.len();
+            // A header that is damaged may ask for very many, for each of which there were some bytes.
+            let most = usize::try_from(size / 8).unwrap_or(MOST_CHUNKS).max(1024);
+            if lost > most {
+                notes.push(format!(
+                    "the header asks for {expected} chunks, which cannot have been here"
+                ));
+            }
+            let lost = lost.min(most).min(MOST_CHUNKS);
+            slots.extend(std::iter::repeat_n(Slot::Lost, lost));
+        }
+        Some(expected) if slots.len() > expected => {
+            notes.push(format!(
+                "{} found, {expected} expected: some are older versions of others, and the order is a guess",
+                plural(found, "chunk", "chunks")
+            ));
+            slots.truncate(expected);
+        }
+        _ => {}
+    }
+    if missing > 0 {
+        notes.push(format!(
+            "{} of {} found; where the others were is a guess, and chunks of special values cannot be found",
+            found,
+            found + missing
+        ));
+    }
+    slots
+}
+
+/// Fills the holes of an index with chunks that it does not name.
+fn complete(
+    offsets: &[Option<i64>],
+    chunks: &[(u64, ChunkHeader)],
+    start: u64,
+    notes: &mut Vec<String>,
+) -> Vec<Slot> {
+    let places: HashSet<u64> = chunks.iter().map(|(pos, _)| pos - start).collect();
+    let all = offsets
+        .iter()
+        .flatten()
+        .filter_map(|offset| u64::try_from(*offset).ok());
+    let mut times: HashMap<u64, usize> = HashMap::new();
+    all.for_each(|place| *times.entry(place).or_default() += 1);
+    let trusted = |offset: i64| match u64::try_from(offset) {
+        Ok(place) => places.contains(&place) && times.get(&place) == Some(&1),
+        Err(_) => Place::from_offset(offset).is_ok(),
+    };
+    // What was decoded and leads nowhere shows that the rest is not to be trusted either.
+    let wrong = offsets.iter().flatten().any(|offset| !trusted(*offset));
+    let offsets: Vec<Option<i64>> = offsets
+        .iter()
+        .map(|offset| offset.filter(|offset| trusted(*offset)))
+        .collect();
+    if wrong && chunks.len() == offsets.len() {
+        notes.push(
+            "the index is damaged: chunks are taken in the order in which they lie in the file"
+                .into(),
+        );
+        return chunks.iter().map(|(pos, _)| Slot::At(*pos)).collect();
+    }
+    let named: HashSet<u64> = offsets
+        .iter()
+        .flatten()
+        .filter_map(|offset| u64::try_from(*offset).ok())
+        .collect();
+    let unnamed: Vec<u64> = chunks
+        .iter()
+        .map(|(pos, _)| *pos)
+        .filter(|pos| !named.contains(&(pos - start)))
+        .collect();
+    let holes = offsets.iter().filter(|offset| offset.is_none()).count();
+    if holes > 0 {
+        let how = if unnamed.len() == holes {
+            "all were found in the file"
+        } else {
+            "which chunks they were is a guess"
+        };
+        notes.push(format!(
+            "the index is damaged: the places of {} are lost; {how}",
+            plural(holes, "chunk", "chunks")
+        ));
+    }
+    let mut unnamed = unnamed.into_iter();
+    let slots = offsets.iter().map(|offset| match offset {
+        Some(offset) => slot(*offset, start),
+        None => unnamed.next().map_or(Slot::Lost, Slot::At),
+    });
+    slots.collect()
+}
+
+/// Chunks by their numbers, with a place for each that is missing between them.
+pub(super) fn numbered(numbers: &[u64], expected: Option<usize>) -> Vec<Slot> {
+    let missing = expected
+        .map_or(0, |expected| expected.saturating_sub(numbers.len()))
+        .min(1024 + 8 * numbers.len());
+    let mut slots = Vec::new();
+    let mut next = 0;
+    let mut lost = 0;
+    for number in numbers {
+        while next < *number && lost < missing {
+            slots.push(Slot::Lost);
+            (next, lost) = (next + 1, lost + 1);
+        }
+        slots.push(Slot::At(*number));
+        next = number + 1;
+    }
+    slots
+}

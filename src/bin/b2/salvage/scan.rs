@@ -1,0 +1,247 @@
+//! Looking for chunks and for the index in a file.
+
+use super::{HEADER, Image, MOST_CHUNKS};
+use crate::library::SuperChunk;
+use blosc2::chunk::header::{ChunkHeader, Special, version};
+use blosc2::frame::header::{Header, Kind};
+use blosc2::frame::offsets::{Offsets, WIDTH};
+use std::collections::HashSet;
+
+/// Bytes that are searched at once.
+const WINDOW: usize = 1 << 20;
+
+/// An index, or what is left of it.
+pub(super) struct Index {
+    /// The offsets, `None` for those in a block of it that is damaged.
+    pub offsets: Vec<Option<i64>>,
+    /// Whether it has room for more offsets than there are chunks.
+    growing: bool,
+}
+
+impl Index {
+    /// The offsets that count.
+    pub fn counted(&self, header: &Header) -> &[Option<i64>] {
+        let count = header.nchunks().filter(|count| self.growing && *count > 0);
+        let count = count.and_then(|count| usize::try_from(count).ok());
+        &self.offsets[..count.map_or(self.offsets.len(), |count| count.min(self.offsets.len()))]
+    }
+}
+
+/// The index at a position.
+pub(super) fn index(image: &Image, contexts: &SuperChunk, pos: u64) -> Option<Index> {
+    let chunk = image.chunk(pos)?;
+    let header = ChunkHeader::parse(&chunk).ok()?;
+    if !header.nbytes.is_multiple_of(WIDTH) || header.nbytes == 0 {
+        return None;
+    }
+    let growing = header.is_memcpyed();
+    match Offsets::decode(&chunk, None) {
+        Ok(offsets) => {
+            // Where all offsets are the same there may be very many; then there is nothing to find, either.
+            let offsets = offsets.iter().take(MOST_CHUNKS).map(Some).collect();
+            return Some(Index { offsets, growing });
+        }
+        Err(_) if header.special() != Special::None => return None,
+        Err(_) => {}
+    }
+    let mut offsets = Vec::new();
+    let mut data = crate::library::zeros(header.blocksize_field().min(WINDOW)).ok()?;
+    for range in crate::check::blocks(&header)? {
+        let count = range.len() / WIDTH;
+        let typesize = usize::from(header.typesize);
+        match crate::check::block(contexts, &chunk, typesize, range.clone(), &mut data) {
+            Ok(()) => offsets.extend(data[..range.len()].chunks_exact(WIDTH).map(|bytes| {
+                let mut offset = [0; WIDTH];
+                offset.copy_from_slice(bytes);
+                Some(i64::from_le_bytes(offset))
+            })),
+            Err(_) => offsets.extend(std::iter::repeat_n(None, count)),
+        }
+    }
+    let some = offsets.iter().any(Option::is_some);
+    some.then_some(Index { offsets, growing })
+}
+
+/// What a search found.
+pub(super) struct Scan {
+    /// Chunks, in the order of the file.
+    pub chunks: Vec<(u64, ChunkHeader)>,
+    /// Before which of the chunks bytes lie that are none.
+    pub gaps: Vec<usize>,
+    /// The index, if it was found behind the chunks.
+    pub index: Option<Index>,
+}
+
+/// Whether a header can be that of a chunk of this frame, `room` bytes before the end of the file.
+pub(super) fn plausible(bytes: &[u8], room: u64, frame: Option<&Header>) -> Option<ChunkHeader> {
+    let known = (version::ALPHA..=version::VL_BLOCKS).contains(&bytes[0]);
+    let header = known.then(|| ChunkHeader::parse(bytes).ok()).flatten()?;
+    let sound = header.is_extended()
+        && header.nbytes > 0
+        && header.cbytes as u64 <= room
+        && !header.is_lazy()
+        && !matches!(header.special(), Special::Unknown(_));
+    let fits = match header.special() {
+        Special::None if header.is_memcpyed() => header.cbytes == header.nbytes + HEADER,
+        Special::None => {
+            let starts = header
+                .nblocks
+                .checked_mul(4)
+                .and_then(|n| n.checked_add(HEADER));
+            starts.is_some_and(|starts| starts < header.cbytes)
+                && header.cbytes <= header.nbytes.saturating_add(HEADER)
+        }
+        Special::Value => true,
+        _ => header.cbytes == HEADER,
+    };
+    let belongs = frame.is_none_or(|frame| {
+        let typesize = u8::try_from(frame.typesize).unwrap_or(1);
+        header.typesize == typesize
+            && header.has_vlblocks() == frame.vlblocks
+            && (frame.chunksize <= 0 || header.nbytes <= frame.chunksize as usize)
+    });
+    (sound && fits && belongs).then_some(header)
+}
+
+/// Looks for chunks from `start` on.
+pub(super) fn scan(
+    image: &Image,
+    start: u64,
+    frame: Option<&Header>,
+    contexts: &SuperChunk,
+) -> Scan {
+    let mut scan = Scan {
+        chunks: Vec::new(),
+        gaps: Vec::new(),
+        index: None,
+    };
+    let mut pos = start;
+    while let Some(front) = image.read(pos, HEADER) {
+        if !scan.chunks.is_empty() && front[3] as usize == WIDTH {
+            scan.index = scan.as_index(image, contexts, pos, start);
+            if scan.index.is_some() {
+                break;
+            }
+        }
+        if let Some(header) = plausible(&front, image.size - pos, frame) {
+            scan.chunks.push((pos, header));
+            pos += header.cbytes as u64;
+            continue;
+        }
+        // The file may have been cut within a chunk: its first blocks are there.
+        let cut = plausible(&front, u64::MAX, frame);
+        let cut = cut.filter(|header| starts_well(header, image, pos));
+        // A chunk whose size is damaged hides those behind it, so the search begins within it.
+        let from = match scan.chunks.last() {
+            Some((last, _)) if frame.is_some_and(|frame| frame.chunksize > 0) => *last + 1,
+            _ => pos + 1,
+        };
+        match search(image, from, frame) {
+            Some(next) => {
+                if next >= pos {
+                    scan.gaps.push(scan.chunks.len());
+                }
+                pos = next;
+            }
+            None => {
+                scan.chunks.extend(cut.map(|header| (pos, header)));
+                break;
+            }
+        }
+    }
+    scan
+}
+
+/// The next position from which on there is a chunk.
+fn search(image: &Image, from: u64, frame: Option<&Header>) -> Option<u64> {
+    let mut pos = from;
+    loop {
+        let len = image.size.checked_sub(pos)?.min(WINDOW as u64) as usize;
+        if len < HEADER {
+            return None;
+        }
+        let window = image.read(pos, len)?;
+        let hit = window.windows(HEADER).enumerate().find(|(at, bytes)| {
+            let room = image.size - pos - *at as u64;
+            plausible(bytes, room, frame)
+                .is_some_and(|header| starts_well(&header, image, pos + *at as u64))
+        });
+        if let Some((at, _)) = hit {
+            return Some(pos + at as u64);
+        }
+        pos += (len - HEADER + 1) as u64;
+    }
+}
+
+/// Whether every block of a chunk starts within it: what other bytes hardly ever look like.
+fn starts_well(header: &ChunkHeader, image: &Image, pos: u64) -> bool {
+    if header.special() != Special::None || header.is_memcpyed() {
+        return header.filters.iter().all(|id| *id < 64);
+    }
+    let Some(starts) = image.read(pos + HEADER as u64, 4 * header.nblocks) else {
+        return false;
+    };
+    let least = HEADER + 4 * header.nblocks;
+    starts.chunks_exact(4).all(|bytes| {
+        let start = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize;
+        start >= least && start < header.cbytes
+    })
+}
+
+impl Scan {
+    /// The offsets, if what lies at a position is the index of the chunks found.
+    fn as_index(
+        &self,
+        image: &Image,
+        contexts: &SuperChunk,
+        pos: u64,
+        start: u64,
+    ) -> Option<Index> {
+        let front = ChunkHeader::parse(&image.read(pos, HEADER)?).ok()?;
+        if front.cbytes as u64 > image.size - pos || front.nbytes / WIDTH < self.chunks.len() / 2 {
+            return None;
+        }
+        let offsets = index(image, contexts, pos)?;
+        let known: HashSet<u64> = self.chunks.iter().map(|(at, _)| at - start).collect();
+        let places = offsets
+            .offsets
+            .iter()
+            .flatten()
+            .filter_map(|offset| u64::try_from(*offset).ok());
+        let (mut hits, mut all) = (0, 0);
+        for place in places {
+            all += 1;
+            hits += usize::from(known.contains(&place));
+        }
+        (all > 0 && hits * 2 > all).then_some(offsets)
+    }
+}
+
+/// A header for chunks of which nothing is known but themselves.
+pub(super) fn header_from(scan: &Scan) -> Option<Header> {
+    let (_, first) = scan.chunks.first()?;
+    let codec = blosc2::codec::Codec::from_format(first.flags >> 5);
+    Some(Header {
+        kind: Kind::Contiguous,
+        nbytes: scan
+            .chunks
+            .iter()
+            .map(|(_, header)| header.nbytes as i64)
+            .sum(),
+        typesize: first.typesize.into(),
+        blocksize: 0,
+        chunksize: first.nbytes as i32,
+        compcode: codec.map_or(first.udcompcode, |codec| codec.code() as u8),
+        compcode_meta: first.compcode_meta,
+        clevel: 5,
+        splitmode: 4,
+        use_dict: false,
+        filters: first.filters,
+        filters_meta: first.filters_meta,
+        nthreads_c: 1,
+        nthreads_d: 1,
+        has_vlmetalayers: false,
+        vlblocks: first.has_vlblocks(),
+        metalayers: Vec::new(),
+    })
+}
