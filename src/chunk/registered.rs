@@ -177,7 +177,7 @@ pub fn decode_part(
         return Ok(false);
     }
     let typesize = typesize_of(hooks)?;
-    if typesize == 0 || from % typesize != 0 || part.len() % typesize != 0 {
+    if typesize == 0 || !from.is_multiple_of(typesize) || !part.len().is_multiple_of(typesize) {
         return Ok(false);
     }
     hooks
