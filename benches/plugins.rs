@@ -333,7 +333,10 @@ fn main() {
         }
         let (seconds, cbytes) = measure(&case, libs);
         for (operation, [ours, theirs]) in ["compress", "decompress"].iter().zip(seconds) {
-            // Truncated integers are not undone: reading them back is no work of the filter.
+            // Truncated integers are not undone, and ours knows: there is nothing to measure.
+            if case.group == "int_trunc" && *operation == "decompress" {
+                continue;
+            }
             let ratio = theirs / ours;
             let speed = |seconds: f64| NBYTES as f64 / seconds / 1e6;
             println!(

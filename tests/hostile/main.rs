@@ -8,6 +8,10 @@
 //!   cargo test --profile checked --target x86_64-unknown-linux-gnu --target-dir target-asan --test hostile
 
 #[path = "../../fuzz/src/lib.rs"]
+#[allow(
+    dead_code,
+    reason = "the seeds of registered codecs are mutated in tests/plugins"
+)]
 mod fuzz;
 mod memory;
 mod mutants;

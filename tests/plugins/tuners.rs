@@ -82,8 +82,11 @@ fn register(lib: &Lib) {
     assert_eq!(unsafe { (lib.f.blosc2_register_tuner)(&mut tuner) }, 0);
 }
 
-/// Codes and headers of five chunks, and the calls.
-fn life(lib: &'static Lib, answers: [c_int; 3]) -> (Vec<(c_int, bool, Vec<u8>)>, Vec<String>) {
+/// What became of a chunk: 1 or an error code, whether it can be read, and its header.
+type Made = (c_int, bool, Vec<u8>);
+
+/// Five chunks, and the calls.
+fn life(lib: &'static Lib, answers: [c_int; 3]) -> (Vec<Made>, Vec<String>) {
     {
         let mut state = STATE.lock().expect("no test panics while it holds this");
         (state.calls, state.answers) = (Vec::new(), answers);

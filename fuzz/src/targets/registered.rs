@@ -20,7 +20,7 @@ pub fn run(data: &[u8]) {
     let block = shape(&mut input);
     let (kind, variant) = (what % KINDS, what / KINDS);
     let side = [4, 8][usize::from(variant % 2)];
-    let number = [4, 8][usize::from(typesize % 2)];
+    let number = [4, 8][typesize % 2];
     let mode = [zfp::Mode::Accuracy, zfp::Mode::Precision, zfp::Mode::Rate];
     let mode = (mode[usize::from(variant % 3)], meta);
     match kind {

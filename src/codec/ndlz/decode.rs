@@ -180,12 +180,9 @@ pub fn decompress<const SIDE: usize>(
             };
             let origin = top * columns + left;
             if len == SIDE * SIDE {
-                let (mut rest, cell) = (&mut dst[origin..], cell.as_chunks::<SIDE>().0);
-                for n in 0..SIDE {
-                    rest[..SIDE].copy_from_slice(&cell[n]);
-                    if n < SIDE - 1 {
-                        rest = &mut rest[columns..];
-                    }
+                let area = &mut dst[origin..];
+                for (n, row) in cell.as_chunks::<SIDE>().0.iter().enumerate().take(SIDE) {
+                    area[n * columns..][..SIDE].copy_from_slice(row);
                 }
             } else {
                 for (n, row) in cell.chunks_exact(width).enumerate() {

@@ -185,10 +185,11 @@ fn compress_with(grid: Grid, src: &[u8], dst: &mut [u8]) -> usize {
 #[inline(always)]
 fn put_cell(cell: &[Row; SIDE], tables: &mut Tables, out: &mut Output) {
     let bytes = cell.as_flattened();
-    if u128::from_le_bytes(std::array::from_fn(|i| bytes[i])) == u128::from(bytes[0]) * REPEATED {
+    let words = words_of(cell);
+    if words == [words[0].rotate_left(8); SIDE] {
         return out.put(&[0x40, bytes[0]]);
     }
-    let slot = hash::of_cell(&words_of(cell));
+    let slot = hash::of_cell(&words);
     let place = tables.cells[slot];
     let distance = out.at - place as usize;
     if out.holds(place, bytes) && distance < MAX_DISTANCE {
@@ -203,9 +204,6 @@ fn put_cell(cell: &[Row; SIDE], tables: &mut Tables, out: &mut Output) {
         out.put(bytes);
     }
 }
-
-/// A byte times this is that byte 16 times.
-const REPEATED: u128 = u128::MAX / 255;
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]

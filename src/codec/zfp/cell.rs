@@ -3,7 +3,6 @@
 
 use super::bits::{Reader, Writer};
 use super::number::{Int, Real};
-use super::order::{ORDER_1, ORDER_2, ORDER_3, ORDER_4};
 use super::planes::{Limits, decode, encode};
 
 /// How much of a cell is coded.
@@ -15,6 +14,9 @@ pub struct Quality {
     pub planes: u32,
     /// No plane is coded of which a bit is worth less than 2 to this power, roughly.
     pub exponent: i32,
+    /// The order of the coefficients of a cell. It is here, and not where it is used, that compilers do not turn it into
+    /// a line of code for each coefficient.
+    pub order: &'static [u8],
 }
 
 impl Quality {
@@ -28,16 +30,6 @@ impl Quality {
 /// Dimensions of a cell with so many items.
 const fn dims_of(items: usize) -> usize {
     items.trailing_zeros() as usize / 2
-}
-
-#[inline(always)]
-fn order<const N: usize>() -> &'static [u8] {
-    match N {
-        4 => &ORDER_1,
-        16 => &ORDER_2,
-        64 => &ORDER_3,
-        _ => &ORDER_4,
-    }
 }
 
 /// One step of the transform: four integers become their average and differences.
@@ -114,8 +106,11 @@ pub fn put<R: Real, const N: usize, const W: usize>(
     for dim in 0..dims_of(N) {
         along(&mut ints, 1 << (2 * dim), lift);
     }
-    let order = order::<N>();
-    let coefficients = std::array::from_fn(|i| ints[usize::from(order[i])].to_negabinary());
+    let mut coefficients = [0; N];
+    for (coefficient, place) in coefficients.iter_mut().zip(quality.order) {
+        // All places are below `N`, which is a power of two.
+        *coefficient = ints[usize::from(*place) % N].to_negabinary();
+    }
     let limits = Limits {
         precision,
         planes,
@@ -150,8 +145,8 @@ pub fn take<R: Real, const N: usize, const W: usize>(
     let (coefficients, bits) = decode::<N, W>(limits, input);
     input.skip(least.saturating_sub(used + bits));
     let mut ints = [R::Int::default(); N];
-    for (place, coefficient) in order::<N>().iter().zip(coefficients) {
-        ints[usize::from(*place)] = R::Int::from_negabinary(coefficient);
+    for (place, coefficient) in quality.order.iter().zip(coefficients) {
+        ints[usize::from(*place) % N] = R::Int::from_negabinary(coefficient);
     }
     for dim in (0..dims_of(N)).rev() {
         along(&mut ints, 1 << (2 * dim), unlift);
@@ -191,6 +186,7 @@ mod tests {
                 bits: (1, 16658),
                 planes: 64,
                 exponent,
+                order: crate::codec::zfp::order::of(3),
             };
             let mut out = [0; 1000];
             let mut writer = Writer::new(&mut out);

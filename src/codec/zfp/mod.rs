@@ -50,6 +50,7 @@ impl Mode {
             bits: (1, MAX_BITS),
             planes: MAX_PLANES,
             exponent: MIN_EXPONENT,
+            order: order::of(dims),
         };
         match self {
             // The largest power of two that is not more than the tolerance.
@@ -217,6 +218,8 @@ impl Job for Compress<'_> {
 struct Decompress<'a> {
     quality: Quality,
     src: &'a [u8],
+    /// The number of the one cell that is wanted, and of the first item wanted of it; none for all of the block.
+    only: Option<(usize, usize)>,
     dst: &'a mut [u8],
 }
 
@@ -225,34 +228,20 @@ impl Job for Decompress<'_> {
 
     #[inline(always)]
     fn run<R: Real, const N: usize, const W: usize>(self, cells: &Cells) {
-        let mut input = Reader::new(self.src, 0);
+        let begin = self
+            .only
+            .map_or(0, |(ncell, _)| ncell * self.quality.bits.1);
+        let mut input = Reader::new(self.src, begin);
         for cell in cells.iter() {
             let items = cell::take::<R, N, W>(&self.quality, &mut input);
+            if let Some((_, first)) = self.only {
+                let wanted = self.dst.chunks_exact_mut(R::SIZE);
+                for (to, from) in wanted.zip(&items[first..]) {
+                    from.write(to);
+                }
+                return;
+            }
             scatter(&cell, &items, self.dst);
-        }
-    }
-}
-
-/// Reads a part of one cell.
-struct DecompressCell<'a> {
-    quality: Quality,
-    src: &'a [u8],
-    /// The cell's number, and the first item wanted of it.
-    at: (usize, usize),
-    dst: &'a mut [u8],
-}
-
-impl Job for DecompressCell<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<R: Real, const N: usize, const W: usize>(self, _cells: &Cells) {
-        let (ncell, first) = self.at;
-        let mut input = Reader::new(self.src, ncell * self.quality.bits.1);
-        let items = cell::take::<R, N, W>(&self.quality, &mut input);
-        let wanted = self.dst.chunks_exact_mut(R::SIZE);
-        for (to, from) in wanted.zip(&items[first..]) {
-            from.write(to);
         }
     }
 }
@@ -337,6 +326,7 @@ pub fn decompress(
     let job = Decompress {
         quality: mode.quality(meta, dims, typesize),
         src,
+        only: None,
         dst,
     };
     run(job, &cells, typesize, dims);
@@ -378,10 +368,10 @@ pub fn decompress_items(
         return Err(Error::Data);
     }
     let cells = Cells::new(block, |_| SIDE, typesize, block.nbytes(typesize) as usize)?;
-    let job = DecompressCell {
+    let job = Decompress {
         quality,
         src,
-        at: (ncell, place),
+        only: Some((ncell, place)),
         dst,
     };
     run(job, &cells, typesize, dims);

@@ -1,21 +1,31 @@
 //! The order in which the format has the coefficients of a cell: by the sum of their places along the dimensions, then
 //! by the sum of the squares, ties as the format's tables have them. A place is `x + 4 y + 16 z + 64 w`.
 
+/// The order for cells of so many dimensions, 1 to 4.
+pub fn of(dims: usize) -> &'static [u8] {
+    match dims {
+        1 => &ORDER_1,
+        2 => &ORDER_2,
+        3 => &ORDER_3,
+        _ => &ORDER_4,
+    }
+}
+
 /// For 1 dimension.
-pub static ORDER_1: [u8; 4] = [0, 1, 2, 3];
+static ORDER_1: [u8; 4] = [0, 1, 2, 3];
 
 /// For 2 dimensions.
-pub static ORDER_2: [u8; 16] = [0, 1, 4, 5, 2, 8, 6, 9, 3, 12, 10, 7, 13, 11, 14, 15];
+static ORDER_2: [u8; 16] = [0, 1, 4, 5, 2, 8, 6, 9, 3, 12, 10, 7, 13, 11, 14, 15];
 
 /// For 3 dimensions.
-pub static ORDER_3: [u8; 64] = [
+static ORDER_3: [u8; 64] = [
     0, 1, 4, 16, 20, 17, 5, 2, 8, 32, 21, 6, 18, 24, 9, 33, 36, 3, 12, 48, 22, 25, 37, 40, 34, 10,
     7, 19, 28, 13, 49, 52, 41, 38, 26, 23, 29, 53, 11, 35, 44, 14, 50, 56, 42, 27, 39, 45, 30, 54,
     57, 60, 51, 15, 43, 46, 58, 61, 55, 31, 62, 59, 47, 63,
 ];
 
 /// For 4 dimensions.
-pub static ORDER_4: [u8; 256] = [
+static ORDER_4: [u8; 256] = [
     0, 1, 4, 16, 64, 5, 80, 17, 68, 65, 20, 2, 8, 32, 128, 84, 81, 69, 21, 6, 18, 66, 24, 72, 9,
     96, 33, 36, 129, 132, 144, 3, 12, 48, 192, 85, 82, 70, 22, 73, 25, 88, 37, 100, 97, 148, 145,
     133, 10, 160, 34, 136, 130, 40, 7, 19, 67, 28, 76, 13, 112, 49, 52, 193, 196, 208, 86, 89, 101,
