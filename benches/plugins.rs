@@ -176,7 +176,7 @@ fn data(case: &Case, nbytes: usize) -> Vec<u8> {
             _ => {
                 let area = mix((row / 16 % 7 * 31 + column / 16 % 5) as u64) % 4;
                 let texture = mix(area << 8 | (row % 4 * 8 + column % 8) as u64) as u8;
-                let speck = noise % 61 == 0;
+                let speck = noise.is_multiple_of(61);
                 out.push(if speck { noise as u8 } else { texture & 0xfc });
             }
         }
