@@ -21,6 +21,9 @@ const MIN_CAPACITY: usize = 1024;
 const TRAILERS: (u64, u64) = (1 << 20, 8);
 /// With more chunks than this, nobody looks for room between them.
 const MOST_SURVEYED: usize = 1 << 16;
+/// With fewer chunks than this a frame is kept in order at every append of no more bytes than that: it costs no more than to
+/// make room, and who copies the file meanwhile gets what closing it would leave.
+const IN_ORDER: (usize, usize) = (64, 128 << 10);
 /// The part of an index's header that depends on the number of offsets: its sizes.
 const INDEX_SIZES: std::ops::Range<usize> = 4..MIN_HEADER_LENGTH;
 
@@ -76,20 +79,42 @@ impl Disk {
         }
         let emptied = count > 0 && change.count(count) == 0;
         if longer || emptied || count == 0 {
-            return self.rewrite(&*file, change, next);
+            return self.rewrite(&*file, change, next, 0);
+        }
+        if specials.is_empty() && self.keeps_order(change) {
+            let end = self.writer.as_ref().map_or(0, |writer| writer.space.end());
+            return self.rewrite(&*file, change, next, end);
         }
         self.edit(&*file, change, specials, next)
     }
 
-    /// Applies a change to a frame that had no stored chunks or will have none. The reference looks for the trailer of an
-    /// empty frame right behind the header, so such a frame must be in order all the time.
-    fn rewrite(&mut self, file: &dyn Storage, change: &Change, next: Next) -> Result<()> {
+    /// Whether the frame is in order, and to be so after the change.
+    fn keeps_order(&self, change: &Change) -> bool {
+        let (count, bytes) = IN_ORDER;
+        let small = match change {
+            Change::Append(Item::Stored(chunk)) => chunk.len() <= bytes,
+            Change::Append(Item::Special(_)) => true,
+            _ => false,
+        };
+        small && !self.view.untidy && self.view.offsets.len() < count
+    }
+
+    /// Applies a change and leaves the frame in order, with the chunks that come in `base` bytes behind the header: an
+    /// append behind all other chunks, or one to a frame that had no stored chunks or will have none. The reference looks
+    /// for the trailer of an empty frame right behind the header, so such a frame must be in order all the time.
+    fn rewrite(
+        &mut self,
+        file: &dyn Storage,
+        change: &Change,
+        next: Next,
+        base: u64,
+    ) -> Result<()> {
         let leaves = self.leaves(change)?;
         let chunks: Vec<&[u8]> = change.items().iter().filter_map(stored).collect();
         let places = match self.kind {
             Kind::Contiguous => {
                 let lens = chunks.iter().map(|chunk| chunk.len() as u64);
-                let ends = lens.scan(0, |end, len| {
+                let ends = lens.scan(base, |end, len| {
                     *end += len;
                     Some(*end - len)
                 });
@@ -104,7 +129,7 @@ impl Disk {
             Kind::Contiguous => chunks.concat(),
             Kind::Sparse => Vec::new(),
         };
-        let end = data.len() as u64;
+        let end = base + data.len() as u64;
         if let Err(error) = self.replace(file, next, offsets, end, &data) {
             if !self.is_lost() {
                 self.unplace(&chunks, &places);
@@ -112,8 +137,12 @@ impl Disk {
             return Err(error);
         }
         if let Some(writer) = &mut self.writer {
-            writer.space = Space::new(end);
-            writer.surveyed = false;
+            if base == 0 {
+                writer.space = Space::new(end);
+                writer.surveyed = false;
+            } else {
+                writer.space.take(base, end - base);
+            }
         }
         if self.kind == Kind::Sparse {
             self.drop_left(&leaves);
