@@ -307,12 +307,12 @@ fn what_cannot_be_patched_is_left_to_the_caller() {
         });
         assert_eq!(result.err(), Some(Error::InvalidParam));
     }
-    // A damaged block that is touched, and one that is only copied.
+    // A damaged block that is touched; nobody looks at one that is not.
     let mut damaged = chunk.clone();
     let at = i32::from_le_bytes([chunk[52], chunk[53], chunk[54], chunk[55]]) as usize;
     damaged[at..at + 4].copy_from_slice(&i32::MAX.to_le_bytes());
-    for start in [5000, 0] {
-        let result = range(&damaged, &params(LZ4, 5, 1), start, &[1]);
-        assert_eq!(result, Err(Error::ReadBuffer));
-    }
+    let result = range(&damaged, &params(LZ4, 5, 1), 5000, &[1]);
+    assert_eq!(result, Err(Error::ReadBuffer));
+    let result = range(&damaged, &params(LZ4, 5, 1), 0, &[1]);
+    assert!(matches!(result, Ok(Some(_))));
 }
