@@ -109,7 +109,7 @@ typedef struct b2nd_array_t {
  * `nmetalayers` metalayers at `metalayers` beside their own; names and contents must stay as long as the context is used.
  * Free it with `b2nd_free_ctx`.
  *
- * Returns NULL for impossible shapes, more than `B2ND_MAX_METALAYERS` metalayers, or a shuffle together with ZFP.
+ * Returns NULL for impossible shapes, or more than `B2ND_MAX_METALAYERS` metalayers.
  *
  * Required of the caller:
  * The shapes have `ndim` elements each; all pointers are NULL or valid.

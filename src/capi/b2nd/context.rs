@@ -149,17 +149,6 @@ impl Params {
         self.blockshape = *blockshape;
         Ok(())
     }
-
-    /// ZFP works on numbers as they are.
-    fn check_filters(&mut self) -> Result<()> {
-        let cparams = self.cparams();
-        let zfp = BLOSC_CODEC_ZFP_FIXED_ACCURACY..=BLOSC_CODEC_ZFP_FIXED_RATE;
-        let shuffles = |id: &u8| matches!(c_int::from(*id), BLOSC_SHUFFLE | BLOSC_BITSHUFFLE);
-        if zfp.contains(&c_int::from(cparams.compcode)) && cparams.filters.iter().any(shuffles) {
-            return Err(Error::InvalidParam);
-        }
-        Ok(())
-    }
 }
 
 /// Makes the parameters of an array: `ndim` dimensions, the shapes of the array, of its chunks and of their blocks, the
@@ -168,7 +157,7 @@ impl Params {
 /// `nmetalayers` metalayers at `metalayers` beside their own; names and contents must stay as long as the context is used.
 /// Free it with `b2nd_free_ctx`.
 ///
-/// Returns NULL for impossible shapes, more than `B2ND_MAX_METALAYERS` metalayers, or a shuffle together with ZFP.
+/// Returns NULL for impossible shapes, or more than `B2ND_MAX_METALAYERS` metalayers.
 ///
 /// # Safety
 /// The shapes have `ndim` elements each; all pointers are NULL or valid.
@@ -199,7 +188,6 @@ pub unsafe extern "C" fn b2nd_create_ctx(
             let defaults = blosc2_storage::defaults();
             let mut params = Params::new(b2_storage.as_ref().unwrap_or(&defaults))?;
             params.set_shapes(ndim, &s, &c, &b)?;
-            params.check_filters()?;
             params.dtype = if dtype.is_null() {
                 dtype_to_c(format!("|S{}", params.cparams().typesize).as_bytes())?
             } else {
