@@ -74,7 +74,20 @@ pub fn backward(
     src: &[u8],
     dst: &mut [u8],
 ) -> Result<()> {
-    let cells = cells(block, side, typesize, src.len())?;
+    put_back(
+        &cells(block, side, typesize, src.len())?,
+        typesize,
+        src,
+        dst,
+    );
+    Ok(())
+}
+
+/// Copies the items of `src`, of `typesize` bytes each, which lie cell by cell, to their places in `dst`.
+///
+/// # Panics
+/// If `src` or `dst` is shorter than the cells.
+pub fn put_back(cells: &Cells, typesize: usize, src: &[u8], dst: &mut [u8]) {
     let mut from = 0;
     for cell in cells.iter() {
         let width = cell.width() * typesize;
@@ -84,7 +97,6 @@ pub fn backward(
             from += width;
         });
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! dimension but not along all, the format's own rule for where cells begin (at multiples of the side along the *first*
 //! dimension) makes them overlap; such blocks are written as the format has it, and cannot be undone.
 
+use super::ndcell::put_back;
 use crate::cells::{BlockShape, Cells};
 use crate::error::{Error, Result};
 
@@ -120,14 +121,7 @@ pub fn backward(
     if !cells.are_disjoint() {
         return Err(Error::Failure);
     }
-    let mut from = 0;
-    for cell in cells.iter() {
-        let width = cell.width() * typesize;
-        cell.each_row(|at| {
-            dst[at * typesize..][..width].copy_from_slice(&src[from..from + width]);
-            from += width;
-        });
-    }
+    put_back(&cells, typesize, src, dst);
     Ok(())
 }
 
