@@ -7,7 +7,7 @@ use blosc2::chunk::decode::{Chunk, decompress};
 use blosc2::chunk::encode::{EncodeParams, Source, compress};
 use blosc2::chunk::header::{ChunkHeader, filter_id};
 use blosc2::chunk::hooks::{NoHooks, Serial};
-use blosc2::chunk::patch::Patcher;
+use blosc2::chunk::patch::{Patcher, Wish};
 use blosc2::tune::Request;
 use libloading::Symbol;
 use std::ffi::{CString, c_char};
@@ -166,7 +166,7 @@ fn main() {
                     exec: &Serial,
                 };
                 let patched = patcher
-                    .range(start, new)
+                    .range(start, new, Wish::Edits)
                     .expect("a chunk")
                     .expect("one that can be patched")
                     .whole(&parsed)

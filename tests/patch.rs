@@ -8,7 +8,7 @@ use blosc2::chunk::decode::Chunk;
 use blosc2::chunk::encode::EncodeParams;
 use blosc2::chunk::header::ChunkHeader;
 use blosc2::chunk::hooks::NoHooks;
-use blosc2::chunk::patch::{Patched, Patcher, Touched};
+use blosc2::chunk::patch::{Patched, Patcher, Touched, Wish};
 use blosc2::error::{Error, Result};
 use blosc2::memory::Buffer;
 use common::abi::*;
@@ -52,7 +52,7 @@ fn patched<T>(bytes: &[u8], params: &EncodeParams, run: impl FnOnce(Patcher) -> 
 
 fn range(bytes: &[u8], params: &EncodeParams, start: usize, new: &[u8]) -> Result<Option<Vec<u8>>> {
     patched(bytes, params, |patcher| {
-        let patched = patcher.range(start, new)?;
+        let patched = patcher.range(start, new, Wish::Edits)?;
         let whole = patched.map(|patched| patched.whole(patcher.chunk));
         Ok(whole.transpose()?.map(|bytes| bytes.to_vec()))
     })
@@ -222,7 +222,9 @@ fn many_runs_in_some_blocks() {
             change(t.nblock, &mut expected[t.nblock * 1000..][..1000]);
         }
         assert_eq!(wrong(ours(), &bytes, &expected), None);
-        let edits = patched(&chunk, &params, |patcher| patcher.edits(&touched, &change));
+        let edits = patched(&chunk, &params, |patcher| {
+            patcher.changed(&touched, &change, Wish::Edits)
+        });
         let Ok(Some(Patched::Edits(edits))) = edits else {
             panic!("a good chunk");
         };

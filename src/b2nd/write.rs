@@ -10,9 +10,10 @@ use crate::chunk::decode::{Chunk, decompress};
 use crate::chunk::encode::{EncodeParams, lock};
 use crate::chunk::header::{ChunkHeader, Special};
 use crate::chunk::hooks::{Hooks, Serial};
-use crate::chunk::patch::{Patched, Patcher, Touched};
+use crate::chunk::patch::{Patched, Patcher, Touched, Wish};
 use crate::error::{Error, Result};
 use crate::memory::Buffer;
+use crate::schunk::parsed::patch_stored;
 use crate::schunk::{Made, New};
 use std::sync::Mutex;
 
@@ -90,6 +91,24 @@ impl Rewriter<'_> {
         workers: Workers,
     ) -> Result<Made> {
         let found = self.chunks.find(old)?;
+        if let Found::Stored(stored) = &found
+            && self.in_place
+            && old == nchunk
+        {
+            let patched = patch_stored(
+                stored,
+                |header| Ok(self.fits(header).then(|| touched.to_vec())),
+                |chunk, front, wish| {
+                    let decoding = self.chunks.hooks(old, front);
+                    self.patched(chunk, &*decoding, (touched, wish), change, workers)
+                },
+            )?;
+            match patched {
+                Some(Patched::Whole(chunk)) => return Ok(Made::Whole(chunk)),
+                Some(Patched::Edits(edits)) => return Ok(Made::Edits(edits)),
+                None => {}
+            }
+        }
         let Some(bytes) = whole(&found)? else {
             return self.with_special(&found, nchunk, touched, change, workers);
         };
@@ -98,12 +117,13 @@ impl Rewriter<'_> {
             let found = Found::Bytes(&bytes);
             return self.with_special(&found, nchunk, touched, change, workers);
         }
-        if header.nbytes != self.sizes.chunk || header.has_vlblocks() {
+        if !self.fits(&header) {
             return Err(Error::Data);
         }
         let chunk = Chunk::parse(&header, &bytes)?;
         let decoding = self.chunks.hooks(old, &bytes);
-        match self.patched(&chunk, &*decoding, touched, change, workers)? {
+        let wished = (touched, Wish::Edits);
+        match self.patched(&chunk, &*decoding, wished, change, workers)? {
             Some(Patched::Whole(chunk)) => return Ok(Made::Whole(chunk)),
             Some(Patched::Edits(edits)) => {
                 drop((chunk, decoding));
@@ -132,12 +152,17 @@ impl Rewriter<'_> {
         self.maker.make(nchunk, &fill, workers).map(Made::Whole)
     }
 
+    /// Whether a chunk is as large as those of the array.
+    fn fits(&self, header: &ChunkHeader) -> bool {
+        header.nbytes == self.sizes.chunk && !header.has_vlblocks()
+    }
+
     /// A chunk with other data in some blocks, where only these need to be compressed again.
     fn patched(
         &self,
         chunk: &Chunk,
         decoding: &dyn Hooks,
-        touched: &[Touched],
+        (touched, wish): (&[Touched], Wish),
         change: &Fill,
         workers: Workers,
     ) -> Result<Option<Patched>> {
@@ -159,11 +184,12 @@ impl Rewriter<'_> {
             exec: workers.exec,
         };
         let failed = Mutex::new(None);
-        let patched = patcher.edits(touched, &|nblock, data| {
+        let noted = |nblock: usize, data: &mut [u8]| {
             if let Err(error) = change(nblock, data) {
                 lock(&failed).get_or_insert(error);
             }
-        })?;
+        };
+        let patched = patcher.changed(touched, &noted, wish)?;
         match lock(&failed).take() {
             Some(error) => Err(error),
             None => Ok(patched),

@@ -16,6 +16,8 @@ pub mod getitem;
 pub mod header;
 /// What the engine asks of its caller.
 pub mod hooks;
+/// Changing some blocks of a chunk that stays where it is in a file.
+pub mod in_place;
 mod order;
 /// Changing some blocks of a chunk.
 pub mod patch;

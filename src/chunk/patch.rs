@@ -6,6 +6,7 @@ use super::encode::{EncodeParams, lock, workers};
 use super::encode_block::{BlockEncoder, BlockInput, difference};
 use super::header::{Blocks, ChunkHeader, Special, flags, flags2, version};
 use super::hooks::{BlockPos, Executor, Hooks};
+use super::in_place::Spot;
 use super::pipeline::{Pipeline, Stage};
 use super::scratch::{self, Scratch};
 use crate::codec::Codec;
@@ -23,6 +24,29 @@ pub struct Touched {
     pub whole: bool,
 }
 
+impl Touched {
+    /// The blocks that `len` bytes from `start` on are in; none where they are of different sizes.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] when the range is not within the data.
+    pub fn by(header: &ChunkHeader, start: usize, len: usize) -> Result<Option<Vec<Self>>> {
+        let stop = start.checked_add(len).ok_or(Error::InvalidParam)?;
+        if stop > header.nbytes {
+            return Err(Error::InvalidParam);
+        }
+        let Blocks::Regular { blocksize } = header.blocks else {
+            return Ok(None);
+        };
+        let touched = (start / blocksize..stop.div_ceil(blocksize)).map(|nblock| {
+            let from = nblock * blocksize;
+            let to = header.nbytes.min(from + blocksize);
+            let whole = start <= from && to <= stop;
+            Self { nblock, whole }
+        });
+        Ok(Some(touched.collect()))
+    }
+}
+
 /// How a chunk is read and written again.
 #[derive(Clone, Copy)]
 pub struct Patcher<'a> {
@@ -37,6 +61,17 @@ pub struct Patcher<'a> {
     pub encoding: &'a dyn Hooks,
     /// Where workers come from.
     pub exec: &'a dyn Executor,
+}
+
+/// In which form a changed chunk is wanted.
+#[derive(Clone, Copy)]
+pub enum Wish<'a> {
+    /// All its bytes.
+    Whole,
+    /// Edits, if that is less: the chunk is in memory, where bytes can be moved.
+    Edits,
+    /// Edits that leave all other bytes where they are: the chunk is in a file, and in memory only in part.
+    InPlace(&'a Spot<'a>),
 }
 
 /// What comes of changing a chunk.
@@ -92,32 +127,16 @@ fn part_of(start: usize, new: &[u8], offset: usize, bsize: usize) -> (usize, &[u
 }
 
 impl Patcher<'_> {
-    /// Overwrites the data from byte `start` on with `new`. Gives the new chunk or, as [`Self::edits`], what is to be changed
+    /// Overwrites the data from byte `start` on with `new`. Gives the new chunk or, as [`Self::changed`], what is to be changed
     /// in it, or none where it has to be made from all its data (see [`Self::blocks`]).
     ///
     /// # Errors
     /// [`Error::InvalidParam`] when the range is not within the data; those of a damaged chunk.
-    pub fn range(&self, start: usize, new: &[u8]) -> Result<Option<Patched>> {
-        let header = self.chunk.header();
-        let stop = start.checked_add(new.len()).ok_or(Error::InvalidParam)?;
-        if stop > header.nbytes {
-            return Err(Error::InvalidParam);
-        }
-        let Blocks::Regular { blocksize } = header.blocks else {
+    pub fn range(&self, start: usize, new: &[u8], wish: Wish) -> Result<Option<Patched>> {
+        let Some(touched) = Touched::by(self.chunk.header(), start, new.len())? else {
             return Ok(None);
         };
-        let bounds = |nblock: usize| {
-            let offset = nblock * blocksize;
-            (offset, header.nbytes.min(offset + blocksize))
-        };
-        let touched: Vec<Touched> = (start / blocksize..stop.div_ceil(blocksize))
-            .map(|nblock| {
-                let (from, to) = bounds(nblock);
-                let whole = start <= from && to <= stop;
-                Touched { nblock, whole }
-            })
-            .collect();
-        self.apply(&touched, &Change::Bytes { start, new }, true)
+        self.apply(&touched, &Change::Bytes { start, new }, wish)
     }
 
     /// Changes the blocks in `touched`, which ascend: `change` gets the index and the data of each, from any worker and in
@@ -135,7 +154,7 @@ impl Patcher<'_> {
         touched: &[Touched],
         change: &(dyn Fn(usize, &mut [u8]) + Sync),
     ) -> Result<Option<Buffer>> {
-        self.apply(touched, &Change::Blocks(change), false)?
+        self.apply(touched, &Change::Blocks(change), Wish::Whole)?
             .map(|patched| patched.whole(self.chunk))
             .transpose()
     }
@@ -145,15 +164,16 @@ impl Patcher<'_> {
     ///
     /// # Errors
     /// As for [`Self::blocks`].
-    pub fn edits(
+    pub fn changed(
         &self,
         touched: &[Touched],
         change: &(dyn Fn(usize, &mut [u8]) + Sync),
+        wish: Wish,
     ) -> Result<Option<Patched>> {
-        self.apply(touched, &Change::Blocks(change), true)
+        self.apply(touched, &Change::Blocks(change), wish)
     }
 
-    fn apply(&self, touched: &[Touched], change: &Change, edits: bool) -> Result<Option<Patched>> {
+    fn apply(&self, touched: &[Touched], change: &Change, wish: Wish) -> Result<Option<Patched>> {
         let header = self.chunk.header();
         let ascend = touched.is_sorted_by(|a, b| a.nblock < b.nblock);
         let inside = touched.last().is_none_or(|t| t.nblock < header.nblocks);
@@ -167,7 +187,7 @@ impl Patcher<'_> {
         if all_new || !self.possible() {
             return Ok(None);
         }
-        if header.is_memcpyed() && edits {
+        if header.is_memcpyed() && !matches!(wish, Wish::Whole) {
             let edit = |t: &Touched| {
                 let from = header.overhead() + t.nblock * blocksize;
                 let old = &self.chunk.bytes()[from..header.cbytes.min(from + blocksize)];
@@ -212,11 +232,26 @@ impl Patcher<'_> {
             variable: false,
             dict: None,
         };
+        if matches!(wish, Wish::InPlace(spot) if !spot.holds(self.chunk, touched)) {
+            return Ok(None);
+        }
         let changed = self.recompress(&decoder, &encoder, touched, change)?;
-        if edits && let Some(edits) = self.as_edits(&encoder, touched, &changed)? {
+        let edits = match wish {
+            Wish::Whole => None,
+            Wish::Edits => self.as_edits(&encoder, touched, &changed)?,
+            Wish::InPlace(spot) => spot.edits(self.chunk, touched, &changed)?,
+        };
+        if let Some(edits) = edits {
             return Ok(Some(Patched::Edits(edits)));
         }
-        let whole = self.assemble(&encoder, touched, &changed)?;
+        let whole = match wish {
+            Wish::InPlace(spot) => {
+                let bytes = spot.whole()?;
+                let chunk = Chunk::loaded(header, &bytes)?;
+                assemble(&chunk, &encoder, touched, &changed)?
+            }
+            _ => assemble(self.chunk, &encoder, touched, &changed)?,
+        };
         Ok(whole.map(Patched::Whole))
     }
 
@@ -512,48 +547,48 @@ impl Patcher<'_> {
         );
         Ok(Some(edits))
     }
+}
 
-    /// Puts the chunk together: the changed blocks, and the others as they are.
-    fn assemble(
-        &self,
-        encoder: &BlockEncoder,
-        touched: &[Touched],
-        changed: &[Vec<u8>],
-    ) -> Result<Option<Buffer>> {
-        let header = self.chunk.header();
-        let most = header.nbytes + header.overhead();
-        let body = header.overhead() + 4 * header.nblocks;
-        let new: usize = changed.iter().map(Vec::len).sum();
-        let mut bytes = Buffer::new();
-        bytes.reserve(most.min(header.cbytes + new))?;
-        bytes.resize(body)?;
-        let mut changed = touched.iter().zip(changed).peekable();
-        for nblock in 0..header.nblocks {
-            let start = (bytes.len() as i32).to_le_bytes();
-            let block = match changed.next_if(|(t, _)| t.nblock == nblock) {
-                Some((_, block)) => block,
-                None => self.chunk.compressed(nblock, |_| ())?,
-            };
-            if block.len() > most.saturating_sub(bytes.len()) {
-                return Ok(None);
-            }
-            bytes.extend(block)?;
-            bytes[header.overhead() + 4 * nblock..][..4].copy_from_slice(&start);
-        }
-        let mut header = ChunkHeader {
-            cbytes: bytes.len(),
-            ..*header
+/// Puts the chunk together: the changed blocks, and the others as they are.
+fn assemble(
+    chunk: &Chunk,
+    encoder: &BlockEncoder,
+    touched: &[Touched],
+    changed: &[Vec<u8>],
+) -> Result<Option<Buffer>> {
+    let header = chunk.header();
+    let most = header.nbytes + header.overhead();
+    let body = header.overhead() + 4 * header.nblocks;
+    let new: usize = changed.iter().map(Vec::len).sum();
+    let mut bytes = Buffer::new();
+    bytes.reserve(most.min(header.cbytes + new))?;
+    bytes.resize(body)?;
+    let mut changed = touched.iter().zip(changed).peekable();
+    for nblock in 0..header.nblocks {
+        let start = (bytes.len() as i32).to_le_bytes();
+        let block = match changed.next_if(|(t, _)| t.nblock == nblock) {
+            Some((_, block)) => block,
+            None => chunk.compressed(nblock, |_| ())?,
         };
-        if bytes.len() - body == 4 * encoder.total_streams(header.nbytes) {
-            // Every stream is a run of zeros.
-            header.blosc2_flags |= Special::Zero.to_flags();
-            header.cbytes = header.overhead();
-            bytes.resize(header.cbytes)?;
+        if block.len() > most.saturating_sub(bytes.len()) {
+            return Ok(None);
         }
-        header.write(&mut bytes);
-        bytes.shrink();
-        Ok(Some(bytes))
+        bytes.extend(block)?;
+        bytes[header.overhead() + 4 * nblock..][..4].copy_from_slice(&start);
     }
+    let mut header = ChunkHeader {
+        cbytes: bytes.len(),
+        ..*header
+    };
+    if bytes.len() - body == 4 * encoder.total_streams(header.nbytes) {
+        // Every stream is a run of zeros.
+        header.blosc2_flags |= Special::Zero.to_flags();
+        header.cbytes = header.overhead();
+        bytes.resize(header.cbytes)?;
+    }
+    header.write(&mut bytes);
+    bytes.shrink();
+    Ok(Some(bytes))
 }
 
 /// An empty vector with room for `len` bytes.

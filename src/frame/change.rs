@@ -2,6 +2,7 @@
 
 use super::offsets::{MAX_CHUNKS, Offsets, Place};
 use crate::error::{Error, Result};
+use crate::memory::Edit;
 
 /// A chunk on its way into a frame.
 #[derive(Clone, Copy, Debug)]
@@ -10,6 +11,16 @@ pub enum Item<'a> {
     Stored(&'a [u8]),
     /// Told by its offset alone.
     Special(Place),
+    /// One that is there already and stays where it is: what is changed in it, in ascending order. What comes behind its
+    /// end lies where [`Space::tail`](super::space::Space::tail) said that there is room. Only for a file, in an update.
+    Edited(&'a [Edit]),
+}
+
+impl Item<'_> {
+    /// Whether the chunk stays where it is.
+    pub fn stays(&self) -> bool {
+        matches!(self, Self::Edited(_))
+    }
 }
 
 /// A chunk of the order that [`Change::Arrange`] asks for.
@@ -143,7 +154,10 @@ impl<'a> Change<'a> {
     /// The chunks whose bytes nobody needs afterwards.
     pub fn leaves(&self) -> Vec<usize> {
         match *self {
-            Self::Update(items) => items.iter().map(|(nchunk, _)| *nchunk).collect(),
+            Self::Update(items) => {
+                let gone = items.iter().filter(|(_, item)| !item.stays());
+                gone.map(|(nchunk, _)| *nchunk).collect()
+            }
             Self::Delete(nchunk) => vec![nchunk],
             Self::Arrange { left, .. } => left.to_vec(),
             _ => Vec::new(),
@@ -155,15 +169,14 @@ impl<'a> Change<'a> {
         let tail = |from: usize| offsets.iter().skip(from);
         let delta = match *self {
             Self::Nothing => Delta::Same,
+            Self::Update(items) if items.iter().all(|(_, item)| item.stays()) => Delta::Same,
             Self::Append(_) => Delta::Push(new[0]),
             Self::Insert(nchunk, _) => {
                 Delta::From(nchunk, [new[0]].into_iter().chain(tail(nchunk)).collect())
             }
             Self::Update([(nchunk, _)]) => Delta::Set(*nchunk, new[0]),
             Self::Update(items) => {
-                let Some(first) = items.iter().map(|(nchunk, _)| *nchunk).min() else {
-                    return Ok(Delta::Same);
-                };
+                let first = items.iter().map(|(nchunk, _)| *nchunk).min().unwrap_or(0);
                 let mut list: Vec<i64> = tail(first).collect();
                 for ((nchunk, _), offset) in items.iter().zip(new) {
                     *list.get_mut(nchunk - first).ok_or(Error::InvalidParam)? = *offset;
@@ -220,6 +233,9 @@ mod tests {
         assert_eq!(after(Change::Update(&[(1, item)])), [10, 99, 30]);
         assert_eq!(after(Change::Update(&[(2, item), (1, item)])), [10, 98, 99]);
         assert_eq!(after(Change::Update(&[])), [10, 20, 30]);
+        let edited = Item::Edited(&[]);
+        assert_eq!(after(Change::Update(&[(1, edited)])), [10, 20, 30]);
+        assert_eq!(Change::Update(&[(1, edited), (2, item)]).leaves(), [2]);
         assert_eq!(after(Change::Delete(0)), [20, 30]);
         assert_eq!(after(Change::Reorder(&[2, 0, 1])), [30, 10, 20]);
         let arrange = |slots: &[Slot], left: &[usize]| after(Change::Arrange { slots, left });

@@ -193,6 +193,7 @@ impl Memory {
                     new.push(match item {
                         Item::Stored(chunk) => self.put(chunk)?,
                         Item::Special(place) => place.to_offset(),
+                        Item::Edited(_) => return Err(Error::InvalidParam),
                     });
                 }
                 change
@@ -227,6 +228,7 @@ impl Memory {
                 let offset = match item {
                     Item::Stored(chunk) => self.put(chunk)?,
                     Item::Special(place) => place.to_offset(),
+                    Item::Edited(_) => return Err(Error::InvalidParam),
                 };
                 return Delta::Set(nchunk, offset).apply(&mut self.offsets);
             }
@@ -234,6 +236,7 @@ impl Memory {
         let (bytes, offset) = match item {
             Item::Stored(chunk) => (*chunk, place as i64),
             Item::Special(special) => (&[][..], special.to_offset()),
+            Item::Edited(_) => return Err(Error::InvalidParam),
         };
         let header_len = self.header_len;
         replace(self.open_end()?, header_len + place, len, bytes)?;
@@ -316,7 +319,7 @@ impl Memory {
 fn item_len(item: &Item) -> usize {
     match item {
         Item::Stored(chunk) => chunk.len(),
-        Item::Special(_) => 0,
+        Item::Special(_) | Item::Edited(_) => 0,
     }
 }
 

@@ -9,6 +9,8 @@ pub struct Space {
     end: u64,
     /// Where nothing is, before `end`: from where, how many bytes. No two touch, none is empty.
     holes: BTreeMap<u64, u64>,
+    /// What was left free behind chunks for them to grow: where each chunk begins and ends, and how many bytes are free.
+    tails: BTreeMap<u64, (u64, u64)>,
     /// Whether room that is given back may be used: not where chunks share bytes, or where nobody knows.
     fixed: bool,
 }
@@ -19,6 +21,7 @@ impl Space {
         Self {
             end,
             holes: BTreeMap::new(),
+            tails: BTreeMap::new(),
             fixed: true,
         }
     }
@@ -42,10 +45,47 @@ impl Space {
         self.end
     }
 
-    /// Where the first hole is, and how many bytes all holes have; none where nobody knows.
+    /// Where the first hole is, and how many bytes all holes have, with those left free behind chunks; none where nobody
+    /// knows.
     pub fn holes(&self) -> Option<(u64, u64)> {
-        let first = self.holes.keys().next().filter(|_| !self.fixed)?;
-        Some((*first, self.holes.values().sum()))
+        let free = self.tails.values().filter(|(_, room)| *room > 0);
+        let all = self.holes.iter().chain(free.map(|(end, room)| (end, room)));
+        let first = all.clone().map(|(pos, _)| *pos).min();
+        let first = first.filter(|_| !self.fixed)?;
+        Some((first, all.map(|(_, len)| *len).sum()))
+    }
+
+    /// How many bytes are free for the chunk at `pos` to grow.
+    pub fn tail(&self, pos: u64) -> u64 {
+        self.tails.get(&pos).map_or(0, |(_, room)| *room)
+    }
+
+    /// Takes room as [`Self::take`] does, `len` bytes for a chunk and `tail` more to be free for it alone.
+    pub fn take_with_tail(&mut self, pos: u64, len: u64, tail: u64) {
+        self.take(pos, len + tail);
+        if tail > 0 {
+            self.tails.insert(pos, (pos + len, tail));
+        }
+    }
+
+    /// Lets the chunk at `pos`, that has `len` bytes, grow by `more`; whether there is room for that.
+    pub fn grow(&mut self, pos: u64, len: u64, more: u64) -> bool {
+        match self.tails.get_mut(&pos) {
+            Some((end, room)) if *end == pos + len && *room >= more => {
+                *end += more;
+                *room -= more;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes back what [`Self::grow`] did.
+    pub fn shrink(&mut self, pos: u64, more: u64) {
+        if let Some((end, room)) = self.tails.get_mut(&pos) {
+            *end -= more;
+            *room += more;
+        }
     }
 
     /// Finds room for `len` bytes that ends before `limit`, in the first hole that is large enough, else at the end.
@@ -71,8 +111,11 @@ impl Space {
         }
     }
 
-    /// Gives room back.
+    /// Gives room back, with what was free behind it.
     pub fn give(&mut self, mut pos: u64, mut len: u64) {
+        if let Some((end, room)) = self.tails.remove(&pos) {
+            len = end + room - pos;
+        }
         if self.fixed || len == 0 || pos.saturating_add(len) > self.end {
             return;
         }
@@ -108,6 +151,23 @@ mod tests {
             space.give(0, 100);
             assert_eq!((space.end(), space.find(10, 1000)), (150, Some(150)));
         }
+    }
+
+    #[test]
+    fn a_chunk_grows_into_its_own_tail_alone() {
+        let mut space = Space::around(vec![(0, 100)]);
+        space.take_with_tail(100, 80, 20);
+        assert_eq!((space.end(), space.tail(0), space.tail(100)), (200, 0, 20));
+        assert_eq!(space.holes(), Some((180, 20)));
+        assert!(!space.grow(100, 79, 1) && !space.grow(100, 80, 21) && !space.grow(0, 100, 1));
+        assert!(space.grow(100, 80, 15));
+        assert_eq!((space.tail(100), space.holes()), (5, Some((195, 5))));
+        space.shrink(100, 15);
+        assert!(space.grow(100, 80, 20));
+        assert_eq!((space.tail(100), space.holes()), (0, None));
+        assert_eq!(space.find(10, 1000), Some(200));
+        space.give(100, 100);
+        assert_eq!((space.end(), space.holes()), (100, None));
     }
 
     #[test]

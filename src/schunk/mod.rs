@@ -76,8 +76,19 @@ impl Store {
         match self {
             Self::Separate(_) => true,
             Self::Memory(_) => edits.iter().all(|edit| edit.len == edit.new.len()),
-            Self::Disk(_) => false,
+            Self::Disk(disk) => disk.kind() == Kind::Contiguous,
         }
+    }
+
+    /// Whether edits of chunks are of use at all.
+    pub fn edits(&self) -> bool {
+        self.takes(&[])
+    }
+
+    /// Whether edits are part of a [`Change::Update`], so that they are made together with other changes or not at all.
+    /// Those of chunks in memory are made by [`Self::edit`], which does not fail.
+    pub fn commits_edits(&self) -> bool {
+        matches!(self, Self::Disk(_))
     }
 
     /// Does of [`Self::edit`] all that can fail.
@@ -200,7 +211,7 @@ fn commit_separate(chunks: &mut Vec<Buffer>, change: &Change) -> Result<()> {
     for item in change.items() {
         match item {
             Item::Stored(bytes) => new.push(Buffer::copy_of(bytes)?),
-            Item::Special(_) => return Err(Error::Failure),
+            Item::Special(_) | Item::Edited(_) => return Err(Error::Failure),
         }
     }
     keep(chunks, change, new)

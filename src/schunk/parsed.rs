@@ -2,6 +2,8 @@
 
 use crate::chunk::decode::Chunk;
 use crate::chunk::header::ChunkHeader;
+use crate::chunk::in_place::Spot;
+use crate::chunk::patch::{Patched, Touched, Wish};
 use crate::error::Result;
 use crate::frame::disk::Stored;
 use crate::memory::Buffer;
@@ -62,4 +64,29 @@ pub fn with_stored<T>(
         return body(&Chunk::parse(&header, &front)?, &front);
     }
     body(&Chunk::lazy(&header, &front, stored)?, &front)
+}
+
+/// Changes the blocks of a chunk in a file that `touched` names, such that it can stay where it is if that is possible: `patch`
+/// gets the chunk, with the bytes of these blocks and zeros for others, the bytes, and what to wish for from a
+/// [`Patcher`](crate::chunk::patch::Patcher). None where the chunk has to be read whole.
+///
+/// # Errors
+/// Those of a damaged chunk, of input, and of `patch`.
+pub fn patch_stored(
+    stored: &Stored,
+    touched: impl FnOnce(&ChunkHeader) -> Result<Option<Vec<Touched>>>,
+    patch: impl FnOnce(&Chunk, &[u8], Wish) -> Result<Option<Patched>>,
+) -> Result<Option<Patched>> {
+    let Some(tail) = stored.tail else {
+        return Ok(None);
+    };
+    let (front, header) = front_of(stored, Wanted::Some)?;
+    let Some(touched) = touched(&header)? else {
+        return Ok(None);
+    };
+    let Some((spot, bytes)) = Spot::read(stored, &header, &front, &touched, tail as usize)? else {
+        return Ok(None);
+    };
+    let chunk = Chunk::parse(&header, &bytes)?;
+    patch(&chunk, &bytes, Wish::InPlace(&spot))
 }

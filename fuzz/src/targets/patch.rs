@@ -5,7 +5,7 @@ use blosc2::chunk::decode::{Chunk, decompress};
 use blosc2::chunk::encode::EncodeParams;
 use blosc2::chunk::header::{ChunkHeader, filter_id};
 use blosc2::chunk::hooks::{NoHooks, Serial};
-use blosc2::chunk::patch::Patcher;
+use blosc2::chunk::patch::{Patcher, Wish};
 
 /// Options, of which some numbers are a codec, a range and what goes there, then a chunk.
 pub fn run(data: &[u8]) {
@@ -47,7 +47,7 @@ pub fn run(data: &[u8]) {
     let start = usize::from(u16::from_le_bytes([a, b])) % (header.nbytes + 1);
     let len = usize::from(u16::from_le_bytes([c, d])).min(header.nbytes - start);
     let new: Vec<u8> = (0..len).map(|i| (i as u8).wrapping_mul(e)).collect();
-    let Ok(Some(patched)) = patcher.range(start, &new) else {
+    let Ok(Some(patched)) = patcher.range(start, &new, Wish::Edits) else {
         return;
     };
     let patched = patched.whole(&chunk).expect("edits of this chunk");

@@ -105,7 +105,7 @@ pub fn write(array: &Array, selection: &Selection, buffer: &[u8]) -> Result<()> 
     let compressor = Compressor::new(array)?;
     handle.with(true, |inner| {
         let new = {
-            let in_place = inner.store.is_in_memory();
+            let in_place = inner.store.edits();
             let access = Access::held(handle, inner)?;
             let writing = Writing {
                 selection,

@@ -49,14 +49,23 @@ pub fn replace(handle: &Handle, inner: &mut Inner, new: Vec<New>) -> Result<()> 
         };
         after = after.updated(nchunk as i64, &old, &info, keeping)?;
     }
-    inner.store.ready(&edits)?;
-    if !wholes.is_empty() {
+    let apart = if inner.store.commits_edits() {
+        Vec::new()
+    } else {
+        std::mem::take(&mut edits)
+    };
+    inner.store.ready(&apart)?;
+    if !wholes.is_empty() || !edits.is_empty() {
         let take = |whole: &mut (usize, Buffer, Chunk)| std::mem::take(&mut whole.1);
         let owned = (!inner.store.is_frame()).then(|| wholes.iter_mut().map(take).collect());
-        let items: Vec<(usize, Item)> = wholes
+        let mut items: Vec<(usize, Item)> = wholes
             .iter()
             .map(|(nchunk, chunk, info)| (*nchunk, inner.item(after.chunksize, info, chunk)))
             .collect();
+        let edited = edits
+            .iter()
+            .map(|(nchunk, edits)| (*nchunk, Item::Edited(edits)));
+        items.extend(edited);
         let plan = Plan {
             counts: after,
             change: Change::Update(&items),
@@ -64,5 +73,5 @@ pub fn replace(handle: &Handle, inner: &mut Inner, new: Vec<New>) -> Result<()> 
         };
         inner.apply(handle, &counts, plan)?;
     }
-    inner.edit(handle, &after, &edits)
+    inner.edit(handle, &after, &apart)
 }

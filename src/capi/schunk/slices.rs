@@ -12,11 +12,11 @@ use crate::chunk::decode::{Chunk, decompress};
 use crate::chunk::getitem::{self, ItemRange};
 use crate::chunk::header::{ChunkHeader, filter_id};
 use crate::chunk::hooks::{Executor, NoHooks, Serial};
-use crate::chunk::patch::{Patched, Patcher};
+use crate::chunk::patch::{Patched, Patcher, Touched, Wish};
 use crate::error::{Error, Result};
 use crate::frame::disk::Stored;
 use crate::memory::Buffer;
-use crate::schunk::parsed::{Wanted, with_bytes, with_stored};
+use crate::schunk::parsed::{Wanted, patch_stored, with_bytes, with_stored};
 use crate::schunk::rules::Counts;
 use crate::schunk::slices::{Piece, Pieces, Sizes};
 use crate::schunk::{Made, Where};
@@ -251,21 +251,31 @@ fn rewritten(handle: &Handle, inner: &mut Inner, piece: &Piece, new: &[u8]) -> R
         // SAFETY: the slice is as long as it is.
         return unsafe { compressed(handle, new.as_ptr(), new.len() as i32).map(Made::Whole) };
     }
+    let (cctx, dctx) = (handle.cctx()?, handle.dctx()?);
+    let patch = |chunk: &Chunk, src: &[u8], wish: Wish| {
+        Patcher {
+            chunk,
+            params: &cctx.encode_params(true),
+            decoding: &ContextHooks::for_decompression(dctx, src.as_ptr()),
+            encoding: &ContextHooks::for_compression(cctx, src.as_ptr()),
+            exec: &Threads,
+        }
+        .range(piece.from, new, wish)
+    };
+    if let Where::Stored(stored) = inner.store.find(piece.nchunk)? {
+        let touched = |header: &ChunkHeader| Touched::by(header, piece.from, new.len());
+        match patch_stored(&stored, touched, patch)? {
+            Some(Patched::Whole(chunk)) => return Ok(Made::Whole(chunk)),
+            Some(Patched::Edits(edits)) => return Ok(Made::Edits(edits)),
+            None => {}
+        }
+    }
     let bytes = bytes_of(handle, inner, piece.nchunk)?;
     // SAFETY: the super-chunk is locked by this call.
     let src = unsafe { bytes.get() };
     let header = ChunkHeader::parse(src)?;
-    let (cctx, dctx) = (handle.cctx()?, handle.dctx()?);
     let chunk = Chunk::parse(&header, src)?;
-    let patched = Patcher {
-        chunk: &chunk,
-        params: &cctx.encode_params(true),
-        decoding: &ContextHooks::for_decompression(dctx, src.as_ptr()),
-        encoding: &ContextHooks::for_compression(cctx, src.as_ptr()),
-        exec: &Threads,
-    }
-    .range(piece.from, new)?;
-    match patched {
+    match patch(&chunk, src, Wish::Edits)? {
         Some(Patched::Whole(chunk)) => return Ok(Made::Whole(chunk)),
         Some(Patched::Edits(edits)) => {
             let Bytes::Apart(mut chunk) = bytes else {

@@ -15,6 +15,8 @@ use std::sync::Arc;
 
 /// How far behind a frame others are looked for, so as not to write over them.
 const LOOK_AHEAD: u64 = 1 << 20;
+/// A record of more bytes is cut off when its change is done.
+const LONG_RECORD: usize = 4 << 10;
 
 /// The header and the trailer as they are to be.
 pub struct Next {
@@ -113,13 +115,13 @@ impl Disk {
     }
 
     fn replay(&mut self, file: &dyn Storage) -> Result<()> {
-        for patch in &self.view.pending {
+        for patch in self.view.pending.iter() {
             file.write_at(self.base + patch.pos, &patch.bytes)?;
         }
         if self.options.durable && !self.view.pending.is_empty() {
             file.sync()?;
         }
-        self.view.pending.clear();
+        self.view.pending = Arc::default();
         Ok(())
     }
 
@@ -193,6 +195,10 @@ impl Disk {
         }
         self.view.header.clone_from(&writes.header);
         self.view.extent = extent;
+        if bytes.len() > LONG_RECORD {
+            // The next record would have to reach as far as this one.
+            self.forget_record(file, extent.frame_len);
+        }
         Ok(())
     }
 

@@ -97,7 +97,7 @@ impl Disk {
             end += len;
         }
         let delta = Delta::From(0, offsets.iter().collect());
-        self.write_edit(file, delta, &[], &[], &self.unchanged())?;
+        self.write_edit(file, delta, &[], Vec::new(), &self.unchanged())?;
         Ok(moved)
     }
 }

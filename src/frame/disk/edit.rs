@@ -1,8 +1,8 @@
 //! What a change of chunks writes, and where.
 
+use super::Disk;
 use super::commit::{Next, Writes};
 use super::load::Image;
-use super::{Disk, Stored};
 use crate::chunk::header::{EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
 use crate::error::{Error, Result};
 use crate::frame::change::{Change, Delta, Item};
@@ -24,26 +24,48 @@ const MOST_SURVEYED: usize = 1 << 16;
 /// With fewer chunks than this a frame is kept in order at every append of no more bytes than that: it costs no more than to
 /// make room, and who copies the file meanwhile gets what closing it would leave.
 const IN_ORDER: (usize, usize) = (64, 128 << 10);
+/// Behind a chunk that was changed, room is left for one byte in so many; not for chunks of fewer bytes than that.
+const TAIL: u64 = 8;
+const MIN_TAILED: u64 = 4 << 10;
 /// The part of an index's header that depends on the number of offsets: its sizes.
 const INDEX_SIZES: std::ops::Range<usize> = 4..MIN_HEADER_LENGTH;
 
 fn stored<'a>(item: &Item<'a>) -> Option<&'a [u8]> {
     match item {
         Item::Stored(chunk) => Some(chunk),
-        Item::Special(_) => None,
+        Item::Special(_) | Item::Edited(_) => None,
     }
 }
 
-/// The offsets of the chunks that come in; `places` are those of the stored ones among them.
-fn offsets_of(change: &Change, places: &[u64]) -> Vec<i64> {
+/// The offsets of the chunks that come in; `places` are those of the stored ones among them, and those that stay where they
+/// are have one in `offsets`.
+fn offsets_of(change: &Change, offsets: &Offsets, places: &[u64]) -> Vec<i64> {
     let mut places = places.iter();
-    let items = change.items();
-    let offsets = items.iter().filter_map(|item| match item {
-        Item::Special(place) => Some(place.to_offset()),
-        Item::Stored(_) => places.next().map(|place| *place as i64),
-    });
-    offsets.collect()
+    let offset = |(i, item): (usize, &Item)| match (item, change) {
+        (Item::Special(place), _) => Some(place.to_offset()),
+        (Item::Stored(_), _) => places.next().map(|place| *place as i64),
+        (Item::Edited(_), Change::Update(items)) => offsets.get(items[i].0),
+        (Item::Edited(_), _) => None,
+    };
+    change
+        .items()
+        .iter()
+        .enumerate()
+        .filter_map(offset)
+        .collect()
 }
+
+/// How many bytes to leave free behind a chunk of `len` bytes that comes in the place of another: chunks that were changed
+/// once are often changed again.
+fn tail_of(change: &Change, len: u64) -> u64 {
+    match change {
+        Change::Update(_) if len >= MIN_TAILED => len / TAIL,
+        _ => 0,
+    }
+}
+
+/// Bytes of a chunk: where the chunk begins, from the end of the header; where in it they begin; and what they are.
+type Piece<'a> = (u64, u64, &'a [u8]);
 
 /// Chunks that became part of the frame: their index among the new ones, and their bytes.
 pub type Specials = [(usize, Vec<u8>)];
@@ -120,10 +142,10 @@ impl Disk {
                 });
                 ends.collect()
             }
-            Kind::Sparse => self.place(&chunks, next.cbytes)?,
+            Kind::Sparse => self.place(change, &chunks, next.cbytes)?,
         };
-        let new = offsets_of(change, &places);
         let mut offsets = self.view.offsets.clone();
+        let new = offsets_of(change, &offsets, &places);
         change.delta(&offsets, &new)?.apply(&mut offsets)?;
         let data = match self.kind {
             Kind::Contiguous => chunks.concat(),
@@ -299,15 +321,31 @@ impl Disk {
         let leaves = self.leaves(change)?;
         let mut chunks: Vec<&[u8]> = specials.iter().map(|(_, chunk)| &chunk[..]).collect();
         chunks.extend(change.items().iter().filter_map(stored));
-        let bytes: u64 = chunks.iter().map(|chunk| chunk.len() as u64).sum();
+        let lens = chunks.iter().map(|chunk| chunk.len() as u64);
+        let bytes: u64 = lens.map(|len| len + tail_of(change, len)).sum();
         let count = self.view.offsets.len();
         if !matches!(change, Change::Nothing) || !specials.is_empty() {
             let most = change.count(count).max(count);
             self.make_room(file, most + 1, bytes)?;
         }
-        let places = self.place(&chunks, next.cbytes)?;
-        let delta = self.delta(change, specials, &places);
-        let written = delta.and_then(|delta| self.write_edit(file, delta, &chunks, &places, &next));
+        let places = self.place(change, &chunks, next.cbytes)?;
+        let written = self.delta(change, specials, &places).and_then(|delta| {
+            let pieces = chunks.iter().zip(&places);
+            let mut pieces = match self.kind {
+                Kind::Contiguous => pieces.map(|(chunk, place)| (*place, 0, *chunk)).collect(),
+                Kind::Sparse => Vec::new(),
+            };
+            let new = pieces.len();
+            let done = self
+                .grow(change, &mut pieces)
+                .and_then(|over| self.write_edit(file, delta, &pieces, over, &next));
+            if let (Err(_), Some(writer)) = (&done, &mut self.writer) {
+                for (place, _, grown) in &pieces[new..] {
+                    writer.space.shrink(*place, grown.len() as u64);
+                }
+            }
+            done
+        });
         if let Err(error) = written {
             // Where the change could not be undone, its record still speaks of the chunks.
             if !self.is_lost() {
@@ -323,7 +361,7 @@ impl Disk {
     }
 
     fn delta(&self, change: &Change, specials: &Specials, places: &[u64]) -> Result<Delta> {
-        let new = offsets_of(change, &places[specials.len()..]);
+        let new = offsets_of(change, &self.view.offsets, &places[specials.len()..]);
         if specials.is_empty() {
             return change.delta(&self.view.offsets, &new);
         }
@@ -336,12 +374,13 @@ impl Disk {
         Ok(Delta::From(0, offsets.iter().collect()))
     }
 
+    /// Writes what becomes of the offsets, with `pieces` where nothing is that counts, and bytes `over` others.
     pub(super) fn write_edit(
         &mut self,
         file: &dyn Storage,
         delta: Delta,
-        chunks: &[&[u8]],
-        places: &[u64],
+        pieces: &[Piece],
+        over: Vec<Patch>,
         next: &Next,
     ) -> Result<()> {
         let extent = self.view.extent;
@@ -352,10 +391,11 @@ impl Disk {
             ..Writes::default()
         };
         let header_len = u64::from(extent.header_len);
-        if self.kind == Kind::Contiguous {
-            for (chunk, place) in chunks.iter().zip(places) {
-                writes.dead.push((header_len + place, chunk));
-            }
+        for (place, at, bytes) in pieces {
+            writes.dead.push((header_len + place + at, bytes));
+        }
+        for patch in over {
+            writes.live.push((patch, None));
         }
         let first_offset = self.index_pos() + EXTENDED_HEADER_LENGTH as u64;
         // Offsets that others replace, and those behind the last one, as bytes.
@@ -414,6 +454,39 @@ impl Disk {
         delta.apply(&mut self.view.offsets)
     }
 
+    /// The bytes that edits of chunks overwrite. What comes behind chunks is added to `pieces`, in room that is taken for it.
+    fn grow<'a>(&mut self, change: &Change<'a>, pieces: &mut Vec<Piece<'a>>) -> Result<Vec<Patch>> {
+        let mut over = Vec::new();
+        let Change::Update(items) = *change else {
+            return Ok(over);
+        };
+        let header_len = u64::from(self.view.extent.header_len);
+        for (nchunk, item) in items {
+            let Item::Edited(edits) = *item else {
+                continue;
+            };
+            let Place::At(place) = self.view.offsets.place(*nchunk)? else {
+                return Err(Error::InvalidParam);
+            };
+            for edit in edits {
+                let (at, new) = (edit.at as u64, &edit.new[..]);
+                if edit.len == new.len() {
+                    over.push(Patch {
+                        pos: header_len + place + at,
+                        bytes: new.to_vec(),
+                    });
+                    continue;
+                }
+                let writer = self.writer.as_mut().ok_or(Error::Failure)?;
+                if edit.len != 0 || !writer.space.grow(place, at, new.len() as u64) {
+                    return Err(Error::InvalidParam);
+                }
+                pieces.push((place, at, new));
+            }
+        }
+        Ok(over)
+    }
+
     /// Where the next trailer goes. It is never where the last one was: that the length of the frame changes tells
     /// readers without a lock that there is something new.
     fn next_trailer_pos(&self, count: usize, len: u64) -> u64 {
@@ -433,15 +506,17 @@ impl Disk {
     }
 
     /// Finds places for chunks. In a sparse frame, whose chunks will have `cbytes` bytes, writes them.
-    fn place(&mut self, chunks: &[&[u8]], cbytes: u64) -> Result<Vec<u64>> {
+    fn place(&mut self, change: &Change, chunks: &[&[u8]], cbytes: u64) -> Result<Vec<u64>> {
         let room = self.index_pos() - u64::from(self.view.extent.header_len);
         if self.kind == Kind::Contiguous {
             let writer = self.writer.as_mut().ok_or(Error::Failure)?;
             let mut places = Vec::new();
             for chunk in chunks {
                 let len = chunk.len() as u64;
-                let place = writer.space.find(len, room).ok_or(Error::Failure)?;
-                writer.space.take(place, len);
+                let tail = tail_of(change, len);
+                let place = writer.space.find(len + tail, room);
+                let place = place.ok_or(Error::Failure)?;
+                writer.space.take_with_tail(place, len, tail);
                 places.push(place);
             }
             return Ok(places);
@@ -528,16 +603,6 @@ impl Disk {
             }
         }
         Ok(left)
-    }
-
-    pub(super) fn stored_at(&mut self, place: u64) -> Result<Stored> {
-        let extent = self.view.extent;
-        Ok(Stored {
-            file: self.current_reader()?,
-            pos: self.base + u64::from(extent.header_len) + place,
-            most: extent.cbytes.saturating_sub(place),
-            expected: None,
-        })
     }
 
     /// Learns where chunks lie, so that the room of those that go can be used again.

@@ -9,6 +9,7 @@ use crate::frame::meta::Borrowed;
 use crate::frame::offsets::{Offsets, WIDTH};
 use crate::frame::trailer;
 use crate::io::Storage;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A frame in its file, seen through the patches of a record that is still to be applied.
@@ -17,7 +18,7 @@ struct Source<'a> {
     base: u64,
     /// Bytes of the file from the start of the frame on.
     size: u64,
-    pending: Vec<Patch>,
+    pending: Arc<[Patch]>,
 }
 
 impl Source<'_> {
@@ -62,14 +63,14 @@ pub fn load(file: &dyn Storage, base: u64, kind: Kind, patient: bool) -> Result<
         file,
         base,
         size: size.checked_sub(base).ok_or(Error::FileRead)?,
-        pending: Vec::new(),
+        pending: Arc::default(),
     };
     if let Some((_, record)) = Record::find(file, size)?
         && record.base == base
         && let Ok(header) = source.read(0, u64::from(record.header_len))
         && record.state(&header) == State::Pending
     {
-        source.pending = record.patches;
+        source.pending = record.patches.into();
     }
     let front = source.read(0, header::MIN_LEN as u64)?;
     let result = read(&source, kind, &front);
@@ -124,7 +125,7 @@ fn read(source: &Source, kind: Kind, front: &[u8]) -> Result<Loading> {
         offsets,
         capacity,
         untidy,
-        pending: source.pending.clone(),
+        pending: Arc::clone(&source.pending),
     };
     Ok((
         view,

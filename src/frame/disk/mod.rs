@@ -16,7 +16,7 @@ mod load;
 pub use commit::Next;
 
 use super::header::{Extent, Header, Kind};
-use super::journal::Patch;
+use super::journal::{Patch, overlay};
 use super::meta::{Borrowed, Metalayer};
 use super::offsets::{Offsets, Place};
 use super::space::Space;
@@ -57,7 +57,7 @@ struct View {
     /// Whether there is room between index and trailer, so that the frame is to be put in order.
     untidy: bool,
     /// What a record at the end of the file says is still to be written.
-    pending: Vec<Patch>,
+    pending: Arc<[Patch]>,
 }
 
 /// What was found in a frame when it was read.
@@ -118,6 +118,12 @@ pub struct Stored {
     pub most: u64,
     /// How many it probably has.
     pub expected: Option<u64>,
+    /// How many bytes are free behind it; none where it cannot be changed in place.
+    pub tail: Option<u64>,
+    /// Where the frame begins in the file.
+    base: u64,
+    /// What is still to be written in the frame.
+    pending: Arc<[Patch]>,
 }
 
 /// Where a chunk is.
@@ -134,7 +140,18 @@ impl Stored {
         if at.saturating_add(buf.len() as u64) > self.most {
             return Err(Error::FileRead);
         }
-        self.file.read_at(self.pos + at, buf)
+        self.file.read_at(self.pos + at, buf)?;
+        self.overlay(at, buf);
+        Ok(())
+    }
+
+    /// Makes bytes that were read at `at` those that they will be.
+    fn overlay(&self, at: u64, bytes: &mut [u8]) {
+        overlay(
+            &self.pending,
+            (self.pos + at).saturating_sub(self.base),
+            bytes,
+        );
     }
 
     /// Reads the first bytes of the chunk, as many as `first` if it can have them, and the header among them.
@@ -161,6 +178,7 @@ impl Stored {
         if len > have {
             let at = self.pos + have as u64;
             self.file.append_to(bytes, at, len - have)?;
+            self.overlay(have as u64, &mut bytes[have..]);
         }
         Ok(())
     }
@@ -399,31 +417,49 @@ impl Disk {
         let extent = self.view.extent;
         match self.kind {
             Kind::Contiguous => {
-                let most = extent
-                    .cbytes
-                    .checked_sub(place)
-                    .ok_or(Error::InvalidHeader)?;
+                if place > extent.cbytes {
+                    return Err(Error::InvalidHeader);
+                }
+                let stored = self.stored_at(place)?;
+                let writer = self.writer.as_ref();
                 Ok(Found::Stored(Stored {
-                    file: self.current_reader()?,
-                    pos: self.base + u64::from(extent.header_len) + place,
-                    most,
                     expected: self.room_to_next(nchunk, place),
+                    tail: Some(writer.map_or(0, |writer| writer.space.tail(place))),
+                    ..stored
                 }))
             }
-            Kind::Sparse => {
-                let file = self
-                    .options
-                    .backend
-                    .open(&self.chunk_path(place)?, Mode::Read)?;
-                let most = file.size()?;
-                Ok(Found::Stored(Stored {
-                    file,
-                    pos: 0,
-                    most,
-                    expected: Some(most),
-                }))
-            }
+            Kind::Sparse => self.stored_apart(place).map(Found::Stored),
         }
+    }
+
+    /// The chunk that begins `place` bytes behind the header of a contiguous frame.
+    fn stored_at(&mut self, place: u64) -> Result<Stored> {
+        let extent = self.view.extent;
+        Ok(Stored {
+            file: self.current_reader()?,
+            pos: self.base + u64::from(extent.header_len) + place,
+            most: extent.cbytes.saturating_sub(place),
+            expected: None,
+            tail: None,
+            base: self.base,
+            pending: Arc::clone(&self.view.pending),
+        })
+    }
+
+    /// The chunk in a file of its own.
+    fn stored_apart(&self, number: u64) -> Result<Stored> {
+        let path = self.chunk_path(number)?;
+        let file = self.options.backend.open(&path, Mode::Read)?;
+        let most = file.size()?;
+        Ok(Stored {
+            file,
+            pos: 0,
+            most,
+            expected: Some(most),
+            tail: None,
+            base: 0,
+            pending: Arc::default(),
+        })
     }
 
     /// From a chunk to the one that follows, if that lies behind it: usually its size.
@@ -442,25 +478,12 @@ impl Disk {
                 let extent = self.view.extent;
                 let end = u64::from(extent.header_len).saturating_add(extent.cbytes);
                 Ok(Stored {
-                    file: self.current_reader()?,
                     pos: self.base + offset,
                     most: end.checked_sub(offset).ok_or(Error::InvalidParam)?,
-                    expected: None,
+                    ..self.stored_at(0)?
                 })
             }
-            Kind::Sparse => {
-                let file = self
-                    .options
-                    .backend
-                    .open(&self.chunk_path(offset)?, Mode::Read)?;
-                let most = file.size()?;
-                Ok(Stored {
-                    file,
-                    pos: 0,
-                    most,
-                    expected: Some(most),
-                })
-            }
+            Kind::Sparse => self.stored_apart(offset),
         }
     }
 
@@ -487,13 +510,7 @@ impl Disk {
         let Some(last) = self.view.offsets.places().max() else {
             return Ok(0);
         };
-        let extent = self.view.extent;
-        let chunk = Stored {
-            file: self.current_reader()?,
-            pos: self.base + u64::from(extent.header_len) + last,
-            most: extent.cbytes.saturating_sub(last),
-            expected: None,
-        };
+        let chunk = self.stored_at(last)?;
         // Behind a chunk that cannot be read there may be anything.
         let len = chunk
             .header()

@@ -1,0 +1,190 @@
+//! Changing some blocks of a chunk that lies in a file and stays where it is.
+//!
+//! Only the bytes of these blocks are read. A block that comes out no larger than the room up to the next one is written
+//! there; another goes behind the chunk, where room may have been left for that, and its start in the table is changed.
+//! Blocks may lie in any order in a chunk, with room between them: every reader of the format goes by the table.
+
+use super::decode::Chunk;
+use super::encode_block::difference;
+use super::header::{ChunkHeader, Special, i32_at};
+use super::patch::Touched;
+use super::source::BlockSource;
+use crate::error::{Error, Result};
+use crate::memory::{Buffer, Edit};
+use std::ops::Range;
+
+/// What is overwritten is written twice; of more than the chunk's bytes divided by this, the chunk is better written anew.
+const MOST_OVERWRITTEN: usize = 2;
+/// A block that leaves more of its room empty than it fills, and more than this, has the chunk written anew.
+const WASTE: usize = 64;
+
+/// Where a chunk lies whose blocks are changed.
+pub struct Spot<'a> {
+    source: &'a dyn BlockSource,
+    header: &'a ChunkHeader,
+    /// What each touched block may take, in their order.
+    rooms: Vec<Range<usize>>,
+    /// How many bytes are free behind the chunk.
+    tail: usize,
+}
+
+/// What each block in `touched` may take of a chunk that begins with `front`: none where that cannot be said.
+fn rooms(
+    header: &ChunkHeader,
+    front: &[u8],
+    touched: &[Touched],
+) -> Result<Option<Vec<Range<usize>>>> {
+    let blocksize = header.blocksize_field();
+    if header.special() != Special::None || header.has_vlblocks() || blocksize == 0 {
+        return Ok(None);
+    }
+    if touched.iter().any(|t| t.nblock >= header.nblocks) {
+        return Err(Error::InvalidParam);
+    }
+    if header.is_memcpyed() {
+        let room = |t: &Touched| {
+            let from = header.overhead() + t.nblock * blocksize;
+            from..header.cbytes.min(from + blocksize)
+        };
+        return Ok(Some(touched.iter().map(room).collect()));
+    }
+    let body = header.overhead() + 4 * header.nblocks;
+    let Some(table) = front.get(header.overhead()..body) else {
+        return Ok(None);
+    };
+    let start = |nblock: usize| usize::try_from(i32_at(table, 4 * nblock)).unwrap_or(0);
+    let mut starts: Vec<usize> = (0..header.nblocks).map(start).collect();
+    starts.sort_unstable();
+    let room = |t: &Touched| {
+        let from = start(t.nblock);
+        let i = starts.partition_point(|other| *other < from);
+        let to = starts.get(i + 1).map_or(header.cbytes, |next| *next);
+        // Blocks that share a start have no room of their own.
+        (from >= body && from < to && to <= header.cbytes).then_some(from..to)
+    };
+    Ok(touched.iter().map(room).collect())
+}
+
+impl<'a> Spot<'a> {
+    /// Reads of the chunk in `source`, whose first bytes are `front`, all that is needed to change the blocks in `touched`;
+    /// other bytes are zeros. None where the chunk cannot be changed in place.
+    ///
+    /// # Errors
+    /// Those of input; [`Error::InvalidParam`] for blocks that are not there.
+    pub fn read(
+        source: &'a dyn BlockSource,
+        header: &'a ChunkHeader,
+        front: &[u8],
+        touched: &[Touched],
+        tail: usize,
+    ) -> Result<Option<(Self, Buffer)>> {
+        let Some(rooms) = rooms(header, front, touched)? else {
+            return Ok(None);
+        };
+        // Pages of it that are never touched take no memory.
+        let mut bytes = Buffer::zeroed(header.cbytes)?;
+        let have = front.len().min(header.cbytes);
+        bytes[..have].copy_from_slice(&front[..have]);
+        let mut wanted = rooms.clone();
+        wanted.sort_unstable_by_key(|room| room.start);
+        for piece in wanted.chunk_by(|a, b| a.end == b.start) {
+            let (from, to) = (piece[0].start.max(have), piece[piece.len() - 1].end);
+            if from < to {
+                source.read_at(from, &mut bytes[from..to])?;
+            }
+        }
+        let spot = Self {
+            source,
+            header,
+            rooms,
+            tail,
+        };
+        Ok(Some((spot, bytes)))
+    }
+
+    /// All bytes of the chunk.
+    pub(super) fn whole(&self) -> Result<Buffer> {
+        let mut bytes = Buffer::zeroed(self.header.cbytes)?;
+        self.source.read_at(0, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Whether the blocks lie in their rooms.
+    pub(super) fn holds(&self, chunk: &Chunk, touched: &[Touched]) -> bool {
+        let mut blocks = touched.iter().zip(&self.rooms);
+        blocks.all(|(t, room)| {
+            let bytes = chunk.compressed(t.nblock, |_| ());
+            bytes.is_ok_and(|bytes| bytes.len() <= room.len())
+        })
+    }
+
+    /// How the blocks in `touched` become those in `changed`, in the order of their places, the header first if it changes.
+    /// None where the chunk is to be written anew.
+    pub(super) fn edits(
+        &self,
+        chunk: &Chunk,
+        touched: &[Touched],
+        changed: &[Vec<u8>],
+    ) -> Result<Option<Vec<Edit>>> {
+        let header = self.header;
+        let (mut inside, mut starts, mut behind) = (Vec::new(), Vec::new(), Vec::new());
+        for ((t, new), room) in touched.iter().zip(changed).zip(&self.rooms) {
+            if new.len() > room.len() {
+                let start = (header.cbytes + behind.len()) as i32;
+                starts.push(Edit {
+                    at: header.overhead() + 4 * t.nblock,
+                    len: 4,
+                    new: start.to_le_bytes().to_vec(),
+                });
+                behind.extend_from_slice(new);
+                continue;
+            }
+            let old = chunk.compressed(t.nblock, |_| ())?;
+            let smaller = new.len() < old.len();
+            if smaller && room.len() - new.len() > new.len().max(WASTE) {
+                return Ok(None);
+            }
+            let range = if new.len() == old.len() {
+                difference(new, old)
+            } else {
+                0..new.len()
+            };
+            if !range.is_empty() {
+                inside.push(Edit {
+                    at: room.start + range.start,
+                    len: range.len(),
+                    new: new[range].to_vec(),
+                });
+            }
+        }
+        let overwritten: usize = inside.iter().map(|edit| edit.len).sum();
+        let cbytes = header.cbytes + behind.len();
+        if overwritten > header.cbytes / MOST_OVERWRITTEN
+            || behind.len() > self.tail
+            || cbytes > header.nbytes + header.overhead()
+        {
+            return Ok(None);
+        }
+        let mut edits = Vec::new();
+        if !behind.is_empty() {
+            let mut front = chunk.bytes()[..header.overhead()].to_vec();
+            ChunkHeader { cbytes, ..*header }.write(&mut front);
+            edits.push(Edit {
+                at: 0,
+                len: front.len(),
+                new: front,
+            });
+            edits.extend(starts);
+        }
+        inside.sort_unstable_by_key(|edit| edit.at);
+        edits.extend(inside);
+        if !behind.is_empty() {
+            edits.push(Edit {
+                at: header.cbytes,
+                len: 0,
+                new: behind,
+            });
+        }
+        Ok(Some(edits))
+    }
+}
