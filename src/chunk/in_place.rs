@@ -18,14 +18,19 @@ const MOST_OVERWRITTEN: usize = 2;
 /// A block that leaves more of its room empty than it fills, and more than this, has the chunk written anew.
 const WASTE: usize = 64;
 
-/// Where a chunk lies whose blocks are changed.
+/// A chunk in a file of which some blocks are to be changed.
 pub struct Spot<'a> {
     source: &'a dyn BlockSource,
     header: &'a ChunkHeader,
-    /// What each touched block may take, in their order.
+    /// What each block to be changed may take, in their order.
     rooms: Vec<Range<usize>>,
     /// How many bytes are free behind the chunk.
     tail: usize,
+    /// Header and block starts, and behind them what is in the rooms, one after the other. The starts are those in here; the
+    /// other blocks have none.
+    bytes: Buffer,
+    /// The header of these bytes.
+    small: ChunkHeader,
 }
 
 /// What each block in `touched` may take of a chunk that begins with `front`: none where that cannot be said.
@@ -66,8 +71,8 @@ fn rooms(
 }
 
 impl<'a> Spot<'a> {
-    /// Reads of the chunk in `source`, whose first bytes are `front`, all that is needed to change the blocks in `touched`;
-    /// other bytes are zeros. None where the chunk cannot be changed in place.
+    /// Reads of the chunk in `source`, whose first bytes are `front`, the blocks in `touched`. `tail` is how many bytes are free
+    /// behind it. None where the chunk cannot be changed in place.
     ///
     /// # Errors
     /// Those of input; [`Error::InvalidParam`] for blocks that are not there.
@@ -77,29 +82,73 @@ impl<'a> Spot<'a> {
         front: &[u8],
         touched: &[Touched],
         tail: usize,
-    ) -> Result<Option<(Self, Buffer)>> {
+    ) -> Result<Option<Self>> {
         let Some(rooms) = rooms(header, front, touched)? else {
             return Ok(None);
         };
-        // Pages of it that are never touched take no memory.
-        let mut bytes = Buffer::zeroed(header.cbytes)?;
-        let have = front.len().min(header.cbytes);
-        bytes[..have].copy_from_slice(&front[..have]);
-        let mut wanted = rooms.clone();
-        wanted.sort_unstable_by_key(|room| room.start);
-        for piece in wanted.chunk_by(|a, b| a.end == b.start) {
-            let (from, to) = (piece[0].start.max(have), piece[piece.len() - 1].end);
-            if from < to {
-                source.read_at(from, &mut bytes[from..to])?;
-            }
+        let front = &front[..Chunk::front_len(header)];
+        let mut bytes = Buffer::copy_of(front)?;
+        bytes.resize(front.len() + rooms.iter().map(Range::len).sum::<usize>())?;
+        if !header.is_memcpyed() {
+            bytes[header.overhead()..front.len()].fill(0);
         }
-        let spot = Self {
+        // Neighbours are read together.
+        let mut to = front.len();
+        for run in rooms.chunk_by(|a, b| a.end == b.start) {
+            let (first, end) = (run[0].start, run[run.len() - 1].end);
+            source.read_at(first, &mut bytes[to..to + end - first])?;
+            to += end - first;
+        }
+        let mut spot = Self {
             source,
             header,
             rooms,
             tail,
+            small: header.clone(),
+            bytes,
         };
-        Ok(Some((spot, bytes)))
+        if !header.is_memcpyed() {
+            for (i, t) in touched.iter().enumerate() {
+                let start = (spot.at(i) as i32).to_le_bytes();
+                spot.bytes[header.overhead() + 4 * t.nblock..][..4].copy_from_slice(&start);
+            }
+            spot.small.cbytes = spot.bytes.len();
+            spot.small.write(&mut spot.bytes);
+        }
+        Ok(Some(spot))
+    }
+
+    /// The chunk, as far as it was read, for a [`Patcher`](super::patch::Patcher) and nobody else.
+    ///
+    /// # Errors
+    /// Those of a damaged chunk.
+    pub fn chunk(&self) -> Result<Chunk<'_>> {
+        if self.header.is_memcpyed() {
+            Chunk::lazy(self.header, &self.bytes, self.source)
+        } else {
+            Chunk::parse(&self.small, &self.bytes)
+        }
+    }
+
+    /// The first bytes of the chunk and some of its blocks.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The header of the chunk.
+    pub(super) fn header(&self) -> &'a ChunkHeader {
+        self.header
+    }
+
+    /// Where the `i`th of the touched blocks is in the bytes that were read.
+    fn at(&self, i: usize) -> usize {
+        let before: usize = self.rooms[..i].iter().map(Range::len).sum();
+        Chunk::front_len(self.header) + before
+    }
+
+    /// What is in the room of the `i`th of the touched blocks.
+    pub(super) fn room(&self, i: usize) -> &[u8] {
+        &self.bytes[self.at(i)..][..self.rooms[i].len()]
     }
 
     /// All bytes of the chunk.
@@ -167,7 +216,7 @@ impl<'a> Spot<'a> {
         }
         let mut edits = Vec::new();
         if !behind.is_empty() {
-            let mut front = chunk.bytes()[..header.overhead()].to_vec();
+            let mut front = self.bytes[..header.overhead()].to_vec();
             ChunkHeader { cbytes, ..*header }.write(&mut front);
             edits.push(Edit {
                 at: 0,

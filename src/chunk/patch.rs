@@ -177,7 +177,8 @@ impl Patcher<'_> {
         let header = self.chunk.header();
         let ascend = touched.is_sorted_by(|a, b| a.nblock < b.nblock);
         let inside = touched.last().is_none_or(|t| t.nblock < header.nblocks);
-        if !ascend || !inside || self.chunk.is_elsewhere() {
+        let in_place = matches!(wish, Wish::InPlace(_));
+        if !ascend || !inside || (self.chunk.is_elsewhere() && !in_place) {
             return Err(Error::InvalidParam);
         }
         let all_new = touched.len() == header.nblocks && touched.iter().all(|t| t.whole);
@@ -188,9 +189,12 @@ impl Patcher<'_> {
             return Ok(None);
         }
         if header.is_memcpyed() && !matches!(wish, Wish::Whole) {
-            let edit = |t: &Touched| {
+            let edit = |(i, t): (usize, &Touched)| {
                 let from = header.overhead() + t.nblock * blocksize;
-                let old = &self.chunk.bytes()[from..header.cbytes.min(from + blocksize)];
+                let old = match wish {
+                    Wish::InPlace(spot) => spot.room(i),
+                    _ => &self.chunk.bytes()[from..header.cbytes.min(from + blocksize)],
+                };
                 let mut new = old.to_vec();
                 change.run(t.nblock, t.nblock * blocksize, &mut new);
                 let range = difference(&new, old);
@@ -200,7 +204,7 @@ impl Patcher<'_> {
                     new: new[range].to_vec(),
                 })
             };
-            let edits = touched.iter().filter_map(edit).collect();
+            let edits = touched.iter().enumerate().filter_map(edit).collect();
             return Ok(Some(Patched::Edits(edits)));
         }
         if header.is_memcpyed() {
@@ -247,7 +251,7 @@ impl Patcher<'_> {
         let whole = match wish {
             Wish::InPlace(spot) => {
                 let bytes = spot.whole()?;
-                let chunk = Chunk::loaded(header, &bytes)?;
+                let chunk = Chunk::loaded(spot.header(), &bytes)?;
                 assemble(&chunk, &encoder, touched, &changed)?
             }
             _ => assemble(self.chunk, &encoder, touched, &changed)?,

@@ -67,7 +67,7 @@ pub fn with_stored<T>(
 }
 
 /// Changes the blocks of a chunk in a file that `touched` names, such that it can stay where it is if that is possible: `patch`
-/// gets the chunk, with the bytes of these blocks and zeros for others, the bytes, and what to wish for from a
+/// gets the chunk as far as it was read, its first bytes, and what to wish for from a
 /// [`Patcher`](crate::chunk::patch::Patcher). None where the chunk has to be read whole.
 ///
 /// # Errors
@@ -84,9 +84,8 @@ pub fn patch_stored(
     let Some(touched) = touched(&header)? else {
         return Ok(None);
     };
-    let Some((spot, bytes)) = Spot::read(stored, &header, &front, &touched, tail as usize)? else {
+    let Some(spot) = Spot::read(stored, &header, &front, &touched, tail as usize)? else {
         return Ok(None);
     };
-    let chunk = Chunk::parse(&header, &bytes)?;
-    patch(&chunk, &bytes, Wish::InPlace(&spot))
+    patch(&spot.chunk()?, spot.bytes(), Wish::InPlace(&spot))
 }

@@ -14,7 +14,7 @@ use crate::io::Storage;
 /// Copying so many bytes is not worth a thought.
 const CHEAP: u64 = 4 << 20;
 /// More than that is copied only where it gains at least one byte in so many.
-const WORTH: u64 = 8;
+const WORTH: u64 = 3;
 /// Bytes that are copied at once.
 const PIECE: usize = 1 << 20;
 

@@ -1,0 +1,168 @@
+//! Chunks in a file of which some blocks are changed where they are: only those are read, nothing else is overwritten, and
+//! both libraries find the data in what comes of it.
+
+mod common;
+
+use blosc2::capi::exec::Threads;
+use blosc2::chunk::encode::EncodeParams;
+use blosc2::chunk::header::ChunkHeader;
+use blosc2::chunk::hooks::NoHooks;
+use blosc2::chunk::in_place::Spot;
+use blosc2::chunk::patch::{Patched, Patcher, Touched, Wish};
+use blosc2::chunk::source::BlockSource;
+use blosc2::error::{Error, Result};
+use common::abi::*;
+use common::data::{Kind, Rng};
+use common::library::{both, ours};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A chunk somewhere in a file, and how many bytes of it were read.
+struct File<'a>(&'a [u8], AtomicUsize);
+
+impl BlockSource for File<'_> {
+    fn read_at(&self, pos: usize, buf: &mut [u8]) -> Result<()> {
+        let bytes = self.0.get(pos..pos + buf.len()).ok_or(Error::FileRead)?;
+        buf.copy_from_slice(bytes);
+        self.1.fetch_add(buf.len(), Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// What writing `new` to `start` in the chunk's data makes of it, with `tail` bytes free behind it, and how many bytes were
+/// read for that.
+fn patch(chunk: &[u8], tail: usize, start: usize, new: &[u8]) -> Result<(Option<Patched>, usize)> {
+    let header = ChunkHeader::parse(chunk)?;
+    let touched = Touched::by(&header, start, new.len())?.expect("blocks of one size");
+    let file = File(chunk, AtomicUsize::new(0));
+    let front = &chunk[..chunk.len().min(32 + 4 * header.nblocks)];
+    let Some(spot) = Spot::read(&file, &header, front, &touched, tail)? else {
+        return Ok((None, 0));
+    };
+    let params = EncodeParams {
+        compcode: 1,
+        compcode_meta: 0,
+        versionlz: 1,
+        clevel: 5,
+        typesize: 1,
+        blocksize: 1,
+        filters: [0; 6],
+        filters_meta: [0; 6],
+        split: false,
+        use_dict: false,
+        instrumented: false,
+        extended: true,
+        nthreads: 1,
+    };
+    let patched = Patcher {
+        chunk: &spot.chunk()?,
+        params: &params,
+        decoding: &NoHooks,
+        encoding: &NoHooks,
+        exec: &Threads,
+    }
+    .range(start, new, Wish::InPlace(&spot))?;
+    Ok((patched, file.1.load(Ordering::Relaxed)))
+}
+
+#[test]
+fn many_writes_into_chunks_that_stay_where_they_are() {
+    let Some((ours, reference)) = both() else {
+        return;
+    };
+    let mut rng = Rng(11);
+    let (mut overwritten, mut grown, mut anew) = (0, 0, 0);
+    for (compcode, clevel, splitmode, typesize, kind) in [
+        (LZ4, 5, 1, 8, Kind::SmoothFloat64),
+        (LZ4, 5, 2, 4, Kind::WalkInt32),
+        (BLOSCLZ, 5, 1, 8, Kind::SmoothFloat64),
+        (ZSTD, 1, 2, 8, Kind::Text),
+        // Stored as it is.
+        (LZ4, 5, 1, 4, Kind::Random),
+    ] {
+        let cparams = CParams {
+            compcode,
+            clevel,
+            splitmode,
+            typesize,
+            blocksize: 4096,
+            ..CParams::default()
+        };
+        let mut data = kind.bytes(100_000, 8);
+        let mut chunk = ours.compress(&cparams, &data).1;
+        let mut tail = chunk.len() / 8;
+        for turn in 0..150 {
+            let len = [1, 8, 100, 5000][rng.below(4)];
+            let start = rng.below(data.len() - len);
+            let new = match turn % 3 {
+                0 => kind.bytes(len, turn),
+                1 => vec![turn as u8; len],
+                _ => data[start..start + len].iter().map(|b| b ^ 1).collect(),
+            };
+            let (patched, read) = patch(&chunk, tail, start, &new).expect("a good chunk");
+            data[start..start + len].copy_from_slice(&new);
+            match patched.expect("a chunk of plain blocks") {
+                Patched::Whole(bytes) => {
+                    anew += 1;
+                    chunk = bytes.to_vec();
+                    tail = chunk.len() / 8;
+                }
+                Patched::Edits(edits) => {
+                    assert!(read < chunk.len() / 2, "{read} bytes read");
+                    for edit in &edits {
+                        if edit.len == 0 {
+                            grown += 1;
+                            assert_eq!(edit.at, chunk.len());
+                            assert!(edit.new.len() <= tail);
+                            tail -= edit.new.len();
+                            chunk.extend_from_slice(&edit.new);
+                        } else {
+                            overwritten += 1;
+                            assert_eq!(edit.len, edit.new.len());
+                            chunk[edit.at..][..edit.len].copy_from_slice(&edit.new);
+                        }
+                    }
+                }
+            }
+            for lib in [ours, reference] {
+                let (rc, out) = lib.decompress(&chunk, data.len(), 1);
+                assert_eq!(rc as usize, data.len(), "{}", lib.name);
+                assert!(out == data, "{} after turn {turn}", lib.name);
+            }
+        }
+    }
+    assert!(
+        overwritten > 100 && grown > 20 && anew > 5,
+        "{overwritten}, {grown}, {anew}"
+    );
+}
+
+#[test]
+fn a_block_that_shares_bytes_is_not_changed_in_place() {
+    let cparams = CParams {
+        blocksize: 4096,
+        ..CParams::default()
+    };
+    let chunk = ours()
+        .compress(&cparams, &Kind::SmoothFloat64.bytes(40_000, 8))
+        .1;
+    let at = |nblock: usize| 32 + 4 * nblock..36 + 4 * nblock;
+    // Two blocks that are the same bytes.
+    let mut same = chunk.clone();
+    same.copy_within(at(3), 32 + 4 * 5);
+    assert!(matches!(patch(&same, 0, 3 * 4096, &[1]), Ok((None, _))));
+    assert!(matches!(patch(&same, 0, 5 * 4096, &[1]), Ok((None, _))));
+    // One that begins within another.
+    let mut within = chunk.clone();
+    let third = i32::from_le_bytes(chunk[at(3)].try_into().expect("four bytes"));
+    within[at(5)].copy_from_slice(&(third + 8).to_le_bytes());
+    assert!(matches!(patch(&within, 0, 3 * 4096, &[1]), Ok((None, _))));
+    // None that is in the chunk.
+    for start in [0, 31, -1, i32::MAX, chunk.len() as i32] {
+        let mut nowhere = chunk.clone();
+        nowhere[at(3)].copy_from_slice(&start.to_le_bytes());
+        assert!(
+            matches!(patch(&nowhere, 0, 3 * 4096, &[1]), Ok((None, _))),
+            "{start}"
+        );
+    }
+}
