@@ -379,3 +379,74 @@ fn a_lazy_chunk_is_not_larger_than_what_is_behind_it() {
     let opened = lib.open_path(&path).expect("its header is right");
     assert_eq!(opened.get_lazychunk(0).rc, -3);
 }
+
+#[test]
+fn slices_of_a_file_are_written_where_they_are() {
+    let Some(ours) = our_schunks() else {
+        return;
+    };
+    let folder = Folder::new("in-place");
+    let path = folder.join("frame.b2frame");
+    let cparams = blosc2_cparams {
+        typesize: 8,
+        blocksize: 4000,
+        ..blosc2_cparams::defaults()
+    };
+    let s = ours
+        .create(true, Some(&path), &cparams, 1, None)
+        .expect("a new super-chunk");
+    let items = 50_000i64;
+    let mut data = Kind::SmoothFloat64.bytes(3 * items as usize * 8, 8);
+    for chunk in data.chunks(items as usize * 8) {
+        assert!(s.append_buffer(chunk, chunk.len() as i32) > 0);
+    }
+    let mut low = data[480_000..480_008].to_vec();
+    low[0] ^= 1;
+    let mut write = |at: i64, new: &[u8], who: &[&'static SchunkLib]| {
+        let from = at as usize * 8;
+        data[from..from + new.len()].copy_from_slice(new);
+        assert_eq!(s.set_slice(at, at + new.len() as i64 / 8, new), 0);
+        let state = (s.offsets(), std::fs::metadata(&path).expect("a file").len());
+        for lib in who {
+            let mut room = vec![0; data.len()];
+            let other = lib.open_path(&path).expect("a frame that opens");
+            assert_eq!(other.get_slice(0, 3 * items, &mut room), 0);
+            assert!(room == data, "{}", lib.lib.name);
+        }
+        state
+    };
+    let before = s.offsets();
+    let others = libraries();
+    // Another low byte, which does not compress: nothing moves.
+    let (offsets, size) = write(60_000, &low, &others);
+    assert_eq!(offsets, before);
+    // A block that grows has its chunk written elsewhere the first time, with room behind it ...
+    let (moved, _) = write(60_000, &Kind::Random.bytes(2000, 1), &others);
+    let (before, now) = (before.expect("offsets"), moved.clone().expect("offsets"));
+    assert!(before[0] == now[0] && before[1] < now[1] && before[2] == now[2]);
+    // ... into which other blocks go.
+    for (turn, at) in [70_000, 80_000, 90_000].into_iter().enumerate() {
+        let (offsets, _) = write(at, &Kind::Random.bytes(2000, turn as u64), &others);
+        assert_eq!(offsets, moved, "{at}");
+    }
+    // Many such writes do not make the file grow without end.
+    let mut last = size;
+    for turn in 0..2000 {
+        let at = 50_000 + turn * 21 % 49_000;
+        let new = match turn % 2 {
+            0 => Kind::Random.bytes(800, turn as u64),
+            _ => Kind::SmoothFloat64.bytes(800, turn as u64),
+        };
+        (_, last) = write(at, &new, if turn % 500 == 0 { &others } else { &[] });
+    }
+    let chunk = 8 * items as u64;
+    assert!(last < size + (4 << 20) + 4 * chunk, "{size}, then {last}");
+    let expected = data;
+    drop(s);
+    for lib in others {
+        let mut room = vec![0; expected.len()];
+        let again = lib.open_path(&path).expect("a frame that opens");
+        assert_eq!(again.get_slice(0, 3 * items, &mut room), 0);
+        assert!(room == expected, "{} after closing", lib.lib.name);
+    }
+}

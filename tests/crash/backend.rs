@@ -1,7 +1,7 @@
 //! The same changes through a program's own back end, in memory, that fails at every n-th call: the error comes through, the
 //! frame stays as it was, the handle stays usable. In both kinds: one that fills buffers, one that hands out addresses.
 
-use super::changes::{CHANGES, Change, Start, make};
+use super::changes::{CHANGES, Change, Start, make, prepare};
 use crate::common::isolated::isolated;
 use crate::common::report::Report;
 use crate::common::schunk::{SchunkLib, our_schunks};
@@ -233,6 +233,7 @@ fn one(
     placeholder.map_err(|e| e.to_string())?;
     let open = || lib.open_io(path, &io).ok_or("it does not open");
     let s = open()?;
+    prepare(&s, change.start);
     let (before, fields) = (read(&s), s.fields());
     on_disk(|disk| (disk.calls = 0, disk.fails = fails));
     let rc = (change.run)(&s);

@@ -12,6 +12,8 @@ const TYPESIZE: i32 = 8;
 const CHUNK: usize = 4000;
 /// Items of one chunk.
 const ITEMS: i64 = 500;
+/// Bytes of a chunk of many blocks.
+const WIDE: usize = 40_000;
 
 /// What a change starts from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub enum Start {
     Empty,
     /// More chunks than fit into a small index.
     Many,
+    /// Chunks of many blocks; the second was changed by the same handle, which leaves room behind it in a file.
+    Wide,
     /// An array of 50 x 60 items, whose chunks and blocks do not divide it.
     Array,
 }
@@ -114,9 +118,28 @@ pub fn make(
             }
             fine(s.vlmeta_add(c"only", &data(7, 100)));
         }
+        Start::Wide => {
+            for seed in [1, 2, 4] {
+                fine(append(&s, seed, WIDE));
+            }
+        }
         // Made above.
         Start::Array => {}
     }
+}
+
+/// What a handle does with the frame before the change.
+pub fn prepare(s: &Schunk, start: Start) {
+    if start == Start::Wide {
+        assert_eq!(widen(s, 300), 0, "before the change");
+    }
+}
+
+/// Writes what does not compress into a block of the second chunk of many blocks, so that the block grows.
+fn widen(s: &Schunk, at: i64) -> i64 {
+    let start = (WIDE as i64) / i64::from(TYPESIZE) + at;
+    s.set_slice(start, start + 60, &data(21, 60 * TYPESIZE as usize))
+        .into()
 }
 
 /// Runs something on the array that the super-chunk is; this stays the caller's.
@@ -243,6 +266,10 @@ pub const CHANGES: &[Change] = &[
     change("write a slice into a special chunk", Start::Full, |s| {
         s.set_slice(3 * ITEMS + 5, 3 * ITEMS + 10, &data(20, 40))
     }),
+    change("write a block of the same size", Start::Wide, |s| {
+        s.set_slice(10, 11, &data(21, 8))
+    }),
+    change("write a block that grows", Start::Wide, |s| widen(s, 2000)),
     change("fill with zeros", Start::Empty, |s| {
         s.fill_special(10 * ITEMS, 1, CHUNK as i32)
     }),

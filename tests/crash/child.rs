@@ -1,6 +1,6 @@
 //! The process that makes a change and dies in it, or meets a failing write.
 
-use super::changes::CHANGES;
+use super::changes::{CHANGES, prepare};
 use crate::common::schunk::our_schunks;
 use crate::common::schunk_state::read;
 use std::ffi::{CString, c_char, c_int};
@@ -117,6 +117,7 @@ fn work(change: usize, at: c_int, act: c_int, path: &Path) -> Result<c_int, Stri
     let shim = Shim::find();
     let change = &CHANGES[change];
     let s = lib.open_path(path).ok_or("the frame does not open")?;
+    prepare(&s, change.start);
     let (before, fields) = (read(&s), s.fields());
     // Only what belongs to the frame: the folder holds nothing else.
     let folder = path.parent().ok_or("a frame lies in a folder")?;

@@ -1,6 +1,6 @@
 //! Every change, every call of it, every way for it to fail.
 
-use super::changes::{CHANGES, Change, make};
+use super::changes::{CHANGES, Change, make, prepare};
 use super::child::{Act, End, Job, obey, start};
 use crate::common::isolated::isolated;
 use crate::common::report::Report;
@@ -226,6 +226,7 @@ fn every_call_of_every_change() {
             make(lib, contiguous, &base, change.start, None);
             copy(&base, &work);
             let s = lib.open_path(&work).expect("a frame that was just made");
+            prepare(&s, change.start);
             let before = read(&s);
             let rc = (change.run)(&s);
             assert!(rc >= 0, "{}: {rc}", change.name);
