@@ -2,7 +2,9 @@
 //!
 //! Only the bytes of these blocks are read. A block that comes out no larger than the room up to the next one is written
 //! there; another goes behind the chunk, where room may have been left for that, and its start in the table is changed.
-//! Blocks may lie in any order in a chunk, with room between them: every reader of the format goes by the table.
+//! Blocks may lie in any order in a chunk, with room between them: every reader of the format goes by the table. But the
+//! reference reads single blocks from a file up to where the next one starts, and refuses to if that is further than a block
+//! can be long. A chunk that is written anew because its blocks grew gets a little room behind each of them.
 
 use super::decode::Chunk;
 use super::encode_block::difference;
@@ -17,6 +19,18 @@ use std::ops::Range;
 const MOST_OVERWRITTEN: usize = 2;
 /// A block that leaves more of its room empty than it fills, and more than this, has the chunk written anew.
 const WASTE: usize = 64;
+/// A chunk that is written anew has room behind each block for one byte in so many of it, and these.
+const SLACK: (usize, usize) = (32, 8);
+
+/// How far the starts of two blocks may be apart for the reference to read them one by one.
+pub(super) fn longest(header: &ChunkHeader) -> usize {
+    header.blocksize_field() + 4 * usize::from(header.typesize)
+}
+
+/// How much room to leave behind a block of `len` bytes.
+pub(super) fn slack(len: usize) -> usize {
+    len / SLACK.0 + SLACK.1
+}
 
 /// A chunk in a file of which some blocks are to be changed.
 pub struct Spot<'a> {
@@ -24,6 +38,8 @@ pub struct Spot<'a> {
     header: &'a ChunkHeader,
     /// What each block to be changed may take, in their order.
     rooms: Vec<Range<usize>>,
+    /// Where all blocks start, in ascending order; empty where they have no table.
+    starts: Vec<usize>,
     /// How many bytes are free behind the chunk.
     tail: usize,
     /// Header and block starts, and behind them what is in the rooms, one after the other. The starts are those in here; the
@@ -33,12 +49,11 @@ pub struct Spot<'a> {
     small: ChunkHeader,
 }
 
-/// What each block in `touched` may take of a chunk that begins with `front`: none where that cannot be said.
-fn rooms(
-    header: &ChunkHeader,
-    front: &[u8],
-    touched: &[Touched],
-) -> Result<Option<Vec<Range<usize>>>> {
+/// What each block to be changed may take, and where all start.
+type Layout = (Vec<Range<usize>>, Vec<usize>);
+
+/// The layout of a chunk that begins with `front`: none where it cannot be said what the blocks in `touched` may take.
+fn layout(header: &ChunkHeader, front: &[u8], touched: &[Touched]) -> Result<Option<Layout>> {
     let blocksize = header.blocksize_field();
     if header.special() != Special::None || header.has_vlblocks() || blocksize == 0 {
         return Ok(None);
@@ -51,7 +66,7 @@ fn rooms(
             let from = header.overhead() + t.nblock * blocksize;
             from..header.cbytes.min(from + blocksize)
         };
-        return Ok(Some(touched.iter().map(room).collect()));
+        return Ok(Some((touched.iter().map(room).collect(), Vec::new())));
     }
     let body = header.overhead() + 4 * header.nblocks;
     let Some(table) = front.get(header.overhead()..body) else {
@@ -67,7 +82,8 @@ fn rooms(
         // Blocks that share a start have no room of their own.
         (from >= body && from < to && to <= header.cbytes).then_some(from..to)
     };
-    Ok(touched.iter().map(room).collect())
+    let rooms: Option<Vec<_>> = touched.iter().map(room).collect();
+    Ok(rooms.map(|rooms| (rooms, starts)))
 }
 
 impl<'a> Spot<'a> {
@@ -83,7 +99,7 @@ impl<'a> Spot<'a> {
         touched: &[Touched],
         tail: usize,
     ) -> Result<Option<Self>> {
-        let Some(rooms) = rooms(header, front, touched)? else {
+        let Some((rooms, starts)) = layout(header, front, touched)? else {
             return Ok(None);
         };
         let front = &front[..Chunk::front_len(header)];
@@ -103,6 +119,7 @@ impl<'a> Spot<'a> {
             source,
             header,
             rooms,
+            starts,
             tail,
             small: header.clone(),
             bytes,
@@ -167,6 +184,16 @@ impl<'a> Spot<'a> {
         })
     }
 
+    /// Whether the reference reads single blocks that start at these places.
+    fn is_readable(&self, starts: &[usize], cbytes: usize) -> bool {
+        let most = longest(self.header);
+        let ends = starts.iter().skip(1).chain([&cbytes]);
+        starts
+            .iter()
+            .zip(ends)
+            .all(|(start, end)| end - start <= most)
+    }
+
     /// How the blocks in `touched` become those in `changed`, in the order of their places, the header first if it changes.
     /// None where the chunk is to be written anew.
     pub(super) fn edits(
@@ -177,14 +204,19 @@ impl<'a> Spot<'a> {
     ) -> Result<Option<Vec<Edit>>> {
         let header = self.header;
         let (mut inside, mut starts, mut behind) = (Vec::new(), Vec::new(), Vec::new());
+        let mut layout = self.starts.clone();
         for ((t, new), room) in touched.iter().zip(changed).zip(&self.rooms) {
             if new.len() > room.len() {
-                let start = (header.cbytes + behind.len()) as i32;
+                let start = header.cbytes + behind.len();
                 starts.push(Edit {
                     at: header.overhead() + 4 * t.nblock,
                     len: 4,
-                    new: start.to_le_bytes().to_vec(),
+                    new: (start as i32).to_le_bytes().to_vec(),
                 });
+                if let Ok(i) = layout.binary_search(&room.start) {
+                    layout.remove(i);
+                    layout.push(start);
+                }
                 behind.extend_from_slice(new);
                 continue;
             }
@@ -211,6 +243,7 @@ impl<'a> Spot<'a> {
         if overwritten > header.cbytes / MOST_OVERWRITTEN
             || behind.len() > self.tail
             || cbytes > header.nbytes + header.overhead()
+            || (!behind.is_empty() && !self.is_readable(&layout, cbytes))
         {
             return Ok(None);
         }

@@ -6,7 +6,7 @@ use super::encode::{EncodeParams, lock, workers};
 use super::encode_block::{BlockEncoder, BlockInput, difference};
 use super::header::{Blocks, ChunkHeader, Special, flags, flags2, version};
 use super::hooks::{BlockPos, Executor, Hooks};
-use super::in_place::Spot;
+use super::in_place::{self, Spot};
 use super::pipeline::{Pipeline, Stage};
 use super::scratch::{self, Scratch};
 use crate::codec::Codec;
@@ -252,9 +252,13 @@ impl Patcher<'_> {
             Wish::InPlace(spot) => {
                 let bytes = spot.whole()?;
                 let chunk = Chunk::loaded(spot.header(), &bytes)?;
-                assemble(&chunk, &encoder, touched, &changed)?
+                let spaced = assemble(&chunk, &encoder, touched, &changed, in_place::slack)?;
+                match spaced {
+                    Some(bytes) => Some(bytes),
+                    None => assemble(&chunk, &encoder, touched, &changed, |_| 0)?,
+                }
             }
-            _ => assemble(self.chunk, &encoder, touched, &changed)?,
+            _ => assemble(self.chunk, &encoder, touched, &changed, |_| 0)?,
         };
         Ok(whole.map(Patched::Whole))
     }
@@ -553,12 +557,13 @@ impl Patcher<'_> {
     }
 }
 
-/// Puts the chunk together: the changed blocks, and the others as they are.
+/// Puts the chunk together: the changed blocks, and the others as they are, with `slack` behind each.
 fn assemble(
     chunk: &Chunk,
     encoder: &BlockEncoder,
     touched: &[Touched],
     changed: &[Vec<u8>],
+    slack: impl Fn(usize) -> usize,
 ) -> Result<Option<Buffer>> {
     let header = chunk.header();
     let most = header.nbytes + header.overhead();
@@ -568,23 +573,28 @@ fn assemble(
     bytes.reserve(most.min(header.cbytes + new))?;
     bytes.resize(body)?;
     let mut changed = touched.iter().zip(changed).peekable();
+    let mut full = 0;
     for nblock in 0..header.nblocks {
         let start = (bytes.len() as i32).to_le_bytes();
         let block = match changed.next_if(|(t, _)| t.nblock == nblock) {
             Some((_, block)) => block,
             None => chunk.compressed(nblock, |_| ())?,
         };
-        if block.len() > most.saturating_sub(bytes.len()) {
+        let longest = in_place::longest(header);
+        let room = slack(block.len()).min(longest.saturating_sub(block.len()));
+        if block.len() + room > most.saturating_sub(bytes.len()) {
             return Ok(None);
         }
         bytes.extend(block)?;
+        bytes.resize(bytes.len() + room)?;
+        full += block.len();
         bytes[header.overhead() + 4 * nblock..][..4].copy_from_slice(&start);
     }
     let mut header = ChunkHeader {
         cbytes: bytes.len(),
         ..*header
     };
-    if bytes.len() - body == 4 * encoder.total_streams(header.nbytes) {
+    if full == 4 * encoder.total_streams(header.nbytes) {
         // Every stream is a run of zeros.
         header.blosc2_flags |= Special::Zero.to_flags();
         header.cbytes = header.overhead();

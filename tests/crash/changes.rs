@@ -120,7 +120,8 @@ pub fn make(
         }
         Start::Wide => {
             for seed in [1, 2, 4] {
-                fine(append(&s, seed, WIDE));
+                let data = Kind::Timestamps.bytes(WIDE, seed);
+                fine(s.append_buffer(&data, WIDE as i32));
             }
         }
         // Made above.

@@ -95,6 +95,7 @@ impl Disk {
                     size,
                     space: Space::new(end),
                     surveyed: false,
+                    next_number: None,
                     file: kept,
                 });
             }

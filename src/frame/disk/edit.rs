@@ -521,12 +521,11 @@ impl Disk {
             }
             return Ok(places);
         }
-        let first = self
-            .view
-            .offsets
-            .places()
-            .max()
-            .map_or(0, |number| number.saturating_add(1));
+        let known = self.writer.as_ref().and_then(|writer| writer.next_number);
+        let first = known.unwrap_or_else(|| {
+            let last = self.view.offsets.places().max();
+            last.map_or(0, |number| number.saturating_add(1))
+        });
         let places = self.numbers(first, chunks.len(), cbytes);
         let mut made = 0;
         let written = chunks.iter().zip(&places).try_for_each(|(chunk, number)| {
@@ -546,6 +545,10 @@ impl Disk {
         if let Err(error) = synced {
             self.remove_files(&places[..made]);
             return Err(error);
+        }
+        if let Some(writer) = &mut self.writer {
+            let behind = places.iter().map(|number| number + 1);
+            writer.next_number = behind.chain([first]).max();
         }
         Ok(places)
     }
@@ -572,7 +575,17 @@ impl Disk {
                     }
                 }
             }
-            Kind::Sparse => self.remove_files(places),
+            Kind::Sparse => {
+                self.remove_files(places);
+                self.forget_next(!places.is_empty());
+            }
+        }
+    }
+
+    /// Looks for the next number again if chunks `are_gone`.
+    fn forget_next(&mut self, are_gone: bool) {
+        if let Some(writer) = self.writer.as_mut().filter(|_| are_gone) {
+            writer.next_number = None;
         }
     }
 
@@ -630,6 +643,7 @@ impl Disk {
     }
 
     fn drop_left(&mut self, left: &[(u64, u64)]) {
+        self.forget_next(!left.is_empty());
         for (place, len) in left {
             match (self.kind, &mut self.writer) {
                 (Kind::Contiguous, Some(writer)) => writer.space.give(*place, *len),

@@ -77,6 +77,8 @@ struct Writer {
     space: Space,
     /// Whether `space` was made from all chunks.
     surveyed: bool,
+    /// In a sparse frame, behind the highest number of a chunk's file, where that is known.
+    next_number: Option<u64>,
     /// Kept open from one change to the next, where the back end is one for files.
     file: Option<Arc<dyn Storage>>,
 }
