@@ -1,129 +1,244 @@
 //! Reading streams.
+//!
+//! What a cell is made of follows from its token by a table, and all cells but those of one byte are put together by the
+//! same instructions: which kind of cell comes next is what processors cannot foresee.
 
 use super::HEADER;
 use crate::error::{Error, Result};
 
-/// The most bytes of a cell.
-const MAX_CELL: usize = 64;
+/// The token of a cell that is one byte everywhere.
+const REPEATED: u8 = 0x40;
 
-/// A stream, and how far it was read.
+/// A stream, and where in it the token of the current cell is.
 pub struct Input<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// Where the token of the current cell is.
-    token_at: usize,
 }
 
-impl<'a> Input<'a> {
+impl Input<'_> {
+    /// Copies the `need` (at most `N`) bytes from `at` on to the first `N` of `to`; what follows them there is of no meaning.
     #[inline(always)]
-    fn take(&mut self, len: usize) -> Result<&'a [u8]> {
-        let end = self.at.checked_add(len).ok_or(Error::Failure)?;
-        let part = self.bytes.get(self.at..end).ok_or(Error::Failure)?;
-        self.at = end;
-        Ok(part)
+    fn copy<const N: usize>(&self, at: usize, need: usize, to: &mut [u8]) -> Result<()> {
+        let to = &mut to[..N];
+        match self.bytes.get(at..).and_then(<[u8]>::first_chunk::<N>) {
+            Some(bytes) => {
+                to.copy_from_slice(bytes);
+                Ok(())
+            }
+            None => self.copy_at_end(at, need, to),
+        }
     }
 
-    #[inline(always)]
-    fn byte(&mut self) -> Result<u8> {
-        Ok(self.take(1)?[0])
+    #[cold]
+    fn copy_at_end(&self, at: usize, need: usize, to: &mut [u8]) -> Result<()> {
+        let rest = self.bytes.get(at..).ok_or(Error::Failure)?;
+        let len = rest.len().min(to.len());
+        to[..len].copy_from_slice(&rest[..len]);
+        if len < need {
+            return Err(Error::Failure);
+        }
+        Ok(())
     }
 
+    /// The token and the four bytes behind it, as far as there are any.
     #[inline(always)]
-    fn distance(&mut self) -> Result<u16> {
-        let distance = self.take(2)?;
-        Ok(u16::from_le_bytes([distance[0], distance[1]]))
+    fn front(&self) -> Result<(u8, u32)> {
+        let mut front = [0; 8];
+        self.copy::<8>(self.at, 1, &mut front)?;
+        let front = u64::from_le_bytes(front);
+        Ok((front as u8, (front >> 8) as u32))
     }
 
-    /// `len` bytes a distance before the token. `operands` is how many bytes the token and its distances take: a distance
+    /// Where a distance before the token leads. `operands` is how many bytes the token and its distances take: a distance
     /// that is so large that this makes it overflow counts, as the format's readers have it, from behind them.
     #[inline(always)]
-    fn earlier(&self, distance: u16, operands: u16, len: usize) -> Result<&'a [u8]> {
-        let from_end = usize::from(distance.wrapping_add(operands));
-        let start = (self.token_at + usize::from(operands)).checked_sub(from_end);
-        let start = start.ok_or(Error::Failure)?;
-        self.bytes.get(start..start + len).ok_or(Error::Failure)
+    fn earlier(&self, distance: u32, operands: u8) -> usize {
+        let from_end = (distance as u16).wrapping_add(operands.into());
+        // In front of the stream is as far behind its end as can be.
+        (self.at + usize::from(operands)).wrapping_sub(from_end.into())
+    }
+
+    /// Goes to the next token, which is `size` bytes further.
+    #[inline(always)]
+    fn advance(&mut self, size: usize) -> Result<()> {
+        self.at += size;
+        // Nothing is longer than a buffer and a cell.
+        if self.at > self.bytes.len() {
+            return Err(Error::Failure);
+        }
+        Ok(())
     }
 }
 
-/// The rows of a cell with `SIDE` columns.
-fn rows<const SIDE: usize>(cell: &mut [u8; MAX_CELL]) -> &mut [[u8; SIDE]] {
-    cell.as_chunks_mut::<SIDE>().0
+/// What a cell of 4 x 4 is put together from: rows of an earlier cell, and others.
+#[derive(Clone, Copy)]
+struct Kind4 {
+    /// Bytes of the token, its distances and the rows that follow; 0 where there is no such token, and literal cells are
+    /// not counted in.
+    size: u8,
+    /// Bytes of the token and its distances.
+    operands: u8,
+    /// Bytes of the earlier cell, or the literal one, which are rows 0 to 3 of what there is.
+    earlier: u8,
+    /// Bytes of the others, which are rows 4 to 6.
+    others: u8,
+    /// Which of these rows make the cell.
+    rows: [u8; 4],
 }
 
-/// Copies rows that lie one after the other to the places `to`, which count from 0.
-#[inline(always)]
-fn put_rows<const SIDE: usize>(cell: &mut [u8; MAX_CELL], to: &[usize], from: &[u8]) {
-    for (row, from) in to.iter().zip(from.as_chunks::<SIDE>().0) {
-        rows::<SIDE>(cell)[*row] = *from;
+impl Kind4 {
+    /// A cell that is in one place.
+    const fn whole(size: u8, operands: u8) -> Self {
+        Self {
+            size,
+            operands,
+            earlier: 16,
+            others: 0,
+            rows: [0, 1, 2, 3],
+        }
+    }
+
+    /// The rows `known` are in an earlier cell; of a row that is named twice the second counts.
+    const fn of(operands: u8, known: &[u8]) -> Self {
+        let mut kind = Self {
+            size: operands,
+            operands,
+            earlier: 4 * known.len() as u8,
+            others: 0,
+            rows: [u8::MAX; 4],
+        };
+        let mut n = 0;
+        while n < known.len() {
+            kind.rows[known[n] as usize] = n as u8;
+            n += 1;
+        }
+        let mut row = 0;
+        while row < 4 {
+            if kind.rows[row] == u8::MAX {
+                kind.rows[row] = 4 + kind.others / 4;
+                kind.others += 4;
+            }
+            row += 1;
+        }
+        // With two distances the others are in an earlier cell as well.
+        if operands == 3 {
+            kind.size += kind.others;
+        }
+        kind
+    }
+
+    const fn of_token(token: u8) -> Self {
+        let part = token >> 3 & 3;
+        match token {
+            0x00 => Self::whole(1, 1),
+            0xc0 => Self::whole(3, 0),
+            0xe0.. => match part {
+                0 => Self::of(3, &[1, 2, 3]),
+                1 => Self::of(3, &[0, 1, 2]),
+                2 => Self::of(3, &[0, 1, 3]),
+                _ => Self::of(3, &[0, 2, 3]),
+            },
+            0x80 => Self::of(3, &[2, 3]),
+            0x81..0xc0 => Self::of(3, &[token >> 5 & 1, part]),
+            0x28..0x40 => Self::of(5, &[0, part]),
+            _ => Self::whole(0, 0),
+        }
     }
 }
 
-/// Reads the rows of a cell that were not among `known`.
+static KINDS_4: [Kind4; 256] = {
+    let mut kinds = [Kind4::whole(0, 0); 256];
+    let mut token = 0;
+    while token < 256 {
+        kinds[token] = Kind4::of_token(token as u8);
+        token += 1;
+    }
+    kinds
+};
+
+/// Reads a cell of 4 x 4; of one that is cut at an edge of the block, the `len` bytes that there are, in front.
 #[inline(always)]
-fn other_rows<const SIDE: usize>(
-    cell: &mut [u8; MAX_CELL],
-    known: impl Fn(usize) -> bool,
-    input: &mut Input,
-) -> Result<()> {
-    for row in (0..SIDE).filter(|row| !known(*row)) {
-        put_rows::<SIDE>(cell, &[row], input.take(SIDE)?);
+pub fn cell4(input: &mut Input, len: usize, cell: &mut [[u8; 4]; 4]) -> Result<()> {
+    let (token, operands) = input.front()?;
+    if token == REPEATED {
+        *cell = [[operands as u8; 4]; 4];
+        return input.advance(2);
+    }
+    let kind = &KINDS_4[usize::from(token)];
+    if kind.size == 0 {
+        return Err(Error::Failure);
+    }
+    let behind = input.at + usize::from(kind.operands);
+    let literal = token == 0;
+    let whole = kind.others == 0;
+    let first = input.earlier(operands, kind.operands);
+    let first = if literal { behind } else { first };
+    let second = input.earlier(operands >> 16, kind.operands);
+    let second = if kind.operands == 5 { second } else { behind };
+    let second = if whole { first } else { second };
+    let need = if whole { len } else { kind.earlier.into() };
+    let mut parts = [[0; 16]; 2];
+    input.copy::<16>(first, need, &mut parts[0])?;
+    input.copy::<16>(second, kind.others.into(), &mut parts[1])?;
+    input.advance(usize::from(kind.size) + if literal { len } else { 0 })?;
+    let rows = parts.as_flattened().as_chunks::<4>().0;
+    for (to, row) in cell.iter_mut().zip(kind.rows) {
+        *to = rows[usize::from(row & 7)];
     }
     Ok(())
 }
 
-/// Reads what follows a token of cells of 4 x 4 that cells of 8 x 8 do not have: rows of earlier cells, and the other rows.
-#[inline(always)]
-pub fn cell4(token: u8, input: &mut Input, cell: &mut [u8; MAX_CELL]) -> Result<()> {
-    match token {
-        0xe0.. => {
-            let triple =
-                [[1, 2, 3], [0, 1, 2], [0, 1, 3], [0, 2, 3]][usize::from((token - 0xe0) >> 3)];
-            let distance = input.distance()?;
-            put_rows::<4>(cell, &triple, input.earlier(distance, 3, 12)?);
-            other_rows::<4>(cell, |row| triple.contains(&row), input)
+/// Which rows of a cell of 8 x 8 with a certain token are in an earlier cell: the first one, and from bit 4 on how many;
+/// [`u8::MAX`] where there is no such token.
+static KINDS_8: [u8; 256] = {
+    let mut kinds = [u8::MAX; 256];
+    (kinds[0x00], kinds[0xc0]) = (0x08, 0x80);
+    let mut first = 0;
+    while first < 7 {
+        kinds[0x88 + first] = 0x20 | first as u8;
+        if first < 6 {
+            kinds[0xa8 + first] = 0x30 | first as u8;
         }
-        0x80..0xc0 => {
-            let pair = match token - 0x80 {
-                0 => [2, 3],
-                pair => [usize::from(pair >> 5), usize::from(pair >> 3 & 3)],
-            };
-            let distance = input.distance()?;
-            put_rows::<4>(cell, &pair, input.earlier(distance, 3, 8)?);
-            other_rows::<4>(cell, |row| pair.contains(&row), input)
-        }
-        0x28..0x40 => {
-            let second = usize::from((token - 0x20) >> 3);
-            let others = [[2, 3], [1, 3], [1, 2]][second - 1];
-            let distances = [input.distance()?, input.distance()?];
-            for (distance, pair) in distances.into_iter().zip([[0, second], others]) {
-                put_rows::<4>(cell, &pair, input.earlier(distance, 5, 8)?);
-            }
-            Ok(())
-        }
-        _ => Err(Error::Failure),
+        first += 1;
     }
-}
+    kinds
+};
 
 /// As [`cell4`], for cells of 8 x 8.
 #[inline(always)]
-pub fn cell8(token: u8, input: &mut Input, cell: &mut [u8; MAX_CELL]) -> Result<()> {
-    let first = usize::from(token & 7);
-    let count = match token >> 3 {
-        21 => 3,
-        17 => 2,
-        _ => return Err(Error::Failure),
-    };
-    let part = first..first + count;
-    if part.end > 8 {
+pub fn cell8(input: &mut Input, len: usize, cell: &mut [[u8; 8]; 8]) -> Result<()> {
+    let (token, distance) = input.front()?;
+    if token == REPEATED {
+        *cell = [[distance as u8; 8]; 8];
+        return input.advance(2);
+    }
+    let kind = KINDS_8[usize::from(token)];
+    if kind == u8::MAX {
         return Err(Error::Failure);
     }
-    let distance = input.distance()?;
-    let earlier = input.earlier(distance, 0, 8 * count)?;
-    let others = input.take(8 * (8 - count))?;
-    let (before, after) = others.as_chunks::<8>().0.split_at(first);
-    let parts = [before, earlier.as_chunks::<8>().0, after];
-    for (to, from) in rows::<8>(cell).iter_mut().zip(parts.into_iter().flatten()) {
-        *to = *from;
+    let (first, count) = (usize::from(kind & 15), usize::from(kind >> 4));
+    let operands = if count == 0 { 1 } else { 3 };
+    let others_at = input.at + operands;
+    let (known, others) = match count {
+        0 => (0, len),
+        8 => (len, 0),
+        _ => (8 * count, 64 - 8 * count),
+    };
+    let known_at = input.earlier(distance, 0);
+    let known_at = if count == 0 { others_at } else { known_at };
+    // What comes after the rows of an earlier cell, if anything does.
+    let (last_at, last) = match count {
+        0 | 8 => (others_at, 0),
+        _ => (others_at + 8 * first, others - 8 * first),
+    };
+    // Eight rows each time, each part over what the ones before it have too much.
+    let mut rows = [0; 128];
+    input.copy::<64>(others_at, others, &mut rows)?;
+    input.copy::<64>(known_at, known, &mut rows[8 * first..])?;
+    input.copy::<64>(last_at, last, &mut rows[8 * (first + count)..])?;
+    input.advance(operands + others)?;
+    for (to, row) in cell.iter_mut().zip(rows.as_chunks().0) {
+        *to = *row;
     }
     Ok(())
 }
@@ -133,7 +248,7 @@ pub fn cell8(token: u8, input: &mut Input, cell: &mut [u8; MAX_CELL]) -> Result<
 pub fn decompress<const SIDE: usize>(
     src: &[u8],
     dst: &mut [u8],
-    read_cell: impl Fn(u8, &mut Input, &mut [u8; MAX_CELL]) -> Result<()>,
+    read_cell: impl Fn(&mut Input, usize, &mut [[u8; SIDE]; SIDE]) -> Result<()>,
 ) -> Result<usize> {
     let Some(([2, lengths @ ..], _)) = src.split_first_chunk::<HEADER>() else {
         return Err(Error::Failure);
@@ -149,44 +264,24 @@ pub fn decompress<const SIDE: usize>(
         return Err(Error::Failure);
     }
     let nbytes = nbytes as usize;
-    let dst = &mut dst[..nbytes];
     let mut input = Input {
         bytes: src,
         at: HEADER,
-        token_at: HEADER,
     };
-    let mut buffer = [0; MAX_CELL];
-    for top in (0..rows).step_by(SIDE) {
-        let height = SIDE.min(rows - top);
+    for band in dst[..nbytes].chunks_mut(SIDE * columns) {
+        let height = band.len() / columns;
         for left in (0..columns).step_by(SIDE) {
             let width = SIDE.min(columns - left);
-            let len = height * width;
-            input.token_at = input.at;
-            let token = input.byte()?;
-            let cell = match token {
-                0x00 => input.take(len)?,
-                0xc0 => {
-                    let distance = input.distance()?;
-                    input.earlier(distance, 0, len)?
-                }
-                0x40 => {
-                    buffer[..len].fill(input.byte()?);
-                    &buffer[..len]
-                }
-                _ => {
-                    read_cell(token, &mut input, &mut buffer)?;
-                    &buffer[..len]
-                }
-            };
-            let origin = top * columns + left;
-            if len == SIDE * SIDE {
-                let area = &mut dst[origin..];
-                for (n, row) in cell.as_chunks::<SIDE>().0.iter().enumerate().take(SIDE) {
-                    area[n * columns..][..SIDE].copy_from_slice(row);
+            let mut cell = [[0; SIDE]; SIDE];
+            read_cell(&mut input, height * width, &mut cell)?;
+            if height * width == SIDE * SIDE {
+                for (n, row) in cell.iter().enumerate() {
+                    band[n * columns + left..][..SIDE].copy_from_slice(row);
                 }
             } else {
-                for (n, row) in cell.chunks_exact(width).enumerate() {
-                    dst[origin + n * columns..][..width].copy_from_slice(row);
+                let there = cell.as_flattened()[..height * width].chunks_exact(width);
+                for (n, row) in there.enumerate() {
+                    band[n * columns + left..][..width].copy_from_slice(row);
                 }
             }
         }
