@@ -1,254 +1,112 @@
 //! Reading streams.
 //!
-//! What a cell is made of follows from its token by a table, and all cells but those of one byte are put together by the
+//! What a cell is put together from follows from its token by a table, so that all but those of one byte are read by the
 //! same instructions: which kind of cell comes next is what processors cannot foresee.
 
 use super::HEADER;
+use super::kinds::{Kind, Source};
 use crate::error::{Error, Result};
 
 /// The token of a cell that is one byte everywhere.
 const REPEATED: u8 = 0x40;
 
-/// A stream, and where in it the token of the current cell is.
-pub struct Input<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl Input<'_> {
-    /// Copies the `need` (at most `N`) bytes from `at` on to the first `N` of `to`; what follows them there is of no meaning.
-    #[inline(always)]
-    fn copy<const N: usize>(&self, at: usize, need: usize, to: &mut [u8]) -> Result<()> {
-        let to = &mut to[..N];
-        match self.bytes.get(at..).and_then(<[u8]>::first_chunk::<N>) {
-            Some(bytes) => {
-                to.copy_from_slice(bytes);
-                Ok(())
-            }
-            None => self.copy_at_end(at, need, to),
-        }
-    }
-
-    #[cold]
-    fn copy_at_end(&self, at: usize, need: usize, to: &mut [u8]) -> Result<()> {
-        let rest = self.bytes.get(at..).ok_or(Error::Failure)?;
-        let len = rest.len().min(to.len());
-        to[..len].copy_from_slice(&rest[..len]);
-        if len < need {
-            return Err(Error::Failure);
-        }
-        Ok(())
-    }
-
-    /// The token and the four bytes behind it, as far as there are any.
-    #[inline(always)]
-    fn front(&self) -> Result<(u8, u32)> {
-        let mut front = [0; 8];
-        self.copy::<8>(self.at, 1, &mut front)?;
-        let front = u64::from_le_bytes(front);
-        Ok((front as u8, (front >> 8) as u32))
-    }
-
-    /// Where a distance before the token leads. `operands` is how many bytes the token and its distances take: a distance
-    /// that is so large that this makes it overflow counts, as the format's readers have it, from behind them.
-    #[inline(always)]
-    fn earlier(&self, distance: u32, operands: u8) -> usize {
-        let from_end = (distance as u16).wrapping_add(operands.into());
-        // In front of the stream is as far behind its end as can be.
-        (self.at + usize::from(operands)).wrapping_sub(from_end.into())
-    }
-
-    /// Goes to the next token, which is `size` bytes further.
-    #[inline(always)]
-    fn advance(&mut self, size: usize) -> Result<()> {
-        self.at += size;
-        // Nothing is longer than a buffer and a cell.
-        if self.at > self.bytes.len() {
-            return Err(Error::Failure);
-        }
-        Ok(())
-    }
-}
-
-/// What a cell of 4 x 4 is put together from: rows of an earlier cell, and others.
-#[derive(Clone, Copy)]
-struct Kind4 {
-    /// Bytes of the token, its distances and the rows that follow; 0 where there is no such token, and literal cells are
-    /// not counted in.
-    size: u8,
-    /// Bytes of the token and its distances.
-    operands: u8,
-    /// Bytes of the earlier cell, or the literal one, which are rows 0 to 3 of what there is.
-    earlier: u8,
-    /// Bytes of the others, which are rows 4 to 6.
-    others: u8,
-    /// Which of these rows make the cell.
-    rows: [u8; 4],
-}
-
-impl Kind4 {
-    /// A cell that is in one place.
-    const fn whole(size: u8, operands: u8) -> Self {
-        Self {
-            size,
-            operands,
-            earlier: 16,
-            others: 0,
-            rows: [0, 1, 2, 3],
-        }
-    }
-
-    /// The rows `known` are in an earlier cell; of a row that is named twice the second counts.
-    const fn of(operands: u8, known: &[u8]) -> Self {
-        let mut kind = Self {
-            size: operands,
-            operands,
-            earlier: 4 * known.len() as u8,
-            others: 0,
-            rows: [u8::MAX; 4],
-        };
-        let mut n = 0;
-        while n < known.len() {
-            kind.rows[known[n] as usize] = n as u8;
-            n += 1;
-        }
-        let mut row = 0;
-        while row < 4 {
-            if kind.rows[row] == u8::MAX {
-                kind.rows[row] = 4 + kind.others / 4;
-                kind.others += 4;
-            }
-            row += 1;
-        }
-        // With two distances the others are in an earlier cell as well.
-        if operands == 3 {
-            kind.size += kind.others;
-        }
-        kind
-    }
-
-    const fn of_token(token: u8) -> Self {
-        let part = token >> 3 & 3;
-        match token {
-            0x00 => Self::whole(1, 1),
-            0xc0 => Self::whole(3, 0),
-            0xe0.. => match part {
-                0 => Self::of(3, &[1, 2, 3]),
-                1 => Self::of(3, &[0, 1, 2]),
-                2 => Self::of(3, &[0, 1, 3]),
-                _ => Self::of(3, &[0, 2, 3]),
-            },
-            0x80 => Self::of(3, &[2, 3]),
-            0x81..0xc0 => Self::of(3, &[token >> 5 & 1, part]),
-            0x28..0x40 => Self::of(5, &[0, part]),
-            _ => Self::whole(0, 0),
-        }
-    }
-}
-
-static KINDS_4: [Kind4; 256] = {
-    let mut kinds = [Kind4::whole(0, 0); 256];
-    let mut token = 0;
-    while token < 256 {
-        kinds[token] = Kind4::of_token(token as u8);
-        token += 1;
-    }
-    kinds
-};
-
-/// Reads a cell of 4 x 4; of one that is cut at an edge of the block, the `len` bytes that there are, in front.
+/// Where the rows of a source are, if that is in the stream; `at` is where the token is, and `distance` what follows it.
 #[inline(always)]
-pub fn cell4(input: &mut Input, len: usize, cell: &mut [[u8; 4]; 4]) -> Result<()> {
-    let (token, operands) = input.front()?;
+fn place_of(source: Source, at: usize, distance: u16) -> usize {
+    // A distance that is so large that the token and its operands make it overflow counts, as the format's readers have it,
+    // from behind them.
+    let from_end = (distance & source.mask).wrapping_add(source.operands.into());
+    (at + usize::from(source.base)).wrapping_sub(from_end.into())
+}
+
+#[inline(always)]
+fn rows_at<const SIDE: usize, const CELL: usize>(
+    bytes: &[u8],
+    place: usize,
+) -> Option<&[[u8; SIDE]]> {
+    let cell = bytes.get(place..)?.first_chunk::<CELL>()?;
+    Some(cell.as_chunks().0)
+}
+
+/// Reads the whole cell whose token is at `at` into its rows; gives where the next token is. None where a little more than
+/// the cell would have to be in the stream, and where something is wrong: these are for [`read`].
+#[inline(always)]
+fn read_whole<const SIDE: usize, const CELL: usize>(
+    kinds: &[Kind<SIDE>; 256],
+    bytes: &[u8],
+    at: usize,
+    mut put: impl FnMut(usize, &[u8; SIDE]),
+) -> Option<usize> {
+    let [token, a, b, c, d] = *bytes.get(at..)?.first_chunk()?;
     if token == REPEATED {
-        *cell = [[operands as u8; 4]; 4];
-        return input.advance(2);
+        (0..SIDE).for_each(|row| put(row, &[a; SIDE]));
+        return Some(at + 2);
     }
-    let kind = &KINDS_4[usize::from(token)];
+    let kind = &kinds[usize::from(token)];
+    let first = place_of(kind.first, at, u16::from_le_bytes([a, b]));
+    let second = place_of(kind.second, at, u16::from_le_bytes([c, d]));
+    let first = rows_at::<SIDE, CELL>(bytes, first)?;
+    let second = rows_at::<SIDE, CELL>(bytes, second)?;
+    for (to, row) in kind.rows.iter().enumerate() {
+        let row = usize::from(*row);
+        let from = if row < SIDE { first } else { second };
+        put(to, &from[row % SIDE]);
+    }
+    (kind.size > 0).then_some(at + usize::from(kind.size))
+}
+
+/// Reads a cell of which `len` bytes are there, into the front of `cell`.
+#[cold]
+fn read<const SIDE: usize>(
+    kinds: &[Kind<SIDE>; 256],
+    bytes: &[u8],
+    at: &mut usize,
+    len: usize,
+    cell: &mut [[u8; SIDE]; SIDE],
+) -> Result<()> {
+    let part = |at: usize, len: usize| {
+        let part = bytes.get(at..).and_then(|rest| rest.get(..len));
+        part.ok_or(Error::Failure)
+    };
+    let token = part(*at, 1)?[0];
+    if token == REPEATED {
+        *cell = [[part(*at + 1, 1)?[0]; SIDE]; SIDE];
+        *at += 2;
+        return Ok(());
+    }
+    let kind = &kinds[usize::from(token)];
     if kind.size == 0 {
         return Err(Error::Failure);
     }
-    let behind = input.at + usize::from(kind.operands);
-    let literal = token == 0;
-    let whole = kind.others == 0;
-    let first = input.earlier(operands, kind.operands);
-    let first = if literal { behind } else { first };
-    let second = input.earlier(operands >> 16, kind.operands);
-    let second = if kind.operands == 5 { second } else { behind };
-    let second = if whole { first } else { second };
-    let need = if whole { len } else { kind.earlier.into() };
-    let mut parts = [[0; 16]; 2];
-    input.copy::<16>(first, need, &mut parts[0])?;
-    input.copy::<16>(second, kind.others.into(), &mut parts[1])?;
-    input.advance(usize::from(kind.size) + if literal { len } else { 0 })?;
-    let rows = parts.as_flattened().as_chunks::<4>().0;
+    // A literal one is as long as the cell.
+    let whole = SIDE * SIDE;
+    let literal = kind.first.mask == 0;
+    let size = usize::from(kind.size) - if literal { whole - len } else { 0 };
+    let operands = part(*at, size)?;
+    let distance = |n: usize| match operands.get(n..n + 2) {
+        Some(distance) => u16::from_le_bytes([distance[0], distance[1]]),
+        None => 0,
+    };
+    let mut rows = [[[0; SIDE]; SIDE]; 2];
+    for (n, source) in [kind.first, kind.second].into_iter().enumerate() {
+        let need = usize::from(source.need);
+        let need = if need == whole { len } else { need };
+        let place = place_of(source, *at, distance(1 + 2 * n));
+        rows[n].as_flattened_mut()[..need].copy_from_slice(part(place, need)?);
+    }
     for (to, row) in cell.iter_mut().zip(kind.rows) {
-        *to = rows[usize::from(row & 7)];
+        *to = rows.as_flattened()[usize::from(row)];
     }
+    *at += size;
     Ok(())
 }
 
-/// Which rows of a cell of 8 x 8 with a certain token are in an earlier cell: the first one, and from bit 4 on how many;
-/// [`u8::MAX`] where there is no such token.
-static KINDS_8: [u8; 256] = {
-    let mut kinds = [u8::MAX; 256];
-    (kinds[0x00], kinds[0xc0]) = (0x08, 0x80);
-    let mut first = 0;
-    while first < 7 {
-        kinds[0x88 + first] = 0x20 | first as u8;
-        if first < 6 {
-            kinds[0xa8 + first] = 0x30 | first as u8;
-        }
-        first += 1;
-    }
-    kinds
-};
-
-/// As [`cell4`], for cells of 8 x 8.
+/// Decompresses a block of cells of `SIDE` x `SIDE`, which are `CELL` bytes, into the front of `dst`; gives its bytes.
 #[inline(always)]
-pub fn cell8(input: &mut Input, len: usize, cell: &mut [[u8; 8]; 8]) -> Result<()> {
-    let (token, distance) = input.front()?;
-    if token == REPEATED {
-        *cell = [[distance as u8; 8]; 8];
-        return input.advance(2);
-    }
-    let kind = KINDS_8[usize::from(token)];
-    if kind == u8::MAX {
-        return Err(Error::Failure);
-    }
-    let (first, count) = (usize::from(kind & 15), usize::from(kind >> 4));
-    let operands = if count == 0 { 1 } else { 3 };
-    let others_at = input.at + operands;
-    let (known, others) = match count {
-        0 => (0, len),
-        8 => (len, 0),
-        _ => (8 * count, 64 - 8 * count),
-    };
-    let known_at = input.earlier(distance, 0);
-    let known_at = if count == 0 { others_at } else { known_at };
-    // What comes after the rows of an earlier cell, if anything does.
-    let (last_at, last) = match count {
-        0 | 8 => (others_at, 0),
-        _ => (others_at + 8 * first, others - 8 * first),
-    };
-    // Eight rows each time, each part over what the ones before it have too much.
-    let mut rows = [0; 128];
-    input.copy::<64>(others_at, others, &mut rows)?;
-    input.copy::<64>(known_at, known, &mut rows[8 * first..])?;
-    input.copy::<64>(last_at, last, &mut rows[8 * (first + count)..])?;
-    input.advance(operands + others)?;
-    for (to, row) in cell.iter_mut().zip(rows.as_chunks().0) {
-        *to = *row;
-    }
-    Ok(())
-}
-
-/// Decompresses a block of cells of `SIDE` x `SIDE` into the front of `dst`; gives its bytes.
-#[inline(always)]
-pub fn decompress<const SIDE: usize>(
+pub fn decompress<const SIDE: usize, const CELL: usize>(
+    kinds: &[Kind<SIDE>; 256],
     src: &[u8],
     dst: &mut [u8],
-    read_cell: impl Fn(&mut Input, usize, &mut [[u8; SIDE]; SIDE]) -> Result<()>,
 ) -> Result<usize> {
     let Some(([2, lengths @ ..], _)) = src.split_first_chunk::<HEADER>() else {
         return Err(Error::Failure);
@@ -264,25 +122,28 @@ pub fn decompress<const SIDE: usize>(
         return Err(Error::Failure);
     }
     let nbytes = nbytes as usize;
-    let mut input = Input {
-        bytes: src,
-        at: HEADER,
-    };
+    let mut at = HEADER;
     for band in dst[..nbytes].chunks_mut(SIDE * columns) {
         let height = band.len() / columns;
+        let mut lines = band.chunks_exact_mut(columns);
+        let mut lines: [&mut [u8]; SIDE] =
+            std::array::from_fn(|_| lines.next().unwrap_or_default());
         for left in (0..columns).step_by(SIDE) {
             let width = SIDE.min(columns - left);
+            if height == SIDE && width == SIDE {
+                let next = read_whole::<SIDE, CELL>(kinds, src, at, |row, from| {
+                    lines[row][left..left + SIDE].copy_from_slice(from);
+                });
+                if let Some(next) = next {
+                    at = next;
+                    continue;
+                }
+            }
             let mut cell = [[0; SIDE]; SIDE];
-            read_cell(&mut input, height * width, &mut cell)?;
-            if height * width == SIDE * SIDE {
-                for (n, row) in cell.iter().enumerate() {
-                    band[n * columns + left..][..SIDE].copy_from_slice(row);
-                }
-            } else {
-                let there = cell.as_flattened()[..height * width].chunks_exact(width);
-                for (n, row) in there.enumerate() {
-                    band[n * columns + left..][..width].copy_from_slice(row);
-                }
+            read(kinds, src, &mut at, height * width, &mut cell)?;
+            let there = cell.as_flattened().chunks_exact(width);
+            for (line, row) in lines.iter_mut().zip(there).take(height) {
+                line[left..left + width].copy_from_slice(row);
             }
         }
     }

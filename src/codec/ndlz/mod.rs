@@ -19,6 +19,7 @@ mod decode;
 mod encode4;
 mod encode8;
 mod hash;
+mod kinds;
 #[cfg(test)]
 mod tests;
 
@@ -70,8 +71,8 @@ pub fn compress(side: u8, block: BlockShape, src: &[u8], dst: &mut [u8]) -> Resu
 /// [`Error::Failure`] where there are no such cells, the stream is malformed, or the block is larger than `dst`.
 pub fn decompress(side: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
     match side {
-        4 => decode::decompress(src, dst, decode::cell4),
-        8 => decode::decompress(src, dst, decode::cell8),
+        4 => decode::decompress::<4, 16>(&kinds::KINDS_4, src, dst),
+        8 => decode::decompress::<8, 64>(&kinds::KINDS_8, src, dst),
         _ => Err(Error::Failure),
     }
 }
