@@ -3,8 +3,8 @@
 //! All parts of a cell are looked up before anything is decided by what was found: which of them that is, no processor
 //! foresees.
 
+use super::encode::{Encode, MAX_DISTANCE, SLOTS, Table, enter, part_at, put};
 use super::hash::{self, LANES, Lane};
-use super::{Encode, MAX_DISTANCE, SLOTS, Table, enter, part_at, put};
 
 const SIDE: usize = 4;
 
@@ -52,6 +52,9 @@ impl<const N: usize> Known<N> {
     };
 
     /// Looks up part `i`, with `row` in front; `is_at` says whether it is what was written at a place.
+    ///
+    /// Readers add 3 to the distance of a part, in 16 bits. The reference takes parts for which that overflows, and such
+    /// cells do not come back; they can only be ones with the first row.
     #[inline(always)]
     fn look_up(
         &mut self,
@@ -62,7 +65,12 @@ impl<const N: usize> Known<N> {
         is_at: impl Fn(usize) -> bool,
     ) {
         let place = table[slot as usize];
-        let near = anchor + SIDE * row - (place as usize) < MAX_DISTANCE;
+        let limit = if row == 0 {
+            u16::MAX as usize - 2
+        } else {
+            MAX_DISTANCE
+        };
+        let near = anchor + SIDE * row - (place as usize) < limit;
         // `&&` would be branches.
         let found = (place != 0) & near & is_at(place as usize);
         self.found |= u32::from(found) << i;
@@ -137,8 +145,9 @@ impl Encoder {
         }
         // Row 0 with another one, and the two others: pairs that stand opposite each other in the list.
         let opposite = pairs.found & pairs.found.reverse_bits() >> 26 & 7;
-        if opposite != 0 {
-            let i = opposite.trailing_zeros() as usize;
+        let i = opposite.trailing_zeros() as usize;
+        // Readers add 5 here; see above.
+        if opposite != 0 && anchor + 5 - pairs.places[i] as usize <= u16::MAX.into() {
             let [low, high] = pairs.distance(i, anchor);
             let [other_low, other_high] = pairs.distance(5 - i, anchor);
             let token = 0x20 | (i as u8 + 1) << 3;

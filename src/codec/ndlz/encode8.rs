@@ -1,7 +1,7 @@
 //! Cells of 8 x 8.
 
+use super::encode::{Encode, MAX_DISTANCE, SLOTS, Table, enter, put};
 use super::hash::{self, LANES, Lane};
-use super::{Encode, MAX_DISTANCE, SLOTS, Table, enter, put};
 
 const SIDE: usize = 8;
 /// Places in a cell where three, and two, rows can begin.
