@@ -239,7 +239,7 @@ pub fn decode(limits: Limits, input: &mut Reader) -> ([u64; N], usize) {
         while at < stop && left > 0 {
             let mut bits = input.peek();
             let width = (known + 1).min(N);
-            let share = |bits: usize| bits * SHARES[known] >> 16;
+            let share = |bits: usize| (bits * SHARES[known]) >> 16;
             let alike = share((bits & ENDS[known]).trailing_zeros() as usize);
             let count = alike.min(stop - at).min(share(left.min(64)));
             let mut len = count * width;
