@@ -178,6 +178,11 @@ pub fn pipelines() -> Vec<Pipeline> {
                 filters: [none; 2],
             });
         }
+        // Little sense, but the program's business.
+        all.push(Pipeline {
+            codec: (codec as u8, metas[4]),
+            filters: [none, (SHUFFLE, 0)],
+        });
     }
     for codec in [(LZ4, 0), (BLOSCLZ, 0)] {
         for side in [1, 3, 4, 8, 200] {

@@ -15,4 +15,24 @@ mod chunks;
 mod hostile;
 mod names;
 mod packages;
+mod registry;
 mod tuners;
+
+/// One test of this program in a process of its own, with the same library. It knows by the variable that it is the child.
+fn again(test: &str, variable: &str, value: &str) -> std::process::Command {
+    let exe = std::env::current_exe().expect("a test knows its own path");
+    let mut child = std::process::Command::new(exe);
+    child
+        .args(["--exact", test, "--nocapture"])
+        .env(variable, value)
+        .env("OXIBLOSC_LIBRARY", common::library::ours_path());
+    child
+}
+
+/// Runs a child that may print, but not fail; gives what it printed to the standard error.
+fn succeeds(mut child: std::process::Command) -> String {
+    let output = child.output().expect("the child starts");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{errors}");
+    errors
+}

@@ -2,10 +2,10 @@
 
 use crate::common::abi::*;
 use crate::common::data::Kind;
-use crate::common::library::{Lib, both, ours, ours_path};
+use crate::common::library::{Lib, both, ours};
+use crate::{again, succeeds};
 use core::ffi::{c_char, c_int};
 use std::ffi::{CStr, CString};
-use std::process::Command;
 
 fn name_of(lib: &Lib, compcode: c_int) -> (c_int, Option<CString>) {
     let mut name: *const c_char = std::ptr::null();
@@ -63,21 +63,13 @@ fn codecs_have_the_same_names_and_libraries() {
 fn a_missing_plugin_is_an_error_and_says_what_to_install() {
     const CHILD: &str = "OXIBLOSC_TEST_MISSING_PLUGIN";
     if std::env::var_os(CHILD).is_none() {
-        let exe = std::env::current_exe().expect("a test knows its own path");
-        let output = Command::new(exe)
-            .args([
-                "--exact",
-                "names::a_missing_plugin_is_an_error_and_says_what_to_install",
-            ])
-            .arg("--nocapture")
-            .env(CHILD, "1")
-            .env("OXIBLOSC_LIBRARY", ours_path())
-            .env("BLOSC_TRACE", "1")
-            .env("PATH", "/nowhere")
-            .output()
-            .expect("the child starts");
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{errors}");
+        let mut child = again(
+            "names::a_missing_plugin_is_an_error_and_says_what_to_install",
+            CHILD,
+            "1",
+        );
+        child.env("BLOSC_TRACE", "1").env("PATH", "/nowhere");
+        let errors = succeeds(child);
         for name in ["openhtj2k", "grok", "openzl", "j2k", "htj2k", "btune"] {
             assert!(
                 errors.contains(&format!("pip install blosc2-{name}")),

@@ -1,139 +1,112 @@
 //! Reading streams.
+//!
+//! What a cell is put together from follows from its token by a table, so that all but those of one byte are read by the
+//! same instructions: which kind of cell comes next is what processors cannot foresee.
 
 use super::HEADER;
+use super::kinds::{Kind, Source};
 use crate::error::{Error, Result};
 
-/// The most bytes of a cell.
-const MAX_CELL: usize = 64;
+/// The token of a cell that is one byte everywhere.
+const REPEATED: u8 = 0x40;
 
-/// A stream, and how far it was read.
-pub struct Input<'a> {
-    bytes: &'a [u8],
+/// Where the rows of a source are, if that is in the stream; `at` is where the token is, and `distance` what follows it.
+#[inline(always)]
+fn place_of(source: Source, at: usize, distance: u16) -> usize {
+    // A distance that is so large that the token and its operands make it overflow counts, as the format's readers have it,
+    // from behind them.
+    let from_end = (distance & source.mask).wrapping_add(source.operands.into());
+    (at + usize::from(source.base)).wrapping_sub(from_end.into())
+}
+
+#[inline(always)]
+fn rows_at<const SIDE: usize, const CELL: usize>(
+    bytes: &[u8],
+    place: usize,
+) -> Option<&[[u8; SIDE]]> {
+    let cell = bytes.get(place..)?.first_chunk::<CELL>()?;
+    Some(cell.as_chunks().0)
+}
+
+/// Reads the whole cell whose token is at `at` into its rows; gives where the next token is. None where a little more than
+/// the cell would have to be in the stream, and where something is wrong: these are for [`read`].
+#[inline(always)]
+fn read_whole<const SIDE: usize, const CELL: usize>(
+    kinds: &[Kind<SIDE>; 256],
+    bytes: &[u8],
     at: usize,
-    /// Where the token of the current cell is.
-    token_at: usize,
+    mut put: impl FnMut(usize, &[u8; SIDE]),
+) -> Option<usize> {
+    let [token, a, b, c, d] = *bytes.get(at..)?.first_chunk()?;
+    if token == REPEATED {
+        (0..SIDE).for_each(|row| put(row, &[a; SIDE]));
+        return Some(at + 2);
+    }
+    let kind = &kinds[usize::from(token)];
+    let first = place_of(kind.first, at, u16::from_le_bytes([a, b]));
+    let second = place_of(kind.second, at, u16::from_le_bytes([c, d]));
+    let first = rows_at::<SIDE, CELL>(bytes, first)?;
+    let second = rows_at::<SIDE, CELL>(bytes, second)?;
+    for (to, row) in kind.rows.iter().enumerate() {
+        let row = usize::from(*row);
+        let from = if row < SIDE { first } else { second };
+        put(to, &from[row % SIDE]);
+    }
+    (kind.size > 0).then_some(at + usize::from(kind.size))
 }
 
-impl<'a> Input<'a> {
-    #[inline(always)]
-    fn take(&mut self, len: usize) -> Result<&'a [u8]> {
-        let end = self.at.checked_add(len).ok_or(Error::Failure)?;
-        let part = self.bytes.get(self.at..end).ok_or(Error::Failure)?;
-        self.at = end;
-        Ok(part)
-    }
-
-    #[inline(always)]
-    fn byte(&mut self) -> Result<u8> {
-        Ok(self.take(1)?[0])
-    }
-
-    #[inline(always)]
-    fn distance(&mut self) -> Result<u16> {
-        let distance = self.take(2)?;
-        Ok(u16::from_le_bytes([distance[0], distance[1]]))
-    }
-
-    /// `len` bytes a distance before the token. `operands` is how many bytes the token and its distances take: a distance
-    /// that is so large that this makes it overflow counts, as the format's readers have it, from behind them.
-    #[inline(always)]
-    fn earlier(&self, distance: u16, operands: u16, len: usize) -> Result<&'a [u8]> {
-        let from_end = usize::from(distance.wrapping_add(operands));
-        let start = (self.token_at + usize::from(operands)).checked_sub(from_end);
-        let start = start.ok_or(Error::Failure)?;
-        self.bytes.get(start..start + len).ok_or(Error::Failure)
-    }
-}
-
-/// The rows of a cell with `SIDE` columns.
-fn rows<const SIDE: usize>(cell: &mut [u8; MAX_CELL]) -> &mut [[u8; SIDE]] {
-    cell.as_chunks_mut::<SIDE>().0
-}
-
-/// Copies rows that lie one after the other to the places `to`, which count from 0.
-#[inline(always)]
-fn put_rows<const SIDE: usize>(cell: &mut [u8; MAX_CELL], to: &[usize], from: &[u8]) {
-    for (row, from) in to.iter().zip(from.as_chunks::<SIDE>().0) {
-        rows::<SIDE>(cell)[*row] = *from;
-    }
-}
-
-/// Reads the rows of a cell that were not among `known`.
-#[inline(always)]
-fn other_rows<const SIDE: usize>(
-    cell: &mut [u8; MAX_CELL],
-    known: impl Fn(usize) -> bool,
-    input: &mut Input,
+/// Reads a cell of which `len` bytes are there, into the front of `cell`.
+#[cold]
+fn read<const SIDE: usize>(
+    kinds: &[Kind<SIDE>; 256],
+    bytes: &[u8],
+    at: &mut usize,
+    len: usize,
+    cell: &mut [[u8; SIDE]; SIDE],
 ) -> Result<()> {
-    for row in (0..SIDE).filter(|row| !known(*row)) {
-        put_rows::<SIDE>(cell, &[row], input.take(SIDE)?);
-    }
-    Ok(())
-}
-
-/// Reads what follows a token of cells of 4 x 4 that cells of 8 x 8 do not have: rows of earlier cells, and the other rows.
-#[inline(always)]
-pub fn cell4(token: u8, input: &mut Input, cell: &mut [u8; MAX_CELL]) -> Result<()> {
-    match token {
-        0xe0.. => {
-            let triple =
-                [[1, 2, 3], [0, 1, 2], [0, 1, 3], [0, 2, 3]][usize::from((token - 0xe0) >> 3)];
-            let distance = input.distance()?;
-            put_rows::<4>(cell, &triple, input.earlier(distance, 3, 12)?);
-            other_rows::<4>(cell, |row| triple.contains(&row), input)
-        }
-        0x80..0xc0 => {
-            let pair = match token - 0x80 {
-                0 => [2, 3],
-                pair => [usize::from(pair >> 5), usize::from(pair >> 3 & 3)],
-            };
-            let distance = input.distance()?;
-            put_rows::<4>(cell, &pair, input.earlier(distance, 3, 8)?);
-            other_rows::<4>(cell, |row| pair.contains(&row), input)
-        }
-        0x28..0x40 => {
-            let second = usize::from((token - 0x20) >> 3);
-            let others = [[2, 3], [1, 3], [1, 2]][second - 1];
-            let distances = [input.distance()?, input.distance()?];
-            for (distance, pair) in distances.into_iter().zip([[0, second], others]) {
-                put_rows::<4>(cell, &pair, input.earlier(distance, 5, 8)?);
-            }
-            Ok(())
-        }
-        _ => Err(Error::Failure),
-    }
-}
-
-/// As [`cell4`], for cells of 8 x 8.
-#[inline(always)]
-pub fn cell8(token: u8, input: &mut Input, cell: &mut [u8; MAX_CELL]) -> Result<()> {
-    let first = usize::from(token & 7);
-    let count = match token >> 3 {
-        21 => 3,
-        17 => 2,
-        _ => return Err(Error::Failure),
+    let part = |at: usize, len: usize| {
+        let part = bytes.get(at..).and_then(|rest| rest.get(..len));
+        part.ok_or(Error::Failure)
     };
-    let part = first..first + count;
-    if part.end > 8 {
+    let token = part(*at, 1)?[0];
+    if token == REPEATED {
+        *cell = [[part(*at + 1, 1)?[0]; SIDE]; SIDE];
+        *at += 2;
+        return Ok(());
+    }
+    let kind = &kinds[usize::from(token)];
+    if kind.size == 0 {
         return Err(Error::Failure);
     }
-    let distance = input.distance()?;
-    let earlier = input.earlier(distance, 0, 8 * count)?;
-    let others = input.take(8 * (8 - count))?;
-    let (before, after) = others.as_chunks::<8>().0.split_at(first);
-    let parts = [before, earlier.as_chunks::<8>().0, after];
-    for (to, from) in rows::<8>(cell).iter_mut().zip(parts.into_iter().flatten()) {
-        *to = *from;
+    // A literal one is as long as the cell.
+    let whole = SIDE * SIDE;
+    let literal = kind.first.mask == 0;
+    let size = usize::from(kind.size) - if literal { whole - len } else { 0 };
+    let operands = part(*at, size)?;
+    let distance = |n: usize| match operands.get(n..n + 2) {
+        Some(distance) => u16::from_le_bytes([distance[0], distance[1]]),
+        None => 0,
+    };
+    let mut rows = [[[0; SIDE]; SIDE]; 2];
+    for (n, source) in [kind.first, kind.second].into_iter().enumerate() {
+        let need = usize::from(source.need);
+        let need = if need == whole { len } else { need };
+        let place = place_of(source, *at, distance(1 + 2 * n));
+        rows[n].as_flattened_mut()[..need].copy_from_slice(part(place, need)?);
     }
+    for (to, row) in cell.iter_mut().zip(kind.rows) {
+        *to = rows.as_flattened()[usize::from(row)];
+    }
+    *at += size;
     Ok(())
 }
 
-/// Decompresses a block of cells of `SIDE` x `SIDE` into the front of `dst`; gives its bytes.
+/// Decompresses a block of cells of `SIDE` x `SIDE`, which are `CELL` bytes, into the front of `dst`; gives its bytes.
 #[inline(always)]
-pub fn decompress<const SIDE: usize>(
+pub fn decompress<const SIDE: usize, const CELL: usize>(
+    kinds: &[Kind<SIDE>; 256],
     src: &[u8],
     dst: &mut [u8],
-    read_cell: impl Fn(u8, &mut Input, &mut [u8; MAX_CELL]) -> Result<()>,
 ) -> Result<usize> {
     let Some(([2, lengths @ ..], _)) = src.split_first_chunk::<HEADER>() else {
         return Err(Error::Failure);
@@ -149,45 +122,28 @@ pub fn decompress<const SIDE: usize>(
         return Err(Error::Failure);
     }
     let nbytes = nbytes as usize;
-    let dst = &mut dst[..nbytes];
-    let mut input = Input {
-        bytes: src,
-        at: HEADER,
-        token_at: HEADER,
-    };
-    let mut buffer = [0; MAX_CELL];
-    for top in (0..rows).step_by(SIDE) {
-        let height = SIDE.min(rows - top);
+    let mut at = HEADER;
+    for band in dst[..nbytes].chunks_mut(SIDE * columns) {
+        let height = band.len() / columns;
+        let mut lines = band.chunks_exact_mut(columns);
+        let mut lines: [&mut [u8]; SIDE] =
+            std::array::from_fn(|_| lines.next().unwrap_or_default());
         for left in (0..columns).step_by(SIDE) {
             let width = SIDE.min(columns - left);
-            let len = height * width;
-            input.token_at = input.at;
-            let token = input.byte()?;
-            let cell = match token {
-                0x00 => input.take(len)?,
-                0xc0 => {
-                    let distance = input.distance()?;
-                    input.earlier(distance, 0, len)?
+            if height == SIDE && width == SIDE {
+                let next = read_whole::<SIDE, CELL>(kinds, src, at, |row, from| {
+                    lines[row][left..left + SIDE].copy_from_slice(from);
+                });
+                if let Some(next) = next {
+                    at = next;
+                    continue;
                 }
-                0x40 => {
-                    buffer[..len].fill(input.byte()?);
-                    &buffer[..len]
-                }
-                _ => {
-                    read_cell(token, &mut input, &mut buffer)?;
-                    &buffer[..len]
-                }
-            };
-            let origin = top * columns + left;
-            if len == SIDE * SIDE {
-                let area = &mut dst[origin..];
-                for (n, row) in cell.as_chunks::<SIDE>().0.iter().enumerate().take(SIDE) {
-                    area[n * columns..][..SIDE].copy_from_slice(row);
-                }
-            } else {
-                for (n, row) in cell.chunks_exact(width).enumerate() {
-                    dst[origin + n * columns..][..width].copy_from_slice(row);
-                }
+            }
+            let mut cell = [[0; SIDE]; SIDE];
+            read(kinds, src, &mut at, height * width, &mut cell)?;
+            let there = cell.as_flattened().chunks_exact(width);
+            for (line, row) in lines.iter_mut().zip(there).take(height) {
+                line[left..left + width].copy_from_slice(row);
             }
         }
     }

@@ -1,10 +1,12 @@
 //! Cells of 4 x 4.
+//!
+//! All parts of a cell are looked up before anything is decided by what was found: which of them that is, no processor
+//! foresees.
 
-use super::hash::{self, Partial};
-use super::{Grid, MAX_DISTANCE, Output, SLOTS};
+use super::encode::{Encode, MAX_DISTANCE, SLOTS, Table, enter, part_at, put};
+use super::hash::{self, LANES, Lane};
 
 const SIDE: usize = 4;
-const CELL: usize = SIDE * SIDE;
 
 /// Two rows each, the first three with row 0, in the order in which they are tried.
 const PAIRS: [[usize; 2]; 6] = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]];
@@ -15,208 +17,239 @@ const TRIPLES: [([usize; 3], u8); 4] = [
     ([0, 2, 3], 0xf8),
     ([1, 2, 3], 0xe0),
 ];
-
-/// The hashes of two and of three rows before the first of them.
-const PAIR: Partial = Partial::new(2);
-const TRIPLE: Partial = Partial::new(3);
+/// Those that are contiguous.
+const CONTIGUOUS_PAIRS: [usize; 3] = [0, 3, 5];
+const CONTIGUOUS_TRIPLES: [usize; 2] = [0, 3];
 
 /// Where parts of literal cells were written, by their hashes; 0 for nowhere.
-struct Tables {
-    cells: [u32; SLOTS],
-    triples: [u32; SLOTS],
-    pairs: [u32; SLOTS],
+pub struct Encoder {
+    slots: Slots,
+    cells: Table,
+    triples: Table,
+    pairs: Table,
     /// Slots that the next literal cell fills, for the parts that are contiguous: those of the last cells in which they
     /// were found empty. Where one is not found empty in that cell itself, what it held is forgotten.
     triple_slots: [u32; 2],
     pair_slots: [u32; 3],
 }
 
-type Row = [u8; SIDE];
-
-fn words_of(rows: &[Row; SIDE]) -> [u32; SIDE] {
-    rows.map(u32::from_le_bytes)
+/// What tables say of the `N` parts of a cell; bits stand for the parts, from the lowest on in their order.
+struct Known<const N: usize> {
+    slots: [u32; N],
+    places: [u32; N],
+    /// Parts that are where the table says, and not too far.
+    found: u32,
+    /// Parts whose slots are empty.
+    empty: u32,
 }
 
-/// A cell that is none of the simple ones; what of it is found, and where, goes to `out`. Gives whether anything was.
-#[inline(always)]
-fn put_match(rows: &[Row; SIDE], tables: &mut Tables, out: &mut Output) -> Option<Found> {
-    let words = words_of(rows);
-    let weighed = words.map(Partial::weigh);
-    let begun: [Partial; 3] = std::array::from_fn(|row| PAIR.with(weighed[row]));
-    let pair_hashes = PAIRS.map(|[a, b]| begun[a].with(weighed[b]).slot());
-    let pairs: [u64; 6] = PAIRS.map(|[a, b]| u64::from(words[a]) | u64::from(words[b]) << 32);
-    // Where each pair was written before, if it was.
-    let mut pair_places = [0; 6];
-    for i in 0..6 {
-        let place = tables.pairs[pair_hashes[i] as usize];
-        if out.holds(place, &pairs[i].to_le_bytes()) {
-            pair_places[i] = place as usize;
-        }
-    }
-    let anchor = out.at;
-    let near = |place: usize, row: usize| place != 0 && anchor + SIDE * row - place < MAX_DISTANCE;
-
-    // Row 0 with another one, and the two others: pairs that stand opposite each other in the list.
-    for i in 0..3 {
-        let (place, other) = (pair_places[i], pair_places[5 - i]);
-        if near(place, 0) && near(other, PAIRS[5 - i][0]) {
-            out.put(&[0x20 | (PAIRS[i][1] as u8) << 3]);
-            out.put_distance(anchor - place);
-            out.put_distance(anchor - other);
-            return None;
-        }
-    }
-
-    let triple_hashes = TRIPLES.map(|([a, b, c], _)| {
-        let begun = TRIPLE.with(weighed[a]).with(weighed[b]);
-        begun.with(weighed[c]).slot()
-    });
-    let mut found = Found::default();
-    for (i, (triple, token)) in TRIPLES.iter().enumerate() {
-        let slot = triple_hashes[i];
-        let place = tables.triples[slot as usize];
-        if place == 0 {
-            // Contiguous are the first and the last one.
-            if i == 0 || i == 3 {
-                tables.triple_slots[i / 3] = slot;
-                found.triples[i / 3] = true;
-            }
-            continue;
-        }
-        let mut part = [0; 3 * SIDE];
-        for (to, row) in part.as_chunks_mut::<SIDE>().0.iter_mut().zip(triple) {
-            *to = rows[*row];
-        }
-        if out.holds(place, &part) && near(place as usize, triple[0]) {
-            out.put(&[*token]);
-            out.put_distance(anchor - place as usize);
-            out.put(&rows[6 - triple.iter().sum::<usize>()]);
-            return None;
-        }
-    }
-
-    for (i, [a, b]) in PAIRS.iter().enumerate() {
-        let slot = pair_hashes[i];
-        if tables.pairs[slot as usize] == 0 {
-            if b - a == 1 {
-                tables.pair_slots[*a] = slot;
-                found.pairs[*a] = true;
-            }
-        } else if near(pair_places[i], *a) {
-            let token = if *a == 2 { 0 } else { a << 5 | b << 3 };
-            out.put(&[0x80 | token as u8]);
-            out.put_distance(anchor - pair_places[i]);
-            for row in (0..SIDE).filter(|row| row != a && row != b) {
-                out.put(&rows[row]);
-            }
-            return None;
-        }
-    }
-    Some(found)
-}
-
-/// Which contiguous parts of a cell have slots of their own, if it becomes a literal one.
-#[derive(Default)]
-struct Found {
-    triples: [bool; 2],
-    pairs: [bool; 3],
-}
-
-/// Enters the parts of a literal cell that begins at `start`.
-fn remember(tables: &mut Tables, found: &Found, start: usize) {
-    let place = |own: bool, row: usize| {
-        if own { (start + SIDE * row) as u32 } else { 0 }
+impl<const N: usize> Known<N> {
+    const NOTHING: Self = Self {
+        slots: [0; N],
+        places: [0; N],
+        found: 0,
+        empty: 0,
     };
-    if found.triples[0] {
-        for row in 0..2 {
-            let slot = tables.triple_slots[row] as usize;
-            tables.triples[slot] = place(found.triples[row], row);
-        }
+
+    /// Looks up part `i`, with `row` in front; `is_at` says whether it is what was written at a place.
+    ///
+    /// Readers add 3 to the distance of a part, in 16 bits. The reference takes parts for which that overflows, and such
+    /// cells do not come back; they can only be ones with the first row.
+    #[inline(always)]
+    fn look_up(
+        &mut self,
+        table: &Table,
+        (i, row): (usize, usize),
+        slot: u32,
+        anchor: usize,
+        is_at: impl Fn(usize) -> bool,
+    ) {
+        let place = table[slot as usize];
+        let limit = if row == 0 {
+            u16::MAX as usize - 2
+        } else {
+            MAX_DISTANCE
+        };
+        let near = anchor + SIDE * row - (place as usize) < limit;
+        // `&&` would be branches.
+        let found = (place != 0) & near & is_at(place as usize);
+        self.found |= u32::from(found) << i;
+        self.empty |= u32::from(place == 0) << i;
+        (self.slots[i], self.places[i]) = (slot, place);
     }
-    if found.pairs[0] {
-        for row in 0..3 {
-            let slot = tables.pair_slots[row] as usize;
-            tables.pairs[slot] = place(found.pairs[row], row);
-        }
+
+    /// The first part that was found, and of the ones before it those with empty slots.
+    #[inline(always)]
+    fn first(&self) -> (Option<usize>, u32) {
+        let lowest = self.found & self.found.wrapping_neg();
+        let first = (self.found != 0).then(|| self.found.trailing_zeros() as usize);
+        (first, self.empty & lowest.wrapping_sub(1))
+    }
+
+    /// The distance to a part.
+    #[inline(always)]
+    fn distance(&self, i: usize, anchor: usize) -> [u8; 2] {
+        ((anchor - self.places[i] as usize) as u16).to_le_bytes()
     }
 }
 
+/// Two rows as they lie in a stream.
 #[inline(always)]
-fn compress_with(grid: Grid, src: &[u8], dst: &mut [u8]) -> usize {
-    let Some(mut out) = Output::begin(dst, grid, CELL) else {
-        return 0;
-    };
-    let mut tables = Tables {
-        cells: [0; SLOTS],
-        triples: [0; SLOTS],
-        pairs: [0; SLOTS],
-        triple_slots: [0; 2],
-        pair_slots: [0; 3],
-    };
-    let Grid { rows, columns } = grid;
-    for top in (0..rows).step_by(SIDE) {
-        let height = SIDE.min(rows - top);
-        for left in (0..columns).step_by(SIDE) {
-            if !out.has_room(CELL) {
-                return 0;
-            }
-            let width = SIDE.min(columns - left);
-            let origin = top * columns + left;
-            if height < SIDE || width < SIDE {
-                out.put(&[0]);
-                for row in 0..height {
-                    out.put(&src[origin + row * columns..][..width]);
-                }
-            } else {
-                let mut cell = [[0; SIDE]; SIDE];
-                for (n, row) in cell.iter_mut().enumerate() {
-                    row.copy_from_slice(&src[origin + n * columns..][..SIDE]);
-                }
-                put_cell(&cell, &mut tables, &mut out);
-            }
-            if out.at > src.len() {
-                return 0;
-            }
+fn two(rows: [u32; SIDE], [a, b]: [usize; 2]) -> u64 {
+    u64::from(rows[a]) | u64::from(rows[b]) << 32
+}
+
+/// The slots in the tables of some cells and their parts.
+struct Slots {
+    cells: Lane,
+    pairs: [Lane; 6],
+    triples: [Lane; 4],
+}
+
+impl Encoder {
+    /// Nothing is known yet.
+    pub fn new() -> Self {
+        Self {
+            slots: Slots {
+                cells: [0; LANES],
+                pairs: [[0; LANES]; 6],
+                triples: [[0; LANES]; 4],
+            },
+            cells: [0; SLOTS],
+            triples: [0; SLOTS],
+            pairs: [0; SLOTS],
+            triple_slots: [0; 2],
+            pair_slots: [0; 3],
         }
     }
-    out.at
+
+    /// Writes a cell of which parts are known; of others it keeps in mind that they are to be literal.
+    #[inline(always)]
+    fn put_parts(
+        &mut self,
+        n: usize,
+        rows: [u32; SIDE],
+        written: &[u8],
+        room: &mut [u8; 17],
+    ) -> Option<usize> {
+        let anchor = written.len();
+        let mut pairs = Known::<6>::NOTHING;
+        for (i, pair) in PAIRS.into_iter().enumerate() {
+            pairs.look_up(
+                &self.pairs,
+                (i, pair[0]),
+                self.slots.pairs[i][n],
+                anchor,
+                |place| part_at(written, place, u64::from_le_bytes) == Some(two(rows, pair)),
+            );
+        }
+        // Row 0 with another one, and the two others: pairs that stand opposite each other in the list.
+        let opposite = pairs.found & pairs.found.reverse_bits() >> 26 & 7;
+        let i = opposite.trailing_zeros() as usize;
+        // Readers add 5 here; see above.
+        if opposite != 0 && anchor + 5 - pairs.places[i] as usize <= u16::MAX.into() {
+            let [low, high] = pairs.distance(i, anchor);
+            let [other_low, other_high] = pairs.distance(5 - i, anchor);
+            let token = 0x20 | (i as u8 + 1) << 3;
+            return Some(put(room, [token, low, high, other_low, other_high]));
+        }
+
+        let mut triples = Known::<4>::NOTHING;
+        for (i, ([a, b, c], _)) in TRIPLES.into_iter().enumerate() {
+            triples.look_up(
+                &self.triples,
+                (i, a),
+                self.slots.triples[i][n],
+                anchor,
+                |place| {
+                    let pair = part_at(written, place, u64::from_le_bytes);
+                    let last = part_at(written, place + 2 * SIDE, u32::from_le_bytes);
+                    (pair == Some(two(rows, [a, b]))) & (last == Some(rows[c]))
+                },
+            );
+        }
+        let (found, own_triples) = triples.first();
+        for (row, i) in CONTIGUOUS_TRIPLES.into_iter().enumerate() {
+            if own_triples >> i & 1 == 1 {
+                self.triple_slots[row] = triples.slots[i];
+            }
+        }
+        if let Some(i) = found {
+            let (named, token) = TRIPLES[i];
+            let [low, high] = triples.distance(i, anchor);
+            let [a, b, c, d] = rows[6 - named.iter().sum::<usize>()].to_le_bytes();
+            return Some(put(room, [token, low, high, a, b, c, d]));
+        }
+
+        let (found, own_pairs) = pairs.first();
+        for (row, i) in CONTIGUOUS_PAIRS.into_iter().enumerate() {
+            if own_pairs >> i & 1 == 1 {
+                self.pair_slots[row] = pairs.slots[i];
+            }
+        }
+        if let Some(i) = found {
+            let [a, b] = PAIRS[i];
+            let token = if a == 2 { 0 } else { a << 5 | b << 3 };
+            let [low, high] = pairs.distance(i, anchor);
+            put(room, [0x80 | token as u8, low, high]);
+            room[3..11].copy_from_slice(&two(rows, PAIRS[5 - i]).to_le_bytes());
+            return Some(11);
+        }
+
+        let own = |parts: u32, i: usize| parts >> i & 1 == 1;
+        let triples = CONTIGUOUS_TRIPLES.map(|i| own(own_triples, i));
+        let pairs = CONTIGUOUS_PAIRS.map(|i| own(own_pairs, i));
+        let start = anchor + 1;
+        enter(&mut self.triples, &self.triple_slots, &triples, start, SIDE);
+        enter(&mut self.pairs, &self.pair_slots, &pairs, start, SIDE);
+        None
+    }
 }
 
-#[inline(always)]
-fn put_cell(cell: &[Row; SIDE], tables: &mut Tables, out: &mut Output) {
-    let bytes = cell.as_flattened();
-    let words = words_of(cell);
-    if words == [words[0].rotate_left(8); SIDE] {
-        return out.put(&[0x40, bytes[0]]);
+impl Encode<SIDE, 17> for Encoder {
+    #[inline(always)]
+    fn hash(&mut self, group: &[[[u8; SIDE]; LANES]; SIDE]) {
+        let mut rows = [[0; LANES]; SIDE];
+        for (to, from) in rows.as_flattened_mut().iter_mut().zip(group.as_flattened()) {
+            *to = u32::from_le_bytes(*from);
+        }
+        let [a, b, c, d] = &rows;
+        self.slots.cells = hash::of([a, b, c, d]);
+        for (slots, [a, b]) in self.slots.pairs.iter_mut().zip(PAIRS) {
+            *slots = hash::of([&rows[a], &rows[b]]);
+        }
+        for (slots, ([a, b, c], _)) in self.slots.triples.iter_mut().zip(TRIPLES) {
+            *slots = hash::of([&rows[a], &rows[b], &rows[c]]);
+        }
     }
-    let slot = hash::of_cell(&words);
-    let place = tables.cells[slot];
-    let distance = out.at - place as usize;
-    if out.holds(place, bytes) && distance < MAX_DISTANCE {
-        out.put(&[0xc0]);
-        return out.put_distance(distance);
-    }
-    if let Some(found) = put_match(cell, tables, out) {
-        let start = out.at + 1;
-        tables.cells[slot] = start as u32;
-        remember(tables, &found, start);
-        out.put(&[0]);
-        out.put(bytes);
-    }
-}
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn compress_avx2(grid: Grid, src: &[u8], dst: &mut [u8]) -> usize {
-    compress_with(grid, src, dst)
-}
-
-/// Compresses a block; 0 where that does not pay.
-pub fn compress(grid: Grid, src: &[u8], dst: &mut [u8]) -> usize {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the feature was just detected.
-        return unsafe { compress_avx2(grid, src, dst) };
+    #[inline(always)]
+    fn put(
+        &mut self,
+        n: usize,
+        cell: [[u8; SIDE]; SIDE],
+        written: &[u8],
+        room: &mut [u8; 17],
+    ) -> usize {
+        let rows = cell.map(u32::from_le_bytes);
+        if rows == [rows[0].rotate_left(8); SIDE] {
+            return put(room, [0x40, rows[0] as u8]);
+        }
+        let slot = self.slots.cells[n] as usize;
+        let place = self.cells[slot] as usize;
+        let anchor = written.len();
+        let bytes = u128::from(two(rows, [0, 1])) | u128::from(two(rows, [2, 3])) << 64;
+        let same = part_at(written, place, u128::from_le_bytes) == Some(bytes);
+        if (place != 0) & (anchor - place < MAX_DISTANCE) & same {
+            let [low, high] = ((anchor - place) as u16).to_le_bytes();
+            return put(room, [0xc0, low, high]);
+        }
+        if let Some(len) = self.put_parts(n, rows, written, room) {
+            return len;
+        }
+        self.cells[slot] = (anchor + 1) as u32;
+        room[0] = 0;
+        room[1..].copy_from_slice(&bytes.to_le_bytes());
+        room.len()
     }
-    compress_with(grid, src, dst)
 }

@@ -1,170 +1,174 @@
 //! Cells of 8 x 8.
 
-use super::{Grid, MAX_DISTANCE, Output, SLOTS, hash};
+use super::encode::{Encode, MAX_DISTANCE, SLOTS, Table, enter, put};
+use super::hash::{self, LANES, Lane};
 
 const SIDE: usize = 8;
-const CELL: usize = SIDE * SIDE;
 /// Places in a cell where three, and two, rows can begin.
 const TRIPLES: usize = SIDE - 2;
 const PAIRS: usize = SIDE - 1;
 
 /// Where parts of literal cells were written, by their hashes; 0 for nowhere.
-struct Tables {
-    cells: [u32; SLOTS],
-    triples: [u32; SLOTS],
-    pairs: [u32; SLOTS],
+pub struct Encoder {
+    slots: Slots,
+    cells: Table,
+    triples: Table,
+    pairs: Table,
     /// Slots that the next literal cell fills: those of the last cells in which they were found empty. Where one is not
     /// found empty in that cell itself, what it held is forgotten.
     triple_slots: [u32; TRIPLES],
     pair_slots: [u32; PAIRS],
 }
 
-/// Words `from`, `from` + 2, ... of a cell: one for each row, 0 beyond the last.
+/// The slots in the tables of some cells and their parts.
+struct Slots {
+    cells: Lane,
+    triples: [Lane; TRIPLES],
+    pairs: [Lane; PAIRS],
+}
+
+/// Whether `rows` are what was written at a place.
 #[inline(always)]
-fn lane(words: &[u32; CELL / 4], from: usize) -> [u32; hash::LANES] {
-    std::array::from_fn(|row| words.get(from + 2 * row).copied().unwrap_or(0))
+fn are_at(rows: &[u64], written: &[u8], place: usize) -> bool {
+    let part = written
+        .get(place..)
+        .and_then(|part| part.get(..SIDE * rows.len()));
+    part.is_some_and(|part| {
+        let part = part.as_chunks().0.iter();
+        let other = part.zip(rows).fold(0, |other, (part, row)| {
+            other | u64::from_le_bytes(*part) ^ row
+        });
+        other == 0
+    })
 }
 
 /// Looks for `ROWS` rows, at each of `N` places, among those that `table` knows of. Writes the first found with what is
-/// left of the cell, or enters into `slots` which slots are free, and says of which of these places.
+/// left of the cell, and gives the bytes written; or enters into `slots` which slots are free, and says of which of these
+/// places.
 #[inline(always)]
 fn put_rows<const ROWS: usize, const N: usize>(
     token: u8,
-    bytes: &[u8; CELL],
-    hashes: &[u32; hash::LANES],
-    (table, slots): (&[u32; SLOTS], &mut [u32; N]),
-    out: &mut Output,
-) -> Option<[bool; N]> {
-    let anchor = out.at;
+    rows: &[u64; SIDE],
+    (n, hashes): (usize, &[Lane; N]),
+    (table, slots): (&Table, &mut [u32; N]),
+    written: &[u8],
+    room: &mut [u8; 65],
+) -> Result<[bool; N], usize> {
+    let anchor = written.len();
     let mut free = [false; N];
     for first in 0..N {
-        let slot = hashes[first];
-        let place = table[slot as usize];
+        let slot = hashes[first][n];
+        let place = table[slot as usize] as usize;
         if place == 0 {
             (slots[first], free[first]) = (slot, true);
             continue;
         }
-        let (start, end) = (SIDE * first, SIDE * (first + ROWS));
-        let near = anchor + start - (place as usize) < MAX_DISTANCE;
-        if near && out.holds(place, &bytes[start..end]) {
-            out.put(&[token | first as u8]);
-            out.put_distance(anchor - place as usize);
-            out.put(&bytes[..start]);
-            out.put(&bytes[end..]);
-            return None;
+        let near = anchor + SIDE * first - place < MAX_DISTANCE;
+        if near && are_at(&rows[first..first + ROWS], written, place) {
+            let [low, high] = ((anchor - place) as u16).to_le_bytes();
+            put(room, [token | first as u8, low, high]);
+            for (n, to) in room[3..].as_chunks_mut::<SIDE>().0[..SIDE - ROWS]
+                .iter_mut()
+                .enumerate()
+            {
+                let row = if n < first { n } else { n + ROWS };
+                *to = rows[row].to_le_bytes();
+            }
+            return Err(3 + SIDE * (SIDE - ROWS));
         }
     }
-    Some(free)
+    Ok(free)
 }
 
-/// Enters the parts of a literal cell that begins at `start`.
-fn remember<const N: usize>(
-    table: &mut [u32; SLOTS],
-    slots: &[u32; N],
-    free: &[bool; N],
-    start: usize,
-) {
-    if !free[0] {
-        return;
-    }
-    for (row, (slot, free)) in slots.iter().zip(free).enumerate() {
-        table[*slot as usize] = if *free {
-            (start + SIDE * row) as u32
-        } else {
-            0
-        };
-    }
-}
-
-#[inline(always)]
-fn put_cell(bytes: &[u8; CELL], tables: &mut Tables, out: &mut Output) {
-    if bytes[1..] == bytes[..CELL - 1] {
-        return out.put(&[0x40, bytes[0]]);
-    }
-    let mut words = [0; CELL / 4];
-    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<4>().0) {
-        *word = u32::from_le_bytes(*bytes);
-    }
-    let slot = hash::of_cell(&words);
-    let place = tables.cells[slot];
-    let distance = out.at - place as usize;
-    if distance < MAX_DISTANCE && out.holds(place, bytes) {
-        out.put(&[0xc0]);
-        return out.put_distance(distance);
-    }
-    let lanes: [_; 6] = std::array::from_fn(|n| lane(&words, n));
-    let hashes = hash::of_long(&lanes);
-    let known = (&tables.triples, &mut tables.triple_slots);
-    let Some(triples) = put_rows::<3, TRIPLES>(0xa8, bytes, &hashes, known, out) else {
-        return;
-    };
-    let [a, b, c, d, ..] = lanes;
-    let hashes = hash::of_long(&[a, b, c, d]);
-    let known = (&tables.pairs, &mut tables.pair_slots);
-    let Some(pairs) = put_rows::<2, PAIRS>(0x88, bytes, &hashes, known, out) else {
-        return;
-    };
-    let start = out.at + 1;
-    tables.cells[slot] = start as u32;
-    remember(&mut tables.triples, &tables.triple_slots, &triples, start);
-    remember(&mut tables.pairs, &tables.pair_slots, &pairs, start);
-    out.put(&[0]);
-    out.put(bytes);
-}
-
-#[inline(always)]
-fn compress_with(grid: Grid, src: &[u8], dst: &mut [u8]) -> usize {
-    let Some(mut out) = Output::begin(dst, grid, CELL) else {
-        return 0;
-    };
-    let mut tables = Tables {
-        cells: [0; SLOTS],
-        triples: [0; SLOTS],
-        pairs: [0; SLOTS],
-        triple_slots: [0; TRIPLES],
-        pair_slots: [0; PAIRS],
-    };
-    let Grid { rows, columns } = grid;
-    for top in (0..rows).step_by(SIDE) {
-        let height = SIDE.min(rows - top);
-        for left in (0..columns).step_by(SIDE) {
-            if !out.has_room(CELL) {
-                return 0;
-            }
-            let width = SIDE.min(columns - left);
-            let origin = top * columns + left;
-            if height < SIDE || width < SIDE {
-                out.put(&[0]);
-                for row in 0..height {
-                    out.put(&src[origin + row * columns..][..width]);
-                }
-            } else {
-                let mut cell = [0; CELL];
-                for (n, row) in cell.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {
-                    row.copy_from_slice(&src[origin + n * columns..][..SIDE]);
-                }
-                put_cell(&cell, &mut tables, &mut out);
-            }
-            if out.at > src.len() {
-                return 0;
-            }
+impl Encoder {
+    /// Nothing is known yet.
+    pub fn new() -> Self {
+        Self {
+            slots: Slots {
+                cells: [0; LANES],
+                triples: [[0; LANES]; TRIPLES],
+                pairs: [[0; LANES]; PAIRS],
+            },
+            cells: [0; SLOTS],
+            triples: [0; SLOTS],
+            pairs: [0; SLOTS],
+            triple_slots: [0; TRIPLES],
+            pair_slots: [0; PAIRS],
         }
     }
-    out.at
-}
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn compress_avx2(grid: Grid, src: &[u8], dst: &mut [u8]) -> usize {
-    compress_with(grid, src, dst)
-}
-
-/// Compresses a block; 0 where that does not pay.
-pub fn compress(grid: Grid, src: &[u8], dst: &mut [u8]) -> usize {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the feature was just detected.
-        return unsafe { compress_avx2(grid, src, dst) };
+    /// Writes a cell of which parts are known, and gives its bytes as an error; of others it keeps in mind that they are to
+    /// be literal.
+    #[inline(always)]
+    fn put_parts(
+        &mut self,
+        n: usize,
+        rows: &[u64; SIDE],
+        written: &[u8],
+        room: &mut [u8; 65],
+    ) -> Result<(), usize> {
+        let known = (&self.triples, &mut self.triple_slots);
+        let hashes = (n, &self.slots.triples);
+        let triples = put_rows::<3, TRIPLES>(0xa8, rows, hashes, known, written, room)?;
+        let known = (&self.pairs, &mut self.pair_slots);
+        let hashes = (n, &self.slots.pairs);
+        let pairs = put_rows::<2, PAIRS>(0x88, rows, hashes, known, written, room)?;
+        let start = written.len() + 1;
+        enter(&mut self.triples, &self.triple_slots, &triples, start, SIDE);
+        enter(&mut self.pairs, &self.pair_slots, &pairs, start, SIDE);
+        Ok(())
     }
-    compress_with(grid, src, dst)
+}
+
+impl Encode<SIDE, 65> for Encoder {
+    #[inline(always)]
+    fn hash(&mut self, group: &[[[u8; SIDE]; LANES]; SIDE]) {
+        // Two words of each row.
+        let mut words = [[0; LANES]; 2 * SIDE];
+        for (to, from) in words.as_chunks_mut::<2>().0.iter_mut().zip(group) {
+            for (i, from) in from.iter().enumerate() {
+                let row = u64::from_le_bytes(*from);
+                (to[0][i], to[1][i]) = (row as u32, (row >> 32) as u32);
+            }
+        }
+        self.slots.cells = hash::of(words.each_ref());
+        for (row, slots) in self.slots.triples.iter_mut().enumerate() {
+            let part: &[Lane; 6] = words[2 * row..].first_chunk().expect("six");
+            *slots = hash::of(part.each_ref());
+        }
+        for (row, slots) in self.slots.pairs.iter_mut().enumerate() {
+            let part: &[Lane; 4] = words[2 * row..].first_chunk().expect("four");
+            *slots = hash::of(part.each_ref());
+        }
+    }
+
+    #[inline(always)]
+    fn put(
+        &mut self,
+        n: usize,
+        cell: [[u8; SIDE]; SIDE],
+        written: &[u8],
+        room: &mut [u8; 65],
+    ) -> usize {
+        let rows = cell.map(u64::from_le_bytes);
+        if rows == [rows[0].rotate_left(8); SIDE] {
+            return put(room, [0x40, rows[0] as u8]);
+        }
+        let slot = self.slots.cells[n] as usize;
+        let place = self.cells[slot] as usize;
+        let anchor = written.len();
+        if place != 0 && anchor - place < MAX_DISTANCE && are_at(&rows, written, place) {
+            let [low, high] = ((anchor - place) as u16).to_le_bytes();
+            return put(room, [0xc0, low, high]);
+        }
+        if let Err(len) = self.put_parts(n, &rows, written, room) {
+            return len;
+        }
+        self.cells[slot] = (anchor + 1) as u32;
+        room[0] = 0;
+        for (to, row) in room[1..].as_chunks_mut().0.iter_mut().zip(rows) {
+            *to = row.to_le_bytes();
+        }
+        room.len()
+    }
 }

@@ -1,13 +1,13 @@
-//! The hash by which parts of cells are looked up: the upper bits of XXH32 with seed 1.
+//! The hash by which cells and parts of them are looked up: the upper bits of XXH32 with seed 1.
 //!
-//! Long parts of one cell are hashed side by side, one in each lane, which compilers turn into vector instructions.
+//! Those of some cells side by side are computed at once, one in each lane, which compilers turn into vector instructions.
 
 /// Bits of a hash that count.
 pub const BITS: u32 = 12;
-/// Parts that are hashed at once.
+/// Cells that are hashed at once.
 pub const LANES: usize = 8;
-/// One word of each part.
-type Lane = [u32; LANES];
+/// One word of each cell.
+pub type Lane = [u32; LANES];
 
 const SEED: u32 = 1;
 const PRIMES: [u32; 5] = [2654435761, 2246822519, 3266489917, 668265263, 374761393];
@@ -53,67 +53,30 @@ fn merge(state: [u32; 4]) -> u32 {
         .wrapping_add(state[3].rotate_left(18))
 }
 
-/// The hash of a whole cell: 16 bytes, or a multiple of that.
+/// The hashes of parts of `W` words. To be compiled for the CPU features of the caller, so there is no closure in it.
 #[inline(always)]
-pub fn of_cell(words: &[u32]) -> usize {
-    let mut state = start();
-    for stripe in words.as_chunks::<4>().0 {
-        for (state, word) in state.iter_mut().zip(stripe) {
-            *state = round(*state, *word);
-        }
-    }
-    finish(merge(state).wrapping_add(4 * words.len() as u32)) as usize
-}
-
-/// The hash of a part shorter than 16 bytes, word by word: what parts have in common is hashed once.
-#[derive(Clone, Copy)]
-pub struct Partial(u32);
-
-impl Partial {
-    /// Before the first of `words` words.
-    pub const fn new(words: u32) -> Self {
-        Self(SEED.wrapping_add(PRIMES[4]).wrapping_add(4 * words))
-    }
-
-    /// With one word more, which went through [`Partial::weigh`].
-    #[inline(always)]
-    pub fn with(self, weighed: u32) -> Self {
-        Self(
-            self.0
-                .wrapping_add(weighed)
-                .rotate_left(17)
-                .wrapping_mul(PRIMES[3]),
-        )
-    }
-
-    /// What a word adds to a hash, wherever it is in the part.
-    #[inline(always)]
-    pub fn weigh(word: u32) -> u32 {
-        word.wrapping_mul(PRIMES[2])
-    }
-
-    /// The slot that the hash stands for.
-    #[inline(always)]
-    pub fn slot(self) -> u32 {
-        finish(self.0)
-    }
-}
-
-/// The hashes of parts of `W` words, 4 to 7.
-#[inline(always)]
-pub fn of_long<const W: usize>(words: &[Lane; W]) -> Lane {
-    let mut hash = [0; LANES];
-    let start = start();
+pub fn of<const W: usize>(words: [&Lane; W]) -> Lane {
+    let mut hash = [SEED.wrapping_add(PRIMES[4]); LANES];
+    let (stripes, rest) = words.as_chunks::<4>();
     for (i, hash) in hash.iter_mut().enumerate() {
-        let state = [0, 1, 2, 3].map(|n| round(start[n], words[n][i]));
-        *hash = merge(state).wrapping_add(4 * W as u32);
+        let mut state = start();
+        for stripe in stripes {
+            for (state, lane) in state.iter_mut().zip(stripe) {
+                *state = round(*state, lane[i]);
+            }
+            *hash = merge(state);
+        }
+        *hash = hash.wrapping_add(4 * W as u32);
     }
-    for lane in &words[4..] {
-        for (hash, word) in hash.iter_mut().zip(lane) {
+    for lane in rest {
+        for (hash, word) in hash.iter_mut().zip(*lane) {
             *hash = tail(*hash, *word);
         }
     }
-    hash.map(finish)
+    for hash in &mut hash {
+        *hash = finish(*hash);
+    }
+    hash
 }
 
 #[cfg(test)]
@@ -144,22 +107,18 @@ mod tests {
     fn hashes_are_those_of_xxh32() {
         // Known values of the empty input, with seed 1.
         assert_eq!(xxh32(&[]), 0x0b2c_b792);
-        let words: Vec<u32> = (0..64u32).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
-        assert_eq!(of_cell(&words[..4]), (xxh32(&words[..4]) >> 20) as usize);
-        assert_eq!(of_cell(&words[..16]), (xxh32(&words[..16]) >> 20) as usize);
-        let lane = |n: usize| std::array::from_fn(|i| words[7 * i + n]);
-        let parts = |i: usize, len: usize| &words[7 * i..7 * i + len];
-        let four: [Lane; 4] = std::array::from_fn(lane);
-        let six: [Lane; 6] = std::array::from_fn(lane);
-        for i in 0..LANES {
-            for len in [2, 3] {
-                let begin = Partial::new(len as u32);
-                let part = parts(i, len).iter();
-                let hash = part.fold(begin, |hash, word| hash.with(Partial::weigh(*word)));
-                assert_eq!(hash.slot(), xxh32(parts(i, len)) >> 20);
+        fn check<const W: usize>() {
+            let word = |w: usize, i: usize| ((w * LANES + i) as u32).wrapping_mul(0x9e37_79b9);
+            let lanes: [Lane; W] = std::array::from_fn(|w| std::array::from_fn(|i| word(w, i)));
+            for (i, hash) in of(lanes.each_ref()).into_iter().enumerate() {
+                let words: Vec<u32> = lanes.iter().map(|lane| lane[i]).collect();
+                assert_eq!(hash, xxh32(&words) >> 20, "{W} words");
             }
-            assert_eq!(of_long(&four)[i], xxh32(parts(i, 4)) >> 20);
-            assert_eq!(of_long(&six)[i], xxh32(parts(i, 6)) >> 20);
         }
+        check::<2>();
+        check::<3>();
+        check::<4>();
+        check::<6>();
+        check::<16>();
     }
 }

@@ -16,9 +16,11 @@
 //! | `20 + 8 j` | | two distances | two rows each of two earlier cells (0 and `j`; the others) |
 
 mod decode;
+mod encode;
 mod encode4;
 mod encode8;
 mod hash;
+mod kinds;
 #[cfg(test)]
 mod tests;
 
@@ -27,11 +29,6 @@ use crate::error::{Error, Result};
 
 /// Bytes in front of the cells.
 const HEADER: usize = 9;
-/// The first distance that is too large.
-const MAX_DISTANCE: usize = 65535;
-/// Slots of a hash table.
-const SLOTS: usize = 1 << hash::BITS;
-
 /// Compresses a block of the shape `block` whose items are bytes; `side`, the codec's meta byte, is that of a cell. Gives
 /// the bytes written, or 0 where it did not become smaller or `dst` is too small.
 ///
@@ -44,10 +41,19 @@ pub fn compress(side: u8, block: BlockShape, src: &[u8], dst: &mut [u8]) -> Resu
     if block.nbytes(1) != src.len() as u64 || dst.len() < HEADER {
         return Err(Error::Failure);
     }
-    let grid = Grid { rows, columns };
     match side {
-        4 => Ok(encode4::compress(grid, src, dst)),
-        8 => Ok(encode8::compress(grid, src, dst)),
+        4 => Ok(encode::compress(
+            encode4::Encoder::new(),
+            [rows, columns],
+            src,
+            dst,
+        )),
+        8 => Ok(encode::compress(
+            encode8::Encoder::new(),
+            [rows, columns],
+            src,
+            dst,
+        )),
         _ => Err(Error::Failure),
     }
 }
@@ -58,61 +64,8 @@ pub fn compress(side: u8, block: BlockShape, src: &[u8], dst: &mut [u8]) -> Resu
 /// [`Error::Failure`] where there are no such cells, the stream is malformed, or the block is larger than `dst`.
 pub fn decompress(side: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
     match side {
-        4 => decode::decompress::<4>(src, dst, decode::cell4),
-        8 => decode::decompress::<8>(src, dst, decode::cell8),
+        4 => decode::decompress::<4, 16>(&kinds::KINDS_4, src, dst),
+        8 => decode::decompress::<8, 64>(&kinds::KINDS_8, src, dst),
         _ => Err(Error::Failure),
-    }
-}
-
-/// The lengths of a block, of which the product is known to be the bytes of a buffer.
-#[derive(Clone, Copy)]
-struct Grid {
-    rows: usize,
-    columns: usize,
-}
-
-/// Where a stream goes.
-struct Output<'a> {
-    bytes: &'a mut [u8],
-    /// Bytes written.
-    at: usize,
-}
-
-impl<'a> Output<'a> {
-    /// A stream with its header; `None` where `bytes` may turn out too few, by the encoder's rule.
-    fn begin(bytes: &'a mut [u8], grid: Grid, cell: usize) -> Option<Self> {
-        let len = grid.rows * grid.columns;
-        if len < cell || bytes.len() + 2 < 17 + len / cell * 2 {
-            return None;
-        }
-        let mut out = Self { bytes, at: 0 };
-        out.put(&[2]);
-        out.put(&(grid.rows as u32).to_le_bytes());
-        out.put(&(grid.columns as u32).to_le_bytes());
-        Some(out)
-    }
-
-    /// Whether a literal cell of `cell` bytes fits.
-    fn has_room(&self, cell: usize) -> bool {
-        self.at + cell < self.bytes.len()
-    }
-
-    #[inline(always)]
-    fn put(&mut self, bytes: &[u8]) {
-        self.bytes[self.at..self.at + bytes.len()].copy_from_slice(bytes);
-        self.at += bytes.len();
-    }
-
-    /// A distance; known to fit.
-    #[inline(always)]
-    fn put_distance(&mut self, distance: usize) {
-        self.put(&(distance as u16).to_le_bytes());
-    }
-
-    /// Whether `part` is what was written at `place`; places are those of tables, 0 for none.
-    #[inline(always)]
-    fn holds(&self, place: u32, part: &[u8]) -> bool {
-        let place = place as usize;
-        place != 0 && self.bytes[place..place + part.len()] == *part
     }
 }

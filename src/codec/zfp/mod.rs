@@ -10,6 +10,7 @@
 
 mod bits;
 mod cell;
+mod four;
 mod number;
 mod order;
 mod planes;

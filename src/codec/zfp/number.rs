@@ -14,63 +14,8 @@ pub trait Int: Copy + Default {
     fn from_negabinary(bits: u64) -> Self;
 }
 
-impl Int for i32 {
-    #[inline(always)]
-    fn plus(self, other: Self) -> Self {
-        self.wrapping_add(other)
-    }
-
-    #[inline(always)]
-    fn minus(self, other: Self) -> Self {
-        self.wrapping_sub(other)
-    }
-
-    #[inline(always)]
-    fn half(self) -> Self {
-        self >> 1
-    }
-
-    #[inline(always)]
-    fn to_negabinary(self) -> u64 {
-        const MASK: u32 = 0xaaaa_aaaa;
-        ((self as u32).wrapping_add(MASK) ^ MASK).into()
-    }
-
-    #[inline(always)]
-    fn from_negabinary(bits: u64) -> Self {
-        const MASK: u32 = 0xaaaa_aaaa;
-        (bits as u32 ^ MASK).wrapping_sub(MASK) as i32
-    }
-}
-
-impl Int for i64 {
-    #[inline(always)]
-    fn plus(self, other: Self) -> Self {
-        self.wrapping_add(other)
-    }
-
-    #[inline(always)]
-    fn minus(self, other: Self) -> Self {
-        self.wrapping_sub(other)
-    }
-
-    #[inline(always)]
-    fn half(self) -> Self {
-        self >> 1
-    }
-
-    #[inline(always)]
-    fn to_negabinary(self) -> u64 {
-        const MASK: u64 = 0xaaaa_aaaa_aaaa_aaaa;
-        (self as u64).wrapping_add(MASK) ^ MASK
-    }
-
-    #[inline(always)]
-    fn from_negabinary(bits: u64) -> Self {
-        const MASK: u64 = 0xaaaa_aaaa_aaaa_aaaa;
-        (bits ^ MASK).wrapping_sub(MASK) as i64
-    }
-}
+/// Every other bit, from the second one on.
+const ODD_BITS: u64 = 0xaaaa_aaaa_aaaa_aaaa;
 
 /// A floating-point number.
 pub trait Real: Copy + Default {
@@ -80,6 +25,8 @@ pub trait Real: Copy + Default {
     const SIZE: usize;
     /// Bits of its exponent.
     const EXPONENT_BITS: u32;
+    /// Bits of its fraction.
+    const FRACTION_BITS: u32 = 8 * Self::SIZE as u32 - 1 - Self::EXPONENT_BITS;
     /// What is added to an exponent to make it positive.
     const BIAS: i32 = (1 << (Self::EXPONENT_BITS - 1)) - 1;
     /// From [`Real::SIZE`] bytes.
@@ -99,135 +46,114 @@ pub trait Real: Copy + Default {
     fn dequantize(int: Self::Int, scale: Self) -> Self;
 }
 
-impl Real for f32 {
-    type Int = i32;
-    const SIZE: usize = 4;
-    const EXPONENT_BITS: u32 = 8;
+/// A type of items, its integer, that as bits, the bits of an exponent, and on x86-64 how it becomes an integer.
+macro_rules! number {
+    ($real:ident, $int:ident, $bits:ident, $exponent_bits:literal, $convert:ident($set:ident)) => {
+        impl Int for $int {
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
 
-    #[inline(always)]
-    fn read(bytes: &[u8]) -> Self {
-        Self::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
-    }
+            #[inline(always)]
+            fn minus(self, other: Self) -> Self {
+                self.wrapping_sub(other)
+            }
 
-    #[inline(always)]
-    fn write(self, bytes: &mut [u8]) {
-        bytes.copy_from_slice(&self.to_le_bytes());
-    }
+            #[inline(always)]
+            fn half(self) -> Self {
+                self >> 1
+            }
 
-    #[inline(always)]
-    fn larger(self, other: Self) -> Self {
-        let other = other.abs();
-        if self < other { other } else { self }
-    }
+            #[inline(always)]
+            fn to_negabinary(self) -> u64 {
+                let mask = ODD_BITS as $bits;
+                ((self as $bits).wrapping_add(mask) ^ mask).into()
+            }
 
-    #[inline(always)]
-    fn exponent(self) -> i32 {
-        match (self.to_bits() >> 23) as i32 {
-            0 if self == 0.0 => -Self::BIAS,
-            0 => 1 - Self::BIAS,
-            255 => 0,
-            biased => biased - (Self::BIAS - 1),
+            #[inline(always)]
+            fn from_negabinary(bits: u64) -> Self {
+                let mask = ODD_BITS as $bits;
+                (bits as $bits ^ mask).wrapping_sub(mask) as Self
+            }
         }
-    }
 
-    #[inline(always)]
-    fn power_of_two(exponent: i32) -> Self {
-        match exponent {
-            128.. => Self::INFINITY,
-            -126..128 => Self::from_bits(((exponent + 127) as u32) << 23),
-            -149..-126 => Self::from_bits(1 << (exponent + 149)),
-            _ => 0.0,
-        }
-    }
+        impl Real for $real {
+            type Int = $int;
+            const SIZE: usize = size_of::<Self>();
+            const EXPONENT_BITS: u32 = $exponent_bits;
 
-    #[inline(always)]
-    fn quantize(self, scale: Self) -> i32 {
-        let scaled = self * scale;
-        #[cfg(target_arch = "x86_64")]
-        {
-            use core::arch::x86_64::{_mm_cvttss_si32, _mm_set_ss};
-            // SAFETY: SSE2 is part of x86-64.
-            unsafe { _mm_cvttss_si32(_mm_set_ss(scaled)) }
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        if (-2147483648.0..2147483648.0).contains(&scaled) {
-            scaled as i32
-        } else {
-            i32::MIN
-        }
-    }
+            #[inline(always)]
+            fn read(bytes: &[u8]) -> Self {
+                let mut array = [0; Self::SIZE];
+                array.copy_from_slice(bytes);
+                Self::from_le_bytes(array)
+            }
 
-    #[inline(always)]
-    fn dequantize(int: i32, scale: Self) -> Self {
-        int as Self * scale
-    }
+            #[inline(always)]
+            fn write(self, bytes: &mut [u8]) {
+                bytes.copy_from_slice(&self.to_le_bytes());
+            }
+
+            #[inline(always)]
+            fn larger(self, other: Self) -> Self {
+                let other = other.abs();
+                if self < other { other } else { self }
+            }
+
+            #[inline(always)]
+            fn exponent(self) -> i32 {
+                let biased = (self.to_bits() >> Self::FRACTION_BITS) as i32;
+                match biased {
+                    0 if self == 0.0 => -Self::BIAS,
+                    0 => 1 - Self::BIAS,
+                    biased if biased > 2 * Self::BIAS => 0,
+                    biased => biased - (Self::BIAS - 1),
+                }
+            }
+
+            #[inline(always)]
+            fn power_of_two(exponent: i32) -> Self {
+                let least = 1 - Self::BIAS - Self::FRACTION_BITS as i32;
+                if exponent > Self::BIAS {
+                    Self::INFINITY
+                } else if exponent > -Self::BIAS {
+                    Self::from_bits(((exponent + Self::BIAS) as $bits) << Self::FRACTION_BITS)
+                } else if exponent >= least {
+                    Self::from_bits(1 << (exponent - least))
+                } else {
+                    0.0
+                }
+            }
+
+            #[inline(always)]
+            fn quantize(self, scale: Self) -> $int {
+                let scaled = self * scale;
+                #[cfg(target_arch = "x86_64")]
+                {
+                    use core::arch::x86_64::{$convert, $set};
+                    // SAFETY: SSE2 is part of x86-64.
+                    unsafe { $convert($set(scaled)) }
+                }
+                #[cfg(not(target_arch = "x86_64"))]
+                // Both are powers of two, and exact.
+                if ($int::MIN as Self..-($int::MIN as Self)).contains(&scaled) {
+                    scaled as $int
+                } else {
+                    $int::MIN
+                }
+            }
+
+            #[inline(always)]
+            fn dequantize(int: $int, scale: Self) -> Self {
+                int as Self * scale
+            }
+        }
+    };
 }
 
-impl Real for f64 {
-    type Int = i64;
-    const SIZE: usize = 8;
-    const EXPONENT_BITS: u32 = 11;
-
-    #[inline(always)]
-    fn read(bytes: &[u8]) -> Self {
-        let mut array = [0; 8];
-        array.copy_from_slice(bytes);
-        Self::from_le_bytes(array)
-    }
-
-    #[inline(always)]
-    fn write(self, bytes: &mut [u8]) {
-        bytes.copy_from_slice(&self.to_le_bytes());
-    }
-
-    #[inline(always)]
-    fn larger(self, other: Self) -> Self {
-        let other = other.abs();
-        if self < other { other } else { self }
-    }
-
-    #[inline(always)]
-    fn exponent(self) -> i32 {
-        match (self.to_bits() >> 52) as i32 {
-            0 if self == 0.0 => -Self::BIAS,
-            0 => 1 - Self::BIAS,
-            2047 => 0,
-            biased => biased - (Self::BIAS - 1),
-        }
-    }
-
-    #[inline(always)]
-    fn power_of_two(exponent: i32) -> Self {
-        match exponent {
-            1024.. => Self::INFINITY,
-            -1022..1024 => Self::from_bits(((exponent + 1023) as u64) << 52),
-            -1074..-1022 => Self::from_bits(1 << (exponent + 1074)),
-            _ => 0.0,
-        }
-    }
-
-    #[inline(always)]
-    fn quantize(self, scale: Self) -> i64 {
-        let scaled = self * scale;
-        #[cfg(target_arch = "x86_64")]
-        {
-            use core::arch::x86_64::{_mm_cvttsd_si64, _mm_set_sd};
-            // SAFETY: SSE2 is part of x86-64.
-            unsafe { _mm_cvttsd_si64(_mm_set_sd(scaled)) }
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        if (-9223372036854775808.0..9223372036854775808.0).contains(&scaled) {
-            scaled as i64
-        } else {
-            i64::MIN
-        }
-    }
-
-    #[inline(always)]
-    fn dequantize(int: i64, scale: Self) -> Self {
-        int as Self * scale
-    }
-}
+number!(f32, i32, u32, 8, _mm_cvttss_si32(_mm_set_ss));
+number!(f64, i64, u64, 11, _mm_cvttsd_si64(_mm_set_sd));
 
 #[cfg(test)]
 mod tests {

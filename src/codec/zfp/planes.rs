@@ -2,6 +2,7 @@
 //! were seen to be significant as they are, and for the others how far it is to the next one that becomes so.
 
 use super::bits::{Reader, Writer};
+use super::four;
 
 /// Where coding ends: at a plane, and at a number of bits.
 #[derive(Clone, Copy)]
@@ -23,7 +24,7 @@ impl Limits {
 
 /// Transposes the `N` x `N` bits in each of the 64 / `N` columns of `rows`: bit `i` of row `j` becomes bit `j` of row `i`.
 #[inline(always)]
-fn transpose<const N: usize>(rows: &mut [u64; N]) {
+pub fn transpose<const N: usize>(rows: &mut [u64; N]) {
     let mut step = N / 2;
     while step > 0 {
         // The low half of every 2 * `step` bits.
@@ -175,6 +176,11 @@ pub fn encode<const N: usize, const W: usize>(
     limits: Limits,
     out: &mut Writer,
 ) -> usize {
+    if N == 4
+        && let Some(values) = values.first_chunk()
+    {
+        return four::encode(values, limits, out);
+    }
     let planes = Planes::<N, W>::of(limits.precision, values);
     let mut left = limits.bits;
     // Coefficients that are significant: the first ones of the cell.
@@ -222,6 +228,10 @@ pub fn decode<const N: usize, const W: usize>(
     limits: Limits,
     input: &mut Reader,
 ) -> ([u64; N], usize) {
+    if N == 4 {
+        let (values, bits) = four::decode(limits, input);
+        return (std::array::from_fn(|i| values[i % 4]), bits);
+    }
     let mut planes = Planes::<N, W>::empty();
     let mut left = limits.bits;
     let mut known = 0usize;
@@ -377,6 +387,9 @@ mod tests {
             assert!(decode::<256, 4>(limits, &mut reader).1 <= 5000);
             let mut reader = Reader::new(&data[..at * 20], at);
             assert!(decode::<64, 1>(limits, &mut reader).1 <= 5000);
+            let limits = Limits { bits: at, ..limits };
+            let mut reader = Reader::new(&data[at..at + 20], at);
+            assert!(decode::<4, 1>(limits, &mut reader).1 <= at);
         }
     }
 }

@@ -240,83 +240,41 @@ pub(crate) fn differences(src: &[u8], dst: &mut [u8]) {
     bytedelta::differences(src, dst);
 }
 
-/// Sums of the last so many bytes, up to each byte of a vector and of the one before.
-struct Windows {
-    of_4: __m256i,
-    of_8: __m256i,
-    of_16: __m256i,
-    /// Sums of all bytes.
-    of_all: __m256i,
-}
-
-impl Windows {
-    /// The sums for the 32 bytes at `p`.
-    ///
-    /// A sum of twice as many bytes is that up to this byte and that up to the one so many before. Up to 4 bytes come from
-    /// memory, which has ports to spare; shuffles have not. The sum of all is that of the last 32 and what it was then.
-    ///
-    /// # Safety
-    /// `p` points to 32 bytes, and 3 before them, that can be read.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    unsafe fn step(&self, p: *const u8) -> Self {
-        // SAFETY: by the caller's word.
-        let [a, b, c, d] = unsafe {
-            [
-                _mm256_loadu_si256(p.cast()),
-                _mm256_loadu_si256(p.sub(1).cast()),
-                _mm256_loadu_si256(p.sub(2).cast()),
-                _mm256_loadu_si256(p.sub(3).cast()),
-            ]
-        };
-        // The upper lane of what was before, and the lower lane of what is.
-        let between = |before, now| _mm256_permute2x128_si256::<0x21>(before, now);
-        let of_4 = _mm256_add_epi8(_mm256_add_epi8(a, b), _mm256_add_epi8(c, d));
-        let earlier = _mm256_alignr_epi8::<12>(of_4, between(self.of_4, of_4));
-        let of_8 = _mm256_add_epi8(of_4, earlier);
-        let earlier = _mm256_alignr_epi8::<8>(of_8, between(self.of_8, of_8));
-        let of_16 = _mm256_add_epi8(of_8, earlier);
-        let of_32 = _mm256_add_epi8(of_16, between(self.of_16, of_16));
-        Self {
-            of_4,
-            of_8,
-            of_16,
-            of_all: _mm256_add_epi8(self.of_all, of_32),
-        }
-    }
+/// The sums of the bytes in each half of 32 up to each of them.
+#[target_feature(enable = "avx2")]
+fn sums_of_halves(bytes: &[u8; 32]) -> __m256i {
+    // SAFETY: there are 32 bytes.
+    let bytes = unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) };
+    // Shifts up to 8 bytes; shuffles, which processors have fewer ports for, only then.
+    let of_2 = _mm256_add_epi8(bytes, _mm256_slli_epi64::<8>(bytes));
+    let of_4 = _mm256_add_epi8(of_2, _mm256_slli_epi64::<16>(of_2));
+    let of_8 = _mm256_add_epi8(of_4, _mm256_slli_epi64::<32>(of_4));
+    let last_of_8 = _mm256_set1_epi64x(0x0707_0707_0707_0707);
+    let upper = _mm256_shuffle_epi8(of_8, _mm256_unpacklo_epi64(_mm256_set1_epi8(-1), last_of_8));
+    _mm256_add_epi8(of_8, upper)
 }
 
 /// See [`crate::filter::simd::Kernels::sums`].
 #[target_feature(enable = "avx2")]
 pub(crate) fn sums(src: &[u8], dst: &mut [u8]) {
-    const STEP: usize = 32;
     assert_eq!(src.len(), dst.len());
-    let Some(first) = src.first_chunk::<STEP>() else {
-        return bytedelta::sums(src, dst);
-    };
-    let zero = _mm256_setzero_si256();
-    let mut windows = Windows {
-        of_4: zero,
-        of_8: zero,
-        of_16: zero,
-        of_all: zero,
-    };
-    // Before the first byte there are zeros.
-    let mut front = [0; 2 * STEP];
-    front[STEP..].copy_from_slice(first);
-    // SAFETY: the array has bytes before the second half, and `dst` is as long as `src`.
-    unsafe {
-        windows = windows.step(front.as_ptr().add(STEP));
-        _mm256_storeu_si256(dst.as_mut_ptr().cast(), windows.of_all);
-    }
-    let mut at = STEP;
-    while src.len() - at >= STEP {
-        // SAFETY: there are this many bytes left, and some before, in both.
-        unsafe {
-            windows = windows.step(src.as_ptr().add(at));
-            _mm256_storeu_si256(dst.as_mut_ptr().add(at).cast(), windows.of_all);
+    let (body, leftover) = src.as_chunks::<64>();
+    let (out, rest) = dst.as_chunks_mut::<64>();
+    // The sum of all before, in each byte.
+    let mut before = _mm256_setzero_si256();
+    for (from, to) in body.iter().zip(out) {
+        // Two at a time: nothing but the sum of all before is waited for.
+        for (from, to) in from.as_chunks().0.iter().zip(to.as_chunks_mut::<32>().0) {
+            let halves = sums_of_halves(from);
+            let of_half = _mm256_shuffle_epi8(halves, _mm256_set1_epi8(15));
+            let lower = _mm256_permute2x128_si256::<0x08>(of_half, of_half);
+            let other = _mm256_permute2x128_si256::<0x01>(of_half, of_half);
+            let sums = _mm256_add_epi8(_mm256_add_epi8(halves, lower), before);
+            // SAFETY: there are 32 bytes.
+            unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), sums) };
+            before = _mm256_add_epi8(before, _mm256_add_epi8(of_half, other));
         }
-        at += STEP;
     }
-    bytedelta::sums_from(dst[at - 1], &src[at..], &mut dst[at..]);
+    let before = _mm256_extract_epi8::<0>(before) as u8;
+    bytedelta::sums_from(before, leftover, rest);
 }
