@@ -6,6 +6,7 @@
 //! each byte `b` of each element `i` of a group; the eight vectors of one `b`, with their bits transposed, are the rows
 //! `8 * b ..`. The last tile of a block overlaps the one before it.
 
+use crate::filter::simd::Kernel;
 use crate::filter::simd::vector::{Vector, rotate_bytes, starts, transpose_bits, transpose16};
 use core::mem::MaybeUninit;
 
@@ -14,64 +15,65 @@ const WIDE: usize = 16;
 /// Bytes in a tile of one lane with the largest typesize that a partial tile is padded to.
 const PADDED: usize = 16 * 8 * WIDE;
 
-/// Transposes all of `src`, a multiple of eight elements, into `dst` of the same length: in tiles of `S` vectors
-/// of `W` where there is at least one, else of one `N`, on a padded copy where there is less than a tile of that.
+/// Transposes all of `src`, a multiple of eight elements, into `dst` of the same length (or back), in tiles of `S` vectors
+/// of `V`. What `V` is not for goes to `others`: less than a tile, and elements of more than two bytes where it has fast
+/// matrices, which are no use there.
 ///
 /// # Safety
-/// The CPU has the instruction sets of `W` and `N`; `N` has one lane.
+/// The CPU has the instruction sets of `V` and of `others`.
 #[inline(always)]
-pub(crate) unsafe fn bitshuffle<W: Vector, const S: usize, N: Vector>(
+pub(crate) unsafe fn run<V: Vector, const S: usize, const FORWARD: bool>(
     typesize: usize,
     src: &[u8],
     dst: &mut [u8],
+    others: Kernel,
 ) {
     let groups = src.len() / (8 * typesize);
     // SAFETY: the caller vouches for the instruction sets.
     unsafe {
-        if groups >= 16 * W::LANES * S {
-            tiles::<W, S, true>(typesize, groups, src, dst);
-        } else if groups >= 16 {
-            tiles::<N, 1, true>(typesize, groups, src, dst);
+        if groups < 16 * V::LANES * S || (V::FAST_MATRICES && typesize > 2) {
+            others(typesize, src, dst);
         } else {
-            padded::<N, true>(typesize, groups, src, dst);
+            tiles::<V, S, FORWARD>(typesize, groups, src, dst);
         }
     }
 }
 
-/// The inverse of [`bitshuffle`].
+/// As [`run`], for any number of groups: tiles of one vector, on a padded copy where there is less than one of them.
+/// `itself` is the function that this is inlined into, so that both cases use the same code.
 ///
 /// # Safety
-/// The CPU has the instruction sets of `W` and `N`; `N` has one lane.
+/// The CPU has the instruction sets of `V`, which has one lane, and of `itself`.
 #[inline(always)]
-pub(crate) unsafe fn bitunshuffle<W: Vector, const S: usize, N: Vector>(
+pub(crate) unsafe fn few<V: Vector, const FORWARD: bool>(
     typesize: usize,
     src: &[u8],
     dst: &mut [u8],
+    itself: Kernel,
 ) {
     let groups = src.len() / (8 * typesize);
     // SAFETY: the caller vouches for the instruction sets.
     unsafe {
-        if groups >= 16 * W::LANES * S {
-            tiles::<W, S, false>(typesize, groups, src, dst);
-        } else if groups >= 16 {
-            tiles::<N, 1, false>(typesize, groups, src, dst);
+        if groups < 16 {
+            padded::<FORWARD>(typesize, groups, src, dst, itself);
         } else {
-            padded::<N, false>(typesize, groups, src, dst);
+            tiles::<V, 1, FORWARD>(typesize, groups, src, dst);
         }
     }
 }
 
-/// Transposes fewer than 16 groups, as part of a tile of 16 with whatever bytes after them; elements of more than `WIDE`
-/// bytes in columns of `WIDE`, the last one overlapping.
+/// Transposes fewer than 16 groups, as part of a tile of 16 with whatever bytes after them, by `kernel`; elements of more
+/// than `WIDE` bytes in columns of `WIDE`, the last one overlapping.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`, which has one lane.
+/// The CPU has the instruction set of `kernel`.
 #[inline(always)]
-unsafe fn padded<V: Vector, const FORWARD: bool>(
+unsafe fn padded<const FORWARD: bool>(
     typesize: usize,
     groups: usize,
     src: &[u8],
     dst: &mut [u8],
+    kernel: Kernel,
 ) {
     let width = typesize.min(WIDE);
     let mut from = [0_u8; PADDED];
@@ -89,8 +91,9 @@ unsafe fn padded<V: Vector, const FORWARD: bool>(
                 whole[..groups].copy_from_slice(row);
             }
         }
+        let bytes = 16 * 8 * width;
         // SAFETY: the caller vouches for the instruction set.
-        unsafe { tiles::<V, 1, FORWARD>(width, 16, &from, &mut to) };
+        unsafe { kernel(width, &from[..bytes], &mut to[..bytes]) };
         if FORWARD {
             for (row, whole) in dst[rows].chunks_exact_mut(groups).zip(to.chunks_exact(16)) {
                 row.copy_from_slice(&whole[..groups]);
@@ -104,7 +107,7 @@ unsafe fn padded<V: Vector, const FORWARD: bool>(
     }
 }
 
-/// Picks the kernel for `typesize` and runs it over all groups, at least one tile.
+/// Picks the kernel for `typesize` (1 or 2 where `V` has fast matrices) and runs it over all groups, at least one tile.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`.
@@ -116,6 +119,9 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
     dst: &mut [u8],
 ) {
     let tile = 16 * V::LANES * S;
+    // Kernels of their own for the common sizes are the same code with the loops unrolled. They are large, so the vectors
+    // for small blocks go without.
+    let unroll = V::LANES * S > 1;
     // Every bound below rests on these.
     assert!(groups >= tile && typesize > 0);
     let bytes = groups.checked_mul(8 * typesize);
@@ -132,36 +138,18 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
                 (src.add(start), dst.add(at))
             };
             match (typesize, FORWARD) {
-                (1 | 2, _) if V::FAST_MATRICES => {
-                    for s in 0..S {
-                        let (tile, rows) = (s * 8 * typesize * 16 * V::LANES, s * 16 * V::LANES);
-                        match (typesize, FORWARD) {
-                            (1, true) => {
-                                matrices_forward::<V, 8>(src.add(tile), dst.add(rows), groups)
-                            }
-                            (1, false) => {
-                                matrices_backward::<V, 8>(src.add(rows), dst.add(tile), groups)
-                            }
-                            (_, true) => {
-                                matrices_forward::<V, 16>(src.add(tile), dst.add(rows), groups)
-                            }
-                            (_, false) => {
-                                matrices_backward::<V, 16>(src.add(rows), dst.add(tile), groups)
-                            }
-                        }
-                    }
-                }
+                (1, _) if V::FAST_MATRICES => matrices::<V, S, 8, FORWARD>(src, dst, groups),
+                _ if V::FAST_MATRICES => matrices::<V, S, 16, FORWARD>(src, dst, groups),
                 (1, true) => bytes_forward::<V, S>(src, dst, groups),
                 (1, false) => bytes_backward::<V, S>(src, dst, groups),
                 (2, true) => pairs_forward::<V, S>(src, dst, groups),
                 (2, false) => pairs_backward::<V, S>(src, dst, groups),
-                // A kernel of their own for the common sizes: the same code with the loops unrolled.
-                (4, true) => narrow_forward::<V, S>(4, src, dst, groups),
-                (4, false) => narrow_backward::<V, S>(4, src, dst, groups),
-                (8, true) => narrow_forward::<V, S>(8, src, dst, groups),
-                (8, false) => narrow_backward::<V, S>(8, src, dst, groups),
-                (16, true) => wide_forward::<V, S>(16, src, dst, groups),
-                (16, false) => wide_backward::<V, S>(16, src, dst, groups),
+                (4, true) if unroll => narrow_forward::<V, S>(4, src, dst, groups),
+                (4, false) if unroll => narrow_backward::<V, S>(4, src, dst, groups),
+                (8, true) if unroll => narrow_forward::<V, S>(8, src, dst, groups),
+                (8, false) if unroll => narrow_backward::<V, S>(8, src, dst, groups),
+                (16, true) if unroll => wide_forward::<V, S>(16, src, dst, groups),
+                (16, false) if unroll => wide_backward::<V, S>(16, src, dst, groups),
                 (3..WIDE, true) => narrow_forward::<V, S>(typesize, src, dst, groups),
                 (3..WIDE, false) => narrow_backward::<V, S>(typesize, src, dst, groups),
                 (_, true) => wide_forward::<V, S>(typesize, src, dst, groups),
@@ -379,6 +367,29 @@ const fn pair_table() -> [u8; 16] {
         i += 1;
     }
     table
+}
+
+/// One tile of typesize 1 (`ROWS` = 8) or 2 (16), with fast matrices.
+///
+/// # Safety
+/// As [`bytes_forward`].
+#[inline(always)]
+unsafe fn matrices<V: Vector, const S: usize, const ROWS: usize, const FORWARD: bool>(
+    src: *const u8,
+    dst: *mut u8,
+    row: usize,
+) {
+    for s in 0..S {
+        let (elements, rows) = (s * ROWS * 16 * V::LANES, s * 16 * V::LANES);
+        // SAFETY: the vectors' parts of the tile, and of the rows, follow each other.
+        unsafe {
+            if FORWARD {
+                matrices_forward::<V, ROWS>(src.add(elements), dst.add(rows), row);
+            } else {
+                matrices_backward::<V, ROWS>(src.add(rows), dst.add(elements), row);
+            }
+        }
+    }
 }
 
 /// One vector of each row of typesize 1 (`ROWS` = 8) or 2 (16), with the bits transposed before the bytes.

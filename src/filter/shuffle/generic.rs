@@ -9,10 +9,11 @@
 //! The way of a tile depends on the size of an element, rounded up to a power of two:
 //!
 //! - 2, 4, 8: as many vectors as bytes, each lane a run of whole elements;
-//! - 3 and 5 to 7: the same, with elements spread to 4 or 8 bytes on the way in and squeezed on the way out;
-//! - 9 and above: 16 vectors, each lane 16 bytes (a column) of one element, transposed as a 16 x 16 matrix.
+//! - 3 and 5 to 7: the same, with elements spread to 4 or 8 bytes on the way in and squeezed on the way out, if vectors can
+//!   do that;
+//! - all others: 16 vectors, each lane 16 bytes (a column) of one element, transposed as a 16 x 16 matrix.
 
-use super::portable;
+use crate::filter::simd::Kernel;
 use crate::filter::simd::vector::{
     Vector, rotate, rotate_bytes, starts, transpose16, transpose16_half,
 };
@@ -39,52 +40,25 @@ const MAX_TILE: usize = 64;
 /// Bytes past a tile that a padded load or store may touch.
 const SLACK: usize = 16;
 
-/// Shuffles with tiles of `S` vectors of `W` where the block has at least one, else of one `N`, else with the portable
-/// kernel.
+/// Shuffles `src` into `dst` of the same length (or back), in tiles of `S` vectors of `V`; with `fewer` where that is less
+/// than one.
 ///
 /// # Safety
-/// The CPU has the instruction sets of `W` and `N`.
+/// The CPU has the instruction sets of `V` and of `fewer`.
 #[inline(always)]
-pub(crate) unsafe fn shuffle<W: Vector, const S: usize, N: Vector>(
+pub(crate) unsafe fn run<V: Vector, const S: usize, const FORWARD: bool>(
     typesize: usize,
     src: &[u8],
     dst: &mut [u8],
+    fewer: Kernel,
 ) {
     let n = src.len() / typesize;
     // SAFETY: the caller vouches for the instruction sets.
     unsafe {
-        if n >= 16 * W::LANES * S && typesize > 1 {
-            tiles::<W, S, true>(typesize, n, src, dst);
-        } else if n >= 16 * N::LANES && typesize > 1 {
-            tiles::<N, 1, true>(typesize, n, src, dst);
-        } else {
-            return portable::shuffle(typesize, src, dst);
+        if n < 16 * V::LANES * S || typesize == 1 {
+            return fewer(typesize, src, dst);
         }
-    }
-    dst[n * typesize..src.len()].copy_from_slice(&src[n * typesize..]);
-}
-
-/// Unshuffles with tiles of `S` vectors of `W` where the block has at least one, else of one `N`, else with the portable
-/// kernel.
-///
-/// # Safety
-/// The CPU has the instruction sets of `W` and `N`.
-#[inline(always)]
-pub(crate) unsafe fn unshuffle<W: Vector, const S: usize, N: Vector>(
-    typesize: usize,
-    src: &[u8],
-    dst: &mut [u8],
-) {
-    let n = src.len() / typesize;
-    // SAFETY: the caller vouches for the instruction sets.
-    unsafe {
-        if n >= 16 * W::LANES * S && typesize > 1 {
-            tiles::<W, S, false>(typesize, n, src, dst);
-        } else if n >= 16 * N::LANES && typesize > 1 {
-            tiles::<N, 1, false>(typesize, n, src, dst);
-        } else {
-            return portable::unshuffle(typesize, src, dst);
-        }
+        tiles::<V, S, FORWARD>(typesize, n, src, dst);
     }
     dst[n * typesize..src.len()].copy_from_slice(&src[n * typesize..]);
 }
@@ -108,6 +82,7 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
     // SAFETY: just asserted; the caller vouches for the instruction set.
     unsafe {
         match typesize {
+            3 | 5..8 if !V::FAST_LOOKUP => narrow_columns::<V, S, FORWARD>(typesize, n, src, dst),
             2 => small::<V, S, 2, 2, FORWARD>(n, src, dst),
             3 => small::<V, S, 3, 4, FORWARD>(n, src, dst),
             4 => small::<V, S, 4, 4, FORWARD>(n, src, dst),
@@ -181,20 +156,7 @@ const fn group_table<const T: usize, const G: usize>() -> [u8; 16] {
     table
 }
 
-/// The table that moves `T`-byte elements `G` bytes apart.
-const fn spread_table<const T: usize, const G: usize>() -> [u8; 16] {
-    let mut table = [0x80; 16];
-    let mut i = 0;
-    while i < 16 {
-        if i % G < T {
-            table[i] = (i / G * T + i % G) as u8;
-        }
-        i += 1;
-    }
-    table
-}
-
-/// The table that undoes [`spread_table`].
+/// The table that moves elements of `T` bytes, `G` bytes apart, together.
 const fn squeeze_table<const T: usize, const G: usize>() -> [u8; 16] {
     let mut table = [0x80; 16];
     let mut i = 0;
@@ -260,11 +222,7 @@ unsafe fn split<V: Vector, const T: usize, const G: usize>(src: *const u8) -> [V
                 }
             }
         } else {
-            if T < G {
-                for v in &mut v {
-                    *v = v.lookup(const { &spread_table::<T, G>() });
-                }
-            }
+            debug_assert!(T == G, "[`tiles`] takes another way");
             rotate_bytes(v, 4)
         }
     }
@@ -324,7 +282,7 @@ unsafe fn join<V: Vector, const T: usize, const G: usize>(streams: [V; G], dst: 
     }
 }
 
-/// Elements of 9 to 15 bytes: one column, moved with the first bytes of the next element.
+/// Elements of less than 16 bytes: one column, moved with the first bytes of the next element.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`; `n` is at least one tile; both slices hold `n * typesize` bytes.

@@ -10,7 +10,7 @@ use super::{bitshuffle, bytedelta, shuffle};
 use std::sync::OnceLock;
 
 /// A kernel: type size, source, destination of the same length.
-type Kernel = unsafe fn(usize, &[u8], &mut [u8]);
+pub(crate) type Kernel = unsafe fn(usize, &[u8], &mut [u8]);
 
 /// A kernel that knows no items: source, destination of the same length.
 type Mover = unsafe fn(&[u8], &mut [u8]);

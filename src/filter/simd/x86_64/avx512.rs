@@ -1,6 +1,7 @@
 //! AVX-512 (F and BW): four lanes.
 
-use super::sse2::Lane;
+use super::avx2::{few_shuffle, few_unshuffle};
+use super::sse2::{few_bitshuffle, few_bitunshuffle};
 use crate::filter::simd::vector::{Vector, even_bits};
 use crate::filter::{bitshuffle, shuffle};
 use core::arch::x86_64::*;
@@ -163,43 +164,47 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 }
 
 /// See [`crate::filter::simd::Kernels::shuffle`].
-#[target_feature(enable = "avx512f,avx512bw")]
+#[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { shuffle::generic::shuffle::<Avx512<false>, 1, Lane<true>>(typesize, src, dst) }
+    unsafe { shuffle::generic::run::<Avx512<false>, 1, true>(typesize, src, dst, few_shuffle) }
 }
 
 /// See [`crate::filter::simd::Kernels::unshuffle`].
-#[target_feature(enable = "avx512f,avx512bw")]
+#[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { shuffle::generic::unshuffle::<Avx512<false>, 1, Lane<true>>(typesize, src, dst) }
+    unsafe { shuffle::generic::run::<Avx512<false>, 1, false>(typesize, src, dst, few_unshuffle) }
 }
 
 /// See [`crate::filter::simd::Kernels::bitshuffle`].
-#[target_feature(enable = "avx512f,avx512bw")]
+#[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { bitshuffle::generic::bitshuffle::<Avx512<false>, 1, Lane<true>>(typesize, src, dst) }
+    unsafe {
+        bitshuffle::generic::run::<Avx512<false>, 1, true>(typesize, src, dst, few_bitshuffle)
+    }
 }
 
 /// See [`crate::filter::simd::Kernels::bitunshuffle`].
-#[target_feature(enable = "avx512f,avx512bw")]
+#[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { bitshuffle::generic::bitunshuffle::<Avx512<false>, 1, Lane<true>>(typesize, src, dst) }
+    unsafe {
+        bitshuffle::generic::run::<Avx512<false>, 1, false>(typesize, src, dst, few_bitunshuffle)
+    }
 }
 
 /// As [`bitshuffle`], with GFNI.
-#[target_feature(enable = "avx512f,avx512bw,gfni")]
+#[target_feature(enable = "avx2,avx512f,avx512bw,gfni")]
 pub(crate) fn bitshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { bitshuffle::generic::bitshuffle::<Avx512<true>, 1, Lane<true>>(typesize, src, dst) }
+    unsafe { bitshuffle::generic::run::<Avx512<true>, 1, true>(typesize, src, dst, bitshuffle) }
 }
 
 /// As [`bitunshuffle`], with GFNI.
-#[target_feature(enable = "avx512f,avx512bw,gfni")]
+#[target_feature(enable = "avx2,avx512f,avx512bw,gfni")]
 pub(crate) fn bitunshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { bitshuffle::generic::bitunshuffle::<Avx512<true>, 1, Lane<true>>(typesize, src, dst) }
+    unsafe { bitshuffle::generic::run::<Avx512<true>, 1, false>(typesize, src, dst, bitunshuffle) }
 }
