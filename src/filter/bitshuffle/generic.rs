@@ -7,7 +7,9 @@
 //! `8 * b ..`. The last tile of a block overlaps the one before it.
 
 use crate::filter::simd::Kernel;
-use crate::filter::simd::vector::{Vector, rotate_bytes, starts, transpose_bits, transpose16};
+use crate::filter::simd::vector::{
+    Vector, rotate_bytes, starts, transpose_bits, transpose16, unroll,
+};
 use core::mem::MaybeUninit;
 
 /// Typesizes below this one are transposed in columns of whole groups, the others in columns of one element.
@@ -119,9 +121,6 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
     dst: &mut [u8],
 ) {
     let tile = 16 * V::LANES * S;
-    // Kernels of their own for the common sizes are the same code with the loops unrolled. They are large, so the vectors
-    // for small blocks go without.
-    let unroll = V::LANES * S > 1;
     // Every bound below rests on these.
     assert!(groups >= tile && typesize > 0);
     let bytes = groups.checked_mul(8 * typesize);
@@ -144,12 +143,6 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
                 (1, false) => bytes_backward::<V, S>(src, dst, groups),
                 (2, true) => pairs_forward::<V, S>(src, dst, groups),
                 (2, false) => pairs_backward::<V, S>(src, dst, groups),
-                (4, true) if unroll => narrow_forward::<V, S>(4, src, dst, groups),
-                (4, false) if unroll => narrow_backward::<V, S>(4, src, dst, groups),
-                (8, true) if unroll => narrow_forward::<V, S>(8, src, dst, groups),
-                (8, false) if unroll => narrow_backward::<V, S>(8, src, dst, groups),
-                (16, true) if unroll => wide_forward::<V, S>(16, src, dst, groups),
-                (16, false) if unroll => wide_backward::<V, S>(16, src, dst, groups),
                 (3..WIDE, true) => narrow_forward::<V, S>(typesize, src, dst, groups),
                 (3..WIDE, false) => narrow_backward::<V, S>(typesize, src, dst, groups),
                 (_, true) => wide_forward::<V, S>(typesize, src, dst, groups),
@@ -170,9 +163,14 @@ impl<V: Vector, const S: usize, const N: usize> Scratch<V, S, N> {
     }
 
     /// Stores `v` as number `i`.
+    ///
+    /// # Safety
+    /// There is that number: `s < S` and `i < N`.
     #[inline(always)]
-    fn put(&mut self, s: usize, i: usize, v: V) {
-        self.0[s][i].write(v);
+    unsafe fn put(&mut self, s: usize, i: usize, v: V) {
+        debug_assert!(s < S && i < N);
+        // SAFETY: the caller's contract.
+        unsafe { self.0.get_unchecked_mut(s).get_unchecked_mut(i).write(v) };
     }
 
     /// Number `i`.
@@ -181,8 +179,9 @@ impl<V: Vector, const S: usize, const N: usize> Scratch<V, S, N> {
     /// It was stored before.
     #[inline(always)]
     unsafe fn get(&self, s: usize, i: usize) -> V {
+        debug_assert!(s < S && i < N);
         // SAFETY: the caller's contract.
-        unsafe { self.0[s][i].assume_init() }
+        unsafe { self.0.get_unchecked(s).get_unchecked(i).assume_init() }
     }
 }
 
@@ -195,14 +194,14 @@ impl<V: Vector, const S: usize, const N: usize> Scratch<V, S, N> {
 unsafe fn store_rows<V: Vector, const S: usize>(mut v: [[V; 8]; S], dst: *mut u8, row: usize) {
     // SAFETY: the caller's contract.
     unsafe {
-        for v in &mut v {
-            *v = transpose_bits(*v);
-        }
-        for k in 0..8 {
-            for (s, v) in v.iter().enumerate() {
-                v[k].store(dst.add(k * row + s * 16 * V::LANES));
-            }
-        }
+        unroll!(s < S, {
+            v[s] = transpose_bits(v[s]);
+        });
+        unroll!(k < 8, {
+            unroll!(s < S, {
+                v[s][k].store(dst.add(k * row + s * 16 * V::LANES));
+            });
+        });
     }
 }
 
@@ -215,16 +214,23 @@ unsafe fn load_rows<V: Vector, const S: usize>(src: *const u8, row: usize) -> [[
     // SAFETY: the caller's contract.
     unsafe {
         let mut v = [[V::zero(); 8]; S];
-        for k in 0..8 {
-            for (s, v) in v.iter_mut().enumerate() {
-                v[k] = V::load(src.add(k * row + s * 16 * V::LANES));
-            }
-        }
-        for v in &mut v {
-            *v = transpose_bits(*v);
-        }
+        unroll!(k < 8, {
+            unroll!(s < S, {
+                v[s][k] = V::load(src.add(k * row + s * 16 * V::LANES));
+            });
+        });
+        unroll!(s < S, {
+            v[s] = transpose_bits(v[s]);
+        });
         v
     }
+}
+
+/// `n`, of which the compiler forgets all it knew. The places of a column are multiples of a group apart; known before the
+/// loop over columns, each of them would be kept up to date there in memory, there being more of them than registers.
+#[inline(always)]
+fn anew(n: usize) -> usize {
+    core::hint::black_box(n)
 }
 
 /// Reads 16 bytes of each of the `16 * V::LANES` groups at `src`, `group` bytes apart, and transposes them.
@@ -236,9 +242,9 @@ unsafe fn load_column<V: Vector>(src: *const u8, group: usize) -> [V; 16] {
     // SAFETY: lane `l` of vector `m` is group `16 * l + m`.
     unsafe {
         let mut v = [V::zero(); 16];
-        for (m, v) in v.iter_mut().enumerate() {
-            *v = V::load_lanes(src.add(m * group), 16 * group);
-        }
+        unroll!(m < 16, {
+            v[m] = V::load_lanes(src.add(m * group), 16 * group);
+        });
         transpose16(v)
     }
 }
@@ -251,11 +257,12 @@ unsafe fn load_column<V: Vector>(src: *const u8, group: usize) -> [V; 16] {
 unsafe fn store_column<V: Vector>(v: [V; 16], dst: *mut u8, group: usize) {
     // SAFETY: as in `load_column`.
     unsafe {
-        for (m, v) in transpose16(v).iter().enumerate() {
-            for lane in 0..V::LANES {
-                v.store_lane(lane, dst.add((16 * lane + m) * group));
-            }
-        }
+        let v = transpose16(v);
+        unroll!(m < 16, {
+            unroll!(lane < V::LANES, {
+                v[m].store_lane(lane, dst.add((16 * lane + m) * group));
+            });
+        });
     }
 }
 
@@ -269,12 +276,12 @@ unsafe fn bytes_forward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8,
     // SAFETY: lane `l` reads its 16 groups of 8 bytes in 8 vectors.
     unsafe {
         let mut bytes = [[V::zero(); 8]; S];
-        for (s, bytes) in bytes.iter_mut().enumerate() {
-            for (i, v) in bytes.iter_mut().enumerate() {
-                *v = V::load_lanes(src.add(s * 128 * V::LANES + 16 * i), 128);
-            }
-            *bytes = rotate_bytes(*bytes, 4);
-        }
+        unroll!(s < S, {
+            unroll!(i < 8, {
+                bytes[s][i] = V::load_lanes(src.add(s * 128 * V::LANES + 16 * i), 128);
+            });
+            bytes[s] = rotate_bytes(bytes[s], 4);
+        });
         store_rows(bytes, dst, row);
     }
 }
@@ -287,13 +294,14 @@ unsafe fn bytes_forward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8,
 unsafe fn bytes_backward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8, row: usize) {
     // SAFETY: as in `bytes_forward`.
     unsafe {
-        for (s, bytes) in load_rows::<V, S>(src, row).iter().enumerate() {
-            let v = rotate_bytes(*bytes, 3);
-            for i in 0..4 {
+        let bytes = load_rows::<V, S>(src, row);
+        unroll!(s < S, {
+            let v = rotate_bytes(bytes[s], 3);
+            unroll!(i < 4, {
                 let to = dst.add(s * 128 * V::LANES + 32 * i);
                 V::store_pair(v[2 * i], v[2 * i + 1], to, 128);
-            }
-        }
+            });
+        });
     }
 }
 
@@ -307,12 +315,12 @@ unsafe fn pairs_forward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8,
     unsafe {
         let mut low = [[V::zero(); 8]; S];
         let mut high = [[V::zero(); 8]; S];
-        for s in 0..S {
+        unroll!(s < S, {
             let v = load_column::<V>(src.add(s * 256 * V::LANES), 16);
-            for i in 0..8 {
+            unroll!(i < 8, {
                 (low[s][i], high[s][i]) = (v[2 * i], v[2 * i + 1]);
-            }
-        }
+            });
+        });
         store_rows(low, dst, row);
         store_rows(high, dst.add(8 * row), row);
     }
@@ -328,17 +336,17 @@ unsafe fn pairs_backward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8
     unsafe {
         let low = load_rows::<V, S>(src, row);
         let high = load_rows::<V, S>(src.add(8 * row), row);
-        for s in 0..S {
+        unroll!(s < S, {
             let mut v = [V::zero(); 16];
-            for i in 0..8 {
+            unroll!(i < 8, {
                 (v[2 * i], v[2 * i + 1]) = (low[s][i], high[s][i]);
-            }
+            });
             let v = transpose16(v);
-            for i in 0..8 {
+            unroll!(i < 8, {
                 let to = dst.add(s * 256 * V::LANES + 32 * i);
                 V::store_pair(v[2 * i], v[2 * i + 1], to, 256);
-            }
-        }
+            });
+        });
     }
 }
 
@@ -379,7 +387,7 @@ unsafe fn matrices<V: Vector, const S: usize, const ROWS: usize, const FORWARD: 
     dst: *mut u8,
     row: usize,
 ) {
-    for s in 0..S {
+    unroll!(s < S, {
         let (elements, rows) = (s * ROWS * 16 * V::LANES, s * 16 * V::LANES);
         // SAFETY: the vectors' parts of the tile, and of the rows, follow each other.
         unsafe {
@@ -389,7 +397,7 @@ unsafe fn matrices<V: Vector, const S: usize, const ROWS: usize, const FORWARD: 
                 matrices_backward::<V, ROWS>(src.add(rows), dst.add(elements), row);
             }
         }
-    }
+    });
 }
 
 /// One vector of each row of typesize 1 (`ROWS` = 8) or 2 (16), with the bits transposed before the bytes.
@@ -406,14 +414,15 @@ pub(super) unsafe fn matrices_forward<V: Vector, const ROWS: usize>(
     // SAFETY: lane `l` reads its 16 groups in `ROWS` vectors.
     unsafe {
         let mut v = [V::zero(); ROWS];
-        for (i, v) in v.iter_mut().enumerate() {
+        unroll!(i < ROWS, {
             let bytes = V::load_lanes(src.add(16 * i), 16 * ROWS);
             let matrices = bytes.lookup(const { &matrix_table(ROWS / 8) });
-            *v = matrices.transpose_matrices();
-        }
-        for (r, v) in rotate_bytes(v, 4).iter().enumerate() {
-            v.store(dst.add(r * row));
-        }
+            v[i] = matrices.transpose_matrices();
+        });
+        let v = rotate_bytes(v, 4);
+        unroll!(r < ROWS, {
+            v[r].store(dst.add(r * row));
+        });
     }
 }
 
@@ -430,20 +439,20 @@ pub(super) unsafe fn matrices_backward<V: Vector, const ROWS: usize>(
     // SAFETY: as in `matrices_forward`.
     unsafe {
         let mut v = [V::zero(); ROWS];
-        for (r, v) in v.iter_mut().enumerate() {
+        unroll!(r < ROWS, {
             // In each matrix the last row comes first.
-            *v = V::load(src.add((r ^ 7) * row));
-        }
+            v[r] = V::load(src.add((r ^ 7) * row));
+        });
         let mut v = rotate_bytes(v, ROWS.ilog2() as usize);
-        for v in &mut v {
-            *v = v.transpose_matrices();
+        unroll!(i < ROWS, {
+            v[i] = v[i].transpose_matrices();
             if ROWS == 16 {
-                *v = v.lookup(const { &pair_table() });
+                v[i] = v[i].lookup(const { &pair_table() });
             }
-        }
-        for i in 0..ROWS / 2 {
+        });
+        unroll!(i < ROWS / 2, {
             V::store_pair(v[2 * i], v[2 * i + 1], dst.add(32 * i), 16 * ROWS);
-        }
+        });
     }
 }
 
@@ -465,19 +474,19 @@ unsafe fn narrow_forward<V: Vector, const S: usize>(
         for s in 0..S {
             let src = src.add(s * 16 * V::LANES * group);
             for column in starts(group, 16) {
-                let v = load_column::<V>(src.add(column), group);
-                for (c, v) in v.iter().enumerate() {
-                    bytes.put(s, column + c, *v);
-                }
+                let v = load_column::<V>(src.add(column), anew(group));
+                unroll!(c < 16, {
+                    bytes.put(s, column + c, v[c]);
+                });
             }
         }
         for b in 0..typesize {
             let mut eight = [[V::zero(); 8]; S];
-            for (s, eight) in eight.iter_mut().enumerate() {
-                for (i, v) in eight.iter_mut().enumerate() {
-                    *v = bytes.get(s, i * typesize + b);
-                }
-            }
+            unroll!(s < S, {
+                unroll!(i < 8, {
+                    eight[s][i] = bytes.get(s, i * typesize + b);
+                });
+            });
             store_rows(eight, dst.add(8 * b * row), row);
         }
     }
@@ -500,20 +509,20 @@ unsafe fn narrow_backward<V: Vector, const S: usize>(
     unsafe {
         for b in 0..typesize {
             let eight = load_rows::<V, S>(src.add(8 * b * row), row);
-            for (s, eight) in eight.iter().enumerate() {
-                for (i, v) in eight.iter().enumerate() {
-                    bytes.put(s, i * typesize + b, *v);
-                }
-            }
+            unroll!(s < S, {
+                unroll!(i < 8, {
+                    bytes.put(s, i * typesize + b, eight[s][i]);
+                });
+            });
         }
         for s in 0..S {
             let dst = dst.add(s * 16 * V::LANES * group);
             for column in starts(group, 16) {
                 let mut v = [V::zero(); 16];
-                for (c, v) in v.iter_mut().enumerate() {
-                    *v = bytes.get(s, column + c);
-                }
-                store_column(v, dst.add(column), group);
+                unroll!(c < 16, {
+                    v[c] = bytes.get(s, column + c);
+                });
+                store_column(v, dst.add(column), anew(group));
             }
         }
     }
@@ -538,19 +547,19 @@ unsafe fn wide_forward<V: Vector, const S: usize>(
             for s in 0..S {
                 let src = src.add(s * 16 * V::LANES * group + column);
                 for i in 0..8 {
-                    let v = load_column::<V>(src.add(i * typesize), group);
-                    for (c, v) in v.iter().enumerate() {
-                        bytes.put(s, 16 * i + c, *v);
-                    }
+                    let v = load_column::<V>(src.add(i * typesize), anew(group));
+                    unroll!(c < 16, {
+                        bytes.put(s, 16 * i + c, v[c]);
+                    });
                 }
             }
             for c in 0..16 {
                 let mut eight = [[V::zero(); 8]; S];
-                for (s, eight) in eight.iter_mut().enumerate() {
-                    for (i, v) in eight.iter_mut().enumerate() {
-                        *v = bytes.get(s, 16 * i + c);
-                    }
-                }
+                unroll!(s < S, {
+                    unroll!(i < 8, {
+                        eight[s][i] = bytes.get(s, 16 * i + c);
+                    });
+                });
                 store_rows(eight, dst.add(8 * (column + c) * row), row);
             }
         }
@@ -575,20 +584,20 @@ unsafe fn wide_backward<V: Vector, const S: usize>(
         for column in starts(typesize, 16) {
             for c in 0..16 {
                 let eight = load_rows::<V, S>(src.add(8 * (column + c) * row), row);
-                for (s, eight) in eight.iter().enumerate() {
-                    for (i, v) in eight.iter().enumerate() {
-                        bytes.put(s, 16 * i + c, *v);
-                    }
-                }
+                unroll!(s < S, {
+                    unroll!(i < 8, {
+                        bytes.put(s, 16 * i + c, eight[s][i]);
+                    });
+                });
             }
             for s in 0..S {
                 let dst = dst.add(s * 16 * V::LANES * group + column);
                 for i in 0..8 {
                     let mut v = [V::zero(); 16];
-                    for (c, v) in v.iter_mut().enumerate() {
-                        *v = bytes.get(s, 16 * i + c);
-                    }
-                    store_column(v, dst.add(i * typesize), group);
+                    unroll!(c < 16, {
+                        v[c] = bytes.get(s, 16 * i + c);
+                    });
+                    store_column(v, dst.add(i * typesize), anew(group));
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! AVX2: two lanes.
 
-use super::sse2::{Lane, few_bitshuffle, few_bitunshuffle};
+use super::sse2::{self, Lane};
 use crate::filter::simd::vector::{Vector, even_bits, starts};
 use crate::filter::{bitshuffle, bytedelta, shuffle};
 use core::arch::x86_64::*;
@@ -165,7 +165,9 @@ pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 #[target_feature(enable = "avx2")]
 pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { bitshuffle::generic::run::<Avx2<false>, 2, true>(typesize, src, dst, few_bitshuffle) }
+    unsafe {
+        bitshuffle::generic::run::<Avx2<false>, 2, true>(typesize, src, dst, sse2::bitshuffle)
+    }
 }
 
 /// See [`crate::filter::simd::Kernels::bitunshuffle`].
@@ -173,13 +175,13 @@ pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
     unsafe {
-        bitshuffle::generic::run::<Avx2<false>, 2, false>(typesize, src, dst, few_bitunshuffle)
+        bitshuffle::generic::run::<Avx2<false>, 2, false>(typesize, src, dst, sse2::bitunshuffle)
     }
 }
 
 /// As [`shuffle`], in small tiles, for little data.
 #[target_feature(enable = "avx2")]
-pub(crate) fn few_shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+fn few_shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
     unsafe {
         shuffle::generic::run::<Lane<true>, 1, true>(typesize, src, dst, shuffle::portable::shuffle)
@@ -188,7 +190,7 @@ pub(crate) fn few_shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 
 /// As [`unshuffle`], in small tiles, for little data.
 #[target_feature(enable = "avx2")]
-pub(crate) fn few_unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+fn few_unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
     unsafe {
         shuffle::generic::run::<Lane<true>, 1, false>(

@@ -1,9 +1,8 @@
 //! AVX-512 (F and BW): four lanes.
 
-use super::avx2::{few_shuffle, few_unshuffle};
-use super::sse2::{few_bitshuffle, few_bitunshuffle};
+use super::sse2;
+use crate::filter::bitshuffle;
 use crate::filter::simd::vector::{Vector, even_bits};
-use crate::filter::{bitshuffle, shuffle};
 use core::arch::x86_64::*;
 
 /// Four lanes; with `GFNI` it needs that instruction set too.
@@ -163,26 +162,12 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
     }
 }
 
-/// See [`crate::filter::simd::Kernels::shuffle`].
-#[target_feature(enable = "avx2,avx512f,avx512bw")]
-pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: the features of this function are those of the vectors.
-    unsafe { shuffle::generic::run::<Avx512<false>, 1, true>(typesize, src, dst, few_shuffle) }
-}
-
-/// See [`crate::filter::simd::Kernels::unshuffle`].
-#[target_feature(enable = "avx2,avx512f,avx512bw")]
-pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: the features of this function are those of the vectors.
-    unsafe { shuffle::generic::run::<Avx512<false>, 1, false>(typesize, src, dst, few_unshuffle) }
-}
-
 /// See [`crate::filter::simd::Kernels::bitshuffle`].
 #[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
     unsafe {
-        bitshuffle::generic::run::<Avx512<false>, 1, true>(typesize, src, dst, few_bitshuffle)
+        bitshuffle::generic::run::<Avx512<false>, 1, true>(typesize, src, dst, sse2::bitshuffle)
     }
 }
 
@@ -191,7 +176,7 @@ pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
     unsafe {
-        bitshuffle::generic::run::<Avx512<false>, 1, false>(typesize, src, dst, few_bitunshuffle)
+        bitshuffle::generic::run::<Avx512<false>, 1, false>(typesize, src, dst, sse2::bitunshuffle)
     }
 }
 

@@ -145,30 +145,16 @@ pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// See [`crate::filter::simd::Kernels::bitshuffle`].
+/// See [`crate::filter::simd::Kernels::bitshuffle`]. Also does what those of larger vectors leave over.
 pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: SSE2 is part of x86-64.
-    unsafe { bitshuffle::generic::run::<Lane<false>, 4, true>(typesize, src, dst, few_bitshuffle) }
+    unsafe { bitshuffle::generic::few::<Lane<false>, true>(typesize, src, dst, bitshuffle) }
 }
 
-/// See [`crate::filter::simd::Kernels::bitunshuffle`].
+/// See [`crate::filter::simd::Kernels::bitunshuffle`]. Also does what those of larger vectors leave over.
 pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: SSE2 is part of x86-64.
-    unsafe {
-        bitshuffle::generic::run::<Lane<false>, 4, false>(typesize, src, dst, few_bitunshuffle)
-    }
-}
-
-/// As [`bitshuffle`], in small tiles, for little data.
-pub(crate) fn few_bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: SSE2 is part of x86-64.
-    unsafe { bitshuffle::generic::few::<Lane<false>, true>(typesize, src, dst, few_bitshuffle) }
-}
-
-/// As [`bitunshuffle`], in small tiles, for little data.
-pub(crate) fn few_bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: SSE2 is part of x86-64.
-    unsafe { bitshuffle::generic::few::<Lane<false>, false>(typesize, src, dst, few_bitunshuffle) }
+    unsafe { bitshuffle::generic::few::<Lane<false>, false>(typesize, src, dst, bitunshuffle) }
 }
 
 /// See [`crate::filter::simd::Kernels::sums`].
