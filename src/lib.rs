@@ -27,6 +27,7 @@ pub mod frame;
 pub mod io;
 /// Memory that C may come to own.
 pub mod memory;
+mod panics;
 /// Libraries that are loaded when they are needed.
 pub mod plugin;
 /// Worker threads shared by every context of the same size.

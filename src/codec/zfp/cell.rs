@@ -3,7 +3,7 @@
 
 use super::bits::{Reader, Writer};
 use super::number::{Int, Real};
-use super::planes::{Limits, decode, encode};
+use super::planes::{Coder, Limits};
 
 /// How much of a cell is coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +84,7 @@ fn along<I: Int, const N: usize>(
 /// Writes a cell of `N` items; `W` is the number of words that `N` bits need.
 #[inline(always)]
 pub fn put<R: Real, const N: usize, const W: usize>(
+    coder: impl Coder,
     items: &[R; N],
     quality: &Quality,
     out: &mut Writer,
@@ -116,7 +117,7 @@ pub fn put<R: Real, const N: usize, const W: usize>(
         planes,
         bits: most - front as usize,
     };
-    let used = front as usize + encode::<N, W>(&coefficients, limits, out);
+    let used = front as usize + coder.encode::<N, W>(&coefficients, limits, out);
     if used < least {
         out.put_zeros(least - used);
     }
@@ -125,6 +126,7 @@ pub fn put<R: Real, const N: usize, const W: usize>(
 /// Reads a cell.
 #[inline(always)]
 pub fn take<R: Real, const N: usize, const W: usize>(
+    coder: impl Coder,
     quality: &Quality,
     input: &mut Reader,
 ) -> [R; N] {
@@ -142,7 +144,7 @@ pub fn take<R: Real, const N: usize, const W: usize>(
         planes: quality.planes_of(exponent, dims_of(N) as i32),
         bits: most - front as usize,
     };
-    let (coefficients, bits) = decode::<N, W>(limits, input);
+    let (coefficients, bits) = coder.decode::<N, W>(limits, input);
     input.skip(least.saturating_sub(used + bits));
     let mut ints = [R::Int::default(); N];
     for (place, coefficient) in quality.order.iter().zip(coefficients) {
@@ -161,6 +163,7 @@ pub fn take<R: Real, const N: usize, const W: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec::zfp::planes::AnyCpu;
 
     #[test]
     fn the_transform_is_undone_up_to_rounding() {
@@ -190,9 +193,9 @@ mod tests {
             };
             let mut out = [0; 1000];
             let mut writer = Writer::new(&mut out);
-            put::<f64, 64, 1>(&items, &quality, &mut writer);
+            put::<f64, 64, 1>(AnyCpu, &items, &quality, &mut writer);
             let len = writer.finish().expect("there is room");
-            let back = take::<f64, 64, 1>(&quality, &mut Reader::new(&out[..len], 0));
+            let back = take::<f64, 64, 1>(AnyCpu, &quality, &mut Reader::new(&out[..len], 0));
             let worst = items.iter().zip(back).map(|(a, b)| (a - b).abs());
             assert!(worst.fold(0.0, f64::max) <= f64::power_of_two(exponent));
         }

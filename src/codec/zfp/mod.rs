@@ -22,6 +22,9 @@ use crate::error::{Error, Result};
 use bits::{Reader, Writer};
 use cell::Quality;
 use number::Real;
+#[cfg(target_arch = "x86_64")]
+use planes::Avx2;
+use planes::{AnyCpu, Coder};
 
 /// Items of a cell along a dimension.
 const SIDE: usize = 4;
@@ -80,21 +83,31 @@ impl Mode {
 /// What is to be done for the type of the items and the number of dimensions.
 trait Job {
     type Output;
-    fn run<R: Real, const N: usize, const W: usize>(self, cells: &Cells) -> Self::Output;
+    fn run<R: Real, const N: usize, const W: usize>(
+        self,
+        coder: impl Coder,
+        cells: &Cells,
+    ) -> Self::Output;
 }
 
 /// Picks the items' type by their size, and the number of items in a cell. The numbers were checked.
 #[inline(always)]
-fn dispatch<J: Job>(job: J, cells: &Cells, typesize: usize, dims: usize) -> J::Output {
+fn dispatch<J: Job>(
+    job: J,
+    coder: impl Coder,
+    cells: &Cells,
+    typesize: usize,
+    dims: usize,
+) -> J::Output {
     match (typesize, dims) {
-        (4, 1) => job.run::<f32, 4, 1>(cells),
-        (4, 2) => job.run::<f32, 16, 1>(cells),
-        (4, 3) => job.run::<f32, 64, 1>(cells),
-        (4, _) => job.run::<f32, 256, 4>(cells),
-        (_, 1) => job.run::<f64, 4, 1>(cells),
-        (_, 2) => job.run::<f64, 16, 1>(cells),
-        (_, 3) => job.run::<f64, 64, 1>(cells),
-        (_, _) => job.run::<f64, 256, 4>(cells),
+        (4, 1) => job.run::<f32, 4, 1>(coder, cells),
+        (4, 2) => job.run::<f32, 16, 1>(coder, cells),
+        (4, 3) => job.run::<f32, 64, 1>(coder, cells),
+        (4, _) => job.run::<f32, 256, 4>(coder, cells),
+        (_, 1) => job.run::<f64, 4, 1>(coder, cells),
+        (_, 2) => job.run::<f64, 16, 1>(coder, cells),
+        (_, 3) => job.run::<f64, 64, 1>(coder, cells),
+        (_, _) => job.run::<f64, 256, 4>(coder, cells),
     }
 }
 
@@ -203,14 +216,18 @@ impl Job for Compress<'_> {
     type Output = usize;
 
     #[inline(always)]
-    fn run<R: Real, const N: usize, const W: usize>(self, cells: &Cells) -> usize {
+    fn run<R: Real, const N: usize, const W: usize>(
+        self,
+        coder: impl Coder,
+        cells: &Cells,
+    ) -> usize {
         let mut out = Writer::new(self.dst);
         for cell in cells.iter() {
             if out.is_full() {
                 return 0;
             }
             let items = gather::<R, N>(&cell, self.src);
-            cell::put::<R, N, W>(&items, &self.quality, &mut out);
+            cell::put::<R, N, W>(coder, &items, &self.quality, &mut out);
         }
         out.finish().unwrap_or(0)
     }
@@ -228,13 +245,13 @@ impl Job for Decompress<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<R: Real, const N: usize, const W: usize>(self, cells: &Cells) {
+    fn run<R: Real, const N: usize, const W: usize>(self, coder: impl Coder, cells: &Cells) {
         let begin = self
             .only
             .map_or(0, |(ncell, _)| ncell * self.quality.bits.1);
         let mut input = Reader::new(self.src, begin);
         for cell in cells.iter() {
-            let items = cell::take::<R, N, W>(&self.quality, &mut input);
+            let items = cell::take::<R, N, W>(coder, &self.quality, &mut input);
             if let Some((_, first)) = self.only {
                 let wanted = self.dst.chunks_exact_mut(R::SIZE);
                 for (to, from) in wanted.zip(&items[first..]) {
@@ -252,19 +269,21 @@ fn run<J: Job>(job: J, cells: &Cells, typesize: usize, dims: usize) -> J::Output
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
-        fn run_avx2<J: Job>(job: J, cells: &Cells, typesize: usize, dims: usize) -> J::Output {
-            dispatch(job, cells, typesize, dims)
+        fn run_avx2<J: Job>(
+            job: J,
+            coder: Avx2,
+            cells: &Cells,
+            typesize: usize,
+            dims: usize,
+        ) -> J::Output {
+            dispatch(job, coder, cells, typesize, dims)
         }
-        if std::arch::is_x86_feature_detected!("avx2")
-            && std::arch::is_x86_feature_detected!("bmi1")
-            && std::arch::is_x86_feature_detected!("bmi2")
-            && std::arch::is_x86_feature_detected!("lzcnt")
-        {
-            // SAFETY: the features were just detected.
-            return unsafe { run_avx2(job, cells, typesize, dims) };
+        if let Some(coder) = Avx2::new() {
+            // SAFETY: there is such a coder only where the CPU has these features.
+            return unsafe { run_avx2(job, coder, cells, typesize, dims) };
         }
     }
-    dispatch(job, cells, typesize, dims)
+    dispatch(job, AnyCpu, cells, typesize, dims)
 }
 
 /// Checks what the codec can do: floats or doubles in 1 to 4 dimensions. Gives the dimensions.

@@ -286,6 +286,113 @@ pub fn decode<const N: usize, const W: usize>(
     (planes.values(limits.precision), limits.bits - left)
 }
 
+/// What codes the planes of a cell, with the instructions of one kind of CPU. The same for floats and doubles, so it is not
+/// inlined where a cell is large enough.
+pub trait Coder: Copy {
+    /// See [`encode`].
+    fn encode<const N: usize, const W: usize>(
+        self,
+        values: &[u64; N],
+        limits: Limits,
+        out: &mut Writer,
+    ) -> usize;
+    /// See [`decode`].
+    fn decode<const N: usize, const W: usize>(
+        self,
+        limits: Limits,
+        input: &mut Reader,
+    ) -> ([u64; N], usize);
+}
+
+/// Instructions that every CPU of the architecture has.
+#[derive(Clone, Copy)]
+pub struct AnyCpu;
+
+impl Coder for AnyCpu {
+    #[inline(never)]
+    fn encode<const N: usize, const W: usize>(
+        self,
+        values: &[u64; N],
+        limits: Limits,
+        out: &mut Writer,
+    ) -> usize {
+        encode::<N, W>(values, limits, out)
+    }
+
+    #[inline(never)]
+    fn decode<const N: usize, const W: usize>(
+        self,
+        limits: Limits,
+        input: &mut Reader,
+    ) -> ([u64; N], usize) {
+        decode::<N, W>(limits, input)
+    }
+}
+
+/// AVX2 and the instructions for bits that came with it.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub struct Avx2(());
+
+#[cfg(target_arch = "x86_64")]
+impl Avx2 {
+    /// If this CPU has them.
+    pub fn new() -> Option<Self> {
+        (std::arch::is_x86_feature_detected!("avx2")
+            && std::arch::is_x86_feature_detected!("bmi1")
+            && std::arch::is_x86_feature_detected!("bmi2")
+            && std::arch::is_x86_feature_detected!("lzcnt"))
+        .then_some(Self(()))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Coder for Avx2 {
+    #[inline(always)]
+    fn encode<const N: usize, const W: usize>(
+        self,
+        values: &[u64; N],
+        limits: Limits,
+        out: &mut Writer,
+    ) -> usize {
+        #[inline(never)]
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
+        fn with_avx2<const N: usize, const W: usize>(
+            values: &[u64; N],
+            limits: Limits,
+            out: &mut Writer,
+        ) -> usize {
+            encode::<N, W>(values, limits, out)
+        }
+        if N == 4 {
+            return encode::<N, W>(values, limits, out);
+        }
+        // SAFETY: there is a value of this type only where the CPU has these features.
+        unsafe { with_avx2::<N, W>(values, limits, out) }
+    }
+
+    #[inline(always)]
+    fn decode<const N: usize, const W: usize>(
+        self,
+        limits: Limits,
+        input: &mut Reader,
+    ) -> ([u64; N], usize) {
+        #[inline(never)]
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
+        fn with_avx2<const N: usize, const W: usize>(
+            limits: Limits,
+            input: &mut Reader,
+        ) -> ([u64; N], usize) {
+            decode::<N, W>(limits, input)
+        }
+        if N == 4 {
+            return decode::<N, W>(limits, input);
+        }
+        // SAFETY: as in `encode`.
+        unsafe { with_avx2::<N, W>(limits, input) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,10 @@
 //! each byte `b` of each element `i` of a group; the eight vectors of one `b`, with their bits transposed, are the rows
 //! `8 * b ..`. The last tile of a block overlaps the one before it.
 
-use crate::filter::simd::vector::{Vector, rotate_bytes, starts, transpose_bits, transpose16};
+use crate::filter::simd::Kernel;
+use crate::filter::simd::vector::{
+    Vector, rotate_bytes, starts, transpose_bits, transpose16, unroll,
+};
 use core::mem::MaybeUninit;
 
 /// Typesizes below this one are transposed in columns of whole groups, the others in columns of one element.
@@ -14,64 +17,65 @@ const WIDE: usize = 16;
 /// Bytes in a tile of one lane with the largest typesize that a partial tile is padded to.
 const PADDED: usize = 16 * 8 * WIDE;
 
-/// Transposes all of `src`, a multiple of eight elements, into `dst` of the same length: in tiles of `S` vectors
-/// of `W` where there is at least one, else of one `N`, on a padded copy where there is less than a tile of that.
+/// Transposes all of `src`, a multiple of eight elements, into `dst` of the same length (or back), in tiles of `S` vectors
+/// of `V`. What `V` is not for goes to `others`: less than a tile, and elements of more than two bytes where it has fast
+/// matrices, which are no use there.
 ///
 /// # Safety
-/// The CPU has the instruction sets of `W` and `N`; `N` has one lane.
+/// The CPU has the instruction sets of `V` and of `others`.
 #[inline(always)]
-pub(crate) unsafe fn bitshuffle<W: Vector, const S: usize, N: Vector>(
+pub(crate) unsafe fn run<V: Vector, const S: usize, const FORWARD: bool>(
     typesize: usize,
     src: &[u8],
     dst: &mut [u8],
+    others: Kernel,
 ) {
     let groups = src.len() / (8 * typesize);
     // SAFETY: the caller vouches for the instruction sets.
     unsafe {
-        if groups >= 16 * W::LANES * S {
-            tiles::<W, S, true>(typesize, groups, src, dst);
-        } else if groups >= 16 {
-            tiles::<N, 1, true>(typesize, groups, src, dst);
+        if groups < 16 * V::LANES * S || (V::FAST_MATRICES && typesize > 2) {
+            others(typesize, src, dst);
         } else {
-            padded::<N, true>(typesize, groups, src, dst);
+            tiles::<V, S, FORWARD>(typesize, groups, src, dst);
         }
     }
 }
 
-/// The inverse of [`bitshuffle`].
+/// As [`run`], for any number of groups: tiles of one vector, on a padded copy where there is less than one of them.
+/// `itself` is the function that this is inlined into, so that both cases use the same code.
 ///
 /// # Safety
-/// The CPU has the instruction sets of `W` and `N`; `N` has one lane.
+/// The CPU has the instruction sets of `V`, which has one lane, and of `itself`.
 #[inline(always)]
-pub(crate) unsafe fn bitunshuffle<W: Vector, const S: usize, N: Vector>(
+pub(crate) unsafe fn few<V: Vector, const FORWARD: bool>(
     typesize: usize,
     src: &[u8],
     dst: &mut [u8],
+    itself: Kernel,
 ) {
     let groups = src.len() / (8 * typesize);
     // SAFETY: the caller vouches for the instruction sets.
     unsafe {
-        if groups >= 16 * W::LANES * S {
-            tiles::<W, S, false>(typesize, groups, src, dst);
-        } else if groups >= 16 {
-            tiles::<N, 1, false>(typesize, groups, src, dst);
+        if groups < 16 {
+            padded::<FORWARD>(typesize, groups, src, dst, itself);
         } else {
-            padded::<N, false>(typesize, groups, src, dst);
+            tiles::<V, 1, FORWARD>(typesize, groups, src, dst);
         }
     }
 }
 
-/// Transposes fewer than 16 groups, as part of a tile of 16 with whatever bytes after them; elements of more than `WIDE`
-/// bytes in columns of `WIDE`, the last one overlapping.
+/// Transposes fewer than 16 groups, as part of a tile of 16 with whatever bytes after them, by `kernel`; elements of more
+/// than `WIDE` bytes in columns of `WIDE`, the last one overlapping.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`, which has one lane.
+/// The CPU has the instruction set of `kernel`.
 #[inline(always)]
-unsafe fn padded<V: Vector, const FORWARD: bool>(
+unsafe fn padded<const FORWARD: bool>(
     typesize: usize,
     groups: usize,
     src: &[u8],
     dst: &mut [u8],
+    kernel: Kernel,
 ) {
     let width = typesize.min(WIDE);
     let mut from = [0_u8; PADDED];
@@ -89,8 +93,9 @@ unsafe fn padded<V: Vector, const FORWARD: bool>(
                 whole[..groups].copy_from_slice(row);
             }
         }
+        let bytes = 16 * 8 * width;
         // SAFETY: the caller vouches for the instruction set.
-        unsafe { tiles::<V, 1, FORWARD>(width, 16, &from, &mut to) };
+        unsafe { kernel(width, &from[..bytes], &mut to[..bytes]) };
         if FORWARD {
             for (row, whole) in dst[rows].chunks_exact_mut(groups).zip(to.chunks_exact(16)) {
                 row.copy_from_slice(&whole[..groups]);
@@ -104,7 +109,7 @@ unsafe fn padded<V: Vector, const FORWARD: bool>(
     }
 }
 
-/// Picks the kernel for `typesize` and runs it over all groups, at least one tile.
+/// Picks the kernel for `typesize` (1 or 2 where `V` has fast matrices) and runs it over all groups, at least one tile.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`.
@@ -132,36 +137,12 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
                 (src.add(start), dst.add(at))
             };
             match (typesize, FORWARD) {
-                (1 | 2, _) if V::FAST_MATRICES => {
-                    for s in 0..S {
-                        let (tile, rows) = (s * 8 * typesize * 16 * V::LANES, s * 16 * V::LANES);
-                        match (typesize, FORWARD) {
-                            (1, true) => {
-                                matrices_forward::<V, 8>(src.add(tile), dst.add(rows), groups)
-                            }
-                            (1, false) => {
-                                matrices_backward::<V, 8>(src.add(rows), dst.add(tile), groups)
-                            }
-                            (_, true) => {
-                                matrices_forward::<V, 16>(src.add(tile), dst.add(rows), groups)
-                            }
-                            (_, false) => {
-                                matrices_backward::<V, 16>(src.add(rows), dst.add(tile), groups)
-                            }
-                        }
-                    }
-                }
+                (1, _) if V::FAST_MATRICES => matrices::<V, S, 8, FORWARD>(src, dst, groups),
+                _ if V::FAST_MATRICES => matrices::<V, S, 16, FORWARD>(src, dst, groups),
                 (1, true) => bytes_forward::<V, S>(src, dst, groups),
                 (1, false) => bytes_backward::<V, S>(src, dst, groups),
                 (2, true) => pairs_forward::<V, S>(src, dst, groups),
                 (2, false) => pairs_backward::<V, S>(src, dst, groups),
-                // A kernel of their own for the common sizes: the same code with the loops unrolled.
-                (4, true) => narrow_forward::<V, S>(4, src, dst, groups),
-                (4, false) => narrow_backward::<V, S>(4, src, dst, groups),
-                (8, true) => narrow_forward::<V, S>(8, src, dst, groups),
-                (8, false) => narrow_backward::<V, S>(8, src, dst, groups),
-                (16, true) => wide_forward::<V, S>(16, src, dst, groups),
-                (16, false) => wide_backward::<V, S>(16, src, dst, groups),
                 (3..WIDE, true) => narrow_forward::<V, S>(typesize, src, dst, groups),
                 (3..WIDE, false) => narrow_backward::<V, S>(typesize, src, dst, groups),
                 (_, true) => wide_forward::<V, S>(typesize, src, dst, groups),
@@ -182,9 +163,14 @@ impl<V: Vector, const S: usize, const N: usize> Scratch<V, S, N> {
     }
 
     /// Stores `v` as number `i`.
+    ///
+    /// # Safety
+    /// There is that number: `s < S` and `i < N`.
     #[inline(always)]
-    fn put(&mut self, s: usize, i: usize, v: V) {
-        self.0[s][i].write(v);
+    unsafe fn put(&mut self, s: usize, i: usize, v: V) {
+        debug_assert!(s < S && i < N);
+        // SAFETY: the caller's contract.
+        unsafe { self.0.get_unchecked_mut(s).get_unchecked_mut(i).write(v) };
     }
 
     /// Number `i`.
@@ -193,8 +179,9 @@ impl<V: Vector, const S: usize, const N: usize> Scratch<V, S, N> {
     /// It was stored before.
     #[inline(always)]
     unsafe fn get(&self, s: usize, i: usize) -> V {
+        debug_assert!(s < S && i < N);
         // SAFETY: the caller's contract.
-        unsafe { self.0[s][i].assume_init() }
+        unsafe { self.0.get_unchecked(s).get_unchecked(i).assume_init() }
     }
 }
 
@@ -207,14 +194,14 @@ impl<V: Vector, const S: usize, const N: usize> Scratch<V, S, N> {
 unsafe fn store_rows<V: Vector, const S: usize>(mut v: [[V; 8]; S], dst: *mut u8, row: usize) {
     // SAFETY: the caller's contract.
     unsafe {
-        for v in &mut v {
-            *v = transpose_bits(*v);
-        }
-        for k in 0..8 {
-            for (s, v) in v.iter().enumerate() {
-                v[k].store(dst.add(k * row + s * 16 * V::LANES));
-            }
-        }
+        unroll!(s < S, {
+            v[s] = transpose_bits(v[s]);
+        });
+        unroll!(k < 8, {
+            unroll!(s < S, {
+                v[s][k].store(dst.add(k * row + s * 16 * V::LANES));
+            });
+        });
     }
 }
 
@@ -227,16 +214,23 @@ unsafe fn load_rows<V: Vector, const S: usize>(src: *const u8, row: usize) -> [[
     // SAFETY: the caller's contract.
     unsafe {
         let mut v = [[V::zero(); 8]; S];
-        for k in 0..8 {
-            for (s, v) in v.iter_mut().enumerate() {
-                v[k] = V::load(src.add(k * row + s * 16 * V::LANES));
-            }
-        }
-        for v in &mut v {
-            *v = transpose_bits(*v);
-        }
+        unroll!(k < 8, {
+            unroll!(s < S, {
+                v[s][k] = V::load(src.add(k * row + s * 16 * V::LANES));
+            });
+        });
+        unroll!(s < S, {
+            v[s] = transpose_bits(v[s]);
+        });
         v
     }
+}
+
+/// `n`, of which the compiler forgets all it knew. The places of a column are multiples of a group apart; known before the
+/// loop over columns, each of them would be kept up to date there in memory, there being more of them than registers.
+#[inline(always)]
+fn anew(n: usize) -> usize {
+    core::hint::black_box(n)
 }
 
 /// Reads 16 bytes of each of the `16 * V::LANES` groups at `src`, `group` bytes apart, and transposes them.
@@ -248,9 +242,9 @@ unsafe fn load_column<V: Vector>(src: *const u8, group: usize) -> [V; 16] {
     // SAFETY: lane `l` of vector `m` is group `16 * l + m`.
     unsafe {
         let mut v = [V::zero(); 16];
-        for (m, v) in v.iter_mut().enumerate() {
-            *v = V::load_lanes(src.add(m * group), 16 * group);
-        }
+        unroll!(m < 16, {
+            v[m] = V::load_lanes(src.add(m * group), 16 * group);
+        });
         transpose16(v)
     }
 }
@@ -263,11 +257,12 @@ unsafe fn load_column<V: Vector>(src: *const u8, group: usize) -> [V; 16] {
 unsafe fn store_column<V: Vector>(v: [V; 16], dst: *mut u8, group: usize) {
     // SAFETY: as in `load_column`.
     unsafe {
-        for (m, v) in transpose16(v).iter().enumerate() {
-            for lane in 0..V::LANES {
-                v.store_lane(lane, dst.add((16 * lane + m) * group));
-            }
-        }
+        let v = transpose16(v);
+        unroll!(m < 16, {
+            unroll!(lane < V::LANES, {
+                v[m].store_lane(lane, dst.add((16 * lane + m) * group));
+            });
+        });
     }
 }
 
@@ -281,12 +276,12 @@ unsafe fn bytes_forward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8,
     // SAFETY: lane `l` reads its 16 groups of 8 bytes in 8 vectors.
     unsafe {
         let mut bytes = [[V::zero(); 8]; S];
-        for (s, bytes) in bytes.iter_mut().enumerate() {
-            for (i, v) in bytes.iter_mut().enumerate() {
-                *v = V::load_lanes(src.add(s * 128 * V::LANES + 16 * i), 128);
-            }
-            *bytes = rotate_bytes(*bytes, 4);
-        }
+        unroll!(s < S, {
+            unroll!(i < 8, {
+                bytes[s][i] = V::load_lanes(src.add(s * 128 * V::LANES + 16 * i), 128);
+            });
+            bytes[s] = rotate_bytes(bytes[s], 4);
+        });
         store_rows(bytes, dst, row);
     }
 }
@@ -299,13 +294,14 @@ unsafe fn bytes_forward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8,
 unsafe fn bytes_backward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8, row: usize) {
     // SAFETY: as in `bytes_forward`.
     unsafe {
-        for (s, bytes) in load_rows::<V, S>(src, row).iter().enumerate() {
-            let v = rotate_bytes(*bytes, 3);
-            for i in 0..4 {
+        let bytes = load_rows::<V, S>(src, row);
+        unroll!(s < S, {
+            let v = rotate_bytes(bytes[s], 3);
+            unroll!(i < 4, {
                 let to = dst.add(s * 128 * V::LANES + 32 * i);
                 V::store_pair(v[2 * i], v[2 * i + 1], to, 128);
-            }
-        }
+            });
+        });
     }
 }
 
@@ -319,12 +315,12 @@ unsafe fn pairs_forward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8,
     unsafe {
         let mut low = [[V::zero(); 8]; S];
         let mut high = [[V::zero(); 8]; S];
-        for s in 0..S {
+        unroll!(s < S, {
             let v = load_column::<V>(src.add(s * 256 * V::LANES), 16);
-            for i in 0..8 {
+            unroll!(i < 8, {
                 (low[s][i], high[s][i]) = (v[2 * i], v[2 * i + 1]);
-            }
-        }
+            });
+        });
         store_rows(low, dst, row);
         store_rows(high, dst.add(8 * row), row);
     }
@@ -340,17 +336,17 @@ unsafe fn pairs_backward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8
     unsafe {
         let low = load_rows::<V, S>(src, row);
         let high = load_rows::<V, S>(src.add(8 * row), row);
-        for s in 0..S {
+        unroll!(s < S, {
             let mut v = [V::zero(); 16];
-            for i in 0..8 {
+            unroll!(i < 8, {
                 (v[2 * i], v[2 * i + 1]) = (low[s][i], high[s][i]);
-            }
+            });
             let v = transpose16(v);
-            for i in 0..8 {
+            unroll!(i < 8, {
                 let to = dst.add(s * 256 * V::LANES + 32 * i);
                 V::store_pair(v[2 * i], v[2 * i + 1], to, 256);
-            }
-        }
+            });
+        });
     }
 }
 
@@ -381,6 +377,29 @@ const fn pair_table() -> [u8; 16] {
     table
 }
 
+/// One tile of typesize 1 (`ROWS` = 8) or 2 (16), with fast matrices.
+///
+/// # Safety
+/// As [`bytes_forward`].
+#[inline(always)]
+unsafe fn matrices<V: Vector, const S: usize, const ROWS: usize, const FORWARD: bool>(
+    src: *const u8,
+    dst: *mut u8,
+    row: usize,
+) {
+    unroll!(s < S, {
+        let (elements, rows) = (s * ROWS * 16 * V::LANES, s * 16 * V::LANES);
+        // SAFETY: the vectors' parts of the tile, and of the rows, follow each other.
+        unsafe {
+            if FORWARD {
+                matrices_forward::<V, ROWS>(src.add(elements), dst.add(rows), row);
+            } else {
+                matrices_backward::<V, ROWS>(src.add(rows), dst.add(elements), row);
+            }
+        }
+    });
+}
+
 /// One vector of each row of typesize 1 (`ROWS` = 8) or 2 (16), with the bits transposed before the bytes.
 ///
 /// # Safety
@@ -395,14 +414,15 @@ pub(super) unsafe fn matrices_forward<V: Vector, const ROWS: usize>(
     // SAFETY: lane `l` reads its 16 groups in `ROWS` vectors.
     unsafe {
         let mut v = [V::zero(); ROWS];
-        for (i, v) in v.iter_mut().enumerate() {
+        unroll!(i < ROWS, {
             let bytes = V::load_lanes(src.add(16 * i), 16 * ROWS);
             let matrices = bytes.lookup(const { &matrix_table(ROWS / 8) });
-            *v = matrices.transpose_matrices();
-        }
-        for (r, v) in rotate_bytes(v, 4).iter().enumerate() {
-            v.store(dst.add(r * row));
-        }
+            v[i] = matrices.transpose_matrices();
+        });
+        let v = rotate_bytes(v, 4);
+        unroll!(r < ROWS, {
+            v[r].store(dst.add(r * row));
+        });
     }
 }
 
@@ -419,20 +439,20 @@ pub(super) unsafe fn matrices_backward<V: Vector, const ROWS: usize>(
     // SAFETY: as in `matrices_forward`.
     unsafe {
         let mut v = [V::zero(); ROWS];
-        for (r, v) in v.iter_mut().enumerate() {
+        unroll!(r < ROWS, {
             // In each matrix the last row comes first.
-            *v = V::load(src.add((r ^ 7) * row));
-        }
+            v[r] = V::load(src.add((r ^ 7) * row));
+        });
         let mut v = rotate_bytes(v, ROWS.ilog2() as usize);
-        for v in &mut v {
-            *v = v.transpose_matrices();
+        unroll!(i < ROWS, {
+            v[i] = v[i].transpose_matrices();
             if ROWS == 16 {
-                *v = v.lookup(const { &pair_table() });
+                v[i] = v[i].lookup(const { &pair_table() });
             }
-        }
-        for i in 0..ROWS / 2 {
+        });
+        unroll!(i < ROWS / 2, {
             V::store_pair(v[2 * i], v[2 * i + 1], dst.add(32 * i), 16 * ROWS);
-        }
+        });
     }
 }
 
@@ -454,19 +474,19 @@ unsafe fn narrow_forward<V: Vector, const S: usize>(
         for s in 0..S {
             let src = src.add(s * 16 * V::LANES * group);
             for column in starts(group, 16) {
-                let v = load_column::<V>(src.add(column), group);
-                for (c, v) in v.iter().enumerate() {
-                    bytes.put(s, column + c, *v);
-                }
+                let v = load_column::<V>(src.add(column), anew(group));
+                unroll!(c < 16, {
+                    bytes.put(s, column + c, v[c]);
+                });
             }
         }
         for b in 0..typesize {
             let mut eight = [[V::zero(); 8]; S];
-            for (s, eight) in eight.iter_mut().enumerate() {
-                for (i, v) in eight.iter_mut().enumerate() {
-                    *v = bytes.get(s, i * typesize + b);
-                }
-            }
+            unroll!(s < S, {
+                unroll!(i < 8, {
+                    eight[s][i] = bytes.get(s, i * typesize + b);
+                });
+            });
             store_rows(eight, dst.add(8 * b * row), row);
         }
     }
@@ -489,20 +509,20 @@ unsafe fn narrow_backward<V: Vector, const S: usize>(
     unsafe {
         for b in 0..typesize {
             let eight = load_rows::<V, S>(src.add(8 * b * row), row);
-            for (s, eight) in eight.iter().enumerate() {
-                for (i, v) in eight.iter().enumerate() {
-                    bytes.put(s, i * typesize + b, *v);
-                }
-            }
+            unroll!(s < S, {
+                unroll!(i < 8, {
+                    bytes.put(s, i * typesize + b, eight[s][i]);
+                });
+            });
         }
         for s in 0..S {
             let dst = dst.add(s * 16 * V::LANES * group);
             for column in starts(group, 16) {
                 let mut v = [V::zero(); 16];
-                for (c, v) in v.iter_mut().enumerate() {
-                    *v = bytes.get(s, column + c);
-                }
-                store_column(v, dst.add(column), group);
+                unroll!(c < 16, {
+                    v[c] = bytes.get(s, column + c);
+                });
+                store_column(v, dst.add(column), anew(group));
             }
         }
     }
@@ -527,19 +547,19 @@ unsafe fn wide_forward<V: Vector, const S: usize>(
             for s in 0..S {
                 let src = src.add(s * 16 * V::LANES * group + column);
                 for i in 0..8 {
-                    let v = load_column::<V>(src.add(i * typesize), group);
-                    for (c, v) in v.iter().enumerate() {
-                        bytes.put(s, 16 * i + c, *v);
-                    }
+                    let v = load_column::<V>(src.add(i * typesize), anew(group));
+                    unroll!(c < 16, {
+                        bytes.put(s, 16 * i + c, v[c]);
+                    });
                 }
             }
             for c in 0..16 {
                 let mut eight = [[V::zero(); 8]; S];
-                for (s, eight) in eight.iter_mut().enumerate() {
-                    for (i, v) in eight.iter_mut().enumerate() {
-                        *v = bytes.get(s, 16 * i + c);
-                    }
-                }
+                unroll!(s < S, {
+                    unroll!(i < 8, {
+                        eight[s][i] = bytes.get(s, 16 * i + c);
+                    });
+                });
                 store_rows(eight, dst.add(8 * (column + c) * row), row);
             }
         }
@@ -564,20 +584,20 @@ unsafe fn wide_backward<V: Vector, const S: usize>(
         for column in starts(typesize, 16) {
             for c in 0..16 {
                 let eight = load_rows::<V, S>(src.add(8 * (column + c) * row), row);
-                for (s, eight) in eight.iter().enumerate() {
-                    for (i, v) in eight.iter().enumerate() {
-                        bytes.put(s, 16 * i + c, *v);
-                    }
-                }
+                unroll!(s < S, {
+                    unroll!(i < 8, {
+                        bytes.put(s, 16 * i + c, eight[s][i]);
+                    });
+                });
             }
             for s in 0..S {
                 let dst = dst.add(s * 16 * V::LANES * group + column);
                 for i in 0..8 {
                     let mut v = [V::zero(); 16];
-                    for (c, v) in v.iter_mut().enumerate() {
-                        *v = bytes.get(s, 16 * i + c);
-                    }
-                    store_column(v, dst.add(i * typesize), group);
+                    unroll!(c < 16, {
+                        v[c] = bytes.get(s, 16 * i + c);
+                    });
+                    store_column(v, dst.add(i * typesize), anew(group));
                 }
             }
         }

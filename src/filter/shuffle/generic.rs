@@ -9,82 +9,39 @@
 //! The way of a tile depends on the size of an element, rounded up to a power of two:
 //!
 //! - 2, 4, 8: as many vectors as bytes, each lane a run of whole elements;
-//! - 3 and 5 to 7: the same, with elements spread to 4 or 8 bytes on the way in and squeezed on the way out;
-//! - 9 and above: 16 vectors, each lane 16 bytes (a column) of one element, transposed as a 16 x 16 matrix.
+//! - 3 and 5 to 7: the same, with elements spread to 4 or 8 bytes on the way in and squeezed on the way out, if vectors can
+//!   do that;
+//! - all others: 16 vectors, each lane 16 bytes (a column) of one element, transposed as a 16 x 16 matrix.
 
-use super::portable;
+use crate::filter::simd::Kernel;
 use crate::filter::simd::vector::{
-    Vector, rotate, rotate_bytes, starts, transpose16, transpose16_half,
+    Vector, rotate, rotate_bytes, starts, transpose16, transpose16_half, unroll,
 };
-
-/// Runs the block for `s` = 0 up to `S` (1, 2 or 4) in straight lines: a loop that the compiler leaves a loop would keep
-/// arrays of vectors in memory.
-macro_rules! unroll {
-    ($s:ident < $count:ident $block:block) => {
-        for_constants!($s < $count $block; 0 1 2 3)
-    };
-}
-
-macro_rules! for_constants {
-    ($s:ident < $count:ident $block:block; $($value:literal)+) => {
-        $(if $value < $count {
-            let $s = $value;
-            $block
-        })+
-    };
-}
 
 /// Elements in the largest tile: a cache line of each stream.
 const MAX_TILE: usize = 64;
 /// Bytes past a tile that a padded load or store may touch.
 const SLACK: usize = 16;
 
-/// Shuffles with tiles of `S` vectors of `W` where the block has at least one, else of one `N`, else with the portable
-/// kernel.
+/// Shuffles `src` into `dst` of the same length (or back), in tiles of `S` vectors of `V`; with `fewer` where that is less
+/// than one.
 ///
 /// # Safety
-/// The CPU has the instruction sets of `W` and `N`.
+/// The CPU has the instruction sets of `V` and of `fewer`.
 #[inline(always)]
-pub(crate) unsafe fn shuffle<W: Vector, const S: usize, N: Vector>(
+pub(crate) unsafe fn run<V: Vector, const S: usize, const FORWARD: bool>(
     typesize: usize,
     src: &[u8],
     dst: &mut [u8],
+    fewer: Kernel,
 ) {
     let n = src.len() / typesize;
     // SAFETY: the caller vouches for the instruction sets.
     unsafe {
-        if n >= 16 * W::LANES * S && typesize > 1 {
-            tiles::<W, S, true>(typesize, n, src, dst);
-        } else if n >= 16 * N::LANES && typesize > 1 {
-            tiles::<N, 1, true>(typesize, n, src, dst);
-        } else {
-            return portable::shuffle(typesize, src, dst);
+        if n < 16 * V::LANES * S || typesize == 1 {
+            return fewer(typesize, src, dst);
         }
-    }
-    dst[n * typesize..src.len()].copy_from_slice(&src[n * typesize..]);
-}
-
-/// Unshuffles with tiles of `S` vectors of `W` where the block has at least one, else of one `N`, else with the portable
-/// kernel.
-///
-/// # Safety
-/// The CPU has the instruction sets of `W` and `N`.
-#[inline(always)]
-pub(crate) unsafe fn unshuffle<W: Vector, const S: usize, N: Vector>(
-    typesize: usize,
-    src: &[u8],
-    dst: &mut [u8],
-) {
-    let n = src.len() / typesize;
-    // SAFETY: the caller vouches for the instruction sets.
-    unsafe {
-        if n >= 16 * W::LANES * S && typesize > 1 {
-            tiles::<W, S, false>(typesize, n, src, dst);
-        } else if n >= 16 * N::LANES && typesize > 1 {
-            tiles::<N, 1, false>(typesize, n, src, dst);
-        } else {
-            return portable::unshuffle(typesize, src, dst);
-        }
+        tiles::<V, S, FORWARD>(typesize, n, src, dst);
     }
     dst[n * typesize..src.len()].copy_from_slice(&src[n * typesize..]);
 }
@@ -108,6 +65,7 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
     // SAFETY: just asserted; the caller vouches for the instruction set.
     unsafe {
         match typesize {
+            3 | 5..8 if !V::FAST_LOOKUP => narrow_columns::<V, S, FORWARD>(typesize, n, src, dst),
             2 => small::<V, S, 2, 2, FORWARD>(n, src, dst),
             3 => small::<V, S, 3, 4, FORWARD>(n, src, dst),
             4 => small::<V, S, 4, 4, FORWARD>(n, src, dst),
@@ -115,9 +73,9 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
             6 => small::<V, S, 6, 8, FORWARD>(n, src, dst),
             7 => small::<V, S, 7, 8, FORWARD>(n, src, dst),
             8 => small::<V, S, 8, 8, FORWARD>(n, src, dst),
+            // A kernel of its own for a common size: the same code with its loops unrolled, a fourth faster.
+            16 if FORWARD => columns::<V, S, FORWARD>(16, n, src, dst),
             9..16 => narrow_columns::<V, S, FORWARD>(typesize, n, src, dst),
-            // A kernel of its own for a common size: the same code with the loops unrolled.
-            16 => columns::<V, S, FORWARD>(16, n, src, dst),
             _ => columns::<V, S, FORWARD>(typesize, n, src, dst),
         }
     }
@@ -181,20 +139,7 @@ const fn group_table<const T: usize, const G: usize>() -> [u8; 16] {
     table
 }
 
-/// The table that moves `T`-byte elements `G` bytes apart.
-const fn spread_table<const T: usize, const G: usize>() -> [u8; 16] {
-    let mut table = [0x80; 16];
-    let mut i = 0;
-    while i < 16 {
-        if i % G < T {
-            table[i] = (i / G * T + i % G) as u8;
-        }
-        i += 1;
-    }
-    table
-}
-
-/// The table that undoes [`spread_table`].
+/// The table that moves elements of `T` bytes, `G` bytes apart, together.
 const fn squeeze_table<const T: usize, const G: usize>() -> [u8; 16] {
     let mut table = [0x80; 16];
     let mut i = 0;
@@ -219,14 +164,14 @@ unsafe fn small_forward<V: Vector, const S: usize, const T: usize, const G: usiz
     // SAFETY: the vectors' parts of the tile, and of the streams, follow each other.
     unsafe {
         let mut streams = [[V::zero(); G]; S];
-        for (s, streams) in streams.iter_mut().enumerate() {
-            *streams = split::<V, T, G>(src.add(s * 16 * V::LANES * T));
-        }
-        for j in 0..T {
-            for (s, streams) in streams.iter().enumerate() {
-                streams[j].store(dst.add(j * n + s * 16 * V::LANES));
-            }
-        }
+        unroll!(s < S, {
+            streams[s] = split::<V, T, G>(src.add(s * 16 * V::LANES * T));
+        });
+        unroll!(j < T, {
+            unroll!(s < S, {
+                streams[s][j].store(dst.add(j * n + s * 16 * V::LANES));
+            });
+        });
     }
 }
 
@@ -240,13 +185,13 @@ unsafe fn split<V: Vector, const T: usize, const G: usize>(src: *const u8) -> [V
     // the elements' end, and none past it where `T == G`.
     unsafe {
         let mut v = [V::zero(); G];
-        for (i, v) in v.iter_mut().enumerate() {
-            *v = V::load_lanes(src.add(i * (16 / G) * T), 16 * T);
-        }
+        unroll!(i < G, {
+            v[i] = V::load_lanes(src.add(i * (16 / G) * T), 16 * T);
+        });
         if V::FAST_LOOKUP {
-            for v in &mut v {
-                *v = v.lookup(const { &group_table::<T, G>() });
-            }
+            unroll!(i < G, {
+                v[i] = v[i].lookup(const { &group_table::<T, G>() });
+            });
             match G {
                 2 => rotate(v, |a, b| V::zip64(a, b)),
                 4 => {
@@ -260,11 +205,7 @@ unsafe fn split<V: Vector, const T: usize, const G: usize>(src: *const u8) -> [V
                 }
             }
         } else {
-            if T < G {
-                for v in &mut v {
-                    *v = v.lookup(const { &spread_table::<T, G>() });
-                }
-            }
+            debug_assert!(T == G, "[`tiles`] takes another way");
             rotate_bytes(v, 4)
         }
     }
@@ -284,13 +225,12 @@ unsafe fn small_backward<V: Vector, const S: usize, const T: usize, const G: usi
     // SAFETY: the vectors' parts of the streams, and of the tile, follow each other, going up in address.
     unsafe {
         let mut streams = [[V::zero(); G]; S];
-        #[expect(clippy::needless_range_loop, reason = "the inner arrays are indexed")]
-        for j in 0..T {
-            unroll!(s < S {
+        unroll!(j < T, {
+            unroll!(s < S, {
                 streams[s][j] = V::load(src.add(j * n + s * 16 * V::LANES));
             });
-        }
-        unroll!(s < S {
+        });
+        unroll!(s < S, {
             join::<V, T, G>(streams[s], dst.add(s * 16 * V::LANES * T));
         });
     }
@@ -308,23 +248,23 @@ unsafe fn join<V: Vector, const T: usize, const G: usize>(streams: [V; G], dst: 
     unsafe {
         let mut v = rotate_bytes(streams, G.ilog2() as usize);
         if T == G {
-            for i in 0..G / 2 {
+            unroll!(i < G / 2, {
                 V::store_pair(v[2 * i], v[2 * i + 1], dst.add(32 * i), 16 * T);
-            }
+            });
             return;
         }
-        for v in &mut v {
-            *v = v.lookup(const { &squeeze_table::<T, G>() });
-        }
-        for lane in 0..V::LANES {
-            for (i, v) in v.iter().enumerate() {
-                v.store_lane(lane, dst.add((16 * lane + i * (16 / G)) * T));
-            }
-        }
+        unroll!(i < G, {
+            v[i] = v[i].lookup(const { &squeeze_table::<T, G>() });
+        });
+        unroll!(lane < V::LANES, {
+            unroll!(i < G, {
+                v[i].store_lane(lane, dst.add((16 * lane + i * (16 / G)) * T));
+            });
+        });
     }
 }
 
-/// Elements of 9 to 15 bytes: one column, moved with the first bytes of the next element.
+/// Elements of less than 16 bytes: one column, moved with the first bytes of the next element.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`; `n` is at least one tile; both slices hold `n * typesize` bytes.
@@ -433,14 +373,15 @@ unsafe fn column_forward<V: Vector, const S: usize>(
                 dst.add(s * 16 * V::LANES),
             );
             let mut v = [V::zero(); 16];
-            for (e, v) in v.iter_mut().enumerate() {
-                *v = V::load_lanes(src.add(e * typesize), 16 * typesize);
-            }
-            for (j, stream) in transpose16(v).iter().enumerate() {
+            unroll!(e < 16, {
+                v[e] = V::load_lanes(src.add(e * typesize), 16 * typesize);
+            });
+            let v = transpose16(v);
+            unroll!(j < 16, {
                 if j < streams {
-                    stream.store(dst.add(j * n));
+                    v[j].store(dst.add(j * n));
                 }
-            }
+            });
         }
     }
 }
@@ -461,19 +402,19 @@ unsafe fn half_forward<V: Vector, const S: usize, const HIGH: bool>(
     // SAFETY: as in `column_forward`.
     unsafe {
         let mut out = [[V::zero(); 8]; S];
-        for (s, out) in out.iter_mut().enumerate() {
+        unroll!(s < S, {
             let src = src.add(s * 16 * V::LANES * typesize);
             let mut v = [V::zero(); 16];
-            for (e, v) in v.iter_mut().enumerate() {
-                *v = V::load_lanes(src.add(e * typesize), 16 * typesize);
-            }
-            *out = transpose16_half::<V, HIGH>(v);
-        }
-        for j in 0..8 {
-            for (s, out) in out.iter().enumerate() {
-                out[j].store(dst.add(j * n + s * 16 * V::LANES));
-            }
-        }
+            unroll!(e < 16, {
+                v[e] = V::load_lanes(src.add(e * typesize), 16 * typesize);
+            });
+            out[s] = transpose16_half::<V, HIGH>(v);
+        });
+        unroll!(j < 8, {
+            unroll!(s < S, {
+                out[s][j].store(dst.add(j * n + s * 16 * V::LANES));
+            });
+        });
     }
 }
 
@@ -493,27 +434,26 @@ unsafe fn column_backward<V: Vector, const S: usize>(
     // SAFETY: as in `column_forward`.
     unsafe {
         let mut v = [[V::zero(); 16]; S];
-        #[expect(clippy::needless_range_loop, reason = "the inner arrays are indexed")]
-        for j in 0..16 {
+        unroll!(j < 16, {
             if j < streams {
-                unroll!(s < S {
+                unroll!(s < S, {
                     v[s][j] = V::load(src.add(j * n + s * 16 * V::LANES));
                 });
             }
-        }
-        unroll!(s < S {
+        });
+        unroll!(s < S, {
             let dst = dst.add(s * 16 * V::LANES * typesize);
             let v = transpose16(v[s]);
             if typesize == 16 {
-                for i in 0..8 {
+                unroll!(i < 8, {
                     V::store_pair(v[2 * i], v[2 * i + 1], dst.add(32 * i), 256);
-                }
+                });
             } else {
-                for lane in 0..V::LANES {
-                    for (e, v) in v.iter().enumerate() {
-                        v.store_lane(lane, dst.add((16 * lane + e) * typesize));
-                    }
-                }
+                unroll!(lane < V::LANES, {
+                    unroll!(e < 16, {
+                        v[e].store_lane(lane, dst.add((16 * lane + e) * typesize));
+                    });
+                });
             }
         });
     }

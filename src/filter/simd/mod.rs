@@ -10,7 +10,7 @@ use super::{bitshuffle, bytedelta, shuffle};
 use std::sync::OnceLock;
 
 /// A kernel: type size, source, destination of the same length.
-type Kernel = unsafe fn(usize, &[u8], &mut [u8]);
+pub(crate) type Kernel = unsafe fn(usize, &[u8], &mut [u8]);
 
 /// A kernel that knows no items: source, destination of the same length.
 type Mover = unsafe fn(&[u8], &mut [u8]);
@@ -55,8 +55,8 @@ static ALL: &[Kernels] = &[
                 && std::arch::is_x86_feature_detected!("avx512bw")
                 && has_gfni()
         },
-        shuffle: x86_64::avx512::shuffle,
-        unshuffle: x86_64::avx512::unshuffle,
+        shuffle: x86_64::avx2::shuffle,
+        unshuffle: x86_64::avx2::unshuffle,
         bitshuffle: x86_64::avx512::bitshuffle_gfni,
         bitunshuffle: x86_64::avx512::bitunshuffle_gfni,
         copy: x86_64::avx2::copy,
@@ -71,8 +71,8 @@ static ALL: &[Kernels] = &[
                 && std::arch::is_x86_feature_detected!("avx512f")
                 && std::arch::is_x86_feature_detected!("avx512bw")
         },
-        shuffle: x86_64::avx512::shuffle,
-        unshuffle: x86_64::avx512::unshuffle,
+        shuffle: x86_64::avx2::shuffle,
+        unshuffle: x86_64::avx2::unshuffle,
         bitshuffle: x86_64::avx512::bitshuffle,
         bitunshuffle: x86_64::avx512::bitunshuffle,
         copy: x86_64::avx2::copy,

@@ -33,13 +33,13 @@ pub(crate) unsafe trait Vector: Copy {
     /// Lane `l` of `a`, then lane `l` of `b`: 32 bytes written at `p + l * stride`.
     #[inline(always)]
     unsafe fn store_pair(a: Self, b: Self, p: *mut u8, stride: usize) {
-        for lane in 0..Self::LANES {
+        unroll!(lane < Self::LANES, {
             // SAFETY: the caller vouches for the 32 bytes of each lane.
             unsafe {
                 a.store_lane(lane, p.add(lane * stride));
                 b.store_lane(lane, p.add(lane * stride + 16));
             }
-        }
+        });
     }
 
     /// Interleaves the bytes of each lane: (low halves, high halves).
@@ -71,6 +71,21 @@ pub(crate) unsafe trait Vector: Copy {
     }
 }
 
+/// Runs the block for `i` = 0 up to a count of 16 at most in straight lines. A loop that the compiler leaves a loop would
+/// keep arrays of vectors in memory, and how many turns it unrolls by itself depends on how it is asked to optimise.
+macro_rules! unroll {
+    ($i:ident < $count:expr, $block:block) => {
+        unroll!($i < $count, $block; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
+    };
+    ($i:ident < $count:expr, $block:block; $($value:literal)+) => {
+        $(if $value < $count {
+            let $i = $value;
+            $block
+        })+
+    };
+}
+pub(crate) use unroll;
+
 /// The mask that keeps the `s`-bit groups at even places of a byte.
 pub(crate) const fn even_bits(s: i32) -> u8 {
     match s {
@@ -91,13 +106,13 @@ pub(crate) unsafe fn rotate<V: Vector, const N: usize>(
     zip: impl Fn(V, V) -> (V, V),
 ) -> [V; N] {
     let mut out = v;
-    for j in 0..N / 2 {
+    unroll!(j < N / 2, {
         (out[2 * j], out[2 * j + 1]) = zip(v[j], v[j + N / 2]);
-    }
+    });
     out
 }
 
-/// As [`rotate`] with bytes as the units, `times` times over.
+/// As [`rotate`] with bytes as the units, `times` (4 at most) times over.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`.
@@ -106,10 +121,12 @@ pub(crate) unsafe fn rotate_bytes<V: Vector, const N: usize>(
     mut v: [V; N],
     times: usize,
 ) -> [V; N] {
-    for _ in 0..times {
-        // SAFETY: the caller vouches for the instruction set.
-        v = unsafe { rotate(v, |a, b| V::zip8(a, b)) };
-    }
+    unroll!(time < 4, {
+        if time < times {
+            // SAFETY: the caller vouches for the instruction set.
+            v = unsafe { rotate(v, |a, b| V::zip8(a, b)) };
+        }
+    });
     v
 }
 
@@ -132,10 +149,10 @@ pub(crate) unsafe fn transpose16_half<V: Vector, const HIGH: bool>(v: [V; 16]) -
     // SAFETY: the caller vouches for the instruction set.
     unsafe {
         let mut half = [V::zero(); 8];
-        for (j, half) in half.iter_mut().enumerate() {
+        unroll!(j < 8, {
             let (low, high) = V::zip8(v[j], v[j + 8]);
-            *half = if HIGH { high } else { low };
-        }
+            half[j] = if HIGH { high } else { low };
+        });
         rotate_bytes(half, 3)
     }
 }
@@ -150,15 +167,17 @@ pub(crate) unsafe fn transpose_bits<V: Vector>(v: [V; 8]) -> [V; 8] {
     let mut v = v;
     // SAFETY: the caller vouches for the instruction set.
     unsafe {
-        for i in 0..4 {
+        unroll!(i < 4, {
             (v[i], v[i + 4]) = V::swap_bits::<4>(v[i], v[i + 4]);
-        }
-        for i in [0, 1, 4, 5] {
+        });
+        unroll!(n < 4, {
+            let i = n % 2 + n / 2 * 4;
             (v[i], v[i + 2]) = V::swap_bits::<2>(v[i], v[i + 2]);
-        }
-        for i in [0, 2, 4, 6] {
+        });
+        unroll!(n < 4, {
+            let i = 2 * n;
             (v[i], v[i + 1]) = V::swap_bits::<1>(v[i], v[i + 1]);
-        }
+        });
     }
     v
 }

@@ -112,25 +112,53 @@ unsafe impl Vector for Neon {
 /// See [`crate::filter::simd::Kernels::shuffle`].
 pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: NEON is part of aarch64.
-    unsafe { shuffle::generic::shuffle::<Neon, 4, Neon>(typesize, src, dst) }
+    unsafe { shuffle::generic::run::<Neon, 4, true>(typesize, src, dst, few_shuffle) }
 }
 
 /// See [`crate::filter::simd::Kernels::unshuffle`].
 pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: NEON is part of aarch64.
-    unsafe { shuffle::generic::unshuffle::<Neon, 4, Neon>(typesize, src, dst) }
+    unsafe { shuffle::generic::run::<Neon, 4, false>(typesize, src, dst, few_unshuffle) }
 }
 
 /// See [`crate::filter::simd::Kernels::bitshuffle`].
 pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: NEON is part of aarch64.
-    unsafe { bitshuffle::generic::bitshuffle::<Neon, 4, Neon>(typesize, src, dst) }
+    unsafe { bitshuffle::generic::run::<Neon, 4, true>(typesize, src, dst, few_bitshuffle) }
 }
 
 /// See [`crate::filter::simd::Kernels::bitunshuffle`].
 pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: NEON is part of aarch64.
-    unsafe { bitshuffle::generic::bitunshuffle::<Neon, 4, Neon>(typesize, src, dst) }
+    unsafe { bitshuffle::generic::run::<Neon, 4, false>(typesize, src, dst, few_bitunshuffle) }
+}
+
+/// As [`shuffle`], in small tiles, for little data.
+fn few_shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    // SAFETY: NEON is part of aarch64.
+    unsafe {
+        shuffle::generic::run::<Neon, 1, true>(typesize, src, dst, shuffle::portable::shuffle)
+    }
+}
+
+/// As [`unshuffle`], in small tiles, for little data.
+fn few_unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    // SAFETY: NEON is part of aarch64.
+    unsafe {
+        shuffle::generic::run::<Neon, 1, false>(typesize, src, dst, shuffle::portable::unshuffle)
+    }
+}
+
+/// As [`bitshuffle`], in small tiles, for little data.
+fn few_bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    // SAFETY: NEON is part of aarch64.
+    unsafe { bitshuffle::generic::few::<Neon, true>(typesize, src, dst, few_bitshuffle) }
+}
+
+/// As [`bitunshuffle`], in small tiles, for little data.
+fn few_bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    // SAFETY: NEON is part of aarch64.
+    unsafe { bitshuffle::generic::few::<Neon, false>(typesize, src, dst, few_bitunshuffle) }
 }
 
 /// See [`crate::filter::simd::Kernels::sums`].

@@ -1,6 +1,6 @@
 //! AVX2: two lanes.
 
-use super::sse2::Lane;
+use super::sse2::{self, Lane};
 use crate::filter::simd::vector::{Vector, even_bits, starts};
 use crate::filter::{bitshuffle, bytedelta, shuffle};
 use core::arch::x86_64::*;
@@ -151,42 +151,69 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 #[target_feature(enable = "avx2")]
 pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { shuffle::generic::shuffle::<Avx2<false>, 2, Lane<true>>(typesize, src, dst) }
+    unsafe { shuffle::generic::run::<Avx2<false>, 2, true>(typesize, src, dst, few_shuffle) }
 }
 
 /// See [`crate::filter::simd::Kernels::unshuffle`].
 #[target_feature(enable = "avx2")]
 pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { shuffle::generic::unshuffle::<Avx2<false>, 2, Lane<true>>(typesize, src, dst) }
+    unsafe { shuffle::generic::run::<Avx2<false>, 2, false>(typesize, src, dst, few_unshuffle) }
 }
 
 /// See [`crate::filter::simd::Kernels::bitshuffle`].
 #[target_feature(enable = "avx2")]
 pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { bitshuffle::generic::bitshuffle::<Avx2<false>, 2, Lane<true>>(typesize, src, dst) }
+    unsafe {
+        bitshuffle::generic::run::<Avx2<false>, 2, true>(typesize, src, dst, sse2::bitshuffle)
+    }
 }
 
 /// See [`crate::filter::simd::Kernels::bitunshuffle`].
 #[target_feature(enable = "avx2")]
 pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { bitshuffle::generic::bitunshuffle::<Avx2<false>, 2, Lane<true>>(typesize, src, dst) }
+    unsafe {
+        bitshuffle::generic::run::<Avx2<false>, 2, false>(typesize, src, dst, sse2::bitunshuffle)
+    }
+}
+
+/// As [`shuffle`], in small tiles, for little data.
+#[target_feature(enable = "avx2")]
+fn few_shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    // SAFETY: the features of this function are those of the vectors.
+    unsafe {
+        shuffle::generic::run::<Lane<true>, 1, true>(typesize, src, dst, shuffle::portable::shuffle)
+    }
+}
+
+/// As [`unshuffle`], in small tiles, for little data.
+#[target_feature(enable = "avx2")]
+fn few_unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    // SAFETY: the features of this function are those of the vectors.
+    unsafe {
+        shuffle::generic::run::<Lane<true>, 1, false>(
+            typesize,
+            src,
+            dst,
+            shuffle::portable::unshuffle,
+        )
+    }
 }
 
 /// As [`bitshuffle`], with GFNI.
 #[target_feature(enable = "avx2,gfni")]
 pub(crate) fn bitshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { bitshuffle::generic::bitshuffle::<Avx2<true>, 2, Lane<true>>(typesize, src, dst) }
+    unsafe { bitshuffle::generic::run::<Avx2<true>, 2, true>(typesize, src, dst, bitshuffle) }
 }
 
 /// As [`bitunshuffle`], with GFNI.
 #[target_feature(enable = "avx2,gfni")]
 pub(crate) fn bitunshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { bitshuffle::generic::bitunshuffle::<Avx2<true>, 2, Lane<true>>(typesize, src, dst) }
+    unsafe { bitshuffle::generic::run::<Avx2<true>, 2, false>(typesize, src, dst, bitunshuffle) }
 }
 
 /// See [`crate::filter::simd::Kernels::copy`].

@@ -1,8 +1,8 @@
 //! AVX-512 (F and BW): four lanes.
 
-use super::sse2::Lane;
+use super::sse2;
+use crate::filter::bitshuffle;
 use crate::filter::simd::vector::{Vector, even_bits};
-use crate::filter::{bitshuffle, shuffle};
 use core::arch::x86_64::*;
 
 /// Four lanes; with `GFNI` it needs that instruction set too.
@@ -162,44 +162,34 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
     }
 }
 
-/// See [`crate::filter::simd::Kernels::shuffle`].
-#[target_feature(enable = "avx512f,avx512bw")]
-pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: the features of this function are those of the vectors.
-    unsafe { shuffle::generic::shuffle::<Avx512<false>, 1, Lane<true>>(typesize, src, dst) }
-}
-
-/// See [`crate::filter::simd::Kernels::unshuffle`].
-#[target_feature(enable = "avx512f,avx512bw")]
-pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: the features of this function are those of the vectors.
-    unsafe { shuffle::generic::unshuffle::<Avx512<false>, 1, Lane<true>>(typesize, src, dst) }
-}
-
 /// See [`crate::filter::simd::Kernels::bitshuffle`].
-#[target_feature(enable = "avx512f,avx512bw")]
+#[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { bitshuffle::generic::bitshuffle::<Avx512<false>, 1, Lane<true>>(typesize, src, dst) }
+    unsafe {
+        bitshuffle::generic::run::<Avx512<false>, 1, true>(typesize, src, dst, sse2::bitshuffle)
+    }
 }
 
 /// See [`crate::filter::simd::Kernels::bitunshuffle`].
-#[target_feature(enable = "avx512f,avx512bw")]
+#[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { bitshuffle::generic::bitunshuffle::<Avx512<false>, 1, Lane<true>>(typesize, src, dst) }
+    unsafe {
+        bitshuffle::generic::run::<Avx512<false>, 1, false>(typesize, src, dst, sse2::bitunshuffle)
+    }
 }
 
 /// As [`bitshuffle`], with GFNI.
-#[target_feature(enable = "avx512f,avx512bw,gfni")]
+#[target_feature(enable = "avx2,avx512f,avx512bw,gfni")]
 pub(crate) fn bitshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { bitshuffle::generic::bitshuffle::<Avx512<true>, 1, Lane<true>>(typesize, src, dst) }
+    unsafe { bitshuffle::generic::run::<Avx512<true>, 1, true>(typesize, src, dst, bitshuffle) }
 }
 
 /// As [`bitunshuffle`], with GFNI.
-#[target_feature(enable = "avx512f,avx512bw,gfni")]
+#[target_feature(enable = "avx2,avx512f,avx512bw,gfni")]
 pub(crate) fn bitunshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { bitshuffle::generic::bitunshuffle::<Avx512<true>, 1, Lane<true>>(typesize, src, dst) }
+    unsafe { bitshuffle::generic::run::<Avx512<true>, 1, false>(typesize, src, dst, bitunshuffle) }
 }

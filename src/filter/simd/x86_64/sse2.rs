@@ -122,25 +122,39 @@ unsafe impl<const SSSE3: bool> Vector for Lane<SSSE3> {
 /// See [`crate::filter::simd::Kernels::shuffle`].
 pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: SSE2 is part of x86-64.
-    unsafe { shuffle::generic::shuffle::<Lane<false>, 4, Lane<false>>(typesize, src, dst) }
+    unsafe {
+        shuffle::generic::run::<Lane<false>, 4, true>(
+            typesize,
+            src,
+            dst,
+            shuffle::portable::shuffle,
+        )
+    }
 }
 
 /// See [`crate::filter::simd::Kernels::unshuffle`].
 pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: SSE2 is part of x86-64.
-    unsafe { shuffle::generic::unshuffle::<Lane<false>, 4, Lane<false>>(typesize, src, dst) }
+    unsafe {
+        shuffle::generic::run::<Lane<false>, 4, false>(
+            typesize,
+            src,
+            dst,
+            shuffle::portable::unshuffle,
+        )
+    }
 }
 
-/// See [`crate::filter::simd::Kernels::bitshuffle`].
+/// See [`crate::filter::simd::Kernels::bitshuffle`]. Also does what those of larger vectors leave over.
 pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: SSE2 is part of x86-64.
-    unsafe { bitshuffle::generic::bitshuffle::<Lane<false>, 4, Lane<false>>(typesize, src, dst) }
+    unsafe { bitshuffle::generic::few::<Lane<false>, true>(typesize, src, dst, bitshuffle) }
 }
 
-/// See [`crate::filter::simd::Kernels::bitunshuffle`].
+/// See [`crate::filter::simd::Kernels::bitunshuffle`]. Also does what those of larger vectors leave over.
 pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: SSE2 is part of x86-64.
-    unsafe { bitshuffle::generic::bitunshuffle::<Lane<false>, 4, Lane<false>>(typesize, src, dst) }
+    unsafe { bitshuffle::generic::few::<Lane<false>, false>(typesize, src, dst, bitunshuffle) }
 }
 
 /// See [`crate::filter::simd::Kernels::sums`].
