@@ -451,3 +451,24 @@ fn slices_of_a_file_are_written_where_they_are() {
         assert!(room == expected, "{} after closing", lib.lib.name);
     }
 }
+
+#[test]
+fn special_values_without_end_are_not_stored_one_by_one() {
+    let Some(ours) = our_schunks() else {
+        return;
+    };
+    let s = create(ours, true, None, 8);
+    let (chunks, chunk) = (3 << 20, vec![1; 80]);
+    assert_eq!(s.fill_special(10 * chunks, 1, 80), chunks);
+    assert_eq!(s.append_buffer(&chunk[..40], 40), chunks + 1);
+    // From here on sizes would differ, and every chunk would need room.
+    let rc = s.append_buffer(&chunk, 80);
+    assert_eq!(
+        rc,
+        blosc2::capi::constants::BLOSC2_ERROR_MAX_BUFSIZE_EXCEEDED.into()
+    );
+    assert_eq!(s.fields().nchunks, chunks + 1);
+    let mut room = vec![2; 120];
+    assert_eq!(s.get_slice(10 * chunks - 10, 10 * chunks + 5, &mut room), 0);
+    assert!(room[..80] == [0; 80] && room[80..] == chunk[..40]);
+}

@@ -184,6 +184,12 @@ impl<'a> Spot<'a> {
         })
     }
 
+    /// Whether so much may be overwritten.
+    pub(super) fn allows(&self, edits: &[Edit]) -> bool {
+        let overwritten: usize = edits.iter().map(|edit| edit.len).sum();
+        overwritten <= self.header.cbytes / MOST_OVERWRITTEN
+    }
+
     /// Whether the reference reads single blocks that start at these places.
     fn is_readable(&self, starts: &[usize], cbytes: usize) -> bool {
         let most = longest(self.header);
@@ -238,9 +244,8 @@ impl<'a> Spot<'a> {
                 });
             }
         }
-        let overwritten: usize = inside.iter().map(|edit| edit.len).sum();
         let cbytes = header.cbytes + behind.len();
-        if overwritten > header.cbytes / MOST_OVERWRITTEN
+        if !self.allows(&inside)
             || behind.len() > self.tail
             || cbytes > header.nbytes + header.overhead()
             || (!behind.is_empty() && !self.is_readable(&layout, cbytes))

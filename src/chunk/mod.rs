@@ -3,6 +3,7 @@
 //! A chunk operation parses the header into checked sizes, then runs over the blocks, on several workers where that
 //! pays. The format is written down in the chunk format document of the reference library.
 
+mod assemble;
 /// Decompressing whole chunks.
 pub mod decode;
 mod decode_block;

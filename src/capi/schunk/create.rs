@@ -1,6 +1,7 @@
 //! Making super-chunks, opening those on disk, and freeing them.
 
 use super::handle::{self, Handle};
+use super::parts;
 use super::storage::{self, local};
 use crate::capi::border::{code, env_is_set, pointer};
 use crate::capi::constants::*;
@@ -57,7 +58,7 @@ unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
             (*(*copy).cparams).tuner_id = BLOSC_BTUNE;
         }
         let schunk = Handle::make(Store::Separate(Vec::new()), copy);
-        let made = handle::set_parameters(schunk).and_then(|()| attach(Handle::from_c(schunk)?));
+        let made = parts::set_parameters(schunk).and_then(|()| attach(Handle::from_c(schunk)?));
         if let Err(error) = made {
             handle::free(schunk);
             return Err(error);
@@ -146,7 +147,7 @@ pub unsafe fn adopt(
     let schunk = Handle::make(store, std::ptr::null_mut());
     // SAFETY: just made; by the caller's word.
     let made = unsafe {
-        handle::set_parameters_from(schunk, &loaded.header, io).and_then(|()| {
+        parts::set_parameters_from(schunk, &loaded.header, io).and_then(|()| {
             let handle = Handle::from_c(schunk)?;
             handle.fields().frame = schunk.cast();
             let mut inner = handle.inner();

@@ -1,6 +1,7 @@
 //! Metalayers: fixed-length ones in the header of a frame, variable-length ones in its trailer.
 
-use super::handle::{Handle, free_metalayer, to_c};
+use super::handle::Handle;
+use super::parts::{free_metalayer, to_c};
 use crate::capi::border::{bytes, code};
 use crate::capi::compress::Input;
 use crate::capi::constants::*;

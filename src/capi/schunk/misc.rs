@@ -1,6 +1,7 @@
 //! Parameters, order, special values, locks.
 
-use super::handle::{Handle, Plan, cparams_of, dparams_of};
+use super::handle::{Handle, Plan};
+use super::parts::{cparams_of, dparams_of};
 use super::storage::on_heap;
 use crate::capi::border::{code, code64, pointer};
 use crate::capi::constants::*;

@@ -14,6 +14,8 @@ pub mod lazychunk;
 pub mod meta;
 /// Parameters, order, locks.
 pub mod misc;
+/// Metalayers and parameters of the struct.
+pub mod parts;
 /// Chunks that are compressed again with other parameters.
 pub mod recompress;
 /// Chunks in the places of others.

@@ -12,6 +12,7 @@ mod commit;
 mod compact;
 mod edit;
 mod load;
+mod places;
 
 pub use commit::Next;
 
