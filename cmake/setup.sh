@@ -85,13 +85,13 @@ need_reference() {
 # its Python. Where that does not work the test of plugins says that it is skipped.
 need_plugins() {
   local venv=$target/plugins
+  local packages="blosc2-grok==0.3.5 blosc2-htj2k==0.4.2 blosc2-openhtj2k==0.1.2 blosc2-openzl==0.0.1 blosc2-j2k==0.4.0"
   [ -z "${OXIBLOSC_PLUGIN_PYTHON:-}" ] || return 0
-  if [ ! -f "$venv/complete" ]; then
+  if [ "$(cat "$venv/complete" 2>/dev/null)" != "$packages" ]; then
     rm -rf "$venv"
     { python3 -m venv "$venv" 2>/dev/null || /usr/bin/python3 -m venv "$venv"; } &&
-      "$venv/bin/pip" install --quiet --disable-pip-version-check \
-        blosc2-grok==0.3.5 blosc2-htj2k==0.4.2 blosc2-openhtj2k==0.1.2 blosc2-j2k==0.4.0 &&
-      touch "$venv/complete" || { echo "pip could not install the plugins"; return 0; }
+      "$venv/bin/pip" install --quiet --disable-pip-version-check $packages &&
+      echo "$packages" >"$venv/complete" || { echo "pip could not install the plugins"; return 0; }
   fi
   export OXIBLOSC_PLUGIN_PYTHON=$venv/bin/python
 }

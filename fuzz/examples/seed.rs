@@ -35,13 +35,13 @@ fn main() -> Result<()> {
     for (n, input) in registered::seeds().into_iter().enumerate() {
         std::fs::write(folder("registered")?.join(n.to_string()), input)?;
     }
+    arrays(&folder("b2nd")?)?;
     parameters(&folder("compress")?, &folder("vlblocks")?)?;
     streams(&folder("streams")?)
 }
 
-/// Parameters of many kinds, with data.
-fn parameters(compress: &Path, vlblocks: &Path) -> Result<()> {
-    let arrays = folder("b2nd")?;
+/// Frames of arrays, and sequences of calls.
+fn arrays(arrays: &Path) -> Result<()> {
     for (name, frame) in oxiblosc_fuzz::arrays::seeds() {
         std::fs::write(arrays.join(name), [&[0, 1][..], &frame].concat())?;
     }
@@ -53,6 +53,11 @@ fn parameters(compress: &Path, vlblocks: &Path) -> Result<()> {
             [&[1][..], &sequence].concat(),
         )?;
     }
+    Ok(())
+}
+
+/// Parameters of many kinds, with data.
+fn parameters(compress: &Path, vlblocks: &Path) -> Result<()> {
     let mut random = Random(1);
     for i in 0..150u8 {
         let mut input: Vec<u8> = (0..PARAMETERS).map(|_| random.bits() as u8).collect();

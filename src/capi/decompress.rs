@@ -108,7 +108,7 @@ impl Context {
         let dest_bytes = unsafe { bytes_mut(dest.cast(), header.nbytes)? };
         self.describe(&header, src, dest, destsize);
         let maskout = self.maskout(header.nblocks)?;
-        let hooks = ContextHooks::for_decompression(self, src.as_ptr());
+        let hooks = ContextHooks::for_decompression(self, src);
         decompress(
             &chunk,
             dest_bytes,
@@ -155,7 +155,7 @@ impl Context {
         // SAFETY: by the caller's word, and the range was checked against the destination.
         let dest_bytes = unsafe { bytes_mut(dest.cast(), range.len)? };
         self.describe(&header, src, dest, destsize);
-        let hooks = ContextHooks::for_decompression(self, src.as_ptr());
+        let hooks = ContextHooks::for_decompression(self, src);
         getitem(&chunk, range, dest_bytes, &hooks)?;
         Ok(range.len)
     }
@@ -377,7 +377,7 @@ pub unsafe extern "C" fn blosc2_vldecompress_ctx(
                 }
             }
         }
-        let hooks = ContextHooks::for_decompression(ctx, src.as_ptr());
+        let hooks = ContextHooks::for_decompression(ctx, src);
         let result = result.and_then(|()| {
             decompress_blocks(
                 &chunk,
@@ -429,7 +429,7 @@ pub unsafe extern "C" fn blosc2_vldecompress_block_ctx(
             return Err(Error::InvalidParam);
         }
         let (pointer, block) = c_buffer(chunk.block_nbytes(nblock)?)?;
-        let hooks = ContextHooks::for_decompression(ctx, src.as_ptr());
+        let hooks = ContextHooks::for_decompression(ctx, src);
         let len = block.len();
         if let Err(error) = decompress_block(&chunk, nblock, block, &hooks) {
             // SAFETY: from `c_buffer`, and nobody uses it.

@@ -1,5 +1,6 @@
 //! The caller's functions, as the engine calls them.
 
+use super::constants::BLOSC2_CHUNK_TYPESIZE;
 use super::context::Context;
 use super::registry;
 use super::types::*;
@@ -43,13 +44,24 @@ impl<'a> ContextHooks<'a> {
         }
     }
 
-    /// For decompression of the chunk at `src`.
-    pub fn for_decompression(ctx: &'a Context, src: *const u8) -> Self {
+    /// For decompression of a chunk, of which the header at least is in `chunk`.
+    pub fn for_decompression(ctx: &'a Context, chunk: &[u8]) -> Self {
         // SAFETY: the context owns the copy of the parameters.
         let params = unsafe { ctx.postparams.get().as_ref() };
+        // Not every way to a chunk tells the context about it, and plugins ask for the typesize.
+        let typesize = chunk.get(BLOSC2_CHUNK_TYPESIZE as usize);
         Self {
             postfilter: ctx.postfilter.get().zip(params),
-            ..Self::new(ctx, src)
+            typesize: typesize.map_or(ctx.typesize.get(), |typesize| (*typesize).into()),
+            ..Self::new(ctx, chunk.as_ptr())
+        }
+    }
+
+    /// The parameters of decompression, as they are for this chunk.
+    fn dparams(&self) -> blosc2_dparams {
+        blosc2_dparams {
+            typesize: self.typesize,
+            ..self.ctx.dparams()
         }
     }
 
@@ -220,7 +232,7 @@ impl Hooks for ContextHooks<'_> {
         let backward = registry::filter(id)
             .and_then(|(_, backward)| backward)
             .ok_or(Error::FilterPipeline)?;
-        let mut dparams = self.ctx.dparams();
+        let mut dparams = self.dparams();
         // SAFETY: the registered function, with two buffers of the same size.
         let rc = unsafe {
             backward(
@@ -260,7 +272,7 @@ impl Hooks for ContextHooks<'_> {
 
     fn decode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         let decoder = registry::decoder(compcode.into()).ok_or(Error::CodecSupport)?;
-        let mut dparams = self.ctx.dparams();
+        let mut dparams = self.dparams();
         let (chunk, room) = (self.chunk.cast::<c_void>(), c_size(dst.len()));
         // SAFETY: the registered function, with buffers of the sizes it is told.
         let rc = unsafe {

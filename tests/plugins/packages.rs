@@ -1,17 +1,17 @@
 //! Plugins as they come from PyPI: the same image stacks through both libraries, in processes of their own.
 //!
-//! `OXIBLOSC_PLUGIN_PYTHON` names the Python of an environment with `blosc2-grok`, `blosc2-htj2k`, `blosc2-openhtj2k` and
-//! `blosc2-j2k`; without it there is nothing to load, and the test says so.
+//! `OXIBLOSC_PLUGIN_PYTHON` names the Python of an environment with `blosc2-grok`, `blosc2-htj2k`, `blosc2-openhtj2k`,
+//! `blosc2-openzl` and `blosc2-j2k`; without it there is nothing to load, and the test says so.
 
 use crate::common::abi::NEVER_SPLIT;
 use crate::common::b2nd::{B2ndLib, Spec, our_arrays, reference_arrays};
-use crate::common::library::{ours_path, reference_path};
+use crate::common::library::reference_path;
+use crate::{again, succeeds};
 use blosc2::capi::constants::*;
 use blosc2::capi::types::blosc2_cparams;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 const PYTHON: &str = "OXIBLOSC_PLUGIN_PYTHON";
 /// Tells a child which library it is to use, and the folder for its results.
@@ -26,35 +26,28 @@ struct Plugin {
     image: [i32; 3],
 }
 
-const PLUGINS: [Plugin; 4] = [
+/// A stack of five images, one in a chunk.
+const fn images(name: &'static str, compcode: i32, typesize: i32) -> Plugin {
     Plugin {
-        name: "openhtj2k",
-        compcode: BLOSC_CODEC_OPENHTJ2K,
-        typesize: 4,
+        name,
+        compcode,
+        typesize,
+        shape: [5, 96, 80],
+        image: [1, 96, 80],
+    }
+}
+
+const PLUGINS: [Plugin; 5] = [
+    // One image in three colours.
+    Plugin {
         shape: [3, 96, 80],
         image: [3, 96, 80],
+        ..images("openhtj2k", BLOSC_CODEC_OPENHTJ2K, 4)
     },
-    Plugin {
-        name: "grok",
-        compcode: BLOSC_CODEC_GROK,
-        typesize: 2,
-        shape: [5, 96, 80],
-        image: [1, 96, 80],
-    },
-    Plugin {
-        name: "j2k",
-        compcode: BLOSC_CODEC_J2K,
-        typesize: 2,
-        shape: [5, 96, 80],
-        image: [1, 96, 80],
-    },
-    Plugin {
-        name: "htj2k",
-        compcode: BLOSC_CODEC_HTJ2K,
-        typesize: 2,
-        shape: [5, 96, 80],
-        image: [1, 96, 80],
-    },
+    images("grok", BLOSC_CODEC_GROK, 2),
+    images("openzl", BLOSC_CODEC_OPENZL, 4),
+    images("j2k", BLOSC_CODEC_J2K, 2),
+    images("htj2k", BLOSC_CODEC_HTJ2K, 2),
 ];
 
 impl Plugin {
@@ -125,27 +118,6 @@ fn open_for_all(path: &Path) {
     assert!(!library.is_null(), "{path:?}");
 }
 
-fn run_child(who: &str, folder: &Path, python: &Path) {
-    let exe = std::env::current_exe().expect("a test knows its own path");
-    let bin = python.parent().expect("a program lies in a folder");
-    let mut path = bin.as_os_str().to_owned();
-    path.push(":");
-    path.push(std::env::var_os("PATH").unwrap_or_default());
-    let output = Command::new(exe)
-        .args([
-            "--exact",
-            "packages::packages_from_pypi_work",
-            "--nocapture",
-        ])
-        .env(CHILD, format!("{who}:{}", folder.display()))
-        .env("PATH", path)
-        .env("OXIBLOSC_LIBRARY", ours_path())
-        .output()
-        .expect("the child starts");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{who}: {errors}");
-}
-
 #[test]
 fn packages_from_pypi_work() {
     if let Ok(task) = std::env::var(CHILD) {
@@ -173,48 +145,45 @@ fn packages_from_pypi_work() {
     }
     let folder = std::env::temp_dir().join(format!("oxiblosc-plugins-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder for results");
+    let bin = python.parent().expect("a program lies in a folder");
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let path = [bin.to_owned()]
+        .into_iter()
+        .chain(std::env::split_paths(&others));
+    let path = std::env::join_paths(path).expect("folders without a colon");
     // Ours comes again to read what the reference wrote.
     for who in ["ours", "reference", "ours"] {
-        run_child(who, &folder, &python);
+        let task = format!("{who}:{}", folder.display());
+        let mut child = again("packages::packages_from_pypi_work", CHILD, &task);
+        child.env("PATH", &path);
+        succeeds(child);
     }
     let mut worked = Vec::new();
     for plugin in &PLUGINS {
-        let read =
-            |suffix: &str| std::fs::read(folder.join(format!("{}.{suffix}", plugin.name))).ok();
-        let frames = [read("frame.ours"), read("frame.reference")];
-        assert!(frames[0] == frames[1], "{}: the frames differ", plugin.name);
-        if frames[0].is_none() {
+        let Plugin { name, .. } = plugin;
+        let read = |suffix: &str| std::fs::read(folder.join(format!("{name}.{suffix}"))).ok();
+        let frames = ["frame.ours", "frame.reference"].map(read);
+        assert!(frames[0] == frames[1], "{name}: the frames differ");
+        let Some(frame) = &frames[0] else {
             // Built for another layout of the super-chunk: the reference cannot use it either.
-            let codes = [read("frame.ours.code"), read("frame.reference.code")];
+            let codes = ["frame.ours.code", "frame.reference.code"].map(read);
             assert!(
                 codes[0].is_some() && codes[0] == codes[1],
-                "{}: {codes:?}",
-                plugin.name
+                "{name}: {codes:?}"
             );
-            println!("{}: refused alike", plugin.name);
+            println!("{name}: refused alike");
             continue;
-        }
+        };
+        let stack = plugin.stack();
         for of in ["ours", "reference"] {
             for who in ["ours", "reference"] {
                 let data = read(&format!("data.{of}.{who}"));
-                assert!(
-                    data.as_ref() == Some(&plugin.stack()),
-                    "{}: {of} by {who}",
-                    plugin.name
-                );
+                assert!(data.as_ref() == Some(&stack), "{name}: {of} by {who}");
             }
         }
-        let len = frames[0].as_ref().map_or(0, Vec::len);
-        println!(
-            "{}: {} bytes became {len}",
-            plugin.name,
-            plugin.stack().len()
-        );
-        worked.push(plugin.name);
+        println!("{name}: {} bytes became {}", stack.len(), frame.len());
+        worked.push(*name);
     }
     std::fs::remove_dir_all(&folder).expect("the folder can go");
-    assert!(
-        worked.contains(&"j2k") && worked.contains(&"htj2k"),
-        "{worked:?}"
-    );
+    assert_eq!(worked, ["openzl", "j2k", "htj2k"]);
 }

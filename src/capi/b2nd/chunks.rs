@@ -84,7 +84,7 @@ impl Chunks for Access<'_> {
     }
 
     fn hooks<'h>(&'h self, _nchunk: usize, front: &'h [u8]) -> Box<dyn Hooks + 'h> {
-        Box::new(ContextHooks::for_decompression(self.dctx, front.as_ptr()))
+        Box::new(ContextHooks::for_decompression(self.dctx, front))
     }
 
     fn is_shared(&self) -> bool {

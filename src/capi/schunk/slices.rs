@@ -256,7 +256,7 @@ fn rewritten(handle: &Handle, inner: &mut Inner, piece: &Piece, new: &[u8]) -> R
         Patcher {
             chunk,
             params: &cctx.encode_params(true),
-            decoding: &ContextHooks::for_decompression(dctx, src.as_ptr()),
+            decoding: &ContextHooks::for_decompression(dctx, src),
             encoding: &ContextHooks::for_compression(cctx, src.as_ptr()),
             exec: &Threads,
         }
