@@ -64,17 +64,19 @@ fn unlift<I: Int>([mut x, mut y, mut z, mut w]: [I; 4]) -> [I; 4] {
     [x, y, z, w]
 }
 
-/// Applies a step along the dimension whose neighbours are `stride` apart.
+/// Applies a step along the dimension whose neighbours are `STRIDE` apart, if the cell has it.
 #[inline(always)]
-fn along<I: Int, const N: usize>(
+fn along<I: Int, const N: usize, const STRIDE: usize>(
     cell: &mut [I; N],
-    stride: usize,
     step: impl Fn([I; 4]) -> [I; 4],
 ) {
-    for group in cell.chunks_exact_mut(4 * stride) {
-        let (lower, upper) = group.split_at_mut(2 * stride);
-        let (x, y) = lower.split_at_mut(stride);
-        let (z, w) = upper.split_at_mut(stride);
+    if STRIDE >= N {
+        return;
+    }
+    for group in cell.chunks_exact_mut(4 * STRIDE) {
+        let (lower, upper) = group.split_at_mut(2 * STRIDE);
+        let (x, y) = lower.split_at_mut(STRIDE);
+        let (z, w) = upper.split_at_mut(STRIDE);
         for (((x, y), z), w) in x.iter_mut().zip(y).zip(z).zip(w) {
             [*x, *y, *z, *w] = step([*x, *y, *z, *w]);
         }
@@ -104,9 +106,10 @@ pub fn put<R: Real, const N: usize, const W: usize>(
     let precision = 8 * R::SIZE as u32;
     let scale = R::power_of_two(precision as i32 - 2 - exponent);
     let mut ints = items.map(|item| item.quantize(scale));
-    for dim in 0..dims_of(N) {
-        along(&mut ints, 1 << (2 * dim), lift);
-    }
+    along::<_, N, 1>(&mut ints, lift);
+    along::<_, N, 4>(&mut ints, lift);
+    along::<_, N, 16>(&mut ints, lift);
+    along::<_, N, 64>(&mut ints, lift);
     let mut coefficients = [0; N];
     for (coefficient, place) in coefficients.iter_mut().zip(quality.order) {
         // All places are below `N`, which is a power of two.
@@ -150,9 +153,10 @@ pub fn take<R: Real, const N: usize, const W: usize>(
     for (place, coefficient) in quality.order.iter().zip(coefficients) {
         ints[usize::from(*place) % N] = R::Int::from_negabinary(coefficient);
     }
-    for dim in (0..dims_of(N)).rev() {
-        along(&mut ints, 1 << (2 * dim), unlift);
-    }
+    along::<_, N, 64>(&mut ints, unlift);
+    along::<_, N, 16>(&mut ints, unlift);
+    along::<_, N, 4>(&mut ints, unlift);
+    along::<_, N, 1>(&mut ints, unlift);
     let scale = R::power_of_two(exponent - (precision as i32 - 2));
     for (item, int) in items.iter_mut().zip(ints) {
         *item = R::dequantize(int, scale);

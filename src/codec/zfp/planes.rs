@@ -22,23 +22,34 @@ impl Limits {
     }
 }
 
+/// One step of [`transpose`], if there are more rows than `STEP`.
+#[inline(always)]
+fn exchange<const N: usize, const STEP: usize>(rows: &mut [u64; N]) {
+    if STEP >= N {
+        return;
+    }
+    // The low half of every 2 * `STEP` bits.
+    let mask = u64::MAX / ((1 << STEP) + 1);
+    for pair in rows.chunks_exact_mut(2 * STEP) {
+        let (upper, lower) = pair.split_at_mut(STEP);
+        for (a, b) in upper.iter_mut().zip(lower) {
+            let t = ((*a >> STEP) ^ *b) & mask;
+            *b ^= t;
+            *a ^= t << STEP;
+        }
+    }
+}
+
 /// Transposes the `N` x `N` bits in each of the 64 / `N` columns of `rows`: bit `i` of row `j` becomes bit `j` of row `i`.
+/// Step by step, as a loop over steps would be left one, with shifts by what is not known.
 #[inline(always)]
 pub fn transpose<const N: usize>(rows: &mut [u64; N]) {
-    let mut step = N / 2;
-    while step > 0 {
-        // The low half of every 2 * `step` bits.
-        let mask = u64::MAX / ((1 << step) + 1);
-        for pair in rows.chunks_exact_mut(2 * step) {
-            let (upper, lower) = pair.split_at_mut(step);
-            for (a, b) in upper.iter_mut().zip(lower) {
-                let t = ((*a >> step) ^ *b) & mask;
-                *b ^= t;
-                *a ^= t << step;
-            }
-        }
-        step /= 2;
-    }
+    exchange::<N, 32>(rows);
+    exchange::<N, 16>(rows);
+    exchange::<N, 8>(rows);
+    exchange::<N, 4>(rows);
+    exchange::<N, 2>(rows);
+    exchange::<N, 1>(rows);
 }
 
 /// The planes of 64 coefficients with `precision` bits, 32 or 64, into word `word` of each plane.
