@@ -121,7 +121,7 @@ impl<'a> Spot<'a> {
             rooms,
             starts,
             tail,
-            small: header.clone(),
+            small: *header,
             bytes,
         };
         if !header.is_memcpyed() {

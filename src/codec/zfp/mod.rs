@@ -112,7 +112,6 @@ fn dispatch<J: Job>(
 }
 
 /// Repeats items at the end of a row of four of which only the first `len` are there.
-#[inline(always)]
 fn pad<R: Real>(items: &mut [R], stride: usize, len: usize) {
     if len < 2 {
         items[stride] = items[0];
@@ -162,17 +161,24 @@ fn rows(extent: &[usize]) -> Rows<'_> {
 #[inline(always)]
 fn gather<R: Real, const N: usize>(cell: &Cell, src: &[u8]) -> [R; N] {
     let mut items = [R::default(); N];
-    let (extent, width) = (cell.extent(), cell.width());
-    if cell.nitems() == N {
-        let mut rows = items.as_chunks_mut::<SIDE>().0.iter_mut();
-        cell.each_row(|at| {
-            let row = &src[at * R::SIZE..][..SIDE * R::SIZE];
-            if let Some(to) = rows.next() {
-                *to = std::array::from_fn(|i| R::read(&row[i * R::SIZE..][..R::SIZE]));
-            }
-        });
+    if cell.nitems() != N {
+        gather_cut(cell, src, &mut items);
         return items;
     }
+    let mut rows = items.as_chunks_mut::<SIDE>().0.iter_mut();
+    cell.each_row(|at| {
+        let row = &src[at * R::SIZE..][..SIDE * R::SIZE];
+        if let Some(to) = rows.next() {
+            *to = std::array::from_fn(|i| R::read(&row[i * R::SIZE..][..R::SIZE]));
+        }
+    });
+    items
+}
+
+/// The items of a cell that is cut. There are few of them, so once for every CPU will do.
+#[inline(never)]
+fn gather_cut<R: Real, const N: usize>(cell: &Cell, src: &[u8], items: &mut [R; N]) {
+    let (extent, width) = (cell.extent(), cell.width());
     let mut rows = rows(extent);
     cell.each_row(|at| {
         let row = src[at * R::SIZE..][..width * R::SIZE].chunks_exact(R::SIZE);
@@ -189,7 +195,6 @@ fn gather<R: Real, const N: usize>(cell: &Cell, src: &[u8]) -> [R; N] {
             }
         }
     }
-    items
 }
 
 /// Puts the items of a cell where they belong.
