@@ -140,7 +140,6 @@ pub fn prepare(s: &Schunk, start: Start) {
 fn widen(s: &Schunk, at: i64) -> i64 {
     let start = (WIDE as i64) / i64::from(TYPESIZE) + at;
     s.set_slice(start, start + 60, &data(21, 60 * TYPESIZE as usize))
-        .into()
 }
 
 /// Runs something on the array that the super-chunk is; this stays the caller's.
