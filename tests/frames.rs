@@ -472,3 +472,48 @@ fn special_values_without_end_are_not_stored_one_by_one() {
     assert_eq!(s.get_slice(10 * chunks - 10, 10 * chunks + 5, &mut room), 0);
     assert!(room[..80] == [0; 80] && room[80..] == chunk[..40]);
 }
+
+#[test]
+fn a_chunk_that_is_two_is_not_changed_where_it_is() {
+    let Some(ours) = our_schunks() else {
+        return;
+    };
+    let folder = Folder::new("shared");
+    let (path, copy) = (folder.join("frame.b2frame"), folder.join("copy.b2frame"));
+    let s = create(ours, true, Some(&path), 8);
+    let items = 1000;
+    for seed in 1..5 {
+        let data = Kind::Timestamps.bytes(8 * items, seed);
+        assert!(s.append_buffer(&data, data.len() as i32) > 0);
+    }
+    // A write has the index stored as it is, so that two of its offsets can be made the same.
+    assert_eq!(s.set_slice(0, 1, &[7; 8]), 0);
+    let offsets = s.offsets().expect("a frame");
+    let bytes = |offsets: &[i64]| {
+        offsets
+            .iter()
+            .flat_map(|at| at.to_le_bytes())
+            .collect::<Vec<_>>()
+    };
+    let mut file = std::fs::read(&path).expect("a file");
+    let index = bytes(&offsets);
+    let at = file
+        .windows(index.len())
+        .rposition(|window| window == index);
+    let at = at.expect("the index");
+    let shared = [offsets[0], offsets[1], offsets[1], offsets[3]];
+    file[at..at + index.len()].copy_from_slice(&bytes(&shared));
+    std::fs::write(&copy, file).expect("a file");
+    let s = ours.open_path(&copy).expect("a frame that opens");
+    assert_eq!(s.offsets().as_deref(), Some(&shared[..]));
+    let mut before = vec![0; 8 * items];
+    assert_eq!(s.decompress_chunk(2, &mut before), 8 * items as i64);
+    let start = items as i64 + 10;
+    assert_eq!(s.set_slice(start, start + 1, &[9; 8]), 0);
+    let mut after = vec![0; 8 * items];
+    assert_eq!(s.decompress_chunk(2, &mut after), 8 * items as i64);
+    assert!(after == before, "the other one is as it was");
+    assert_eq!(s.decompress_chunk(1, &mut after), 8 * items as i64);
+    before[80..88].fill(9);
+    assert!(after == before);
+}

@@ -72,17 +72,17 @@ impl Store {
     }
 
     /// Whether a chunk can be changed where it is.
-    pub fn takes(&self, edits: &[Edit]) -> bool {
+    pub fn takes(&self, nchunk: usize, edits: &[Edit]) -> bool {
         match self {
             Self::Separate(_) => true,
             Self::Memory(_) => edits.iter().all(|edit| edit.len == edit.new.len()),
-            Self::Disk(disk) => disk.kind() == Kind::Contiguous,
+            Self::Disk(disk) => disk.is_alone(nchunk),
         }
     }
 
     /// Whether edits of chunks are of use at all.
     pub fn edits(&self) -> bool {
-        self.takes(&[])
+        self.is_in_memory() || self.kind() == Kind::Contiguous
     }
 
     /// Whether edits are part of a [`Change::Update`], so that they are made together with other changes or not at all.
@@ -98,7 +98,7 @@ impl Store {
     pub fn ready(&mut self, edits: &[(usize, Vec<Edit>)]) -> Result<()> {
         for (nchunk, list) in edits {
             match self {
-                _ if !self.takes(list) => return Err(Error::InvalidParam),
+                _ if !self.takes(*nchunk, list) => return Err(Error::InvalidParam),
                 Self::Separate(chunks) => {
                     let more: usize = list.iter().map(|edit| edit.new.len()).sum();
                     let less: usize = list.iter().map(|edit| edit.len).sum();

@@ -26,16 +26,17 @@ pub fn replace(handle: &Handle, inner: &mut Inner, new: Vec<New>) -> Result<()> 
         let old = inner.chunk(&counts, nchunk)?;
         let info = match made {
             Made::Edits(list) if list.is_empty() => continue,
-            Made::Edits(list) if inner.store.takes(&list) => {
+            Made::Edits(list) if inner.store.takes(nchunk, &list) => {
                 let info = edited(&old, &list)?;
                 edits.push((nchunk, list));
                 info
             }
             Made::Edits(list) => {
-                let Where::Bytes(bytes) = inner.store.find(nchunk)? else {
-                    return Err(Error::Failure);
+                let mut chunk = match inner.store.find(nchunk)? {
+                    Where::Bytes(bytes) => Buffer::copy_of(bytes)?,
+                    Where::Stored(stored) => stored.whole()?,
+                    Where::Special(_) => return Err(Error::Failure),
                 };
-                let mut chunk = Buffer::copy_of(bytes)?;
                 chunk.edit(&list)?;
                 let info = Chunk::new(&ChunkHeader::parse(&chunk)?);
                 wholes.push((nchunk, chunk, info));

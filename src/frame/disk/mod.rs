@@ -490,6 +490,15 @@ impl Disk {
         }
     }
 
+    /// Whether chunk `nchunk` can be changed where it is: it lies in this file, and no other chunk there with it.
+    pub fn is_alone(&self, nchunk: usize) -> bool {
+        let Ok(Place::At(place)) = self.view.offsets.place(nchunk) else {
+            return false;
+        };
+        let mut here = self.view.offsets.places().filter(|other| *other == place);
+        self.kind == Kind::Contiguous && here.nth(1).is_none()
+    }
+
     /// Bytes of the header.
     pub fn header_len(&self) -> u64 {
         u64::from(self.view.extent.header_len)
