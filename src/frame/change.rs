@@ -4,6 +4,9 @@ use super::offsets::{MAX_CHUNKS, Offsets, Place};
 use crate::error::{Error, Result};
 use crate::memory::Edit;
 
+/// Chunks that are all alike are listed one by one where one of them changes, but no more than these.
+const MOST_LISTED: usize = 1 << 23;
+
 /// A chunk on its way into a frame.
 #[derive(Clone, Copy, Debug)]
 pub enum Item<'a> {
@@ -151,6 +154,22 @@ impl<'a> Change<'a> {
         }
     }
 
+    /// Checks that the change can be made to the chunks with these offsets.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] where it names others; [`Error::MaxBufsizeExceeded`] where a few bytes tell of so many that
+    /// there is no memory to list them.
+    pub fn check(&self, offsets: &Offsets) -> Result<()> {
+        if !self.fits(offsets.len()) {
+            return Err(Error::InvalidParam);
+        }
+        match (self, offsets) {
+            (Self::Nothing | Self::Fill(..), _) | (_, Offsets::List(_)) => Ok(()),
+            (_, Offsets::Repeated { count, .. }) if *count <= MOST_LISTED => Ok(()),
+            _ => Err(Error::MaxBufsizeExceeded),
+        }
+    }
+
     /// The chunks whose bytes nobody needs afterwards.
     pub fn leaves(&self) -> Vec<usize> {
         match *self {
@@ -249,5 +268,14 @@ mod tests {
         };
         assert!(named.fits(4) && !named.fits(3));
         assert_eq!(after(Change::Fill(Place::At(5), 2)), [5, 5]);
+        let alike = |count| Offsets::Repeated { offset: -1, count };
+        let check = |change: Change, count| change.check(&alike(count));
+        assert_eq!(check(Change::Delete(0), 100), Ok(()));
+        assert_eq!(check(Change::Delete(100), 100), Err(Error::InvalidParam));
+        assert_eq!(check(Change::Nothing, usize::MAX), Ok(()));
+        assert_eq!(
+            check(Change::Delete(0), 1 << 27),
+            Err(Error::MaxBufsizeExceeded)
+        );
     }
 }

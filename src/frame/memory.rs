@@ -159,9 +159,7 @@ impl Memory {
         if header.len() != self.header_len && self.offsets.places().next().is_some() {
             return Err(Error::InvalidParam);
         }
-        if !change.fits(self.offsets.len()) {
-            return Err(Error::InvalidParam);
-        }
+        change.check(&self.offsets)?;
         let coming: usize = change.items().iter().map(item_len).sum();
         let parted: usize = specials.iter().map(|(_, chunk)| chunk.len()).sum();
         // All that can fail comes before all that changes something.

@@ -76,9 +76,7 @@ impl Disk {
     fn change(&mut self, change: &Change, specials: &Specials, next: Next) -> Result<()> {
         let file = self.prepare()?;
         let count = self.view.offsets.len();
-        if !change.fits(count) {
-            return Err(Error::InvalidParam);
-        }
+        change.check(&self.view.offsets)?;
         let longer = next.header.len() != self.view.header.len();
         if longer && self.view.offsets.places().next().is_some() {
             return Err(Error::InvalidParam);
