@@ -166,3 +166,33 @@ fn a_block_that_shares_bytes_is_not_changed_in_place() {
         );
     }
 }
+
+#[test]
+fn starts_and_sizes_that_lie_are_no_more_than_that() {
+    let cparams = CParams {
+        blocksize: 4096,
+        ..CParams::default()
+    };
+    let chunk = ours()
+        .compress(&cparams, &Kind::Timestamps.bytes(40_000, 8))
+        .1;
+    // Another block starts far behind the chunk, while this one is to move there.
+    let mut far = chunk.clone();
+    far[32 + 4 * 8..][..4].copy_from_slice(&i32::MAX.to_le_bytes());
+    let grown = Kind::Random.bytes(3000, 1);
+    assert!(!matches!(
+        patch(&far, 1 << 20, 100, &grown),
+        Ok((Some(Patched::Edits(_)), _))
+    ));
+    assert!(matches!(
+        patch(&chunk, 1 << 20, 100, &grown),
+        Ok((Some(Patched::Edits(_)), _))
+    ));
+    // A chunk stored as it is that has less than it says.
+    let mut short = ours().compress(&cparams, &Kind::Random.bytes(40_000, 1)).1;
+    short[12..16].copy_from_slice(&9000i32.to_le_bytes());
+    assert!(matches!(
+        patch(&short[..9000], 0, 30_000, &[1]),
+        Ok((None, _)) | Err(_)
+    ));
+}

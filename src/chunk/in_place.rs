@@ -38,6 +38,8 @@ pub struct Spot<'a> {
     header: &'a ChunkHeader,
     /// What each block to be changed may take, in their order.
     rooms: Vec<Range<usize>>,
+    /// Where what is in each room begins in `bytes`.
+    places: Vec<usize>,
     /// Where all blocks start, in ascending order; empty where they have no table.
     starts: Vec<usize>,
     /// How many bytes are free behind the chunk.
@@ -62,6 +64,9 @@ fn layout(header: &ChunkHeader, front: &[u8], touched: &[Touched]) -> Result<Opt
         return Err(Error::InvalidParam);
     }
     if header.is_memcpyed() {
+        if header.cbytes != header.nbytes + header.overhead() {
+            return Ok(None);
+        }
         let room = |t: &Touched| {
             let from = header.overhead() + t.nblock * blocksize;
             from..header.cbytes.min(from + blocksize)
@@ -110,6 +115,13 @@ impl<'a> Spot<'a> {
         }
         // Neighbours are read together.
         let mut to = front.len();
+        let places: Vec<usize> = rooms
+            .iter()
+            .scan(to, |end, room| {
+                *end += room.len();
+                Some(*end - room.len())
+            })
+            .collect();
         for run in rooms.chunk_by(|a, b| a.end == b.start) {
             let (first, end) = (run[0].start, run[run.len() - 1].end);
             source.read_at(first, &mut bytes[to..to + end - first])?;
@@ -119,14 +131,15 @@ impl<'a> Spot<'a> {
             source,
             header,
             rooms,
+            places,
             starts,
             tail,
             small: *header,
             bytes,
         };
         if !header.is_memcpyed() {
-            for (i, t) in touched.iter().enumerate() {
-                let start = (spot.at(i) as i32).to_le_bytes();
+            for (t, place) in touched.iter().zip(&spot.places) {
+                let start = (*place as i32).to_le_bytes();
                 spot.bytes[header.overhead() + 4 * t.nblock..][..4].copy_from_slice(&start);
             }
             spot.small.cbytes = spot.bytes.len();
@@ -157,15 +170,9 @@ impl<'a> Spot<'a> {
         self.header
     }
 
-    /// Where the `i`th of the touched blocks is in the bytes that were read.
-    fn at(&self, i: usize) -> usize {
-        let before: usize = self.rooms[..i].iter().map(Range::len).sum();
-        Chunk::front_len(self.header) + before
-    }
-
     /// What is in the room of the `i`th of the touched blocks.
     pub(super) fn room(&self, i: usize) -> &[u8] {
-        &self.bytes[self.at(i)..][..self.rooms[i].len()]
+        &self.bytes[self.places[i]..][..self.rooms[i].len()]
     }
 
     /// All bytes of the chunk.
@@ -190,14 +197,14 @@ impl<'a> Spot<'a> {
         overwritten <= self.header.cbytes / MOST_OVERWRITTEN
     }
 
-    /// Whether the reference reads single blocks that start at these places.
-    fn is_readable(&self, starts: &[usize], cbytes: usize) -> bool {
+    /// Whether the reference reads single blocks when those that started at `left` start at `new`, both ascending.
+    fn is_readable(&self, left: &[usize], new: &[usize], cbytes: usize) -> bool {
         let most = longest(self.header);
-        let ends = starts.iter().skip(1).chain([&cbytes]);
-        starts
-            .iter()
-            .zip(ends)
-            .all(|(start, end)| end - start <= most)
+        let stay = |start: &&usize| left.binary_search(start).is_err();
+        let starts = self.starts.iter().filter(stay).chain(new);
+        let ends = starts.clone().skip(1).chain([&cbytes]);
+        let mut gaps = starts.zip(ends).map(|(start, end)| end.checked_sub(*start));
+        gaps.all(|gap| gap.is_some_and(|gap| gap <= most))
     }
 
     /// How the blocks in `touched` become those in `changed`, in the order of their places, the header first if it changes.
@@ -210,7 +217,7 @@ impl<'a> Spot<'a> {
     ) -> Result<Option<Vec<Edit>>> {
         let header = self.header;
         let (mut inside, mut starts, mut behind) = (Vec::new(), Vec::new(), Vec::new());
-        let mut layout = self.starts.clone();
+        let (mut left, mut moved) = (Vec::new(), Vec::new());
         for ((t, new), room) in touched.iter().zip(changed).zip(&self.rooms) {
             if new.len() > room.len() {
                 let start = header.cbytes + behind.len();
@@ -219,10 +226,8 @@ impl<'a> Spot<'a> {
                     len: 4,
                     new: (start as i32).to_le_bytes().to_vec(),
                 });
-                if let Ok(i) = layout.binary_search(&room.start) {
-                    layout.remove(i);
-                    layout.push(start);
-                }
+                left.push(room.start);
+                moved.push(start);
                 behind.extend_from_slice(new);
                 continue;
             }
@@ -244,11 +249,12 @@ impl<'a> Spot<'a> {
                 });
             }
         }
+        left.sort_unstable();
         let cbytes = header.cbytes + behind.len();
         if !self.allows(&inside)
             || behind.len() > self.tail
             || cbytes > header.nbytes + header.overhead()
-            || (!behind.is_empty() && !self.is_readable(&layout, cbytes))
+            || (!behind.is_empty() && !self.is_readable(&left, &moved, cbytes))
         {
             return Ok(None);
         }

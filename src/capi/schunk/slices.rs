@@ -262,15 +262,17 @@ fn rewritten(handle: &Handle, inner: &mut Inner, piece: &Piece, new: &[u8]) -> R
         }
         .range(piece.from, new, wish)
     };
-    if let Where::Stored(stored) = inner.store.find(piece.nchunk)? {
-        let touched = |header: &ChunkHeader| Touched::by(header, piece.from, new.len());
-        match patch_stored(&stored, touched, patch)? {
-            Some(Patched::Whole(chunk)) => return Ok(Made::Whole(chunk)),
-            Some(Patched::Edits(edits)) => return Ok(Made::Edits(edits)),
-            None => {}
+    let bytes = match inner.store.find(piece.nchunk)? {
+        Where::Stored(stored) => {
+            let touched = |header: &ChunkHeader| Touched::by(header, piece.from, new.len());
+            match patch_stored(&stored, touched, patch)? {
+                Some(Patched::Whole(chunk)) => return Ok(Made::Whole(chunk)),
+                Some(Patched::Edits(edits)) => return Ok(Made::Edits(edits)),
+                None => Bytes::Apart(stored.whole()?),
+            }
         }
-    }
-    let bytes = bytes_of(handle, inner, piece.nchunk)?;
+        _ => bytes_of(handle, inner, piece.nchunk)?,
+    };
     // SAFETY: the super-chunk is locked by this call.
     let src = unsafe { bytes.get() };
     let header = ChunkHeader::parse(src)?;
