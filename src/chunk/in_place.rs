@@ -1,10 +1,11 @@
-//! Changing some blocks of a chunk that lies in a file and stays where it is.
+//! Changing some blocks of a chunk whose other blocks stay where they are.
 //!
-//! Only the bytes of these blocks are read. A block that comes out no larger than the room up to the next one is written
-//! there; another goes behind the chunk, where room may have been left for that, and its start in the table is changed.
-//! Blocks may lie in any order in a chunk, with room between them: every reader of the format goes by the table. But the
-//! reference reads single blocks from a file up to where the next one starts, and refuses to if that is further than a block
-//! can be long. A chunk that is written anew because its blocks grew gets a little room behind each of them.
+//! A block that comes out no larger than the room up to the next one is written there; another goes behind the chunk, and its
+//! start in the table is changed. In a file only the bytes of these blocks are read, and room may have been left behind the
+//! chunk; in memory a chunk grows until too many of its bytes are of no use. Blocks may lie in any order in a chunk, with room
+//! between them: every reader of the format goes by the table. But the reference reads single blocks from a file up to where
+//! the next one starts, and refuses to if that is further than a block can be long. A chunk that is written anew because its
+//! blocks grew gets a little room behind each of them.
 
 use super::decode::Chunk;
 use super::encode_block::difference;
@@ -17,8 +18,11 @@ use std::ops::Range;
 
 /// What is overwritten is written twice; of more than the chunk's bytes divided by this, the chunk is better written anew.
 const MOST_OVERWRITTEN: usize = 2;
-/// A block that leaves more of its room empty than it fills, and more than this, has the chunk written anew.
+/// A block that leaves more of its room empty than it fills, and more than this, has the chunk written anew. A chunk in memory
+/// with blocks that are no longer than this is, too: that is little to write, and it may have become one of zeros.
 const WASTE: usize = 64;
+/// A chunk in memory may have its bytes divided by this between its blocks, before it is written anew.
+const MOST_UNUSED: usize = 8;
 /// A chunk that is written anew has room behind each block for one byte in so many of it, and these.
 const SLACK: (usize, usize) = (32, 8);
 
@@ -32,23 +36,27 @@ pub(super) fn slack(len: usize) -> usize {
     len / SLACK.0 + SLACK.1
 }
 
-/// A chunk in a file of which some blocks are to be changed.
+/// Where a chunk is.
+enum Origin<'a> {
+    /// In a file, and of it these bytes in memory: header and block starts, and behind them what is in the rooms, one after
+    /// the other. The starts are those in here; the other blocks have none. And the header of these bytes.
+    File(&'a dyn BlockSource, Buffer, ChunkHeader),
+    /// In memory, all of it.
+    Memory(&'a [u8]),
+}
+
+/// A chunk of which some blocks are to be changed.
 pub struct Spot<'a> {
-    source: &'a dyn BlockSource,
+    origin: Origin<'a>,
     header: &'a ChunkHeader,
     /// What each block to be changed may take, in their order.
     rooms: Vec<Range<usize>>,
-    /// Where what is in each room begins in `bytes`.
+    /// Where what is in each room begins in [`Self::bytes`].
     places: Vec<usize>,
     /// Where all blocks start, in ascending order; empty where they have no table.
     starts: Vec<usize>,
     /// How many bytes are free behind the chunk.
     tail: usize,
-    /// Header and block starts, and behind them what is in the rooms, one after the other. The starts are those in here; the
-    /// other blocks have none.
-    bytes: Buffer,
-    /// The header of these bytes.
-    small: ChunkHeader,
 }
 
 /// What each block to be changed may take, and where all start.
@@ -127,25 +135,40 @@ impl<'a> Spot<'a> {
             source.read_at(first, &mut bytes[to..to + end - first])?;
             to += end - first;
         }
-        let mut spot = Self {
-            source,
+        let mut small = *header;
+        if !header.is_memcpyed() {
+            for (t, place) in touched.iter().zip(&places) {
+                let start = (*place as i32).to_le_bytes();
+                bytes[header.overhead() + 4 * t.nblock..][..4].copy_from_slice(&start);
+            }
+            small.cbytes = bytes.len();
+            small.write(&mut bytes);
+        }
+        Ok(Some(Self {
+            origin: Origin::File(source, bytes, small),
             header,
             rooms,
             places,
             starts,
             tail,
-            small: *header,
-            bytes,
-        };
-        if !header.is_memcpyed() {
-            for (t, place) in touched.iter().zip(&spot.places) {
-                let start = (*place as i32).to_le_bytes();
-                spot.bytes[header.overhead() + 4 * t.nblock..][..4].copy_from_slice(&start);
-            }
-            spot.small.cbytes = spot.bytes.len();
-            spot.small.write(&mut spot.bytes);
-        }
-        Ok(Some(spot))
+        }))
+    }
+
+    /// A chunk that is in memory. None where it cannot be changed in place.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for blocks that are not there.
+    pub(super) fn of(chunk: &Chunk<'a>, touched: &[Touched]) -> Result<Option<Self>> {
+        let (header, bytes) = (chunk.header(), chunk.bytes());
+        let layout = layout(header, bytes, touched)?;
+        Ok(layout.map(|(rooms, starts)| Self {
+            origin: Origin::Memory(bytes),
+            header,
+            places: rooms.iter().map(|room| room.start).collect(),
+            rooms,
+            starts,
+            tail: usize::MAX,
+        }))
     }
 
     /// The chunk, as far as it was read, for a [`Patcher`](super::patch::Patcher) and nobody else.
@@ -153,16 +176,21 @@ impl<'a> Spot<'a> {
     /// # Errors
     /// Those of a damaged chunk.
     pub fn chunk(&self) -> Result<Chunk<'_>> {
-        if self.header.is_memcpyed() {
-            Chunk::lazy(self.header, &self.bytes, self.source)
-        } else {
-            Chunk::parse(&self.small, &self.bytes)
+        match &self.origin {
+            Origin::Memory(bytes) => Chunk::loaded(self.header, bytes),
+            Origin::File(source, bytes, _) if self.header.is_memcpyed() => {
+                Chunk::lazy(self.header, bytes, *source)
+            }
+            Origin::File(_, bytes, small) => Chunk::parse(small, bytes),
         }
     }
 
     /// The first bytes of the chunk and some of its blocks.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        match &self.origin {
+            Origin::Memory(bytes) => bytes,
+            Origin::File(_, bytes, _) => bytes,
+        }
     }
 
     /// The header of the chunk.
@@ -172,14 +200,17 @@ impl<'a> Spot<'a> {
 
     /// What is in the room of the `i`th of the touched blocks.
     pub(super) fn room(&self, i: usize) -> &[u8] {
-        &self.bytes[self.places[i]..][..self.rooms[i].len()]
+        &self.bytes()[self.places[i]..][..self.rooms[i].len()]
     }
 
-    /// All bytes of the chunk.
-    pub(super) fn whole(&self) -> Result<Buffer> {
+    /// All bytes of a chunk in a file; none of one in memory.
+    pub(super) fn whole(&self) -> Result<Option<Buffer>> {
+        let Origin::File(source, ..) = self.origin else {
+            return Ok(None);
+        };
         let mut bytes = Buffer::zeroed(self.header.cbytes)?;
-        self.source.read_at(0, &mut bytes)?;
-        Ok(bytes)
+        source.read_at(0, &mut bytes)?;
+        Ok(Some(bytes))
     }
 
     /// Whether the blocks lie in their rooms.
@@ -194,7 +225,35 @@ impl<'a> Spot<'a> {
     /// Whether so much may be overwritten.
     pub(super) fn allows(&self, edits: &[Edit]) -> bool {
         let overwritten: usize = edits.iter().map(|edit| edit.len).sum();
-        overwritten <= self.header.cbytes / MOST_OVERWRITTEN
+        matches!(self.origin, Origin::Memory(_))
+            || overwritten <= self.header.cbytes / MOST_OVERWRITTEN
+    }
+
+    /// Whether a chunk that gets `cbytes` bytes, since its blocks change their sizes, is better than one written anew: if it is
+    /// in memory, not tiny, and few bytes are of no use.
+    fn is_dense(
+        &self,
+        chunk: &Chunk,
+        touched: &[Touched],
+        changed: &[Vec<u8>],
+        cbytes: usize,
+    ) -> bool {
+        let header = self.header;
+        let body = header.overhead() + 4 * header.nblocks;
+        if header.cbytes - body <= WASTE * header.nblocks {
+            return false;
+        }
+        if cbytes == header.cbytes {
+            return true;
+        }
+        let mut changed = touched.iter().zip(changed).peekable();
+        // A block that cannot be understood is of no use.
+        let len = |nblock| match changed.next_if(|(t, _)| t.nblock == nblock) {
+            Some((_, new)) => new.len(),
+            None => chunk.compressed(nblock, |_| ()).map_or(0, <[u8]>::len),
+        };
+        let used: usize = (0..header.nblocks).map(len).sum();
+        cbytes - body <= used + cbytes / MOST_UNUSED
     }
 
     /// Whether the reference reads single blocks when those that started at `left` start at `new`, both ascending.
@@ -218,7 +277,10 @@ impl<'a> Spot<'a> {
         let header = self.header;
         let (mut inside, mut starts, mut behind) = (Vec::new(), Vec::new(), Vec::new());
         let (mut left, mut moved) = (Vec::new(), Vec::new());
+        let mut resized = false;
         for ((t, new), room) in touched.iter().zip(changed).zip(&self.rooms) {
+            let old = chunk.compressed(t.nblock, |_| ())?;
+            resized |= new.len() != old.len();
             if new.len() > room.len() {
                 let start = header.cbytes + behind.len();
                 starts.push(Edit {
@@ -231,7 +293,6 @@ impl<'a> Spot<'a> {
                 behind.extend_from_slice(new);
                 continue;
             }
-            let old = chunk.compressed(t.nblock, |_| ())?;
             let smaller = new.len() < old.len();
             if smaller && room.len() - new.len() > new.len().max(WASTE) {
                 return Ok(None);
@@ -254,13 +315,20 @@ impl<'a> Spot<'a> {
         if !self.allows(&inside)
             || behind.len() > self.tail
             || cbytes > header.nbytes + header.overhead()
-            || (!behind.is_empty() && !self.is_readable(&left, &moved, cbytes))
         {
             return Ok(None);
         }
+        let grows = !behind.is_empty();
+        if grows && !self.is_readable(&left, &moved, cbytes) {
+            return Ok(None);
+        }
+        let in_memory = matches!(self.origin, Origin::Memory(_));
+        if in_memory && resized && !self.is_dense(chunk, touched, changed, cbytes) {
+            return Ok(None);
+        }
         let mut edits = Vec::new();
-        if !behind.is_empty() {
-            let mut front = self.bytes[..header.overhead()].to_vec();
+        if grows {
+            let mut front = self.bytes()[..header.overhead()].to_vec();
             ChunkHeader { cbytes, ..*header }.write(&mut front);
             edits.push(Edit {
                 at: 0,
@@ -271,7 +339,7 @@ impl<'a> Spot<'a> {
         }
         inside.sort_unstable_by_key(|edit| edit.at);
         edits.extend(inside);
-        if !behind.is_empty() {
+        if grows {
             edits.push(Edit {
                 at: header.cbytes,
                 len: 0,

@@ -1,6 +1,6 @@
 //! Changing some blocks of a chunk: only these are decompressed and compressed again, the others are copied as they are.
 
-use super::assemble::{as_edits, assemble};
+use super::assemble::assemble;
 use super::decode::Chunk;
 use super::decode_block::{BlockDecoder, UDCODEC_FORMAT};
 use super::encode::{EncodeParams, lock, workers};
@@ -69,9 +69,9 @@ pub struct Patcher<'a> {
 pub enum Wish<'a> {
     /// All its bytes.
     Whole,
-    /// Edits, if that is less: the chunk is in memory, where bytes can be moved.
+    /// Edits that leave all other bytes where they are, if that is less: the chunk is in memory.
     Edits,
-    /// Edits that leave all other bytes where they are: the chunk is in a file, and in memory only in part.
+    /// The same for a chunk that is in a file, and in memory only in part.
     InPlace(&'a Spot<'a>),
 }
 
@@ -212,29 +212,33 @@ impl Patcher<'_> {
             variable: false,
             dict: None,
         };
-        if matches!(wish, Wish::InPlace(spot) if !spot.holds(self.chunk, touched)) {
-            return Ok(None);
-        }
-        let changed = self.recompress(&decoder, &encoder, touched, change)?;
-        let edits = match wish {
+        let here;
+        let spot = match wish {
+            Wish::InPlace(spot) if !spot.holds(self.chunk, touched) => return Ok(None),
+            Wish::InPlace(spot) => Some(spot),
+            Wish::Edits => {
+                here = Spot::of(self.chunk, touched)?;
+                here.as_ref().filter(|spot| spot.holds(self.chunk, touched))
+            }
             Wish::Whole => None,
-            Wish::Edits => as_edits(self.chunk, &encoder, touched, &changed)?,
-            Wish::InPlace(spot) => spot.edits(self.chunk, touched, &changed)?,
         };
-        if let Some(edits) = edits {
+        let changed = self.recompress(&decoder, &encoder, touched, change)?;
+        let Some(spot) = spot else {
+            let whole = assemble(self.chunk, &encoder, touched, &changed, |_| 0)?;
+            return Ok(whole.map(Patched::Whole));
+        };
+        if let Some(edits) = spot.edits(self.chunk, touched, &changed)? {
             return Ok(Some(Patched::Edits(edits)));
         }
-        let whole = match wish {
-            Wish::InPlace(spot) => {
-                let bytes = spot.whole()?;
-                let chunk = Chunk::loaded(spot.header(), &bytes)?;
-                let spaced = assemble(&chunk, &encoder, touched, &changed, in_place::slack)?;
-                match spaced {
-                    Some(bytes) => Some(bytes),
-                    None => assemble(&chunk, &encoder, touched, &changed, |_| 0)?,
-                }
-            }
-            _ => assemble(self.chunk, &encoder, touched, &changed, |_| 0)?,
+        let bytes = spot.whole()?;
+        let chunk = match &bytes {
+            Some(bytes) => Chunk::loaded(spot.header(), bytes)?,
+            None => spot.chunk()?,
+        };
+        let spaced = assemble(&chunk, &encoder, touched, &changed, in_place::slack)?;
+        let whole = match spaced {
+            Some(bytes) => Some(bytes),
+            None => assemble(&chunk, &encoder, touched, &changed, |_| 0)?,
         };
         Ok(whole.map(Patched::Whole))
     }
@@ -262,7 +266,7 @@ impl Patcher<'_> {
         let mut bytes = match wish {
             Wish::Edits => return Ok(Patched::Edits(edits)),
             Wish::InPlace(spot) if spot.allows(&edits) => return Ok(Patched::Edits(edits)),
-            Wish::InPlace(spot) => spot.whole()?,
+            Wish::InPlace(spot) => spot.whole()?.ok_or(Error::Failure)?,
             Wish::Whole => Buffer::copy_of(self.chunk.bytes())?,
         };
         bytes.edit(&edits)?;
