@@ -160,7 +160,7 @@ fn main() {
                 let begun = Instant::now();
                 let patcher = Patcher {
                     chunk: &parsed,
-                    params: &params,
+                    effort: params.effort(),
                     decoding: &NoHooks,
                     encoding: &NoHooks,
                     exec: &Serial,

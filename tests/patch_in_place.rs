@@ -4,17 +4,24 @@
 mod common;
 
 use blosc2::capi::exec::Threads;
-use blosc2::chunk::encode::EncodeParams;
+use blosc2::chunk::decode::Chunk;
 use blosc2::chunk::header::ChunkHeader;
 use blosc2::chunk::hooks::NoHooks;
 use blosc2::chunk::in_place::Spot;
-use blosc2::chunk::patch::{Patched, Patcher, Touched, Wish};
+use blosc2::chunk::patch::{Effort, Patched, Patcher, Touched, Wish};
 use blosc2::chunk::source::BlockSource;
 use blosc2::error::{Error, Result};
+use blosc2::memory::Buffer;
 use common::abi::*;
 use common::data::{Kind, Rng};
 use common::library::{both, ours};
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+const EFFORT: Effort = Effort {
+    compcode: LZ4,
+    clevel: 5,
+    nthreads: 1,
+};
 
 /// A chunk somewhere in a file, and how many bytes of it were read.
 struct File<'a>(&'a [u8], AtomicUsize);
@@ -38,24 +45,9 @@ fn patch(chunk: &[u8], tail: usize, start: usize, new: &[u8]) -> Result<(Option<
     let Some(spot) = Spot::read(&file, &header, front, &touched, tail)? else {
         return Ok((None, 0));
     };
-    let params = EncodeParams {
-        compcode: 1,
-        compcode_meta: 0,
-        versionlz: 1,
-        clevel: 5,
-        typesize: 1,
-        blocksize: 1,
-        filters: [0; 6],
-        filters_meta: [0; 6],
-        split: false,
-        use_dict: false,
-        instrumented: false,
-        extended: true,
-        nthreads: 1,
-    };
     let patched = Patcher {
         chunk: &spot.chunk()?,
-        params: &params,
+        effort: EFFORT,
         decoding: &NoHooks,
         encoding: &NoHooks,
         exec: &Threads,
@@ -134,6 +126,73 @@ fn many_writes_into_chunks_that_stay_where_they_are() {
         overwritten > 100 && grown > 20 && anew > 5,
         "{overwritten}, {grown}, {anew}"
     );
+}
+
+#[test]
+fn a_chunk_in_memory_stays_dense() {
+    let Some((ours, reference)) = both() else {
+        return;
+    };
+    let (mut anew, mut behind) = (0, 0);
+    for (kind, blocksize) in [
+        (Kind::SmoothFloat64, 4096),
+        (Kind::WalkInt32, 8192),
+        (Kind::Text, 1024),
+        (Kind::Zeros, 512),
+    ] {
+        let cparams = CParams {
+            compcode: LZ4,
+            blocksize,
+            ..CParams::default()
+        };
+        let mut rng = Rng(5);
+        let mut data = kind.bytes(100_000, 8);
+        let mut chunk = Buffer::copy_of(&ours.compress(&cparams, &data).1).expect("memory");
+        for turn in 0..300 {
+            let len = [8, 100, 3000][rng.below(3)];
+            let start = rng.below(data.len() - len);
+            let new = match turn % 4 {
+                0 => Kind::Random.bytes(len, turn),
+                1 => vec![turn as u8; len],
+                _ => kind.bytes(len, turn),
+            };
+            data[start..start + len].copy_from_slice(&new);
+            let header = ChunkHeader::parse(&chunk).expect("a chunk");
+            let patcher = Patcher {
+                chunk: &Chunk::parse(&header, &chunk).expect("a chunk"),
+                effort: EFFORT,
+                decoding: &NoHooks,
+                encoding: &NoHooks,
+                exec: &Threads,
+            };
+            match patcher.range(start, &new, Wish::Edits) {
+                Ok(Some(Patched::Edits(edits))) => {
+                    behind += edits.iter().filter(|edit| edit.len == 0).count();
+                    chunk.edit(&edits).expect("edits that ascend");
+                }
+                Ok(Some(Patched::Whole(whole))) => {
+                    anew += 1;
+                    chunk = whole;
+                }
+                other => {
+                    assert!(matches!(other, Ok(None)), "turn {turn}");
+                    chunk = Buffer::copy_of(&ours.compress(&cparams, &data).1).expect("memory");
+                }
+            }
+            for lib in [ours, reference] {
+                let (rc, out) = lib.decompress(&chunk, data.len(), 1);
+                assert_eq!(rc as usize, data.len(), "{}", lib.name);
+                assert!(out == data, "{} after turn {turn}", lib.name);
+            }
+            let fresh = ours.compress(&cparams, &data).1.len();
+            let slack = 9 * data.len().div_ceil(blocksize as usize);
+            let most = (fresh + slack) * 5 / 4;
+            // What was once stored as it is stays so.
+            let good = header.is_memcpyed() || chunk.len() <= most;
+            assert!(good, "{} for {fresh}, {kind:?}", chunk.len());
+        }
+    }
+    assert!(anew > 20 && behind > 100, "{anew}, {behind}");
 }
 
 #[test]

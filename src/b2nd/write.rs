@@ -10,7 +10,7 @@ use crate::chunk::decode::{Chunk, decompress};
 use crate::chunk::encode::{EncodeParams, lock};
 use crate::chunk::header::{ChunkHeader, Special};
 use crate::chunk::hooks::{Hooks, Serial};
-use crate::chunk::patch::{Patched, Patcher, Touched, Wish};
+use crate::chunk::patch::{Effort, Patched, Patcher, Touched, Wish};
 use crate::error::{Error, Result};
 use crate::memory::Buffer;
 use crate::schunk::parsed::patch_stored;
@@ -172,13 +172,12 @@ impl Rewriter<'_> {
         if chunk.header().blocksize_field() != self.sizes.block {
             return Ok(None);
         }
-        let params = EncodeParams {
-            nthreads: workers.nthreads,
-            ..params.clone()
-        };
         let patcher = Patcher {
             chunk,
-            params: &params,
+            effort: Effort {
+                nthreads: workers.nthreads,
+                ..params.effort()
+            },
             decoding,
             encoding,
             exec: workers.exec,

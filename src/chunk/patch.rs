@@ -48,14 +48,35 @@ impl Touched {
     }
 }
 
+/// What of a program's parameters counts for a chunk that is there already; its header says the rest.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Which of the codecs of the chunk's format.
+    pub compcode: u8,
+    /// The level.
+    pub clevel: u8,
+    /// The number of threads.
+    pub nthreads: usize,
+}
+
+impl EncodeParams {
+    /// What of them counts for a chunk that is there already.
+    pub fn effort(&self) -> Effort {
+        Effort {
+            compcode: self.compcode,
+            clevel: self.clevel,
+            nthreads: self.nthreads,
+        }
+    }
+}
+
 /// How a chunk is read and written again.
 #[derive(Clone, Copy)]
 pub struct Patcher<'a> {
     /// The chunk, in memory.
     pub chunk: &'a Chunk<'a>,
-    /// The level, the number of threads, and which of the codecs of the chunk's format; all else is as the chunk's
-    /// header says.
-    pub params: &'a EncodeParams,
+    /// How it is written.
+    pub effort: Effort,
     /// The caller's functions for decompression.
     pub decoding: &'a dyn Hooks,
     /// The caller's functions for compression.
@@ -294,20 +315,20 @@ impl Patcher<'_> {
         let compcode = if format == UDCODEC_FORMAT {
             header.udcompcode
         } else {
-            let wanted = Codec::from_code(self.params.compcode.into());
+            let wanted = Codec::from_code(self.effort.compcode.into());
             let same = wanted.filter(|codec| codec.format() == format);
             same.or_else(|| Codec::from_format(format))?.code() as u8
         };
         let typesize = usize::from(header.typesize);
         let split = header.flags & flags::DONT_SPLIT == 0;
-        if self.params.clevel == 0 || (split && !blocksize.is_multiple_of(typesize)) {
+        if self.effort.clevel == 0 || (split && !blocksize.is_multiple_of(typesize)) {
             return None;
         }
         Some(EncodeParams {
             compcode,
             compcode_meta: header.compcode_meta,
             versionlz: header.versionlz,
-            clevel: self.params.clevel,
+            clevel: self.effort.clevel,
             typesize,
             blocksize,
             filters: header.filters,
@@ -316,7 +337,7 @@ impl Patcher<'_> {
             use_dict: false,
             instrumented: false,
             extended: true,
-            nthreads: self.params.nthreads,
+            nthreads: self.effort.nthreads,
         })
     }
 
@@ -345,7 +366,7 @@ impl Patcher<'_> {
             Ok(bytes)
         };
         let nbytes = touched.len() * encoder.params.blocksize;
-        let nworkers = workers(self.params.nthreads, touched.len(), nbytes);
+        let nworkers = workers(self.effort.nthreads, touched.len(), nbytes);
         if nworkers <= 1 {
             let mut scratch = scratch::borrow();
             return touched.iter().map(|t| one(*t, 0, &mut scratch)).collect();
@@ -354,7 +375,7 @@ impl Patcher<'_> {
         results.resize_with(touched.len(), || Err(Error::Failure));
         let results = Mutex::new(results);
         let next = AtomicUsize::new(0);
-        self.exec.run(self.params.nthreads, nworkers, &|tid| {
+        self.exec.run(self.effort.nthreads, nworkers, &|tid| {
             let mut scratch = scratch::borrow();
             loop {
                 let i = next.fetch_add(1, Ordering::Relaxed);

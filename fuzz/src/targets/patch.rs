@@ -2,10 +2,9 @@
 
 use super::{Case, LARGEST, MANY_BLOCKS};
 use blosc2::chunk::decode::{Chunk, decompress};
-use blosc2::chunk::encode::EncodeParams;
 use blosc2::chunk::header::{ChunkHeader, filter_id};
 use blosc2::chunk::hooks::{NoHooks, Serial};
-use blosc2::chunk::patch::{Patcher, Wish};
+use blosc2::chunk::patch::{Effort, Patcher, Wish};
 
 /// Options, of which some numbers are a codec, a range and what goes there, then a chunk.
 pub fn run(data: &[u8]) {
@@ -22,24 +21,14 @@ pub fn run(data: &[u8]) {
         return;
     };
     let [codec, a, b, c, d, e, _] = case.numbers;
-    let params = EncodeParams {
+    let effort = Effort {
         compcode: codec % 6,
-        compcode_meta: 0,
-        versionlz: 1,
         clevel: 1 + codec % 3,
-        typesize: 1,
-        blocksize: 1,
-        filters: [0; 6],
-        filters_meta: [0; 6],
-        split: false,
-        use_dict: false,
-        instrumented: false,
-        extended: true,
         nthreads: 1,
     };
     let patcher = Patcher {
         chunk: &chunk,
-        params: &params,
+        effort,
         decoding: &NoHooks,
         encoding: &NoHooks,
         exec: &Serial,

@@ -255,7 +255,7 @@ fn rewritten(handle: &Handle, inner: &mut Inner, piece: &Piece, new: &[u8]) -> R
     let patch = |chunk: &Chunk, src: &[u8], wish: Wish| {
         Patcher {
             chunk,
-            params: &cctx.encode_params(true),
+            effort: cctx.encode_params(true).effort(),
             decoding: &ContextHooks::for_decompression(dctx, src),
             encoding: &ContextHooks::for_compression(cctx, src.as_ptr()),
             exec: &Threads,
