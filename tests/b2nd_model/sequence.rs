@@ -328,7 +328,8 @@ impl Run<'_> {
             }
         }
         if let Some(mut after) = expected.after {
-            if let (Op::Resize { .. }, Some(item)) = (&op, &self.repeated) {
+            let resized = matches!(op, Op::Resize { .. } | Op::ResizeAt { .. });
+            if let (true, Some(item)) = (resized, &self.repeated) {
                 let data = self.ours.array().to_buffer().unwrap_or_default();
                 adopt(&mut after, &self.model.shape, item, &data);
             }
