@@ -251,6 +251,65 @@ fn special_values_take_no_room() {
 }
 
 /// After each append the frame on disk is whole: who opens it sees the chunk.
+/// The most memory that this process ever had, in bytes.
+fn peak() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+    let kib = line.and_then(|line| line.split_whitespace().nth(1));
+    1024 * kib
+        .and_then(|kib| kib.parse::<usize>().ok())
+        .expect("a number")
+}
+
+#[test]
+fn a_little_in_a_large_chunk_of_zeros_takes_little_memory() {
+    let Some(lib) = our_schunks() else { return };
+    let s = create(lib, true, None, 8);
+    let nitems = (1 << 30) / 8;
+    assert_eq!(s.fill_special(nitems, 1, 1 << 30), 1);
+    let before = peak();
+    let at = nitems / 2 + 3;
+    assert_eq!(s.set_slice(at, at + 2, &[7; 16]), 0);
+    assert!(peak() - before < 512 << 20, "{} bytes", peak() - before);
+    let mut items = [1; 48];
+    assert_eq!(s.get_slice(at - 2, at + 4, &mut items), 0);
+    assert_eq!(items[..16], [0; 16]);
+    assert_eq!(items[16..32], [7; 16]);
+    assert_eq!(items[32..], [0; 16]);
+    let (rc, frame) = s.to_buffer();
+    assert_eq!(rc as usize, frame.len());
+    for lib in libraries() {
+        let s = lib.open_buffer(&frame, true).expect("the frame");
+        items = [1; 48];
+        assert_eq!(s.get_slice(at - 2, at + 4, &mut items), 0);
+        assert_eq!(items[16..32], [7; 16], "{}", lib.lib.name);
+    }
+}
+
+#[test]
+fn files_of_high_numbers_get_low_ones_when_little_is_left() {
+    let Some(ours) = our_schunks() else { return };
+    let folder = Folder::new("numbers");
+    let path = folder.join("directory");
+    let s = create(ours, false, Some(&path), 1);
+    for i in 0..40 {
+        assert_eq!(s.append_buffer(&[i], 1), i64::from(i) + 1);
+    }
+    for left in (1..40).rev() {
+        assert_eq!(s.delete_chunk(0), left);
+        for lib in libraries() {
+            let other = lib.open_path(&path).expect("the frame");
+            let read: Vec<_> = read(&other).chunks.into_iter().flatten().collect();
+            let expected: Vec<Vec<u8>> = (40 - left as u8..40).map(|i| vec![i]).collect();
+            assert_eq!(read, expected, "{}", lib.lib.name);
+        }
+        assert_eq!(names(&path).len() as i64, left + 1);
+    }
+    let new = Kind::Text.bytes(1, 3);
+    assert_eq!(s.append_buffer(&new, 1), 2);
+    assert_eq!(s.offsets().map(|offsets| offsets.len()), Some(2));
+}
+
 #[test]
 fn every_append_is_seen_by_others() {
     let folder = Folder::new("appends");

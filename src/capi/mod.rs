@@ -21,6 +21,7 @@ pub mod exec;
 pub mod files;
 /// The shuffles by themselves.
 pub mod filters;
+mod generated;
 /// The functions without a context.
 pub mod global;
 mod hooks;

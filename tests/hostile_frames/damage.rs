@@ -153,7 +153,8 @@ fn frame(frame: &mut Vec<u8>, contiguous: bool, lib: &SchunkLib, rng: &mut Rng) 
                 awkward(rng, near)
             };
             if bytes > 8 {
-                frame[at + rng.below(bytes)] = value as u8;
+                let at = at + rng.below(bytes);
+                frame[at.min(len - 1)] = value as u8;
             } else {
                 put_be(frame, at, bytes, value);
             }

@@ -7,14 +7,13 @@ use crate::b2nd::meta::{NAME, OLD_NAME};
 use crate::b2nd::read::Workers;
 use crate::b2nd::write::{Fill, Maker};
 use crate::capi::compress::Input;
-use crate::capi::constants::BLOSC_STUNE;
 use crate::capi::context::Context;
+use crate::capi::generated::{self, Filling};
 use crate::capi::hooks::ContextHooks;
 use crate::capi::schunk::handle::{Handle, Inner, Plan};
-use crate::cells::BlockShape;
 use crate::chunk::encode::{EncodeParams, Source, compress};
 use crate::chunk::header::{ChunkHeader, MAX_OVERHEAD};
-use crate::chunk::hooks::{BlockPos, Hooks};
+use crate::chunk::hooks::Hooks;
 use crate::chunk::scratch;
 use crate::error::{Error, Result};
 use crate::frame::change::{Change, Slot};
@@ -22,7 +21,6 @@ use crate::frame::offsets::Place;
 use crate::memory::Buffer;
 use crate::schunk::rules::Chunk;
 use crate::schunk::{Made, New, Where};
-use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 
 /// A super-chunk's chunks.
@@ -117,20 +115,7 @@ impl<'a> Compressor<'a> {
         if sizes.block > 0 {
             cctx.blocksize.set(sizes.block as i32);
         }
-        let plain = cctx.prefilter.get().is_none()
-            && cctx.tuner_id.get() == BLOSC_STUNE
-            && cctx.tuner_params.get().is_null();
-        let params = if plain {
-            let room = i32::try_from(nbytes + MAX_OVERHEAD);
-            let room = room.map_err(|_| Error::MaxBufsizeExceeded)?;
-            cctx.prepare_compression(&Input::Nothing, nbytes as i32, null_mut(), room)?;
-            if cctx.clevel.get() == 0 {
-                cctx.use_dict.set(0);
-            }
-            Some(cctx.encode_params(true))
-        } else {
-            None
-        };
+        let params = generated::params(cctx, nbytes)?;
         Ok(Self {
             handle: array.handle,
             cctx,
@@ -171,57 +156,6 @@ fn finished(chunk: &[u8], cbytes: usize) -> Result<Buffer> {
     match chunk.get(..cbytes) {
         Some(chunk) if !chunk.is_empty() => Buffer::copy_of(chunk),
         _ => Err(Error::Failure),
-    }
-}
-
-/// Has the engine make the blocks as it goes, with the program's codecs and filters behind that.
-struct Filling<'a> {
-    fill: &'a Fill<'a>,
-    hooks: &'a ContextHooks<'a>,
-}
-
-impl Hooks for Filling<'_> {
-    fn has_prefilter(&self) -> bool {
-        true
-    }
-
-    fn prefilter_is_plain(&self) -> bool {
-        true
-    }
-
-    fn prefilter(
-        &self,
-        pos: BlockPos,
-        bsize: usize,
-        out: &mut [u8],
-        _ttmp: &mut [u8],
-    ) -> Result<()> {
-        let block = out.get_mut(..bsize).ok_or(Error::Failure)?;
-        (self.fill)(pos.nblock, block)
-    }
-
-    fn schunk_typesize(&self) -> Option<i32> {
-        self.hooks.schunk_typesize()
-    }
-
-    fn block_shape(&self) -> Result<BlockShape> {
-        self.hooks.block_shape()
-    }
-
-    fn filter_forward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
-        self.hooks.filter_forward(id, meta, src, dst)
-    }
-
-    fn filter_backward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
-        self.hooks.filter_backward(id, meta, src, dst)
-    }
-
-    fn encode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        self.hooks.encode(compcode, meta, src, dst)
-    }
-
-    fn decode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        self.hooks.decode(compcode, meta, src, dst)
     }
 }
 

@@ -6,11 +6,13 @@ use super::replace::replace;
 use super::{lazychunk, storage};
 use crate::capi::border::{bytes, bytes_mut, code};
 use crate::capi::exec::Threads;
+use crate::capi::generated::{self, Filling};
 use crate::capi::hooks::ContextHooks;
 use crate::capi::types::*;
 use crate::chunk::decode::{Chunk, decompress};
+use crate::chunk::encode;
 use crate::chunk::getitem::{self, ItemRange};
-use crate::chunk::header::{ChunkHeader, filter_id};
+use crate::chunk::header::{ChunkHeader, MAX_OVERHEAD, filter_id};
 use crate::chunk::hooks::{Executor, NoHooks, Serial};
 use crate::chunk::patch::{Patched, Patcher, Touched, Wish};
 use crate::error::{Error, Result};
@@ -245,6 +247,45 @@ pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
     })
 }
 
+/// A chunk of special values with other bytes in a piece of it, made block by block: a few bytes can tell of two gigabytes.
+/// None where that needs the program's functions.
+fn from_special(
+    handle: &Handle,
+    chunk: &Chunk,
+    piece: &Piece,
+    new: &[u8],
+) -> Result<Option<Buffer>> {
+    let (cctx, nbytes) = (handle.cctx()?, chunk.header().nbytes);
+    if handle.dctx()?.postfilter.get().is_some() {
+        return Ok(None);
+    }
+    let Some(params) = generated::params(cctx, nbytes)? else {
+        return Ok(None);
+    };
+    let fill = |nblock: usize, block: &mut [u8]| {
+        let at = nblock * params.blocksize;
+        chunk.fill_special(at, block)?;
+        let (from, to) = (piece.from.max(at), piece.to.min(at + block.len()));
+        if from < to {
+            block[from - at..to - at].copy_from_slice(&new[from - piece.from..to - piece.from]);
+        }
+        Ok(())
+    };
+    let hooks = Filling {
+        fill: &fill,
+        hooks: &ContextHooks::for_compression(cctx, std::ptr::null()),
+    };
+    let mut made = Buffer::zeroed(nbytes + MAX_OVERHEAD)?;
+    let source = encode::Source::Generated(nbytes);
+    let cbytes = encode::compress(&params, source, &mut made, &hooks, &Threads)?;
+    if cbytes == 0 {
+        return Err(Error::Failure);
+    }
+    made.resize(cbytes)?;
+    made.shrink();
+    Ok(Some(made))
+}
+
 /// A chunk with other bytes in a piece of it.
 fn rewritten(handle: &Handle, inner: &mut Inner, piece: &Piece, new: &[u8]) -> Result<Made> {
     if piece.is_whole() {
@@ -277,6 +318,11 @@ fn rewritten(handle: &Handle, inner: &mut Inner, piece: &Piece, new: &[u8]) -> R
     let src = unsafe { bytes.get() };
     let header = ChunkHeader::parse(src)?;
     let chunk = Chunk::parse(&header, src)?;
+    if chunk.is_special()
+        && let Some(made) = from_special(handle, &chunk, piece, new)?
+    {
+        return Ok(Made::Whole(made));
+    }
     match patch(&chunk, src, Wish::Edits)? {
         Some(Patched::Whole(chunk)) => return Ok(Made::Whole(chunk)),
         Some(Patched::Edits(edits)) => {

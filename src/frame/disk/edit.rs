@@ -59,6 +59,10 @@ impl Disk {
     /// because their offsets told all, and that get one before the change: their numbers before it, and their bytes.
     pub fn commit(&mut self, change: &Change, specials: &Specials, next: Next) -> Result<()> {
         let result = self.change(change, specials, next);
+        if result.is_ok() && self.kind == Kind::Sparse && !change.leaves().is_empty() {
+            // The change is done; where this cannot be, only the reference minds.
+            let _ = self.lower_numbers();
+        }
         if self.is_lost() {
             self.writer = None;
             self.stale = true;
@@ -73,7 +77,12 @@ impl Disk {
             .is_some_and(|writer| writer.size == u64::MAX)
     }
 
-    fn change(&mut self, change: &Change, specials: &Specials, next: Next) -> Result<()> {
+    pub(super) fn change(
+        &mut self,
+        change: &Change,
+        specials: &Specials,
+        next: Next,
+    ) -> Result<()> {
         let file = self.prepare()?;
         let count = self.view.offsets.len();
         change.check(&self.view.offsets)?;

@@ -1,6 +1,6 @@
 //! Where chunks go that come into a frame, and what becomes of the room of those that leave it.
 
-use super::Disk;
+use super::{Disk, Found};
 use crate::chunk::header::EXTENDED_HEADER_LENGTH;
 use crate::error::{Error, Result};
 use crate::frame::change::{Change, Item};
@@ -130,6 +130,29 @@ impl Disk {
         used.sort_unstable();
         let free = (0..).filter(|number| used.binary_search(number).is_err());
         free.take(count).collect()
+    }
+
+    /// The reference checks the numbers of a directory's files as if they were offsets among so many bytes of chunks. Where
+    /// chunks left such that it would refuse what stays, files of low numbers take the places of those.
+    pub(super) fn lower_numbers(&mut self) -> Result<()> {
+        let most = (self.view.extent.cbytes).saturating_sub(EXTENDED_HEADER_LENGTH as u64);
+        let is_high = |offset: i64| u64::try_from(offset).is_ok_and(|number| number > most);
+        let offsets = self.view.offsets.iter().enumerate();
+        let high = offsets.filter(|(_, offset)| is_high(*offset));
+        let mut chunks = Vec::new();
+        for nchunk in high.map(|(nchunk, _)| nchunk).collect::<Vec<_>>() {
+            if let Found::Stored(stored) = self.find(nchunk)? {
+                chunks.push((nchunk, stored.whole()?));
+            }
+        }
+        if chunks.is_empty() {
+            return Ok(());
+        }
+        let items: Vec<(usize, Item)> = chunks
+            .iter()
+            .map(|(nchunk, chunk)| (*nchunk, Item::Stored(chunk)))
+            .collect();
+        self.change(&Change::Update(&items), &[], self.unchanged())
     }
 
     pub(super) fn unplace(&mut self, chunks: &[&[u8]], places: &[u64]) {
