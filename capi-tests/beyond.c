@@ -257,6 +257,31 @@ static void overlapping_buffers(void) {
   free(bytes);
 }
 
+/* A directory of which little is left: its last file has a high number. */
+static void little_left_of_a_directory(void) {
+  char path[] = "beyond-directory";
+  blosc2_remove_dir(path);
+  blosc2_cparams cparams = BLOSC2_CPARAMS_DEFAULTS;
+  cparams.typesize = 1;
+  blosc2_storage storage = {.contiguous = false, .urlpath = path, .cparams = &cparams};
+  blosc2_schunk *schunk = blosc2_schunk_new(&storage);
+  CHECK(schunk != NULL);
+  for (uint8_t i = 0; i < 40; i++) {
+    CHECK_EQ(blosc2_schunk_append_buffer(schunk, &i, 1), i + 1);
+  }
+  for (int left = 39; left > 0; left--) {
+    CHECK_EQ(blosc2_schunk_delete_chunk(schunk, 0), left);
+  }
+  blosc2_schunk_free(schunk);
+  schunk = blosc2_schunk_open(path);
+  CHECK(schunk != NULL);
+  uint8_t last = 0;
+  CHECK_EQ(blosc2_schunk_decompress_chunk(schunk, 0, &last, 1), 1);
+  CHECK_EQ(last, 39);
+  blosc2_schunk_free(schunk);
+  CHECK_EQ(blosc2_remove_dir(path), 0);
+}
+
 int main(void) {
   blosc2_init();
   RUN(source_is_only_read);
@@ -269,6 +294,7 @@ int main(void) {
   RUN(delta_without_its_first_block);
   RUN(never_larger_than_stored);
   RUN(overlapping_buffers);
+  RUN(little_left_of_a_directory);
   RUN(child_of_a_process_with_threads);
   blosc2_destroy();
   return finish();
