@@ -1,7 +1,9 @@
 //! What cells of both sizes have in common where streams are written.
 
 use super::HEADER;
-use super::hash::{self, LANES};
+#[cfg(target_arch = "x86_64")]
+use super::hash::Avx2;
+use super::hash::{self, LANES, Lane, Words};
 
 /// The first distance that is too large.
 pub const MAX_DISTANCE: usize = 65535;
@@ -11,7 +13,7 @@ pub const SLOTS: usize = 1 << hash::BITS;
 /// Cells of one size to bytes; `ROOM` is what a literal one takes.
 pub trait Encode<const SIDE: usize, const ROOM: usize> {
     /// Hashes a row of cells that lie side by side, row by row of them, before the first of them is put.
-    fn hash(&mut self, group: &[[[u8; SIDE]; LANES]; SIDE]);
+    fn hash<V: Words>(&mut self, group: &[[[u8; SIDE]; LANES]; SIDE]);
 
     /// Writes cell `n` of the last group behind what was written; gives the bytes of it.
     fn put(
@@ -29,7 +31,7 @@ fn hash_avx2<E: Encode<SIDE, ROOM>, const SIDE: usize, const ROOM: usize>(
     encoder: &mut E,
     group: &[[[u8; SIDE]; LANES]; SIDE],
 ) {
-    encoder.hash(group);
+    encoder.hash::<Avx2>(group);
 }
 
 /// Writes a block of `rows` times `columns` bytes; gives the bytes written, or 0 where it did not become smaller or may turn
@@ -64,10 +66,10 @@ pub fn compress<const SIDE: usize, const ROOM: usize>(
                 // SAFETY: the feature was detected.
                 unsafe { hash_avx2(&mut encoder, &group) };
             } else {
-                encoder.hash(&group);
+                encoder.hash::<Lane>(&group);
             }
             #[cfg(not(target_arch = "x86_64"))]
-            encoder.hash(&group);
+            encoder.hash::<Lane>(&group);
             for n in 0..width.div_ceil(SIDE) {
                 let (written, rest) = dst.split_at_mut(at);
                 let Some(room) = rest.first_chunk_mut() else {

@@ -4,7 +4,7 @@
 //! foresees.
 
 use super::encode::{Encode, MAX_DISTANCE, SLOTS, Table, enter, part_at, put};
-use super::hash::{self, LANES, Lane};
+use super::hash::{self, LANES, Lane, Words};
 
 const SIDE: usize = 4;
 
@@ -208,18 +208,18 @@ impl Encoder {
 
 impl Encode<SIDE, 17> for Encoder {
     #[inline(always)]
-    fn hash(&mut self, group: &[[[u8; SIDE]; LANES]; SIDE]) {
+    fn hash<V: Words>(&mut self, group: &[[[u8; SIDE]; LANES]; SIDE]) {
         let mut rows = [[0; LANES]; SIDE];
         for (to, from) in rows.as_flattened_mut().iter_mut().zip(group.as_flattened()) {
             *to = u32::from_le_bytes(*from);
         }
         let [a, b, c, d] = &rows;
-        self.slots.cells = hash::of([a, b, c, d]);
+        self.slots.cells = hash::of::<V, _>([a, b, c, d]);
         for (slots, [a, b]) in self.slots.pairs.iter_mut().zip(PAIRS) {
-            *slots = hash::of([&rows[a], &rows[b]]);
+            *slots = hash::of::<V, _>([&rows[a], &rows[b]]);
         }
         for (slots, ([a, b, c], _)) in self.slots.triples.iter_mut().zip(TRIPLES) {
-            *slots = hash::of([&rows[a], &rows[b], &rows[c]]);
+            *slots = hash::of::<V, _>([&rows[a], &rows[b], &rows[c]]);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Cells of 8 x 8.
 
 use super::encode::{Encode, MAX_DISTANCE, SLOTS, Table, enter, put};
-use super::hash::{self, LANES, Lane};
+use super::hash::{self, LANES, Lane, Words};
 
 const SIDE: usize = 8;
 /// Places in a cell where three, and two, rows can begin.
@@ -122,7 +122,7 @@ impl Encoder {
 
 impl Encode<SIDE, 65> for Encoder {
     #[inline(always)]
-    fn hash(&mut self, group: &[[[u8; SIDE]; LANES]; SIDE]) {
+    fn hash<V: Words>(&mut self, group: &[[[u8; SIDE]; LANES]; SIDE]) {
         // Two words of each row.
         let mut words = [[0; LANES]; 2 * SIDE];
         for (to, from) in words.as_chunks_mut::<2>().0.iter_mut().zip(group) {
@@ -131,14 +131,14 @@ impl Encode<SIDE, 65> for Encoder {
                 (to[0][i], to[1][i]) = (row as u32, (row >> 32) as u32);
             }
         }
-        self.slots.cells = hash::of(words.each_ref());
+        self.slots.cells = hash::of::<V, _>(words.each_ref());
         for (row, slots) in self.slots.triples.iter_mut().enumerate() {
             let part: &[Lane; 6] = words[2 * row..].first_chunk().expect("six");
-            *slots = hash::of(part.each_ref());
+            *slots = hash::of::<V, _>(part.each_ref());
         }
         for (row, slots) in self.slots.pairs.iter_mut().enumerate() {
             let part: &[Lane; 4] = words[2 * row..].first_chunk().expect("four");
-            *slots = hash::of(part.each_ref());
+            *slots = hash::of::<V, _>(part.each_ref());
         }
     }
 
