@@ -10,6 +10,7 @@ mod dict;
 mod lz4;
 mod names;
 pub mod ndlz;
+mod noise;
 mod state;
 pub mod zfp;
 mod zlib;

@@ -1,6 +1,6 @@
 //! What a worker keeps between streams: one state per library, made when it is first needed.
 
-use super::{Codec, Dict, blosclz, lz4, zlib, zstd};
+use super::{Codec, Dict, blosclz, lz4, noise::Noise, zlib, zstd};
 use crate::error::{Error, Result};
 
 /// Compresses streams. One per worker; see the module for what is promised about reuse.
@@ -11,6 +11,7 @@ pub struct Encoder {
     lz4hc: lz4::High,
     zlib: zlib::Compressor,
     zstd: zstd::Compressor,
+    noise: Noise,
 }
 
 impl Encoder {
@@ -44,6 +45,11 @@ impl Encoder {
         // The libraries count in `int`; no stream gains from more room than its own length and a little.
         let room = dst.len().min(i32::MAX as usize);
         let dst = &mut dst[..room];
+        // The fast codecs pass over noise as quickly as it is found, and zlib looks for it in parts.
+        if matches!(codec, Codec::Lz4hc | Codec::Zstd) && room <= src.len() && self.noise.fills(src)
+        {
+            return Ok(0);
+        }
         match (codec, dict) {
             (Codec::BloscLz, None) => self.blosclz.compress(clevel, src, dst),
             (Codec::Lz4, None) => self.lz4.compress(clevel, src, dst),

@@ -4,49 +4,176 @@
 //! streams as zlib-ng in the same time; libdeflate is 1.3 to 6 times as fast at levels 5 to 9, but some of its streams
 //! are more than 0.5 % larger (32-bit integers: 2.6 %), and all of them, being cut into many short blocks, inflate at
 //! half the speed. Inflating, libdeflate is the faster one (by up to 1.3) but for very redundant data, where zlib-rs
-//! is. zlib-ng itself would need cmake to build, for nothing more.
+//! is. zlib-ng itself would need cmake to build, for nothing more. What all of them spend on noise is spared: see
+//! [`super::noise`].
 
 use core::ptr::NonNull;
 
 use libdeflate_sys as sys;
-use zlib_rs::{Deflate, DeflateFlush, Inflate, InflateFlush, Status};
+use zlib_rs::adler32::adler32;
+use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, Inflate, InflateFlush, Status, Strategy};
 
+use super::noise::{Noise, Search, Worth};
 use crate::error::{Error, Result};
 
 /// The version reported to callers: the zlib that zlib-rs stands for.
 pub(super) const VERSION: &str = "1.3.0-zlib-rs-0.6";
 
-/// zlib's window, as a power of two.
-const WINDOW_BITS: u8 = 15;
+/// zlib's window, as a power of two. Less than zero it tells the library to write no header.
+const WINDOW_BITS: i32 = 15;
 /// A stream that is smaller than its data by more than this factor is very redundant.
 const REDUNDANT: usize = 8;
+/// The most bytes of one stored block (RFC 1951, 3.2.4).
+const STORED: usize = 0xFFFF;
 
-/// The compressor, with the level it was made for.
+/// What pays at a level: the high ones find words of three bytes, which are also repeated by chance.
+fn sought(clevel: u8) -> Search {
+    let (word, chance) = if clevel < 7 { (4, 5) } else { (3, 3) };
+    Search {
+        window: 1 << WINDOW_BITS,
+        word,
+        sparse: 16,
+        chance,
+    }
+}
+
+/// A compressor and the level it was made for; none when it is not yet made.
+type Deflater = Option<(Box<Deflate>, u8)>;
+
+/// The compressor.
+///
+/// Where looking for repeated bytes is wasted it is spared: such stretches are stored, or given a code for single bytes
+/// only, and what is between them is deflated by itself. A stream without any has the bytes that zlib-ng would give it.
 #[derive(Default)]
-pub(super) struct Compressor(Option<(Box<Deflate>, u8)>);
+pub(super) struct Compressor {
+    noise: Noise,
+    search: Deflater,
+    code: Deflater,
+}
 
 impl Compressor {
     /// Bytes written; 0 when they do not fit.
     pub(super) fn compress(&mut self, clevel: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        let deflate = match &mut self.0 {
-            Some((deflate, level)) if *level == clevel => {
+        let mut stream = Stream { dst, written: 0 };
+        Ok(self
+            .write(clevel, src, &mut stream)
+            .map_or(0, |()| stream.written))
+    }
+
+    /// Writes a whole stream; none when it does not fit.
+    fn write(&mut self, clevel: u8, src: &[u8], stream: &mut Stream) -> Option<()> {
+        let Compressor {
+            noise,
+            search,
+            code,
+        } = self;
+        let parts = noise.parts(src, sought(clevel));
+        let stored: usize = parts
+            .iter()
+            .filter(|part| part.worth == Worth::Nothing)
+            .map(|part| part.len)
+            .sum();
+        if stored > stream.dst.len() {
+            return None;
+        }
+        // The window's size and the effort (RFC 1950, 2.2); together a multiple of 31.
+        stream.put(match clevel {
+            ..=1 => &[0x78, 0x01],
+            2..=5 => &[0x78, 0x5E],
+            6 => &[0x78, 0x9C],
+            7.. => &[0x78, 0xDA],
+        })?;
+        let mut rest = src;
+        for part in parts {
+            let bytes;
+            (bytes, rest) = rest.split_at(part.len);
+            let last = rest.is_empty();
+            match part.worth {
+                Worth::Nothing => stream.store(bytes, last)?,
+                // At the lowest level a search costs no more than a code, and the high ones find shorter words.
+                Worth::Code if (2..7).contains(&clevel) => {
+                    stream.deflate(code, clevel, Strategy::HuffmanOnly, bytes, last)?;
+                }
+                _ => stream.deflate(search, clevel, Strategy::Default, bytes, last)?,
+            }
+        }
+        stream.put(&adler32(1, src).to_be_bytes())
+    }
+}
+
+/// A stream that is being written.
+struct Stream<'a> {
+    dst: &'a mut [u8],
+    written: usize,
+}
+
+impl Stream<'_> {
+    fn put(&mut self, bytes: &[u8]) -> Option<()> {
+        self.dst
+            .get_mut(self.written..)?
+            .get_mut(..bytes.len())?
+            .copy_from_slice(bytes);
+        self.written += bytes.len();
+        Some(())
+    }
+
+    /// Writes stored blocks. The blocks before end at a whole byte.
+    fn store(&mut self, bytes: &[u8], last: bool) -> Option<()> {
+        let mut blocks = bytes.chunks(STORED).peekable();
+        while let Some(block) = blocks.next() {
+            let len = block.len() as u16;
+            self.put(&[u8::from(last && blocks.peek().is_none())])?;
+            self.put(&len.to_le_bytes())?;
+            self.put(&(!len).to_le_bytes())?;
+            self.put(block)?;
+        }
+        Some(())
+    }
+
+    /// Writes deflated blocks that refer to nothing before them, and end at a whole byte.
+    fn deflate(
+        &mut self,
+        state: &mut Deflater,
+        clevel: u8,
+        strategy: Strategy,
+        bytes: &[u8],
+        last: bool,
+    ) -> Option<()> {
+        // A reset does not forget everything about a stream that was left unfinished (at level 1), and the next
+        // stream's bytes must not depend on this one: it is put back when it is through.
+        let mut deflate = match state.take() {
+            Some((mut deflate, level)) if level == clevel => {
                 deflate.reset();
                 deflate
             }
-            _ => {
-                let fresh = Deflate::new(clevel.into(), true, WINDOW_BITS);
-                &mut self.0.insert((Box::new(fresh), clevel)).0
-            }
+            _ => Box::new(Deflate::new_with_config(DeflateConfig {
+                level: clevel.into(),
+                window_bits: -WINDOW_BITS,
+                strategy,
+                ..DeflateConfig::default()
+            })),
         };
-        match deflate.compress(src, dst, DeflateFlush::Finish) {
-            Ok(Status::StreamEnd) => Ok(deflate.total_out() as usize),
-            _ => {
-                // A reset does not forget everything about a stream that was left unfinished (at level 1), and the next
-                // stream's bytes must not depend on this one.
-                self.0 = None;
-                Ok(0)
-            }
+        let room = self.dst.get_mut(self.written..)?;
+        let len = room.len();
+        let flush = if last {
+            DeflateFlush::Finish
+        } else {
+            DeflateFlush::SyncFlush
+        };
+        let status = deflate.compress(bytes, room, flush).ok()?;
+        let written = deflate.total_out() as usize;
+        // Without room left there may be more of a flush to come.
+        let through = if last {
+            status == Status::StreamEnd
+        } else {
+            written < len
+        };
+        if !through {
+            return None;
         }
+        self.written += written;
+        *state = Some((deflate, clevel));
+        Some(())
     }
 }
 
@@ -81,7 +208,7 @@ impl Decompressor {
                 }
                 None => self
                     .redundant
-                    .insert(Box::new(Inflate::new(true, WINDOW_BITS))),
+                    .insert(Box::new(Inflate::new(true, WINDOW_BITS as u8))),
             };
             return match inflate.decompress(src, dst, InflateFlush::Finish) {
                 Ok(Status::StreamEnd) => Ok(inflate.total_out() as usize),
