@@ -27,6 +27,8 @@ pub(super) struct Search {
     pub sparse: usize,
     /// The words that may have been seen before in a piece of noise: what chance gives.
     pub chance: u32,
+    /// Whether the codec can do with a code alone.
+    pub code: bool,
 }
 
 /// What is worth trying on a stretch, the most first.
@@ -45,6 +47,15 @@ pub(super) enum Worth {
 pub(super) struct Part {
     pub len: usize,
     pub worth: Worth,
+    /// From where on in the stream there is something that it repeats, as far as that can be told.
+    pub repeats_from: usize,
+}
+
+/// The words of a piece that were seen before.
+struct Repeats {
+    count: u32,
+    /// The first piece that has one of them; the piece itself if there is none.
+    oldest: u64,
 }
 
 /// Judges streams; one per worker.
@@ -66,10 +77,14 @@ impl Noise {
                 word: 5,
                 sparse: 32,
                 chance: 0,
+                code: false,
             };
             self.forget(search);
             pieces(stream).zip(0..).all(|(piece, at)| {
-                spread(piece) == Worth::Nothing && self.repeats(search, piece, at) == Some(0)
+                spread(piece) == Worth::Nothing
+                    && self
+                        .repeats(search, piece, at)
+                        .is_some_and(|repeats| repeats.count == 0)
             })
         }
     }
@@ -81,16 +96,24 @@ impl Noise {
         parts.clear();
         parts.extend(pieces(stream).map(|piece| Part {
             len: piece.len(),
-            worth: spread(piece),
+            worth: match spread(piece) {
+                Worth::Code if !search.code => Worth::Search,
+                worth => worth,
+            },
+            repeats_from: 0,
         }));
         if parts.iter().any(|part| part.worth > Worth::Search) {
             self.forget(search);
             for ((part, piece), at) in parts.iter_mut().zip(pieces(stream)).zip(0..) {
-                part.worth = match (part.worth, self.repeats(search, piece, at)) {
-                    (Worth::Code, Some(0..=1)) => Worth::Code,
-                    (Worth::Nothing, Some(repeats)) if repeats <= search.chance => Worth::Nothing,
+                let repeats = self.repeats(search, piece, at);
+                part.worth = match (part.worth, &repeats) {
+                    (Worth::Code, Some(Repeats { count: 0..=1, .. })) => Worth::Code,
+                    (Worth::Nothing, Some(repeats)) if repeats.count <= search.chance => {
+                        Worth::Nothing
+                    }
                     _ => Worth::Search,
                 };
+                part.repeats_from = repeats.map_or(0, |repeats| repeats.oldest as usize * PIECE);
             }
         }
         merge(&mut parts);
@@ -122,10 +145,15 @@ impl Noise {
             .resize(search.window.next_power_of_two() / search.sparse, 0);
     }
 
-    /// How many words of the piece with this number were seen before; none when it has so few words that they tell
+    /// The words of the piece with this number that were seen before; none when it has so few words that they tell
     /// nothing. Remembers its words.
-    fn repeats(&mut self, search: Search, piece: &[u8], at: u64) -> Option<u32> {
-        let (mut words, mut repeats) = (0, 0);
+    #[inline(never)]
+    fn repeats(&mut self, search: Search, piece: &[u8], at: u64) -> Option<Repeats> {
+        let mut words = 0;
+        let mut repeats = Repeats {
+            count: 0,
+            oldest: at,
+        };
         let reach = (search.window / PIECE + 1) as u64;
         let choosing = (search.sparse - 1) as u8;
         let mask = (1 << (8 * search.word)) - 1;
@@ -135,7 +163,10 @@ impl Noise {
             let hash = word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> shift;
             let seen = &mut self.seen[hash as usize];
             words += 1;
-            repeats += u32::from(*seen & WORD == word && at - (*seen >> 40) <= reach);
+            if *seen & WORD == word && at - (*seen >> 40) <= reach {
+                repeats.count += 1;
+                repeats.oldest = repeats.oldest.min(*seen >> 40);
+            }
             *seen = word | at << 40;
         };
         // A group, and the bytes behind it that words at its end reach into.
@@ -162,6 +193,7 @@ fn merge(parts: &mut Vec<Part>) {
         let same = next.worth == part.worth;
         if same {
             part.len += next.len;
+            part.repeats_from = part.repeats_from.min(next.repeats_from);
         }
         same
     });
@@ -200,6 +232,7 @@ fn pieces(stream: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// What a piece is worth if nothing in it is repeated, by how evenly its bytes are spread.
+#[inline(never)]
 fn spread(piece: &[u8]) -> Worth {
     if piece.len() < PIECE {
         return Worth::Search;
@@ -218,6 +251,7 @@ fn spread(piece: &[u8]) -> Worth {
 struct Counts([[u16; 256]; 4]);
 
 impl Counts {
+    #[inline(never)]
     fn add(&mut self, bytes: &[u8]) {
         let (eights, rest) = bytes.as_chunks::<8>();
         for eight in eights {
@@ -234,6 +268,7 @@ impl Counts {
     /// Of Pearson's chi-square of the counts chance gives 255, whatever their number, and seldom much more. It is
     /// `n / 32` higher where a code gains 0.023 bits of each of `n` bytes, and that much is given up. Where two bytes
     /// are alike more often than one time in 12 there are repeated words also by chance.
+    #[inline(never)]
     fn worth(&self, n: usize) -> Worth {
         /// More than five times the deviation of 22.6.
         const CHANCE: u64 = 128;
@@ -266,6 +301,7 @@ mod tests {
         word: 4,
         sparse: 16,
         chance: 0,
+        code: true,
     };
 
     /// Bytes of a small generator (splitmix), as even as any.
@@ -301,12 +337,9 @@ mod tests {
         };
         for values in [181, 239] {
             assert!(!noise.fills(&of(values)));
-            assert_eq!(
-                noise.parts(&of(values), SEARCH),
-                [part(100_000, Worth::Code)]
-            );
+            assert_eq!(parts(&of(values)), [(100_000, Worth::Code)]);
         }
-        assert_eq!(noise.parts(&of(16), SEARCH), [part(100_000, Worth::Search)]);
+        assert_eq!(parts(&of(16)), [(100_000, Worth::Search)]);
         // Whatever is said twice, near, far and not at a whole piece.
         for (period, len) in [
             (1000, 8192),
@@ -326,20 +359,19 @@ mod tests {
         );
     }
 
-    fn part(len: usize, worth: Worth) -> Part {
-        Part { len, worth }
+    /// The parts of a stream, without what they repeat.
+    fn parts(stream: &[u8]) -> Vec<(usize, Worth)> {
+        let mut noise = Noise::default();
+        let parts = noise.parts(stream, SEARCH);
+        parts.iter().map(|part| (part.len, part.worth)).collect()
     }
 
     #[test]
     fn parts_make_up_the_stream() {
         use Worth::{Code, Nothing, Search};
-        let mut noise = Noise::default();
-        assert_eq!(noise.parts(&[], SEARCH), [part(0, Search)]);
-        assert_eq!(noise.parts(&random(100, 3), SEARCH), [part(100, Search)]);
-        assert_eq!(
-            noise.parts(&random(5 * PIECE + 7, 3), SEARCH),
-            [part(5 * PIECE + 7, Nothing)]
-        );
+        assert_eq!(parts(&[]), [(0, Search)]);
+        assert_eq!(parts(&random(100, 3)), [(100, Search)]);
+        assert_eq!(parts(&random(5 * PIECE + 7, 3)), [(5 * PIECE + 7, Nothing)]);
         let mut planes = vec![7; 3 * PIECE];
         planes.extend(random(4 * PIECE, 4));
         planes.extend(random(4 * PIECE, 6).iter().map(|byte| byte % 192));
@@ -348,12 +380,12 @@ mod tests {
         planes.extend(random(PIECE, 5));
         planes.extend(vec![8; 99]);
         assert_eq!(
-            noise.parts(&planes, SEARCH),
+            parts(&planes),
             [
-                part(3 * PIECE, Search),
-                part(4 * PIECE, Nothing),
-                part(4 * PIECE, Code),
-                part(2 * PIECE + 99, Search)
+                (3 * PIECE, Search),
+                (4 * PIECE, Nothing),
+                (4 * PIECE, Code),
+                (2 * PIECE + 99, Search)
             ]
         );
     }

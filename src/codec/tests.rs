@@ -53,6 +53,18 @@ fn streams() -> Vec<(String, Vec<u8>)> {
             let n = numbers.below(100).min(back);
             runs.extend_from_within(runs.len() - back..runs.len() - back + n);
         }
+        // Stretches of noise, of bytes that have a code but nothing repeated, of few values and of what was before.
+        let mut numbers = Numbers(len as u64 + 1);
+        let mut stretches = Vec::new();
+        while stretches.len() < len {
+            let n = 1000 + numbers.below(30_000);
+            match numbers.below(4) {
+                0 => stretches.extend((0..n).map(|_| numbers.next() as u8)),
+                1 => stretches.extend((0..n).map(|_| (numbers.next() % 150) as u8)),
+                2 => stretches.extend((0..n).map(|_| (numbers.next() % 3) as u8)),
+                _ => stretches.extend_from_within(stretches.len() - n.min(stretches.len())..),
+            }
+        }
         let mut far = noise.clone();
         for i in 70_000.min(len)..len {
             if i % 97 > 12 {
@@ -68,6 +80,7 @@ fn streams() -> Vec<(String, Vec<u8>)> {
         all.push((format!("noise {len}"), noise));
         all.push((format!("few values {len}"), few));
         all.push((format!("runs {len}"), runs[..len].to_vec()));
+        all.push((format!("stretches {len}"), stretches[..len].to_vec()));
         all.push((format!("far repeats {len}"), far));
     }
     all

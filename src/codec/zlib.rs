@@ -26,7 +26,8 @@ const REDUNDANT: usize = 8;
 /// The most bytes of one stored block (RFC 1951, 3.2.4).
 const STORED: usize = 0xFFFF;
 
-/// What pays at a level: the high ones find words of three bytes, which are also repeated by chance.
+/// What pays at a level: the high ones find words of three bytes, which are also repeated by chance; at the lowest a
+/// search costs no more than a code.
 fn sought(clevel: u8) -> Search {
     let (word, chance) = if clevel < 7 { (4, 5) } else { (3, 3) };
     Search {
@@ -34,6 +35,7 @@ fn sought(clevel: u8) -> Search {
         word,
         sparse: 16,
         chance,
+        code: (2..7).contains(&clevel),
     }
 }
 
@@ -43,7 +45,8 @@ type Deflater = Option<(Box<Deflate>, u8)>;
 /// The compressor.
 ///
 /// Where looking for repeated bytes is wasted it is spared: such stretches are stored, or given a code for single bytes
-/// only, and what is between them is deflated by itself. A stream without any has the bytes that zlib-ng would give it.
+/// only, and what is between them is deflated by itself, with what it repeats of the window as a dictionary. A stream
+/// without any has the bytes that zlib-ng would give it.
 #[derive(Default)]
 pub(super) struct Compressor {
     noise: Noise,
@@ -83,19 +86,24 @@ impl Compressor {
             6 => &[0x78, 0x9C],
             7.. => &[0x78, 0xDA],
         })?;
-        let mut rest = src;
+        let mut at = 0;
         for part in parts {
-            let bytes;
-            (bytes, rest) = rest.split_at(part.len);
+            let (before, rest) = src.split_at(at);
+            let (bytes, rest) = rest.split_at(part.len);
             let last = rest.is_empty();
             match part.worth {
                 Worth::Nothing => stream.store(bytes, last)?,
-                // At the lowest level a search costs no more than a code, and the high ones find shorter words.
-                Worth::Code if (2..7).contains(&clevel) => {
-                    stream.deflate(code, clevel, Strategy::HuffmanOnly, bytes, last)?;
+                Worth::Code => {
+                    let how = (clevel, Strategy::HuffmanOnly);
+                    stream.deflate(code, how, (&[], bytes), last)?;
                 }
-                _ => stream.deflate(search, clevel, Strategy::Default, bytes, last)?,
+                Worth::Search => {
+                    let window = at.saturating_sub(1 << WINDOW_BITS);
+                    let seen = &before[part.repeats_from.max(window).min(at)..];
+                    stream.deflate(search, (clevel, Strategy::Default), (seen, bytes), last)?;
+                }
             }
+            at += part.len;
         }
         stream.put(&adler32(1, src).to_be_bytes())
     }
@@ -130,13 +138,13 @@ impl Stream<'_> {
         Some(())
     }
 
-    /// Writes deflated blocks that refer to nothing before them, and end at a whole byte.
+    /// Writes deflated blocks of bytes, that refer to what was seen before them and no more, and end at a whole byte.
+    #[inline(never)]
     fn deflate(
         &mut self,
         state: &mut Deflater,
-        clevel: u8,
-        strategy: Strategy,
-        bytes: &[u8],
+        (clevel, strategy): (u8, Strategy),
+        (seen, bytes): (&[u8], &[u8]),
         last: bool,
     ) -> Option<()> {
         // A reset does not forget everything about a stream that was left unfinished (at level 1), and the next
@@ -153,6 +161,9 @@ impl Stream<'_> {
                 ..DeflateConfig::default()
             })),
         };
+        if !seen.is_empty() {
+            deflate.set_dictionary(seen).ok()?;
+        }
         let room = self.dst.get_mut(self.written..)?;
         let len = room.len();
         let flush = if last {
