@@ -188,13 +188,16 @@ pub struct ChunkHeader {
     pub blosc2_flags2: u8,
 }
 
-fn read_size(src: &[u8], at: usize) -> Result<usize> {
-    usize::try_from(i32_at(src, at)).map_err(|_| Error::InvalidHeader)
+#[inline(always)]
+fn read_size(src: &[u8; MIN_HEADER_LENGTH], at: usize) -> Result<usize> {
+    let size = i32::from_le_bytes([src[at], src[at + 1], src[at + 2], src[at + 3]]);
+    usize::try_from(size).map_err(|_| Error::InvalidHeader)
 }
 
 /// The little-endian int32 at `at`; the caller has checked that it is there.
 pub fn i32_at(src: &[u8], at: usize) -> i32 {
-    i32::from_le_bytes([src[at], src[at + 1], src[at + 2], src[at + 3]])
+    let four = &src[at..at + 4];
+    i32::from_le_bytes([four[0], four[1], four[2], four[3]])
 }
 
 impl ChunkHeader {
@@ -233,25 +236,25 @@ impl ChunkHeader {
     /// As [`Self::parse`] or [`Self::parse_basic`], in place. To copy a header right after its bytes were written one
     /// by one would cost more than all the checks: the processor has to wait for them.
     pub fn read(&mut self, src: &[u8], extended: bool) -> Result<()> {
-        if src.len() < MIN_HEADER_LENGTH {
+        let Some(front) = src.first_chunk::<MIN_HEADER_LENGTH>() else {
             return Err(Error::ReadBuffer);
-        }
-        let cbytes = read_size(src, offset::CBYTES)?;
-        let blocksize = read_size(src, offset::BLOCKSIZE)?;
-        let nbytes = read_size(src, offset::NBYTES)?;
+        };
+        let cbytes = read_size(front, offset::CBYTES)?;
+        let blocksize = read_size(front, offset::BLOCKSIZE)?;
+        let nbytes = read_size(front, offset::NBYTES)?;
         if cbytes < MIN_HEADER_LENGTH
             || blocksize == 0
             || blocksize > MAX_BLOCKSIZE as usize
-            || src[3] == 0
+            || front[3] == 0
         {
             return Err(Error::InvalidHeader);
         }
         let header = self;
         *header = Self::EMPTY;
-        header.version = src[0];
-        header.versionlz = src[1];
-        header.flags = src[2];
-        header.typesize = src[3];
+        header.version = front[0];
+        header.versionlz = front[1];
+        header.flags = front[2];
+        header.typesize = front[3];
         header.nbytes = nbytes;
         header.cbytes = cbytes;
         if extended && header.is_extended() {
