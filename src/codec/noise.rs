@@ -25,7 +25,7 @@ pub(super) struct Search {
     pub word: u32,
     /// One place of so many is looked at: a power of two, at most 32.
     pub sparse: usize,
-    /// The words that may have been seen before in a piece of noise: what chance gives.
+    /// The words of a piece of noise that may have been seen before, in a window that is full: what chance gives.
     pub chance: u32,
     /// Whether the codec can do with a code alone.
     pub code: bool,
@@ -104,13 +104,14 @@ impl Noise {
         }));
         if parts.iter().any(|part| part.worth > Worth::Search) {
             self.forget(search);
+            let all = (search.window / PIECE) as u32;
             for ((part, piece), at) in parts.iter_mut().zip(pieces(stream)).zip(0..) {
                 let repeats = self.repeats(search, piece, at);
+                // Of a stream's first pieces there is less that they could repeat.
+                let chance = search.chance * (at as u32 + 1).min(all) / all;
                 part.worth = match (part.worth, &repeats) {
                     (Worth::Code, Some(Repeats { count: 0..=1, .. })) => Worth::Code,
-                    (Worth::Nothing, Some(repeats)) if repeats.count <= search.chance => {
-                        Worth::Nothing
-                    }
+                    (Worth::Nothing, Some(repeats)) if repeats.count <= chance => Worth::Nothing,
                     _ => Worth::Search,
                 };
                 part.repeats_from = repeats.map_or(0, |repeats| repeats.oldest as usize * PIECE);
