@@ -69,8 +69,8 @@ pub(super) struct Noise {
 impl Noise {
     /// Whether a stream is noise from end to end, which no codec shortens.
     pub(super) fn fills(&mut self, stream: &[u8]) -> bool {
-        // Most streams that are not show it at once, before anything is made ready.
-        stream.len() >= PIECE && spread(&stream[..PIECE]) == Worth::Nothing && {
+        // Most streams that are not show it in the first piece, before anything is made ready.
+        pieces(stream).all(|piece| spread(piece) == Worth::Nothing) && {
             // Four bytes are alike by chance here and there in so much.
             let search = Search {
                 window: 1 << 20,
@@ -81,10 +81,8 @@ impl Noise {
             };
             self.forget(search);
             pieces(stream).zip(0..).all(|(piece, at)| {
-                spread(piece) == Worth::Nothing
-                    && self
-                        .repeats(search, piece, at)
-                        .is_some_and(|repeats| repeats.count == 0)
+                self.repeats(search, piece, at)
+                    .is_some_and(|repeats| repeats.count == 0)
             })
         }
     }

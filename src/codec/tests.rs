@@ -473,9 +473,10 @@ fn the_reference_reads_ours_and_we_read_its() {
                 if codec == Codec::Zlib {
                     // Another compressor than the reference's: the bytes are free, their number nearly not. Where a
                     // short stream is cut into many parts, each has a code of its own.
-                    let most = match name.starts_with("stretches") {
-                        true => 1020,
-                        false => 1005,
+                    let most = if name.starts_with("stretches") {
+                        1020
+                    } else {
+                        1005
                     };
                     assert!(
                         n > 0 && n * 1000 <= stream.len() * most,
