@@ -8,11 +8,16 @@
 const PIECE: usize = 4096;
 /// The bytes at the start of a piece that tell most pieces on which the search is not wasted.
 const GLANCE: usize = 512;
+/// The length from which on samples tell of a stream whether it is noise.
+const SAMPLED: usize = 16 * PIECE;
+/// The bytes of one sample.
+const LINE: usize = 64;
 /// Words that are looked for begin with a byte of these low bits: places chosen by what is there and not by position,
 /// so that what is repeated at any distance is found.
 const CHOSEN: u8 = 0b1_0110;
 /// The low bits of what is remembered of a word; above them is the number of its piece.
-const WORD: u64 = (1 << 40) - 1;
+const WORD_BITS: u32 = 40;
+const WORD: u64 = (1 << WORD_BITS) - 1;
 /// The places looked at in one step.
 const GROUP: usize = 16;
 
@@ -23,7 +28,7 @@ pub(super) struct Search {
     pub window: usize,
     /// The bytes of the words that are worth referring to, at most 5.
     pub word: u32,
-    /// One place of so many is looked at: a power of two, at most 32.
+    /// One place of so many is looked at: a power of two, at most 128.
     pub sparse: usize,
     /// The words of a piece of noise that may have been seen before, in a window that is full: what chance gives.
     pub chance: u32,
@@ -51,39 +56,55 @@ pub(super) struct Part {
     pub repeats_from: usize,
 }
 
-/// The words of a piece that were seen before.
+/// What was found of the words of a piece.
 struct Repeats {
+    /// The words looked at.
+    words: usize,
+    /// Those that were seen before.
     count: u32,
-    /// The first piece that has one of them; the piece itself if there is none.
-    oldest: u64,
+    /// The first piece of the stream that has one of them; the piece itself if there is none.
+    oldest: usize,
+}
+
+impl Repeats {
+    /// Whether enough words of so many bytes were looked at to tell something: half as many as chance gives.
+    fn tell(words: usize, len: usize, search: Search) -> bool {
+        words >= len / (2 * search.sparse)
+    }
 }
 
 /// Judges streams; one per worker.
 #[derive(Default)]
 pub(super) struct Noise {
-    /// The last word of the stream with this hash, and above its bits the number of the piece; 0 for none.
+    /// The last word with this hash, and above its bits the number of its piece. Pieces are numbered on and on from 1,
+    /// so that nothing has to be forgotten between streams.
     seen: Vec<u64>,
+    /// The numbers of the stream's first piece and of the next stream's.
+    first: u64,
+    next: u64,
     parts: Vec<Part>,
 }
 
 impl Noise {
     /// Whether a stream is noise from end to end, which no codec shortens.
     pub(super) fn fills(&mut self, stream: &[u8]) -> bool {
-        // Most streams that are not show it in the first piece, before anything is made ready.
-        pieces(stream).all(|piece| spread(piece) == Worth::Nothing) && {
-            // Four bytes are alike by chance here and there in so much.
-            let search = Search {
-                window: 1 << 20,
-                word: 5,
-                sparse: 32,
-                chance: 0,
-                code: false,
-            };
-            self.forget(search);
-            pieces(stream).zip(0..).all(|(piece, at)| {
-                self.repeats(search, piece, at)
-                    .is_some_and(|repeats| repeats.count == 0)
-            })
+        // Four bytes are alike by chance here and there in so much.
+        let search = Search {
+            window: 1 << 20,
+            word: 5,
+            sparse: if stream.len() < SAMPLED { 32 } else { 128 },
+            chance: 0,
+            code: false,
+        };
+        // Most streams that are not show it in their last piece: the high bytes of numbers.
+        all_even(stream) && {
+            self.start(search, stream);
+            let mut words = 0;
+            pieces(stream).enumerate().all(|(at, piece)| {
+                let repeats = self.repeats(search, piece, at);
+                words += repeats.words;
+                repeats.count == 0
+            }) && Repeats::tell(words, stream.len(), search)
         }
     }
 
@@ -94,25 +115,23 @@ impl Noise {
         parts.clear();
         parts.extend(pieces(stream).map(|piece| Part {
             len: piece.len(),
-            worth: match spread(piece) {
-                Worth::Code if !search.code => Worth::Search,
-                worth => worth,
-            },
+            worth: spread(piece, search.code),
             repeats_from: 0,
         }));
         if parts.iter().any(|part| part.worth > Worth::Search) {
-            self.forget(search);
+            self.start(search, stream);
             let all = (search.window / PIECE) as u32;
-            for ((part, piece), at) in parts.iter_mut().zip(pieces(stream)).zip(0..) {
+            for (at, (part, piece)) in parts.iter_mut().zip(pieces(stream)).enumerate() {
                 let repeats = self.repeats(search, piece, at);
                 // Of a stream's first pieces there is less that they could repeat.
                 let chance = search.chance * (at as u32 + 1).min(all) / all;
-                part.worth = match (part.worth, &repeats) {
-                    (Worth::Code, Some(Repeats { count: 0..=1, .. })) => Worth::Code,
-                    (Worth::Nothing, Some(repeats)) if repeats.count <= chance => Worth::Nothing,
+                let tell = Repeats::tell(repeats.words, piece.len(), search);
+                part.worth = match (part.worth, repeats.count) {
+                    (Worth::Code, 0..=1) if tell => Worth::Code,
+                    (Worth::Nothing, count) if tell && count <= chance => Worth::Nothing,
                     _ => Worth::Search,
                 };
-                part.repeats_from = repeats.map_or(0, |repeats| repeats.oldest as usize * PIECE);
+                part.repeats_from = if tell { repeats.oldest * PIECE } else { 0 };
             }
         }
         merge(&mut parts);
@@ -137,23 +156,30 @@ impl Noise {
         &self.parts
     }
 
-    /// Forgets all words, and makes room for those of a window.
-    fn forget(&mut self, search: Search) {
-        self.seen.clear();
-        self.seen
-            .resize(search.window.next_power_of_two() / search.sparse, 0);
+    /// Makes ready to look at the words of a stream.
+    fn start(&mut self, search: Search, stream: &[u8]) {
+        let len = search.window.next_power_of_two() / search.sparse;
+        let pieces = (stream.len() / PIECE).max(1) as u64;
+        self.first = self.next;
+        if self.seen.len() != len || (self.first + pieces) >> (u64::BITS - WORD_BITS) != 0 {
+            self.seen.clear();
+            self.seen.resize(len, 0);
+            self.first = 1;
+        }
+        self.next = self.first + pieces;
     }
 
-    /// The words of the piece with this number that were seen before; none when it has so few words that they tell
-    /// nothing. Remembers its words.
+    /// Looks at the words of the stream's piece with this number, and remembers them.
     #[inline(never)]
-    fn repeats(&mut self, search: Search, piece: &[u8], at: u64) -> Option<Repeats> {
-        let mut words = 0;
+    fn repeats(&mut self, search: Search, piece: &[u8], at: usize) -> Repeats {
         let mut repeats = Repeats {
+            words: 0,
             count: 0,
             oldest: at,
         };
-        let reach = (search.window / PIECE + 1) as u64;
+        let reach = search.window / PIECE + 1;
+        let this = self.first + at as u64;
+        let oldest = self.first.max(this.saturating_sub(reach as u64));
         let choosing = (search.sparse - 1) as u8;
         let mask = (1 << (8 * search.word)) - 1;
         let shift = self.seen.len().leading_zeros() + 1;
@@ -161,12 +187,13 @@ impl Noise {
             let word = u64::from_le_bytes(*bytes) & mask;
             let hash = word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> shift;
             let seen = &mut self.seen[hash as usize];
-            words += 1;
-            if *seen & WORD == word && at - (*seen >> 40) <= reach {
+            repeats.words += 1;
+            if *seen & WORD == word && *seen >> WORD_BITS >= oldest {
                 repeats.count += 1;
-                repeats.oldest = repeats.oldest.min(*seen >> 40);
+                let piece = (*seen >> WORD_BITS) - self.first;
+                repeats.oldest = repeats.oldest.min(piece as usize);
             }
-            *seen = word | at << 40;
+            *seen = word | this << WORD_BITS;
         };
         // A group, and the bytes behind it that words at its end reach into.
         for group in piece.windows(GROUP + 7).step_by(GROUP) {
@@ -181,8 +208,7 @@ impl Noise {
                 places &= places - 1;
             }
         }
-        // Half as many as chance gives are enough.
-        (words >= piece.len() / (2 * search.sparse)).then_some(repeats)
+        repeats
     }
 }
 
@@ -218,7 +244,7 @@ fn chosen(group: &[u8; GROUP], choosing: u8) -> u16 {
 }
 
 /// A stream in pieces, at least one.
-fn pieces(stream: &[u8]) -> impl Iterator<Item = &[u8]> {
+fn pieces(stream: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> + ExactSizeIterator {
     let whole = (stream.len() / PIECE).max(1);
     (0..whole).map(move |i| {
         let end = if i + 1 == whole {
@@ -232,31 +258,62 @@ fn pieces(stream: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// What a piece is worth if nothing in it is repeated, by how evenly its bytes are spread.
 #[inline(never)]
-fn spread(piece: &[u8]) -> Worth {
+fn spread(piece: &[u8], code: bool) -> Worth {
     if piece.len() < PIECE {
         return Worth::Search;
     }
-    let mut counts = Counts([[0; 256]; 4]);
+    let least = if code { Worth::Code } else { Worth::Nothing };
+    let mut counts = Counts::NONE;
     let (glance, rest) = piece.split_at(GLANCE);
     counts.add(glance);
-    if counts.worth(GLANCE) == Worth::Search {
-        return Worth::Search;
+    if counts.worth() >= least {
+        counts.add(rest);
+        let worth = counts.worth();
+        if worth >= least {
+            return worth;
+        }
     }
-    counts.add(rest);
-    counts.worth(piece.len())
+    Worth::Search
 }
 
-/// How often each byte was seen, in four tables: a count that was just stored can't be loaded again at once.
-struct Counts([[u16; 256]; 4]);
+/// Whether the bytes of all pieces are as evenly spread as by chance. Of a long stream only a quarter is counted, each
+/// piece's by itself and all together, which tells finer.
+#[inline(never)]
+fn all_even(stream: &[u8]) -> bool {
+    if stream.len() < SAMPLED {
+        return pieces(stream)
+            .rev()
+            .all(|piece| spread(piece, false) == Worth::Nothing);
+    }
+    let mut all = [0; 256];
+    let even = pieces(stream).rev().all(|piece| {
+        let mut counts = Counts::NONE;
+        // Lines that follow no pattern, lest they follow one of the data's.
+        let (cells, rest) = piece.as_chunks::<{ 4 * LINE }>();
+        for (cell, i) in cells.iter().zip(0_u32..) {
+            let line = (i.wrapping_mul(0x9E37_79B9) >> 30) as usize;
+            counts.add(&cell[line * LINE..][..LINE]);
+        }
+        counts.add(rest);
+        counts.add_to(&mut all);
+        counts.worth() == Worth::Nothing
+    });
+    even && worth(&all) == Worth::Nothing
+}
+
+/// How often each byte was seen, in two tables: a count that was just stored can't be loaded again at once.
+struct Counts([[u16; 256]; 2]);
 
 impl Counts {
+    const NONE: Self = Self([[0; 256]; 2]);
+
     #[inline(never)]
     fn add(&mut self, bytes: &[u8]) {
         let (eights, rest) = bytes.as_chunks::<8>();
         for eight in eights {
             let eight = u64::from_le_bytes(*eight);
             for i in 0..8 {
-                self.0[i % 4][usize::from((eight >> (8 * i)) as u8)] += 1;
+                self.0[i % 2][usize::from((eight >> (8 * i)) as u8)] += 1;
             }
         }
         for &byte in rest {
@@ -264,30 +321,38 @@ impl Counts {
         }
     }
 
-    /// Of Pearson's chi-square of the counts chance gives 255, whatever their number, and seldom much more. It is
-    /// `n / 32` higher where a code gains 0.023 bits of each of `n` bytes, and that much is given up. Where two bytes
-    /// are alike more often than one time in 12 there are repeated words also by chance.
-    #[inline(never)]
-    fn worth(&self, n: usize) -> Worth {
-        /// More than five times the deviation of 22.6.
-        const CHANCE: u64 = 128;
-        let squares: u64 = (0..256)
-            .map(|byte| {
-                self.0
-                    .iter()
-                    .map(|table| u32::from(table[byte]))
-                    .sum::<u32>()
-            })
-            .map(|count| u64::from(count * count))
-            .sum();
-        let n = n as u64;
-        if 256 * squares <= n * (n + 255 + CHANCE.max(n / 32)) {
-            Worth::Nothing
-        } else if 12 * squares <= n * n {
-            Worth::Code
-        } else {
-            Worth::Search
+    fn add_to(&self, all: &mut [u32; 256]) {
+        let [even, odd] = &self.0;
+        for ((count, even), odd) in all.iter_mut().zip(even).zip(odd) {
+            *count += u32::from(*even) + u32::from(*odd);
         }
+    }
+
+    fn worth(&self) -> Worth {
+        let mut all = [0; 256];
+        self.add_to(&mut all);
+        worth(&all)
+    }
+}
+
+/// Of Pearson's chi-square of the counts of bytes chance gives 255, whatever their number, and seldom much more. It is
+/// `n / 32` higher where a code gains 0.023 bits of each of `n` bytes, and that much is given up. Where two bytes are
+/// alike more often than one time in 12 there are repeated words also by chance.
+#[inline(never)]
+fn worth(counts: &[u32; 256]) -> Worth {
+    /// More than five times the deviation of 22.6.
+    const CHANCE: u64 = 128;
+    let n: u64 = counts.iter().map(|count| u64::from(*count)).sum();
+    let squares: u64 = counts
+        .iter()
+        .map(|count| u64::from(*count) * u64::from(*count))
+        .sum();
+    if 256 * squares <= n * (n + 255 + CHANCE.max(n / 32)) {
+        Worth::Nothing
+    } else if 12 * squares <= n * n {
+        Worth::Code
+    } else {
+        Worth::Search
     }
 }
 
