@@ -157,9 +157,12 @@ impl Context {
 
     /// Drops the mask of blocks.
     pub fn clear_maskout(&self) {
-        // SAFETY: the mask came from `malloc` and is owned; free(null) does nothing.
-        unsafe { libc::free(self.block_maskout.replace(null_mut()).cast()) };
-        self.block_maskout_nitems.set(0);
+        let mask = self.block_maskout.replace(null_mut());
+        if !mask.is_null() {
+            // SAFETY: the mask came from `malloc` and is owned.
+            unsafe { libc::free(mask.cast()) };
+            self.block_maskout_nitems.set(0);
+        }
     }
 
     fn free(this: Box<Self>) {

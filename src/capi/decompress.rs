@@ -11,7 +11,7 @@ use crate::chunk::getitem::{ItemRange, getitem, stored};
 use crate::chunk::header::{
     ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH, flags2, i32_at, offset,
 };
-use crate::chunk::source::BlockSource;
+use crate::chunk::plain;
 use crate::error::{Error, Result};
 use crate::filter;
 use std::ffi::{c_int, c_void};
@@ -101,16 +101,21 @@ impl Context {
         if header.nbytes > usize::try_from(destsize).unwrap_or(0) {
             return Err(Error::WriteBuffer);
         }
-        let mut source = None;
-        let chunk = lazy::parse(self, &header, src, &mut source)?;
+        let (mut source, mut chunk) = (None, None);
         apart(src.as_ptr(), src.len(), dest.cast(), header.nbytes)?;
         // SAFETY: by the caller's word, and the data fit.
         let dest_bytes = unsafe { bytes_mut(dest.cast(), header.nbytes)? };
+        let everything = self.postfilter.get().is_none() && self.block_maskout.get().is_null();
+        if everything && plain::decompress(&header, src, dest_bytes).is_some() {
+            self.describe(&header, src, dest, destsize);
+            return Ok(header.nbytes);
+        }
+        let chunk = lazy::parse(self, (&header, src), &mut source, &mut chunk)?;
         self.describe(&header, src, dest, destsize);
         let maskout = self.maskout(header.nblocks)?;
         let hooks = ContextHooks::for_decompression(self, src);
         decompress(
-            &chunk,
+            chunk,
             dest_bytes,
             maskout.as_deref(),
             self.update_nthreads(),
@@ -149,14 +154,14 @@ impl Context {
             filter::copy(items, unsafe { bytes_mut(dest.cast(), items.len())? });
             return Ok(items.len());
         }
-        let mut source = None;
-        let chunk = lazy::parse(self, &header, src, &mut source)?;
+        let (mut source, mut chunk) = (None, None);
+        let chunk = lazy::parse(self, (&header, src), &mut source, &mut chunk)?;
         apart(src.as_ptr(), src.len(), dest.cast(), range.len)?;
         // SAFETY: by the caller's word, and the range was checked against the destination.
         let dest_bytes = unsafe { bytes_mut(dest.cast(), range.len)? };
         self.describe(&header, src, dest, destsize);
         let hooks = ContextHooks::for_decompression(self, src);
-        getitem(&chunk, range, dest_bytes, &hooks)?;
+        getitem(chunk, range, dest_bytes, &hooks)?;
         Ok(range.len)
     }
 }
@@ -308,7 +313,7 @@ unsafe fn read_vlchunk<'a, 's>(
     src: *const c_void,
     srcsize: i32,
     header: &'a mut ChunkHeader,
-    source: &'a mut Option<Box<dyn BlockSource + 's>>,
+    source: &'a mut lazy::Kept<'s>,
 ) -> Result<(&'s Context, Chunk<'a>, &'a [u8])> {
     // SAFETY: by the caller's word.
     let ctx = unsafe { Context::from_c(context)? };
@@ -325,7 +330,9 @@ unsafe fn read_vlchunk<'a, 's>(
         return Err(Error::InvalidHeader);
     }
     ctx.describe(header, src, null_mut(), header.nbytes as i32);
-    Ok((ctx, lazy::parse(ctx, header, src, source)?, src))
+    let mut chunk = None;
+    lazy::parse(ctx, (header, src), source, &mut chunk)?;
+    Ok((ctx, chunk.ok_or(Error::Failure)?, src))
 }
 
 /// Decompresses a chunk of variable-length blocks, each into a buffer of its own: `dests[i]` gets a buffer that the

@@ -65,18 +65,21 @@ fn source(
     lazychunk::source(schunk, place(header, lazy)?)
 }
 
-/// Checks a chunk that may be lazy; the source of one that is goes to `kept`.
+/// The source of a chunk that is lazy.
+pub type Kept<'s> = Option<Box<dyn BlockSource + 's>>;
+
+/// Checks a chunk that may be lazy; it goes to `place`, the source of one that is to `kept`.
 #[inline(always)]
-pub fn parse<'a, 's>(
+pub fn parse<'a, 'c, 's>(
     ctx: &'s Context,
-    header: &'a ChunkHeader,
-    src: &'a [u8],
-    kept: &'a mut Option<Box<dyn BlockSource + 's>>,
-) -> Result<Chunk<'a>> {
+    (header, src): (&'a ChunkHeader, &'a [u8]),
+    kept: &'a mut Kept<'s>,
+    place: &'c mut Option<Chunk<'a>>,
+) -> Result<&'c Chunk<'a>> {
     if is_lazy(header) {
-        parse_lazy(ctx, header, src, kept)
+        Ok(place.insert(parse_lazy(ctx, header, src, kept)?))
     } else {
-        Chunk::parse(header, src)
+        Chunk::parse_into(place, header, src)
     }
 }
 
@@ -86,7 +89,7 @@ fn parse_lazy<'a, 's>(
     ctx: &'s Context,
     header: &'a ChunkHeader,
     src: &'a [u8],
-    kept: &'a mut Option<Box<dyn BlockSource + 's>>,
+    kept: &'a mut Kept<'s>,
 ) -> Result<Chunk<'a>> {
     *kept = source(ctx, header, src)?;
     let source = kept.as_deref().ok_or(Error::InvalidParam)?;
@@ -122,7 +125,8 @@ mod tests {
         let short = &lazy[..lazy.len() - 1];
         assert_eq!(place(&header, short), Err(Error::ReadBuffer));
         let ctx = Context::zeroed();
-        let parsed = parse(&ctx, &header, &lazy, &mut None).map(|_| ());
+        let (mut kept, mut place) = (None, None);
+        let parsed = parse(&ctx, (&header, &lazy), &mut kept, &mut place).map(|_| ());
         assert_eq!(parsed, Err(Error::InvalidParam));
     }
 }

@@ -28,8 +28,19 @@ pub struct Chunk<'a> {
 
 impl<'a> Chunk<'a> {
     /// Checks the chunk at the front of `src`, whose header has been read.
-    #[inline(always)]
     pub fn parse(header: &'a ChunkHeader, src: &'a [u8]) -> Result<Self> {
+        let mut chunk = None;
+        Self::parse_into(&mut chunk, header, src)?;
+        chunk.ok_or(Error::Failure)
+    }
+
+    /// The same, into a place of the caller's: moving a chunk takes as long as checking a small one.
+    #[inline(always)]
+    pub fn parse_into<'c>(
+        place: &'c mut Option<Self>,
+        header: &'a ChunkHeader,
+        src: &'a [u8],
+    ) -> Result<&'c Self> {
         if header.cbytes > src.len() && !header.is_lazy() {
             return Err(Error::InvalidHeader);
         }
@@ -37,7 +48,9 @@ impl<'a> Chunk<'a> {
             // The blocks of a lazy chunk are in a frame, which nobody has given.
             return Err(Error::InvalidParam);
         }
-        Self::new(header, src, None)
+        let chunk = place.insert(Self::unread(header, src));
+        chunk.read(None)?;
+        Ok(chunk)
     }
 
     /// Checks a chunk whose blocks are fetched from `source` when they are needed. `front` is the first bytes of the
@@ -67,35 +80,48 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    #[inline(always)]
     fn new(
         header: &'a ChunkHeader,
         src: &'a [u8],
         source: Option<&'a dyn BlockSource>,
     ) -> Result<Self> {
-        let mut chunk = Self {
+        let mut chunk = Self::unread(header, src);
+        chunk.read(source)?;
+        Ok(chunk)
+    }
+
+    /// A chunk of which nothing is known yet.
+    #[inline(always)]
+    fn unread(header: &'a ChunkHeader, src: &'a [u8]) -> Self {
+        Self {
             header,
             bytes: &src[..header.cbytes.min(src.len())],
             elsewhere: None,
             dict: None,
             offsets: Vec::new(),
-        };
+        }
+    }
+
+    /// Checks it.
+    #[inline(always)]
+    fn read(&mut self, source: Option<&'a dyn BlockSource>) -> Result<()> {
+        let header = self.header;
         if header.is_memcpyed() && header.cbytes != header.nbytes + header.overhead() {
             return Err(Error::Data);
         }
         let empty = header.nbytes == 0 && header.cbytes == header.overhead();
-        let streams = chunk.has_streams() && !empty;
-        if streams && chunk.starts_end() > chunk.bytes.len() {
+        let streams = self.has_streams() && !empty;
+        if streams && self.starts_end() > self.bytes.len() {
             return Err(Error::ReadBuffer);
         }
         if let Some(source) = source {
-            let starts = if streams { chunk.starts() } else { &[] };
+            let starts = if streams { self.starts() } else { &[] };
             let elsewhere = Elsewhere::new(source, starts, header.cbytes)?;
-            chunk.elsewhere = Some(Box::new(elsewhere));
+            self.elsewhere = Some(Box::new(elsewhere));
         }
         if streams {
             if header.blosc2_flags & flags2::USE_DICT != 0 {
-                chunk.dict = chunk.read_dict()?;
+                self.dict = self.read_dict()?;
             }
             if header.has_vlblocks() {
                 if header.nbytes == 0 {
@@ -103,11 +129,11 @@ impl<'a> Chunk<'a> {
                     return Err(Error::InvalidHeader);
                 }
                 if source.is_none() {
-                    chunk.offsets = chunk.read_offsets()?;
+                    self.offsets = self.read_offsets()?;
                 }
             }
         }
-        Ok(chunk)
+        Ok(())
     }
 
     /// All bytes of a chunk whose blocks are elsewhere.
@@ -418,6 +444,10 @@ pub fn decompress(
         return decompress(&loaded, dest, maskout, nthreads, hooks, exec);
     }
     match header.blocks {
+        // The same with less around it, which counts for a small one.
+        Blocks::Regular { .. } if nblocks == 1 && maskout.is_none() => {
+            decompress_block(chunk, 0, dest, hooks)?;
+        }
         Blocks::Regular { blocksize } => {
             let blocks = dest.chunks_mut(blocksize);
             decompress_blocks(chunk, blocks, maskout, nthreads, hooks, exec)?;

@@ -23,6 +23,7 @@ mod order;
 /// Changing some blocks of a chunk.
 pub mod patch;
 mod pipeline;
+pub mod plain;
 mod registered;
 /// Buffers and codec states of workers.
 pub mod scratch;

@@ -170,49 +170,57 @@ impl Scratch {
 
 /// As many scratches are kept as can be expected to work at the same time.
 const SLOTS: usize = 32;
-/// Each slot owns the scratch it points to. Taking and leaving one is a single atomic exchange, so nobody ever waits,
-/// and a `fork` leaves every slot in order (a scratch that another thread was using is lost to the child).
-static DEPOT: [AtomicPtr<Scratch>; SLOTS] = [const { AtomicPtr::new(null_mut()) }; SLOTS];
+/// What is in a slot whose scratch is at work, or that is kept for one: the address of nothing.
+const AT_WORK: *mut Scratch = std::ptr::without_provenance_mut(1);
+/// Each slot owns the scratch it points to. Taking one is a single atomic exchange, leaving it a store, so nobody ever
+/// waits. A `fork` leaves every slot in order, but what another thread had at work is lost to the child, and its slot.
+static DEPOT: [Slot; SLOTS] = [const { Slot::new(null_mut()) }; SLOTS];
 
-/// A scratch that goes back to the depot when it is dropped.
-pub struct Borrowed(ManuallyDrop<Box<Scratch>>);
+type Slot = AtomicPtr<Scratch>;
 
-fn take(slot: &AtomicPtr<Scratch>) -> Option<Box<Scratch>> {
-    if slot.load(Ordering::Relaxed).is_null() {
+/// A scratch that goes back to the depot when it is dropped: into this slot, or nowhere if there was none for it.
+pub struct Borrowed(ManuallyDrop<Box<Scratch>>, Option<&'static Slot>);
+
+/// Takes the scratch of a slot that has one, and leaves this there for it.
+#[inline(always)]
+fn take(slot: &Slot, instead: *mut Scratch) -> Option<Box<Scratch>> {
+    let kept = slot.load(Ordering::Relaxed);
+    if kept.is_null() || kept == AT_WORK {
         return None;
     }
-    let kept = slot.swap(null_mut(), Ordering::Acquire);
-    // SAFETY: `leave` put it there with `into_raw`, and the exchange made it ours alone.
-    (!kept.is_null()).then(|| unsafe { Box::from_raw(kept) })
-}
-
-/// Puts `scratch` into the first free slot, or frees it.
-fn leave(scratch: Box<Scratch>) {
-    let scratch = Box::into_raw(scratch);
-    for slot in &DEPOT {
-        let free = slot.load(Ordering::Relaxed).is_null();
-        if free
-            && slot
-                .compare_exchange(null_mut(), scratch, Ordering::Release, Ordering::Relaxed)
-                .is_ok()
-        {
-            return;
-        }
-    }
-    // SAFETY: from `into_raw` above, and no slot took it.
-    drop(unsafe { Box::from_raw(scratch) });
+    slot.compare_exchange(kept, instead, Ordering::Acquire, Ordering::Relaxed)
+        // SAFETY: it was put there with `into_raw`, and the exchange made it ours alone.
+        .map(|kept| unsafe { Box::from_raw(kept) })
+        .ok()
 }
 
 /// Takes a scratch from the depot, or makes one.
+#[inline]
 pub fn borrow() -> Borrowed {
-    Borrowed(ManuallyDrop::new(
-        DEPOT.iter().find_map(take).unwrap_or_default(),
-    ))
+    DEPOT
+        .iter()
+        .find_map(|slot| {
+            let scratch = take(slot, AT_WORK)?;
+            Some(Borrowed(ManuallyDrop::new(scratch), Some(slot)))
+        })
+        .unwrap_or_else(make)
+}
+
+/// Makes a scratch, for a slot that has none.
+#[cold]
+fn make() -> Borrowed {
+    let free = |slot: &&Slot| {
+        slot.compare_exchange(null_mut(), AT_WORK, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
+    };
+    Borrowed(Default::default(), DEPOT.iter().find(free))
 }
 
 /// Frees all that the depot keeps.
 pub fn release() {
-    DEPOT.iter().filter_map(take).for_each(drop);
+    for slot in &DEPOT {
+        drop(take(slot, null_mut()));
+    }
 }
 
 impl Drop for Borrowed {
@@ -222,7 +230,9 @@ impl Drop for Borrowed {
         if scratch.bytes() > LARGE {
             (scratch.bufs, scratch.out, scratch.data, scratch.old) = Default::default();
         }
-        leave(scratch);
+        if let Some(slot) = self.1 {
+            slot.store(Box::into_raw(scratch), Ordering::Release);
+        }
     }
 }
 

@@ -1,0 +1,61 @@
+//! A short way through the plainest chunks: one block, in memory, of a codec of the format's own, shuffled at most. Small
+//! chunks are of this kind, and what is asked and prepared for all others takes nearly as long as to decode one.
+
+use super::decode_block::{Stream, Streams};
+use super::header::{Blocks, ChunkHeader, MAX_FILTERS, filter_id, i32_at};
+use super::scratch;
+use crate::codec::Codec;
+use crate::filter::{self, shuffle};
+
+/// Decompresses such a chunk, at the front of `src`, into `dest`, which has the size of its data. None if it is not one, or
+/// if something is wrong with it: the long way says what, and may find `dest` overwritten.
+pub fn decompress(header: &ChunkHeader, src: &[u8], dest: &mut [u8]) -> Option<()> {
+    let [before @ .., last] = header.filters;
+    let plain = header.nblocks == 1
+        && matches!(header.blocks, Blocks::Regular { .. })
+        && header.blosc2_flags == 0
+        && !header.is_memcpyed()
+        && before == [filter_id::NONE; MAX_FILTERS - 1]
+        && !dest.is_empty();
+    if !plain {
+        return None;
+    }
+    let nstreams = match (last, header.filters_meta[MAX_FILTERS - 1]) {
+        (filter_id::NONE, _) => 1,
+        (filter_id::SHUFFLE, 0) => header.typesize,
+        (filter_id::SHUFFLE, nstreams) => nstreams,
+        _ => return None,
+    };
+    let codec = Codec::from_format(header.flags >> 5)?;
+    let chunk = src.get(..header.cbytes)?;
+    let start = chunk.get(header.overhead()..)?.get(..4)?;
+    let start = usize::try_from(i32_at(start, 0)).ok()?;
+    if start == 0 || start >= chunk.len() {
+        return None;
+    }
+    let mut streams = Streams::new(header, &chunk[start..], dest.len()).ok()?;
+    let mut scratch = scratch::borrow();
+    let (bufs, state) = scratch.parts();
+    let block = if nstreams == 1 {
+        &mut *dest
+    } else {
+        bufs.ping.ensure(dest.len()).ok()?
+    };
+    for out in block.chunks_exact_mut(streams.neblock) {
+        match streams.next().ok()? {
+            Stream::Run(value) => out.fill(value),
+            Stream::Stored(data) => filter::copy(data, out),
+            Stream::Compressed(data) => {
+                let nbytes = state.decoder.decompress(codec, None, data, out).ok()?;
+                if nbytes != out.len() {
+                    return None;
+                }
+            }
+        }
+    }
+    if nstreams != 1 {
+        let nbytes = dest.len();
+        shuffle::unshuffle(nstreams.into(), &bufs.ping[..nbytes], dest);
+    }
+    Some(())
+}
