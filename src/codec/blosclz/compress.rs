@@ -121,17 +121,19 @@ impl<S: Slot, const LOG: u32, const CARRIED: bool> Finder<'_, S, LOG, CARRIED> {
     /// Goes from `at` to the next position that has an earlier occurrence of at least seven bytes, entering each
     /// position as it passes; both positions, or `None` when `limit` comes first.
     #[inline(always)]
-    fn next(&mut self, src: &[u8], mut at: usize, limit: usize) -> Option<(usize, usize)> {
-        while at < limit {
-            let here = read8(src, at);
+    fn next(&mut self, src: &[u8], at: usize, limit: usize) -> Option<(usize, usize)> {
+        let base = if CARRIED { self.base } else { 0 };
+        // Windows spare a check of each position; `limit` leaves room for one.
+        for (at, here) in (at..limit).zip(src.get(at..)?.windows(8)) {
+            let here = read8(here, 0);
             let slot = &mut self.slots[hash::<LOG>(here as u32)];
             let mut from = slot.get();
-            *slot = S::new(self.base + at);
+            *slot = S::new(base + at);
             // An unused slot reads as the first position, and so does, by the selection below, one that an earlier
             // stream left. That cannot match: bytes like the first position's would have used this very slot. A
             // branch would hang on whether an entry is old, which no processor can guess.
             if CARRIED {
-                from = from.wrapping_sub(self.base as u32);
+                from = from.wrapping_sub(base as u32);
                 from = select_unpredictable((from as usize) < at, from, 0);
             }
             let from = from as usize;
@@ -141,7 +143,6 @@ impl<S: Slot, const LOG: u32, const CARRIED: bool> Finder<'_, S, LOG, CARRIED> {
             {
                 return Some((at, from));
             }
-            at += 1;
         }
         None
     }
@@ -170,7 +171,17 @@ fn probe<const LOG: u32, const CARRIED: bool>(
     let mut cost = 5usize;
     let mut pending = 4usize;
     let mut anchor = 0;
-    while let Some((at, from)) = finder.next(sample, anchor, limit) {
+    // A sample that costs more falls short of what is wanted, however it ends. Literals cost a byte at least, so without
+    // a match up to `stop` it does.
+    let too_much = (len as f64 / wanted) as usize + 8;
+    loop {
+        let stop = anchor + too_much.saturating_sub(cost);
+        let Some((at, from)) = finder.next(sample, anchor, stop.min(limit)) else {
+            if stop < limit {
+                return false;
+            }
+            break;
+        };
         let coded = match_end(sample, at, from) - SHIFT - at;
         let literals = at - anchor;
         cost += literals + (pending + literals) / MAX_LITERALS;
