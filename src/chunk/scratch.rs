@@ -282,4 +282,17 @@ mod tests {
         drop((first, second));
         release();
     }
+
+    #[test]
+    fn there_are_more_scratches_than_slots() {
+        let mut all: Vec<_> = (0..2 * SLOTS).map(|_| borrow()).collect();
+        for (i, scratch) in all.iter_mut().enumerate() {
+            scratch.out.ensure(100).unwrap().fill(i as u8);
+        }
+        let own = |(i, scratch): (usize, &Borrowed)| scratch.out[..100] == [i as u8; 100];
+        assert!(all.iter().enumerate().all(own), "each has its own");
+        assert!(all.iter().filter(|scratch| scratch.1.is_none()).count() >= SLOTS);
+        drop(all);
+        assert!(borrow().1.is_some(), "their slots are free again");
+    }
 }
