@@ -157,9 +157,10 @@ fn ask_python(python: &str, name: &str) -> Option<CString> {
         libc::pclose(pipe);
     }
     let path = CStr::from_bytes_until_nul(&path).ok()?.to_bytes();
-    // Without an end of line it is cut short.
-    let path = path.strip_suffix(b"\n")?;
-    (!path.is_empty()).then(|| CString::new(path).ok())?
+    let path = path.strip_suffix(b"\n").unwrap_or(path);
+    // One that fills all there is may be cut short.
+    let whole = !path.is_empty() && path.len() < MAX_PATH;
+    whole.then(|| CString::new(path).ok())?
 }
 
 /// Plugins may call this library, which a program may have opened for itself alone: makes its functions known to all.
