@@ -105,6 +105,7 @@ impl Context {
         apart(src.as_ptr(), src.len(), dest.cast(), header.nbytes)?;
         // SAFETY: by the caller's word, and the data fit.
         let dest_bytes = unsafe { bytes_mut(dest.cast(), header.nbytes)? };
+        let nthreads = self.update_nthreads();
         let everything = self.postfilter.get().is_none() && self.block_maskout.get().is_null();
         if everything && plain::decompress(&header, src, dest_bytes).is_some() {
             self.describe(&header, src, dest, destsize);
@@ -118,7 +119,7 @@ impl Context {
             chunk,
             dest_bytes,
             maskout.as_deref(),
-            self.update_nthreads(),
+            nthreads,
             &hooks,
             &Threads,
         )

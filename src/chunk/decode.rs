@@ -444,10 +444,6 @@ pub fn decompress(
         return decompress(&loaded, dest, maskout, nthreads, hooks, exec);
     }
     match header.blocks {
-        // The same with less around it, which counts for a small one.
-        Blocks::Regular { .. } if nblocks == 1 && maskout.is_none() => {
-            decompress_block(chunk, 0, dest, hooks)?;
-        }
         Blocks::Regular { blocksize } => {
             let blocks = dest.chunks_mut(blocksize);
             decompress_blocks(chunk, blocks, maskout, nthreads, hooks, exec)?;
