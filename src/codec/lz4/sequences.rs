@@ -1,0 +1,276 @@
+//! The sequences far from both ends of a stream and of its data, which are nearly all: copied in steps that may go past
+//! what is wanted, since there is room, and with no check a step.
+//!
+//! Matches overlap what they write. One that repeats few bytes is made of registers that hold them, so that no step waits
+//! for the one before.
+
+use core::hint::cold_path;
+use core::marker::PhantomData;
+
+use super::decompress::{LEAST, OPEN_ENDED};
+
+/// How far from the end of a stream the last sequence begins that is decoded here. A literal is read 32 bytes at once.
+const SRC_MARGIN: usize = 32;
+/// The same for the data: 14 literals, and 24 bytes written for a match whose length is in its token.
+const DST_MARGIN: usize = 48;
+
+/// How distances below 8 fill eight bytes.
+struct Pattern {
+    /// Which bits of eight bytes are repeated,
+    mask: u64,
+    /// and what they are multiplied by to fill all eight.
+    repeat: u64,
+    /// The bytes of these that are whole repetitions.
+    whole: usize,
+    /// How far eight bytes are shifted in both directions to be the eight that follow.
+    right: u32,
+    left: u32,
+}
+
+static PATTERNS: [Pattern; 8] = {
+    let mut patterns = [const {
+        Pattern {
+            mask: 0,
+            repeat: 0,
+            whole: 8,
+            right: 0,
+            left: 0,
+        }
+    }; 8];
+    let mut distance = 1;
+    while distance < 8 {
+        let mut repeat = 0;
+        let mut at = 0;
+        while at < 8 {
+            repeat |= 1 << (8 * at);
+            at += distance;
+        }
+        let over = 8 % distance;
+        patterns[distance] = Pattern {
+            mask: (1 << (8 * distance)) - 1,
+            repeat,
+            whole: 8 - over,
+            right: 8 * over as u32,
+            left: 8 * (distance - over) as u32,
+        };
+        distance += 1;
+    }
+    patterns
+};
+
+impl Pattern {
+    /// Repeats the first bytes of `eight`, in its bytes' order, up to its end.
+    #[inline(always)]
+    fn eight(&self, eight: u64) -> u64 {
+        (u64::from_le(eight) & self.mask).wrapping_mul(self.repeat)
+    }
+}
+
+/// The bytes of a slice, to be read and written where they are known to be.
+struct Bytes<'a> {
+    base: *mut u8,
+    len: usize,
+    slice: PhantomData<&'a mut [u8]>,
+}
+
+impl<'a> Bytes<'a> {
+    fn new(slice: &'a mut [u8]) -> Self {
+        Bytes {
+            base: slice.as_mut_ptr(),
+            len: slice.len(),
+            slice: PhantomData,
+        }
+    }
+
+    /// The integer at `at`.
+    ///
+    /// # Safety
+    /// All of its bytes are among these.
+    #[inline(always)]
+    unsafe fn load<T: Copy>(&self, at: usize) -> T {
+        debug_assert!(at <= self.len && size_of::<T>() <= self.len - at);
+        // SAFETY: as the caller promises; the bytes of any integer are one.
+        unsafe { self.base.add(at).cast::<T>().read_unaligned() }
+    }
+
+    /// Writes an integer at `at`.
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load).
+    #[inline(always)]
+    unsafe fn store<T: Copy>(&mut self, at: usize, value: T) {
+        debug_assert!(at <= self.len && size_of::<T>() <= self.len - at);
+        // SAFETY: as the caller promises.
+        unsafe { self.base.add(at).cast::<T>().write_unaligned(value) }
+    }
+
+    /// Repeats at `at` the bytes from `distance` before it, up to `stop`, and up to 31 bytes more.
+    ///
+    /// # Safety
+    /// The bytes up to 31 behind `stop` are among these, and so are those `distance` before `at`. It is not 0.
+    #[inline(always)]
+    unsafe fn repeat(&mut self, mut at: usize, distance: usize, stop: usize) {
+        let back = at - distance;
+        if distance > 32 {
+            while at < stop {
+                // SAFETY: 32 bytes from before `stop` on, and from before those.
+                unsafe {
+                    self.store::<u128>(at, self.load(at - distance));
+                    self.store::<u128>(at + 16, self.load(at + 16 - distance));
+                }
+                at += 32;
+            }
+        } else if distance >= 16 {
+            // SAFETY: both end at `at` at most.
+            let (first, last) = unsafe { (self.load::<u128>(back), self.load::<u128>(at - 16)) };
+            while at < stop {
+                // SAFETY: `distance` bytes from before `stop` on.
+                unsafe {
+                    self.store(at, first);
+                    self.store(at + distance - 16, last);
+                }
+                at += distance;
+            }
+        } else {
+            let (sixteen, whole);
+            if distance < 8 {
+                let pattern = &PATTERNS[distance];
+                // SAFETY: of the 8 bytes from before `at` on all are there.
+                let low = pattern.eight(unsafe { self.load(back) });
+                let high = low >> pattern.right | low << pattern.left;
+                sixteen = u128::from(low) | u128::from(high) << 64;
+                whole = 2 * pattern.whole;
+            } else {
+                // SAFETY: likewise of 16.
+                let low = u128::from_le(unsafe { self.load(back) }) & ((1 << (8 * distance)) - 1);
+                sixteen = low | low << (8 * distance);
+                whole = distance;
+            }
+            let sixteen = sixteen.to_le();
+            while at < stop {
+                // SAFETY: up to 16 + 16 bytes from before `stop` on.
+                unsafe {
+                    self.store(at, sixteen);
+                    self.store(at + whole, sixteen);
+                }
+                at += 2 * whole;
+            }
+        }
+    }
+}
+
+/// The integer at `at`.
+///
+/// # Safety
+/// All of its bytes are among those of `src`.
+#[inline(always)]
+unsafe fn load<T: Copy>(src: &[u8], at: usize) -> T {
+    debug_assert!(at <= src.len() && size_of::<T>() <= src.len() - at);
+    // SAFETY: as the caller promises; the bytes of any integer are one.
+    unsafe { src.as_ptr().add(at).cast::<T>().read_unaligned() }
+}
+
+/// The further bytes of a length, of those at `last` at most; `at` is behind `last` where they are not all there.
+#[inline(always)]
+fn further(src: &[u8], at: &mut usize, last: usize) -> usize {
+    let mut len = 0;
+    while *at <= last {
+        let more = src[*at];
+        *at += 1;
+        len += usize::from(more);
+        if more != 255 {
+            break;
+        }
+    }
+    len
+}
+
+/// Decodes sequences from `at` on into `dst` from `out` on, up to one that begins near an end, or behind `wanted` bytes
+/// of the data, or that is odd. Gives where that one begins, in the stream and in the data; what is decoded is right,
+/// and bytes behind it may be overwritten.
+#[inline(always)]
+pub(super) fn decode(
+    src: &[u8],
+    dst: &mut [u8],
+    mut at: usize,
+    mut out: usize,
+    wanted: usize,
+) -> (usize, usize) {
+    let (Some(src_last), Some(dst_last)) = (
+        src.len().checked_sub(SRC_MARGIN),
+        dst.len().checked_sub(DST_MARGIN),
+    ) else {
+        return (at, out);
+    };
+    let mut dst = Bytes::new(dst);
+    while at <= src_last && out <= dst_last && out < wanted {
+        let token = usize::from(src[at]);
+        let mut next = at + 1;
+        let mut literals = token >> 4;
+        // SAFETY: 17 bytes from `src_last` and 16 from `dst_last` on are within the margins.
+        unsafe { dst.store::<u128>(out, load(src, next)) };
+        // What is said to be cold is not: it is what may lie apart, so that the rest is one straight piece of code.
+        if literals == OPEN_ENDED {
+            cold_path();
+            literals += further(src, &mut next, src_last);
+            if next > src_last || literals > src_last - next || literals > dst_last - out {
+                break;
+            }
+            let mut done = 0;
+            while done < literals {
+                // SAFETY: the literals end at `src_last` and `dst_last` at most, and these 32 bytes begin before that.
+                unsafe {
+                    let first = load::<u128>(src, next + done);
+                    let second = load::<u128>(src, next + done + 16);
+                    dst.store(out + done, first);
+                    dst.store(out + done + 16, second);
+                }
+                done += 32;
+            }
+        }
+        next += literals;
+        let end = out + literals;
+        // SAFETY: `next` is 1 + 14 behind `src_last` at most.
+        let distance = usize::from(u16::from_le_bytes(unsafe { load(src, next) }));
+        next += 2;
+        if distance.wrapping_sub(1) >= end {
+            break;
+        }
+        let back = end - distance;
+        let code = token & 15;
+        if code < OPEN_ENDED {
+            // SAFETY: `end` is 14 behind `dst_last` at most, and 24 bytes from there on are written at most. Those read
+            // lie before the ones written.
+            unsafe {
+                let first = dst.load::<u64>(back);
+                if distance >= 8 {
+                    dst.store(end, first);
+                    dst.store::<u64>(end + 8, dst.load(back + 8));
+                    dst.store::<u16>(end + 16, dst.load(back + 16));
+                } else {
+                    cold_path();
+                    let pattern = &PATTERNS[distance];
+                    let eight = pattern.eight(first).to_le();
+                    dst.store(end, eight);
+                    dst.store(end + pattern.whole, eight);
+                    dst.store(end + 2 * pattern.whole, eight);
+                }
+            }
+            at = next;
+            out = end + code + LEAST;
+            continue;
+        }
+        cold_path();
+        let len = code + LEAST + further(src, &mut next, src_last);
+        if next > src_last || end > dst_last || len > dst_last - end {
+            break;
+        }
+        let stop = end + len;
+        // SAFETY: the match ends at `dst_last` at most, every step begins before that and writes 32 bytes at most. Those
+        // read lie before the ones written.
+        unsafe { dst.repeat(end, distance, stop) };
+        at = next;
+        out = stop;
+    }
+    (at, out)
+}
