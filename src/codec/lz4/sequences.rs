@@ -131,24 +131,28 @@ impl<'a> Bytes<'a> {
                 }
                 at += distance;
             }
-        } else {
-            let (sixteen, whole);
-            if distance < 8 {
-                let pattern = &PATTERNS[distance];
-                // SAFETY: of the 8 bytes from before `at` on all are there.
-                let low = pattern.eight(unsafe { self.load(back) });
-                let high = low >> pattern.right | low << pattern.left;
-                sixteen = u128::from(low) | u128::from(high) << 64;
-                whole = 2 * pattern.whole;
-            } else {
-                // SAFETY: likewise of 16.
-                let low = u128::from_le(unsafe { self.load(back) }) & ((1 << (8 * distance)) - 1);
-                sixteen = low | low << (8 * distance);
-                whole = distance;
-            }
-            let sixteen = sixteen.to_le();
+        } else if distance >= 8 {
+            // SAFETY: both end at `at` at most.
+            let (first, last) = unsafe { (self.load::<u64>(back), self.load::<u64>(at - 8)) };
             while at < stop {
-                // SAFETY: up to 16 + 16 bytes from before `stop` on.
+                // SAFETY: twice `distance` bytes from before `stop` on.
+                unsafe {
+                    self.store(at, first);
+                    self.store(at + distance - 8, last);
+                    self.store(at + distance, first);
+                    self.store(at + 2 * distance - 8, last);
+                }
+                at += 2 * distance;
+            }
+        } else {
+            let pattern = &PATTERNS[distance];
+            // SAFETY: 8 bytes from before `at` on.
+            let low = pattern.eight(unsafe { self.load(back) });
+            let high = low >> pattern.right | low << pattern.left;
+            let sixteen = (u128::from(low) | u128::from(high) << 64).to_le();
+            let whole = 2 * pattern.whole;
+            while at < stop {
+                // SAFETY: 32 bytes at most from before `stop` on.
                 unsafe {
                     self.store(at, sixteen);
                     self.store(at + whole, sixteen);
@@ -171,11 +175,15 @@ unsafe fn load<T: Copy>(src: &[u8], at: usize) -> T {
 }
 
 /// The further bytes of a length, of those at `last` at most; `at` is behind `last` where they are not all there.
+///
+/// # Safety
+/// There is a byte at `last`.
 #[inline(always)]
-fn further(src: &[u8], at: &mut usize, last: usize) -> usize {
+unsafe fn further(src: &[u8], at: &mut usize, last: usize) -> usize {
     let mut len = 0;
     while *at <= last {
-        let more = src[*at];
+        // SAFETY: one before that at `last`, or that one.
+        let more = unsafe { load::<u8>(src, *at) };
         *at += 1;
         len += usize::from(more);
         if more != 255 {
@@ -202,8 +210,9 @@ pub(super) fn decode(
     ) else {
         return (at, out);
     };
+    let out_last = dst_last.min(wanted.saturating_sub(1));
     let mut dst = Bytes::new(dst);
-    while at <= src_last && out <= dst_last && out < wanted {
+    while at <= src_last && out <= out_last {
         let token = usize::from(src[at]);
         let mut next = at + 1;
         let mut literals = token >> 4;
@@ -212,7 +221,8 @@ pub(super) fn decode(
         // What is said to be cold is not: it is what may lie apart, so that the rest is one straight piece of code.
         if literals == OPEN_ENDED {
             cold_path();
-            literals += further(src, &mut next, src_last);
+            // SAFETY: `src_last` is before the end.
+            literals += unsafe { further(src, &mut next, src_last) };
             if next > src_last || literals > src_last - next || literals > dst_last - out {
                 break;
             }
@@ -261,7 +271,8 @@ pub(super) fn decode(
             continue;
         }
         cold_path();
-        let len = code + LEAST + further(src, &mut next, src_last);
+        // SAFETY: `src_last` is before the end.
+        let len = code + LEAST + unsafe { further(src, &mut next, src_last) };
         if next > src_last || end > dst_last || len > dst_last - end {
             break;
         }
