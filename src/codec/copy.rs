@@ -78,13 +78,44 @@ pub(super) fn match_len(
     n
 }
 
+/// Copies all of `from` to the start of `to`, which is as long at least; what is short in one or two steps.
+#[inline(always)]
+pub(super) fn copy_all(from: &[u8], to: &mut [u8]) {
+    let to = &mut to[..from.len()];
+    if from.len() > 16 {
+        to.copy_from_slice(from);
+    } else if !ends::<8>(from, to) && !ends::<4>(from, to) {
+        for (to, from) in to.iter_mut().zip(from) {
+            *to = *from;
+        }
+    }
+}
+
+/// Copies the first and the last `N` bytes of `from`; says whether there are so many.
+#[inline(always)]
+fn ends<const N: usize>(from: &[u8], to: &mut [u8]) -> bool {
+    if let (Some(&first), Some(&last)) = (from.first_chunk::<N>(), from.last_chunk::<N>())
+        && let Some(room) = to.first_chunk_mut()
+    {
+        *room = first;
+        if let Some(room) = to.last_chunk_mut() {
+            *room = last;
+        }
+        return true;
+    }
+    false
+}
+
 /// Repeats at `out` the bytes from `distance` before it, `len` of them. `distance` is 1..=`out`, and `out + len` at
 /// most `dst.len()`; bytes behind `out + len` may be overwritten too.
 #[inline(always)]
 pub(super) fn copy_match(dst: &mut [u8], out: usize, distance: usize, len: usize) {
     let head = len.min(LONG);
-    if head + STEP > dst.len() - out || (distance == 1 && len > LONG) {
+    if len > LONG && (head + STEP > dst.len() - out || distance == 1) {
         return repeat_exactly(dst, out, distance, len, 0);
+    }
+    if head + STEP > dst.len() - out {
+        return repeat_near_end(dst, out, distance, len);
     }
     let from = out - distance;
     let mut done = 0;
@@ -142,7 +173,31 @@ pub(super) const PATTERNS: [(u64, u64, usize); 9] = {
     patterns
 };
 
-/// The same from `done` bytes on, without a byte too much, for long matches and near the end: what is there already is
+/// The same in steps of eight bytes as long as there is room for them.
+fn repeat_near_end(dst: &mut [u8], out: usize, distance: usize, len: usize) {
+    let from = out - distance;
+    let mut done = 0;
+    if distance >= 8 {
+        while done < len && dst.len() - out - done >= 8 {
+            step::<8>(dst, from + done, out + done);
+            done += 8;
+        }
+    } else if let Some(&eight) = chunk::<8>(dst, from) {
+        let (mask, repeat, whole) = PATTERNS[distance];
+        let pattern = (u64::from_le_bytes(eight) & mask).wrapping_mul(repeat);
+        while done < len
+            && let Some(room) = chunk_mut(dst, out + done)
+        {
+            *room = pattern.to_le_bytes();
+            done += whole;
+        }
+    }
+    for i in done..len {
+        dst[out + i] = dst[from + i];
+    }
+}
+
+/// The same from `done` bytes on, without a byte too much, for long matches: what is there already is
 /// copied as a whole, so that there is twice as much to copy each time.
 fn repeat_exactly(dst: &mut [u8], out: usize, distance: usize, len: usize, done: usize) {
     let from = out - distance;

@@ -45,9 +45,13 @@ impl Encoder {
         // The libraries count in `int`; no stream gains from more room than its own length and a little.
         let room = dst.len().min(i32::MAX as usize);
         let dst = &mut dst[..room];
-        // The fast codecs pass over noise as quickly as it is found, and zlib looks for it in parts.
-        if matches!(codec, Codec::Lz4hc | Codec::Zstd) && room <= src.len() && self.noise.fills(src)
-        {
+        // What searches little passes over noise as quickly as it is found, and zlib looks for it in parts.
+        let searches = match codec {
+            Codec::Lz4hc => clevel >= 3,
+            Codec::Zstd => clevel >= 5,
+            _ => false,
+        };
+        if searches && room <= src.len() && self.noise.fills(src) {
             return Ok(0);
         }
         match (codec, dict) {

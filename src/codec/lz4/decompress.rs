@@ -5,7 +5,7 @@
 //! (<https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md>). The last has no match.
 
 use super::sequences;
-use crate::codec::copy::copy_match;
+use crate::codec::copy::{copy_all, copy_match};
 use crate::error::{Error, Result};
 
 /// The length in a token with further bytes.
@@ -42,9 +42,7 @@ pub(super) fn decompress(dict: &[u8], src: &[u8], dst: &mut [u8], wanted: usize)
         let far = token >> 4 < OPEN_ENDED && src.len() - at > FAR_SRC && dst.len() - out >= FAR_DST;
         let literals = length(src, &mut at, token >> 4, OPEN_ENDED)?;
         let bytes = src.get(at..at + literals).ok_or(Error::Data)?;
-        dst.get_mut(out..out + literals)
-            .ok_or(Error::Data)?
-            .copy_from_slice(bytes);
+        copy_all(bytes, dst.get_mut(out..out + literals).ok_or(Error::Data)?);
         at += literals;
         out += literals;
         if at == src.len() {

@@ -9,10 +9,13 @@ use core::marker::PhantomData;
 
 use super::decompress::{LEAST, OPEN_ENDED};
 
-/// How far from the end of a stream the last sequence begins that is decoded here. A literal is read 32 bytes at once.
-const SRC_MARGIN: usize = 32;
-/// The same for the data: 14 literals, and 24 bytes written for a match whose length is in its token.
-const DST_MARGIN: usize = 48;
+/// How far from the end of a stream the last sequence begins that is decoded here: a token, and 16 literals in one step.
+/// The library, too, looks at nothing more from there on.
+const SRC_MARGIN: usize = 1 + 16 + 1;
+/// What more literals are read with in one step.
+const LITERALS: usize = 32;
+/// How far from the end of the data it may lie: 14 literals, and 24 bytes written for a match whose length is in its token.
+const DST_MARGIN: usize = 14 + 24;
 
 /// How distances below 8 fill eight bytes.
 struct Pattern {
@@ -210,32 +213,34 @@ pub(super) fn decode(
     ) else {
         return (at, out);
     };
+    let literals_last = src.len().saturating_sub(LITERALS);
     let out_last = dst_last.min(wanted.saturating_sub(1));
     let mut dst = Bytes::new(dst);
     while at <= src_last && out <= out_last {
         let token = usize::from(src[at]);
         let mut next = at + 1;
         let mut literals = token >> 4;
-        // SAFETY: 17 bytes from `src_last` and 16 from `dst_last` on are within the margins.
+        // SAFETY: the 16 bytes behind `src_last`, and 16 from `dst_last` on, are within the margins.
         unsafe { dst.store::<u128>(out, load(src, next)) };
         // What is said to be cold is not: it is what may lie apart, so that the rest is one straight piece of code.
         if literals == OPEN_ENDED {
             cold_path();
             // SAFETY: `src_last` is before the end.
             literals += unsafe { further(src, &mut next, src_last) };
-            if next > src_last || literals > src_last - next || literals > dst_last - out {
+            if next + literals > literals_last || literals > dst_last - out {
                 break;
             }
             let mut done = 0;
             while done < literals {
-                // SAFETY: the literals end at `src_last` and `dst_last` at most, and these 32 bytes begin before that.
+                // SAFETY: the literals end `LITERALS` from the end of the stream and at `dst_last` at most, and these
+                // bytes, as many, begin before that.
                 unsafe {
                     let first = load::<u128>(src, next + done);
                     let second = load::<u128>(src, next + done + 16);
                     dst.store(out + done, first);
                     dst.store(out + done + 16, second);
                 }
-                done += 32;
+                done += LITERALS;
             }
         }
         next += literals;
