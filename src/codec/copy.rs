@@ -111,11 +111,8 @@ fn ends<const N: usize>(from: &[u8], to: &mut [u8]) -> bool {
 #[inline(always)]
 pub(super) fn copy_match(dst: &mut [u8], out: usize, distance: usize, len: usize) {
     let head = len.min(LONG);
-    if len > LONG && (head + STEP > dst.len() - out || distance == 1) {
+    if head + STEP > dst.len() - out || (distance == 1 && len > LONG) {
         return repeat_exactly(dst, out, distance, len, 0);
-    }
-    if head + STEP > dst.len() - out {
-        return repeat_near_end(dst, out, distance, len);
     }
     let from = out - distance;
     let mut done = 0;
@@ -173,7 +170,28 @@ pub(super) const PATTERNS: [(u64, u64, usize); 9] = {
     patterns
 };
 
-/// The same in steps of eight bytes as long as there is room for them.
+/// The same from `done` bytes on, without a byte too much, for long matches, or near the end: what is there already is
+/// copied as a whole, so that there is twice as much to copy each time.
+fn repeat_exactly(dst: &mut [u8], out: usize, distance: usize, len: usize, done: usize) {
+    if len <= LONG {
+        return repeat_near_end(dst, out, distance, len);
+    }
+    let from = out - distance;
+    if distance == 1 {
+        let byte = dst[from];
+        dst[out..out + len].fill(byte);
+        return;
+    }
+    let mut done = done - done % distance;
+    while done < len {
+        let n = (distance + done).min(len - done);
+        dst.copy_within(from..from + n, out + done);
+        done += n;
+    }
+}
+
+/// The same for short matches, in steps of eight bytes as long as there is room for them.
+#[inline(always)]
 fn repeat_near_end(dst: &mut [u8], out: usize, distance: usize, len: usize) {
     let from = out - distance;
     let mut done = 0;
@@ -194,22 +212,5 @@ fn repeat_near_end(dst: &mut [u8], out: usize, distance: usize, len: usize) {
     }
     for i in done..len {
         dst[out + i] = dst[from + i];
-    }
-}
-
-/// The same from `done` bytes on, without a byte too much, for long matches: what is there already is
-/// copied as a whole, so that there is twice as much to copy each time.
-fn repeat_exactly(dst: &mut [u8], out: usize, distance: usize, len: usize, done: usize) {
-    let from = out - distance;
-    if distance == 1 {
-        let byte = dst[from];
-        dst[out..out + len].fill(byte);
-        return;
-    }
-    let mut done = done - done % distance;
-    while done < len {
-        let n = (distance + done).min(len - done);
-        dst.copy_within(from..from + n, out + done);
-        done += n;
     }
 }

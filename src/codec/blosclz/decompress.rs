@@ -1,7 +1,7 @@
 //! The decompressor. Copies are of fixed size wherever there is room to write too much, exact near the end.
 
 use super::FAR;
-use crate::codec::copy::{PATTERNS, STEP, chunk, chunk_mut, copy_all, copy_match, read8};
+use crate::codec::copy::{PATTERNS, STEP, chunk, chunk_mut, copy_match, read8};
 use crate::error::{Error, Result};
 
 /// Input looked at in one piece: the longest run of literals, and the control bytes around it.
@@ -25,7 +25,9 @@ pub(in crate::codec) fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize> 
         if control < 32 {
             let n = usize::from(control) + 1;
             let from = src.get(at..at + n).ok_or(Error::Data)?;
-            copy_all(from, dst.get_mut(out..out + n).ok_or(Error::Data)?);
+            dst.get_mut(out..out + n)
+                .ok_or(Error::Data)?
+                .copy_from_slice(from);
             at += n;
             out += n;
         } else {

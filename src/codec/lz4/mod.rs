@@ -1,6 +1,6 @@
-//! LZ4 and LZ4HC through the codec's own library.
+//! LZ4 and LZ4HC: compressing through the codec's own library, decompressing here.
 //!
-//! The states live on the heap and are carried over from stream to stream with the library's fast reset, which spares
+//! The library's states live on the heap and are carried over from stream to stream with its fast reset, which spares
 //! clearing 16 KiB (LZ4) or 256 KiB (LZ4HC) per stream. The fast reset rejects whatever an earlier stream left in the
 //! tables, so the bytes are those of a fresh state; the tests hold it to that.
 
