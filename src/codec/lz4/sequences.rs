@@ -199,7 +199,9 @@ unsafe fn further(src: &[u8], at: &mut usize, last: usize) -> usize {
 /// Decodes sequences from `at` on into `dst` from `out` on, up to one that begins near an end, or behind `wanted` bytes
 /// of the data, or that is odd. Gives where that one begins, in the stream and in the data; what is decoded is right,
 /// and bytes behind it may be overwritten.
-#[inline(always)]
+///
+/// A function of its own, which keeps all that its loop needs in registers.
+#[inline(never)]
 pub(super) fn decode(
     src: &[u8],
     dst: &mut [u8],
