@@ -1,5 +1,5 @@
-//! The decompressor. The library's own is slower by a third, depending on how it is compiled and where its loops happen to
-//! lie; this one takes the same streams and refuses the same.
+//! The decompressor. The library's own is slower by up to a third, depending on how it is compiled and where its loops
+//! happen to lie; this one takes the same streams and refuses the same.
 //!
 //! A stream is a row of sequences: a token, literals, and a match, the token's halves being the lengths of the two
 //! (<https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md>). The last has no match.
@@ -32,7 +32,7 @@ pub(super) fn decompress(dict: &[u8], src: &[u8], dst: &mut [u8], wanted: usize)
     }
     let (mut at, mut out) = (0, 0);
     loop {
-        (at, out) = sequences::decode(src, dst, at, out, wanted);
+        (at, out) = sequences::decode(dict, src, dst, at, out, wanted);
         if out >= wanted {
             return Ok(out);
         }

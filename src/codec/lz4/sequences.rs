@@ -6,6 +6,7 @@
 
 use core::hint::cold_path;
 use core::marker::PhantomData;
+use core::ptr;
 
 use super::decompress::{LEAST, OPEN_ENDED};
 
@@ -107,6 +108,24 @@ impl<'a> Bytes<'a> {
         unsafe { self.base.add(at).cast::<T>().write_unaligned(value) }
     }
 
+    /// Copies the first `len` of `bytes` to `at`, or 32 where there are so many and `len` is less.
+    ///
+    /// # Safety
+    /// There are `len` of them, and at `at` there is room for that or 32.
+    #[inline(always)]
+    unsafe fn copy(&mut self, at: usize, bytes: &[u8], len: usize) {
+        debug_assert!(len <= bytes.len() && at <= self.len && len.max(32) <= self.len - at);
+        // SAFETY: as the caller promises, and as is asked of `bytes`, which are not among these.
+        unsafe {
+            if len <= 32 && bytes.len() >= 32 {
+                self.store::<u128>(at, load(bytes, 0));
+                self.store::<u128>(at + 16, load(bytes, 16));
+            } else {
+                ptr::copy_nonoverlapping(bytes.as_ptr(), self.base.add(at), len);
+            }
+        }
+    }
+
     /// Repeats at `at` the bytes from `distance` before it, up to `stop`, and up to 31 bytes more.
     ///
     /// # Safety
@@ -196,13 +215,14 @@ unsafe fn further(src: &[u8], at: &mut usize, last: usize) -> usize {
     len
 }
 
-/// Decodes sequences from `at` on into `dst` from `out` on, up to one that begins near an end, or behind `wanted` bytes
+/// Decodes sequences from `at` on, whose matches may reach back into `dict`, into `dst` from `out` on, up to one that begins near an end, or behind `wanted` bytes
 /// of the data, or that is odd. Gives where that one begins, in the stream and in the data; what is decoded is right,
 /// and bytes behind it may be overwritten.
 ///
 /// A function of its own, which keeps all that its loop needs in registers.
 #[inline(never)]
 pub(super) fn decode(
+    dict: &[u8],
     src: &[u8],
     dst: &mut [u8],
     mut at: usize,
@@ -251,7 +271,30 @@ pub(super) fn decode(
         let distance = usize::from(u16::from_le_bytes(unsafe { load(src, next) }));
         next += 2;
         if distance.wrapping_sub(1) >= end {
-            break;
+            cold_path();
+            let mut len = (token & 15) + LEAST;
+            if len == OPEN_ENDED + LEAST {
+                // SAFETY: `src_last` is before the end.
+                len += unsafe { further(src, &mut next, src_last) };
+            }
+            let from = distance
+                .checked_sub(end)
+                .and_then(|back| dict.len().checked_sub(back));
+            match from.and_then(|from| dict.get(from..)) {
+                Some(bytes)
+                    if len <= bytes.len()
+                        && next <= src_last
+                        && end <= dst_last
+                        && len <= dst_last - end =>
+                {
+                    // SAFETY: as just checked; what goes beyond `len` is within the margin.
+                    unsafe { dst.copy(end, bytes, len) };
+                    at = next;
+                    out = end + len;
+                    continue;
+                }
+                _ => break,
+            }
         }
         let back = end - distance;
         let code = token & 15;
