@@ -84,11 +84,14 @@ impl Context {
         Ok(())
     }
 
-    /// Tells a tuner that was begun how long the chunk took.
+    /// When the chunk was begun, if there is a tuner that was begun and so is told; a small chunk feels the clock.
+    fn start_for_tuner(&self) -> Option<Instant> {
+        let told = !self.tuner_params.get().is_null() && self.tuner_id.get() != BLOSC_STUNE;
+        told.then(Instant::now)
+    }
+
+    /// Tells the tuner how long the chunk took.
     fn report_to_tuner(&self, seconds: f64) -> Result<()> {
-        if self.tuner_params.get().is_null() || self.tuner_id.get() == BLOSC_STUNE {
-            return Ok(());
-        }
         let tuner = registry::tuner(self.tuner_id.get()).ok_or(Error::InvalidParam)?;
         // SAFETY: as in `tune`.
         if unsafe { tuner.update.ok_or(Error::Failure)?(self.as_c(), seconds) } < 0 {
@@ -188,7 +191,7 @@ impl Context {
         extended: bool,
     ) -> Result<usize> {
         self.prepare_compression(input, srcsize, dest, destsize)?;
-        let started = Instant::now();
+        let started = self.start_for_tuner();
         let mut params = self.encode_params(extended);
         if let Input::Blocks(blocks) = input {
             params.blocksize = blocks.iter().map(|block| block.len()).max().unwrap_or(1);
@@ -210,7 +213,9 @@ impl Context {
         let dest = unsafe { bytes_mut(dest, destsize as usize)? };
         let cbytes = compress(&params, source, dest, &hooks, &Threads)?;
         self.destsize.set(cbytes as i32);
-        self.report_to_tuner(started.elapsed().as_secs_f64())?;
+        if let Some(started) = started {
+            self.report_to_tuner(started.elapsed().as_secs_f64())?;
+        }
         Ok(cbytes)
     }
 }
