@@ -138,13 +138,12 @@ pub(super) fn copy_match(dst: &mut [u8], out: usize, distance: usize, len: usize
         }
     } else {
         // The pattern is made once and written over and over, so that no step waits for the one before.
-        let (mask, repeat, step) = PATTERNS[distance];
-        let pattern = ((read8(dst, from) & mask).wrapping_mul(repeat)).to_le_bytes();
+        let (pattern, whole) = repeated(read8(dst, from), distance);
         while done < head {
             if let Some(room) = chunk_mut(dst, out + done) {
-                *room = pattern;
+                *room = pattern.to_le_bytes();
             }
-            done += step;
+            done += whole;
         }
     }
     if done < len {
@@ -154,7 +153,7 @@ pub(super) fn copy_match(dst: &mut [u8], out: usize, distance: usize, len: usize
 
 /// For distances up to 8: which bits of eight bytes are the pattern, what they are multiplied by to fill all eight, and
 /// how many of these are whole repetitions.
-pub(super) const PATTERNS: [(u64, u64, usize); 9] = {
+const PATTERNS: [(u64, u64, usize); 9] = {
     let mut patterns = [(u64::MAX, 1, 8); 9];
     let mut distance = 1;
     while distance < 8 {
@@ -170,7 +169,15 @@ pub(super) const PATTERNS: [(u64, u64, usize); 9] = {
     patterns
 };
 
-/// The same from `done` bytes on, without a byte too much, for long matches, or near the end: what is there already is
+/// Eight bytes that repeat the first `distance` of `eight`, at most 8, the first byte lowest; and how many of them are
+/// whole repetitions.
+#[inline(always)]
+pub(super) fn repeated(eight: u64, distance: usize) -> (u64, usize) {
+    let (mask, repeat, whole) = PATTERNS[distance];
+    ((eight & mask).wrapping_mul(repeat), whole)
+}
+
+/// What [`copy_match`] does, from `done` bytes on and without a byte too much, for long matches, or near the end: what is there already is
 /// copied as a whole, so that there is twice as much to copy each time.
 fn repeat_exactly(dst: &mut [u8], out: usize, distance: usize, len: usize, done: usize) {
     if len <= LONG {
@@ -201,8 +208,7 @@ fn repeat_near_end(dst: &mut [u8], out: usize, distance: usize, len: usize) {
             done += 8;
         }
     } else if let Some(&eight) = chunk::<8>(dst, from) {
-        let (mask, repeat, whole) = PATTERNS[distance];
-        let pattern = (u64::from_le_bytes(eight) & mask).wrapping_mul(repeat);
+        let (pattern, whole) = repeated(u64::from_le_bytes(eight), distance);
         while done < len
             && let Some(room) = chunk_mut(dst, out + done)
         {

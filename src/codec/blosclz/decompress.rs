@@ -1,7 +1,7 @@
 //! The decompressor. Copies are of fixed size wherever there is room to write too much, exact near the end.
 
 use super::FAR;
-use crate::codec::copy::{PATTERNS, STEP, chunk, chunk_mut, copy_match, read8};
+use crate::codec::copy::{STEP, chunk, chunk_mut, copy_match, read8, repeated};
 use crate::error::{Error, Result};
 
 /// Input looked at in one piece: the longest run of literals, and the control bytes around it.
@@ -108,8 +108,7 @@ fn packets(
                 return Err(Error::Data);
             }
             // At most eight bytes, in one go: a distance below that is made good by repeating the pattern.
-            let (mask, repeat, _) = PATTERNS[distance.min(8)];
-            let eight = (read8(dst, out - distance) & mask).wrapping_mul(repeat);
+            let (eight, _) = repeated(read8(dst, out - distance), distance.min(8));
             if let Some(room) = chunk_mut(dst, out) {
                 *room = eight.to_le_bytes();
             }

@@ -9,6 +9,7 @@ use core::marker::PhantomData;
 use core::ptr;
 
 use super::decompress::{LEAST, OPEN_ENDED};
+use crate::codec::copy::repeated;
 
 /// How far from the end of a stream the last sequence begins that is decoded here: a token, and 16 literals in one step.
 /// The library, too, looks at nothing more from there on.
@@ -17,58 +18,6 @@ const SRC_MARGIN: usize = 1 + 16 + 1;
 const LITERALS: usize = 32;
 /// How far from the end of the data it may lie: 14 literals, and 24 bytes written for a match whose length is in its token.
 const DST_MARGIN: usize = 14 + 24;
-
-/// How distances below 8 fill eight bytes.
-struct Pattern {
-    /// Which bits of eight bytes are repeated,
-    mask: u64,
-    /// and what they are multiplied by to fill all eight.
-    repeat: u64,
-    /// The bytes of these that are whole repetitions.
-    whole: usize,
-    /// How far eight bytes are shifted in both directions to be the eight that follow.
-    right: u32,
-    left: u32,
-}
-
-static PATTERNS: [Pattern; 8] = {
-    let mut patterns = [const {
-        Pattern {
-            mask: 0,
-            repeat: 0,
-            whole: 8,
-            right: 0,
-            left: 0,
-        }
-    }; 8];
-    let mut distance = 1;
-    while distance < 8 {
-        let mut repeat = 0;
-        let mut at = 0;
-        while at < 8 {
-            repeat |= 1 << (8 * at);
-            at += distance;
-        }
-        let over = 8 % distance;
-        patterns[distance] = Pattern {
-            mask: (1 << (8 * distance)) - 1,
-            repeat,
-            whole: 8 - over,
-            right: 8 * over as u32,
-            left: 8 * (distance - over) as u32,
-        };
-        distance += 1;
-    }
-    patterns
-};
-
-impl Pattern {
-    /// Repeats the first bytes of `eight`, in its bytes' order, up to its end.
-    #[inline(always)]
-    fn eight(&self, eight: u64) -> u64 {
-        (u64::from_le(eight) & self.mask).wrapping_mul(self.repeat)
-    }
-}
 
 /// The bytes of a slice, to be read and written where they are known to be.
 struct Bytes<'a> {
@@ -167,12 +116,13 @@ impl<'a> Bytes<'a> {
                 at += 2 * distance;
             }
         } else {
-            let pattern = &PATTERNS[distance];
             // SAFETY: 8 bytes from before `at` on.
-            let low = pattern.eight(unsafe { self.load(back) });
-            let high = low >> pattern.right | low << pattern.left;
+            let (low, whole) = repeated(u64::from_le(unsafe { self.load(back) }), distance);
+            // The next eight bytes go on where these stop.
+            let over = 8 - whole;
+            let high = low >> (8 * over) | low << (8 * (distance - over));
             let sixteen = (u128::from(low) | u128::from(high) << 64).to_le();
-            let whole = 2 * pattern.whole;
+            let whole = 2 * whole;
             while at < stop {
                 // SAFETY: 32 bytes at most from before `stop` on.
                 unsafe {
@@ -270,35 +220,10 @@ pub(super) fn decode(
         // SAFETY: `next` is 1 + 14 behind `src_last` at most.
         let distance = usize::from(u16::from_le_bytes(unsafe { load(src, next) }));
         next += 2;
-        if distance.wrapping_sub(1) >= end {
-            cold_path();
-            let mut len = (token & 15) + LEAST;
-            if len == OPEN_ENDED + LEAST {
-                // SAFETY: `src_last` is before the end.
-                len += unsafe { further(src, &mut next, src_last) };
-            }
-            let from = distance
-                .checked_sub(end)
-                .and_then(|back| dict.len().checked_sub(back));
-            match from.and_then(|from| dict.get(from..)) {
-                Some(bytes)
-                    if len <= bytes.len()
-                        && next <= src_last
-                        && end <= dst_last
-                        && len <= dst_last - end =>
-                {
-                    // SAFETY: as just checked; what goes beyond `len` is within the margin.
-                    unsafe { dst.copy(end, bytes, len) };
-                    at = next;
-                    out = end + len;
-                    continue;
-                }
-                _ => break,
-            }
-        }
-        let back = end - distance;
         let code = token & 15;
-        if code < OPEN_ENDED {
+        let within = distance.wrapping_sub(1) < end;
+        if code < OPEN_ENDED && within {
+            let back = end - distance;
             // SAFETY: `end` is 14 behind `dst_last` at most, and 24 bytes from there on are written at most. Those read
             // lie before the ones written.
             unsafe {
@@ -309,11 +234,10 @@ pub(super) fn decode(
                     dst.store::<u16>(end + 16, dst.load(back + 16));
                 } else {
                     cold_path();
-                    let pattern = &PATTERNS[distance];
-                    let eight = pattern.eight(first).to_le();
-                    dst.store(end, eight);
-                    dst.store(end + pattern.whole, eight);
-                    dst.store(end + 2 * pattern.whole, eight);
+                    let (eight, whole) = repeated(u64::from_le(first), distance);
+                    dst.store(end, eight.to_le());
+                    dst.store(end + whole, eight.to_le());
+                    dst.store(end + 2 * whole, eight.to_le());
                 }
             }
             at = next;
@@ -321,15 +245,29 @@ pub(super) fn decode(
             continue;
         }
         cold_path();
-        // SAFETY: `src_last` is before the end.
-        let len = code + LEAST + unsafe { further(src, &mut next, src_last) };
+        let mut len = code + LEAST;
+        if code == OPEN_ENDED {
+            // SAFETY: `src_last` is before the end.
+            len += unsafe { further(src, &mut next, src_last) };
+        }
         if next > src_last || end > dst_last || len > dst_last - end {
             break;
         }
         let stop = end + len;
-        // SAFETY: the match ends at `dst_last` at most, every step begins before that and writes 32 bytes at most. Those
-        // read lie before the ones written.
-        unsafe { dst.repeat(end, distance, stop) };
+        if within {
+            // SAFETY: the match ends at `dst_last` at most, every step begins before that and writes 32 bytes at most.
+            // Those read lie before the ones written.
+            unsafe { dst.repeat(end, distance, stop) };
+        } else {
+            let from = distance
+                .checked_sub(end)
+                .and_then(|back| dict.len().checked_sub(back));
+            match from.and_then(|from| dict.get(from..)) {
+                // SAFETY: there are so many; it ends at `dst_last` at most, and what goes beyond is within the margin.
+                Some(bytes) if len <= bytes.len() => unsafe { dst.copy(end, bytes, len) },
+                _ => break,
+            }
+        }
         at = next;
         out = stop;
     }
