@@ -4,19 +4,20 @@
 //! depend on how many workers there were.
 
 use super::decode_block::UDCODEC_FORMAT;
-use super::encode_block::{BlockEncoder, BlockInput};
+use super::encode_block::{BlockEncoder, BlockInput, write_raw};
 use super::header::{
     Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, MIN_BUFFERSIZE, MIN_HEADER_LENGTH,
     Special, flags, flags2, version,
 };
 use super::hooks::{BlockPos, Executor, Hooks};
-use super::order::Order;
+use super::order::{Encoded, Order};
 use super::pipeline::Pipeline;
 use super::scratch::{self, Scratch};
 use super::store::store;
 use crate::codec::{Codec, Dict, MAX_DICT_SIZE, MIN_USEFUL_DICT};
 use crate::error::{Error, Result};
 use crate::filter;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -442,8 +443,12 @@ impl<'a> Chunk<'a> {
                 } = &mut *scratch;
                 let size = out
                     .ensure(encoder.bound(block.bsize))
-                    .and_then(|out| encoder.encode(pos, block, (bufs, codec), out));
-                let goes_on = Order::deliver(&order, nblock, size, &mut scratch.out);
+                    .and_then(|out| encoder.encode_unless_raw(pos, block, (bufs, codec), out));
+                let block = size.map(|size| match size {
+                    Some(size) => Encoded::Bytes(size),
+                    None => Encoded::Raw(encoder.only_stream(&block).unwrap_or_default()),
+                });
+                let goes_on = Order::deliver(&order, nblock, block, &mut scratch.out);
                 if !goes_on {
                     // Nobody needs to claim any more blocks.
                     next.store(self.nblocks, Ordering::Relaxed);
@@ -466,6 +471,8 @@ impl<'a> Chunk<'a> {
     ) -> Result<Option<usize>> {
         let mut scratch = scratch::borrow();
         let mut used = 0;
+        // As long as no block compresses, none is written: the chunk is likely to be stored.
+        let mut late = Some(0);
         for (nblock, start) in starts.chunks_exact_mut(4).enumerate() {
             let block = self.source.block(nblock, self.params.blocksize);
             let pos = BlockPos {
@@ -478,19 +485,45 @@ impl<'a> Chunk<'a> {
             let Scratch {
                 bufs, out, codec, ..
             } = &mut *scratch;
-            if rest.len() - used >= bound {
-                let out = &mut rest[used..used + bound];
-                used += encoder.encode(pos, block, (bufs, codec), out)?;
-                continue;
-            }
-            // Near the end of `dest`: the block is encoded with all the room it may want, then placed if it fits.
-            let size = encoder.encode(pos, block, (bufs, codec), out.ensure(bound)?)?;
+            // Near the end of `dest` the block is encoded with all the room it may want, then placed if it fits.
+            let direct = rest.len() - used >= bound;
+            let place = match direct {
+                true => &mut rest[used..used + bound],
+                false => out.ensure(bound)?,
+            };
+            let packed = encoder.encode_unless_raw(pos, block, (bufs, codec), place)?;
+            let size = packed.unwrap_or(bound);
             if size > rest.len() - used {
                 return Ok(None);
             }
-            filter::copy(&out[..size], &mut rest[used..used + size]);
+            match (packed, &mut late) {
+                (None, Some(late)) => *late += 1,
+                (None, None) => {
+                    self.write_raw_blocks(encoder, nblock..nblock + 1, &mut rest[used..])
+                }
+                (Some(_), _) => {
+                    if let Some(late) = late.take() {
+                        self.write_raw_blocks(encoder, 0..late, rest);
+                    }
+                    if !direct {
+                        filter::copy(&out[..size], &mut rest[used..used + size]);
+                    }
+                }
+            }
             used += size;
         }
+        self.write_raw_blocks(encoder, 0..late.unwrap_or(0), rest);
         Ok(Some(used))
+    }
+
+    /// Writes blocks that hold their data as they are, one behind the other.
+    fn write_raw_blocks(&self, encoder: &BlockEncoder, blocks: Range<usize>, mut out: &mut [u8]) {
+        for nblock in blocks {
+            let block = self.source.block(nblock, self.params.blocksize);
+            if let Some(data) = encoder.only_stream(&block) {
+                let used = write_raw(data, out);
+                out = &mut out[used..];
+            }
+        }
     }
 }

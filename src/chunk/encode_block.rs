@@ -176,25 +176,58 @@ impl BlockEncoder<'_> {
         (self.pipeline.keeps_runs() || (value == 0 && self.pipeline.keeps_zeros())).then_some(value)
     }
 
+    /// As [`Self::encode`], but where the block would be its data as they come in with their size in front, gives none,
+    /// and `out` says nothing: [`write_raw`] writes it, if it is wanted.
+    pub fn encode_unless_raw(
+        &self,
+        pos: BlockPos,
+        block: BlockInput,
+        (bufs, codec): (&mut Bufs, &mut State),
+        out: &mut [u8],
+    ) -> Result<Option<usize>> {
+        match self.only_stream(&block) {
+            Some(data) => self.pack(data, codec, out),
+            None => self.encode(pos, block, (bufs, codec), out).map(Some),
+        }
+    }
+
+    /// The block's data, if nothing is done to them but to compress them as one stream.
+    pub fn only_stream<'s>(&self, block: &BlockInput<'s>) -> Option<&'s [u8]> {
+        let plain = self.pipeline.stages().is_empty()
+            && self.nstreams(block.bsize) == 1
+            && !self.params.instrumented
+            && !self.variable
+            && !self.hooks.has_prefilter()
+            && !self.hooks.output_is_disposable();
+        block.data.filter(|_| plain)
+    }
+
     /// Writes a stream with its size in front.
     fn encode_stream(&self, stream: &[u8], codec: &mut State, out: &mut [u8]) -> Result<usize> {
+        match self.pack(stream, codec, out)? {
+            Some(size) => Ok(size),
+            None => Ok(write_raw(stream, out)),
+        }
+    }
+
+    /// Writes a stream with its size in front, unless it would hold its data as they are.
+    fn pack(&self, stream: &[u8], codec: &mut State, out: &mut [u8]) -> Result<Option<usize>> {
         if self.params.extended
             && !self.variable
             && let Some(value) = run_of(stream)
         {
-            return Ok(write_run(value, out));
+            return Ok(Some(write_run(value, out)));
         }
         let (size, body) = out.split_at_mut(4);
         let body = &mut body[..stream.len()];
-        let mut cbytes = self.compress(stream, codec, body)?;
+        let cbytes = self.compress(stream, codec, body)?;
         if cbytes == 0 || cbytes == stream.len() {
-            filter::copy(stream, body);
-            cbytes = stream.len();
+            return Ok(None);
         }
         // Variable-length blocks say how long their data are; how long the stream is follows from the starts.
         let recorded = if self.variable { stream.len() } else { cbytes };
         size.copy_from_slice(&(recorded as i32).to_le_bytes());
-        Ok(4 + cbytes)
+        Ok(Some(4 + cbytes))
     }
 
     /// Compresses a stream; 0 means that it does not fit into `body`, which is as long as the stream.
@@ -292,6 +325,14 @@ pub fn difference(new: &[u8], old: &[u8]) -> Range<usize> {
 /// The end is excepted: who fills a stream piece by piece comes there at last, and it is tried again.
 fn is_touch_up(changed: Range<usize>, len: usize) -> bool {
     changed.len() <= len / 4 && changed.end + PIECE < len
+}
+
+/// Writes a stream that holds its data as they are, with its size in front; the bytes used.
+pub fn write_raw(stream: &[u8], out: &mut [u8]) -> usize {
+    let (size, body) = out.split_at_mut(4);
+    size.copy_from_slice(&(stream.len() as i32).to_le_bytes());
+    filter::copy(stream, &mut body[..stream.len()]);
+    4 + stream.len()
 }
 
 /// Writes a stream of one repeated byte: a size of 0 for zeros, else minus the byte, and a token.

@@ -1,10 +1,43 @@
 //! Blocks that workers finish in any order, placed in the order of their index.
 
 use super::encode::lock;
+use super::encode_block::write_raw;
 use super::scratch::Buf;
 use crate::error::{Error, Result};
 use crate::filter;
 use std::sync::Mutex;
+
+/// What a worker made of a block.
+pub enum Encoded<'a> {
+    /// So many bytes, at the front of its buffer.
+    Bytes(usize),
+    /// Nothing: the block is these data as they are, with their size in front.
+    Raw(&'a [u8]),
+}
+
+impl Encoded<'_> {
+    fn size(&self) -> usize {
+        match self {
+            Encoded::Bytes(size) => *size,
+            Encoded::Raw(data) => 4 + data.len(),
+        }
+    }
+}
+
+/// Blocks and where they belong.
+type Places<'a> = Vec<(Encoded<'a>, &'a mut [u8])>;
+
+/// Writes blocks; those that are not raw are at the front of `bytes`.
+fn write_all(places: Places, bytes: &[u8]) {
+    for (block, place) in places {
+        match block {
+            Encoded::Bytes(size) => filter::copy(&bytes[..size], place),
+            Encoded::Raw(data) => {
+                write_raw(data, place);
+            }
+        }
+    }
+}
 
 /// Puts blocks into the chunk in the order of their index, whatever order they come in.
 pub struct Order<'a> {
@@ -17,8 +50,10 @@ pub struct Order<'a> {
     body: usize,
     /// Where the next one will.
     position: usize,
-    /// Blocks that came before their turn: index, size, bytes.
-    waiting: Vec<(usize, usize, Buf)>,
+    /// Blocks that came before their turn: index, what was made of it, bytes.
+    waiting: Vec<(usize, Encoded<'a>, Buf)>,
+    /// Raw blocks and their places, as long as there are no others: the chunk is likely to be stored.
+    late: Option<Places<'a>>,
     /// Buffers to hand out in exchange for one that waits.
     spare: Vec<Buf>,
     /// `Ok(false)`: a block did not fit.
@@ -35,6 +70,7 @@ impl<'a> Order<'a> {
             body,
             position: body,
             waiting: Vec::new(),
+            late: Some(Vec::new()),
             spare: Vec::new(),
             outcome: Ok(true),
         }
@@ -43,23 +79,26 @@ impl<'a> Order<'a> {
     /// The bytes that all blocks took, none if they did not fit, or the error of one of them.
     pub fn finish(self) -> Result<Option<usize>> {
         match self.outcome? {
-            true if 4 * self.next == self.starts.len() => Ok(Some(self.position - self.body)),
+            true if 4 * self.next == self.starts.len() => {
+                write_all(self.late.unwrap_or_default(), &[]);
+                Ok(Some(self.position - self.body))
+            }
             // A worker went away without its block.
             true => Err(Error::Failure),
             false => Ok(None),
         }
     }
 
-    /// Takes in block `nblock`, `size` bytes at the front of `bytes`. Says whether to go on.
+    /// Takes in block `nblock`, whose bytes are at the front of `bytes`. Says whether to go on.
     pub fn deliver(
         order: &Mutex<Self>,
         nblock: usize,
-        size: Result<usize>,
+        block: Result<Encoded<'a>>,
         bytes: &mut Buf,
     ) -> bool {
         let mut this = lock(order);
-        let size = match size {
-            Ok(size) => size,
+        let block = match block {
+            Ok(block) => block,
             Err(error) => {
                 if this.outcome == Ok(true) {
                     this.outcome = Err(error);
@@ -71,35 +110,41 @@ impl<'a> Order<'a> {
             return false;
         }
         if nblock != this.next {
-            let other = this.spare.pop().unwrap_or_default();
-            this.waiting
-                .push((nblock, size, std::mem::replace(bytes, other)));
+            let bytes = match block {
+                Encoded::Bytes(_) => {
+                    let other = this.spare.pop().unwrap_or_default();
+                    std::mem::replace(bytes, other)
+                }
+                Encoded::Raw(_) => Buf::default(),
+            };
+            this.waiting.push((nblock, block, bytes));
             return true;
         }
-        let Some(place) = this.reserve(size) else {
+        let Some(places) = this.reserve(block) else {
             return false;
         };
         drop(this);
         // Only the reservation needs the lock; the copies of several workers overlap in time.
-        filter::copy(&bytes[..size], place);
+        write_all(places, bytes);
         loop {
             let mut this = lock(order);
             let turn = this.next;
             let Some(found) = this.waiting.iter().position(|(nblock, ..)| *nblock == turn) else {
                 return true;
             };
-            let (_, size, bytes) = this.waiting.swap_remove(found);
-            let Some(place) = this.reserve(size) else {
+            let (_, block, bytes) = this.waiting.swap_remove(found);
+            let Some(places) = this.reserve(block) else {
                 return false;
             };
             drop(this);
-            filter::copy(&bytes[..size], place);
+            write_all(places, &bytes);
             lock(order).spare.push(bytes);
         }
     }
 
-    /// The place of the next block, `size` bytes, or none if they do not fit.
-    fn reserve(&mut self, size: usize) -> Option<&'a mut [u8]> {
+    /// What is to be written for the next block, or none if it does not fit.
+    fn reserve(&mut self, block: Encoded<'a>) -> Option<Places<'a>> {
+        let size = block.size();
         if size > self.rest.len() {
             self.outcome = Ok(false);
             return None;
@@ -109,7 +154,13 @@ impl<'a> Order<'a> {
         self.rest = rest;
         self.position += size;
         self.next += 1;
-        Some(place)
+        if let (Encoded::Raw(_), Some(late)) = (&block, &mut self.late) {
+            late.push((block, place));
+            return Some(Vec::new());
+        }
+        let mut places = self.late.take().unwrap_or_default();
+        places.push((block, place));
+        Some(places)
     }
 }
 
@@ -117,22 +168,26 @@ impl<'a> Order<'a> {
 mod tests {
     use super::*;
 
-    /// Delivers blocks of the sizes given in the order given, into `room` bytes; gives what `finish` says, the starts
-    /// and the bytes.
+    /// Delivers blocks of the sizes given in the order given, into `room` bytes, those that are `raw` as such; gives what
+    /// `finish` says, the starts and the bytes.
     fn deliver(
         sizes: &[usize],
+        raw: [bool; 4],
         order: &[usize],
         room: usize,
     ) -> (Result<Option<usize>>, Vec<u8>, Vec<u8>) {
+        let data: Vec<_> = (1..=4u8).map(|value| [value; 10]).collect();
         let (mut starts, mut rest) = (vec![0; 4 * sizes.len()], vec![0; room]);
         let all = Mutex::new(Order::new(&mut starts, &mut rest, 100));
         for &nblock in order {
+            let size = sizes[nblock];
             let mut bytes = Buf::default();
-            bytes
-                .ensure(sizes[nblock] + 3)
-                .unwrap()
-                .fill(nblock as u8 + 1);
-            Order::deliver(&all, nblock, Ok(sizes[nblock]), &mut bytes);
+            bytes.ensure(size + 3).unwrap().fill(data[nblock][0]);
+            let block = match raw[nblock] {
+                true => Encoded::Raw(&data[nblock][..size - 4]),
+                false => Encoded::Bytes(size),
+            };
+            Order::deliver(&all, nblock, Ok(block), &mut bytes);
         }
         let finished = all.into_inner().unwrap().finish();
         (finished, starts, rest)
@@ -140,31 +195,38 @@ mod tests {
 
     #[test]
     fn any_order_gives_the_same_chunk() {
-        let sizes = [5, 1, 7, 3];
-        let expected = deliver(&sizes, &[0, 1, 2, 3], 16);
-        assert_eq!(expected.0, Ok(Some(16)));
-        assert_eq!(
-            expected.1,
-            [100i32, 105, 106, 113].map(i32::to_le_bytes).concat()
-        );
-        assert_eq!(
-            expected.2,
-            [&[1; 5][..], &[2; 1], &[3; 7], &[4; 3]].concat()
-        );
-        for order in [
-            [3, 2, 1, 0],
-            [1, 0, 3, 2],
-            [2, 0, 1, 3],
-            [0, 3, 2, 1],
-            [1, 3, 0, 2],
-        ] {
-            assert_eq!(deliver(&sizes, &order, 16), expected, "{order:?}");
-            assert_eq!(deliver(&sizes, &order, 15).0, Ok(None), "{order:?}");
-            assert_eq!(
-                deliver(&sizes, &order[..3], 16).0,
-                Err(Error::Failure),
-                "{order:?}"
-            );
+        let sizes = [5, 9, 7, 4];
+        let starts = [100i32, 105, 114, 121].map(i32::to_le_bytes).concat();
+        for raw in 0..16 {
+            let raw = [1, 2, 4, 8].map(|bit| raw & bit != 0);
+            let expected: Vec<u8> = (0..4)
+                .flat_map(|i| {
+                    let value = i as u8 + 1;
+                    match raw[i] {
+                        true => [
+                            &[sizes[i] as u8 - 4, 0, 0, 0],
+                            &vec![value; sizes[i] - 4][..],
+                        ]
+                        .concat(),
+                        false => vec![value; sizes[i]],
+                    }
+                })
+                .collect();
+            for order in [
+                [0, 1, 2, 3],
+                [3, 2, 1, 0],
+                [1, 0, 3, 2],
+                [2, 0, 1, 3],
+                [0, 3, 2, 1],
+                [1, 3, 0, 2],
+            ] {
+                let (finished, at, bytes) = deliver(&sizes, raw, &order, 25);
+                assert_eq!(finished, Ok(Some(25)), "{order:?}");
+                assert_eq!((at, bytes), (starts.clone(), expected.clone()), "{order:?}");
+                assert_eq!(deliver(&sizes, raw, &order, 24).0, Ok(None), "{order:?}");
+                let unfinished = deliver(&sizes, raw, &order[..3], 25).0;
+                assert_eq!(unfinished, Err(Error::Failure), "{order:?}");
+            }
         }
     }
 
@@ -175,7 +237,7 @@ mod tests {
         let mut bytes = Buf::default();
         bytes.ensure(10).unwrap();
         assert!(!Order::deliver(&all, 1, Err(Error::Data), &mut bytes));
-        assert!(!Order::deliver(&all, 0, Ok(10), &mut bytes));
+        assert!(!Order::deliver(&all, 0, Ok(Encoded::Bytes(10)), &mut bytes));
         assert_eq!(all.into_inner().unwrap().finish(), Err(Error::Data));
     }
 }

@@ -12,6 +12,7 @@ mod names;
 pub mod ndlz;
 mod noise;
 mod state;
+mod table;
 pub mod zfp;
 mod zlib;
 mod zstd;

@@ -5,10 +5,15 @@
 
 use core::hint::select_unpredictable;
 
-use super::table::{MAX_LOG, SLOTS, Slot, Table, hash};
 use super::{FAR, MAX_LITERALS, OUT_OF_REACH};
 use crate::codec::copy::{match_len, read4, read8};
+use crate::codec::table::{Slot, Table, hash};
 use crate::error::Result;
+
+/// Logarithm of the slots of a table at its largest.
+const MAX_LOG: u32 = 14;
+/// Slots of a table.
+const SLOTS: usize = 1 << MAX_LOG;
 
 /// Streams shorter than this are not worth a packet.
 const MIN_STREAM: usize = 16;
@@ -33,8 +38,8 @@ const SHORT_STREAM: usize = 1024;
 /// The compressor's tables: narrow slots for short streams, which leave more of the first-level cache to the data.
 #[derive(Default)]
 pub(in crate::codec) struct Compressor {
-    narrow: Table<u16>,
-    wide: Table<u32>,
+    narrow: Table<u16, SLOTS>,
+    wide: Table<u32, SLOTS>,
 }
 
 impl Compressor {
@@ -94,7 +99,7 @@ impl Compressor {
         let written = if src.len() < SHORT_STREAM {
             let (slots, base) = self.narrow.carried(src.len())?;
             encode::<_, LOG, true, TWICE>(src, dst, &mut Finder { slots, base })
-        } else if Table::<u16>::serves(src.len()) {
+        } else if Table::<u16, SLOTS>::serves(src.len()) {
             let slots = self.narrow.cleared(src.len(), 1 << LOG)?;
             encode::<_, LOG, false, TWICE>(src, dst, &mut Finder { slots, base: 0 })
         } else {

@@ -12,7 +12,6 @@
 
 mod compress;
 mod decompress;
-mod table;
 
 pub(super) use compress::Compressor;
 pub(super) use decompress::decompress;

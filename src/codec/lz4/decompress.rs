@@ -13,9 +13,9 @@ pub(super) const OPEN_ENDED: usize = 15;
 /// The least length of a match.
 pub(super) const LEAST: usize = 4;
 /// No match ends nearer to the end of the data,
-const LAST_LITERALS: usize = 5;
+pub(super) const LAST_LITERALS: usize = 5;
 /// nor begins nearer to it.
-const LAST_BEGIN: usize = 12;
+pub(super) const LAST_BEGIN: usize = 12;
 /// The bytes of a stream behind the literals before a match: its distance, and a last sequence.
 const BEHIND: usize = 2 + 1 + LAST_LITERALS;
 /// With more bytes of the stream than these behind the token of few literals, and at least these of the data to come, the

@@ -1,9 +1,12 @@
-//! LZ4 and LZ4HC: compressing through the codec's own library, decompressing here.
+//! LZ4 and LZ4HC: LZ4 is compressed and both are decompressed here; LZ4HC, and LZ4 with a dictionary, are compressed through
+//! the codec's own library.
 //!
-//! The library's states live on the heap and are carried over from stream to stream with its fast reset, which spares
-//! clearing 16 KiB (LZ4) or 256 KiB (LZ4HC) per stream. The fast reset rejects whatever an earlier stream left in the
-//! tables, so the bytes are those of a fresh state; the tests hold it to that.
+//! The library's states live on the heap. LZ4HC's is carried over from stream to stream with its fast reset, which spares
+//! clearing 256 KiB per stream. The fast reset rejects whatever an earlier stream left in the tables, so the bytes are
+//! those of a fresh state; the tests hold it to that.
 
+mod bytes;
+mod compress;
 mod decompress;
 mod sequences;
 
@@ -25,14 +28,6 @@ unsafe extern "C" {
     fn LZ4_createStream() -> *mut c_void;
     fn LZ4_freeStream(stream: *mut c_void) -> c_int;
     fn LZ4_loadDict(stream: *mut c_void, dict: *const c_char, size: c_int) -> c_int;
-    fn LZ4_compress_fast_extState_fastReset(
-        state: *mut c_void,
-        src: *const c_char,
-        dst: *mut c_char,
-        src_size: c_int,
-        dst_capacity: c_int,
-        acceleration: c_int,
-    ) -> c_int;
     fn LZ4_compress_fast_continue(
         stream: *mut c_void,
         src: *const c_char,
@@ -132,33 +127,21 @@ fn written(n: c_int) -> Result<usize> {
 }
 
 /// The acceleration of a level: the lower the level, the more positions are skipped.
-fn acceleration(clevel: u8) -> c_int {
-    10 - c_int::from(clevel)
+fn acceleration(clevel: u8) -> u8 {
+    10 - clevel
 }
 
-/// The LZ4 compressor. Streams with a dictionary have a state of their own, which leaves the other ready for a fast reset.
+/// The LZ4 compressor.
 #[derive(Default)]
 pub(super) struct Fast {
-    plain: Option<Stream>,
+    plain: compress::Tables,
     with_dict: Option<Stream>,
 }
 
 impl Fast {
     /// `src` and `dst` are at most `i32::MAX` long; 0 when the result does not fit.
     pub(super) fn compress(&mut self, clevel: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        let state = get_or_make(&mut self.plain, Stream::new)?.0.as_ptr();
-        // SAFETY: `state` is an initialised stream that only ever saw this function, as its fast reset demands; the
-        // library reads `src.len()` bytes and writes at most `dst.len()`, both of which fit a `c_int`.
-        written(unsafe {
-            LZ4_compress_fast_extState_fastReset(
-                state,
-                src.as_ptr().cast(),
-                dst.as_mut_ptr().cast(),
-                src.len() as c_int,
-                dst.len() as c_int,
-                acceleration(clevel),
-            )
-        })
+        self.plain.compress(acceleration(clevel).into(), src, dst)
     }
 
     /// The same with a dictionary, which must outlive the call, not more.
@@ -172,7 +155,7 @@ impl Fast {
         let state = get_or_make(&mut self.with_dict, Stream::new)?.0.as_ptr();
         // SAFETY: both are streams of `STREAM_SIZE` bytes and distinct allocations. The copy points into the
         // dictionary's bytes, which `dict` keeps alive during the call; the next call overwrites it before use.
-        // Lengths as in `compress`.
+        // The library reads `src.len()` bytes and writes at most `dst.len()`, both of which fit a `c_int`.
         written(unsafe {
             core::ptr::copy_nonoverlapping(
                 dict.stream.0.as_ptr().cast::<u8>(),
@@ -185,7 +168,7 @@ impl Fast {
                 dst.as_mut_ptr().cast(),
                 src.len() as c_int,
                 dst.len() as c_int,
-                acceleration(clevel),
+                acceleration(clevel).into(),
             )
         })
     }
@@ -202,7 +185,8 @@ impl High {
     /// `src` and `dst` are at most `i32::MAX` long; 0 when the result does not fit.
     pub(super) fn compress(&mut self, clevel: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         let state = get_or_make(&mut self.plain, StreamHc::new)?.0.as_ptr();
-        // SAFETY: as in `Fast::compress`.
+        // SAFETY: `state` is an initialised stream that only ever saw this function, as its fast reset demands; the
+        // library reads `src.len()` bytes and writes at most `dst.len()`, both of which fit a `c_int`.
         written(unsafe {
             LZ4_compress_HC_extStateHC_fastReset(
                 state,

@@ -5,9 +5,8 @@
 //! for the one before.
 
 use core::hint::cold_path;
-use core::marker::PhantomData;
-use core::ptr;
 
+use super::bytes::{Bytes, load};
 use super::decompress::{LEAST, OPEN_ENDED};
 use crate::codec::copy::repeated;
 
@@ -19,59 +18,21 @@ const LITERALS: usize = 32;
 /// How far from the end of the data it may lie: 14 literals, and 24 bytes written for a match whose length is in its token.
 const DST_MARGIN: usize = 14 + 24;
 
-/// The bytes of a slice, to be read and written where they are known to be.
-struct Bytes<'a> {
-    base: *mut u8,
-    len: usize,
-    slice: PhantomData<&'a mut [u8]>,
-}
-
-impl<'a> Bytes<'a> {
-    fn new(slice: &'a mut [u8]) -> Self {
-        Bytes {
-            base: slice.as_mut_ptr(),
-            len: slice.len(),
-            slice: PhantomData,
-        }
-    }
-
-    /// The integer at `at`.
-    ///
-    /// # Safety
-    /// All of its bytes are among these.
-    #[inline(always)]
-    unsafe fn load<T: Copy>(&self, at: usize) -> T {
-        debug_assert!(at <= self.len && size_of::<T>() <= self.len - at);
-        // SAFETY: as the caller promises; the bytes of any integer are one.
-        unsafe { self.base.add(at).cast::<T>().read_unaligned() }
-    }
-
-    /// Writes an integer at `at`.
-    ///
-    /// # Safety
-    /// As for [`load`](Self::load).
-    #[inline(always)]
-    unsafe fn store<T: Copy>(&mut self, at: usize, value: T) {
-        debug_assert!(at <= self.len && size_of::<T>() <= self.len - at);
-        // SAFETY: as the caller promises.
-        unsafe { self.base.add(at).cast::<T>().write_unaligned(value) }
-    }
-
+impl Bytes<'_> {
     /// Copies the first `len` of `bytes` to `at`, or 32 where there are so many and `len` is less.
     ///
     /// # Safety
     /// There are `len` of them, and at `at` there is room for that or 32.
     #[inline(always)]
     unsafe fn copy(&mut self, at: usize, bytes: &[u8], len: usize) {
-        debug_assert!(len <= bytes.len() && at <= self.len && len.max(32) <= self.len - at);
-        // SAFETY: as the caller promises, and as is asked of `bytes`, which are not among these.
-        unsafe {
-            if len <= 32 && bytes.len() >= 32 {
+        if len <= 32 && bytes.len() >= 32 {
+            // SAFETY: as the caller promises.
+            unsafe {
                 self.store::<u128>(at, load(bytes, 0));
                 self.store::<u128>(at + 16, load(bytes, 16));
-            } else {
-                ptr::copy_nonoverlapping(bytes.as_ptr(), self.base.add(at), len);
             }
+        } else {
+            self.slice()[at..at + len].copy_from_slice(&bytes[..len]);
         }
     }
 
@@ -133,17 +94,6 @@ impl<'a> Bytes<'a> {
             }
         }
     }
-}
-
-/// The integer at `at`.
-///
-/// # Safety
-/// All of its bytes are among those of `src`.
-#[inline(always)]
-unsafe fn load<T: Copy>(src: &[u8], at: usize) -> T {
-    debug_assert!(at <= src.len() && size_of::<T>() <= src.len() - at);
-    // SAFETY: as the caller promises; the bytes of any integer are one.
-    unsafe { src.as_ptr().add(at).cast::<T>().read_unaligned() }
 }
 
 /// The further bytes of a length, of those at `last` at most; `at` is behind `last` where they are not all there.

@@ -33,6 +33,28 @@ unsafe extern "C" {
         dict: *const c_char,
         dict_size: c_int,
     ) -> c_int;
+    fn LZ4_compress_fast(
+        src: *const c_char,
+        dst: *mut c_char,
+        src_size: c_int,
+        dst_capacity: c_int,
+        acceleration: c_int,
+    ) -> c_int;
+}
+
+/// Bytes that the library writes of a stream, 0 when they do not fit.
+fn written_by_library(src: &[u8], dst: &mut [u8], acceleration: usize) -> usize {
+    // SAFETY: the library reads only `src` and writes only `dst`; the lengths fit a `c_int`.
+    let n = unsafe {
+        LZ4_compress_fast(
+            src.as_ptr().cast(),
+            dst.as_mut_ptr().cast(),
+            src.len() as c_int,
+            dst.len() as c_int,
+            acceleration as c_int,
+        )
+    };
+    n.try_into().unwrap()
 }
 
 /// What the library makes of a stream.
@@ -51,42 +73,91 @@ fn by_library(dict: &[u8], src: &[u8], dst: &mut [u8]) -> Result<usize> {
     usize::try_from(n).map_err(|_| Error::Data)
 }
 
-/// Whole and damaged streams of data that repeat at any distance, near and far, in pieces of any length.
-#[test]
-fn streams_are_decoded_and_refused_as_the_library_does() {
+/// Numbers below what is asked for, the same in each run.
+fn numbers() -> impl FnMut(usize) -> usize {
     let mut seed = 1_u64;
-    let mut random = |below: usize| {
+    move |below| {
         seed = seed.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
         (seed >> 33) as usize % below
-    };
+    }
+}
+
+/// `start`, and behind it `len` bytes that repeat at any distance, near and far, in pieces of any length.
+fn repetitive(start: &[u8], len: usize, random: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
+    let mut data = start.to_vec();
+    let noise = random(4);
+    while data.len() < start.len() + len {
+        let period = 1 + random(40).min(random(300));
+        let word: Vec<u8> = match random(4) {
+            // Of long ago,
+            0 if data.len() > period => {
+                let from = random(data.len() - period);
+                data[from..from + period].to_vec()
+            }
+            // nothing that repeats,
+            1 => (0..period * noise).map(|_| random(256) as u8).collect(),
+            // or runs of few words, of any period.
+            _ => (0..period).map(|_| random(3) as u8).collect(),
+        };
+        let most = random(900) / (1 + word.len());
+        let times = 1 + random(1 + most);
+        for _ in 0..times {
+            data.extend(&word);
+        }
+    }
+    data.truncate(start.len() + len);
+    data
+}
+
+/// Also where there is little room for them, and whatever the tables were used for before.
+#[test]
+fn streams_are_the_bytes_that_the_library_writes() {
+    let mut random = numbers();
+    let mut tables = compress::Tables::default();
+    let (mut fitted, mut long) = (0, 0);
+    for round in 0..30_000 {
+        let len = match random(1000) {
+            0 => 65_530 + random(40),
+            1 => 65_546 + random(200_000),
+            2..10 => random(20_000),
+            10..100 => 2000 + random(100),
+            100..300 => random(40),
+            _ => random(600),
+        };
+        let mut data = repetitive(&[], len, &mut random);
+        if random(5) == 0 {
+            // Planes of bits: noise, then runs.
+            let noise = random(1 + len);
+            data[..noise].fill_with(|| random(256) as u8);
+        }
+        let acceleration = [1, 1, 5, 9, 1 + random(9)][random(5)];
+        let bound = len + len / 255 + 16;
+        let (mut ours, mut theirs) = (vec![0; bound], vec![0; bound]);
+        let n = written_by_library(&data, &mut theirs, acceleration);
+        let room = [bound, len, n, n.saturating_sub(1), random(1 + n)][random(5)];
+        let (ours, theirs) = (&mut ours[..room], &mut theirs[..room]);
+        let expected = written_by_library(&data, theirs, acceleration);
+        let got = tables.compress(acceleration, &data, ours);
+        assert_eq!(got, Ok(expected), "round {round}: {len} bytes in {room}");
+        assert!(ours[..expected] == theirs[..expected], "round {round}");
+        fitted += usize::from(expected > 0);
+        long += usize::from(expected > 0 && len > 65_546);
+    }
+    assert!(fitted > 10_000 && long > 10, "{fitted} {long}");
+}
+
+/// Whole and damaged streams.
+#[test]
+fn streams_are_decoded_and_refused_as_the_library_does() {
+    let mut random = numbers();
     let (mut taken, mut refused) = (0, 0);
     for round in 0..60_000 {
         let len = [0, 1, 12, 13, 40, 110, 300, 5000][random(8)];
         let dict: Vec<u8> = (0..[0, 0, 1, 40, 3000][random(5)])
             .map(|_| random(3) as u8)
             .collect();
-        let mut data = dict.clone();
-        let noise = random(4);
-        while data.len() < dict.len() + len {
-            let period = 1 + random(40).min(random(300));
-            let word: Vec<u8> = match random(4) {
-                // Of long ago,
-                0 if data.len() > period => {
-                    let from = random(data.len() - period);
-                    data[from..from + period].to_vec()
-                }
-                // nothing that repeats,
-                1 => (0..period * noise).map(|_| random(256) as u8).collect(),
-                // or runs of few words, of any period.
-                _ => (0..period).map(|_| random(3) as u8).collect(),
-            };
-            let most = random(900) / (1 + word.len());
-            let times = 1 + random(1 + most);
-            for _ in 0..times {
-                data.extend(&word);
-            }
-        }
-        let data = &data[dict.len()..dict.len() + len];
+        let data = repetitive(&dict, len, &mut random);
+        let data = &data[dict.len()..];
         let mut stream = vec![0; len + len / 255 + 16];
         let n = if dict.is_empty() {
             Fast::default().compress(9, data, &mut stream)

@@ -2,11 +2,6 @@
 
 use crate::error::{Error, Result};
 
-/// Slots of a table at its largest.
-pub(super) const SLOTS: usize = 1 << MAX_LOG;
-/// Logarithm of [`SLOTS`].
-pub(super) const MAX_LOG: u32 = 14;
-
 /// A slot: wide enough for every position of the streams it serves.
 pub(super) trait Slot: Copy + Default {
     /// The largest value a slot holds.
@@ -41,15 +36,15 @@ impl Slot for u32 {
     }
 }
 
-/// A hash table over one stream at a time. A slot holds `base + position`. Long streams have the table cleared and a
+/// A hash table of `SLOTS` slots over one stream at a time. A slot holds `base + position`. Long streams have the table cleared and a
 /// base of 0. Short ones, for which clearing is half the work, get a base above all that earlier streams wrote: old
 /// entries show themselves by lying below it. Either way the entries that count are the same.
-pub(super) struct Table<S> {
+pub(super) struct Table<S, const SLOTS: usize> {
     slots: Option<Box<[S; SLOTS]>>,
     next_base: usize,
 }
 
-impl<S> Default for Table<S> {
+impl<S, const SLOTS: usize> Default for Table<S, SLOTS> {
     fn default() -> Self {
         Table {
             slots: None,
@@ -58,10 +53,10 @@ impl<S> Default for Table<S> {
     }
 }
 
-impl<S: Slot> Table<S> {
+impl<S: Slot, const SLOTS: usize> Table<S, SLOTS> {
     /// Whether streams of this length can be served.
     pub(super) fn serves(len: usize) -> bool {
-        len <= S::MAX
+        len.saturating_sub(1) <= S::MAX
     }
 
     fn slots(&mut self) -> Result<&mut [S; SLOTS]> {
@@ -93,7 +88,7 @@ impl<S: Slot> Table<S> {
 
     /// The slots and the base for a stream of `len` bytes that [`Table::serves`].
     pub(super) fn carried(&mut self, len: usize) -> Result<(&mut [S; SLOTS], usize)> {
-        if len > S::MAX - self.next_base {
+        if len > S::MAX.saturating_sub(self.next_base) {
             self.next_base = 0;
             self.slots()?.fill(S::default());
         }
