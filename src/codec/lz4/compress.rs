@@ -9,6 +9,7 @@ use core::hint::{cold_path, select_unpredictable};
 
 use super::bytes::{Bytes, load};
 use super::decompress::{LAST_BEGIN, LAST_LITERALS, LEAST, OPEN_ENDED};
+use crate::codec::copy::copy_all;
 use crate::codec::table::{Table, hash};
 use crate::error::Result;
 
@@ -19,7 +20,7 @@ const WIDE: u32 = 12;
 /// Streams of this length and less are of the first kind: no match begins in the last bytes.
 const NARROW_STREAM: usize = (1 << 16) + LAST_BEGIN - 2;
 /// Streams below this length share a table that is not cleared in between.
-const SHORT_STREAM: usize = 2048;
+const SHORT_STREAM: usize = 8192;
 /// Matches reach back less than this.
 const OUT_OF_REACH: usize = 1 << 16;
 /// Searches without success after which one position more is passed over each time, as a logarithm.
@@ -160,7 +161,7 @@ fn put_literals(dst: &mut [u8], out: usize, literals: &[u8], code: usize) -> usi
     let len = literals.len();
     dst[out] = (len.min(OPEN_ENDED) << 4 | code) as u8;
     let out = put_further(dst, out + 1, len);
-    dst[out..out + len].copy_from_slice(literals);
+    copy_all(literals, &mut dst[out..out + len]);
     out + len
 }
 
@@ -190,26 +191,26 @@ fn match_end(src: &[u8], at: usize, distance: usize) -> usize {
         }
         end += 8;
     }
-    while end + 32 <= src.len() {
-        // SAFETY: there are 32 bytes at `end`, and `distance` before.
-        let [first, second] = [end, end + 16].map(|at| unsafe {
-            u128::from_le(load::<u128>(src, at) ^ load::<u128>(src, at - distance))
-        });
-        if first | second != 0 {
-            let agree = match first {
-                0 => 128 + second.trailing_zeros(),
-                _ => first.trailing_zeros(),
-            };
-            return end + (agree / 8) as usize;
+    while end + 16 <= src.len() {
+        // SAFETY: there are 16 bytes at `end`, and `distance` before.
+        let differ = unsafe { load::<u128>(src, end) ^ load::<u128>(src, end - distance) };
+        if differ != 0 {
+            return end + (u128::from_le(differ).trailing_zeros() / 8) as usize;
         }
-        end += 32;
+        end += 16;
+    }
+    if end + 8 <= src.len() {
+        // SAFETY: as above.
+        let differ = unsafe { differ(src, end - distance, end) };
+        if differ != 0 {
+            return end + (differ.trailing_zeros() / 8) as usize;
+        }
     }
     cold_path();
-    let last = src.len() - LAST_LITERALS;
-    while end < last && src[end] == src[end - distance] {
-        end += 1;
-    }
-    end
+    // The last eight bytes begin behind the first of the match, and those before `end` agree.
+    let tail = src.len() - 8;
+    // SAFETY: as above.
+    tail + (unsafe { differ(src, tail - distance, tail) }.trailing_zeros() / 8) as usize
 }
 
 /// How many of the last bytes before `at` are those before `from`, at most `most`.
