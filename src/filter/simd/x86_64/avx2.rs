@@ -216,28 +216,36 @@ pub(crate) fn bitunshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) {
     unsafe { bitshuffle::generic::run::<Avx2<true>, 2, false>(typesize, src, dst, bitunshuffle) }
 }
 
-/// See [`crate::filter::simd::Kernels::copy`].
+/// See [`crate::filter::simd::Kernels::copy`]. Vectors are written where they cross no cache line: that is half the time
+/// near the processor, and three quarters of it farther off.
 #[target_feature(enable = "avx2")]
 pub(crate) fn copy(src: &[u8], dst: &mut [u8]) {
     type Vector2 = Avx2<false>;
-    const STEP: usize = 128;
+    const SIZE: usize = 32;
+    const STEP: usize = 4 * SIZE;
     assert_eq!(src.len(), dst.len());
-    if src.len() < STEP {
+    if src.len() < SIZE + STEP {
         return dst.copy_from_slice(src);
     }
-    for start in starts(src.len(), STEP) {
-        // SAFETY: the feature of this function is that of the vector; each step ends at the slices' end at the latest.
+    let (from, to) = (src.as_ptr(), dst.as_mut_ptr());
+    let last = src.len() - STEP;
+    let step = |at: usize| {
+        // SAFETY: the feature of this function is that of the vector, and `at` is `last` at most.
         unsafe {
-            let (from, to) = (src.as_ptr().add(start), dst.as_mut_ptr().add(start));
-            let mut v = [Vector2::zero(); STEP / 32];
-            for (i, v) in v.iter_mut().enumerate() {
-                *v = Vector2::load(from.add(32 * i));
-            }
-            for (i, v) in v.iter().enumerate() {
-                v.store(to.add(32 * i));
+            let v = [0, 1, 2, 3].map(|i| Vector2::load(from.add(at + SIZE * i)));
+            for (i, v) in v.into_iter().enumerate() {
+                v.store(to.add(at + SIZE * i));
             }
         }
+    };
+    // SAFETY: as above; the slices have more than a vector's size.
+    unsafe { Vector2::load(from).store(to) };
+    let mut at = SIZE - to.addr() % SIZE;
+    while at <= last {
+        step(at);
+        at += STEP;
     }
+    step(last);
 }
 
 /// Whether GFNI gives what its manual says. Emulators may not: that of Bochs 2.7 gives the complement, which would go
