@@ -1,7 +1,7 @@
 //! AVX2: two lanes.
 
 use super::sse2::{self, Lane};
-use crate::filter::simd::vector::{Vector, even_bits, starts};
+use crate::filter::simd::vector::{Vector, even_bits};
 use crate::filter::{bitshuffle, bytedelta, shuffle};
 use core::arch::x86_64::*;
 
