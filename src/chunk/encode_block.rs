@@ -9,7 +9,7 @@ use super::scratch::{Bufs, State};
 use super::store::prefilter;
 use crate::codec::{Codec, Dict};
 use crate::error::{Error, Result};
-use crate::filter;
+use crate::filter::{self, run_of};
 use std::ops::Range;
 use std::time::Instant;
 
@@ -301,12 +301,6 @@ impl BlockEncoder<'_> {
     }
 }
 
-/// The byte that `data` repeats from front to end, if it does.
-fn run_of(data: &[u8]) -> Option<u8> {
-    let (&first, rest) = data.split_first()?;
-    (data[..rest.len()] == *rest).then_some(first)
-}
-
 /// Pieces in which streams are compared.
 const PIECE: usize = 512;
 
@@ -367,14 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_found_and_written() {
-        assert_eq!(run_of(&[]), None);
-        assert_eq!(run_of(&[5]), Some(5));
-        assert_eq!(run_of(&[0; 100]), Some(0));
-        let mut data = [9u8; 77];
-        assert_eq!(run_of(&data), Some(9));
-        data[76] = 8;
-        assert_eq!(run_of(&data), None);
+    fn runs_are_written() {
         let mut out = [0xff; 5];
         assert_eq!((write_run(0, &mut out), &out[..4]), (4, &[0u8; 4][..]));
         assert_eq!(

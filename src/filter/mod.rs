@@ -11,9 +11,11 @@ pub mod ndcell;
 pub mod ndmean;
 #[cfg(test)]
 pub(crate) mod reference;
+mod run;
 pub mod shuffle;
 mod simd;
 pub mod trunc_prec;
 
 pub use copy::copy;
+pub use run::run_of;
 pub use simd::kernels_in_use;

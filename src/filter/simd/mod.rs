@@ -6,7 +6,7 @@ pub(crate) mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
-use super::{bitshuffle, bytedelta, shuffle};
+use super::{bitshuffle, bytedelta, run, shuffle};
 use std::sync::OnceLock;
 
 /// A kernel: type size, source, destination of the same length.
@@ -28,6 +28,7 @@ pub(crate) struct Kernels {
     copy: Mover,
     differences: Mover,
     sums: Mover,
+    repeats: unsafe fn(u8, &[u8]) -> bool,
 }
 
 /// Whether the CPU has GFNI beside AVX2, and it works.
@@ -62,6 +63,7 @@ static ALL: &[Kernels] = &[
         copy: x86_64::avx2::copy,
         differences: x86_64::avx2::differences,
         sums: x86_64::avx2::sums,
+        repeats: x86_64::avx2::repeats,
     },
     #[cfg(target_arch = "x86_64")]
     Kernels {
@@ -78,6 +80,7 @@ static ALL: &[Kernels] = &[
         copy: x86_64::avx2::copy,
         differences: x86_64::avx2::differences,
         sums: x86_64::avx2::sums,
+        repeats: x86_64::avx2::repeats,
     },
     #[cfg(target_arch = "x86_64")]
     Kernels {
@@ -90,6 +93,7 @@ static ALL: &[Kernels] = &[
         copy: x86_64::avx2::copy,
         differences: x86_64::avx2::differences,
         sums: x86_64::avx2::sums,
+        repeats: x86_64::avx2::repeats,
     },
     #[cfg(target_arch = "x86_64")]
     Kernels {
@@ -102,6 +106,7 @@ static ALL: &[Kernels] = &[
         copy: x86_64::avx2::copy,
         differences: x86_64::avx2::differences,
         sums: x86_64::avx2::sums,
+        repeats: x86_64::avx2::repeats,
     },
     #[cfg(target_arch = "x86_64")]
     Kernels {
@@ -114,6 +119,7 @@ static ALL: &[Kernels] = &[
         copy: copy_by_library,
         differences: bytedelta::differences,
         sums: x86_64::sse2::sums,
+        repeats: run::repeats,
     },
     #[cfg(target_arch = "aarch64")]
     Kernels {
@@ -126,6 +132,7 @@ static ALL: &[Kernels] = &[
         copy: copy_by_library,
         differences: bytedelta::differences,
         sums: aarch64::neon::sums,
+        repeats: run::repeats,
     },
     Kernels {
         name: "portable",
@@ -137,6 +144,7 @@ static ALL: &[Kernels] = &[
         copy: copy_by_library,
         differences: bytedelta::differences,
         sums: bytedelta::sums,
+        repeats: run::repeats,
     },
 ];
 
@@ -190,6 +198,12 @@ impl Runnable {
     pub(crate) fn sums(self, src: &[u8], dst: &mut [u8]) {
         // SAFETY: as in `shuffle`.
         unsafe { (self.0.sums)(src, dst) }
+    }
+
+    /// Whether all of `data` is `value`.
+    pub(crate) fn repeats(self, value: u8, data: &[u8]) -> bool {
+        // SAFETY: as in `shuffle`.
+        unsafe { (self.0.repeats)(value, data) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::sse2::{self, Lane};
 use crate::filter::simd::vector::{Vector, even_bits};
-use crate::filter::{bitshuffle, bytedelta, shuffle};
+use crate::filter::{bitshuffle, bytedelta, run, shuffle};
 use core::arch::x86_64::*;
 
 /// Two lanes; with `GFNI` it needs that instruction set too.
@@ -273,6 +273,12 @@ pub(crate) fn gfni_works() -> bool {
 #[target_feature(enable = "avx2")]
 pub(crate) fn differences(src: &[u8], dst: &mut [u8]) {
     bytedelta::differences(src, dst);
+}
+
+/// See [`crate::filter::simd::Kernels::repeats`].
+#[target_feature(enable = "avx2")]
+pub(crate) fn repeats(value: u8, data: &[u8]) -> bool {
+    run::repeats(value, data)
 }
 
 /// The sums of the bytes in each half of 32 up to each of them.

@@ -1,0 +1,48 @@
+//! Data that are one byte over and over.
+
+use super::simd;
+
+/// Bytes that tell nearly all data that are no run.
+const FRONT: usize = 16;
+/// Bytes compared before it is looked whether to go on.
+const PIECE: usize = 256;
+
+/// The byte that `data` repeats from front to end, if it does.
+pub fn run_of(data: &[u8]) -> Option<u8> {
+    let (&value, rest) = data.split_first()?;
+    let (front, rest) = rest.split_at(rest.len().min(FRONT));
+    (repeats(value, front) && simd::best().repeats(value, rest)).then_some(value)
+}
+
+/// Whether all of `data` is `value`.
+#[inline(always)]
+pub(super) fn repeats(value: u8, data: &[u8]) -> bool {
+    let differ = |piece: &[u8]| piece.iter().fold(0, |differ, byte| differ | (byte ^ value));
+    let (pieces, rest) = data.as_chunks::<PIECE>();
+    pieces.iter().all(|piece| differ(piece) == 0) && differ(rest) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_told_from_what_differs_in_one_byte() {
+        assert_eq!(run_of(&[]), None);
+        for len in (1..40).chain([512, 513, 529, 1041, 5000]) {
+            let mut data = vec![7; len];
+            assert_eq!(run_of(&data), Some(7));
+            for kernels in simd::supported() {
+                assert!(kernels.repeats(7, &data) && !kernels.repeats(6, &data));
+            }
+            for at in (1..len).filter(|at| at % 13 == 0 || at + 3 > len) {
+                data[at] = 6;
+                assert_eq!(run_of(&data), None, "{at} of {len}");
+                for kernels in simd::supported() {
+                    assert!(!kernels.repeats(7, &data), "{} {at}", kernels.name());
+                }
+                data[at] = 7;
+            }
+        }
+    }
+}
