@@ -8,7 +8,7 @@
 
 use crate::filter::simd::Kernel;
 use crate::filter::simd::vector::{
-    Vector, rotate_bytes, starts, transpose_bits, transpose16, unroll,
+    Vector, rotate_bytes, starts, store_lanes, transpose_bits, transpose16, unroll,
 };
 use core::mem::MaybeUninit;
 
@@ -296,11 +296,7 @@ unsafe fn bytes_backward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8
     unsafe {
         let bytes = load_rows::<V, S>(src, row);
         unroll!(s < S, {
-            let v = rotate_bytes(bytes[s], 3);
-            unroll!(i < 4, {
-                let to = dst.add(s * 128 * V::LANES + 32 * i);
-                V::store_pair(v[2 * i], v[2 * i + 1], to, 128);
-            });
+            store_lanes(rotate_bytes(bytes[s], 3), dst.add(s * 128 * V::LANES));
         });
     }
 }
@@ -341,11 +337,7 @@ unsafe fn pairs_backward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8
             unroll!(i < 8, {
                 (v[2 * i], v[2 * i + 1]) = (low[s][i], high[s][i]);
             });
-            let v = transpose16(v);
-            unroll!(i < 8, {
-                let to = dst.add(s * 256 * V::LANES + 32 * i);
-                V::store_pair(v[2 * i], v[2 * i + 1], to, 256);
-            });
+            store_lanes(transpose16(v), dst.add(s * 256 * V::LANES));
         });
     }
 }
@@ -450,9 +442,7 @@ pub(super) unsafe fn matrices_backward<V: Vector, const ROWS: usize>(
                 v[i] = v[i].lookup(const { &pair_table() });
             }
         });
-        unroll!(i < ROWS / 2, {
-            V::store_pair(v[2 * i], v[2 * i + 1], dst.add(32 * i), 16 * ROWS);
-        });
+        store_lanes(v, dst);
     }
 }
 

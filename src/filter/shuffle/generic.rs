@@ -15,7 +15,7 @@
 
 use crate::filter::simd::Kernel;
 use crate::filter::simd::vector::{
-    Vector, rotate, rotate_bytes, starts, transpose16, transpose16_half, unroll,
+    Vector, rotate, rotate_bytes, starts, store_lanes, transpose16, transpose16_half, unroll,
 };
 
 /// Elements in the largest tile: a cache line of each stream.
@@ -248,10 +248,7 @@ unsafe fn join<V: Vector, const T: usize, const G: usize>(streams: [V; G], dst: 
     unsafe {
         let mut v = rotate_bytes(streams, G.ilog2() as usize);
         if T == G {
-            unroll!(i < G / 2, {
-                V::store_pair(v[2 * i], v[2 * i + 1], dst.add(32 * i), 16 * T);
-            });
-            return;
+            return store_lanes(v, dst);
         }
         unroll!(i < G, {
             v[i] = v[i].lookup(const { &squeeze_table::<T, G>() });
@@ -445,9 +442,7 @@ unsafe fn column_backward<V: Vector, const S: usize>(
             let dst = dst.add(s * 16 * V::LANES * typesize);
             let v = transpose16(v[s]);
             if typesize == 16 {
-                unroll!(i < 8, {
-                    V::store_pair(v[2 * i], v[2 * i + 1], dst.add(32 * i), 256);
-                });
+                store_lanes(v, dst);
             } else {
                 unroll!(lane < V::LANES, {
                     unroll!(e < 16, {

@@ -30,16 +30,14 @@ pub(crate) unsafe trait Vector: Copy {
     unsafe fn load_lanes(p: *const u8, stride: usize) -> Self;
     /// Writes the 16 bytes of lane `lane` (< `LANES`) at `p`.
     unsafe fn store_lane(self, lane: usize, p: *mut u8);
-    /// Lane `l` of `a`, then lane `l` of `b`: 32 bytes written at `p + l * stride`.
+    /// Lane `lane` (< `LANES`) of `a`, then that of `b`: 32 bytes written at `p`.
     #[inline(always)]
-    unsafe fn store_pair(a: Self, b: Self, p: *mut u8, stride: usize) {
-        unroll!(lane < Self::LANES, {
-            // SAFETY: the caller vouches for the 32 bytes of each lane.
-            unsafe {
-                a.store_lane(lane, p.add(lane * stride));
-                b.store_lane(lane, p.add(lane * stride + 16));
-            }
-        });
+    unsafe fn store_pair(a: Self, b: Self, lane: usize, p: *mut u8) {
+        // SAFETY: the caller vouches for the 32 bytes.
+        unsafe {
+            a.store_lane(lane, p);
+            b.store_lane(lane, p.add(16));
+        }
     }
 
     /// Interleaves the bytes of each lane: (low halves, high halves).
@@ -180,6 +178,23 @@ pub(crate) unsafe fn transpose_bits<V: Vector>(v: [V; 8]) -> [V; 8] {
         });
     }
     v
+}
+
+/// Writes a lane of all `N` (even) vectors after the other, lane `l` at `p + 16 * N * l`. Going up in address, a cache line at a
+/// time, is a fifth faster than vector by vector where the nearest cache does not hold the lines.
+///
+/// # Safety
+/// The CPU has the instruction set of `V`. Writable at `p`: `N` vectors.
+#[inline(always)]
+pub(crate) unsafe fn store_lanes<V: Vector, const N: usize>(v: [V; N], p: *mut u8) {
+    // SAFETY: the caller vouches for the instruction set and the bytes.
+    unsafe {
+        unroll!(lane < V::LANES, {
+            unroll!(i < N / 2, {
+                V::store_pair(v[2 * i], v[2 * i + 1], lane, p.add(16 * N * lane + 32 * i));
+            });
+        });
+    }
 }
 
 /// The starts of the pieces of `size` that cover `n` (at least `size`): one after the other, the last one moved back to

@@ -56,11 +56,14 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
     }
 
     #[inline(always)]
-    unsafe fn store_pair(a: Self, b: Self, p: *mut u8, stride: usize) {
-        // SAFETY: the caller vouches for AVX2 and 32 writable bytes at both places.
+    unsafe fn store_pair(a: Self, b: Self, lane: usize, p: *mut u8) {
+        // SAFETY: the caller vouches for AVX2 and 32 writable bytes.
         unsafe {
-            Self(_mm256_permute2x128_si256::<0x20>(a.0, b.0)).store(p);
-            Self(_mm256_permute2x128_si256::<0x31>(a.0, b.0)).store(p.add(stride));
+            let pair = match lane {
+                0 => _mm256_permute2x128_si256::<0x20>(a.0, b.0),
+                _ => _mm256_permute2x128_si256::<0x31>(a.0, b.0),
+            };
+            Self(pair).store(p);
         }
     }
 

@@ -64,20 +64,20 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
     }
 
     #[inline(always)]
-    unsafe fn store_pair(a: Self, b: Self, p: *mut u8, stride: usize) {
-        // SAFETY: the caller vouches for AVX-512F and 32 writable bytes at the four places.
+    unsafe fn store_pair(a: Self, b: Self, lane: usize, p: *mut u8) {
+        // SAFETY: the caller vouches for AVX-512F and 32 writable bytes.
         unsafe {
-            // Lanes a0 b0 a1 b1, then a2 b2 a3 b3.
-            let low =
-                _mm512_permutex2var_epi64(a.0, _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), b.0);
-            let high =
-                _mm512_permutex2var_epi64(a.0, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), b.0);
-            for (i, half) in [low, high].into_iter().enumerate() {
-                let p = p.add(2 * i * stride);
-                _mm256_storeu_si256(p.cast(), _mm512_castsi512_si256(half));
-                let upper = _mm512_extracti64x4_epi64::<1>(half);
-                _mm256_storeu_si256(p.add(stride).cast(), upper);
-            }
+            // Lanes a0 b0 a1 b1, or a2 b2 a3 b3.
+            let halves = match lane {
+                0 | 1 => _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11),
+                _ => _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15),
+            };
+            let pairs = _mm512_permutex2var_epi64(a.0, halves, b.0);
+            let pair = match lane % 2 {
+                0 => _mm512_castsi512_si256(pairs),
+                _ => _mm512_extracti64x4_epi64::<1>(pairs),
+            };
+            _mm256_storeu_si256(p.cast(), pair);
         }
     }
 
