@@ -54,7 +54,7 @@ impl<S, const SLOTS: usize> Default for Table<S, SLOTS> {
 }
 
 impl<S: Slot, const SLOTS: usize> Table<S, SLOTS> {
-    /// Whether streams of this length can be served.
+    /// Whether a slot can hold every position of a stream of this length.
     pub(super) fn serves(len: usize) -> bool {
         len.saturating_sub(1) <= S::MAX
     }
@@ -78,7 +78,7 @@ impl<S: Slot, const SLOTS: usize> Table<S, SLOTS> {
         }
     }
 
-    /// The slots for a stream of `len` bytes that [`Table::serves`], the first `used` of them cleared; its base is 0.
+    /// The slots for a stream of `len` bytes, the first `used` of them cleared; its base is 0.
     pub(super) fn cleared(&mut self, len: usize, used: usize) -> Result<&mut [S; SLOTS]> {
         self.next_base = self.next_base.max(len);
         let slots = self.slots()?;

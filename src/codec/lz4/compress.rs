@@ -3,7 +3,7 @@
 //! It takes the matches that the library takes, so that streams are the same bytes; a test holds it to that. How it gets
 //! there is its own. Whether a candidate is within reach, nobody can guess in a long stream that repeats little, so that is
 //! no branch by itself; a match's end is found first, since the next search waits for it, and then its beginning, eight
-//! bytes at once. Planes of bits, some of them noise, compress in half the time for it.
+//! bytes at once. Planes of bits, some of them noise, compress in two thirds of the time for it.
 
 use core::hint::{cold_path, select_unpredictable};
 
