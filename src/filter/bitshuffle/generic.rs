@@ -8,7 +8,7 @@
 
 use crate::filter::simd::Kernel;
 use crate::filter::simd::vector::{
-    Vector, rotate_bytes, starts, store_lanes, transpose_bits, transpose16, unroll,
+    Vector, prefetch, rotate_bytes, starts, store_lanes, transpose_bits, transpose16, unroll,
 };
 use core::mem::MaybeUninit;
 
@@ -131,6 +131,11 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
     unsafe {
         for start in starts(groups, tile) {
             let at = start * 8 * typesize;
+            let items = if FORWARD { src } else { dst.cast_const() };
+            prefetch(
+                items.wrapping_add(at + tile * 8 * typesize),
+                tile * 8 * typesize,
+            );
             let (src, dst) = if FORWARD {
                 (src.add(at), dst.add(start))
             } else {

@@ -197,6 +197,23 @@ pub(crate) unsafe fn store_lanes<V: Vector, const N: usize>(v: [V; N], p: *mut u
     }
 }
 
+/// The most that [`prefetch`] asks for at once.
+const AHEAD: usize = 4096;
+
+/// Asks for the `len` bytes at `p`, which need not be there, or the first of them: soon they will be read or written in an
+/// order that the processor does not see through.
+#[inline(always)]
+pub(crate) fn prefetch(p: *const u8, len: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for line in (0..len.min(AHEAD)).step_by(64) {
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: all processors of this architecture have it, and it never faults.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(p.wrapping_add(line).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (p, len, AHEAD);
+}
+
 /// The starts of the pieces of `size` that cover `n` (at least `size`): one after the other, the last one moved back to
 /// end at `n`.
 #[inline(always)]
