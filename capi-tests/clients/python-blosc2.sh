@@ -18,7 +18,7 @@ fi
 tests=(tests)
 if [ "${1:-}" = --quick ]; then
   shift
-  tests=(tests/test_schunk*.py tests/test_open.py tests/test_vlmeta.py tests/test_mmap.py tests/test_compress2.py)
+  tests=("$source_dir"/tests/test_{schunk*,open,vlmeta,mmap,compress2}.py)
 else
   "$python" -c 'import torch' 2>/dev/null || python_with torch
 fi
