@@ -4,20 +4,19 @@
 //! depend on how many workers there were.
 
 use super::decode_block::UDCODEC_FORMAT;
-use super::encode_block::{BlockEncoder, BlockInput, write_raw};
+use super::encode_block::{BlockEncoder, BlockInput, Encoded, write_raw};
 use super::header::{
     Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, MIN_BUFFERSIZE, MIN_HEADER_LENGTH,
     Special, flags, flags2, version,
 };
 use super::hooks::{BlockPos, Executor, Hooks};
-use super::order::{Encoded, Order};
+use super::order::Order;
 use super::pipeline::Pipeline;
 use super::scratch::{self, Scratch};
 use super::store::store;
 use crate::codec::{Codec, Dict, MAX_DICT_SIZE, MIN_USEFUL_DICT};
 use crate::error::{Error, Result};
 use crate::filter;
-use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -441,13 +440,9 @@ impl<'a> Chunk<'a> {
                 let Scratch {
                     bufs, out, codec, ..
                 } = &mut *scratch;
-                let size = out
+                let block = out
                     .ensure(encoder.bound(block.bsize))
                     .and_then(|out| encoder.encode_unless_raw(pos, block, (bufs, codec), out));
-                let block = size.map(|size| match size {
-                    Some(size) => Encoded::Bytes(size),
-                    None => Encoded::Raw(encoder.only_stream(&block).unwrap_or_default()),
-                });
                 let goes_on = Order::deliver(&order, nblock, block, &mut scratch.out);
                 if !goes_on {
                     // Nobody needs to claim any more blocks.
@@ -491,20 +486,18 @@ impl<'a> Chunk<'a> {
                 true => &mut rest[used..used + bound],
                 false => out.ensure(bound)?,
             };
-            let packed = encoder.encode_unless_raw(pos, block, (bufs, codec), place)?;
-            let size = packed.unwrap_or(bound);
+            let encoded = encoder.encode_unless_raw(pos, block, (bufs, codec), place)?;
+            let size = encoded.size();
             if size > rest.len() - used {
                 return Ok(None);
             }
-            match (packed, &mut late) {
-                (None, Some(late)) => *late += 1,
-                (None, None) => {
-                    self.write_raw_blocks(encoder, nblock..nblock + 1, &mut rest[used..])
+            match (encoded, &mut late) {
+                (Encoded::Raw(_), Some(late)) => *late += 1,
+                (Encoded::Raw(data), None) => {
+                    write_raw(data, &mut rest[used..]);
                 }
-                (Some(_), _) => {
-                    if let Some(late) = late.take() {
-                        self.write_raw_blocks(encoder, 0..late, rest);
-                    }
+                (Encoded::Bytes(_), _) => {
+                    self.write_raw_blocks(late.take().unwrap_or(0), rest);
                     if !direct {
                         filter::copy(&out[..size], &mut rest[used..used + size]);
                     }
@@ -512,15 +505,14 @@ impl<'a> Chunk<'a> {
             }
             used += size;
         }
-        self.write_raw_blocks(encoder, 0..late.unwrap_or(0), rest);
+        self.write_raw_blocks(late.unwrap_or(0), rest);
         Ok(Some(used))
     }
 
-    /// Writes blocks that hold their data as they are, one behind the other.
-    fn write_raw_blocks(&self, encoder: &BlockEncoder, blocks: Range<usize>, mut out: &mut [u8]) {
-        for nblock in blocks {
-            let block = self.source.block(nblock, self.params.blocksize);
-            if let Some(data) = encoder.only_stream(&block) {
+    /// Writes the first `n` blocks, which hold their data as they are.
+    fn write_raw_blocks(&self, n: usize, mut out: &mut [u8]) {
+        for nblock in 0..n {
+            if let Some(data) = self.source.block(nblock, self.params.blocksize).data {
                 let used = write_raw(data, out);
                 out = &mut out[used..];
             }

@@ -27,6 +27,24 @@ pub struct BlockInput<'a> {
     pub offset: usize,
 }
 
+/// What became of a block.
+pub enum Encoded<'a> {
+    /// So many bytes, at the front of the output.
+    Bytes(usize),
+    /// Nothing: the block is these data as they are, with their size in front, and [`write_raw`] writes it if it is wanted.
+    Raw(&'a [u8]),
+}
+
+impl Encoded<'_> {
+    /// The bytes that the block takes.
+    pub fn size(&self) -> usize {
+        match self {
+            Encoded::Bytes(size) => *size,
+            Encoded::Raw(data) => 4 + data.len(),
+        }
+    }
+}
+
 /// Encodes blocks; the same for every worker.
 pub struct BlockEncoder<'a> {
     pub(super) params: &'a EncodeParams,
@@ -176,23 +194,28 @@ impl BlockEncoder<'_> {
         (self.pipeline.keeps_runs() || (value == 0 && self.pipeline.keeps_zeros())).then_some(value)
     }
 
-    /// As [`Self::encode`], but where the block would be its data as they come in with their size in front, gives none,
-    /// and `out` says nothing: [`write_raw`] writes it, if it is wanted.
-    pub fn encode_unless_raw(
+    /// As [`Self::encode`], but where the block would be its data as they come in with their size in front, these are given,
+    /// and `out` says nothing.
+    pub fn encode_unless_raw<'s>(
         &self,
         pos: BlockPos,
-        block: BlockInput,
+        block: BlockInput<'s>,
         (bufs, codec): (&mut Bufs, &mut State),
         out: &mut [u8],
-    ) -> Result<Option<usize>> {
+    ) -> Result<Encoded<'s>> {
         match self.only_stream(&block) {
-            Some(data) => self.pack(data, codec, out),
-            None => self.encode(pos, block, (bufs, codec), out).map(Some),
+            Some(data) => {
+                let packed = self.pack(data, codec, out)?;
+                Ok(packed.map_or(Encoded::Raw(data), Encoded::Bytes))
+            }
+            None => self
+                .encode(pos, block, (bufs, codec), out)
+                .map(Encoded::Bytes),
         }
     }
 
     /// The block's data, if nothing is done to them but to compress them as one stream.
-    pub fn only_stream<'s>(&self, block: &BlockInput<'s>) -> Option<&'s [u8]> {
+    fn only_stream<'s>(&self, block: &BlockInput<'s>) -> Option<&'s [u8]> {
         let plain = self.pipeline.stages().is_empty()
             && self.nstreams(block.bsize) == 1
             && !self.params.instrumented

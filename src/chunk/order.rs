@@ -1,28 +1,11 @@
 //! Blocks that workers finish in any order, placed in the order of their index.
 
 use super::encode::lock;
-use super::encode_block::write_raw;
+use super::encode_block::{Encoded, write_raw};
 use super::scratch::Buf;
 use crate::error::{Error, Result};
 use crate::filter;
 use std::sync::Mutex;
-
-/// What a worker made of a block.
-pub enum Encoded<'a> {
-    /// So many bytes, at the front of its buffer.
-    Bytes(usize),
-    /// Nothing: the block is these data as they are, with their size in front.
-    Raw(&'a [u8]),
-}
-
-impl Encoded<'_> {
-    fn size(&self) -> usize {
-        match self {
-            Encoded::Bytes(size) => *size,
-            Encoded::Raw(data) => 4 + data.len(),
-        }
-    }
-}
 
 /// Blocks and where they belong.
 type Places<'a> = Vec<(Encoded<'a>, &'a mut [u8])>;

@@ -74,6 +74,17 @@ trait Finder {
     /// Enters `at` into a slot; the position that was there, which is before it.
     fn replace(&mut self, slot: usize, at: usize) -> usize;
 
+    /// Enters `at`; where its bytes were last seen.
+    ///
+    /// # Safety
+    /// As for [`slot`](Self::slot).
+    #[inline(always)]
+    unsafe fn enter(&mut self, src: &[u8], at: usize) -> usize {
+        // SAFETY: as the caller promises.
+        let slot = unsafe { self.slot(src, at) };
+        self.replace(slot, at)
+    }
+
     /// Whether the four bytes at `at` are those at `from`, and near enough.
     ///
     /// # Safety
@@ -250,8 +261,7 @@ fn encode<F: Finder>(
     if src.len() > LAST_BEGIN {
         let last = src.len() - LAST_BEGIN;
         // SAFETY: there are more than twelve bytes.
-        let slot = unsafe { finder.slot(src, 0) };
-        finder.replace(slot, 0);
+        unsafe { finder.enter(src, 0) };
         let mut at = 0;
         'sequences: loop {
             let mut tries = acceleration << PATIENCE;
@@ -265,8 +275,7 @@ fn encode<F: Finder>(
                 }
                 // SAFETY: `at` is not behind `last`, so there are twelve bytes, and what was entered lies before.
                 unsafe {
-                    let slot = finder.slot(src, at);
-                    from = finder.replace(slot, at);
+                    from = finder.enter(src, at);
                     if F::agree(src, from, at) {
                         break;
                     }
@@ -326,10 +335,8 @@ fn encode<F: Finder>(
                 anchor = end;
                 // SAFETY: there are twelve bytes at `at`, and what was entered lies before.
                 unsafe {
-                    let slot = finder.slot(src, at - 2);
-                    finder.replace(slot, at - 2);
-                    let slot = finder.slot(src, at);
-                    from = finder.replace(slot, at);
+                    finder.enter(src, at - 2);
+                    from = finder.enter(src, at);
                     if !F::agree(src, from, at) {
                         break;
                     }

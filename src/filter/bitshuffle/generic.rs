@@ -132,10 +132,8 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
         for start in starts(groups, tile) {
             let at = start * 8 * typesize;
             let items = if FORWARD { src } else { dst.cast_const() };
-            prefetch(
-                items.wrapping_add(at + tile * 8 * typesize),
-                tile * 8 * typesize,
-            );
+            let size = tile * 8 * typesize;
+            prefetch(items.wrapping_add(at + size), size);
             let (src, dst) = if FORWARD {
                 (src.add(at), dst.add(start))
             } else {
