@@ -10,11 +10,11 @@ use crate::chunk::encode::{lock, workers};
 use crate::chunk::getitem::{ItemRange, getitem};
 use crate::chunk::hooks::{Executor, Hooks};
 use crate::chunk::scratch::{self, Scratch};
+use crate::chunk::shares::Turns;
 use crate::chunk::visit::BlockReader;
 use crate::error::{Error, Result};
 use std::ops::Range;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Where workers come from, and how many.
 #[derive(Clone, Copy)]
@@ -40,18 +40,13 @@ impl Workers<'_> {
         if nworkers <= 1 {
             return (0..tasks).try_for_each(|i| task(i, 0));
         }
-        let next = AtomicUsize::new(0);
+        let turns = Turns::new(tasks, nworkers);
         let failed: Mutex<Option<Error>> = Mutex::new(None);
         self.exec.run(self.nthreads, nworkers, &|tid| {
-            loop {
-                let i = next.fetch_add(1, Ordering::Relaxed);
-                if i >= tasks {
-                    return;
-                }
+            while let Some(i) = turns.next(tid) {
                 if let Err(error) = task(i, tid) {
                     lock(&failed).get_or_insert(error);
-                    next.store(tasks, Ordering::Relaxed);
-                    return;
+                    turns.clear();
                 }
             }
         })?;

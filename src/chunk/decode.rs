@@ -6,9 +6,10 @@ use super::header::{Blocks, ChunkHeader, Special, flags2, i32_at};
 use super::hooks::{BlockPos, Executor, Hooks};
 use super::pipeline::Pipeline;
 use super::scratch::{self, Buf};
+use super::shares::Shares;
 use super::source::{BlockSource, Elsewhere, read_front};
 use super::special;
-use super::store::copy;
+use super::store::{copy, in_pieces};
 use crate::codec::{Codec, Dict};
 use crate::error::{Error, Result};
 use crate::filter;
@@ -433,7 +434,10 @@ pub fn decompress(
         match header.special() {
             Special::None if chunk.is_elsewhere() => chunk.stored(0, dest)?,
             Special::None => copy(&chunk.bytes[header.overhead()..], dest, nthreads, exec)?,
-            _ => special::fill(header, chunk.value(), 0, dest)?,
+            Special::Uninit => {}
+            _ => in_pieces(dest, nthreads, exec, |at, piece| {
+                special::fill(header, chunk.value(), at, piece)
+            })?,
         }
         return Ok(nbytes);
     }
@@ -469,7 +473,7 @@ fn split_at_offsets<'d>(mut dest: &'d mut [u8], offsets: &[usize]) -> Vec<&'d mu
 /// Decompresses every block into its own slice, which has the block's size.
 pub fn decompress_blocks<'d>(
     chunk: &Chunk,
-    mut blocks: impl Iterator<Item = &'d mut [u8]> + Send,
+    mut blocks: impl Iterator<Item = &'d mut [u8]>,
     maskout: Option<&[bool]>,
     nthreads: usize,
     hooks: &dyn Hooks,
@@ -510,22 +514,18 @@ pub fn decompress_blocks<'d>(
         }
         return Ok(());
     }
-    let queue = Mutex::new(blocks);
+    let shares = Shares::new(blocks, nblocks - from, nworkers)?;
     let failed: Mutex<Option<Error>> = Mutex::new(None);
     exec.run(nthreads, nworkers, &|tid| {
         let mut scratch = scratch::borrow();
-        loop {
-            let Some((nblock, dst)) = lock(&queue).next() else {
-                return;
-            };
+        while let Some((nblock, dst)) = shares.next(tid) {
             if masked(nblock) {
                 continue;
             }
             let result = decoder.decode(position(nblock, tid), reference, dst, scratch.parts());
             if let Err(error) = result {
                 lock(&failed).get_or_insert(error);
-                while lock(&queue).next().is_some() {}
-                return;
+                shares.clear();
             }
         }
     })?;

@@ -27,6 +27,8 @@ pub mod plain;
 mod registered;
 /// Buffers and codec states of workers.
 pub mod scratch;
+/// Work shared out among workers.
+pub mod shares;
 /// Chunks whose blocks are not in memory.
 pub mod source;
 /// Chunks whose content follows from the header.

@@ -4,6 +4,7 @@ use super::encode::{EncodeParams, Source, lock, ttmp_size, workers};
 use super::header::{ChunkHeader, flags, flags2};
 use super::hooks::{BlockPos, Executor, Hooks};
 use super::scratch;
+use super::shares::Shares;
 use crate::error::{Error, Result};
 use crate::filter;
 use std::sync::Mutex;
@@ -86,21 +87,39 @@ pub fn prefilter(
 
 /// Copies, with several workers where it pays.
 pub fn copy(src: &[u8], dst: &mut [u8], nthreads: usize, exec: &dyn Executor) -> Result<()> {
-    const PIECE: usize = 1 << 20;
-    // A copy is bound by memory: threads pay only once the data are larger than any cache.
-    let nworkers = if src.len() < 32 * PIECE {
+    in_pieces(dst, nthreads, exec, |at, piece| {
+        filter::copy(&src[at..at + piece.len()], piece);
+        Ok(())
+    })
+}
+
+/// Writes `dest` with `write`, which gets a piece of it and where that begins, with several workers where it pays.
+pub fn in_pieces(
+    dest: &mut [u8],
+    nthreads: usize,
+    exec: &dyn Executor,
+    write: impl Fn(usize, &mut [u8]) -> Result<()> + Sync,
+) -> Result<()> {
+    const PIECE: usize = 256 << 10;
+    // What is bound by memory gains from threads only once it is too large for the cache nearest to one.
+    let nworkers = if dest.len() < 8 * PIECE {
         1
     } else {
-        nthreads.min(src.len() / PIECE)
+        nthreads.min(dest.len() / PIECE)
     };
     if nworkers <= 1 {
-        filter::copy(src, dst);
-        return Ok(());
+        return write(0, dest);
     }
-    let queue = Mutex::new(dst.chunks_mut(PIECE).zip(src.chunks(PIECE)));
-    exec.run(nthreads, nworkers, &|_| {
-        while let Some((dst, src)) = lock(&queue).next() {
-            filter::copy(src, dst);
+    let len = dest.len().div_ceil(PIECE);
+    let pieces = Shares::new(dest.chunks_mut(PIECE).enumerate(), len, nworkers)?;
+    let failed = Mutex::new(Ok(()));
+    exec.run(nthreads, nworkers, &|tid| {
+        while let Some((index, piece)) = pieces.next(tid) {
+            if let Err(error) = write(index * PIECE, piece) {
+                *lock(&failed) = Err(error);
+                pieces.clear();
+            }
         }
-    })
+    })?;
+    *lock(&failed)
 }

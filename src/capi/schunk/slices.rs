@@ -15,6 +15,7 @@ use crate::chunk::getitem::{self, ItemRange};
 use crate::chunk::header::{ChunkHeader, MAX_OVERHEAD, filter_id};
 use crate::chunk::hooks::{Executor, NoHooks, Serial};
 use crate::chunk::patch::{Patched, Patcher, Touched, Wish};
+use crate::chunk::shares::Shares;
 use crate::error::{Error, Result};
 use crate::frame::disk::Stored;
 use crate::memory::Buffer;
@@ -168,25 +169,22 @@ pub fn read_bytes(handle: &Handle, sizes: &Sizes, start: u64, dest: &mut [u8]) -
             read_through_context(handle, &piece, dest)
         });
     }
-    let queue = Mutex::new(queue);
+    let len = sizes.chunk_of(stop - 1) - sizes.chunk_of(start) + 1;
+    let nworkers = nthreads.min(len);
+    let shares = Shares::new(queue, len, nworkers)?;
     // What needs the program's functions is left for this thread.
     let state = Mutex::new((None, Vec::new()));
-    Threads.run(nthreads, nthreads, &|_| {
-        loop {
-            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some((piece, dest)) = next else { return };
-            let state_of = |done: Result<bool>, dest| {
-                let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-                match done {
-                    Ok(true) => {}
-                    Ok(false) => state.1.push((piece, dest)),
-                    Err(error) => state.0 = Some(error),
-                }
-                state.0.is_some()
-            };
+    Threads.run(nthreads, nworkers, &|tid| {
+        while let Some((piece, dest)) = shares.next(tid) {
             let done = read(piece, dest, 1);
-            if state_of(done, dest) {
-                return;
+            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            match done {
+                Ok(true) => {}
+                Ok(false) => state.1.push((piece, dest)),
+                Err(error) => {
+                    state.0 = Some(error);
+                    shares.clear();
+                }
             }
         }
     })?;

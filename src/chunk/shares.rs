@@ -1,0 +1,118 @@
+//! Pieces of memory to be written, shared out among workers.
+
+use super::encode::lock;
+use crate::error::{Error, Result};
+use std::ops::Range;
+use std::sync::Mutex;
+
+/// The indices of pieces that follow each other in memory, in as many shares as there are workers.
+///
+/// A worker takes its own share from the front, then helps others from the back. So it comes to the same pieces in job after
+/// job over the same memory, and finds in the cache nearest to it what it wrote there. Memory that another processor wrote
+/// last is much slower to write to: with pieces handed out as they come, two workers fill a buffer of some megabytes no
+/// faster than one.
+pub struct Turns(Vec<Mutex<Range<usize>>>);
+
+impl Turns {
+    /// Shares the pieces from 0 to before `len` out among `nworkers` workers.
+    pub fn new(len: usize, nworkers: usize) -> Self {
+        let bound = |nworker| (len as u128 * nworker as u128 / nworkers as u128) as usize;
+        let share = |nworker| Mutex::new(bound(nworker)..bound(nworker + 1));
+        Self((0..nworkers).map(share).collect())
+    }
+
+    /// The next piece for a worker, from its own share as long as there are any.
+    pub fn next(&self, nworker: usize) -> Option<usize> {
+        let own = nworker % self.0.len();
+        let (before, others) = self.0.split_at(own);
+        // A worker that waits for a lock holds none.
+        let piece = lock(&others[0]).next();
+        piece.or_else(|| {
+            let mut others = others[1..].iter().chain(before);
+            others.find_map(|share| lock(share).next_back())
+        })
+    }
+
+    /// Takes all pieces away that nobody has taken yet.
+    pub fn clear(&self) {
+        for share in &self.0 {
+            *lock(share) = 0..0;
+        }
+    }
+}
+
+/// Pieces of memory, and whose turn each of them is.
+pub struct Shares<T> {
+    turns: Turns,
+    pieces: Vec<Mutex<Option<T>>>,
+}
+
+impl<T> Shares<T> {
+    /// Shares `pieces`, at most `len`, out among `nworkers` workers.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn new(pieces: impl Iterator<Item = T>, len: usize, nworkers: usize) -> Result<Self> {
+        let mut all = Vec::new();
+        all.try_reserve_exact(len).map_err(|_| Error::MemoryAlloc)?;
+        all.extend(pieces.take(len).map(|piece| Mutex::new(Some(piece))));
+        Ok(Self {
+            turns: Turns::new(all.len(), nworkers),
+            pieces: all,
+        })
+    }
+
+    /// The next piece for a worker: see [`Turns::next`].
+    pub fn next(&self, nworker: usize) -> Option<T> {
+        lock(&self.pieces[self.turns.next(nworker)?]).take()
+    }
+
+    /// Takes all pieces away that nobody has taken yet.
+    pub fn clear(&self) {
+        self.turns.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_piece_is_handed_out_once_and_the_own_ones_first() {
+        for nworkers in 1..5 {
+            for len in 0..20 {
+                for nworker in 0..nworkers {
+                    let shares = Shares::new(0..len, len, nworkers).unwrap();
+                    let mut got: Vec<_> = std::iter::from_fn(|| shares.next(nworker)).collect();
+                    got.sort_unstable();
+                    assert_eq!(got, (0..len).collect::<Vec<_>>());
+                }
+            }
+        }
+        let shares = Shares::new(0..7, 7, 2).unwrap();
+        let taken = [0, 1, 1, 1, 1, 0, 0].map(|nworker| shares.next(nworker));
+        assert_eq!(taken, [0, 3, 4, 5, 6, 1, 2].map(Some));
+        assert_eq!(shares.next(0), None);
+    }
+
+    #[test]
+    fn workers_help_each_other_at_once() {
+        for _ in 0..200 {
+            let shares = Shares::new(0..300, 300, 3).unwrap();
+            let taken = |nworker| std::iter::from_fn(|| shares.next(nworker)).sum::<usize>();
+            let sums = std::thread::scope(|scope| {
+                let workers = [0, 1, 2].map(|nworker| scope.spawn(move || taken(nworker)));
+                workers.map(|worker| worker.join().unwrap())
+            });
+            assert_eq!(sums.iter().sum::<usize>(), 300 * 299 / 2);
+        }
+    }
+
+    #[test]
+    fn nothing_is_left_after_clearing() {
+        let shares = Shares::new(0..7, 7, 3).unwrap();
+        assert_eq!(shares.next(2), Some(4));
+        shares.clear();
+        assert!((0..3).all(|nworker| shares.next(nworker).is_none()));
+    }
+}
