@@ -4,14 +4,14 @@ use super::decode::Chunk;
 use super::encode::ttmp_size;
 use super::header::{Blocks, ChunkHeader, Special, flags, flags2, i32_at};
 use super::hooks::{BlockPos, Hooks};
-use super::pipeline::{DeltaReference, Pipeline};
+use super::pipeline::{DeltaReference, Pipeline, Stage};
 use super::registered;
 use super::scratch::{self, Buf, Bufs, State};
 use super::special;
 use crate::cells::BlockShape;
 use crate::codec::Codec;
 use crate::error::{Error, Result};
-use crate::filter;
+use crate::filter::{self, shuffle};
 
 /// Format code of codecs that are none of the format's own.
 pub(super) const UDCODEC_FORMAT: u8 = 6;
@@ -71,6 +71,49 @@ impl<'a> Streams<'a> {
             variable,
             neblock,
         })
+    }
+
+    /// Whether there are `nstreams` streams, and [`Self::unpack`] can join them.
+    pub fn can_join(&self, nstreams: usize, bsize: usize) -> bool {
+        self.neblock * nstreams == bsize && shuffle::joins(nstreams, self.neblock)
+    }
+
+    /// Makes the data of all streams, with `decode`, in `out`, which has the size of the block.
+    ///
+    /// With `joined`, of the same size, the streams are then put together there as the bytes of its items, and what the chunk
+    /// holds as it is goes straight from the chunk to there: what is in `out` in the end is of no use.
+    #[inline(always)]
+    pub fn unpack<'r>(
+        &mut self,
+        mut out: &'r mut [u8],
+        joined: Option<&mut [u8]>,
+        mut decode: impl FnMut(Stream, &mut [u8]) -> Result<()>,
+    ) -> Result<()>
+    where
+        'a: 'r,
+    {
+        let mut sources: [&'r [u8]; shuffle::MAX_JOINED] = [&[]; shuffle::MAX_JOINED];
+        let mut nstreams = 0;
+        while let Some((first, rest)) = out.split_at_mut_checked(self.neblock)
+            && !first.is_empty()
+        {
+            out = rest;
+            let data = match self.next()? {
+                Stream::Stored(data) if joined.is_some() => data,
+                stream => {
+                    decode(stream, first)?;
+                    first
+                }
+            };
+            if joined.is_some() {
+                sources[nstreams] = data;
+                nstreams += 1;
+            }
+        }
+        if let Some(dst) = joined {
+            shuffle::join(&sources[..nstreams], dst);
+        }
+        Ok(())
     }
 
     /// Bytes behind the streams that were read.
@@ -168,34 +211,47 @@ impl<'a> BlockDecoder<'a> {
         input: &mut Buf,
         codec: &mut State,
     ) -> Result<()> {
-        match self.unpack_from(nblock, false, out, input, codec) {
+        self.unpack_or_join(nblock, out, None, input, codec)?;
+        Ok(())
+    }
+
+    /// The same; but where `joined` says how many streams a shuffled block has, and it is possible, the block's data are put
+    /// together in the memory there. Says whether they were.
+    fn unpack_or_join(
+        &self,
+        nblock: usize,
+        out: &mut [u8],
+        mut joined: Option<(usize, &mut [u8])>,
+        input: &mut Buf,
+        codec: &mut State,
+    ) -> Result<bool> {
+        let again = joined.as_mut().map(|(n, dst)| (*n, &mut **dst));
+        match self.unpack_from(nblock, false, out, again, input, codec) {
             // Only the chunk of somebody who wants it so has blocks that share bytes, but it is a chunk.
             Err(Error::ReadBuffer) if self.chunk.is_elsewhere() => {
-                self.unpack_from(nblock, true, out, input, codec)
+                self.unpack_from(nblock, true, out, joined, input, codec)
             }
             result => result,
         }
     }
 
     /// With `all`, from the bytes up to the end of the chunk.
-    #[inline(always)]
     fn unpack_from(
         &self,
         nblock: usize,
         all: bool,
-        mut out: &mut [u8],
+        out: &mut [u8],
+        joined: Option<(usize, &mut [u8])>,
         input: &mut Buf,
         codec: &mut State,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let bytes = self.chunk.block_bytes(nblock, all, input)?;
         let mut streams = Streams::new(self.chunk.header, bytes, out.len())?;
-        while let Some((first, rest)) = out.split_at_mut_checked(streams.neblock)
-            && !first.is_empty()
-        {
-            self.stream(streams.next()?, first, codec)?;
-            out = rest;
-        }
-        Ok(())
+        let joined = joined.filter(|(nstreams, _)| streams.can_join(*nstreams, out.len()));
+        let joined = joined.map(|(_, dst)| dst);
+        let is_joined = joined.is_some();
+        streams.unpack(out, joined, |stream, out| self.stream(stream, out, codec))?;
+        Ok(is_joined)
     }
 
     /// Decodes block `pos.nblock` into `dst`, which has the block's size. `reference` is the first block's data where
@@ -209,21 +265,27 @@ impl<'a> BlockDecoder<'a> {
     ) -> Result<()> {
         let header = &self.chunk.header;
         let bsize = dst.len();
+        let instrumented = header.blosc2_flags & flags2::INSTRUMENTED != 0;
         let direct = self.pipeline.stages().is_empty() && !self.hooks.has_postfilter();
-        let first = if direct {
-            &mut *dst
-        } else {
-            bufs.ping.ensure(bsize)?
+        let (first, joined) = match self.pipeline.stages() {
+            _ if direct => (&mut *dst, None),
+            [Stage::Shuffle(nstreams)] if !instrumented && !self.hooks.has_postfilter() => {
+                let joined = (usize::from(*nstreams), &mut *dst);
+                (bufs.ping.ensure(bsize)?, Some(joined))
+            }
+            _ => (bufs.ping.ensure(bsize)?, None),
         };
         if self.chunk.has_streams() {
-            self.unpack(pos.nblock, first, &mut bufs.input, codec)?;
+            if self.unpack_or_join(pos.nblock, first, joined, &mut bufs.input, codec)? {
+                return Ok(());
+            }
         } else {
             match header.special() {
                 Special::None => self.chunk.stored(pos.offset, first)?,
                 _ => special::fill(header, self.chunk.value(), pos.offset, first)?,
             }
         }
-        if direct || header.blosc2_flags & flags2::INSTRUMENTED != 0 {
+        if direct || instrumented {
             if !direct {
                 filter::copy(&bufs.ping[..bsize], dst);
             }

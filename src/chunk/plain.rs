@@ -5,6 +5,7 @@ use super::decode_block::{Stream, Streams};
 use super::header::{Blocks, ChunkHeader, MAX_FILTERS, filter_id, i32_at};
 use super::scratch;
 use crate::codec::Codec;
+use crate::error::Error;
 use crate::filter::{self, shuffle};
 
 /// Decompresses such a chunk, at the front of `src`, into `dest`, which has the size of its data. None if it is not one, or
@@ -36,26 +37,28 @@ pub fn decompress(header: &ChunkHeader, src: &[u8], dest: &mut [u8]) -> Option<(
     let mut streams = Streams::new(header, &chunk[start..], dest.len()).ok()?;
     let mut scratch = scratch::borrow();
     let (bufs, state) = scratch.parts();
-    let block = if nstreams == 1 {
-        &mut *dest
-    } else {
-        bufs.ping.ensure(dest.len()).ok()?
-    };
-    for out in block.chunks_exact_mut(streams.neblock) {
-        match streams.next().ok()? {
+    let decode = |stream: Stream, out: &mut [u8]| {
+        match stream {
             Stream::Run(value) => out.fill(value),
             Stream::Stored(data) => filter::copy(data, out),
             Stream::Compressed(data) => {
-                let nbytes = state.decoder.decompress(codec, None, data, out).ok()?;
+                let nbytes = state.decoder.decompress(codec, None, data, out)?;
                 if nbytes != out.len() {
-                    return None;
+                    return Err(Error::Data);
                 }
             }
         }
+        Ok(())
+    };
+    if nstreams == 1 {
+        return streams.unpack(dest, None, decode).ok();
     }
-    if nstreams != 1 {
-        let nbytes = dest.len();
-        shuffle::unshuffle(nstreams.into(), &bufs.ping[..nbytes], dest);
+    let (nstreams, nbytes) = (usize::from(nstreams), dest.len());
+    let block = bufs.ping.ensure(nbytes).ok()?;
+    if streams.can_join(nstreams, nbytes) {
+        return streams.unpack(block, Some(dest), decode).ok();
     }
+    streams.unpack(block, None, decode).ok()?;
+    shuffle::unshuffle(nstreams, block, dest);
     Some(())
 }

@@ -1,25 +1,21 @@
-//! A copy that keeps its speed wherever the two buffers lie.
+//! A copy that keeps its speed wherever the two buffers lie, and however large they are.
 
 use super::simd;
 
 /// Bytes from which on [`copy`] is more than `memcpy`.
 const SHORT: usize = 2048;
-/// Bytes of a page.
-const PAGE: usize = 4096;
 
 /// Copies `src` into the first `src.len()` bytes of `dst`.
 ///
 /// From about 2 KiB on the C library's `memcpy` uses `rep movsb` on many CPUs; on some of these it runs at a twentieth of
 /// its speed where the destination lies, modulo the page size, a little behind the source, as it does when a buffer is
-/// copied behind a header. There this one moves vectors; elsewhere `rep movsb` is a little faster where the cache nearest to
-/// the processor does not hold the data.
+/// copied behind a header. This one moves vectors, and asks for what it will write beforehand.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
 pub fn copy(src: &[u8], dst: &mut [u8]) {
     let dst = &mut dst[..src.len()];
-    let behind = dst.as_ptr().addr().wrapping_sub(src.as_ptr().addr()) % PAGE;
-    if src.len() < SHORT || behind > PAGE / 2 {
+    if src.len() < SHORT {
         dst.copy_from_slice(src);
     } else {
         simd::best().copy(src, dst);

@@ -3,7 +3,7 @@
 use super::chunks::{Bytes, bytes_of};
 use super::handle::{Handle, Inner};
 use crate::capi::lazy::{self, Place};
-use crate::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, Special, flags2};
+use crate::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, Special, flags2, i32_at};
 use crate::chunk::source::BlockSource;
 use crate::error::{Error, Result};
 use crate::frame::disk::Stored;
@@ -86,15 +86,13 @@ fn sizes(header: &ChunkHeader, table: &[u8]) -> Vec<i32> {
             .map(|nblock| blocksize.min(header.nbytes - nblock * blocksize) as i32);
         return blocks.collect();
     }
-    let start = |nblock: usize| crate::chunk::header::i32_at(table, 4 * nblock);
-    let mut order: Vec<usize> = (0..header.nblocks).collect();
-    order.sort_by_key(|nblock| start(*nblock));
+    let start = |nblock: usize| i64::from(i32_at(table, 4 * nblock));
+    let mut order: Vec<(i64, usize)> = (0..header.nblocks).map(|n| (start(n), n)).collect();
+    order.sort_unstable();
     let mut sizes = vec![0; header.nblocks];
-    for (i, nblock) in order.iter().enumerate() {
-        let next = order
-            .get(i + 1)
-            .map_or(header.cbytes as i32, |next| start(*next));
-        sizes[*nblock] = next.wrapping_sub(start(*nblock));
+    for (i, (start, nblock)) in order.iter().enumerate() {
+        let next = order.get(i + 1).map_or(header.cbytes as i64, |next| next.0);
+        sizes[*nblock] = (next - start) as i32;
     }
     sizes
 }

@@ -13,10 +13,11 @@
 //!   do that;
 //! - all others: 16 vectors, each lane 16 bytes (a column) of one element, transposed as a 16 x 16 matrix.
 
-use crate::filter::simd::Kernel;
 use crate::filter::simd::vector::{
-    Vector, rotate, rotate_bytes, starts, store_lanes, transpose16, transpose16_half, unroll,
+    Vector, WRITE_AHEAD, prefetch, rotate, rotate_bytes, starts, store_lanes, transpose16,
+    transpose16_half, unroll,
 };
+use crate::filter::simd::{Joiner, Kernel};
 
 /// Elements in the largest tile: a cache line of each stream.
 const MAX_TILE: usize = 64;
@@ -24,16 +25,17 @@ const MAX_TILE: usize = 64;
 const SLACK: usize = 16;
 
 /// Shuffles `src` into `dst` of the same length (or back), in tiles of `S` vectors of `V`; with `fewer` where that is less
-/// than one.
+/// than one. The way back may be that of `joiner`, for the sizes it is for.
 ///
 /// # Safety
-/// The CPU has the instruction sets of `V` and of `fewer`.
+/// The CPU has the instruction sets of `V`, of `fewer` and of `joiner`.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector, const S: usize, const FORWARD: bool>(
     typesize: usize,
     src: &[u8],
     dst: &mut [u8],
     fewer: Kernel,
+    joiner: Option<Joiner>,
 ) {
     let n = src.len() / typesize;
     // SAFETY: the caller vouches for the instruction sets.
@@ -41,9 +43,80 @@ pub(crate) unsafe fn run<V: Vector, const S: usize, const FORWARD: bool>(
         if n < 16 * V::LANES * S || typesize == 1 {
             return fewer(typesize, src, dst);
         }
-        tiles::<V, S, FORWARD>(typesize, n, src, dst);
+        match joiner {
+            Some(joiner) if can_join(typesize) => {
+                let mut streams = [&src[..0]; MAX_JOINED];
+                for (stream, bytes) in streams.iter_mut().zip(src.chunks_exact(n)) {
+                    *stream = bytes;
+                }
+                joiner(&streams[..typesize], &mut dst[..n * typesize]);
+            }
+            _ => tiles::<V, S, FORWARD>(typesize, n, src, dst),
+        }
     }
     dst[n * typesize..src.len()].copy_from_slice(&src[n * typesize..]);
+}
+
+/// The most streams that [`join_streams`] can put together.
+pub(crate) const MAX_JOINED: usize = 16;
+
+/// Whether [`join_streams`] can put `nstreams` streams together.
+pub(crate) fn can_join(nstreams: usize) -> bool {
+    matches!(nstreams, 2 | 4 | 8 | MAX_JOINED)
+}
+
+/// Puts the elements whose bytes are in `streams`, wherever each of them is, together in `dst`.
+///
+/// # Safety
+/// The CPU has the instruction set of `V`.
+#[inline(always)]
+pub(crate) unsafe fn join_streams<V: Vector, const S: usize>(streams: &[&[u8]], dst: &mut [u8]) {
+    // Every bound below rests on these.
+    const { assert!(16 * V::LANES * S <= MAX_TILE) };
+    let n = streams[0].len();
+    assert!(n >= MAX_TILE && streams.iter().all(|stream| stream.len() == n));
+    assert!(n.checked_mul(streams.len()) == Some(dst.len()));
+    // SAFETY: just asserted; the caller vouches for the instruction set.
+    unsafe {
+        match streams {
+            [a, b] => join_small::<V, S, 2>([a, b], dst),
+            [a, b, c, d] => join_small::<V, S, 4>([a, b, c, d], dst),
+            [a, b, c, d, e, f, g, h] => {
+                join_small::<V, S, 8>([a, b, c, d, e, f, g, h], dst);
+            }
+            _ => {
+                let streams: &[&[u8]; MAX_JOINED] = streams
+                    .try_into()
+                    .unwrap_or_else(|_| unreachable!("[`can_join`]"));
+                for start in starts(n, 16 * V::LANES) {
+                    let to = dst.as_mut_ptr().add(start * MAX_JOINED);
+                    let from = |j: usize| streams[j].as_ptr().add(start);
+                    prefetch(to.wrapping_add(WRITE_AHEAD), 16 * V::LANES * MAX_JOINED);
+                    column_backward::<V, 1>(from, MAX_JOINED, to, MAX_JOINED);
+                }
+            }
+        }
+    }
+}
+
+/// See [`join_streams`].
+///
+/// # Safety
+/// The CPU has the instruction set of `V`; the streams have the same length, at least one tile, and `dst` that of all.
+#[inline(always)]
+unsafe fn join_small<V: Vector, const S: usize, const T: usize>(
+    streams: [&[u8]; T],
+    dst: &mut [u8],
+) {
+    let from = streams.map(<[u8]>::as_ptr);
+    for start in starts(streams[0].len(), 16 * V::LANES * S) {
+        // SAFETY: a tile ends where the streams do at the latest, and with it its elements in `dst`.
+        unsafe {
+            let to = dst.as_mut_ptr().add(start * T);
+            prefetch(to.wrapping_add(WRITE_AHEAD), 16 * V::LANES * S * T);
+            small_backward::<V, S, T, T>(|j| from[j].add(start), to);
+        }
+    }
 }
 
 /// Picks the kernel for `typesize` (at least 2) and runs it over all `n` elements, `n` at least one tile.
@@ -65,6 +138,8 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
     // SAFETY: just asserted; the caller vouches for the instruction set.
     unsafe {
         match typesize {
+            // Those of [`can_join`] have their own way back in tiles of full size.
+            2 | 4 | 8 if !FORWARD && S > 1 => {}
             3 | 5..8 if !V::FAST_LOOKUP => narrow_columns::<V, S, FORWARD>(typesize, n, src, dst),
             2 => small::<V, S, 2, 2, FORWARD>(n, src, dst),
             3 => small::<V, S, 3, 4, FORWARD>(n, src, dst),
@@ -109,12 +184,13 @@ unsafe fn small<V: Vector, const S: usize, const T: usize, const G: usize, const
                     small_forward::<V, S, T, G>(padded.as_ptr(), to, n);
                 }
             } else {
-                let from = src.as_ptr().add(start);
+                let from = |j: usize| src.as_ptr().add(start + j * n);
+                prefetch(dst.as_ptr().wrapping_add(at + WRITE_AHEAD), tile * T);
                 if inside {
-                    small_backward::<V, S, T, G>(from, n, dst.as_mut_ptr().add(at));
+                    small_backward::<V, S, T, G>(from, dst.as_mut_ptr().add(at));
                 } else {
                     let mut padded = [0_u8; MAX_TILE * 8 + SLACK];
-                    small_backward::<V, S, T, G>(from, n, padded.as_mut_ptr());
+                    small_backward::<V, S, T, G>(from, padded.as_mut_ptr());
                     dst[at..at + tile * T].copy_from_slice(&padded[..tile * T]);
                 }
             }
@@ -211,15 +287,14 @@ unsafe fn split<V: Vector, const T: usize, const G: usize>(src: *const u8) -> [V
     }
 }
 
-/// The inverse of [`small_forward`]: stream `j` is read at `src + j * n`.
+/// The inverse of [`small_forward`]: stream `j` is read at `src(j)`.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`. Readable at `src + j * n`: `S` vectors for each `j < T`. Writable at `dst`: a
-/// tile, and `SLACK` bytes more where `T < G`.
+/// The CPU has the instruction set of `V`. Readable at `src(j)`: `S` vectors for each `j < T`. Writable at `dst`: a tile, and
+/// `SLACK` bytes more where `T < G`.
 #[inline(always)]
 unsafe fn small_backward<V: Vector, const S: usize, const T: usize, const G: usize>(
-    src: *const u8,
-    n: usize,
+    src: impl Fn(usize) -> *const u8,
     dst: *mut u8,
 ) {
     // SAFETY: the vectors' parts of the streams, and of the tile, follow each other, going up in address.
@@ -227,7 +302,7 @@ unsafe fn small_backward<V: Vector, const S: usize, const T: usize, const G: usi
         let mut streams = [[V::zero(); G]; S];
         unroll!(j < T, {
             unroll!(s < S, {
-                streams[s][j] = V::load(src.add(j * n + s * 16 * V::LANES));
+                streams[s][j] = V::load(src(j).add(s * 16 * V::LANES));
             });
         });
         unroll!(s < S, {
@@ -296,10 +371,12 @@ unsafe fn narrow_columns<V: Vector, const S: usize, const FORWARD: bool>(
                 } else {
                     padded.as_mut_ptr()
                 };
+                prefetch(dst.as_ptr().wrapping_add(at + WRITE_AHEAD), bytes);
                 // Vector by vector, so that their elements are written going up in address too.
                 for first in (0..tile).step_by(16 * V::LANES) {
                     let to = to.add(first * typesize);
-                    column_backward::<V, 1>(from.add(first), n, typesize, to, typesize);
+                    let from = |j: usize| from.add(first + j * n);
+                    column_backward::<V, 1>(from, typesize, to, typesize);
                 }
                 if !inside {
                     dst[at..at + bytes].copy_from_slice(&padded[..bytes]);
@@ -339,9 +416,11 @@ unsafe fn columns<V: Vector, const S: usize, const FORWARD: bool>(
                 }
             } else {
                 let (from, to) = (src.as_ptr().add(start), dst.as_mut_ptr().add(at));
+                let bytes = 16 * V::LANES * S * typesize;
+                prefetch(dst.as_ptr().wrapping_add(at + WRITE_AHEAD), bytes);
                 for column in starts(typesize, 16) {
-                    let from = from.add(column * n);
-                    column_backward::<V, S>(from, n, 16, to.add(column), typesize);
+                    let from = |j: usize| from.add((column + j) * n);
+                    column_backward::<V, S>(from, 16, to.add(column), typesize);
                 }
             }
         }
@@ -418,12 +497,10 @@ unsafe fn half_forward<V: Vector, const S: usize, const HIGH: bool>(
 /// A whole column of one tile, on the way back. Elements are written 16 bytes each, going up in address.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`. Readable: `S` vectors at `src + j * n` for each `j < streams`. Writable: 16
-/// bytes at `dst + e * typesize` for each element `e` of the tile.
+/// The CPU has the instruction set of `V`. Readable: `S` vectors at `src(j)` for each `j < streams`. Writable: 16 bytes at `dst + e * typesize` for each element `e` of the tile.
 #[inline(always)]
 unsafe fn column_backward<V: Vector, const S: usize>(
-    src: *const u8,
-    n: usize,
+    src: impl Fn(usize) -> *const u8,
     streams: usize,
     dst: *mut u8,
     typesize: usize,
@@ -434,7 +511,7 @@ unsafe fn column_backward<V: Vector, const S: usize>(
         unroll!(j < 16, {
             if j < streams {
                 unroll!(s < S, {
-                    v[s][j] = V::load(src.add(j * n + s * 16 * V::LANES));
+                    v[s][j] = V::load(src(j).add(s * 16 * V::LANES));
                 });
             }
         });

@@ -37,3 +37,19 @@ pub fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
         simd::best().unshuffle(typesize, src, dst);
     }
 }
+
+/// The most streams that [`join`] takes.
+pub const MAX_JOINED: usize = generic::MAX_JOINED;
+
+/// Whether [`join`] takes `nstreams` streams of `n` bytes each, and is worth it.
+pub fn joins(nstreams: usize, n: usize) -> bool {
+    n >= 512 && generic::can_join(nstreams)
+}
+
+/// Undoes [`shuffle`] where each stream is in a place of its own: byte `j` of the elements of `dst` is in `streams[j]`.
+///
+/// # Panics
+/// If [`joins`] says no, or the sizes differ.
+pub fn join(streams: &[&[u8]], dst: &mut [u8]) {
+    simd::best().join(streams, dst);
+}

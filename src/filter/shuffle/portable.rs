@@ -26,12 +26,21 @@ pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     let n = src.len() / typesize;
     let (streams, leftover) = src.split_at(n * typesize);
     dst[streams.len()..].copy_from_slice(leftover);
-    if n == 0 {
-        return;
+    if n > 0 {
+        join_all(typesize, streams.chunks_exact(n), &mut dst[..n * typesize]);
     }
-    for (t, tile) in dst[..streams.len()].chunks_mut(TILE * typesize).enumerate() {
+}
+
+/// See [`crate::filter::simd::Kernels::join`].
+pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
+    join_all(streams.len(), streams.iter().copied(), dst);
+}
+
+/// Puts elements of `typesize` bytes together from as many streams.
+fn join_all<'a>(typesize: usize, streams: impl Iterator<Item = &'a [u8]> + Clone, dst: &mut [u8]) {
+    for (t, tile) in dst.chunks_mut(TILE * typesize).enumerate() {
         let start = t * TILE;
-        for (byte, stream) in streams.chunks_exact(n).enumerate() {
+        for (byte, stream) in streams.clone().enumerate() {
             for (from, element) in stream[start..].iter().zip(tile.chunks_exact_mut(typesize)) {
                 element[byte] = *from;
             }

@@ -34,6 +34,22 @@ fn every_kernel_does_as_defined() {
                     "shuffle wrote outside {case}"
                 );
 
+                let n = len / typesize;
+                if generic::can_join(typesize) && n >= 64 && n * typesize == len {
+                    // Streams far apart, in places that have nothing to do with each other.
+                    let apart: Vec<_> = want
+                        .chunks_exact(n)
+                        .enumerate()
+                        .map(|(j, stream)| [&data[..j * 5 % 64], stream].concat())
+                        .collect();
+                    let streams: Vec<_> = apart.iter().map(|s| &s[s.len() - n..]).collect();
+                    let mut back = vec![0xa5; to + len + 33];
+                    kernels.join(&streams, &mut back[to..to + len]);
+                    assert!(back[to..to + len] == *src, "join {case}");
+                    let mut around = back[..to].iter().chain(&back[to + len..]);
+                    assert!(around.all(|&b| b == 0xa5), "join wrote outside {case}");
+                }
+
                 let mut back = vec![0xa5; to + len + 33];
                 kernels.unshuffle(typesize, &out[to..to + len], &mut back[to..to + len]);
                 assert!(back[to..to + len] == *src, "unshuffle {case}");

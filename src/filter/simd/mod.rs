@@ -12,6 +12,9 @@ use std::sync::OnceLock;
 /// A kernel: type size, source, destination of the same length.
 pub(crate) type Kernel = unsafe fn(usize, &[u8], &mut [u8]);
 
+/// A kernel that puts the elements whose bytes are in streams of the same length together.
+pub(crate) type Joiner = unsafe fn(&[&[u8]], &mut [u8]);
+
 /// A kernel that knows no items: source, destination of the same length.
 type Mover = unsafe fn(&[u8], &mut [u8]);
 
@@ -23,6 +26,7 @@ pub(crate) struct Kernels {
     supported: fn() -> bool,
     shuffle: Kernel,
     unshuffle: Kernel,
+    join: Joiner,
     bitshuffle: Kernel,
     bitunshuffle: Kernel,
     copy: Mover,
@@ -58,6 +62,7 @@ static ALL: &[Kernels] = &[
         },
         shuffle: x86_64::avx2::shuffle,
         unshuffle: x86_64::avx2::unshuffle,
+        join: x86_64::avx2::join,
         bitshuffle: x86_64::avx512::bitshuffle_gfni,
         bitunshuffle: x86_64::avx512::bitunshuffle_gfni,
         copy: x86_64::avx2::copy,
@@ -75,6 +80,7 @@ static ALL: &[Kernels] = &[
         },
         shuffle: x86_64::avx2::shuffle,
         unshuffle: x86_64::avx2::unshuffle,
+        join: x86_64::avx2::join,
         bitshuffle: x86_64::avx512::bitshuffle,
         bitunshuffle: x86_64::avx512::bitunshuffle,
         copy: x86_64::avx2::copy,
@@ -88,6 +94,7 @@ static ALL: &[Kernels] = &[
         supported: has_gfni,
         shuffle: x86_64::avx2::shuffle,
         unshuffle: x86_64::avx2::unshuffle,
+        join: x86_64::avx2::join,
         bitshuffle: x86_64::avx2::bitshuffle_gfni,
         bitunshuffle: x86_64::avx2::bitunshuffle_gfni,
         copy: x86_64::avx2::copy,
@@ -101,6 +108,7 @@ static ALL: &[Kernels] = &[
         supported: || std::arch::is_x86_feature_detected!("avx2"),
         shuffle: x86_64::avx2::shuffle,
         unshuffle: x86_64::avx2::unshuffle,
+        join: x86_64::avx2::join,
         bitshuffle: x86_64::avx2::bitshuffle,
         bitunshuffle: x86_64::avx2::bitunshuffle,
         copy: x86_64::avx2::copy,
@@ -114,6 +122,7 @@ static ALL: &[Kernels] = &[
         supported: || true,
         shuffle: x86_64::sse2::shuffle,
         unshuffle: x86_64::sse2::unshuffle,
+        join: x86_64::sse2::join,
         bitshuffle: x86_64::sse2::bitshuffle,
         bitunshuffle: x86_64::sse2::bitunshuffle,
         copy: copy_by_library,
@@ -127,6 +136,7 @@ static ALL: &[Kernels] = &[
         supported: || true,
         shuffle: aarch64::neon::shuffle,
         unshuffle: aarch64::neon::unshuffle,
+        join: aarch64::neon::join,
         bitshuffle: aarch64::neon::bitshuffle,
         bitunshuffle: aarch64::neon::bitunshuffle,
         copy: copy_by_library,
@@ -139,6 +149,7 @@ static ALL: &[Kernels] = &[
         supported: || true,
         shuffle: shuffle::portable::shuffle,
         unshuffle: shuffle::portable::unshuffle,
+        join: shuffle::portable::join,
         bitshuffle: bitshuffle::portable::bitshuffle,
         bitunshuffle: bitshuffle::portable::bitunshuffle,
         copy: copy_by_library,
@@ -168,6 +179,13 @@ impl Runnable {
     pub(crate) fn unshuffle(self, typesize: usize, src: &[u8], dst: &mut [u8]) {
         // SAFETY: as in `shuffle`.
         unsafe { (self.0.unshuffle)(typesize, src, dst) }
+    }
+
+    /// Puts the elements whose bytes are in `streams` together in `dst`, which has the size of all of them. How many streams
+    /// there can be says [`shuffle::generic::can_join`]; they have the same length, 64 at least.
+    pub(crate) fn join(self, streams: &[&[u8]], dst: &mut [u8]) {
+        // SAFETY: as in `shuffle`.
+        unsafe { (self.0.join)(streams, dst) }
     }
 
     /// Transposes the bits of `src` into `dst`, of the same length, which is a positive multiple of `8 * typesize`.

@@ -214,6 +214,11 @@ pub(crate) fn prefetch(p: *const u8, len: usize) {
     let _ = (p, len, AHEAD);
 }
 
+/// How far before they are written bytes are asked for by what writes one after the other. The processor sees the order by
+/// itself, but looks less far ahead, and not at all beyond a page: this is worth a tenth to a third where the nearest cache
+/// does not hold the bytes, and costs nothing where it does.
+pub(crate) const WRITE_AHEAD: usize = 2048;
+
 /// The starts of the pieces of `size` that cover `n` (at least `size`): one after the other, the last one moved back to
 /// end at `n`.
 #[inline(always)]

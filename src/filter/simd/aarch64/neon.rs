@@ -112,13 +112,21 @@ unsafe impl Vector for Neon {
 /// See [`crate::filter::simd::Kernels::shuffle`].
 pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: NEON is part of aarch64.
-    unsafe { shuffle::generic::run::<Neon, 4, true>(typesize, src, dst, few_shuffle) }
+    unsafe { shuffle::generic::run::<Neon, 4, true>(typesize, src, dst, few_shuffle, None) }
 }
 
 /// See [`crate::filter::simd::Kernels::unshuffle`].
 pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: NEON is part of aarch64.
-    unsafe { shuffle::generic::run::<Neon, 4, false>(typesize, src, dst, few_unshuffle) }
+    unsafe {
+        shuffle::generic::run::<Neon, 4, false>(typesize, src, dst, few_unshuffle, Some(join))
+    }
+}
+
+/// See [`crate::filter::simd::Kernels::join`].
+pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
+    // SAFETY: NEON is part of aarch64.
+    unsafe { shuffle::generic::join_streams::<Neon, 4>(streams, dst) }
 }
 
 /// See [`crate::filter::simd::Kernels::bitshuffle`].
@@ -137,7 +145,7 @@ pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 fn few_shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: NEON is part of aarch64.
     unsafe {
-        shuffle::generic::run::<Neon, 1, true>(typesize, src, dst, shuffle::portable::shuffle)
+        shuffle::generic::run::<Neon, 1, true>(typesize, src, dst, shuffle::portable::shuffle, None)
     }
 }
 
@@ -145,7 +153,13 @@ fn few_shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 fn few_unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: NEON is part of aarch64.
     unsafe {
-        shuffle::generic::run::<Neon, 1, false>(typesize, src, dst, shuffle::portable::unshuffle)
+        shuffle::generic::run::<Neon, 1, false>(
+            typesize,
+            src,
+            dst,
+            shuffle::portable::unshuffle,
+            None,
+        )
     }
 }
 

@@ -1,7 +1,7 @@
 //! AVX2: two lanes.
 
 use super::sse2::{self, Lane};
-use crate::filter::simd::vector::{Vector, even_bits};
+use crate::filter::simd::vector::{Vector, WRITE_AHEAD, even_bits, prefetch};
 use crate::filter::{bitshuffle, bytedelta, run, shuffle};
 use core::arch::x86_64::*;
 
@@ -154,14 +154,29 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 #[target_feature(enable = "avx2")]
 pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { shuffle::generic::run::<Avx2<false>, 2, true>(typesize, src, dst, few_shuffle) }
+    unsafe { shuffle::generic::run::<Avx2<false>, 2, true>(typesize, src, dst, few_shuffle, None) }
 }
 
 /// See [`crate::filter::simd::Kernels::unshuffle`].
 #[target_feature(enable = "avx2")]
 pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { shuffle::generic::run::<Avx2<false>, 2, false>(typesize, src, dst, few_unshuffle) }
+    unsafe {
+        shuffle::generic::run::<Avx2<false>, 2, false>(
+            typesize,
+            src,
+            dst,
+            few_unshuffle,
+            Some(join),
+        )
+    }
+}
+
+/// See [`crate::filter::simd::Kernels::join`].
+#[target_feature(enable = "avx2")]
+pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
+    // SAFETY: the features of this function are those of the vectors.
+    unsafe { shuffle::generic::join_streams::<Avx2<false>, 2>(streams, dst) }
 }
 
 /// See [`crate::filter::simd::Kernels::bitshuffle`].
@@ -187,7 +202,13 @@ pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 fn few_shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
     unsafe {
-        shuffle::generic::run::<Lane<true>, 1, true>(typesize, src, dst, shuffle::portable::shuffle)
+        shuffle::generic::run::<Lane<true>, 1, true>(
+            typesize,
+            src,
+            dst,
+            shuffle::portable::shuffle,
+            None,
+        )
     }
 }
 
@@ -201,6 +222,7 @@ fn few_unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
             src,
             dst,
             shuffle::portable::unshuffle,
+            None,
         )
     }
 }
@@ -233,6 +255,7 @@ pub(crate) fn copy(src: &[u8], dst: &mut [u8]) {
     let (from, to) = (src.as_ptr(), dst.as_mut_ptr());
     let last = src.len() - STEP;
     let step = |at: usize| {
+        prefetch(to.wrapping_add(at + WRITE_AHEAD), STEP);
         // SAFETY: the feature of this function is that of the vector, and `at` is `last` at most.
         unsafe {
             let v = [0, 1, 2, 3].map(|i| Vector2::load(from.add(at + SIZE * i)));

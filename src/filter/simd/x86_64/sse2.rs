@@ -128,6 +128,7 @@ pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
             src,
             dst,
             shuffle::portable::shuffle,
+            None,
         )
     }
 }
@@ -141,8 +142,15 @@ pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
             src,
             dst,
             shuffle::portable::unshuffle,
+            Some(join),
         )
     }
+}
+
+/// See [`crate::filter::simd::Kernels::join`].
+pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
+    // SAFETY: SSE2 is part of x86-64.
+    unsafe { shuffle::generic::join_streams::<Lane<false>, 4>(streams, dst) }
 }
 
 /// See [`crate::filter::simd::Kernels::bitshuffle`]. Also does what those of larger vectors leave over.
