@@ -4,6 +4,7 @@ use super::encode::lock;
 use crate::error::{Error, Result};
 use std::ops::Range;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// The indices of pieces that follow each other in memory, in as many shares as there are workers.
 ///
@@ -11,13 +12,51 @@ use std::sync::Mutex;
 /// job over the same memory, and finds in the cache nearest to it what it wrote there. Memory that another processor wrote
 /// last is much slower to write to: with pieces handed out as they come, two workers fill a buffer of some megabytes no
 /// faster than one.
-pub struct Turns(Vec<Mutex<Range<usize>>>);
+pub struct Turns(Vec<Share>);
+
+/// One worker's share. A line of its own, so that workers do not slow each other down.
+#[repr(align(64))]
+struct Share {
+    pieces: Range<usize>,
+    /// How many were asked for; who asks when all are taken gets none. Of those taken, how many from the front, and from the
+    /// back: never more than there are.
+    asked: AtomicUsize,
+    from_front: AtomicUsize,
+    from_back: AtomicUsize,
+}
+
+impl Share {
+    fn new(pieces: Range<usize>) -> Self {
+        Self {
+            pieces,
+            asked: AtomicUsize::new(0),
+            from_front: AtomicUsize::new(0),
+            from_back: AtomicUsize::new(0),
+        }
+    }
+
+    fn is_left(&self) -> bool {
+        self.asked.load(Relaxed) < self.pieces.len()
+            && self.asked.fetch_add(1, Relaxed) < self.pieces.len()
+    }
+
+    fn next(&self) -> Option<usize> {
+        self.is_left()
+            .then(|| self.pieces.start + self.from_front.fetch_add(1, Relaxed))
+    }
+
+    fn next_back(&self) -> Option<usize> {
+        self.is_left()
+            .then(|| self.pieces.end - 1 - self.from_back.fetch_add(1, Relaxed))
+    }
+}
 
 impl Turns {
     /// Shares the pieces from 0 to before `len` out among `nworkers` workers.
     pub fn new(len: usize, nworkers: usize) -> Self {
-        let bound = |nworker| (len as u128 * nworker as u128 / nworkers as u128) as usize;
-        let share = |nworker| Mutex::new(bound(nworker)..bound(nworker + 1));
+        let (least, more) = (len / nworkers, len % nworkers);
+        let bound = |nworker: usize| least * nworker + more.min(nworker);
+        let share = |nworker| Share::new(bound(nworker)..bound(nworker + 1));
         Self((0..nworkers).map(share).collect())
     }
 
@@ -25,18 +64,16 @@ impl Turns {
     pub fn next(&self, nworker: usize) -> Option<usize> {
         let own = nworker % self.0.len();
         let (before, others) = self.0.split_at(own);
-        // A worker that waits for a lock holds none.
-        let piece = lock(&others[0]).next();
-        piece.or_else(|| {
+        others[0].next().or_else(|| {
             let mut others = others[1..].iter().chain(before);
-            others.find_map(|share| lock(share).next_back())
+            others.find_map(Share::next_back)
         })
     }
 
     /// Takes all pieces away that nobody has taken yet.
     pub fn clear(&self) {
         for share in &self.0 {
-            *lock(share) = 0..0;
+            share.asked.store(share.pieces.len(), Relaxed);
         }
     }
 }
@@ -91,7 +128,7 @@ mod tests {
         }
         let shares = Shares::new(0..7, 7, 2).unwrap();
         let taken = [0, 1, 1, 1, 1, 0, 0].map(|nworker| shares.next(nworker));
-        assert_eq!(taken, [0, 3, 4, 5, 6, 1, 2].map(Some));
+        assert_eq!(taken, [0, 4, 5, 6, 3, 1, 2].map(Some));
         assert_eq!(shares.next(0), None);
     }
 
@@ -111,7 +148,7 @@ mod tests {
     #[test]
     fn nothing_is_left_after_clearing() {
         let shares = Shares::new(0..7, 7, 3).unwrap();
-        assert_eq!(shares.next(2), Some(4));
+        assert_eq!(shares.next(2), Some(5));
         shares.clear();
         assert!((0..3).all(|nworker| shares.next(nworker).is_none()));
     }
