@@ -73,46 +73,38 @@ impl<'a> Streams<'a> {
         })
     }
 
-    /// Whether there are `nstreams` streams, and [`Self::unpack`] can join them.
+    /// Whether there are `nstreams` streams, and [`Self::join`] can put them together.
     pub fn can_join(&self, nstreams: usize, bsize: usize) -> bool {
         self.neblock * nstreams == bsize && shuffle::joins(nstreams, self.neblock)
     }
 
-    /// Makes the data of all streams, with `decode`, in `out`, which has the size of the block.
-    ///
-    /// With `joined`, of the same size, the streams are then put together there as the bytes of its items, and what the chunk
-    /// holds as it is goes straight from the chunk to there: what is in `out` in the end is of no use.
+    /// Puts all streams together in `dst`, which has the size of the block, as the bytes of its items. What `decode` has to
+    /// make of one goes through `room`, of the same size; what the chunk holds as it is comes straight from there. Only where
+    /// [`Self::can_join`] says so.
     #[inline(always)]
-    pub fn unpack<'r>(
+    pub fn join<'r>(
         &mut self,
-        mut out: &'r mut [u8],
-        joined: Option<&mut [u8]>,
+        mut room: &'r mut [u8],
+        dst: &mut [u8],
         mut decode: impl FnMut(Stream, &mut [u8]) -> Result<()>,
     ) -> Result<()>
     where
         'a: 'r,
     {
         let mut sources: [&'r [u8]; shuffle::MAX_JOINED] = [&[]; shuffle::MAX_JOINED];
-        let mut nstreams = 0;
-        while let Some((first, rest)) = out.split_at_mut_checked(self.neblock)
-            && !first.is_empty()
-        {
-            out = rest;
-            let data = match self.next()? {
-                Stream::Stored(data) if joined.is_some() => data,
+        let nstreams = dst.len() / self.neblock;
+        for source in &mut sources[..nstreams] {
+            let (out, rest) = room.split_at_mut(self.neblock);
+            room = rest;
+            *source = match self.next()? {
+                Stream::Stored(data) => data,
                 stream => {
-                    decode(stream, first)?;
-                    first
+                    decode(stream, out)?;
+                    out
                 }
             };
-            if joined.is_some() {
-                sources[nstreams] = data;
-                nstreams += 1;
-            }
         }
-        if let Some(dst) = joined {
-            shuffle::join(&sources[..nstreams], dst);
-        }
+        shuffle::join(&sources[..nstreams], dst);
         Ok(())
     }
 
@@ -240,18 +232,26 @@ impl<'a> BlockDecoder<'a> {
         &self,
         nblock: usize,
         all: bool,
-        out: &mut [u8],
+        mut out: &mut [u8],
         joined: Option<(usize, &mut [u8])>,
         input: &mut Buf,
         codec: &mut State,
     ) -> Result<bool> {
         let bytes = self.chunk.block_bytes(nblock, all, input)?;
         let mut streams = Streams::new(self.chunk.header, bytes, out.len())?;
-        let joined = joined.filter(|(nstreams, _)| streams.can_join(*nstreams, out.len()));
-        let joined = joined.map(|(_, dst)| dst);
-        let is_joined = joined.is_some();
-        streams.unpack(out, joined, |stream, out| self.stream(stream, out, codec))?;
-        Ok(is_joined)
+        if let Some((nstreams, dst)) = joined
+            && streams.can_join(nstreams, out.len())
+        {
+            streams.join(out, dst, |stream, out| self.stream(stream, out, codec))?;
+            return Ok(true);
+        }
+        while let Some((first, rest)) = out.split_at_mut_checked(streams.neblock)
+            && !first.is_empty()
+        {
+            self.stream(streams.next()?, first, codec)?;
+            out = rest;
+        }
+        Ok(false)
     }
 
     /// Decodes block `pos.nblock` into `dst`, which has the block's size. `reference` is the first block's data where

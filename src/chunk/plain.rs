@@ -3,9 +3,9 @@
 
 use super::decode_block::{Stream, Streams};
 use super::header::{Blocks, ChunkHeader, MAX_FILTERS, filter_id, i32_at};
-use super::scratch;
+use super::scratch::{self, State};
 use crate::codec::Codec;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::filter::{self, shuffle};
 
 /// Decompresses such a chunk, at the front of `src`, into `dest`, which has the size of its data. None if it is not one, or
@@ -37,28 +37,39 @@ pub fn decompress(header: &ChunkHeader, src: &[u8], dest: &mut [u8]) -> Option<(
     let mut streams = Streams::new(header, &chunk[start..], dest.len()).ok()?;
     let mut scratch = scratch::borrow();
     let (bufs, state) = scratch.parts();
-    let decode = |stream: Stream, out: &mut [u8]| {
-        match stream {
-            Stream::Run(value) => out.fill(value),
-            Stream::Stored(data) => filter::copy(data, out),
-            Stream::Compressed(data) => {
-                let nbytes = state.decoder.decompress(codec, None, data, out)?;
-                if nbytes != out.len() {
-                    return Err(Error::Data);
-                }
+    let (nstreams, nbytes) = (usize::from(nstreams), dest.len());
+    if streams.can_join(nstreams, nbytes) {
+        let decode = |stream: Stream, out: &mut [u8]| decode(codec, stream, out, state);
+        return streams
+            .join(bufs.ping.ensure(nbytes).ok()?, dest, decode)
+            .ok();
+    }
+    let block = if nstreams == 1 {
+        &mut *dest
+    } else {
+        bufs.ping.ensure(nbytes).ok()?
+    };
+    for out in block.chunks_exact_mut(streams.neblock) {
+        decode(codec, streams.next().ok()?, out, state).ok()?;
+    }
+    if nstreams != 1 {
+        shuffle::unshuffle(nstreams, &bufs.ping[..nbytes], dest);
+    }
+    Some(())
+}
+
+/// Decodes one stream; `out` has the size of its data.
+#[inline(always)]
+fn decode(codec: Codec, stream: Stream, out: &mut [u8], state: &mut State) -> Result<()> {
+    match stream {
+        Stream::Run(value) => out.fill(value),
+        Stream::Stored(data) => filter::copy(data, out),
+        Stream::Compressed(data) => {
+            let nbytes = state.decoder.decompress(codec, None, data, out)?;
+            if nbytes != out.len() {
+                return Err(Error::Data);
             }
         }
-        Ok(())
-    };
-    if nstreams == 1 {
-        return streams.unpack(dest, None, decode).ok();
     }
-    let (nstreams, nbytes) = (usize::from(nstreams), dest.len());
-    let block = bufs.ping.ensure(nbytes).ok()?;
-    if streams.can_join(nstreams, nbytes) {
-        return streams.unpack(block, Some(dest), decode).ok();
-    }
-    streams.unpack(block, None, decode).ok()?;
-    shuffle::unshuffle(nstreams, block, dest);
-    Some(())
+    Ok(())
 }

@@ -44,10 +44,12 @@ pub(crate) unsafe fn run<V: Vector, const S: usize, const FORWARD: bool>(
             return fewer(typesize, src, dst);
         }
         match joiner {
-            Some(joiner) if can_join(typesize) => {
+            // With less it costs more to say where the streams are than to take them as they come.
+            Some(joiner) if can_join(typesize) && n >= JOINED => {
                 let mut streams = [&src[..0]; MAX_JOINED];
-                for (stream, bytes) in streams.iter_mut().zip(src.chunks_exact(n)) {
-                    *stream = bytes;
+                let mut rest = src;
+                for stream in &mut streams[..typesize] {
+                    (*stream, rest) = rest.split_at(n);
                 }
                 joiner(&streams[..typesize], &mut dst[..n * typesize]);
             }
@@ -59,6 +61,9 @@ pub(crate) unsafe fn run<V: Vector, const S: usize, const FORWARD: bool>(
 
 /// The most streams that [`join_streams`] can put together.
 pub(crate) const MAX_JOINED: usize = 16;
+
+/// The least bytes in each of them for which it is worth it.
+pub(crate) const JOINED: usize = 512;
 
 /// Whether [`join_streams`] can put `nstreams` streams together.
 pub(crate) fn can_join(nstreams: usize) -> bool {
@@ -138,8 +143,6 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
     // SAFETY: just asserted; the caller vouches for the instruction set.
     unsafe {
         match typesize {
-            // Those of [`can_join`] have their own way back in tiles of full size.
-            2 | 4 | 8 if !FORWARD && S > 1 => {}
             3 | 5..8 if !V::FAST_LOOKUP => narrow_columns::<V, S, FORWARD>(typesize, n, src, dst),
             2 => small::<V, S, 2, 2, FORWARD>(n, src, dst),
             3 => small::<V, S, 3, 4, FORWARD>(n, src, dst),
@@ -185,7 +188,10 @@ unsafe fn small<V: Vector, const S: usize, const T: usize, const G: usize, const
                 }
             } else {
                 let from = |j: usize| src.as_ptr().add(start + j * n);
-                prefetch(dst.as_ptr().wrapping_add(at + WRITE_AHEAD), tile * T);
+                if T < G {
+                    // The others of more than a few elements are joined.
+                    prefetch(dst.as_ptr().wrapping_add(at + WRITE_AHEAD), tile * T);
+                }
                 if inside {
                     small_backward::<V, S, T, G>(from, dst.as_mut_ptr().add(at));
                 } else {

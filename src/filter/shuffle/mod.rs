@@ -43,7 +43,7 @@ pub const MAX_JOINED: usize = generic::MAX_JOINED;
 
 /// Whether [`join`] takes `nstreams` streams of `n` bytes each, and is worth it.
 pub fn joins(nstreams: usize, n: usize) -> bool {
-    n >= 512 && generic::can_join(nstreams)
+    n >= generic::JOINED && generic::can_join(nstreams)
 }
 
 /// Undoes [`shuffle`] where each stream is in a place of its own: byte `j` of the elements of `dst` is in `streams[j]`.
