@@ -62,8 +62,9 @@ pub(crate) unsafe fn run<V: Vector, const S: usize, const FORWARD: bool>(
 /// The most streams that [`join_streams`] can put together.
 pub(crate) const MAX_JOINED: usize = 16;
 
-/// The least bytes in each of them for which it is worth it.
-pub(crate) const JOINED: usize = 512;
+/// The least bytes in each of them for which it is worth it: the processor reads shorter streams ahead one after the other, not
+/// all at once.
+pub(crate) const JOINED: usize = 4096;
 
 /// Whether [`join_streams`] can put `nstreams` streams together.
 pub(crate) fn can_join(nstreams: usize) -> bool {

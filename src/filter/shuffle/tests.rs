@@ -19,7 +19,12 @@ fn expected(typesize: usize, src: &[u8]) -> Vec<u8> {
 fn every_kernel_does_as_defined() {
     let data = noise(1040 * 300 + 64);
     for typesize in typesizes() {
-        for (round, len) in lengths(typesize).enumerate() {
+        // So much that streams are joined.
+        let joined = (generic::JOINED + 5) * typesize;
+        let joined = [joined, joined + 1]
+            .into_iter()
+            .filter(|len| *len < data.len() - 64);
+        for (round, len) in lengths(typesize).chain(joined).enumerate() {
             // Sources and destinations at every alignment.
             let (from, to) = (round % 37, round % 41);
             let src = &data[from..from + len];
