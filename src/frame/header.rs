@@ -8,6 +8,8 @@ use crate::error::{Error, Result};
 
 /// Bytes of a header without metalayers.
 pub const MIN_LEN: usize = 87;
+/// Most headers are no longer.
+const USUAL_LEN: usize = 256;
 /// The most fixed-length metalayers.
 pub const MAX_METALAYERS: usize = 16;
 /// The highest version of the format that is known.
@@ -208,7 +210,8 @@ impl Header {
         if metalayers.len() > MAX_METALAYERS {
             return Err(Error::InvalidParam);
         }
-        let mut h = vec![0; MIN_LEN];
+        let mut h = Vec::with_capacity(USUAL_LEN);
+        h.resize(MIN_LEN, 0);
         h[0] = 0x9e;
         h[1] = 0xa8;
         h[MAGIC.0..MAGIC.0 + 8].copy_from_slice(MAGIC.1);

@@ -14,6 +14,10 @@ use crate::schunk::Where;
 use crate::schunk::rules::Chunk;
 use std::ffi::{c_int, c_void};
 
+/// Data of at most so many bytes are compressed on the super-chunk's bench: asking for memory that is zeroed would take a
+/// good part of the time, and copying the chunk does not.
+const SMALL: i32 = 64 << 10;
+
 /// A chunk as bytes: in the super-chunk, or apart from it.
 pub enum Bytes {
     /// In memory that the super-chunk owns, until it changes.
@@ -254,6 +258,16 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
         // SAFETY: by the caller's word.
         let handle = unsafe { Handle::from_c(schunk)? };
         handle.set_current(handle.counts().nchunks);
+        if (0..=SMALL).contains(&nbytes) {
+            let mut bench = std::mem::take(&mut handle.inner().bench);
+            // SAFETY: by the caller's word.
+            let cbytes = unsafe { compress_into(&mut bench, handle, src.cast(), nbytes)? };
+            let chunk = &bench[..cbytes];
+            let info = Chunk::new(&ChunkHeader::parse(chunk)?);
+            let nchunks = put_bytes(handle, To::End, chunk, info, &mut None);
+            handle.inner().bench = bench;
+            return nchunks;
+        }
         // SAFETY: by the caller's word.
         let mut chunk = unsafe { compressed(handle, src.cast(), nbytes)? };
         chunk.shrink_if_wasteful();
@@ -269,18 +283,33 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
 /// # Safety
 /// `src` has `nbytes` bytes.
 pub unsafe fn compressed(handle: &Handle, src: *const u8, nbytes: i32) -> Result<Buffer> {
-    let room = usize::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)? + MAX_OVERHEAD;
-    let mut chunk = Buffer::zeroed(room)?;
-    let destsize = i32::try_from(room).map_err(|_| Error::MaxBufsizeExceeded)?;
-    // SAFETY: by the caller's word; the buffer has this room.
-    let cbytes = unsafe {
-        let input = Input::Buffer(src);
-        handle
-            .cctx()?
-            .compress(&input, nbytes, chunk.as_mut_ptr(), destsize, true)?
-    };
+    let mut chunk = Buffer::new();
+    // SAFETY: by the caller's word.
+    let cbytes = unsafe { compress_into(&mut chunk, handle, src, nbytes)? };
     chunk.resize(cbytes)?;
     Ok(chunk)
+}
+
+/// Compresses with the super-chunk's context into the front of `chunk`, which is made long enough; the chunk's bytes.
+///
+/// # Safety
+/// As for [`compressed`].
+unsafe fn compress_into(
+    chunk: &mut Buffer,
+    handle: &Handle,
+    src: *const u8,
+    nbytes: i32,
+) -> Result<usize> {
+    let room = usize::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)? + MAX_OVERHEAD;
+    let destsize = i32::try_from(room).map_err(|_| Error::MaxBufsizeExceeded)?;
+    if chunk.len() < room {
+        *chunk = Buffer::zeroed(room)?;
+    }
+    // SAFETY: by the caller's word; the buffer has this room.
+    unsafe {
+        let input = Input::Buffer(src);
+        (handle.cctx()?).compress(&input, nbytes, chunk.as_mut_ptr(), destsize, true)
+    }
 }
 
 /// Decompresses chunk `nchunk` into `dest`, which has `nbytes` bytes. Returns the size of its data, or a negative error

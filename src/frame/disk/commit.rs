@@ -151,14 +151,15 @@ impl Disk {
     }
 
     /// Writes all of a change. When this fails, the frame is as it was.
-    pub(super) fn write(&mut self, file: &dyn Storage, writes: &Writes) -> Result<()> {
+    pub(super) fn write(&mut self, file: &dyn Storage, mut writes: Writes) -> Result<()> {
         let extent = Extent::parse(&writes.header)?;
         let old_len = self.view.extent.frame_len;
         let record_pos = old_len.max(extent.frame_len);
-        let (mut patches, mut undo) = (Vec::new(), Vec::new());
         let header_patch = changed_part(&self.view.header, &writes.header);
-        let header_patch = header_patch.map(|patch| (patch, None));
-        for (patch, before) in writes.live.iter().cloned().chain(header_patch) {
+        let live = std::mem::take(&mut writes.live).into_iter();
+        let most = live.len() + 1;
+        let (mut patches, mut undo) = (Vec::with_capacity(most), Vec::with_capacity(most));
+        for (patch, before) in live.chain(header_patch.map(|patch| (patch, None))) {
             undo.push(match before {
                 Some(bytes) => Patch {
                     pos: patch.pos,
@@ -176,7 +177,7 @@ impl Disk {
             patches,
         };
         let bytes = record.encode(size.saturating_sub(record_pos) as usize)?;
-        if let Err(error) = self.write_record(file, writes, record_pos, &bytes) {
+        if let Err(error) = self.write_record(file, &writes, record_pos, &bytes) {
             self.forget_record(file, old_len);
             return Err(error);
         }
@@ -194,7 +195,7 @@ impl Disk {
         if let Some(writer) = &mut self.writer {
             writer.size = record_pos + bytes.len() as u64;
         }
-        self.view.header.clone_from(&writes.header);
+        self.view.header = writes.header;
         self.view.extent = extent;
         if bytes.len() > LONG_RECORD {
             // The next record would have to reach as far as this one.
@@ -282,12 +283,17 @@ impl Disk {
 /// The part of a header that is another, if any is. It never begins with the magic, which would make a record look like
 /// the start of a frame.
 fn changed_part(old: &[u8], new: &[u8]) -> Option<Patch> {
-    let longer = old.len().max(new.len());
-    let differs = |i: &usize| old.get(*i) != new.get(*i);
-    let first = (0..longer).find(differs)?;
-    let last = (0..longer).rev().find(differs)?;
+    let differs = |(old, new): (&u8, &u8)| old != new;
+    let first = old.iter().zip(new).position(differs);
+    let first = first.or((old.len() != new.len()).then_some(old.len().min(new.len())))?;
+    let same_behind = if old.len() == new.len() {
+        let behind = old.iter().rev().zip(new.iter().rev());
+        behind.take_while(|(old, new)| old == new).count()
+    } else {
+        0
+    };
     Some(Patch {
         pos: first as u64,
-        bytes: new[first..(last + 1).min(new.len())].to_vec(),
+        bytes: new[first..new.len() - same_behind].to_vec(),
     })
 }

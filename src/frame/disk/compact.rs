@@ -97,7 +97,8 @@ impl Disk {
             end += len;
         }
         let delta = Delta::From(0, offsets.iter().collect());
-        self.write_edit(file, delta, &[], Vec::new(), &self.unchanged())?;
+        let unchanged = self.unchanged();
+        self.write_edit(file, delta, &[], Vec::new(), unchanged)?;
         Ok(moved)
     }
 }

@@ -22,7 +22,7 @@ const MIN_CAPACITY: usize = 1024;
 const TRAILERS: (u64, u64) = (1 << 20, 8);
 /// With fewer chunks than this a frame is kept in order at every append of no more bytes than that: it costs no more than to
 /// make room, and who copies the file meanwhile gets what closing it would leave.
-const IN_ORDER: (usize, usize) = (64, 128 << 10);
+const IN_ORDER: (usize, usize) = (32, 128 << 10);
 /// The part of an index's header that depends on the number of offsets: its sizes.
 const INDEX_SIZES: std::ops::Range<usize> = 4..MIN_HEADER_LENGTH;
 
@@ -198,12 +198,19 @@ impl Disk {
         } else {
             writes.dead.push((pos, &bytes));
         }
-        self.write(file, &writes)?;
+        self.write(file, writes)?;
         self.view.trailer = image.body[image.body.len() - image.trailer_len..].to_vec();
         self.view.offsets = offsets;
         self.view.capacity = None;
         self.view.untidy = false;
-        self.forget_record(file, frame_len);
+        // That of a long record is cut off already, which takes longer than a write.
+        if self
+            .writer
+            .as_ref()
+            .is_none_or(|writer| writer.size != frame_len)
+        {
+            self.forget_record(file, frame_len);
+        }
         Ok(())
     }
 
@@ -296,7 +303,7 @@ impl Disk {
             cbytes,
         );
         writes.trailer = Some((trailer_pos, &trailer));
-        self.write(file, &writes)?;
+        self.write(file, writes)?;
         self.view.capacity = Some(capacity);
         self.view.untidy = true;
         Ok(())
@@ -329,7 +336,7 @@ impl Disk {
             let new = pieces.len();
             let done = self
                 .grow(change, &mut pieces)
-                .and_then(|over| self.write_edit(file, delta, &pieces, over, &next));
+                .and_then(|over| self.write_edit(file, delta, &pieces, over, next));
             if let (Err(_), Some(writer)) = (&done, &mut self.writer) {
                 for (place, _, grown) in &pieces[new..] {
                     writer.space.shrink(*place, grown.len() as u64);
@@ -343,9 +350,6 @@ impl Disk {
                 self.unplace(&chunks, &places);
             }
             return Err(error);
-        }
-        if let Some(trailer) = next.trailer {
-            self.view.trailer = trailer;
         }
         self.drop_left(&leaves);
         Ok(())
@@ -372,13 +376,13 @@ impl Disk {
         delta: Delta,
         pieces: &[Piece],
         over: Vec<Patch>,
-        next: &Next,
+        next: Next,
     ) -> Result<()> {
         let extent = self.view.extent;
         let count = self.view.offsets.len();
         let new_count = delta.count(count);
         let mut writes = Writes {
-            header: next.header.clone(),
+            header: next.header,
             ..Writes::default()
         };
         let header_len = u64::from(extent.header_len);
@@ -427,7 +431,7 @@ impl Disk {
             let before = stored_header(count)?[INDEX_SIZES].to_vec();
             writes.live.push((patch, Some(before)));
         }
-        let trailer = next.trailer.as_ref().unwrap_or(&self.view.trailer).clone();
+        let trailer = next.trailer.unwrap_or_else(|| self.view.trailer.clone());
         let trailer_pos = self.next_trailer_pos(new_count, trailer.len() as u64);
         let frame_len = trailer_pos + trailer.len() as u64;
         writes.trailer = Some((trailer_pos, &trailer));
@@ -436,7 +440,8 @@ impl Disk {
             Kind::Sparse => next.cbytes,
         };
         set_extent(&mut writes.header, frame_len, cbytes);
-        self.write(file, &writes)?;
+        self.write(file, writes)?;
+        self.view.trailer = trailer;
         self.view.untidy = true;
         if trailer_pos < extent.frame_len {
             // Records are written up to the end of the file, which is now far behind the frame.
