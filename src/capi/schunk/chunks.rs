@@ -7,6 +7,7 @@ use crate::capi::compress::Input;
 use crate::capi::decompress::read_chunk;
 use crate::capi::types::*;
 use crate::chunk::header::{ChunkHeader, MAX_OVERHEAD};
+use crate::chunk::scratch;
 use crate::error::{Error, Result};
 use crate::frame::change::Change;
 use crate::memory::Buffer;
@@ -14,9 +15,9 @@ use crate::schunk::Where;
 use crate::schunk::rules::Chunk;
 use std::ffi::{c_int, c_void};
 
-/// Data of at most so many bytes are compressed on the super-chunk's bench: asking for memory that is zeroed would take a
-/// good part of the time, and copying the chunk does not.
-const SMALL: i32 = 64 << 10;
+/// Chunks of at most so many bytes of data are rather copied into memory of their own than compressed there, since that has
+/// to be asked for and zeroed before anybody knows how much of it is needed.
+const COPIED: i32 = 64 << 10;
 
 /// A chunk as bytes: in the super-chunk, or apart from it.
 pub enum Bytes {
@@ -258,15 +259,14 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
         // SAFETY: by the caller's word.
         let handle = unsafe { Handle::from_c(schunk)? };
         handle.set_current(handle.counts().nchunks);
-        if (0..=SMALL).contains(&nbytes) {
-            let mut bench = std::mem::take(&mut handle.inner().bench);
+        if nbytes <= COPIED || handle.inner().store.is_frame() {
+            let mut scratch = scratch::borrow();
+            let room = scratch.out.ensure(room_for(nbytes)?)?;
             // SAFETY: by the caller's word.
-            let cbytes = unsafe { compress_into(&mut bench, handle, src.cast(), nbytes)? };
-            let chunk = &bench[..cbytes];
+            let cbytes = unsafe { compress_into(room, handle, src.cast(), nbytes)? };
+            let chunk = &room[..cbytes];
             let info = Chunk::new(&ChunkHeader::parse(chunk)?);
-            let nchunks = put_bytes(handle, To::End, chunk, info, &mut None);
-            handle.inner().bench = bench;
-            return nchunks;
+            return put_bytes(handle, To::End, chunk, info, &mut None);
         }
         // SAFETY: by the caller's word.
         let mut chunk = unsafe { compressed(handle, src.cast(), nbytes)? };
@@ -283,32 +283,34 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
 /// # Safety
 /// `src` has `nbytes` bytes.
 pub unsafe fn compressed(handle: &Handle, src: *const u8, nbytes: i32) -> Result<Buffer> {
-    let mut chunk = Buffer::new();
+    let mut chunk = Buffer::zeroed(room_for(nbytes)?)?;
     // SAFETY: by the caller's word.
     let cbytes = unsafe { compress_into(&mut chunk, handle, src, nbytes)? };
     chunk.resize(cbytes)?;
     Ok(chunk)
 }
 
-/// Compresses with the super-chunk's context into the front of `chunk`, which is made long enough; the chunk's bytes.
+/// The most bytes that a chunk of `nbytes` bytes of data has.
+fn room_for(nbytes: i32) -> Result<usize> {
+    let nbytes = usize::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)?;
+    Ok(nbytes + MAX_OVERHEAD)
+}
+
+/// Compresses with the super-chunk's context into the front of `room`; the chunk's bytes.
 ///
 /// # Safety
 /// As for [`compressed`].
 unsafe fn compress_into(
-    chunk: &mut Buffer,
+    room: &mut [u8],
     handle: &Handle,
     src: *const u8,
     nbytes: i32,
 ) -> Result<usize> {
-    let room = usize::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)? + MAX_OVERHEAD;
-    let destsize = i32::try_from(room).map_err(|_| Error::MaxBufsizeExceeded)?;
-    if chunk.len() < room {
-        *chunk = Buffer::zeroed(room)?;
-    }
-    // SAFETY: by the caller's word; the buffer has this room.
+    let destsize = i32::try_from(room.len()).map_err(|_| Error::MaxBufsizeExceeded)?;
+    // SAFETY: by the caller's word; there is this room.
     unsafe {
         let input = Input::Buffer(src);
-        (handle.cctx()?).compress(&input, nbytes, chunk.as_mut_ptr(), destsize, true)
+        (handle.cctx()?).compress(&input, nbytes, room.as_mut_ptr(), destsize, true)
     }
 }
 

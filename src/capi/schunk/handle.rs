@@ -49,8 +49,6 @@ pub struct Inner {
     pointers: Vec<*mut u8>,
     /// How large the chunks are, where they differ, once somebody asked.
     sizes: Option<Sizes>,
-    /// Where small chunks are compressed on their way in, kept from one to the next.
-    pub bench: Buffer,
     /// Whether C keeps the frame's buffer when the super-chunk is freed.
     pub avoid_free: bool,
 }
@@ -129,7 +127,6 @@ impl Handle {
                 store,
                 pointers: Vec::new(),
                 sizes: None,
-                bench: Buffer::new(),
                 avoid_free: false,
             }),
             base: null_mut(),
