@@ -6,15 +6,14 @@ use super::runs::Run;
 use super::select::{Selection, TouchedBlock, TouchedChunk};
 use super::target::Target;
 use crate::chunk::decode::Chunk;
-use crate::chunk::encode::{lock, workers};
+use crate::chunk::encode::workers;
 use crate::chunk::getitem::{ItemRange, getitem};
 use crate::chunk::hooks::{Executor, Hooks};
 use crate::chunk::scratch::{self, Scratch};
-use crate::chunk::shares::Turns;
+use crate::chunk::shares::Shares;
 use crate::chunk::visit::BlockReader;
 use crate::error::{Error, Result};
 use std::ops::Range;
-use std::sync::Mutex;
 
 /// Where workers come from, and how many.
 #[derive(Clone, Copy)]
@@ -40,17 +39,13 @@ impl Workers<'_> {
         if nworkers <= 1 {
             return (0..tasks).try_for_each(|i| task(i, 0));
         }
-        let turns = Turns::new(tasks, nworkers);
-        let failed: Mutex<Option<Error>> = Mutex::new(None);
-        self.exec.run(self.nthreads, nworkers, &|tid| {
-            while let Some(i) = turns.next(tid) {
-                if let Err(error) = task(i, tid) {
-                    lock(&failed).get_or_insert(error);
-                    turns.clear();
-                }
+        let shares = Shares::new(0..tasks, tasks, nworkers)?;
+        shares.work(self.nthreads, self.exec, |tid| {
+            while let Some(i) = shares.next(tid) {
+                task(i, tid)?;
             }
-        })?;
-        lock(&failed).take().map_or(Ok(()), Err)
+            Ok(())
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Decompressing a chunk, whole or block by block.
 
 use super::decode_block::{BlockDecoder, Streams};
-use super::encode::{lock, workers};
+use super::encode::workers;
 use super::header::{Blocks, ChunkHeader, Special, flags2, i32_at};
 use super::hooks::{BlockPos, Executor, Hooks};
 use super::pipeline::Pipeline;
@@ -13,7 +13,6 @@ use super::store::{copy, in_pieces};
 use crate::codec::{Codec, Dict};
 use crate::error::{Error, Result};
 use crate::filter;
-use std::sync::Mutex;
 
 /// A chunk whose header, block starts and dictionary were checked: what is left to find wrong is in the streams.
 pub struct Chunk<'a> {
@@ -515,21 +514,15 @@ pub fn decompress_blocks<'d>(
         return Ok(());
     }
     let shares = Shares::new(blocks, nblocks - from, nworkers)?;
-    let failed: Mutex<Option<Error>> = Mutex::new(None);
-    exec.run(nthreads, nworkers, &|tid| {
+    shares.work(nthreads, exec, |tid| {
         let mut scratch = scratch::borrow();
         while let Some((nblock, dst)) = shares.next(tid) {
-            if masked(nblock) {
-                continue;
-            }
-            let result = decoder.decode(position(nblock, tid), reference, dst, scratch.parts());
-            if let Err(error) = result {
-                lock(&failed).get_or_insert(error);
-                shares.clear();
+            if !masked(nblock) {
+                decoder.decode(position(nblock, tid), reference, dst, scratch.parts())?;
             }
         }
-    })?;
-    lock(&failed).take().map_or(Ok(()), Err)
+        Ok(())
+    })
 }
 
 /// Decompresses block `nblock` into `dst`, which has the block's size ([`Chunk::block_nbytes`]).

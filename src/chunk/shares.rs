@@ -1,6 +1,7 @@
 //! Pieces of memory to be written, shared out among workers.
 
 use super::encode::lock;
+use super::hooks::Executor;
 use crate::error::{Error, Result};
 use std::ops::Range;
 use std::sync::Mutex;
@@ -12,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// job over the same memory, and finds in the cache nearest to it what it wrote there. Memory that another processor wrote
 /// last is much slower to write to: with pieces handed out as they come, two workers fill a buffer of some megabytes no
 /// faster than one.
-pub struct Turns(Vec<Share>);
+struct Turns(Vec<Share>);
 
 /// One worker's share. A line of its own, so that workers do not slow each other down.
 #[repr(align(64))]
@@ -53,7 +54,7 @@ impl Share {
 
 impl Turns {
     /// Shares the pieces from 0 to before `len` out among `nworkers` workers.
-    pub fn new(len: usize, nworkers: usize) -> Self {
+    fn new(len: usize, nworkers: usize) -> Self {
         let (least, more) = (len / nworkers, len % nworkers);
         let bound = |nworker: usize| least * nworker + more.min(nworker);
         let share = |nworker| Share::new(bound(nworker)..bound(nworker + 1));
@@ -61,7 +62,7 @@ impl Turns {
     }
 
     /// The next piece for a worker, from its own share as long as there are any.
-    pub fn next(&self, nworker: usize) -> Option<usize> {
+    fn next(&self, nworker: usize) -> Option<usize> {
         let own = nworker % self.0.len();
         let (before, others) = self.0.split_at(own);
         others[0].next().or_else(|| {
@@ -71,7 +72,7 @@ impl Turns {
     }
 
     /// Takes all pieces away that nobody has taken yet.
-    pub fn clear(&self) {
+    fn clear(&self) {
         for share in &self.0 {
             share.asked.store(share.pieces.len(), Relaxed);
         }
@@ -84,7 +85,7 @@ pub struct Shares<T> {
     pieces: Vec<Mutex<Option<T>>>,
 }
 
-impl<T> Shares<T> {
+impl<T: Send> Shares<T> {
     /// Shares `pieces`, at most `len`, out among `nworkers` workers.
     ///
     /// # Errors
@@ -99,20 +100,37 @@ impl<T> Shares<T> {
         })
     }
 
-    /// The next piece for a worker: see [`Turns::next`].
+    /// The next piece for a worker, from its own share as long as there are any.
     pub fn next(&self, nworker: usize) -> Option<T> {
         lock(&self.pieces[self.turns.next(nworker)?]).take()
     }
 
-    /// Takes all pieces away that nobody has taken yet.
-    pub fn clear(&self) {
-        self.turns.clear();
+    /// Has workers do `work`, which takes pieces as long as there are any for the worker whose number it gets. Who fails
+    /// leaves nothing to take to the others.
+    ///
+    /// # Errors
+    /// The first of `work`.
+    pub fn work(
+        &self,
+        nthreads: usize,
+        exec: &dyn Executor,
+        work: impl Fn(usize) -> Result<()> + Sync,
+    ) -> Result<()> {
+        let failed = Mutex::new(None);
+        exec.run(nthreads, self.turns.0.len(), &|nworker| {
+            if let Err(error) = work(nworker) {
+                lock(&failed).get_or_insert(error);
+                self.turns.clear();
+            }
+        })?;
+        lock(&failed).map_or(Ok(()), Err)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chunk::hooks::Serial;
 
     #[test]
     fn every_piece_is_handed_out_once_and_the_own_ones_first() {
@@ -146,10 +164,20 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_after_clearing() {
-        let shares = Shares::new(0..7, 7, 3).unwrap();
-        assert_eq!(shares.next(2), Some(5));
-        shares.clear();
-        assert!((0..3).all(|nworker| shares.next(nworker).is_none()));
+    fn who_fails_leaves_nothing_to_the_others() {
+        let shares = Shares::new(0..7, 7, 1).unwrap();
+        let up_to = |last| {
+            shares.work(1, &Serial, |nworker| {
+                while let Some(piece) = shares.next(nworker) {
+                    if piece == last {
+                        return Err(Error::Data);
+                    }
+                }
+                Ok(())
+            })
+        };
+        assert_eq!(up_to(2), Err(Error::Data));
+        assert_eq!(shares.next(0), None);
+        assert_eq!(up_to(3), Ok(()));
     }
 }

@@ -1,13 +1,12 @@
 //! Chunks that hold the data as they are.
 
-use super::encode::{EncodeParams, Source, lock, ttmp_size, workers};
+use super::encode::{EncodeParams, Source, ttmp_size, workers};
 use super::header::{ChunkHeader, flags, flags2};
 use super::hooks::{BlockPos, Executor, Hooks};
 use super::scratch;
 use super::shares::Shares;
 use crate::error::{Error, Result};
 use crate::filter;
-use std::sync::Mutex;
 
 /// Writes the data as they are, through the prefilter if there is one.
 pub fn store(
@@ -29,28 +28,22 @@ pub fn store(
         Source::Buffer(data) if !hooks.has_prefilter() => copy(data, body, params.nthreads, exec)?,
         _ if !hooks.has_prefilter() => return Err(Error::NullPointer),
         _ => {
-            let queue = Mutex::new(body.chunks_mut(params.blocksize).enumerate());
-            let failed = Mutex::new(None);
+            let blocks = body.chunks_mut(params.blocksize).enumerate();
             let nworkers = workers(params.nthreads, header.nblocks, header.nbytes);
-            exec.run(params.nthreads, nworkers, &|tid| {
+            let shares = Shares::new(blocks, header.nblocks, nworkers)?;
+            shares.work(params.nthreads, exec, |tid| {
                 let mut scratch = scratch::borrow();
-                while let Some((nblock, out)) = lock(&queue).next() {
+                while let Some((nblock, out)) = shares.next(tid) {
                     let pos = BlockPos {
                         nblock,
                         offset: nblock * params.blocksize,
                         tid,
                     };
-                    let result = prefilter(hooks, pos, out.len(), params, &mut scratch.bufs);
-                    if let Err(error) = result {
-                        lock(&failed).get_or_insert(error);
-                        return;
-                    }
+                    prefilter(hooks, pos, out.len(), params, &mut scratch.bufs)?;
                     filter::copy(&scratch.bufs.ping[..out.len()], out);
                 }
+                Ok(())
             })?;
-            if let Some(error) = lock(&failed).take() {
-                return Err(error);
-            }
         }
     }
     header.write(dest);
@@ -112,14 +105,10 @@ pub fn in_pieces(
     }
     let len = dest.len().div_ceil(PIECE);
     let pieces = Shares::new(dest.chunks_mut(PIECE).enumerate(), len, nworkers)?;
-    let failed = Mutex::new(Ok(()));
-    exec.run(nthreads, nworkers, &|tid| {
+    pieces.work(nthreads, exec, |tid| {
         while let Some((index, piece)) = pieces.next(tid) {
-            if let Err(error) = write(index * PIECE, piece) {
-                *lock(&failed) = Err(error);
-                pieces.clear();
-            }
+            write(index * PIECE, piece)?;
         }
-    })?;
-    *lock(&failed)
+        Ok(())
+    })
 }

@@ -10,7 +10,7 @@ use crate::capi::generated::{self, Filling};
 use crate::capi::hooks::ContextHooks;
 use crate::capi::types::*;
 use crate::chunk::decode::{Chunk, decompress};
-use crate::chunk::encode;
+use crate::chunk::encode::{self, lock};
 use crate::chunk::getitem::{self, ItemRange};
 use crate::chunk::header::{ChunkHeader, MAX_OVERHEAD, filter_id};
 use crate::chunk::hooks::{Executor, NoHooks, Serial};
@@ -173,26 +173,17 @@ pub fn read_bytes(handle: &Handle, sizes: &Sizes, start: u64, dest: &mut [u8]) -
     let nworkers = nthreads.min(len);
     let shares = Shares::new(queue, len, nworkers)?;
     // What needs the program's functions is left for this thread.
-    let state = Mutex::new((None, Vec::new()));
-    Threads.run(nthreads, nworkers, &|tid| {
+    let left = Mutex::new(Vec::new());
+    shares.work(nthreads, &Threads, |tid| {
         while let Some((piece, dest)) = shares.next(tid) {
-            let done = read(piece, dest, 1);
-            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-            match done {
-                Ok(true) => {}
-                Ok(false) => state.1.push((piece, dest)),
-                Err(error) => {
-                    state.0 = Some(error);
-                    shares.clear();
-                }
+            if !read(piece, dest, 1)? {
+                lock(&left).push((piece, dest));
             }
         }
+        Ok(())
     })?;
-    let (error, left) = state.into_inner().unwrap_or_else(PoisonError::into_inner);
-    if let Some(error) = error {
-        return Err(error);
-    }
-    left.into_iter()
+    (left.into_inner().unwrap_or_else(PoisonError::into_inner))
+        .into_iter()
         .try_for_each(|(piece, dest)| read_through_context(handle, &piece, dest))
 }
 
