@@ -4,10 +4,16 @@
 //! A stretch is judged by how evenly its bytes are spread, and by whether words of it were seen before in the stream.
 //! The answer depends on the bytes of the stream alone.
 
+mod short;
+
 /// The bytes that are judged as one; the last piece of a stream may be nearly twice as long.
-const PIECE: usize = 4096;
+pub(super) const PIECE: usize = 4096;
 /// The bytes at the start of a piece that tell most pieces on which the search is not wasted.
 const GLANCE: usize = 512;
+/// One repeated word of so many is not worth the search: all that it finds is shorter by half a percent.
+const FEW: usize = 256;
+/// The length below which a codec searches so closely that a small part of what it finds must not be missed.
+const CLOSE: usize = 4 * PIECE;
 /// The length from which on samples tell of a stream whether it is noise.
 const SAMPLED: usize = 16 * PIECE;
 /// The bytes of one sample.
@@ -34,6 +40,13 @@ pub(super) struct Search {
     pub chance: u32,
     /// Whether the codec can do with a code alone.
     pub code: bool,
+}
+
+impl Search {
+    /// How many words are remembered: twice as many as are chosen of a window.
+    fn slots(self) -> usize {
+        self.window.next_power_of_two() / self.sparse
+    }
 }
 
 /// What is worth trying on a stretch, the most first.
@@ -83,27 +96,40 @@ pub(super) struct Noise {
     first: u64,
     next: u64,
     parts: Vec<Part>,
+    short: short::Short,
 }
 
 impl Noise {
     /// Whether a stream is noise from end to end, which no codec shortens.
     pub(super) fn fills(&mut self, stream: &[u8]) -> bool {
+        if stream.len() < 2 * PIECE {
+            return self.short.fills(stream);
+        }
         // Four bytes are alike by chance here and there in so much.
+        let (window, sparse, least) = if stream.len() < CLOSE {
+            (1 << 16, 16, FEW)
+        } else if stream.len() < SAMPLED {
+            (1 << 17, 32, FEW)
+        } else {
+            (1 << 20, 128, usize::MAX)
+        };
+        let few = stream.len() / sparse / least;
         let search = Search {
-            window: 1 << 20,
+            window,
             word: 5,
-            sparse: if stream.len() < SAMPLED { 32 } else { 128 },
+            sparse,
             chance: 0,
             code: false,
         };
         // Most streams that are not show it in their last piece: the high bytes of numbers.
         all_even(stream) && {
             self.start(search, stream);
-            let mut words = 0;
+            let (mut words, mut count) = (0, 0);
             pieces(stream).enumerate().all(|(at, piece)| {
                 let repeats = self.repeats(search, piece, at);
                 words += repeats.words;
-                repeats.count == 0
+                count += repeats.count as usize;
+                count <= few
             }) && Repeats::tell(words, stream.len(), search)
         }
     }
@@ -185,7 +211,7 @@ impl Noise {
 
     /// Makes ready to look at the words of a stream.
     fn start(&mut self, search: Search, stream: &[u8]) {
-        let len = search.window.next_power_of_two() / search.sparse;
+        let len = self.seen.len().max(search.slots());
         let pieces = (stream.len() / PIECE).max(1) as u64;
         self.first = self.next;
         if self.seen.len() != len || (self.first + pieces) >> (u64::BITS - WORD_BITS) != 0 {
@@ -209,7 +235,7 @@ impl Noise {
         let oldest = self.first.max(this.saturating_sub(reach as u64));
         let choosing = (search.sparse - 1) as u8;
         let mask = (1 << (8 * search.word)) - 1;
-        let shift = self.seen.len().leading_zeros() + 1;
+        let shift = search.slots().leading_zeros() + 1;
         let mut look = |bytes: &[u8; 8]| {
             let word = u64::from_le_bytes(*bytes) & mask;
             let hash = word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> shift;
@@ -362,19 +388,24 @@ impl Counts {
     }
 }
 
-/// Of Pearson's chi-square of the counts of bytes chance gives 255, whatever their number, and seldom much more. It is
-/// `n / 32` higher where a code gains 0.023 bits of each of `n` bytes, and that much is given up. Where two bytes are
-/// alike more often than one time in 12 there are repeated words also by chance.
-#[inline(never)]
-fn worth(counts: &[u32; 256]) -> Worth {
+/// Of Pearson's chi-square of the counts of `n` bytes, whose `squares` add up to this, chance gives 255, whatever their
+/// number, and seldom much more. It is `n / 32` higher where a code gains 0.023 bits of each byte, and that much is given up.
+fn is_chance(n: u64, squares: u64) -> bool {
     /// More than five times the deviation of 22.6.
     const CHANCE: u64 = 128;
+    256 * squares <= n * (n + 255 + CHANCE.max(n / 32))
+}
+
+/// What bytes with these counts are worth. Where two are alike more often than one time in 12 there are repeated words also
+/// by chance.
+#[inline(never)]
+fn worth(counts: &[u32; 256]) -> Worth {
     let n: u64 = counts.iter().map(|count| u64::from(*count)).sum();
     let squares: u64 = counts
         .iter()
         .map(|count| u64::from(*count) * u64::from(*count))
         .sum();
-    if 256 * squares <= n * (n + 255 + CHANCE.max(n / 32)) {
+    if is_chance(n, squares) {
         Worth::Nothing
     } else if 12 * squares <= n * n {
         Worth::Code
@@ -396,7 +427,7 @@ mod tests {
     };
 
     /// Bytes of a small generator (splitmix), as even as any.
-    fn random(len: usize, mut seed: u64) -> Vec<u8> {
+    pub(super) fn random(len: usize, mut seed: u64) -> Vec<u8> {
         let next = || {
             seed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
             let z = (seed ^ (seed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -418,7 +449,6 @@ mod tests {
     fn what_can_be_shortened_is_not() {
         let mut noise = Noise::default();
         let bytes = random(100_000, 1);
-        assert!(!noise.fills(&bytes[..PIECE - 1]), "too few to tell");
         // Half a bit of each byte can be saved, and a tenth of one.
         let of = |values: u32| -> Vec<u8> {
             bytes

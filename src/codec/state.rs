@@ -1,6 +1,6 @@
 //! What a worker keeps between streams: one state per library, made when it is first needed.
 
-use super::{Codec, Dict, blosclz, lz4, noise::Noise, zlib, zstd};
+use super::{Codec, Dict, blosclz, lz4, noise, noise::Noise, zlib, zstd};
 use crate::error::{Error, Result};
 
 /// Compresses streams. One per worker; see the module for what is promised about reuse.
@@ -46,11 +46,13 @@ impl Encoder {
         let room = dst.len().min(i32::MAX as usize);
         let dst = &mut dst[..room];
         // What searches little passes over noise as quickly as it is found, and zlib looks for it in parts.
+        // LZ4HC is through with a short stream before noise is found in it. A dictionary may have what is nowhere else.
         let searches = match codec {
-            Codec::Lz4hc => clevel >= 3,
+            Codec::Lz4hc => clevel >= 3 && src.len() >= noise::PIECE,
             Codec::Zstd => clevel >= 5,
             _ => false,
         };
+        let searches = searches && dict.is_none();
         if searches && room <= src.len() && self.noise.fills(src) {
             return Ok(0);
         }
