@@ -97,7 +97,10 @@ impl<'a> Streams<'a> {
             let (out, rest) = room.split_at_mut(self.neblock);
             room = rest;
             *source = match self.next()? {
-                Stream::Stored(data) => data,
+                Stream::Stored(data) => {
+                    shuffle::prefetch(data);
+                    data
+                }
                 stream => {
                     decode(stream, out)?;
                     out

@@ -64,7 +64,7 @@ pub(crate) const MAX_JOINED: usize = 16;
 
 /// The least bytes in each of them for which it is worth it: the processor reads shorter streams ahead one after the other, not
 /// all at once.
-pub(crate) const JOINED: usize = 4096;
+pub(crate) const JOINED: usize = 2048;
 
 /// Whether [`join_streams`] can put `nstreams` streams together.
 pub(crate) fn can_join(nstreams: usize) -> bool {

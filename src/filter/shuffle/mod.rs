@@ -46,6 +46,12 @@ pub fn joins(nstreams: usize, n: usize) -> bool {
     n >= generic::JOINED && generic::can_join(nstreams)
 }
 
+/// Asks for the beginning of a stream that is to be joined: all of them are read side by side, which the processor does not
+/// expect of those that it has not seen yet.
+pub fn prefetch(stream: &[u8]) {
+    simd::vector::prefetch(stream.as_ptr(), stream.len());
+}
+
 /// Undoes [`shuffle`] where each stream is in a place of its own: byte `j` of the elements of `dst` is in `streams[j]`.
 ///
 /// # Panics
