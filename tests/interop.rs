@@ -3,7 +3,7 @@
 //! and maskout agree.
 //!
 //! `OXIBLOSC_REFERENCE` names the reference's `libblosc2.so.9`; without it these tests say so and pass.
-//! `OXIBLOSC_MATRIX=full` runs the whole product (hours), otherwise short buffers run whole and long ones by a fixed
+//! `OXIBLOSC_MATRIX=full` runs the whole product (two hours, one of them Zstd), otherwise short buffers run whole and long ones by a fixed
 //! sample (see [`Sample`]).
 //!
 //! Both libraries are opened at run time, so these tests do not run under a sanitizer: an instrumented library does not
