@@ -105,7 +105,6 @@ impl Noise {
         if stream.len() < 2 * PIECE {
             return self.short.fills(stream);
         }
-        // Four bytes are alike by chance here and there in so much.
         let (window, sparse, least) = if stream.len() < CLOSE {
             (1 << 16, 16, FEW)
         } else if stream.len() < SAMPLED {
@@ -116,6 +115,7 @@ impl Noise {
         let few = stream.len() / sparse / least;
         let search = Search {
             window,
+            // Four bytes are alike by chance here and there in so much.
             word: 5,
             sparse,
             chance: 0,

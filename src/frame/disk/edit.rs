@@ -203,7 +203,7 @@ impl Disk {
         self.view.offsets = offsets;
         self.view.capacity = None;
         self.view.untidy = false;
-        // That of a long record is cut off already, which takes longer than a write.
+        // A long record is cut off already, and to do it again takes longer than a write.
         if self
             .writer
             .as_ref()
