@@ -1,6 +1,6 @@
 //! Making super-chunks, opening those on disk, and freeing them.
 
-use super::handle::{self, Handle};
+use super::handle::{self, Handle, Inner};
 use super::parts;
 use super::storage::{self, local};
 use crate::capi::border::{code, env_is_set, pointer};
@@ -150,13 +150,15 @@ pub unsafe fn adopt(
         parts::set_parameters_from(schunk, &loaded.header, io).and_then(|()| {
             let handle = Handle::from_c(schunk)?;
             handle.fields().frame = schunk.cast();
-            let mut inner = handle.inner();
-            handle.take_over(&mut inner, loaded)?;
-            if inner.store.nchunks() > 0 {
-                // A frame whose first chunk cannot be read is no frame.
-                inner.chunk(&handle.counts(), 0)?;
-            }
-            Ok(())
+            handle.take_over(&mut handle.inner(), loaded)?;
+            let first_is_readable = |inner: &mut Inner| match inner.store.nchunks() {
+                0 => Ok(()),
+                _ => inner.chunk(&handle.counts(), 0).map(drop),
+            };
+            // A frame whose first chunk cannot be read is no frame. Another process may have moved it since the frame was read:
+            // then it is looked for once more, with the lock.
+            let readable = first_is_readable(&mut handle.inner());
+            readable.or_else(|_| handle.with(false, first_is_readable))
         })
     };
     match made {
