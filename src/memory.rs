@@ -5,6 +5,12 @@ use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::ptr::null_mut;
 
+/// From this size on, a buffer that goes on growing does so in few steps.
+const LARGE: usize = 256 << 10;
+
+/// Eight times the size at first, then by this much, then by half.
+const LONG_STEP: usize = 16 << 20;
+
 /// Bytes that come instead of others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
@@ -105,6 +111,20 @@ impl Buffer {
             self.reserve_exact(wanted.max(self.capacity.saturating_add(self.capacity / 2)))?;
         }
         Ok(())
+    }
+
+    /// Like [`Self::reserve`], for a buffer that goes on growing and may become large: few steps, since whatever moves them
+    /// comes to pages that the system must give first. What is never written of the room takes no memory, only addresses.
+    pub fn reserve_to_grow(&mut self, more: usize) -> Result<()> {
+        let wanted = self.len.checked_add(more).ok_or(Error::MemoryAlloc)?;
+        if wanted > self.capacity && self.capacity >= LARGE {
+            let step = self.capacity.saturating_mul(7).min(LONG_STEP);
+            let ahead = self.capacity + step.max(self.capacity / 2);
+            if self.reserve_exact(wanted.max(ahead)).is_ok() {
+                return Ok(());
+            }
+        }
+        self.reserve(more)
     }
 
     /// Adds bytes at the end.
@@ -311,6 +331,27 @@ mod tests {
         assert!(buffer.edit(&[edit(11, 0)]).is_err());
         assert!(buffer.edit(&[edit(5, 2), edit(6, 1)]).is_err());
         assert_eq!(buffer[..], [0; 10]);
+    }
+
+    #[test]
+    fn a_buffer_that_goes_on_growing_seldom_moves() {
+        let mut buffer = Buffer::new();
+        let mut capacities = vec![0];
+        while buffer.len() < 100 << 20 {
+            buffer.reserve_to_grow(8192).unwrap();
+            assert!(buffer.capacity >= buffer.len + 8192);
+            if buffer.capacity != *capacities.last().unwrap() {
+                capacities.push(buffer.capacity);
+            }
+            // SAFETY: nobody reads them.
+            unsafe { buffer.advance(8192) };
+        }
+        let large: Vec<_> = capacities.iter().filter(|c| **c >= LARGE).collect();
+        assert!(large.len() <= 8, "{capacities:?}");
+        for pair in large.windows(2) {
+            assert!(*pair[1] <= (8 * pair[0]).min(pair[0] + pair[0] / 2 + LONG_STEP));
+        }
+        assert!(buffer.reserve_to_grow(usize::MAX).is_err());
     }
 
     #[test]

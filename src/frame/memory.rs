@@ -163,7 +163,8 @@ impl Memory {
         let coming: usize = change.items().iter().map(item_len).sum();
         let parted: usize = specials.iter().map(|(_, chunk)| chunk.len()).sum();
         // All that can fail comes before all that changes something.
-        self.open_end()?.reserve(coming + parted + header.len())?;
+        self.open_end()?
+            .reserve_to_grow(coming + parted + header.len())?;
         for nchunk in change.leaves() {
             let _ = self.find(nchunk)?;
         }
