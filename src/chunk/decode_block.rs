@@ -9,7 +9,7 @@ use super::registered;
 use super::scratch::{self, Buf, Bufs, State};
 use super::special;
 use crate::cells::BlockShape;
-use crate::codec::Codec;
+use crate::codec::{Codec, Packed, Room};
 use crate::error::{Error, Result};
 use crate::filter::{self, shuffle};
 
@@ -32,7 +32,7 @@ pub(super) enum Stream<'a> {
     /// The bytes as they are.
     Stored(&'a [u8]),
     /// To be given to the codec.
-    Compressed(&'a [u8]),
+    Compressed(Packed<'a>),
 }
 
 /// The streams of a block, one after the other.
@@ -86,7 +86,7 @@ impl<'a> Streams<'a> {
         &mut self,
         mut room: &'r mut [u8],
         dst: &mut [u8],
-        mut decode: impl FnMut(Stream, &mut [u8]) -> Result<()>,
+        mut decode: impl FnMut(Stream, Room) -> Result<()>,
     ) -> Result<()>
     where
         'a: 'r,
@@ -94,18 +94,22 @@ impl<'a> Streams<'a> {
         let mut sources: [&'r [u8]; shuffle::MAX_JOINED] = [&[]; shuffle::MAX_JOINED];
         let nstreams = dst.len() / self.neblock;
         for source in &mut sources[..nstreams] {
-            let (out, rest) = room.split_at_mut(self.neblock);
-            room = rest;
-            *source = match self.next()? {
+            let stored = match self.next()? {
                 Stream::Stored(data) => {
                     shuffle::prefetch(data);
-                    data
+                    Some(data)
                 }
                 stream => {
-                    decode(stream, out)?;
-                    out
+                    decode(
+                        stream,
+                        Room::new(&mut *room, self.neblock).ok_or(Error::Failure)?,
+                    )?;
+                    None
                 }
             };
+            let (out, rest) = room.split_at_mut(self.neblock);
+            room = rest;
+            *source = stored.unwrap_or(out);
         }
         shuffle::join(&sources[..nstreams], dst);
         Ok(())
@@ -129,7 +133,7 @@ impl<'a> Streams<'a> {
             return match (same, rest.len() == self.neblock) {
                 (false, _) => Err(Error::Data),
                 (_, true) => Ok(Stream::Stored(rest)),
-                (_, false) => Ok(Stream::Compressed(rest)),
+                (_, false) => Ok(Stream::Compressed(rest.into())),
             };
         }
         if size == 0 {
@@ -146,12 +150,12 @@ impl<'a> Streams<'a> {
                 _ => Err(Error::RunLength),
             };
         }
-        let Some((data, rest)) = rest.split_at_checked(size as usize) else {
+        let Some(data) = Packed::new(rest, size as usize) else {
             return Err(Error::ReadBuffer);
         };
-        self.rest = rest;
-        Ok(if data.len() == self.neblock {
-            Stream::Stored(data)
+        self.rest = &rest[size as usize..];
+        Ok(if size as usize == self.neblock {
+            Stream::Stored(data.alone())
         } else {
             Stream::Compressed(data)
         })
@@ -245,14 +249,14 @@ impl<'a> BlockDecoder<'a> {
         if let Some((nstreams, dst)) = joined
             && streams.can_join(nstreams, out.len())
         {
-            streams.join(out, dst, |stream, out| self.stream(stream, out, codec))?;
+            streams.join(out, dst, |stream, room| self.stream(stream, room, codec))?;
             return Ok(true);
         }
-        while let Some((first, rest)) = out.split_at_mut_checked(streams.neblock)
-            && !first.is_empty()
+        while !out.is_empty()
+            && let Some(room) = Room::new(&mut *out, streams.neblock)
         {
-            self.stream(streams.next()?, first, codec)?;
-            out = rest;
+            self.stream(streams.next()?, room, codec)?;
+            out = &mut out[streams.neblock..];
         }
         Ok(false)
     }
@@ -314,29 +318,29 @@ impl<'a> BlockDecoder<'a> {
         )
     }
 
-    /// Decodes one stream; `out` has the size of its data.
+    /// Decodes one stream; `room` has the size of its data.
     #[inline(always)]
-    fn stream(&self, stream: Stream, out: &mut [u8], codec: &mut State) -> Result<()> {
+    fn stream(&self, stream: Stream, room: Room, codec: &mut State) -> Result<()> {
         let data = match stream {
             Stream::Run(value) => {
-                out.fill(value);
+                room.alone().fill(value);
                 return Ok(());
             }
             Stream::Stored(data) => {
-                filter::copy(data, out);
+                filter::copy(data, room.alone());
                 return Ok(());
             }
             Stream::Compressed(data) => data,
         };
+        let expected = room.size();
         let nbytes = match self.codec {
             Some(known) => {
-                codec
-                    .decoder
-                    .decompress(known, self.chunk.dict.as_deref(), data, out)?
+                let dict = self.chunk.dict.as_deref();
+                codec.decoder.decompress_among(known, dict, data, room)?
             }
-            None => self.decode_registered(data, out)?,
+            None => self.decode_registered(data.alone(), room.alone())?,
         };
-        if nbytes == out.len() {
+        if nbytes == expected {
             Ok(())
         } else {
             Err(Error::Data)

@@ -9,6 +9,9 @@ use crate::codec::Codec;
 use crate::error::{Error, Result};
 use crate::filter::{bitshuffle, shuffle};
 
+/// Blocks that are not larger are decoded as a whole in the time that it takes to look for parts.
+const SMALL: usize = 4096;
+
 /// What a stream holds, as far as it was wanted.
 enum Source<'a> {
     Bytes(&'a [u8]),
@@ -125,7 +128,7 @@ impl BlockDecoder<'_> {
                         let got = state.decoder.decompress_front(
                             codec,
                             chunk.dict.as_deref(),
-                            bytes,
+                            bytes.alone(),
                             out,
                             end,
                         )?;
@@ -211,7 +214,7 @@ impl BlockDecoder<'_> {
         let first = from / item / group * group;
         let last = ((from + part.len()).div_ceil(item)).next_multiple_of(group);
         let tail = nitems * item;
-        if last > nitems || (last - first) * item > bsize / 2 {
+        if last > nitems || bsize <= SMALL || (last - first) * item > bsize / 2 {
             // Bytes left over at the end of the block are not shuffled; and large parts are not worth the detour.
             return Ok(false);
         }
@@ -259,7 +262,7 @@ impl BlockDecoder<'_> {
         match streams.next() {
             Ok(Stream::Compressed(data)) if streams.neblock == bsize => {
                 let codec = (header.udcompcode, header.compcode_meta);
-                registered::decode_part(codec, data, from, part, self.hooks)
+                registered::decode_part(codec, data.alone(), from, part, self.hooks)
             }
             _ => Ok(false),
         }

@@ -4,7 +4,7 @@
 use super::decode_block::{Stream, Streams};
 use super::header::{Blocks, ChunkHeader, MAX_FILTERS, filter_id, i32_at};
 use super::scratch::{self, State};
-use crate::codec::Codec;
+use crate::codec::{Codec, Room};
 use crate::error::{Error, Result};
 use crate::filter::{self, shuffle};
 
@@ -39,7 +39,7 @@ pub fn decompress(header: &ChunkHeader, src: &[u8], dest: &mut [u8]) -> Option<(
     let (bufs, state) = scratch.parts();
     let (nstreams, nbytes) = (usize::from(nstreams), dest.len());
     if streams.can_join(nstreams, nbytes) {
-        let decode = |stream: Stream, out: &mut [u8]| decode(codec, stream, out, state);
+        let decode = |stream: Stream, room: Room| decode(codec, stream, room, state);
         return streams
             .join(bufs.ping.ensure(nbytes).ok()?, dest, decode)
             .ok();
@@ -49,8 +49,11 @@ pub fn decompress(header: &ChunkHeader, src: &[u8], dest: &mut [u8]) -> Option<(
     } else {
         bufs.ping.ensure(nbytes).ok()?
     };
-    for out in block.chunks_exact_mut(streams.neblock) {
-        decode(codec, streams.next().ok()?, out, state).ok()?;
+    let mut rest = block;
+    while !rest.is_empty() {
+        let room = Room::new(&mut *rest, streams.neblock)?;
+        decode(codec, streams.next().ok()?, room, state).ok()?;
+        rest = &mut rest[streams.neblock..];
     }
     if nstreams != 1 {
         shuffle::unshuffle(nstreams, &bufs.ping[..nbytes], dest);
@@ -58,15 +61,16 @@ pub fn decompress(header: &ChunkHeader, src: &[u8], dest: &mut [u8]) -> Option<(
     Some(())
 }
 
-/// Decodes one stream; `out` has the size of its data.
+/// Decodes one stream; `room` has the size of its data.
 #[inline(always)]
-fn decode(codec: Codec, stream: Stream, out: &mut [u8], state: &mut State) -> Result<()> {
+fn decode(codec: Codec, stream: Stream, room: Room, state: &mut State) -> Result<()> {
     match stream {
-        Stream::Run(value) => out.fill(value),
-        Stream::Stored(data) => filter::copy(data, out),
+        Stream::Run(value) => room.alone().fill(value),
+        Stream::Stored(data) => filter::copy(data, room.alone()),
         Stream::Compressed(data) => {
-            let nbytes = state.decoder.decompress(codec, None, data, out)?;
-            if nbytes != out.len() {
+            let expected = room.size();
+            let nbytes = state.decoder.decompress_among(codec, None, data, room)?;
+            if nbytes != expected {
                 return Err(Error::Data);
             }
         }

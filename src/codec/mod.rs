@@ -4,6 +4,7 @@
 //! allocated once; what they were used for before never shows in the bytes they write. Levels run from 1 to 9 as in the
 //! C API, and mean the same effort as in the reference.
 
+mod among;
 mod blosclz;
 mod copy;
 mod dict;
@@ -20,6 +21,7 @@ mod zstd;
 #[cfg(test)]
 mod tests;
 
+pub use among::{Packed, Room};
 pub use dict::{Dict, MAX_DICT_SIZE, MIN_USEFUL_DICT};
 pub use names::Codec;
 pub use state::{Decoder, Encoder};

@@ -1,6 +1,6 @@
 //! What a worker keeps between streams: one state per library, made when it is first needed.
 
-use super::{Codec, Dict, blosclz, lz4, noise, noise::Noise, zlib, zstd};
+use super::{Codec, Dict, Packed, Room, blosclz, lz4, noise, noise::Noise, zlib, zstd};
 use crate::error::{Error, Result};
 
 /// Compresses streams. One per worker; see the module for what is promised about reuse.
@@ -94,7 +94,6 @@ impl Decoder {
     /// # Errors
     /// [`Error::Data`] for a stream that is malformed or longer than `dst`; [`Error::CodecDict`] for a dictionary that
     /// is not this codec's; [`Error::TwoGbLimit`] for lengths over `i32::MAX`; [`Error::MemoryAlloc`].
-    #[inline(always)]
     pub fn decompress(
         &mut self,
         codec: Codec,
@@ -102,13 +101,28 @@ impl Decoder {
         src: &[u8],
         dst: &mut [u8],
     ) -> Result<usize> {
-        if src.len() > i32::MAX as usize || dst.len() > i32::MAX as usize {
+        self.decompress_among(codec, dict, src.into(), dst.into())
+    }
+
+    /// The same among other bytes, of which those behind `dst` may be overwritten too.
+    ///
+    /// # Errors
+    /// As [`Decoder::decompress`].
+    #[inline(always)]
+    pub fn decompress_among(
+        &mut self,
+        codec: Codec,
+        dict: Option<&Dict>,
+        src: Packed,
+        dst: Room,
+    ) -> Result<usize> {
+        if src.alone().len() > i32::MAX as usize || dst.size() > i32::MAX as usize {
             return Err(Error::TwoGbLimit);
         }
         match (codec, dict) {
             // What is fastest feels every call on the way the most.
             (Codec::Lz4 | Codec::Lz4hc, None) => lz4::decompress(src, dst),
-            _ => self.decompress_other(codec, dict, src, dst),
+            _ => self.decompress_other(codec, dict, src.alone(), dst.alone()),
         }
     }
 
@@ -122,7 +136,7 @@ impl Decoder {
     ) -> Result<usize> {
         match (codec, dict) {
             (Codec::BloscLz, None) => blosclz::decompress(src, dst),
-            (Codec::Lz4 | Codec::Lz4hc, None) => lz4::decompress(src, dst),
+            (Codec::Lz4 | Codec::Lz4hc, None) => lz4::decompress(src.into(), dst.into()),
             (Codec::Lz4 | Codec::Lz4hc, Some(dict)) => {
                 lz4::decompress_with(dict.lz4_decode()?, src, dst)
             }

@@ -312,10 +312,21 @@ impl Handle {
         result
     }
 
-    /// Keeps writers out until what is returned is dropped, where the frame is locked at all.
-    pub fn reading(&self) -> Result<Reading<'_>> {
-        self.inner().lock(false)?;
-        Ok(Reading(self))
+    /// Runs something on the frame as it is now, and keeps writers out until what is returned is dropped, where the frame is
+    /// locked at all.
+    pub fn reading<T>(
+        &self,
+        body: impl FnOnce(&mut Inner) -> Result<T>,
+    ) -> Result<(T, Reading<'_>)> {
+        let mut inner = self.inner();
+        inner.lock(false)?;
+        let result = self.refresh(&mut inner).and_then(|_| body(&mut inner));
+        let Ok(value) = result else {
+            inner.unlock()?;
+            return result.map(|value| (value, Reading(None)));
+        };
+        let locked = matches!(inner.store, Store::Disk(_)).then_some(self);
+        Ok((value, Reading(locked)))
     }
 
     /// Makes a change: `plan` says which, from the counters as they are.
@@ -332,12 +343,14 @@ impl Handle {
 }
 
 /// See [`Handle::reading`].
-pub struct Reading<'a>(&'a Handle);
+pub struct Reading<'a>(Option<&'a Handle>);
 
 impl Drop for Reading<'_> {
     fn drop(&mut self) {
-        // The lock goes with the file at the latest.
-        let _ = self.0.inner().unlock();
+        if let Some(handle) = self.0 {
+            // The lock goes with the file at the latest.
+            let _ = handle.inner().unlock();
+        }
     }
 }
 

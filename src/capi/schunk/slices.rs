@@ -223,13 +223,12 @@ pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
         let Some((start, len)) = range_of(handle, start, stop)? else {
             return Ok(0);
         };
-        let sizes = handle.with(false, |inner| inner.sizes(&handle.counts()))?;
+        let (sizes, _reading) = handle.reading(|inner| inner.sizes(&handle.counts()))?;
         if start + len as u64 > sizes.nbytes() {
             return Err(Error::Failure);
         }
         // SAFETY: by the caller's word, and the items are there.
         let dest = unsafe { bytes_mut(buffer.cast(), len)? };
-        let _reading = handle.reading()?;
         read_bytes(handle, &sizes, start, dest).map_err(|_| Error::Failure)?;
         handle.set_current(sizes.chunk_of(start + len as u64 - 1) as i64);
         Ok(0)
@@ -470,8 +469,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_sparse_buffer(
         if coords.is_null() || buffer.is_null() {
             return Err(Error::InvalidParam);
         }
-        handle.with(false, |_| Ok(()))?;
-        let counts = handle.counts();
+        let (counts, _reading) = handle.reading(|_| Ok(handle.counts()))?;
         // SAFETY: one field.
         let typesize = unsafe { handle.fields().typesize };
         let whole = typesize > 0 && counts.chunksize > 0 && counts.chunksize % typesize == 0;
@@ -497,7 +495,6 @@ pub unsafe extern "C" fn blosc2_schunk_get_sparse_buffer(
             ptr: buffer.cast(),
             typesize: typesize as usize,
         };
-        let _reading = handle.reading()?;
         read_sparse(handle, &counts, &entries, chunkitems, &dest)?;
         handle.set_current(entries[ncoords - 1].0 / chunkitems);
         Ok(0)

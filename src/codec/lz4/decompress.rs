@@ -6,6 +6,7 @@
 
 use super::sequences;
 use crate::codec::copy::{copy_all, copy_match};
+use crate::codec::{Packed, Room};
 use crate::error::{Error, Result};
 
 /// The length in a token with further bytes.
@@ -17,7 +18,7 @@ pub(super) const LAST_LITERALS: usize = 5;
 /// nor begins nearer to it.
 pub(super) const LAST_BEGIN: usize = 12;
 /// The bytes of a stream behind the literals before a match: its distance, and a last sequence.
-const BEHIND: usize = 2 + 1 + LAST_LITERALS;
+pub(super) const BEHIND: usize = 2 + 1 + LAST_LITERALS;
 /// With more bytes of the stream than these behind the token of few literals, and at least these of the data to come, the
 /// library does not look how near the match is to the end.
 const FAR_SRC: usize = 16;
@@ -26,35 +27,44 @@ const FAR_DST: usize = 32;
 /// Decodes a stream whose matches may reach back into `dict`, as far as its first `wanted` bytes at least; the number of
 /// bytes written. Bytes of `dst` behind these may be overwritten.
 #[inline(never)]
-pub(super) fn decompress(dict: &[u8], src: &[u8], dst: &mut [u8], wanted: usize) -> Result<usize> {
-    if dst.is_empty() && src != [0] {
+pub(super) fn decompress(dict: &[u8], src: Packed, mut dst: Room, wanted: usize) -> Result<usize> {
+    let packed = src;
+    let (src, src_len) = packed.among();
+    if dst.size() == 0 && packed.alone() != [0] {
         return Err(Error::Data);
     }
+    let roomy = src.len() > src_len && dst.behind() > 0;
     let (mut at, mut out) = (0, 0);
     loop {
-        (at, out) = sequences::decode(dict, src, dst, at, out, wanted);
-        if out >= wanted {
+        (at, out) = sequences::decode(dict, packed, dst.again(), (at, out), wanted);
+        if roomy {
+            (at, out) = sequences::decode_end(packed, dst.again(), (at, out));
+        }
+        if out >= wanted || (at == src_len && at > 0) {
             return Ok(out);
         }
         // One sequence with every check, for what is left over there: the unusual, and the end.
-        let token = usize::from(*src.get(at).ok_or(Error::Data)?);
+        let token = usize::from(*packed.alone().get(at).ok_or(Error::Data)?);
+        let (dst, dst_len) = dst.again().among();
         at += 1;
-        let far = token >> 4 < OPEN_ENDED && src.len() - at > FAR_SRC && dst.len() - out >= FAR_DST;
-        let literals = length(src, &mut at, token >> 4, OPEN_ENDED)?;
-        let bytes = src.get(at..at + literals).ok_or(Error::Data)?;
-        copy_all(bytes, dst.get_mut(out..out + literals).ok_or(Error::Data)?);
+        let far = token >> 4 < OPEN_ENDED && src_len - at > FAR_SRC && dst_len - out >= FAR_DST;
+        let literals = length(packed.alone(), &mut at, token >> 4, OPEN_ENDED)?;
+        if literals > src_len - at || literals > dst_len - out {
+            return Err(Error::Data);
+        }
+        copy_all(&src[at..at + literals], &mut dst[out..]);
         at += literals;
         out += literals;
-        if at == src.len() {
+        if at == src_len {
             return Ok(out);
         }
-        if !far && (dst.len() - out < LAST_BEGIN || src.len() - at < BEHIND) {
+        if !far && (dst_len - out < LAST_BEGIN || src_len - at < BEHIND) {
             return Err(Error::Data);
         }
         let distance = usize::from(u16::from_le_bytes([src[at], src[at + 1]]));
         at += 2;
-        let len = length(src, &mut at, token & 15, LAST_LITERALS - 1)? + LEAST;
-        if len > dst.len() - LAST_LITERALS - out {
+        let len = length(packed.alone(), &mut at, token & 15, LAST_LITERALS - 1)? + LEAST;
+        if len > dst_len - LAST_LITERALS - out {
             return Err(Error::Data);
         }
         let mut done = 0;

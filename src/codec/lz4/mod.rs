@@ -16,6 +16,7 @@ use core::ptr::NonNull;
 // The crate only builds and links the library: the functions used here are not all among its declarations.
 use lz4_sys as _;
 
+use super::{Packed, Room};
 use crate::error::{Error, Result};
 
 /// Size of the library's `LZ4_stream_t`, a plain block of memory without pointers into itself.
@@ -273,7 +274,7 @@ impl HighDict {
 /// Decodes an LZ4 stream; the number of bytes written.
 ///
 /// No valid stream has a match of distance 0, but the library takes it and writes zeros.
-pub(super) fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize> {
+pub(super) fn decompress(src: Packed, dst: Room) -> Result<usize> {
     decompress::decompress(&[], src, dst, usize::MAX)
 }
 
@@ -284,12 +285,12 @@ pub(super) fn decompress_front(src: &[u8], dst: &mut [u8], wanted: usize) -> Res
     } else {
         usize::MAX
     };
-    decompress::decompress(&[], src, dst, wanted)
+    decompress::decompress(&[], src.into(), dst.into(), wanted)
 }
 
 /// Decodes an LZ4 stream whose matches may reach back into `dict`.
 pub(super) fn decompress_with(dict: &[u8], src: &[u8], dst: &mut [u8]) -> Result<usize> {
-    decompress::decompress(dict, src, dst, usize::MAX)
+    decompress::decompress(dict, src.into(), dst.into(), usize::MAX)
 }
 
 #[cfg(test)]

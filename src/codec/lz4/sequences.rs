@@ -7,16 +7,19 @@
 use core::hint::cold_path;
 
 use super::bytes::{Bytes, load};
-use super::decompress::{LEAST, OPEN_ENDED};
+use super::decompress::{BEHIND, LAST_BEGIN, LAST_LITERALS, LEAST, OPEN_ENDED};
 use crate::codec::copy::repeated;
+use crate::codec::{Packed, Room};
 
-/// How far from the end of a stream the last sequence begins that is decoded here: a token, and 16 literals in one step.
-/// The library, too, looks at nothing more from there on.
+/// How far from the end of the bytes the last sequence begins that is decoded here: a token, and 16 literals in one step.
+/// Where a stream has no bytes behind it, the library, too, looks at nothing more from there on.
 const SRC_MARGIN: usize = 1 + 16 + 1;
 /// What more literals are read with in one step.
 const LITERALS: usize = 32;
 /// How far from the end of the data it may lie: 14 literals, and 24 bytes written for a match whose length is in its token.
 const DST_MARGIN: usize = 14 + 24;
+/// What a match may write beyond its end.
+const MATCH: usize = 31;
 
 impl Bytes<'_> {
     /// Copies the first `len` of `bytes` to `at`, or 32 where there are so many and `len` is less.
@@ -33,6 +36,30 @@ impl Bytes<'_> {
             }
         } else {
             self.slice()[at..at + len].copy_from_slice(&bytes[..len]);
+        }
+    }
+
+    /// Repeats at `at` the bytes from `distance` before it, 18 of them, and up to 6 more.
+    ///
+    /// # Safety
+    /// The 24 bytes from `at` on are among these, and so are those `distance` before `at`. It is not 0.
+    #[inline(always)]
+    unsafe fn repeat_short(&mut self, at: usize, distance: usize) {
+        let back = at - distance;
+        // SAFETY: as the caller promises; those read lie before the ones written.
+        unsafe {
+            let first = self.load::<u64>(back);
+            if distance >= 8 {
+                self.store(at, first);
+                self.store::<u64>(at + 8, self.load(back + 8));
+                self.store::<u16>(at + 16, self.load(back + 16));
+            } else {
+                cold_path();
+                let (eight, whole) = repeated(u64::from_le(first), distance);
+                self.store(at, eight.to_le());
+                self.store(at + whole, eight.to_le());
+                self.store(at + 2 * whole, eight.to_le());
+            }
         }
     }
 
@@ -96,7 +123,7 @@ impl Bytes<'_> {
     }
 }
 
-/// The further bytes of a length, of those at `last` at most; `at` is behind `last` where they are not all there.
+/// The further bytes of a length, of those at `last` at most; a length that no data have where they are not all there.
 ///
 /// # Safety
 /// There is a byte at `last`.
@@ -109,34 +136,38 @@ unsafe fn further(src: &[u8], at: &mut usize, last: usize) -> usize {
         *at += 1;
         len += usize::from(more);
         if more != 255 {
-            break;
+            return len;
         }
     }
-    len
+    usize::MAX / 2
 }
 
-/// Decodes sequences from `at` on, whose matches may reach back into `dict`, into `dst` from `out` on, up to one that begins near an end, or behind `wanted` bytes
-/// of the data, or that is odd. Gives where that one begins, in the stream and in the data; what is decoded is right,
-/// and bytes behind it may be overwritten.
+/// Decodes sequences whose matches may reach back into `dict`, from `at` on in the stream and `out` in the data, up to one
+/// that begins near an end, or behind `wanted` bytes of the data, or that is odd. Gives where that one begins, in both; what
+/// is decoded is right, and bytes behind it may be overwritten.
 ///
 /// A function of its own, which keeps all that its loop needs in registers.
 #[inline(never)]
 pub(super) fn decode(
     dict: &[u8],
-    src: &[u8],
-    dst: &mut [u8],
-    mut at: usize,
-    mut out: usize,
+    src: Packed,
+    dst: Room,
+    (mut at, mut out): (usize, usize),
     wanted: usize,
 ) -> (usize, usize) {
-    let (Some(src_last), Some(dst_last)) = (
+    let ((src, src_len), (dst, dst_len)) = (src.among(), dst.among());
+    let (Some(distance_last), Some(src_last), Some(dst_last)) = (
+        src_len.checked_sub(BEHIND),
         src.len().checked_sub(SRC_MARGIN),
-        dst.len().checked_sub(DST_MARGIN),
+        dst_len.checked_sub(DST_MARGIN),
     ) else {
         return (at, out);
     };
-    let literals_last = src.len().saturating_sub(LITERALS);
+    let src_last = src_last.min(distance_last);
+    let literals_last = src.len().saturating_sub(LITERALS).min(distance_last);
     let out_last = dst_last.min(wanted.saturating_sub(1));
+    // A match may end as near to the end of the data as any does, where what is written too much has room behind them.
+    let match_last = (dst_len - LAST_LITERALS).min(dst.len() - MATCH);
     let mut dst = Bytes::new(dst);
     while at <= src_last && out <= out_last {
         let token = usize::from(src[at]);
@@ -147,8 +178,8 @@ pub(super) fn decode(
         // What is said to be cold is not: it is what may lie apart, so that the rest is one straight piece of code.
         if literals == OPEN_ENDED {
             cold_path();
-            // SAFETY: `src_last` is before the end.
-            literals += unsafe { further(src, &mut next, src_last) };
+            // SAFETY: there are so many bytes, or at least the one at 0.
+            literals += unsafe { further(src, &mut next, src_len.saturating_sub(1 + OPEN_ENDED)) };
             if next + literals > literals_last || literals > dst_last - out {
                 break;
             }
@@ -167,29 +198,17 @@ pub(super) fn decode(
         }
         next += literals;
         let end = out + literals;
-        // SAFETY: `next` is 1 + 14 behind `src_last` at most.
+        if next > distance_last {
+            break;
+        }
+        // SAFETY: two bytes are there at least.
         let distance = usize::from(u16::from_le_bytes(unsafe { load(src, next) }));
         next += 2;
         let code = token & 15;
         let within = distance.wrapping_sub(1) < end;
         if code < OPEN_ENDED && within {
-            let back = end - distance;
-            // SAFETY: `end` is 14 behind `dst_last` at most, and 24 bytes from there on are written at most. Those read
-            // lie before the ones written.
-            unsafe {
-                let first = dst.load::<u64>(back);
-                if distance >= 8 {
-                    dst.store(end, first);
-                    dst.store::<u64>(end + 8, dst.load(back + 8));
-                    dst.store::<u16>(end + 16, dst.load(back + 16));
-                } else {
-                    cold_path();
-                    let (eight, whole) = repeated(u64::from_le(first), distance);
-                    dst.store(end, eight.to_le());
-                    dst.store(end + whole, eight.to_le());
-                    dst.store(end + 2 * whole, eight.to_le());
-                }
-            }
+            // SAFETY: `end` is 14 behind `dst_last` at most.
+            unsafe { dst.repeat_short(end, distance) };
             at = next;
             out = end + code + LEAST;
             continue;
@@ -197,15 +216,15 @@ pub(super) fn decode(
         cold_path();
         let mut len = code + LEAST;
         if code == OPEN_ENDED {
-            // SAFETY: `src_last` is before the end.
-            len += unsafe { further(src, &mut next, src_last) };
+            // SAFETY: this is before the end.
+            len += unsafe { further(src, &mut next, src_len - LAST_LITERALS) };
         }
-        if next > src_last || end > dst_last || len > dst_last - end {
+        if end > match_last || len > match_last - end {
             break;
         }
         let stop = end + len;
         if within {
-            // SAFETY: the match ends at `dst_last` at most, every step begins before that and writes 32 bytes at most.
+            // SAFETY: the match ends at `match_last` at most, every step begins before that and writes 32 bytes at most.
             // Those read lie before the ones written.
             unsafe { dst.repeat(end, distance, stop) };
         } else {
@@ -213,13 +232,58 @@ pub(super) fn decode(
                 .checked_sub(end)
                 .and_then(|back| dict.len().checked_sub(back));
             match from.and_then(|from| dict.get(from..)) {
-                // SAFETY: there are so many; it ends at `dst_last` at most, and what goes beyond is within the margin.
+                // SAFETY: there are so many; it ends at `match_last` at most, `MATCH` before the end.
                 Some(bytes) if len <= bytes.len() => unsafe { dst.copy(end, bytes, len) },
                 _ => break,
             }
         }
         at = next;
         out = stop;
+    }
+    (at, out)
+}
+
+/// The same near the ends, where each step is checked, as long as there are other bytes behind both: sequences that tell all
+/// in their tokens, and the last one, behind which the stream ends.
+#[inline(never)]
+pub(super) fn decode_end(
+    src: Packed,
+    dst: Room,
+    (mut at, mut out): (usize, usize),
+) -> (usize, usize) {
+    let ((src, src_len), (dst, dst_len)) = (src.among(), dst.among());
+    let (Some(src_last), Some(dst_last)) = (
+        src.len().checked_sub(SRC_MARGIN),
+        dst.len().checked_sub(DST_MARGIN),
+    ) else {
+        return (at, out);
+    };
+    let mut dst = Bytes::new(dst);
+    while at <= src_last && out <= dst_last {
+        let token = usize::from(src[at]);
+        let (literals, code) = (token >> 4, token & 15);
+        if literals == OPEN_ENDED {
+            break;
+        }
+        // SAFETY: both are within the margins.
+        unsafe { dst.store::<u128>(out, load(src, at + 1)) };
+        let (next, end) = (at + 1 + literals, out + literals);
+        if next + BEHIND > src_len || end + LAST_BEGIN > dst_len {
+            if next == src_len && end <= dst_len {
+                (at, out) = (next, end);
+            }
+            break;
+        }
+        // SAFETY: two bytes are there at least.
+        let distance = usize::from(u16::from_le_bytes(unsafe { load(src, next) }));
+        let stop = end + code + LEAST;
+        let odd = distance.wrapping_sub(1) >= end || code == OPEN_ENDED;
+        if odd || stop + LAST_LITERALS > dst_len {
+            break;
+        }
+        // SAFETY: `end` is 14 behind `dst_last` at most.
+        unsafe { dst.repeat_short(end, distance) };
+        (at, out) = (next + 2, stop);
     }
     (at, out)
 }
