@@ -123,7 +123,8 @@ pub fn measure(row: &Row, libs: [&'static SchunkLib; 2], folder: &Path, quick: b
         }
     };
     let open = |n: usize| match row.storage {
-        Storage::Buffer => libs[n].open_buffer(&frame, false).expect("a frame"),
+        // SAFETY: the frame stays until all is measured, and is only read.
+        Storage::Buffer => unsafe { libs[n].lend_buffer(&frame).expect("a frame") },
         _ => libs[n].open_path(&paths[n]).expect("a frame"),
     };
     let bytes = row.chunks * row.chunksize;

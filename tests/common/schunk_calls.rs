@@ -160,6 +160,22 @@ impl SchunkLib {
             self.made(raw)
         }
     }
+
+    /// `blosc2_schunk_from_buffer` of `frame` where it is.
+    ///
+    /// # Safety
+    /// `frame` outlives the super-chunk, which is only read.
+    pub unsafe fn lend_buffer(&'static self, frame: &[u8]) -> Option<Schunk> {
+        // SAFETY: the buffer is as long as said, and the caller vouches for the rest.
+        unsafe {
+            let buffer = frame.as_ptr().cast_mut();
+            let raw = (self.s.blosc2_schunk_from_buffer)(buffer, frame.len() as i64, false);
+            if !raw.is_null() {
+                (self.s.blosc2_schunk_avoid_cframe_free)(raw, true);
+            }
+            self.made(raw)
+        }
+    }
 }
 
 impl Schunk {
