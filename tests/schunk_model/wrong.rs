@@ -152,18 +152,20 @@ fn cuts(model: &Model, start: i64, stop: i64) -> bool {
         && to < model.nbytes() as i64
 }
 
-/// Whether a slice takes of a chunk as many bytes as a block has, but not a block.
+/// Whether a slice takes of a chunk as many bytes as the block has that begins inside of it, the last one perhaps shorter.
 fn block_for_block(model: &Model, start: i64, stop: i64) -> bool {
     let typesize = model.typesize as i64;
     let mut begin = 0;
     model.chunks.iter().any(|chunk| {
-        let end = begin + chunk.len() as i64;
-        let from = start.saturating_mul(typesize).max(begin);
-        let to = stop.saturating_mul(typesize).min(end);
+        let len = chunk.len() as i64;
+        let from = start.saturating_mul(typesize).max(begin) - begin;
+        let to = stop.saturating_mul(typesize).min(begin + len) - begin;
         let blocksize = i64::from(chunk.blocksize());
-        let found = from < to && to - from == blocksize && (from - begin) % blocksize != 0;
-        begin = end;
-        found
+        begin += len;
+        from < to && {
+            let next = (from / blocksize + 1) * blocksize;
+            next < to && blocksize.min(len - next) == to - from
+        }
     })
 }
 
