@@ -1,5 +1,5 @@
-//! Links the shared library under the reference's SONAME, so that it takes its place at run time, and without what would
-//! put names into the backtraces of panics.
+//! Links the shared library under the reference's SONAME, so that it takes its place at run time, and without what it has no
+//! use for: names in the backtraces of panics, a search of Zstd's.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -13,10 +13,31 @@ fn main() {
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libblosc2.so.9");
     // Worker threads may be parked in the library when a program calls dlclose: it stays mapped.
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
-    if is("CARGO_CFG_TARGET_ARCH", "x86_64")
-        && let Some(printer) = printer_of_backtraces()
-    {
-        println!("cargo::rustc-cdylib-link-arg=-Wl,--defsym={printer}=oxiblosc_prints_nothing");
+    if is("CARGO_CFG_TARGET_ARCH", "x86_64") {
+        if let Some(printer) = printer_of_backtraces() {
+            replace(&printer, "oxiblosc_prints_nothing");
+        }
+        spare_dedicated_dictionaries();
+    }
+}
+
+/// Has the linker take one function for another, and leave out what only that one calls.
+fn replace(function: &str, other: &str) {
+    println!("cargo::rustc-cdylib-link-arg=-Wl,--defsym={function}={other}");
+}
+
+/// Leaves out what Zstd does with dictionaries that were prepared for a dedicated search, which has to be asked for
+/// (`ZSTD_c_enableDedicatedDictSearch`) and never is: 54 KB that its tables of functions refer to. The functions in their
+/// stead take the same arguments.
+fn spare_dedicated_dictionaries() {
+    for strategy in ["greedy", "lazy", "lazy2"] {
+        for rows in ["", "_row"] {
+            let function = format!("ZSTD_compressBlock_{strategy}_dedicatedDictSearch{rows}");
+            replace(
+                &function,
+                &format!("ZSTD_compressBlock_{strategy}_dictMatchState{rows}"),
+            );
+        }
     }
 }
 
