@@ -24,8 +24,10 @@ const CHOSEN: u8 = 0b1_0110;
 /// The low bits of what is remembered of a word; above them is the number of its piece.
 const WORD_BITS: u32 = 40;
 const WORD: u64 = (1 << WORD_BITS) - 1;
-/// The places looked at in one step.
-const GROUP: usize = 16;
+/// The places looked at in one step: many, since nobody can guess how many of them are chosen.
+const GROUP: usize = 64;
+/// Those at the end of a piece.
+const SMALL_GROUP: usize = 16;
 
 /// What a search finds.
 #[derive(Clone, Copy)]
@@ -186,7 +188,7 @@ impl Noise {
         &self.parts
     }
 
-    /// Whether in the beginning, the middle and the end of a stream most words were seen shortly before: then nothing
+    /// Whether in the beginning, the middle and the end of a stream many words were seen shortly before: then nothing
     /// further is looked at, which with text would take a tenth of the time.
     fn is_repetitive(&mut self, stream: &[u8], search: Search) -> bool {
         const PROBE: usize = 3;
@@ -201,7 +203,7 @@ impl Noise {
                 words += repeats.words;
                 count += repeats.count as usize;
             }
-            words >= FEW && 2 * count > words
+            words >= FEW && 8 * count > words
         };
         all >= 5 * PROBE
             && [0, all / 2, all - PROBE]
@@ -248,9 +250,7 @@ impl Noise {
             }
             *seen = word | this << WORD_BITS;
         };
-        // A group, and the bytes behind it that words at its end reach into.
-        for group in piece.windows(GROUP + 7).step_by(GROUP) {
-            let mut places = chosen(group.first_chunk().expect("the group"), choosing);
+        let mut look_at = |group: &[u8], mut places: u64| {
             while places != 0 {
                 let place = places.trailing_zeros() as usize;
                 look(
@@ -260,6 +260,24 @@ impl Noise {
                 );
                 places &= places - 1;
             }
+        };
+        // A group, and the bytes behind it that words at its end reach into.
+        let mut at = 0;
+        while let Some(group) = piece.get(at..at + GROUP + 7) {
+            let (sixteens, _) = group.as_chunks::<SMALL_GROUP>();
+            let places = sixteens[..GROUP / SMALL_GROUP]
+                .iter()
+                .rev()
+                .fold(0, |places, sixteen| {
+                    places << SMALL_GROUP | u64::from(chosen(sixteen, choosing))
+                });
+            look_at(group, places);
+            at += GROUP;
+        }
+        while let Some(group) = piece.get(at..at + SMALL_GROUP + 7) {
+            let first = group.first_chunk().expect("the group");
+            look_at(group, chosen(first, choosing).into());
+            at += SMALL_GROUP;
         }
         repeats
     }
@@ -278,7 +296,7 @@ fn merge(parts: &mut Vec<Part>) {
 }
 
 /// The places of a group whose bytes are chosen by these bits, a bit each, the first lowest.
-fn chosen(group: &[u8; GROUP], choosing: u8) -> u16 {
+fn chosen(group: &[u8; SMALL_GROUP], choosing: u8) -> u16 {
     let chosen = CHOSEN & choosing;
     #[cfg(target_arch = "x86_64")]
     {
