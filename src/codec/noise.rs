@@ -141,30 +141,13 @@ impl Noise {
     pub(super) fn parts(&mut self, stream: &[u8], search: Search) -> &[Part] {
         let mut parts = core::mem::take(&mut self.parts);
         parts.clear();
-        let repetitive = self.is_repetitive(stream, search);
         parts.extend(pieces(stream).map(|piece| Part {
             len: piece.len(),
-            worth: match repetitive {
-                true => Worth::Search,
-                false => spread(piece, search.code),
-            },
+            worth: Worth::Search,
             repeats_from: 0,
         }));
-        if parts.iter().any(|part| part.worth > Worth::Search) {
-            self.start(search, stream);
-            let all = (search.window / PIECE) as u32;
-            for (at, (part, piece)) in parts.iter_mut().zip(pieces(stream)).enumerate() {
-                let repeats = self.repeats(search, piece, at);
-                // Of a stream's first pieces there is less that they could repeat.
-                let chance = search.chance * (at as u32 + 1).min(all) / all;
-                let tell = Repeats::tell(repeats.words, piece.len(), search);
-                part.worth = match (part.worth, repeats.count) {
-                    (Worth::Code, 0..=1) if tell => Worth::Code,
-                    (Worth::Nothing, count) if tell && count <= chance => Worth::Nothing,
-                    _ => Worth::Search,
-                };
-                part.repeats_from = if tell { repeats.oldest * PIECE } else { 0 };
-            }
+        if !self.is_repetitive(stream, search) {
+            self.judge(stream, search, &mut parts);
         }
         merge(&mut parts);
         for i in 0..parts.len() {
@@ -186,6 +169,63 @@ impl Noise {
         merge(&mut parts);
         self.parts = parts;
         &self.parts
+    }
+
+    /// Says what each piece of a stream is worth by itself. What takes longer is done last: its first bytes tell most pieces
+    /// that are worth a search, and repeated words most others.
+    fn judge(&mut self, stream: &[u8], search: Search, parts: &mut [Part]) {
+        let least = match search.code {
+            true => Worth::Code,
+            false => Worth::Nothing,
+        };
+        let all = (search.window / PIECE) as u32;
+        // The words of so many pieces were looked at.
+        let mut known = 0;
+        for (at, piece) in pieces(stream).enumerate() {
+            let mut counts = Counts::NONE;
+            if !counts.glance(piece, least) {
+                continue;
+            }
+            if known == 0 {
+                self.start(search, stream);
+            }
+            let mut count = None;
+            while known <= at {
+                count = self.repeated(stream, search, known, &mut parts[known]);
+                known += 1;
+            }
+            // Of a stream's first pieces there is less that they could repeat.
+            let chance = search.chance * (at as u32 + 1).min(all) / all;
+            if let Some(count) = count
+                && count <= chance.max(1)
+            {
+                parts[at].worth = match counts.finish(piece) {
+                    Worth::Code if search.code && count <= 1 => Worth::Code,
+                    Worth::Nothing if count <= chance => Worth::Nothing,
+                    _ => Worth::Search,
+                };
+            }
+        }
+        if parts.iter().any(|part| part.worth > Worth::Search) {
+            for (at, part) in parts.iter_mut().enumerate().skip(known) {
+                self.repeated(stream, search, at, part);
+            }
+        }
+    }
+
+    /// How many words of a piece were seen before, none if too few tell; its part learns where.
+    fn repeated(
+        &mut self,
+        stream: &[u8],
+        search: Search,
+        at: usize,
+        part: &mut Part,
+    ) -> Option<u32> {
+        let piece = piece(stream, at);
+        let repeats = self.repeats(search, piece, at);
+        let tell = Repeats::tell(repeats.words, piece.len(), search);
+        part.repeats_from = if tell { repeats.oldest * PIECE } else { 0 };
+        tell.then_some(repeats.count)
     }
 
     /// Whether in the beginning, the middle and the end of a stream many words were seen shortly before: then nothing
@@ -314,37 +354,24 @@ fn chosen(group: &[u8; SMALL_GROUP], choosing: u8) -> u16 {
     })
 }
 
-/// A stream in pieces, at least one.
-fn pieces(stream: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
-    let whole = (stream.len() / PIECE).max(1);
-    (0..whole).map(move |i| {
-        let end = if i + 1 == whole {
-            stream.len()
-        } else {
-            (i + 1) * PIECE
-        };
-        &stream[i * PIECE..end]
-    })
+/// How many pieces a stream has, at least one.
+fn whole(stream: &[u8]) -> usize {
+    (stream.len() / PIECE).max(1)
 }
 
-/// What a piece is worth if nothing in it is repeated, by how evenly its bytes are spread.
-#[inline(never)]
-fn spread(piece: &[u8], code: bool) -> Worth {
-    if piece.len() < PIECE {
-        return Worth::Search;
-    }
-    let least = if code { Worth::Code } else { Worth::Nothing };
-    let mut counts = Counts::NONE;
-    let (glance, rest) = piece.split_at(GLANCE);
-    counts.add(glance);
-    if counts.worth() >= least {
-        counts.add(rest);
-        let worth = counts.worth();
-        if worth >= least {
-            return worth;
-        }
-    }
-    Worth::Search
+/// The piece of a stream with this number.
+fn piece(stream: &[u8], i: usize) -> &[u8] {
+    let end = if i + 1 == whole(stream) {
+        stream.len()
+    } else {
+        (i + 1) * PIECE
+    };
+    &stream[i * PIECE..end]
+}
+
+/// A stream in pieces.
+fn pieces(stream: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
+    (0..whole(stream)).map(|i| piece(stream, i))
 }
 
 /// Whether the bytes of all pieces are as evenly spread as by chance. Of a long stream only a quarter is counted, each
@@ -352,9 +379,10 @@ fn spread(piece: &[u8], code: bool) -> Worth {
 #[inline(never)]
 fn all_even(stream: &[u8]) -> bool {
     if stream.len() < SAMPLED {
-        return pieces(stream)
-            .rev()
-            .all(|piece| spread(piece, false) == Worth::Nothing);
+        return pieces(stream).rev().all(|piece| {
+            let mut counts = Counts::NONE;
+            counts.glance(piece, Worth::Nothing) && counts.finish(piece) == Worth::Nothing
+        });
     }
     let mut all = [0; 256];
     let even = pieces(stream).rev().all(|piece| {
@@ -390,6 +418,21 @@ impl Counts {
         for &byte in rest {
             self.0[0][usize::from(byte)] += 1;
         }
+    }
+
+    /// Counts the first bytes of a piece; whether, by them, it may be worth this.
+    fn glance(&mut self, piece: &[u8], least: Worth) -> bool {
+        if piece.len() < PIECE {
+            return false;
+        }
+        self.add(&piece[..GLANCE]);
+        self.worth() >= least
+    }
+
+    /// Counts the others; what the piece is worth if nothing in it is repeated.
+    fn finish(&mut self, piece: &[u8]) -> Worth {
+        self.add(&piece[GLANCE..]);
+        self.worth()
     }
 
     fn add_to(&self, all: &mut [u32; 256]) {
