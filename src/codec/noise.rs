@@ -183,7 +183,8 @@ impl Noise {
         let mut known = 0;
         for (at, piece) in pieces(stream).enumerate() {
             let mut counts = Counts::NONE;
-            if !counts.glance(piece, least) {
+            let first = counts.glance(piece);
+            if first < least {
                 continue;
             }
             if known == 0 {
@@ -196,8 +197,13 @@ impl Noise {
             }
             // Of a stream's first pieces there is less that they could repeat.
             let chance = search.chance * (at as u32 + 1).min(all) / all;
+            // A piece that begins unevenly is not noise.
+            let most = match first {
+                Worth::Nothing => chance.max(1),
+                _ => 1,
+            };
             if let Some(count) = count
-                && count <= chance.max(1)
+                && count <= most
             {
                 parts[at].worth = match counts.finish(piece) {
                     Worth::Code if search.code && count <= 1 => Worth::Code,
@@ -381,7 +387,7 @@ fn all_even(stream: &[u8]) -> bool {
     if stream.len() < SAMPLED {
         return pieces(stream).rev().all(|piece| {
             let mut counts = Counts::NONE;
-            counts.glance(piece, Worth::Nothing) && counts.finish(piece) == Worth::Nothing
+            counts.glance(piece) == Worth::Nothing && counts.finish(piece) == Worth::Nothing
         });
     }
     let mut all = [0; 256];
@@ -420,13 +426,13 @@ impl Counts {
         }
     }
 
-    /// Counts the first bytes of a piece; whether, by them, it may be worth this.
-    fn glance(&mut self, piece: &[u8], least: Worth) -> bool {
+    /// Counts the first bytes of a piece; what the piece may be worth, by them.
+    fn glance(&mut self, piece: &[u8]) -> Worth {
         if piece.len() < PIECE {
-            return false;
+            return Worth::Search;
         }
         self.add(&piece[..GLANCE]);
-        self.worth() >= least
+        self.worth()
     }
 
     /// Counts the others; what the piece is worth if nothing in it is repeated.
