@@ -165,6 +165,32 @@ fn bytes_do_not_depend_on_what_the_state_did_before() {
     }
 }
 
+/// A sine, of which stretches are noise, and others repeat what lies before those.
+#[test]
+fn what_is_deflated_between_noise_does_not_depend_on_earlier_streams() {
+    for clevel in 1..=9 {
+        let mut used = Encoder::new();
+        for part in 0..16 {
+            let sine: Vec<u8> = (0..32_768)
+                .flat_map(|i| {
+                    let x = f64::from(i + 32_768 * part) * 0.0005;
+                    (x.sin() * 100.0 + x).to_le_bytes()
+                })
+                .collect();
+            let packed = [&mut Encoder::new(), &mut used].map(|encoder| {
+                let mut packed = vec![0; roomy(sine.len())];
+                let n = encoder
+                    .compress(Codec::Zlib, clevel, None, &sine, &mut packed)
+                    .unwrap();
+                assert!(n > 0, "level {clevel}, part {part}");
+                packed.truncate(n);
+                packed
+            });
+            assert!(packed[0] == packed[1], "level {clevel}, part {part}");
+        }
+    }
+}
+
 #[test]
 fn dictionaries_help_and_come_back() {
     let data: Vec<u8> = streams()

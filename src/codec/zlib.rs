@@ -147,10 +147,11 @@ impl Stream<'_> {
         (seen, bytes): (&[u8], &[u8]),
         last: bool,
     ) -> Option<()> {
-        // A reset does not forget everything about a stream that was left unfinished (at level 1), and the next
-        // stream's bytes must not depend on this one: it is put back when it is through.
+        // A reset does not forget everything about a stream that was left unfinished (at level 1), and what is taken for
+        // seen is entered with a byte behind its end, which an earlier stream left there. The next stream's bytes must
+        // depend on neither: a state is put back when it is through, and one that has seen something is made anew.
         let mut deflate = match state.take() {
-            Some((mut deflate, level)) if level == clevel => {
+            Some((mut deflate, level)) if level == clevel && seen.is_empty() => {
                 deflate.reset();
                 deflate
             }
