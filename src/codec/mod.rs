@@ -7,6 +7,7 @@
 mod among;
 mod blosclz;
 mod copy;
+mod deflate;
 mod dict;
 mod lz4;
 mod names;

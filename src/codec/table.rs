@@ -62,19 +62,7 @@ impl<S: Slot, const SLOTS: usize> Table<S, SLOTS> {
     fn slots(&mut self) -> Result<&mut [S; SLOTS]> {
         match &mut self.slots {
             Some(slots) => Ok(slots),
-            none => {
-                let mut fresh = Vec::new();
-                fresh
-                    .try_reserve_exact(SLOTS)
-                    .map_err(|_| Error::MemoryAlloc)?;
-                fresh.resize(SLOTS, S::default());
-                Ok(none.insert(
-                    fresh
-                        .into_boxed_slice()
-                        .try_into()
-                        .map_err(|_| Error::MemoryAlloc)?,
-                ))
-            }
+            none => Ok(none.insert(zeros()?)),
         }
     }
 
@@ -96,6 +84,17 @@ impl<S: Slot, const SLOTS: usize> Table<S, SLOTS> {
         self.next_base += len;
         Ok((self.slots()?, base))
     }
+}
+
+/// An array of zeros on the heap.
+pub(super) fn zeros<S: Copy + Default, const N: usize>() -> Result<Box<[S; N]>> {
+    let mut fresh = Vec::new();
+    fresh.try_reserve_exact(N).map_err(|_| Error::MemoryAlloc)?;
+    fresh.resize(N, S::default());
+    fresh
+        .into_boxed_slice()
+        .try_into()
+        .map_err(|_| Error::MemoryAlloc)
 }
 
 /// The slot of four bytes, given as a number, in a table of `1 << LOG` slots.

@@ -60,7 +60,7 @@ impl<'a> Bytes<'a> {
 /// # Safety
 /// All of its bytes are among those of `src`.
 #[inline(always)]
-pub(super) unsafe fn load<T: Copy>(src: &[u8], at: usize) -> T {
+pub(in crate::codec) unsafe fn load<T: Copy>(src: &[u8], at: usize) -> T {
     debug_assert!(at <= src.len() && size_of::<T>() <= src.len() - at);
     // SAFETY: as the caller promises; the bytes of any integer are one.
     unsafe { src.as_ptr().add(at).cast::<T>().read_unaligned() }

@@ -1,0 +1,341 @@
+//! Where the bytes at a place were seen before: chains of places whose first four bytes have the same hash.
+
+use core::hint::select_unpredictable;
+
+use super::block::LONGEST;
+use crate::codec::copy::{match_len, read4};
+use crate::codec::lz4::bytes::load;
+use crate::codec::table::zeros;
+use crate::error::Result;
+
+/// The bits of a distance that one byte more of a match makes up for.
+const WORTH: u32 = 6;
+/// Matches reach back less than this.
+const WINDOW: usize = 1 << 15;
+/// How far back they are looked for.
+const REACH: usize = WINDOW - 1;
+/// Logarithms of the slots for the longest streams and for the shortest.
+const MOST_BITS: u32 = 17;
+const LEAST_BITS: u32 = 9;
+/// That of the slots for a quick search: as many as a processor has at hand.
+const QUICK_BITS: u32 = 15;
+/// That of those for three bytes.
+const THREE_BITS: u32 = 15;
+/// How many places are looked at that are so near that a match would repeat itself.
+const NEAR: u32 = 4;
+/// The bytes that are hashed.
+pub(super) const HASHED: usize = 4;
+/// A place is numbered by what it is behind `base`, which moves on before numbers get larger than this.
+const HIGHEST: usize = (1 << 16) - 2 * LONGEST;
+
+/// Bytes that were there before; of no length if there are none.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Match {
+    pub len: usize,
+    pub distance: usize,
+}
+
+impl Match {
+    /// By how many bytes one from so far must be more than one byte longer, to make up for the bits of its distance.
+    #[inline(always)]
+    fn gain_for(self, distance: usize) -> usize {
+        let bits = (distance | 1)
+            .ilog2()
+            .saturating_sub((self.distance | 1).ilog2());
+        match self.len {
+            0 => 0,
+            _ => (bits / WORTH) as usize,
+        }
+    }
+}
+
+/// How hard is searched.
+#[derive(Clone, Copy)]
+pub(super) struct Effort {
+    /// So many places are looked at,
+    pub depth: u32,
+    /// until a match is so long.
+    pub nice: usize,
+}
+
+/// The places of one stream at a time.
+pub(super) struct Finder {
+    /// The last place with each hash; 0 for none, which is why none is found that is numbered so.
+    last: Box<[u16; 1 << MOST_BITS]>,
+    /// The one before each place.
+    before: Box<[u16; WINDOW]>,
+    /// The last place with each hash of three bytes, where that is asked for.
+    three: Box<[u16; 1 << THREE_BITS]>,
+    bits: u32,
+    base: usize,
+}
+
+impl Finder {
+    /// # Errors
+    /// [`Error::MemoryAlloc`](crate::error::Error::MemoryAlloc).
+    pub(super) fn new() -> Result<Self> {
+        Ok(Finder {
+            last: zeros()?,
+            before: zeros()?,
+            three: zeros()?,
+            bits: LEAST_BITS,
+            base: 0,
+        })
+    }
+
+    /// Forgets all, for a stream of `len` bytes. The shorter it is, the less there is to clear.
+    pub(super) fn start(&mut self, len: usize, quick: bool) {
+        let most = if quick { QUICK_BITS } else { MOST_BITS };
+        self.bits = (usize::BITS - len.leading_zeros() + 1).clamp(LEAST_BITS, most);
+        self.last[..1 << self.bits].fill(0);
+        self.three.fill(0);
+        self.base = 0;
+    }
+
+    /// To look for places in `src`; [`close`](Self::close) takes back what this one counts.
+    #[inline(always)]
+    pub(super) fn open<'a>(&'a mut self, src: &'a [u8]) -> Places<'a> {
+        Places {
+            src,
+            last: &mut self.last,
+            before: &mut self.before,
+            three: &mut self.three,
+            shift: 32 - self.bits,
+            base: self.base,
+        }
+    }
+
+    pub(super) fn close(&mut self, base: usize) {
+        self.base = base;
+    }
+}
+
+/// A finder at work: what changes with every byte is at hand.
+pub(super) struct Places<'a> {
+    src: &'a [u8],
+    last: &'a mut [u16; 1 << MOST_BITS],
+    before: &'a mut [u16; WINDOW],
+    three: &'a mut [u16; 1 << THREE_BITS],
+    shift: u32,
+    pub base: usize,
+}
+
+/// Numbers all places `by` less.
+#[cold]
+fn slide(places: &mut [u16], by: usize) {
+    let by = u16::try_from(by).unwrap_or(u16::MAX);
+    for place in places {
+        *place = place.saturating_sub(by);
+    }
+}
+
+impl Places<'_> {
+    /// The earliest place that is found from `at`.
+    pub(super) fn reach(at: usize) -> usize {
+        at.saturating_sub(REACH)
+    }
+
+    /// Makes ready for places up to a match behind `at`.
+    #[inline(always)]
+    pub(super) fn move_on(&mut self, at: usize) {
+        let number = at - self.base;
+        if number > HIGHEST {
+            let by = number / WINDOW * WINDOW;
+            slide(self.last, by);
+            slide(self.before, by);
+            slide(self.three, by);
+            self.base += by;
+        }
+    }
+
+    /// Enters a place, of which there are four bytes; the number of the last one like it.
+    #[inline(always)]
+    pub(super) fn enter(&mut self, at: usize) -> usize {
+        let number = at - self.base;
+        let slot = self.slot(read4(self.src, at));
+        let last = core::mem::replace(&mut self.last[slot], number as u16);
+        self.before[number % WINDOW] = last;
+        last.into()
+    }
+
+    /// Where the last place is with these four bytes, or others of the same hash.
+    #[inline(always)]
+    fn slot(&self, four: u32) -> usize {
+        (four.wrapping_mul(2_654_435_761) >> self.shift) as usize % (1 << MOST_BITS)
+    }
+
+    /// Enters a place, for this search alone; the match with the last one like it, of at most `most` bytes, which are at
+    /// least four.
+    #[inline(always)]
+    pub(super) fn last(&mut self, at: usize, most: usize) -> Match {
+        debug_assert!(HASHED <= most && most <= self.src.len() - at);
+        // SAFETY: there are four bytes at `at`.
+        let four = unsafe { load::<u32>(self.src, at) };
+        let number = at - self.base;
+        let slot = self.slot(four);
+        let last = core::mem::replace(&mut self.last[slot], number as u16);
+        let distance = number.wrapping_sub(last.into());
+        let limit = number.saturating_sub(1).min(REACH);
+        let within = distance.wrapping_sub(1) < limit;
+        // Nobody can guess that; what is compared instead counts for nothing.
+        let from = at - select_unpredictable(within, distance, 0);
+        // SAFETY: no distance is more than `number`.
+        let differ = unsafe { load::<u32>(self.src, from) } ^ four;
+        if differ | u32::from(!within) != 0 {
+            return Match::default();
+        }
+        Match {
+            len: match_len(self.src, at, from, at + most, HASHED),
+            distance,
+        }
+    }
+
+    /// The last place with the same three bytes as `at`, where `at` is entered; a match if there is one.
+    #[inline(always)]
+    pub(super) fn three(&mut self, at: usize) -> Match {
+        let three = read4(self.src, at) << 8;
+        let number = at - self.base;
+        let slot = (three.wrapping_mul(2_654_435_761) >> (32 - THREE_BITS)) as usize;
+        let last = core::mem::replace(&mut self.three[slot], number as u16);
+        let distance = number.wrapping_sub(last.into());
+        let within = last > 0 && distance.wrapping_sub(1) < REACH;
+        if within && read4(self.src, at - distance) << 8 == three {
+            Match { len: 3, distance }
+        } else {
+            Match::default()
+        }
+    }
+
+    /// A match at `at` that is better than one that is known, of at most `most` bytes, which are at least four; of no length
+    /// if there is none. The number of the first candidate is given.
+    #[inline(always)]
+    pub(super) fn longer(
+        &self,
+        (at, candidate): (usize, usize),
+        known: Match,
+        most: usize,
+        effort: Effort,
+    ) -> Match {
+        let src = self.src;
+        let none = Match::default();
+        let number = at - self.base;
+        debug_assert!(HASHED <= most && most <= src.len() - at);
+        // Distances are at most this, and do not go back to number 0.
+        let limit = number.saturating_sub(1).min(REACH);
+        // SAFETY: there are four bytes at `at`.
+        let first = unsafe { load::<u32>(src, at) };
+        let mut chain = Chain {
+            candidate,
+            behind: 0,
+            beaten: HASHED - 1,
+            end: first,
+        };
+        let mut best = none;
+        let mut to_beat = known;
+        // Whether the chain is that for what is to be beaten.
+        let mut aimed = known.len < HASHED;
+        let mut near = NEAR;
+        for _ in 0..effort.depth {
+            let mut distance = chain.distance(number);
+            if distance.wrapping_sub(1) >= limit {
+                break;
+            }
+            // What is so near that it repeats itself ends where nothing is entered yet.
+            if !aimed && (near == 0 || distance + 3 > to_beat.len) {
+                match self.rarer(chain, to_beat, (at, most, limit)) {
+                    Some(rarer) => chain = rarer,
+                    None => break,
+                }
+                aimed = true;
+                distance = chain.distance(number);
+                if distance.wrapping_sub(1) >= limit {
+                    break;
+                }
+            }
+            near = near.saturating_sub(u32::from(!aimed));
+            let from = at - distance;
+            // SAFETY: `from` is in `src`, since no distance is more than `number`, and before `at`, where more than `beaten`
+            // bytes are.
+            let differ = unsafe {
+                (load::<u32>(src, from + chain.beaten - 3) ^ chain.end)
+                    | (load::<u32>(src, from) ^ first)
+            };
+            chain.candidate = self.before[chain.candidate % WINDOW].into();
+            if differ == 0 {
+                let len = match_len(src, at, from, at + most, HASHED);
+                if len > chain.beaten && len > to_beat.len + to_beat.gain_for(distance) {
+                    best = Match { len, distance };
+                    to_beat = best;
+                    if len >= effort.nice || len >= most {
+                        break;
+                    }
+                    aimed = false;
+                }
+            }
+        }
+        best
+    }
+
+    /// Where to look for what is better than `best`: it has the four bytes that it must end with, too. If they were last seen
+    /// farther back than the next candidate is, none that is nearer will do; if so far back that it would have to be longer,
+    /// the bytes that it must end with then are what counts. None if there are no such bytes.
+    #[inline(always)]
+    fn rarer(
+        &self,
+        chain: Chain,
+        best: Match,
+        (at, most, limit): (usize, usize, usize),
+    ) -> Option<Chain> {
+        let mut beaten = best.len;
+        while beaten < most {
+            // SAFETY: more than `beaten` bytes are at `at`, and three at least are beaten.
+            let end = unsafe { load::<u32>(self.src, at + beaten - 3) };
+            let candidate = usize::from(self.last[self.slot(end)]);
+            let distance = (at - self.base + beaten - 3).wrapping_sub(candidate);
+            if distance.wrapping_sub(1) >= limit {
+                return None;
+            }
+            let least = best.len + best.gain_for(distance);
+            if least <= beaten {
+                let farther = candidate + chain.behind < chain.candidate + beaten - 3;
+                return Some(if farther {
+                    Chain {
+                        candidate,
+                        behind: beaten - 3,
+                        beaten,
+                        end,
+                    }
+                } else {
+                    Chain {
+                        beaten,
+                        end,
+                        ..chain
+                    }
+                });
+            }
+            beaten = least;
+        }
+        None
+    }
+}
+
+/// Places that are looked at.
+#[derive(Clone, Copy)]
+struct Chain {
+    /// The number of the next one, which is so many bytes behind where a match would begin.
+    candidate: usize,
+    behind: usize,
+    /// A match must have more bytes, and there end with these.
+    beaten: usize,
+    end: u32,
+}
+
+impl Chain {
+    /// How far back the match would be.
+    #[inline(always)]
+    fn distance(self, number: usize) -> usize {
+        number
+            .wrapping_sub(self.candidate)
+            .wrapping_add(self.behind)
+    }
+}

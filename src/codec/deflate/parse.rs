@@ -1,0 +1,323 @@
+//! Which of the matches are taken.
+
+use super::Stream;
+use super::bits::Bits;
+use super::block::{self, Block, LONGEST, SYMBOLS};
+use super::finder::{Effort, HASHED, Match, Places};
+
+/// The level at which speed is all.
+pub(super) const QUICK: u8 = 1;
+
+/// What a level does.
+#[derive(Clone, Copy)]
+struct Plan {
+    effort: Effort,
+    how: How,
+}
+
+#[derive(Clone, Copy)]
+enum How {
+    /// Takes the first match; enters so many of its places, those at both ends, here and below.
+    First { entered: usize },
+    /// Looks whether the next one reaches back far enough to make one superfluous.
+    Next { entered: usize },
+    /// Looks for a longer one a byte further, where one is shorter than `patience`, and less far where it is `good`.
+    Longer { patience: usize, good: usize },
+    /// The same, and takes matches of three bytes.
+    Shortest,
+}
+
+/// The plans of the levels, with about the ratios that zlib's levels are known for.
+const fn plan(clevel: u8) -> Plan {
+    let (depth, nice, how) = match clevel {
+        ..=2 => (2, 8, How::First { entered: 10 }),
+        3 => (4, 16, How::First { entered: 32 }),
+        4 => (9, 32, How::First { entered: 32 }),
+        5 => (8, 32, How::Next { entered: 32 }),
+        6 => (32, 128, How::Next { entered: 64 }),
+        7 => (
+            256,
+            128,
+            How::Longer {
+                patience: 32,
+                good: 8,
+            },
+        ),
+        8 => (
+            1024,
+            LONGEST,
+            How::Longer {
+                patience: 128,
+                good: 32,
+            },
+        ),
+        9.. => (4096, LONGEST, How::Shortest),
+    };
+    Plan {
+        effort: Effort { depth, nice },
+        how,
+    }
+}
+
+/// A search at work.
+struct Search<'a> {
+    places: Places<'a>,
+    src: &'a [u8],
+    end: usize,
+    effort: Effort,
+    /// What lies before it is entered.
+    entered: usize,
+}
+
+impl Search<'_> {
+    /// Enters the places before `to` that are not yet, to be found later.
+    #[inline(always)]
+    fn enter<const THREE: bool>(&mut self, to: usize) {
+        let to = to.min(self.src.len().saturating_sub(HASHED - 1));
+        while self.entered < to {
+            self.places.move_on(self.entered);
+            let to = to.min(self.entered + LONGEST);
+            while self.entered < to {
+                self.places.enter(self.entered);
+                if THREE {
+                    self.places.three(self.entered);
+                }
+                self.entered += 1;
+            }
+        }
+    }
+
+    /// Enters `at`; a better match there than one that is known.
+    #[inline(always)]
+    fn find<const THREE: bool>(&mut self, at: usize, known: Match, effort: Effort) -> Match {
+        if self.end - at < HASHED {
+            return Match::default();
+        }
+        self.places.move_on(at);
+        let candidate = self.places.enter(at);
+        self.entered = at + 1;
+        let most = LONGEST.min(self.end - at);
+        let found = self.places.longer((at, candidate), known, most, effort);
+        if THREE {
+            let three = self.places.three(at);
+            if found.len == 0 && known.len == 0 {
+                return three;
+            }
+        }
+        found
+    }
+
+    /// How many of the last bytes before `at` are those `distance` before them, at most `most`.
+    #[inline(always)]
+    fn agree_before(&self, at: usize, distance: usize, most: usize) -> usize {
+        let most = most.min(at - distance);
+        let (now, then) = (&self.src[at - most..at], &self.src[at - distance - most..]);
+        (1..=most)
+            .take_while(|back| now[most - back] == then[most - back])
+            .count()
+    }
+}
+
+/// The block that is being made.
+struct Made<'a, 'b> {
+    block: &'a mut Block,
+    bits: &'a mut Bits<'b>,
+    src: &'a [u8],
+    /// Where it begins,
+    from: usize,
+    /// and how many symbols it has.
+    symbols: usize,
+}
+
+impl Made<'_, '_> {
+    /// Writes the block when it is full.
+    #[inline(always)]
+    fn make_room(&mut self, at: usize) -> Option<()> {
+        if self.symbols == SYMBOLS {
+            self.block
+                .write(self.bits, self.symbols, &self.src[self.from..at], false)?;
+            self.from = at;
+            self.symbols = 0;
+        }
+        Some(())
+    }
+
+    #[inline(always)]
+    fn literal(&mut self, at: usize) {
+        self.block.literal(self.symbols, self.src[at]);
+        self.symbols += 1;
+    }
+
+    #[inline(always)]
+    fn copy(&mut self, found: Match) {
+        self.block.copy(self.symbols, found.len, found.distance);
+        self.symbols += 1;
+    }
+}
+
+impl Stream<'_> {
+    /// What [`search`](Self::search) does, as quickly as can be: each place is compared with the last one of the same hash,
+    /// what a match has is not entered, and the codes are those that need not be told.
+    #[inline(never)]
+    fn search_quickly(&mut self, at: usize, end: usize, last: bool) -> Option<()> {
+        block::begin_fixed(&mut self.bits, last)?;
+        let mut places = self.finder.open(self.src);
+        let (src, fixed) = (self.src, self.fixed);
+        let mut base = places.base;
+        self.bits.all(|mut bits| {
+            let mut at = at;
+            while at < end {
+                if end - at >= HASHED {
+                    places.move_on(at);
+                    let found = places.last(at, LONGEST.min(end - at));
+                    if found.len > 0 {
+                        fixed.copy(&mut bits, found.len, found.distance)?;
+                        at += found.len;
+                        continue;
+                    }
+                }
+                fixed.literal(&mut bits, src[at])?;
+                at += 1;
+            }
+            base = places.base;
+            Some(bits)
+        })?;
+        self.finder.close(base);
+        fixed.end(&mut self.bits)
+    }
+
+    /// The next `len` bytes with references to what they repeat from `seen_from` on; none where there is no room.
+    #[inline(never)]
+    pub(in crate::codec) fn search(&mut self, len: usize, seen_from: usize) -> Option<()> {
+        let (at, end, last) = self.next(len);
+        if self.clevel <= QUICK {
+            return self.search_quickly(at, end, last);
+        }
+        let Plan { effort, how } = plan(self.clevel);
+        let mut search = Search {
+            places: self.finder.open(self.src),
+            src: self.src,
+            end,
+            effort,
+            entered: self.entered.max(seen_from).max(Places::reach(at)),
+        };
+        let mut made = Made {
+            block: self.block,
+            bits: &mut self.bits,
+            src: self.src,
+            from: at,
+            symbols: 0,
+        };
+        match how {
+            How::First { entered } => parse_first::<false>(&mut search, &mut made, at, entered),
+            How::Next { entered } => parse_first::<true>(&mut search, &mut made, at, entered),
+            How::Longer { patience, good } => {
+                parse_longer::<false>(&mut search, &mut made, at, patience, good)
+            }
+            How::Shortest => parse_longer::<true>(&mut search, &mut made, at, LONGEST, 32),
+        }?;
+        let Made { from, symbols, .. } = made;
+        self.entered = search.entered;
+        let base = search.places.base;
+        self.finder.close(base);
+        self.block
+            .write(&mut self.bits, symbols, &self.src[from..end], last)
+    }
+}
+
+#[inline(always)]
+fn parse_first<const NEXT: bool>(
+    search: &mut Search,
+    made: &mut Made,
+    mut at: usize,
+    entered: usize,
+) -> Option<()> {
+    let effort = search.effort;
+    search.enter::<false>(at);
+    // What is known of `at`.
+    let mut known = None;
+    while at < search.end {
+        made.make_room(at)?;
+        let found = match known.take() {
+            Some(found) => found,
+            None => search.find::<false>(at, Match::default(), effort),
+        };
+        if found.len == 0 {
+            made.literal(at);
+            at += 1;
+            continue;
+        }
+        let behind = at + found.len;
+        if found.len > entered {
+            search.enter::<false>(at + entered / 2);
+            search.entered = behind - entered / 2;
+        }
+        search.enter::<false>(behind);
+        if NEXT {
+            let next = search.find::<false>(behind, Match::default(), effort);
+            known = Some(next);
+            if next.len > 0 {
+                let most = found.len.min(LONGEST - next.len);
+                let back = search.agree_before(behind, next.distance, most);
+                if back + 1 >= found.len {
+                    if back < found.len {
+                        made.literal(at);
+                    }
+                    at = behind - back;
+                    known = Some(Match {
+                        len: next.len + back,
+                        ..next
+                    });
+                    continue;
+                }
+            }
+        }
+        made.copy(found);
+        at = behind;
+    }
+    Some(())
+}
+
+#[inline(always)]
+fn parse_longer<const THREE: bool>(
+    search: &mut Search,
+    made: &mut Made,
+    mut at: usize,
+    patience: usize,
+    good: usize,
+) -> Option<()> {
+    search.enter::<THREE>(at);
+    let mut before = Match::default();
+    // Whether the byte before is not yet written.
+    let mut pending = false;
+    while at < search.end {
+        made.make_room(at - usize::from(pending))?;
+        let mut here = Match::default();
+        if before.len < patience {
+            let mut effort = search.effort;
+            if before.len >= good {
+                effort.depth /= 4;
+            }
+            here = search.find::<THREE>(at, before, effort);
+        }
+        if before.len > 0 && here.len == 0 {
+            made.copy(before);
+            at += before.len - 1;
+            search.enter::<THREE>(at);
+            before = Match::default();
+            pending = false;
+        } else {
+            if pending {
+                made.literal(at - 1);
+            }
+            pending = true;
+            before = here;
+            at += 1;
+        }
+    }
+    if pending {
+        made.make_room(at - 1)?;
+        made.literal(at - 1);
+    }
+    Some(())
+}
