@@ -233,6 +233,11 @@ impl Block {
         self.literals[(symbol & LOW) as usize] += 1;
     }
 
+    /// How many bytes there are as they are.
+    pub(super) fn literals(&self) -> usize {
+        self.literals[..END].iter().sum::<u32>() as usize
+    }
+
     /// A byte as it is, as the symbol with this number.
     #[inline(always)]
     pub(super) fn literal(&mut self, i: usize, byte: u8) {

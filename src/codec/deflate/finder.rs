@@ -64,8 +64,8 @@ pub(super) struct Finder {
     last: Box<[u16; 1 << MOST_BITS]>,
     /// The one before each place.
     before: Box<[u16; WINDOW]>,
-    /// The last place with each hash of three bytes, where that is asked for.
-    three: Box<[u16; 1 << THREE_BITS]>,
+    /// The last places with each hash of three bytes, where that is asked for, the last first.
+    three: Box<[[u16; 4]; 1 << THREE_BITS]>,
     bits: u32,
     base: usize,
 }
@@ -84,11 +84,13 @@ impl Finder {
     }
 
     /// Forgets all, for a stream of `len` bytes. The shorter it is, the less there is to clear.
-    pub(super) fn start(&mut self, len: usize, quick: bool) {
+    pub(super) fn start(&mut self, len: usize, quick: bool, three: bool) {
         let most = if quick { QUICK_BITS } else { MOST_BITS };
         self.bits = (usize::BITS - len.leading_zeros() + 1).clamp(LEAST_BITS, most);
         self.last[..1 << self.bits].fill(0);
-        self.three.fill(0);
+        if three {
+            self.three.as_flattened_mut().fill(0);
+        }
         self.base = 0;
     }
 
@@ -115,7 +117,7 @@ pub(super) struct Places<'a> {
     src: &'a [u8],
     last: &'a mut [u16; 1 << MOST_BITS],
     before: &'a mut [u16; WINDOW],
-    three: &'a mut [u16; 1 << THREE_BITS],
+    three: &'a mut [[u16; 4]; 1 << THREE_BITS],
     shift: u32,
     pub base: usize,
 }
@@ -143,7 +145,7 @@ impl Places<'_> {
             let by = number / WINDOW * WINDOW;
             slide(self.last, by);
             slide(self.before, by);
-            slide(self.three, by);
+            slide(self.three.as_flattened_mut(), by);
             self.base += by;
         }
     }
@@ -190,17 +192,69 @@ impl Places<'_> {
         }
     }
 
-    /// The last place with the same three bytes as `at`, where `at` is entered; a match if there is one.
+    /// Enters a place for its first three bytes alone; the match with one of the last like it.
     #[inline(always)]
     pub(super) fn three(&mut self, at: usize) -> Match {
         let three = read4(self.src, at) << 8;
         let number = at - self.base;
         let slot = (three.wrapping_mul(2_654_435_761) >> (32 - THREE_BITS)) as usize;
-        let last = core::mem::replace(&mut self.three[slot], number as u16);
-        let distance = number.wrapping_sub(last.into());
-        let within = last > 0 && distance.wrapping_sub(1) < REACH;
-        if within && read4(self.src, at - distance) << 8 == three {
-            Match { len: 3, distance }
+        let last = self.three[slot];
+        let [first, second, third, _] = last;
+        self.three[slot] = [number as u16, first, second, third];
+        let limit = number.saturating_sub(1).min(REACH);
+        last.iter()
+            .map(|place| number.wrapping_sub(usize::from(*place)))
+            .take_while(|distance| distance.wrapping_sub(1) < limit)
+            .find(|distance| read4(self.src, at - distance) << 8 == three)
+            .map_or(Match::default(), |distance| Match { len: 3, distance })
+    }
+
+    /// The longest match at `at`, of at most `most` bytes, which are at least four; of no length if there is none. The
+    /// number of the first candidate is given.
+    #[inline(always)]
+    pub(super) fn longest(
+        &self,
+        (at, mut candidate): (usize, usize),
+        most: usize,
+        effort: Effort,
+    ) -> Match {
+        let src = self.src;
+        let number = at - self.base;
+        debug_assert!(HASHED <= most && most <= src.len() - at);
+        let limit = number.saturating_sub(1).min(REACH);
+        let mut best = Match {
+            len: HASHED - 1,
+            distance: 0,
+        };
+        // SAFETY: there are four bytes at `at`.
+        let first = unsafe { load::<u32>(src, at) };
+        let mut end = first;
+        for _ in 0..effort.depth {
+            let distance = number.wrapping_sub(candidate);
+            if distance.wrapping_sub(1) >= limit {
+                break;
+            }
+            let from = at - distance;
+            // SAFETY: `from` is in `src`, since no distance is more than `number`, and before `at`, where more than
+            // `best.len` bytes are.
+            let alike = unsafe {
+                load::<u32>(src, from + best.len - 3) == end && load::<u32>(src, from) == first
+            };
+            if alike {
+                let len = match_len(src, at, from, at + most, HASHED);
+                if len > best.len {
+                    best = Match { len, distance };
+                    if len >= effort.nice || len >= most {
+                        break;
+                    }
+                    // SAFETY: as above.
+                    end = unsafe { load::<u32>(src, at + len - 3) };
+                }
+            }
+            candidate = self.before[candidate % WINDOW].into();
+        }
+        if best.distance > 0 {
+            best
         } else {
             Match::default()
         }

@@ -51,7 +51,8 @@ impl Deflater {
         src: &'a [u8],
         dst: &'a mut [u8],
     ) -> Stream<'a> {
-        self.finder.start(src.len(), clevel <= parse::QUICK);
+        self.finder
+            .start(src.len(), clevel <= parse::QUICK, clevel >= parse::THREE);
         self.block.clear();
         Stream {
             finder: &mut self.finder,

@@ -8,6 +8,9 @@ use super::finder::{Effort, HASHED, Match, Places};
 /// The level at which speed is all.
 pub(super) const QUICK: u8 = 1;
 
+/// The level from which on matches of three bytes are taken.
+pub(super) const THREE: u8 = 9;
+
 /// What a level does.
 #[derive(Clone, Copy)]
 struct Plan {
@@ -19,22 +22,24 @@ struct Plan {
 enum How {
     /// Takes the first match; enters so many of its places, those at both ends, here and below.
     First { entered: usize },
-    /// Looks whether the next one reaches back far enough to make one superfluous.
+    /// Looks whether the next one reaches back far enough to make one superfluous; aims at what is longer where that pays.
     Next { entered: usize },
+    /// The same, and aims at what is longer everywhere.
+    Aimed { entered: usize },
     /// Looks for a longer one a byte further, where one is shorter than `patience`, and less far where it is `good`.
     Longer { patience: usize, good: usize },
     /// The same, and takes matches of three bytes.
     Shortest,
 }
 
-/// The plans of the levels, with about the ratios that zlib's levels are known for.
+/// The plans of the levels, with about the ratios that the levels of zlib are known for.
 const fn plan(clevel: u8) -> Plan {
     let (depth, nice, how) = match clevel {
-        ..=2 => (2, 8, How::First { entered: 10 }),
-        3 => (4, 16, How::First { entered: 32 }),
-        4 => (9, 32, How::First { entered: 32 }),
-        5 => (8, 32, How::Next { entered: 32 }),
-        6 => (32, 128, How::Next { entered: 64 }),
+        ..=2 => (4, 8, How::First { entered: 16 }),
+        3 => (6, 16, How::First { entered: 32 }),
+        4 => (24, 32, How::First { entered: 32 }),
+        5 => (32, 32, How::Next { entered: 32 }),
+        6 => (32, 128, How::Aimed { entered: 64 }),
         7 => (
             256,
             128,
@@ -87,9 +92,25 @@ impl Search<'_> {
         }
     }
 
+    /// Enters `at`; the longest match there. If `AIM`, one for whose length its distance pays.
+    #[inline(always)]
+    fn find<const AIM: bool>(&mut self, at: usize, effort: Effort) -> Match {
+        if AIM {
+            return self.find_better::<false>(at, Match::default(), effort);
+        }
+        if self.end - at < HASHED {
+            return Match::default();
+        }
+        self.places.move_on(at);
+        let candidate = self.places.enter(at);
+        self.entered = at + 1;
+        let most = LONGEST.min(self.end - at);
+        self.places.longest((at, candidate), most, effort)
+    }
+
     /// Enters `at`; a better match there than one that is known.
     #[inline(always)]
-    fn find<const THREE: bool>(&mut self, at: usize, known: Match, effort: Effort) -> Match {
+    fn find_better<const THREE: bool>(&mut self, at: usize, known: Match, effort: Effort) -> Match {
         if self.end - at < HASHED {
             return Match::default();
         }
@@ -209,8 +230,13 @@ impl Stream<'_> {
             symbols: 0,
         };
         match how {
-            How::First { entered } => parse_first::<false>(&mut search, &mut made, at, entered),
-            How::Next { entered } => parse_first::<true>(&mut search, &mut made, at, entered),
+            How::First { entered } => {
+                parse_first::<false, false>(&mut search, &mut made, at, entered)
+            }
+            How::Next { entered } => parse_mixed(&mut search, &mut made, at, entered),
+            How::Aimed { entered } => {
+                parse_first::<true, true>(&mut search, &mut made, at, entered)
+            }
             How::Longer { patience, good } => {
                 parse_longer::<false>(&mut search, &mut made, at, patience, good)
             }
@@ -225,22 +251,66 @@ impl Stream<'_> {
     }
 }
 
+/// The symbols of a block that tell what the others are like.
+const TELLING: usize = SYMBOLS / 16;
+
+/// Aims at what is longer in blocks that have hardly a byte as it is: there are long matches.
 #[inline(always)]
-fn parse_first<const NEXT: bool>(
+fn parse_mixed(search: &mut Search, made: &mut Made, at: usize, entered: usize) -> Option<()> {
+    search.enter::<false>(at);
+    let plain = search.effort;
+    let aimed = Effort {
+        depth: plain.depth / 4,
+        ..plain
+    };
+    let mut begin = (at, None);
+    let mut aim = false;
+    while begin.0 < search.end {
+        made.make_room(begin.0)?;
+        for until in [TELLING, SYMBOLS] {
+            begin = if aim {
+                search.effort = aimed;
+                parse_block::<true, true>(search, made, begin, entered, until)
+            } else {
+                search.effort = plain;
+                parse_block::<true, false>(search, made, begin, entered, until)
+            };
+            aim = made.block.literals() < made.symbols / 8;
+        }
+    }
+    Some(())
+}
+
+#[inline(always)]
+fn parse_first<const NEXT: bool, const AIM: bool>(
     search: &mut Search,
     made: &mut Made,
-    mut at: usize,
+    at: usize,
     entered: usize,
 ) -> Option<()> {
-    let effort = search.effort;
     search.enter::<false>(at);
-    // What is known of `at`.
-    let mut known = None;
-    while at < search.end {
-        made.make_room(at)?;
+    let mut begin = (at, None);
+    while begin.0 < search.end {
+        made.make_room(begin.0)?;
+        begin = parse_block::<NEXT, AIM>(search, made, begin, entered, SYMBOLS);
+    }
+    Some(())
+}
+
+/// Goes on until the block has so many symbols; how far that is, and what is known of that place.
+#[inline(always)]
+fn parse_block<const NEXT: bool, const AIM: bool>(
+    search: &mut Search,
+    made: &mut Made,
+    (mut at, mut known): (usize, Option<Match>),
+    entered: usize,
+    until: usize,
+) -> (usize, Option<Match>) {
+    let effort = search.effort;
+    while at < search.end && made.symbols < until {
         let found = match known.take() {
             Some(found) => found,
-            None => search.find::<false>(at, Match::default(), effort),
+            None => search.find::<AIM>(at, effort),
         };
         if found.len == 0 {
             made.literal(at);
@@ -254,7 +324,7 @@ fn parse_first<const NEXT: bool>(
         }
         search.enter::<false>(behind);
         if NEXT {
-            let next = search.find::<false>(behind, Match::default(), effort);
+            let next = search.find::<AIM>(behind, effort);
             known = Some(next);
             if next.len > 0 {
                 let most = found.len.min(LONGEST - next.len);
@@ -275,7 +345,7 @@ fn parse_first<const NEXT: bool>(
         made.copy(found);
         at = behind;
     }
-    Some(())
+    (at, known)
 }
 
 #[inline(always)]
@@ -298,7 +368,7 @@ fn parse_longer<const THREE: bool>(
             if before.len >= good {
                 effort.depth /= 4;
             }
-            here = search.find::<THREE>(at, before, effort);
+            here = search.find_better::<THREE>(at, before, effort);
         }
         if before.len > 0 && here.len == 0 {
             made.copy(before);
