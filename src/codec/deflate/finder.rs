@@ -67,6 +67,8 @@ pub(super) struct Finder {
     /// The last places with each hash of three bytes, where that is asked for, the last first.
     three: Box<[[u16; 4]; 1 << THREE_BITS]>,
     bits: u32,
+    /// Whether matches of three bytes are asked for.
+    of_three: bool,
     base: usize,
 }
 
@@ -79,16 +81,18 @@ impl Finder {
             before: zeros()?,
             three: zeros()?,
             bits: LEAST_BITS,
+            of_three: false,
             base: 0,
         })
     }
 
     /// Forgets all, for a stream of `len` bytes. The shorter it is, the less there is to clear.
-    pub(super) fn start(&mut self, len: usize, quick: bool, three: bool) {
+    pub(super) fn start(&mut self, len: usize, quick: bool, of_three: bool) {
         let most = if quick { QUICK_BITS } else { MOST_BITS };
         self.bits = (usize::BITS - len.leading_zeros() + 1).clamp(LEAST_BITS, most);
         self.last[..1 << self.bits].fill(0);
-        if three {
+        self.of_three = of_three;
+        if of_three {
             self.three.as_flattened_mut().fill(0);
         }
         self.base = 0;
@@ -101,7 +105,10 @@ impl Finder {
             src,
             last: &mut self.last,
             before: &mut self.before,
-            three: &mut self.three,
+            three: match self.of_three {
+                true => &mut self.three[..],
+                false => &mut [],
+            },
             shift: 32 - self.bits,
             base: self.base,
         }
@@ -117,7 +124,7 @@ pub(super) struct Places<'a> {
     src: &'a [u8],
     last: &'a mut [u16; 1 << MOST_BITS],
     before: &'a mut [u16; WINDOW],
-    three: &'a mut [[u16; 4]; 1 << THREE_BITS],
+    three: &'a mut [[u16; 4]],
     shift: u32,
     pub base: usize,
 }
@@ -143,7 +150,7 @@ impl Places<'_> {
         let number = at - self.base;
         if number > HIGHEST {
             let by = number / WINDOW * WINDOW;
-            slide(self.last, by);
+            slide(&mut self.last[..1 << (32 - self.shift)], by);
             slide(self.before, by);
             slide(self.three.as_flattened_mut(), by);
             self.base += by;
