@@ -33,7 +33,7 @@ fn sought(clevel: u8) -> Search {
     Search {
         window: 1 << WINDOW_BITS,
         word,
-        sparse: if clevel < 2 { 64 } else { 16 },
+        sparse: 16,
         chance,
         code: (2..7).contains(&clevel),
     }

@@ -177,12 +177,17 @@ impl Made<'_, '_> {
 }
 
 impl Stream<'_> {
-    /// What [`search`](Self::search) does, as quickly as can be: each place is compared with the last one of the same hash,
+    /// What [`search`](Self::search) does, where `from..at` is not yet entered, as quickly as can be: each place is compared with the last one of the same hash,
     /// what a match has is not entered, and the codes are those that need not be told.
     #[inline(never)]
-    fn search_quickly(&mut self, at: usize, end: usize, last: bool) -> Option<()> {
+    fn search_quickly(&mut self, from: usize, at: usize, end: usize, last: bool) -> Option<()> {
         block::begin_fixed(&mut self.bits, last)?;
         let mut places = self.finder.open(self.src);
+        for place in from..at.min(self.src.len().saturating_sub(HASHED - 1)) {
+            places.move_on(place);
+            places.enter(place);
+        }
+        self.entered = end;
         let (src, fixed) = (self.src, self.fixed);
         let mut base = places.base;
         self.bits.all(|mut bits| {
@@ -211,8 +216,9 @@ impl Stream<'_> {
     #[inline(never)]
     pub(in crate::codec) fn search(&mut self, len: usize, seen_from: usize) -> Option<()> {
         let (at, end, last) = self.next(len);
+        let entered = self.entered.max(seen_from).max(Places::reach(at));
         if self.clevel <= QUICK {
-            return self.search_quickly(at, end, last);
+            return self.search_quickly(entered, at, end, last);
         }
         let Plan { effort, how } = plan(self.clevel);
         let mut search = Search {
@@ -220,7 +226,7 @@ impl Stream<'_> {
             src: self.src,
             end,
             effort,
-            entered: self.entered.max(seen_from).max(Places::reach(at)),
+            entered,
         };
         let mut made = Made {
             block: self.block,

@@ -151,9 +151,8 @@ fn long_streams_come_back_and_refer_across_what_is_passed_over() {
                 &src,
                 &[(1000, all), (gap, As::Stored), (rest, all)],
             );
-            // Level 1 does not look back over it; others do as far as the window reaches.
-            let seen = clevel > 1 && gap < 30_000;
-            let most = gap + gap / 10_000 + rest / 50 + if seen { 1100 } else { 2200 };
+            let within_the_window = gap < 30_000;
+            let most = gap + gap / 10_000 + rest / 50 + if within_the_window { 1100 } else { 2200 };
             assert!(n < most, "{clevel} {gap}: {n} {most}");
         }
     }
