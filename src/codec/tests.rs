@@ -3,18 +3,23 @@
 use super::{Codec, Decoder, Dict, Encoder};
 
 /// A small generator of pseudo-random numbers (xorshift), the same in every run.
-struct Numbers(u64);
+pub(super) struct Numbers(pub u64);
 
 impl Numbers {
-    fn next(&mut self) -> u64 {
+    pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0
     }
 
-    fn below(&mut self, n: usize) -> usize {
+    pub fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
+    }
+
+    /// So many of the numbers below `of`.
+    pub fn bytes(&mut self, n: usize, of: usize) -> Vec<u8> {
+        (0..n).map(|_| self.below(of) as u8).collect()
     }
 }
 

@@ -208,6 +208,8 @@ pub(super) struct Block {
     /// How often each byte and each length occurs, and each symbol for distances.
     literals: [u32; 1 << DISTANCE],
     distances: [u32; DISTANCES + 2],
+    /// The codes that need not be told.
+    pub fixed: Written,
 }
 
 impl Block {
@@ -218,6 +220,7 @@ impl Block {
             symbols: zeros()?,
             literals: [0; 1 << DISTANCE],
             distances: [0; DISTANCES + 2],
+            fixed: Written::new(&Codes::fixed()),
         })
     }
 
@@ -270,7 +273,6 @@ impl Block {
         lengths(&literals, 15, &mut own.literals);
         lengths(distances, 15, &mut own.distances);
         let told = Told::new(&own);
-        let fixed = Codes::fixed();
         let sum = |frequencies: &[u32], lengths: &[u8]| -> usize {
             let bits = frequencies.iter().zip(lengths);
             bits.map(|(n, len)| *n as usize * usize::from(*len)).sum()
@@ -279,7 +281,7 @@ impl Block {
             further + sum(&literals, &codes.literals) + sum(distances, &codes.distances)
         };
         let in_own = told.bits() + all(&own);
-        let in_fixed = all(&fixed);
+        let in_fixed = all(&Codes::fixed());
         let stored = {
             let blocks = bytes.len().div_ceil(STORED).max(1);
             let align = (bits.held() + 3).next_multiple_of(8) - bits.held() - 3;
@@ -289,7 +291,7 @@ impl Block {
             store(bits, bytes, last)?;
         } else if in_fixed <= in_own {
             begin(bits, Kind::Fixed, last)?;
-            Written::new(&fixed).all(bits, &self.symbols[..symbols])?;
+            self.fixed.all(bits, &self.symbols[..symbols])?;
         } else {
             begin(bits, Kind::Own, last)?;
             told.write(bits)?;
@@ -328,11 +330,6 @@ pub(super) struct Written {
 }
 
 impl Written {
-    /// In codes that need not be told.
-    pub(super) fn fixed() -> Self {
-        Self::new(&Codes::fixed())
-    }
-
     fn new(with: &Codes) -> Self {
         let codes_of_literals = codes(&with.literals);
         let literal = |symbol: usize, further: u32, n: u32| -> u32 {

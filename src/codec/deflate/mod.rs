@@ -7,7 +7,7 @@ mod finder;
 mod parse;
 
 use bits::Bits;
-use block::{Block, SYMBOLS, Written};
+use block::{Block, SYMBOLS};
 use finder::Finder;
 
 use crate::error::Result;
@@ -16,14 +16,12 @@ use crate::error::Result;
 pub(super) struct Deflater {
     finder: Finder,
     block: Block,
-    fixed: Written,
 }
 
 /// A stream that is being written: blocks for one stretch of `src` after the other.
 pub(super) struct Stream<'a> {
     finder: &'a mut Finder,
     block: &'a mut Block,
-    fixed: &'a Written,
     bits: Bits<'a>,
     src: &'a [u8],
     clevel: u8,
@@ -40,7 +38,6 @@ impl Deflater {
         Ok(Deflater {
             finder: Finder::new()?,
             block: Block::new()?,
-            fixed: Written::fixed(),
         })
     }
 
@@ -57,7 +54,6 @@ impl Deflater {
         Stream {
             finder: &mut self.finder,
             block: &mut self.block,
-            fixed: &self.fixed,
             bits: Bits::new(dst),
             src,
             clevel,

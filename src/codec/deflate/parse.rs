@@ -92,32 +92,36 @@ impl Search<'_> {
         }
     }
 
+    /// Enters `at`; the number of the last place like it, and how long a match can be. None if there are too few bytes.
+    #[inline(always)]
+    fn enter_here(&mut self, at: usize) -> Option<(usize, usize)> {
+        let rest = self.end - at;
+        if rest < HASHED {
+            return None;
+        }
+        self.places.move_on(at);
+        self.entered = at + 1;
+        Some((self.places.enter(at), LONGEST.min(rest)))
+    }
+
     /// Enters `at`; the longest match there. If `AIM`, one for whose length its distance pays.
     #[inline(always)]
     fn find<const AIM: bool>(&mut self, at: usize, effort: Effort) -> Match {
         if AIM {
             return self.find_better::<false>(at, Match::default(), effort);
         }
-        if self.end - at < HASHED {
+        let Some((candidate, most)) = self.enter_here(at) else {
             return Match::default();
-        }
-        self.places.move_on(at);
-        let candidate = self.places.enter(at);
-        self.entered = at + 1;
-        let most = LONGEST.min(self.end - at);
+        };
         self.places.longest((at, candidate), most, effort)
     }
 
     /// Enters `at`; a better match there than one that is known.
     #[inline(always)]
     fn find_better<const THREE: bool>(&mut self, at: usize, known: Match, effort: Effort) -> Match {
-        if self.end - at < HASHED {
+        let Some((candidate, most)) = self.enter_here(at) else {
             return Match::default();
-        }
-        self.places.move_on(at);
-        let candidate = self.places.enter(at);
-        self.entered = at + 1;
-        let most = LONGEST.min(self.end - at);
+        };
         let found = self.places.longer((at, candidate), known, most, effort);
         if THREE {
             let three = self.places.three(at);
@@ -177,8 +181,9 @@ impl Made<'_, '_> {
 }
 
 impl Stream<'_> {
-    /// What [`search`](Self::search) does, where `from..at` is not yet entered, as quickly as can be: each place is compared with the last one of the same hash,
-    /// what a match has is not entered, and the codes are those that need not be told.
+    /// What [`search`](Self::search) does from `at` on, as quickly as can be, where the places from `from` on are not yet
+    /// entered: each place is compared with the last one of the same hash, what a match has is not entered, and the codes
+    /// are those that need not be told.
     #[inline(never)]
     fn search_quickly(&mut self, from: usize, at: usize, end: usize, last: bool) -> Option<()> {
         block::begin_fixed(&mut self.bits, last)?;
@@ -188,7 +193,7 @@ impl Stream<'_> {
             places.enter(place);
         }
         self.entered = end;
-        let (src, fixed) = (self.src, self.fixed);
+        let (src, fixed) = (self.src, &self.block.fixed);
         let mut base = places.base;
         self.bits.all(|mut bits| {
             let mut at = at;
@@ -326,7 +331,7 @@ fn parse_block<const NEXT: bool, const AIM: bool>(
         let behind = at + found.len;
         if found.len > entered {
             search.enter::<false>(at + entered / 2);
-            search.entered = behind - entered / 2;
+            search.entered = search.entered.max(behind - entered / 2);
         }
         search.enter::<false>(behind);
         if NEXT {

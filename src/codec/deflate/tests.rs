@@ -3,21 +3,7 @@
 use zlib_rs::{Inflate, InflateFlush, Status};
 
 use super::*;
-
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 20) as usize % n
-    }
-
-    fn bytes(&mut self, n: usize, of: usize) -> Vec<u8> {
-        (0..n).map(|_| self.below(of) as u8).collect()
-    }
-}
+use crate::codec::tests::Numbers;
 
 fn inflated(packed: &[u8], len: usize) -> Vec<u8> {
     let mut back = vec![0; len + 1];
