@@ -18,8 +18,8 @@ const WIDE: usize = 16;
 const PADDED: usize = 16 * 8 * WIDE;
 
 /// Transposes all of `src`, a multiple of eight elements, into `dst` of the same length (or back), in tiles of `S` vectors
-/// of `V`. What `V` is not for goes to `others`: less than a tile, and elements of more than two bytes where it has fast
-/// matrices, which are no use there.
+/// of `V`. What `V` is not for goes to `others`: less than a tile, and, where it has fast matrices, elements of sizes that
+/// these are no use for.
 ///
 /// # Safety
 /// The CPU has the instruction sets of `V` and of `others`.
@@ -33,7 +33,12 @@ pub(crate) unsafe fn run<V: Vector, const S: usize, const FORWARD: bool>(
     let groups = src.len() / (8 * typesize);
     // SAFETY: the caller vouches for the instruction sets.
     unsafe {
-        if groups < 16 * V::LANES * S || (V::FAST_MATRICES && typesize > 2) {
+        let matrices_fit = match typesize {
+            1 | 2 => true,
+            4 | 8 => V::FAST_PERMUTE,
+            _ => false,
+        };
+        if groups < 16 * V::LANES * S || (V::FAST_MATRICES && !matrices_fit) {
             others(typesize, src, dst);
         } else {
             tiles::<V, S, FORWARD>(typesize, groups, src, dst);
@@ -109,7 +114,8 @@ unsafe fn padded<const FORWARD: bool>(
     }
 }
 
-/// Picks the kernel for `typesize` (1 or 2 where `V` has fast matrices) and runs it over all groups, at least one tile.
+/// Picks the kernel for `typesize` (one that they fit where `V` has fast matrices) and runs it over all groups, at least one
+/// tile.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`.
@@ -133,7 +139,9 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
             let at = start * 8 * typesize;
             let items = if FORWARD { src } else { dst.cast_const() };
             let size = tile * 8 * typesize;
-            prefetch(items.wrapping_add(at + size), size);
+            if typesize <= 2 || !V::FAST_PERMUTE {
+                prefetch(items.wrapping_add(at + size), size);
+            }
             let (src, dst) = if FORWARD {
                 (src.add(at), dst.add(start))
             } else {
@@ -141,6 +149,8 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
             };
             match (typesize, FORWARD) {
                 (1, _) if V::FAST_MATRICES => matrices::<V, S, 8, FORWARD>(src, dst, groups),
+                (4, _) if V::FAST_PERMUTE => matrices::<V, S, 32, FORWARD>(src, dst, groups),
+                (8, _) if V::FAST_PERMUTE => matrices::<V, S, 64, FORWARD>(src, dst, groups),
                 _ if V::FAST_MATRICES => matrices::<V, S, 16, FORWARD>(src, dst, groups),
                 (1, true) => bytes_forward::<V, S>(src, dst, groups),
                 (1, false) => bytes_backward::<V, S>(src, dst, groups),
@@ -372,7 +382,7 @@ const fn pair_table() -> [u8; 16] {
     table
 }
 
-/// One tile of typesize 1 (`ROWS` = 8) or 2 (16), with fast matrices.
+/// One tile of typesize 1, 2, 4 or 8, an eighth of `ROWS`, with fast matrices.
 ///
 /// # Safety
 /// As [`bytes_forward`].
@@ -386,10 +396,15 @@ unsafe fn matrices<V: Vector, const S: usize, const ROWS: usize, const FORWARD: 
         let (elements, rows) = (s * ROWS * 16 * V::LANES, s * 16 * V::LANES);
         // SAFETY: the vectors' parts of the tile, and of the rows, follow each other.
         unsafe {
-            if FORWARD {
-                matrices_forward::<V, ROWS>(src.add(elements), dst.add(rows), row);
-            } else {
-                matrices_backward::<V, ROWS>(src.add(rows), dst.add(elements), row);
+            match (ROWS, FORWARD) {
+                (..=16, true) => {
+                    matrices_forward::<V, ROWS>(src.add(elements), dst.add(rows), row);
+                }
+                (..=16, false) => {
+                    matrices_backward::<V, ROWS>(src.add(rows), dst.add(elements), row);
+                }
+                (_, true) => groups_forward::<V, ROWS>(src.add(elements), dst.add(rows), row),
+                (_, false) => groups_backward::<V, ROWS>(src.add(rows), dst.add(elements), row),
             }
         }
     });
@@ -446,6 +461,84 @@ pub(super) unsafe fn matrices_backward<V: Vector, const ROWS: usize>(
             }
         });
         store_lanes(v, dst);
+    }
+}
+
+/// The table that sorts the groups of `rows` bytes in 64 bytes into matrices of 8 bytes, one for each byte of an element,
+/// the first element last; or what undoes that, the first element first.
+const fn group_table(rows: usize, sort: bool) -> [u8; 64] {
+    let typesize = rows / 8;
+    let mut table = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        let (group, element, byte) = (i / rows * rows, i % rows / typesize, i % typesize);
+        if sort {
+            table[group + 8 * byte + 7 - element] = i as u8;
+        } else {
+            table[i] = (group + 8 * byte + element) as u8;
+        }
+        i += 1;
+    }
+    table
+}
+
+/// The bytes of 64 groups between the two halves of the work, the bits of each transposed: byte `r` of a group belongs to
+/// row `r`.
+#[repr(align(64))]
+struct Groups([MaybeUninit<u8>; 64 * 64]);
+
+/// One vector of each row of typesize 4 (`ROWS` = 32) or 8 (64), with the bits transposed before the bytes: those of a
+/// group lie in one vector. What comes next is asked for line by line, so that nothing else waits for it.
+///
+/// # Safety
+/// As [`matrices_forward`]; a vector has 64 bytes.
+#[inline(always)]
+unsafe fn groups_forward<V: Vector, const ROWS: usize>(src: *const u8, dst: *mut u8, row: usize) {
+    debug_assert!(16 * V::LANES == 64 && ROWS <= 64);
+    let mut groups = Groups([MaybeUninit::uninit(); _]);
+    let groups = groups.0.as_mut_ptr().cast::<u8>();
+    // SAFETY: 64 groups are read and kept, and all that is kept is read again.
+    unsafe {
+        for at in (0..64 * ROWS).step_by(64) {
+            prefetch(src.wrapping_add(at + 64 * ROWS), 64);
+            let sorted = V::load(src.add(at)).permute(const { &group_table(ROWS, true) });
+            sorted.transpose_matrices().store(groups.add(at));
+        }
+        for column in (0..ROWS).step_by(16) {
+            let v = load_column::<V>(groups.add(column), ROWS);
+            unroll!(r < 16, {
+                v[r].store(dst.add((column + r) * row));
+            });
+        }
+    }
+}
+
+/// The inverse of [`groups_forward`].
+///
+/// # Safety
+/// As [`groups_forward`], with the places read and written exchanged.
+#[inline(always)]
+unsafe fn groups_backward<V: Vector, const ROWS: usize>(src: *const u8, dst: *mut u8, row: usize) {
+    debug_assert!(16 * V::LANES == 64 && ROWS <= 64);
+    let mut groups = Groups([MaybeUninit::uninit(); _]);
+    let groups = groups.0.as_mut_ptr().cast::<u8>();
+    // SAFETY: as in `groups_forward`.
+    unsafe {
+        for column in (0..ROWS).step_by(16) {
+            let mut v = [V::zero(); 16];
+            unroll!(r < 16, {
+                // In each matrix the last row comes first.
+                v[r] = V::load(src.add((column + (r ^ 7)) * row));
+            });
+            store_column(v, groups.add(column), ROWS);
+        }
+        for at in (0..64 * ROWS).step_by(64) {
+            prefetch(dst.wrapping_add(at + 64 * ROWS), 64);
+            let sorted = V::load(groups.add(at)).transpose_matrices();
+            sorted
+                .permute(const { &group_table(ROWS, false) })
+                .store(dst.add(at));
+        }
     }
 }
 

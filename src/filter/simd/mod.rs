@@ -58,6 +58,7 @@ static ALL: &[Kernels] = &[
             std::arch::is_x86_feature_detected!("avx2")
                 && std::arch::is_x86_feature_detected!("avx512f")
                 && std::arch::is_x86_feature_detected!("avx512bw")
+                && std::arch::is_x86_feature_detected!("avx512vbmi")
                 && has_gfni()
         },
         shuffle: x86_64::avx2::shuffle,

@@ -1,11 +1,11 @@
-//! AVX-512 (F and BW): four lanes.
+//! AVX-512 (F and BW, and VBMI beside GFNI): four lanes.
 
 use super::sse2;
 use crate::filter::bitshuffle;
 use crate::filter::simd::vector::{Vector, even_bits};
 use core::arch::x86_64::*;
 
-/// Four lanes; with `GFNI` it needs that instruction set too.
+/// Four lanes; with `GFNI` it needs that instruction set and VBMI too.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512<const GFNI: bool>(__m512i);
 
@@ -18,6 +18,7 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
     const LANES: usize = 4;
     const FAST_LOOKUP: bool = true;
     const FAST_MATRICES: bool = GFNI;
+    const FAST_PERMUTE: bool = GFNI;
 
     #[inline(always)]
     unsafe fn zero() -> Self {
@@ -135,6 +136,16 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
     }
 
     #[inline(always)]
+    unsafe fn permute(self, table: &[u8; 64]) -> Self {
+        // SAFETY: the caller vouches for AVX-512F and, as `FAST_PERMUTE` is true with it alone, for VBMI; the table is 64
+        // bytes.
+        unsafe {
+            let table = _mm512_loadu_si512(table.as_ptr().cast());
+            Self(_mm512_permutexvar_epi8(table, self.0))
+        }
+    }
+
+    #[inline(always)]
     unsafe fn swap_bits<const S: i32>(a: Self, b: Self) -> (Self, Self) {
         // SAFETY: the caller vouches for AVX-512BW.
         unsafe {
@@ -180,15 +191,15 @@ pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// As [`bitshuffle`], with GFNI.
-#[target_feature(enable = "avx2,avx512f,avx512bw,gfni")]
+/// As [`bitshuffle`], with GFNI and VBMI.
+#[target_feature(enable = "avx2,avx512f,avx512bw,avx512vbmi,gfni")]
 pub(crate) fn bitshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
     unsafe { bitshuffle::generic::run::<Avx512<true>, 1, true>(typesize, src, dst, bitshuffle) }
 }
 
-/// As [`bitunshuffle`], with GFNI.
-#[target_feature(enable = "avx2,avx512f,avx512bw,gfni")]
+/// As [`bitunshuffle`], with GFNI and VBMI.
+#[target_feature(enable = "avx2,avx512f,avx512bw,avx512vbmi,gfni")]
 pub(crate) fn bitunshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
     unsafe { bitshuffle::generic::run::<Avx512<true>, 1, false>(typesize, src, dst, bitunshuffle) }
