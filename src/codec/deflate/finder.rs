@@ -1,6 +1,6 @@
 //! Where the bytes at a place were seen before: chains of places whose first four bytes have the same hash.
 
-use core::hint::select_unpredictable;
+use core::hint::{cold_path, select_unpredictable};
 
 use super::block::LONGEST;
 use crate::codec::copy::{match_len, read4};
@@ -19,10 +19,13 @@ const MOST_BITS: u32 = 17;
 const LEAST_BITS: u32 = 9;
 /// That of the slots for a quick search: as many as a processor has at hand.
 const QUICK_BITS: u32 = 15;
-/// That of those for three bytes.
-const THREE_BITS: u32 = 15;
+/// That of those for three bytes, and the bits of the rest of their hash, which tells them from others in the same slot.
+const THREE_BITS: u32 = 14;
+const THREE_REST: u32 = 24 - THREE_BITS;
 /// How many places are looked at that are so near that a match would repeat itself.
 const NEAR: u32 = 4;
+/// The bits of a place's number.
+const PLACE: u32 = 0xFFFF;
 /// The bytes that are hashed.
 pub(super) const HASHED: usize = 4;
 /// A place is numbered by what it is behind `base`, which moves on before numbers get larger than this.
@@ -64,8 +67,9 @@ pub(super) struct Finder {
     last: Box<[u16; 1 << MOST_BITS]>,
     /// The one before each place.
     before: Box<[u16; WINDOW]>,
-    /// The last places with each hash of three bytes, where that is asked for, the last first.
-    three: Box<[[u16; 4]; 1 << THREE_BITS]>,
+    /// The last places with each hash of three bytes, where that is asked for: the last one lowest, each below the rest of
+    /// its hash.
+    three: Box<[[u32; 4]; 1 << THREE_BITS]>,
     bits: u32,
     /// Whether matches of three bytes are asked for.
     of_three: bool,
@@ -124,7 +128,7 @@ pub(super) struct Places<'a> {
     src: &'a [u8],
     last: &'a mut [u16; 1 << MOST_BITS],
     before: &'a mut [u16; WINDOW],
-    three: &'a mut [[u16; 4]],
+    three: &'a mut [[u32; 4]],
     shift: u32,
     pub base: usize,
 }
@@ -135,6 +139,15 @@ fn slide(places: &mut [u16], by: usize) {
     let by = u16::try_from(by).unwrap_or(u16::MAX);
     for place in places {
         *place = place.saturating_sub(by);
+    }
+}
+
+/// The same where the places have the rest of a hash above them.
+#[cold]
+fn slide_three(places: &mut [u32], by: usize) {
+    for place in places {
+        let number = *place & PLACE;
+        *place -= number.min(by as u32);
     }
 }
 
@@ -152,7 +165,7 @@ impl Places<'_> {
             let by = number / WINDOW * WINDOW;
             slide(&mut self.last[..1 << (32 - self.shift)], by);
             slide(self.before, by);
-            slide(self.three.as_flattened_mut(), by);
+            slide_three(self.three.as_flattened_mut(), by);
             self.base += by;
         }
     }
@@ -199,21 +212,18 @@ impl Places<'_> {
         }
     }
 
-    /// Enters a place for its first three bytes alone; the match with one of the last like it.
+    /// Enters a place for its first three bytes alone; what was there before.
     #[inline(always)]
-    pub(super) fn three(&mut self, at: usize) -> Match {
-        let three = read4(self.src, at) << 8;
-        let number = at - self.base;
-        let slot = (three.wrapping_mul(2_654_435_761) >> (32 - THREE_BITS)) as usize;
-        let last = self.three[slot];
-        let [first, second, third, _] = last;
-        self.three[slot] = [number as u16, first, second, third];
-        let limit = number.saturating_sub(1).min(REACH);
-        last.iter()
-            .map(|place| number.wrapping_sub(usize::from(*place)))
-            .take_while(|distance| distance.wrapping_sub(1) < limit)
-            .find(|distance| read4(self.src, at - distance) << 8 == three)
-            .map_or(Match::default(), |distance| Match { len: 3, distance })
+    pub(super) fn enter_three(&mut self, at: usize) -> Threes {
+        // An odd factor changes no more than the order of all there are.
+        let hash = read4(self.src, at).wrapping_mul(2_654_435_761) & 0xFF_FFFF;
+        let number = (at - self.base) as u32;
+        let rest = hash << 16 & ((1 << (16 + THREE_REST)) - 1) & !PLACE;
+        let place = number | rest;
+        let slot = &mut self.three[(hash >> THREE_REST) as usize];
+        let before = *slot;
+        *slot = [place, before[0], before[1], before[2]];
+        Threes { place, before }
     }
 
     /// The longest match at `at`, of at most `most` bytes, which are at least four; of no length if there is none. The
@@ -293,27 +303,36 @@ impl Places<'_> {
         };
         let mut best = none;
         let mut to_beat = known;
-        // Whether the chain is that for what is to be beaten.
-        let mut aimed = known.len < HASHED;
         let mut near = NEAR;
+        // How far back it is looked on this chain: all the way where it is the chain for what is to be beaten. What is so
+        // near that it repeats itself ends where nothing is entered yet.
+        let mut reach = match known.len < HASHED {
+            true => limit,
+            false => limit.min(known.len - 3),
+        };
         for _ in 0..effort.depth {
             let mut distance = chain.distance(number);
-            if distance.wrapping_sub(1) >= limit {
-                break;
-            }
-            // What is so near that it repeats itself ends where nothing is entered yet.
-            if !aimed && (near == 0 || distance + 3 > to_beat.len) {
+            if distance.wrapping_sub(1) >= reach {
+                if reach == limit || distance.wrapping_sub(1) >= limit {
+                    break;
+                }
                 match self.rarer(chain, to_beat, (at, most, limit)) {
                     Some(rarer) => chain = rarer,
                     None => break,
                 }
-                aimed = true;
+                reach = limit;
                 distance = chain.distance(number);
                 if distance.wrapping_sub(1) >= limit {
                     break;
                 }
             }
-            near = near.saturating_sub(u32::from(!aimed));
+            if reach < limit {
+                cold_path();
+                near -= 1;
+                if near == 0 {
+                    reach = 0;
+                }
+            }
             let from = at - distance;
             // SAFETY: `from` is in `src`, since no distance is more than `number`, and before `at`, where more than `beaten`
             // bytes are.
@@ -330,7 +349,10 @@ impl Places<'_> {
                     if len >= effort.nice || len >= most {
                         break;
                     }
-                    aimed = false;
+                    reach = match near {
+                        0 => 0,
+                        _ => limit.min(len - 3),
+                    };
                 }
             }
         }
@@ -377,6 +399,32 @@ impl Places<'_> {
             beaten = least;
         }
         None
+    }
+}
+
+/// A place, below the rest of the hash of its first three bytes, and the ones that were last seen in its slot.
+pub(super) struct Threes {
+    place: u32,
+    before: [u32; 4],
+}
+
+impl Threes {
+    /// The match with the last one that begins with the same bytes.
+    #[inline(always)]
+    pub(super) fn last_like_it(self) -> Match {
+        let number = self.place & PLACE;
+        let limit = number.saturating_sub(1).min(REACH as u32);
+        let mut distance = 0;
+        for before in self.before.into_iter().rev() {
+            let this = number.wrapping_sub(before & PLACE);
+            // Nobody can guess that.
+            let like = ((before ^ self.place) & !PLACE == 0) & (this.wrapping_sub(1) < limit);
+            distance = select_unpredictable(like, this, distance);
+        }
+        Match {
+            len: if distance > 0 { 3 } else { 0 },
+            distance: distance as usize,
+        }
     }
 }
 

@@ -85,7 +85,7 @@ impl Search<'_> {
             while self.entered < to {
                 self.places.enter(self.entered);
                 if THREE {
-                    self.places.three(self.entered);
+                    self.places.enter_three(self.entered);
                 }
                 self.entered += 1;
             }
@@ -122,14 +122,18 @@ impl Search<'_> {
         let Some((candidate, most)) = self.enter_here(at) else {
             return Match::default();
         };
+        // Looked up in any case and early, since it takes as long as the search.
+        let three = if THREE {
+            self.places.enter_three(at).last_like_it()
+        } else {
+            Match::default()
+        };
         let found = self.places.longer((at, candidate), known, most, effort);
-        if THREE {
-            let three = self.places.three(at);
-            if found.len == 0 && known.len == 0 {
-                return three;
-            }
+        if THREE && found.len == 0 && known.len == 0 {
+            three
+        } else {
+            found
         }
-        found
     }
 
     /// How many of the last bytes before `at` are those `distance` before them, at most `most`.
