@@ -67,7 +67,7 @@ pub(super) enum Worth {
 pub(super) struct Part {
     pub len: usize,
     pub worth: Worth,
-    /// From where on in the stream there is something that it repeats, as far as that can be told.
+    /// From where on in the stream there is something that it or a later stretch repeats, as far as that can be told.
     pub repeats_from: usize,
 }
 
@@ -167,6 +167,12 @@ impl Noise {
             }
         }
         merge(&mut parts);
+        let mut from = usize::MAX;
+        let searched = parts.iter_mut().rev();
+        for part in searched.filter(|part| part.worth == Worth::Search) {
+            from = from.min(part.repeats_from);
+            part.repeats_from = from;
+        }
         self.parts = parts;
         &self.parts
     }

@@ -196,6 +196,32 @@ fn what_is_deflated_between_noise_does_not_depend_on_earlier_streams() {
     }
 }
 
+/// Noise that comes again behind what repeats none of it.
+#[test]
+fn what_is_deflated_later_is_known_though_what_is_between_repeats_none_of_it() {
+    let mut numbers = Numbers(3);
+    let noise = numbers.bytes(8192, 256);
+    let between = [numbers.bytes(4096, 64), numbers.bytes(8192, 256)].concat();
+    let (first, whole) = (
+        [&noise[..], &between].concat(),
+        [&noise[..], &between, &noise].concat(),
+    );
+    let mut encoder = Encoder::new();
+    for clevel in 1..=9 {
+        let mut packed = vec![0; roomy(whole.len())];
+        let mut size = |data: &[u8]| {
+            encoder
+                .compress(Codec::Zlib, clevel, None, data, &mut packed)
+                .unwrap()
+        };
+        let (first, whole) = (size(&first), size(&whole));
+        assert!(
+            0 < first && whole < first + 500,
+            "level {clevel}: {first}, {whole}"
+        );
+    }
+}
+
 #[test]
 fn dictionaries_help_and_come_back() {
     let data: Vec<u8> = streams()
