@@ -212,7 +212,7 @@ impl Noise {
                 && count <= most
             {
                 parts[at].worth = match counts.finish(piece) {
-                    Worth::Code if search.code && count <= 1 => Worth::Code,
+                    Worth::Code if search.code && count <= 1 && !has_runs(piece) => Worth::Code,
                     Worth::Nothing if count <= chance => Worth::Nothing,
                     _ => Worth::Search,
                 };
@@ -345,6 +345,16 @@ fn merge(parts: &mut Vec<Part>) {
         }
         same
     });
+}
+
+/// Whether more than one of 64 words of eight bytes is one byte repeated, such as none of the words that are looked for may be.
+fn has_runs(piece: &[u8]) -> bool {
+    let (words, _) = piece.as_chunks::<8>();
+    let runs = words.iter().filter(|word| {
+        let word = u64::from_ne_bytes(**word);
+        word == word.rotate_left(8)
+    });
+    64 * runs.count() > words.len()
 }
 
 /// The places of a group whose bytes are chosen by these bits, a bit each, the first lowest.

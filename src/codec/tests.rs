@@ -222,6 +222,26 @@ fn what_is_deflated_later_is_known_though_what_is_between_repeats_none_of_it() {
     }
 }
 
+/// Noise between runs of one byte, as bit planes have it.
+#[test]
+fn runs_between_noise_cost_nearly_nothing() {
+    let mut numbers = Numbers(3);
+    let mut data = Vec::new();
+    for _ in 0..16 {
+        data.extend(numbers.bytes(3500, 256));
+        data.extend([0; 596]);
+    }
+    let mut encoder = Encoder::new();
+    // Level 1 has one code for all.
+    for clevel in 2..=9 {
+        let mut packed = vec![0; roomy(data.len())];
+        let n = encoder
+            .compress(Codec::Zlib, clevel, None, &data, &mut packed)
+            .unwrap();
+        assert!(0 < n && n < 16 * 3600, "level {clevel}: {n}");
+    }
+}
+
 #[test]
 fn dictionaries_help_and_come_back() {
     let data: Vec<u8> = streams()
