@@ -2,8 +2,10 @@
 
 /// What fixed-size copies move at once, at most.
 pub(super) const STEP: usize = 32;
-/// Matches longer than this are not copied in steps.
+/// Matches longer than this are not copied in steps ...
 const LONG: usize = 64;
+/// ... but those of one, two, four or eight bytes up to this: their steps load nothing.
+const LONG_REPEATED: usize = 512;
 
 /// The `N` bytes at `at`, where there are so many. Asked this way round, the one comparison is with a number that does
 /// not change in a loop.
@@ -111,7 +113,7 @@ fn ends<const N: usize>(from: &[u8], to: &mut [u8]) -> bool {
 #[inline(always)]
 pub(super) fn copy_match(dst: &mut [u8], out: usize, distance: usize, len: usize) {
     let head = len.min(LONG);
-    if head + STEP > dst.len() - out || (distance == 1 && len > LONG) {
+    if head + STEP > dst.len() - out || (distance == 1 && len > LONG_REPEATED) {
         return repeat_exactly(dst, out, distance, len, 0);
     }
     let from = out - distance;
@@ -125,10 +127,10 @@ pub(super) fn copy_match(dst: &mut [u8], out: usize, distance: usize, len: usize
         }
     } else if distance == 1 {
         let block = [dst[from]; STEP];
-        while done < head {
-            if let Some(room) = chunk_mut(dst, out + done) {
-                *room = block;
-            }
+        while done < len
+            && let Some(room) = chunk_mut(dst, out + done)
+        {
+            *room = block;
             done += STEP;
         }
     } else if distance >= 8 {
@@ -139,11 +141,26 @@ pub(super) fn copy_match(dst: &mut [u8], out: usize, distance: usize, len: usize
     } else {
         // The pattern is made once and written over and over, so that no step waits for the one before.
         let (pattern, whole) = repeated(read8(dst, from), distance);
-        while done < head {
-            if let Some(room) = chunk_mut(dst, out + done) {
-                *room = pattern.to_le_bytes();
+        if whole == 8 {
+            let eight = pattern.to_le_bytes();
+            let mut block = [0; STEP];
+            for part in block.chunks_exact_mut(8) {
+                part.copy_from_slice(&eight);
             }
-            done += whole;
+            let most = len.min(LONG_REPEATED);
+            while done < most
+                && let Some(room) = chunk_mut(dst, out + done)
+            {
+                *room = block;
+                done += STEP;
+            }
+        } else {
+            while done < head {
+                if let Some(room) = chunk_mut(dst, out + done) {
+                    *room = pattern.to_le_bytes();
+                }
+                done += whole;
+            }
         }
     }
     if done < len {
