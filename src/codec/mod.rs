@@ -9,6 +9,7 @@ mod blosclz;
 mod copy;
 mod deflate;
 mod dict;
+mod known;
 mod lz4;
 mod names;
 pub mod ndlz;

@@ -347,7 +347,8 @@ fn merge(parts: &mut Vec<Part>) {
     });
 }
 
-/// Whether more than one of 64 words of eight bytes is one byte repeated, such as none of the words that are looked for may be.
+/// Whether more than one of 64 words of eight bytes is one byte repeated, such as none of the words that are looked for may
+/// be.
 fn has_runs(piece: &[u8]) -> bool {
     let (words, _) = piece.as_chunks::<8>();
     let runs = words.iter().filter(|word| {

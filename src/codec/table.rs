@@ -97,8 +97,11 @@ pub(super) fn zeros<S: Copy + Default, const N: usize>() -> Result<Box<[S; N]>> 
         .map_err(|_| Error::MemoryAlloc)
 }
 
+/// What a hash multiplies by: an odd number near the golden part of all that 32 bits count.
+pub(super) const SPREAD: u32 = 2_654_435_761;
+
 /// The slot of four bytes, given as a number, in a table of `1 << LOG` slots.
 #[inline(always)]
 pub(super) fn hash<const LOG: u32>(four: u32) -> usize {
-    (four.wrapping_mul(2_654_435_761) >> (32 - LOG)) as usize
+    (four.wrapping_mul(SPREAD) >> (32 - LOG)) as usize
 }

@@ -4,8 +4,8 @@ use core::hint::{cold_path, select_unpredictable};
 
 use super::block::LONGEST;
 use crate::codec::copy::{match_len, read4};
-use crate::codec::lz4::bytes::load;
-use crate::codec::table::zeros;
+use crate::codec::known::{first_difference, load};
+use crate::codec::table::{SPREAD, zeros};
 use crate::error::Result;
 
 /// The bits of a distance that one byte more of a match makes up for.
@@ -133,22 +133,23 @@ pub(super) struct Places<'a> {
     pub base: usize,
 }
 
-/// Numbers all places `by` less.
-#[cold]
-fn slide(places: &mut [u16], by: usize) {
-    let by = u16::try_from(by).unwrap_or(u16::MAX);
-    for place in places {
-        *place = place.saturating_sub(by);
+/// How many bytes from `at` on, at most `most`, are those from `from` on, given that the first four are: what
+/// [`match_len`] says, where most matches of more than twelve bytes end without a branch.
+#[inline(always)]
+fn length(src: &[u8], at: usize, from: usize, most: usize) -> usize {
+    let mut n = HASHED;
+    while n < most {
+        if at + n + 32 > src.len() {
+            cold_path();
+            return match_len(src, at, from, at + most, n);
+        }
+        // SAFETY: there are 32 bytes at `at + n`, and `from` is before `at`.
+        if let Some(first) = unsafe { first_difference(src, from + n, at + n) } {
+            return most.min(n + first);
+        }
+        n += 32;
     }
-}
-
-/// The same where the places have the rest of a hash above them.
-#[cold]
-fn slide_three(places: &mut [u32], by: usize) {
-    for place in places {
-        let number = *place & PLACE;
-        *place -= number.min(by as u32);
-    }
+    most
 }
 
 impl Places<'_> {
@@ -162,12 +163,23 @@ impl Places<'_> {
     pub(super) fn move_on(&mut self, at: usize) {
         let number = at - self.base;
         if number > HIGHEST {
-            let by = number / WINDOW * WINDOW;
-            slide(&mut self.last[..1 << (32 - self.shift)], by);
-            slide(self.before, by);
-            slide_three(self.three.as_flattened_mut(), by);
-            self.base += by;
+            self.slide(number / WINDOW * WINDOW);
         }
+    }
+
+    /// Numbers all places `by` less.
+    #[cold]
+    fn slide(&mut self, by: usize) {
+        let less = u16::try_from(by).unwrap_or(u16::MAX);
+        for places in [&mut self.last[..1 << (32 - self.shift)], self.before] {
+            for place in places {
+                *place = place.saturating_sub(less);
+            }
+        }
+        for place in self.three.as_flattened_mut() {
+            *place -= (*place & PLACE).min(less.into());
+        }
+        self.base += by;
     }
 
     /// Enters a place, of which there are four bytes; the number of the last one like it.
@@ -180,10 +192,29 @@ impl Places<'_> {
         last.into()
     }
 
+    /// Enters the places of `from..to` that have four bytes, to be found later; the first that is not entered.
+    #[inline(always)]
+    pub(super) fn enter_all<const THREE: bool>(&mut self, from: usize, to: usize) -> usize {
+        let mut at = from;
+        let to = to.min(self.src.len().saturating_sub(HASHED - 1));
+        while at < to {
+            self.move_on(at);
+            let to = to.min(at + LONGEST);
+            while at < to {
+                self.enter(at);
+                if THREE {
+                    self.enter_three(at);
+                }
+                at += 1;
+            }
+        }
+        at
+    }
+
     /// Where the last place is with these four bytes, or others of the same hash.
     #[inline(always)]
     fn slot(&self, four: u32) -> usize {
-        (four.wrapping_mul(2_654_435_761) >> self.shift) as usize % (1 << MOST_BITS)
+        (four.wrapping_mul(SPREAD) >> self.shift) as usize % (1 << MOST_BITS)
     }
 
     /// Enters a place, for this search alone; the match with the last one like it, of at most `most` bytes, which are at
@@ -216,7 +247,7 @@ impl Places<'_> {
     #[inline(always)]
     pub(super) fn enter_three(&mut self, at: usize) -> Threes {
         // An odd factor changes no more than the order of all there are.
-        let hash = read4(self.src, at).wrapping_mul(2_654_435_761) & 0xFF_FFFF;
+        let hash = read4(self.src, at).wrapping_mul(SPREAD) & 0xFF_FFFF;
         let number = (at - self.base) as u32;
         let rest = hash << 16 & ((1 << (16 + THREE_REST)) - 1) & !PLACE;
         let place = number | rest;
@@ -231,50 +262,32 @@ impl Places<'_> {
     #[inline(always)]
     pub(super) fn longest(
         &self,
-        (at, mut candidate): (usize, usize),
+        (at, candidate): (usize, usize),
         most: usize,
         effort: Effort,
     ) -> Match {
-        let src = self.src;
         let number = at - self.base;
-        debug_assert!(HASHED <= most && most <= src.len() - at);
+        debug_assert!(HASHED <= most && most <= self.src.len() - at);
         let limit = number.saturating_sub(1).min(REACH);
-        let mut best = Match {
-            len: HASHED - 1,
-            distance: 0,
+        let mut best = Match::default();
+        let mut chain = Chain {
+            candidate,
+            behind: 0,
+            beaten: HASHED - 1,
         };
-        // SAFETY: there are four bytes at `at`.
-        let first = unsafe { load::<u32>(src, at) };
-        let mut end = first;
-        for _ in 0..effort.depth {
-            let distance = number.wrapping_sub(candidate);
-            if distance.wrapping_sub(1) >= limit {
-                break;
-            }
-            let from = at - distance;
-            // SAFETY: `from` is in `src`, since no distance is more than `number`, and before `at`, where more than
-            // `best.len` bytes are.
-            let alike = unsafe {
-                load::<u32>(src, from + best.len - 3) == end && load::<u32>(src, from) == first
-            };
-            if alike {
-                let len = match_len(src, at, from, at + most, HASHED);
-                if len > best.len {
-                    best = Match { len, distance };
-                    if len >= effort.nice || len >= most {
-                        break;
-                    }
-                    // SAFETY: as above.
-                    end = unsafe { load::<u32>(src, at + len - 3) };
+        let mut turns = effort.depth;
+        while let (Some(distance), left) = self.next_alike(&mut chain, at, limit, turns) {
+            turns = left;
+            let len = match_len(self.src, at, at - distance, at + most, HASHED);
+            if len > chain.beaten {
+                best = Match { len, distance };
+                if len >= effort.nice || len >= most {
+                    break;
                 }
+                chain.beaten = len;
             }
-            candidate = self.before[candidate % WINDOW].into();
         }
-        if best.distance > 0 {
-            best
-        } else {
-            Match::default()
-        }
+        best
     }
 
     /// A match at `at` that is better than one that is known, of at most `most` bytes, which are at least four; of no length
@@ -293,16 +306,17 @@ impl Places<'_> {
         debug_assert!(HASHED <= most && most <= src.len() - at);
         // Distances are at most this, and do not go back to number 0.
         let limit = number.saturating_sub(1).min(REACH);
-        // SAFETY: there are four bytes at `at`.
-        let first = unsafe { load::<u32>(src, at) };
+        if number.wrapping_sub(candidate).wrapping_sub(1) >= limit {
+            return none;
+        }
         let mut chain = Chain {
             candidate,
             behind: 0,
             beaten: HASHED - 1,
-            end: first,
         };
         let mut best = none;
         let mut to_beat = known;
+        let mut depth = effort.depth;
         let mut near = NEAR;
         // How far back it is looked on this chain: all the way where it is the chain for what is to be beaten. What is so
         // near that it repeats itself ends where nothing is entered yet.
@@ -310,39 +324,20 @@ impl Places<'_> {
             true => limit,
             false => limit.min(known.len - 3),
         };
-        for _ in 0..effort.depth {
-            let mut distance = chain.distance(number);
-            if distance.wrapping_sub(1) >= reach {
-                if reach == limit || distance.wrapping_sub(1) >= limit {
-                    break;
-                }
-                match self.rarer(chain, to_beat, (at, most, limit)) {
-                    Some(rarer) => chain = rarer,
-                    None => break,
-                }
-                reach = limit;
-                distance = chain.distance(number);
-                if distance.wrapping_sub(1) >= limit {
-                    break;
-                }
-            }
-            if reach < limit {
+        loop {
+            let nearby = reach < limit;
+            let turns = if nearby { near.min(depth) } else { depth };
+            let (alike, left) = self.next_alike(&mut chain, at, reach, turns);
+            depth -= turns - left;
+            if nearby {
                 cold_path();
-                near -= 1;
+                near -= turns - left;
                 if near == 0 {
                     reach = 0;
                 }
             }
-            let from = at - distance;
-            // SAFETY: `from` is in `src`, since no distance is more than `number`, and before `at`, where more than `beaten`
-            // bytes are.
-            let differ = unsafe {
-                (load::<u32>(src, from + chain.beaten - 3) ^ chain.end)
-                    | (load::<u32>(src, from) ^ first)
-            };
-            chain.candidate = self.before[chain.candidate % WINDOW].into();
-            if differ == 0 {
-                let len = match_len(src, at, from, at + most, HASHED);
+            if let Some(distance) = alike {
+                let len = length(src, at, at - distance, most);
                 if len > chain.beaten && len > to_beat.len + to_beat.gain_for(distance) {
                     best = Match { len, distance };
                     to_beat = best;
@@ -354,9 +349,66 @@ impl Places<'_> {
                         _ => limit.min(len - 3),
                     };
                 }
+            } else if depth == 0 || !nearby || chain.distance(number).wrapping_sub(1) >= limit {
+                break;
+            } else {
+                match self.rarer(chain, to_beat, (at, most, limit)) {
+                    Some(rarer) => chain = rarer,
+                    None => break,
+                }
+                reach = limit;
             }
         }
         best
+    }
+
+    /// Goes along a chain for so many turns at most, not farther back than `reach`, to the next place where what is at both
+    /// ends of a match is that of one from `at` on that is long enough; how far back it is, and the turns that are left.
+    #[inline(always)]
+    fn next_alike(
+        &self,
+        chain: &mut Chain,
+        at: usize,
+        reach: usize,
+        turns: u32,
+    ) -> (Option<usize>, u32) {
+        match chain.beaten {
+            ..7 => self.next_alike_in::<u32>(chain, at, reach, turns),
+            7..15 => self.next_alike_in::<u64>(chain, at, reach, turns),
+            15.. => self.next_alike_in::<u128>(chain, at, reach, turns),
+        }
+    }
+
+    /// The same, with ends of the width of `T`, which are not more than what must be alike.
+    #[inline(always)]
+    fn next_alike_in<T: Copy + PartialEq>(
+        &self,
+        chain: &mut Chain,
+        at: usize,
+        reach: usize,
+        mut turns: u32,
+    ) -> (Option<usize>, u32) {
+        let src = self.src;
+        let number = at - self.base;
+        let last = chain.beaten + 1 - size_of::<T>();
+        // SAFETY: more than `beaten` bytes are at `at`.
+        let ends = unsafe { (load::<T>(src, at), load::<T>(src, at + last)) };
+        while turns > 0 {
+            let distance = chain.distance(number);
+            if distance.wrapping_sub(1) >= reach {
+                break;
+            }
+            turns -= 1;
+            let from = at - distance;
+            // SAFETY: `from` is in the bytes, since no distance is more than `number`, and before `at`.
+            let alike =
+                unsafe { load::<T>(src, from + last) == ends.1 && load::<T>(src, from) == ends.0 };
+            chain.candidate = self.before[chain.candidate % WINDOW].into();
+            if alike {
+                return (Some(distance), turns);
+            }
+        }
+        (None, turns)
     }
 
     /// Where to look for what is better than `best`: it has the four bytes that it must end with, too. If they were last seen
@@ -386,14 +438,9 @@ impl Places<'_> {
                         candidate,
                         behind: beaten - 3,
                         beaten,
-                        end,
                     }
                 } else {
-                    Chain {
-                        beaten,
-                        end,
-                        ..chain
-                    }
+                    Chain { beaten, ..chain }
                 });
             }
             beaten = least;
@@ -434,9 +481,8 @@ struct Chain {
     /// The number of the next one, which is so many bytes behind where a match would begin.
     candidate: usize,
     behind: usize,
-    /// A match must have more bytes, and there end with these.
+    /// A match must have more bytes than this.
     beaten: usize,
-    end: u32,
 }
 
 impl Chain {

@@ -78,18 +78,7 @@ impl Search<'_> {
     /// Enters the places before `to` that are not yet, to be found later.
     #[inline(always)]
     fn enter<const THREE: bool>(&mut self, to: usize) {
-        let to = to.min(self.src.len().saturating_sub(HASHED - 1));
-        while self.entered < to {
-            self.places.move_on(self.entered);
-            let to = to.min(self.entered + LONGEST);
-            while self.entered < to {
-                self.places.enter(self.entered);
-                if THREE {
-                    self.places.enter_three(self.entered);
-                }
-                self.entered += 1;
-            }
-        }
+        self.entered = self.places.enter_all::<THREE>(self.entered, to);
     }
 
     /// Enters `at`; the number of the last place like it, and how long a match can be. None if there are too few bytes.
@@ -106,7 +95,8 @@ impl Search<'_> {
 
     /// Enters `at`; the longest match there. If `AIM`, one for whose length its distance pays.
     #[inline(always)]
-    fn find<const AIM: bool>(&mut self, at: usize, effort: Effort) -> Match {
+    fn find<const AIM: bool>(&mut self, at: usize) -> Match {
+        let effort = self.effort;
         if AIM {
             return self.find_better::<false>(at, Match::default(), effort);
         }
@@ -192,10 +182,7 @@ impl Stream<'_> {
     fn search_quickly(&mut self, from: usize, at: usize, end: usize, last: bool) -> Option<()> {
         block::begin_fixed(&mut self.bits, last)?;
         let mut places = self.finder.open(self.src);
-        for place in from..at.min(self.src.len().saturating_sub(HASHED - 1)) {
-            places.move_on(place);
-            places.enter(place);
-        }
+        places.enter_all::<false>(from, at);
         self.entered = end;
         let (src, fixed) = (self.src, &self.block.fixed);
         let mut base = places.base;
@@ -321,11 +308,10 @@ fn parse_block<const NEXT: bool, const AIM: bool>(
     entered: usize,
     until: usize,
 ) -> (usize, Option<Match>) {
-    let effort = search.effort;
     while at < search.end && made.symbols < until {
         let found = match known.take() {
             Some(found) => found,
-            None => search.find::<AIM>(at, effort),
+            None => search.find::<AIM>(at),
         };
         if found.len == 0 {
             made.literal(at);
@@ -339,7 +325,7 @@ fn parse_block<const NEXT: bool, const AIM: bool>(
         }
         search.enter::<false>(behind);
         if NEXT {
-            let next = search.find::<AIM>(behind, effort);
+            let next = search.find::<AIM>(behind);
             known = Some(next);
             if next.len > 0 {
                 let most = found.len.min(LONGEST - next.len);

@@ -54,14 +54,3 @@ impl<'a> Bytes<'a> {
         unsafe { self.base.add(at).cast::<T>().write_unaligned(value) }
     }
 }
-
-/// The integer at `at`.
-///
-/// # Safety
-/// All of its bytes are among those of `src`.
-#[inline(always)]
-pub(in crate::codec) unsafe fn load<T: Copy>(src: &[u8], at: usize) -> T {
-    debug_assert!(at <= src.len() && size_of::<T>() <= src.len() - at);
-    // SAFETY: as the caller promises; the bytes of any integer are one.
-    unsafe { src.as_ptr().add(at).cast::<T>().read_unaligned() }
-}

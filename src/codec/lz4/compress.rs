@@ -7,9 +7,10 @@
 
 use core::hint::{cold_path, select_unpredictable};
 
-use super::bytes::{Bytes, load};
+use super::bytes::Bytes;
 use super::decompress::{LAST_BEGIN, LAST_LITERALS, LEAST, OPEN_ENDED};
 use crate::codec::copy::copy_all;
+use crate::codec::known::{differ, first_difference, load};
 use crate::codec::table::{Table, hash};
 use crate::error::Result;
 
@@ -174,44 +175,6 @@ fn put_literals(dst: &mut [u8], out: usize, literals: &[u8], code: usize) -> usi
     let out = put_further(dst, out + 1, len);
     copy_all(literals, &mut dst[out..out + len]);
     out + len
-}
-
-/// In what the integers at `at` and at `from` differ, the first byte lowest.
-///
-/// # Safety
-/// All of their bytes are in `src`.
-#[inline(always)]
-unsafe fn differ(src: &[u8], from: usize, at: usize) -> u64 {
-    // SAFETY: as the caller promises.
-    u64::from_le(unsafe { load::<u64>(src, at) ^ load::<u64>(src, from) })
-}
-
-/// Which of the 32 bytes at `at` is the first that is not the one at `from`.
-///
-/// # Safety
-/// All of them are in `src`.
-#[inline(always)]
-unsafe fn first_difference(src: &[u8], from: usize, at: usize) -> Option<usize> {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use core::arch::x86_64::*;
-        // SAFETY: SSE2 is in every x86-64; each load takes half of the bytes.
-        let [low, high] = [0, 16].map(|half| unsafe {
-            let near = load::<__m128i>(src, at + half);
-            let far = load::<__m128i>(src, from + half);
-            _mm_movemask_epi8(_mm_cmpeq_epi8(near, far)) as u32
-        });
-        let differ = !(low | high << 16);
-        (differ != 0).then(|| differ.trailing_zeros() as usize)
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        (0..32).step_by(8).find_map(|step| {
-            // SAFETY: as the caller promises.
-            let differ = unsafe { differ(src, from + step, at + step) };
-            (differ != 0).then(|| step + (differ.trailing_zeros() / 8) as usize)
-        })
-    }
 }
 
 /// Where the match at `at` ends, of which eight bytes behind the first four agree, if there are so many. What

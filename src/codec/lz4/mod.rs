@@ -5,7 +5,7 @@
 //! clearing 256 KiB per stream. The fast reset rejects whatever an earlier stream left in the tables, so the bytes are
 //! those of a fresh state; the tests hold it to that.
 
-pub(super) mod bytes;
+mod bytes;
 mod compress;
 mod decompress;
 mod sequences;

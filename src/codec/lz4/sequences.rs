@@ -6,9 +6,10 @@
 
 use core::hint::cold_path;
 
-use super::bytes::{Bytes, load};
+use super::bytes::Bytes;
 use super::decompress::{BEHIND, LAST_BEGIN, LAST_LITERALS, LEAST, OPEN_ENDED};
 use crate::codec::copy::repeated;
+use crate::codec::known::load;
 use crate::codec::{Packed, Room};
 
 /// How far from the end of the bytes the last sequence begins that is decoded here: a token, and 16 literals in one step.

@@ -1,6 +1,7 @@
 //! Streams too short for samples to tell anything: every byte is counted, and every word looked for.
 
 use super::{FEW, is_chance};
+use crate::codec::table::SPREAD;
 
 /// The bytes that tell most streams that are not noise.
 const GLANCE: usize = 64;
@@ -36,7 +37,7 @@ impl Short {
         let most = stream.len() / FEW;
         let mut twice = 0;
         stream.array_windows::<WORD>().all(|word| {
-            let hash = u32::from_le_bytes(*word).wrapping_mul(2_654_435_761);
+            let hash = u32::from_le_bytes(*word).wrapping_mul(SPREAD);
             let word = number | hash & 0xffff;
             let seen = &mut self.seen[(hash >> (32 - SLOTS)) as usize];
             twice += usize::from(*seen == word);

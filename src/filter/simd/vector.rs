@@ -19,7 +19,7 @@ pub(crate) unsafe trait Vector: Copy {
     const FAST_LOOKUP: bool;
     /// Whether [`Vector::transpose_matrices`] is one instruction; kernels then use it instead of [`transpose_bits`].
     const FAST_MATRICES: bool = false;
-    /// Whether there is [`Vector::permute`], which says so of fast matrices, too.
+    /// Whether [`Vector::permute`] is one instruction, which says so of fast matrices, too.
     const FAST_PERMUTE: bool = false;
 
     /// All bits zero.
@@ -52,12 +52,15 @@ pub(crate) unsafe trait Vector: Copy {
     unsafe fn zip64(a: Self, b: Self) -> (Self, Self);
     /// Byte `i` of each lane becomes byte `table[i]` of that lane, or zero where `table[i]` is 0x80.
     unsafe fn lookup(self, table: &[u8; 16]) -> Self;
-    /// Byte `i` of the vector, of 64 bytes, becomes byte `table[i]` of it, in whatever lane that is. Called only where
-    /// [`Vector::FAST_PERMUTE`] says that it is there.
+    /// Byte `i` of the vector becomes byte `table[i]` of it, which is less than its size, in whatever lane that is.
     #[inline(always)]
     unsafe fn permute(self, table: &[u8; 64]) -> Self {
-        let _ = table;
-        self
+        let mut bytes = [0_u8; 64];
+        // SAFETY: no vector is larger than the array.
+        unsafe { self.store(bytes.as_mut_ptr()) };
+        let permuted = table.map(|from| bytes[usize::from(from) % 64]);
+        // SAFETY: as above.
+        unsafe { Self::load(permuted.as_ptr()) }
     }
     /// In each byte, exchanges the `S`-bit groups at odd places of `a` with those at even places of `b` (`S` is 1, 2 or
     /// 4): one step of a bit transpose.
