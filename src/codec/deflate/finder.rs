@@ -134,7 +134,7 @@ pub(super) struct Places<'a> {
 }
 
 /// How many bytes from `at` on, at most `most`, are those from `from` on, given that the first four are: what
-/// [`match_len`] says, where most matches of more than twelve bytes end without a branch.
+/// [`match_len`] says, where what ends within 36 bytes does so without a branch.
 #[inline(always)]
 fn length(src: &[u8], at: usize, from: usize, most: usize) -> usize {
     let mut n = HASHED;
