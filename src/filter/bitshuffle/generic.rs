@@ -135,13 +135,16 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
     // SAFETY: just asserted, as far as it goes; the caller vouches for the instruction set. A tile ends at `groups` at
     // the latest, so it lies inside the elements, and its part of each row inside the row.
     unsafe {
+        match typesize {
+            4 if V::FAST_PERMUTE => return groups_of::<V, 32, FORWARD>(groups, src, dst),
+            8 if V::FAST_PERMUTE => return groups_of::<V, 64, FORWARD>(groups, src, dst),
+            _ => {}
+        }
         for start in starts(groups, tile) {
             let at = start * 8 * typesize;
             let items = if FORWARD { src } else { dst.cast_const() };
             let size = tile * 8 * typesize;
-            if typesize <= 2 || !V::FAST_PERMUTE {
-                prefetch(items.wrapping_add(at + size), size);
-            }
+            prefetch(items.wrapping_add(at + size), size);
             let (src, dst) = if FORWARD {
                 (src.add(at), dst.add(start))
             } else {
@@ -149,8 +152,6 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
             };
             match (typesize, FORWARD) {
                 (1, _) if V::FAST_MATRICES => matrices::<V, S, 8, FORWARD>(src, dst, groups),
-                (4, _) if V::FAST_PERMUTE => matrices::<V, S, 32, FORWARD>(src, dst, groups),
-                (8, _) if V::FAST_PERMUTE => matrices::<V, S, 64, FORWARD>(src, dst, groups),
                 _ if V::FAST_MATRICES => matrices::<V, S, 16, FORWARD>(src, dst, groups),
                 (1, true) => bytes_forward::<V, S>(src, dst, groups),
                 (1, false) => bytes_backward::<V, S>(src, dst, groups),
@@ -382,7 +383,7 @@ const fn pair_table() -> [u8; 16] {
     table
 }
 
-/// One tile of typesize 1, 2, 4 or 8, an eighth of `ROWS`, with fast matrices.
+/// One tile of typesize 1 or 2, an eighth of `ROWS`, with fast matrices.
 ///
 /// # Safety
 /// As [`bytes_forward`].
@@ -396,15 +397,10 @@ unsafe fn matrices<V: Vector, const S: usize, const ROWS: usize, const FORWARD: 
         let (elements, rows) = (s * ROWS * 16 * V::LANES, s * 16 * V::LANES);
         // SAFETY: the vectors' parts of the tile, and of the rows, follow each other.
         unsafe {
-            match (ROWS, FORWARD) {
-                (..=16, true) => {
-                    matrices_forward::<V, ROWS>(src.add(elements), dst.add(rows), row);
-                }
-                (..=16, false) => {
-                    matrices_backward::<V, ROWS>(src.add(rows), dst.add(elements), row);
-                }
-                (_, true) => groups_forward::<V, ROWS>(src.add(elements), dst.add(rows), row),
-                (_, false) => groups_backward::<V, ROWS>(src.add(rows), dst.add(elements), row),
+            if FORWARD {
+                matrices_forward::<V, ROWS>(src.add(elements), dst.add(rows), row);
+            } else {
+                matrices_backward::<V, ROWS>(src.add(rows), dst.add(elements), row);
             }
         }
     });
@@ -482,58 +478,150 @@ const fn group_table(rows: usize, sort: bool) -> [u8; 64] {
     table
 }
 
-/// The bytes of 64 groups between the two halves of the work, the bits of each transposed: byte `r` of a group belongs to
-/// row `r`.
-#[repr(align(64))]
-struct Groups([MaybeUninit<u8>; 64 * 64]);
+/// So many tiles of 64 groups are transposed as one where rows begin in different sets of the nearest cache, ...
+const TILES: usize = 4;
+/// ... and where all begin in the same.
+const MORE_TILES: usize = 8;
+/// Rows as far apart as a multiple of this begin in the same set.
+const SETS: usize = 4096;
+/// The rows of 16 that are written later then: a set has room for 8 lines at least.
+const LATER: usize = 8;
 
-/// One vector of each row of typesize 4 (`ROWS` = 32) or 8 (64), with the bits transposed before the bytes: those of a
-/// group lie in one vector. What comes next is asked for line by line, so that nothing else waits for it.
+/// A place for lines of bytes, not initialised before they are written.
+#[repr(align(64))]
+struct Lines<const N: usize>([MaybeUninit<[u8; 64]>; N]);
+
+impl<const N: usize> Lines<N> {
+    #[inline(always)]
+    fn new() -> Self {
+        Lines([MaybeUninit::uninit(); N])
+    }
+
+    #[inline(always)]
+    fn start(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr().cast()
+    }
+}
+
+/// All groups, at least 64 of them, of typesize 4 (`ROWS` = 32) or 8 (64), with the bits transposed before the bytes: those
+/// of a group lie in one vector.
+///
+/// Rows that are a power of two apart share few sets of the cache, and a processor asks for the lines that it is about to
+/// write before it writes the first of them: more at once than a set has room for, and most are lost before they are
+/// written. So each row gets a few lines before the next ones get any.
 ///
 /// # Safety
-/// As [`matrices_forward`]; a vector has 64 bytes.
+/// The CPU has the instruction set of `V`, a vector of which has 64 bytes. `groups * ROWS` bytes are readable and writable.
 #[inline(always)]
-unsafe fn groups_forward<V: Vector, const ROWS: usize>(src: *const u8, dst: *mut u8, row: usize) {
-    debug_assert!(16 * V::LANES == 64 && ROWS <= 64);
-    let mut groups = Groups([MaybeUninit::uninit(); _]);
-    let groups = groups.0.as_mut_ptr().cast::<u8>();
-    // SAFETY: 64 groups are read and kept, and all that is kept is read again.
+unsafe fn groups_of<V: Vector, const ROWS: usize, const FORWARD: bool>(
+    groups: usize,
+    src: *const u8,
+    dst: *mut u8,
+) {
+    let same_set = groups % SETS == 0;
+    let most = match FORWARD && same_set {
+        true => MORE_TILES,
+        false => TILES,
+    };
+    let mut start = 0;
+    while start < groups {
+        // What is less than a tile at the end is one with groups before it.
+        let tiles = ((groups - start) / 64).clamp(1, most);
+        let begin = start.min(groups - 64);
+        // SAFETY: all lie among the groups, and the parts of the rows in the rows.
+        unsafe {
+            if !FORWARD {
+                groups_backward::<V, ROWS>(tiles, src.add(begin), dst.add(begin * ROWS), groups);
+            } else if same_set {
+                groups_forward::<V, ROWS, LATER>(
+                    tiles,
+                    src.add(begin * ROWS),
+                    dst.add(begin),
+                    groups,
+                );
+            } else {
+                groups_forward::<V, ROWS, 0>(tiles, src.add(begin * ROWS), dst.add(begin), groups);
+            }
+        }
+        start += 64 * tiles;
+    }
+}
+
+/// `tiles` vectors of each row, at most `MORE_TILES`; `LATER` of 16 rows go through another place. What comes next is asked
+/// for line by line, so that nothing else waits for it.
+///
+/// # Safety
+/// As [`matrices_forward`], for each of the tiles.
+#[inline(always)]
+unsafe fn groups_forward<V: Vector, const ROWS: usize, const LATER: usize>(
+    tiles: usize,
+    src: *const u8,
+    dst: *mut u8,
+    row: usize,
+) {
+    debug_assert!(16 * V::LANES == 64 && ROWS <= 64 && tiles <= MORE_TILES);
+    let mut groups = Lines::<{ MORE_TILES * 64 }>::new();
+    let groups = groups.start();
+    let mut later = Lines::<{ MORE_TILES * self::LATER }>::new();
+    let later = later.start();
+    let size = 64 * ROWS;
+    // SAFETY: so many groups are read and kept, and all that is kept is read again.
     unsafe {
-        for at in (0..64 * ROWS).step_by(64) {
-            prefetch(src.wrapping_add(at + 64 * ROWS), 64);
+        for at in (0..tiles * size).step_by(64) {
+            prefetch(src.wrapping_add(at + size), 64);
             let sorted = V::load(src.add(at)).permute(const { &group_table(ROWS, true) });
             sorted.transpose_matrices().store(groups.add(at));
         }
         for column in (0..ROWS).step_by(16) {
-            let v = load_column::<V>(groups.add(column), ROWS);
-            unroll!(r < 16, {
-                v[r].store(dst.add((column + r) * row));
-            });
+            for tile in 0..tiles {
+                let v = load_column::<V>(groups.add(tile * size + column), ROWS);
+                unroll!(r < 16, {
+                    if r < 16 - LATER {
+                        v[r].store(dst.add((column + r) * row + 64 * tile));
+                    } else {
+                        v[r].store(later.add(((r + LATER - 16) * MORE_TILES + tile) * 64));
+                    }
+                });
+            }
+            for r in 0..LATER {
+                for tile in 0..tiles {
+                    let v = V::load(later.add((r * MORE_TILES + tile) * 64));
+                    v.store(dst.add((column + 16 - LATER + r) * row + 64 * tile));
+                }
+            }
         }
     }
 }
 
-/// The inverse of [`groups_forward`].
+/// The inverse of [`groups_forward`], for `TILES` tiles at most: lines that are read are not lost.
 ///
 /// # Safety
 /// As [`groups_forward`], with the places read and written exchanged.
 #[inline(always)]
-unsafe fn groups_backward<V: Vector, const ROWS: usize>(src: *const u8, dst: *mut u8, row: usize) {
-    debug_assert!(16 * V::LANES == 64 && ROWS <= 64);
-    let mut groups = Groups([MaybeUninit::uninit(); _]);
-    let groups = groups.0.as_mut_ptr().cast::<u8>();
+unsafe fn groups_backward<V: Vector, const ROWS: usize>(
+    tiles: usize,
+    src: *const u8,
+    dst: *mut u8,
+    row: usize,
+) {
+    debug_assert!(16 * V::LANES == 64 && ROWS <= 64 && tiles <= TILES);
+    let mut groups = Lines::<{ TILES * 64 }>::new();
+    let groups = groups.start();
+    let size = 64 * ROWS;
     // SAFETY: as in `groups_forward`.
     unsafe {
         for column in (0..ROWS).step_by(16) {
-            let mut v = [V::zero(); 16];
-            unroll!(r < 16, {
-                // In each matrix the last row comes first.
-                v[r] = V::load(src.add((column + (r ^ 7)) * row));
-            });
-            store_column(v, groups.add(column), ROWS);
+            for tile in 0..tiles {
+                let mut v = [V::zero(); 16];
+                unroll!(r < 16, {
+                    // In each matrix the last row comes first.
+                    v[r] = V::load(src.add((column + (r ^ 7)) * row + 64 * tile));
+                });
+                store_column(v, groups.add(tile * size + column), ROWS);
+            }
         }
-        for at in (0..64 * ROWS).step_by(64) {
-            prefetch(dst.wrapping_add(at + 64 * ROWS), 64);
+        for at in (0..tiles * size).step_by(64) {
+            prefetch(dst.wrapping_add(at + size), 64);
             let sorted = V::load(groups.add(at)).transpose_matrices();
             sorted
                 .permute(const { &group_table(ROWS, false) })
