@@ -282,16 +282,14 @@ fn encode<F: Finder>(
                 } else {
                     match_end(src, at, distance)
                 };
-                let end = end.min(last + (LAST_BEGIN - LAST_LITERALS));
                 let mut literals = at - anchor;
                 if literals > 0 {
                     literals -= agree_before(src, from, at, literals.min(from));
                 }
                 let more = end - anchor - literals - LEAST;
-                let code = more.min(OPEN_ENDED);
                 let distance = (distance as u16).to_le_bytes();
                 let room = dst.len() - out;
-                at = end;
+                let code = more.min(OPEN_ENDED);
                 if literals < OPEN_ENDED && more < OPEN_ENDED + 255 && room >= ROOM && end <= last {
                     // SAFETY: there is room for all of this. The match is of four bytes at least, and twelve are behind it.
                     unsafe {
@@ -305,6 +303,9 @@ fn encode<F: Finder>(
                     out += 2 + usize::from(code == OPEN_ENDED);
                 } else {
                     cold_path();
+                    let end = end.min(last + (LAST_BEGIN - LAST_LITERALS));
+                    let more = end - anchor - literals - LEAST;
+                    let code = more.min(OPEN_ENDED);
                     // Behind the match comes a last sequence, of this many bytes at least.
                     let least = 1 + LAST_LITERALS;
                     let lengths = further_bytes(literals) + further_bytes(more);
@@ -320,6 +321,7 @@ fn encode<F: Finder>(
                         break 'sequences;
                     }
                 }
+                at = end;
                 anchor = end;
                 // SAFETY: there are twelve bytes at `at`, and what was entered lies before.
                 unsafe {
