@@ -6,6 +6,8 @@
 
 mod short;
 
+use core::hint::select_unpredictable;
+
 /// The bytes that are judged as one; the last piece of a stream may be nearly twice as long.
 pub(super) const PIECE: usize = 4096;
 /// The bytes at the start of a piece that tell most pieces on which the search is not wasted.
@@ -98,6 +100,7 @@ pub(super) struct Noise {
     first: u64,
     next: u64,
     parts: Vec<Part>,
+    places: Places,
     short: short::Short,
 }
 
@@ -279,38 +282,64 @@ impl Noise {
     /// Looks at the words of the stream's piece with this number, and remembers them.
     #[inline(never)]
     fn repeats(&mut self, search: Search, piece: &[u8], at: usize) -> Repeats {
-        let mut repeats = Repeats {
-            words: 0,
-            count: 0,
-            oldest: at,
-        };
         let reach = search.window / PIECE + 1;
         let this = self.first + at as u64;
         let oldest = self.first.max(this.saturating_sub(reach as u64));
-        let choosing = (search.sparse - 1) as u8;
         let mask = (1 << (8 * search.word)) - 1;
         let shift = search.slots().leading_zeros() + 1;
-        let mut look = |bytes: &[u8; 8]| {
+        let (mut count, mut first) = (0, this);
+        let choosing = (search.sparse - 1) as u8;
+        let places = match choosing {
+            ..16 => self.places.find::<8>(piece, choosing),
+            _ => self.places.find::<2>(piece, choosing),
+        };
+        for &place in places {
+            let bytes = piece[usize::from(place)..]
+                .first_chunk()
+                .expect("within the bytes behind");
             let word = u64::from_le_bytes(*bytes) & mask;
             let hash = word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> shift;
-            let seen = &mut self.seen[hash as usize];
-            repeats.words += 1;
-            if *seen & WORD == word && *seen >> WORD_BITS >= oldest {
-                repeats.count += 1;
-                let piece = (*seen >> WORD_BITS) - self.first;
-                repeats.oldest = repeats.oldest.min(piece as usize);
+            let seen = core::mem::replace(&mut self.seen[hash as usize], word | this << WORD_BITS);
+            // Nobody can guess it.
+            let again = seen & WORD == word && seen >> WORD_BITS >= oldest;
+            count += u32::from(again);
+            first = first.min(select_unpredictable(again, seen >> WORD_BITS, this));
+        }
+        Repeats {
+            words: places.len(),
+            count,
+            oldest: (first - self.first) as usize,
+        }
+    }
+}
+
+/// Where in a piece the words begin that are looked for.
+#[derive(Default)]
+struct Places(Vec<u16>);
+
+impl Places {
+    /// Those of the bytes of a piece that are chosen by these bits, in order.
+    ///
+    /// Nobody can guess how many are chosen of a group, so `FEW` are taken, of which there hardly ever are more; those that are
+    /// none are written over by the next group's.
+    #[inline(always)]
+    fn find<const FEW: usize>(&mut self, piece: &[u8], choosing: u8) -> &[u16] {
+        self.0.resize(2 * PIECE + FEW, 0);
+        let mut found = 0;
+        let mut take = |at: usize, mut left: u64| {
+            if FEW > 2 && left == 0 {
+                return;
             }
-            *seen = word | this << WORD_BITS;
-        };
-        let mut look_at = |group: &[u8], mut places: u64| {
-            while places != 0 {
-                let place = places.trailing_zeros() as usize;
-                look(
-                    group[place..]
-                        .first_chunk()
-                        .expect("within the bytes behind"),
-                );
-                places &= places - 1;
+            loop {
+                let (places, _) = self.0[found..].split_at_mut(FEW);
+                for place in places {
+                    *place = (at + (left | 1 << 63).trailing_zeros() as usize) as u16;
+                    found += usize::from(left != 0);
+                    left &= left.wrapping_sub(1);
+                }
+                if left == 0 {
+                    break;
+                }
             }
         };
         // A group, and the bytes behind it that words at its end reach into.
@@ -323,15 +352,15 @@ impl Noise {
                 .fold(0, |places, sixteen| {
                     places << SMALL_GROUP | u64::from(chosen(sixteen, choosing))
                 });
-            look_at(group, places);
+            take(at, places);
             at += GROUP;
         }
         while let Some(group) = piece.get(at..at + SMALL_GROUP + 7) {
             let first = group.first_chunk().expect("the group");
-            look_at(group, chosen(first, choosing).into());
+            take(at, chosen(first, choosing).into());
             at += SMALL_GROUP;
         }
-        repeats
+        &self.0[..found]
     }
 }
 
