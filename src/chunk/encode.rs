@@ -4,7 +4,7 @@
 //! depend on how many workers there were.
 
 use super::decode_block::UDCODEC_FORMAT;
-use super::encode_block::{BlockEncoder, BlockInput, Encoded, write_raw};
+use super::encode_block::{BlockEncoder, BlockInput, Encoded};
 use super::header::{
     Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, MIN_BUFFERSIZE, MIN_HEADER_LENGTH,
     Special, flags, flags2, version,
@@ -12,13 +12,13 @@ use super::header::{
 use super::hooks::{BlockPos, Executor, Hooks};
 use super::order::Order;
 use super::pipeline::Pipeline;
-use super::scratch::{self, Scratch};
+use super::scratch::{self, Bufs, Scratch};
 use super::store::store;
 use crate::codec::{Codec, Dict, MAX_DICT_SIZE, MIN_USEFUL_DICT};
 use crate::error::{Error, Result};
 use crate::filter;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Below this many bytes a job is not worth the hand-off to another thread.
 pub const PARALLEL_MIN: usize = 64 << 10;
@@ -424,6 +424,8 @@ impl<'a> Chunk<'a> {
         }
         let next = AtomicUsize::new(0);
         let order = Mutex::new(Order::new(starts, rest, body));
+        // As long as no block compresses, none is written: the chunk is likely to be stored.
+        let later = AtomicBool::new(true);
         exec.run(self.params.nthreads, nworkers, &|tid| {
             let mut scratch = scratch::borrow();
             loop {
@@ -440,10 +442,16 @@ impl<'a> Chunk<'a> {
                 let Scratch {
                     bufs, out, codec, ..
                 } = &mut *scratch;
-                let block = out
-                    .ensure(encoder.bound(block.bsize))
-                    .and_then(|out| encoder.encode_unless_raw(pos, block, (bufs, codec), out));
-                let goes_on = Order::deliver(&order, nblock, block, &mut scratch.out);
+                let is_later = later.load(Ordering::Relaxed);
+                let block = out.ensure(encoder.bound(block.bsize)).and_then(|out| {
+                    encoder.encode_unless_raw(pos, block, is_later, (&mut *bufs, codec), out)
+                });
+                if let Ok(Encoded::Bytes(_)) = block {
+                    later.store(false, Ordering::Relaxed);
+                }
+                let goes_on = Order::deliver(&order, nblock, block, out, |block, place| {
+                    encoder.write_raw_block(block, bufs, place)
+                });
                 if !goes_on {
                     // Nobody needs to claim any more blocks.
                     next.store(self.nblocks, Ordering::Relaxed);
@@ -454,7 +462,9 @@ impl<'a> Chunk<'a> {
         order
             .into_inner()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .finish()
+            .finish(|block, place| {
+                encoder.write_raw_block(block, &mut scratch::borrow().bufs, place)
+            })
     }
 
     fn encode_serial(
@@ -486,18 +496,24 @@ impl<'a> Chunk<'a> {
                 true => &mut rest[used..used + bound],
                 false => out.ensure(bound)?,
             };
-            let encoded = encoder.encode_unless_raw(pos, block, (bufs, codec), place)?;
+            let encoded = encoder.encode_unless_raw(
+                pos,
+                block,
+                late.is_some(),
+                (&mut *bufs, codec),
+                place,
+            )?;
             let size = encoded.size();
             if size > rest.len() - used {
                 return Ok(None);
             }
             match (encoded, &mut late) {
                 (Encoded::Raw(_), Some(late)) => *late += 1,
-                (Encoded::Raw(data), None) => {
-                    write_raw(data, &mut rest[used..]);
+                (Encoded::Raw(block), None) => {
+                    encoder.write_raw_block(block, bufs, &mut rest[used..])?;
                 }
                 (Encoded::Bytes(_), _) => {
-                    self.write_raw_blocks(late.take().unwrap_or(0), rest);
+                    self.write_raw_blocks(encoder, late.take().unwrap_or(0), bufs, rest)?;
                     if !direct {
                         filter::copy(&out[..size], &mut rest[used..used + size]);
                     }
@@ -505,17 +521,25 @@ impl<'a> Chunk<'a> {
             }
             used += size;
         }
-        self.write_raw_blocks(late.unwrap_or(0), rest);
+        self.write_raw_blocks(encoder, late.unwrap_or(0), &mut scratch.bufs, rest)?;
         Ok(Some(used))
     }
 
-    /// Writes the first `n` blocks, which hold their data as they are.
-    fn write_raw_blocks(&self, n: usize, mut out: &mut [u8]) {
+    /// Writes the first `n` blocks, of which no stream compresses.
+    fn write_raw_blocks(
+        &self,
+        encoder: &BlockEncoder,
+        n: usize,
+        bufs: &mut Bufs,
+        mut out: &mut [u8],
+    ) -> Result<()> {
         for nblock in 0..n {
-            if let Some(data) = self.source.block(nblock, self.params.blocksize).data {
-                let used = write_raw(data, out);
-                out = &mut out[used..];
+            let block = self.source.block(nblock, self.params.blocksize);
+            if let Some(block) = encoder.raw(&block) {
+                encoder.write_raw_block(block, bufs, out)?;
+                out = &mut out[Encoded::Raw(block).size()..];
             }
         }
+        Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use super::encode::EncodeParams;
 use super::header::{Blocks, ChunkHeader};
 use super::hooks::{BlockPos, Hooks};
-use super::pipeline::{DeltaReference, Pipeline};
+use super::pipeline::{DeltaReference, Pipeline, Stage};
 use super::registered;
 use super::scratch::{Bufs, State};
 use super::store::prefilter;
@@ -31,8 +31,17 @@ pub struct BlockInput<'a> {
 pub enum Encoded<'a> {
     /// So many bytes, at the front of the output.
     Bytes(usize),
-    /// Nothing: the block is these data as they are, with their size in front, and [`write_raw`] writes it if it is wanted.
-    Raw(&'a [u8]),
+    /// Nothing yet: no stream compressed, and [`BlockEncoder::write_raw_block`] writes the block if it is wanted.
+    Raw(RawBlock<'a>),
+}
+
+/// A block whose streams hold their data as they are.
+#[derive(Clone, Copy)]
+pub struct RawBlock<'a> {
+    /// The block's data as they come in.
+    pub data: &'a [u8],
+    /// How many streams they become.
+    pub nstreams: usize,
 }
 
 impl Encoded<'_> {
@@ -40,7 +49,7 @@ impl Encoded<'_> {
     pub fn size(&self) -> usize {
         match self {
             Encoded::Bytes(size) => *size,
-            Encoded::Raw(data) => 4 + data.len(),
+            Encoded::Raw(block) => 4 * block.nstreams + block.data.len(),
         }
     }
 }
@@ -126,23 +135,18 @@ impl BlockEncoder<'_> {
         (bufs, codec): (&mut Bufs, &mut State),
         out: &mut [u8],
     ) -> Result<usize> {
-        let nstreams = self.nstreams(block.bsize);
-        let mut used = 0;
-        if !self.params.instrumented
-            && let Some(value) = self.run_in_source(&block)
-        {
-            for _ in 0..nstreams {
-                used += write_run(value, &mut out[used..]);
-            }
-            return Ok(used);
+        if let Some(value) = self.run_in_source(&block) {
+            return Ok(self.write_runs(value, block.bsize, out));
         }
         let started = self.params.instrumented.then(Instant::now);
         let data = self.filtered(pos, block, bufs, None)?;
         let filter_time = started.map_or(0.0, |at| at.elapsed().as_secs_f32());
+        let nstreams = self.nstreams(block.bsize);
         if self.hooks.output_is_disposable() && self.params.extended && !self.variable {
             out[..4 * nstreams].fill(0);
             return Ok(4 * nstreams);
         }
+        let mut used = 0;
         for stream in data.chunks_exact(block.bsize / nstreams) {
             used += if self.params.instrumented {
                 self.measure(stream, filter_time, codec, &mut out[used..])?
@@ -151,6 +155,80 @@ impl BlockEncoder<'_> {
             };
         }
         Ok(used)
+    }
+
+    /// As [`Self::encode`], but a block of which no stream compresses may be left to be written later, if at all, where that
+    /// costs little: if nothing is done to its data but to compress them as one stream, or, with `later`, if one filter that
+    /// only moves them does all.
+    pub fn encode_unless_raw<'s>(
+        &self,
+        pos: BlockPos,
+        block: BlockInput<'s>,
+        later: bool,
+        (bufs, codec): (&mut Bufs, &mut State),
+        out: &mut [u8],
+    ) -> Result<Encoded<'s>> {
+        let nstreams = self.nstreams(block.bsize);
+        let movable = match self.pipeline.stages() {
+            [] => later || nstreams == 1,
+            [Stage::Shuffle(_) | Stage::BitShuffle] => later,
+            _ => false,
+        };
+        let plain = !self.params.instrumented
+            && !self.variable
+            && !self.hooks.has_prefilter()
+            && !self.hooks.output_is_disposable();
+        let Some(raw) = self.raw(&block).filter(|_| movable && plain) else {
+            return self
+                .encode(pos, block, (bufs, codec), out)
+                .map(Encoded::Bytes);
+        };
+        if let Some(value) = self.run_in_source(&block) {
+            return Ok(Encoded::Bytes(self.write_runs(value, block.bsize, out)));
+        }
+        let data = self.filtered(pos, block, bufs, None)?;
+        let neblock = block.bsize / nstreams;
+        let mut used = 0;
+        // The first streams, as long as none compresses, are not written.
+        let mut unwritten = 0;
+        for stream in data.chunks_exact(neblock) {
+            used += match self.pack(stream, codec, &mut out[used..])? {
+                Some(size) => {
+                    write_raw_streams(&data[..unwritten * neblock], neblock, out);
+                    unwritten = 0;
+                    size
+                }
+                None if unwritten * (4 + neblock) == used => {
+                    unwritten += 1;
+                    4 + neblock
+                }
+                None => write_raw(stream, &mut out[used..]),
+            };
+        }
+        Ok(match unwritten {
+            0 => Encoded::Bytes(used),
+            _ => Encoded::Raw(raw),
+        })
+    }
+
+    /// A block whose streams hold its data as they are, if it has any that come in.
+    pub fn raw<'s>(&self, block: &BlockInput<'s>) -> Option<RawBlock<'s>> {
+        block.data.map(|data| RawBlock {
+            data,
+            nstreams: self.nstreams(block.bsize),
+        })
+    }
+
+    /// Writes a block that was left for later to the front of `out`, which has room for it.
+    pub fn write_raw_block(&self, block: RawBlock, bufs: &mut Bufs, out: &mut [u8]) -> Result<()> {
+        let bsize = block.data.len();
+        let bufs = (&mut bufs.ping, &mut bufs.pong);
+        let own = DeltaReference::Own;
+        let data = self
+            .pipeline
+            .forward(Some(block.data), bsize, own, bufs, self.hooks)?;
+        write_raw_streams(data, bsize / block.nstreams, out);
+        Ok(())
     }
 
     /// Encodes a block that was changed from its data behind the filters. `before` is its streams as they lie in the chunk,
@@ -187,42 +265,17 @@ impl BlockEncoder<'_> {
     /// The byte that all streams will repeat, where that can be seen before any filter runs.
     fn run_in_source(&self, block: &BlockInput) -> Option<u8> {
         let data = block.data?;
-        if self.variable || !self.params.extended || self.hooks.has_prefilter() {
+        let instrumented = self.params.instrumented;
+        if instrumented || self.variable || !self.params.extended || self.hooks.has_prefilter() {
             return None;
         }
         let value = run_of(data)?;
         (self.pipeline.keeps_runs() || (value == 0 && self.pipeline.keeps_zeros())).then_some(value)
     }
 
-    /// As [`Self::encode`], but where the block would be its data as they come in with their size in front, these are given,
-    /// and `out` says nothing.
-    pub fn encode_unless_raw<'s>(
-        &self,
-        pos: BlockPos,
-        block: BlockInput<'s>,
-        (bufs, codec): (&mut Bufs, &mut State),
-        out: &mut [u8],
-    ) -> Result<Encoded<'s>> {
-        match self.only_stream(&block) {
-            Some(data) => {
-                let packed = self.pack(data, codec, out)?;
-                Ok(packed.map_or(Encoded::Raw(data), Encoded::Bytes))
-            }
-            None => self
-                .encode(pos, block, (bufs, codec), out)
-                .map(Encoded::Bytes),
-        }
-    }
-
-    /// The block's data, if nothing is done to them but to compress them as one stream.
-    fn only_stream<'s>(&self, block: &BlockInput<'s>) -> Option<&'s [u8]> {
-        let plain = self.pipeline.stages().is_empty()
-            && self.nstreams(block.bsize) == 1
-            && !self.params.instrumented
-            && !self.variable
-            && !self.hooks.has_prefilter()
-            && !self.hooks.output_is_disposable();
-        block.data.filter(|_| plain)
+    /// Writes a block all of whose streams repeat a byte.
+    fn write_runs(&self, value: u8, bsize: usize, out: &mut [u8]) -> usize {
+        (0..self.nstreams(bsize)).fold(0, |used, _| used + write_run(value, &mut out[used..]))
     }
 
     /// Writes a stream with its size in front.
@@ -350,6 +403,16 @@ pub fn write_raw(stream: &[u8], out: &mut [u8]) -> usize {
     size.copy_from_slice(&(stream.len() as i32).to_le_bytes());
     filter::copy(stream, &mut body[..stream.len()]);
     4 + stream.len()
+}
+
+/// Writes streams of `neblock` bytes each that hold their data as they are.
+fn write_raw_streams(streams: &[u8], neblock: usize, out: &mut [u8]) {
+    for (stream, out) in streams
+        .chunks_exact(neblock)
+        .zip(out.chunks_exact_mut(4 + neblock))
+    {
+        write_raw(stream, out);
+    }
 }
 
 /// Writes a stream of one repeated byte: a size of 0 for zeros, else minus the byte, and a token.

@@ -1,7 +1,7 @@
 //! Blocks that workers finish in any order, placed in the order of their index.
 
 use super::encode::lock;
-use super::encode_block::{Encoded, write_raw};
+use super::encode_block::{Encoded, RawBlock};
 use super::scratch::Buf;
 use crate::error::{Error, Result};
 use crate::filter;
@@ -10,16 +10,21 @@ use std::sync::Mutex;
 /// Blocks and where they belong.
 type Places<'a> = Vec<(Encoded<'a>, &'a mut [u8])>;
 
-/// Writes blocks; those that are not raw are at the front of `bytes`.
-fn write_all(places: Places, bytes: &[u8]) {
-    for (block, place) in places {
-        match block {
-            Encoded::Bytes(size) => filter::copy(&bytes[..size], place),
-            Encoded::Raw(data) => {
-                write_raw(data, place);
+/// Writes blocks; those that are not raw are at the front of `bytes`, for the others there is `raw`.
+fn write_all(
+    places: Places,
+    bytes: &[u8],
+    mut raw: impl FnMut(RawBlock, &mut [u8]) -> Result<()>,
+) -> Result<()> {
+    places
+        .into_iter()
+        .try_for_each(|(block, place)| match block {
+            Encoded::Bytes(size) => {
+                filter::copy(&bytes[..size], place);
+                Ok(())
             }
-        }
-    }
+            Encoded::Raw(block) => raw(block, place),
+        })
 }
 
 /// Puts blocks into the chunk in the order of their index, whatever order they come in.
@@ -60,10 +65,13 @@ impl<'a> Order<'a> {
     }
 
     /// The bytes that all blocks took, none if they did not fit, or the error of one of them.
-    pub fn finish(self) -> Result<Option<usize>> {
+    pub fn finish(
+        self,
+        raw: impl FnMut(RawBlock, &mut [u8]) -> Result<()>,
+    ) -> Result<Option<usize>> {
         match self.outcome? {
             true if 4 * self.next == self.starts.len() => {
-                write_all(self.late.unwrap_or_default(), &[]);
+                write_all(self.late.unwrap_or_default(), &[], raw)?;
                 Ok(Some(self.position - self.body))
             }
             // A worker went away without its block.
@@ -72,25 +80,38 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// Takes in block `nblock`, whose bytes are at the front of `bytes`. Says whether to go on.
+    /// Takes in block `nblock`, whose bytes are at the front of `bytes`; `raw` writes those that have none. Says whether to go
+    /// on.
     pub fn deliver(
         order: &Mutex<Self>,
         nblock: usize,
         block: Result<Encoded<'a>>,
         bytes: &mut Buf,
+        raw: impl FnMut(RawBlock, &mut [u8]) -> Result<()>,
     ) -> bool {
-        let mut this = lock(order);
-        let block = match block {
-            Ok(block) => block,
+        match block.and_then(|block| Self::place(order, nblock, block, bytes, raw)) {
+            Ok(goes_on) => goes_on,
             Err(error) => {
-                if this.outcome == Ok(true) {
-                    this.outcome = Err(error);
+                let outcome = &mut lock(order).outcome;
+                if *outcome == Ok(true) {
+                    *outcome = Err(error);
                 }
-                return false;
+                false
             }
-        };
+        }
+    }
+
+    /// The same for a block that was encoded without an error; that of writing one.
+    fn place(
+        order: &Mutex<Self>,
+        nblock: usize,
+        block: Encoded<'a>,
+        bytes: &mut Buf,
+        mut raw: impl FnMut(RawBlock, &mut [u8]) -> Result<()>,
+    ) -> Result<bool> {
+        let mut this = lock(order);
         if this.outcome != Ok(true) {
-            return false;
+            return Ok(false);
         }
         if nblock != this.next {
             let bytes = match block {
@@ -101,26 +122,26 @@ impl<'a> Order<'a> {
                 Encoded::Raw(_) => Buf::default(),
             };
             this.waiting.push((nblock, block, bytes));
-            return true;
+            return Ok(true);
         }
         let Some(places) = this.reserve(block) else {
-            return false;
+            return Ok(false);
         };
         drop(this);
         // Only the reservation needs the lock; the copies of several workers overlap in time.
-        write_all(places, bytes);
+        write_all(places, bytes, &mut raw)?;
         loop {
             let mut this = lock(order);
             let turn = this.next;
             let Some(found) = this.waiting.iter().position(|(nblock, ..)| *nblock == turn) else {
-                return true;
+                return Ok(true);
             };
             let (_, block, bytes) = this.waiting.swap_remove(found);
             let Some(places) = this.reserve(block) else {
-                return false;
+                return Ok(false);
             };
             drop(this);
-            write_all(places, &bytes);
+            write_all(places, &bytes, &mut raw)?;
             lock(order).spare.push(bytes);
         }
     }
@@ -149,7 +170,13 @@ impl<'a> Order<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::encode_block::write_raw;
     use super::*;
+
+    fn raw_stream(block: RawBlock, place: &mut [u8]) -> Result<()> {
+        write_raw(block.data, place);
+        Ok(())
+    }
 
     /// Delivers blocks of the sizes given in the order given, into `room` bytes, those that are `raw` as such; gives what
     /// `finish` says, the starts and the bytes.
@@ -167,12 +194,15 @@ mod tests {
             let mut bytes = Buf::default();
             bytes.ensure(size + 3).unwrap().fill(data[nblock][0]);
             let block = match raw[nblock] {
-                true => Encoded::Raw(&data[nblock][..size - 4]),
+                true => Encoded::Raw(RawBlock {
+                    data: &data[nblock][..size - 4],
+                    nstreams: 1,
+                }),
                 false => Encoded::Bytes(size),
             };
-            Order::deliver(&all, nblock, Ok(block), &mut bytes);
+            Order::deliver(&all, nblock, Ok(block), &mut bytes, raw_stream);
         }
-        let finished = all.into_inner().unwrap().finish();
+        let finished = all.into_inner().unwrap().finish(raw_stream);
         (finished, starts, rest)
     }
 
@@ -219,8 +249,11 @@ mod tests {
         let all = Mutex::new(Order::new(&mut starts, &mut rest, 0));
         let mut bytes = Buf::default();
         bytes.ensure(10).unwrap();
-        assert!(!Order::deliver(&all, 1, Err(Error::Data), &mut bytes));
-        assert!(!Order::deliver(&all, 0, Ok(Encoded::Bytes(10)), &mut bytes));
-        assert_eq!(all.into_inner().unwrap().finish(), Err(Error::Data));
+        let mut deliver =
+            |nblock, block| Order::deliver(&all, nblock, block, &mut bytes, raw_stream);
+        assert!(!deliver(1, Err(Error::Data)));
+        assert!(!deliver(0, Ok(Encoded::Bytes(10))));
+        let finished = all.into_inner().unwrap().finish(raw_stream);
+        assert_eq!(finished, Err(Error::Data));
     }
 }

@@ -150,6 +150,46 @@ fn a_chunk_is_never_larger_than_the_stored_data() {
 }
 
 #[test]
+fn blocks_that_do_not_compress_are_written_once_another_does() {
+    let mut state = 1u64;
+    let mut noise = |len: usize| -> Vec<u8> {
+        let next = || {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (state >> 56) as u8
+        };
+        std::iter::repeat_with(next).take(len).collect()
+    };
+    // In whole blocks and not; the streams of a block that is split differ, too.
+    let half_noise = data(8192).chunks(4).zip(noise(8192).chunks(4)).fold(
+        Vec::new(),
+        |mut all, (item, noise)| {
+            all.extend([noise[0], noise[1], item[2], item[3]]);
+            all
+        },
+    );
+    for (before, behind) in [(4096, 0), (16_384, 4096), (70_000, 9000), (300_000, 1)] {
+        let data = [noise(before), half_noise.clone(), noise(behind)].concat();
+        for params in variants() {
+            let alone = compressed(&params, Source::Buffer(&data), data.len() + 32, &Serial);
+            assert!(
+                params.clevel == 0 || alone.len() < data.len() || alone[2] & 2 != 0,
+                "{before} {params:?}"
+            );
+            for nthreads in [1, 2, 8] {
+                let params = EncodeParams {
+                    nthreads,
+                    ..params.clone()
+                };
+                let together =
+                    compressed(&params, Source::Buffer(&data), data.len() + 32, &Threads);
+                assert!(alone == together, "{before} {params:?}");
+            }
+            assert!(decompressed(&alone, None, 2) == data, "{before} {params:?}");
+        }
+    }
+}
+
+#[test]
 fn masked_blocks_are_left_alone() {
     let data = data(50_000);
     for params in variants() {

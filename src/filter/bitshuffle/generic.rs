@@ -518,7 +518,7 @@ unsafe fn groups_of<V: Vector, const ROWS: usize, const FORWARD: bool>(
     src: *const u8,
     dst: *mut u8,
 ) {
-    let same_set = groups % SETS == 0;
+    let same_set = groups.is_multiple_of(SETS);
     let most = match FORWARD && same_set {
         true => MORE_TILES,
         false => TILES,
