@@ -547,6 +547,20 @@ unsafe fn groups_of<V: Vector, const ROWS: usize, const FORWARD: bool>(
     }
 }
 
+/// Where the 64 bytes of group `16 * l + m` of a tile are, and, of typesize 4, the group behind it.
+#[inline(always)]
+const fn line_of<const ROWS: usize>(tile: usize, l: usize, m: usize) -> usize {
+    (64 * tile + 16 * l + m) * ROWS
+}
+
+/// Where the bytes of groups `m`, `16 + m`, `32 + m` and `48 + m` of a tile for rows `16 * k ..` are kept; with typesize 4 there
+/// are two times 16 rows, and the next are those of the groups behind.
+#[inline(always)]
+const fn column_of<const ROWS: usize>(tile: usize, m: usize, k: usize) -> usize {
+    let columns = ROWS / 16;
+    64 * (tile * ROWS + k % columns * 16 + m + k / columns)
+}
+
 /// `tiles` vectors of each row, at most `MORE_TILES`; `LATER` of 16 rows go through another place. What comes next is asked
 /// for line by line, so that nothing else waits for it.
 ///
@@ -560,21 +574,34 @@ unsafe fn groups_forward<V: Vector, const ROWS: usize, const LATER: usize>(
     row: usize,
 ) {
     debug_assert!(16 * V::LANES == 64 && ROWS <= 64 && tiles <= MORE_TILES);
-    let mut groups = Lines::<{ MORE_TILES * 64 }>::new();
-    let groups = groups.start();
+    let mut bytes = Lines::<{ MORE_TILES * 64 }>::new();
+    let bytes = bytes.start();
     let mut later = Lines::<{ MORE_TILES * self::LATER }>::new();
     let later = later.start();
-    let size = 64 * ROWS;
     // SAFETY: so many groups are read and kept, and all that is kept is read again.
     unsafe {
-        for at in (0..tiles * size).step_by(64) {
-            prefetch(src.wrapping_add(at + size), 64);
-            let sorted = V::load(src.add(at)).permute(const { &group_table(ROWS, true) });
-            sorted.transpose_matrices().store(groups.add(at));
+        for tile in 0..tiles {
+            for m in (0..16).step_by(64 / ROWS) {
+                let mut v = [V::zero(); 4];
+                unroll!(l < 4, {
+                    let line = src.add(line_of::<ROWS>(tile, l, m));
+                    prefetch(line.wrapping_add(64 * ROWS), 64);
+                    let sorted = V::load(line).permute(const { &group_table(ROWS, true) });
+                    v[l] = sorted.transpose_matrices();
+                });
+                let v = V::transpose_lanes(v);
+                unroll!(k < 4, {
+                    v[k].store(bytes.add(column_of::<ROWS>(tile, m, k)));
+                });
+            }
         }
         for column in (0..ROWS).step_by(16) {
             for tile in 0..tiles {
-                let v = load_column::<V>(groups.add(tile * size + column), ROWS);
+                let mut v = [V::zero(); 16];
+                unroll!(m < 16, {
+                    v[m] = V::load(bytes.add(64 * (tile * ROWS + column + m)));
+                });
+                let v = transpose16(v);
                 unroll!(r < 16, {
                     if r < 16 - LATER {
                         v[r].store(dst.add((column + r) * row + 64 * tile));
@@ -605,9 +632,8 @@ unsafe fn groups_backward<V: Vector, const ROWS: usize>(
     row: usize,
 ) {
     debug_assert!(16 * V::LANES == 64 && ROWS <= 64 && tiles <= TILES);
-    let mut groups = Lines::<{ TILES * 64 }>::new();
-    let groups = groups.start();
-    let size = 64 * ROWS;
+    let mut bytes = Lines::<{ TILES * 64 }>::new();
+    let bytes = bytes.start();
     // SAFETY: as in `groups_forward`.
     unsafe {
         for column in (0..ROWS).step_by(16) {
@@ -617,15 +643,28 @@ unsafe fn groups_backward<V: Vector, const ROWS: usize>(
                     // In each matrix the last row comes first.
                     v[r] = V::load(src.add((column + (r ^ 7)) * row + 64 * tile));
                 });
-                store_column(v, groups.add(tile * size + column), ROWS);
+                let v = transpose16(v);
+                unroll!(m < 16, {
+                    v[m].store(bytes.add(64 * (tile * ROWS + column + m)));
+                });
             }
         }
-        for at in (0..tiles * size).step_by(64) {
-            prefetch(dst.wrapping_add(at + size), 64);
-            let sorted = V::load(groups.add(at)).transpose_matrices();
-            sorted
-                .permute(const { &group_table(ROWS, false) })
-                .store(dst.add(at));
+        for tile in 0..tiles {
+            for m in (0..16).step_by(64 / ROWS) {
+                let mut v = [V::zero(); 4];
+                unroll!(k < 4, {
+                    v[k] = V::load(bytes.add(column_of::<ROWS>(tile, m, k)));
+                });
+                let v = V::transpose_lanes(v);
+                unroll!(l < 4, {
+                    let line = dst.add(line_of::<ROWS>(tile, l, m));
+                    prefetch(line.wrapping_add(64 * ROWS), 64);
+                    let sorted = v[l].transpose_matrices();
+                    sorted
+                        .permute(const { &group_table(ROWS, false) })
+                        .store(line);
+                });
+            }
         }
     }
 }

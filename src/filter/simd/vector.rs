@@ -6,6 +6,21 @@
 
 use crate::filter::bitshuffle;
 
+/// Runs the block for `i` = 0 up to a count of 16 at most in straight lines. A loop that the compiler leaves a loop would
+/// keep arrays of vectors in memory, and how many turns it unrolls by itself depends on how it is asked to optimise.
+macro_rules! unroll {
+    ($i:ident < $count:expr, $block:block) => {
+        unroll!($i < $count, $block; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
+    };
+    ($i:ident < $count:expr, $block:block; $($value:literal)+) => {
+        $(if $value < $count {
+            let $i = $value;
+            $block
+        })+
+    };
+}
+pub(crate) use unroll;
+
 /// One SIMD register type. All functions are `#[inline(always)]` so that they take on the features of the entry point
 /// they are inlined into.
 ///
@@ -62,6 +77,19 @@ pub(crate) unsafe trait Vector: Copy {
         // SAFETY: as above.
         unsafe { Self::load(permuted.as_ptr()) }
     }
+    /// Transposes the matrix of the lanes of four vectors of four: lane `k` of vector `l` of the result is lane `l` of vector `k`.
+    #[inline(always)]
+    unsafe fn transpose_lanes(v: [Self; 4]) -> [Self; 4] {
+        let mut bytes = [0_u8; 4 * 64];
+        let at = bytes.as_mut_ptr();
+        // SAFETY: no vector is larger than a quarter of the array, and lanes are read from within it.
+        unsafe {
+            unroll!(k < 4, {
+                v[k].store(at.add(64 * k));
+            });
+            [0, 16, 32, 48].map(|lane| Self::load_lanes(at.add(lane), 64))
+        }
+    }
     /// In each byte, exchanges the `S`-bit groups at odd places of `a` with those at even places of `b` (`S` is 1, 2 or
     /// 4): one step of a bit transpose.
     unsafe fn swap_bits<const S: i32>(a: Self, b: Self) -> (Self, Self);
@@ -80,21 +108,6 @@ pub(crate) unsafe trait Vector: Copy {
         unsafe { Self::load(bytes.as_ptr()) }
     }
 }
-
-/// Runs the block for `i` = 0 up to a count of 16 at most in straight lines. A loop that the compiler leaves a loop would
-/// keep arrays of vectors in memory, and how many turns it unrolls by itself depends on how it is asked to optimise.
-macro_rules! unroll {
-    ($i:ident < $count:expr, $block:block) => {
-        unroll!($i < $count, $block; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
-    };
-    ($i:ident < $count:expr, $block:block; $($value:literal)+) => {
-        $(if $value < $count {
-            let $i = $value;
-            $block
-        })+
-    };
-}
-pub(crate) use unroll;
 
 /// The mask that keeps the `s`-bit groups at even places of a byte.
 pub(crate) const fn even_bits(s: i32) -> u8 {

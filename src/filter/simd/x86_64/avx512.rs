@@ -146,6 +146,26 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
     }
 
     #[inline(always)]
+    unsafe fn transpose_lanes(v: [Self; 4]) -> [Self; 4] {
+        // SAFETY: the caller vouches for AVX-512F. Halves of two vectors first, then every other lane of two of these.
+        unsafe {
+            let [a, b, c, d] = v.map(|v| v.0);
+            let low = |a, b| _mm512_shuffle_i32x4::<0x44>(a, b);
+            let high = |a, b| _mm512_shuffle_i32x4::<0xee>(a, b);
+            let even = |a, b| Self(_mm512_shuffle_i32x4::<0x88>(a, b));
+            let odd = |a, b| Self(_mm512_shuffle_i32x4::<0xdd>(a, b));
+            let (ab, cd) = (low(a, b), low(c, d));
+            let (above_ab, above_cd) = (high(a, b), high(c, d));
+            [
+                even(ab, cd),
+                odd(ab, cd),
+                even(above_ab, above_cd),
+                odd(above_ab, above_cd),
+            ]
+        }
+    }
+
+    #[inline(always)]
     unsafe fn swap_bits<const S: i32>(a: Self, b: Self) -> (Self, Self) {
         // SAFETY: the caller vouches for AVX-512BW.
         unsafe {
