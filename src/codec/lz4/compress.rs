@@ -26,9 +26,9 @@ const SHORT_STREAM: usize = 8192;
 const OUT_OF_REACH: usize = 1 << 16;
 /// Searches without success after which one position more is passed over each time, as a logarithm.
 const PATIENCE: u32 = 6;
-/// Room for a sequence of up to 14 literals, copied as 16, for one further byte of a match's length, and for the last
-/// sequence.
-const ROOM: usize = 32;
+/// Room, beside the literals, for a sequence with one further byte of each length, its literals copied 16 at once, and for the
+/// last sequence.
+const ROOM: usize = 24;
 
 /// The compressor's tables.
 #[derive(Default)]
@@ -293,12 +293,23 @@ fn encode<F: Finder>(
                 let distance = (distance as u16).to_le_bytes();
                 let room = dst.len() - out;
                 let code = more.min(OPEN_ENDED);
-                if literals < OPEN_ENDED && more < OPEN_ENDED + 255 && room >= ROOM && end <= last {
+                if literals.max(more) < OPEN_ENDED + 255 && room >= literals + ROOM && end <= last {
                     // SAFETY: there is room for all of this. The match is of four bytes at least, and twelve are behind it.
                     unsafe {
-                        dst.store(out, (literals << 4 | code) as u8);
-                        dst.store::<u128>(out + 1, load(src, anchor));
-                        out += 1 + literals;
+                        if literals < OPEN_ENDED {
+                            dst.store(out, (literals << 4 | code) as u8);
+                            dst.store::<u128>(out + 1, load(src, anchor));
+                            out += 1 + literals;
+                        } else {
+                            cold_path();
+                            dst.store(out, (OPEN_ENDED << 4 | code) as u8);
+                            dst.store(out + 1, (literals - OPEN_ENDED) as u8);
+                            out += 2;
+                            for done in (0..literals).step_by(16) {
+                                dst.store::<u128>(out + done, load(src, anchor + done));
+                            }
+                            out += literals;
+                        }
                         dst.store(out, distance);
                         // Written over where it does not count.
                         dst.store(out + 2, more.wrapping_sub(OPEN_ENDED) as u8);
