@@ -15,10 +15,12 @@ use crate::codec::{Packed, Room};
 /// How far from the end of the bytes the last sequence begins that is decoded here: a token, and 16 literals in one step.
 /// Where a stream has no bytes behind it, the library, too, looks at nothing more from there on.
 const SRC_MARGIN: usize = 1 + 16 + 1;
-/// What more literals are read with in one step.
-const LITERALS: usize = 32;
-/// How far from the end of the data it may lie: 14 literals, and 24 bytes written for a match whose length is in its token.
-const DST_MARGIN: usize = 14 + 24;
+/// What more literals are copied with in one step: in most cases there is only one, so that no branch is spent on it.
+const LITERALS: usize = 64;
+/// How far from the end of the data it may lie if its lengths are in its token: 14 literals, and 24 bytes written for a match.
+const SHORT_MARGIN: usize = 14 + 24;
+/// The same for any: what a step of literals writes.
+const DST_MARGIN: usize = LITERALS;
 /// What a match may write beyond its end.
 const MATCH: usize = 31;
 
@@ -186,13 +188,13 @@ pub(super) fn decode(
             }
             let mut done = 0;
             while done < literals {
-                // SAFETY: the literals end `LITERALS` from the end of the stream and at `dst_last` at most, and these
-                // bytes, as many, begin before that.
+                // SAFETY: the literals end `LITERALS` from the end of the stream and of the data at least, and these bytes, as many,
+                // begin before that.
                 unsafe {
-                    let first = load::<u128>(src, next + done);
-                    let second = load::<u128>(src, next + done + 16);
-                    dst.store(out + done, first);
-                    dst.store(out + done + 16, second);
+                    let all = [0, 16, 32, 48].map(|i| load::<u128>(src, next + done + i));
+                    for (i, sixteen) in all.into_iter().enumerate() {
+                        dst.store(out + done + 16 * i, sixteen);
+                    }
                 }
                 done += LITERALS;
             }
@@ -255,7 +257,7 @@ pub(super) fn decode_end(
     let ((src, src_len), (dst, dst_len)) = (src.among(), dst.among());
     let (Some(src_last), Some(dst_last)) = (
         src.len().checked_sub(SRC_MARGIN),
-        dst.len().checked_sub(DST_MARGIN),
+        dst.len().checked_sub(SHORT_MARGIN),
     ) else {
         return (at, out);
     };
