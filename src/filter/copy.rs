@@ -1,6 +1,8 @@
 //! A copy that keeps its speed wherever the two buffers lie, and however large they are.
 
 use super::simd;
+#[cfg(target_arch = "x86_64")]
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Bytes from which on [`copy`] is more than `memcpy`,
 const SHORT: usize = 2048;
@@ -22,7 +24,7 @@ pub fn copy(src: &[u8], dst: &mut [u8]) {
     let dst = &mut dst[..src.len()];
     if src.len() < SHORT {
         dst.copy_from_slice(src);
-    } else if src.len() < LONG || is_a_little_behind(src, dst) {
+    } else if src.len() < LONG || (is_a_little_behind(src, dst) && slow_where_little_behind()) {
         simd::best().copy(src, dst);
     } else {
         for (from, to) in src.chunks(PIECE).zip(dst.chunks_mut(PIECE)) {
@@ -35,6 +37,33 @@ pub fn copy(src: &[u8], dst: &mut [u8]) {
 fn is_a_little_behind(src: &[u8], dst: &[u8]) -> bool {
     const PAGE: usize = 4096;
     dst.as_ptr().addr().wrapping_sub(src.as_ptr().addr()) % PAGE < PAGE / 4
+}
+
+/// Whether the CPU is of AMD's family 25 (Zen 3 and 4), where that makes `rep movsb` slow
+/// (<https://sourceware.org/bugzilla/show_bug.cgi?id=30994>).
+#[cfg(target_arch = "x86_64")]
+fn slow_where_little_behind() -> bool {
+    use core::arch::x86_64::__cpuid;
+    /// Asked for once, since virtual machines take long to answer: 0 is not yet, 1 no, 2 yes.
+    static ANSWER: AtomicU8 = AtomicU8::new(0);
+    let answer = match ANSWER.load(Ordering::Relaxed) {
+        0 => {
+            let (vendor, version) = (__cpuid(0), __cpuid(1).eax);
+            let name = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);
+            let family = (version >> 8 & 0xf) + (version >> 20 & 0xff);
+            let slow = name.as_flattened() == b"AuthenticAMD" && family == 25;
+            let answer = 1 + u8::from(slow);
+            ANSWER.store(answer, Ordering::Relaxed);
+            answer
+        }
+        known => known,
+    };
+    answer == 2
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn slow_where_little_behind() -> bool {
+    false
 }
 
 #[cfg(test)]
