@@ -24,7 +24,7 @@ pub(super) const VERSION: &str = "1.3.0-zlib-rs-0.6";
 /// zlib's window, as a power of two.
 const WINDOW_BITS: u8 = 15;
 /// A stream that is smaller than its data by more than this factor is very redundant.
-const REDUNDANT: usize = 8;
+const REDUNDANT: usize = 4;
 
 /// What pays at a level: the high ones find words of three bytes, which are also repeated by chance; at the lowest a
 /// search costs no more than a code.
