@@ -136,6 +136,7 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
     // the latest, so it lies inside the elements, and its part of each row inside the row.
     unsafe {
         match typesize {
+            2 if V::FAST_PERMUTE => return groups_of::<V, 16, FORWARD>(groups, src, dst),
             4 if V::FAST_PERMUTE => return groups_of::<V, 32, FORWARD>(groups, src, dst),
             8 if V::FAST_PERMUTE => return groups_of::<V, 64, FORWARD>(groups, src, dst),
             _ => {}
@@ -503,8 +504,8 @@ impl<const N: usize> Lines<N> {
     }
 }
 
-/// All groups, at least 64 of them, of typesize 4 (`ROWS` = 32) or 8 (64), with the bits transposed before the bytes: those
-/// of a group lie in one vector.
+/// All groups, at least 64 of them, of typesize 2 (`ROWS` = 16), 4 (32) or 8 (64), with the bits transposed before the bytes:
+/// those of a group lie in one vector.
 ///
 /// Rows that are a power of two apart share few sets of the cache, and a processor asks for the lines that it is about to
 /// write before it writes the first of them: more at once than a set has room for, and most are lost before they are
@@ -547,14 +548,14 @@ unsafe fn groups_of<V: Vector, const ROWS: usize, const FORWARD: bool>(
     }
 }
 
-/// Where the 64 bytes of group `16 * l + m` of a tile are, and, of typesize 4, the group behind it.
+/// Where group `16 * l + m` of a tile begins, and with it 64 bytes that are one, two or four groups.
 #[inline(always)]
 const fn line_of<const ROWS: usize>(tile: usize, l: usize, m: usize) -> usize {
     (64 * tile + 16 * l + m) * ROWS
 }
 
-/// Where the bytes of groups `m`, `16 + m`, `32 + m` and `48 + m` of a tile for rows `16 * k ..` are kept; with typesize 4 there
-/// are two times 16 rows, and the next are those of the groups behind.
+/// Where the bytes for 16 rows of groups `m`, `16 + m`, `32 + m` and `48 + m` of a tile are kept: `k` counts the sixteens of all
+/// rows, and goes on with those of the groups behind.
 #[inline(always)]
 const fn column_of<const ROWS: usize>(tile: usize, m: usize, k: usize) -> usize {
     let columns = ROWS / 16;

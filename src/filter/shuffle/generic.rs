@@ -14,8 +14,8 @@
 //! - all others: 16 vectors, each lane 16 bytes (a column) of one element, transposed as a 16 x 16 matrix.
 
 use crate::filter::simd::vector::{
-    Vector, WRITE_AHEAD, prefetch, rotate, rotate_bytes, starts, store_lanes, transpose16,
-    transpose16_half, unroll,
+    Vector, WRITE_AHEAD, load_lanes, prefetch, rotate, rotate_bytes, starts, store_lanes,
+    transpose16, transpose16_half, unroll,
 };
 use crate::filter::simd::{Joiner, Kernel};
 
@@ -267,10 +267,16 @@ unsafe fn split<V: Vector, const T: usize, const G: usize>(src: *const u8) -> [V
     // SAFETY: vector `i` of lane `l` starts at element `16 * l + i * 16 / G` and reads 16 bytes, at most `SLACK` past
     // the elements' end, and none past it where `T == G`.
     unsafe {
-        let mut v = [V::zero(); G];
-        unroll!(i < G, {
-            v[i] = V::load_lanes(src.add(i * (16 / G) * T), 16 * T);
-        });
+        let mut v = if T == G {
+            load_lanes(src)
+        } else {
+            [V::zero(); G]
+        };
+        if T != G {
+            unroll!(i < G, {
+                v[i] = V::load_lanes(src.add(i * (16 / G) * T), 16 * T);
+            });
+        }
         if V::FAST_LOOKUP {
             unroll!(i < G, {
                 v[i] = v[i].lookup(const { &group_table::<T, G>() });

@@ -61,9 +61,9 @@ static ALL: &[Kernels] = &[
                 && std::arch::is_x86_feature_detected!("avx512vbmi")
                 && has_gfni()
         },
-        shuffle: x86_64::avx2::shuffle,
-        unshuffle: x86_64::avx2::unshuffle,
-        join: x86_64::avx2::join,
+        shuffle: x86_64::avx512::shuffle,
+        unshuffle: x86_64::avx512::unshuffle,
+        join: x86_64::avx512::join,
         bitshuffle: x86_64::avx512::bitshuffle_gfni,
         bitunshuffle: x86_64::avx512::bitunshuffle_gfni,
         copy: x86_64::avx2::copy,
@@ -79,9 +79,9 @@ static ALL: &[Kernels] = &[
                 && std::arch::is_x86_feature_detected!("avx512f")
                 && std::arch::is_x86_feature_detected!("avx512bw")
         },
-        shuffle: x86_64::avx2::shuffle,
-        unshuffle: x86_64::avx2::unshuffle,
-        join: x86_64::avx2::join,
+        shuffle: x86_64::avx512::shuffle,
+        unshuffle: x86_64::avx512::unshuffle,
+        join: x86_64::avx512::join,
         bitshuffle: x86_64::avx512::bitshuffle,
         bitunshuffle: x86_64::avx512::bitunshuffle,
         copy: x86_64::avx2::copy,

@@ -214,12 +214,59 @@ pub(crate) unsafe fn transpose_bits<V: Vector>(v: [V; 8]) -> [V; 8] {
 pub(crate) unsafe fn store_lanes<V: Vector, const N: usize>(v: [V; N], p: *mut u8) {
     // SAFETY: the caller vouches for the instruction set and the bytes.
     unsafe {
-        unroll!(lane < V::LANES, {
-            unroll!(i < N / 2, {
-                V::store_pair(v[2 * i], v[2 * i + 1], lane, p.add(16 * N * lane + 32 * i));
+        if V::LANES == 4 && N.is_multiple_of(4) {
+            let v = transpose_fours(v);
+            unroll!(lane < 4, {
+                unroll!(i < N / 4, {
+                    v[4 * i + lane].store(p.add(16 * N * lane + 64 * i));
+                });
             });
-        });
+        } else {
+            unroll!(lane < V::LANES, {
+                unroll!(i < N / 2, {
+                    V::store_pair(v[2 * i], v[2 * i + 1], lane, p.add(16 * N * lane + 32 * i));
+                });
+            });
+        }
     }
+}
+
+/// The inverse of [`store_lanes`].
+///
+/// # Safety
+/// The CPU has the instruction set of `V`. Readable at `p`: `N` vectors.
+#[inline(always)]
+pub(crate) unsafe fn load_lanes<V: Vector, const N: usize>(p: *const u8) -> [V; N] {
+    // SAFETY: the caller vouches for the instruction set and the bytes.
+    unsafe {
+        let mut v = [V::zero(); N];
+        if V::LANES == 4 && N.is_multiple_of(4) {
+            unroll!(lane < 4, {
+                unroll!(i < N / 4, {
+                    v[4 * i + lane] = V::load(p.add(16 * N * lane + 64 * i));
+                });
+            });
+            transpose_fours(v)
+        } else {
+            unroll!(i < N, {
+                v[i] = V::load_lanes(p.add(16 * i), 16 * N);
+            });
+            v
+        }
+    }
+}
+
+/// [`Vector::transpose_lanes`] of each four of the vectors.
+///
+/// # Safety
+/// The CPU has the instruction set of `V`, which has four lanes.
+#[inline(always)]
+unsafe fn transpose_fours<V: Vector, const N: usize>(mut v: [V; N]) -> [V; N] {
+    for four in v.as_chunks_mut::<4>().0 {
+        // SAFETY: the caller vouches for the instruction set.
+        *four = unsafe { V::transpose_lanes(*four) };
+    }
+    v
 }
 
 /// The most that [`prefetch`] asks for at once.

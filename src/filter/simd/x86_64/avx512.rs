@@ -1,8 +1,8 @@
 //! AVX-512 (F and BW, and VBMI beside GFNI): four lanes.
 
-use super::sse2;
-use crate::filter::bitshuffle;
+use super::{avx2, sse2};
 use crate::filter::simd::vector::{Vector, even_bits};
+use crate::filter::{bitshuffle, shuffle};
 use core::arch::x86_64::*;
 
 /// Four lanes; with `GFNI` it needs that instruction set and VBMI too.
@@ -189,6 +189,54 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
         unsafe {
             let units = _mm512_set1_epi64(0x8040_2010_0804_0201_u64 as i64);
             Self(_mm512_gf2p8affine_epi64_epi8::<0>(units, self.0))
+        }
+    }
+}
+
+/// See [`crate::filter::simd::Kernels::shuffle`].
+#[target_feature(enable = "avx2,avx512f,avx512bw")]
+pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    // SAFETY: the features of this function are those of the vectors.
+    unsafe {
+        match typesize {
+            4 | 8 => shuffle::generic::run::<Avx512<false>, 1, true>(
+                typesize,
+                src,
+                dst,
+                avx2::shuffle,
+                None,
+            ),
+            _ => avx2::shuffle(typesize, src, dst),
+        }
+    }
+}
+
+/// See [`crate::filter::simd::Kernels::unshuffle`].
+#[target_feature(enable = "avx2,avx512f,avx512bw")]
+pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    // SAFETY: the features of this function are those of the vectors.
+    unsafe {
+        match typesize {
+            4 | 8 => shuffle::generic::run::<Avx512<false>, 1, false>(
+                typesize,
+                src,
+                dst,
+                avx2::unshuffle,
+                Some(join),
+            ),
+            _ => avx2::unshuffle(typesize, src, dst),
+        }
+    }
+}
+
+/// See [`crate::filter::simd::Kernels::join`].
+#[target_feature(enable = "avx2,avx512f,avx512bw")]
+pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
+    // SAFETY: the features of this function are those of the vectors.
+    unsafe {
+        match streams.len() {
+            4 | 8 => shuffle::generic::join_streams::<Avx512<false>, 1>(streams, dst),
+            _ => avx2::join(streams, dst),
         }
     }
 }
