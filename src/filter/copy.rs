@@ -20,11 +20,20 @@ const PIECE: usize = 128 << 10;
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
+#[inline]
 pub fn copy(src: &[u8], dst: &mut [u8]) {
     let dst = &mut dst[..src.len()];
     if src.len() < SHORT {
         dst.copy_from_slice(src);
-    } else if src.len() < LONG || (is_a_little_behind(src, dst) && slow_where_little_behind()) {
+    } else {
+        copy_more(src, dst);
+    }
+}
+
+/// The same for what is not short.
+#[inline(never)]
+fn copy_more(src: &[u8], dst: &mut [u8]) {
+    if src.len() < LONG || (is_a_little_behind(src, dst) && slow_where_little_behind()) {
         simd::best().copy(src, dst);
     } else {
         for (from, to) in src.chunks(PIECE).zip(dst.chunks_mut(PIECE)) {

@@ -199,7 +199,7 @@ pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 
 /// As [`shuffle`], in small tiles, for little data.
 #[target_feature(enable = "avx2")]
-fn few_shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+pub(super) fn few_shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
     unsafe {
         shuffle::generic::run::<Lane<true>, 1, true>(
@@ -214,7 +214,7 @@ fn few_shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 
 /// As [`unshuffle`], in small tiles, for little data.
 #[target_feature(enable = "avx2")]
-fn few_unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+pub(super) fn few_unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
     unsafe {
         shuffle::generic::run::<Lane<true>, 1, false>(
