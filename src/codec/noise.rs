@@ -5,6 +5,7 @@
 //! The answer depends on the bytes of the stream alone.
 
 mod short;
+mod words;
 
 use core::hint::select_unpredictable;
 
@@ -102,6 +103,7 @@ pub(super) struct Noise {
     parts: Vec<Part>,
     places: Places,
     short: short::Short,
+    words: words::Words<16>,
 }
 
 impl Noise {
@@ -137,6 +139,12 @@ impl Noise {
                 count <= few
             }) && Repeats::tell(words, stream.len(), search)
         }
+    }
+
+    /// Whether a stream has hardly a word twice, so that a codec that can only refer to what it repeats shortens it by less than
+    /// half a percent, however uneven its bytes are. Some words hide behind others, a half of those that are far apart.
+    pub(super) fn repeats_nothing(&mut self, stream: &[u8]) -> bool {
+        self.words.hardly_repeat(stream, stream.len() / (2 * FEW))
     }
 
     /// The stretches that make up a stream, each as long as can be. A few pieces beside others that are worth more are

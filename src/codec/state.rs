@@ -53,7 +53,10 @@ impl Encoder {
             _ => false,
         };
         let searches = searches && dict.is_none();
-        if searches && room <= src.len() && self.noise.fills(src) {
+        let hopeless = |noise: &mut Noise| {
+            noise.fills(src) || (codec == Codec::Lz4hc && noise.repeats_nothing(src))
+        };
+        if searches && room <= src.len() && hopeless(&mut self.noise) {
             return Ok(0);
         }
         match (codec, dict) {

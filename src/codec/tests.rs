@@ -242,6 +242,45 @@ fn runs_between_noise_cost_nearly_nothing() {
     }
 }
 
+/// Uneven bytes of which few are repeated: numbers of four bytes, noise but for the highest, with repeats between them.
+#[test]
+fn what_is_not_searched_for_repeats_has_next_to_none() {
+    let mut numbers = Numbers(5);
+    let mut encoder = Encoder::new();
+    let (mut searched, mut given_up) = (0, 0);
+    for len in [4096, 5000, 30_000, 131_072, 400_000] {
+        for one_in in [50, 100, 200, 500, 2000, 10_000, usize::MAX] {
+            for (repeat, far) in [(4, 100), (4, 60_000), (5, 2000), (8, 60_000), (40, 30_000)] {
+                let mut data: Vec<u8> = Vec::new();
+                while data.len() < len {
+                    if data.len() > repeat && numbers.below(one_in / repeat) == 0 {
+                        let back = repeat + numbers.below(far.min(data.len() - repeat));
+                        data.extend_from_within(data.len() - back..data.len() - back + repeat);
+                    }
+                    let number = numbers.next() as u32 >> 2;
+                    data.extend((number % 3 << 30 | number).to_le_bytes());
+                }
+                let mut roomy = vec![0; roomy(data.len())];
+                let mut size =
+                    |dst: &mut [u8]| encoder.compress(Codec::Lz4hc, 5, None, &data, dst).unwrap();
+                let quick = size(&mut roomy[..data.len()]);
+                let whole = size(&mut roomy);
+                if quick > 0 {
+                    assert_eq!(quick, whole, "{len} {one_in} {repeat}");
+                    searched += 1;
+                } else {
+                    assert!(
+                        1000 * whole > 995 * data.len(),
+                        "{whole} of {len}, one in {one_in}, {repeat} each"
+                    );
+                    given_up += 1;
+                }
+            }
+        }
+    }
+    assert!(searched > 20 && given_up > 50, "{searched} and {given_up}");
+}
+
 #[test]
 fn dictionaries_help_and_come_back() {
     let data: Vec<u8> = streams()

@@ -1,49 +1,19 @@
 //! Streams too short for samples to tell anything: every byte is counted, and every word looked for.
 
+use super::words::Words;
 use super::{FEW, is_chance};
-use crate::codec::table::SPREAD;
 
 /// The bytes that tell most streams that are not noise.
 const GLANCE: usize = 64;
-/// The bytes of a word: no codec gains from shorter ones that are repeated.
-const WORD: usize = 4;
-/// Logarithm of the number of words that are remembered.
-const SLOTS: u32 = 13;
 
 /// Judges such streams; one per worker.
 #[derive(Default)]
-pub(super) struct Short {
-    /// Half of the last word with these upper bits of its hash, the lower one, below the number of its stream.
-    seen: Vec<u32>,
-    stream: u16,
-}
+pub(super) struct Short(Words<13>);
 
 impl Short {
     /// Whether a stream is noise, which no codec shortens.
     pub(super) fn fills(&mut self, stream: &[u8]) -> bool {
-        is_even(stream) && self.repeats_nothing(stream)
-    }
-
-    /// Whether hardly a word is there twice. Three bits of a word are not compared, and some words hide behind others.
-    #[inline(never)]
-    fn repeats_nothing(&mut self, stream: &[u8]) -> bool {
-        if self.seen.is_empty() || self.stream == u16::MAX {
-            self.seen.clear();
-            self.seen.resize(1 << SLOTS, 0);
-            self.stream = 0;
-        }
-        self.stream += 1;
-        let number = u32::from(self.stream) << 16;
-        let most = stream.len() / FEW;
-        let mut twice = 0;
-        stream.array_windows::<WORD>().all(|word| {
-            let hash = u32::from_le_bytes(*word).wrapping_mul(SPREAD);
-            let word = number | hash & 0xffff;
-            let seen = &mut self.seen[(hash >> (32 - SLOTS)) as usize];
-            twice += usize::from(*seen == word);
-            *seen = word;
-            twice <= most
-        })
+        is_even(stream) && self.0.hardly_repeat(stream, stream.len() / FEW)
     }
 }
 
@@ -87,7 +57,7 @@ mod tests {
             let bytes = random(len, 1);
             assert!(short.fills(&bytes), "{len} bytes");
             // One word more than is not worth it, and as many again that others may hide.
-            let n = 2 * (len / FEW) + WORD;
+            let n = 2 * (len / FEW) + 4;
             for (from, to) in [(0, len - n), (3, len / 2), (len / 4, len / 2 + 1)] {
                 let mut twice = bytes.clone();
                 twice.copy_within(from..from + n, to);

@@ -90,6 +90,34 @@ pub(crate) unsafe trait Vector: Copy {
             [0, 16, 32, 48].map(|lane| Self::load_lanes(at.add(lane), 64))
         }
     }
+    /// The lanes of two vectors of four in turns: the first two of each, and the last two.
+    #[inline(always)]
+    unsafe fn zip_lanes(a: Self, b: Self) -> (Self, Self) {
+        let mut bytes = [0_u8; 4 * 64];
+        let at = bytes.as_mut_ptr();
+        // SAFETY: no vector is larger than a quarter of the array, and vectors are read from within it.
+        unsafe {
+            unroll!(lane < 4, {
+                if lane < Self::LANES {
+                    a.store_lane(lane, at.add(32 * lane));
+                    b.store_lane(lane, at.add(32 * lane + 16));
+                }
+            });
+            (Self::load(at), Self::load(at.add(64)))
+        }
+    }
+    /// The inverse of [`Vector::zip_lanes`].
+    #[inline(always)]
+    unsafe fn unzip_lanes(a: Self, b: Self) -> (Self, Self) {
+        let mut bytes = [0_u8; 4 * 64];
+        let at = bytes.as_mut_ptr();
+        // SAFETY: as in `zip_lanes`.
+        unsafe {
+            a.store(at);
+            b.store(at.add(64));
+            (Self::load_lanes(at, 32), Self::load_lanes(at.add(16), 32))
+        }
+    }
     /// In each byte, exchanges the `S`-bit groups at odd places of `a` with those at even places of `b` (`S` is 1, 2 or
     /// 4): one step of a bit transpose.
     unsafe fn swap_bits<const S: i32>(a: Self, b: Self) -> (Self, Self);
@@ -221,6 +249,10 @@ pub(crate) unsafe fn store_lanes<V: Vector, const N: usize>(v: [V; N], p: *mut u
                     v[4 * i + lane].store(p.add(16 * N * lane + 64 * i));
                 });
             });
+        } else if V::LANES == 4 && N == 2 {
+            let (low, high) = V::zip_lanes(v[0], v[1]);
+            low.store(p);
+            high.store(p.add(64));
         } else {
             unroll!(lane < V::LANES, {
                 unroll!(i < N / 2, {
@@ -247,6 +279,9 @@ pub(crate) unsafe fn load_lanes<V: Vector, const N: usize>(p: *const u8) -> [V; 
                 });
             });
             transpose_fours(v)
+        } else if V::LANES == 4 && N == 2 {
+            (v[0], v[1]) = V::unzip_lanes(V::load(p), V::load(p.add(64)));
+            v
         } else {
             unroll!(i < N, {
                 v[i] = V::load_lanes(p.add(16 * i), 16 * N);

@@ -65,24 +65,6 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
     }
 
     #[inline(always)]
-    unsafe fn store_pair(a: Self, b: Self, lane: usize, p: *mut u8) {
-        // SAFETY: the caller vouches for AVX-512F and 32 writable bytes.
-        unsafe {
-            // Lanes a0 b0 a1 b1, or a2 b2 a3 b3.
-            let halves = match lane {
-                0 | 1 => _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11),
-                _ => _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15),
-            };
-            let pairs = _mm512_permutex2var_epi64(a.0, halves, b.0);
-            let pair = match lane % 2 {
-                0 => _mm512_castsi512_si256(pairs),
-                _ => _mm512_extracti64x4_epi64::<1>(pairs),
-            };
-            _mm256_storeu_si256(p.cast(), pair);
-        }
-    }
-
-    #[inline(always)]
     unsafe fn zip8(a: Self, b: Self) -> (Self, Self) {
         // SAFETY: the caller vouches for AVX-512BW.
         unsafe {
@@ -166,6 +148,30 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
     }
 
     #[inline(always)]
+    unsafe fn zip_lanes(a: Self, b: Self) -> (Self, Self) {
+        // SAFETY: the caller vouches for AVX-512F.
+        unsafe {
+            let low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+            let high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+            (
+                Self(_mm512_permutex2var_epi64(a.0, low, b.0)),
+                Self(_mm512_permutex2var_epi64(a.0, high, b.0)),
+            )
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn unzip_lanes(a: Self, b: Self) -> (Self, Self) {
+        // SAFETY: the caller vouches for AVX-512F.
+        unsafe {
+            (
+                Self(_mm512_shuffle_i32x4::<0x88>(a.0, b.0)),
+                Self(_mm512_shuffle_i32x4::<0xdd>(a.0, b.0)),
+            )
+        }
+    }
+
+    #[inline(always)]
     unsafe fn swap_bits<const S: i32>(a: Self, b: Self) -> (Self, Self) {
         // SAFETY: the caller vouches for AVX-512BW.
         unsafe {
@@ -199,7 +205,7 @@ pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
     unsafe {
         match typesize {
-            4 | 8 => shuffle::generic::run::<Avx512<false>, 1, true>(
+            2 | 4 | 8 => shuffle::generic::run::<Avx512<false>, 1, true>(
                 typesize,
                 src,
                 dst,
@@ -217,7 +223,7 @@ pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
     unsafe {
         match typesize {
-            4 | 8 => shuffle::generic::run::<Avx512<false>, 1, false>(
+            2 | 4 | 8 => shuffle::generic::run::<Avx512<false>, 1, false>(
                 typesize,
                 src,
                 dst,
@@ -235,7 +241,7 @@ pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
     unsafe {
         match streams.len() {
-            4 | 8 => shuffle::generic::join_streams::<Avx512<false>, 1>(streams, dst),
+            2 | 4 | 8 => shuffle::generic::join_streams::<Avx512<false>, 1>(streams, dst),
             _ => avx2::join(streams, dst),
         }
     }
