@@ -258,7 +258,7 @@ fn what_is_not_searched_for_repeats_has_next_to_none() {
                         data.extend_from_within(data.len() - back..data.len() - back + repeat);
                     }
                     let number = numbers.next() as u32 >> 2;
-                    data.extend((number % 3 << 30 | number).to_le_bytes());
+                    data.extend(((number % 3) << 30 | number).to_le_bytes());
                 }
                 let mut roomy = vec![0; roomy(data.len())];
                 let mut size =
