@@ -1,11 +1,16 @@
 //! The bitshuffle kernels, for any [`Vector`]: one pass over the data.
 //!
-//! A *group* is eight elements, `8 * typesize` bytes, and becomes one byte of every row. A tile is `16 * V::LANES * S`
+//! A *group* is eight elements, `8 * typesize` bytes, and becomes one byte of every row. A *tile* is `16 * V::LANES * S`
 //! groups: lane `l` of vector `s` of a row works on groups `16 * (s * V::LANES + l) ..` of it, so that every row gets `S`
 //! whole vectors per tile; as in shuffle, `S` makes that a cache line. Transposing the groups' bytes gives one vector for
 //! each byte `b` of each element `i` of a group; the eight vectors of one `b`, with their bits transposed, are the rows
 //! `8 * b ..`. The last tile of a block overlaps the one before it.
+//!
+//! Rows that are a power of two apart share few sets of the nearest cache, and a processor asks for the lines that it is about
+//! to write before it writes the first of them: more at once than a set has room for, and most are lost before they are
+//! written. So several tiles are transposed at once, and eight rows get a few lines before the next eight get any.
 
+use super::groups::groups_of;
 use crate::filter::simd::Kernel;
 use crate::filter::simd::vector::{
     Vector, prefetch, rotate_bytes, starts, store_lanes, transpose_bits, transpose16, unroll,
@@ -16,6 +21,12 @@ use core::mem::MaybeUninit;
 const WIDE: usize = 16;
 /// Bytes in a tile of one lane with the largest typesize that a partial tile is padded to.
 const PADDED: usize = 16 * 8 * WIDE;
+/// Bytes that a row gets of so many tiles as are transposed at once: four lines.
+const AT_ONCE: usize = 256;
+/// The largest typesize for which that is so; others get half of it, and wide ones what a tile gives them.
+const MOST_AT_ONCE: usize = 8;
+/// Rows as far apart as a multiple of this begin in the same set of the cache.
+pub(super) const SETS: usize = 4096;
 
 /// Transposes all of `src`, a multiple of eight elements, into `dst` of the same length (or back), in tiles of `S` vectors
 /// of `V`. What `V` is not for goes to `others`: less than a tile, and, where it has fast matrices, elements of sizes that
@@ -132,8 +143,8 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
     let bytes = groups.checked_mul(8 * typesize);
     assert!(bytes.is_some_and(|bytes| bytes <= src.len() && bytes <= dst.len()));
     let (src, dst) = (src.as_ptr(), dst.as_mut_ptr());
-    // SAFETY: just asserted, as far as it goes; the caller vouches for the instruction set. A tile ends at `groups` at
-    // the latest, so it lies inside the elements, and its part of each row inside the row.
+    // SAFETY: just asserted, as far as it goes; the caller vouches for the instruction set. All tiles end at `groups` at
+    // the latest, so they lie inside the elements, and their parts of each row inside the row.
     unsafe {
         match typesize {
             2 if V::FAST_PERMUTE => return groups_of::<V, 16, FORWARD>(groups, src, dst),
@@ -141,25 +152,28 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
             8 if V::FAST_PERMUTE => return groups_of::<V, 64, FORWARD>(groups, src, dst),
             _ => {}
         }
-        for start in starts(groups, tile) {
+        let most = if typesize >= WIDE {
+            1
+        } else if typesize > MOST_AT_ONCE {
+            AT_ONCE / 2 / tile
+        } else {
+            AT_ONCE / tile
+        };
+        for (start, tiles) in runs(groups, tile, most) {
             let at = start * 8 * typesize;
-            let items = if FORWARD { src } else { dst.cast_const() };
-            let size = tile * 8 * typesize;
-            prefetch(items.wrapping_add(at + size), size);
             let (src, dst) = if FORWARD {
                 (src.add(at), dst.add(start))
             } else {
                 (src.add(start), dst.add(at))
             };
             match (typesize, FORWARD) {
-                (1, _) if V::FAST_MATRICES => matrices::<V, S, 8, FORWARD>(src, dst, groups),
-                _ if V::FAST_MATRICES => matrices::<V, S, 16, FORWARD>(src, dst, groups),
-                (1, true) => bytes_forward::<V, S>(src, dst, groups),
-                (1, false) => bytes_backward::<V, S>(src, dst, groups),
-                (2, true) => pairs_forward::<V, S>(src, dst, groups),
-                (2, false) => pairs_backward::<V, S>(src, dst, groups),
-                (3..WIDE, true) => narrow_forward::<V, S>(typesize, src, dst, groups),
-                (3..WIDE, false) => narrow_backward::<V, S>(typesize, src, dst, groups),
+                (1, true) => bytes_forward::<V, S>(tiles, src, dst, groups),
+                (1, false) => bytes_backward::<V, S>(tiles, src, dst, groups),
+                (2, true) => pairs_forward::<V, S>(tiles, src, dst, groups),
+                (2, false) => pairs_backward::<V, S>(tiles, src, dst, groups),
+                _ if V::FAST_MATRICES => unreachable!("[`run`] takes another way"),
+                (3..WIDE, true) => narrow_forward::<V, S>(typesize, tiles, src, dst, groups),
+                (3..WIDE, false) => narrow_backward::<V, S>(typesize, tiles, src, dst, groups),
                 (_, true) => wide_forward::<V, S>(typesize, src, dst, groups),
                 (_, false) => wide_backward::<V, S>(typesize, src, dst, groups),
             }
@@ -167,57 +181,87 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
     }
 }
 
-/// Vectors of transposed bytes between the two halves of the work: for each vector of a row `N`, not initialised before
-/// they are written.
-struct Scratch<V, const S: usize, const N: usize>([[MaybeUninit<V>; N]; S]);
+/// Covers `groups` (at least one tile) by runs of tiles, `most` of them at once: where each begins, and how many tiles it has.
+/// What is less than a tile at the end is one with groups before it.
+#[inline(always)]
+pub(super) fn runs(
+    groups: usize,
+    tile: usize,
+    most: usize,
+) -> impl Iterator<Item = (usize, usize)> {
+    let mut start = 0;
+    core::iter::from_fn(move || {
+        let left = groups - start;
+        let tiles = (left / tile).clamp(1, most);
+        let begin = start.min(groups - tile);
+        start += left.min(tiles * tile);
+        (left > 0).then_some((begin, tiles))
+    })
+}
 
-impl<V: Vector, const S: usize, const N: usize> Scratch<V, S, N> {
+/// A place for vectors between the two halves of the work, `LINES` times 64 bytes that are not initialised before they are
+/// written.
+#[repr(align(64))]
+pub(super) struct Scratch<const LINES: usize>([MaybeUninit<[u8; 64]>; LINES]);
+
+impl<const LINES: usize> Scratch<LINES> {
     #[inline(always)]
-    fn new() -> Self {
-        Self([[MaybeUninit::uninit(); N]; S])
+    pub(super) fn new() -> Self {
+        Scratch([MaybeUninit::uninit(); LINES])
     }
 
     /// Stores `v` as number `i`.
     ///
     /// # Safety
-    /// There is that number: `s < S` and `i < N`.
+    /// There is room for so many vectors; the CPU has the instruction set of `V`.
     #[inline(always)]
-    unsafe fn put(&mut self, s: usize, i: usize, v: V) {
-        debug_assert!(s < S && i < N);
+    pub(super) unsafe fn put<V: Vector>(&mut self, i: usize, v: V) {
+        debug_assert!((i + 1) * V::LANES <= LINES * 4);
         // SAFETY: the caller's contract.
-        unsafe { self.0.get_unchecked_mut(s).get_unchecked_mut(i).write(v) };
+        unsafe { v.store(self.0.as_mut_ptr().cast::<u8>().add(i * 16 * V::LANES)) };
     }
 
     /// Number `i`.
     ///
     /// # Safety
-    /// It was stored before.
+    /// It was stored before; the CPU has the instruction set of `V`.
     #[inline(always)]
-    unsafe fn get(&self, s: usize, i: usize) -> V {
-        debug_assert!(s < S && i < N);
+    pub(super) unsafe fn get<V: Vector>(&self, i: usize) -> V {
+        debug_assert!((i + 1) * V::LANES <= LINES * 4);
         // SAFETY: the caller's contract.
-        unsafe { self.0.get_unchecked(s).get_unchecked(i).assume_init() }
+        unsafe { V::load(self.0.as_ptr().cast::<u8>().add(i * 16 * V::LANES)) }
     }
 }
 
-/// Transposes the bits of the vectors of one byte's place, `S` times eight of them, and writes them as the eight rows at
-/// `dst`, `row` apart.
+/// The scratch of the kernels here: so many bytes of so many rows as they write at once.
+type Rows = Scratch<{ AT_ONCE * 8 * MOST_AT_ONCE / 64 }>;
+
+/// [`transpose_bits`] of `S` times eight vectors, one after the other: the compiler keeps the order of what it is given, and
+/// with all else done for one before the next is begun it is up to a sixth slower.
+///
+/// # Safety
+/// The CPU has the instruction set of `V`.
+#[inline(always)]
+unsafe fn transpose_each<V: Vector, const S: usize>(mut v: [[V; 8]; S]) -> [[V; 8]; S] {
+    unroll!(s < S, {
+        // SAFETY: the caller's contract.
+        v[s] = unsafe { transpose_bits(v[s]) };
+    });
+    v
+}
+
+/// Writes `S` vectors each of the rows at `dst`, `row` apart.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`. Writable at `dst + k * row`: `S` vectors for each `k < 8`.
 #[inline(always)]
-unsafe fn store_rows<V: Vector, const S: usize>(mut v: [[V; 8]; S], dst: *mut u8, row: usize) {
-    // SAFETY: the caller's contract.
-    unsafe {
+unsafe fn store_rows<V: Vector, const S: usize>(v: [[V; 8]; S], dst: *mut u8, row: usize) {
+    unroll!(k < 8, {
         unroll!(s < S, {
-            v[s] = transpose_bits(v[s]);
+            // SAFETY: the caller's contract.
+            unsafe { v[s][k].store(dst.add(k * row + s * 16 * V::LANES)) };
         });
-        unroll!(k < 8, {
-            unroll!(s < S, {
-                v[s][k].store(dst.add(k * row + s * 16 * V::LANES));
-            });
-        });
-    }
+    });
 }
 
 /// The inverse of [`store_rows`].
@@ -233,9 +277,6 @@ unsafe fn load_rows<V: Vector, const S: usize>(src: *const u8, row: usize) -> [[
             unroll!(s < S, {
                 v[s][k] = V::load(src.add(k * row + s * 16 * V::LANES));
             });
-        });
-        unroll!(s < S, {
-            v[s] = transpose_bits(v[s]);
         });
         v
     }
@@ -281,23 +322,42 @@ unsafe fn store_column<V: Vector>(v: [V; 16], dst: *mut u8, group: usize) {
     }
 }
 
-/// One tile of typesize 1. In this and the functions below, a tile is `16 * V::LANES * S` groups at one pointer, and `S`
-/// vectors of each of the `8 * typesize` rows, which are `row` bytes apart, at the other.
+/// `tiles` tiles of typesize 1. In this and the functions below, a tile is `16 * V::LANES * S` groups at one pointer, and `S`
+/// vectors of each of the `8 * typesize` rows, which are `row` bytes apart, at the other. All together are at most `AT_ONCE`
+/// bytes of a row, and half of that for typesizes above `MOST_AT_ONCE`, so that [`Rows`] holds what is kept of them.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`; the tile is readable at `src` and writable at `dst`.
+/// The CPU has the instruction set of `V`; the tiles are readable at `src` and writable at `dst`.
 #[inline(always)]
-unsafe fn bytes_forward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8, row: usize) {
-    // SAFETY: lane `l` reads its 16 groups of 8 bytes in 8 vectors.
-    unsafe {
-        let mut bytes = [[V::zero(); 8]; S];
-        unroll!(s < S, {
-            unroll!(i < 8, {
-                bytes[s][i] = V::load_lanes(src.add(s * 128 * V::LANES + 16 * i), 128);
+unsafe fn bytes_forward<V: Vector, const S: usize>(
+    tiles: usize,
+    src: *const u8,
+    dst: *mut u8,
+    row: usize,
+) {
+    let tile = 16 * V::LANES * S;
+    for t in 0..tiles {
+        // SAFETY: the tiles follow each other, and the vectors' parts of them.
+        unsafe {
+            let src = src.add(8 * t * tile);
+            prefetch(src.wrapping_add(8 * tile), 8 * tile);
+            let mut rows = [[V::zero(); 8]; S];
+            unroll!(s < S, {
+                let src = src.add(8 * s * 16 * V::LANES);
+                if V::FAST_MATRICES {
+                    rows[s] = matrices_forward(src);
+                } else {
+                    unroll!(i < 8, {
+                        rows[s][i] = V::load_lanes(src.add(16 * i), 128);
+                    });
+                    rows[s] = rotate_bytes(rows[s], 4);
+                }
             });
-            bytes[s] = rotate_bytes(bytes[s], 4);
-        });
-        store_rows(bytes, dst, row);
+            if !V::FAST_MATRICES {
+                rows = transpose_each(rows);
+            }
+            store_rows(rows, dst.add(t * tile), row);
+        }
     }
 }
 
@@ -306,34 +366,94 @@ unsafe fn bytes_forward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8,
 /// # Safety
 /// As [`bytes_forward`].
 #[inline(always)]
-unsafe fn bytes_backward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8, row: usize) {
-    // SAFETY: as in `bytes_forward`.
-    unsafe {
-        let bytes = load_rows::<V, S>(src, row);
-        unroll!(s < S, {
-            store_lanes(rotate_bytes(bytes[s], 3), dst.add(s * 128 * V::LANES));
-        });
+unsafe fn bytes_backward<V: Vector, const S: usize>(
+    tiles: usize,
+    src: *const u8,
+    dst: *mut u8,
+    row: usize,
+) {
+    let tile = 16 * V::LANES * S;
+    for t in 0..tiles {
+        // SAFETY: as in `bytes_forward`.
+        unsafe {
+            let dst = dst.add(8 * t * tile);
+            prefetch(dst.wrapping_add(8 * tile), 8 * tile);
+            let mut rows: [[V; 8]; S] = load_rows(src.add(t * tile), row);
+            if !V::FAST_MATRICES {
+                rows = transpose_each(rows);
+            }
+            unroll!(s < S, {
+                let dst = dst.add(8 * s * 16 * V::LANES);
+                if V::FAST_MATRICES {
+                    matrices_backward(rows[s], dst);
+                } else {
+                    store_lanes(rotate_bytes(rows[s], 3), dst);
+                }
+            });
+        }
     }
 }
 
-/// One tile of typesize 2: a group is one column of 16 bytes.
+/// As [`bytes_forward`], of typesize 2: a group is one column of 16 bytes. Half of the rows are written later where all begin
+/// in the same set.
 ///
 /// # Safety
 /// As [`bytes_forward`].
 #[inline(always)]
-unsafe fn pairs_forward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8, row: usize) {
-    // SAFETY: lane `l` reads its 16 groups of 16 bytes in 16 vectors.
+unsafe fn pairs_forward<V: Vector, const S: usize>(
+    tiles: usize,
+    src: *const u8,
+    dst: *mut u8,
+    row: usize,
+) {
+    let tile = 16 * V::LANES * S;
+    let same_set = row.is_multiple_of(SETS);
+    let mut later = Rows::new();
+    // SAFETY: the tiles follow each other, and the vectors' parts of them; all that is kept is read again.
     unsafe {
-        let mut low = [[V::zero(); 8]; S];
-        let mut high = [[V::zero(); 8]; S];
-        unroll!(s < S, {
-            let v = load_column::<V>(src.add(s * 256 * V::LANES), 16);
-            unroll!(i < 8, {
-                (low[s][i], high[s][i]) = (v[2 * i], v[2 * i + 1]);
+        for t in 0..tiles {
+            let src = src.add(16 * t * tile);
+            prefetch(src.wrapping_add(16 * tile), 16 * tile);
+            let (mut low, mut high) = ([[V::zero(); 8]; S], [[V::zero(); 8]; S]);
+            unroll!(s < S, {
+                let src = src.add(16 * s * 16 * V::LANES);
+                if V::FAST_MATRICES {
+                    let v: [V; 16] = matrices_forward(src);
+                    unroll!(i < 8, {
+                        (low[s][i], high[s][i]) = (v[i], v[8 + i]);
+                    });
+                } else {
+                    let v = load_column::<V>(src, 16);
+                    unroll!(i < 8, {
+                        (low[s][i], high[s][i]) = (v[2 * i], v[2 * i + 1]);
+                    });
+                }
             });
-        });
-        store_rows(low, dst, row);
-        store_rows(high, dst.add(8 * row), row);
+            if !V::FAST_MATRICES {
+                (low, high) = (transpose_each(low), transpose_each(high));
+            }
+            store_rows(low, dst.add(t * tile), row);
+            if same_set {
+                unroll!(s < S, {
+                    unroll!(k < 8, {
+                        later.put(8 * (t * S + s) + k, high[s][k]);
+                    });
+                });
+            } else {
+                store_rows(high, dst.add(8 * row + t * tile), row);
+            }
+        }
+        if same_set {
+            for t in 0..tiles {
+                let mut high = [[V::zero(); 8]; S];
+                unroll!(s < S, {
+                    unroll!(k < 8, {
+                        high[s][k] = later.get(8 * (t * S + s) + k);
+                    });
+                });
+                store_rows(high, dst.add(8 * row + t * tile), row);
+            }
+        }
     }
 }
 
@@ -342,18 +462,40 @@ unsafe fn pairs_forward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8,
 /// # Safety
 /// As [`bytes_forward`].
 #[inline(always)]
-unsafe fn pairs_backward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8, row: usize) {
-    // SAFETY: as in `pairs_forward`.
-    unsafe {
-        let low = load_rows::<V, S>(src, row);
-        let high = load_rows::<V, S>(src.add(8 * row), row);
-        unroll!(s < S, {
-            let mut v = [V::zero(); 16];
-            unroll!(i < 8, {
-                (v[2 * i], v[2 * i + 1]) = (low[s][i], high[s][i]);
+unsafe fn pairs_backward<V: Vector, const S: usize>(
+    tiles: usize,
+    src: *const u8,
+    dst: *mut u8,
+    row: usize,
+) {
+    let tile = 16 * V::LANES * S;
+    for t in 0..tiles {
+        // SAFETY: as in `pairs_forward`.
+        unsafe {
+            let dst = dst.add(16 * t * tile);
+            prefetch(dst.wrapping_add(16 * tile), 16 * tile);
+            let src = src.add(t * tile);
+            let mut low: [[V; 8]; S] = load_rows(src, row);
+            let mut high: [[V; 8]; S] = load_rows(src.add(8 * row), row);
+            if !V::FAST_MATRICES {
+                (low, high) = (transpose_each(low), transpose_each(high));
+            }
+            unroll!(s < S, {
+                let dst = dst.add(16 * s * 16 * V::LANES);
+                let mut v = [V::zero(); 16];
+                if V::FAST_MATRICES {
+                    unroll!(i < 8, {
+                        (v[i], v[8 + i]) = (low[s][i], high[s][i]);
+                    });
+                    matrices_backward(v, dst);
+                } else {
+                    unroll!(i < 8, {
+                        (v[2 * i], v[2 * i + 1]) = (low[s][i], high[s][i]);
+                    });
+                    store_lanes(transpose16(v), dst);
+                }
             });
-            store_lanes(transpose16(v), dst.add(s * 256 * V::LANES));
-        });
+        }
     }
 }
 
@@ -384,40 +526,12 @@ const fn pair_table() -> [u8; 16] {
     table
 }
 
-/// One tile of typesize 1 or 2, an eighth of `ROWS`, with fast matrices.
-///
-/// # Safety
-/// As [`bytes_forward`].
-#[inline(always)]
-unsafe fn matrices<V: Vector, const S: usize, const ROWS: usize, const FORWARD: bool>(
-    src: *const u8,
-    dst: *mut u8,
-    row: usize,
-) {
-    unroll!(s < S, {
-        let (elements, rows) = (s * ROWS * 16 * V::LANES, s * 16 * V::LANES);
-        // SAFETY: the vectors' parts of the tile, and of the rows, follow each other.
-        unsafe {
-            if FORWARD {
-                matrices_forward::<V, ROWS>(src.add(elements), dst.add(rows), row);
-            } else {
-                matrices_backward::<V, ROWS>(src.add(rows), dst.add(elements), row);
-            }
-        }
-    });
-}
-
 /// One vector of each row of typesize 1 (`ROWS` = 8) or 2 (16), with the bits transposed before the bytes.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`. Readable at `src`: `16 * V::LANES` groups of `ROWS` bytes. Writable at
-/// `dst + r * row`: one vector for each `r < ROWS`.
+/// The CPU has the instruction set of `V`. Readable at `src`: `16 * V::LANES` groups of `ROWS` bytes.
 #[inline(always)]
-pub(super) unsafe fn matrices_forward<V: Vector, const ROWS: usize>(
-    src: *const u8,
-    dst: *mut u8,
-    row: usize,
-) {
+pub(super) unsafe fn matrices_forward<V: Vector, const ROWS: usize>(src: *const u8) -> [V; ROWS] {
     // SAFETY: lane `l` reads its 16 groups in `ROWS` vectors.
     unsafe {
         let mut v = [V::zero(); ROWS];
@@ -426,29 +540,25 @@ pub(super) unsafe fn matrices_forward<V: Vector, const ROWS: usize>(
             let matrices = bytes.lookup(const { &matrix_table(ROWS / 8) });
             v[i] = matrices.transpose_matrices();
         });
-        let v = rotate_bytes(v, 4);
-        unroll!(r < ROWS, {
-            v[r].store(dst.add(r * row));
-        });
+        rotate_bytes(v, 4)
     }
 }
 
 /// The inverse of [`matrices_forward`].
 ///
 /// # Safety
-/// As [`matrices_forward`], with the places read and written exchanged.
+/// The CPU has the instruction set of `V`. Writable at `dst`: `16 * V::LANES` groups of `ROWS` bytes.
 #[inline(always)]
 pub(super) unsafe fn matrices_backward<V: Vector, const ROWS: usize>(
-    src: *const u8,
+    rows: [V; ROWS],
     dst: *mut u8,
-    row: usize,
 ) {
-    // SAFETY: as in `matrices_forward`.
+    // SAFETY: the caller's contract.
     unsafe {
-        let mut v = [V::zero(); ROWS];
+        let mut v = rows;
         unroll!(r < ROWS, {
             // In each matrix the last row comes first.
-            v[r] = V::load(src.add((r ^ 7) * row));
+            v[r] = rows[r ^ 7];
         });
         let mut v = rotate_bytes(v, ROWS.ilog2() as usize);
         unroll!(i < ROWS, {
@@ -461,247 +571,45 @@ pub(super) unsafe fn matrices_backward<V: Vector, const ROWS: usize>(
     }
 }
 
-/// The table that sorts the groups of `rows` bytes in 64 bytes into matrices of 8 bytes, one for each byte of an element,
-/// the first element last; or what undoes that, the first element first.
-const fn group_table(rows: usize, sort: bool) -> [u8; 64] {
-    let typesize = rows / 8;
-    let mut table = [0; 64];
-    let mut i = 0;
-    while i < 64 {
-        let (group, element, byte) = (i / rows * rows, i % rows / typesize, i % typesize);
-        if sort {
-            table[group + 8 * byte + 7 - element] = i as u8;
-        } else {
-            table[i] = (group + 8 * byte + element) as u8;
-        }
-        i += 1;
-    }
-    table
-}
-
-/// So many tiles of 64 groups are transposed as one where rows begin in different sets of the nearest cache, ...
-const TILES: usize = 4;
-/// ... and where all begin in the same.
-const MORE_TILES: usize = 8;
-/// Rows as far apart as a multiple of this begin in the same set.
-const SETS: usize = 4096;
-/// The rows of 16 that are written later then: a set has room for 8 lines at least.
-const LATER: usize = 8;
-
-/// A place for lines of bytes, not initialised before they are written.
-#[repr(align(64))]
-struct Lines<const N: usize>([MaybeUninit<[u8; 64]>; N]);
-
-impl<const N: usize> Lines<N> {
-    #[inline(always)]
-    fn new() -> Self {
-        Lines([MaybeUninit::uninit(); N])
-    }
-
-    #[inline(always)]
-    fn start(&mut self) -> *mut u8 {
-        self.0.as_mut_ptr().cast()
-    }
-}
-
-/// All groups, at least 64 of them, of typesize 2 (`ROWS` = 16), 4 (32) or 8 (64), with the bits transposed before the bytes:
-/// those of a group lie in one vector.
-///
-/// Rows that are a power of two apart share few sets of the cache, and a processor asks for the lines that it is about to
-/// write before it writes the first of them: more at once than a set has room for, and most are lost before they are
-/// written. So each row gets a few lines before the next ones get any.
-///
-/// # Safety
-/// The CPU has the instruction set of `V`, a vector of which has 64 bytes. `groups * ROWS` bytes are readable and writable.
-#[inline(always)]
-unsafe fn groups_of<V: Vector, const ROWS: usize, const FORWARD: bool>(
-    groups: usize,
-    src: *const u8,
-    dst: *mut u8,
-) {
-    let same_set = groups.is_multiple_of(SETS);
-    let most = match FORWARD && same_set {
-        true => MORE_TILES,
-        false => TILES,
-    };
-    let mut start = 0;
-    while start < groups {
-        // What is less than a tile at the end is one with groups before it.
-        let tiles = ((groups - start) / 64).clamp(1, most);
-        let begin = start.min(groups - 64);
-        // SAFETY: all lie among the groups, and the parts of the rows in the rows.
-        unsafe {
-            if !FORWARD {
-                groups_backward::<V, ROWS>(tiles, src.add(begin), dst.add(begin * ROWS), groups);
-            } else if same_set {
-                groups_forward::<V, ROWS, LATER>(
-                    tiles,
-                    src.add(begin * ROWS),
-                    dst.add(begin),
-                    groups,
-                );
-            } else {
-                groups_forward::<V, ROWS, 0>(tiles, src.add(begin * ROWS), dst.add(begin), groups);
-            }
-        }
-        start += 64 * tiles;
-    }
-}
-
-/// Where group `16 * l + m` of a tile begins, and with it 64 bytes that are one, two or four groups.
-#[inline(always)]
-const fn line_of<const ROWS: usize>(tile: usize, l: usize, m: usize) -> usize {
-    (64 * tile + 16 * l + m) * ROWS
-}
-
-/// Where the bytes for 16 rows of groups `m`, `16 + m`, `32 + m` and `48 + m` of a tile are kept: `k` counts the sixteens of all
-/// rows, and goes on with those of the groups behind.
-#[inline(always)]
-const fn column_of<const ROWS: usize>(tile: usize, m: usize, k: usize) -> usize {
-    let columns = ROWS / 16;
-    64 * (tile * ROWS + k % columns * 16 + m + k / columns)
-}
-
-/// `tiles` vectors of each row, at most `MORE_TILES`; `LATER` of 16 rows go through another place. What comes next is asked
-/// for line by line, so that nothing else waits for it.
-///
-/// # Safety
-/// As [`matrices_forward`], for each of the tiles.
-#[inline(always)]
-unsafe fn groups_forward<V: Vector, const ROWS: usize, const LATER: usize>(
-    tiles: usize,
-    src: *const u8,
-    dst: *mut u8,
-    row: usize,
-) {
-    debug_assert!(16 * V::LANES == 64 && ROWS <= 64 && tiles <= MORE_TILES);
-    let mut bytes = Lines::<{ MORE_TILES * 64 }>::new();
-    let bytes = bytes.start();
-    let mut later = Lines::<{ MORE_TILES * self::LATER }>::new();
-    let later = later.start();
-    // SAFETY: so many groups are read and kept, and all that is kept is read again.
-    unsafe {
-        for tile in 0..tiles {
-            for m in (0..16).step_by(64 / ROWS) {
-                let mut v = [V::zero(); 4];
-                unroll!(l < 4, {
-                    let line = src.add(line_of::<ROWS>(tile, l, m));
-                    prefetch(line.wrapping_add(64 * ROWS), 64);
-                    let sorted = V::load(line).permute(const { &group_table(ROWS, true) });
-                    v[l] = sorted.transpose_matrices();
-                });
-                let v = V::transpose_lanes(v);
-                unroll!(k < 4, {
-                    v[k].store(bytes.add(column_of::<ROWS>(tile, m, k)));
-                });
-            }
-        }
-        for column in (0..ROWS).step_by(16) {
-            for tile in 0..tiles {
-                let mut v = [V::zero(); 16];
-                unroll!(m < 16, {
-                    v[m] = V::load(bytes.add(64 * (tile * ROWS + column + m)));
-                });
-                let v = transpose16(v);
-                unroll!(r < 16, {
-                    if r < 16 - LATER {
-                        v[r].store(dst.add((column + r) * row + 64 * tile));
-                    } else {
-                        v[r].store(later.add(((r + LATER - 16) * MORE_TILES + tile) * 64));
-                    }
-                });
-            }
-            for r in 0..LATER {
-                for tile in 0..tiles {
-                    let v = V::load(later.add((r * MORE_TILES + tile) * 64));
-                    v.store(dst.add((column + 16 - LATER + r) * row + 64 * tile));
-                }
-            }
-        }
-    }
-}
-
-/// The inverse of [`groups_forward`], for `TILES` tiles at most: lines that are read are not lost.
-///
-/// # Safety
-/// As [`groups_forward`], with the places read and written exchanged.
-#[inline(always)]
-unsafe fn groups_backward<V: Vector, const ROWS: usize>(
-    tiles: usize,
-    src: *const u8,
-    dst: *mut u8,
-    row: usize,
-) {
-    debug_assert!(16 * V::LANES == 64 && ROWS <= 64 && tiles <= TILES);
-    let mut bytes = Lines::<{ TILES * 64 }>::new();
-    let bytes = bytes.start();
-    // SAFETY: as in `groups_forward`.
-    unsafe {
-        for column in (0..ROWS).step_by(16) {
-            for tile in 0..tiles {
-                let mut v = [V::zero(); 16];
-                unroll!(r < 16, {
-                    // In each matrix the last row comes first.
-                    v[r] = V::load(src.add((column + (r ^ 7)) * row + 64 * tile));
-                });
-                let v = transpose16(v);
-                unroll!(m < 16, {
-                    v[m].store(bytes.add(64 * (tile * ROWS + column + m)));
-                });
-            }
-        }
-        for tile in 0..tiles {
-            for m in (0..16).step_by(64 / ROWS) {
-                let mut v = [V::zero(); 4];
-                unroll!(k < 4, {
-                    v[k] = V::load(bytes.add(column_of::<ROWS>(tile, m, k)));
-                });
-                let v = V::transpose_lanes(v);
-                unroll!(l < 4, {
-                    let line = dst.add(line_of::<ROWS>(tile, l, m));
-                    prefetch(line.wrapping_add(64 * ROWS), 64);
-                    let sorted = v[l].transpose_matrices();
-                    sorted
-                        .permute(const { &group_table(ROWS, false) })
-                        .store(line);
-                });
-            }
-        }
-    }
-}
-
-/// One tile of a typesize from 3 to 15: a group is several columns of 16 bytes, the last one overlapping.
+/// As [`bytes_forward`], of a typesize from 3 to 15: a group is several columns of 16 bytes, the last one overlapping.
 ///
 /// # Safety
 /// As [`bytes_forward`]; `typesize` is in that range.
 #[inline(always)]
 unsafe fn narrow_forward<V: Vector, const S: usize>(
     typesize: usize,
+    tiles: usize,
     src: *const u8,
     dst: *mut u8,
     row: usize,
 ) {
-    let group = 8 * typesize;
-    let mut bytes = Scratch::<V, S, { 8 * WIDE }>::new();
+    let (group, tile) = (8 * typesize, 16 * V::LANES * S);
+    let mut bytes = Rows::new();
     // SAFETY: every column lies inside the group, so inside the tile; together they store all of the group's bytes.
     unsafe {
-        for s in 0..S {
+        for s in 0..tiles * S {
             let src = src.add(s * 16 * V::LANES * group);
+            prefetch(
+                src.wrapping_add(16 * V::LANES * group),
+                16 * V::LANES * group,
+            );
             for column in starts(group, 16) {
                 let v = load_column::<V>(src.add(column), anew(group));
                 unroll!(c < 16, {
-                    bytes.put(s, column + c, v[c]);
+                    bytes.put(s * group + column + c, v[c]);
                 });
             }
         }
         for b in 0..typesize {
-            let mut eight = [[V::zero(); 8]; S];
-            unroll!(s < S, {
-                unroll!(i < 8, {
-                    eight[s][i] = bytes.get(s, i * typesize + b);
+            for t in 0..tiles {
+                let mut rows = [[V::zero(); 8]; S];
+                unroll!(s < S, {
+                    unroll!(i < 8, {
+                        rows[s][i] = bytes.get((t * S + s) * group + i * typesize + b);
+                    });
                 });
-            });
-            store_rows(eight, dst.add(8 * b * row), row);
+                store_rows(transpose_each(rows), dst.add(8 * b * row + t * tile), row);
+            }
         }
     }
 }
@@ -713,28 +621,36 @@ unsafe fn narrow_forward<V: Vector, const S: usize>(
 #[inline(always)]
 unsafe fn narrow_backward<V: Vector, const S: usize>(
     typesize: usize,
+    tiles: usize,
     src: *const u8,
     dst: *mut u8,
     row: usize,
 ) {
-    let group = 8 * typesize;
-    let mut bytes = Scratch::<V, S, { 8 * WIDE }>::new();
+    let (group, tile) = (8 * typesize, 16 * V::LANES * S);
+    let mut bytes = Rows::new();
     // SAFETY: as in `narrow_forward`.
     unsafe {
         for b in 0..typesize {
-            let eight = load_rows::<V, S>(src.add(8 * b * row), row);
-            unroll!(s < S, {
-                unroll!(i < 8, {
-                    bytes.put(s, i * typesize + b, eight[s][i]);
+            for t in 0..tiles {
+                let rows: [[V; 8]; S] = load_rows(src.add(8 * b * row + t * tile), row);
+                let eight = transpose_each(rows);
+                unroll!(s < S, {
+                    unroll!(i < 8, {
+                        bytes.put((t * S + s) * group + i * typesize + b, eight[s][i]);
+                    });
                 });
-            });
+            }
         }
-        for s in 0..S {
+        for s in 0..tiles * S {
             let dst = dst.add(s * 16 * V::LANES * group);
+            prefetch(
+                dst.wrapping_add(16 * V::LANES * group),
+                16 * V::LANES * group,
+            );
             for column in starts(group, 16) {
                 let mut v = [V::zero(); 16];
                 unroll!(c < 16, {
-                    v[c] = bytes.get(s, column + c);
+                    v[c] = bytes.get(s * group + column + c);
                 });
                 store_column(v, dst.add(column), anew(group));
             }
@@ -742,7 +658,7 @@ unsafe fn narrow_backward<V: Vector, const S: usize>(
     }
 }
 
-/// One tile of a typesize of 16 or more: columns of 16 bytes of an element, the last one overlapping.
+/// One tile, as in [`bytes_forward`], of a typesize of 16 or more: columns of 16 bytes of an element, the last one overlapping.
 ///
 /// # Safety
 /// As [`bytes_forward`]; `typesize` is in that range.
@@ -754,7 +670,9 @@ unsafe fn wide_forward<V: Vector, const S: usize>(
     row: usize,
 ) {
     let group = 8 * typesize;
-    let mut bytes = Scratch::<V, S, { 8 * 16 }>::new();
+    let mut bytes = Rows::new();
+    let tile = 16 * V::LANES * S * group;
+    prefetch(src.wrapping_add(tile), tile);
     // SAFETY: every column lies inside its element, so inside the tile; all 16 bytes of the eight columns are stored.
     unsafe {
         for column in starts(typesize, 16) {
@@ -763,18 +681,18 @@ unsafe fn wide_forward<V: Vector, const S: usize>(
                 for i in 0..8 {
                     let v = load_column::<V>(src.add(i * typesize), anew(group));
                     unroll!(c < 16, {
-                        bytes.put(s, 16 * i + c, v[c]);
+                        bytes.put(128 * s + 16 * i + c, v[c]);
                     });
                 }
             }
             for c in 0..16 {
-                let mut eight = [[V::zero(); 8]; S];
+                let mut rows = [[V::zero(); 8]; S];
                 unroll!(s < S, {
                     unroll!(i < 8, {
-                        eight[s][i] = bytes.get(s, 16 * i + c);
+                        rows[s][i] = bytes.get(128 * s + 16 * i + c);
                     });
                 });
-                store_rows(eight, dst.add(8 * (column + c) * row), row);
+                store_rows(transpose_each(rows), dst.add(8 * (column + c) * row), row);
             }
         }
     }
@@ -792,15 +710,18 @@ unsafe fn wide_backward<V: Vector, const S: usize>(
     row: usize,
 ) {
     let group = 8 * typesize;
-    let mut bytes = Scratch::<V, S, { 8 * 16 }>::new();
+    let mut bytes = Rows::new();
+    let tile = 16 * V::LANES * S * group;
+    prefetch(dst.wrapping_add(tile), tile);
     // SAFETY: as in `wide_forward`.
     unsafe {
         for column in starts(typesize, 16) {
             for c in 0..16 {
-                let eight = load_rows::<V, S>(src.add(8 * (column + c) * row), row);
+                let rows: [[V; 8]; S] = load_rows(src.add(8 * (column + c) * row), row);
+                let eight = transpose_each(rows);
                 unroll!(s < S, {
                     unroll!(i < 8, {
-                        bytes.put(s, 16 * i + c, eight[s][i]);
+                        bytes.put(128 * s + 16 * i + c, eight[s][i]);
                     });
                 });
             }
@@ -809,7 +730,7 @@ unsafe fn wide_backward<V: Vector, const S: usize>(
                 for i in 0..8 {
                     let mut v = [V::zero(); 16];
                     unroll!(c < 16, {
-                        v[c] = bytes.get(s, 16 * i + c);
+                        v[c] = bytes.get(128 * s + 16 * i + c);
                     });
                     store_column(v, dst.add(i * typesize), anew(group));
                 }

@@ -5,6 +5,7 @@
 //! 8, and what is left after the last whole element, are copied as they are.
 
 pub(crate) mod generic;
+mod groups;
 pub(crate) mod portable;
 #[cfg(test)]
 mod tests;

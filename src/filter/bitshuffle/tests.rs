@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::filter::reference::{self, lengths, noise, typesizes};
+use crate::filter::simd::vector::Vector;
 
 /// The definition, bit by bit, for a multiple of eight elements.
 fn expected(typesize: usize, src: &[u8]) -> Vec<u8> {
@@ -129,21 +130,22 @@ fn odd_typesizes_are_copies() {
 fn kernels_of_bit_matrices_do_as_defined() {
     let data = noise(16 * 16);
     let (mut out, mut back) = ([0; 16 * 16], [0; 16 * 16]);
-    for typesize in [1, 2] {
-        let len = 16 * 8 * typesize;
-        let src = &data[..len];
-        let (to, from) = (out.as_mut_ptr(), back.as_mut_ptr());
-        // SAFETY: any CPU has the vector, and the buffers hold its tile of 16 groups of two-byte elements.
-        unsafe {
-            if typesize == 1 {
-                generic::matrices_forward::<simd::AnyCpu, 8>(src.as_ptr(), to, 16);
-                generic::matrices_backward::<simd::AnyCpu, 8>(to, from, 16);
-            } else {
-                generic::matrices_forward::<simd::AnyCpu, 16>(src.as_ptr(), to, 16);
-                generic::matrices_backward::<simd::AnyCpu, 16>(to, from, 16);
-            }
-        }
-        assert_eq!(out[..len], expected(typesize, src));
-        assert_eq!(back[..len], *src);
+    // SAFETY: any CPU has the vector, and the buffers hold its tile of 16 groups of two-byte elements.
+    unsafe {
+        let rows: [simd::AnyCpu; 8] = generic::matrices_forward(data.as_ptr());
+        out.chunks_exact_mut(16)
+            .zip(rows)
+            .for_each(|(to, row)| row.store(to.as_mut_ptr()));
+        assert_eq!(out[..128], expected(1, &data[..128]));
+        generic::matrices_backward(rows, back.as_mut_ptr());
+        assert_eq!(back[..128], data[..128]);
+
+        let rows: [simd::AnyCpu; 16] = generic::matrices_forward(data.as_ptr());
+        out.chunks_exact_mut(16)
+            .zip(rows)
+            .for_each(|(to, row)| row.store(to.as_mut_ptr()));
+        assert_eq!(out[..], expected(2, &data));
+        generic::matrices_backward(rows, back.as_mut_ptr());
+        assert_eq!(back[..], data);
     }
 }

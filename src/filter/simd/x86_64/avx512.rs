@@ -2,6 +2,7 @@
 
 use super::{avx2, sse2};
 use crate::filter::simd::vector::{Vector, even_bits};
+use crate::filter::simd::{Joiner, Kernel};
 use crate::filter::{bitshuffle, shuffle};
 use core::arch::x86_64::*;
 
@@ -199,19 +200,29 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
     }
 }
 
+/// Shuffles items of `T` bytes, or the other way. A size known here takes none of the kernels for others along.
+///
+/// # Safety
+/// The CPU has the instruction sets of the functions below.
+#[inline(always)]
+unsafe fn shuffle_items<const T: usize, const FORWARD: bool>(src: &[u8], dst: &mut [u8]) {
+    let (few, joiner): (Kernel, Option<Joiner>) = match FORWARD {
+        true => (avx2::few_shuffle, None),
+        false => (avx2::few_unshuffle, Some(join)),
+    };
+    // SAFETY: the caller vouches for them.
+    unsafe { shuffle::generic::run::<Avx512<false>, 1, FORWARD>(T, src, dst, few, joiner) }
+}
+
 /// See [`crate::filter::simd::Kernels::shuffle`].
 #[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
     unsafe {
         match typesize {
-            2 | 4 | 8 => shuffle::generic::run::<Avx512<false>, 1, true>(
-                typesize,
-                src,
-                dst,
-                avx2::few_shuffle,
-                None,
-            ),
+            2 => shuffle_items::<2, true>(src, dst),
+            4 => shuffle_items::<4, true>(src, dst),
+            8 => shuffle_items::<8, true>(src, dst),
             _ => avx2::shuffle(typesize, src, dst),
         }
     }
@@ -223,13 +234,9 @@ pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
     unsafe {
         match typesize {
-            2 | 4 | 8 => shuffle::generic::run::<Avx512<false>, 1, false>(
-                typesize,
-                src,
-                dst,
-                avx2::few_unshuffle,
-                Some(join),
-            ),
+            2 => shuffle_items::<2, false>(src, dst),
+            4 => shuffle_items::<4, false>(src, dst),
+            8 => shuffle_items::<8, false>(src, dst),
             _ => avx2::unshuffle(typesize, src, dst),
         }
     }
