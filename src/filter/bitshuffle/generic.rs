@@ -13,9 +13,9 @@
 use super::groups::groups_of;
 use crate::filter::simd::Kernel;
 use crate::filter::simd::vector::{
-    Vector, prefetch, rotate_bytes, starts, store_lanes, transpose_bits, transpose16, unroll,
+    SETS, Scratch, Vector, prefetch, rotate_bytes, runs, starts, store_lanes, transpose_bits,
+    transpose16, unroll,
 };
-use core::mem::MaybeUninit;
 
 /// Typesizes below this one are transposed in columns of whole groups, the others in columns of one element.
 const WIDE: usize = 16;
@@ -25,8 +25,6 @@ const PADDED: usize = 16 * 8 * WIDE;
 const AT_ONCE: usize = 256;
 /// The largest typesize for which that is so; others get half of it, and wide ones what a tile gives them.
 const MOST_AT_ONCE: usize = 8;
-/// Rows as far apart as a multiple of this begin in the same set of the cache.
-pub(super) const SETS: usize = 4096;
 
 /// Transposes all of `src`, a multiple of eight elements, into `dst` of the same length (or back), in tiles of `S` vectors
 /// of `V`. What `V` is not for goes to `others`: less than a tile, and, where it has fast matrices, elements of sizes that
@@ -178,58 +176,6 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
                 (_, false) => wide_backward::<V, S>(typesize, src, dst, groups),
             }
         }
-    }
-}
-
-/// Covers `groups` (at least one tile) by runs of tiles, `most` of them at once: where each begins, and how many tiles it has.
-/// What is less than a tile at the end is one with groups before it.
-#[inline(always)]
-pub(super) fn runs(
-    groups: usize,
-    tile: usize,
-    most: usize,
-) -> impl Iterator<Item = (usize, usize)> {
-    let mut start = 0;
-    core::iter::from_fn(move || {
-        let left = groups - start;
-        let tiles = (left / tile).clamp(1, most);
-        let begin = start.min(groups - tile);
-        start += left.min(tiles * tile);
-        (left > 0).then_some((begin, tiles))
-    })
-}
-
-/// A place for vectors between the two halves of the work, `LINES` times 64 bytes that are not initialised before they are
-/// written.
-#[repr(align(64))]
-pub(super) struct Scratch<const LINES: usize>([MaybeUninit<[u8; 64]>; LINES]);
-
-impl<const LINES: usize> Scratch<LINES> {
-    #[inline(always)]
-    pub(super) fn new() -> Self {
-        Scratch([MaybeUninit::uninit(); LINES])
-    }
-
-    /// Stores `v` as number `i`.
-    ///
-    /// # Safety
-    /// There is room for so many vectors; the CPU has the instruction set of `V`.
-    #[inline(always)]
-    pub(super) unsafe fn put<V: Vector>(&mut self, i: usize, v: V) {
-        debug_assert!((i + 1) * V::LANES <= LINES * 4);
-        // SAFETY: the caller's contract.
-        unsafe { v.store(self.0.as_mut_ptr().cast::<u8>().add(i * 16 * V::LANES)) };
-    }
-
-    /// Number `i`.
-    ///
-    /// # Safety
-    /// It was stored before; the CPU has the instruction set of `V`.
-    #[inline(always)]
-    pub(super) unsafe fn get<V: Vector>(&self, i: usize) -> V {
-        debug_assert!((i + 1) * V::LANES <= LINES * 4);
-        // SAFETY: the caller's contract.
-        unsafe { V::load(self.0.as_ptr().cast::<u8>().add(i * 16 * V::LANES)) }
     }
 }
 

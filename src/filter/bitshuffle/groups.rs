@@ -1,8 +1,7 @@
 //! Bitshuffle of items of 2, 4 and 8 bytes with vectors of 64 bytes and fast matrices: the groups in a vector are whole,
 //! and their bits are transposed before their bytes.
 
-use super::generic::{SETS, Scratch, runs};
-use crate::filter::simd::vector::{Vector, prefetch, transpose16, unroll};
+use crate::filter::simd::vector::{SETS, Scratch, Vector, prefetch, runs, transpose16, unroll};
 
 /// The table that sorts the groups of `rows` bytes in 64 bytes into matrices of 8 bytes, one for each byte of an element,
 /// the first element last; or what undoes that, the first element first.

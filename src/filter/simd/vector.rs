@@ -5,6 +5,7 @@
 //! fit every vector width without a shuffle that crosses lanes.
 
 use crate::filter::bitshuffle;
+use core::mem::MaybeUninit;
 
 /// Runs the block for `i` = 0 up to a count of 16 at most in straight lines. A loop that the compiler leaves a loop would
 /// keep arrays of vectors in memory, and how many turns it unrolls by itself depends on how it is asked to optimise.
@@ -337,4 +338,55 @@ pub(crate) fn starts(n: usize, size: usize) -> impl Iterator<Item = usize> {
         next = (start < last).then(|| (start + size).min(last));
         Some(start)
     })
+}
+
+/// Covers `n` (at least one tile) by runs of tiles, `most` of them at once: where each begins, and how many tiles it has. As in
+/// [`starts`], what is less than a tile at the end is one moved back.
+#[inline(always)]
+pub(crate) fn runs(n: usize, tile: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
+    let mut start = 0;
+    core::iter::from_fn(move || {
+        let left = n - start;
+        let tiles = (left / tile).clamp(1, most);
+        let begin = start.min(n - tile);
+        start += left.min(tiles * tile);
+        (left > 0).then_some((begin, tiles))
+    })
+}
+
+/// Bytes as far apart as a multiple of this lie in the same set of the nearest cache.
+pub(crate) const SETS: usize = 4096;
+
+/// A place for vectors between the two halves of the work, `LINES` times 64 bytes that are not initialised before they are
+/// written.
+#[repr(align(64))]
+pub(crate) struct Scratch<const LINES: usize>([MaybeUninit<[u8; 64]>; LINES]);
+
+impl<const LINES: usize> Scratch<LINES> {
+    #[inline(always)]
+    pub(crate) fn new() -> Self {
+        Scratch([MaybeUninit::uninit(); LINES])
+    }
+
+    /// Stores `v` as number `i`.
+    ///
+    /// # Safety
+    /// There is room for so many vectors; the CPU has the instruction set of `V`.
+    #[inline(always)]
+    pub(crate) unsafe fn put<V: Vector>(&mut self, i: usize, v: V) {
+        debug_assert!((i + 1) * V::LANES <= LINES * 4);
+        // SAFETY: the caller's contract.
+        unsafe { v.store(self.0.as_mut_ptr().cast::<u8>().add(i * 16 * V::LANES)) };
+    }
+
+    /// Number `i`.
+    ///
+    /// # Safety
+    /// It was stored before; the CPU has the instruction set of `V`.
+    #[inline(always)]
+    pub(crate) unsafe fn get<V: Vector>(&self, i: usize) -> V {
+        debug_assert!((i + 1) * V::LANES <= LINES * 4);
+        // SAFETY: the caller's contract.
+        unsafe { V::load(self.0.as_ptr().cast::<u8>().add(i * 16 * V::LANES)) }
+    }
 }

@@ -223,6 +223,7 @@ pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
             2 => shuffle_items::<2, true>(src, dst),
             4 => shuffle_items::<4, true>(src, dst),
             8 => shuffle_items::<8, true>(src, dst),
+            16 => shuffle_items::<16, true>(src, dst),
             _ => avx2::shuffle(typesize, src, dst),
         }
     }
@@ -237,6 +238,7 @@ pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
             2 => shuffle_items::<2, false>(src, dst),
             4 => shuffle_items::<4, false>(src, dst),
             8 => shuffle_items::<8, false>(src, dst),
+            16 => shuffle_items::<16, false>(src, dst),
             _ => avx2::unshuffle(typesize, src, dst),
         }
     }
@@ -247,10 +249,7 @@ pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
     unsafe {
-        match streams.len() {
-            2 | 4 | 8 => shuffle::generic::join_streams::<Avx512<false>, 1>(streams, dst),
-            _ => avx2::join(streams, dst),
-        }
+        shuffle::generic::join_streams::<Avx512<false>, 1>(streams, dst);
     }
 }
 
