@@ -137,6 +137,7 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
 ) {
     let tile = 16 * V::LANES * S;
     // Every bound below rests on these.
+    const { assert!(16 * V::LANES * S <= 64) };
     assert!(groups >= tile && typesize > 0);
     let bytes = groups.checked_mul(8 * typesize);
     assert!(bytes.is_some_and(|bytes| bytes <= src.len() && bytes <= dst.len()));
@@ -530,15 +531,14 @@ unsafe fn narrow_forward<V: Vector, const S: usize>(
     row: usize,
 ) {
     let (group, tile) = (8 * typesize, 16 * V::LANES * S);
+    // Of one vector's groups.
+    let size = 16 * V::LANES * group;
     let mut bytes = Rows::new();
     // SAFETY: every column lies inside the group, so inside the tile; together they store all of the group's bytes.
     unsafe {
         for s in 0..tiles * S {
-            let src = src.add(s * 16 * V::LANES * group);
-            prefetch(
-                src.wrapping_add(16 * V::LANES * group),
-                16 * V::LANES * group,
-            );
+            let src = src.add(s * size);
+            prefetch(src.wrapping_add(size), size);
             for column in starts(group, 16) {
                 let v = load_column::<V>(src.add(column), anew(group));
                 unroll!(c < 16, {
@@ -573,6 +573,8 @@ unsafe fn narrow_backward<V: Vector, const S: usize>(
     row: usize,
 ) {
     let (group, tile) = (8 * typesize, 16 * V::LANES * S);
+    // Of one vector's groups.
+    let size = 16 * V::LANES * group;
     let mut bytes = Rows::new();
     // SAFETY: as in `narrow_forward`.
     unsafe {
@@ -588,11 +590,8 @@ unsafe fn narrow_backward<V: Vector, const S: usize>(
             }
         }
         for s in 0..tiles * S {
-            let dst = dst.add(s * 16 * V::LANES * group);
-            prefetch(
-                dst.wrapping_add(16 * V::LANES * group),
-                16 * V::LANES * group,
-            );
+            let dst = dst.add(s * size);
+            prefetch(dst.wrapping_add(size), size);
             for column in starts(group, 16) {
                 let mut v = [V::zero(); 16];
                 unroll!(c < 16, {
