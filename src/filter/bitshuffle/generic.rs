@@ -23,7 +23,7 @@ const WIDE: usize = 16;
 const PADDED: usize = 16 * 8 * WIDE;
 /// Bytes that a row gets of so many tiles as are transposed at once: four lines.
 const AT_ONCE: usize = 256;
-/// The largest typesize for which that is so; others get half of it, and wide ones what a tile gives them.
+/// The largest typesize for which that is so; others get half of it, and those of 1 and wide ones what a tile gives them.
 const MOST_AT_ONCE: usize = 8;
 
 /// Transposes all of `src`, a multiple of eight elements, into `dst` of the same length (or back), in tiles of `S` vectors
@@ -151,7 +151,7 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
             8 if V::FAST_PERMUTE => return groups_of::<V, 64, FORWARD>(groups, src, dst),
             _ => {}
         }
-        let most = if typesize >= WIDE {
+        let most = if typesize == 1 || typesize >= WIDE {
             1
         } else if typesize > MOST_AT_ONCE {
             AT_ONCE / 2 / tile
@@ -166,8 +166,8 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
                 (src.add(start), dst.add(at))
             };
             match (typesize, FORWARD) {
-                (1, true) => bytes_forward::<V, S>(tiles, src, dst, groups),
-                (1, false) => bytes_backward::<V, S>(tiles, src, dst, groups),
+                (1, true) => bytes_forward::<V, S>(src, dst, groups),
+                (1, false) => bytes_backward::<V, S>(src, dst, groups),
                 (2, true) => pairs_forward::<V, S>(tiles, src, dst, groups),
                 (2, false) => pairs_backward::<V, S>(tiles, src, dst, groups),
                 _ if V::FAST_MATRICES => unreachable!("[`run`] takes another way"),
@@ -269,42 +269,35 @@ unsafe fn store_column<V: Vector>(v: [V; 16], dst: *mut u8, group: usize) {
     }
 }
 
-/// `tiles` tiles of typesize 1. In this and the functions below, a tile is `16 * V::LANES * S` groups at one pointer, and `S`
-/// vectors of each of the `8 * typesize` rows, which are `row` bytes apart, at the other. All together are at most `AT_ONCE`
-/// bytes of a row, and half of that for typesizes above `MOST_AT_ONCE`, so that [`Rows`] holds what is kept of them.
+/// One tile of typesize 1. In this and the functions below, a tile is `16 * V::LANES * S` groups at one pointer, and `S`
+/// vectors of each of the `8 * typesize` rows, which are `row` bytes apart, at the other. Where there are several tiles, they
+/// are at most `AT_ONCE` bytes of a row, and half of that for typesizes above `MOST_AT_ONCE`, so that [`Rows`] holds what is
+/// kept of them.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`; the tiles are readable at `src` and writable at `dst`.
+/// The CPU has the instruction set of `V`; all tiles are readable at `src` and writable at `dst`.
 #[inline(always)]
-unsafe fn bytes_forward<V: Vector, const S: usize>(
-    tiles: usize,
-    src: *const u8,
-    dst: *mut u8,
-    row: usize,
-) {
-    let tile = 16 * V::LANES * S;
-    for t in 0..tiles {
-        // SAFETY: the tiles follow each other, and the vectors' parts of them.
-        unsafe {
-            let src = src.add(8 * t * tile);
-            prefetch(src.wrapping_add(8 * tile), 8 * tile);
-            let mut rows = [[V::zero(); 8]; S];
-            unroll!(s < S, {
-                let src = src.add(8 * s * 16 * V::LANES);
-                if V::FAST_MATRICES {
-                    rows[s] = matrices_forward(src);
-                } else {
-                    unroll!(i < 8, {
-                        rows[s][i] = V::load_lanes(src.add(16 * i), 128);
-                    });
-                    rows[s] = rotate_bytes(rows[s], 4);
-                }
-            });
-            if !V::FAST_MATRICES {
-                rows = transpose_each(rows);
+unsafe fn bytes_forward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8, row: usize) {
+    let size = 8 * 16 * V::LANES;
+    prefetch(src.wrapping_add(S * size), S * size);
+    // SAFETY: the vectors' parts of the tile follow each other.
+    unsafe {
+        let mut rows = [[V::zero(); 8]; S];
+        unroll!(s < S, {
+            let src = src.add(s * size);
+            if V::FAST_MATRICES {
+                rows[s] = matrices_forward(src);
+            } else {
+                unroll!(i < 8, {
+                    rows[s][i] = V::load_lanes(src.add(16 * i), 128);
+                });
+                rows[s] = rotate_bytes(rows[s], 4);
             }
-            store_rows(rows, dst.add(t * tile), row);
+        });
+        if !V::FAST_MATRICES {
+            rows = transpose_each(rows);
         }
+        store_rows(rows, dst, row);
     }
 }
 
@@ -313,35 +306,27 @@ unsafe fn bytes_forward<V: Vector, const S: usize>(
 /// # Safety
 /// As [`bytes_forward`].
 #[inline(always)]
-unsafe fn bytes_backward<V: Vector, const S: usize>(
-    tiles: usize,
-    src: *const u8,
-    dst: *mut u8,
-    row: usize,
-) {
-    let tile = 16 * V::LANES * S;
-    for t in 0..tiles {
-        // SAFETY: as in `bytes_forward`.
-        unsafe {
-            let dst = dst.add(8 * t * tile);
-            prefetch(dst.wrapping_add(8 * tile), 8 * tile);
-            let mut rows: [[V; 8]; S] = load_rows(src.add(t * tile), row);
-            if !V::FAST_MATRICES {
-                rows = transpose_each(rows);
-            }
-            unroll!(s < S, {
-                let dst = dst.add(8 * s * 16 * V::LANES);
-                if V::FAST_MATRICES {
-                    matrices_backward(rows[s], dst);
-                } else {
-                    store_lanes(rotate_bytes(rows[s], 3), dst);
-                }
-            });
+unsafe fn bytes_backward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8, row: usize) {
+    let size = 8 * 16 * V::LANES;
+    prefetch(dst.wrapping_add(S * size), S * size);
+    // SAFETY: as in `bytes_forward`.
+    unsafe {
+        let mut rows: [[V; 8]; S] = load_rows(src, row);
+        if !V::FAST_MATRICES {
+            rows = transpose_each(rows);
         }
+        unroll!(s < S, {
+            let dst = dst.add(s * size);
+            if V::FAST_MATRICES {
+                matrices_backward(rows[s], dst);
+            } else {
+                store_lanes(rotate_bytes(rows[s], 3), dst);
+            }
+        });
     }
 }
 
-/// As [`bytes_forward`], of typesize 2: a group is one column of 16 bytes. Half of the rows are written later where all begin
+/// `tiles` tiles of typesize 2: a group is one column of 16 bytes. Half of the rows are written later where all begin
 /// in the same set.
 ///
 /// # Safety
@@ -518,7 +503,7 @@ pub(super) unsafe fn matrices_backward<V: Vector, const ROWS: usize>(
     }
 }
 
-/// As [`bytes_forward`], of a typesize from 3 to 15: a group is several columns of 16 bytes, the last one overlapping.
+/// `tiles` tiles of a typesize from 3 to 15: a group is several columns of 16 bytes, the last one overlapping.
 ///
 /// # Safety
 /// As [`bytes_forward`]; `typesize` is in that range.
@@ -603,7 +588,7 @@ unsafe fn narrow_backward<V: Vector, const S: usize>(
     }
 }
 
-/// One tile, as in [`bytes_forward`], of a typesize of 16 or more: columns of 16 bytes of an element, the last one overlapping.
+/// One tile of a typesize of 16 or more: columns of 16 bytes of an element, the last one overlapping.
 ///
 /// # Safety
 /// As [`bytes_forward`]; `typesize` is in that range.

@@ -152,8 +152,8 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
             6 => small::<V, S, 6, 8, FORWARD>(n, src, dst),
             7 => small::<V, S, 7, 8, FORWARD>(n, src, dst),
             8 => small::<V, S, 8, 8, FORWARD>(n, src, dst),
-            // A kernel of its own for a common size: the same code with its loops unrolled, a fourth faster.
             16 if FORWARD && V::LANES == 4 => sixteens::<V>(n, src, dst),
+            // A kernel of its own for a common size: the same code with its loops unrolled, a fourth faster.
             16 if FORWARD => columns::<V, S, FORWARD>(16, n, src, dst),
             9..16 => narrow_columns::<V, S, FORWARD>(typesize, n, src, dst),
             _ => columns::<V, S, FORWARD>(typesize, n, src, dst),
