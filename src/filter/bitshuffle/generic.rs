@@ -13,8 +13,8 @@
 use super::groups::groups_of;
 use crate::filter::simd::Kernel;
 use crate::filter::simd::vector::{
-    SETS, Scratch, Vector, prefetch, rotate_bytes, runs, starts, store_lanes, transpose_bits,
-    transpose16, unroll,
+    SETS, Scratch, Vector, load_lanes, prefetch, rotate_bytes, runs, starts, store_lanes,
+    transpose_bits, transpose16, unroll,
 };
 
 /// Typesizes below this one are transposed in columns of whole groups, the others in columns of one element.
@@ -288,10 +288,7 @@ unsafe fn bytes_forward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8,
             if V::FAST_MATRICES {
                 rows[s] = matrices_forward(src);
             } else {
-                unroll!(i < 8, {
-                    rows[s][i] = V::load_lanes(src.add(16 * i), 128);
-                });
-                rows[s] = rotate_bytes(rows[s], 4);
+                rows[s] = rotate_bytes(load_lanes(src), 4);
             }
         });
         if !V::FAST_MATRICES {
@@ -355,7 +352,7 @@ unsafe fn pairs_forward<V: Vector, const S: usize>(
                         (low[s][i], high[s][i]) = (v[i], v[8 + i]);
                     });
                 } else {
-                    let v = load_column::<V>(src, 16);
+                    let v: [V; 16] = transpose16(load_lanes(src));
                     unroll!(i < 8, {
                         (low[s][i], high[s][i]) = (v[2 * i], v[2 * i + 1]);
                     });
@@ -466,10 +463,9 @@ const fn pair_table() -> [u8; 16] {
 pub(super) unsafe fn matrices_forward<V: Vector, const ROWS: usize>(src: *const u8) -> [V; ROWS] {
     // SAFETY: lane `l` reads its 16 groups in `ROWS` vectors.
     unsafe {
-        let mut v = [V::zero(); ROWS];
+        let mut v: [V; ROWS] = load_lanes(src);
         unroll!(i < ROWS, {
-            let bytes = V::load_lanes(src.add(16 * i), 16 * ROWS);
-            let matrices = bytes.lookup(const { &matrix_table(ROWS / 8) });
+            let matrices = v[i].lookup(const { &matrix_table(ROWS / 8) });
             v[i] = matrices.transpose_matrices();
         });
         rotate_bytes(v, 4)

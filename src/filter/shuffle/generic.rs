@@ -268,12 +268,10 @@ unsafe fn split<V: Vector, const T: usize, const G: usize>(src: *const u8) -> [V
     // SAFETY: vector `i` of lane `l` starts at element `16 * l + i * 16 / G` and reads 16 bytes, at most `SLACK` past
     // the elements' end, and none past it where `T == G`.
     unsafe {
-        let mut v = if T == G {
-            load_lanes(src)
+        let mut v = [V::zero(); G];
+        if T == G {
+            v = load_lanes(src);
         } else {
-            [V::zero(); G]
-        };
-        if T != G {
             unroll!(i < G, {
                 v[i] = V::load_lanes(src.add(i * (16 / G) * T), 16 * T);
             });

@@ -200,57 +200,52 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
     }
 }
 
-/// Shuffles items of `T` bytes, or the other way. A size known here takes none of the kernels for others along.
+/// Shuffles items of the sizes that these vectors are for, or the other way; others go to `others`. A size that is known takes
+/// no kernels of other sizes along.
 ///
 /// # Safety
-/// The CPU has the instruction sets of the functions below.
+/// The CPU has the instruction sets of the vectors and of all functions.
 #[inline(always)]
-unsafe fn shuffle_items<const T: usize, const FORWARD: bool>(src: &[u8], dst: &mut [u8]) {
-    let (few, joiner): (Kernel, Option<Joiner>) = match FORWARD {
-        true => (avx2::few_shuffle, None),
-        false => (avx2::few_unshuffle, Some(join)),
-    };
-    // SAFETY: the caller vouches for them.
-    unsafe { shuffle::generic::run::<Avx512<false>, 1, FORWARD>(T, src, dst, few, joiner) }
+unsafe fn by_size<const FORWARD: bool>(
+    typesize: usize,
+    src: &[u8],
+    dst: &mut [u8],
+    [few, others]: [Kernel; 2],
+    joiner: Option<Joiner>,
+) {
+    let run = shuffle::generic::run::<Avx512<false>, 1, FORWARD>;
+    // SAFETY: the caller's contract.
+    unsafe {
+        match typesize {
+            2 => run(2, src, dst, few, joiner),
+            4 => run(4, src, dst, few, joiner),
+            8 => run(8, src, dst, few, joiner),
+            16 => run(16, src, dst, few, joiner),
+            _ => others(typesize, src, dst),
+        }
+    }
 }
 
 /// See [`crate::filter::simd::Kernels::shuffle`].
 #[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe {
-        match typesize {
-            2 => shuffle_items::<2, true>(src, dst),
-            4 => shuffle_items::<4, true>(src, dst),
-            8 => shuffle_items::<8, true>(src, dst),
-            16 => shuffle_items::<16, true>(src, dst),
-            _ => avx2::shuffle(typesize, src, dst),
-        }
-    }
+    unsafe { by_size::<true>(typesize, src, dst, [avx2::few_shuffle, avx2::shuffle], None) }
 }
 
 /// See [`crate::filter::simd::Kernels::unshuffle`].
 #[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    let kernels: [Kernel; 2] = [avx2::few_unshuffle, avx2::unshuffle];
     // SAFETY: the features of this function are those of the vectors.
-    unsafe {
-        match typesize {
-            2 => shuffle_items::<2, false>(src, dst),
-            4 => shuffle_items::<4, false>(src, dst),
-            8 => shuffle_items::<8, false>(src, dst),
-            16 => shuffle_items::<16, false>(src, dst),
-            _ => avx2::unshuffle(typesize, src, dst),
-        }
-    }
+    unsafe { by_size::<false>(typesize, src, dst, kernels, Some(join)) }
 }
 
 /// See [`crate::filter::simd::Kernels::join`].
 #[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
     // SAFETY: the features of this function are those of the vectors.
-    unsafe {
-        shuffle::generic::join_streams::<Avx512<false>, 1>(streams, dst);
-    }
+    unsafe { shuffle::generic::join_streams::<Avx512<false>, 1>(streams, dst) }
 }
 
 /// See [`crate::filter::simd::Kernels::bitshuffle`].
