@@ -236,10 +236,19 @@ impl<'a> Chunk<'a> {
             return Err(Error::Data);
         }
         let end = match &self.elsewhere {
-            Some(elsewhere) if !all => elsewhere.end(self.starts(), nblock),
+            Some(elsewhere) if !all => {
+                // Many blocks may start where one does, and none is longer than this.
+                let longest = start.saturating_add(self.longest_block());
+                elsewhere.end(self.starts(), nblock).min(longest)
+            }
             _ => self.header.cbytes,
         };
         Ok((start, end))
+    }
+
+    /// The most bytes that the streams of a block have: no stream is longer than its data, and each has its size in front.
+    fn longest_block(&self) -> usize {
+        self.header.blocksize_field() + 5 * usize::from(self.header.typesize)
     }
 
     /// These bytes; if they are elsewhere they are read into `buf`.
@@ -251,7 +260,13 @@ impl<'a> Chunk<'a> {
         buf: &'s mut Buf,
     ) -> Result<&'s [u8]> {
         let (start, end) = self.span(nblock, all)?;
-        self.fetch(start, end, buf)
+        match &self.elsewhere {
+            Some(elsewhere) if all => {
+                let bytes = elsewhere.whole()?.get(start..end);
+                bytes.ok_or(Error::ReadBuffer)
+            }
+            _ => self.fetch(start, end, buf),
+        }
     }
 
     /// The compressed bytes of block `nblock`, all its streams and no more; `each` gets every stream with its size in

@@ -150,6 +150,10 @@ impl<'a> Streams<'a> {
                 _ => Err(Error::RunLength),
             };
         }
+        if size as usize > self.neblock {
+            // Nobody stores a stream that is longer than its data, and many blocks could begin with a very long one.
+            return Err(Error::Data);
+        }
         let Some(data) = Packed::new(rest, size as usize) else {
             return Err(Error::ReadBuffer);
         };

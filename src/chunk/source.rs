@@ -3,6 +3,7 @@
 use super::header::i32_at;
 use super::scratch::Buf;
 use crate::error::{Error, Result};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Gives bytes of a chunk that is somewhere else, a file say. Several workers ask at once.
 pub trait BlockSource: Sync {
@@ -35,11 +36,15 @@ pub fn read_front(source: &dyn BlockSource, len: usize) -> Result<Vec<u8>> {
 pub struct Elsewhere<'a> {
     /// Where the bytes are.
     pub source: &'a dyn BlockSource,
-    /// The block starts in ascending order, where the table does not have them so: writers with several threads may
-    /// leave the blocks in any order.
+    /// The block starts in ascending order, each once, where the table does not have them so: writers with several threads
+    /// may leave the blocks in any order.
     sorted: Vec<i32>,
     /// Size of the chunk.
     cbytes: usize,
+    /// The whole chunk, once a block turned out to share bytes with others.
+    whole: OnceLock<Vec<u8>>,
+    /// Held while it is read.
+    reading: Mutex<()>,
 }
 
 impl<'a> Elsewhere<'a> {
@@ -47,17 +52,20 @@ impl<'a> Elsewhere<'a> {
     pub fn new(source: &'a dyn BlockSource, starts: &[u8], cbytes: usize) -> Result<Self> {
         let starts = || starts.chunks_exact(4).map(|start| i32_at(start, 0));
         let mut sorted = Vec::new();
-        if !starts().is_sorted() {
+        if !starts().is_sorted_by(|a, b| a < b) {
             sorted
                 .try_reserve_exact(starts().len())
                 .map_err(|_| Error::MemoryAlloc)?;
             sorted.extend(starts());
             sorted.sort_unstable();
+            sorted.dedup();
         }
         Ok(Self {
             source,
             sorted,
             cbytes,
+            whole: OnceLock::new(),
+            reading: Mutex::new(()),
         })
     }
 
@@ -69,15 +77,25 @@ impl<'a> Elsewhere<'a> {
         Ok(bytes)
     }
 
+    /// The whole chunk. It is read once, however many blocks need it: they may be very many, and each need all of it.
+    #[cold]
+    pub fn whole(&self) -> Result<&[u8]> {
+        let _alone = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(whole) = self.whole.get() {
+            return Ok(whole);
+        }
+        let whole = read_front(self.source, self.cbytes)?;
+        Ok(self.whole.get_or_init(|| whole))
+    }
+
     /// Where block `nblock` ends at the latest, if it shares no bytes with another one: where the next one starts.
     /// `starts` is the table that this was made from.
     pub fn end(&self, starts: &[u8], nblock: usize) -> usize {
         let start = i32_at(starts, 4 * nblock);
         let next = if self.sorted.is_empty() {
-            let later = starts[4 * nblock..].chunks_exact(4);
-            later
-                .map(|other| i32_at(other, 0))
-                .find(|other| *other > start)
+            starts
+                .get(4 * nblock + 4..4 * nblock + 8)
+                .map(|next| i32_at(next, 0))
         } else {
             let after = self.sorted.partition_point(|other| *other <= start);
             self.sorted.get(after).copied()

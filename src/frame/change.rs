@@ -164,7 +164,9 @@ impl<'a> Change<'a> {
             return Err(Error::InvalidParam);
         }
         match (self, offsets) {
-            (Self::Nothing | Self::Fill(..), _) | (_, Offsets::List(_)) => Ok(()),
+            (Self::Nothing | Self::Fill(..), _) | (_, Offsets::List(_) | Offsets::Runs(_)) => {
+                Ok(())
+            }
             (_, Offsets::Repeated { count, .. }) if *count <= MOST_LISTED => Ok(()),
             _ => Err(Error::MaxBufsizeExceeded),
         }

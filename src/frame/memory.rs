@@ -293,6 +293,14 @@ impl Memory {
         Ok(self.whole()?.len() as u64)
     }
 
+    /// Copies a borrowed buffer, so that it is used no more.
+    pub fn own(&mut self) -> Result<()> {
+        if let Bytes::Borrowed(bytes) = &self.bytes {
+            self.bytes = Bytes::Own(Buffer::copy_of(bytes)?);
+        }
+        Ok(())
+    }
+
     /// Makes a borrowed buffer the frame's own.
     ///
     /// # Safety
@@ -370,18 +378,14 @@ fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, Vec<u8>)> {
     };
     let offsets = match (count, index) {
         (Some(0), _) | (_, None) => Offsets::EMPTY,
-        (count, Some(index)) => match Offsets::decode(index, count) {
-            Err(_) if header.nbytes <= 0 => Offsets::EMPTY,
-            other => other?,
-        },
+        (count, Some(index)) => {
+            match Offsets::decode(index, count, header.kind, extent.frame_len) {
+                Err(_) if header.nbytes <= 0 => Offsets::EMPTY,
+                other => other?,
+            }
+        }
     };
-    let most = extent.cbytes.checked_sub(EXTENDED_HEADER_LENGTH as u64);
-    if offsets
-        .places()
-        .any(|place| most.is_none_or(|most| place > most))
-    {
-        return Err(Error::InvalidHeader);
-    }
+    offsets.check(header.kind, &extent)?;
     Ok((
         extent,
         Loaded {

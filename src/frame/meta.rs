@@ -76,6 +76,10 @@ fn take<'a>(bytes: &'a [u8], at: &mut usize, len: usize) -> Result<&'a [u8]> {
 }
 
 /// Reads the metalayers of a header or trailer (`bytes`, all of it) that begin at `start`; at most `most` of them.
+///
+/// # Errors
+/// [`Error::ReadBuffer`] where something lies outside of `bytes`; [`Error::Data`] for what is not written so, and for contents
+/// that together are longer than `bytes`.
 pub fn read(bytes: &[u8], start: usize, most: usize) -> Result<Vec<Metalayer>> {
     let mut at = start + MAP_START - 3;
     if take(bytes, &mut at, 1)?[0] != marker::MAP16 {
@@ -87,6 +91,8 @@ pub fn read(bytes: &[u8], start: usize, most: usize) -> Result<Vec<Metalayer>> {
         return Err(Error::Data);
     }
     let mut metalayers = Vec::new();
+    // What is left for contents: each has bytes of its own, or a few of them would be copied over and over.
+    let mut left = bytes.len();
     for _ in 0..count {
         let mark = take(bytes, &mut at, 1)?[0];
         if mark & 0xe0 != marker::FIXSTR {
@@ -107,6 +113,7 @@ pub fn read(bytes: &[u8], start: usize, most: usize) -> Result<Vec<Metalayer>> {
         }
         let len = usize::try_from(be_i32(&mark[1..])).map_err(|_| Error::Data)?;
         let content = take(bytes, &mut place, len)?;
+        left = left.checked_sub(mark.len() + len).ok_or(Error::Data)?;
         // C sees names that end at their first 0.
         let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
         metalayers.push(Metalayer {
@@ -152,6 +159,22 @@ mod tests {
                 assert!(cut_short.is_err() || count == 0, "{cut}");
             }
         }
+    }
+
+    #[test]
+    fn contents_do_not_share_bytes() {
+        let mut out = vec![0; 87];
+        write(
+            &[(&b"a"[..], &[7; 200][..]), (&b"b"[..], &[8; 10][..])],
+            0,
+            &mut out,
+        )
+        .unwrap();
+        let offset = |nth: usize| 87 + MAP_START + nth * 7 + 3;
+        let (first, second) = (offset(0), offset(1));
+        let place = out[first..first + 4].to_vec();
+        out[second..second + 4].copy_from_slice(&place);
+        assert_eq!(read(&out, 87, 16), Err(Error::Data));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! From the bottom up:
 //! - [`meta`], [`header`], [`trailer`], [`offsets`]: the parts of the format, each parsed once into a checked type
+//! - [`runs`]: very many offsets in little memory
 //! - [`change`]: what can be done to the chunks
 //! - [`space`], [`journal`]: what makes changes of files cheap, and safe against being killed
 //! - [`memory`]: a contiguous frame in a buffer
@@ -16,6 +17,7 @@ pub mod journal;
 pub mod memory;
 pub mod meta;
 pub mod offsets;
+pub mod runs;
 pub mod space;
 pub mod trailer;
 

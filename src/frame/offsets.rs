@@ -3,11 +3,12 @@
 //! On disk it is a chunk of 64-bit little-endian numbers. Those below 0 stand for chunks whose content follows from the
 //! kind in their uppermost byte; see the contiguous frame format document, "Chunks".
 
-use crate::chunk::decode::Chunk;
+use super::header::{Extent, Kind};
+use super::runs::Runs;
+use crate::chunk::decode::{Chunk, decompress_block};
 use crate::chunk::encode::{EncodeParams, Source, compress};
-use crate::chunk::getitem::{ItemRange, getitem};
 use crate::chunk::header::{
-    ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE, Special, filter_id,
+    Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE, Special, filter_id,
 };
 use crate::chunk::hooks::{NoHooks, Serial};
 use crate::chunk::special;
@@ -21,8 +22,11 @@ pub const WIDTH: usize = 8;
 pub const MAX_CHUNKS: usize = MAX_BUFFERSIZE as usize / WIDTH;
 /// Bytes of a block of an index that is written.
 const BLOCKSIZE: usize = 16 << 10;
-/// Offsets that are decoded at once: memory grows with what was really decoded, not with what a header claims.
-const PIECE: usize = 8 << 10;
+/// What an index may take of memory or time whatever the size of its frame.
+const FREE: usize = 4 << 20;
+/// How many bytes of offsets a byte of an index may tell of. Those that are written have 16 KB in a block, of which no codec
+/// makes less than 16 bytes; behind more than this is nobody's frame, but somebody who wants to keep its reader busy.
+const MOST_RATIO: usize = 1 << 10;
 
 /// Where a chunk is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +85,68 @@ pub enum Offsets {
     },
     /// Any offsets.
     List(Vec<i64>),
+    /// So many that a list of them would be large beside their frame, which told of them in few bytes.
+    Runs(Runs),
+}
+
+/// The memory that the offsets of a frame of `frame_len` bytes may take, as a list and as runs.
+///
+/// Those of the chunks in a contiguous frame take little beside the chunks. Of a directory only the file with the index is
+/// known here, and the numbers of millions of files that were written in any order must have room.
+fn most_memory(kind: Kind, frame_len: u64) -> (usize, usize) {
+    let frame_len = usize::try_from(frame_len).unwrap_or(usize::MAX);
+    let times = match kind {
+        Kind::Contiguous => 4,
+        Kind::Sparse => 16,
+    };
+    let most = |times: usize| frame_len.saturating_mul(times).saturating_add(FREE);
+    (most(2), most(times))
+}
+
+/// Offsets that come in one after the other.
+struct Growing {
+    offsets: Offsets,
+    /// The most bytes that they may take as a list, and as runs.
+    most: (usize, usize),
+}
+
+impl Growing {
+    /// For `count` offsets.
+    fn new(count: usize, most: (usize, usize)) -> Result<Self> {
+        let mut list = Vec::new();
+        list.try_reserve_exact(count.min(most.0 / WIDTH))
+            .map_err(|_| Error::MemoryAlloc)?;
+        Ok(Self {
+            offsets: Offsets::List(list),
+            most,
+        })
+    }
+
+    fn push(&mut self, offset: i64) -> Result<()> {
+        if let Offsets::List(list) = &mut self.offsets {
+            if (list.len() + 1) * WIDTH <= self.most.0 {
+                list.push(offset);
+                return Ok(());
+            }
+            let mut runs = Runs::default();
+            for offset in list {
+                Self::push_run(&mut runs, *offset, self.most.1)?;
+            }
+            self.offsets = Offsets::Runs(runs);
+        }
+        match &mut self.offsets {
+            Offsets::Runs(runs) => Self::push_run(runs, offset, self.most.1),
+            _ => Err(Error::Failure),
+        }
+    }
+
+    fn push_run(runs: &mut Runs, offset: i64, most: usize) -> Result<()> {
+        runs.push(offset)?;
+        if runs.bytes() > most {
+            return Err(Error::MemoryAlloc);
+        }
+        Ok(())
+    }
 }
 
 impl Offsets {
@@ -92,6 +158,7 @@ impl Offsets {
         match self {
             Self::Repeated { count, .. } => *count,
             Self::List(list) => list.len(),
+            Self::Runs(runs) => runs.len(),
         }
     }
 
@@ -105,6 +172,7 @@ impl Offsets {
         match self {
             Self::Repeated { offset, count } => (nchunk < *count).then_some(*offset),
             Self::List(list) => list.get(nchunk).copied(),
+            Self::Runs(runs) => runs.get(nchunk),
         }
     }
 
@@ -115,36 +183,132 @@ impl Offsets {
 
     /// Every offset.
     pub fn iter(&self) -> impl Iterator<Item = i64> + '_ {
-        (0..self.len()).filter_map(|nchunk| self.get(nchunk))
+        let (repeated, list, runs) = self.parts(usize::MAX);
+        repeated
+            .chain(list.iter().copied())
+            .chain(runs.into_iter().flat_map(Runs::iter))
     }
 
     /// The offsets of real places, in the order of the chunks; of equal ones in a row of special length, one.
     pub fn places(&self) -> impl Iterator<Item = u64> + '_ {
-        let list: &[i64] = match self {
-            Self::Repeated { offset, count } => &std::slice::from_ref(offset)[..(*count).min(1)],
-            Self::List(list) => list,
+        let (repeated, list, runs) = self.parts(1);
+        let place = |offset: i64| u64::try_from(offset).ok();
+        repeated
+            .chain(list.iter().copied())
+            .filter_map(place)
+            .chain(runs.into_iter().flat_map(Runs::places))
+    }
+
+    /// The offsets in their three forms, of which two are empty; of a repeated one, `most`.
+    fn parts(&self, most: usize) -> (impl Iterator<Item = i64> + use<>, &[i64], Option<&Runs>) {
+        let (offset, count, list, runs) = match self {
+            Self::Repeated { offset, count } => (*offset, (*count).min(most), &[][..], None),
+            Self::List(list) => (0, 0, &list[..], None),
+            Self::Runs(runs) => (0, 0, &[][..], Some(runs)),
         };
-        list.iter().filter_map(|offset| u64::try_from(*offset).ok())
+        (std::iter::repeat_n(offset, count), list, runs)
+    }
+
+    /// How many of the offsets stand for chunks of special values.
+    pub fn specials(&self) -> usize {
+        self.len() - self.real().0
+    }
+
+    /// How many of the offsets are real places, and the largest of those.
+    fn real(&self) -> (usize, Option<u64>) {
+        match self {
+            Self::Repeated { offset, count } => match u64::try_from(*offset) {
+                Ok(place) if *count > 0 => (*count, Some(place)),
+                _ => (0, None),
+            },
+            Self::List(_) => self.places().fold((0, None), |(all, most), place| {
+                (all + 1, most.max(Some(place)))
+            }),
+            Self::Runs(runs) => runs.extent(),
+        }
+    }
+
+    /// Checks the offsets against the frame that they were read from: that there are places for so many chunks, and, where
+    /// each is a file, that no two are the same.
+    ///
+    /// # Errors
+    /// [`Error::InvalidHeader`] where chunks would lie outside of the frame, or over one another; [`Error::MemoryAlloc`].
+    pub fn check(&self, kind: Kind, extent: &Extent) -> Result<()> {
+        let (count, last) = self.real();
+        let Some(last) = last else {
+            return Ok(());
+        };
+        let fits = match kind {
+            Kind::Contiguous => {
+                let least = EXTENDED_HEADER_LENGTH as u64;
+                let last_fits = extent
+                    .cbytes
+                    .checked_sub(least)
+                    .is_some_and(|most| last <= most);
+                last_fits && count as u64 <= extent.cbytes / least
+            }
+            Kind::Sparse => count as u64 - 1 <= last && self.are_different(last)?,
+        };
+        if fits {
+            Ok(())
+        } else {
+            Err(Error::InvalidHeader)
+        }
+    }
+
+    /// Whether no two real places are the same; `last` is the largest.
+    fn are_different(&self, last: u64) -> Result<bool> {
+        if self.places().is_sorted_by(|a, b| a < b) {
+            return Ok(matches!(self, Self::List(_) | Self::Runs(_)) || self.len() == 1);
+        }
+        if let Self::List(list) = self {
+            let mut sorted = Vec::new();
+            sorted
+                .try_reserve_exact(list.len())
+                .map_err(|_| Error::MemoryAlloc)?;
+            sorted.extend(self.places());
+            sorted.sort_unstable();
+            return Ok(sorted.is_sorted_by(|a, b| a < b));
+        }
+        // A bit for each number: files are numbered without large gaps.
+        let words = usize::try_from(last / 64).map_or(usize::MAX, |words| words + 1);
+        if words > FREE / size_of::<u64>() {
+            return Ok(false);
+        }
+        let mut seen: Vec<u64> = Vec::new();
+        seen.try_reserve_exact(words)
+            .map_err(|_| Error::MemoryAlloc)?;
+        seen.resize(words, 0);
+        Ok(self.places().all(|place| {
+            let (word, bit) = (&mut seen[(place / 64) as usize], 1 << (place % 64));
+            let first = *word & bit == 0;
+            *word |= bit;
+            first
+        }))
     }
 
     /// As a list that can be changed.
     pub fn list_mut(&mut self) -> Result<&mut Vec<i64>> {
-        if let Self::Repeated { offset, count } = *self {
+        if !matches!(self, Self::List(_)) {
             let mut list = Vec::new();
-            list.try_reserve_exact(count)
+            list.try_reserve_exact(self.len())
                 .map_err(|_| Error::MemoryAlloc)?;
-            list.resize(count, offset);
+            list.extend(self.iter());
             *self = Self::List(list);
         }
         match self {
             Self::List(list) => Ok(list),
-            Self::Repeated { .. } => Err(Error::Failure),
+            Self::Repeated { .. } | Self::Runs(_) => Err(Error::Failure),
         }
     }
 
-    /// Reads an index chunk. `count` is the number of chunks, where the frame's header knows it; an index may hold
-    /// more offsets than that while another process is appending, and those are left out.
-    pub fn decode(bytes: &[u8], count: Option<usize>) -> Result<Self> {
+    /// Reads the index chunk of a frame of `frame_len` bytes, in a directory those of the file with the index. `count` is the
+    /// number of chunks, where the frame's header knows it; an index may hold more offsets than that while another process is
+    /// appending, and those are left out.
+    ///
+    /// # Errors
+    /// Those of a damaged chunk; [`Error::MemoryAlloc`] where the offsets take more memory than such a frame's should.
+    pub fn decode(bytes: &[u8], count: Option<usize>, kind: Kind, frame_len: u64) -> Result<Self> {
         let header = ChunkHeader::parse(bytes)?;
         if !header.nbytes.is_multiple_of(WIDTH) {
             return Err(Error::InvalidHeader);
@@ -168,24 +332,24 @@ impl Offsets {
         if let Some(offset) = repeated {
             return Ok(Self::Repeated { offset, count });
         }
-        let mut list: Vec<i64> = Vec::new();
-        let mut piece = vec![0; PIECE.min(count) * WIDTH];
-        while list.len() < count {
-            let len = PIECE.min(count - list.len()) * WIDTH;
-            let range = ItemRange {
-                start: list.len() * WIDTH,
-                len,
-            };
-            getitem(&chunk, range, &mut piece[..len], &NoHooks)?;
-            list.try_reserve(PIECE).map_err(|_| Error::MemoryAlloc)?;
-            list.extend(piece[..len].chunks_exact(WIDTH).map(|item| {
-                i64::from_le_bytes([
+        let mut growing = Growing::new(count, most_memory(kind, frame_len))?;
+        let mut take = |bytes: &[u8]| {
+            bytes.chunks_exact(WIDTH).try_for_each(|item| {
+                growing.push(i64::from_le_bytes([
                     item[0], item[1], item[2], item[3], item[4], item[5], item[6], item[7],
-                ])
-            }));
+                ]))
+            })
+        };
+        if header.is_memcpyed() {
+            take(&bytes[header.overhead()..][..count * WIDTH])?;
+        } else {
+            each_block(&chunk, take)?;
         }
-        list.shrink_to_fit();
-        Ok(Self::List(list))
+        let mut offsets = growing.offsets;
+        if let Self::List(list) = &mut offsets {
+            list.shrink_to_fit();
+        }
+        Ok(offsets)
     }
 
     /// The offsets as they lie in memory and in an index that is not compressed.
@@ -245,9 +409,38 @@ impl Offsets {
     }
 }
 
+/// Decodes the blocks of a compressed index one after the other, each once.
+fn each_block(chunk: &Chunk, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    let header = chunk.header();
+    let Blocks::Regular { blocksize } = header.blocks else {
+        return Err(Error::Data);
+    };
+    let whole = blocksize.is_multiple_of(WIDTH);
+    let most = header
+        .cbytes
+        .saturating_mul(MOST_RATIO)
+        .saturating_add(FREE);
+    // Blocks of an index have 16 KB: one that has very much more is decoded only if there is something in it.
+    let most_block = header.cbytes.saturating_mul(4).saturating_add(FREE / 4);
+    if !whole || header.nbytes > most || blocksize > most_block {
+        return Err(Error::Data);
+    }
+    let mut block = Vec::new();
+    block
+        .try_reserve_exact(blocksize)
+        .map_err(|_| Error::MemoryAlloc)?;
+    block.resize(blocksize, 0);
+    for nblock in 0..header.nblocks {
+        let block = &mut block[..chunk.block_nbytes(nblock)?];
+        decompress_block(chunk, nblock, block, &NoHooks)?;
+        take(block)?;
+    }
+    Ok(())
+}
+
 /// The header of an index chunk of `count` offsets that are stored as they are.
 pub fn stored_header(count: usize) -> Result<[u8; EXTENDED_HEADER_LENGTH]> {
-    use crate::chunk::header::{Blocks, flags, version};
+    use crate::chunk::header::{flags, version};
     if count > MAX_CHUNKS {
         return Err(Error::Data);
     }
@@ -319,10 +512,11 @@ mod tests {
                 .collect();
             let offsets = Offsets::List(list.clone());
             for bytes in [offsets.encode().unwrap(), offsets.encode_stored().unwrap()] {
-                let back = Offsets::decode(&bytes, Some(count)).unwrap();
+                let back = Offsets::decode(&bytes, Some(count), Kind::Contiguous, 0).unwrap();
                 assert_eq!(back.iter().collect::<Vec<_>>(), list);
                 assert_eq!(back.len(), count);
-                assert!(Offsets::decode(&bytes, Some(count + 1)).is_err());
+                let more = Offsets::decode(&bytes, Some(count + 1), Kind::Contiguous, 0);
+                assert!(more.is_err());
             }
         }
     }
@@ -336,7 +530,10 @@ mod tests {
         };
         let bytes = offsets.encode().unwrap();
         assert_eq!(bytes.len(), 40);
-        assert_eq!(Offsets::decode(&bytes, None), Ok(offsets));
+        assert_eq!(
+            Offsets::decode(&bytes, None, Kind::Contiguous, 0),
+            Ok(offsets)
+        );
     }
 
     #[test]

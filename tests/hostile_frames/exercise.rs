@@ -9,7 +9,7 @@ use std::ffi::CString;
 use std::path::Path;
 
 /// The largest chunk that is given room; a larger one is asked for in vain.
-const ROOM: usize = 1 << 20;
+pub const ROOM: usize = 1 << 20;
 /// How many chunks are looked at.
 const CHUNKS: i64 = 12;
 
@@ -24,9 +24,7 @@ pub enum Fate {
 
 /// Writes the seed to `path` and opens it, or takes it as a buffer.
 pub fn open(lib: &'static SchunkLib, seed: &Seed, path: &Path, rng: &mut Rng) -> Option<Schunk> {
-    // Whichever was there.
-    let _ = std::fs::remove_file(path);
-    let _ = std::fs::remove_dir_all(path);
+    clear(path);
     match seed {
         Seed::Contiguous(frame) => match rng.below(4) {
             0 => lib.open_buffer(frame, true),
@@ -42,29 +40,61 @@ pub fn open(lib: &'static SchunkLib, seed: &Seed, path: &Path, rng: &mut Rng) ->
                 lib.open_at(path, behind as i64)
             }
         },
-        Seed::Directory(files) => {
-            std::fs::create_dir(path).expect("a folder");
-            for (name, content) in files {
-                std::fs::write(path.join(name), content).expect("a file");
-            }
+        Seed::Directory(_) => {
+            seed.write(path);
             lib.open_path(path)
+        }
+    }
+}
+
+/// Removes what is at a path, a file or a directory.
+fn clear(path: &Path) {
+    // Whichever was there.
+    let _ = std::fs::remove_file(path);
+    let _ = std::fs::remove_dir_all(path);
+}
+
+impl Seed {
+    /// Writes it to `path`, in place of what was there.
+    pub fn write(&self, path: &Path) {
+        clear(path);
+        match self {
+            Seed::Contiguous(frame) => std::fs::write(path, frame).expect("a file"),
+            Seed::Directory(files) => {
+                std::fs::create_dir(path).expect("a folder");
+                for (name, content) in files {
+                    std::fs::write(path.join(name), content).expect("a file");
+                }
+            }
+        }
+    }
+
+    /// Bytes of its files.
+    pub fn size(&self) -> usize {
+        match self {
+            Seed::Contiguous(frame) => frame.len(),
+            Seed::Directory(files) => files.iter().map(|(_, content)| content.len()).sum(),
         }
     }
 }
 
 /// Reads what can be read; whether all of it could.
 pub fn read(s: &Schunk) -> bool {
+    look(s, &mut vec![0; ROOM])
+}
+
+/// As [`read`]; `room` is of [`ROOM`] bytes.
+pub fn look(s: &Schunk, room: &mut [u8]) -> bool {
     let n = s.get().nchunks;
     let mut fine = true;
-    let mut room = vec![0; ROOM];
     for at in (0..n.min(CHUNKS)).chain([n - 1, n, -1]) {
         let inside = (0..n).contains(&at);
-        let rc = s.decompress_chunk(at, &mut room);
+        let rc = s.decompress_chunk(at, room);
         fine &= rc >= 0 || !inside;
         s.get_chunk(at);
         let lazy = s.get_lazychunk(at);
         if lazy.rc >= 32 {
-            s.decompress_given(&lazy.bytes, &mut room);
+            s.decompress_given(&lazy.bytes, room);
         }
         s.get_vlblock(at, 0);
         s.get_vlblock(at, 2);
@@ -80,12 +110,12 @@ pub fn read(s: &Schunk) -> bool {
         (items, items.saturating_add(1)),
     ] {
         if fits(stop.saturating_sub(start)) {
-            s.get_slice(start, stop, &mut room);
+            s.get_slice(start, stop, room);
         }
     }
     if fits(8) {
-        s.get_sparse(&[0, 5, 1, items - 1, items / 2, 0], &mut room);
-        s.get_sparse(&[items], &mut room);
+        s.get_sparse(&[0, 5, 1, items - 1, items / 2, 0], room);
+        s.get_sparse(&[items], room);
     }
     s.slice_nchunks(0, items.clamp(0, 1000));
     s.metalayers();
@@ -94,7 +124,7 @@ pub fn read(s: &Schunk) -> bool {
     }
     s.vlmeta_exists(c"variable");
     // An index that is claimed to be long is only counted.
-    if n < 1 << 20 {
+    if n < 1 << 17 {
         s.offsets();
     }
     s.frame_len();

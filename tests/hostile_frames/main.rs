@@ -8,7 +8,9 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod built;
 mod damage;
 mod exercise;
+mod limits;
 mod run;
 mod seeds;

@@ -127,7 +127,7 @@ fn verify(frame: &mut Frame, input: &Input, threads: i16, findings: &mut Finding
 fn repeated(frame: &Frame, nchunks: usize) -> std::ops::Range<usize> {
     match frame.offsets() {
         blosc2::frame::offsets::Offsets::Repeated { .. } => 0..nchunks.min(1),
-        blosc2::frame::offsets::Offsets::List(_) => 0..nchunks,
+        _ => 0..nchunks,
     }
 }
 

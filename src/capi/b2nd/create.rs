@@ -318,6 +318,23 @@ pub unsafe fn adopt(schunk: *mut blosc2_schunk) -> Result<*mut b2nd_array_t> {
             }
         }
         let geometry = Geometry::new(meta.ndim, &meta.shape, &meta.chunkshape, &meta.blockshape)?;
+        agree(handle, &geometry)?;
         array::make(schunk, &geometry, meta.dtype, meta.dtype_format)
+    }
+}
+
+/// Checks that the chunks of a frame are those of an array with these shapes. A super-chunk without chunks may get them later.
+fn agree(handle: &Handle, geometry: &Geometry) -> Result<()> {
+    let counts = handle.counts();
+    if counts.nchunks == 0 || !handle.inner().store.is_frame() {
+        return Ok(());
+    }
+    // SAFETY: one field.
+    let typesize = unsafe { handle.fields().typesize };
+    let chunk = geometry.chunk_nbytes(typesize)?;
+    if i64::from(counts.chunksize) == chunk as i64 && counts.nchunks == geometry.nchunks()? {
+        Ok(())
+    } else {
+        Err(Error::Data)
     }
 }

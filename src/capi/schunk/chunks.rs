@@ -28,6 +28,14 @@ pub enum Bytes {
 }
 
 impl Bytes {
+    /// How many they are.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Inside(_, len) => *len,
+            Self::Apart(buffer) => buffer.len(),
+        }
+    }
+
     /// The bytes.
     ///
     /// # Safety
@@ -52,17 +60,25 @@ pub fn checked(nchunk: i64, count: i64) -> Result<usize> {
 
 /// The bytes of a chunk.
 pub fn bytes_of(handle: &Handle, inner: &mut Inner, nchunk: usize) -> Result<Bytes> {
-    let place = match inner.store.find(nchunk)? {
-        Where::Bytes(bytes) => return Ok(Bytes::Inside(bytes.as_ptr(), bytes.len())),
-        Where::Stored(stored) => return stored.whole().map(Bytes::Apart),
-        Where::Special(place) => place,
+    let counts = handle.counts();
+    let (bytes, nbytes) = match inner.store.find(nchunk)? {
+        Where::Bytes(bytes) => (
+            Bytes::Inside(bytes.as_ptr(), bytes.len()),
+            ChunkHeader::parse_basic(bytes)?.nbytes,
+        ),
+        Where::Stored(stored) => {
+            let bytes = stored.whole()?;
+            let nbytes = ChunkHeader::parse_basic(&bytes)?.nbytes;
+            (Bytes::Apart(bytes), nbytes)
+        }
+        Where::Special(place) => {
+            let nbytes = counts.nbytes_of(nchunk as i64).ok_or(Error::Data)?;
+            let chunk = storage::special_chunk(handle, place, nbytes)?;
+            return Buffer::copy_of(&chunk).map(Bytes::Apart);
+        }
     };
-    let nbytes = handle
-        .counts()
-        .nbytes_of(nchunk as i64)
-        .ok_or(Error::Data)?;
-    let chunk = storage::special_chunk(handle, place, nbytes)?;
-    Buffer::copy_of(&chunk).map(Bytes::Apart)
+    inner.expect(&counts, nchunk, nbytes)?;
+    Ok(bytes)
 }
 
 /// A chunk of the program's.

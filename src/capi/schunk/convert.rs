@@ -1,6 +1,6 @@
 //! Copies of super-chunks, and super-chunks as buffers and files.
 
-use super::chunks::bytes_of;
+use super::chunks::{Bytes, bytes_of};
 use super::create::{adopt, blosc2_schunk_free, blosc2_schunk_new};
 use super::handle::{Handle, Plan};
 use super::meta::{blosc2_meta_add, blosc2_vlmeta_add};
@@ -9,7 +9,7 @@ use super::storage::local;
 use crate::capi::border::{code64, pointer};
 use crate::capi::io;
 use crate::capi::types::*;
-use crate::chunk::header::ChunkHeader;
+use crate::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 use crate::error::{Error, Result};
 use crate::frame::change::Change;
 use crate::frame::header::MIN_LEN;
@@ -18,12 +18,16 @@ use crate::frame::memory::Memory;
 use crate::io::{Backend, Mode, paths};
 use crate::memory::Buffer;
 use crate::schunk::Store;
-use crate::schunk::rules::{Chunk, Counts};
+use crate::schunk::rules::{Chunk, Counts, Keeping};
 use std::ffi::{CStr, CString, c_char};
 use std::ptr::null_mut;
 
+/// A copy of a frame with more chunks of special values than this, and more than its bytes would explain, stays a frame: a few
+/// bytes can tell of millions.
+const MOST_APART: usize = 1 << 16;
+
 /// Makes a super-chunk of a contiguous frame of `len` bytes at `cframe`. With `copy`, chunks are copied and kept each on
-/// its own, and the buffer is used no more. Without, the buffer is the super-chunk's storage and must stay as long as the
+/// its own, and the buffer is used no more; a frame that tells of very many chunks in few bytes is copied as it is. Without, the buffer is the super-chunk's storage and must stay as long as the
 /// super-chunk; it is still the program's to free, unless that is handed over with `blosc2_schunk_avoid_cframe_free`.
 /// Returns NULL if the buffer is no frame.
 ///
@@ -49,7 +53,7 @@ pub unsafe extern "C" fn blosc2_schunk_from_buffer(
             return Ok(schunk);
         }
         // SAFETY: just made.
-        let taken = unsafe { Handle::from_c(schunk).and_then(take_apart) };
+        let taken = unsafe { Handle::from_c(schunk).and_then(|handle| copy_frame(handle, len)) };
         if let Err(error) = taken {
             // SAFETY: just made, and used no more.
             unsafe { blosc2_schunk_free(schunk) };
@@ -59,14 +63,29 @@ pub unsafe extern "C" fn blosc2_schunk_from_buffer(
     })
 }
 
+/// Makes a super-chunk over a frame of `len` bytes in somebody's buffer independent of that.
+fn copy_frame(handle: &Handle, len: usize) -> Result<()> {
+    {
+        let mut inner = handle.inner();
+        if let Store::Memory(memory) = &mut inner.store
+            && memory.offsets().specials() > MOST_APART.max(len / MIN_LEN)
+        {
+            return memory.own();
+        }
+    }
+    take_apart(handle)
+}
+
 /// Copies the chunks out of a frame, so that each is on its own.
 fn take_apart(handle: &Handle) -> Result<()> {
     let mut inner = handle.inner();
     let mut counts = handle.counts();
     let (mut chunks, mut nbytes, mut blocksize) = (Vec::new(), 0, None);
+    let mut room = Room::of(&counts, inner.keeping());
     counts.cbytes = 0;
     for nchunk in 0..inner.store.nchunks() {
         let bytes = bytes_of(handle, &mut inner, nchunk)?;
+        room.take(&bytes)?;
         // SAFETY: the frame is not changed here.
         let chunk = Buffer::copy_of(unsafe { bytes.get() })?;
         let header = ChunkHeader::parse(&chunk)?;
@@ -95,6 +114,29 @@ fn take_apart(handle: &Handle) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What is left of the bytes of a contiguous frame when its chunks are copied. Chunks that share bytes would make large copies
+/// of a small frame.
+struct Room(Option<u64>);
+
+impl Room {
+    fn of(counts: &Counts, keeping: Keeping) -> Self {
+        let contiguous = keeping == Keeping::Contiguous;
+        Self(contiguous.then_some(counts.cbytes.max(0) as u64))
+    }
+
+    /// Takes those of a chunk.
+    fn take(&mut self, chunk: &Bytes) -> Result<()> {
+        // A chunk that is only a header may have been made of its offset.
+        let len = chunk.count();
+        if let Some(left) = &mut self.0
+            && len > EXTENDED_HEADER_LENGTH
+        {
+            *left = left.checked_sub(len as u64).ok_or(Error::Data)?;
+        }
+        Ok(())
+    }
 }
 
 /// Whether the super-chunk is a contiguous frame in memory, with its own metalayers.
@@ -378,9 +420,11 @@ fn fill(from: &Handle, shown: &Handle, to: &Handle, same: bool) -> Result<()> {
     let vlblocks = counts.flags2 & crate::capi::constants::BLOSC2_VL_BLOCKS as u8 != 0;
     let nchunks = usize::try_from(counts.nchunks).unwrap_or(0);
     if same || vlblocks {
+        let mut room = Room::of(&counts, from.inner().keeping());
         for nchunk in 0..nchunks {
             from.set_current(nchunk as i64);
             let bytes = bytes_of(from, &mut from.inner(), nchunk)?;
+            room.take(&bytes)?;
             // SAFETY: the super-chunk is not changed meanwhile.
             put(to, unsafe { bytes.get() })?;
         }

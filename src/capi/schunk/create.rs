@@ -1,8 +1,8 @@
 //! Making super-chunks, opening those on disk, and freeing them.
 
-use super::handle::{self, Handle, Inner};
-use super::parts;
+use super::handle::{self, Handle};
 use super::storage::{self, local};
+use super::{agree, parts};
 use crate::capi::border::{code, env_is_set, pointer};
 use crate::capi::constants::*;
 use crate::capi::io;
@@ -151,14 +151,10 @@ pub unsafe fn adopt(
             let handle = Handle::from_c(schunk)?;
             handle.fields().frame = schunk.cast();
             handle.take_over(&mut handle.inner(), loaded)?;
-            let first_is_readable = |inner: &mut Inner| match inner.store.nchunks() {
-                0 => Ok(()),
-                _ => inner.chunk(&handle.counts(), 0).map(drop),
-            };
-            // A frame whose first chunk cannot be read is no frame. Another process may have moved it since the frame was read:
-            // then it is looked for once more, with the lock.
-            let readable = first_is_readable(&mut handle.inner());
-            readable.or_else(|_| handle.with(false, first_is_readable))
+            // A frame whose first chunk cannot be read, or whose chunks are not what it says, is no frame. Another process may
+            // have moved them since the frame was read: then it is looked at once more, with the lock.
+            let agreed = agree::opened(handle, &mut handle.inner());
+            agreed.or_else(|_| handle.with(false, |inner| agree::opened(handle, inner)))
         })
     };
     match made {

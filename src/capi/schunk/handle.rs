@@ -49,6 +49,8 @@ pub struct Inner {
     pointers: Vec<*mut u8>,
     /// How large the chunks are, where they differ, once somebody asked.
     sizes: Option<Sizes>,
+    /// Whether the chunks of a frame were seen to have as many bytes together as its header says, where they differ in size.
+    summed_up: bool,
     /// Whether C keeps the frame's buffer when the super-chunk is freed.
     pub avoid_free: bool,
 }
@@ -127,6 +129,7 @@ impl Handle {
                 store,
                 pointers: Vec::new(),
                 sizes: None,
+                summed_up: false,
                 avoid_free: false,
             }),
             base: null_mut(),
@@ -517,14 +520,35 @@ impl Inner {
         if let Some(sizes) = &self.sizes {
             return Ok(sizes.clone());
         }
-        let mut starts = vec![0u64];
+        // Memory follows the chunks that are there, not those that an index tells of.
+        let mut starts: Vec<u64> = Vec::new();
+        let mut end = 0;
         for nchunk in 0..self.store.nchunks() {
-            let nbytes = self.chunk(counts, nchunk)?.nbytes as u64;
-            starts.push(starts[nchunk] + nbytes);
+            starts.try_reserve(1).map_err(|_| Error::MemoryAlloc)?;
+            starts.push(end);
+            end += self.chunk(counts, nchunk)?.nbytes as u64;
         }
+        starts.try_reserve(1).map_err(|_| Error::MemoryAlloc)?;
+        starts.push(end);
+        if self.store.is_frame() && end != counts.nbytes.max(0) as u64 {
+            return Err(Error::Data);
+        }
+        self.summed_up = true;
         let sizes = Sizes::Starts(starts.into());
         self.sizes = Some(sizes.clone());
         Ok(sizes)
+    }
+}
+
+impl Inner {
+    /// Makes sure that the chunks of a frame, which differ in size, have as many bytes together as the counters say. Done once:
+    /// after that they change together.
+    pub fn sum_up(&mut self, counts: &Counts) -> Result<()> {
+        if self.summed_up {
+            Ok(())
+        } else {
+            self.sizes(counts).map(drop)
+        }
     }
 }
 

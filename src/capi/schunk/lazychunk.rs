@@ -27,6 +27,7 @@ pub fn of(handle: &Handle, inner: &mut Inner, nchunk: usize) -> Result<Bytes> {
         _ => return bytes_of(handle, inner, nchunk),
     };
     let header = stored.header()?;
+    inner.expect(&handle.counts(), nchunk, header.nbytes)?;
     if !header.is_extended() {
         // A chunk of Blosc 1 has no flag that says it is lazy.
         return bytes_of(handle, inner, nchunk);

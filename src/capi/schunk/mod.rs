@@ -1,5 +1,7 @@
 //! The functions of super-chunks.
 
+/// Chunks against the header of their frame.
+pub mod agree;
 /// Chunks in and out.
 pub mod chunks;
 /// Copies, and super-chunks as buffers and files.

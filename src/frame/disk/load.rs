@@ -111,13 +111,7 @@ fn read(source: &Source, kind: Kind, front: &[u8]) -> Result<Loading> {
     };
     let index_pos = index_pos.ok_or(Error::InvalidHeader)?;
     let (offsets, capacity, untidy) = read_index(source, &parsed, index_pos, trailer_pos)?;
-    if kind == Kind::Contiguous {
-        let most = extent.cbytes.checked_sub(EXTENDED_HEADER_LENGTH as u64);
-        let beyond = |place: u64| most.is_none_or(|most| place > most);
-        if offsets.places().any(beyond) {
-            return Err(Error::InvalidHeader);
-        }
-    }
+    offsets.check(kind, &extent)?;
     let view = View {
         header,
         extent,
@@ -164,7 +158,7 @@ fn read_index(
         Err(error) => return Err(error),
     };
     let bytes = source.read(pos, index.cbytes as u64)?;
-    let offsets = match Offsets::decode(&bytes, count) {
+    let offsets = match Offsets::decode(&bytes, count, header.kind, source.size) {
         Ok(offsets) => offsets,
         Err(_) if header.nbytes <= 0 => return Ok(NO_CHUNKS),
         Err(error) => return Err(error),

@@ -35,7 +35,7 @@ pub(super) fn index(image: &Image, contexts: &SuperChunk, pos: u64) -> Option<In
         return None;
     }
     let growing = header.is_memcpyed();
-    match Offsets::decode(&chunk, None) {
+    match Offsets::decode(&chunk, None, Kind::Contiguous, chunk.len() as u64) {
         Ok(offsets) => {
             // Where all offsets are the same there may be very many; then there is nothing to find, either.
             let offsets = offsets.iter().take(MOST_CHUNKS).map(Some).collect();
