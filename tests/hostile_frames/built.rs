@@ -257,6 +257,9 @@ fn metalayers(lib: &SchunkLib) -> Vec<Built> {
     built
 }
 
+/// A pattern of offsets: its name, what is to become of frames with it, and the offset of each chunk.
+type Pattern = (&'static str, Verdict, fn(i64) -> i64);
+
 /// An index that tells of very many chunks.
 fn indices(lib: &SchunkLib) -> Vec<Built> {
     let mut built = Vec::new();
@@ -289,33 +292,19 @@ fn indices(lib: &SchunkLib) -> Vec<Built> {
     }
     let count = 1 << 20;
     let nbytes = size * count;
-    let patterns: [(&str, Verdict, Box<dyn Fn(i64) -> i64>); 6] = [
-        (
-            "zeros and a few NaNs",
-            Verdict::Opens,
-            Box::new(|i| if i % 5000 == 7 { NANS } else { ZEROS }),
-        ),
-        (
-            "zeros and NaNs by turns",
-            Verdict::Any,
-            Box::new(|i| if i % 2 == 0 { NANS } else { ZEROS }),
-        ),
-        (
-            "two places by turns",
-            Verdict::Refused,
-            Box::new(|i| 500 * (i % 2)),
-        ),
-        (
-            "a hundred places over and over",
-            Verdict::Refused,
-            Box::new(|i| 32 * (i % 100)),
-        ),
-        ("places one after the other", Verdict::Any, Box::new(|i| i)),
-        (
-            "places that lie far apart",
-            Verdict::Any,
-            Box::new(|i| i << 20),
-        ),
+    let patterns: [Pattern; 6] = [
+        ("zeros and a few NaNs", Verdict::Opens, |i| {
+            if i % 5000 == 7 { NANS } else { ZEROS }
+        }),
+        ("zeros and NaNs by turns", Verdict::Any, |i| {
+            if i % 2 == 0 { NANS } else { ZEROS }
+        }),
+        ("two places by turns", Verdict::Refused, |i| 500 * (i % 2)),
+        ("a hundred places over and over", Verdict::Refused, |i| {
+            32 * (i % 100)
+        }),
+        ("places one after the other", Verdict::Any, |i| i),
+        ("places that lie far apart", Verdict::Any, |i| i << 20),
     ];
     for (what, verdict, offset) in patterns {
         let index = list((0..count).map(offset).collect());
