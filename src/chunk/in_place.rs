@@ -31,11 +31,6 @@ pub(super) fn longest(header: &ChunkHeader) -> usize {
     header.blocksize_field() + 4 * usize::from(header.typesize)
 }
 
-/// How much room to leave behind a block of `len` bytes.
-pub(super) fn slack(len: usize) -> usize {
-    len / SLACK.0 + SLACK.1
-}
-
 /// Where a chunk is.
 enum Origin<'a> {
     /// In a file, and of it these bytes in memory: header and block starts, and behind them what is in the rooms, one after
@@ -57,6 +52,8 @@ pub struct Spot<'a> {
     starts: Vec<usize>,
     /// How many bytes are free behind the chunk.
     tail: usize,
+    /// Whether the chunk, if it is written anew, gets room between its blocks.
+    slack: bool,
 }
 
 /// What each block to be changed may take, and where all start.
@@ -101,7 +98,8 @@ fn layout(header: &ChunkHeader, front: &[u8], touched: &[Touched]) -> Result<Opt
 
 impl<'a> Spot<'a> {
     /// Reads of the chunk in `source`, whose first bytes are `front`, the blocks in `touched`. `tail` is how many bytes are free
-    /// behind it. None where the chunk cannot be changed in place.
+    /// behind it, and `slack` whether it gets room between its blocks if it is written anew. None where the chunk cannot be
+    /// changed in place.
     ///
     /// # Errors
     /// Those of input; [`Error::InvalidParam`] for blocks that are not there.
@@ -110,7 +108,7 @@ impl<'a> Spot<'a> {
         header: &'a ChunkHeader,
         front: &[u8],
         touched: &[Touched],
-        tail: usize,
+        (tail, slack): (usize, bool),
     ) -> Result<Option<Self>> {
         let Some((rooms, starts)) = layout(header, front, touched)? else {
             return Ok(None);
@@ -151,6 +149,7 @@ impl<'a> Spot<'a> {
             places,
             starts,
             tail,
+            slack,
         }))
     }
 
@@ -168,6 +167,7 @@ impl<'a> Spot<'a> {
             rooms,
             starts,
             tail: usize::MAX,
+            slack: true,
         }))
     }
 
@@ -190,6 +190,14 @@ impl<'a> Spot<'a> {
         match &self.origin {
             Origin::Memory(bytes) => bytes,
             Origin::File(_, bytes, _) => bytes,
+        }
+    }
+
+    /// How much room to leave behind a block of `len` bytes.
+    pub(super) fn slack(&self, len: usize) -> usize {
+        match self.slack {
+            true => len / SLACK.0 + SLACK.1,
+            false => 0,
         }
     }
 

@@ -25,6 +25,8 @@ pub mod patch;
 mod pipeline;
 pub mod plain;
 mod registered;
+/// Packing chunks.
+pub mod repack;
 /// Buffers and codec states of workers.
 pub mod scratch;
 /// Work shared out among workers.

@@ -7,7 +7,7 @@ use super::encode::{EncodeParams, lock, workers};
 use super::encode_block::{BlockEncoder, BlockInput, difference};
 use super::header::{Blocks, ChunkHeader, Special, flags, flags2, version};
 use super::hooks::{BlockPos, Executor, Hooks};
-use super::in_place::{self, Spot};
+use super::in_place::Spot;
 use super::pipeline::{Pipeline, Stage};
 use super::scratch::{self, Scratch};
 use crate::codec::Codec;
@@ -256,7 +256,7 @@ impl Patcher<'_> {
             Some(bytes) => Chunk::loaded(spot.header(), bytes)?,
             None => spot.chunk()?,
         };
-        let spaced = assemble(&chunk, &encoder, touched, &changed, in_place::slack)?;
+        let spaced = assemble(&chunk, &encoder, touched, &changed, |len| spot.slack(len))?;
         let whole = match spaced {
             Some(bytes) => Some(bytes),
             None => assemble(&chunk, &encoder, touched, &changed, |_| 0)?,

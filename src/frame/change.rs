@@ -15,7 +15,7 @@ pub enum Item<'a> {
     /// Told by its offset alone.
     Special(Place),
     /// One that is there already and stays where it is: what is changed in it, in ascending order. What comes behind its
-    /// end lies where [`Space::tail`](super::space::Space::tail) said that there is room. Only for a file, in an update.
+    /// end lies where [`FreeList::tail`](super::free_list::FreeList::tail) said that there is room. Only for a file, in an update.
     Edited(&'a [Edit]),
 }
 
@@ -85,6 +85,20 @@ impl Delta {
             Self::From(from, list) => from + list.len(),
             Self::All(_, count) => *count,
         }
+    }
+
+    /// Gets the memory that [`Self::apply`] needs, which then does not fail.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn reserve(&self, offsets: &mut Offsets) -> Result<()> {
+        let count = offsets.len();
+        if matches!(self, Self::Same | Self::All(..)) {
+            return Ok(());
+        }
+        let list = offsets.list_mut()?;
+        let more = self.count(count).saturating_sub(count);
+        list.try_reserve(more).map_err(|_| Error::MemoryAlloc)
     }
 
     /// Does it.

@@ -12,13 +12,13 @@
 
 pub mod change;
 pub mod disk;
+pub mod free_list;
 pub mod header;
 pub mod journal;
 pub mod memory;
 pub mod meta;
 pub mod offsets;
 pub mod runs;
-pub mod space;
 pub mod trailer;
 
 #[cfg(test)]

@@ -287,6 +287,23 @@ impl Offsets {
         }))
     }
 
+    /// A copy.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn try_clone(&self) -> Result<Self> {
+        match self {
+            Self::Repeated { .. } => Ok(self.clone()),
+            Self::List(list) => {
+                let mut copy = Vec::new();
+                copy.try_reserve_exact(list.len())
+                    .map_err(|_| Error::MemoryAlloc)?;
+                copy.extend_from_slice(list);
+                Ok(Self::List(copy))
+            }
+        }
+    }
+
     /// As a list that can be changed.
     pub fn list_mut(&mut self) -> Result<&mut Vec<i64>> {
         if !matches!(self, Self::List(_)) {

@@ -5,7 +5,7 @@ use super::{Backend, Mode, Storage};
 use crate::error::{Error, Result};
 use crate::memory::Buffer;
 use std::ffi::{CStr, OsStr};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
@@ -13,6 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How many parts one system call takes; the least that any system allows is far lower, that of Linux is this.
 const MAX_PARTS: usize = 1024;
@@ -141,8 +142,27 @@ impl Storage for PlainFile {
         self.0.sync_data().map_err(|_| Error::FileWrite)
     }
 
-    fn try_own(&self) -> bool {
-        self.0.try_lock().is_ok()
+    fn lock_exclusive(&self, patience: Duration) -> bool {
+        const MOST: Duration = Duration::from_millis(1);
+        let mut pause = Duration::from_micros(20);
+        let mut waited = Duration::ZERO;
+        loop {
+            match self.0.try_lock() {
+                Err(TryLockError::WouldBlock) if waited < patience => {
+                    std::thread::sleep(pause);
+                    waited += pause;
+                    pause = MOST.min(2 * pause);
+                }
+                Err(TryLockError::WouldBlock) => return false,
+                // A file system without such locks is one for whoever asks.
+                Ok(()) | Err(TryLockError::Error(_)) => return true,
+            }
+        }
+    }
+
+    fn unlock(&self) {
+        // The lock goes with the file at the latest.
+        let _ = self.0.unlock();
     }
 
     fn identity(&self) -> Option<(u64, u64)> {

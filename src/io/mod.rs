@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::memory::Buffer;
 use std::ffi::CStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Files of the file system.
 pub mod file;
@@ -59,11 +60,14 @@ pub trait Storage: Send + Sync {
     /// Returns once what was written would survive a loss of power; a back end that cannot promise it returns at once.
     fn sync(&self) -> Result<()>;
 
-    /// Tries to become the one who changes the file, until the handle is closed; false if another handle is. Back ends
-    /// that cannot tell say true.
-    fn try_own(&self) -> bool {
+    /// Keeps others that ask for the same out until [`Self::unlock`], or until the file is closed; waits for them at most as long
+    /// as `patience`. False if somebody is still there then. Back ends that have no such locks say true.
+    fn lock_exclusive(&self, _patience: Duration) -> bool {
         true
     }
+
+    /// Ends what [`Self::lock_exclusive`] began.
+    fn unlock(&self) {}
 
     /// Device and inode of the open file, where there are such things.
     fn identity(&self) -> Option<(u64, u64)> {

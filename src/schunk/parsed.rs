@@ -84,7 +84,8 @@ pub fn patch_stored(
     let Some(touched) = touched(&header)? else {
         return Ok(None);
     };
-    let Some(spot) = Spot::read(stored, &header, &front, &touched, tail as usize)? else {
+    let room = (tail as usize, stored.slack);
+    let Some(spot) = Spot::read(stored, &header, &front, &touched, room)? else {
         return Ok(None);
     };
     patch(&spot.chunk()?, spot.bytes(), Wish::InPlace(&spot))

@@ -271,7 +271,7 @@ pub unsafe extern "C" fn blosc2_schunk_to_file(
                 return Err(Error::SchunkCopy);
             }
             let len = match &mut Handle::from_c(copy)?.inner().store {
-                Store::Disk(disk) => disk.frame_len(),
+                Store::Disk(disk) => disk.close().map(|()| disk.frame_len()),
                 _ => Err(Error::Failure),
             };
             blosc2_schunk_free(copy);
@@ -286,7 +286,7 @@ fn append_to_file(backend: &dyn Backend, path: &CStr, bytes: &[u8]) -> Result<i6
         .open(path, Mode::ReadWrite)
         .or_else(|_| backend.open(path, Mode::Create))?;
     // A frame that was left in the middle of a change has its record at the end, where nobody would find it again.
-    journal::settle(&*file)?;
+    journal::roll_back(&*file, None, false, None)?;
     let end = file.size()?;
     if let Err(error) = file.write_at(end, bytes) {
         // What was there counts; half a frame behind it does not.

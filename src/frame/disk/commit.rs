@@ -1,22 +1,14 @@
-//! Writing to a frame's file such that it is as before or as after, whenever the process is stopped.
+//! Writing to a frame's file such that it is as before or as after, whenever the process is stopped or the power fails.
 //!
 //! See [`journal`](crate::frame::journal) for the order in which things are written.
 
-use super::{Disk, Writer};
+use super::Disk;
 use crate::error::{Error, Result};
-use crate::frame::header::Kind;
 use crate::frame::header::{Extent, Header};
-use crate::frame::journal::{Patch, Record, hash};
+use crate::frame::journal::{Patch, Record, copy_of, hash, put_back};
 use crate::frame::meta::Borrowed;
-use crate::frame::space::Space;
 use crate::frame::trailer;
-use crate::io::{Mode, Storage};
-use std::sync::Arc;
-
-/// How far behind a frame others are looked for, so as not to write over them.
-const LOOK_AHEAD: u64 = 1 << 20;
-/// A record of more bytes is cut off when its change is done.
-const LONG_RECORD: usize = 4 << 10;
+use crate::io::Storage;
 
 /// The header and the trailer as they are to be.
 pub struct Next {
@@ -44,256 +36,213 @@ impl Next {
     }
 }
 
+/// New bytes over others that count until the commit.
+pub struct Overwrite<'a> {
+    /// Where, from the start of the frame.
+    pub pos: u64,
+    /// The new bytes. Those behind the end of the old frame overwrite nothing.
+    pub new: &'a [u8],
+    /// The old bytes, where they are known.
+    pub old: Option<Vec<u8>>,
+}
+
 /// What one change writes into the frame's file. Positions count from the start of the frame.
 #[derive(Default)]
 pub struct Writes<'a> {
     /// Where nothing is that counts.
     pub dead: Vec<(u64, &'a [u8])>,
-    /// The trailer, where nothing is that counts.
-    pub trailer: Option<(u64, &'a [u8])>,
-    /// Over what counts; what is there now, where that is known.
-    pub live: Vec<(Patch, Option<Vec<u8>>)>,
+    /// Over what counts; none over another.
+    pub live: Vec<Overwrite<'a>>,
     /// The header, all of it, with its sizes.
     pub header: Vec<u8>,
 }
 
+/// A change that is ready to be written.
+struct Prepared<'a> {
+    dead: Vec<(u64, &'a [u8])>,
+    /// In the order of writing: the header comes last.
+    live: Vec<(u64, &'a [u8])>,
+    record: Record,
+}
+
 impl Disk {
-    /// Makes sure that the frame can be written, and that it is known if it is not certain what is in it. Whoever asks for
-    /// a change has called [`Disk::refresh`] under the lock under which the change is made.
-    pub(super) fn prepare(&mut self) -> Result<Arc<dyn Storage>> {
-        if self.stale {
-            self.reread()?;
-        }
-        if let Some(Writer {
-            file: Some(file), ..
-        }) = &self.writer
-        {
-            return Ok(Arc::clone(file));
-        }
-        let file = self.options.backend.open(&self.file, Mode::ReadWrite)?;
-        // Tells readers that a record they find belongs to a change under way, not to a process that died.
-        let _ = file.try_own();
-        self.replay(&*file)?;
-        let size = file.size()?.checked_sub(self.base).ok_or(Error::FileRead)?;
-        let kept = self
-            .options
-            .backend
-            .is_filesystem()
-            .then(|| Arc::clone(&file));
-        match &mut self.writer {
-            Some(writer) => {
-                writer.size = size;
-                writer.file = kept;
-            }
-            None => {
-                self.refuse_to_write_over_others(&*file, size)?;
-                let end = match self.kind {
-                    Kind::Contiguous => self.data_end()?,
-                    Kind::Sparse => 0,
-                };
-                self.writer = Some(Writer {
-                    size,
-                    space: Space::new(end),
-                    surveyed: false,
-                    next_number: None,
-                    file: kept,
-                });
-            }
-        }
-        Ok(file)
-    }
-
-    /// Finishes a change that was not finished, if nobody else can be at it.
-    pub(super) fn recover_if_alone(&mut self) -> Result<()> {
-        if !self.options.backend.is_filesystem() {
-            return Ok(());
-        }
-        let file = self.options.backend.open(&self.file, Mode::ReadWrite)?;
-        if file.try_own() {
-            self.replay(&*file)?;
-        }
-        Ok(())
-    }
-
-    fn replay(&mut self, file: &dyn Storage) -> Result<()> {
-        for patch in self.view.pending.iter() {
-            file.write_at(self.base + patch.pos, &patch.bytes)?;
-        }
-        if self.options.durable && !self.view.pending.is_empty() {
-            file.sync()?;
-        }
-        self.view.pending = Arc::default();
-        Ok(())
-    }
-
-    /// What is behind the frame may be another frame, which a change would destroy.
-    fn refuse_to_write_over_others(&self, file: &dyn Storage, size: u64) -> Result<()> {
-        const FRAME_START: &[u8] = b"\x9e\xa8b2frame\0";
-        let len = self.view.extent.frame_len;
-        if size <= len {
-            return Ok(());
-        }
-        if let Some((pos, record)) = Record::find(file, self.base + size)?
-            && record.base == self.base
-            && pos >= self.base + len
-        {
-            return Ok(());
-        }
-        let mut behind = vec![0; (size - len).min(LOOK_AHEAD) as usize];
-        file.read_at(self.base + len, &mut behind)?;
-        if behind
-            .windows(FRAME_START.len())
-            .any(|bytes| bytes == FRAME_START)
-        {
-            return Err(Error::FileWrite);
-        }
-        Ok(())
-    }
-
-    /// Writes all of a change. When this fails, the frame is as it was.
+    /// Writes all of a change and commits it; what is known of header and sizes is then that of the new frame. When this fails
+    /// the frame is as it was, or has a record that says so, and is to be read again.
     pub(super) fn write(&mut self, file: &dyn Storage, mut writes: Writes) -> Result<()> {
         let extent = Extent::parse(&writes.header)?;
-        let old_len = self.view.extent.frame_len;
-        let record_pos = old_len.max(extent.frame_len);
-        let header_patch = changed_part(&self.view.header, &writes.header);
-        let live = std::mem::take(&mut writes.live).into_iter();
-        let most = live.len() + 1;
-        let (mut patches, mut undo) = (Vec::with_capacity(most), Vec::with_capacity(most));
-        for (patch, before) in live.chain(header_patch.map(|patch| (patch, None))) {
-            undo.push(match before {
-                Some(bytes) => Patch {
-                    pos: patch.pos,
-                    bytes,
-                },
-                None => self.as_is(file, &patch)?,
-            });
-            patches.push(patch);
+        let header = std::mem::take(&mut writes.header);
+        let prepared = self.prepare_writes(file, writes, &header, extent)?;
+        if prepared.live.is_empty() && prepared.dead.is_empty() {
+            return Ok(());
         }
-        let size = self.writer.as_ref().map_or(u64::MAX, |writer| writer.size);
-        let record = Record {
-            base: self.base,
-            header_len: extent.header_len,
-            header_hash: hash(&writes.header),
-            patches,
-        };
-        let bytes = record.encode(size.saturating_sub(record_pos) as usize)?;
-        if let Err(error) = self.write_record(file, &writes, record_pos, &bytes) {
-            self.forget_record(file, old_len);
+        let record = prepared.record.encode()?;
+        let pos = prepared.record.pos().ok_or(Error::FileWrite)?;
+        if let Err(error) = self.write_record(file, &prepared, pos, &record) {
+            // What is behind the frame does not count; the next change cuts it off if that cannot be done now.
+            let _ = file.truncate(self.base + self.view.extent.frame_len);
             return Err(error);
         }
-        if let Err(error) = self.apply(file, &record.patches) {
-            let undone = undo
-                .iter()
-                .try_for_each(|patch| file.write_at(self.base + patch.pos, &patch.bytes));
-            if undone.is_ok() {
-                self.forget_record(file, old_len);
-            } else if let Some(writer) = &mut self.writer {
-                writer.size = u64::MAX;
+        let applied = self
+            .apply(file, &prepared)
+            .and_then(|()| file.truncate(self.base + extent.frame_len));
+        if let Err(error) = applied {
+            self.undo(file, &prepared.record);
+            return Err(error);
+        }
+        if self.options.durable
+            && let Err(error) = file.sync()
+        {
+            // The file has no record any more, but needs one while the old bytes are put back.
+            match file.write_at(pos, &record).and_then(|()| file.sync()) {
+                Ok(()) => self.undo(file, &prepared.record),
+                Err(_) => self.stale = true,
             }
             return Err(error);
         }
-        if let Some(writer) = &mut self.writer {
-            writer.size = record_pos + bytes.len() as u64;
-        }
-        self.view.header = writes.header;
+        self.view.header = header;
         self.view.extent = extent;
-        if bytes.len() > LONG_RECORD {
-            // The next record would have to reach as far as this one.
-            self.forget_record(file, extent.frame_len);
-        }
         Ok(())
+    }
+
+    /// Looks up the old bytes, and splits what is written at the end of the old frame.
+    fn prepare_writes<'a>(
+        &self,
+        file: &dyn Storage,
+        writes: Writes<'a>,
+        header: &'a [u8],
+        extent: Extent,
+    ) -> Result<Prepared<'a>> {
+        let old = self.view.extent;
+        let old_header = &self.view.header;
+        let changed = changed_part(old_header, header);
+        let mut dead = writes.dead;
+        let (mut live, mut patches) = (Vec::new(), Vec::new());
+        let count = writes.live.len() + 1;
+        let no_memory = |_| Error::MemoryAlloc;
+        dead.try_reserve_exact(count).map_err(no_memory)?;
+        live.try_reserve_exact(count).map_err(no_memory)?;
+        patches.try_reserve_exact(count).map_err(no_memory)?;
+        let header_over = (!changed.is_empty()).then(|| Overwrite {
+            pos: changed.start as u64,
+            new: &header[changed.clone()],
+            old: None,
+        });
+        for over in writes.live.into_iter().chain(header_over) {
+            let inside = old.frame_len.saturating_sub(over.pos);
+            let inside = usize::try_from(inside).map_or(over.new.len(), |n| n.min(over.new.len()));
+            let (new, behind) = over.new.split_at(inside);
+            if !behind.is_empty() {
+                dead.push((over.pos + inside as u64, behind));
+            }
+            if new.is_empty() {
+                continue;
+            }
+            live.push((over.pos, new));
+            let bytes = match over.old {
+                Some(bytes) if bytes.len() == new.len() => bytes,
+                _ => self.old_bytes(file, over.pos, new.len())?,
+            };
+            let pos = over.pos;
+            patches.push(Patch { pos, bytes });
+        }
+        patches.sort_unstable_by_key(|patch| patch.pos);
+        // A header that was moved or cut is told by its bytes as far as both have them.
+        let both = changed.start..changed.end.min(old_header.len());
+        let changed_new = header.get(both.clone()).unwrap_or_default();
+        Ok(Prepared {
+            dead,
+            live,
+            record: Record {
+                identity: file.identity(),
+                base: self.base,
+                old_len: old.frame_len,
+                new_len: extent.frame_len,
+                header_len: old.header_len,
+                header_hash: hash(old_header),
+                changed_pos: both.start as u32,
+                changed: copy_of(changed_new)?,
+                patches,
+            },
+        })
+    }
+
+    /// The bytes of the frame that a change goes over, as they are now.
+    fn old_bytes(&self, file: &dyn Storage, pos: u64, len: usize) -> Result<Vec<u8>> {
+        let from = pos as usize;
+        if let Some(known) = self.view.header.get(from..from.saturating_add(len)) {
+            return copy_of(known);
+        }
+        let mut bytes = Vec::new();
+        bytes
+            .try_reserve_exact(len)
+            .map_err(|_| Error::MemoryAlloc)?;
+        bytes.resize(len, 0);
+        file.read_at(self.base + pos, &mut bytes)?;
+        Ok(bytes)
     }
 
     fn write_record(
         &self,
         file: &dyn Storage,
-        writes: &Writes,
+        prepared: &Prepared,
         pos: u64,
         record: &[u8],
     ) -> Result<()> {
-        for (pos, bytes) in &writes.dead {
+        // What lies together is written together.
+        let mut run: Vec<&[u8]> = Vec::new();
+        run.try_reserve_exact(prepared.dead.len() + 1)
+            .map_err(|_| Error::MemoryAlloc)?;
+        let dead = prepared.dead.iter().map(|(at, new)| (self.base + at, *new));
+        let (mut start, mut end) = (0, 0);
+        for (at, new) in dead.chain([(pos, record)]) {
+            if at != end {
+                file.write_all_at(start, &run)?;
+                run.clear();
+                start = at;
+            }
+            run.push(new);
+            end = at + new.len() as u64;
+        }
+        file.write_all_at(start, &run)?;
+        if self.options.durable {
+            file.sync()?;
+        }
+        Ok(())
+    }
+
+    fn apply(&self, file: &dyn Storage, prepared: &Prepared) -> Result<()> {
+        for (pos, bytes) in &prepared.live {
             file.write_at(self.base + pos, bytes)?;
         }
         if self.options.durable {
             file.sync()?;
         }
-        match writes.trailer {
-            Some((at, trailer)) if at + trailer.len() as u64 == pos => {
-                file.write_all_at(self.base + at, &[trailer, record])?;
-            }
-            Some((at, trailer)) => {
-                file.write_at(self.base + at, trailer)?;
-                file.write_at(self.base + pos, record)?;
-            }
-            None => file.write_at(self.base + pos, record)?,
-        }
-        if self.options.durable {
-            file.sync()?;
-        }
         Ok(())
     }
 
-    fn apply(&self, file: &dyn Storage, patches: &[Patch]) -> Result<()> {
-        for patch in patches {
-            file.write_at(self.base + patch.pos, &patch.bytes)?;
-        }
-        if self.options.durable {
-            file.sync()?;
-        }
-        Ok(())
-    }
-
-    /// The bytes that a patch goes over, as they are now.
-    fn as_is(&self, file: &dyn Storage, patch: &Patch) -> Result<Patch> {
-        let (from, to) = (patch.pos as usize, patch.pos as usize + patch.bytes.len());
-        if let Some(known) = self.view.header.get(from..to) {
-            return Ok(Patch {
-                pos: patch.pos,
-                bytes: known.to_vec(),
-            });
-        }
-        let mut bytes = vec![0; patch.bytes.len()];
-        let there = self
-            .writer
-            .as_ref()
-            .map_or(0, |writer| writer.size)
-            .saturating_sub(patch.pos)
-            .min(bytes.len() as u64);
-        file.read_at(self.base + patch.pos, &mut bytes[..there as usize])?;
-        Ok(Patch {
-            pos: patch.pos,
-            bytes,
-        })
-    }
-
-    /// Cuts off what is behind the frame.
-    pub(super) fn forget_record(&mut self, file: &dyn Storage, frame_len: u64) {
-        let cut = file.truncate(self.base + frame_len);
-        if let Some(writer) = &mut self.writer {
-            writer.size = match cut {
-                Ok(()) => frame_len,
-                Err(_) => file
-                    .size()
-                    .map_or(u64::MAX, |size| size.saturating_sub(self.base)),
-            };
-        }
+    /// Takes back a change that was begun and not committed. Where that cannot be done, its record stays and says what the
+    /// frame is; it is read again.
+    fn undo(&mut self, file: &dyn Storage, record: &Record) {
+        let durable = self.options.durable;
+        let undone = put_back(file, self.base, durable, &record.patches)
+            .and_then(|()| file.truncate(self.base + record.old_len))
+            .and_then(|()| if durable { file.sync() } else { Ok(()) });
+        self.stale |= undone.is_err();
     }
 }
 
-/// The part of a header that is another, if any is. It never begins with the magic, which would make a record look like
-/// the start of a frame.
-fn changed_part(old: &[u8], new: &[u8]) -> Option<Patch> {
+/// Which bytes of a new header differ from those of the old one. They never begin with the magic, which would make a record
+/// look like the start of a frame.
+fn changed_part(old: &[u8], new: &[u8]) -> std::ops::Range<usize> {
     let differs = |(old, new): (&u8, &u8)| old != new;
     let first = old.iter().zip(new).position(differs);
-    let first = first.or((old.len() != new.len()).then_some(old.len().min(new.len())))?;
-    let same_behind = if old.len() == new.len() {
-        let behind = old.iter().rev().zip(new.iter().rev());
-        behind.take_while(|(old, new)| old == new).count()
-    } else {
-        0
+    if old.len() != new.len() {
+        return first.unwrap_or(old.len().min(new.len()))..new.len();
+    }
+    let Some(first) = first else {
+        return 0..0;
     };
-    Some(Patch {
-        pos: first as u64,
-        bytes: new[first..new.len() - same_behind].to_vec(),
-    })
+    let behind = old.iter().rev().zip(new.iter().rev());
+    let same = behind.take_while(|(old, new)| old == new).count();
+    first..new.len() - same
 }

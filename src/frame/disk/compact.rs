@@ -1,90 +1,262 @@
-//! Closing the holes that replaced and deleted chunks left between others.
+//! Closing the holes that replaced and deleted chunks left between others, and putting a frame in order.
 //!
-//! Chunks behind the first hole are copied behind all others, and the index is changed; then they are copied back, one
-//! behind the other, and the index is changed again. Each copy goes where nothing is that counts, so that the frame is
-//! whole all the time.
+//! In a small frame all from the first hole on is written anew, in one change. In a large one chunks move down into the holes,
+//! as many at once as there is room for, and the index is changed after each such step. Copies go where nothing is that counts,
+//! so that the frame is whole all the time.
 
-use super::Disk;
+use super::commit::{Overwrite, Writes};
+use super::places::Piece;
+use super::{Disk, SMALL};
+use crate::chunk::header::ChunkHeader;
+use crate::chunk::repack::repack;
 use crate::error::{Error, Result};
-use crate::frame::change::Delta;
+use crate::frame::change::{Change, Delta};
+use crate::frame::free_list::FreeList;
 use crate::frame::header::Kind;
-use crate::frame::space::Space;
+use crate::frame::offsets::Offsets;
 use crate::io::Storage;
 
-/// Copying so many bytes is not worth a thought.
-const CHEAP: u64 = 4 << 20;
-/// More than that is copied only where it gains at least one byte in so many.
-const WORTH: u64 = 3;
-/// Bytes that are copied at once.
-const PIECE: usize = 1 << 20;
+/// Holes are left in a large frame when it is closed, if they have fewer bytes than one in so many of the chunks'.
+const WORTH: u64 = 256;
+/// A chunk with free bytes between its blocks is packed when the frame is closed, if that gains one byte in so many.
+const WORTH_PACKING: usize = 64;
+/// Chunks of at least one byte in so many move behind all others first, and of at least so many bytes, so that those that
+/// follow can move down in few steps.
+const STEPS: (u64, u64) = (16, 1 << 20);
 
-/// What closing the holes would do.
-pub(super) struct Closing {
-    /// The first hole.
-    first: u64,
-    /// Behind the last chunk, before.
-    end: u64,
-    /// Bytes of all holes.
-    pub(super) gain: u64,
+/// A chunk that moves: where it is, its bytes.
+type Moving = (u64, u64);
+
+/// Tells where chunks are after they moved: from where to where, in ascending order.
+fn follow(moved: &[(u64, u64)], place: u64) -> u64 {
+    let found = moved.binary_search_by_key(&place, |(from, _)| *from);
+    found.map_or(place, |i| moved[i].1)
 }
 
-/// A chunk that moves: its number, where it is, its bytes.
-type Moving = (usize, u64, u64);
-
 impl Disk {
-    /// What closing the holes would do, if that is worth it.
-    pub(super) fn closing(&self) -> Option<Closing> {
-        let writer = self.writer.as_ref().filter(|writer| writer.surveyed)?;
-        let (first, gain) = writer.space.holes()?;
-        let end = writer.space.end();
-        let worth = self.kind == Kind::Contiguous && end - first <= CHEAP.max(gain * WORTH);
-        worth.then_some(Closing { first, end, gain })
+    /// Whether closing the frame would make its file shorter.
+    pub(super) fn is_loose(&self) -> bool {
+        let Some(writer) = &self.writer else {
+            return false;
+        };
+        let free = !writer.free.is_fixed() && writer.free.free_bytes() > 0;
+        self.view.untidy || free || !writer.loose.is_empty()
     }
 
-    /// Closes the holes, if that is worth it.
-    pub(super) fn compact(&mut self, file: &dyn Storage) -> Result<()> {
-        let Some(Closing { first, end, .. }) = self.closing() else {
+    /// Puts the frame in order: as short as it can be, with a compressed index.
+    pub(super) fn finalize(&mut self) -> Result<()> {
+        let file = self.prepare()?;
+        if !self.is_loose() {
+            // Another handle has been here, and there is nothing left to do.
             return Ok(());
-        };
-        let mut moving: Vec<Moving> = Vec::new();
-        for nchunk in 0..self.view.offsets.len() {
-            let place = self.view.offsets.get(nchunk).unwrap_or(-1);
-            if let Ok(place) = u64::try_from(place)
-                && place >= first
-            {
-                let len = self.stored_at(place)?.header()?.cbytes as u64;
-                moving.push((nchunk, place, len));
+        }
+        let mut holes = 0;
+        if self.kind == Kind::Contiguous {
+            self.pack_chunks(&*file)?;
+            let (end, free) = (self.free_list().end(), self.free_list().free_bytes());
+            if end > SMALL && free > end / WORTH && !self.free_list().is_fixed() {
+                self.compact(&*file)?;
+            }
+            if end > SMALL {
+                holes = u64::MAX;
             }
         }
-        moving.sort_unstable_by_key(|(_, place, _)| *place);
-        let bytes: u64 = moving.iter().map(|(_, _, len)| len).sum();
-        let count = self.view.offsets.len();
-        if let Some(writer) = &mut self.writer {
-            // Holes are not to be filled now.
-            writer.space = Space::new(end);
-        }
-        self.make_room(file, count, bytes)?;
-        let away = self.shift(file, &moving, end)?;
-        if let Some(writer) = &mut self.writer {
-            writer.space = Space::new(end + bytes);
-        }
-        self.shift(file, &away, first)?;
-        if let Some(writer) = &mut self.writer {
-            writer.space = Space::new(first + bytes);
-            writer.surveyed = false;
+        self.rewrite(&*file, &Change::Nothing, &[], self.unchanged(), &[], holes)
+    }
+
+    /// Removes what is free between the blocks of chunks.
+    fn pack_chunks(&mut self, file: &dyn Storage) -> Result<()> {
+        let loose = match &mut self.writer {
+            Some(writer) => std::mem::take(&mut writer.loose),
+            None => return Ok(()),
+        };
+        for place in loose {
+            if !self.view.offsets.places().any(|other| other == place) {
+                continue;
+            }
+            let chunk = self.stored_at(place)?.whole()?;
+            let Some(packed) = repack(&chunk)? else {
+                continue;
+            };
+            let (len, keep) = (chunk.len() as u64, packed.len() as u64);
+            if chunk.len() - packed.len() < chunk.len() / WORTH_PACKING {
+                continue;
+            }
+            self.survey()?;
+            let mut free = self.free_list().try_clone()?;
+            free.reserve(1)?;
+            free.cut(place, len, keep);
+            let over: [Piece; 1] = [(place, 0, &packed)];
+            self.write_over(file, &over)?;
+            if let Some(writer) = &mut self.writer {
+                writer.free = free;
+            }
         }
         Ok(())
     }
 
-    /// Copies chunks one behind the other to `to`, and has the index name the copies.
-    fn shift(&mut self, file: &dyn Storage, moving: &[Moving], to: u64) -> Result<Vec<Moving>> {
+    /// Writes bytes over those of chunks, and nothing else.
+    fn write_over(&mut self, file: &dyn Storage, over: &[Piece]) -> Result<()> {
+        let header_len = u64::from(self.view.extent.header_len);
+        let mut writes = Writes {
+            header: self.view.header.clone(),
+            ..Default::default()
+        };
+        writes
+            .live
+            .extend(over.iter().map(|(place, at, new)| Overwrite {
+                pos: header_len + place + at,
+                new,
+                old: None,
+            }));
+        self.write(file, writes)
+    }
+
+    /// Closes the holes of a frame that is about to be written anew: gives where the first byte is that changes, and all from
+    /// there on. `parts` are what is written into the chunks as they are in the file. None where chunks cannot be told apart.
+    pub(super) fn tighten(
+        &mut self,
+        file: &dyn Storage,
+        free: &mut FreeList,
+        offsets: &mut Offsets,
+        loose: &mut [u64],
+        parts: &[(u64, &[u8])],
+    ) -> Result<Option<(u64, Vec<u8>)>> {
+        let (Some(first), end) = (free.first(), free.end()) else {
+            return Ok(None);
+        };
+        if free.is_fixed() {
+            return Ok(None);
+        }
+        let len = usize::try_from(end - first).map_err(|_| Error::MemoryAlloc)?;
+        let mut bytes = Vec::new();
+        bytes
+            .try_reserve_exact(len)
+            .map_err(|_| Error::MemoryAlloc)?;
+        bytes.resize(len, 0);
+        let there = self.free_list().end().clamp(first, end) - first;
         let data = self.base + u64::from(self.view.extent.header_len);
-        let mut offsets = self.view.offsets.clone();
-        let list = offsets.list_mut()?;
-        let mut piece = vec![0; PIECE];
+        file.read_at(data + first, &mut bytes[..there as usize])?;
+        for (place, new) in parts {
+            if let Some(at) = place.checked_sub(first) {
+                bytes[at as usize..at as usize + new.len()].copy_from_slice(new);
+            }
+        }
+        let mut places: Vec<u64> = offsets.places().filter(|place| *place >= first).collect();
+        places.sort_unstable();
+        places.dedup();
+        let mut moved = Vec::with_capacity(places.len());
+        let mut to = 0;
+        for place in places {
+            let at = (place - first) as usize;
+            let Ok(header) = ChunkHeader::parse(&bytes[at..]) else {
+                return Ok(None);
+            };
+            if header.cbytes > len - at {
+                return Ok(None);
+            }
+            bytes.copy_within(at..at + header.cbytes, to);
+            moved.push((place, first + to as u64));
+            to += header.cbytes;
+        }
+        bytes.truncate(to);
+        for offset in offsets
+            .list_mut()?
+            .iter_mut()
+            .filter(|offset| **offset >= 0)
+        {
+            *offset = follow(&moved, *offset as u64) as i64;
+        }
+        for place in loose {
+            *place = follow(&moved, *place);
+        }
+        *free = FreeList::packed(first + to as u64);
+        Ok(Some((first, bytes)))
+    }
+
+    /// Closes the holes of a large frame.
+    pub(super) fn compact(&mut self, file: &dyn Storage) -> Result<()> {
+        self.survey()?;
+        let Some(first) = self.free_list().first() else {
+            return Ok(());
+        };
+        if self.free_list().is_fixed() {
+            return Ok(());
+        }
+        let moving = self.chunks_from(first)?;
+        let (part, least) = STEPS;
+        let end = self.free_list().end();
+        let longest = moving.iter().map(|(_, len)| *len).max().unwrap_or(0);
+        let most = least.max(end / part).max(longest);
+        // Those that come first move behind all others, and down to their places last.
+        let mut step = 0;
+        let away = moving.iter().take_while(|(_, len)| {
+            let more = step < most;
+            step += len;
+            more
+        });
+        let away = away.count();
+        let (leading, kept) = moving.split_at(away);
+        let bytes: u64 = leading.iter().map(|(_, len)| len).sum();
+        self.make_room(file, self.view.offsets.len(), bytes)?;
+        let moved = self.shift(file, leading, end)?;
+        let returning = leading
+            .iter()
+            .map(|(place, len)| (follow(&moved, *place), *len));
+        let moving: Vec<Moving> = kept.iter().copied().chain(returning).collect();
+        let mut to = first;
+        let mut rest = &moving[..];
+        while let Some((place, _)) = rest.first() {
+            // All before the next chunk is free, and that is more than the longest chunk.
+            let room = place - to;
+            let mut sum = 0;
+            let fits = rest.iter().take_while(|(_, len)| {
+                sum += len;
+                sum <= room
+            });
+            let count = fits.count();
+            if count == 0 {
+                return Err(Error::Failure);
+            }
+            let (now, later) = rest.split_at(count);
+            self.shift(file, now, to)?;
+            to += now.iter().map(|(_, len)| len).sum::<u64>();
+            rest = later;
+        }
+        if let Some(writer) = &mut self.writer {
+            writer.free = FreeList::packed(to);
+            writer.surveyed = true;
+        }
+        Ok(())
+    }
+
+    /// The chunks that lie at `first` or behind it, in the order of their places.
+    fn chunks_from(&mut self, first: u64) -> Result<Vec<Moving>> {
+        let mut places: Vec<u64> = self
+            .view
+            .offsets
+            .places()
+            .filter(|place| *place >= first)
+            .collect();
+        places.sort_unstable();
+        places.dedup();
+        let chunk = |place: u64| Ok((place, self.stored_at(place)?.header()?.cbytes as u64));
+        places.into_iter().map(chunk).collect()
+    }
+
+    /// Copies chunks one behind the other to `to`, where nothing is that counts, and has the index name the copies. Gives from
+    /// where to where each moved.
+    fn shift(&mut self, file: &dyn Storage, moving: &[Moving], to: u64) -> Result<Vec<(u64, u64)>> {
+        const PIECE: usize = 1 << 20;
+        let data = self.base + u64::from(self.view.extent.header_len);
+        let mut piece = Vec::new();
+        piece
+            .try_reserve_exact(PIECE)
+            .map_err(|_| Error::MemoryAlloc)?;
+        piece.resize(PIECE, 0);
         let mut moved = Vec::with_capacity(moving.len());
         let mut end = to;
-        for (nchunk, place, len) in moving {
+        for (place, len) in moving {
             let mut done = 0;
             while done < *len {
                 let part = &mut piece[..(len - done).min(PIECE as u64) as usize];
@@ -92,13 +264,25 @@ impl Disk {
                 file.write_at(data + end + done, part)?;
                 done += part.len() as u64;
             }
-            *list.get_mut(*nchunk).ok_or(Error::Failure)? = end as i64;
-            moved.push((*nchunk, end, *len));
+            moved.push((*place, end));
             end += len;
         }
-        let delta = Delta::From(0, offsets.iter().collect());
+        let offset = |offset: i64| match u64::try_from(offset) {
+            Ok(place) => follow(&moved, place) as i64,
+            Err(_) => offset,
+        };
+        let delta = Delta::From(0, self.view.offsets.iter().map(offset).collect());
         let unchanged = self.unchanged();
-        self.write_edit(file, delta, &[], Vec::new(), unchanged)?;
+        self.write_edit(file, delta, &[], &[], unchanged)?;
+        if let Some(writer) = &mut self.writer {
+            // Until all is done, holes are not to be filled.
+            let end = writer.free.end().max(end);
+            writer.free = FreeList::opaque(end);
+            writer.surveyed = false;
+            for place in &mut writer.loose {
+                *place = follow(&moved, *place);
+            }
+        }
         Ok(moved)
     }
 }

@@ -1,36 +1,46 @@
 //! What a change of chunks writes, and where.
 
-use super::Disk;
-use super::commit::{Next, Writes};
+use super::commit::{Next, Overwrite, Writes};
 use super::load::Image;
-use super::places::{Piece, tail_of};
+use super::places::Piece;
+use super::{Disk, SMALL};
 use crate::chunk::header::{EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
 use crate::error::{Error, Result};
 use crate::frame::change::{Change, Delta, Item};
+use crate::frame::free_list::FreeList;
 use crate::frame::header::{Kind, set_extent};
-use crate::frame::journal::Patch;
 use crate::frame::offsets::{Offsets, WIDTH, stored_header};
-use crate::frame::space::Space;
 use crate::io::Storage;
 
-/// The least room before an index that can grow, and the most.
-const SLACK: (u64, u64) = (64 << 10, 64 << 20);
-/// The least room for offsets in it.
-const MIN_CAPACITY: usize = 1024;
-/// Behind an index, trailers follow one another over this many bytes, and that many of their own lengths, before they
+/// Before an index that can grow there is room for chunks: one byte in so many of theirs, and at least and at most these.
+const SLACK: (u64, u64, u64) = (64, 16 << 10, 16 << 20);
+/// In it there is room for one offset more in so many, and at least for these.
+const CAPACITY: (usize, usize) = (32, 64);
+/// Behind it, trailers follow one another over one byte in so many of the chunks', at least and at most these, before they
 /// start again.
-const TRAILERS: (u64, u64) = (1 << 20, 8);
-/// With fewer chunks than this a frame is kept in order at every append of no more bytes than that: it costs no more than to
-/// make room, and who copies the file meanwhile gets what closing it would leave.
-const IN_ORDER: (usize, usize) = (32, 128 << 10);
+const TRAILERS: (u64, u64, u64) = (256, 4 << 10, 1 << 20);
+/// A trailer of more than one byte in so many of the chunks' is kept where it belongs.
+const LONG_TRAILER: u64 = 32;
+/// A frame of fewer bytes has no holes between its chunks; up to [`SMALL`], one byte in so many.
+const NO_HOLES: u64 = 64 << 10;
+const SMALL_HOLES: u64 = 16;
+/// In a larger frame one byte in so many, and at least these, may be free before holes are closed.
+const HOLES: (u64, u64) = (12, 256 << 10);
 /// The part of an index's header that depends on the number of offsets: its sizes.
 const INDEX_SIZES: std::ops::Range<usize> = 4..MIN_HEADER_LENGTH;
 
-fn stored<'a>(item: &Item<'a>) -> Option<&'a [u8]> {
-    match item {
-        Item::Stored(chunk) => Some(chunk),
+/// Chunks that became part of the frame: their index among the new ones, and their bytes.
+pub type Specials = [(usize, Vec<u8>)];
+
+/// The bytes of the chunks that come in, those of `specials` first.
+fn new_chunks<'a>(change: &Change<'a>, specials: &'a Specials) -> Vec<&'a [u8]> {
+    let stored = |item: &Item<'a>| match item {
+        Item::Stored(chunk) => Some(*chunk),
         Item::Special(_) | Item::Edited(_) => None,
-    }
+    };
+    let items = change.items();
+    let parted = specials.iter().map(|(_, chunk)| &chunk[..]);
+    parted.chain(items.iter().filter_map(stored)).collect()
 }
 
 /// The offsets of the chunks that come in; `places` are those of the stored ones among them, and those that stay where they
@@ -51,30 +61,50 @@ fn offsets_of(change: &Change, offsets: &Offsets, places: &[u64]) -> Vec<i64> {
         .collect()
 }
 
-/// Chunks that became part of the frame: their index among the new ones, and their bytes.
-pub type Specials = [(usize, Vec<u8>)];
+/// How many bytes may be free in a frame of less than [`SMALL`] bytes.
+fn small_holes(frame_len: u64) -> u64 {
+    match frame_len {
+        ..NO_HOLES => 0,
+        len => len / SMALL_HOLES,
+    }
+}
 
 impl Disk {
     /// Applies a change, for good. If it fails, the frame is as it was. `specials` are chunks that had no place until now
     /// because their offsets told all, and that get one before the change: their numbers before it, and their bytes.
     pub fn commit(&mut self, change: &Change, specials: &Specials, next: Next) -> Result<()> {
-        let result = self.change(change, specials, next);
-        if result.is_ok() && self.kind == Kind::Sparse && !change.leaves().is_empty() {
-            // The change is done; where this cannot be, only the reference minds.
-            let _ = self.lower_numbers();
+        self.lock(true)?;
+        let changed = self.change(change, specials, next);
+        if changed.is_ok() {
+            self.after_change(change);
         }
-        if self.is_lost() {
-            self.writer = None;
-            self.stale = true;
-        }
-        result
+        // The change is made, or not, whatever becomes of the lock: it goes with the file at the latest.
+        let _ = self.unlock();
+        changed
     }
 
-    /// Whether nobody knows what is in the file.
-    fn is_lost(&self) -> bool {
-        self.writer
-            .as_ref()
-            .is_some_and(|writer| writer.size == u64::MAX)
+    /// What a change that is done leaves to be tidied up. Where this cannot be done now, nothing is lost by it.
+    fn after_change(&mut self, change: &Change) {
+        let comes_and_goes = !matches!(change, Change::Nothing | Change::Append(_));
+        let _ = match self.kind {
+            Kind::Sparse if !change.leaves().is_empty() => self.lower_numbers(),
+            Kind::Contiguous if comes_and_goes => self.close_many_holes(),
+            _ => Ok(()),
+        };
+    }
+
+    /// Closes the holes of a large frame, if they are many.
+    fn close_many_holes(&mut self) -> Result<()> {
+        let Some(writer) = &self.writer else {
+            return Ok(());
+        };
+        let free = writer.free.free_bytes();
+        let (part, least) = HOLES;
+        if !self.view.untidy || free <= least.max(writer.free.end() / part) {
+            return Ok(());
+        }
+        let file = self.prepare()?;
+        self.compact(&*file)
     }
 
     pub(super) fn change(
@@ -90,154 +120,165 @@ impl Disk {
         if longer && self.view.offsets.places().next().is_some() {
             return Err(Error::InvalidParam);
         }
-        let emptied = count > 0 && change.count(count) == 0;
-        if longer || emptied || count == 0 {
-            return self.rewrite(&*file, change, next, 0);
+        let leaves = self.leaves(change)?;
+        let new_count = change.count(count);
+        if longer || count == 0 || new_count == 0 || self.stays_small(change, specials, &next) {
+            let header_len = u64::from(self.view.extent.header_len);
+            let len = self.free_list().end() + header_len;
+            return self.rewrite(&*file, change, specials, next, &leaves, small_holes(len));
         }
-        if specials.is_empty() && self.keeps_order(change) {
-            let end = self.writer.as_ref().map_or(0, |writer| writer.space.end());
-            return self.rewrite(&*file, change, next, end);
-        }
-        self.edit(&*file, change, specials, next)
+        self.edit(&*file, change, specials, next, &leaves)
     }
 
-    /// Whether the frame is in order, and to be so after the change.
-    fn keeps_order(&self, change: &Change) -> bool {
-        let (count, bytes) = IN_ORDER;
-        let small = match change {
-            Change::Append(Item::Stored(chunk)) => chunk.len() <= bytes,
-            Change::Append(Item::Special(_)) => true,
-            _ => false,
+    /// What is free between header and index.
+    pub(super) fn free_list(&self) -> &FreeList {
+        const NOTHING: &FreeList = &FreeList::EMPTY;
+        self.writer.as_ref().map_or(NOTHING, |writer| &writer.free)
+    }
+
+    /// Whether the frame has fewer than [`SMALL`] bytes after the change. Many chunks that take no bytes make it a large one, so
+    /// that their index is not written as a whole with each of them.
+    fn stays_small(&self, change: &Change, specials: &Specials, next: &Next) -> bool {
+        let chunks = match self.kind {
+            Kind::Contiguous => {
+                let new = new_chunks(change, specials);
+                let new: u64 = new.iter().map(|chunk| chunk.len() as u64).sum();
+                self.free_list().end() - self.free_list().free_bytes() + new
+            }
+            Kind::Sparse => next.cbytes,
         };
-        small && !self.view.untidy && self.view.offsets.len() < count
+        let count = change.count(self.view.offsets.len());
+        let trailer = next.trailer.as_ref().unwrap_or(&self.view.trailer);
+        let trailer = trailer.len() as u64;
+        let len = chunks + next.header.len() as u64 + trailer;
+        // A long trailer that moves with every change would take much room.
+        let is_small = len <= SMALL || trailer > chunks / LONG_TRAILER;
+        is_small && count.saturating_mul(WIDTH) as u64 <= SMALL
     }
 
-    /// Applies a change and leaves the frame in order, with the chunks that come in `base` bytes behind the header: an
-    /// append behind all other chunks, or one to a frame that had no stored chunks or will have none. The reference looks
+    /// Applies a change and leaves the frame in order, with at most `holes` free bytes between its chunks. The reference looks
     /// for the trailer of an empty frame right behind the header, so such a frame must be in order all the time.
-    fn rewrite(
+    pub(super) fn rewrite(
         &mut self,
         file: &dyn Storage,
         change: &Change,
+        specials: &Specials,
         next: Next,
-        base: u64,
+        leaves: &[(u64, u64)],
+        holes: u64,
     ) -> Result<()> {
-        let leaves = self.leaves(change)?;
-        let chunks: Vec<&[u8]> = change.items().iter().filter_map(stored).collect();
+        let chunks = new_chunks(change, specials);
+        let mut free = match self.view.offsets.places().next() {
+            Some(_) => self.free_list().try_clone()?,
+            None => FreeList::default(),
+        };
         let places = match self.kind {
             Kind::Contiguous => {
-                let lens = chunks.iter().map(|chunk| chunk.len() as u64);
-                let ends = lens.scan(base, |end, len| {
-                    *end += len;
-                    Some(*end - len)
-                });
-                ends.collect()
+                free.reserve(leaves.len() + 2 * chunks.len() + 1)?;
+                for (place, len) in leaves {
+                    free.free(*place, *len);
+                }
+                if change.count(self.view.offsets.len()) == 0 {
+                    free = FreeList::default();
+                }
+                self.place_each(&mut free, &chunks, u64::MAX, |_| 0)?
             }
-            Kind::Sparse => self.place(change, &chunks, next.cbytes)?,
+            Kind::Sparse => self.write_chunk_files(&chunks, next.cbytes)?,
         };
-        let mut offsets = self.view.offsets.clone();
-        let new = offsets_of(change, &offsets, &places);
-        change.delta(&offsets, &new)?.apply(&mut offsets)?;
-        let data = match self.kind {
-            Kind::Contiguous => chunks.concat(),
-            Kind::Sparse => Vec::new(),
-        };
-        let end = base + data.len() as u64;
-        if let Err(error) = self.replace(file, next, offsets, end, &data) {
-            if !self.is_lost() {
-                self.unplace(&chunks, &places);
+        let done = self.rewrite_around(
+            file,
+            change,
+            specials,
+            next,
+            (&chunks, &places),
+            free,
+            holes,
+        );
+        match (done, self.kind) {
+            (Ok(()), _) => self.drop_left(leaves),
+            (Err(error), Kind::Sparse) if !self.stale => {
+                self.remove_files(&places);
+                return Err(error);
             }
-            return Err(error);
-        }
-        if let Some(writer) = &mut self.writer {
-            if base == 0 {
-                writer.space = Space::new(end);
-                writer.surveyed = false;
-            } else {
-                writer.space.take(base, end - base);
-            }
-        }
-        if self.kind == Kind::Sparse {
-            self.drop_left(&leaves);
+            (Err(error), _) => return Err(error),
         }
         Ok(())
     }
 
-    /// Writes header, index and trailer as the format's documents show them, with the index `data_end` bytes behind the
-    /// header of a contiguous frame. The last of those bytes may be `data`, which are written as well.
-    fn replace(
+    #[allow(clippy::too_many_arguments, reason = "the parts of one change")]
+    fn rewrite_around(
         &mut self,
         file: &dyn Storage,
+        change: &Change,
+        specials: &Specials,
         next: Next,
-        offsets: Offsets,
-        data_end: u64,
-        data: &[u8],
+        (chunks, places): (&[&[u8]], &[u64]),
+        mut free: FreeList,
+        holes: u64,
     ) -> Result<()> {
+        let mut offsets = self.view.offsets.try_clone()?;
+        self.delta(change, specials, places)?.apply(&mut offsets)?;
+        let header_len = next.header.len() as u64;
+        let mut parts: Vec<(u64, &[u8])> = Vec::new();
+        let edits = self.edited(change, None)?;
+        let mut loose = self.loose_after(change, &[])?;
+        let tight;
+        if self.kind == Kind::Contiguous {
+            let pieces = chunks.iter().zip(places);
+            parts.extend(pieces.map(|(chunk, place)| (*place, *chunk)));
+            parts.extend(edits.iter().map(|(place, at, new)| (place + at, *new)));
+            if free.free_bytes() > holes
+                && let Some(closed) =
+                    self.tighten(file, &mut free, &mut offsets, &mut loose, &parts)?
+            {
+                tight = closed;
+                parts.retain(|(place, _)| *place < tight.0);
+                parts.push((tight.0, &tight.1));
+            }
+        }
         let trailer = next.trailer.as_ref().unwrap_or(&self.view.trailer);
-        let image = Image::from_parts(
+        let is_other = offsets != self.view.offsets || *trailer != self.view.trailer;
+        let mut image = Image::from_parts(
             self.kind,
             next.header,
             trailer,
             &offsets,
-            data_end,
+            free.end(),
             next.cbytes,
         )?;
-        let frame_len = image.frame_len();
-        let pos = image.body_pos - data.len() as u64;
-        let bytes = [data, &image.body].concat();
-        let end = self.writer.as_ref().map_or(0, |writer| writer.space.end());
-        let chunks_end = u64::from(self.view.extent.header_len) + end;
-        let index_pos = self.index_pos().min(self.trailer_pos());
-        let over_index = pos < self.view.extent.frame_len && frame_len > index_pos;
+        if is_other && image.header == self.view.header && !offsets.is_empty() {
+            // Handles without a lock look at the header, those of the reference at the frame's length alone.
+            image.lengthen()?;
+        }
         let mut writes = Writes {
             header: image.header,
             ..Writes::default()
         };
-        if pos < chunks_end || over_index {
-            writes.live.push((Patch { pos, bytes }, None));
-        } else {
-            writes.dead.push((pos, &bytes));
+        parts.push((image.body_pos - header_len, &image.body));
+        parts.sort_unstable_by_key(|(place, _)| *place);
+        for (place, new) in parts {
+            let was_free = self.free_list().is_hole(place, new.len() as u64);
+            let pos = header_len + place;
+            match was_free && header_len == self.view.header.len() as u64 {
+                true => writes.dead.push((pos, new)),
+                false => writes.live.push(Overwrite {
+                    pos,
+                    new,
+                    old: None,
+                }),
+            }
         }
+        let trailer = image.body[image.body.len() - image.trailer_len..].to_vec();
         self.write(file, writes)?;
-        self.view.trailer = image.body[image.body.len() - image.trailer_len..].to_vec();
+        self.view.trailer = trailer;
         self.view.offsets = offsets;
         self.view.capacity = None;
         self.view.untidy = false;
-        // A long record is cut off already, and to do it again takes longer than a write.
-        if self
-            .writer
-            .as_ref()
-            .is_none_or(|writer| writer.size != frame_len)
-        {
-            self.forget_record(file, frame_len);
+        if let Some(writer) = &mut self.writer {
+            writer.free = free;
+            writer.loose = loose;
         }
         Ok(())
-    }
-
-    /// Where the trailer begins.
-    fn trailer_pos(&self) -> u64 {
-        self.view.extent.frame_len - self.view.trailer.len() as u64
-    }
-
-    /// Puts the frame in order.
-    pub(super) fn tidy(&mut self) -> Result<()> {
-        let file = self.prepare()?;
-        if !self.view.untidy {
-            // Another handle has been here.
-            return Ok(());
-        }
-        self.compact(&*file)?;
-        let Some(writer) = &self.writer else {
-            return Ok(());
-        };
-        let end = writer.space.end();
-        self.replace(
-            &*file,
-            self.unchanged(),
-            self.view.offsets.clone(),
-            end,
-            &[],
-        )
     }
 
     /// Header and trailer as they are.
@@ -259,19 +300,18 @@ impl Disk {
             }
     }
 
-    /// Finds room for a chunk of `len` bytes and `count` offsets, moving the index if it must.
+    /// Finds room for chunks of `len` bytes and `count` offsets, moving the index if it must.
     pub(super) fn make_room(&mut self, file: &dyn Storage, count: usize, len: u64) -> Result<()> {
-        let room = self.index_pos() - u64::from(self.view.extent.header_len);
-        let Some(writer) = &self.writer else {
-            return Err(Error::Failure);
-        };
-        let fits = self.kind == Kind::Sparse || writer.space.find(len, room).is_some();
+        let header_len = u64::from(self.view.extent.header_len);
+        let room = self.index_pos() - header_len;
+        let end = self.free_list().end();
+        let fits = self.kind == Kind::Sparse || end.saturating_add(len) <= room;
         if fits && self.view.capacity.is_some_and(|capacity| capacity >= count) {
             return Ok(());
         }
-        let header_len = u64::from(self.view.extent.header_len);
         let index = self.view.offsets.encode_stored()?;
-        let capacity = (count + count / 2).max(MIN_CAPACITY);
+        let (part, least) = CAPACITY;
+        let capacity = count + (count / part).max(least);
         let index_len = (EXTENDED_HEADER_LENGTH + capacity * WIDTH) as u64;
         let frame_len = self.view.extent.frame_len;
         let mut writes = Writes {
@@ -280,79 +320,101 @@ impl Disk {
         };
         let (index_pos, cbytes) = match self.kind {
             Kind::Contiguous => {
-                let end = writer.space.end();
-                let slack = (end / 8).clamp(SLACK.0, SLACK.1).max(2 * len);
-                let pos = frame_len.max(header_len + end) + slack;
+                let (part, least, most) = SLACK;
+                let slack = len + (end / part).clamp(least, most);
+                let pos = frame_len.max(header_len + end + slack);
                 writes.dead.push((pos, &index));
                 (pos, pos - header_len)
             }
             Kind::Sparse => {
-                let patch = Patch {
-                    pos: header_len,
-                    bytes: index.clone(),
-                };
-                writes.live.push((patch, None));
+                let (pos, new) = (header_len, &index[..]);
+                writes.live.push(Overwrite {
+                    pos,
+                    new,
+                    old: None,
+                });
                 (header_len, self.view.extent.cbytes)
             }
         };
-        let trailer = self.view.trailer.clone();
         let trailer_pos = (index_pos + index_len).max(frame_len);
+        let trailer = self.view.trailer.clone();
         set_extent(
             &mut writes.header,
             trailer_pos + trailer.len() as u64,
             cbytes,
         );
-        writes.trailer = Some((trailer_pos, &trailer));
+        writes.dead.push((trailer_pos, &trailer));
         self.write(file, writes)?;
         self.view.capacity = Some(capacity);
         self.view.untidy = true;
         Ok(())
     }
 
+    /// Applies a change to a large frame, whose index can grow.
     fn edit(
         &mut self,
         file: &dyn Storage,
         change: &Change,
         specials: &Specials,
         next: Next,
+        leaves: &[(u64, u64)],
     ) -> Result<()> {
-        let leaves = self.leaves(change)?;
-        let mut chunks: Vec<&[u8]> = specials.iter().map(|(_, chunk)| &chunk[..]).collect();
-        chunks.extend(change.items().iter().filter_map(stored));
-        let lens = chunks.iter().map(|chunk| chunk.len() as u64);
-        let bytes: u64 = lens.map(|len| len + tail_of(change, len)).sum();
+        let chunks = new_chunks(change, specials);
+        let mut free = self.free_list().try_clone()?;
+        free.reserve(leaves.len() + 2 * chunks.len() + 1)?;
+        let tails = self.tails(change, &chunks);
+        let bytes: u64 = chunks
+            .iter()
+            .zip(&tails)
+            .map(|(c, t)| c.len() as u64 + t)
+            .sum();
         let count = self.view.offsets.len();
         if !matches!(change, Change::Nothing) || !specials.is_empty() {
             let most = change.count(count).max(count);
             self.make_room(file, most + 1, bytes)?;
         }
-        let places = self.place(change, &chunks, next.cbytes)?;
+        let places = match self.kind {
+            Kind::Contiguous => {
+                let limit = self.index_pos() - u64::from(self.view.extent.header_len);
+                self.place_each(&mut free, &chunks, limit, |i| tails[i])?
+            }
+            Kind::Sparse => self.write_chunk_files(&chunks, next.cbytes)?,
+        };
+        let mut pieces: Vec<Piece> = match self.kind {
+            Kind::Contiguous => {
+                let pieces = chunks.iter().zip(&places);
+                pieces.map(|(chunk, place)| (*place, 0, *chunk)).collect()
+            }
+            Kind::Sparse => Vec::new(),
+        };
         let written = self.delta(change, specials, &places).and_then(|delta| {
-            let pieces = chunks.iter().zip(&places);
-            let mut pieces = match self.kind {
-                Kind::Contiguous => pieces.map(|(chunk, place)| (*place, 0, *chunk)).collect(),
-                Kind::Sparse => Vec::new(),
-            };
-            let new = pieces.len();
-            let done = self
-                .grow(change, &mut pieces)
-                .and_then(|over| self.write_edit(file, delta, &pieces, over, next));
-            if let (Err(_), Some(writer)) = (&done, &mut self.writer) {
-                for (place, _, grown) in &pieces[new..] {
-                    writer.space.shrink(*place, grown.len() as u64);
-                }
-            }
-            done
+            let over = self.edited(change, Some((&mut free, &mut pieces)))?;
+            let loose = self.loose_after(change, &places[specials.len()..])?;
+            self.write_edit(file, delta, &pieces, &over, next)?;
+            Ok(loose)
         });
-        if let Err(error) = written {
-            // Where the change could not be undone, its record still speaks of the chunks.
-            if !self.is_lost() {
-                self.unplace(&chunks, &places);
+        match written {
+            Ok(loose) => {
+                if self.kind == Kind::Contiguous {
+                    for (place, len) in leaves {
+                        free.free(*place, *len);
+                    }
+                }
+                if let Some(writer) = &mut self.writer {
+                    writer.free = free;
+                    writer.loose = loose;
+                }
+                self.drop_left(leaves);
+                Ok(())
             }
-            return Err(error);
+            Err(error) => {
+                // Where the change could not be undone, it is not known which chunks count.
+                if self.kind == Kind::Sparse && !self.stale {
+                    self.remove_files(&places);
+                }
+                Err(error)
+            }
         }
-        self.drop_left(&leaves);
-        Ok(())
     }
 
     fn delta(&self, change: &Change, specials: &Specials, places: &[u64]) -> Result<Delta> {
@@ -360,7 +422,7 @@ impl Disk {
         if specials.is_empty() {
             return change.delta(&self.view.offsets, &new);
         }
-        let mut offsets = self.view.offsets.clone();
+        let mut offsets = self.view.offsets.try_clone()?;
         let list = offsets.list_mut()?;
         for ((nchunk, _), place) in specials.iter().zip(places) {
             *list.get_mut(*nchunk).ok_or(Error::InvalidParam)? = *place as i64;
@@ -370,12 +432,12 @@ impl Disk {
     }
 
     /// Writes what becomes of the offsets, with `pieces` where nothing is that counts, and bytes `over` others.
-    pub(super) fn write_edit(
+    pub(super) fn write_edit<'a>(
         &mut self,
         file: &dyn Storage,
         delta: Delta,
-        pieces: &[Piece],
-        over: Vec<Patch>,
+        pieces: &[Piece<'a>],
+        over: &[Piece],
         next: Next,
     ) -> Result<()> {
         let extent = self.view.extent;
@@ -386,72 +448,67 @@ impl Disk {
             ..Writes::default()
         };
         let header_len = u64::from(extent.header_len);
-        for (place, at, bytes) in pieces {
-            writes.dead.push((header_len + place + at, bytes));
-        }
-        for patch in over {
-            writes.live.push((patch, None));
-        }
+        let dead = |(place, at, new): &Piece<'a>| (header_len + place + at, *new);
+        writes.dead.extend(pieces.iter().map(dead));
+        writes
+            .live
+            .extend(over.iter().map(|(place, at, new)| Overwrite {
+                pos: header_len + place + at,
+                new,
+                old: None,
+            }));
         let first_offset = self.index_pos() + EXTENDED_HEADER_LENGTH as u64;
         // Offsets that others replace, and those behind the last one, as bytes.
         let (from, new): (usize, Vec<u8>) = match &delta {
             Delta::Same => (count, Vec::new()),
             Delta::Push(offset) => (count, offset.to_le_bytes().to_vec()),
             Delta::Set(nchunk, offset) => (*nchunk, offset.to_le_bytes().to_vec()),
-            Delta::From(from, list) => (
-                *from,
-                list.iter()
-                    .flat_map(|offset| offset.to_le_bytes())
-                    .collect(),
-            ),
+            Delta::From(from, list) => {
+                let bytes = list.iter().flat_map(|offset| offset.to_le_bytes());
+                (*from, bytes.collect())
+            }
             Delta::All(..) => return Err(Error::Failure),
         };
-        let over = ((count - from) * WIDTH).min(new.len());
-        let (over_live, behind) = new.split_at(over);
+        let both = ((count - from) * WIDTH).min(new.len());
+        let (over_live, behind) = new.split_at(both);
         let pos = first_offset + (from * WIDTH) as u64;
         if !behind.is_empty() {
-            writes.dead.push((pos + over as u64, behind));
+            writes.dead.push((pos + both as u64, behind));
         }
         if !over_live.is_empty() {
-            let before = (from..from + over / WIDTH)
+            let before = (from..from + both / WIDTH)
                 .filter_map(|nchunk| self.view.offsets.get(nchunk))
                 .flat_map(i64::to_le_bytes)
                 .collect();
-            let patch = Patch {
-                pos,
-                bytes: over_live.to_vec(),
-            };
-            writes.live.push((patch, Some(before)));
+            let (new, old) = (over_live, Some(before));
+            writes.live.push(Overwrite { pos, new, old });
         }
+        let sizes = stored_header(new_count)?;
         if new_count != count {
-            let patch = Patch {
+            writes.live.push(Overwrite {
                 pos: self.index_pos() + INDEX_SIZES.start as u64,
-                bytes: stored_header(new_count)?[INDEX_SIZES].to_vec(),
-            };
-            let before = stored_header(count)?[INDEX_SIZES].to_vec();
-            writes.live.push((patch, Some(before)));
+                new: &sizes[INDEX_SIZES],
+                old: Some(stored_header(count)?[INDEX_SIZES].to_vec()),
+            });
         }
         let trailer = next.trailer.unwrap_or_else(|| self.view.trailer.clone());
         let trailer_pos = self.next_trailer_pos(new_count, trailer.len() as u64);
-        let frame_len = trailer_pos + trailer.len() as u64;
-        writes.trailer = Some((trailer_pos, &trailer));
+        writes.dead.push((trailer_pos, &trailer));
         let cbytes = match self.kind {
             Kind::Contiguous => extent.cbytes,
             Kind::Sparse => next.cbytes,
         };
+        let frame_len = trailer_pos + trailer.len() as u64;
         set_extent(&mut writes.header, frame_len, cbytes);
+        delta.reserve(&mut self.view.offsets)?;
         self.write(file, writes)?;
         self.view.trailer = trailer;
         self.view.untidy = true;
-        if trailer_pos < extent.frame_len {
-            // Records are written up to the end of the file, which is now far behind the frame.
-            self.forget_record(file, frame_len);
-        }
         delta.apply(&mut self.view.offsets)
     }
 
     /// Where the next trailer goes. It is never where the last one was: that the length of the frame changes tells
-    /// readers without a lock that there is something new.
+    /// readers without a lock, the reference's too, that there is something new.
     fn next_trailer_pos(&self, count: usize, len: u64) -> u64 {
         let extent = self.view.extent;
         let Some(capacity) = self.view.capacity else {
@@ -459,10 +516,12 @@ impl Disk {
         };
         let first = self.index_pos() + (EXTENDED_HEADER_LENGTH + capacity * WIDTH) as u64;
         let last = extent.frame_len - self.view.trailer.len() as u64;
-        let (bytes, lengths) = TRAILERS;
-        if last > first + bytes + lengths * len {
+        let (part, least, most) = TRAILERS;
+        let bytes = (extent.cbytes / part).clamp(least, most);
+        let restart = first + (count as u64 * 13 + extent.frame_len) % (bytes / 2);
+        if last > first + bytes + len && restart + len <= last {
             // Seldom the length that a reader remembers.
-            first + (count as u64 * 13 + extent.frame_len) % (bytes / 2)
+            restart
         } else {
             extent.frame_len
         }

@@ -4,7 +4,7 @@ use super::{Loaded, RETRIES, View};
 use crate::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 use crate::error::{Error, Result};
 use crate::frame::header::{self, Extent, Header, Kind, set_extent};
-use crate::frame::journal::{Patch, Record, State, overlay};
+use crate::frame::journal::{Patch, Record, overlay};
 use crate::frame::meta::Borrowed;
 use crate::frame::offsets::{Offsets, WIDTH};
 use crate::frame::trailer;
@@ -12,7 +12,7 @@ use crate::io::Storage;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A frame in its file, seen through the patches of a record that is still to be applied.
+/// A frame in its file, as it is without a change that was begun and not committed.
 struct Source<'a> {
     file: &'a dyn Storage,
     base: u64,
@@ -65,17 +65,17 @@ pub fn load(file: &dyn Storage, base: u64, kind: Kind, patient: bool) -> Result<
         size: size.checked_sub(base).ok_or(Error::FileRead)?,
         pending: Arc::default(),
     };
-    if let Some((_, record)) = Record::find(file, size)?
-        && record.base == base
-        && let Ok(header) = source.read(0, u64::from(record.header_len))
-        && record.state(&header) == State::Pending
-    {
+    if let Some(record) = Record::find(file, size, Some(base))? {
         source.pending = record.patches.into();
     }
     let front = source.read(0, header::MIN_LEN as u64)?;
+    if !Header::has_magic(&front) {
+        // A writer never changes that: the file was cut or replaced.
+        return Err(Error::InvalidHeader);
+    }
     let result = read(&source, kind, &front);
-    let changed = source.read(0, header::MIN_LEN as u64)? != front;
-    if changed || (result.is_err() && (patient || file.size()? != size)) {
+    let changed = file.size()? != size || source.read(0, header::MIN_LEN as u64)? != front;
+    if changed || (result.is_err() && patient) {
         Ok(None)
     } else {
         result.map(Some)
@@ -224,6 +224,16 @@ impl Image {
             body_pos,
             trailer_len: trailer.len(),
         })
+    }
+
+    /// Leaves one byte free before the trailer.
+    pub fn lengthen(&mut self) -> Result<()> {
+        let cbytes = Extent::parse(&self.header)?.cbytes;
+        self.body.try_reserve(1).map_err(|_| Error::MemoryAlloc)?;
+        self.body.insert(self.body.len() - self.trailer_len, 0);
+        let frame_len = self.frame_len();
+        set_extent(&mut self.header, frame_len, cbytes);
+        Ok(())
     }
 
     /// Bytes of the frame.

@@ -3,24 +3,26 @@
 //! What is known of the frame (header, trailer, offsets) is kept in memory, and read again when the header on disk is
 //! another: somebody else may have changed it. Reading is here; [`Disk::commit`] changes the frame.
 //!
-//! A frame that was just written lies as the format's documents show it: header, chunks, compressed index, trailer. The
-//! first change of a handle moves the index away and stores it uncompressed, with room before it for chunks and behind it
-//! for offsets, so that an append writes a chunk, an offset and a new trailer and no more; closing the handle puts it back
-//! in order. Both are frames that every reader of the format understands.
+//! A frame of less than [`SMALL`] bytes lies as the format's documents show it: header, chunks, compressed index, trailer, one
+//! behind the other. The first change of a larger one moves the index away and stores it uncompressed, with room before it for
+//! chunks and behind it for offsets, so that an append writes a chunk, an offset and a new trailer and no more; closing the
+//! handle puts it back in order. Both are frames that every reader of the format understands, and between two changes the file
+//! ends where the frame does.
 
 mod commit;
 mod compact;
 mod edit;
 mod load;
 mod places;
+mod writer;
 
 pub use commit::Next;
+use writer::{WriteHandle, Writer};
 
 use super::header::{Extent, Header, Kind};
 use super::journal::{Patch, overlay};
 use super::meta::{Borrowed, Metalayer};
 use super::offsets::{Offsets, Place};
-use super::space::Space;
 use crate::chunk::decode::Chunk;
 use crate::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
 use crate::error::{Error, Result};
@@ -33,6 +35,8 @@ use std::sync::Arc;
 
 /// How often, and how long apart in milliseconds, a frame is read again that another process is just changing.
 const RETRIES: (usize, u64) = (50, 1);
+/// A frame of fewer bytes is always in order.
+const SMALL: u64 = 1 << 20;
 
 /// How a frame on disk is to be treated.
 #[derive(Clone)]
@@ -57,7 +61,7 @@ struct View {
     capacity: Option<usize>,
     /// Whether there is room between index and trailer, so that the frame is to be put in order.
     untidy: bool,
-    /// What a record at the end of the file says is still to be written.
+    /// What the frame is in places that a change has begun to overwrite, and was not committed.
     pending: Arc<[Patch]>,
 }
 
@@ -68,20 +72,6 @@ pub struct Loaded {
     pub header: Header,
     /// The variable-length metalayers.
     pub vlmetalayers: Vec<Metalayer>,
-}
-
-/// What is known to whoever changes the frame.
-struct Writer {
-    /// Bytes of the file from the start of the frame on.
-    size: u64,
-    /// The room between header and index; unused in a sparse frame.
-    space: Space,
-    /// Whether `space` was made from all chunks.
-    surveyed: bool,
-    /// In a sparse frame, behind the highest number of a chunk's file, where that is known.
-    next_number: Option<u64>,
-    /// Kept open from one change to the next, where the back end is one for files.
-    file: Option<Arc<dyn Storage>>,
 }
 
 /// A read handle that is kept open.
@@ -104,7 +94,13 @@ pub struct Disk {
     view: View,
     reader: Option<Reader>,
     writer: Option<Writer>,
+    /// Kept from one change to the next, where the back end is one for files.
+    write_handle: Option<WriteHandle>,
     lock: Option<SidecarLock>,
+    /// How many calls of [`Disk::lock`] for a change are waiting for their end.
+    changing: usize,
+    /// Whether somebody was found to lock the file who does not change it.
+    foreign_lock: bool,
     /// The view is to be read again whatever the header says.
     stale: bool,
     /// What was found when the frame was last read, until somebody is told.
@@ -123,9 +119,11 @@ pub struct Stored {
     pub expected: Option<u64>,
     /// How many bytes are free behind it; none where it cannot be changed in place.
     pub tail: Option<u64>,
+    /// Whether a chunk that comes in its place may have room between its blocks.
+    pub slack: bool,
     /// Where the frame begins in the file.
     base: u64,
-    /// What is still to be written in the frame.
+    /// See [`View::pending`].
     pending: Arc<[Patch]>,
 }
 
@@ -148,7 +146,7 @@ impl Stored {
         Ok(())
     }
 
-    /// Makes bytes that were read at `at` those that they will be.
+    /// Makes bytes that were read at `at` those of the frame.
     fn overlay(&self, at: u64, bytes: &mut [u8]) {
         overlay(
             &self.pending,
@@ -287,13 +285,16 @@ impl Disk {
             view,
             reader: None,
             writer: None,
+            write_handle: None,
             lock,
+            changing: 0,
+            foreign_lock: false,
             stale: false,
             news: None,
         };
         if !disk.view.pending.is_empty() {
             // Best done now, for readers that do not know of records; if it cannot be, this handle reads as if it were.
-            let _ = disk.recover_if_alone();
+            let _ = disk.recover();
         }
         Ok((disk, loaded))
     }
@@ -315,94 +316,103 @@ impl Disk {
             return cbytes;
         }
         match &self.writer {
-            Some(writer) => writer.space.end(),
+            Some(writer) => writer.free.end(),
             None => self.data_end().unwrap_or(cbytes),
         }
     }
 
-    /// Bytes of the frame once it is in order.
-    pub fn frame_len(&mut self) -> Result<u64> {
-        let extent = self.view.extent;
-        if !self.view.untidy {
-            return Ok(extent.frame_len);
-        }
-        let chunks = match self.kind {
-            Kind::Contiguous => self.cbytes() - self.closing().map_or(0, |closing| closing.gain),
-            Kind::Sparse => 0,
-        };
-        let index = self.view.offsets.encode()?.len() as u64;
-        Ok(u64::from(extent.header_len) + chunks + index + self.view.trailer.len() as u64)
+    /// Bytes of the frame.
+    pub fn frame_len(&self) -> u64 {
+        self.view.extent.frame_len
     }
 
-    /// Keeps other handles out until [`Self::unlock`], those that only read too if `exclusive`. Calls may nest.
-    pub fn lock(&mut self, exclusive: bool) -> Result<()> {
-        if let Some(lock) = &mut self.lock {
-            self.stale |= lock.lock(exclusive)?;
-        }
-        Ok(())
-    }
-
-    /// Ends what [`Self::lock`] began.
-    pub fn unlock(&mut self) -> Result<()> {
-        self.lock.as_mut().map_or(Ok(()), SidecarLock::unlock)
-    }
-
-    /// A file to read from: the one that is kept open, where the back end and the number of open files allow it.
-    fn reader(&mut self) -> Result<Arc<dyn Storage>> {
+    /// A file to read from: the one that is kept open, where the back end and the number of open files allow it. Gives
+    /// whether it is another one than before, since the path names another one now; without a path the old file goes on.
+    fn reader(&mut self) -> Result<(Arc<dyn Storage>, bool)> {
+        let mut replaced = false;
         if let Some(reader) = &self.reader {
-            // The path may name another file by now; without a path the old file goes on.
             let named = self.options.backend.identity(&self.file);
             if named.is_none() || named == reader.identity {
-                return Ok(Arc::clone(&reader.file));
+                return Ok((Arc::clone(&reader.file), false));
             }
-            self.reader = None;
-            self.writer = None;
-            self.stale = true;
+            replaced = true;
         }
         let file = self.options.backend.open(&self.file, Mode::Read)?;
+        if !replaced {
+            self.keep_reader(&file);
+        }
+        Ok((file, replaced))
+    }
+
+    /// Keeps a file open to read from, if it may be.
+    fn keep_reader(&mut self, file: &Arc<dyn Storage>) {
+        self.reader = None;
         if self.options.backend.is_filesystem()
             && let Some(slot) = READERS.take()
         {
             self.reader = Some(Reader {
-                file: Arc::clone(&file),
+                file: Arc::clone(file),
                 identity: file.identity(),
                 _slot: slot,
             });
         }
-        Ok(file)
     }
 
     /// Reads the frame again if somebody else changed it, and gives what was found if it was read again since the last call.
+    ///
+    /// A file in which there is no frame any more, since somebody cut or replaced it, tells nothing: what is known of the frame
+    /// stays, as with the reference.
     pub fn refresh(&mut self) -> Result<Option<Loaded>> {
-        let file = self.reader()?;
-        if self.stale || !self.header_is_current(&*file) {
-            self.reload(&*file)?;
-        }
+        // A file that cannot be opened, or read, is an error for who reads chunks from it.
+        let _ = self.follow();
         Ok(self.news.take())
     }
 
+    fn follow(&mut self) -> Result<()> {
+        let (file, replaced) = self.reader()?;
+        let current = !self.stale && self.view.pending.is_empty() && !replaced;
+        if current && self.header_is_current(&*file) {
+            return Ok(());
+        }
+        self.reload(&file, replaced)
+    }
+
     /// Reads the frame again. What was found, the next [`Self::refresh`] gives.
+    ///
+    /// # Errors
+    /// Those of reading; [`Error::FileOpen`] in the middle of a change, for which the frame has just been read.
     pub fn reread(&mut self) -> Result<()> {
-        let file = self.reader()?;
-        self.reload(&*file)
+        if self.changing > 0 {
+            return Err(Error::FileOpen);
+        }
+        let (file, replaced) = self.reader()?;
+        self.reload(&file, replaced)
     }
 
     fn header_is_current(&self, file: &dyn Storage) -> bool {
         let known = &self.view.header;
         let mut now = [0; 512];
-        let len = known.len();
-        if len <= now.len() {
-            file.read_at(self.base, &mut now[..len]).is_ok() && now[..len] == known[..]
-        } else {
-            let mut now = vec![0; len];
-            file.read_at(self.base, &mut now).is_ok() && now == *known
+        let mut done = 0;
+        while done < known.len() {
+            let part = &mut now[..(known.len() - done).min(512)];
+            let same = file.read_at(self.base + done as u64, part).is_ok()
+                && *part == known[done..done + part.len()];
+            if !same {
+                return false;
+            }
+            done += part.len();
         }
+        true
     }
 
-    fn reload(&mut self, file: &dyn Storage) -> Result<()> {
+    fn reload(&mut self, file: &Arc<dyn Storage>, replaced: bool) -> Result<()> {
         let (base, kind) = (self.base, self.kind);
         self.stale = true;
-        let (view, loaded) = load::retrying(|| load::load(file, base, kind, true))?;
+        let (view, loaded) = load::retrying(|| load::load(&**file, base, kind, true))?;
+        if replaced {
+            self.keep_reader(file);
+            self.write_handle = None;
+        }
         self.view = view;
         self.writer = None;
         self.stale = false;
@@ -427,7 +437,7 @@ impl Disk {
                 let writer = self.writer.as_ref();
                 Ok(Found::Stored(Stored {
                     expected: self.room_to_next(nchunk, place),
-                    tail: Some(writer.map_or(0, |writer| writer.space.tail(place))),
+                    tail: Some(writer.map_or(0, |writer| writer.free.tail(place))),
                     ..stored
                 }))
             }
@@ -444,6 +454,7 @@ impl Disk {
             most: extent.cbytes.saturating_sub(place),
             expected: None,
             tail: None,
+            slack: self.view.extent.frame_len > SMALL,
             base: self.base,
             pending: Arc::clone(&self.view.pending),
         })
@@ -460,6 +471,7 @@ impl Disk {
             most,
             expected: Some(most),
             tail: None,
+            slack: false,
             base: 0,
             pending: Arc::default(),
         })
@@ -508,7 +520,7 @@ impl Disk {
     fn current_reader(&mut self) -> Result<Arc<dyn Storage>> {
         match &self.reader {
             Some(reader) => Ok(Arc::clone(&reader.file)),
-            None => self.reader(),
+            None => self.reader().map(|(file, _)| file),
         }
     }
 
@@ -532,15 +544,16 @@ impl Disk {
 
     /// Puts the frame in order after changes, and closes its files.
     pub fn close(&mut self) -> Result<()> {
-        if self.writer.is_some() && self.view.untidy {
+        let mut closed = Ok(());
+        if self.writer.is_some() && self.is_loose() {
             self.lock(true)?;
-            let tidied = self.refresh().and_then(|_| self.tidy());
-            self.unlock()?;
-            tidied?;
+            let finalized = self.refresh().and_then(|_| self.finalize());
+            closed = self.unlock().and(finalized);
         }
         self.writer = None;
+        self.write_handle = None;
         self.reader = None;
-        Ok(())
+        closed
     }
 }
 

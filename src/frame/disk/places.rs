@@ -4,42 +4,70 @@ use super::{Disk, Found};
 use crate::chunk::header::EXTENDED_HEADER_LENGTH;
 use crate::error::{Error, Result};
 use crate::frame::change::{Change, Item};
+use crate::frame::free_list::FreeList;
 use crate::frame::header::Kind;
-use crate::frame::journal::Patch;
 use crate::frame::offsets::{Offsets, Place};
-use crate::frame::space::Space;
 use crate::io::{Mode, paths};
 
-/// With more chunks than this, nobody looks for room between them.
+/// With more chunks than this, room between them is not looked for.
 const MOST_SURVEYED: usize = 1 << 16;
-/// Behind a chunk that was changed, room is left for one byte in so many; not for chunks of fewer bytes than that.
-const TAIL: u64 = 8;
+/// Behind a chunk that comes in the place of another in a large frame, one byte in so many is left free; not for chunks of
+/// fewer bytes than that, and not where one byte in so many of all chunks' is free already.
+const TAIL: u64 = 16;
 const MIN_TAILED: u64 = 4 << 10;
-
-/// How many bytes to leave free behind a chunk of `len` bytes that comes in the place of another: chunks that were changed
-/// once are often changed again.
-pub(super) fn tail_of(change: &Change, len: u64) -> u64 {
-    match change {
-        Change::Update(_) if len >= MIN_TAILED => len / TAIL,
-        _ => 0,
-    }
-}
+const MOST_TAILS: u64 = 16;
 
 /// Bytes of a chunk: where the chunk begins, from the end of the header; where in it they begin; and what they are.
 pub(super) type Piece<'a> = (u64, u64, &'a [u8]);
 
 impl Disk {
-    /// The bytes that edits of chunks overwrite. What comes behind chunks is added to `pieces`, in room that is taken for it.
-    pub(super) fn grow<'a>(
-        &mut self,
+    /// How many bytes to leave free behind each of the chunks that come into a large frame: chunks that were changed once are
+    /// often changed again.
+    pub(super) fn tails(&self, change: &Change, chunks: &[&[u8]]) -> Vec<u64> {
+        let list = self.free_list();
+        let mut left = (list.end() / MOST_TAILS).saturating_sub(list.free_bytes());
+        let is_update = self.kind == Kind::Contiguous && matches!(change, Change::Update(_));
+        let tail = |chunk: &&[u8]| {
+            let len = chunk.len() as u64;
+            let tail = len / TAIL;
+            if !is_update || len < MIN_TAILED || tail > left {
+                return 0;
+            }
+            left -= tail;
+            tail
+        };
+        chunks.iter().map(tail).collect()
+    }
+
+    /// Finds places for chunks that end before `limit`, with so many bytes as `tail` says of each free behind it.
+    pub(super) fn place_each(
+        &self,
+        free: &mut FreeList,
+        chunks: &[&[u8]],
+        limit: u64,
+        tail: impl Fn(usize) -> u64,
+    ) -> Result<Vec<u64>> {
+        let mut places = Vec::new();
+        for (i, chunk) in chunks.iter().enumerate() {
+            let (len, tail) = (chunk.len() as u64, tail(i));
+            let place = free.find(len + tail, limit).ok_or(Error::Failure)?;
+            free.alloc_with_tail(place, len, tail);
+            places.push(place);
+        }
+        Ok(places)
+    }
+
+    /// The bytes that edits of chunks overwrite. What comes behind chunks is added to the pieces, in room that is taken for it
+    /// in the free list; without those, nothing may come behind.
+    pub(super) fn edited<'a>(
+        &self,
         change: &Change<'a>,
-        pieces: &mut Vec<Piece<'a>>,
-    ) -> Result<Vec<Patch>> {
+        mut growing: Option<(&mut FreeList, &mut Vec<Piece<'a>>)>,
+    ) -> Result<Vec<Piece<'a>>> {
         let mut over = Vec::new();
         let Change::Update(items) = *change else {
             return Ok(over);
         };
-        let header_len = u64::from(self.view.extent.header_len);
         for (nchunk, item) in items {
             let Item::Edited(edits) = *item else {
                 continue;
@@ -50,14 +78,13 @@ impl Disk {
             for edit in edits {
                 let (at, new) = (edit.at as u64, &edit.new[..]);
                 if edit.len == new.len() {
-                    over.push(Patch {
-                        pos: header_len + place + at,
-                        bytes: new.to_vec(),
-                    });
+                    over.push((place, at, new));
                     continue;
                 }
-                let writer = self.writer.as_mut().ok_or(Error::Failure)?;
-                if edit.len != 0 || !writer.space.grow(place, at, new.len() as u64) {
+                let Some((free, pieces)) = &mut growing else {
+                    return Err(Error::InvalidParam);
+                };
+                if edit.len != 0 || !free.grow(place, at, new.len() as u64) {
                     return Err(Error::InvalidParam);
                 }
                 pieces.push((place, at, new));
@@ -66,27 +93,26 @@ impl Disk {
         Ok(over)
     }
 
-    /// Finds places for chunks. In a sparse frame, whose chunks will have `cbytes` bytes, writes them.
-    pub(super) fn place(
-        &mut self,
-        change: &Change,
-        chunks: &[&[u8]],
-        cbytes: u64,
-    ) -> Result<Vec<u64>> {
-        let room = self.index_pos() - u64::from(self.view.extent.header_len);
-        if self.kind == Kind::Contiguous {
-            let writer = self.writer.as_mut().ok_or(Error::Failure)?;
-            let mut places = Vec::new();
-            for chunk in chunks {
-                let len = chunk.len() as u64;
-                let tail = tail_of(change, len);
-                let place = writer.space.find(len + tail, room);
-                let place = place.ok_or(Error::Failure)?;
-                writer.space.take_with_tail(place, len, tail);
-                places.push(place);
+    /// Where chunks begin after the change that may have free bytes between their blocks: those that are edited, and those that
+    /// come at `places` in the place of others.
+    pub(super) fn loose_after(&self, change: &Change, places: &[u64]) -> Result<Vec<u64>> {
+        let known = self.writer.as_ref().map_or(&[][..], |writer| &writer.loose);
+        let mut loose = known.to_vec();
+        let Change::Update(items) = *change else {
+            return Ok(loose);
+        };
+        for (nchunk, item) in items {
+            if let Place::At(place) = self.view.offsets.place(*nchunk)? {
+                loose.retain(|other| *other != place);
+                loose.extend(item.stays().then_some(place));
             }
-            return Ok(places);
         }
+        loose.extend_from_slice(places);
+        Ok(loose)
+    }
+
+    /// Writes chunks into files of a directory, whose chunks will have `cbytes` bytes; gives the files' numbers.
+    pub(super) fn write_chunk_files(&mut self, chunks: &[&[u8]], cbytes: u64) -> Result<Vec<u64>> {
         let known = self.writer.as_ref().and_then(|writer| writer.next_number);
         let first = known.unwrap_or_else(|| {
             let last = self.view.offsets.places().max();
@@ -155,33 +181,10 @@ impl Disk {
         self.change(&Change::Update(&items), &[], self.unchanged())
     }
 
-    pub(super) fn unplace(&mut self, chunks: &[&[u8]], places: &[u64]) {
-        match self.kind {
-            Kind::Contiguous => {
-                for (chunk, place) in chunks.iter().zip(places) {
-                    if let Some(writer) = &mut self.writer {
-                        writer.space.give(*place, chunk.len() as u64);
-                    }
-                }
-            }
-            Kind::Sparse => {
-                self.remove_files(places);
-                self.forget_next(!places.is_empty());
-            }
-        }
-    }
-
-    /// Looks for the next number again if chunks `are_gone`.
-    fn forget_next(&mut self, are_gone: bool) {
-        if let Some(writer) = self.writer.as_mut().filter(|_| are_gone) {
-            writer.next_number = None;
-        }
-    }
-
-    fn remove_files(&self, numbers: &[u64]) {
+    pub(super) fn remove_files(&self, numbers: &[u64]) {
         for number in numbers {
             if let Ok(path) = self.chunk_path(*number) {
-                // A file that stays is in nobody's index.
+                // A file that stays is in no index.
                 let _ = paths::remove_file(&path);
             }
         }
@@ -208,7 +211,7 @@ impl Disk {
     }
 
     /// Learns where chunks lie, so that the room of those that go can be used again.
-    fn survey(&mut self) -> Result<()> {
+    pub(super) fn survey(&mut self) -> Result<()> {
         let surveyed = self.writer.as_ref().is_none_or(|writer| writer.surveyed);
         let Offsets::List(list) = &self.view.offsets else {
             return Ok(());
@@ -224,25 +227,27 @@ impl Disk {
                 Err(_) => return Ok(()),
             }
         }
+        let free = FreeList::around(chunks)?;
         if let Some(writer) = &mut self.writer {
-            writer.space = Space::around(chunks);
+            writer.free = free;
             writer.surveyed = true;
         }
         Ok(())
     }
 
+    /// Removes the files of chunks that left a directory.
     pub(super) fn drop_left(&mut self, left: &[(u64, u64)]) {
-        self.forget_next(!left.is_empty());
-        for (place, len) in left {
-            match (self.kind, &mut self.writer) {
-                (Kind::Contiguous, Some(writer)) => writer.space.give(*place, *len),
-                (Kind::Contiguous, None) => {}
-                // Several offsets may name one file, though no frame that was written here does that.
-                (Kind::Sparse, _) => {
-                    if !self.view.offsets.places().any(|other| other == *place) {
-                        self.remove_files(&[*place]);
-                    }
-                }
+        if self.kind == Kind::Contiguous {
+            return;
+        }
+        if let Some(writer) = self.writer.as_mut().filter(|_| !left.is_empty()) {
+            // Their numbers may be free again.
+            writer.next_number = None;
+        }
+        for (place, _) in left {
+            // Several offsets may name one file, though no frame that was written here does that.
+            if !self.view.offsets.places().any(|other| other == *place) {
+                self.remove_files(&[*place]);
             }
         }
     }

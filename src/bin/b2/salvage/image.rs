@@ -1,13 +1,13 @@
-//! A damaged file, or one whose change is to be finished.
+//! A damaged file, or one in which a change was begun and not finished.
 
 use super::HEADER;
 use crate::failure::{Failure, Result};
 use blosc2::chunk::header::ChunkHeader;
-use blosc2::frame::journal::{Patch, Record, State, overlay};
+use blosc2::frame::journal::{Patch, Record, overlay};
 use blosc2::io::Storage;
 use blosc2::memory::Buffer;
 
-/// A file, seen through a change that was to be finished.
+/// A file, as it is without a change that was begun and not finished.
 pub struct Image<'a> {
     file: &'a dyn Storage,
     pub(super) size: u64,
@@ -25,12 +25,11 @@ impl<'a> Image<'a> {
             size,
             pending: Vec::new(),
         };
-        if let Ok(Some((_, record))) = Record::find(file, size)
-            && record.base == 0
-            && let Some(header) = image.read(0, record.header_len as usize)
-            && record.state(&header) == State::Pending
-        {
-            notes.push("a change was under way when the writer ended: finished in the copy".into());
+        if let Ok(Some(record)) = Record::find(file, size, Some(0)) {
+            notes.push(
+                "a change was under way when the writer ended: taken back in the copy".into(),
+            );
+            image.size = record.old_len;
             image.pending = record.patches;
         }
         Ok(image)

@@ -1,0 +1,172 @@
+//! What a handle has that changes its frame: the file, opened and locked, and what is known of the room in it.
+
+use super::Disk;
+use crate::error::{Error, Result};
+use crate::frame::free_list::FreeList;
+use crate::frame::header::Kind;
+use crate::frame::journal;
+use crate::io::lock::SidecarLock;
+use crate::io::{Mode, Storage};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How far behind a frame others are looked for, so as not to write over them.
+const LOOK_AHEAD: u64 = 1 << 20;
+/// How long a change waits for another one of the same file, of a handle without the lock beside the frame.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What is known to whoever changes the frame.
+pub(super) struct Writer {
+    /// What is free between header and index; unused in a sparse frame.
+    pub(super) free: FreeList,
+    /// Whether `free` was made from all chunks.
+    pub(super) surveyed: bool,
+    /// Where chunks begin that may have free bytes between their blocks.
+    pub(super) loose: Vec<u64>,
+    /// In a sparse frame, behind the highest number of a chunk's file, where that is known.
+    pub(super) next_number: Option<u64>,
+}
+
+/// The file as it is opened for changes.
+pub(super) struct WriteHandle {
+    pub(super) file: Arc<dyn Storage>,
+    /// The process that opened it: a lock on it is no lock against the process's children.
+    pub(super) process: u32,
+    /// Whether others that change the file are kept out.
+    pub(super) locked: bool,
+}
+
+impl Disk {
+    /// Keeps other handles out until [`Self::unlock`], those that only read too if `exclusive`, as for a change. Calls may nest.
+    pub fn lock(&mut self, exclusive: bool) -> Result<()> {
+        if let Some(lock) = &mut self.lock {
+            self.stale |= lock.lock(exclusive)?;
+        }
+        if exclusive || self.changing > 0 {
+            self.changing += 1;
+            // Where the file cannot be opened, the change will say so.
+            let _ = self.lock_file();
+        }
+        Ok(())
+    }
+
+    /// Ends what [`Self::lock`] began.
+    pub fn unlock(&mut self) -> Result<()> {
+        if self.changing > 0 {
+            self.changing -= 1;
+            if let Some(handle) = self
+                .write_handle
+                .as_mut()
+                .filter(|handle| handle.locked && self.changing == 0)
+            {
+                handle.file.unlock();
+                handle.locked = false;
+            }
+        }
+        self.lock.as_mut().map_or(Ok(()), SidecarLock::unlock)
+    }
+
+    /// Opens the file for a change, and keeps other changes of the same file out. Those of handles that ask for no lock
+    /// beside the frame are short, so they are waited for; who locks the file for longer is no writer of this library.
+    fn lock_file(&mut self) -> Result<Arc<dyn Storage>> {
+        let process = std::process::id();
+        let known = self.write_handle.as_ref();
+        if known.is_none_or(|handle| handle.process != process) {
+            self.write_handle = None;
+            let file = self.options.backend.open(&self.file, Mode::ReadWrite)?;
+            if !self.options.backend.is_filesystem() {
+                return Ok(file);
+            }
+            self.write_handle = Some(WriteHandle {
+                file,
+                process,
+                locked: false,
+            });
+        }
+        let handle = self.write_handle.as_mut().ok_or(Error::FileOpen)?;
+        if !handle.locked {
+            let patience = match self.foreign_lock {
+                true => Duration::ZERO,
+                false => PATIENCE,
+            };
+            handle.locked = handle.file.lock_exclusive(patience);
+            self.foreign_lock = !handle.locked;
+        }
+        Ok(Arc::clone(&handle.file))
+    }
+
+    /// Takes a change back that the process which began it did not live to commit. A file that only contains such a change,
+    /// because it is a copy of another one, is left as it is until it is changed.
+    pub(super) fn recover(&mut self) -> Result<()> {
+        if !self.options.backend.is_filesystem() {
+            return Ok(());
+        }
+        let file = self.options.backend.open(&self.file, Mode::ReadWrite)?;
+        let identity = file.identity();
+        if identity.is_none() || !file.lock_exclusive(Duration::ZERO) {
+            return Ok(());
+        }
+        let done = journal::roll_back(&*file, Some(self.base), self.options.durable, identity);
+        file.unlock();
+        if done? {
+            self.view.pending = Arc::default();
+        }
+        Ok(())
+    }
+
+    /// Makes sure that the frame can be written, and that it is known what is in it. Whoever asks for a change has called
+    /// [`Disk::refresh`] under the lock under which the change is made.
+    pub(super) fn prepare(&mut self) -> Result<Arc<dyn Storage>> {
+        if self.stale {
+            return Err(Error::FileRead);
+        }
+        let is_new = self.write_handle.is_none();
+        let file = self.lock_file()?;
+        let size = file.size()?.checked_sub(self.base).ok_or(Error::FileRead)?;
+        let behind = size.checked_sub(self.view.extent.frame_len);
+        let behind = behind.ok_or(Error::FileRead)?;
+        if behind > 0 {
+            self.clear_behind(&*file, behind)?;
+        }
+        self.view.pending = Arc::default();
+        if (is_new || behind > 0) && !self.header_is_current(&*file) {
+            self.stale = true;
+            return Err(Error::FileRead);
+        }
+        if self.writer.is_none() {
+            let end = match self.kind {
+                Kind::Contiguous => self.data_end()?,
+                Kind::Sparse => 0,
+            };
+            self.writer = Some(Writer {
+                free: FreeList::opaque(end),
+                surveyed: false,
+                loose: Vec::new(),
+                next_number: None,
+            });
+        }
+        Ok(file)
+    }
+
+    /// Takes a change back that was begun and not committed, and cuts off the `len` bytes that lie behind the frame.
+    fn clear_behind(&self, file: &dyn Storage, len: u64) -> Result<()> {
+        if journal::roll_back(file, Some(self.base), self.options.durable, None)? {
+            return Ok(());
+        }
+        // What is behind the frame may be another frame, which a change would destroy.
+        const FRAME_START: &[u8] = b"\x9e\xa8b2frame\0";
+        let end = self.base + self.view.extent.frame_len;
+        let mut bytes = Vec::new();
+        let looked = len.min(LOOK_AHEAD) as usize;
+        bytes
+            .try_reserve_exact(looked)
+            .map_err(|_| Error::MemoryAlloc)?;
+        bytes.resize(looked, 0);
+        file.read_at(end, &mut bytes)?;
+        let mut windows = bytes.windows(FRAME_START.len());
+        if windows.any(|bytes| bytes == FRAME_START) {
+            return Err(Error::FileWrite);
+        }
+        file.truncate(end)
+    }
+}
