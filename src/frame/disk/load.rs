@@ -12,6 +12,9 @@ use crate::io::Storage;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// How often a frame is read again without keeping others out.
+const UNLOCKED: usize = 4;
+
 /// A frame in its file, as it is without a change that was begun and not committed.
 struct Source<'a> {
     file: &'a dyn Storage,
@@ -43,21 +46,28 @@ impl Source<'_> {
 /// What is known of a frame, and what was found in it.
 pub type Loading = (View, Loaded);
 
-/// Tries again while another process may be in the middle of a change.
-pub fn retrying<T>(mut attempt: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+/// Reads what is known of a frame, and again while another handle may be in the middle of a change, as [`load`] does. Where
+/// changes follow one another closely they are kept out for once.
+pub fn load_patiently(file: &dyn Storage, base: u64, kind: Kind, patient: bool) -> Result<Loading> {
     let (attempts, millis) = RETRIES;
-    for _ in 1..attempts {
-        if let Some(done) = attempt()? {
+    let pause = Duration::from_millis(millis);
+    for attempt in 0..attempts {
+        let locked = attempt >= UNLOCKED && file.lock_exclusive(pause);
+        let loaded = load(file, base, kind, patient);
+        if locked {
+            file.unlock();
+        }
+        if let Some(done) = loaded? {
             return Ok(done);
         }
-        std::thread::sleep(Duration::from_millis(millis));
+        std::thread::sleep(pause);
     }
-    attempt()?.ok_or(Error::FileRead)
+    Err(Error::FileRead)
 }
 
 /// Reads what is known of a frame. `None` if it changed meanwhile; with `patient`, also if it cannot be read, since it
 /// could be a moment ago.
-pub fn load(file: &dyn Storage, base: u64, kind: Kind, patient: bool) -> Result<Option<Loading>> {
+fn load(file: &dyn Storage, base: u64, kind: Kind, patient: bool) -> Result<Option<Loading>> {
     let size = file.size()?;
     let mut source = Source {
         file,

@@ -81,6 +81,14 @@ struct Reader {
     _slot: ReaderSlot<'static>,
 }
 
+/// What the path of a file that is open names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Named {
+    Same,
+    Another,
+    Nothing,
+}
+
 /// An open frame.
 pub struct Disk {
     options: Options,
@@ -103,6 +111,8 @@ pub struct Disk {
     foreign_lock: bool,
     /// The view is to be read again whatever the header says.
     stale: bool,
+    /// Why the frame cannot be changed: there was no frame when it was last looked for.
+    missing: Option<Error>,
     /// What was found when the frame was last read, until somebody is told.
     news: Option<Loaded>,
 }
@@ -271,7 +281,7 @@ impl Disk {
         let loading = options
             .backend
             .open(&file, Mode::Read)
-            .and_then(|storage| load::retrying(|| load::load(&*storage, base, kind, false)));
+            .and_then(|storage| load::load_patiently(&*storage, base, kind, false));
         if let Some(lock) = &mut lock {
             lock.unlock()?;
         }
@@ -290,8 +300,11 @@ impl Disk {
             changing: 0,
             foreign_lock: false,
             stale: false,
+            missing: None,
             news: None,
         };
+        // What is open can be read also when its path is gone.
+        let _ = disk.reader();
         if !disk.view.pending.is_empty() {
             // Best done now, for readers that do not know of records; if it cannot be, this handle reads as if it were.
             let _ = disk.recover();
@@ -326,22 +339,22 @@ impl Disk {
         self.view.extent.frame_len
     }
 
-    /// A file to read from: the one that is kept open, where the back end and the number of open files allow it. Gives
-    /// whether it is another one than before, since the path names another one now; without a path the old file goes on.
-    fn reader(&mut self) -> Result<(Arc<dyn Storage>, bool)> {
-        let mut replaced = false;
-        if let Some(reader) = &self.reader {
-            let named = self.options.backend.identity(&self.file);
-            if named.is_none() || named == reader.identity {
-                return Ok((Arc::clone(&reader.file), false));
-            }
-            replaced = true;
-        }
-        let file = self.options.backend.open(&self.file, Mode::Read)?;
-        if !replaced {
+    /// A file to read from: the one that is kept open, where the back end and the number of open files allow it. Gives what
+    /// the path names now; if that is nothing, the old file goes on.
+    fn reader(&mut self) -> Result<(Arc<dyn Storage>, Named)> {
+        let Some(reader) = &self.reader else {
+            let file = self.options.backend.open(&self.file, Mode::Read)?;
             self.keep_reader(&file);
+            return Ok((file, Named::Same));
+        };
+        match self.options.backend.identity(&self.file) {
+            named if named == reader.identity => Ok((Arc::clone(&reader.file), Named::Same)),
+            None => Ok((Arc::clone(&reader.file), Named::Nothing)),
+            Some(_) => {
+                let file = self.options.backend.open(&self.file, Mode::Read)?;
+                Ok((file, Named::Another))
+            }
         }
-        Ok((file, replaced))
     }
 
     /// Keeps a file open to read from, if it may be.
@@ -363,18 +376,21 @@ impl Disk {
     /// A file in which there is no frame any more, since somebody cut or replaced it, tells nothing: what is known of the frame
     /// stays, as with the reference.
     pub fn refresh(&mut self) -> Result<Option<Loaded>> {
-        // A file that cannot be opened, or read, is an error for who reads chunks from it.
-        let _ = self.follow();
+        // That is an error for who changes the frame, and for who reads chunks that are not there any more.
+        self.missing = self.follow().err();
         Ok(self.news.take())
     }
 
     fn follow(&mut self) -> Result<()> {
-        let (file, replaced) = self.reader()?;
-        let current = !self.stale && self.view.pending.is_empty() && !replaced;
-        if current && self.header_is_current(&*file) {
-            return Ok(());
+        let (file, found) = self.reader()?;
+        let current = !self.stale && self.view.pending.is_empty() && found != Named::Another;
+        if !(current && self.header_is_current(&*file)) {
+            self.reload(&file, found)?;
         }
-        self.reload(&file, replaced)
+        match found {
+            Named::Nothing => Err(Error::FileOpen),
+            Named::Same | Named::Another => Ok(()),
+        }
     }
 
     /// Reads the frame again. What was found, the next [`Self::refresh`] gives.
@@ -385,8 +401,8 @@ impl Disk {
         if self.changing > 0 {
             return Err(Error::FileOpen);
         }
-        let (file, replaced) = self.reader()?;
-        self.reload(&file, replaced)
+        let (file, found) = self.reader()?;
+        self.reload(&file, found)
     }
 
     fn header_is_current(&self, file: &dyn Storage) -> bool {
@@ -405,11 +421,13 @@ impl Disk {
         true
     }
 
-    fn reload(&mut self, file: &Arc<dyn Storage>, replaced: bool) -> Result<()> {
+    fn reload(&mut self, file: &Arc<dyn Storage>, found: Named) -> Result<()> {
         let (base, kind) = (self.base, self.kind);
+        // A frame that could not be read the last time is not waited for again.
+        let patient = !self.stale || self.changing > 0;
         self.stale = true;
-        let (view, loaded) = load::retrying(|| load::load(&**file, base, kind, true))?;
-        if replaced {
+        let (view, loaded) = load::load_patiently(&**file, base, kind, patient)?;
+        if found == Named::Another {
             self.keep_reader(file);
             self.write_handle = None;
         }

@@ -117,6 +117,9 @@ impl Disk {
     /// Makes sure that the frame can be written, and that it is known what is in it. Whoever asks for a change has called
     /// [`Disk::refresh`] under the lock under which the change is made.
     pub(super) fn prepare(&mut self) -> Result<Arc<dyn Storage>> {
+        if let Some(error) = self.missing {
+            return Err(error);
+        }
         if self.stale {
             return Err(Error::FileRead);
         }
