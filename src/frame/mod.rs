@@ -4,7 +4,7 @@
 //! - [`meta`], [`header`], [`trailer`], [`offsets`]: the parts of the format, each parsed once into a checked type
 //! - [`runs`]: very many offsets in little memory
 //! - [`change`]: what can be done to the chunks
-//! - [`space`], [`journal`]: what makes changes of files cheap, and safe against being killed
+//! - [`free_list`], [`journal`]: what makes changes of files cheap, and safe against being killed
 //! - [`memory`]: a contiguous frame in a buffer
 //! - [`disk`]: a frame in a file or a directory
 //!

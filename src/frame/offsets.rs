@@ -293,7 +293,7 @@ impl Offsets {
     /// [`Error::MemoryAlloc`].
     pub fn try_clone(&self) -> Result<Self> {
         match self {
-            Self::Repeated { .. } => Ok(self.clone()),
+            Self::Repeated { .. } | Self::Runs(_) => Ok(self.clone()),
             Self::List(list) => {
                 let mut copy = Vec::new();
                 copy.try_reserve_exact(list.len())
