@@ -42,7 +42,7 @@ fn patch(chunk: &[u8], tail: usize, start: usize, new: &[u8]) -> Result<(Option<
     let touched = Touched::by(&header, start, new.len())?.expect("blocks of one size");
     let file = File(chunk, AtomicUsize::new(0));
     let front = &chunk[..chunk.len().min(32 + 4 * header.nblocks)];
-    let Some(spot) = Spot::read(&file, &header, front, &touched, tail)? else {
+    let Some(spot) = Spot::read(&file, &header, front, &touched, (tail, true))? else {
         return Ok((None, 0));
     };
     let patched = Patcher {
