@@ -42,3 +42,66 @@ pub fn repack(bytes: &[u8]) -> Result<Option<Buffer>> {
     ChunkHeader { cbytes, ..header }.write(&mut packed);
     Ok(Some(packed))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chunk::encode::{EncodeParams, Source, compress};
+    use crate::chunk::hooks::{NoHooks, Serial};
+
+    fn compressed(data: &[u8], clevel: u8) -> Vec<u8> {
+        let params = EncodeParams {
+            compcode: 0,
+            compcode_meta: 0,
+            versionlz: 1,
+            clevel,
+            typesize: 8,
+            blocksize: 4096,
+            filters: [0, 0, 0, 0, 0, 1],
+            filters_meta: [0; 6],
+            split: false,
+            use_dict: false,
+            instrumented: false,
+            extended: true,
+            nthreads: 1,
+        };
+        let mut chunk = vec![0; data.len() + 32];
+        let len = compress(&params, Source::Buffer(data), &mut chunk, &NoHooks, &Serial).unwrap();
+        chunk.truncate(len);
+        chunk
+    }
+
+    /// The chunk with `gap` zeros behind each block.
+    fn spaced(chunk: &[u8], gap: usize) -> Vec<u8> {
+        let header = ChunkHeader::parse(chunk).unwrap();
+        let parsed = Chunk::parse(&header, chunk).unwrap();
+        let table = header.overhead();
+        let mut out = chunk[..table + 4 * header.nblocks].to_vec();
+        for nblock in 0..header.nblocks {
+            let start = (out.len() as i32).to_le_bytes();
+            out[table + 4 * nblock..][..4].copy_from_slice(&start);
+            out.extend(parsed.compressed(nblock, |_| ()).unwrap());
+            out.extend(vec![0; gap]);
+        }
+        let cbytes = out.len();
+        ChunkHeader { cbytes, ..header }.write(&mut out);
+        out
+    }
+
+    #[test]
+    fn gaps_go_and_blocks_stay() {
+        let data: Vec<u8> = (0..5000u64).flat_map(|i| (i * i).to_le_bytes()).collect();
+        let chunk = compressed(&data, 5);
+        assert!(repack(&chunk).unwrap().is_none());
+        for gap in [1, 8, 300] {
+            let packed = repack(&spaced(&chunk, gap)).unwrap().unwrap();
+            assert_eq!(packed[..], chunk[..], "{gap}");
+        }
+        let zeros = compressed(&[0; 40_000], 5);
+        let stored = compressed(&data, 0);
+        assert!(repack(&zeros).unwrap().is_none() && repack(&stored).unwrap().is_none());
+        for cut in 0..64 {
+            assert!(!matches!(repack(&spaced(&chunk, 8)[..cut]), Ok(Some(_))));
+        }
+    }
+}

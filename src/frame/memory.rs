@@ -10,6 +10,7 @@ use super::meta::Borrowed;
 use super::offsets::{Offsets, Place};
 use super::trailer;
 use crate::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
+use crate::chunk::repack::repack;
 use crate::error::{Error, Result};
 use crate::memory::Buffer;
 
@@ -30,6 +31,8 @@ pub struct Memory {
     trailer: Vec<u8>,
     /// Whether index and trailer are in the buffer.
     whole: bool,
+    /// Whether chunks may have free bytes between their blocks, since some were changed.
+    loose: bool,
 }
 
 impl Memory {
@@ -46,6 +49,7 @@ impl Memory {
             offsets: Offsets::EMPTY,
             trailer: trailer::encode(vlmetalayers)?,
             whole: false,
+            loose: false,
             bytes: Bytes::Own(Buffer::copy_of(&bytes)?),
         })
     }
@@ -67,6 +71,7 @@ impl Memory {
                 offsets,
                 trailer,
                 whole: true,
+                loose: false,
                 bytes: Bytes::Borrowed(bytes),
             },
             loaded,
@@ -125,6 +130,7 @@ impl Memory {
         if let Bytes::Borrowed(bytes) = &self.bytes {
             self.bytes = Bytes::Own(Buffer::copy_of(bytes)?);
         }
+        self.loose = true;
         let from = self.header_len + place as usize;
         match &mut self.bytes {
             Bytes::Own(buffer) => buffer.get_mut(from..from + len).ok_or(Error::Failure),
@@ -181,6 +187,7 @@ impl Memory {
         }
         match change {
             Change::Update(items) => {
+                self.loose = true;
                 for (nchunk, item) in *items {
                     self.update(*nchunk, item)?;
                 }
@@ -264,8 +271,50 @@ impl Memory {
         Ok(())
     }
 
+    /// Removes what changes of chunks left free between their blocks.
+    fn pack(&mut self) -> Result<()> {
+        let mut places: Vec<u64> = self.offsets.places().collect();
+        places.sort_unstable();
+        places.dedup();
+        if places.is_empty() {
+            return Ok(());
+        }
+        let data = &self.bytes()[self.header_len..self.header_len + self.data_len];
+        let mut packed = Buffer::new();
+        packed.reserve(self.header_len + self.data_len)?;
+        packed.extend(&self.bytes()[..self.header_len])?;
+        let mut moved = Vec::with_capacity(places.len());
+        let mut end = 0;
+        for place in places {
+            let chunk = data.get(place as usize..).ok_or(Error::InvalidHeader)?;
+            let header = ChunkHeader::parse(chunk)?;
+            let chunk = chunk.get(..header.cbytes).ok_or(Error::InvalidHeader)?;
+            if (place as usize) < end {
+                return Err(Error::InvalidHeader);
+            }
+            end = place as usize + header.cbytes;
+            moved.push((place, packed.len() - self.header_len));
+            match repack(chunk)? {
+                Some(chunk) => packed.extend(&chunk)?,
+                None => packed.extend(chunk)?,
+            }
+        }
+        for offset in self.offsets.list_mut()?.iter_mut() {
+            let found = moved.binary_search_by_key(offset, |(from, _)| *from as i64);
+            *offset = found.map_or(*offset, |i| moved[i].1 as i64);
+        }
+        self.data_len = packed.len() - self.header_len;
+        self.bytes = Bytes::Own(packed);
+        self.whole = false;
+        Ok(())
+    }
+
     /// The whole frame.
     pub fn whole(&mut self) -> Result<&mut [u8]> {
+        if std::mem::take(&mut self.loose) {
+            // A frame with chunks that cannot be told apart stays as it is.
+            let _ = self.pack();
+        }
         if !self.whole {
             let index = match self.offsets.len() {
                 0 => Vec::new(),

@@ -10,6 +10,7 @@ use crate::capi::border::{code64, pointer};
 use crate::capi::io;
 use crate::capi::types::*;
 use crate::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
+use crate::chunk::repack::repack;
 use crate::error::{Error, Result};
 use crate::frame::change::Change;
 use crate::frame::header::MIN_LEN;
@@ -426,7 +427,10 @@ fn fill(from: &Handle, shown: &Handle, to: &Handle, same: bool) -> Result<()> {
             let bytes = bytes_of(from, &mut from.inner(), nchunk)?;
             room.take(&bytes)?;
             // SAFETY: the super-chunk is not changed meanwhile.
-            put(to, unsafe { bytes.get() })?;
+            let chunk = unsafe { bytes.get() };
+            // Changes of the chunk may have left free bytes in it; one that is damaged is copied as it is.
+            let packed = repack(chunk).ok().flatten();
+            put(to, packed.as_deref().unwrap_or(chunk))?;
         }
     } else {
         recompress(from, to, nchunks, |chunk| put(to, chunk))?;
