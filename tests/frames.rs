@@ -461,7 +461,7 @@ fn slices_of_a_file_are_written_where_they_are() {
     let items = 50_000i64;
     let mut data = Kind::Timestamps.bytes(3 * items as usize * 8, 8);
     // Only a large frame has room for what changes in it.
-    data.extend(Kind::Random.bytes(3 * items as usize * 8, 8));
+    data.extend(Kind::Random.bytes(12 * items as usize * 8, 8));
     for chunk in data.chunks(items as usize * 8) {
         assert!(s.append_buffer(chunk, chunk.len() as i32) > 0);
     }
@@ -475,7 +475,7 @@ fn slices_of_a_file_are_written_where_they_are() {
         for lib in who {
             let mut room = vec![0; data.len()];
             let other = lib.open_path(&path).expect("a frame that opens");
-            let rc = other.get_slice(0, 6 * items, &mut room);
+            let rc = other.get_slice(0, 15 * items, &mut room);
             assert_eq!(rc, 0, "{} at {at}", lib.lib.name);
             assert!(room == data, "{}", lib.lib.name);
         }
@@ -512,7 +512,7 @@ fn slices_of_a_file_are_written_where_they_are() {
     for lib in others {
         let mut room = vec![0; expected.len()];
         let again = lib.open_path(&path).expect("a frame that opens");
-        assert_eq!(again.get_slice(0, 6 * items, &mut room), 0);
+        assert_eq!(again.get_slice(0, 15 * items, &mut room), 0);
         assert!(room == expected, "{} after closing", lib.lib.name);
     }
 }

@@ -1,10 +1,12 @@
 //! What a step gave, held against the model and against the other library.
 
+use super::chunks::Chunk;
 use super::model::{Code, Expect, Model};
 use super::ops::{Op, Storage};
 use super::subject::Outcome;
 use crate::common::schunk_calls::Fields;
 use crate::common::schunk_state::State;
+use blosc2::chunk::repack::repack;
 
 fn short(bytes: &[u8]) -> String {
     format!(
@@ -121,13 +123,15 @@ pub fn fields(model: &Model, fields: &Fields, storage: Storage, ours: bool) -> O
         return Some(format!("{name} is {found}, not {expected}"));
     }
     // Room that deleted chunks left may be counted or not, as may special chunks that are stored where sizes differ.
-    let least = model.payload(storage);
-    let most = least
+    let payload = model.payload(storage);
+    let most = payload
         + 32 * model
             .chunks
             .iter()
             .filter(|chunk| chunk.special.is_some())
             .count() as i64;
+    // What changes left free between the blocks of a chunk is removed when the frame is given away.
+    let least = payload - if ours { unpacked(model) } else { 0 };
     // A contiguous frame may also hold room for chunks to come.
     let most = if storage.contiguous() && model.holes {
         i64::MAX
@@ -142,6 +146,15 @@ pub fn fields(model: &Model, fields: &Fields, storage: Storage, ours: bool) -> O
             fields.cbytes, model.cbytes
         )
     })
+}
+
+/// How many bytes are free between the blocks of chunks.
+fn unpacked(model: &Model) -> i64 {
+    let free = |chunk: &Chunk| {
+        let packed = repack(&chunk.raw).ok().flatten()?;
+        Some((chunk.raw.len() - packed.len()) as i64)
+    };
+    model.chunks.iter().filter_map(free).sum()
 }
 
 /// Where the two libraries differ in one step.

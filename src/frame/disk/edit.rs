@@ -25,7 +25,7 @@ const LONG_TRAILER: u64 = 32;
 const NO_HOLES: u64 = 64 << 10;
 const SMALL_HOLES: u64 = 16;
 /// In a larger frame one byte in so many, and at least these, may be free before holes are closed.
-const HOLES: (u64, u64) = (12, 256 << 10);
+const HOLES: (u64, u64) = (16, 64 << 10);
 /// The part of an index's header that depends on the number of offsets: its sizes.
 const INDEX_SIZES: std::ops::Range<usize> = 4..MIN_HEADER_LENGTH;
 
@@ -69,6 +69,12 @@ fn small_holes(frame_len: u64) -> u64 {
     }
 }
 
+/// How much room for chunks there is before the index of a large frame, whose chunks end at `end`.
+fn slack(end: u64) -> u64 {
+    let (part, least, most) = SLACK;
+    (end / part).clamp(least, most)
+}
+
 impl Disk {
     /// Applies a change, for good. If it fails, the frame is as it was. `specials` are chunks that had no place until now
     /// because their offsets told all, and that get one before the change: their numbers before it, and their bytes.
@@ -88,23 +94,26 @@ impl Disk {
         let comes_and_goes = !matches!(change, Change::Nothing | Change::Append(_));
         let _ = match self.kind {
             Kind::Sparse if !change.leaves().is_empty() => self.lower_numbers(),
-            Kind::Contiguous if comes_and_goes => self.close_many_holes(),
+            Kind::Contiguous if comes_and_goes && self.view.untidy => self.limit_room(),
             _ => Ok(()),
         };
     }
 
-    /// Closes the holes of a large frame, if they are many.
-    fn close_many_holes(&mut self) -> Result<()> {
-        let Some(writer) = &self.writer else {
-            return Ok(());
-        };
-        let free = writer.free.free_bytes();
+    /// Closes the holes of a large frame if they are many, and moves its index down if there is much room before it.
+    fn limit_room(&mut self) -> Result<()> {
         let (part, least) = HOLES;
-        if !self.view.untidy || free <= least.max(writer.free.end() / part) {
-            return Ok(());
+        let list = self.free_list();
+        if list.free_bytes() > least.max(list.end() / part) {
+            let file = self.prepare()?;
+            self.compact(&*file)?;
         }
-        let file = self.prepare()?;
-        self.compact(&*file)
+        let end = self.free_list().end();
+        let room = self.index_pos() - u64::from(self.view.extent.header_len) - end;
+        if room > 2 * slack(end) {
+            let file = self.prepare()?;
+            self.move_index(&*file, self.view.offsets.len(), 0)?;
+        }
+        Ok(())
     }
 
     pub(super) fn change(
@@ -309,6 +318,14 @@ impl Disk {
         if fits && self.view.capacity.is_some_and(|capacity| capacity >= count) {
             return Ok(());
         }
+        self.move_index(file, count, len)
+    }
+
+    /// Puts the index of a large frame where there is room before it for chunks of `len` bytes, and in it for `count` offsets and
+    /// some more.
+    fn move_index(&mut self, file: &dyn Storage, count: usize, len: u64) -> Result<()> {
+        let header_len = u64::from(self.view.extent.header_len);
+        let end = self.free_list().end();
         let index = self.view.offsets.encode_stored()?;
         let (part, least) = CAPACITY;
         let capacity = count + (count / part).max(least);
@@ -318,31 +335,39 @@ impl Disk {
             header: self.view.header.clone(),
             ..Writes::default()
         };
-        let (index_pos, cbytes) = match self.kind {
+        let index_pos = match self.kind {
+            Kind::Contiguous => header_len + end + len + slack(end),
+            Kind::Sparse => header_len,
+        };
+        let trailer = self.view.trailer.clone();
+        let trailer_len = trailer.len() as u64;
+        // The old index and trailer stay as they are until the new ones are in place, and where those do not fit in front of them
+        // they come behind.
+        let fits = index_pos + index_len + trailer_len <= self.index_pos();
+        let (index_pos, trailer_pos) = match self.kind {
+            Kind::Contiguous if fits => (index_pos, index_pos + index_len),
             Kind::Contiguous => {
-                let (part, least, most) = SLACK;
-                let slack = len + (end / part).clamp(least, most);
-                let pos = frame_len.max(header_len + end + slack);
-                writes.dead.push((pos, &index));
-                (pos, pos - header_len)
+                let pos = index_pos.max(frame_len);
+                (pos, pos + index_len)
+            }
+            Kind::Sparse => (index_pos, (index_pos + index_len).max(frame_len)),
+        };
+        let (pos, new) = (index_pos, &index[..]);
+        let cbytes = match self.kind {
+            Kind::Contiguous => {
+                writes.dead.push((pos, new));
+                pos - header_len
             }
             Kind::Sparse => {
-                let (pos, new) = (header_len, &index[..]);
                 writes.live.push(Overwrite {
                     pos,
                     new,
                     old: None,
                 });
-                (header_len, self.view.extent.cbytes)
+                self.view.extent.cbytes
             }
         };
-        let trailer_pos = (index_pos + index_len).max(frame_len);
-        let trailer = self.view.trailer.clone();
-        set_extent(
-            &mut writes.header,
-            trailer_pos + trailer.len() as u64,
-            cbytes,
-        );
+        set_extent(&mut writes.header, trailer_pos + trailer_len, cbytes);
         writes.dead.push((trailer_pos, &trailer));
         self.write(file, writes)?;
         self.view.capacity = Some(capacity);

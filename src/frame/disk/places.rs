@@ -15,7 +15,7 @@ const MOST_SURVEYED: usize = 1 << 16;
 /// fewer bytes than that, and not where one byte in so many of all chunks' is free already.
 const TAIL: u64 = 16;
 const MIN_TAILED: u64 = 4 << 10;
-const MOST_TAILS: u64 = 16;
+const MOST_TAILS: u64 = 32;
 
 /// Bytes of a chunk: where the chunk begins, from the end of the header; where in it they begin; and what they are.
 pub(super) type Piece<'a> = (u64, u64, &'a [u8]);
