@@ -1,6 +1,7 @@
 /* Runs every case with each allocation failing in turn, and with all failing from each on, in a forked child each.
 
-   driver [full] [NAME]: all allocations, or a sample; only the cases whose names contain NAME. */
+   driver FOLDER full|sample [NAME]: works in FOLDER; all allocations of all cases, or a sample of those of chunks; only the
+   cases whose names contain NAME. */
 #define _GNU_SOURCE
 #include "harness.h"
 
@@ -363,7 +364,7 @@ int main(int argc, char **argv) {
   setenv("PATH", root, 1);
   result = mmap(NULL, sizeof *result, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   const struct test_case *const groups[] = {chunk_cases, schunk_cases, array_cases, other_cases};
-  for (int group = 0; group < 4; group++) {
+  for (int group = 0; group < (full ? 4 : 1); group++) {
     for (const struct test_case *test = groups[group]; test->name != NULL; test++) {
       if (strstr(test->name, only) == NULL) {
         continue;

@@ -2,8 +2,9 @@
 //! failing from each on, returns `BLOSC2_ERROR_MEMORY_ALLOC` or NULL and leaves everything as it was, or does without.
 //!
 //! The cases are in C, compiled here against our headers together with an allocator that fails where it is told to; each
-//! runs in a process of its own. Here a few allocations of each case fail; `OXIBLOSC_OOM=full` has all of them fail, and
-//! `OXIBLOSC_OOM_CASE=name` runs the cases whose names contain `name` alone.
+//! runs in a process of its own. By default a few allocations of the cases of chunks fail; `OXIBLOSC_OOM=full` has all of all
+//! cases fail (super-chunks and arrays abort still: frames and files are not converted yet), and `OXIBLOSC_OOM_CASE=name`
+//! runs the cases whose names contain `name` alone.
 
 #[path = "../common/mod.rs"]
 mod common;
