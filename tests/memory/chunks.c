@@ -17,7 +17,7 @@ static const struct {
     {BLOSC_ZLIB, 0, {0, BLOSC_NOFILTER}, {0, 0}, false},
     {BLOSC_ZSTD, 0, {36, BLOSC_SHUFFLE}, {20, 0}, false},
     {BLOSC_ZSTD, 0, {0, BLOSC_SHUFFLE}, {0, 0}, true},
-    {BLOSC_ZSTD, 0, {0, 35}, {0, 0}, false},
+    {BLOSC_ZSTD, 0, {0, 35}, {0, 4}, false},
     {BLOSC_LZ4, 0, {0, BLOSC_SHUFFLE}, {0, 0}, true},
     {BLOSC_LZ4HC, 0, {0, BLOSC_SHUFFLE}, {0, 0}, true},
 };
@@ -41,6 +41,8 @@ static blosc2_cparams chunk_parameters(int param) {
   }
   return cparams;
 }
+
+bool may_differ(int param) { return param % NPIPELINES == 5; }
 
 static void room(void) {
   t.out_len = ROOM;
@@ -135,7 +137,8 @@ static void masked(void) {
     CALL(blosc2_set_maskout(t.ctx, mask, 8));
   } else {
     need(blosc2_set_maskout(t.ctx, mask, 8) >= 0, "a mask");
-    CALL(blosc2_decompress_ctx(t.ctx, t.made, (int32_t)t.made_len, t.out, NBYTES));
+    /* A mask is good for one call, whatever becomes of it. */
+    CALL_ONCE(blosc2_decompress_ctx(t.ctx, t.made, (int32_t)t.made_len, t.out, NBYTES));
   }
 }
 
@@ -270,21 +273,7 @@ static void wrong(void) {
       t.ctx = blosc2_create_cctx(chunk_parameters(0));
       CALL(blosc2_compress_ctx(t.ctx, NULL, NBYTES, t.out, ROOM));
       break;
-    case 2: {
-      /* No plugin can be found. */
-      blosc2_cparams cparams = chunk_parameters(0);
-      cparams.compcode = 36;
-      t.ctx = blosc2_create_cctx(cparams);
-      CALL(blosc2_compress_ctx(t.ctx, data, NBYTES, t.out, ROOM));
-      break;
-    }
-    case 3: {
-      blosc2_cparams cparams = chunk_parameters(0);
-      cparams.tuner_id = 32;
-      CALL_POINTER(t.ctx = blosc2_create_cctx(cparams));
-      break;
-    }
-    case 4:
+    case 2:
       chunk(chunk_parameters(0));
       t.made[BLOSC2_CHUNK_FLAGS] |= 7 << 5;
       CALL(blosc2_decompress(t.made, (int32_t)t.made_len, t.out, NBYTES));
@@ -390,15 +379,15 @@ const struct test_case chunk_cases[] = {
     {"create_dctx", create_dctx, NPIPELINES * 2, NO_STORAGE, CODE},
     {"free_ctx", free_ctx, CHUNK_PARAMS, NO_STORAGE, CODE},
     {"ctx_get_params", get_params, 2, NO_STORAGE, CODE},
-    {"compress_ctx", compress_ctx, CHUNK_PARAMS, NO_STORAGE, CODE},
-    {"compress_ctx_again", compress_ctx_again, CHUNK_PARAMS, NO_STORAGE, CODE},
+    {"compress_ctx", compress_ctx, CHUNK_PARAMS, NO_STORAGE, CHUNK},
+    {"compress_ctx_again", compress_ctx_again, CHUNK_PARAMS, NO_STORAGE, CHUNK},
     {"decompress_ctx", decompress_ctx, CHUNK_PARAMS, NO_STORAGE, CODE},
     {"getitem_ctx", getitem_ctx, CHUNK_PARAMS, NO_STORAGE, CODE},
     {"getitem_bytes_ctx", getitem_bytes_ctx, CHUNK_PARAMS, NO_STORAGE, CODE},
     {"getitem", getitem, CHUNK_PARAMS, NO_STORAGE, CODE},
     {"blosc1_getitem", getitem_blosc1, NPIPELINES, NO_STORAGE, CODE},
     {"maskout", masked, 2, NO_STORAGE, CODE},
-    {"vlcompress", vlcompress, CHUNK_PARAMS, NO_STORAGE, CODE},
+    {"vlcompress", vlcompress, CHUNK_PARAMS, NO_STORAGE, CHUNK},
     {"vldecompress", vldecompress, CHUNK_PARAMS, NO_STORAGE, CODE},
     {"vldecompress_block", vldecompress_block, CHUNK_PARAMS, NO_STORAGE, CODE},
     {"vlchunk_get_nblocks", vlchunk_nblocks, 1, NO_STORAGE, CODE},
@@ -406,7 +395,7 @@ const struct test_case chunk_cases[] = {
     {"decompress", decompress_global, CHUNK_PARAMS, NO_STORAGE, CODE},
     {"special", special, 4, NO_STORAGE, CODE},
     {"decompress_special", decompress_special, 2, NO_STORAGE, CODE},
-    {"wrong", wrong, 6, NO_STORAGE, CODE},
+    {"wrong", wrong, 4, NO_STORAGE, CODE},
     {"prefilter", filtered, 4, NO_STORAGE, CODE},
     {"threads_callback", threads_callback, 1, NO_STORAGE, CODE},
     {"cbuffer", cbuffer, 6, NO_STORAGE, CODE},

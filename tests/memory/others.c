@@ -181,6 +181,21 @@ static void settings(void) {
   }
 }
 
+/* Plugins that cannot be found: a codec and a tuner. */
+static void plugins(void) {
+  blosc2_cparams cparams = parameters(1);
+  if (t.param) {
+    cparams.tuner_id = 32;
+    CALL_POINTER(t.ctx = blosc2_create_cctx(cparams));
+    return;
+  }
+  cparams.compcode = 36;
+  t.ctx = blosc2_create_cctx(cparams);
+  t.out_len = NBYTES + 4096;
+  t.out = calloc((size_t)t.out_len, 1);
+  CALL(blosc2_compress_ctx(t.ctx, data, NBYTES, t.out, (int32_t)t.out_len));
+}
+
 /* Threads that were started are ended. */
 static void resources(void) {
   blosc2_cparams cparams = parameters(3);
@@ -271,6 +286,7 @@ const struct test_case other_cases[] = {
     {"registered", registered, 8, NO_STORAGE, CODE},
     {"names", names, 8, NO_STORAGE, CODE},
     {"settings", settings, 14, NO_STORAGE, CODE},
+    {"plugins", plugins, 2, NO_STORAGE, CODE},
     {"free_resources", resources, 1, NO_STORAGE, CODE},
     {"stdio", stdio, 7, IN_FILE, ZERO_TOO},
     {"mmap", stdio_mmap, 7, IN_FILE, ZERO_TOO},
