@@ -5,6 +5,15 @@
 //! numbers are the C return codes.
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
+// What ends the process where there is no memory: clippy.toml names it, and what to use instead.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::disallowed_types,
+        clippy::disallowed_methods,
+        clippy::disallowed_macros
+    )
+)]
 
 /// The error codes of the C API.
 pub mod error;

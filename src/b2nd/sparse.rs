@@ -8,6 +8,7 @@ use crate::chunk::getitem::{ItemRange, getitem};
 use crate::chunk::scratch::{self, Scratch};
 use crate::chunk::visit::BlockReader;
 use crate::error::{Error, Result};
+use crate::memory::{Collect, List};
 
 /// An item: where it is, and where it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,18 +56,16 @@ pub fn read(
     if needed.is_none_or(|needed| needed > buffer.len()) {
         return Err(Error::InvalidParam);
     }
-    let mut entries: Vec<Entry> = Vec::new();
-    entries
-        .try_reserve_exact(coords.len())
-        .map_err(|_| Error::MemoryAlloc)?;
+    let mut entries: List<Entry> = List::new();
+    entries.reserve_exact(coords.len())?;
     for (at, coord) in coords.iter().enumerate() {
         if !(0..geometry.nitems).contains(coord) {
             return Err(Error::InvalidParam);
         }
-        entries.push(locate(geometry, *coord, at));
+        entries.push(locate(geometry, *coord, at))?;
     }
     entries.sort_unstable();
-    let groups: Vec<&[Entry]> = entries.chunk_by(|a, b| a.nchunk == b.nchunk).collect();
+    let groups: List<&[Entry]> = entries.chunk_by(|a, b| a.nchunk == b.nchunk).list()?;
     let target = Target::new(buffer);
     let nthreads = if chunks.is_shared() {
         workers.nthreads
@@ -81,7 +80,7 @@ pub fn read(
     workers.run(groups.len(), nbytes, &|i, tid| {
         let nchunk = groups[i][0].nchunk as usize;
         with_chunk(&chunks.find(nchunk)?, sizes, false, |chunk, front| {
-            let hooks = chunks.hooks(nchunk, front);
+            let hooks = chunks.hooks(nchunk, front)?;
             let group = Group {
                 entries: groups[i],
                 sizes,
@@ -130,7 +129,7 @@ impl Group<'_> {
             let at = entry.inside as usize * item;
             (at / size, at % size)
         };
-        let mut scratch = scratch::borrow();
+        let mut scratch = scratch::borrow()?;
         let Scratch {
             bufs, data, codec, ..
         } = &mut *scratch;

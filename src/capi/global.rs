@@ -7,8 +7,7 @@ use super::border::{code, env, guard};
 use super::compress::Input;
 use super::constants::*;
 use super::context::{
-    Context, blosc2_create_cctx, blosc2_free_ctx, env_at_least, env_delta, env_shuffle,
-    env_splitmode, set_shuffle,
+    Context, blosc2_free_ctx, env_at_least, env_delta, env_shuffle, env_splitmode, set_shuffle,
 };
 use super::registry;
 use super::types::*;
@@ -100,8 +99,8 @@ pub extern "C" fn blosc1_get_compressor() -> *const c_char {
 pub unsafe extern "C" fn blosc1_set_compressor(compname: *const c_char) -> c_int {
     guard(-1, || {
         // SAFETY: by the caller's word.
-        let name = unsafe { registry::text(compname) };
-        set_compressor(&name.unwrap_or_default())
+        let name = unsafe { border::text(compname) };
+        set_compressor(name.unwrap_or_default())
     })
 }
 
@@ -172,9 +171,7 @@ pub unsafe extern "C" fn blosc2_compress(
             blosc2_set_delta(delta.into());
         }
         let typesize = env_at_least(c"BLOSC_TYPESIZE", 1).unwrap_or(typesize);
-        if let Some(name) = env(c"BLOSC_COMPRESSOR") {
-            set_compressor(&name);
-        }
+        env(c"BLOSC_COMPRESSOR", set_compressor);
         if let Some(blocksize) = env_at_least(c"BLOSC_BLOCKSIZE", 1) {
             blosc1_set_blocksize(blocksize);
         }
@@ -196,7 +193,7 @@ pub unsafe extern "C" fn blosc2_compress(
             cparams.splitmode = SPLITMODE.load(Relaxed);
             // SAFETY: `cparams` holds no pointers; the context is freed here; the buffers by the caller's word.
             return unsafe {
-                let pointer = blosc2_create_cctx(cparams);
+                let pointer = super::context::compression(cparams)?;
                 let result = Context::from_c(pointer)?.compress(
                     &Input::Buffer(src.cast()),
                     srcsize,

@@ -11,11 +11,12 @@ use super::mmap::{self, *};
 use super::types::*;
 use crate::error::{Error, Result};
 use crate::io::file::Filesystem;
-use crate::io::{Backend, Mode, Storage};
-use std::ffi::{CStr, CString, c_int, c_void};
+use crate::io::{Backend, Mode, Storage, shared};
+use crate::memory::{CStrBuf, Shared, as_dyn, boxed, shared_dyn};
+use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 static BACKENDS: [AtomicPtr<blosc2_io_cb>; 256] = [const { AtomicPtr::new(null_mut()) }; 256];
 
@@ -57,24 +58,28 @@ fn entry(id: u8) -> *mut blosc2_io_cb {
         _ => return there,
     };
     if there.is_null() {
-        publish(slot, built_in).unwrap_or_else(|there| there)
+        match publish(slot, built_in) {
+            Ok(entry) | Err(Some(entry)) => entry,
+            Err(None) => null_mut(),
+        }
     } else {
         there
     }
 }
 
-/// Puts a copy of an entry into an empty slot and returns its address; that of the entry that is there as an error.
+/// Puts a copy of an entry into an empty slot and returns its address; that of the entry that is there as an error, or none
+/// if there is no memory.
 fn publish(
     slot: &AtomicPtr<blosc2_io_cb>,
     entry: blosc2_io_cb,
-) -> std::result::Result<*mut blosc2_io_cb, *mut blosc2_io_cb> {
-    let fresh = Box::into_raw(Box::new(entry));
+) -> std::result::Result<*mut blosc2_io_cb, Option<*mut blosc2_io_cb>> {
+    let fresh = Box::into_raw(boxed(entry).map_err(|_| None)?);
     match slot.compare_exchange(null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => Ok(fresh),
         Err(there) => {
             // SAFETY: nobody else has seen it.
             drop(unsafe { Box::from_raw(fresh) });
-            Err(there)
+            Err(Some(there))
         }
     }
 }
@@ -95,8 +100,9 @@ pub unsafe extern "C" fn blosc2_register_io_cb(io: *const blosc2_io_cb) -> c_int
         if c_int::from(io.id) < BLOSC2_IO_REGISTERED {
             return Err(Error::PluginIo);
         }
-        let Err(there) = publish(&BACKENDS[usize::from(io.id)], *io) else {
-            return Ok(0);
+        let there = match publish(&BACKENDS[usize::from(io.id)], *io) {
+            Ok(_) => return Ok(0),
+            Err(there) => there.ok_or(Error::MemoryAlloc)?,
         };
         // SAFETY: an entry is never freed; the names by the caller's word.
         unsafe {
@@ -129,24 +135,25 @@ pub extern "C" fn blosc2_get_io_cb(id: u8) -> *mut blosc2_io_cb {
 /// `io` is null or points to a choice of a back end, whose `params` are what that back end wants, and outlive what is
 /// opened with it. The functions of a registered back end keep to what `blosc2_io_cb` says of them, and those that
 /// open and close may be called from any thread.
-pub unsafe fn backend(io: *const blosc2_io) -> Result<Arc<dyn Backend>> {
+pub unsafe fn backend(io: *const blosc2_io) -> Result<Shared<dyn Backend>> {
     // SAFETY: by the caller's word.
     let Some(io) = (unsafe { io.as_ref() }) else {
-        return Ok(Arc::new(Filesystem));
+        return shared(Filesystem);
     };
     match c_int::from(io.id) {
-        BLOSC2_IO_FILESYSTEM => Ok(Arc::new(Filesystem)),
-        BLOSC2_IO_FILESYSTEM_MMAP => Ok(Arc::new(Maps {
+        BLOSC2_IO_FILESYSTEM => shared(Filesystem),
+        BLOSC2_IO_FILESYSTEM_MMAP => shared(Maps {
             params: io.params.cast(),
             opening: Mutex::new(()),
-        })),
+        }),
         _ => {
             // SAFETY: an entry is never freed.
             let callbacks = unsafe { entry(io.id).as_ref() }.ok_or(Error::PluginIo)?;
-            Ok(Arc::new(Registered {
+            let registered = Registered {
                 callbacks: *callbacks,
                 params: io.params,
-            }))
+            };
+            shared(registered)
         }
     }
 }
@@ -185,7 +192,7 @@ pub unsafe fn locking(io: *const blosc2_io) -> bool {
             None => false,
         }
     };
-    asked || env(c"BLOSC_LOCKING").is_some_and(|value| !value.is_empty() && value != "0")
+    asked || env(c"BLOSC_LOCKING", |value| !value.is_empty() && value != "0") == Some(true)
 }
 
 /// The back end for memory maps.
@@ -201,10 +208,11 @@ unsafe impl Sync for Maps {}
 
 impl Backend for Maps {
     /// The mode of the parameters counts, not `mode`.
-    fn open(&self, path: &CStr, _mode: Mode) -> Result<Arc<dyn Storage>> {
+    fn open(&self, path: &CStr, _mode: Mode) -> Result<Shared<dyn Storage>> {
         let _alone = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: as `backend` was promised.
-        unsafe { mmap::open(path, self.params) }.map(|map| map as Arc<dyn Storage>)
+        let map = unsafe { mmap::open(path, self.params) }?;
+        Ok(as_dyn!(map => dyn Storage))
     }
 
     fn is_filesystem(&self) -> bool {
@@ -228,11 +236,11 @@ unsafe impl Send for Registered {}
 unsafe impl Sync for Registered {}
 
 impl Backend for Registered {
-    fn open(&self, path: &CStr, mode: Mode) -> Result<Arc<dyn Storage>> {
+    fn open(&self, path: &CStr, mode: Mode) -> Result<Shared<dyn Storage>> {
         let file = RegisteredFile {
             callbacks: self.callbacks,
             params: self.params,
-            path: path.into(),
+            path: CStrBuf::copy_of(path)?,
             stream: Mutex::new(Stream {
                 pointer: null_mut(),
                 writes_only: mode == Mode::Create,
@@ -249,7 +257,7 @@ impl Backend for Registered {
                 file.open(stream, c"rb+")
             }
         })?;
-        Ok(Arc::new(file))
+        shared_dyn!(file => dyn Storage)
     }
 
     fn is_filesystem(&self) -> bool {
@@ -263,7 +271,7 @@ impl Backend for Registered {
 struct RegisteredFile {
     callbacks: blosc2_io_cb,
     params: *mut c_void,
-    path: CString,
+    path: CStrBuf,
     stream: Mutex<Stream>,
 }
 

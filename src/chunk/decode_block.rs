@@ -12,6 +12,7 @@ use crate::cells::BlockShape;
 use crate::codec::{Codec, Packed, Room};
 use crate::error::{Error, Result};
 use crate::filter::{self, shuffle};
+use crate::memory::List;
 
 /// Format code of codecs that are none of the format's own.
 pub(super) const UDCODEC_FORMAT: u8 = 6;
@@ -181,12 +182,11 @@ impl<'a> BlockDecoder<'a> {
     }
 
     /// The data of the first block, as the others are compared with.
-    pub fn reference(&self) -> Result<Vec<u8>> {
+    pub fn reference(&self) -> Result<List<u8>> {
         let bsize = self.chunk.block_nbytes(0)?;
-        let mut data = Vec::new();
-        data.try_reserve_exact(bsize)
-            .map_err(|_| Error::MemoryAlloc)?;
-        data.resize(bsize, 0);
+        let mut data = List::new();
+        data.reserve_exact(bsize)?;
+        data.resize(bsize, 0)?;
         let plain = BlockDecoder {
             chunk: self.chunk,
             codec: self.codec,
@@ -201,7 +201,7 @@ impl<'a> BlockDecoder<'a> {
             },
             None,
             &mut data,
-            scratch::borrow().parts(),
+            scratch::borrow()?.parts(),
         )?;
         Ok(data)
     }

@@ -8,6 +8,7 @@ use super::scratch::{Buf, Bufs, State};
 use crate::codec::Codec;
 use crate::error::{Error, Result};
 use crate::filter::{bitshuffle, shuffle};
+use crate::memory::List;
 
 /// Blocks that are not larger are decoded as a whole in the time that it takes to look for parts.
 const SMALL: usize = 4096;
@@ -20,7 +21,7 @@ enum Source<'a> {
 
 /// A block's data behind the filters, in streams.
 struct Filtered<'a> {
-    streams: Vec<Source<'a>>,
+    streams: List<Source<'a>>,
     neblock: usize,
 }
 
@@ -110,7 +111,7 @@ impl BlockDecoder<'_> {
         let mut streams = Streams::new(chunk.header, bytes, bsize)?;
         let neblock = streams.neblock;
         let mut filtered = Filtered {
-            streams: Vec::with_capacity(bsize / neblock),
+            streams: List::with_capacity(bsize / neblock)?,
             neblock,
         };
         for (j, out) in data.chunks_exact_mut(neblock).enumerate() {
@@ -138,7 +139,7 @@ impl BlockDecoder<'_> {
                     }
                     Source::Bytes(out)
                 }
-            });
+            })?;
         }
         Ok(Some(filtered))
     }

@@ -5,6 +5,7 @@
 
 use crate::codec::{Decoder, Encoder};
 use crate::error::{Error, Result};
+use crate::memory::boxed;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
@@ -195,25 +196,27 @@ fn take(slot: &Slot, instead: *mut Scratch) -> Option<Box<Scratch>> {
 }
 
 /// Takes a scratch from the depot, or makes one.
+///
+/// # Errors
+/// [`Error::MemoryAlloc`].
 #[inline]
-pub fn borrow() -> Borrowed {
-    DEPOT
-        .iter()
-        .find_map(|slot| {
-            let scratch = take(slot, AT_WORK)?;
-            Some(Borrowed(ManuallyDrop::new(scratch), Some(slot)))
-        })
-        .unwrap_or_else(make)
+pub fn borrow() -> Result<Borrowed> {
+    let kept = DEPOT.iter().find_map(|slot| {
+        let scratch = take(slot, AT_WORK)?;
+        Some(Borrowed(ManuallyDrop::new(scratch), Some(slot)))
+    });
+    kept.map_or_else(make, Ok)
 }
 
 /// Makes a scratch, for a slot that has none.
 #[cold]
-fn make() -> Borrowed {
+fn make() -> Result<Borrowed> {
+    let scratch = ManuallyDrop::new(boxed(Scratch::default())?);
     let free = |slot: &&Slot| {
         slot.compare_exchange(null_mut(), AT_WORK, Ordering::Relaxed, Ordering::Relaxed)
             .is_ok()
     };
-    Borrowed(Default::default(), DEPOT.iter().find(free))
+    Ok(Borrowed(scratch, DEPOT.iter().find(free)))
 }
 
 /// Frees all that the depot keeps.
@@ -276,16 +279,16 @@ mod tests {
 
     #[test]
     fn a_scratch_comes_back_from_the_depot() {
-        let mut first = borrow();
+        let mut first = borrow().unwrap();
         first.bufs.ping.ensure(4096).unwrap();
-        let second = borrow();
+        let second = borrow().unwrap();
         drop((first, second));
         release();
     }
 
     #[test]
     fn there_are_more_scratches_than_slots() {
-        let mut all: Vec<_> = (0..2 * SLOTS).map(|_| borrow()).collect();
+        let mut all: Vec<_> = (0..2 * SLOTS).map(|_| borrow().unwrap()).collect();
         for (i, scratch) in all.iter_mut().enumerate() {
             scratch.out.ensure(100).unwrap().fill(i as u8);
         }
@@ -293,6 +296,6 @@ mod tests {
         assert!(all.iter().enumerate().all(own), "each has its own");
         assert!(all.iter().filter(|scratch| scratch.1.is_none()).count() >= SLOTS);
         drop(all);
-        assert!(borrow().1.is_some(), "their slots are free again");
+        assert!(borrow().unwrap().1.is_some(), "their slots are free again");
     }
 }

@@ -2,7 +2,8 @@
 
 use super::header::i32_at;
 use super::scratch::Buf;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::memory::List;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Gives bytes of a chunk that is somewhere else, a file say. Several workers ask at once.
@@ -18,15 +19,13 @@ pub trait BlockSource: Sync {
 const FIRST_PIECE: usize = 1 << 20;
 
 /// Reads the `len` bytes from the front of a chunk. Memory follows what is really there, not what a header claims.
-pub fn read_front(source: &dyn BlockSource, len: usize) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+pub fn read_front(source: &dyn BlockSource, len: usize) -> Result<List<u8>> {
+    let mut bytes = List::new();
     while bytes.len() < len {
         let have = bytes.len();
         let more = have.max(FIRST_PIECE).min(len - have);
-        bytes
-            .try_reserve_exact(more)
-            .map_err(|_| Error::MemoryAlloc)?;
-        bytes.resize(have + more, 0);
+        bytes.reserve_exact(more)?;
+        bytes.resize(have + more, 0)?;
         source.read_at(have, &mut bytes[have..])?;
     }
     Ok(bytes)
@@ -38,11 +37,11 @@ pub struct Elsewhere<'a> {
     pub source: &'a dyn BlockSource,
     /// The block starts in ascending order, each once, where the table does not have them so: writers with several threads
     /// may leave the blocks in any order.
-    sorted: Vec<i32>,
+    sorted: List<i32>,
     /// Size of the chunk.
     cbytes: usize,
     /// The whole chunk, once a block turned out to share bytes with others.
-    whole: OnceLock<Vec<u8>>,
+    whole: OnceLock<List<u8>>,
     /// Held while it is read.
     reading: Mutex<()>,
 }
@@ -51,12 +50,10 @@ impl<'a> Elsewhere<'a> {
     /// `starts` is the table of block starts, 4 bytes each.
     pub fn new(source: &'a dyn BlockSource, starts: &[u8], cbytes: usize) -> Result<Self> {
         let starts = || starts.chunks_exact(4).map(|start| i32_at(start, 0));
-        let mut sorted = Vec::new();
+        let mut sorted = List::new();
         if !starts().is_sorted_by(|a, b| a < b) {
-            sorted
-                .try_reserve_exact(starts().len())
-                .map_err(|_| Error::MemoryAlloc)?;
-            sorted.extend(starts());
+            sorted.reserve_exact(starts().len())?;
+            sorted.extend(starts())?;
             sorted.sort_unstable();
             sorted.dedup();
         }
@@ -108,6 +105,7 @@ impl<'a> Elsewhere<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
 
     /// A chunk in memory, that pretends not to be.
     struct Bytes<'a>(&'a [u8]);
@@ -145,8 +143,8 @@ mod tests {
     #[test]
     fn a_front_that_is_not_there_costs_no_memory() {
         let bytes: Vec<u8> = (0..3_000_000).map(|i| i as u8).collect();
-        assert!(read_front(&Bytes(&bytes), bytes.len()) == Ok(bytes.clone()));
-        assert_eq!(read_front(&Bytes(&bytes), 0), Ok(vec![]));
+        assert!(read_front(&Bytes(&bytes), bytes.len()) == Ok(bytes.clone().into()));
+        assert_eq!(read_front(&Bytes(&bytes), 0), Ok(List::new()));
         assert_eq!(
             read_front(&Bytes(&bytes), i32::MAX as usize),
             Err(Error::FileRead)

@@ -9,11 +9,12 @@ use super::pipeline::Pipeline;
 use super::scratch::{Bufs, State};
 use super::special;
 use crate::error::{Error, Result};
+use crate::memory::List;
 
 /// Decodes blocks of one chunk; what they share is made once.
 pub struct BlockReader<'a> {
     decoder: BlockDecoder<'a>,
-    reference: Option<Vec<u8>>,
+    reference: Option<List<u8>>,
 }
 
 impl Chunk<'_> {

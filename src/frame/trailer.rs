@@ -4,6 +4,7 @@
 
 use super::meta::{self, Metalayer};
 use crate::error::{Error, Result};
+use crate::memory::List;
 
 /// Bytes that are read at the end of a frame to learn how long its trailer is.
 pub const MIN_LEN: usize = 25;
@@ -17,21 +18,21 @@ const LEN_TO_END: usize = 4 + 2 + 16;
 const METALAYERS: usize = 2;
 
 /// Writes a trailer.
-pub fn encode(metalayers: &[meta::Borrowed]) -> Result<Vec<u8>> {
+pub fn encode(metalayers: &[meta::Borrowed]) -> Result<List<u8>> {
     if metalayers.len() > MAX_METALAYERS {
         return Err(Error::InvalidParam);
     }
-    let mut out = vec![0x94, VERSION];
+    let mut out = List::of([0x94, VERSION])?;
     meta::write(metalayers, 1, &mut out)?;
     let len = out.len() + 1 + LEN_TO_END;
     if len > i32::MAX as usize {
         return Err(Error::InvalidParam);
     }
-    out.push(0xce);
-    out.extend((len as u32).to_be_bytes());
+    out.push(0xce)?;
+    out.extend_from_slice(&(len as u32).to_be_bytes())?;
     // No fingerprint.
-    out.extend([0xd8, 0]);
-    out.extend([0; 16]);
+    out.extend_from_slice(&[0xd8, 0])?;
+    out.extend_from_slice(&[0; 16])?;
     Ok(out)
 }
 
@@ -51,7 +52,7 @@ pub fn len(end: &[u8], frame_len: u64, header_len: u64) -> Result<usize> {
 }
 
 /// Reads the metalayers of a whole trailer.
-pub fn parse(bytes: &[u8]) -> Result<Vec<Metalayer>> {
+pub fn parse(bytes: &[u8]) -> Result<List<Metalayer>> {
     meta::read(bytes, METALAYERS, MAX_METALAYERS)
 }
 
@@ -63,19 +64,19 @@ mod tests {
     fn what_is_written_is_read_back() {
         let layers = vec![
             Metalayer {
-                name: b"a".to_vec(),
-                content: vec![7; 1000],
+                name: b"a".to_vec().into(),
+                content: vec![7; 1000].into(),
             },
             Metalayer {
-                name: b"b".to_vec(),
-                content: Vec::new(),
+                name: b"b".to_vec().into(),
+                content: List::new(),
             },
         ];
-        let bytes = encode(&meta::borrow(&layers)).unwrap();
+        let bytes = encode(&meta::borrow(&layers).unwrap()).unwrap();
         let end = &bytes[bytes.len() - MIN_LEN..];
         assert_eq!(len(end, 5000, 87), Ok(bytes.len()));
         assert_eq!(len(end, bytes.len() as u64 + 86, 87), Err(Error::Data));
-        assert_eq!(parse(&bytes), Ok(layers));
+        assert_eq!(parse(&bytes), Ok(layers.into()));
         assert_eq!(encode(&[]).unwrap().len(), 35);
     }
 }

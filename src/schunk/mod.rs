@@ -19,12 +19,12 @@ use crate::frame::header::{Header, Kind};
 use crate::frame::memory::Memory;
 use crate::frame::meta::Borrowed;
 use crate::frame::offsets::Place;
-use crate::memory::{Buffer, Edit};
+use crate::memory::{Buffer, Edit, List};
 
 /// Where chunks are kept.
 pub enum Store {
     /// Each on its own, in memory.
-    Separate(Vec<Buffer>),
+    Separate(List<Buffer>),
     /// In a buffer that is a frame.
     Memory(Memory),
     /// In a file or directory that is a frame.
@@ -46,7 +46,7 @@ pub enum Made {
     /// All its bytes.
     Whole(Buffer),
     /// What is to be changed in those that it has.
-    Edits(Vec<Edit>),
+    Edits(List<Edit>),
 }
 
 /// A new chunk, and its index.
@@ -95,7 +95,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::InvalidParam`] for chunks that are not there or cannot be changed so, [`Error::MemoryAlloc`].
-    pub fn ready(&mut self, edits: &[(usize, Vec<Edit>)]) -> Result<()> {
+    pub fn ready(&mut self, edits: &[(usize, List<Edit>)]) -> Result<()> {
         for (nchunk, list) in edits {
             match self {
                 _ if !self.takes(*nchunk, list) => return Err(Error::InvalidParam),
@@ -116,7 +116,7 @@ impl Store {
     ///
     /// # Errors
     /// As for [`Self::ready`], which makes sure that there is none.
-    pub fn edit(&mut self, edits: &[(usize, Vec<Edit>)]) -> Result<()> {
+    pub fn edit(&mut self, edits: &[(usize, List<Edit>)]) -> Result<()> {
         for (nchunk, list) in edits {
             match self {
                 Self::Separate(chunks) => {
@@ -186,7 +186,7 @@ impl Store {
     pub fn commit(
         &mut self,
         change: &Change,
-        specials: &[(usize, Vec<u8>)],
+        specials: &[(usize, List<u8>)],
         header: &Header,
         metalayers: &[Borrowed],
         vlmetalayers: Option<&[Borrowed]>,
@@ -206,49 +206,68 @@ impl Store {
     }
 }
 
-fn commit_separate(chunks: &mut Vec<Buffer>, change: &Change) -> Result<()> {
-    let mut new = Vec::new();
+fn commit_separate(chunks: &mut List<Buffer>, change: &Change) -> Result<()> {
+    let mut new = List::new();
     for item in change.items() {
         match item {
-            Item::Stored(bytes) => new.push(Buffer::copy_of(bytes)?),
+            Item::Stored(bytes) => new.push(Buffer::copy_of(bytes)?)?,
             Item::Special(_) | Item::Edited(_) => return Err(Error::Failure),
         }
     }
     keep(chunks, change, new)
 }
 
-/// Applies a change to chunks that each are on their own; `new` are those that come in.
-pub fn keep(chunks: &mut Vec<Buffer>, change: &Change, new: Vec<Buffer>) -> Result<()> {
-    chunks
-        .try_reserve(new.len())
-        .map_err(|_| Error::MemoryAlloc)?;
+/// Applies a change to chunks that each are on their own; `new` are those that come in. All or nothing.
+pub fn keep(chunks: &mut List<Buffer>, change: &Change, new: List<Buffer>) -> Result<()> {
+    if !change.fits(chunks.len()) {
+        return Err(Error::InvalidParam);
+    }
+    chunks.reserve(new.len())?;
+    let count = new.len();
     let mut new = new.into_iter();
     match change {
         Change::Nothing => {}
-        Change::Append(_) => chunks.extend(new),
-        Change::Insert(nchunk, _) if *nchunk <= chunks.len() => {
-            new.for_each(|chunk| chunks.insert(*nchunk, chunk));
-        }
-        Change::Update(items) => {
-            for (nchunk, _) in *items {
-                let place = chunks.get_mut(*nchunk).ok_or(Error::InvalidParam)?;
-                *place = new.next().ok_or(Error::Failure)?;
+        Change::Append(_) => new.for_each(|chunk| chunks.push_within_capacity(chunk)),
+        Change::Insert(nchunk, _) => {
+            for chunk in new {
+                chunks.insert(*nchunk, chunk)?;
             }
         }
-        Change::Delete(nchunk) if *nchunk < chunks.len() => drop(chunks.remove(*nchunk)),
-        Change::Arrange { slots, .. } if change.fits(chunks.len()) => {
-            let mut old: Vec<Option<Buffer>> = chunks.drain(..).map(Some).collect();
-            chunks.extend(slots.iter().filter_map(|slot| match slot {
+        Change::Update(items) => {
+            if items.len() > count {
+                return Err(Error::Failure);
+            }
+            for ((nchunk, _), chunk) in items.iter().zip(new) {
+                chunks[*nchunk] = chunk;
+            }
+        }
+        Change::Delete(nchunk) => drop(chunks.remove(*nchunk)),
+        Change::Arrange { slots, .. } => {
+            let mut old = taken(chunks, slots.len())?;
+            let chunk = |slot: &Slot| match slot {
                 Slot::Old(from) => old[*from].take(),
                 Slot::New(_) => new.next(),
-            }));
+            };
+            let there = slots.iter().filter_map(chunk);
+            there.for_each(|chunk| chunks.push_within_capacity(chunk));
         }
         Change::Reorder(order) => {
-            let mut old: Vec<Option<Buffer>> = chunks.drain(..).map(Some).collect();
+            let mut old = taken(chunks, order.len())?;
             // The caller made sure that every chunk is named once.
-            chunks.extend(order.iter().filter_map(|from| old[*from].take()));
+            let there = order.iter().filter_map(|from| old[*from].take());
+            there.for_each(|chunk| chunks.push_within_capacity(chunk));
         }
-        _ => return Err(Error::InvalidParam),
+        Change::Fill(..) => return Err(Error::InvalidParam),
     }
     Ok(())
+}
+
+/// Takes all chunks, to be put back in another order; there is room for `count` then.
+fn taken(chunks: &mut List<Buffer>, count: usize) -> Result<List<Option<Buffer>>> {
+    let mut old = List::with_capacity(chunks.len())?;
+    chunks.reserve(count.saturating_sub(chunks.len()))?;
+    for chunk in chunks.drain(..) {
+        old.push_within_capacity(Some(chunk));
+    }
+    Ok(old)
 }

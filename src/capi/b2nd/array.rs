@@ -12,6 +12,7 @@ use crate::capi::schunk::handle::Handle;
 use crate::capi::schunk::storage::on_heap;
 use crate::capi::types::*;
 use crate::error::{Error, Result};
+use crate::memory::{List, ToList};
 use std::ffi::c_char;
 use std::ptr::null_mut;
 
@@ -25,11 +26,11 @@ pub unsafe fn shown<'a>(array: *const b2nd_array_t) -> Result<&'a Handle> {
 }
 
 /// The content of the metalayer that makes a super-chunk an array, copied.
-pub fn metalayer(shown: &Handle) -> Option<Vec<u8>> {
-    let layers = shown.metalayers();
+pub fn metalayer(shown: &Handle) -> Result<Option<&[u8]>> {
+    let layers = shown.metalayers()?;
     let find = |name: &[u8]| layers.iter().find(|(other, _)| *other == name);
-    let (_, content) = find(NAME).or_else(|| find(OLD_NAME))?;
-    Some(content.to_vec())
+    let layer = find(NAME).or_else(|| find(OLD_NAME));
+    Ok(layer.map(|(_, content)| *content))
 }
 
 /// Writes the shapes, and all that follows from them, into the public fields.
@@ -167,11 +168,12 @@ impl<'a> Array<'a> {
     }
 
     /// The dtype.
-    pub fn dtype(&self) -> Option<Vec<u8>> {
+    pub fn dtype(&self) -> Result<Option<List<u8>>> {
         // SAFETY: a string of the array's, or null.
         unsafe {
             let dtype = (*self.ptr).dtype;
-            (!dtype.is_null()).then(|| std::ffi::CStr::from_ptr(dtype).to_bytes().to_vec())
+            let copy = || std::ffi::CStr::from_ptr(dtype).to_bytes().to_list();
+            (!dtype.is_null()).then(copy).transpose()
         }
     }
 
@@ -218,11 +220,11 @@ pub unsafe fn refresh(array: *const b2nd_array_t) -> Result<bool> {
     if !framed || shown.is_view() || c.last_tick == tick {
         return Ok(false);
     }
-    let Some(content) = metalayer(shown) else {
+    let Some(content) = metalayer(shown)? else {
         // Perhaps caught in the middle of a change; the next call finds it.
         return Ok(false);
     };
-    let (meta, _) = Meta::parse(&content, true)?;
+    let (meta, _) = Meta::parse(content, true)?;
     let ndim = meta.ndim;
     let same = i8::try_from(ndim) == Ok(c.ndim)
         && meta.chunkshape[..ndim] == c.chunkshape[..ndim]

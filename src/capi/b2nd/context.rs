@@ -8,6 +8,7 @@ use crate::capi::constants::*;
 use crate::capi::schunk::storage::{copy, free_storage};
 use crate::capi::types::*;
 use crate::error::{Error, Result};
+use crate::memory::{Text, boxed};
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null_mut;
 
@@ -189,7 +190,9 @@ pub unsafe extern "C" fn b2nd_create_ctx(
             let mut params = Params::new(b2_storage.as_ref().unwrap_or(&defaults))?;
             params.set_shapes(ndim, &s, &c, &b)?;
             params.dtype = if dtype.is_null() {
-                dtype_to_c(format!("|S{}", params.cparams().typesize).as_bytes())?
+                dtype_to_c(
+                    Text::<24>::of(format_args!("|S{}", params.cparams().typesize)).as_bytes(),
+                )?
             } else {
                 dtype_to_c(CStr::from_ptr(dtype).to_bytes())?
             };
@@ -202,7 +205,7 @@ pub unsafe extern "C" fn b2nd_create_ctx(
                     params.metalayers.push(*layer)?;
                 }
             }
-            Ok(Box::into_raw(Box::new(params)).cast())
+            Ok(Box::into_raw(boxed(params)?).cast())
         }
     })
 }

@@ -15,7 +15,7 @@ use crate::capi::special::blosc2_chunk_repeatval;
 use crate::capi::types::*;
 use crate::chunk::header::{EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE};
 use crate::error::{Error, Result};
-use crate::memory::Buffer;
+use crate::memory::{Buffer, Collect, List};
 use crate::schunk::Made;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
@@ -265,7 +265,7 @@ unsafe fn repeat(params: &mut Params, made: *mut b2nd_array_t, value: *const c_v
     if count == 0 {
         return Ok(());
     }
-    let mut chunk = vec![0u8; EXTENDED_HEADER_LENGTH + sizes.item];
+    let mut chunk = List::filled(0u8, EXTENDED_HEADER_LENGTH + sizes.item)?;
     let nbytes = sizes.chunk as i32;
     // SAFETY: the buffer is as long as it is; the value by the caller's word.
     let cbytes = unsafe {
@@ -274,7 +274,7 @@ unsafe fn repeat(params: &mut Params, made: *mut b2nd_array_t, value: *const c_v
     };
     chunk.truncate(usize::try_from(cbytes).map_err(|_| Error::Failure)?);
     let copy = |nchunk| Ok((nchunk, Made::Whole(Buffer::copy_of(&chunk)?)));
-    let new = (0..count).map(copy).collect::<Result<Vec<_>>>()?;
+    let new = (0..count).map(copy).try_list()?;
     let handle = array.handle;
     handle.with(true, |inner| replace(handle, inner, new))
 }
@@ -322,8 +322,8 @@ pub unsafe fn adopt(schunk: *mut blosc2_schunk) -> Result<*mut b2nd_array_t> {
     // SAFETY: by the caller's word.
     unsafe {
         let handle = Handle::shown(schunk)?;
-        let content = array::metalayer(handle).ok_or(Error::MetalayerNotFound)?;
-        let (meta, _) = Meta::parse(&content, true)?;
+        let content = array::metalayer(handle)?.ok_or(Error::MetalayerNotFound)?;
+        let (meta, _) = Meta::parse(content, true)?;
         let lengths = meta.shape.iter().zip(meta.chunkshape).zip(meta.blockshape);
         for ((shape, chunk), block) in lengths.take(meta.ndim) {
             if *shape != 0 && (chunk == 0 || block == 0) {

@@ -18,8 +18,9 @@ use crate::capi::schunk::meta::{blosc2_vlmeta_add, blosc2_vlmeta_get};
 use crate::capi::schunk::replace::replace;
 use crate::capi::types::*;
 use crate::error::{Error, Result};
+use crate::memory::{CStrBuf, List};
 use crate::schunk::New;
-use std::ffi::{CString, c_int};
+use std::ffi::c_int;
 use std::ptr::null_mut;
 
 /// A chunk's box in an array: from where to where, without padding.
@@ -35,7 +36,7 @@ fn chunk_box(geometry: &Geometry, nchunk: i64) -> (Dims, Dims) {
 }
 
 /// Reads a box of an array, with zeros where the array has nothing; none where it has nothing at all.
-fn read_box(array: &Array, start: &Dims, stop: &Dims) -> Result<Option<(Dims, Vec<u8>)>> {
+fn read_box(array: &Array, start: &Dims, stop: &Dims) -> Result<Option<(Dims, List<u8>)>> {
     let ndim = array.geometry.ndim;
     let mut shape = [1; MAX_DIM];
     let mut end = *stop;
@@ -54,11 +55,9 @@ fn read_box(array: &Array, start: &Dims, stop: &Dims) -> Result<Option<(Dims, Ve
         let len = usize::try_from(shape[d]).map_err(|_| Error::InvalidParam)?;
         size = size.checked_mul(len).ok_or(Error::InvalidParam)?;
     }
-    let mut buffer = Vec::new();
-    buffer
-        .try_reserve_exact(size)
-        .map_err(|_| Error::MemoryAlloc)?;
-    buffer.resize(size, 0);
+    let mut buffer = List::new();
+    buffer.reserve_exact(size)?;
+    buffer.resize(size, 0)?;
     get(
         array,
         &start[..ndim],
@@ -82,7 +81,7 @@ fn fill(made: *mut b2nd_array_t, src: &Array, from: &Dims) -> Result<()> {
     let workers = array.writers()?;
     let handle = array.handle;
     handle.with(true, |inner| {
-        let mut new: Vec<New> = Vec::new();
+        let mut new: List<New> = List::new();
         for nchunk in 0..geometry.nchunks()? {
             let (start, stop) = chunk_box(geometry, nchunk);
             let shift = |at: &Dims| {
@@ -111,7 +110,7 @@ fn fill(made: *mut b2nd_array_t, src: &Array, from: &Dims) -> Result<()> {
                 origin: &Some,
                 buffer: &buffer,
             };
-            new.extend(writing.chunks(workers)?);
+            new.extend(writing.chunks(workers)?)?;
         }
         replace(handle, inner, new)
     })
@@ -173,8 +172,9 @@ pub unsafe fn copy_as(src: &Array, storage: &mut blosc2_storage) -> Result<*mut 
         if sc.is_null() {
             return Err(Error::Failure);
         }
-        let dtype = src.dtype();
-        let made = array::make(sc, &src.geometry, dtype.as_deref(), src.dtype_format());
+        let made = src
+            .dtype()
+            .and_then(|dtype| array::make(sc, &src.geometry, dtype.as_deref(), src.dtype_format()));
         made.inspect_err(|_| schunk::discard(sc))
     }
 }
@@ -195,7 +195,7 @@ fn copy(params: &mut Params, src: &Array) -> Result<*mut b2nd_array_t> {
         .and_then(|()| slice(params, src, &Dims::default(), &src.geometry.shape));
     for layer in std::mem::replace(&mut params.metalayers, own).all() {
         // SAFETY: names were made by `copy_metalayers`, contents are the array's.
-        drop(unsafe { CString::from_raw(layer.name) });
+        unsafe { libc::free(layer.name.cast()) };
     }
     let made = copied?;
     if let Err(error) = copy_vlmetalayers(src, made) {
@@ -208,13 +208,12 @@ fn copy(params: &mut Params, src: &Array) -> Result<*mut b2nd_array_t> {
 
 /// The metalayers beside the array's own go into the parameters.
 fn copy_metalayers(params: &mut Params, src: &Array) -> Result<()> {
-    for (name, content) in src.shown.metalayers() {
+    for (name, content) in src.shown.metalayers()? {
         if name == crate::b2nd::meta::NAME {
             continue;
         }
-        let name = CString::new(name).map_err(|_| Error::Failure)?;
         let content_len = i32::try_from(content.len()).map_err(|_| Error::Failure)?;
-        let name = name.into_raw();
+        let name = CStrBuf::to_malloc(&CStrBuf::new(name)?)?;
         let added = params.metalayers.push(blosc2_metalayer {
             name,
             content: content.as_ptr().cast_mut(),
@@ -222,15 +221,15 @@ fn copy_metalayers(params: &mut Params, src: &Array) -> Result<()> {
         });
         added.inspect_err(|_| {
             // SAFETY: made above.
-            drop(unsafe { CString::from_raw(name) });
+            unsafe { libc::free(name.cast()) };
         })?;
     }
     Ok(())
 }
 
 fn copy_vlmetalayers(src: &Array, made: *mut b2nd_array_t) -> Result<()> {
-    for (name, _) in src.handle.vlmetalayers() {
-        let name = CString::new(name).map_err(|_| Error::Failure)?;
+    for (name, _) in src.handle.vlmetalayers()? {
+        let name = CStrBuf::new(name)?;
         let (mut content, mut len) = (null_mut(), 0);
         // SAFETY: the content is ours to free; the array was just made.
         let added = unsafe {
@@ -295,7 +294,7 @@ fn join(array: &mut Array, src: &Array, axis: usize, shape: &Dims) -> Result<()>
     let begin = array.geometry.shape[axis];
     let new = array.geometry.reshaped(shape)?;
     let write = |way: &Way| {
-        let mut made: Vec<New> = Vec::new();
+        let mut made: List<New> = List::new();
         for nchunk in 0..new.nchunks()? {
             let (mut start, stop) = chunk_box(&new, nchunk);
             if stop[axis] <= begin {
@@ -310,7 +309,7 @@ fn join(array: &mut Array, src: &Array, axis: usize, shape: &Dims) -> Result<()>
             };
             let selection = Selection::slice(&new, &start[..ndim], &stop[..ndim], &shape[..ndim])?;
             if let Some(selection) = selection {
-                made.extend(way.write(&selection, &buffer)?);
+                made.extend(way.write(&selection, &buffer)?)?;
             }
         }
         Ok(made)

@@ -8,6 +8,7 @@ use crate::b2nd::sparse;
 use crate::capi::border::{bytes, bytes_mut, code};
 use crate::capi::types::*;
 use crate::error::{Error, Result};
+use crate::memory::{Collect, List};
 use std::ffi::{c_int, c_void};
 
 /// The lists of indices of the program's.
@@ -18,7 +19,7 @@ unsafe fn lists<'a>(
     ndim: usize,
     selection: *mut *mut i64,
     sizes: *mut i64,
-) -> Result<Vec<&'a [i64]>> {
+) -> Result<List<&'a [i64]>> {
     if selection.is_null() || sizes.is_null() {
         return Err(Error::NullPointer);
     }
@@ -33,7 +34,7 @@ unsafe fn lists<'a>(
                 let len = usize::try_from(len).unwrap_or(0);
                 Ok(std::slice::from_raw_parts(list.cast_const(), len))
             })
-            .collect()
+            .try_list()
     }
 }
 

@@ -13,7 +13,6 @@ use crate::capi::schunk::handle::Handle;
 use crate::capi::schunk::parts::{set_parameters, to_c};
 use crate::capi::types::*;
 use crate::error::{Error, Result};
-use crate::frame::meta::Metalayer;
 use std::ffi::c_int;
 
 /// The three shapes of a view in the making.
@@ -49,7 +48,7 @@ impl Shapes {
 
 /// Refuses arrays with metalayers that may speak of dimensions.
 fn check(array: &Array) -> Result<()> {
-    let layers = array.shown.metalayers();
+    let layers = array.shown.metalayers()?;
     if layers.iter().all(|(name, _)| *name == NAME) {
         Ok(())
     } else {
@@ -58,7 +57,7 @@ fn check(array: &Array) -> Result<()> {
 }
 
 fn view(array: &Array, shapes: &Shapes) -> Result<*mut b2nd_array_t> {
-    let (dtype, dtype_format) = (array.dtype(), array.dtype_format());
+    let (dtype, dtype_format) = (array.dtype()?, array.dtype_format());
     // SAFETY: the storage of a super-chunk is complete.
     let mut params = unsafe {
         let own = &*array.handle.fields().storage;
@@ -84,16 +83,14 @@ fn view(array: &Array, shapes: &Shapes) -> Result<*mut b2nd_array_t> {
         dtype: dtype.as_deref(),
         dtype_format,
     };
-    let layer = Metalayer {
-        name: NAME.to_vec(),
-        content: meta.serialize()?,
-    };
-    let storage = std::mem::replace(&mut params.storage, std::ptr::null_mut());
-    let sc = Handle::view_of(array.handle, storage);
+    let content = meta.serialize()?;
+    // The parameters keep their storage until the view has it.
+    let sc = Handle::view_of(array.handle, params.storage)?;
+    params.storage = std::ptr::null_mut();
     // SAFETY: just made, with a storage of its own.
     unsafe {
         let made = set_parameters(sc).and_then(|()| {
-            (*sc).metalayers[0] = to_c(&layer)?;
+            (*sc).metalayers[0] = to_c((NAME, &content))?;
             (*sc).nmetalayers = 1;
             Handle::shown(sc)?.follow();
             array::make(sc, &geometry, dtype.as_deref(), dtype_format)

@@ -17,12 +17,11 @@ use crate::frame::header::MIN_LEN;
 use crate::frame::journal;
 use crate::frame::memory::Memory;
 use crate::io::{Backend, Mode, Storage, paths, whole};
-use crate::memory::Buffer;
+use crate::memory::{Buffer, CStrBuf, List, Shared};
 use crate::schunk::Store;
 use crate::schunk::rules::{Chunk, Counts, Keeping};
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, c_char};
 use std::ptr::null_mut;
-use std::sync::Arc;
 
 /// A copy of a frame with more chunks of special values than this, and more than its bytes would explain, stays a frame: a few
 /// bytes can tell of millions.
@@ -82,7 +81,7 @@ fn copy_frame(handle: &Handle, len: usize) -> Result<()> {
 fn take_apart(handle: &Handle) -> Result<()> {
     let mut inner = handle.inner();
     let mut counts = handle.counts();
-    let (mut chunks, mut nbytes, mut blocksize) = (Vec::new(), 0, None);
+    let (mut chunks, mut nbytes, mut blocksize) = (List::new(), 0, None);
     let mut room = Room::of(&counts, inner.keeping());
     counts.cbytes = 0;
     for nchunk in 0..inner.store.nchunks() {
@@ -98,11 +97,12 @@ fn take_apart(handle: &Handle) -> Result<()> {
             Some(other) if other != this => 0,
             _ => this,
         });
-        chunks.push(chunk);
+        chunks.push(chunk)?;
     }
     if nbytes != counts.nbytes {
         return Err(Error::Data);
     }
+    inner.reserve_pointers(handle, chunks.len())?;
     inner.store = Store::Separate(chunks);
     inner.show_data(handle, &Change::Nothing);
     handle.set_counts(&counts);
@@ -293,15 +293,16 @@ pub unsafe extern "C" fn blosc2_schunk_to_file(
 fn open_to_append(
     backend: &dyn Backend,
     path: &CStr,
-) -> Result<(Arc<dyn Storage>, Option<paths::Made>)> {
+) -> Result<(Shared<dyn Storage>, Option<paths::Made>)> {
     if !backend.is_filesystem() {
         let there = backend.open(path, Mode::ReadWrite);
         return Ok((there.or_else(|_| backend.open(path, Mode::New))?, None));
     }
     if paths::kind(path)?.is_none() {
         let path = paths::followed(path)?;
+        let made = paths::Made::soon(&path, false, None)?;
         if let Ok(file) = backend.open(&path, Mode::New) {
-            return Ok((file, Some(paths::Made::at(&path, false, None))));
+            return Ok((file, Some(made.now())));
         }
         // Somebody else may have made it just now.
     }
@@ -452,8 +453,8 @@ fn fill(from: &Handle, shown: &Handle, to: &Handle, same: bool) -> Result<()> {
         flags2: counts.flags2,
         ..to.counts()
     });
-    for (name, content) in shown.metalayers() {
-        let name = CString::new(name).map_err(|_| Error::InvalidParam)?;
+    for (name, content) in shown.metalayers()? {
+        let name = CStrBuf::new(name)?;
         let len = content.len() as i32;
         // SAFETY: the content is only read.
         let added =
@@ -497,8 +498,8 @@ fn put(to: &Handle, chunk: &[u8]) -> Result<()> {
 }
 
 fn copy_vlmetalayers(from: &Handle, to: &Handle) -> Result<()> {
-    for (name, _) in from.vlmetalayers() {
-        let name = CString::new(name).map_err(|_| Error::InvalidParam)?;
+    for (name, _) in from.vlmetalayers()? {
+        let name = CStrBuf::new(name)?;
         let (mut content, mut len) = (null_mut(), 0);
         // SAFETY: the content is ours to free.
         let added = unsafe {

@@ -12,14 +12,15 @@ use crate::frame::disk::{Disk, Options};
 use crate::frame::header::Kind;
 use crate::frame::memory::Memory;
 use crate::io::paths;
+use crate::memory::{CStrBuf, List, boxed};
 use crate::schunk::Store;
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null_mut;
 
 /// Whether changes are to survive a loss of power: the environment variable `BLOSC_DURABLE`, neither empty nor `0`.
 pub fn durable() -> bool {
-    crate::capi::border::env(c"BLOSC_DURABLE")
-        .is_some_and(|value| !value.is_empty() && value != "0")
+    crate::capi::border::env(c"BLOSC_DURABLE", |value| !value.is_empty() && value != "0")
+        == Some(true)
 }
 
 /// How frames of a back end are treated.
@@ -38,13 +39,13 @@ unsafe fn options(io: *const blosc2_io) -> Result<Options> {
 }
 
 /// A directory's path, without the slash that it may end with.
-fn without_slash(path: &CStr) -> Result<CString> {
+fn without_slash(path: &CStr) -> Result<CStrBuf> {
     let bytes = path.to_bytes();
     let end = match bytes.last() {
         Some(b'/' | b'\\') => bytes.len() - 1,
         _ => bytes.len(),
     };
-    CString::new(&bytes[..end]).map_err(|_| Error::InvalidParam)
+    CStrBuf::new(&bytes[..end])
 }
 
 /// Makes a super-chunk; `keep` says which store it gets, once its contexts are there.
@@ -58,7 +59,8 @@ unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
         if env_is_set(c"BTUNE_TRADEOFF") {
             (*(*copy).cparams).tuner_id = BLOSC_BTUNE;
         }
-        let schunk = Handle::make(Store::Separate(Vec::new()), copy);
+        let schunk = Handle::make(Store::Separate(List::new()), copy)
+            .inspect_err(|_| storage::free_storage(copy))?;
         let made = parts::set_parameters(schunk).and_then(|()| attach(Handle::from_c(schunk)?));
         if let Err(error) = made {
             handle::free(schunk);
@@ -99,7 +101,7 @@ unsafe fn attach(handle: &Handle) -> Result<()> {
                 Kind::Sparse
             };
             let path = if contiguous {
-                path.to_owned()
+                CStrBuf::copy_of(path)?
             } else {
                 without_slash(path)?
             };
@@ -107,7 +109,7 @@ unsafe fn attach(handle: &Handle) -> Result<()> {
             // SAFETY: the storage's own copy of what the program chose.
             let options = unsafe { options(storage.io)? };
             let (disk, _) = Disk::create(options, &path, &header, &[], &[])?;
-            Store::Disk(Box::new(disk))
+            Store::Disk(boxed(disk)?)
         }
     };
     set_store(handle, store);
@@ -145,7 +147,7 @@ pub unsafe fn adopt(
     loaded: crate::frame::disk::Loaded,
     io: *const blosc2_io,
 ) -> Result<*mut blosc2_schunk> {
-    let schunk = Handle::make(store, std::ptr::null_mut());
+    let schunk = Handle::make(store, std::ptr::null_mut())?;
     // SAFETY: just made; by the caller's word.
     let made = unsafe {
         parts::set_parameters_from(schunk, &loaded.header, io).and_then(|()| {
@@ -190,10 +192,10 @@ unsafe fn open(
             let (path, kind) = match paths::kind(path)? {
                 None => return Err(Error::FileOpen),
                 Some(paths::Kind::Directory) => (without_slash(path)?, Kind::Sparse),
-                Some(paths::Kind::File) => (path.to_owned(), Kind::Contiguous),
+                Some(paths::Kind::File) => (CStrBuf::copy_of(path)?, Kind::Contiguous),
             };
             let (disk, loaded) = Disk::open(options(io)?, &path, base, kind)?;
-            adopt(Store::Disk(Box::new(disk)), loaded, io)
+            adopt(Store::Disk(boxed(disk)?), loaded, io)
         })();
         match opened {
             Ok(schunk) => {

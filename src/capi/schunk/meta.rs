@@ -5,13 +5,13 @@ use super::parts::{free_metalayer, to_c};
 use crate::capi::border::{bytes, code};
 use crate::capi::compress::Input;
 use crate::capi::constants::*;
-use crate::capi::context::{Context, blosc2_create_cctx, blosc2_create_dctx, blosc2_free_ctx};
+use crate::capi::context::{self, Context, blosc2_free_ctx};
 use crate::capi::types::*;
 use crate::chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use crate::error::{Error, Result};
 use crate::frame::change::Change;
-use crate::frame::meta::{Borrowed, Metalayer, NAME_MAXLEN};
-use crate::memory::Buffer;
+use crate::frame::meta::{Borrowed, NAME_MAXLEN};
+use crate::memory::{Buffer, ToList};
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null_mut;
 
@@ -58,7 +58,7 @@ fn write(handle: &Handle, layers: &[Borrowed], fixed: bool) -> Result<()> {
     }
     let counts = handle.counts();
     let mut header = handle.header(&counts, inner.store.kind());
-    let own = handle.metalayers();
+    let own = handle.metalayers()?;
     let (metalayers, vlmetalayers) = if fixed {
         (layers, None)
     } else {
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn blosc2_meta_add(
             (handle, name_of(name)?)
         };
         changing(handle, || {
-            let mut layers = handle.metalayers();
+            let mut layers = handle.metalayers()?;
             if position(&layers, name) != Err(Error::NotFound) {
                 return Err(Error::InvalidParam);
             }
@@ -125,11 +125,8 @@ pub unsafe extern "C" fn blosc2_meta_add(
             if layers.len() >= BLOSC2_MAX_METALAYERS || (framed && handle.counts().cbytes > 0) {
                 return Err(Error::InvalidParam);
             }
-            let layer = to_c(&Metalayer {
-                name: name.to_vec(),
-                content: content.to_vec(),
-            })?;
-            layers.push((name, content));
+            let layer = to_c((name, content))?;
+            layers.push((name, content))?;
             if let Err(error) = write(handle, &layers, true) {
                 // SAFETY: made above.
                 unsafe { free_metalayer(layer) };
@@ -163,14 +160,14 @@ pub unsafe extern "C" fn blosc2_meta_update(
             (handle, name_of(name)?)
         };
         changing(handle, || {
-            let mut layers = handle.metalayers();
+            let mut layers = handle.metalayers()?;
             let at = position(&layers, name)?;
             // SAFETY: by the caller's word.
             let content = unsafe { content_of(content, content_len)? };
             if content.len() > layers[at].1.len() {
                 return Ok((at, false));
             }
-            let mut new = layers[at].1.to_vec();
+            let mut new = layers[at].1.to_list()?;
             new[..content.len()].copy_from_slice(content);
             layers[at].1 = &new;
             write(handle, &layers, true)?;
@@ -199,7 +196,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_exists(
         if name.len() > NAME_MAXLEN {
             return Err(Error::InvalidParam);
         }
-        handle.with(false, |_| position(&handle.vlmetalayers(), name))
+        handle.with(false, |_| position(&handle.vlmetalayers()?, name))
     })
 }
 
@@ -214,7 +211,7 @@ unsafe fn compress(content: &[u8], cparams: *const blosc2_cparams) -> Result<Buf
     // SAFETY: by the caller's word; the buffer has this room.
     unsafe {
         let cparams = cparams.as_ref().copied();
-        let made = blosc2_create_cctx(cparams.unwrap_or(blosc2_cparams::defaults()));
+        let made = context::compression(cparams.unwrap_or(blosc2_cparams::defaults()))?;
         let ctx = Context::from_c(made)?;
         let input = Input::Buffer(content.as_ptr());
         let cbytes = ctx.compress(
@@ -259,7 +256,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_add(
             (handle, name_of(name)?)
         };
         changing(handle, || {
-            let mut layers = handle.vlmetalayers();
+            let mut layers = handle.vlmetalayers()?;
             if position(&layers, name) != Err(Error::NotFound) {
                 return Err(Error::InvalidParam);
             }
@@ -268,11 +265,8 @@ pub unsafe extern "C" fn blosc2_vlmeta_add(
             if layers.len() >= most_vlmetalayers(handle) {
                 return Err(Error::Failure);
             }
-            let layer = to_c(&Metalayer {
-                name: name.to_vec(),
-                content: chunk.to_vec(),
-            })?;
-            layers.push((name, &chunk));
+            let layer = to_c((name, &chunk))?;
+            layers.push((name, &chunk))?;
             if let Err(error) = write(handle, &layers, false) {
                 // SAFETY: made above.
                 unsafe { free_metalayer(layer) };
@@ -309,7 +303,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_get(
             (handle, name_of(name)?)
         };
         handle.with(false, |_| {
-            let layers = handle.vlmetalayers();
+            let layers = handle.vlmetalayers()?;
             let at = position(&layers, name)?;
             let data = decompress(handle, layers[at].1)?;
             let len = data.len();
@@ -336,7 +330,7 @@ fn decompress(handle: &Handle, chunk: &[u8]) -> Result<Buffer> {
     // SAFETY: the parameters are the storage's; the buffer has the room.
     unsafe {
         let dparams = *(*handle.fields().storage).dparams;
-        let made = blosc2_create_dctx(dparams);
+        let made = context::decompression(dparams)?;
         let done = Context::from_c(made)?.decompress(
             chunk.as_ptr().cast(),
             chunk.len() as i32,
@@ -346,6 +340,7 @@ fn decompress(handle: &Handle, chunk: &[u8]) -> Result<Buffer> {
         blosc2_free_ctx(made);
         match done {
             Ok(nbytes) if nbytes == header.nbytes => Ok(data),
+            Err(Error::MemoryAlloc) => Err(Error::MemoryAlloc),
             _ => Err(Error::ReadBuffer),
         }
     }
@@ -371,7 +366,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_update(
             (handle, name_of(name)?)
         };
         changing(handle, || {
-            let mut layers = handle.vlmetalayers();
+            let mut layers = handle.vlmetalayers()?;
             let at = position(&layers, name)?;
             // SAFETY: by the caller's word.
             let chunk = unsafe { compress(content_of(content, content_len)?, cparams)? };
@@ -401,7 +396,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_delete(
         // SAFETY: by the caller's word.
         let (handle, name) = unsafe { (Handle::from_c(schunk)?, name_of(name)?) };
         changing(handle, || {
-            let mut layers = handle.vlmetalayers();
+            let mut layers = handle.vlmetalayers()?;
             let at = position(&layers, name)?;
             layers.remove(at);
             write(handle, &layers, false)?;

@@ -2,12 +2,12 @@
 
 use super::storage;
 use crate::capi::constants::*;
-use crate::capi::context::{Context, blosc2_create_cctx, blosc2_create_dctx};
+use crate::capi::context::{self, Context};
 use crate::capi::global::blosc2_get_nthreads;
 use crate::capi::types::*;
 use crate::error::{Error, Result};
 use crate::frame::header::{Header, Kind};
-use crate::frame::meta::{Borrowed, Metalayer};
+use crate::frame::meta::Borrowed;
 use crate::memory::Buffer;
 use std::ffi::CStr;
 use std::ptr::null_mut;
@@ -32,16 +32,20 @@ pub unsafe fn borrow<'a>(layer: *const blosc2_metalayer) -> Option<Borrowed<'a>>
 }
 
 /// A metalayer as C sees it; to be freed with [`free_metalayer`].
-pub fn to_c(layer: &Metalayer) -> Result<*mut blosc2_metalayer> {
-    let mut name = layer.name.clone();
-    name.push(0);
-    let name = Buffer::copy_of(&name)?;
-    let content = Buffer::copy_of(&layer.content)?;
-    storage::on_heap(blosc2_metalayer {
-        name: name.into_raw().cast(),
-        content: content.into_raw(),
-        content_len: i32::try_from(layer.content.len()).map_err(|_| Error::InvalidParam)?,
-    })
+pub fn to_c((name, content): Borrowed) -> Result<*mut blosc2_metalayer> {
+    let content_len = i32::try_from(content.len()).map_err(|_| Error::InvalidParam)?;
+    let mut copy = Buffer::copy_of(name)?;
+    copy.extend(&[0])?;
+    let mut content = Buffer::copy_of(content)?;
+    let layer = storage::on_heap(blosc2_metalayer {
+        name: copy.as_mut_ptr().cast(),
+        content: content.as_mut_ptr(),
+        content_len,
+    })?;
+    // They are the metalayer's from here on.
+    copy.into_raw();
+    content.into_raw();
+    Ok(layer)
 }
 
 /// Frees what [`to_c`] made.
@@ -106,11 +110,8 @@ pub unsafe fn set_parameters(schunk: *mut blosc2_schunk) -> Result<()> {
         }
         cparams.schunk = schunk.cast();
         dparams.schunk = schunk.cast();
-        c.cctx = blosc2_create_cctx(*cparams);
-        c.dctx = blosc2_create_dctx(*dparams);
-        if c.cctx.is_null() || c.dctx.is_null() {
-            return Err(Error::NullPointer);
-        }
+        c.cctx = context::compression(*cparams)?;
+        c.dctx = context::decompression(*dparams)?;
     }
     Ok(())
 }
@@ -140,11 +141,8 @@ pub unsafe fn set_parameters_from(
         let (mut cparams, mut dparams) = (cparams_of(c), dparams_of(c));
         cparams.schunk = schunk.cast();
         dparams.schunk = schunk.cast();
-        c.cctx = blosc2_create_cctx(cparams);
-        c.dctx = blosc2_create_dctx(dparams);
-        if c.cctx.is_null() || c.dctx.is_null() {
-            return Err(Error::NullPointer);
-        }
+        c.cctx = context::compression(cparams)?;
+        c.dctx = context::decompression(dparams)?;
         let storage = blosc2_storage {
             contiguous: header.kind == Kind::Contiguous,
             urlpath: null_mut(),
