@@ -164,21 +164,16 @@ pub fn folder(path: &CStr) -> Result<Option<CStrBuf>> {
 ///
 /// A link to a directory keeps its target, emptied.
 pub fn remove_dir_with_files(name: &CStr) -> Result<()> {
-    let mut files = List::new();
-    sys::each_entry(name, |entry| {
-        if sys::stat(&entry, false).is_ok_and(sys::Stat::is_dir) {
-            return Err(Error::Failure);
-        }
-        files.push(entry)
+    sys::each_entry(name, |entry| match entry.is_dir() {
+        true => Err(Error::Failure),
+        false => Ok(()),
     })?;
-    for file in files {
-        match sys::unlink(&file) {
-            Ok(()) => {}
-            // Somebody else was faster.
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(_) => return Err(Error::Failure),
-        }
-    }
+    sys::each_entry(name, |entry| match entry.unlink() {
+        Ok(()) => Ok(()),
+        // Somebody else was faster.
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(_) => Err(Error::Failure),
+    })?;
     match sys::remove_dir(name) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),

@@ -4,20 +4,19 @@
 //! where there is no memory for one.
 
 use crate::error::{Error, Result};
-use crate::memory::CStrBuf;
 use std::ffi::{CStr, c_int};
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
-use std::os::fd::FromRawFd;
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 
 // The names that the standard library uses, too; elsewhere files are always as large as these allow.
 #[cfg(not(target_os = "linux"))]
 use libc::{
-    lstat as lstat64, open as open64, readdir as readdir64, stat as stat64, stat as stat64_t,
+    fstatat as fstatat64, lstat as lstat64, open as open64, stat as stat64, stat as stat64_t,
 };
 #[cfg(target_os = "linux")]
-use libc::{lstat64, open64, readdir64, stat64, stat64 as stat64_t};
+use libc::{fstatat64, lstat64, open64, stat64, stat64 as stat64_t};
 
 /// What the system knows of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,12 +136,80 @@ pub fn read_link(path: &CStr, room: &mut [u8]) -> io::Result<usize> {
     usize::try_from(len).map_err(|_| io::Error::last_os_error())
 }
 
-/// Calls `each` with the path of each entry of a directory.
+/// An entry of a directory that is open.
+pub struct Entry<'a> {
+    directory: RawFd,
+    name: &'a CStr,
+}
+
+impl Entry<'_> {
+    /// Whether it is a directory, and no link to one.
+    pub fn is_dir(&self) -> bool {
+        let mut stat = MaybeUninit::<stat64_t>::uninit();
+        let flags = libc::AT_SYMLINK_NOFOLLOW;
+        // SAFETY: a C string, and room for the answer.
+        let rc = unsafe { fstatat64(self.directory, self.name.as_ptr(), stat.as_mut_ptr(), flags) };
+        // SAFETY: initialised where there is an answer.
+        rc == 0 && unsafe { stat.assume_init() }.st_mode & libc::S_IFMT == libc::S_IFDIR
+    }
+
+    /// Removes it, if it is no directory.
+    pub fn unlink(&self) -> io::Result<()> {
+        // SAFETY: a C string.
+        done(unsafe { libc::unlinkat(self.directory, self.name.as_ptr(), 0) })
+    }
+}
+
+/// Calls `each` for every entry of a directory but itself and its parent. On Linux that takes no memory, so that what was made
+/// when memory ended can be removed again.
 ///
 /// # Errors
 /// [`Error::NotFound`] if it cannot be opened, [`Error::Failure`] if it cannot be read, [`Error::MemoryAlloc`], and those of
 /// `each`, which end it.
-pub fn each_entry(path: &CStr, mut each: impl FnMut(CStrBuf) -> Result<()>) -> Result<()> {
+#[cfg(target_os = "linux")]
+pub fn each_entry(path: &CStr, mut each: impl FnMut(Entry) -> Result<()>) -> Result<()> {
+    /// Where in an entry its length and its name are.
+    const LEN: usize = 16;
+    const NAME: usize = 19;
+    #[repr(align(8))]
+    struct Room([u8; 4096]);
+    let directory = open(path, libc::O_RDONLY | libc::O_DIRECTORY, 0).map_err(not_opened)?;
+    let fd = directory.as_raw_fd();
+    let mut room = Room([0; 4096]);
+    loop {
+        // SAFETY: the room has this size.
+        let len =
+            unsafe { libc::syscall(libc::SYS_getdents64, fd, room.0.as_mut_ptr(), room.0.len()) };
+        let len = usize::try_from(len).map_err(|_| Error::Failure)?;
+        let mut entries = room.0.get(..len).ok_or(Error::Failure)?;
+        if entries.is_empty() {
+            return Ok(());
+        }
+        while let Some([low, high]) = entries.get(LEN..LEN + 2) {
+            let len = usize::from(u16::from_ne_bytes([*low, *high])).max(NAME);
+            let (entry, rest) = entries.split_at_checked(len).ok_or(Error::Failure)?;
+            let name = CStr::from_bytes_until_nul(&entry[NAME..]).map_err(|_| Error::Failure)?;
+            if name != c"." && name != c".." {
+                each(Entry {
+                    directory: fd,
+                    name,
+                })?;
+            }
+            entries = rest;
+        }
+    }
+}
+
+fn not_opened(error: io::Error) -> Error {
+    match error.kind() {
+        ErrorKind::OutOfMemory => Error::MemoryAlloc,
+        _ => Error::NotFound,
+    }
+}
+
+/// As above.
+#[cfg(not(target_os = "linux"))]
+pub fn each_entry(path: &CStr, mut each: impl FnMut(Entry) -> Result<()>) -> Result<()> {
     struct Open(*mut libc::DIR);
     impl Drop for Open {
         fn drop(&mut self) {
@@ -153,16 +220,12 @@ pub fn each_entry(path: &CStr, mut each: impl FnMut(CStrBuf) -> Result<()>) -> R
     // SAFETY: a C string.
     let directory = Open(unsafe { libc::opendir(path.as_ptr()) });
     if directory.0.is_null() {
-        let error = io::Error::last_os_error();
-        return Err(match error.kind() {
-            ErrorKind::OutOfMemory => Error::MemoryAlloc,
-            _ => Error::NotFound,
-        });
+        return Err(not_opened(io::Error::last_os_error()));
     }
     loop {
         clear_errno();
         // SAFETY: it is open.
-        let entry = unsafe { readdir64(directory.0) };
+        let entry = unsafe { libc::readdir(directory.0) };
         if entry.is_null() {
             return match io::Error::last_os_error().raw_os_error() {
                 Some(0) => Ok(()),
@@ -172,12 +235,17 @@ pub fn each_entry(path: &CStr, mut each: impl FnMut(CStrBuf) -> Result<()>) -> R
         // SAFETY: an entry, whose name is a C string, until the next call.
         let name = unsafe { CStr::from_ptr((*entry).d_name.as_ptr()) };
         if name != c"." && name != c".." {
-            each(CStrBuf::concat(&[path.to_bytes(), b"/", name.to_bytes()])?)?;
+            each(Entry {
+                // SAFETY: it is open.
+                directory: unsafe { libc::dirfd(directory.0) },
+                name,
+            })?;
         }
     }
 }
 
 /// The end of a directory is told from an error by this alone.
+#[cfg(not(target_os = "linux"))]
 fn clear_errno() {
     #[cfg(any(target_os = "macos", target_os = "ios"))]
     // SAFETY: the address of this thread's number.

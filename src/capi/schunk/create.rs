@@ -52,7 +52,7 @@ fn without_slash(path: &CStr) -> Result<CStrBuf> {
 ///
 /// # Safety
 /// The pointers in `storage` are null or valid.
-unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
+pub unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
     // SAFETY: by the caller's word.
     unsafe {
         let copy = storage::copy(storage)?;
@@ -175,7 +175,11 @@ pub unsafe fn adopt(
     }
 }
 
-unsafe fn open(
+/// Opens the super-chunk at `urlpath`; see `blosc2_schunk_open_offset_udio`.
+///
+/// # Safety
+/// As for that.
+pub unsafe fn open(
     urlpath: *const c_char,
     offset: i64,
     io: *const blosc2_io,
