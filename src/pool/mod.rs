@@ -10,16 +10,19 @@
 //! - `sync`: the primitives, in their real form and in the one that the model checker explores
 //! - `board`: the protocol by which callers post jobs and helpers join and leave them; model-checked
 //! - `team`: a board and the threads that serve it
+//! - `thread`, `cores`: what the system gives, without memory that must be there
 //! - `registry`: one team per thread count
 //! - `fork`: how a child process notices that none of the threads came along
 //!
 //! Helpers are called `blosc2-1`, `blosc2-2`, ... and leave the host's signals to the host's own threads.
 
 mod board;
+mod cores;
 mod fork;
 mod registry;
 mod sync;
 mod team;
+mod thread;
 
 #[cfg(all(test, loom))]
 mod model;
@@ -27,6 +30,7 @@ mod model;
 mod tests;
 
 use crate::error::{Error, Result};
+use team::Team;
 
 /// The work of one parallel run, called with a worker index.
 ///
@@ -80,13 +84,12 @@ pub fn available(nthreads: usize) -> usize {
 /// From inside a job on a helper thread the helpers are told to end but not waited for: one of them would be
 /// waiting for itself.
 pub fn shutdown() {
-    let me = std::thread::current().id();
-    let threads: Vec<_> = registry::teams().flat_map(|team| team.dismiss()).collect();
-    if threads.iter().any(|thread| thread.thread().id() == me) {
-        return;
-    }
-    for thread in threads {
-        // A helper catches the panics of the jobs it runs; it has none of its own to report here.
-        let _ = thread.join();
+    let helps = registry::teams().any(Team::has_this_thread);
+    for team in registry::teams() {
+        for thread in team.dismiss() {
+            if !helps {
+                thread.join();
+            }
+        }
     }
 }

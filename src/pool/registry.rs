@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::fork;
 use super::team::Team;
+use crate::memory::boxed;
 
 /// The team that was added last; each team leads to the one before it.
 static NEWEST: AtomicPtr<Team> = AtomicPtr::new(std::ptr::null_mut());
@@ -23,7 +24,7 @@ pub fn team(nthreads: usize) -> Option<&'static Team> {
     if !fork::watch() {
         return None;
     }
-    let mut fresh = Box::new(Team::new(nthreads));
+    let mut fresh = boxed(Team::new(nthreads)).ok()?;
     loop {
         fresh.set_older(newest);
         let expected = newest.map_or(std::ptr::null_mut(), |team| {

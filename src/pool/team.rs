@@ -2,11 +2,13 @@
 
 use std::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError, TryLockError};
-use std::thread::{self, JoinHandle};
 
 use super::Job;
 use super::board::{self, Board, MAX_HELPERS};
 use super::sync::{AtomicUsize, Ordering};
+use super::thread::Thread;
+use crate::error::Error;
+use crate::memory::List;
 
 /// Stack of a helper, in bytes: what the main thread usually has, since users' codecs and filters run on it. Only what
 /// is touched takes memory.
@@ -22,20 +24,20 @@ pub struct Team {
     /// Helpers that there can be: lowered when the system refuses a thread, so that not every run asks it again.
     ceiling: AtomicUsize,
     /// Held to start or dismiss helpers, never while a job runs.
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    threads: Mutex<List<Thread>>,
 }
 
 impl Team {
     /// A team for runs of `nthreads` workers (2 or more), with no thread started.
     pub fn new(nthreads: usize) -> Self {
-        let cores = thread::available_parallelism().map_or(1, |n| n.get());
+        let cores = super::cores::count();
         Self {
             nthreads,
             older: None,
             board: Board::new(cores),
             helpers: AtomicUsize::new(0),
             ceiling: AtomicUsize::new(most_helpers(nthreads)),
-            threads: Mutex::new(Vec::new()),
+            threads: Mutex::new(List::new()),
         }
     }
 
@@ -74,8 +76,14 @@ impl Team {
         }
     }
 
+    /// Whether the thread that asks is one of the helpers.
+    pub fn has_this_thread(&self) -> bool {
+        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.iter().any(Thread::is_this)
+    }
+
     /// Tells all helpers to end after the job they are in; the caller joins what is returned.
-    pub fn dismiss(&self) -> Vec<JoinHandle<()>> {
+    pub fn dismiss(&self) -> List<Thread> {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         self.helpers.store(0, Ordering::Relaxed);
         self.ceiling
@@ -95,12 +103,14 @@ impl Team {
         let term = self.board.term();
         let _quiet = SignalsBlocked::new();
         while threads.len() < wanted {
-            let helper = thread::Builder::new()
-                .name(format!("blosc2-{}", threads.len() + 1))
-                .stack_size(STACK)
-                .spawn(move || self.board.serve(term));
-            match helper {
-                Ok(helper) => threads.push(helper),
+            // Room for it first: a helper that nobody knows of could not be waited for.
+            if threads.reserve(1).is_err() {
+                break;
+            }
+            match Thread::start(threads.len() + 1, STACK, move || self.board.serve(term)) {
+                Ok(helper) => threads.push_within_capacity(helper),
+                // Where there is no memory now, there may be some for the next run.
+                Err(Error::MemoryAlloc) => break,
                 Err(_) => {
                     self.ceiling.store(threads.len(), Ordering::Relaxed);
                     break;

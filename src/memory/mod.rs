@@ -1,0 +1,23 @@
+//! Memory: collections whose growth is an error that can be handled, never the end of the process.
+//!
+//! The library uses these instead of those of the standard library, whose growth aborts; `clippy.toml` refuses the others.
+//! - [`List`]: a growable array, as `Vec`
+//! - [`Shared`]: a value with several owners, as `Arc`; [`boxed`]: a value on the heap
+//! - [`CStrBuf`]: an owned C string; [`Text`]: a formatted text of limited length, on the stack
+//! - [`Buffer`]: bytes from `malloc`, that C may come to own
+
+mod buffer;
+mod heap;
+mod list;
+mod shared;
+mod text;
+
+pub use buffer::{Buffer, Edit};
+pub use heap::{boxed, boxed_uninit};
+pub use list::{Collect, List, ToList};
+#[doc(hidden)]
+pub use shared::Counted;
+pub use shared::Shared;
+#[allow(unused_imports)]
+pub(crate) use shared::shared_dyn;
+pub use text::{CStrBuf, Text};
