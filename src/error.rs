@@ -140,6 +140,15 @@ impl Error {
         }
     }
 
+    /// What a function says that has one error for whatever went wrong: lack of memory is told even so, since the same call
+    /// may succeed later.
+    pub fn or_failure(self) -> Self {
+        match self {
+            Self::MemoryAlloc => self,
+            _ => Self::Failure,
+        }
+    }
+
     /// The error of this code, if the library has one.
     pub fn known(code: i32) -> Option<Self> {
         ALL.get(usize::try_from(-1i64 - i64::from(code)).ok()?)
@@ -202,7 +211,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message().to_string_lossy())
+        f.write_str(self.message().to_str().unwrap_or_default())
     }
 }
 

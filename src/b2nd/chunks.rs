@@ -28,7 +28,7 @@ pub trait Chunks: Sync {
     fn find(&self, nchunk: usize) -> Result<Found<'_>>;
 
     /// The program's functions, for chunk `nchunk`, whose first bytes are `front`.
-    fn hooks<'h>(&'h self, nchunk: usize, front: &'h [u8]) -> Box<dyn Hooks + 'h>;
+    fn hooks<'h>(&'h self, nchunk: usize, front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>>;
 
     /// Whether chunks may be decoded by several workers at once.
     fn is_shared(&self) -> bool;

@@ -4,6 +4,7 @@
 //! document. Markers other than the dtype's are not looked at, as no reader of the format does: what counts is where the
 //! numbers are.
 
+use crate::memory::{List};
 use super::{Dims, MAX_DIM};
 use crate::error::{Error, Result};
 
@@ -118,30 +119,30 @@ impl<'a> Meta<'a> {
     ///
     /// # Errors
     /// [`Error::Failure`] when the format of the dtype is negative or the dtype is larger than 2 GiB.
-    pub fn serialize(&self) -> Result<Vec<u8>> {
+    pub fn serialize(&self) -> Result<List<u8>> {
         let dtype = self.dtype.unwrap_or(DEFAULT_DTYPE);
         let len = i32::try_from(dtype.len()).map_err(|_| Error::Failure)?;
         if self.dtype_format < 0 || self.ndim > MAX_DIM {
             return Err(Error::Failure);
         }
         let ndim = self.ndim as u8;
-        let mut out = vec![marker::FIXARRAY + 7, VERSION, ndim];
-        out.push(marker::FIXARRAY + ndim);
+        let mut out = List::of([marker::FIXARRAY + 7, VERSION, ndim])?;
+        out.push(marker::FIXARRAY + ndim)?;
         for dim in &self.shape[..self.ndim] {
-            out.push(marker::INT64);
-            out.extend(dim.to_be_bytes());
+            out.push(marker::INT64)?;
+            out.extend(dim.to_be_bytes())?;
         }
         for list in [&self.chunkshape, &self.blockshape] {
-            out.push(marker::FIXARRAY + ndim);
+            out.push(marker::FIXARRAY + ndim)?;
             for dim in &list[..self.ndim] {
-                out.push(marker::INT32);
-                out.extend(dim.to_be_bytes());
+                out.push(marker::INT32)?;
+                out.extend(dim.to_be_bytes())?;
             }
         }
-        out.push(self.dtype_format as u8);
-        out.push(marker::STR32);
-        out.extend(len.to_be_bytes());
-        out.extend(dtype);
+        out.push(self.dtype_format as u8)?;
+        out.push(marker::STR32)?;
+        out.extend(len.to_be_bytes())?;
+        out.extend_from_slice(dtype)?;
         Ok(out)
     }
 }

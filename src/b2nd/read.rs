@@ -120,7 +120,7 @@ impl Reading<'_> {
         let found = self.chunks.find(nchunk)?;
         let most = 2 * blocks.len() * self.sizes.block >= self.sizes.chunk;
         with_chunk(&found, self.sizes, most, |chunk, front| {
-            let hooks = self.chunks.hooks(nchunk, front);
+            let hooks = self.chunks.hooks(nchunk, front)?;
             if chunk.is_special() && !hooks.has_postfilter() {
                 return self.fill(chunk, touched, blocks, target);
             }
@@ -128,7 +128,7 @@ impl Reading<'_> {
                 return self.read_ranges(chunk, touched, blocks, &*hooks, target);
             }
             chunk.with_reader(&*hooks, |reader| {
-                let mut scratch = scratch::borrow();
+                let mut scratch = scratch::borrow()?;
                 for j in blocks {
                     let block = self.selection.block(touched, j);
                     self.read_block(reader, &block, tid, &mut scratch, target)?;
@@ -229,7 +229,7 @@ impl Reading<'_> {
         let Sizes {
             item, block: size, ..
         } = self.sizes;
-        let mut scratch = scratch::borrow();
+        let mut scratch = scratch::borrow()?;
         let data = scratch.data.ensure(size)?;
         for j in blocks {
             let block = self.selection.block(touched, j);

@@ -1,6 +1,7 @@
 //! What becomes of the chunks when an array gets another shape: which stay, which go, which come, and what is left in the
 //! padding of those that stay.
 
+use crate::memory::{List};
 use super::chunks::with_chunk;
 use super::geometry::Geometry;
 use super::read::Workers;
@@ -70,7 +71,7 @@ impl Along {
 pub struct Reshape<'a> {
     old: &'a Geometry,
     new: &'a Geometry,
-    along: Vec<Along>,
+    along: List<Along>,
 }
 
 /// Where lengths change that do: at the end, unless `start` says otherwise.
@@ -124,7 +125,7 @@ impl<'a> Reshape<'a> {
         let starts = starts(old, &new.shape, start)?;
         let along = (0..old.ndim).map(|d| Along::new(old, new, d, starts[d]));
         Ok(Self {
-            along: along.collect::<Result<_>>()?,
+            along: along.try_list()?,
             old,
             new,
         })
@@ -159,13 +160,13 @@ impl<'a> Reshape<'a> {
     ///
     /// # Errors
     /// [`Error::Failure`] when a chunk cannot be read or made.
-    pub fn cleared(&self, rewriter: &Rewriter, workers: Workers) -> Result<Vec<New>> {
-        let mut changing = Vec::new();
+    pub fn cleared(&self, rewriter: &Rewriter, workers: Workers) -> Result<List<New>> {
+        let mut changing = List::new();
         for nchunk in 0..self.new.nchunks()? {
             if let Some(old) = self.origin(nchunk)
                 && let Some((had, has)) = self.differs(nchunk, old)
             {
-                changing.push((nchunk as usize, old as usize, had, has));
+                changing.push((nchunk as usize, old as usize, had, has))?;
             }
         }
         rewriter.each(changing.len(), workers, &|i, workers| {
@@ -198,7 +199,7 @@ impl<'a> Reshape<'a> {
     }
 
     /// A block's data with zeros outside of the first `keeps` items of the chunk along each dimension.
-    fn kept(&self, nblock: usize, keeps: &Dims, data: &[u8], item: usize) -> Result<Vec<u8>> {
+    fn kept(&self, nblock: usize, keeps: &Dims, data: &[u8], item: usize) -> Result<List<u8>> {
         let ndim = self.old.ndim;
         let origin = self.origin_of(nblock);
         let mut runs = [Run::default(); MAX_DIM];
@@ -207,7 +208,7 @@ impl<'a> Reshape<'a> {
             runs[d].len = len as usize;
         }
         let strides = self.old.strides.item_block.map(|stride| stride as usize);
-        let mut kept = vec![0; data.len()];
+        let mut kept = List::filled(0, data.len())?;
         if let Some(both) = Both::new(&runs[..ndim], &strides[..ndim], &strides[..ndim]) {
             both.each(&mut |run| {
                 let part = run.inside * item..(run.inside + run.len) * item;
@@ -226,11 +227,11 @@ impl<'a> Reshape<'a> {
         old: usize,
         had: &Dims,
         has: &Dims,
-    ) -> Result<(Vec<Touched>, Dims)> {
+    ) -> Result<(List<Touched>, Dims)> {
         let sizes = rewriter.sizes;
         let ndim = self.old.ndim;
         let found = rewriter.chunks.find(old)?;
-        let mut dirty = Vec::new();
+        let mut dirty = List::new();
         let mut keeps = *had;
         with_chunk(&found, sizes, false, |chunk, front| {
             let repeats = chunk.is_special();
@@ -246,8 +247,8 @@ impl<'a> Reshape<'a> {
                     };
                 }
             }
-            let hooks = rewriter.chunks.hooks(old, front);
-            let mut scratch = scratch::borrow();
+            let hooks = rewriter.chunks.hooks(old, front)?;
+            let mut scratch = scratch::borrow()?;
             for nblock in 0..self.old.nblocks() as usize {
                 let origin = self.origin_of(nblock);
                 let end = |d: usize| origin[d] + i64::from(self.old.blockshape[d]);
@@ -275,7 +276,7 @@ impl<'a> Reshape<'a> {
                     dirty.push(Touched {
                         nblock,
                         whole: false,
-                    });
+                    })?;
                 }
                 scratch.data = data;
             }

@@ -1,6 +1,7 @@
 //! Selections of an array's items: slices, and lists of indices along each dimension. Which chunks and blocks they touch,
 //! and which items of each.
 
+use crate::memory::{Collect, List};
 use super::geometry::Geometry;
 use super::runs::{Both, Run, strides};
 use super::{Dims, MAX_DIM};
@@ -24,11 +25,11 @@ struct Range {
 
 /// Any items. The lists begin where their parts do, and each ends with one entry more.
 struct Picked {
-    runs: Vec<Run>,
+    runs: List<Run>,
     /// The block in its chunk, and its first run.
-    blocks: Vec<(i64, usize)>,
+    blocks: List<(i64, usize)>,
     /// The chunk, and its first block.
-    chunks: Vec<(i64, usize)>,
+    chunks: List<(i64, usize)>,
 }
 
 /// What a selection takes of a block along one dimension.
@@ -70,27 +71,26 @@ impl Range {
 
 impl Picked {
     fn new(indices: &[i64], chunk: i64, block: i64) -> Result<Self> {
-        let mut order: Vec<(i64, usize)> = Vec::new();
+        let mut order: List<(i64, usize)> = List::new();
         order
-            .try_reserve_exact(indices.len())
-            .map_err(|_| Error::MemoryAlloc)?;
-        order.extend(indices.iter().copied().zip(0..));
+            .reserve_exact(indices.len())?;
+        order.extend(indices.iter().copied().zip(0..))?;
         order.sort_unstable();
         let mut picked = Self {
-            runs: Vec::new(),
-            blocks: Vec::new(),
-            chunks: Vec::new(),
+            runs: List::new(),
+            blocks: List::new(),
+            chunks: List::new(),
         };
         for (index, at) in order {
             let (nchunk, item) = (index / chunk, index % chunk);
             let (nblock, inside) = (item / block, (item % block) as usize);
             let new_chunk = picked.chunks.last().is_none_or(|last| last.0 != nchunk);
             if new_chunk {
-                picked.chunks.push((nchunk, picked.blocks.len()));
+                picked.chunks.push((nchunk, picked.blocks.len()))?;
             }
             let new_block = new_chunk || picked.blocks.last().is_none_or(|last| last.0 != nblock);
             if new_block {
-                picked.blocks.push((nblock, picked.runs.len()));
+                picked.blocks.push((nblock, picked.runs.len()))?;
             }
             match picked.runs.last_mut() {
                 Some(run)
@@ -98,11 +98,11 @@ impl Picked {
                 {
                     run.len += 1;
                 }
-                _ => picked.runs.push(Run { inside, at, len: 1 }),
+                _ => picked.runs.push(Run { inside, at, len: 1 })?,
             }
         }
-        picked.chunks.push((0, picked.blocks.len()));
-        picked.blocks.push((0, picked.runs.len()));
+        picked.chunks.push((0, picked.blocks.len()))?;
+        picked.blocks.push((0, picked.runs.len()))?;
         Ok(picked)
     }
 
@@ -162,7 +162,7 @@ impl Axis {
 /// Items of an array, and where each of them is in a buffer. No two are at the same place there.
 pub struct Selection<'a> {
     geometry: &'a Geometry,
-    axes: Vec<Axis>,
+    axes: List<Axis>,
     /// Touched chunks.
     nchunks: usize,
     inside: [usize; MAX_DIM],
@@ -235,7 +235,7 @@ impl<'a> Selection<'a> {
                 block: geometry.blockshape[d].into(),
             })
         });
-        Self::new(geometry, axes.collect(), &buffershape[..ndim]).map(Some)
+        Self::new(geometry, axes.list()?, &buffershape[..ndim]).map(Some)
     }
 
     /// The items at the given indices along each dimension, in a buffer of shape `buffershape`. None where there are none.
@@ -262,19 +262,19 @@ impl<'a> Selection<'a> {
         if indices.iter().any(|indices| indices.is_empty()) {
             return Ok(None);
         }
-        let mut axes = Vec::new();
+        let mut axes = List::new();
         for (d, indices) in indices.iter().enumerate() {
             let (chunk, block) = (geometry.chunkshape[d], geometry.blockshape[d]);
             axes.push(Axis::Picked(Picked::new(
                 indices,
                 chunk.into(),
                 block.into(),
-            )?));
+            )?))?;
         }
         Self::new(geometry, axes, buffershape).map(Some)
     }
 
-    fn new(geometry: &'a Geometry, axes: Vec<Axis>, buffershape: &[i64]) -> Result<Self> {
+    fn new(geometry: &'a Geometry, axes: List<Axis>, buffershape: &[i64]) -> Result<Self> {
         let nchunks = axes
             .iter()
             .try_fold(1usize, |product, axis| product.checked_mul(axis.nchunks()));

@@ -1,5 +1,6 @@
 //! Single items, by their place in the array counted in C order.
 
+use crate::memory::{Collect, List};
 use super::chunks::{Chunks, Sizes, with_chunk};
 use super::geometry::Geometry;
 use super::read::Workers;
@@ -55,18 +56,17 @@ pub fn read(
     if needed.is_none_or(|needed| needed > buffer.len()) {
         return Err(Error::InvalidParam);
     }
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries: List<Entry> = List::new();
     entries
-        .try_reserve_exact(coords.len())
-        .map_err(|_| Error::MemoryAlloc)?;
+        .reserve_exact(coords.len())?;
     for (at, coord) in coords.iter().enumerate() {
         if !(0..geometry.nitems).contains(coord) {
             return Err(Error::InvalidParam);
         }
-        entries.push(locate(geometry, *coord, at));
+        entries.push(locate(geometry, *coord, at))?;
     }
     entries.sort_unstable();
-    let groups: Vec<&[Entry]> = entries.chunk_by(|a, b| a.nchunk == b.nchunk).collect();
+    let groups: List<&[Entry]> = entries.chunk_by(|a, b| a.nchunk == b.nchunk).list()?;
     let target = Target::new(buffer);
     let nthreads = if chunks.is_shared() {
         workers.nthreads
@@ -81,7 +81,7 @@ pub fn read(
     workers.run(groups.len(), nbytes, &|i, tid| {
         let nchunk = groups[i][0].nchunk as usize;
         with_chunk(&chunks.find(nchunk)?, sizes, false, |chunk, front| {
-            let hooks = chunks.hooks(nchunk, front);
+            let hooks = chunks.hooks(nchunk, front)?;
             let group = Group {
                 entries: groups[i],
                 sizes,
@@ -130,7 +130,7 @@ impl Group<'_> {
             let at = entry.inside as usize * item;
             (at / size, at % size)
         };
-        let mut scratch = scratch::borrow();
+        let mut scratch = scratch::borrow()?;
         let Scratch {
             bufs, data, codec, ..
         } = &mut *scratch;

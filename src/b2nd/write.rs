@@ -12,7 +12,7 @@ use crate::chunk::header::{ChunkHeader, Special};
 use crate::chunk::hooks::{Hooks, Serial};
 use crate::chunk::patch::{Effort, Patched, Patcher, Touched, Wish};
 use crate::error::{Error, Result};
-use crate::memory::Buffer;
+use crate::memory::{Buffer, Collect, List, ToList};
 use crate::schunk::parsed::patch_stored;
 use crate::schunk::{Made, New};
 use std::sync::Mutex;
@@ -54,14 +54,14 @@ impl Rewriter<'_> {
     /// Runs `one` for `count` chunks and gives the new ones.
     ///
     /// # Errors
-    /// [`Error::Failure`], whatever went wrong.
+    /// [`Error::MemoryAlloc`]; [`Error::Failure`], whatever else went wrong.
     pub fn each(
         &self,
         count: usize,
         workers: Workers,
         one: &(dyn Fn(usize, Workers) -> Result<Option<New>> + Sync),
-    ) -> Result<Vec<New>> {
-        let new: Mutex<Vec<New>> = Mutex::new(Vec::new());
+    ) -> Result<List<New>> {
+        let new: Mutex<List<New>> = Mutex::new(List::new());
         let keep = |made: Option<New>| lock(&new).extend(made);
         let done = if self.is_shared() && count >= workers.nthreads && workers.nthreads > 1 {
             let alone = Workers {
@@ -69,11 +69,11 @@ impl Rewriter<'_> {
                 exec: &Serial,
             };
             let nbytes = count.saturating_mul(self.sizes.chunk);
-            workers.run(count, nbytes, &|i, _| one(i, alone).map(keep))
+            workers.run(count, nbytes, &|i, _| one(i, alone).and_then(keep))
         } else {
-            (0..count).try_for_each(|i| one(i, workers).map(keep))
+            (0..count).try_for_each(|i| one(i, workers).and_then(keep))
         };
-        done.map_err(|_| Error::Failure)?;
+        done.map_err(Error::or_failure)?;
         let mut new = std::mem::take(&mut *lock(&new));
         new.sort_unstable_by_key(|(nchunk, _)| *nchunk);
         Ok(new)
@@ -97,9 +97,9 @@ impl Rewriter<'_> {
         {
             let patched = patch_stored(
                 stored,
-                |header| Ok(self.fits(header).then(|| touched.to_vec())),
+                |header| self.fits(header).then(|| touched.to_list()).transpose(),
                 |chunk, front, wish| {
-                    let decoding = self.chunks.hooks(old, front);
+                    let decoding = self.chunks.hooks(old, front)?;
                     self.patched(chunk, &*decoding, (touched, wish), change, workers)
                 },
             )?;
@@ -121,7 +121,7 @@ impl Rewriter<'_> {
             return Err(Error::Data);
         }
         let chunk = Chunk::parse(&header, &bytes)?;
-        let decoding = self.chunks.hooks(old, &bytes);
+        let decoding = self.chunks.hooks(old, &bytes)?;
         let wished = (touched, Wish::Edits);
         match self.patched(&chunk, &*decoding, wished, change, workers)? {
             Some(Patched::Whole(chunk)) => return Ok(Made::Whole(chunk)),
@@ -139,10 +139,9 @@ impl Rewriter<'_> {
             }
             None => {}
         }
-        let mut data = Vec::new();
-        data.try_reserve_exact(self.sizes.chunk)
-            .map_err(|_| Error::MemoryAlloc)?;
-        data.resize(self.sizes.chunk, 0);
+        let mut data = List::new();
+        data.reserve_exact(self.sizes.chunk)?;
+        data.resize(self.sizes.chunk, 0)?;
         let Workers { nthreads, exec } = workers;
         decompress(&chunk, &mut data, None, nthreads, &*decoding, exec)?;
         let fill = |nblock: usize, block: &mut [u8]| {
@@ -242,7 +241,7 @@ impl Writing<'_> {
     ///
     /// # Errors
     /// [`Error::InvalidParam`] when the buffer is too small; [`Error::Failure`] when a chunk cannot be read or made.
-    pub fn chunks(&self, workers: Workers) -> Result<Vec<New>> {
+    pub fn chunks(&self, workers: Workers) -> Result<List<New>> {
         let items = self.selection.buffer_items()?;
         let needed = items.checked_mul(self.rewriter.sizes.item);
         if needed.is_none_or(|needed| needed > self.buffer.len()) {
@@ -256,7 +255,7 @@ impl Writing<'_> {
     fn one(&self, i: usize, workers: Workers) -> Result<New> {
         let chunk = self.selection.chunk(i);
         let nchunk = chunk.nchunk as usize;
-        let touched: Vec<Touched> = (0..chunk.nblocks)
+        let touched: List<Touched> = (0..chunk.nblocks)
             .map(|j| {
                 let block = self.selection.block(&chunk, j);
                 Touched {
@@ -264,7 +263,7 @@ impl Writing<'_> {
                     whole: block.whole,
                 }
             })
-            .collect();
+            .list()?;
         let item = self.rewriter.sizes.item;
         let old = if chunk.whole {
             None

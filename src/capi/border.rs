@@ -1,21 +1,35 @@
 //! What every exported function goes through: no panic leaves, errors become codes, codes can be traced.
 
 use crate::error::{Error, Result};
-use std::ffi::{CStr, c_int, c_void};
-use std::io::Write;
+use crate::memory::{Stderr, boxed};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The value of an environment variable, or none.
+/// What a text that is no UTF-8 is read as: it is equal to nothing that is looked for.
+const NO_TEXT: &str = "\u{FFFD}";
+
+/// What `read` makes of the value of an environment variable; none if it is not set.
 ///
 /// Read through the C library, as C programs change it through the C library.
-pub fn env(name: &CStr) -> Option<String> {
-    // SAFETY: the name ends in 0; the value, if any, is a C string, copied at once.
-    unsafe {
-        let value = libc::getenv(name.as_ptr());
-        (!value.is_null()).then(|| CStr::from_ptr(value).to_string_lossy().into_owned())
+pub fn env<T>(name: &CStr, read: impl FnOnce(&str) -> T) -> Option<T> {
+    // SAFETY: the name ends in 0; the value, if any, is a C string, read at once.
+    unsafe { text(libc::getenv(name.as_ptr())) }.map(read)
+}
+
+/// The text of a C string.
+///
+/// # Safety
+/// `string` is null or a C string that stays as long as the text is used.
+pub unsafe fn text<'a>(string: *const c_char) -> Option<&'a str> {
+    if string.is_null() {
+        return None;
     }
+    // SAFETY: by the contract.
+    let string = unsafe { CStr::from_ptr(string) };
+    Some(string.to_str().unwrap_or(NO_TEXT))
 }
 
 /// Whether an environment variable is set, whatever to.
@@ -26,7 +40,7 @@ pub fn env_is_set(name: &CStr) -> bool {
 
 /// The number at the front of an environment variable's value, 0 if there is none, as C's `strtol` reads it.
 pub fn env_number(name: &CStr) -> Option<i64> {
-    env(name).map(|value| leading_number(&value))
+    env(name, leading_number)
 }
 
 fn leading_number(text: &str) -> i64 {
@@ -47,16 +61,16 @@ fn leading_number(text: &str) -> i64 {
 }
 
 /// Writes a line to stderr where `BLOSC_TRACE` is set.
-pub fn trace(category: &str, message: &str) {
+pub fn trace(category: &str, message: impl Display) {
     if env_is_set(c"BLOSC_TRACE") {
-        let _ = writeln!(std::io::stderr(), "[{category}] - {message}");
+        Stderr::line(format_args!("[{category}] - {message}"));
     }
 }
 
 /// Writes a line to stderr where `BLOSC_INFO` is set.
-pub fn info(message: impl FnOnce() -> String) {
+pub fn info(message: impl Display) {
     if env_is_set(c"BLOSC_INFO") {
-        let _ = writeln!(std::io::stderr(), "[INFO] - {}", message());
+        Stderr::line(format_args!("[INFO] - {message}"));
     }
 }
 
@@ -74,10 +88,14 @@ pub fn retire<T>(entry: *mut T) {
     if entry.is_null() {
         return;
     }
-    let node = Box::into_raw(Box::new(Retired {
+    let node = boxed(Retired {
         _entry: entry.cast(),
         _earlier: null_mut(),
-    }));
+    });
+    let Ok(node) = node.map(Box::into_raw) else {
+        // Only the leak checker misses it.
+        return;
+    };
     let mut head = RETIRED.load(Ordering::Relaxed);
     loop {
         // SAFETY: the node is this function's alone until it is published.
@@ -106,7 +124,7 @@ pub fn code<T: TryInto<c_int>>(name: &str, body: impl FnOnce() -> Result<T>) -> 
         match body().and_then(|count| count.try_into().map_err(|_| Error::Failure)) {
             Ok(count) => count,
             Err(error) => {
-                trace("error", &format!("{name}: {error} ({})", error.code()));
+                trace("error", format_args!("{name}: {error} ({})", error.code()));
                 error.code()
             }
         }
@@ -118,7 +136,7 @@ pub fn code64(name: &str, body: impl FnOnce() -> Result<i64>) -> i64 {
     guard(i64::from(Error::Failure.code()), || match body() {
         Ok(count) => count,
         Err(error) => {
-            trace("error", &format!("{name}: {error} ({})", error.code()));
+            trace("error", format_args!("{name}: {error} ({})", error.code()));
             i64::from(error.code())
         }
     })
@@ -128,7 +146,7 @@ pub fn code64(name: &str, body: impl FnOnce() -> Result<i64>) -> i64 {
 pub fn pointer<T>(name: &str, body: impl FnOnce() -> Result<*mut T>) -> *mut T {
     guard(null_mut(), || {
         body().unwrap_or_else(|error| {
-            trace("error", &format!("{name}: {error} ({})", error.code()));
+            trace("error", format_args!("{name}: {error} ({})", error.code()));
             null_mut()
         })
     })

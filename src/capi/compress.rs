@@ -1,5 +1,6 @@
 //! Compression through a context: the tuner, the checks, the engine.
 
+use crate::memory::{List};
 use super::border::{apart, bytes, bytes_mut, code, info};
 use super::constants::*;
 use super::context::Context;
@@ -275,10 +276,9 @@ pub unsafe extern "C" fn blosc2_vlcompress_ctx(
         if ctx.do_compress.get() != 1 || srcs.is_null() || srcsizes.is_null() || nblocks == 0 {
             return Err(Error::InvalidParam);
         }
-        let mut blocks = Vec::new();
+        let mut blocks = List::new();
         blocks
-            .try_reserve_exact(nblocks)
-            .map_err(|_| Error::MemoryAlloc)?;
+            .reserve_exact(nblocks)?;
         let (mut total, mut largest) = (0i64, 0i32);
         for i in 0..nblocks {
             // SAFETY: by the caller's word.
@@ -298,7 +298,7 @@ pub unsafe extern "C" fn blosc2_vlcompress_ctx(
                 usize::try_from(destsize).unwrap_or(0),
             )?;
             // SAFETY: by the caller's word.
-            blocks.push(unsafe { bytes(src.cast(), size as usize)? });
+            blocks.push(unsafe { bytes(src.cast(), size as usize)? })?;
         }
         let automatic = ctx.blocksize.replace(largest);
         // SAFETY: by the caller's word.

@@ -3,6 +3,7 @@
 //! Tuners (also those that come as plugins) read and set fields of a context, so its fields lie where the reference
 //! library 3.3.5 has them. All are cells: a callback may change them while a function holds the context.
 
+use crate::memory::{boxed};
 use super::border::{self, code, env, env_number, guard};
 use super::constants::*;
 use super::registry;
@@ -222,45 +223,45 @@ pub fn set_shuffle(
 
 /// What `BLOSC_SHUFFLE` asks for.
 pub fn env_shuffle() -> Option<c_int> {
-    match env(c"BLOSC_SHUFFLE")?.as_str() {
+    env(c"BLOSC_SHUFFLE", |value| match value {
         "NOSHUFFLE" => Some(BLOSC_NOSHUFFLE),
         "SHUFFLE" => Some(BLOSC_SHUFFLE),
         "BITSHUFFLE" => Some(BLOSC_BITSHUFFLE),
         _ => unrecognized("BLOSC_SHUFFLE"),
-    }
+    })?
 }
 
 /// What `BLOSC_DELTA` asks for.
 pub fn env_delta() -> Option<bool> {
-    match env(c"BLOSC_DELTA")?.as_str() {
+    env(c"BLOSC_DELTA", |value| match value {
         "1" => Some(true),
         "0" => Some(false),
         _ => unrecognized("BLOSC_DELTA"),
-    }
+    })?
 }
 
 /// What `BLOSC_SPLITMODE` asks for.
 pub fn env_splitmode() -> Option<c_int> {
-    match env(c"BLOSC_SPLITMODE")?.as_str() {
+    env(c"BLOSC_SPLITMODE", |value| match value {
         "ALWAYS" => Some(BLOSC_ALWAYS_SPLIT),
         "NEVER" => Some(BLOSC_NEVER_SPLIT),
         "AUTO" => Some(BLOSC_AUTO_SPLIT),
         "FORWARD_COMPAT" => Some(BLOSC_FORWARD_COMPAT_SPLIT),
         _ => unrecognized("BLOSC_SPLITMODE"),
-    }
+    })?
 }
 
 /// The number in an environment variable, if it is at least `least` and fits.
 pub fn env_at_least<T: TryFrom<i64>>(name: &std::ffi::CStr, least: i64) -> Option<T> {
     let value = env_number(name)?;
     let fitting = (value >= least).then(|| T::try_from(value).ok()).flatten();
-    fitting.or_else(|| unrecognized(&name.to_string_lossy()))
+    fitting.or_else(|| unrecognized(name.to_str().unwrap_or_default()))
 }
 
 fn unrecognized<T>(name: &str) -> Option<T> {
     border::trace(
         "warning",
-        &format!("{name} environment variable not recognized"),
+        format_args!("{name} environment variable not recognized"),
     );
     None
 }
@@ -290,7 +291,9 @@ pub unsafe extern "C" fn blosc2_create_cctx(cparams: blosc2_cparams) -> *mut blo
             border::trace("error", "a filter id is not defined");
             return null_mut();
         }
-        let ctx = Box::new(Context::zeroed());
+        let Ok(ctx) = boxed(Context::zeroed()) else {
+            return null_mut();
+        };
         ctx.do_compress.set(1);
         ctx.use_dict.set(cparams.use_dict);
         ctx.blosc2_flags.set(if cparams.instr_codec {
@@ -312,8 +315,7 @@ pub unsafe extern "C" fn blosc2_create_cctx(cparams: blosc2_cparams) -> *mut blo
         ctx.clevel
             .set(env_at_least(c"BLOSC_CLEVEL", 0).unwrap_or(c_int::from(cparams.clevel)));
         ctx.compcode.set(c_int::from(cparams.compcode));
-        if let Some(name) = env(c"BLOSC_COMPRESSOR") {
-            let compcode = registry::compcode_of(&name);
+        if let Some(compcode) = env(c"BLOSC_COMPRESSOR", registry::compcode_of) {
             if compcode >= BLOSC_LAST_CODEC {
                 border::trace("error", "BLOSC_COMPRESSOR cannot name a user-defined codec");
                 return null_mut();
@@ -348,7 +350,7 @@ pub unsafe extern "C" fn blosc2_create_cctx(cparams: blosc2_cparams) -> *mut blo
             let Some(init) = registry::tuner(cparams.tuner_id).and_then(|tuner| tuner.init) else {
                 border::trace(
                     "error",
-                    &format!("tuner {} is not registered", cparams.tuner_id),
+                    format_args!("tuner {} is not registered", cparams.tuner_id),
                 );
                 Context::free(ctx);
                 return null_mut();
@@ -357,7 +359,7 @@ pub unsafe extern "C" fn blosc2_create_cctx(cparams: blosc2_cparams) -> *mut blo
             if unsafe { init(cparams.tuner_params, ctx.as_c(), null_mut()) } < 0 {
                 border::trace(
                     "error",
-                    &format!("tuner {} refused to begin", cparams.tuner_id),
+                    format_args!("tuner {} refused to begin", cparams.tuner_id),
                 );
                 ctx.tuner_params.set(null_mut());
                 Context::free(ctx);
@@ -376,7 +378,9 @@ pub unsafe extern "C" fn blosc2_create_cctx(cparams: blosc2_cparams) -> *mut blo
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_create_dctx(dparams: blosc2_dparams) -> *mut blosc2_context {
     guard(null_mut(), || {
-        let ctx = Box::new(Context::zeroed());
+        let Ok(ctx) = boxed(Context::zeroed()) else {
+            return null_mut();
+        };
         ctx.nthreads
             .set(env_at_least(c"BLOSC_NTHREADS", 1).unwrap_or(dparams.nthreads));
         ctx.new_nthreads.set(ctx.nthreads.get());

@@ -1,5 +1,6 @@
 //! Decompression through a context.
 
+use crate::memory::{List, ToList};
 use super::border::{apart, bytes, bytes_mut, code};
 use super::context::Context;
 use super::exec::Threads;
@@ -70,7 +71,7 @@ impl Context {
     }
 
     /// Checks the mask of blocks against the chunk, and gives it.
-    fn maskout(&self, nblocks: usize) -> Result<Option<Vec<bool>>> {
+    fn maskout(&self, nblocks: usize) -> Result<Option<List<bool>>> {
         let mask = self.block_maskout.get();
         if mask.is_null() {
             return Ok(None);
@@ -80,7 +81,7 @@ impl Context {
         }
         // SAFETY: `blosc2_set_maskout` made this array, of this length.
         Ok(Some(
-            unsafe { std::slice::from_raw_parts(mask, nblocks) }.to_vec(),
+            unsafe { std::slice::from_raw_parts(mask, nblocks) }.to_list()?,
         ))
     }
 
@@ -371,13 +372,13 @@ pub unsafe extern "C" fn blosc2_vldecompress_ctx(
         if nblocks > maxblocks as usize {
             return Err(Error::InvalidParam);
         }
-        let (mut memory, mut blocks) = (Vec::with_capacity(nblocks), Vec::with_capacity(nblocks));
+        let (mut memory, mut blocks) = (List::with_capacity(nblocks)?, List::with_capacity(nblocks)?);
         let mut result = Ok(());
         for nblock in 0..nblocks {
             match chunk.block_nbytes(nblock).and_then(c_buffer) {
                 Ok((pointer, block)) => {
-                    memory.push((pointer, block.len()));
-                    blocks.push(block);
+                    memory.push((pointer, block.len()))?;
+                    blocks.push(block)?;
                 }
                 Err(error) => {
                     result = Err(error);

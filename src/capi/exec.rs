@@ -1,6 +1,7 @@
 //! Where the workers of a job come from: the shared pool, or the program's own threads.
 
-use super::border::{guard, retire};
+use crate::memory::{Collect, List, boxed};
+use super::border::{guard, retire, trace};
 use super::types::blosc_threads_callback;
 use crate::chunk::hooks::Executor;
 use crate::error::{Error, Result};
@@ -25,7 +26,8 @@ static CALLBACK: AtomicPtr<Callback> = AtomicPtr::new(null_mut());
 
 /// Makes the program's own threads do the work: whenever several workers are wanted, `callback` is called and calls
 /// the function it gets for each of the jobs, on any threads. NULL goes back to the library's own threads. To be
-/// called before anything else, as in the reference; a callback that was replaced stays in memory.
+/// called before anything else, as in the reference; a callback that was replaced stays in memory. Where memory is short,
+/// the threads stay those that they were.
 ///
 /// # Safety
 /// `callback` can be called with `callback_data` until it is replaced.
@@ -34,12 +36,19 @@ pub unsafe extern "C" fn blosc2_set_threads_callback(
     callback: blosc_threads_callback,
     callback_data: *mut c_void,
 ) {
-    let entry = callback.map_or(null_mut(), |run| {
-        Box::into_raw(Box::new(Callback {
+    let entry = callback.map(|run| {
+        boxed(Callback {
             run,
             data: callback_data,
-        }))
+        })
     });
+    let entry = match entry.transpose() {
+        Ok(entry) => entry.map_or(null_mut(), Box::into_raw),
+        Err(_) => {
+            trace("error", "blosc2_set_threads_callback: no memory");
+            return;
+        }
+    };
     retire(CALLBACK.swap(entry, Ordering::AcqRel));
 }
 
@@ -75,13 +84,13 @@ impl Executor for Threads {
         };
         // As in the reference, one job for each thread that was asked for.
         let numjobs = c_int::try_from(nthreads).map_err(|_| Error::InvalidParam)?;
-        let mut shares: Vec<Share> = (0..nthreads)
+        let mut shares: List<Share> = (0..nthreads)
             .map(|tid| Share {
                 job,
                 tid,
                 done: AtomicBool::new(false),
             })
-            .collect();
+            .list()?;
         let (first, size) = (shares.as_mut_ptr().cast(), size_of::<Share>());
         // SAFETY: the program gave this callback; it returns when all shares were run.
         unsafe { (callback.run)(callback.data, Some(run_share), numjobs, size, first) };

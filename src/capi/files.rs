@@ -1,11 +1,12 @@
 //! The back end for files as C sees it, and what is done to paths.
 
+use crate::memory::{ToList};
 use super::border::{code, guard, trace};
 use super::types::*;
 use crate::error::{Error, Result};
 use crate::io::file::{read_up_to, write_up_to};
 use crate::io::paths::{self, Kind};
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fs::File;
 use std::mem::ManuallyDrop;
 use std::os::fd::FromRawFd;
@@ -65,12 +66,10 @@ pub unsafe extern "C" fn blosc2_stdio_open(
         }
         // SAFETY: by the caller's word the strings end; the stream is filled before anybody sees it.
         unsafe {
-            let mut mode = CStr::from_ptr(mode).to_bytes().to_vec();
+            let mode = CStr::from_ptr(mode).to_bytes();
             // A child that runs another program does not inherit the file.
-            if !mode.contains(&b',') {
-                mode.push(b'e');
-            }
-            let Ok(mode) = CString::new(mode) else {
+            let closed: &[u8] = if mode.contains(&b',') { b"" } else { b"e" };
+            let Ok(mode) = CStrBuf::concat(&[mode, closed]) else {
                 return null_mut();
             };
             let file = libc::fopen(urlpath, mode.as_ptr());
@@ -263,13 +262,10 @@ fn remove(path: &CStr) -> Result<()> {
         None => Ok(()),
         Some(Kind::Directory) => paths::remove_dir_with_files(path),
         Some(Kind::File) => {
+            let lock = CStrBuf::concat(&[path.to_bytes(), b".b2lock"])?;
             paths::remove_file(path)?;
-            let mut lock = path.to_bytes().to_vec();
-            lock.extend_from_slice(b".b2lock");
-            if let Ok(lock) = CString::new(lock) {
-                // There is one only if somebody asked for locking.
-                let _ = paths::remove_file(&lock);
-            }
+            // There is one only if somebody asked for locking.
+            let _ = paths::remove_file(&lock);
             Ok(())
         }
     }

@@ -172,9 +172,7 @@ pub unsafe extern "C" fn blosc2_compress(
             blosc2_set_delta(delta.into());
         }
         let typesize = env_at_least(c"BLOSC_TYPESIZE", 1).unwrap_or(typesize);
-        if let Some(name) = env(c"BLOSC_COMPRESSOR") {
-            set_compressor(&name);
-        }
+        env(c"BLOSC_COMPRESSOR", set_compressor);
         if let Some(blocksize) = env_at_least(c"BLOSC_BLOCKSIZE", 1) {
             blosc1_set_blocksize(blocksize);
         }

@@ -7,7 +7,7 @@ use super::types::*;
 use crate::chunk::header::{ChunkHeader, MAX_BUFFERSIZE, MIN_HEADER_LENGTH};
 use crate::codec::Codec;
 use crate::error::{Error, Result};
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null;
 
 /// The part of a header that every chunk has.
@@ -207,18 +207,20 @@ pub unsafe extern "C" fn blosc2_get_complib_info(
 ) -> c_int {
     code("blosc2_get_complib_info", || {
         // SAFETY: by the caller's word.
-        let name = unsafe { registry::text(compname) }.unwrap_or_default();
-        let found = registry::library_of(&name)
+        let name = unsafe { border::text(compname) }.unwrap_or_default();
+        let found = registry::library_of(name)
             .and_then(|library| Some((library, registry::library_name(library)?)));
-        // SAFETY: by the caller's word; strdup copies a C string with malloc.
+        // SAFETY: by the caller's word; the copies are from `malloc`.
         unsafe {
             give(complib, std::ptr::null_mut());
             give(version, std::ptr::null_mut());
             let (library, library_name) = found.ok_or(Error::NotFound)?;
-            let known = Codec::from_name(&name).map_or("unknown", Codec::library_version);
-            let known = CString::new(known).map_err(|_| Error::Failure)?;
-            give(complib, libc::strdup(library_name));
-            give(version, libc::strdup(known.as_ptr()));
+            let known = Codec::from_name(name).map_or("unknown", Codec::library_version);
+            let library_name = Buffer::copy_of(CStr::from_ptr(library_name).to_bytes_with_nul())?;
+            let mut known = Buffer::copy_of(known.as_bytes())?;
+            known.extend(&[0])?;
+            give(complib, library_name.into_raw().cast());
+            give(version, known.into_raw().cast());
             Ok(library)
         }
     })

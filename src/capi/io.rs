@@ -185,7 +185,7 @@ pub unsafe fn locking(io: *const blosc2_io) -> bool {
             None => false,
         }
     };
-    asked || env(c"BLOSC_LOCKING").is_some_and(|value| !value.is_empty() && value != "0")
+    asked || env(c"BLOSC_LOCKING", |value| !value.is_empty() && value != "0") == Some(true)
 }
 
 /// The back end for memory maps.

@@ -6,13 +6,14 @@
 //! A table has a place for every id. An entry is published with one atomic store and read without a lock, so that a
 //! registration in one thread, or in the parent of a `fork`, can never block another.
 
-use super::border::{code, guard, retire};
+use crate::memory::{boxed};
+use super::border::{code, guard, retire, text};
 use super::constants::*;
 use super::types::*;
 use crate::codec::Codec;
 use crate::error::{Error, Result};
 use crate::plugin;
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -47,8 +48,16 @@ impl<T: Entry> Table<T> {
         }
         // SAFETY: the caller of the border hands over a C string.
         let name = unsafe { CStr::from_ptr(entry.name()) };
-        entry.rename(CString::from(name).into_raw());
-        let fresh = Box::into_raw(Box::new(entry));
+        let name = CStrBuf::to_malloc(name)?;
+        entry.rename(name);
+        let fresh = match boxed(entry) {
+            Ok(fresh) => Box::into_raw(fresh),
+            Err(error) => {
+                // SAFETY: just made, and nobody else's.
+                unsafe { libc::free(name.cast()) };
+                return Err(error);
+            }
+        };
         let slot = &self.0[id as usize];
         let Err(there) =
             slot.compare_exchange(null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire)
@@ -58,9 +67,10 @@ impl<T: Entry> Table<T> {
         // SAFETY: `fresh` was not published, so both it and its name are still ours alone; the entry that is there
         // is never freed, nor is its name.
         let same = unsafe {
-            let fresh = Box::from_raw(fresh);
-            let ours = CString::from_raw(fresh.name());
-            CStr::from_ptr((*there).name()) == ours.as_c_str()
+            drop(Box::from_raw(fresh));
+            let same = CStr::from_ptr((*there).name()) == CStr::from_ptr(name);
+            libc::free(name.cast());
+            same
         };
         if same { Ok(()) } else { Err(taken) }
     }
@@ -425,19 +435,6 @@ pub unsafe extern "C" fn blosc2_compcode_to_compname(
 pub unsafe extern "C" fn blosc2_compname_to_compcode(compname: *const c_char) -> c_int {
     guard(-1, || {
         // SAFETY: by the caller's word.
-        unsafe { text(compname) }.map_or(-1, |name| compcode_of(&name))
+        unsafe { text(compname) }.map_or(-1, compcode_of)
     })
-}
-
-/// The text of a C string.
-///
-/// # Safety
-/// `string` is null or a C string.
-pub unsafe fn text(string: *const c_char) -> Option<String> {
-    if string.is_null() {
-        return None;
-    }
-    // SAFETY: by the caller's word.
-    let string = unsafe { CStr::from_ptr(string) };
-    Some(string.to_string_lossy().into_owned())
 }

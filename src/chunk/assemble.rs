@@ -6,20 +6,20 @@ use super::header::{ChunkHeader, Special};
 use super::in_place;
 use super::patch::Touched;
 use crate::error::Result;
-use crate::memory::Buffer;
+use crate::memory::{Buffer, List};
 
 /// Puts the chunk together: the changed blocks, and the others as they are, with `slack` behind each.
 pub(super) fn assemble(
     chunk: &Chunk,
     encoder: &BlockEncoder,
     touched: &[Touched],
-    changed: &[Vec<u8>],
+    changed: &[List<u8>],
     slack: impl Fn(usize) -> usize,
 ) -> Result<Option<Buffer>> {
     let header = chunk.header();
     let most = header.nbytes + header.overhead();
     let body = header.overhead() + 4 * header.nblocks;
-    let new: usize = changed.iter().map(Vec::len).sum();
+    let new: usize = changed.iter().map(|new| new.len()).sum();
     let mut bytes = Buffer::new();
     bytes.reserve(most.min(header.cbytes + new))?;
     bytes.resize(body)?;

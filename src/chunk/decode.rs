@@ -1,5 +1,6 @@
 //! Decompressing a chunk, whole or block by block.
 
+use crate::memory::{List, boxed};
 use super::decode_block::{BlockDecoder, Streams};
 use super::encode::workers;
 use super::header::{Blocks, ChunkHeader, Special, flags2, i32_at};
@@ -23,7 +24,7 @@ pub struct Chunk<'a> {
     pub(super) dict: Option<Box<Dict>>,
     /// For variable-length blocks: where the data of each block begin in the chunk's data, and the end. Unknown, and
     /// empty, while the blocks are elsewhere.
-    pub(super) offsets: Vec<usize>,
+    pub(super) offsets: List<usize>,
 }
 
 impl<'a> Chunk<'a> {
@@ -48,7 +49,7 @@ impl<'a> Chunk<'a> {
             // The blocks of a lazy chunk are in a frame, which nobody has given.
             return Err(Error::InvalidParam);
         }
-        let chunk = place.insert(Self::unread(header, src));
+        let chunk = place.insert(Self::unread(header, src))?;
         chunk.read(None)?;
         Ok(chunk)
     }
@@ -98,7 +99,7 @@ impl<'a> Chunk<'a> {
             bytes: &src[..header.cbytes.min(src.len())],
             elsewhere: None,
             dict: None,
-            offsets: Vec::new(),
+            offsets: List::new(),
         }
     }
 
@@ -117,7 +118,7 @@ impl<'a> Chunk<'a> {
         if let Some(source) = source {
             let starts = if streams { self.starts() } else { &[] };
             let elsewhere = Elsewhere::new(source, starts, header.cbytes)?;
-            self.elsewhere = Some(Box::new(elsewhere));
+            self.elsewhere = Some(boxed(elsewhere)?);
         }
         if streams {
             if header.blosc2_flags & flags2::USE_DICT != 0 {
@@ -137,7 +138,7 @@ impl<'a> Chunk<'a> {
     }
 
     /// All bytes of a chunk whose blocks are elsewhere.
-    pub fn load(&self) -> Result<Vec<u8>> {
+    pub fn load(&self) -> Result<List<u8>> {
         let source = self.elsewhere.as_ref().ok_or(Error::InvalidParam)?.source;
         let mut bytes = read_front(source, self.header.cbytes)?;
         // The header that was checked is the one that counts.
@@ -308,13 +309,12 @@ impl<'a> Chunk<'a> {
     }
 
     /// Sizes of variable-length blocks stand at the front of each; starts must rise, sizes must add up.
-    fn read_offsets(&self) -> Result<Vec<usize>> {
+    fn read_offsets(&self) -> Result<List<usize>> {
         let nblocks = self.header.nblocks;
-        let mut offsets = Vec::new();
+        let mut offsets = List::new();
         offsets
-            .try_reserve_exact(nblocks + 1)
-            .map_err(|_| Error::MemoryAlloc)?;
-        offsets.push(0);
+            .reserve_exact(nblocks + 1)?;
+        offsets.push(0)?;
         let mut total = 0usize;
         for nblock in 0..nblocks {
             let (start, end) = self.vl_span(nblock).ok_or(Error::InvalidHeader)?;
@@ -329,7 +329,7 @@ impl<'a> Chunk<'a> {
             if total > self.header.nbytes {
                 return Err(Error::InvalidHeader);
             }
-            offsets.push(total);
+            offsets.push(total)?;
         }
         if total == self.header.nbytes {
             Ok(offsets)
@@ -467,21 +467,21 @@ pub fn decompress(
             decompress_blocks(chunk, blocks, maskout, nthreads, hooks, exec)?;
         }
         Blocks::Variable { .. } => {
-            let blocks = split_at_offsets(dest, &chunk.offsets);
+            let blocks = split_at_offsets(dest, &chunk.offsets)?;
             decompress_blocks(chunk, blocks.into_iter(), maskout, nthreads, hooks, exec)?;
         }
     }
     Ok(nbytes)
 }
 
-fn split_at_offsets<'d>(mut dest: &'d mut [u8], offsets: &[usize]) -> Vec<&'d mut [u8]> {
-    let mut blocks = Vec::with_capacity(offsets.len());
+fn split_at_offsets<'d>(mut dest: &'d mut [u8], offsets: &[usize]) -> Result<List<&'d mut [u8]>> {
+    let mut blocks = List::with_capacity(offsets.len())?;
     for pair in offsets.windows(2) {
         let (block, rest) = dest.split_at_mut(pair[1] - pair[0]);
-        blocks.push(block);
+        blocks.push(block)?;
         dest = rest;
     }
-    blocks
+    Ok(blocks)
 }
 
 /// Decompresses every block into its own slice, which has the block's size.
@@ -512,7 +512,7 @@ pub fn decompress_blocks<'d>(
             first_apart = decoder.reference()?;
             reference = Some(&first_apart);
         } else if let Some(first) = blocks.next() {
-            decoder.decode(position(0, 0), None, first, scratch::borrow().parts())?;
+            decoder.decode(position(0, 0), None, first, scratch::borrow()?.parts())?;
             reference = Some(first);
             from = 1;
         }
@@ -520,7 +520,7 @@ pub fn decompress_blocks<'d>(
     let blocks = (from..).zip(blocks);
     let nworkers = workers(nthreads, nblocks - from, chunk.header.nbytes);
     if nworkers <= 1 {
-        let mut scratch = scratch::borrow();
+        let mut scratch = scratch::borrow()?;
         for (nblock, dst) in blocks {
             if !masked(nblock) {
                 decoder.decode(position(nblock, 0), reference, dst, scratch.parts())?;
@@ -530,7 +530,7 @@ pub fn decompress_blocks<'d>(
     }
     let shares = Shares::new(blocks, nblocks - from, nworkers)?;
     shares.work(nthreads, exec, |tid| {
-        let mut scratch = scratch::borrow();
+        let mut scratch = scratch::borrow()?;
         while let Some((nblock, dst)) = shares.next(tid) {
             if !masked(nblock) {
                 decoder.decode(position(nblock, tid), reference, dst, scratch.parts())?;
@@ -562,5 +562,5 @@ pub fn decompress_block(
     } else {
         None
     };
-    decoder.decode(pos, reference.as_deref(), dst, scratch::borrow().parts())
+    decoder.decode(pos, reference.as_deref(), dst, scratch::borrow()?.parts())
 }

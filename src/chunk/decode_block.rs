@@ -1,5 +1,6 @@
 //! One block of a chunk on the way out: streams, then filters backward.
 
+use crate::memory::{List};
 use super::decode::Chunk;
 use super::encode::ttmp_size;
 use super::header::{Blocks, ChunkHeader, Special, flags, flags2, i32_at};
@@ -181,12 +182,11 @@ impl<'a> BlockDecoder<'a> {
     }
 
     /// The data of the first block, as the others are compared with.
-    pub fn reference(&self) -> Result<Vec<u8>> {
+    pub fn reference(&self) -> Result<List<u8>> {
         let bsize = self.chunk.block_nbytes(0)?;
-        let mut data = Vec::new();
-        data.try_reserve_exact(bsize)
-            .map_err(|_| Error::MemoryAlloc)?;
-        data.resize(bsize, 0);
+        let mut data = List::new();
+        data.reserve_exact(bsize)?;
+        data.resize(bsize, 0)?;
         let plain = BlockDecoder {
             chunk: self.chunk,
             codec: self.codec,
@@ -201,7 +201,7 @@ impl<'a> BlockDecoder<'a> {
             },
             None,
             &mut data,
-            scratch::borrow().parts(),
+            scratch::borrow()?.parts(),
         )?;
         Ok(data)
     }

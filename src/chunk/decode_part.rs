@@ -1,5 +1,6 @@
 //! A few bytes out of a block, without undoing the filters for all of it.
 
+use crate::memory::{List};
 use super::decode_block::{BlockDecoder, Stream, Streams, UDCODEC_FORMAT};
 use super::header::{flags2, version};
 use super::pipeline::Stage;
@@ -20,7 +21,7 @@ enum Source<'a> {
 
 /// A block's data behind the filters, in streams.
 struct Filtered<'a> {
-    streams: Vec<Source<'a>>,
+    streams: List<Source<'a>>,
     neblock: usize,
 }
 
@@ -110,7 +111,7 @@ impl BlockDecoder<'_> {
         let mut streams = Streams::new(chunk.header, bytes, bsize)?;
         let neblock = streams.neblock;
         let mut filtered = Filtered {
-            streams: Vec::with_capacity(bsize / neblock),
+            streams: List::with_capacity(bsize / neblock)?,
             neblock,
         };
         for (j, out) in data.chunks_exact_mut(neblock).enumerate() {
@@ -138,7 +139,7 @@ impl BlockDecoder<'_> {
                     }
                     Source::Bytes(out)
                 }
-            });
+            })?;
         }
         Ok(Some(filtered))
     }

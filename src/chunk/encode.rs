@@ -3,6 +3,7 @@
 //! Blocks are compressed by any number of workers and placed in the order of their index, so the bytes do not
 //! depend on how many workers there were.
 
+use crate::memory::{List};
 use super::decode_block::UDCODEC_FORMAT;
 use super::encode_block::{BlockEncoder, BlockInput, Encoded};
 use super::header::{
@@ -275,7 +276,7 @@ struct Chunk<'a> {
     pipeline: Pipeline,
     split: bool,
     /// What the blocks after the first are compared with, where a delta stage is there.
-    reference: Option<Vec<u8>>,
+    reference: Option<List<u8>>,
 }
 
 impl<'a> Chunk<'a> {
@@ -309,9 +310,9 @@ impl<'a> Chunk<'a> {
     }
 
     /// The first block as a decoder will see it.
-    fn delta_reference(&self) -> Result<Vec<u8>> {
+    fn delta_reference(&self) -> Result<List<u8>> {
         let block = self.source.block(0, self.params.blocksize);
-        let mut scratch = scratch::borrow();
+        let mut scratch = scratch::borrow()?;
         let encoder = self.encoder(None);
         let data = encoder.filtered(
             BlockPos {
@@ -323,10 +324,9 @@ impl<'a> Chunk<'a> {
             &mut scratch.bufs,
             Some(&self.pipeline),
         )?;
-        let mut copy = Vec::new();
-        copy.try_reserve_exact(data.len())
-            .map_err(|_| Error::MemoryAlloc)?;
-        copy.extend_from_slice(data);
+        let mut copy = List::new();
+        copy.reserve_exact(data.len())?;
+        copy.extend_from_slice(data)?;
         Ok(copy)
     }
 
@@ -359,7 +359,7 @@ impl<'a> Chunk<'a> {
     }
 
     /// Makes a dictionary from the front of the filtered data, or none where that does not pay.
-    fn build_dict(&self) -> Result<Option<(Vec<u8>, Dict)>> {
+    fn build_dict(&self) -> Result<Option<(List<u8>, Dict)>> {
         let Some(codec) = Codec::from_code(self.params.compcode.into()) else {
             return Ok(None);
         };
@@ -377,12 +377,11 @@ impl<'a> Chunk<'a> {
         }
         // Regular chunks are sampled from their first sixteenth, variable-length ones block by block.
         let wanted = if variable { nbytes } else { nsamples * sample };
-        let mut samples = Vec::new();
+        let mut samples = List::new();
         samples
-            .try_reserve_exact(wanted)
-            .map_err(|_| Error::MemoryAlloc)?;
-        let mut sizes = Vec::new();
-        let mut scratch = scratch::borrow();
+            .reserve_exact(wanted)?;
+        let mut sizes = List::new();
+        let mut scratch = scratch::borrow()?;
         let encoder = self.encoder(None);
         for nblock in 0..self.nblocks {
             if samples.len() >= wanted {
@@ -395,11 +394,11 @@ impl<'a> Chunk<'a> {
                 tid: 0,
             };
             let data = encoder.filtered(pos, block, &mut scratch.bufs, None)?;
-            samples.extend_from_slice(&data[..data.len().min(wanted - samples.len())]);
-            sizes.push(data.len());
+            samples.extend_from_slice(&data[..data.len().min(wanted - samples.len())])?;
+            sizes.push(data.len())?;
         }
         if !variable {
-            sizes = vec![sample; nsamples];
+            sizes = List::filled(sample, nsamples)?;
         }
         let Some(raw) = Dict::train(codec, &samples, &sizes, max_size)? else {
             return Ok(None);
@@ -427,7 +426,14 @@ impl<'a> Chunk<'a> {
         // As long as no block compresses, none is written: the chunk is likely to be stored.
         let later = AtomicBool::new(true);
         exec.run(self.params.nthreads, nworkers, &|tid| {
-            let mut scratch = scratch::borrow();
+            let mut scratch = match scratch::borrow() {
+                Ok(scratch) => scratch,
+                Err(error) => {
+                    Order::fail(&order, error);
+                    next.store(self.nblocks, Ordering::Relaxed);
+                    return;
+                }
+            };
             loop {
                 let nblock = next.fetch_add(1, Ordering::Relaxed);
                 if nblock >= self.nblocks {
@@ -463,7 +469,7 @@ impl<'a> Chunk<'a> {
             .into_inner()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
             .finish(|block, place| {
-                encoder.write_raw_block(block, &mut scratch::borrow().bufs, place)
+                encoder.write_raw_block(block, &mut scratch::borrow()?.bufs, place)
             })
     }
 
@@ -474,7 +480,7 @@ impl<'a> Chunk<'a> {
         body: usize,
         rest: &mut [u8],
     ) -> Result<Option<usize>> {
-        let mut scratch = scratch::borrow();
+        let mut scratch = scratch::borrow()?;
         let mut used = 0;
         // As long as no block compresses, none is written: the chunk is likely to be stored.
         let mut late = Some(0);

@@ -98,7 +98,7 @@ pub fn read(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hooks)
     } else {
         None
     };
-    let mut scratch = scratch::borrow();
+    let mut scratch = scratch::borrow()?;
     let mut dest = dest;
     for nblock in first..=last {
         let offset = nblock * blocksize;

@@ -13,7 +13,7 @@ use super::header::{ChunkHeader, Special, i32_at};
 use super::patch::Touched;
 use super::source::BlockSource;
 use crate::error::{Error, Result};
-use crate::memory::{Buffer, Edit};
+use crate::memory::{Buffer, Collect, Edit, List, ToList};
 use std::ops::Range;
 
 /// What is overwritten is written twice; of more than the chunk's bytes divided by this, the chunk is better written anew.
@@ -45,11 +45,11 @@ pub struct Spot<'a> {
     origin: Origin<'a>,
     header: &'a ChunkHeader,
     /// What each block to be changed may take, in their order.
-    rooms: Vec<Range<usize>>,
+    rooms: List<Range<usize>>,
     /// Where what is in each room begins in [`Self::bytes`].
-    places: Vec<usize>,
+    places: List<usize>,
     /// Where all blocks start, in ascending order; empty where they have no table.
-    starts: Vec<usize>,
+    starts: List<usize>,
     /// How many bytes are free behind the chunk.
     tail: usize,
     /// Whether the chunk, if it is written anew, gets room between its blocks.
@@ -57,7 +57,7 @@ pub struct Spot<'a> {
 }
 
 /// What each block to be changed may take, and where all start.
-type Layout = (Vec<Range<usize>>, Vec<usize>);
+type Layout = (List<Range<usize>>, List<usize>);
 
 /// The layout of a chunk that begins with `front`: none where it cannot be said what the blocks in `touched` may take.
 fn layout(header: &ChunkHeader, front: &[u8], touched: &[Touched]) -> Result<Option<Layout>> {
@@ -76,14 +76,14 @@ fn layout(header: &ChunkHeader, front: &[u8], touched: &[Touched]) -> Result<Opt
             let from = header.overhead() + t.nblock * blocksize;
             from..header.cbytes.min(from + blocksize)
         };
-        return Ok(Some((touched.iter().map(room).collect(), Vec::new())));
+        return Ok(Some((touched.iter().map(room).list()?, List::new())));
     }
     let body = header.overhead() + 4 * header.nblocks;
     let Some(table) = front.get(header.overhead()..body) else {
         return Ok(None);
     };
     let start = |nblock: usize| usize::try_from(i32_at(table, 4 * nblock)).unwrap_or(0);
-    let mut starts: Vec<usize> = (0..header.nblocks).map(start).collect();
+    let mut starts: List<usize> = (0..header.nblocks).map(start).list()?;
     starts.sort_unstable();
     let room = |t: &Touched| {
         let from = start(t.nblock);
@@ -92,8 +92,14 @@ fn layout(header: &ChunkHeader, front: &[u8], touched: &[Touched]) -> Result<Opt
         // Blocks that share a start have no room of their own.
         (from >= body && from < to && to <= header.cbytes).then_some(from..to)
     };
-    let rooms: Option<Vec<_>> = touched.iter().map(room).collect();
-    Ok(rooms.map(|rooms| (rooms, starts)))
+    let mut rooms = List::with_capacity(touched.len())?;
+    for t in touched {
+        let Some(room) = room(t) else {
+            return Ok(None);
+        };
+        rooms.push(room)?;
+    }
+    Ok(Some((rooms, starts)))
 }
 
 impl<'a> Spot<'a> {
@@ -121,13 +127,13 @@ impl<'a> Spot<'a> {
         }
         // Neighbours are read together.
         let mut to = front.len();
-        let places: Vec<usize> = rooms
+        let places: List<usize> = rooms
             .iter()
             .scan(to, |end, room| {
                 *end += room.len();
                 Some(*end - room.len())
             })
-            .collect();
+            .list()?;
         for run in rooms.chunk_by(|a, b| a.end == b.start) {
             let (first, end) = (run[0].start, run[run.len() - 1].end);
             source.read_at(first, &mut bytes[to..to + end - first])?;
@@ -160,10 +166,13 @@ impl<'a> Spot<'a> {
     pub(super) fn of(chunk: &Chunk<'a>, touched: &[Touched]) -> Result<Option<Self>> {
         let (header, bytes) = (chunk.header(), chunk.bytes());
         let layout = layout(header, bytes, touched)?;
-        Ok(layout.map(|(rooms, starts)| Self {
+        let Some((rooms, starts)) = layout else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
             origin: Origin::Memory(bytes),
             header,
-            places: rooms.iter().map(|room| room.start).collect(),
+            places: rooms.iter().map(|room| room.start).list()?,
             rooms,
             starts,
             tail: usize::MAX,
@@ -243,7 +252,7 @@ impl<'a> Spot<'a> {
         &self,
         chunk: &Chunk,
         touched: &[Touched],
-        changed: &[Vec<u8>],
+        changed: &[List<u8>],
         cbytes: usize,
     ) -> bool {
         let header = self.header;
@@ -280,11 +289,11 @@ impl<'a> Spot<'a> {
         &self,
         chunk: &Chunk,
         touched: &[Touched],
-        changed: &[Vec<u8>],
-    ) -> Result<Option<Vec<Edit>>> {
+        changed: &[List<u8>],
+    ) -> Result<Option<List<Edit>>> {
         let header = self.header;
-        let (mut inside, mut starts, mut behind) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut left, mut moved) = (Vec::new(), Vec::new());
+        let (mut inside, mut starts, mut behind) = (List::new(), List::new(), List::new());
+        let (mut left, mut moved) = (List::new(), List::new());
         let mut resized = false;
         for ((t, new), room) in touched.iter().zip(changed).zip(&self.rooms) {
             let old = chunk.compressed(t.nblock, |_| ())?;
@@ -294,11 +303,11 @@ impl<'a> Spot<'a> {
                 starts.push(Edit {
                     at: header.overhead() + 4 * t.nblock,
                     len: 4,
-                    new: (start as i32).to_le_bytes().to_vec(),
-                });
-                left.push(room.start);
-                moved.push(start);
-                behind.extend_from_slice(new);
+                    new: (start as i32).to_le_bytes().to_list()?,
+                })?;
+                left.push(room.start)?;
+                moved.push(start)?;
+                behind.extend_from_slice(new)?;
                 continue;
             }
             let smaller = new.len() < old.len();
@@ -314,8 +323,8 @@ impl<'a> Spot<'a> {
                 inside.push(Edit {
                     at: room.start + range.start,
                     len: range.len(),
-                    new: new[range].to_vec(),
-                });
+                    new: new[range].to_list()?,
+                })?;
             }
         }
         left.sort_unstable();
@@ -334,25 +343,25 @@ impl<'a> Spot<'a> {
         if in_memory && resized && !self.is_dense(chunk, touched, changed, cbytes) {
             return Ok(None);
         }
-        let mut edits = Vec::new();
+        let mut edits = List::new();
         if grows {
-            let mut front = self.bytes()[..header.overhead()].to_vec();
+            let mut front = self.bytes()[..header.overhead()].to_list()?;
             ChunkHeader { cbytes, ..*header }.write(&mut front);
             edits.push(Edit {
                 at: 0,
                 len: front.len(),
                 new: front,
-            });
-            edits.extend(starts);
+            })?;
+            edits.extend(starts)?;
         }
         inside.sort_unstable_by_key(|edit| edit.at);
-        edits.extend(inside);
+        edits.extend(inside)?;
         if grows {
             edits.push(Edit {
                 at: header.cbytes,
                 len: 0,
                 new: behind,
-            });
+            })?;
         }
         Ok(Some(edits))
     }

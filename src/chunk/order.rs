@@ -1,5 +1,6 @@
 //! Blocks that workers finish in any order, placed in the order of their index.
 
+use crate::memory::{List};
 use super::encode::lock;
 use super::encode_block::{Encoded, RawBlock};
 use super::scratch::Buf;
@@ -8,7 +9,7 @@ use crate::filter;
 use std::sync::Mutex;
 
 /// Blocks and where they belong.
-type Places<'a> = Vec<(Encoded<'a>, &'a mut [u8])>;
+type Places<'a> = List<(Encoded<'a>, &'a mut [u8])>;
 
 /// Writes blocks; those that are not raw are at the front of `bytes`, for the others there is `raw`.
 fn write_all(
@@ -39,11 +40,11 @@ pub struct Order<'a> {
     /// Where the next one will.
     position: usize,
     /// Blocks that came before their turn: index, what was made of it, bytes.
-    waiting: Vec<(usize, Encoded<'a>, Buf)>,
+    waiting: List<(usize, Encoded<'a>, Buf)>,
     /// Raw blocks and their places, as long as there are no others: the chunk is likely to be stored.
     late: Option<Places<'a>>,
     /// Buffers to hand out in exchange for one that waits.
-    spare: Vec<Buf>,
+    spare: List<Buf>,
     /// `Ok(false)`: a block did not fit.
     outcome: Result<bool>,
 }
@@ -57,9 +58,9 @@ impl<'a> Order<'a> {
             next: 0,
             body,
             position: body,
-            waiting: Vec::new(),
-            late: Some(Vec::new()),
-            spare: Vec::new(),
+            waiting: List::new(),
+            late: Some(List::new()),
+            spare: List::new(),
             outcome: Ok(true),
         }
     }
@@ -92,12 +93,17 @@ impl<'a> Order<'a> {
         match block.and_then(|block| Self::place(order, nblock, block, bytes, raw)) {
             Ok(goes_on) => goes_on,
             Err(error) => {
-                let outcome = &mut lock(order).outcome;
-                if *outcome == Ok(true) {
-                    *outcome = Err(error);
-                }
+                Self::fail(order, error);
                 false
             }
+        }
+    }
+
+    /// Has the whole end with an error, unless it has ended already.
+    pub fn fail(order: &Mutex<Self>, error: Error) {
+        let outcome = &mut lock(order).outcome;
+        if *outcome == Ok(true) {
+            *outcome = Err(error);
         }
     }
 
@@ -121,10 +127,10 @@ impl<'a> Order<'a> {
                 }
                 Encoded::Raw(_) => Buf::default(),
             };
-            this.waiting.push((nblock, block, bytes));
+            this.waiting.push((nblock, block, bytes))?;
             return Ok(true);
         }
-        let Some(places) = this.reserve(block) else {
+        let Some(places) = this.reserve(block)? else {
             return Ok(false);
         };
         drop(this);
@@ -137,21 +143,21 @@ impl<'a> Order<'a> {
                 return Ok(true);
             };
             let (_, block, bytes) = this.waiting.swap_remove(found);
-            let Some(places) = this.reserve(block) else {
+            let Some(places) = this.reserve(block)? else {
                 return Ok(false);
             };
             drop(this);
             write_all(places, &bytes, &mut raw)?;
-            lock(order).spare.push(bytes);
+            lock(order).spare.push(bytes)?;
         }
     }
 
     /// What is to be written for the next block, or none if it does not fit.
-    fn reserve(&mut self, block: Encoded<'a>) -> Option<Places<'a>> {
+    fn reserve(&mut self, block: Encoded<'a>) -> Result<Option<Places<'a>>> {
         let size = block.size();
         if size > self.rest.len() {
             self.outcome = Ok(false);
-            return None;
+            return Ok(None);
         }
         self.starts[4 * self.next..][..4].copy_from_slice(&(self.position as i32).to_le_bytes());
         let (place, rest) = std::mem::take(&mut self.rest).split_at_mut(size);
@@ -159,12 +165,12 @@ impl<'a> Order<'a> {
         self.position += size;
         self.next += 1;
         if let (Encoded::Raw(_), Some(late)) = (&block, &mut self.late) {
-            late.push((block, place));
-            return Some(Vec::new());
+            late.push((block, place))?;
+            return Ok(Some(List::new()));
         }
         let mut places = self.late.take().unwrap_or_default();
-        places.push((block, place));
-        Some(places)
+        places.push((block, place))?;
+        Ok(Some(places))
     }
 }
 

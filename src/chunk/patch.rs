@@ -12,7 +12,7 @@ use super::pipeline::{Pipeline, Stage};
 use super::scratch::{self, Scratch};
 use crate::codec::Codec;
 use crate::error::{Error, Result};
-use crate::memory::{Buffer, Edit};
+use crate::memory::{Buffer, Collect, Edit, List, ToList};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -30,7 +30,7 @@ impl Touched {
     ///
     /// # Errors
     /// [`Error::InvalidParam`] when the range is not within the data.
-    pub fn by(header: &ChunkHeader, start: usize, len: usize) -> Result<Option<Vec<Self>>> {
+    pub fn by(header: &ChunkHeader, start: usize, len: usize) -> Result<Option<List<Self>>> {
         let stop = start.checked_add(len).ok_or(Error::InvalidParam)?;
         if stop > header.nbytes {
             return Err(Error::InvalidParam);
@@ -44,7 +44,7 @@ impl Touched {
             let whole = start <= from && to <= stop;
             Self { nblock, whole }
         });
-        Ok(Some(touched.collect()))
+        Ok(Some(touched.list()?))
     }
 }
 
@@ -101,7 +101,7 @@ pub enum Patched {
     /// The chunk, all of it.
     Whole(Buffer),
     /// What is to be changed in the chunk as it was.
-    Edits(Vec<Edit>),
+    Edits(List<Edit>),
 }
 
 impl Patched {
@@ -268,22 +268,26 @@ impl Patcher<'_> {
     fn stored(&self, touched: &[Touched], change: &Change, wish: Wish) -> Result<Patched> {
         let header = self.chunk.header();
         let blocksize = header.blocksize_field();
-        let edit = |(i, t): (usize, &Touched)| {
+        let edit = |(i, t): (usize, &Touched)| -> Result<Option<Edit>> {
             let from = header.overhead() + t.nblock * blocksize;
             let old = match wish {
                 Wish::InPlace(spot) => spot.room(i),
                 _ => &self.chunk.bytes()[from..header.cbytes.min(from + blocksize)],
             };
-            let mut new = old.to_vec();
+            let mut new = old.to_list()?;
             change.run(t.nblock, t.nblock * blocksize, &mut new);
             let range = difference(&new, old);
-            (!range.is_empty()).then(|| Edit {
+            if range.is_empty() {
+                return Ok(None);
+            }
+            Ok(Some(Edit {
                 at: from + range.start,
                 len: range.len(),
-                new: new[range].to_vec(),
-            })
+                new: new[range].to_list()?,
+            }))
         };
-        let edits: Vec<Edit> = touched.iter().enumerate().filter_map(edit).collect();
+        let edits = touched.iter().enumerate().map(edit);
+        let edits = edits.filter_map(Result::transpose).try_list()?;
         let mut bytes = match wish {
             Wish::Edits => return Ok(Patched::Edits(edits)),
             Wish::InPlace(spot) if spot.allows(&edits) => return Ok(Patched::Edits(edits)),
@@ -348,7 +352,7 @@ impl Patcher<'_> {
         encoder: &BlockEncoder,
         touched: &[Touched],
         change: &Change,
-    ) -> Result<Vec<Vec<u8>>> {
+    ) -> Result<List<List<u8>>> {
         let one = |t: Touched, tid: usize, scratch: &mut Scratch| {
             let bsize = self.chunk.block_nbytes(t.nblock)?;
             let pos = BlockPos {
@@ -362,21 +366,24 @@ impl Patcher<'_> {
                 None => self.change_data(decoder, encoder, (t, pos), change, scratch)?,
             };
             let mut bytes = with_room(size)?;
-            bytes.extend_from_slice(&scratch.out[..size]);
+            bytes.extend_from_slice(&scratch.out[..size])?;
             Ok(bytes)
         };
         let nbytes = touched.len() * encoder.params.blocksize;
         let nworkers = workers(self.effort.nthreads, touched.len(), nbytes);
         if nworkers <= 1 {
-            let mut scratch = scratch::borrow();
-            return touched.iter().map(|t| one(*t, 0, &mut scratch)).collect();
+            let mut scratch = scratch::borrow()?;
+            return touched.iter().map(|t| one(*t, 0, &mut scratch)).try_list();
         }
-        let mut results = Vec::new();
-        results.resize_with(touched.len(), || Err(Error::Failure));
+        let mut results = List::new();
+        // What nobody claims is what nobody had the memory for.
+        results.resize_with(touched.len(), || Err(Error::MemoryAlloc))?;
         let results = Mutex::new(results);
         let next = AtomicUsize::new(0);
         self.exec.run(self.effort.nthreads, nworkers, &|tid| {
-            let mut scratch = scratch::borrow();
+            let Ok(mut scratch) = scratch::borrow() else {
+                return;
+            };
             loop {
                 let i = next.fetch_add(1, Ordering::Relaxed);
                 let Some(t) = touched.get(i) else {
@@ -387,15 +394,17 @@ impl Patcher<'_> {
             }
         })?;
         let results = std::mem::take(&mut *lock(&results));
-        results.into_iter().collect()
+        results.into_iter().try_list()
     }
 
     /// The streams of a block as they lie in the chunk.
-    fn streams(&self, nblock: usize) -> Result<Vec<&[u8]>> {
-        let mut streams = Vec::new();
-        self.chunk
-            .compressed(nblock, |stream| streams.push(stream))?;
-        Ok(streams)
+    fn streams(&self, nblock: usize) -> Result<List<&[u8]>> {
+        let mut streams = List::new();
+        let mut kept = Ok(());
+        self.chunk.compressed(nblock, |stream| {
+            kept = kept.and_then(|()| streams.push(stream));
+        })?;
+        kept.map(|()| streams)
     }
 
     /// Changes the data of a block and encodes it into `scratch.out`; gives its size.
@@ -477,7 +486,7 @@ impl Patcher<'_> {
         decoder.unpack(t.nblock, data, &mut bufs.input, codec)?;
         let before = self.streams(t.nblock)?;
         let neblock = bsize / before.len();
-        let mut changed = vec![0..0; before.len()];
+        let mut changed = List::filled(0..0, before.len())?;
         for plane in 0..planes {
             let skip = (plane + planes - from % planes) % planes;
             let bytes = new.iter().skip(skip).step_by(planes);
@@ -510,10 +519,9 @@ impl Patcher<'_> {
 }
 
 /// An empty vector with room for `len` bytes.
-fn with_room(len: usize) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+fn with_room(len: usize) -> Result<List<u8>> {
+    let mut bytes = List::new();
     bytes
-        .try_reserve_exact(len)
-        .map_err(|_| Error::MemoryAlloc)?;
+        .reserve_exact(len)?;
     Ok(bytes)
 }

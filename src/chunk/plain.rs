@@ -35,7 +35,7 @@ pub fn decompress(header: &ChunkHeader, src: &[u8], dest: &mut [u8]) -> Option<(
         return None;
     }
     let mut streams = Streams::new(header, &chunk[start..], dest.len()).ok()?;
-    let mut scratch = scratch::borrow();
+    let mut scratch = scratch::borrow().ok()?;
     let (bufs, state) = scratch.parts();
     let (nstreams, nbytes) = (usize::from(nstreams), dest.len());
     if streams.can_join(nstreams, nbytes) {

@@ -5,6 +5,7 @@
 
 use crate::codec::{Decoder, Encoder};
 use crate::error::{Error, Result};
+use crate::memory::boxed;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
@@ -195,25 +196,27 @@ fn take(slot: &Slot, instead: *mut Scratch) -> Option<Box<Scratch>> {
 }
 
 /// Takes a scratch from the depot, or makes one.
+///
+/// # Errors
+/// [`Error::MemoryAlloc`].
 #[inline]
-pub fn borrow() -> Borrowed {
-    DEPOT
-        .iter()
-        .find_map(|slot| {
-            let scratch = take(slot, AT_WORK)?;
-            Some(Borrowed(ManuallyDrop::new(scratch), Some(slot)))
-        })
-        .unwrap_or_else(make)
+pub fn borrow() -> Result<Borrowed> {
+    let kept = DEPOT.iter().find_map(|slot| {
+        let scratch = take(slot, AT_WORK)?;
+        Some(Borrowed(ManuallyDrop::new(scratch), Some(slot)))
+    });
+    kept.map_or_else(make, Ok)
 }
 
 /// Makes a scratch, for a slot that has none.
 #[cold]
-fn make() -> Borrowed {
+fn make() -> Result<Borrowed> {
+    let scratch = ManuallyDrop::new(boxed(Scratch::default())?);
     let free = |slot: &&Slot| {
         slot.compare_exchange(null_mut(), AT_WORK, Ordering::Relaxed, Ordering::Relaxed)
             .is_ok()
     };
-    Borrowed(Default::default(), DEPOT.iter().find(free))
+    Ok(Borrowed(scratch, DEPOT.iter().find(free)))
 }
 
 /// Frees all that the depot keeps.

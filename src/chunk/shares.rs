@@ -1,5 +1,6 @@
 //! Pieces of memory to be written, shared out among workers.
 
+use crate::memory::{Collect, List};
 use super::encode::lock;
 use super::hooks::Executor;
 use crate::error::{Error, Result};
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// job over the same memory, and finds in the cache nearest to it what it wrote there. Memory that another processor wrote
 /// last is much slower to write to: with pieces handed out as they come, two workers fill a buffer of some megabytes no
 /// faster than one.
-struct Turns(Vec<Share>);
+struct Turns(List<Share>);
 
 /// One worker's share. A line of its own, so that workers do not slow each other down.
 #[repr(align(64))]
@@ -54,11 +55,11 @@ impl Share {
 
 impl Turns {
     /// Shares the pieces from 0 to before `len` out among `nworkers` workers.
-    fn new(len: usize, nworkers: usize) -> Self {
+    fn new(len: usize, nworkers: usize) -> Result<Self> {
         let (least, more) = (len / nworkers, len % nworkers);
         let bound = |nworker: usize| least * nworker + more.min(nworker);
         let share = |nworker| Share::new(bound(nworker)..bound(nworker + 1));
-        Self((0..nworkers).map(share).collect())
+        Ok(Self((0..nworkers).map(share).list()?))
     }
 
     /// The next piece for a worker, from its own share as long as there are any.
@@ -82,7 +83,7 @@ impl Turns {
 /// Pieces of memory, and whose turn each of them is.
 pub struct Shares<T> {
     turns: Turns,
-    pieces: Vec<Mutex<Option<T>>>,
+    pieces: List<Mutex<Option<T>>>,
 }
 
 impl<T: Send> Shares<T> {
@@ -91,11 +92,11 @@ impl<T: Send> Shares<T> {
     /// # Errors
     /// [`Error::MemoryAlloc`].
     pub fn new(pieces: impl Iterator<Item = T>, len: usize, nworkers: usize) -> Result<Self> {
-        let mut all = Vec::new();
-        all.try_reserve_exact(len).map_err(|_| Error::MemoryAlloc)?;
-        all.extend(pieces.take(len).map(|piece| Mutex::new(Some(piece))));
+        let mut all = List::new();
+        all.reserve_exact(len)?;
+        all.extend(pieces.take(len).map(|piece| Mutex::new(Some(piece))))?;
         Ok(Self {
-            turns: Turns::new(all.len(), nworkers),
+            turns: Turns::new(all.len(), nworkers)?,
             pieces: all,
         })
     }

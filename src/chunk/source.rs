@@ -1,5 +1,6 @@
 //! Chunks whose blocks are not in memory: they are fetched one by one, where and when they are needed.
 
+use crate::memory::{List};
 use super::header::i32_at;
 use super::scratch::Buf;
 use crate::error::{Error, Result};
@@ -18,15 +19,14 @@ pub trait BlockSource: Sync {
 const FIRST_PIECE: usize = 1 << 20;
 
 /// Reads the `len` bytes from the front of a chunk. Memory follows what is really there, not what a header claims.
-pub fn read_front(source: &dyn BlockSource, len: usize) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+pub fn read_front(source: &dyn BlockSource, len: usize) -> Result<List<u8>> {
+    let mut bytes = List::new();
     while bytes.len() < len {
         let have = bytes.len();
         let more = have.max(FIRST_PIECE).min(len - have);
         bytes
-            .try_reserve_exact(more)
-            .map_err(|_| Error::MemoryAlloc)?;
-        bytes.resize(have + more, 0);
+            .reserve_exact(more)?;
+        bytes.resize(have + more, 0)?;
         source.read_at(have, &mut bytes[have..])?;
     }
     Ok(bytes)
@@ -38,11 +38,11 @@ pub struct Elsewhere<'a> {
     pub source: &'a dyn BlockSource,
     /// The block starts in ascending order, each once, where the table does not have them so: writers with several threads
     /// may leave the blocks in any order.
-    sorted: Vec<i32>,
+    sorted: List<i32>,
     /// Size of the chunk.
     cbytes: usize,
     /// The whole chunk, once a block turned out to share bytes with others.
-    whole: OnceLock<Vec<u8>>,
+    whole: OnceLock<List<u8>>,
     /// Held while it is read.
     reading: Mutex<()>,
 }
@@ -51,12 +51,11 @@ impl<'a> Elsewhere<'a> {
     /// `starts` is the table of block starts, 4 bytes each.
     pub fn new(source: &'a dyn BlockSource, starts: &[u8], cbytes: usize) -> Result<Self> {
         let starts = || starts.chunks_exact(4).map(|start| i32_at(start, 0));
-        let mut sorted = Vec::new();
+        let mut sorted = List::new();
         if !starts().is_sorted_by(|a, b| a < b) {
             sorted
-                .try_reserve_exact(starts().len())
-                .map_err(|_| Error::MemoryAlloc)?;
-            sorted.extend(starts());
+                .reserve_exact(starts().len())?;
+            sorted.extend(starts())?;
             sorted.sort_unstable();
             sorted.dedup();
         }

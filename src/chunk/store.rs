@@ -32,7 +32,7 @@ pub fn store(
             let nworkers = workers(params.nthreads, header.nblocks, header.nbytes);
             let shares = Shares::new(blocks, header.nblocks, nworkers)?;
             shares.work(params.nthreads, exec, |tid| {
-                let mut scratch = scratch::borrow();
+                let mut scratch = scratch::borrow()?;
                 while let Some((nblock, out)) = shares.next(tid) {
                     let pos = BlockPos {
                         nblock,

@@ -1,5 +1,6 @@
 //! Block after block of a chunk, in any order.
 
+use crate::memory::{List};
 use super::decode::Chunk;
 use super::decode_block::BlockDecoder;
 use super::decode_part::Items;
@@ -13,7 +14,7 @@ use crate::error::{Error, Result};
 /// Decodes blocks of one chunk; what they share is made once.
 pub struct BlockReader<'a> {
     decoder: BlockDecoder<'a>,
-    reference: Option<Vec<u8>>,
+    reference: Option<List<u8>>,
 }
 
 impl Chunk<'_> {

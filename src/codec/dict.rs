@@ -1,5 +1,6 @@
 //! Dictionaries: bytes stored once in a chunk, that every block of it may refer back to.
 
+use crate::memory::{List};
 use super::{Codec, lz4, zstd};
 use crate::error::{Error, Result};
 
@@ -25,7 +26,7 @@ enum Prepared {
 pub struct Dict {
     // Dropped before `bytes`, into which some forms point.
     prepared: Prepared,
-    bytes: Vec<u8>,
+    bytes: List<u8>,
     len: usize,
 }
 
@@ -85,7 +86,7 @@ impl Dict {
         samples: &[u8],
         sizes: &[usize],
         max_size: usize,
-    ) -> Result<Option<Vec<u8>>> {
+    ) -> Result<Option<List<u8>>> {
         if !codec.supports_dict() {
             return Err(Error::CodecDict);
         }
@@ -98,20 +99,18 @@ impl Dict {
         if max_size < MIN_USEFUL_DICT || total == 0 {
             return Ok(None);
         }
-        let mut dict = Vec::new();
+        let mut dict = List::new();
         if codec == Codec::Zstd {
-            dict.try_reserve_exact(max_size)
-                .map_err(|_| Error::MemoryAlloc)?;
-            dict.resize(max_size, 0);
+            dict.reserve_exact(max_size)?;
+            dict.resize(max_size, 0)?;
             let Some(len) = zstd::train(&mut dict, samples, sizes) else {
                 return Ok(None);
             };
             dict.truncate(len);
         } else {
             let len = total.min(max_size);
-            dict.try_reserve_exact(len)
-                .map_err(|_| Error::MemoryAlloc)?;
-            dict.extend_from_slice(&samples[..len]);
+            dict.reserve_exact(len)?;
+            dict.extend_from_slice(&samples[..len])?;
         }
         Ok(Some(dict))
     }
@@ -158,15 +157,14 @@ impl Dict {
 }
 
 /// A copy of `bytes` with a gap behind it, and the length of the part that counts.
-fn own(bytes: &[u8]) -> Result<(Vec<u8>, usize)> {
+fn own(bytes: &[u8]) -> Result<(List<u8>, usize)> {
     if bytes.is_empty() || bytes.len() > MAX_DICT_SIZE {
         return Err(Error::CodecDict);
     }
-    let mut owned = Vec::new();
+    let mut owned = List::new();
     owned
-        .try_reserve_exact(bytes.len() + GAP)
-        .map_err(|_| Error::MemoryAlloc)?;
-    owned.extend_from_slice(bytes);
-    owned.resize(bytes.len() + GAP, 0);
+        .reserve_exact(bytes.len() + GAP)?;
+    owned.extend_from_slice(bytes)?;
+    owned.resize(bytes.len() + GAP, 0)?;
     Ok((owned, bytes.len()))
 }

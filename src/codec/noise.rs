@@ -7,6 +7,8 @@
 mod short;
 mod words;
 
+use crate::error::Result;
+use crate::memory::{List};
 use core::hint::select_unpredictable;
 
 /// The bytes that are judged as one; the last piece of a stream may be nearly twice as long.
@@ -96,11 +98,11 @@ impl Repeats {
 pub(super) struct Noise {
     /// The last word with this hash, and above its bits the number of its piece. Pieces are numbered on and on from 1,
     /// so that nothing has to be forgotten between streams.
-    seen: Vec<u64>,
+    seen: List<u64>,
     /// The numbers of the stream's first piece and of the next stream's.
     first: u64,
     next: u64,
-    parts: Vec<Part>,
+    parts: List<Part>,
     places: Places,
     short: short::Short,
     words: words::Words<16>,
@@ -108,7 +110,7 @@ pub(super) struct Noise {
 
 impl Noise {
     /// Whether a stream is noise from end to end, which no codec shortens.
-    pub(super) fn fills(&mut self, stream: &[u8]) -> bool {
+    pub(super) fn fills(&mut self, stream: &[u8]) -> Result<bool> {
         if stream.len() < 2 * PIECE {
             return self.short.fills(stream);
         }
@@ -130,10 +132,10 @@ impl Noise {
         };
         // Most streams that are not show it in their last piece: the high bytes of numbers.
         all_even(stream) && {
-            self.start(search, stream);
+            self.start(search, stream)?;
             let (mut words, mut count) = (0, 0);
             pieces(stream).enumerate().all(|(at, piece)| {
-                let repeats = self.repeats(search, piece, at);
+                let repeats = self.repeats(search, piece, at)?;
                 words += repeats.words;
                 count += repeats.count as usize;
                 count <= few
@@ -143,22 +145,22 @@ impl Noise {
 
     /// Whether a stream has hardly a word twice, so that a codec that can only refer to what it repeats shortens it by less than
     /// half a percent, however uneven its bytes are. Some words hide behind others, a half of those that are far apart.
-    pub(super) fn repeats_nothing(&mut self, stream: &[u8]) -> bool {
+    pub(super) fn repeats_nothing(&mut self, stream: &[u8]) -> Result<bool> {
         self.words.hardly_repeat(stream, stream.len() / (2 * FEW))
     }
 
     /// The stretches that make up a stream, each as long as can be. A few pieces beside others that are worth more are
     /// treated like them, since what is cut off is not referred to and each stretch has a code of its own.
-    pub(super) fn parts(&mut self, stream: &[u8], search: Search) -> &[Part] {
+    pub(super) fn parts(&mut self, stream: &[u8], search: Search) -> Result<&[Part]> {
         let mut parts = core::mem::take(&mut self.parts);
         parts.clear();
         parts.extend(pieces(stream).map(|piece| Part {
             len: piece.len(),
             worth: Worth::Search,
             repeats_from: 0,
-        }));
-        if !self.is_repetitive(stream, search) {
-            self.judge(stream, search, &mut parts);
+        }))?;
+        if !self.is_repetitive(stream, search)? {
+            self.judge(stream, search, &mut parts)?;
         }
         merge(&mut parts);
         for i in 0..parts.len() {
@@ -185,12 +187,12 @@ impl Noise {
             part.repeats_from = from;
         }
         self.parts = parts;
-        &self.parts
+        Ok(&self.parts)
     }
 
     /// Says what each piece of a stream is worth by itself. What takes longer is done last: its first bytes tell most pieces
     /// that are worth a search, and repeated words most others.
-    fn judge(&mut self, stream: &[u8], search: Search, parts: &mut [Part]) {
+    fn judge(&mut self, stream: &[u8], search: Search, parts: &mut [Part]) -> Result<()> {
         let least = match search.code {
             true => Worth::Code,
             false => Worth::Nothing,
@@ -205,11 +207,11 @@ impl Noise {
                 continue;
             }
             if known == 0 {
-                self.start(search, stream);
+                self.start(search, stream)?;
             }
             let mut count = None;
             while known <= at {
-                count = self.repeated(stream, search, known, &mut parts[known]);
+                count = self.repeated(stream, search, known, &mut parts[known])?;
                 known += 1;
             }
             // Of a stream's first pieces there is less that they could repeat.
@@ -231,9 +233,10 @@ impl Noise {
         }
         if parts.iter().any(|part| part.worth > Worth::Search) {
             for (at, part) in parts.iter_mut().enumerate().skip(known) {
-                self.repeated(stream, search, at, part);
+                self.repeated(stream, search, at, part)?;
             }
         }
+        Ok(())
     }
 
     /// How many words of a piece were seen before, none if too few tell; its part learns where.
@@ -243,53 +246,59 @@ impl Noise {
         search: Search,
         at: usize,
         part: &mut Part,
-    ) -> Option<u32> {
+    ) -> Result<Option<u32>> {
         let piece = piece(stream, at);
-        let repeats = self.repeats(search, piece, at);
+        let repeats = self.repeats(search, piece, at)?;
         let tell = Repeats::tell(repeats.words, piece.len(), search);
         part.repeats_from = if tell { repeats.oldest * PIECE } else { 0 };
-        tell.then_some(repeats.count)
+        Ok(tell.then_some(repeats.count))
     }
 
     /// Whether in the beginning, the middle and the end of a stream many words were seen shortly before: then nothing
     /// further is looked at, which with text would take a tenth of the time.
-    fn is_repetitive(&mut self, stream: &[u8], search: Search) -> bool {
+    fn is_repetitive(&mut self, stream: &[u8], search: Search) -> Result<bool> {
         const PROBE: usize = 3;
         const FEW: usize = 64;
         let all = stream.len() / PIECE;
         let mut repeats_itself = |first: usize| {
             let probe = &stream[first * PIECE..][..PROBE * PIECE];
-            self.start(search, probe);
+            self.start(search, probe)?;
             let (mut words, mut count) = (0, 0);
             for (at, piece) in pieces(probe).enumerate() {
-                let repeats = self.repeats(search, piece, at);
+                let repeats = self.repeats(search, piece, at)?;
                 words += repeats.words;
                 count += repeats.count as usize;
             }
-            words >= FEW && 8 * count > words
+            Ok(words >= FEW && 8 * count > words)
         };
-        all >= 5 * PROBE
-            && [0, all / 2, all - PROBE]
-                .into_iter()
-                .all(&mut repeats_itself)
+        if all < 5 * PROBE {
+            return Ok(false);
+        }
+        for first in [0, all / 2, all - PROBE] {
+            if !repeats_itself(first)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Makes ready to look at the words of a stream.
-    fn start(&mut self, search: Search, stream: &[u8]) {
+    fn start(&mut self, search: Search, stream: &[u8]) -> Result<()> {
         let len = self.seen.len().max(search.slots());
         let pieces = (stream.len() / PIECE).max(1) as u64;
         self.first = self.next;
         if self.seen.len() != len || (self.first + pieces) >> (u64::BITS - WORD_BITS) != 0 {
             self.seen.clear();
-            self.seen.resize(len, 0);
+            self.seen.resize(len, 0)?;
             self.first = 1;
         }
         self.next = self.first + pieces;
+        Ok(())
     }
 
     /// Looks at the words of the stream's piece with this number, and remembers them.
     #[inline(never)]
-    fn repeats(&mut self, search: Search, piece: &[u8], at: usize) -> Repeats {
+    fn repeats(&mut self, search: Search, piece: &[u8], at: usize) -> Result<Repeats> {
         let reach = search.window / PIECE + 1;
         let this = self.first + at as u64;
         let oldest = self.first.max(this.saturating_sub(reach as u64));
@@ -298,8 +307,8 @@ impl Noise {
         let (mut count, mut first) = (0, this);
         let choosing = (search.sparse - 1) as u8;
         let places = match choosing {
-            ..16 => self.places.find::<8>(piece, choosing),
-            _ => self.places.find::<2>(piece, choosing),
+            ..16 => self.places.find::<8>(piece, choosing)?,
+            _ => self.places.find::<2>(piece, choosing)?,
         };
         for &place in places {
             let bytes = piece[usize::from(place)..]
@@ -313,17 +322,17 @@ impl Noise {
             count += u32::from(again);
             first = first.min(select_unpredictable(again, seen >> WORD_BITS, this));
         }
-        Repeats {
+        Ok(Repeats {
             words: places.len(),
             count,
             oldest: (first - self.first) as usize,
-        }
+        })
     }
 }
 
 /// Where in a piece the words begin that are looked for.
 #[derive(Default)]
-struct Places(Vec<u16>);
+struct Places(List<u16>);
 
 impl Places {
     /// Those of the bytes of a piece that are chosen by these bits, in order.
@@ -331,8 +340,8 @@ impl Places {
     /// Nobody can guess how many are chosen of a group, so `FEW` are taken, of which there hardly ever are more; those that are
     /// none are written over by the next group's.
     #[inline(always)]
-    fn find<const FEW: usize>(&mut self, piece: &[u8], choosing: u8) -> &[u16] {
-        self.0.resize(2 * PIECE + FEW, 0);
+    fn find<const FEW: usize>(&mut self, piece: &[u8], choosing: u8) -> Result<&[u16]> {
+        self.0.resize(2 * PIECE + FEW, 0)?;
         let mut found = 0;
         let mut take = |at: usize, mut left: u64| {
             if FEW > 2 && left == 0 {
@@ -368,12 +377,12 @@ impl Places {
             take(at, chosen(first, choosing).into());
             at += SMALL_GROUP;
         }
-        &self.0[..found]
+        Ok(&self.0[..found])
     }
 }
 
 /// Makes one of parts that follow each other and are worth the same.
-fn merge(parts: &mut Vec<Part>) {
+fn merge(parts: &mut List<Part>) {
     parts.dedup_by(|next, part| {
         let same = next.worth == part.worth;
         if same {
@@ -562,7 +571,7 @@ mod tests {
     fn random_bytes_are_noise() {
         let mut noise = Noise::default();
         for len in [PIECE, PIECE + 1, 2 * PIECE - 1, 100_000, 1 << 21] {
-            assert!(noise.fills(&random(len, len as u64)), "{len} bytes");
+            assert!(noise.fills(&random(len, len as u64)).unwrap(), "{len} bytes");
         }
     }
 
@@ -578,7 +587,7 @@ mod tests {
                 .collect()
         };
         for values in [181, 239] {
-            assert!(!noise.fills(&of(values)));
+            assert!(!noise.fills(&of(values)).unwrap());
             assert_eq!(parts(&of(values)), [(100_000, Worth::Code)]);
         }
         assert_eq!(parts(&of(16)), [(100_000, Worth::Search)]);
@@ -590,13 +599,13 @@ mod tests {
             (500_000, 1 << 20),
         ] {
             let twice: Vec<u8> = random(period, 2).into_iter().cycle().take(len).collect();
-            assert!(!noise.fills(&twice), "every {period}");
+            assert!(!noise.fills(&twice).unwrap(), "every {period}");
         }
         let mut once = bytes.clone();
         once.copy_within(100..400, 90_000);
-        assert!(!noise.fills(&once));
+        assert!(!noise.fills(&once).unwrap());
         assert!(
-            noise.fills(&bytes),
+            noise.fills(&bytes).unwrap(),
             "what was seen in one stream is forgotten in the next"
         );
     }
@@ -642,14 +651,14 @@ mod tests {
             .iter()
             .flat_map(|i| words[usize::from(*i) % words.len()].clone())
             .collect();
-        assert!(noise.is_repetitive(&text, SEARCH));
-        assert!(!noise.is_repetitive(&text[..10 * PIECE], SEARCH), "short");
-        assert!(!noise.is_repetitive(&random(text.len(), 9), SEARCH));
+        assert!(noise.is_repetitive(&text, SEARCH).unwrap());
+        assert!(!noise.is_repetitive(&text[..10 * PIECE], SEARCH).unwrap(), "short");
+        assert!(!noise.is_repetitive(&random(text.len(), 9), SEARCH).unwrap());
         let pieces = text.len() / PIECE;
         for noisy in [0, pieces / 2, pieces - 3] {
             let mut mixed = text.clone();
             mixed[noisy * PIECE..][..3 * PIECE].copy_from_slice(&random(3 * PIECE, 10));
-            assert!(!noise.is_repetitive(&mixed, SEARCH), "{noisy}");
+            assert!(!noise.is_repetitive(&mixed, SEARCH).unwrap(), "{noisy}");
         }
     }
 }

@@ -53,10 +53,10 @@ impl Encoder {
             _ => false,
         };
         let searches = searches && dict.is_none();
-        let hopeless = |noise: &mut Noise| {
-            noise.fills(src) || (codec == Codec::Lz4hc && noise.repeats_nothing(src))
+        let hopeless = |noise: &mut Noise| -> Result<bool> {
+            Ok(noise.fills(src)? || (codec == Codec::Lz4hc && noise.repeats_nothing(src)?))
         };
-        if searches && room <= src.len() && hopeless(&mut self.noise) {
+        if searches && room <= src.len() && hopeless(&mut self.noise)? {
             return Ok(0);
         }
         match (codec, dict) {

@@ -1,5 +1,6 @@
 //! Where a hash of four bytes was last seen.
 
+use crate::memory::{List};
 use crate::error::{Error, Result};
 
 /// A slot: wide enough for every position of the streams it serves.
@@ -88,13 +89,10 @@ impl<S: Slot, const SLOTS: usize> Table<S, SLOTS> {
 
 /// An array of zeros on the heap.
 pub(super) fn zeros<S: Copy + Default, const N: usize>() -> Result<Box<[S; N]>> {
-    let mut fresh = Vec::new();
-    fresh.try_reserve_exact(N).map_err(|_| Error::MemoryAlloc)?;
-    fresh.resize(N, S::default());
-    fresh
-        .into_boxed_slice()
-        .try_into()
-        .map_err(|_| Error::MemoryAlloc)
+    let mut fresh = List::new();
+    fresh.reserve_exact(N)?;
+    fresh.resize(N, S::default())?;
+    fresh.into_array()
 }
 
 /// What a hash multiplies by: an odd number near the golden part of all that 32 bits count.

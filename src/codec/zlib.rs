@@ -8,6 +8,7 @@
 //! the fastest (by up to 1.3) but for very redundant data, where zlib-rs is. What all of them spend on noise is spared:
 //! see [`super::noise`].
 
+use crate::memory::{boxed};
 use core::ptr::NonNull;
 
 use libdeflate_sys as sys;
@@ -15,7 +16,7 @@ use zlib_rs::adler32::adler32;
 use zlib_rs::{Inflate, InflateFlush, Status};
 
 use super::deflate::Deflater;
-use super::noise::{Noise, Search, Worth};
+use super::noise::{Noise, Part, Search, Worth};
 use crate::error::{Error, Result};
 
 /// The version reported to callers: the zlib that zlib-rs stands for, which inflates.
@@ -54,21 +55,21 @@ impl Compressor {
     pub(super) fn compress(&mut self, clevel: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         let deflater = match &mut self.deflater {
             Some(deflater) => deflater,
-            none => none.insert(Box::new(Deflater::new()?)),
+            none => none.insert(boxed(Deflater::new()?)?),
         };
-        Ok(write(&mut self.noise, deflater, clevel, src, dst).unwrap_or(0))
+        let parts = self.noise.parts(src, sought(clevel))?;
+        Ok(write(parts, deflater, clevel, src, dst).unwrap_or(0))
     }
 }
 
 /// Writes a whole stream; none when it does not fit.
 fn write(
-    noise: &mut Noise,
+    parts: &[Part],
     deflater: &mut Deflater,
     clevel: u8,
     src: &[u8],
     dst: &mut [u8],
 ) -> Option<usize> {
-    let parts = noise.parts(src, sought(clevel));
     let stored: usize = parts
         .iter()
         .filter(|part| part.worth == Worth::Nothing)
@@ -130,7 +131,7 @@ impl Decompressor {
                 }
                 None => self
                     .redundant
-                    .insert(Box::new(Inflate::new(true, WINDOW_BITS))),
+                    .insert(boxed(Inflate::new(true, WINDOW_BITS))?),
             };
             return match inflate.decompress(src, dst, InflateFlush::Finish) {
                 Ok(Status::StreamEnd) => Ok(inflate.total_out() as usize),

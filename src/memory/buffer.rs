@@ -1,5 +1,6 @@
 //! Memory that C may come to own: from `malloc`, so that `free` takes it back.
 
+use super::list::List;
 use crate::error::{Error, Result};
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
@@ -12,14 +13,14 @@ const LARGE: usize = 256 << 10;
 const LONG_STEP: usize = 16 << 20;
 
 /// Bytes that come instead of others.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Edit {
     /// Where the others begin.
     pub at: usize,
     /// How many they are.
     pub len: usize,
     /// What comes there.
-    pub new: Vec<u8>,
+    pub new: List<u8>,
 }
 
 /// A growable array of bytes from `malloc`.
@@ -186,6 +187,8 @@ impl Buffer {
                 .checked_add(edit.new.len())
                 .ok_or(Error::MemoryAlloc)?;
         }
+        let mut grown = List::with_capacity(edits.len())?;
+        let mut shrunk = List::with_capacity(edits.len())?;
         let old_len = self.len;
         if len > old_len {
             self.resize(len)?;
@@ -195,14 +198,12 @@ impl Buffer {
             let from = edits[i].at + edits[i].len;
             from..edits.get(i + 1).map_or(old_len, |next| next.at)
         };
-        let mut grown = Vec::with_capacity(edits.len());
-        let mut shrunk = Vec::with_capacity(edits.len());
         let (mut more, mut less) = (0, 0);
         for edit in edits {
             more += edit.new.len();
             less += edit.len;
-            grown.push(more);
-            shrunk.push(less);
+            grown.push_within_capacity(more);
+            shrunk.push_within_capacity(less);
         }
         // What moves down goes first, from the front; what moves up comes from the end. So nothing is written over that is
         // still to be moved: what moves down stays behind what is in front of it now, and what moves up in front of what is
@@ -313,7 +314,7 @@ mod tests {
                 edits.push(Edit {
                     at: from,
                     len: taken,
-                    new,
+                    new: new.into(),
                 });
             }
             expected.extend(&old[at..]);
@@ -324,7 +325,7 @@ mod tests {
         let edit = |at, len| Edit {
             at,
             len,
-            new: vec![1],
+            new: vec![1].into(),
         };
         let mut buffer = Buffer::copy_of(&[0; 10]).unwrap();
         assert!(buffer.edit(&[edit(5, 6)]).is_err());

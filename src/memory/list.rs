@@ -150,6 +150,26 @@ impl<T> List<T> {
         self.0.dedup();
     }
 
+    /// As [`Self::dedup`], by what `same` says of an item and the one before.
+    #[inline]
+    pub fn dedup_by(&mut self, same: impl FnMut(&mut T, &mut T) -> bool) {
+        self.0.dedup_by(same);
+    }
+
+    /// The items in a box that has no further room; memory that is left over goes to waste where it cannot be given back.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`] where the box is to be smaller than the list's memory, and there is no memory for it.
+    pub fn into_array<const N: usize>(self) -> Result<Box<[T; N]>> {
+        if self.0.len() != self.0.capacity() {
+            return Err(Error::MemoryAlloc);
+        }
+        self.0
+            .into_boxed_slice()
+            .try_into()
+            .map_err(|_| Error::MemoryAlloc)
+    }
+
     /// How many items there is room for.
     #[inline]
     pub fn capacity(&self) -> usize {

@@ -20,4 +20,4 @@ pub use shared::Counted;
 pub use shared::Shared;
 #[allow(unused_imports)]
 pub(crate) use shared::shared_dyn;
-pub use text::{CStrBuf, Text};
+pub use text::{CStrBuf, Stderr, Text};

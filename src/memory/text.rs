@@ -111,19 +111,48 @@ impl<const N: usize> Text<N> {
         self.bytes
     }
 
-    /// Writes the text to a stream of the process, as far as that takes it.
-    pub fn write_to(&self, descriptor: i32) {
-        let mut left = self.as_bytes();
+}
+
+/// The standard error, for lines of any length: written all at once where they have no more than some hundred bytes.
+pub struct Stderr(Text<512>);
+
+impl Stderr {
+    /// Writes a line. What cannot be written is lost.
+    #[cold]
+    #[inline(never)]
+    pub fn line(arguments: fmt::Arguments<'_>) {
+        let mut line = Self(Text::new());
+        // Neither this nor what it writes to has an error.
+        let _ = fmt::Write::write_fmt(&mut line, arguments);
+        let _ = fmt::Write::write_char(&mut line, '\n');
+        line.flush();
+    }
+
+    fn flush(&mut self) {
+        let mut left = self.0.as_bytes();
         while !left.is_empty() {
             // SAFETY: the bytes are there.
-            let written = unsafe { libc::write(descriptor, left.as_ptr().cast(), left.len()) };
+            let written =
+                unsafe { libc::write(libc::STDERR_FILENO, left.as_ptr().cast(), left.len()) };
             match usize::try_from(written) {
-                Ok(0) => return,
-                Ok(written) => left = &left[written.min(left.len())..],
+                Ok(written) if written > 0 => left = &left[written.min(left.len())..],
                 Err(_) if std::io::Error::last_os_error().raw_os_error() == Some(libc::EINTR) => {}
-                Err(_) => return,
+                _ => break,
             }
         }
+        self.0.len = 0;
+    }
+}
+
+impl fmt::Write for Stderr {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for piece in text.as_bytes().chunks(256) {
+            if piece.len() > self.0.bytes.len() - self.0.len {
+                self.flush();
+            }
+            self.0.push(piece);
+        }
+        Ok(())
     }
 }
 

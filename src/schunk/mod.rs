@@ -19,12 +19,12 @@ use crate::frame::header::{Header, Kind};
 use crate::frame::memory::Memory;
 use crate::frame::meta::Borrowed;
 use crate::frame::offsets::Place;
-use crate::memory::{Buffer, Edit};
+use crate::memory::{Buffer, Collect, Edit, List};
 
 /// Where chunks are kept.
 pub enum Store {
     /// Each on its own, in memory.
-    Separate(Vec<Buffer>),
+    Separate(List<Buffer>),
     /// In a buffer that is a frame.
     Memory(Memory),
     /// In a file or directory that is a frame.
@@ -46,7 +46,7 @@ pub enum Made {
     /// All its bytes.
     Whole(Buffer),
     /// What is to be changed in those that it has.
-    Edits(Vec<Edit>),
+    Edits(List<Edit>),
 }
 
 /// A new chunk, and its index.
@@ -95,7 +95,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::InvalidParam`] for chunks that are not there or cannot be changed so, [`Error::MemoryAlloc`].
-    pub fn ready(&mut self, edits: &[(usize, Vec<Edit>)]) -> Result<()> {
+    pub fn ready(&mut self, edits: &[(usize, List<Edit>)]) -> Result<()> {
         for (nchunk, list) in edits {
             match self {
                 _ if !self.takes(*nchunk, list) => return Err(Error::InvalidParam),
@@ -116,7 +116,7 @@ impl Store {
     ///
     /// # Errors
     /// As for [`Self::ready`], which makes sure that there is none.
-    pub fn edit(&mut self, edits: &[(usize, Vec<Edit>)]) -> Result<()> {
+    pub fn edit(&mut self, edits: &[(usize, List<Edit>)]) -> Result<()> {
         for (nchunk, list) in edits {
             match self {
                 Self::Separate(chunks) => {
@@ -186,7 +186,7 @@ impl Store {
     pub fn commit(
         &mut self,
         change: &Change,
-        specials: &[(usize, Vec<u8>)],
+        specials: &[(usize, List<u8>)],
         header: &Header,
         metalayers: &[Borrowed],
         vlmetalayers: Option<&[Borrowed]>,
@@ -206,11 +206,11 @@ impl Store {
     }
 }
 
-fn commit_separate(chunks: &mut Vec<Buffer>, change: &Change) -> Result<()> {
-    let mut new = Vec::new();
+fn commit_separate(chunks: &mut List<Buffer>, change: &Change) -> Result<()> {
+    let mut new = List::new();
     for item in change.items() {
         match item {
-            Item::Stored(bytes) => new.push(Buffer::copy_of(bytes)?),
+            Item::Stored(bytes) => new.push(Buffer::copy_of(bytes)?)?,
             Item::Special(_) | Item::Edited(_) => return Err(Error::Failure),
         }
     }
@@ -218,14 +218,13 @@ fn commit_separate(chunks: &mut Vec<Buffer>, change: &Change) -> Result<()> {
 }
 
 /// Applies a change to chunks that each are on their own; `new` are those that come in.
-pub fn keep(chunks: &mut Vec<Buffer>, change: &Change, new: Vec<Buffer>) -> Result<()> {
+pub fn keep(chunks: &mut List<Buffer>, change: &Change, new: List<Buffer>) -> Result<()> {
     chunks
-        .try_reserve(new.len())
-        .map_err(|_| Error::MemoryAlloc)?;
+        .reserve(new.len())?;
     let mut new = new.into_iter();
     match change {
         Change::Nothing => {}
-        Change::Append(_) => chunks.extend(new),
+        Change::Append(_) => chunks.extend(new)?,
         Change::Insert(nchunk, _) if *nchunk <= chunks.len() => {
             new.for_each(|chunk| chunks.insert(*nchunk, chunk));
         }
@@ -237,16 +236,16 @@ pub fn keep(chunks: &mut Vec<Buffer>, change: &Change, new: Vec<Buffer>) -> Resu
         }
         Change::Delete(nchunk) if *nchunk < chunks.len() => drop(chunks.remove(*nchunk)),
         Change::Arrange { slots, .. } if change.fits(chunks.len()) => {
-            let mut old: Vec<Option<Buffer>> = chunks.drain(..).map(Some).collect();
+            let mut old: List<Option<Buffer>> = chunks.drain(..).map(Some).list()?;
             chunks.extend(slots.iter().filter_map(|slot| match slot {
                 Slot::Old(from) => old[*from].take(),
                 Slot::New(_) => new.next(),
-            }));
+            }))?;
         }
         Change::Reorder(order) => {
-            let mut old: Vec<Option<Buffer>> = chunks.drain(..).map(Some).collect();
+            let mut old: List<Option<Buffer>> = chunks.drain(..).map(Some).list()?;
             // The caller made sure that every chunk is named once.
-            chunks.extend(order.iter().filter_map(|from| old[*from].take()));
+            chunks.extend(order.iter().filter_map(|from| old[*from].take()))?;
         }
         _ => return Err(Error::InvalidParam),
     }

@@ -6,7 +6,7 @@ use crate::chunk::in_place::Spot;
 use crate::chunk::patch::{Patched, Touched, Wish};
 use crate::error::Result;
 use crate::frame::disk::Stored;
-use crate::memory::Buffer;
+use crate::memory::{Buffer, List};
 
 /// How much of a stored chunk is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub fn with_stored<T>(
 /// Those of a damaged chunk, of input, and of `patch`.
 pub fn patch_stored(
     stored: &Stored,
-    touched: impl FnOnce(&ChunkHeader) -> Result<Option<Vec<Touched>>>,
+    touched: impl FnOnce(&ChunkHeader) -> Result<Option<List<Touched>>>,
     patch: impl FnOnce(&Chunk, &[u8], Wish) -> Result<Option<Patched>>,
 ) -> Result<Option<Patched>> {
     let Some(tail) = stored.tail else {

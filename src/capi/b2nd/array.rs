@@ -1,6 +1,7 @@
 //! An array behind the pointer that C holds. Its public fields are all there is: they are checked and read anew by every
 //! function, and written anew when the shape changes.
 
+use crate::memory::{List, ToList};
 use super::chunks::Access;
 use super::meta::dtype_to_c;
 use crate::b2nd::chunks::Sizes;
@@ -25,11 +26,11 @@ pub unsafe fn shown<'a>(array: *const b2nd_array_t) -> Result<&'a Handle> {
 }
 
 /// The content of the metalayer that makes a super-chunk an array, copied.
-pub fn metalayer(shown: &Handle) -> Option<Vec<u8>> {
+pub fn metalayer(shown: &Handle) -> Option<&[u8]> {
     let layers = shown.metalayers();
     let find = |name: &[u8]| layers.iter().find(|(other, _)| *other == name);
     let (_, content) = find(NAME).or_else(|| find(OLD_NAME))?;
-    Some(content.to_vec())
+    Some(content)
 }
 
 /// Writes the shapes, and all that follows from them, into the public fields.
@@ -167,11 +168,12 @@ impl<'a> Array<'a> {
     }
 
     /// The dtype.
-    pub fn dtype(&self) -> Option<Vec<u8>> {
+    pub fn dtype(&self) -> Result<Option<List<u8>>> {
         // SAFETY: a string of the array's, or null.
         unsafe {
             let dtype = (*self.ptr).dtype;
-            (!dtype.is_null()).then(|| std::ffi::CStr::from_ptr(dtype).to_bytes().to_vec())
+            let copy = || std::ffi::CStr::from_ptr(dtype).to_bytes().to_list();
+            (!dtype.is_null()).then(copy).transpose()
         }
     }
 

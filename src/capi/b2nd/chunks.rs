@@ -18,7 +18,7 @@ use crate::chunk::scratch;
 use crate::error::{Error, Result};
 use crate::frame::change::{Change, Slot};
 use crate::frame::offsets::Place;
-use crate::memory::Buffer;
+use crate::memory::{Buffer, Collect, List, ToList, boxed};
 use crate::schunk::rules::Chunk;
 use crate::schunk::{Made, New, Where};
 use std::sync::{Mutex, PoisonError};
@@ -81,8 +81,8 @@ impl Chunks for Access<'_> {
         }
     }
 
-    fn hooks<'h>(&'h self, _nchunk: usize, front: &'h [u8]) -> Box<dyn Hooks + 'h> {
-        Box::new(ContextHooks::for_decompression(self.dctx, front))
+    fn hooks<'h>(&'h self, _nchunk: usize, front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
+        Ok(boxed(ContextHooks::for_decompression(self.dctx, front))?)
     }
 
     fn is_shared(&self) -> bool {
@@ -169,7 +169,7 @@ impl Maker for Compressor<'_> {
             ..params.clone()
         };
         // Room for the largest chunk is kept from one chunk to the next: to get it from the system costs more than the copy.
-        let mut scratch = scratch::borrow();
+        let mut scratch = scratch::borrow()?;
         let chunk = scratch.out.ensure(self.nbytes + MAX_OVERHEAD)?;
         if params.blocksize != self.block {
             // Blocks of a few bytes are not worth having to the tuner.
@@ -201,7 +201,7 @@ pub fn arrange(
     inner: &mut Inner,
     geometry: Geometry,
     origin: &dyn Fn(i64) -> Option<i64>,
-    new: Vec<New>,
+    new: List<New>,
 ) -> Result<()> {
     let handle = array.handle;
     let counts = handle.counts();
@@ -210,25 +210,24 @@ pub fn arrange(
     let zeros = zeros(array)?;
     let zeros_info = Chunk::new(&ChunkHeader::parse(&zeros)?);
     let nchunks = geometry.nchunks()?;
-    let mut gone = vec![true; count];
-    let mut slots = Vec::new();
+    let mut gone = List::filled(true, count)?;
+    let mut slots = List::new();
     slots
-        .try_reserve_exact(usize::try_from(nchunks).map_err(|_| Error::InvalidParam)?)
-        .map_err(|_| Error::MemoryAlloc)?;
+        .reserve_exact(usize::try_from(nchunks).map_err(|_| Error::InvalidParam)?)?;
     // Chunk sizes are equal, or unknown and stay so.
     let size = array.sizes()?.chunk as i32;
     let mut after = counts;
-    let mut coming = Vec::new();
-    let mut new: Vec<(usize, Buffer)> = new
+    let mut coming = List::new();
+    let mut new: List<(usize, Buffer)> = new
         .into_iter()
         .map(|(nchunk, made)| match made {
             Made::Whole(chunk) => Ok((nchunk, chunk)),
             Made::Edits(_) => Err(Error::Failure),
         })
-        .collect::<Result<_>>()?;
+        .try_list()?;
     // Where chunks are each on their own, they are given away, and the slots say only where.
     let separate = !inner.store.is_frame();
-    let mut owned = Vec::new();
+    let mut owned = List::new();
     let mut next = new.iter_mut().peekable();
     for nchunk in 0..nchunks {
         let made = next.next_if(|(other, _)| *other as i64 == nchunk);
@@ -236,9 +235,9 @@ pub fn arrange(
         let slot = match (made, old) {
             (Some((_, bytes)), _) => {
                 let info = Chunk::new(&ChunkHeader::parse(bytes)?);
-                coming.push(info);
+                coming.push(info)?;
                 if separate {
-                    owned.push(std::mem::take(bytes));
+                    owned.push(std::mem::take(bytes))?;
                 }
                 Slot::New(inner.item(size, &info, bytes))
             }
@@ -247,16 +246,16 @@ pub fn arrange(
                 Slot::Old(old)
             }
             (None, None) => {
-                coming.push(zeros_info);
+                coming.push(zeros_info)?;
                 if separate {
-                    owned.push(Buffer::copy_of(&zeros)?);
+                    owned.push(Buffer::copy_of(&zeros)?)?;
                 }
                 Slot::New(inner.item(size, &zeros_info, &zeros))
             }
         };
-        slots.push(slot);
+        slots.push(slot)?;
     }
-    let left: Vec<usize> = (0..count).filter(|old| gone[*old]).collect();
+    let left: List<usize> = (0..count).filter(|old| gone[*old]).list()?;
     for old in &left {
         let info = inner.chunk(&counts, *old)?;
         after = after.deleted(&info, keeping);
@@ -277,7 +276,7 @@ pub fn arrange(
     let plan = Plan {
         counts: after,
         change,
-        owned: separate.then_some(owned),
+        owned: separate.then_some(owned.into()),
     };
     inner.apply_with(handle, &counts, plan, &metalayers)?;
     // SAFETY: the metalayer is the library's, and as long as before.
@@ -292,7 +291,7 @@ pub fn arrange(
 }
 
 /// Which of the metalayers has the shape, and its content with another shape.
-fn shaped(array: &Array, geometry: &Geometry) -> Result<(usize, Vec<u8>)> {
+fn shaped(array: &Array, geometry: &Geometry) -> Result<(usize, List<u8>)> {
     /// In front of the first number of the shape: array, version, dimensions, list, number.
     const FIRST: usize = 5;
     /// From one number to the next.
@@ -301,7 +300,7 @@ fn shaped(array: &Array, geometry: &Geometry) -> Result<(usize, Vec<u8>)> {
     let find = |name: &[u8]| layers.iter().position(|(other, _)| *other == name);
     let at = find(NAME).or_else(|| find(OLD_NAME));
     let at = at.ok_or(Error::MetalayerNotFound)?;
-    let mut content = layers[at].1.to_vec();
+    let mut content = layers[at].1.to_list()?;
     for (d, len) in geometry.shape[..geometry.ndim].iter().enumerate() {
         let from = FIRST + STEP * d;
         let number = content.get_mut(from..from + 8).ok_or(Error::Failure)?;
@@ -311,7 +310,7 @@ fn shaped(array: &Array, geometry: &Geometry) -> Result<(usize, Vec<u8>)> {
 }
 
 /// A chunk of zeros.
-fn zeros(array: &Array) -> Result<Vec<u8>> {
+fn zeros(array: &Array) -> Result<List<u8>> {
     use crate::capi::schunk::storage::special_of;
     let sizes = array.sizes()?;
     let kind = Place::Special(crate::chunk::header::Special::Zero);

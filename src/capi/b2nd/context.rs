@@ -1,5 +1,6 @@
 //! What arrays are made from.
 
+use crate::memory::{boxed};
 use super::meta::{dtype_to_c, shape_from_c};
 use crate::b2nd::geometry;
 use crate::b2nd::{Dims, MAX_DIM};
@@ -189,7 +190,7 @@ pub unsafe extern "C" fn b2nd_create_ctx(
             let mut params = Params::new(b2_storage.as_ref().unwrap_or(&defaults))?;
             params.set_shapes(ndim, &s, &c, &b)?;
             params.dtype = if dtype.is_null() {
-                dtype_to_c(format!("|S{}", params.cparams().typesize).as_bytes())?
+                dtype_to_c(Text::<24>::of(format_args!("|S{}", params.cparams().typesize)).as_bytes())?
             } else {
                 dtype_to_c(CStr::from_ptr(dtype).to_bytes())?
             };
@@ -202,7 +203,7 @@ pub unsafe extern "C" fn b2nd_create_ctx(
                     params.metalayers.push(*layer)?;
                 }
             }
-            Ok(Box::into_raw(Box::new(params)).cast())
+            Ok(Box::into_raw(boxed(params)?).cast())
         }
     })
 }

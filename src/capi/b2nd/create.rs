@@ -15,7 +15,7 @@ use crate::capi::special::blosc2_chunk_repeatval;
 use crate::capi::types::*;
 use crate::chunk::header::{EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE};
 use crate::error::{Error, Result};
-use crate::memory::Buffer;
+use crate::memory::{Buffer, Collect, List};
 use crate::schunk::Made;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
@@ -252,7 +252,7 @@ unsafe fn repeat(params: &mut Params, made: *mut b2nd_array_t, value: *const c_v
     if count == 0 {
         return Ok(());
     }
-    let mut chunk = vec![0u8; EXTENDED_HEADER_LENGTH + sizes.item];
+    let mut chunk = List::filled(0u8, EXTENDED_HEADER_LENGTH + sizes.item)?;
     let nbytes = sizes.chunk as i32;
     // SAFETY: the buffer is as long as it is; the value by the caller's word.
     let cbytes = unsafe {
@@ -261,7 +261,7 @@ unsafe fn repeat(params: &mut Params, made: *mut b2nd_array_t, value: *const c_v
     };
     chunk.truncate(usize::try_from(cbytes).map_err(|_| Error::Failure)?);
     let copy = |nchunk| Ok((nchunk, Made::Whole(Buffer::copy_of(&chunk)?)));
-    let new = (0..count).map(copy).collect::<Result<Vec<_>>>()?;
+    let new = (0..count).map(copy).try_list()?;
     let handle = array.handle;
     handle.with(true, |inner| replace(handle, inner, new))
 }

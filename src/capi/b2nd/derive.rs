@@ -1,5 +1,6 @@
 //! Arrays out of arrays: slices, copies, concatenations.
 
+use crate::memory::{List};
 use super::array::{self, Array};
 use super::chunks::{Access, Compressor};
 use super::context::Params;
@@ -34,7 +35,7 @@ fn chunk_box(geometry: &Geometry, nchunk: i64) -> (Dims, Dims) {
 }
 
 /// Reads a box of an array, with zeros where the array has nothing; none where it has nothing at all.
-fn read_box(array: &Array, start: &Dims, stop: &Dims) -> Result<Option<(Dims, Vec<u8>)>> {
+fn read_box(array: &Array, start: &Dims, stop: &Dims) -> Result<Option<(Dims, List<u8>)>> {
     let ndim = array.geometry.ndim;
     let mut shape = [1; MAX_DIM];
     let mut end = *stop;
@@ -53,11 +54,10 @@ fn read_box(array: &Array, start: &Dims, stop: &Dims) -> Result<Option<(Dims, Ve
         let len = usize::try_from(shape[d]).map_err(|_| Error::InvalidParam)?;
         size = size.checked_mul(len).ok_or(Error::InvalidParam)?;
     }
-    let mut buffer = Vec::new();
+    let mut buffer = List::new();
     buffer
-        .try_reserve_exact(size)
-        .map_err(|_| Error::MemoryAlloc)?;
-    buffer.resize(size, 0);
+        .reserve_exact(size)?;
+    buffer.resize(size, 0)?;
     get(
         array,
         &start[..ndim],
@@ -81,7 +81,7 @@ fn fill(made: *mut b2nd_array_t, src: &Array, from: &Dims) -> Result<()> {
     let workers = array.writers()?;
     let handle = array.handle;
     handle.with(true, |inner| {
-        let mut new: Vec<New> = Vec::new();
+        let mut new: List<New> = List::new();
         for nchunk in 0..geometry.nchunks()? {
             let (start, stop) = chunk_box(geometry, nchunk);
             let shift = |at: &Dims| {
@@ -110,7 +110,7 @@ fn fill(made: *mut b2nd_array_t, src: &Array, from: &Dims) -> Result<()> {
                 origin: &Some,
                 buffer: &buffer,
             };
-            new.extend(writing.chunks(workers)?);
+            new.extend(writing.chunks(workers)?)?;
         }
         replace(handle, inner, new)
     })
@@ -172,7 +172,7 @@ pub unsafe fn copy_as(src: &Array, storage: &mut blosc2_storage) -> Result<*mut 
         if sc.is_null() {
             return Err(Error::Failure);
         }
-        let dtype = src.dtype();
+        let dtype = src.dtype()?;
         array::make(sc, &src.geometry, dtype.as_deref(), src.dtype_format())
     }
 }
@@ -217,7 +217,7 @@ fn copy_metalayers(params: &mut Params, src: &Array) -> Result<()> {
             name,
             content: content.as_ptr().cast_mut(),
             content_len,
-        });
+        })?;
         added.inspect_err(|_| {
             // SAFETY: made above.
             drop(unsafe { CString::from_raw(name) });
@@ -293,7 +293,7 @@ fn join(array: &mut Array, src: &Array, axis: usize, shape: &Dims) -> Result<()>
     let begin = array.geometry.shape[axis];
     let new = array.geometry.reshaped(shape)?;
     let write = |way: &Way| {
-        let mut made: Vec<New> = Vec::new();
+        let mut made: List<New> = List::new();
         for nchunk in 0..new.nchunks()? {
             let (mut start, stop) = chunk_box(&new, nchunk);
             if stop[axis] <= begin {
@@ -308,7 +308,7 @@ fn join(array: &mut Array, src: &Array, axis: usize, shape: &Dims) -> Result<()>
             };
             let selection = Selection::slice(&new, &start[..ndim], &stop[..ndim], &shape[..ndim])?;
             if let Some(selection) = selection {
-                made.extend(way.write(&selection, &buffer)?);
+                made.extend(way.write(&selection, &buffer)?)?;
             }
         }
         Ok(made)

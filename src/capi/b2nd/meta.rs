@@ -6,7 +6,7 @@ use crate::b2nd::meta::Meta;
 use crate::capi::border::{bytes, code};
 use crate::capi::types::*;
 use crate::error::{Error, Result};
-use crate::memory::Buffer;
+use crate::memory::{Buffer, Collect, List};
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt::{Display, Write as _};
 use std::ptr::null_mut;
@@ -143,9 +143,24 @@ pub unsafe extern "C" fn b2nd_deserialize_meta(
     })
 }
 
-fn list<T: Display>(numbers: &[T]) -> String {
-    let numbers: Vec<String> = numbers.iter().map(T::to_string).collect();
-    numbers.join(", ")
+/// Numbers with commas between them.
+struct Numbers<'a, T>(&'a [T]);
+
+impl<T: Display> Display for Numbers<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, number) in self.0.iter().enumerate() {
+            let comma = if i > 0 { ", " } else { "" };
+            write!(f, "{comma}{number}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Prints a text of at most a kilobyte. C's own buffer keeps the order with what the program prints.
+fn print(arguments: fmt::Arguments<'_>) {
+    let text = Text::<1024>::of(arguments).with_nul();
+    // SAFETY: both are C strings.
+    unsafe { libc::printf(c"%s".as_ptr(), text.as_ptr()) };
 }
 
 /// Prints what the `b2nd` metalayer of an array says. Returns 0, or a negative error code.
@@ -159,20 +174,18 @@ pub unsafe extern "C" fn b2nd_print_meta(array: *const b2nd_array_t) -> c_int {
         let shown = unsafe { array::shown(array)? };
         let content = array::metalayer(shown).ok_or(Error::MetalayerNotFound)?;
         let (meta, _) = Meta::parse(&content, true)?;
-        let mut text = format!(
+        print(format_args!(
             "b2nd metalayer parameters:\n Ndim:       {}\n shape:      {}\n chunkshape: {}\n",
             meta.ndim,
-            list(&meta.shape[..meta.ndim]),
-            list(&meta.chunkshape[..meta.ndim]),
-        );
+            Numbers(&meta.shape[..meta.ndim]),
+            Numbers(&meta.chunkshape[..meta.ndim]),
+        ));
         if let Some(dtype) = meta.dtype {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, " dtype: {}", String::from_utf8_lossy(dtype));
+            let len = c_int::try_from(dtype.len()).map_err(|_| Error::Data)?;
+            // SAFETY: as many bytes as are said.
+            unsafe { libc::printf(c" dtype: %.*s\n".as_ptr(), len, dtype.as_ptr()) };
         }
-        let _ = writeln!(text, " blockshape: {}", list(&meta.blockshape[..meta.ndim]));
-        let text = Buffer::copy_of(&[text.as_bytes(), &[0]].concat())?;
-        // SAFETY: both are C strings. C's own buffer keeps the order with what the program prints.
-        unsafe { libc::printf(c"%s".as_ptr(), text.as_ptr()) };
+        print(format_args!(" blockshape: {}\n", Numbers(&meta.blockshape[..meta.ndim])));
         Ok(0)
     })
 }

@@ -1,5 +1,6 @@
 //! Arrays that grow and shrink.
 
+use crate::memory::{List};
 use super::array::{self, Array};
 use super::chunks::{self, Access, Compressor};
 use super::slices::{dims, size};
@@ -14,7 +15,7 @@ use crate::schunk::New;
 use std::ffi::{c_int, c_void};
 
 /// Makes chunks on the way from one shape to another.
-pub type Write<'a> = dyn Fn(&Way) -> Result<Vec<New>> + 'a;
+pub type Write<'a> = dyn Fn(&Way) -> Result<List<New>> + 'a;
 
 /// Gives an array another shape, and makes the chunks that `write` says, all at once. Without them, what comes to light is
 /// zeros.
@@ -73,7 +74,7 @@ pub struct Way<'a> {
 
 impl Way<'_> {
     /// The chunks that a selection of the new array makes.
-    pub fn write(&self, selection: &Selection, buffer: &[u8]) -> Result<Vec<New>> {
+    pub fn write(&self, selection: &Selection, buffer: &[u8]) -> Result<List<New>> {
         let origin = |nchunk: usize| {
             let old = self.reshape.origin(nchunk as i64)?;
             usize::try_from(old).ok()
@@ -149,7 +150,7 @@ pub fn insert(array: &mut Array, buffer: &[u8], axis: usize, at: i64) -> Result<
         let slice = Selection::slice(&new, &start[..ndim], &stop[..ndim], &buffershape[..ndim])?;
         match slice {
             Some(slice) => way.write(&slice, buffer),
-            None => Ok(Vec::new()),
+            None => Ok(List::new()),
         }
     };
     let start = (!at_end).then_some(&start[..ndim]);

@@ -1,5 +1,6 @@
 //! Items picked by lists of indices, and one by one.
 
+use crate::memory::{Collect, List};
 use super::array::Array;
 use super::slices::{dims, size, write};
 use crate::b2nd::read::Reading;
@@ -18,7 +19,7 @@ unsafe fn lists<'a>(
     ndim: usize,
     selection: *mut *mut i64,
     sizes: *mut i64,
-) -> Result<Vec<&'a [i64]>> {
+) -> Result<List<&'a [i64]>> {
     if selection.is_null() || sizes.is_null() {
         return Err(Error::NullPointer);
     }
@@ -33,7 +34,7 @@ unsafe fn lists<'a>(
                 let len = usize::try_from(len).unwrap_or(0);
                 Ok(std::slice::from_raw_parts(list.cast_const(), len))
             })
-            .collect()
+            .try_list()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Views: arrays with more or fewer dimensions of length 1 over the same chunks. A view keeps the chunks of its array alive,
 //! also when the array itself is freed.
 
+use crate::memory::{ToList};
 use super::array::{self, Array};
 use super::context::Params;
 use super::create::deliver;
@@ -58,7 +59,7 @@ fn check(array: &Array) -> Result<()> {
 }
 
 fn view(array: &Array, shapes: &Shapes) -> Result<*mut b2nd_array_t> {
-    let (dtype, dtype_format) = (array.dtype(), array.dtype_format());
+    let (dtype, dtype_format) = (array.dtype()?, array.dtype_format());
     // SAFETY: the storage of a super-chunk is complete.
     let mut params = unsafe {
         let own = &*array.handle.fields().storage;
@@ -84,16 +85,13 @@ fn view(array: &Array, shapes: &Shapes) -> Result<*mut b2nd_array_t> {
         dtype: dtype.as_deref(),
         dtype_format,
     };
-    let layer = Metalayer {
-        name: NAME.to_vec(),
-        content: meta.serialize()?,
-    };
+    let content = meta.serialize()?;
     let storage = std::mem::replace(&mut params.storage, std::ptr::null_mut());
     let sc = Handle::view_of(array.handle, storage);
     // SAFETY: just made, with a storage of its own.
     unsafe {
         let made = set_parameters(sc).and_then(|()| {
-            (*sc).metalayers[0] = to_c(&layer)?;
+            (*sc).metalayers[0] = to_c((NAME, &content))?;
             (*sc).nmetalayers = 1;
             Handle::shown(sc)?.follow();
             array::make(sc, &geometry, dtype.as_deref(), dtype_format)

@@ -10,7 +10,7 @@ use crate::chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use crate::chunk::scratch;
 use crate::error::{Error, Result};
 use crate::frame::change::Change;
-use crate::memory::Buffer;
+use crate::memory::{Buffer, List};
 use crate::schunk::Where;
 use crate::schunk::rules::Chunk;
 use std::ffi::{c_int, c_void};
@@ -163,7 +163,7 @@ fn put_bytes(
         let owned = if inner.store.is_frame() {
             None
         } else {
-            owned.take().map(|owned| vec![owned])
+            owned.take().map(|owned| List::of([owned])).transpose()?.map(Into::into)
         };
         handle.set_current(current);
         inner.apply(
@@ -276,7 +276,7 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
         let handle = unsafe { Handle::from_c(schunk)? };
         handle.set_current(handle.counts().nchunks);
         if nbytes <= COPIED || handle.inner().store.is_frame() {
-            let mut scratch = scratch::borrow();
+            let mut scratch = scratch::borrow()?;
             let room = scratch.out.ensure(room_for(nbytes)?)?;
             // SAFETY: by the caller's word.
             let cbytes = unsafe { compress_into(room, handle, src.cast(), nbytes)? };

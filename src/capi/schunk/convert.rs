@@ -17,7 +17,7 @@ use crate::frame::header::MIN_LEN;
 use crate::frame::journal;
 use crate::frame::memory::Memory;
 use crate::io::{Backend, Mode, paths};
-use crate::memory::Buffer;
+use crate::memory::{Buffer, List, ToList};
 use crate::schunk::Store;
 use crate::schunk::rules::{Chunk, Counts, Keeping};
 use std::ffi::{CStr, CString, c_char};
@@ -81,7 +81,7 @@ fn copy_frame(handle: &Handle, len: usize) -> Result<()> {
 fn take_apart(handle: &Handle) -> Result<()> {
     let mut inner = handle.inner();
     let mut counts = handle.counts();
-    let (mut chunks, mut nbytes, mut blocksize) = (Vec::new(), 0, None);
+    let (mut chunks, mut nbytes, mut blocksize) = (List::new(), 0, None);
     let mut room = Room::of(&counts, inner.keeping());
     counts.cbytes = 0;
     for nchunk in 0..inner.store.nchunks() {
@@ -97,7 +97,7 @@ fn take_apart(handle: &Handle) -> Result<()> {
             Some(other) if other != this => 0,
             _ => this,
         });
-        chunks.push(chunk);
+        chunks.push(chunk)?;
     }
     if nbytes != counts.nbytes {
         return Err(Error::Data);
@@ -222,8 +222,8 @@ fn write_file(backend: &dyn Backend, path: &CStr, bytes: &[u8]) -> Result<()> {
     if !replaces {
         return backend.open(path, Mode::Create)?.write_at(0, bytes);
     }
-    let mut name = path.to_bytes().to_vec();
-    name.extend(format!(".{}.tmp", std::process::id()).bytes());
+    let mut name = path.to_bytes().to_list()?;
+    name.extend(format!(".{}.tmp", std::process::id()).bytes())?;
     let new = CString::new(name).map_err(|_| Error::InvalidParam)?;
     let written = backend
         .open(&new, Mode::Create)

@@ -1,5 +1,6 @@
 //! Making super-chunks, opening those on disk, and freeing them.
 
+use crate::memory::{List, boxed};
 use super::handle::{self, Handle};
 use super::storage::{self, local};
 use super::{agree, parts};
@@ -57,7 +58,7 @@ unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
         if env_is_set(c"BTUNE_TRADEOFF") {
             (*(*copy).cparams).tuner_id = BLOSC_BTUNE;
         }
-        let schunk = Handle::make(Store::Separate(Vec::new()), copy);
+        let schunk = Handle::make(Store::Separate(List::new()), copy);
         let made = parts::set_parameters(schunk).and_then(|()| attach(Handle::from_c(schunk)?));
         if let Err(error) = made {
             handle::free(schunk);
@@ -106,7 +107,7 @@ unsafe fn attach(handle: &Handle) -> Result<()> {
             // SAFETY: the storage's own copy of what the program chose.
             let options = unsafe { options(storage.io)? };
             let (disk, _) = Disk::create(options, &path, &header, &[], &[])?;
-            Store::Disk(Box::new(disk))
+            Store::Disk(boxed(disk)?)
         }
     };
     set_store(handle, store);
@@ -187,7 +188,7 @@ unsafe fn open(
                 Some(paths::Kind::File) => (path.to_owned(), Kind::Contiguous),
             };
             let (disk, loaded) = Disk::open(options(io)?, &path, base, kind)?;
-            adopt(Store::Disk(Box::new(disk)), loaded, io)
+            adopt(Store::Disk(boxed(disk)?), loaded, io)
         })();
         match opened {
             Ok(schunk) => {

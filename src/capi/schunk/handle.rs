@@ -14,7 +14,7 @@ use crate::frame::change::{Change, Item};
 use crate::frame::disk::Loaded;
 use crate::frame::header::{Header, Kind};
 use crate::frame::meta::Borrowed;
-use crate::memory::{Buffer, Edit};
+use crate::memory::{Buffer, Collect, Edit, List, boxed};
 use crate::schunk::rules::{Chunk, Counts, Keeping};
 use crate::schunk::slices::Sizes;
 use crate::schunk::{Store, Where};
@@ -46,7 +46,7 @@ pub struct Inner {
     /// The chunks.
     pub store: Store,
     /// Where those chunks are that each are on their own: the array that `data` points to.
-    pointers: Vec<*mut u8>,
+    pointers: List<*mut u8>,
     /// How large the chunks are, where they differ, once somebody asked.
     sizes: Option<Sizes>,
     /// Whether the chunks of a frame were seen to have as many bytes together as its header says, where they differ in size.
@@ -62,7 +62,7 @@ pub struct Plan<'a> {
     /// The change.
     pub change: Change<'a>,
     /// The chunks that come in, if they are the library's and kept each on its own.
-    pub owned: Option<Vec<Buffer>>,
+    pub owned: Option<List<Buffer>>,
 }
 
 impl Handle {
@@ -94,7 +94,7 @@ impl Handle {
 
     /// Makes a view of `base`, with the storage that is given. It keeps `base` alive.
     pub fn view_of(base: &Self, storage: *mut blosc2_storage) -> *mut blosc2_schunk {
-        let view = Self::make(Store::Separate(Vec::new()), storage);
+        let view = Self::make(Store::Separate(List::new()), storage);
         base.owners.fetch_add(1, Ordering::Relaxed);
         // SAFETY: just made, and nobody else's; handles are only ever used through shared references.
         unsafe {
@@ -123,18 +123,18 @@ impl Handle {
         // SAFETY: every field is an integer, a bool or a pointer, for which zero is a value.
         let mut c: blosc2_schunk = unsafe { std::mem::zeroed() };
         c.storage = storage;
-        let handle = Box::into_raw(Box::new(Self {
+        let handle = Box::into_raw(boxed(Self {
             c: UnsafeCell::new(c),
             inner: Mutex::new(Inner {
                 store,
-                pointers: Vec::new(),
+                pointers: List::new(),
                 sizes: None,
                 summed_up: false,
                 avoid_free: false,
             }),
             base: null_mut(),
             owners: AtomicUsize::new(1),
-        }));
+        })?);
         handle.cast()
     }
 
@@ -223,12 +223,12 @@ impl Handle {
             nthreads_d: nthreads(self.dctx()),
             has_vlmetalayers: c.nvlmetalayers > 0,
             vlblocks: counts.flags2 & BLOSC2_VL_BLOCKS as u8 != 0,
-            metalayers: Vec::new(),
+            metalayers: List::new(),
         }
     }
 
     /// The fixed-length metalayers, as they are in the public struct.
-    pub fn metalayers(&self) -> Vec<Borrowed<'_>> {
+    pub fn metalayers(&self) -> List<Borrowed<'_>> {
         // SAFETY: the pointers are the library's, and valid until the metalayers change.
         unsafe {
             let c = self.fields();
@@ -236,12 +236,12 @@ impl Handle {
             c.metalayers[..count]
                 .iter()
                 .filter_map(|layer| borrow(*layer))
-                .collect()
+                .list()?
         }
     }
 
     /// The variable-length metalayers, as they are in the public struct.
-    pub fn vlmetalayers(&self) -> Vec<Borrowed<'_>> {
+    pub fn vlmetalayers(&self) -> List<Borrowed<'_>> {
         // SAFETY: the pointers are the library's, and valid until the metalayers change.
         unsafe {
             let c = self.fields();
@@ -251,7 +251,7 @@ impl Handle {
             c.vlmetalayers[..count]
                 .iter()
                 .filter_map(|layer| borrow(*layer))
-                .collect()
+                .list()?
         }
     }
 
@@ -274,11 +274,11 @@ impl Handle {
         unsafe {
             free_metalayers(self.fields());
             for layer in header.metalayers.iter().take(BLOSC2_MAX_METALAYERS) {
-                c.metalayers[usize::from(c.nmetalayers)] = to_c(layer)?;
+                c.metalayers[usize::from(c.nmetalayers)] = to_c((&layer.name, &layer.content))?;
                 c.nmetalayers += 1;
             }
             for layer in loaded.vlmetalayers.iter().take(BLOSC2_MAX_VLMETALAYERS) {
-                c.vlmetalayers[c.nvlmetalayers as usize] = to_c(layer)?;
+                c.vlmetalayers[c.nvlmetalayers as usize] = to_c((&layer.name, &layer.content))?;
                 c.nvlmetalayers += 1;
             }
         }
@@ -448,7 +448,7 @@ impl Inner {
         &mut self,
         handle: &Handle,
         after: &Counts,
-        edits: &[(usize, Vec<Edit>)],
+        edits: &[(usize, List<Edit>)],
     ) -> Result<()> {
         if edits.is_empty() {
             return Ok(());
@@ -466,8 +466,8 @@ impl Inner {
         handle: &Handle,
         before: &Counts,
         plan: &Plan,
-    ) -> Result<Vec<(usize, Vec<u8>)>> {
-        let mut specials = Vec::new();
+    ) -> Result<List<(usize, List<u8>)>> {
+        let mut specials = List::new();
         if !self.store.is_frame() || before.chunksize <= 0 || plan.counts.chunksize != 0 {
             return Ok(specials);
         }
@@ -480,7 +480,7 @@ impl Inner {
                     return Err(Error::MaxBufsizeExceeded);
                 }
                 let nbytes = before.nbytes_of(nchunk as i64).ok_or(Error::Data)?;
-                specials.push((nchunk, storage::special_chunk(handle, place, nbytes)?));
+                specials.push((nchunk, storage::special_chunk(handle, place, nbytes)?))?;
             }
         }
         Ok(specials)
@@ -493,12 +493,12 @@ impl Inner {
         };
         match (change, chunks.last_mut()) {
             (Change::Append(_), Some(last)) if chunks_len_is(self.pointers.len() + 1, handle) => {
-                self.pointers.push(last.as_mut_ptr());
+                self.pointers.push(last.as_mut_ptr())?;
             }
             _ => {
                 self.pointers.clear();
                 self.pointers
-                    .extend(chunks.iter_mut().map(Buffer::as_mut_ptr));
+                    .extend(chunks.iter_mut().map(Buffer::as_mut_ptr))?;
             }
         }
         // SAFETY: two fields; the array lives as long as the handle, or until the next change.
@@ -521,15 +521,15 @@ impl Inner {
             return Ok(sizes.clone());
         }
         // Memory follows the chunks that are there, not those that an index tells of.
-        let mut starts: Vec<u64> = Vec::new();
+        let mut starts: List<u64> = List::new();
         let mut end = 0;
         for nchunk in 0..self.store.nchunks() {
-            starts.try_reserve(1).map_err(|_| Error::MemoryAlloc)?;
-            starts.push(end);
+            starts.reserve(1)?;
+            starts.push(end)?;
             end += self.chunk(counts, nchunk)?.nbytes as u64;
         }
-        starts.try_reserve(1).map_err(|_| Error::MemoryAlloc)?;
-        starts.push(end);
+        starts.reserve(1)?;
+        starts.push(end)?;
         if self.store.is_frame() && end != counts.nbytes.max(0) as u64 {
             return Err(Error::Data);
         }

@@ -8,7 +8,7 @@ use crate::chunk::source::BlockSource;
 use crate::error::{Error, Result};
 use crate::frame::disk::Stored;
 use crate::frame::header::Kind;
-use crate::memory::Buffer;
+use crate::memory::{Buffer, Collect, List, boxed};
 use crate::schunk::{Store, Where};
 
 /// Where the second flags byte of an extended header is.
@@ -53,7 +53,7 @@ pub fn of(handle: &Handle, inner: &mut Inner, nchunk: usize) -> Result<Bytes> {
     let trailer = EXTENDED_HEADER_LENGTH + table;
     chunk[trailer..trailer + 4].copy_from_slice(&place.nchunk.to_le_bytes());
     chunk[trailer + 4..trailer + 12].copy_from_slice(&place.offset.to_le_bytes());
-    let sizes = sizes(&header, &chunk[EXTENDED_HEADER_LENGTH..trailer]);
+    let sizes = sizes(&header, &chunk[EXTENDED_HEADER_LENGTH..trailer])?;
     for (i, size) in sizes.iter().enumerate() {
         let at = trailer + 12 + 4 * i;
         chunk[at..at + 4].copy_from_slice(&size.to_le_bytes());
@@ -80,29 +80,29 @@ fn place_of(inner: &mut Inner, nchunk: usize) -> Result<Place> {
 }
 
 /// The size of each compressed block: up to the next one, wherever that is in the table.
-fn sizes(header: &ChunkHeader, table: &[u8]) -> Vec<i32> {
+fn sizes(header: &ChunkHeader, table: &[u8]) -> Result<List<i32>> {
     if header.is_memcpyed() {
         let blocksize = header.blocksize_field();
         let blocks = (0..header.nblocks)
             .map(|nblock| blocksize.min(header.nbytes - nblock * blocksize) as i32);
-        return blocks.collect();
+        return blocks.list();
     }
     let start = |nblock: usize| i64::from(i32_at(table, 4 * nblock));
-    let mut order: Vec<(i64, usize)> = (0..header.nblocks).map(|n| (start(n), n)).collect();
+    let mut order: List<(i64, usize)> = (0..header.nblocks).map(|n| (start(n), n)).list()?;
     order.sort_unstable();
-    let mut sizes = vec![0; header.nblocks];
+    let mut sizes = List::filled(0, header.nblocks)?;
     for (i, (start, nblock)) in order.iter().enumerate() {
         let next = order.get(i + 1).map_or(header.cbytes as i64, |next| next.0);
         sizes[*nblock] = (next - start) as i32;
     }
-    sizes
+    Ok(sizes)
 }
 
 /// The bytes of the chunk that a lazy chunk of this super-chunk stands for.
 pub fn source(handle: &Handle, place: Place) -> Result<Option<Box<dyn BlockSource>>> {
     let mut inner = handle.inner();
     match &mut inner.store {
-        Store::Disk(disk) => Ok(Some(Box::new(disk.at(place.offset)?))),
+        Store::Disk(disk) => Ok(Some(boxed(disk.at(place.offset)?)?)),
         _ => Ok(None),
     }
 }

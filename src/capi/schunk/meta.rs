@@ -11,7 +11,7 @@ use crate::chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use crate::error::{Error, Result};
 use crate::frame::change::Change;
 use crate::frame::meta::{Borrowed, Metalayer, NAME_MAXLEN};
-use crate::memory::Buffer;
+use crate::memory::{Buffer, ToList};
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null_mut;
 
@@ -125,11 +125,8 @@ pub unsafe extern "C" fn blosc2_meta_add(
             if layers.len() >= BLOSC2_MAX_METALAYERS || (framed && handle.counts().cbytes > 0) {
                 return Err(Error::InvalidParam);
             }
-            let layer = to_c(&Metalayer {
-                name: name.to_vec(),
-                content: content.to_vec(),
-            })?;
-            layers.push((name, content));
+            let layer = to_c((name, content))?;
+            layers.push((name, content))?;
             if let Err(error) = write(handle, &layers, true) {
                 // SAFETY: made above.
                 unsafe { free_metalayer(layer) };
@@ -170,7 +167,7 @@ pub unsafe extern "C" fn blosc2_meta_update(
             if content.len() > layers[at].1.len() {
                 return Ok((at, false));
             }
-            let mut new = layers[at].1.to_vec();
+            let mut new = layers[at].1.to_list()?;
             new[..content.len()].copy_from_slice(content);
             layers[at].1 = &new;
             write(handle, &layers, true)?;
@@ -268,11 +265,8 @@ pub unsafe extern "C" fn blosc2_vlmeta_add(
             if layers.len() >= most_vlmetalayers(handle) {
                 return Err(Error::Failure);
             }
-            let layer = to_c(&Metalayer {
-                name: name.to_vec(),
-                content: chunk.to_vec(),
-            })?;
-            layers.push((name, &chunk));
+            let layer = to_c((name, &chunk))?;
+            layers.push((name, &chunk))?;
             if let Err(error) = write(handle, &layers, false) {
                 // SAFETY: made above.
                 unsafe { free_metalayer(layer) };

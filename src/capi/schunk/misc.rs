@@ -11,7 +11,7 @@ use crate::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, Special};
 use crate::error::{Error, Result};
 use crate::frame::change::{Change, Item};
 use crate::frame::offsets::{MAX_CHUNKS, Offsets, Place};
-use crate::memory::Buffer;
+use crate::memory::{Buffer, List};
 use crate::schunk::Store;
 use crate::schunk::rules::{Chunk, Counts};
 use std::ffi::c_int;
@@ -78,15 +78,15 @@ pub unsafe extern "C" fn blosc2_schunk_reorder_offsets(
         }
         // SAFETY: by the caller's word.
         let given = unsafe { std::slice::from_raw_parts(offsets_order, count) };
-        let mut order = Vec::with_capacity(count);
-        let mut used = vec![false; count];
+        let mut order = List::with_capacity(count)?;
+        let mut used = List::filled(false, count)?;
         for from in given {
             let from = usize::try_from(*from).map_err(|_| Error::Data)?;
             let used = used.get_mut(from).ok_or(Error::Data)?;
             if std::mem::replace(used, true) {
                 return Err(Error::Data);
             }
-            order.push(from);
+            order.push(from)?;
         }
         handle.change(|_, counts| {
             if counts.nchunks != count as i64 {
@@ -206,8 +206,8 @@ pub unsafe extern "C" fn blosc2_schunk_fill_special(
 }
 
 /// A chunk of special values, as the super-chunk's own parameters have it.
-fn sample_of(handle: &Handle, kind: Special, nbytes: i32) -> Result<Vec<u8>> {
-    let mut chunk = vec![0; EXTENDED_HEADER_LENGTH];
+fn sample_of(handle: &Handle, kind: Special, nbytes: i32) -> Result<List<u8>> {
+    let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH)?;
     // SAFETY: the parameters are the super-chunk's; the buffer has this room.
     unsafe {
         let cparams = cparams_of(handle.fields());

@@ -8,7 +8,7 @@ use crate::capi::types::*;
 use crate::error::{Error, Result};
 use crate::frame::header::{Header, Kind};
 use crate::frame::meta::{Borrowed, Metalayer};
-use crate::memory::Buffer;
+use crate::memory::{Buffer};
 use std::ffi::CStr;
 use std::ptr::null_mut;
 
@@ -32,16 +32,19 @@ pub unsafe fn borrow<'a>(layer: *const blosc2_metalayer) -> Option<Borrowed<'a>>
 }
 
 /// A metalayer as C sees it; to be freed with [`free_metalayer`].
-pub fn to_c(layer: &Metalayer) -> Result<*mut blosc2_metalayer> {
-    let mut name = layer.name.clone();
-    name.push(0);
-    let name = Buffer::copy_of(&name)?;
-    let content = Buffer::copy_of(&layer.content)?;
-    storage::on_heap(blosc2_metalayer {
-        name: name.into_raw().cast(),
-        content: content.into_raw(),
-        content_len: i32::try_from(layer.content.len()).map_err(|_| Error::InvalidParam)?,
-    })
+pub fn to_c((name, content): Borrowed) -> Result<*mut blosc2_metalayer> {
+    let content_len = i32::try_from(content.len()).map_err(|_| Error::InvalidParam)?;
+    let mut copy = Buffer::copy_of(name)?;
+    copy.extend(&[0])?;
+    let mut content = Buffer::copy_of(content)?;
+    let layer = storage::on_heap(blosc2_metalayer {
+        name: copy.as_mut_ptr().cast(),
+        content: content.as_mut_ptr(),
+        content_len,
+    })?;
+    // They are the metalayer's from here on.
+    (copy.into_raw(), content.into_raw());
+    Ok(layer)
 }
 
 /// Frees what [`to_c`] made.

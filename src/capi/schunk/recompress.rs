@@ -13,7 +13,7 @@ use crate::chunk::header::{ChunkHeader, MAX_OVERHEAD, filter_id};
 use crate::chunk::hooks::{Executor, NoHooks, Serial};
 use crate::codec::Codec;
 use crate::error::{Error, Result};
-use crate::memory::Buffer;
+use crate::memory::{Buffer, Collect, List};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -38,17 +38,17 @@ pub fn recompress(
         let batch = (CHUNKS_PER_THREAD * nthreads).min(nchunks - first);
         let apart = nthreads > 1 && batch > 1 && needs_no_functions(from, to)?;
         let batch = if apart { batch } else { 1 };
-        let mut jobs = Vec::new();
+        let mut jobs = List::new();
         for nchunk in first..first + batch {
-            jobs.push(Job::new(from, nchunk)?);
+            jobs.push(Job::new(from, nchunk)?)?;
         }
         if apart && jobs.iter().all(|job| is_plain(&job.header)) {
             for job in &mut jobs {
                 job.params = Some(params_for(to.cctx()?, &job.header)?);
             }
             let next = AtomicUsize::new(0);
-            let done: Vec<Mutex<Option<Result<Buffer>>>> =
-                jobs.iter().map(|_| Mutex::new(None)).collect();
+            let done: List<Mutex<Option<Result<Buffer>>>> =
+                jobs.iter().map(|_| Mutex::new(None)).list()?;
             Threads.run(nthreads, nthreads.min(batch), &|_| {
                 while let at = next.fetch_add(1, Ordering::Relaxed)
                     && let (Some(job), Some(slot)) = (jobs.get(at), done.get(at))

@@ -4,7 +4,7 @@ use super::handle::{Handle, Inner, Plan};
 use crate::chunk::header::ChunkHeader;
 use crate::error::{Error, Result};
 use crate::frame::change::{Change, Item};
-use crate::memory::{Buffer, Edit};
+use crate::memory::{Buffer, Collect, Edit, List};
 use crate::schunk::rules::Chunk;
 use crate::schunk::{Made, New, Where};
 
@@ -17,18 +17,18 @@ fn edited(old: &Chunk, edits: &[Edit]) -> Result<Chunk> {
 }
 
 /// Puts chunks in the places of others, all at once.
-pub fn replace(handle: &Handle, inner: &mut Inner, new: Vec<New>) -> Result<()> {
+pub fn replace(handle: &Handle, inner: &mut Inner, new: List<New>) -> Result<()> {
     let counts = handle.counts();
     let keeping = inner.keeping();
     let mut after = counts;
-    let (mut wholes, mut edits) = (Vec::new(), Vec::new());
+    let (mut wholes, mut edits) = (List::new(), List::new());
     for (nchunk, made) in new {
         let old = inner.chunk(&counts, nchunk)?;
         let info = match made {
             Made::Edits(list) if list.is_empty() => continue,
             Made::Edits(list) if inner.store.takes(nchunk, &list) => {
                 let info = edited(&old, &list)?;
-                edits.push((nchunk, list));
+                edits.push((nchunk, list))?;
                 info
             }
             Made::Edits(list) => {
@@ -39,34 +39,37 @@ pub fn replace(handle: &Handle, inner: &mut Inner, new: Vec<New>) -> Result<()> 
                 };
                 chunk.edit(&list)?;
                 let info = Chunk::new(&ChunkHeader::parse(&chunk)?);
-                wholes.push((nchunk, chunk, info));
+                wholes.push((nchunk, chunk, info))?;
                 info
             }
             Made::Whole(chunk) => {
                 let info = Chunk::new(&ChunkHeader::parse(&chunk)?);
-                wholes.push((nchunk, chunk, info));
+                wholes.push((nchunk, chunk, info))?;
                 info
             }
         };
         after = after.updated(nchunk as i64, &old, &info, keeping)?;
     }
     let apart = if inner.store.commits_edits() {
-        Vec::new()
+        List::new()
     } else {
         std::mem::take(&mut edits)
     };
     inner.store.ready(&apart)?;
     if !wholes.is_empty() || !edits.is_empty() {
         let take = |whole: &mut (usize, Buffer, Chunk)| std::mem::take(&mut whole.1);
-        let owned = (!inner.store.is_frame()).then(|| wholes.iter_mut().map(take).collect());
-        let mut items: Vec<(usize, Item)> = wholes
+        let mut owned = None;
+        if !inner.store.is_frame() {
+            owned = Some(wholes.iter_mut().map(take).list()?.into());
+        }
+        let mut items: List<(usize, Item)> = wholes
             .iter()
             .map(|(nchunk, chunk, info)| (*nchunk, inner.item(after.chunksize, info, chunk)))
-            .collect();
+            .list()?;
         let edited = edits
             .iter()
             .map(|(nchunk, edits)| (*nchunk, Item::Edited(edits)));
-        items.extend(edited);
+        items.extend(edited)?;
         let plan = Plan {
             counts: after,
             change: Change::Update(&items),

@@ -18,7 +18,7 @@ use crate::chunk::patch::{Patched, Patcher, Touched, Wish};
 use crate::chunk::shares::Shares;
 use crate::error::{Error, Result};
 use crate::frame::disk::Stored;
-use crate::memory::Buffer;
+use crate::memory::{Buffer, List};
 use crate::schunk::parsed::{Wanted, patch_stored, with_bytes, with_stored};
 use crate::schunk::rules::Counts;
 use crate::schunk::slices::{Piece, Pieces, Sizes};
@@ -173,11 +173,11 @@ pub fn read_bytes(handle: &Handle, sizes: &Sizes, start: u64, dest: &mut [u8]) -
     let nworkers = nthreads.min(len);
     let shares = Shares::new(queue, len, nworkers)?;
     // What needs the program's functions is left for this thread.
-    let left = Mutex::new(Vec::new());
+    let left = Mutex::new(List::new());
     shares.work(nthreads, &Threads, |tid| {
         while let Some((piece, dest)) = shares.next(tid) {
             if !read(piece, dest, 1)? {
-                lock(&left).push((piece, dest));
+                lock(&left).push((piece, dest))?;
             }
         }
         Ok(())
@@ -361,12 +361,12 @@ pub unsafe extern "C" fn blosc2_schunk_set_slice_buffer(
             let pieces = sizes.pieces(start, start + len as u64)?;
             // SAFETY: by the caller's word, and the items have places.
             let mut new = unsafe { bytes(buffer.cast(), len)? };
-            let mut chunks = Vec::new();
+            let mut chunks = List::new();
             for piece in pieces {
                 let (part, rest) = new.split_at(piece.len());
                 new = rest;
                 handle.set_current(piece.nchunk as i64);
-                chunks.push((piece.nchunk, rewritten(handle, inner, &piece, part)?));
+                chunks.push((piece.nchunk, rewritten(handle, inner, &piece, part)?))?;
             }
             replace(handle, inner, chunks)
         })?;
@@ -429,10 +429,10 @@ fn read_items(
             );
             (from == to).then_some(from)
         };
-        let mut data = Vec::new();
+        let mut data = List::new();
         for run in entries.chunk_by(|a, b| block(a).is_some() && block(a) == block(b)) {
             let (start, stop) = (at(&run[0]), at(&run[run.len() - 1]) + typesize);
-            data.resize(stop - start, 0);
+            data.resize(stop - start, 0)?;
             let range = ItemRange {
                 start,
                 len: stop - start,
@@ -479,15 +479,14 @@ pub unsafe extern "C" fn blosc2_schunk_get_sparse_buffer(
         // SAFETY: by the caller's word.
         let coords = unsafe { std::slice::from_raw_parts(coords, ncoords) };
         let nitems = counts.nbytes / i64::from(typesize);
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut entries: List<Entry> = List::new();
         entries
-            .try_reserve_exact(ncoords)
-            .map_err(|_| Error::MemoryAlloc)?;
+            .reserve_exact(ncoords)?;
         for (index, coord) in coords.iter().enumerate() {
             if !(0..nitems).contains(coord) {
                 return Err(Error::InvalidParam);
             }
-            entries.push((*coord, index));
+            entries.push((*coord, index))?;
         }
         entries.sort_unstable();
         let chunkitems = i64::from(counts.chunksize / typesize);
@@ -528,7 +527,7 @@ fn read_sparse(
         return through_context(entries).map_err(|_| Error::Failure);
     }
     let groups = Mutex::new(entries.chunk_by(|a, b| a.0 / chunkitems == b.0 / chunkitems));
-    let state = Mutex::new((None, Vec::new()));
+    let state = Mutex::new((None, List::new()));
     let nthreads = dctx.update_nthreads();
     Threads.run(nthreads, nthreads, &|_| {
         loop {
@@ -545,7 +544,10 @@ fn read_sparse(
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
             match done {
                 Ok(true) => {}
-                Ok(false) => state.1.push(group),
+                Ok(false) => match state.1.push(group) {
+                    Ok(()) => {}
+                    Err(error) => state.0 = Some(error),
+                },
                 Err(error) => state.0 = Some(error),
             }
             if state.0.is_some() {

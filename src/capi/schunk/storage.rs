@@ -6,7 +6,7 @@ use crate::chunk::header::{EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special};
 use crate::chunk::special;
 use crate::error::{Error, Result};
 use crate::frame::offsets::Place;
-use crate::memory::Buffer;
+use crate::memory::{Buffer, List};
 use crate::tune::Request;
 use std::ffi::{CStr, c_char};
 use std::ptr::null_mut;
@@ -99,7 +99,7 @@ pub unsafe fn free_storage(storage: *mut blosc2_storage) {
 }
 
 /// The chunk that a special offset stands for.
-pub fn special_chunk(handle: &Handle, place: Place, nbytes: i32) -> Result<Vec<u8>> {
+pub fn special_chunk(handle: &Handle, place: Place, nbytes: i32) -> Result<List<u8>> {
     // SAFETY: only read, and copied.
     let (typesize, blocksize) = unsafe {
         let c = handle.fields();
@@ -109,7 +109,7 @@ pub fn special_chunk(handle: &Handle, place: Place, nbytes: i32) -> Result<Vec<u
 }
 
 /// A chunk of special values, `nbytes` of them.
-pub fn special_of(place: Place, nbytes: i32, typesize: i32, blocksize: i32) -> Result<Vec<u8>> {
+pub fn special_of(place: Place, nbytes: i32, typesize: i32, blocksize: i32) -> Result<List<u8>> {
     let Place::Special(kind) = place else {
         return Err(Error::Failure);
     };
@@ -129,7 +129,7 @@ pub fn special_of(place: Place, nbytes: i32, typesize: i32, blocksize: i32) -> R
     if kind == Special::Nan && !matches!(typesize, 4 | 8) {
         return Err(Error::Data);
     }
-    let mut chunk = vec![0; EXTENDED_HEADER_LENGTH];
+    let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH)?;
     let blocksize = request.blocksize(blocksize.max(0)).max(1);
     special::write(
         kind,

@@ -8,7 +8,7 @@ use crate::b2nd::select::Selection;
 use crate::capi::border::code64;
 use crate::capi::types::*;
 use crate::error::{Error, Result};
-use crate::memory::Buffer;
+use crate::memory::{Buffer, Collect, List};
 use crate::schunk::slices::Sizes;
 use std::ptr::null_mut;
 
@@ -16,7 +16,7 @@ use std::ptr::null_mut;
 ///
 /// # Safety
 /// `start` and `stop` have a number for each dimension.
-unsafe fn of_array(meta: &[u8], start: *const i64, stop: *const i64) -> Result<Vec<i64>> {
+unsafe fn of_array(meta: &[u8], start: *const i64, stop: *const i64) -> Result<List<i64>> {
     let (meta, _) = Meta::parse(meta, true)?;
     let geometry = Geometry::new(meta.ndim, &meta.shape, &meta.chunkshape, &meta.blockshape)?;
     let (mut from, mut to, mut lens) = ([0; MAX_DIM], [0; MAX_DIM], [0; MAX_DIM]);
@@ -29,21 +29,21 @@ unsafe fn of_array(meta: &[u8], start: *const i64, stop: *const i64) -> Result<V
             return Err(Error::InvalidParam);
         }
         if to[d] <= first {
-            return Ok(Vec::new());
+            return Ok(List::new());
         }
         lens[d] = to[d] - first;
     }
     let n = meta.ndim;
     let Some(slice) = Selection::slice(&geometry, &from[..n], &to[..n], &lens[..n])? else {
-        return Ok(Vec::new());
+        return Ok(List::new());
     };
     Ok((0..slice.nchunks())
         .map(|i| slice.chunk(i).nchunk)
-        .collect())
+        .list()?)
 }
 
 /// The chunks of a plain super-chunk that have items of a range.
-fn of_range(handle: &Handle, sizes: &Sizes, start: i64, stop: i64) -> Result<Vec<i64>> {
+fn of_range(handle: &Handle, sizes: &Sizes, start: i64, stop: i64) -> Result<List<i64>> {
     // SAFETY: one field.
     let typesize = i64::from(unsafe { handle.fields().typesize });
     let byte = |item: i64| item.checked_mul(typesize).ok_or(Error::InvalidParam);
@@ -51,7 +51,7 @@ fn of_range(handle: &Handle, sizes: &Sizes, start: i64, stop: i64) -> Result<Vec
     let start = u64::try_from(start).map_err(|_| Error::InvalidParam)?;
     let stop = u64::try_from(stop).map_err(|_| Error::InvalidParam)?;
     let pieces = sizes.pieces(start, stop.min(sizes.nbytes()))?;
-    Ok(pieces.map(|piece| piece.nchunk as i64).collect())
+    Ok(pieces.map(|piece| piece.nchunk as i64).list()?)
 }
 
 /// Says which chunks have items of the range from `*start` to before `*stop`; of an array, of the slice between the
@@ -89,10 +89,10 @@ pub unsafe extern "C" fn blosc2_get_slice_nchunks(
             }
         };
         if !chunks.is_empty() {
-            let bytes: Vec<u8> = chunks
+            let bytes: List<u8> = chunks
                 .iter()
                 .flat_map(|nchunk| nchunk.to_ne_bytes())
-                .collect();
+                .list()?;
             // SAFETY: by the caller's word.
             unsafe { *chunks_idx = Buffer::copy_of(&bytes)?.into_raw().cast() };
         }

@@ -1,5 +1,7 @@
 //! Every word of a stream, looked for among those before it.
 
+use crate::error::Result;
+use crate::memory::List;
 use crate::codec::table::SPREAD;
 
 /// The bytes of a word: no codec gains from shorter ones that are repeated.
@@ -9,7 +11,7 @@ const WORD: usize = 4;
 #[derive(Default)]
 pub(super) struct Words<const SLOTS: u32> {
     /// The lower half of its hash, below the number of its stream.
-    seen: Vec<u32>,
+    seen: List<u32>,
     stream: u16,
 }
 
@@ -17,10 +19,10 @@ impl<const SLOTS: u32> Words<SLOTS> {
     /// Whether at most so many words of a stream are there twice. It is looked at from its end: the high bytes of numbers,
     /// which most often are repeated, come last. Of a word `16 - SLOTS` bits are not compared, and some hide behind others.
     #[inline(never)]
-    pub(super) fn hardly_repeat(&mut self, stream: &[u8], most: usize) -> bool {
+    pub(super) fn hardly_repeat(&mut self, stream: &[u8], most: usize) -> Result<bool> {
         if self.seen.is_empty() || self.stream == u16::MAX {
             self.seen.clear();
-            self.seen.resize(1 << SLOTS, 0);
+            self.seen.resize(1 << SLOTS, 0)?;
             self.stream = 0;
         }
         self.stream += 1;
