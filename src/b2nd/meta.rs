@@ -4,9 +4,9 @@
 //! document. Markers other than the dtype's are not looked at, as no reader of the format does: what counts is where the
 //! numbers are.
 
-use crate::memory::{List};
 use super::{Dims, MAX_DIM};
 use crate::error::{Error, Result};
+use crate::memory::List;
 
 /// The metalayer's name.
 pub const NAME: &[u8] = b"b2nd";

@@ -1,7 +1,6 @@
 //! What becomes of the chunks when an array gets another shape: which stay, which go, which come, and what is left in the
 //! padding of those that stay.
 
-use crate::memory::{List};
 use super::chunks::with_chunk;
 use super::geometry::Geometry;
 use super::read::Workers;
@@ -11,6 +10,7 @@ use super::{Dims, MAX_DIM};
 use crate::chunk::patch::Touched;
 use crate::chunk::scratch;
 use crate::error::{Error, Result};
+use crate::memory::{Collect, List};
 use crate::schunk::New;
 
 /// The most chunks that a list of them is made for.

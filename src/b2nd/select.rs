@@ -1,11 +1,11 @@
 //! Selections of an array's items: slices, and lists of indices along each dimension. Which chunks and blocks they touch,
 //! and which items of each.
 
-use crate::memory::{Collect, List};
 use super::geometry::Geometry;
 use super::runs::{Both, Run, strides};
 use super::{Dims, MAX_DIM};
 use crate::error::{Error, Result};
+use crate::memory::{Collect, List};
 
 /// The items that a selection takes along one dimension.
 enum Axis {
@@ -72,8 +72,7 @@ impl Range {
 impl Picked {
     fn new(indices: &[i64], chunk: i64, block: i64) -> Result<Self> {
         let mut order: List<(i64, usize)> = List::new();
-        order
-            .reserve_exact(indices.len())?;
+        order.reserve_exact(indices.len())?;
         order.extend(indices.iter().copied().zip(0..))?;
         order.sort_unstable();
         let mut picked = Self {

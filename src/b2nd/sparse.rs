@@ -1,6 +1,5 @@
 //! Single items, by their place in the array counted in C order.
 
-use crate::memory::{Collect, List};
 use super::chunks::{Chunks, Sizes, with_chunk};
 use super::geometry::Geometry;
 use super::read::Workers;
@@ -9,6 +8,7 @@ use crate::chunk::getitem::{ItemRange, getitem};
 use crate::chunk::scratch::{self, Scratch};
 use crate::chunk::visit::BlockReader;
 use crate::error::{Error, Result};
+use crate::memory::{Collect, List};
 
 /// An item: where it is, and where it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,8 +57,7 @@ pub fn read(
         return Err(Error::InvalidParam);
     }
     let mut entries: List<Entry> = List::new();
-    entries
-        .reserve_exact(coords.len())?;
+    entries.reserve_exact(coords.len())?;
     for (at, coord) in coords.iter().enumerate() {
         if !(0..geometry.nitems).contains(coord) {
             return Err(Error::InvalidParam);

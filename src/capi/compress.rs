@@ -1,6 +1,5 @@
 //! Compression through a context: the tuner, the checks, the engine.
 
-use crate::memory::{List};
 use super::border::{apart, bytes, bytes_mut, code, info};
 use super::constants::*;
 use super::context::Context;
@@ -12,6 +11,7 @@ use crate::chunk::encode::{EncodeParams, Source, compress};
 use crate::chunk::header::{MAX_BUFFERSIZE, MAX_OVERHEAD, MAX_TYPESIZE, filter_id};
 use crate::codec::Codec;
 use crate::error::{Error, Result};
+use crate::memory::List;
 use crate::tune::Request;
 use std::ffi::{c_int, c_void};
 use std::time::Instant;
@@ -43,7 +43,7 @@ impl Context {
         let request = self.request();
         let blocksize = request.blocksize(self.blocksize.get().max(0));
         self.blocksize.set(blocksize);
-        info(|| {
+        info(std::fmt::from_fn(|f| {
             let split = request.split(request.nbytes);
             let Request {
                 compcode,
@@ -51,11 +51,12 @@ impl Context {
                 typesize,
                 ..
             } = request;
-            format!(
+            write!(
+                f,
                 "compcode: {compcode}, clevel: {clevel}, blocksize: {blocksize}, splitmode: {}, typesize: {typesize}",
                 c_int::from(split)
             )
-        });
+        }));
     }
 
     /// Runs the context's tuner before a chunk: all parameters if it was begun, else the block size alone.
@@ -277,8 +278,7 @@ pub unsafe extern "C" fn blosc2_vlcompress_ctx(
             return Err(Error::InvalidParam);
         }
         let mut blocks = List::new();
-        blocks
-            .reserve_exact(nblocks)?;
+        blocks.reserve_exact(nblocks)?;
         let (mut total, mut largest) = (0i64, 0i32);
         for i in 0..nblocks {
             // SAFETY: by the caller's word.

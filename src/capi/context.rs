@@ -3,13 +3,13 @@
 //! Tuners (also those that come as plugins) read and set fields of a context, so its fields lie where the reference
 //! library 3.3.5 has them. All are cells: a callback may change them while a function holds the context.
 
-use crate::memory::{boxed};
 use super::border::{self, code, env, env_number, guard};
 use super::constants::*;
 use super::registry;
 use super::types::*;
 use crate::chunk::header::{MAX_FILTERS, filter_id};
 use crate::error::Error;
+use crate::memory::boxed;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;

@@ -1,6 +1,5 @@
 //! Decompression through a context.
 
-use crate::memory::{List, ToList};
 use super::border::{apart, bytes, bytes_mut, code};
 use super::context::Context;
 use super::exec::Threads;
@@ -15,6 +14,7 @@ use crate::chunk::header::{
 use crate::chunk::plain;
 use crate::error::{Error, Result};
 use crate::filter;
+use crate::memory::{List, ToList};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
@@ -372,7 +372,8 @@ pub unsafe extern "C" fn blosc2_vldecompress_ctx(
         if nblocks > maxblocks as usize {
             return Err(Error::InvalidParam);
         }
-        let (mut memory, mut blocks) = (List::with_capacity(nblocks)?, List::with_capacity(nblocks)?);
+        let (mut memory, mut blocks) =
+            (List::with_capacity(nblocks)?, List::with_capacity(nblocks)?);
         let mut result = Ok(());
         for nblock in 0..nblocks {
             match chunk.block_nbytes(nblock).and_then(c_buffer) {

@@ -1,10 +1,10 @@
 //! Where the workers of a job come from: the shared pool, or the program's own threads.
 
-use crate::memory::{Collect, List, boxed};
 use super::border::{guard, retire, trace};
 use super::types::blosc_threads_callback;
 use crate::chunk::hooks::Executor;
 use crate::error::{Error, Result};
+use crate::memory::{Collect, List, boxed};
 use crate::pool;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;

@@ -1,11 +1,11 @@
 //! The back end for files as C sees it, and what is done to paths.
 
-use crate::memory::{ToList};
 use super::border::{code, guard, trace};
 use super::types::*;
 use crate::error::{Error, Result};
 use crate::io::file::{read_up_to, write_up_to};
 use crate::io::paths::{self, Kind};
+use crate::memory::CStrBuf;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fs::File;
 use std::mem::ManuallyDrop;

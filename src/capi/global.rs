@@ -100,8 +100,8 @@ pub extern "C" fn blosc1_get_compressor() -> *const c_char {
 pub unsafe extern "C" fn blosc1_set_compressor(compname: *const c_char) -> c_int {
     guard(-1, || {
         // SAFETY: by the caller's word.
-        let name = unsafe { registry::text(compname) };
-        set_compressor(&name.unwrap_or_default())
+        let name = unsafe { border::text(compname) };
+        set_compressor(name.unwrap_or_default())
     })
 }
 

@@ -1,12 +1,13 @@
 //! What a chunk's header says, what the library is made of, and what time it is.
 
-use super::border::{bytes, code, guard};
+use super::border::{bytes, code, guard, text};
 use super::constants::*;
 use super::registry;
 use super::types::*;
 use crate::chunk::header::{ChunkHeader, MAX_BUFFERSIZE, MIN_HEADER_LENGTH};
 use crate::codec::Codec;
 use crate::error::{Error, Result};
+use crate::memory::Buffer;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null;
 
@@ -207,7 +208,7 @@ pub unsafe extern "C" fn blosc2_get_complib_info(
 ) -> c_int {
     code("blosc2_get_complib_info", || {
         // SAFETY: by the caller's word.
-        let name = unsafe { border::text(compname) }.unwrap_or_default();
+        let name = unsafe { text(compname) }.unwrap_or_default();
         let found = registry::library_of(name)
             .and_then(|library| Some((library, registry::library_name(library)?)));
         // SAFETY: by the caller's word; the copies are from `malloc`.

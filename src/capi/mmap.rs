@@ -10,6 +10,7 @@ use super::types::*;
 use crate::error::{Error, Result};
 use crate::io::Storage;
 use crate::io::mmap::{Access, Map};
+use crate::memory::Lossy;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -131,14 +132,12 @@ pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Arc
         (*params).mode = std::ptr::null();
         tell(params, &map);
         // Word for word: python-blosc2 looks for it.
-        info(|| {
-            format!(
-                "Opened memory-mapped file {} in mode {} with an mapping size of {} bytes.",
-                urlpath.to_string_lossy(),
-                mode.to_string_lossy(),
-                map.extent().size.max(room)
-            )
-        });
+        info(format_args!(
+            "Opened memory-mapped file {} in mode {} with an mapping size of {} bytes.",
+            Lossy(urlpath),
+            Lossy(mode),
+            map.extent().size.max(room)
+        ));
         Ok(map)
     }
 }
@@ -164,7 +163,7 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_open(
         match unsafe { open(CStr::from_ptr(urlpath), params.cast()) } {
             Ok(_) => params,
             Err(error) => {
-                trace("error", &format!("blosc2_stdio_mmap_open: {error}"));
+                trace("error", format_args!("blosc2_stdio_mmap_open: {error}"));
                 null_mut()
             }
         }
@@ -236,7 +235,7 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_write(
         match written {
             Ok(()) => nitems,
             Err(error) => {
-                trace("error", &format!("blosc2_stdio_mmap_write: {error}"));
+                trace("error", format_args!("blosc2_stdio_mmap_write: {error}"));
                 0
             }
         }
@@ -296,7 +295,7 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_read(
                     nitems
                 }
                 Err(error) => {
-                    trace("error", &format!("blosc2_stdio_mmap_read: {error}"));
+                    trace("error", format_args!("blosc2_stdio_mmap_read: {error}"));
                     0
                 }
             }

@@ -6,12 +6,12 @@
 //! A table has a place for every id. An entry is published with one atomic store and read without a lock, so that a
 //! registration in one thread, or in the parent of a `fork`, can never block another.
 
-use crate::memory::{boxed};
 use super::border::{code, guard, retire, text};
 use super::constants::*;
 use super::types::*;
 use crate::codec::Codec;
 use crate::error::{Error, Result};
+use crate::memory::{CStrBuf, boxed};
 use crate::plugin;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;

@@ -1,6 +1,5 @@
 //! Decompressing a chunk, whole or block by block.
 
-use crate::memory::{List, boxed};
 use super::decode_block::{BlockDecoder, Streams};
 use super::encode::workers;
 use super::header::{Blocks, ChunkHeader, Special, flags2, i32_at};
@@ -14,6 +13,7 @@ use super::store::{copy, in_pieces};
 use crate::codec::{Codec, Dict};
 use crate::error::{Error, Result};
 use crate::filter;
+use crate::memory::{List, boxed};
 
 /// A chunk whose header, block starts and dictionary were checked: what is left to find wrong is in the streams.
 pub struct Chunk<'a> {
@@ -49,7 +49,7 @@ impl<'a> Chunk<'a> {
             // The blocks of a lazy chunk are in a frame, which nobody has given.
             return Err(Error::InvalidParam);
         }
-        let chunk = place.insert(Self::unread(header, src))?;
+        let chunk = place.insert(Self::unread(header, src));
         chunk.read(None)?;
         Ok(chunk)
     }
@@ -312,8 +312,7 @@ impl<'a> Chunk<'a> {
     fn read_offsets(&self) -> Result<List<usize>> {
         let nblocks = self.header.nblocks;
         let mut offsets = List::new();
-        offsets
-            .reserve_exact(nblocks + 1)?;
+        offsets.reserve_exact(nblocks + 1)?;
         offsets.push(0)?;
         let mut total = 0usize;
         for nblock in 0..nblocks {

@@ -1,6 +1,5 @@
 //! One block of a chunk on the way out: streams, then filters backward.
 
-use crate::memory::{List};
 use super::decode::Chunk;
 use super::encode::ttmp_size;
 use super::header::{Blocks, ChunkHeader, Special, flags, flags2, i32_at};
@@ -13,6 +12,7 @@ use crate::cells::BlockShape;
 use crate::codec::{Codec, Packed, Room};
 use crate::error::{Error, Result};
 use crate::filter::{self, shuffle};
+use crate::memory::List;
 
 /// Format code of codecs that are none of the format's own.
 pub(super) const UDCODEC_FORMAT: u8 = 6;

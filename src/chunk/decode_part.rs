@@ -1,6 +1,5 @@
 //! A few bytes out of a block, without undoing the filters for all of it.
 
-use crate::memory::{List};
 use super::decode_block::{BlockDecoder, Stream, Streams, UDCODEC_FORMAT};
 use super::header::{flags2, version};
 use super::pipeline::Stage;
@@ -9,6 +8,7 @@ use super::scratch::{Buf, Bufs, State};
 use crate::codec::Codec;
 use crate::error::{Error, Result};
 use crate::filter::{bitshuffle, shuffle};
+use crate::memory::List;
 
 /// Blocks that are not larger are decoded as a whole in the time that it takes to look for parts.
 const SMALL: usize = 4096;

@@ -3,7 +3,6 @@
 //! Blocks are compressed by any number of workers and placed in the order of their index, so the bytes do not
 //! depend on how many workers there were.
 
-use crate::memory::{List};
 use super::decode_block::UDCODEC_FORMAT;
 use super::encode_block::{BlockEncoder, BlockInput, Encoded};
 use super::header::{
@@ -16,8 +15,9 @@ use super::pipeline::Pipeline;
 use super::scratch::{self, Bufs, Scratch};
 use super::store::store;
 use crate::codec::{Codec, Dict, MAX_DICT_SIZE, MIN_USEFUL_DICT};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::filter;
+use crate::memory::List;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -378,8 +378,7 @@ impl<'a> Chunk<'a> {
         // Regular chunks are sampled from their first sixteenth, variable-length ones block by block.
         let wanted = if variable { nbytes } else { nsamples * sample };
         let mut samples = List::new();
-        samples
-            .reserve_exact(wanted)?;
+        samples.reserve_exact(wanted)?;
         let mut sizes = List::new();
         let mut scratch = scratch::borrow()?;
         let encoder = self.encoder(None);

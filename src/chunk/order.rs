@@ -1,11 +1,11 @@
 //! Blocks that workers finish in any order, placed in the order of their index.
 
-use crate::memory::{List};
 use super::encode::lock;
 use super::encode_block::{Encoded, RawBlock};
 use super::scratch::Buf;
 use crate::error::{Error, Result};
 use crate::filter;
+use crate::memory::List;
 use std::sync::Mutex;
 
 /// Blocks and where they belong.

@@ -521,7 +521,6 @@ impl Patcher<'_> {
 /// An empty vector with room for `len` bytes.
 fn with_room(len: usize) -> Result<List<u8>> {
     let mut bytes = List::new();
-    bytes
-        .reserve_exact(len)?;
+    bytes.reserve_exact(len)?;
     Ok(bytes)
 }

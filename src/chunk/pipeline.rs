@@ -104,7 +104,7 @@ impl Pipeline {
             id if id > filter_id::LAST_DEFINED => Stage::Registered { id, meta },
             _ if decoding => return Err(Error::Failure),
             _ => return Err(Error::FilterPipeline),
-        })?;
+        });
         Ok(())
     }
 
@@ -117,7 +117,7 @@ impl Pipeline {
     fn only(&self, wanted: impl Fn(&Stage) -> bool) -> Self {
         let mut some = Self { len: 0, ..*self };
         for stage in self.stages().iter().filter(|stage| wanted(stage)) {
-            some.push(*stage)?;
+            some.push(*stage);
         }
         some
     }

@@ -1,9 +1,9 @@
 //! Pieces of memory to be written, shared out among workers.
 
-use crate::memory::{Collect, List};
 use super::encode::lock;
 use super::hooks::Executor;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::memory::{Collect, List};
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -1,9 +1,9 @@
 //! Chunks whose blocks are not in memory: they are fetched one by one, where and when they are needed.
 
-use crate::memory::{List};
 use super::header::i32_at;
 use super::scratch::Buf;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::memory::List;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Gives bytes of a chunk that is somewhere else, a file say. Several workers ask at once.
@@ -24,8 +24,7 @@ pub fn read_front(source: &dyn BlockSource, len: usize) -> Result<List<u8>> {
     while bytes.len() < len {
         let have = bytes.len();
         let more = have.max(FIRST_PIECE).min(len - have);
-        bytes
-            .reserve_exact(more)?;
+        bytes.reserve_exact(more)?;
         bytes.resize(have + more, 0)?;
         source.read_at(have, &mut bytes[have..])?;
     }
@@ -53,8 +52,7 @@ impl<'a> Elsewhere<'a> {
         let starts = || starts.chunks_exact(4).map(|start| i32_at(start, 0));
         let mut sorted = List::new();
         if !starts().is_sorted_by(|a, b| a < b) {
-            sorted
-                .reserve_exact(starts().len())?;
+            sorted.reserve_exact(starts().len())?;
             sorted.extend(starts())?;
             sorted.sort_unstable();
             sorted.dedup();

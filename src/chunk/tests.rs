@@ -2,13 +2,13 @@
 
 mod lazy;
 
-use crate::memory::{Collect, List};
 use super::decode::{Chunk, decompress};
 use super::encode::{EncodeParams, Source, compress};
 use super::getitem::{ItemRange, getitem};
 use super::header::{ChunkHeader, filter_id};
 use super::hooks::{Executor, NoHooks, Serial};
 use crate::error::Result;
+use crate::memory::{Collect, List};
 
 /// As many threads as were asked for, started one by one.
 struct Threads;

@@ -1,6 +1,5 @@
 //! Block after block of a chunk, in any order.
 
-use crate::memory::{List};
 use super::decode::Chunk;
 use super::decode_block::BlockDecoder;
 use super::decode_part::Items;
@@ -10,6 +9,7 @@ use super::pipeline::Pipeline;
 use super::scratch::{Bufs, State};
 use super::special;
 use crate::error::{Error, Result};
+use crate::memory::List;
 
 /// Decodes blocks of one chunk; what they share is made once.
 pub struct BlockReader<'a> {

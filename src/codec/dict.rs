@@ -1,8 +1,8 @@
 //! Dictionaries: bytes stored once in a chunk, that every block of it may refer back to.
 
-use crate::memory::{List};
 use super::{Codec, lz4, zstd};
 use crate::error::{Error, Result};
+use crate::memory::List;
 
 /// The largest dictionary a chunk may carry, in bytes.
 pub const MAX_DICT_SIZE: usize = 32 * 1024;
@@ -162,8 +162,7 @@ fn own(bytes: &[u8]) -> Result<(List<u8>, usize)> {
         return Err(Error::CodecDict);
     }
     let mut owned = List::new();
-    owned
-        .reserve_exact(bytes.len() + GAP)?;
+    owned.reserve_exact(bytes.len() + GAP)?;
     owned.extend_from_slice(bytes)?;
     owned.resize(bytes.len() + GAP, 0)?;
     Ok((owned, bytes.len()))

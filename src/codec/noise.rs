@@ -8,7 +8,7 @@ mod short;
 mod words;
 
 use crate::error::Result;
-use crate::memory::{List};
+use crate::memory::List;
 use core::hint::select_unpredictable;
 
 /// The bytes that are judged as one; the last piece of a stream may be nearly twice as long.
@@ -131,16 +131,20 @@ impl Noise {
             code: false,
         };
         // Most streams that are not show it in their last piece: the high bytes of numbers.
-        all_even(stream) && {
-            self.start(search, stream)?;
-            let (mut words, mut count) = (0, 0);
-            pieces(stream).enumerate().all(|(at, piece)| {
-                let repeats = self.repeats(search, piece, at)?;
-                words += repeats.words;
-                count += repeats.count as usize;
-                count <= few
-            }) && Repeats::tell(words, stream.len(), search)
+        if !all_even(stream) {
+            return Ok(false);
         }
+        self.start(search, stream)?;
+        let (mut words, mut count) = (0, 0);
+        for (at, piece) in pieces(stream).enumerate() {
+            let repeats = self.repeats(search, piece, at)?;
+            words += repeats.words;
+            count += repeats.count as usize;
+            if count > few {
+                return Ok(false);
+            }
+        }
+        Ok(Repeats::tell(words, stream.len(), search))
     }
 
     /// Whether a stream has hardly a word twice, so that a codec that can only refer to what it repeats shortens it by less than
@@ -571,7 +575,10 @@ mod tests {
     fn random_bytes_are_noise() {
         let mut noise = Noise::default();
         for len in [PIECE, PIECE + 1, 2 * PIECE - 1, 100_000, 1 << 21] {
-            assert!(noise.fills(&random(len, len as u64)).unwrap(), "{len} bytes");
+            assert!(
+                noise.fills(&random(len, len as u64)).unwrap(),
+                "{len} bytes"
+            );
         }
     }
 
@@ -652,7 +659,10 @@ mod tests {
             .flat_map(|i| words[usize::from(*i) % words.len()].clone())
             .collect();
         assert!(noise.is_repetitive(&text, SEARCH).unwrap());
-        assert!(!noise.is_repetitive(&text[..10 * PIECE], SEARCH).unwrap(), "short");
+        assert!(
+            !noise.is_repetitive(&text[..10 * PIECE], SEARCH).unwrap(),
+            "short"
+        );
         assert!(!noise.is_repetitive(&random(text.len(), 9), SEARCH).unwrap());
         let pieces = text.len() / PIECE;
         for noisy in [0, pieces / 2, pieces - 3] {

@@ -1,7 +1,7 @@
 //! Where a hash of four bytes was last seen.
 
-use crate::memory::{List};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::memory::List;
 
 /// A slot: wide enough for every position of the streams it serves.
 pub(super) trait Slot: Copy + Default {

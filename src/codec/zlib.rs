@@ -8,7 +8,7 @@
 //! the fastest (by up to 1.3) but for very redundant data, where zlib-rs is. What all of them spend on noise is spared:
 //! see [`super::noise`].
 
-use crate::memory::{boxed};
+use crate::memory::boxed;
 use core::ptr::NonNull;
 
 use libdeflate_sys as sys;

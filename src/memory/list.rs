@@ -367,7 +367,10 @@ mod tests {
         list.extend(5..7).unwrap();
         list.extend_from_slice(&[7]).unwrap();
         assert_eq!(list[..], [9, 3, 1, 2, 4, 5, 6, 7]);
-        assert_eq!((list.pop(), list.remove(0), list.swap_remove(0)), (Some(7), 9, 3));
+        assert_eq!(
+            (list.pop(), list.remove(0), list.swap_remove(0)),
+            (Some(7), 9, 3)
+        );
         list.retain(|item| item % 2 == 0);
         list.resize(4, 1).unwrap();
         list.dedup();

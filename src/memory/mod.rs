@@ -3,7 +3,7 @@
 //! The library uses these instead of those of the standard library, whose growth aborts; `clippy.toml` refuses the others.
 //! - [`List`]: a growable array, as `Vec`
 //! - [`Shared`]: a value with several owners, as `Arc`; [`boxed`]: a value on the heap
-//! - [`CStrBuf`]: an owned C string; [`Text`]: a formatted text of limited length, on the stack
+//! - [`CStrBuf`]: an owned C string; [`Lossy`]: one to be shown; [`Stderr`]: lines for it; [`Text`]: a formatted text of limited length, on the stack
 //! - [`Buffer`]: bytes from `malloc`, that C may come to own
 
 mod buffer;
@@ -18,6 +18,5 @@ pub use list::{Collect, List, ToList};
 #[doc(hidden)]
 pub use shared::Counted;
 pub use shared::Shared;
-#[allow(unused_imports)]
 pub(crate) use shared::shared_dyn;
-pub use text::{CStrBuf, Stderr, Text};
+pub use text::{CStrBuf, Lossy, Stderr, Text};

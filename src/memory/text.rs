@@ -110,7 +110,21 @@ impl<const N: usize> Text<N> {
         self.bytes[end..].fill(0);
         self.bytes
     }
+}
 
+/// A C string to be shown, with marks where it is no UTF-8.
+pub struct Lossy<'a>(pub &'a CStr);
+
+impl fmt::Display for Lossy<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for chunk in self.0.to_bytes().utf8_chunks() {
+            f.write_str(chunk.valid())?;
+            if !chunk.invalid().is_empty() {
+                fmt::Write::write_char(f, char::REPLACEMENT_CHARACTER)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The standard error, for lines of any length: written all at once where they have no more than some hundred bytes.
@@ -179,12 +193,19 @@ mod tests {
         assert_eq!(&*CStrBuf::new(b"").unwrap(), c"");
         assert_eq!(CStrBuf::new(b"a\0b").err(), Some(Error::InvalidParam));
         assert_eq!(&*CStrBuf::copy_of(c"text").unwrap(), c"text");
+        assert_eq!(Lossy(c"a\xFFb").to_string(), "a\u{FFFD}b");
     }
 
     #[test]
     fn texts_are_cut() {
-        assert_eq!(Text::<20>::of(format_args!("{}-{}", 1, "b")).as_bytes(), b"1-b");
-        assert_eq!(Text::<4>::of(format_args!("{}", "longer")).as_bytes(), b"long");
+        assert_eq!(
+            Text::<20>::of(format_args!("{}-{}", 1, "b")).as_bytes(),
+            b"1-b"
+        );
+        assert_eq!(
+            Text::<4>::of(format_args!("{}", "longer")).as_bytes(),
+            b"long"
+        );
         assert_eq!(Text::<4>::of(format_args!("longer")).with_nul(), *b"lon\0");
         assert_eq!(Text::<4>::of(format_args!("a")).with_nul(), *b"a\0\0\0");
     }

@@ -38,7 +38,9 @@ fn online() -> usize {
 fn quota() -> Option<usize> {
     let mut buffer = [0; 1024];
     let groups = read(c"/proc/self/cgroup", &mut buffer)?;
-    let line = groups.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"0::/"));
+    let line = groups
+        .split(|byte| *byte == b'\n')
+        .find_map(|line| line.strip_prefix(b"0::/"));
     let mut group = line?;
     let mut least = None::<usize>;
     loop {

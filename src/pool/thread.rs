@@ -22,7 +22,11 @@ impl Thread {
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`]; [`Error::ThreadCreate`] where the system has no thread.
-    pub fn start<F: FnOnce() + Send + 'static>(number: usize, stack: usize, work: F) -> Result<Self> {
+    pub fn start<F: FnOnce() + Send + 'static>(
+        number: usize,
+        stack: usize,
+        work: F,
+    ) -> Result<Self> {
         let start = Box::into_raw(boxed(Start { number, work })?);
         let mut thread = MaybeUninit::uninit();
         let mut attributes = MaybeUninit::uninit();
@@ -56,7 +60,8 @@ impl Thread {
     /// Whether this is the thread that asks.
     pub fn is_this(&self) -> bool {
         // SAFETY: both are threads that were not joined yet.
-        self.0.is_some_and(|thread| unsafe { libc::pthread_equal(thread, libc::pthread_self()) } != 0)
+        self.0
+            .is_some_and(|thread| unsafe { libc::pthread_equal(thread, libc::pthread_self()) } != 0)
     }
 
     /// Waits for the thread's end.

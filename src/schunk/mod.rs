@@ -19,7 +19,7 @@ use crate::frame::header::{Header, Kind};
 use crate::frame::memory::Memory;
 use crate::frame::meta::Borrowed;
 use crate::frame::offsets::Place;
-use crate::memory::{Buffer, Collect, Edit, List};
+use crate::memory::{Buffer, Edit, List};
 
 /// Where chunks are kept.
 pub enum Store {
@@ -186,7 +186,7 @@ impl Store {
     pub fn commit(
         &mut self,
         change: &Change,
-        specials: &[(usize, List<u8>)],
+        specials: &[(usize, Vec<u8>)],
         header: &Header,
         metalayers: &[Borrowed],
         vlmetalayers: Option<&[Borrowed]>,
@@ -217,37 +217,57 @@ fn commit_separate(chunks: &mut List<Buffer>, change: &Change) -> Result<()> {
     keep(chunks, change, new)
 }
 
-/// Applies a change to chunks that each are on their own; `new` are those that come in.
+/// Applies a change to chunks that each are on their own; `new` are those that come in. All or nothing.
 pub fn keep(chunks: &mut List<Buffer>, change: &Change, new: List<Buffer>) -> Result<()> {
-    chunks
-        .reserve(new.len())?;
+    if !change.fits(chunks.len()) {
+        return Err(Error::InvalidParam);
+    }
+    chunks.reserve(new.len())?;
+    let count = new.len();
     let mut new = new.into_iter();
     match change {
         Change::Nothing => {}
-        Change::Append(_) => chunks.extend(new)?,
-        Change::Insert(nchunk, _) if *nchunk <= chunks.len() => {
-            new.for_each(|chunk| chunks.insert(*nchunk, chunk));
-        }
-        Change::Update(items) => {
-            for (nchunk, _) in *items {
-                let place = chunks.get_mut(*nchunk).ok_or(Error::InvalidParam)?;
-                *place = new.next().ok_or(Error::Failure)?;
+        Change::Append(_) => new.for_each(|chunk| chunks.push_within_capacity(chunk)),
+        Change::Insert(nchunk, _) => {
+            for chunk in new {
+                chunks.insert(*nchunk, chunk)?;
             }
         }
-        Change::Delete(nchunk) if *nchunk < chunks.len() => drop(chunks.remove(*nchunk)),
-        Change::Arrange { slots, .. } if change.fits(chunks.len()) => {
-            let mut old: List<Option<Buffer>> = chunks.drain(..).map(Some).list()?;
-            chunks.extend(slots.iter().filter_map(|slot| match slot {
+        Change::Update(items) => {
+            if items.len() > count {
+                return Err(Error::Failure);
+            }
+            for ((nchunk, _), chunk) in items.iter().zip(new) {
+                chunks[*nchunk] = chunk;
+            }
+        }
+        Change::Delete(nchunk) => drop(chunks.remove(*nchunk)),
+        Change::Arrange { slots, .. } => {
+            let mut old = taken(chunks, slots.len())?;
+            let chunk = |slot: &Slot| match slot {
                 Slot::Old(from) => old[*from].take(),
                 Slot::New(_) => new.next(),
-            }))?;
+            };
+            let there = slots.iter().filter_map(chunk);
+            there.for_each(|chunk| chunks.push_within_capacity(chunk));
         }
         Change::Reorder(order) => {
-            let mut old: List<Option<Buffer>> = chunks.drain(..).map(Some).list()?;
+            let mut old = taken(chunks, order.len())?;
             // The caller made sure that every chunk is named once.
-            chunks.extend(order.iter().filter_map(|from| old[*from].take()))?;
+            let there = order.iter().filter_map(|from| old[*from].take());
+            there.for_each(|chunk| chunks.push_within_capacity(chunk));
         }
-        _ => return Err(Error::InvalidParam),
+        Change::Fill(..) => return Err(Error::InvalidParam),
     }
     Ok(())
+}
+
+/// Takes all chunks, to be put back in another order; there is room for `count` then.
+fn taken(chunks: &mut List<Buffer>, count: usize) -> Result<List<Option<Buffer>>> {
+    let mut old = List::with_capacity(chunks.len())?;
+    chunks.reserve(count.saturating_sub(chunks.len()))?;
+    for chunk in chunks.drain(..) {
+        old.push_within_capacity(Some(chunk));
+    }
+    Ok(old)
 }

@@ -1,6 +1,7 @@
 //! Which bytes of which chunks a range of the data is.
 
 use crate::error::{Error, Result};
+use crate::memory::{List, Shared};
 
 /// How large the chunks are.
 #[derive(Clone, Debug)]
@@ -13,7 +14,7 @@ pub enum Sizes {
         nbytes: u64,
     },
     /// Where each begins in the data, and the end of the last.
-    Starts(std::sync::Arc<[u64]>),
+    Starts(Shared<List<u64>>),
 }
 
 /// A part of a chunk.

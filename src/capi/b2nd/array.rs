@@ -1,7 +1,6 @@
 //! An array behind the pointer that C holds. Its public fields are all there is: they are checked and read anew by every
 //! function, and written anew when the shape changes.
 
-use crate::memory::{List, ToList};
 use super::chunks::Access;
 use super::meta::dtype_to_c;
 use crate::b2nd::chunks::Sizes;
@@ -13,6 +12,7 @@ use crate::capi::schunk::handle::Handle;
 use crate::capi::schunk::storage::on_heap;
 use crate::capi::types::*;
 use crate::error::{Error, Result};
+use crate::memory::{List, ToList};
 use std::ffi::c_char;
 use std::ptr::null_mut;
 
@@ -26,11 +26,11 @@ pub unsafe fn shown<'a>(array: *const b2nd_array_t) -> Result<&'a Handle> {
 }
 
 /// The content of the metalayer that makes a super-chunk an array, copied.
-pub fn metalayer(shown: &Handle) -> Option<&[u8]> {
-    let layers = shown.metalayers();
+pub fn metalayer(shown: &Handle) -> Result<Option<&[u8]>> {
+    let layers = shown.metalayers()?;
     let find = |name: &[u8]| layers.iter().find(|(other, _)| *other == name);
-    let (_, content) = find(NAME).or_else(|| find(OLD_NAME))?;
-    Some(content)
+    let layer = find(NAME).or_else(|| find(OLD_NAME));
+    Ok(layer.map(|(_, content)| *content))
 }
 
 /// Writes the shapes, and all that follows from them, into the public fields.
@@ -220,7 +220,7 @@ pub unsafe fn refresh(array: *const b2nd_array_t) -> Result<bool> {
     if !framed || shown.is_view() || c.last_tick == tick {
         return Ok(false);
     }
-    let Some(content) = metalayer(shown) else {
+    let Some(content) = metalayer(shown)? else {
         // Perhaps caught in the middle of a change; the next call finds it.
         return Ok(false);
     };

@@ -212,8 +212,7 @@ pub fn arrange(
     let nchunks = geometry.nchunks()?;
     let mut gone = List::filled(true, count)?;
     let mut slots = List::new();
-    slots
-        .reserve_exact(usize::try_from(nchunks).map_err(|_| Error::InvalidParam)?)?;
+    slots.reserve_exact(usize::try_from(nchunks).map_err(|_| Error::InvalidParam)?)?;
     // Chunk sizes are equal, or unknown and stay so.
     let size = array.sizes()?.chunk as i32;
     let mut after = counts;
@@ -267,7 +266,7 @@ pub fn arrange(
         after = after.appended(info, keeping)?;
     }
     let layer = shaped(array, &geometry)?;
-    let mut metalayers = handle.metalayers();
+    let mut metalayers = handle.metalayers()?;
     metalayers[layer.0].1 = &layer.1;
     let change = Change::Arrange {
         slots: &slots,
@@ -276,7 +275,7 @@ pub fn arrange(
     let plan = Plan {
         counts: after,
         change,
-        owned: separate.then_some(owned.into()),
+        owned: separate.then_some(owned),
     };
     inner.apply_with(handle, &counts, plan, &metalayers)?;
     // SAFETY: the metalayer is the library's, and as long as before.
@@ -296,7 +295,7 @@ fn shaped(array: &Array, geometry: &Geometry) -> Result<(usize, List<u8>)> {
     const FIRST: usize = 5;
     /// From one number to the next.
     const STEP: usize = 9;
-    let layers = array.handle.metalayers();
+    let layers = array.handle.metalayers()?;
     let find = |name: &[u8]| layers.iter().position(|(other, _)| *other == name);
     let at = find(NAME).or_else(|| find(OLD_NAME));
     let at = at.ok_or(Error::MetalayerNotFound)?;

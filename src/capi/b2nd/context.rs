@@ -1,6 +1,5 @@
 //! What arrays are made from.
 
-use crate::memory::{boxed};
 use super::meta::{dtype_to_c, shape_from_c};
 use crate::b2nd::geometry;
 use crate::b2nd::{Dims, MAX_DIM};
@@ -9,6 +8,7 @@ use crate::capi::constants::*;
 use crate::capi::schunk::storage::{copy, free_storage};
 use crate::capi::types::*;
 use crate::error::{Error, Result};
+use crate::memory::{Text, boxed};
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null_mut;
 
@@ -190,7 +190,9 @@ pub unsafe extern "C" fn b2nd_create_ctx(
             let mut params = Params::new(b2_storage.as_ref().unwrap_or(&defaults))?;
             params.set_shapes(ndim, &s, &c, &b)?;
             params.dtype = if dtype.is_null() {
-                dtype_to_c(Text::<24>::of(format_args!("|S{}", params.cparams().typesize)).as_bytes())?
+                dtype_to_c(
+                    Text::<24>::of(format_args!("|S{}", params.cparams().typesize)).as_bytes(),
+                )?
             } else {
                 dtype_to_c(CStr::from_ptr(dtype).to_bytes())?
             };

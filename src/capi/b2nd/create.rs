@@ -309,7 +309,7 @@ pub unsafe fn adopt(schunk: *mut blosc2_schunk) -> Result<*mut b2nd_array_t> {
     // SAFETY: by the caller's word.
     unsafe {
         let handle = Handle::shown(schunk)?;
-        let content = array::metalayer(handle).ok_or(Error::MetalayerNotFound)?;
+        let content = array::metalayer(handle)?.ok_or(Error::MetalayerNotFound)?;
         let (meta, _) = Meta::parse(&content, true)?;
         let lengths = meta.shape.iter().zip(meta.chunkshape).zip(meta.blockshape);
         for ((shape, chunk), block) in lengths.take(meta.ndim) {

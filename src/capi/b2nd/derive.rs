@@ -1,6 +1,5 @@
 //! Arrays out of arrays: slices, copies, concatenations.
 
-use crate::memory::{List};
 use super::array::{self, Array};
 use super::chunks::{Access, Compressor};
 use super::context::Params;
@@ -18,8 +17,9 @@ use crate::capi::schunk::meta::{blosc2_vlmeta_add, blosc2_vlmeta_get};
 use crate::capi::schunk::replace::replace;
 use crate::capi::types::*;
 use crate::error::{Error, Result};
+use crate::memory::{CStrBuf, List};
 use crate::schunk::New;
-use std::ffi::{CString, c_int};
+use std::ffi::c_int;
 use std::ptr::null_mut;
 
 /// A chunk's box in an array: from where to where, without padding.
@@ -55,8 +55,7 @@ fn read_box(array: &Array, start: &Dims, stop: &Dims) -> Result<Option<(Dims, Li
         size = size.checked_mul(len).ok_or(Error::InvalidParam)?;
     }
     let mut buffer = List::new();
-    buffer
-        .reserve_exact(size)?;
+    buffer.reserve_exact(size)?;
     buffer.resize(size, 0)?;
     get(
         array,
@@ -193,7 +192,7 @@ fn copy(params: &mut Params, src: &Array) -> Result<*mut b2nd_array_t> {
         .and_then(|()| slice(params, src, &Dims::default(), &src.geometry.shape));
     for layer in std::mem::replace(&mut params.metalayers, own).all() {
         // SAFETY: names were made by `copy_metalayers`, contents are the array's.
-        drop(unsafe { CString::from_raw(layer.name) });
+        unsafe { libc::free(layer.name.cast()) };
     }
     let made = copied?;
     if let Err(error) = copy_vlmetalayers(src, made) {
@@ -206,29 +205,28 @@ fn copy(params: &mut Params, src: &Array) -> Result<*mut b2nd_array_t> {
 
 /// The metalayers beside the array's own go into the parameters.
 fn copy_metalayers(params: &mut Params, src: &Array) -> Result<()> {
-    for (name, content) in src.shown.metalayers() {
+    for (name, content) in src.shown.metalayers()? {
         if name == crate::b2nd::meta::NAME {
             continue;
         }
-        let name = CString::new(name).map_err(|_| Error::Failure)?;
         let content_len = i32::try_from(content.len()).map_err(|_| Error::Failure)?;
-        let name = name.into_raw();
+        let name = CStrBuf::to_malloc(&CStrBuf::new(name)?)?;
         let added = params.metalayers.push(blosc2_metalayer {
             name,
             content: content.as_ptr().cast_mut(),
             content_len,
-        })?;
+        });
         added.inspect_err(|_| {
             // SAFETY: made above.
-            drop(unsafe { CString::from_raw(name) });
+            unsafe { libc::free(name.cast()) };
         })?;
     }
     Ok(())
 }
 
 fn copy_vlmetalayers(src: &Array, made: *mut b2nd_array_t) -> Result<()> {
-    for (name, _) in src.handle.vlmetalayers() {
-        let name = CString::new(name).map_err(|_| Error::Failure)?;
+    for (name, _) in src.handle.vlmetalayers()? {
+        let name = CStrBuf::new(name)?;
         let (mut content, mut len) = (null_mut(), 0);
         // SAFETY: the content is ours to free; the array was just made.
         let added = unsafe {

@@ -6,9 +6,9 @@ use crate::b2nd::meta::Meta;
 use crate::capi::border::{bytes, code};
 use crate::capi::types::*;
 use crate::error::{Error, Result};
-use crate::memory::{Buffer, Collect, List};
+use crate::memory::{Buffer, Text};
 use std::ffi::{CStr, c_char, c_int};
-use std::fmt::{Display, Write as _};
+use std::fmt::{self, Display};
 use std::ptr::null_mut;
 
 /// A dtype as C has it, from `malloc`.
@@ -172,8 +172,8 @@ pub unsafe extern "C" fn b2nd_print_meta(array: *const b2nd_array_t) -> c_int {
     code("b2nd_print_meta", || {
         // SAFETY: by the caller's word.
         let shown = unsafe { array::shown(array)? };
-        let content = array::metalayer(shown).ok_or(Error::MetalayerNotFound)?;
-        let (meta, _) = Meta::parse(&content, true)?;
+        let content = array::metalayer(shown)?.ok_or(Error::MetalayerNotFound)?;
+        let (meta, _) = Meta::parse(content, true)?;
         print(format_args!(
             "b2nd metalayer parameters:\n Ndim:       {}\n shape:      {}\n chunkshape: {}\n",
             meta.ndim,
@@ -185,7 +185,10 @@ pub unsafe extern "C" fn b2nd_print_meta(array: *const b2nd_array_t) -> c_int {
             // SAFETY: as many bytes as are said.
             unsafe { libc::printf(c" dtype: %.*s\n".as_ptr(), len, dtype.as_ptr()) };
         }
-        print(format_args!(" blockshape: {}\n", Numbers(&meta.blockshape[..meta.ndim])));
+        print(format_args!(
+            " blockshape: {}\n",
+            Numbers(&meta.blockshape[..meta.ndim])
+        ));
         Ok(0)
     })
 }

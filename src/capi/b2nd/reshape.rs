@@ -1,6 +1,5 @@
 //! Arrays that grow and shrink.
 
-use crate::memory::{List};
 use super::array::{self, Array};
 use super::chunks::{self, Access, Compressor};
 use super::slices::{dims, size};
@@ -11,6 +10,7 @@ use crate::b2nd::{Dims, MAX_DIM};
 use crate::capi::border::{bytes, code};
 use crate::capi::types::*;
 use crate::error::{Error, Result};
+use crate::memory::List;
 use crate::schunk::New;
 use std::ffi::{c_int, c_void};
 

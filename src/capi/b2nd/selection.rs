@@ -1,6 +1,5 @@
 //! Items picked by lists of indices, and one by one.
 
-use crate::memory::{Collect, List};
 use super::array::Array;
 use super::slices::{dims, size, write};
 use crate::b2nd::read::Reading;
@@ -9,6 +8,7 @@ use crate::b2nd::sparse;
 use crate::capi::border::{bytes, bytes_mut, code};
 use crate::capi::types::*;
 use crate::error::{Error, Result};
+use crate::memory::{Collect, List};
 use std::ffi::{c_int, c_void};
 
 /// The lists of indices of the program's.

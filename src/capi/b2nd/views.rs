@@ -1,7 +1,6 @@
 //! Views: arrays with more or fewer dimensions of length 1 over the same chunks. A view keeps the chunks of its array alive,
 //! also when the array itself is freed.
 
-use crate::memory::{ToList};
 use super::array::{self, Array};
 use super::context::Params;
 use super::create::deliver;
@@ -14,7 +13,6 @@ use crate::capi::schunk::handle::Handle;
 use crate::capi::schunk::parts::{set_parameters, to_c};
 use crate::capi::types::*;
 use crate::error::{Error, Result};
-use crate::frame::meta::Metalayer;
 use std::ffi::c_int;
 
 /// The three shapes of a view in the making.
@@ -50,7 +48,7 @@ impl Shapes {
 
 /// Refuses arrays with metalayers that may speak of dimensions.
 fn check(array: &Array) -> Result<()> {
-    let layers = array.shown.metalayers();
+    let layers = array.shown.metalayers()?;
     if layers.iter().all(|(name, _)| *name == NAME) {
         Ok(())
     } else {
@@ -87,7 +85,7 @@ fn view(array: &Array, shapes: &Shapes) -> Result<*mut b2nd_array_t> {
     };
     let content = meta.serialize()?;
     let storage = std::mem::replace(&mut params.storage, std::ptr::null_mut());
-    let sc = Handle::view_of(array.handle, storage);
+    let sc = Handle::view_of(array.handle, storage)?;
     // SAFETY: just made, with a storage of its own.
     unsafe {
         let made = set_parameters(sc).and_then(|()| {

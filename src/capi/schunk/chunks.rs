@@ -163,7 +163,7 @@ fn put_bytes(
         let owned = if inner.store.is_frame() {
             None
         } else {
-            owned.take().map(|owned| List::of([owned])).transpose()?.map(Into::into)
+            owned.take().map(|owned| List::of([owned])).transpose()?
         };
         handle.set_current(current);
         inner.apply(

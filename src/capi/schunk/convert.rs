@@ -102,6 +102,7 @@ fn take_apart(handle: &Handle) -> Result<()> {
     if nbytes != counts.nbytes {
         return Err(Error::Data);
     }
+    inner.reserve_pointers(handle, chunks.len())?;
     inner.store = Store::Separate(chunks);
     inner.show_data(handle, &Change::Nothing);
     handle.set_counts(&counts);
@@ -408,7 +409,7 @@ fn fill(from: &Handle, shown: &Handle, to: &Handle, same: bool) -> Result<()> {
         flags2: counts.flags2,
         ..to.counts()
     });
-    for (name, content) in shown.metalayers() {
+    for (name, content) in shown.metalayers()? {
         let name = CString::new(name).map_err(|_| Error::InvalidParam)?;
         let len = content.len() as i32;
         // SAFETY: the content is only read.
@@ -453,7 +454,7 @@ fn put(to: &Handle, chunk: &[u8]) -> Result<()> {
 }
 
 fn copy_vlmetalayers(from: &Handle, to: &Handle) -> Result<()> {
-    for (name, _) in from.vlmetalayers() {
+    for (name, _) in from.vlmetalayers()? {
         let name = CString::new(name).map_err(|_| Error::InvalidParam)?;
         let (mut content, mut len) = (null_mut(), 0);
         // SAFETY: the content is ours to free.

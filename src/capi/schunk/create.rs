@@ -1,6 +1,5 @@
 //! Making super-chunks, opening those on disk, and freeing them.
 
-use crate::memory::{List, boxed};
 use super::handle::{self, Handle};
 use super::storage::{self, local};
 use super::{agree, parts};
@@ -13,13 +12,14 @@ use crate::frame::disk::{Disk, Options};
 use crate::frame::header::Kind;
 use crate::frame::memory::Memory;
 use crate::io::paths;
+use crate::memory::{List, boxed};
 use crate::schunk::Store;
 use std::ffi::{CStr, CString, c_char, c_int};
 
 /// Whether changes are to survive a loss of power: the environment variable `BLOSC_DURABLE`, neither empty nor `0`.
 fn durable() -> bool {
-    crate::capi::border::env(c"BLOSC_DURABLE")
-        .is_some_and(|value| !value.is_empty() && value != "0")
+    crate::capi::border::env(c"BLOSC_DURABLE", |value| !value.is_empty() && value != "0")
+        == Some(true)
 }
 
 /// How frames of a back end are treated.
@@ -58,7 +58,7 @@ unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
         if env_is_set(c"BTUNE_TRADEOFF") {
             (*(*copy).cparams).tuner_id = BLOSC_BTUNE;
         }
-        let schunk = Handle::make(Store::Separate(List::new()), copy);
+        let schunk = Handle::make(Store::Separate(List::new()), copy)?;
         let made = parts::set_parameters(schunk).and_then(|()| attach(Handle::from_c(schunk)?));
         if let Err(error) = made {
             handle::free(schunk);
@@ -145,7 +145,7 @@ pub unsafe fn adopt(
     loaded: crate::frame::disk::Loaded,
     io: *const blosc2_io,
 ) -> Result<*mut blosc2_schunk> {
-    let schunk = Handle::make(store, std::ptr::null_mut());
+    let schunk = Handle::make(store, std::ptr::null_mut())?;
     // SAFETY: just made; by the caller's word.
     let made = unsafe {
         parts::set_parameters_from(schunk, &loaded.header, io).and_then(|()| {

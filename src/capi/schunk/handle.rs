@@ -14,7 +14,7 @@ use crate::frame::change::{Change, Item};
 use crate::frame::disk::Loaded;
 use crate::frame::header::{Header, Kind};
 use crate::frame::meta::Borrowed;
-use crate::memory::{Buffer, Collect, Edit, List, boxed};
+use crate::memory::{Buffer, Collect, Edit, List, Shared, boxed_uninit};
 use crate::schunk::rules::{Chunk, Counts, Keeping};
 use crate::schunk::slices::Sizes;
 use crate::schunk::{Store, Where};
@@ -93,15 +93,15 @@ impl Handle {
     }
 
     /// Makes a view of `base`, with the storage that is given. It keeps `base` alive.
-    pub fn view_of(base: &Self, storage: *mut blosc2_storage) -> *mut blosc2_schunk {
-        let view = Self::make(Store::Separate(List::new()), storage);
+    pub fn view_of(base: &Self, storage: *mut blosc2_storage) -> Result<*mut blosc2_schunk> {
+        let view = Self::make(Store::Separate(List::new()), storage)?;
         base.owners.fetch_add(1, Ordering::Relaxed);
         // SAFETY: just made, and nobody else's; handles are only ever used through shared references.
         unsafe {
             (*view.cast::<Self>()).base = base.as_c().cast();
             (*view).view = true;
         }
-        view
+        Ok(view)
     }
 
     /// Brings the public fields of a view that tell of its base's chunks up to date.
@@ -118,24 +118,32 @@ impl Handle {
         }
     }
 
-    /// Makes a handle with empty fields, no contexts and the storage that is given.
-    pub fn make(store: Store, storage: *mut blosc2_storage) -> *mut blosc2_schunk {
-        // SAFETY: every field is an integer, a bool or a pointer, for which zero is a value.
-        let mut c: blosc2_schunk = unsafe { std::mem::zeroed() };
-        c.storage = storage;
-        let handle = Box::into_raw(boxed(Self {
-            c: UnsafeCell::new(c),
-            inner: Mutex::new(Inner {
-                store,
-                pointers: List::new(),
-                sizes: None,
-                summed_up: false,
-                avoid_free: false,
-            }),
-            base: null_mut(),
-            owners: AtomicUsize::new(1),
-        })?);
-        handle.cast()
+    /// Makes a handle with empty fields, no contexts and the storage that is given, which is freed where there is no memory.
+    pub fn make(store: Store, storage: *mut blosc2_storage) -> Result<*mut blosc2_schunk> {
+        let inner = Inner {
+            store,
+            pointers: List::new(),
+            sizes: None,
+            summed_up: false,
+            avoid_free: false,
+        };
+        let Ok(place) = boxed_uninit::<Self>() else {
+            // SAFETY: the new owner is not there.
+            unsafe { free_storage(storage) };
+            return Err(Error::MemoryAlloc);
+        };
+        let handle = Box::into_raw(place).cast::<Self>();
+        // SAFETY: the memory is there for every field, and each is written. Those of C's struct, 66 KB, are written where they
+        // are: each is an integer, a bool or a pointer, for which zero is a value.
+        unsafe {
+            (&raw mut (*handle).c).write_bytes(0, 1);
+            (&raw mut (*handle).inner).write(Mutex::new(inner));
+            (&raw mut (*handle).base).write(null_mut());
+            (&raw mut (*handle).owners).write(AtomicUsize::new(1));
+            let c = handle.cast::<blosc2_schunk>();
+            (*c).storage = storage;
+            Ok(c)
+        }
     }
 
     /// The pointer that C holds.
@@ -223,12 +231,12 @@ impl Handle {
             nthreads_d: nthreads(self.dctx()),
             has_vlmetalayers: c.nvlmetalayers > 0,
             vlblocks: counts.flags2 & BLOSC2_VL_BLOCKS as u8 != 0,
-            metalayers: List::new(),
+            metalayers: Vec::new(),
         }
     }
 
     /// The fixed-length metalayers, as they are in the public struct.
-    pub fn metalayers(&self) -> List<Borrowed<'_>> {
+    pub fn metalayers(&self) -> Result<List<Borrowed<'_>>> {
         // SAFETY: the pointers are the library's, and valid until the metalayers change.
         unsafe {
             let c = self.fields();
@@ -236,12 +244,12 @@ impl Handle {
             c.metalayers[..count]
                 .iter()
                 .filter_map(|layer| borrow(*layer))
-                .list()?
+                .list()
         }
     }
 
     /// The variable-length metalayers, as they are in the public struct.
-    pub fn vlmetalayers(&self) -> List<Borrowed<'_>> {
+    pub fn vlmetalayers(&self) -> Result<List<Borrowed<'_>>> {
         // SAFETY: the pointers are the library's, and valid until the metalayers change.
         unsafe {
             let c = self.fields();
@@ -251,7 +259,7 @@ impl Handle {
             c.vlmetalayers[..count]
                 .iter()
                 .filter_map(|layer| borrow(*layer))
-                .list()?
+                .list()
         }
     }
 
@@ -408,7 +416,7 @@ impl Inner {
 
     /// Makes a change.
     pub fn apply(&mut self, handle: &Handle, before: &Counts, plan: Plan) -> Result<i64> {
-        let metalayers = handle.metalayers();
+        let metalayers = handle.metalayers()?;
         self.apply_with(handle, before, plan, &metalayers)
     }
 
@@ -421,6 +429,10 @@ impl Inner {
         metalayers: &[Borrowed],
     ) -> Result<i64> {
         let specials = self.parted(handle, before, &plan)?;
+        if let Store::Separate(chunks) = &self.store {
+            let count = plan.change.count(chunks.len());
+            self.reserve_pointers(handle, count)?;
+        }
         match (&mut self.store, plan.owned) {
             (Store::Separate(chunks), Some(owned)) => {
                 crate::schunk::keep(chunks, &plan.change, owned)?;
@@ -466,7 +478,7 @@ impl Inner {
         handle: &Handle,
         before: &Counts,
         plan: &Plan,
-    ) -> Result<List<(usize, List<u8>)>> {
+    ) -> Result<List<(usize, Vec<u8>)>> {
         let mut specials = List::new();
         if !self.store.is_frame() || before.chunksize <= 0 || plan.counts.chunksize != 0 {
             return Ok(specials);
@@ -480,7 +492,8 @@ impl Inner {
                     return Err(Error::MaxBufsizeExceeded);
                 }
                 let nbytes = before.nbytes_of(nchunk as i64).ok_or(Error::Data)?;
-                specials.push((nchunk, storage::special_chunk(handle, place, nbytes)?))?;
+                let special = storage::special_chunk(handle, place, nbytes)?;
+                specials.push((nchunk, special.into()))?;
             }
         }
         Ok(specials)
@@ -493,14 +506,30 @@ impl Inner {
         };
         match (change, chunks.last_mut()) {
             (Change::Append(_), Some(last)) if chunks_len_is(self.pointers.len() + 1, handle) => {
-                self.pointers.push(last.as_mut_ptr())?;
+                self.pointers.push_within_capacity(last.as_mut_ptr());
             }
             _ => {
                 self.pointers.clear();
-                self.pointers
-                    .extend(chunks.iter_mut().map(Buffer::as_mut_ptr))?;
+                for chunk in chunks.iter_mut() {
+                    self.pointers.push_within_capacity(chunk.as_mut_ptr());
+                }
             }
         }
+        self.tell_data(handle);
+    }
+
+    /// Makes room to show so many chunks, so that nothing can fail when they are there.
+    pub fn reserve_pointers(&mut self, handle: &Handle, count: usize) -> Result<()> {
+        self.pointers
+            .reserve(count.saturating_sub(self.pointers.len()))?;
+        if matches!(self.store, Store::Separate(_)) {
+            // They may have moved, whatever becomes of the change.
+            self.tell_data(handle);
+        }
+        Ok(())
+    }
+
+    fn tell_data(&mut self, handle: &Handle) {
         // SAFETY: two fields; the array lives as long as the handle, or until the next change.
         unsafe {
             let c = handle.fields();
@@ -534,7 +563,7 @@ impl Inner {
             return Err(Error::Data);
         }
         self.summed_up = true;
-        let sizes = Sizes::Starts(starts.into());
+        let sizes = Sizes::Starts(Shared::new(starts)?);
         self.sizes = Some(sizes.clone());
         Ok(sizes)
     }

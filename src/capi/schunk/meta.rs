@@ -58,7 +58,7 @@ fn write(handle: &Handle, layers: &[Borrowed], fixed: bool) -> Result<()> {
     }
     let counts = handle.counts();
     let mut header = handle.header(&counts, inner.store.kind());
-    let own = handle.metalayers();
+    let own = handle.metalayers()?;
     let (metalayers, vlmetalayers) = if fixed {
         (layers, None)
     } else {
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn blosc2_meta_add(
             (handle, name_of(name)?)
         };
         changing(handle, || {
-            let mut layers = handle.metalayers();
+            let mut layers = handle.metalayers()?;
             if position(&layers, name) != Err(Error::NotFound) {
                 return Err(Error::InvalidParam);
             }
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn blosc2_meta_update(
             (handle, name_of(name)?)
         };
         changing(handle, || {
-            let mut layers = handle.metalayers();
+            let mut layers = handle.metalayers()?;
             let at = position(&layers, name)?;
             // SAFETY: by the caller's word.
             let content = unsafe { content_of(content, content_len)? };
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_exists(
         if name.len() > NAME_MAXLEN {
             return Err(Error::InvalidParam);
         }
-        handle.with(false, |_| position(&handle.vlmetalayers(), name))
+        handle.with(false, |_| position(&handle.vlmetalayers()?, name))
     })
 }
 
@@ -256,7 +256,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_add(
             (handle, name_of(name)?)
         };
         changing(handle, || {
-            let mut layers = handle.vlmetalayers();
+            let mut layers = handle.vlmetalayers()?;
             if position(&layers, name) != Err(Error::NotFound) {
                 return Err(Error::InvalidParam);
             }
@@ -303,7 +303,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_get(
             (handle, name_of(name)?)
         };
         handle.with(false, |_| {
-            let layers = handle.vlmetalayers();
+            let layers = handle.vlmetalayers()?;
             let at = position(&layers, name)?;
             let data = decompress(handle, layers[at].1)?;
             let len = data.len();
@@ -365,7 +365,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_update(
             (handle, name_of(name)?)
         };
         changing(handle, || {
-            let mut layers = handle.vlmetalayers();
+            let mut layers = handle.vlmetalayers()?;
             let at = position(&layers, name)?;
             // SAFETY: by the caller's word.
             let chunk = unsafe { compress(content_of(content, content_len)?, cparams)? };
@@ -395,7 +395,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_delete(
         // SAFETY: by the caller's word.
         let (handle, name) = unsafe { (Handle::from_c(schunk)?, name_of(name)?) };
         changing(handle, || {
-            let mut layers = handle.vlmetalayers();
+            let mut layers = handle.vlmetalayers()?;
             let at = position(&layers, name)?;
             layers.remove(at);
             write(handle, &layers, false)?;

@@ -7,8 +7,8 @@ use crate::capi::global::blosc2_get_nthreads;
 use crate::capi::types::*;
 use crate::error::{Error, Result};
 use crate::frame::header::{Header, Kind};
-use crate::frame::meta::{Borrowed, Metalayer};
-use crate::memory::{Buffer};
+use crate::frame::meta::Borrowed;
+use crate::memory::Buffer;
 use std::ffi::CStr;
 use std::ptr::null_mut;
 

@@ -60,7 +60,7 @@ pub fn replace(handle: &Handle, inner: &mut Inner, new: List<New>) -> Result<()>
         let take = |whole: &mut (usize, Buffer, Chunk)| std::mem::take(&mut whole.1);
         let mut owned = None;
         if !inner.store.is_frame() {
-            owned = Some(wholes.iter_mut().map(take).list()?.into());
+            owned = Some(wholes.iter_mut().map(take).list()?);
         }
         let mut items: List<(usize, Item)> = wholes
             .iter()

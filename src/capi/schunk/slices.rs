@@ -480,8 +480,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_sparse_buffer(
         let coords = unsafe { std::slice::from_raw_parts(coords, ncoords) };
         let nitems = counts.nbytes / i64::from(typesize);
         let mut entries: List<Entry> = List::new();
-        entries
-            .reserve_exact(ncoords)?;
+        entries.reserve_exact(ncoords)?;
         for (index, coord) in coords.iter().enumerate() {
             if !(0..nitems).contains(coord) {
                 return Err(Error::InvalidParam);

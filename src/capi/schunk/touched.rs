@@ -37,9 +37,7 @@ unsafe fn of_array(meta: &[u8], start: *const i64, stop: *const i64) -> Result<L
     let Some(slice) = Selection::slice(&geometry, &from[..n], &to[..n], &lens[..n])? else {
         return Ok(List::new());
     };
-    Ok((0..slice.nchunks())
-        .map(|i| slice.chunk(i).nchunk)
-        .list()?)
+    Ok((0..slice.nchunks()).map(|i| slice.chunk(i).nchunk).list()?)
 }
 
 /// The chunks of a plain super-chunk that have items of a range.
@@ -75,7 +73,7 @@ pub unsafe extern "C" fn blosc2_get_slice_nchunks(
         }
         // SAFETY: by the caller's word.
         unsafe { *chunks_idx = null_mut() };
-        let layers = handle.metalayers();
+        let layers = handle.metalayers()?;
         let array = layers
             .iter()
             .find(|(name, _)| [meta::NAME, meta::OLD_NAME].contains(name));

@@ -1,8 +1,8 @@
 //! Streams too short for samples to tell anything: every byte is counted, and every word looked for.
 
-use crate::error::Result;
 use super::words::Words;
 use super::{FEW, is_chance};
+use crate::error::Result;
 
 /// The bytes that tell most streams that are not noise.
 const GLANCE: usize = 64;
@@ -44,7 +44,10 @@ mod tests {
     fn random_bytes_are_noise() {
         let mut short = Short::default();
         for len in (32..300).chain([1000, 4095, 8191]) {
-            assert!(short.fills(&random(len, len as u64)).unwrap(), "{len} bytes");
+            assert!(
+                short.fills(&random(len, len as u64)).unwrap(),
+                "{len} bytes"
+            );
         }
         // More streams than there are numbers for.
         let one = random(32, 1);
@@ -62,13 +65,22 @@ mod tests {
             for (from, to) in [(0, len - n), (3, len / 2), (len / 4, len / 2 + 1)] {
                 let mut twice = bytes.clone();
                 twice.copy_within(from..from + n, to);
-                assert!(!short.fills(&twice).unwrap(), "{len} bytes, {n} at {from} and {to}");
+                assert!(
+                    !short.fills(&twice).unwrap(),
+                    "{len} bytes, {n} at {from} and {to}"
+                );
             }
             let few: Vec<u8> = bytes.iter().map(|byte| byte % 16).collect();
-            assert!(!short.fills(&few).unwrap(), "{len} bytes, of sixteen values");
+            assert!(
+                !short.fills(&few).unwrap(),
+                "{len} bytes, of sixteen values"
+            );
             let mut end = bytes.clone();
             end[len / 2..].fill(7);
-            assert!(!short.fills(&end).unwrap(), "{len} bytes, half of them the same");
+            assert!(
+                !short.fills(&end).unwrap(),
+                "{len} bytes, half of them the same"
+            );
         }
     }
 }

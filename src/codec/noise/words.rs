@@ -1,8 +1,8 @@
 //! Every word of a stream, looked for among those before it.
 
+use crate::codec::table::SPREAD;
 use crate::error::Result;
 use crate::memory::List;
-use crate::codec::table::SPREAD;
 
 /// The bytes of a word: no codec gains from shorter ones that are repeated.
 const WORD: usize = 4;
@@ -28,13 +28,14 @@ impl<const SLOTS: u32> Words<SLOTS> {
         self.stream += 1;
         let number = u32::from(self.stream) << 16;
         let mut twice = 0;
-        stream.array_windows::<WORD>().rev().all(|word| {
+        let few = stream.array_windows::<WORD>().rev().all(|word| {
             let hash = u32::from_le_bytes(*word).wrapping_mul(SPREAD);
             let word = number | hash & 0xffff;
             let seen = &mut self.seen[(hash >> (32 - SLOTS)) as usize];
             twice += usize::from(*seen == word);
             *seen = word;
             twice <= most
-        })
+        });
+        Ok(few)
     }
 }
