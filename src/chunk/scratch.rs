@@ -279,16 +279,16 @@ mod tests {
 
     #[test]
     fn a_scratch_comes_back_from_the_depot() {
-        let mut first = borrow();
+        let mut first = borrow().unwrap();
         first.bufs.ping.ensure(4096).unwrap();
-        let second = borrow();
+        let second = borrow().unwrap();
         drop((first, second));
         release();
     }
 
     #[test]
     fn there_are_more_scratches_than_slots() {
-        let mut all: Vec<_> = (0..2 * SLOTS).map(|_| borrow()).collect();
+        let mut all: Vec<_> = (0..2 * SLOTS).map(|_| borrow().unwrap()).collect();
         for (i, scratch) in all.iter_mut().enumerate() {
             scratch.out.ensure(100).unwrap().fill(i as u8);
         }
@@ -296,6 +296,6 @@ mod tests {
         assert!(all.iter().enumerate().all(own), "each has its own");
         assert!(all.iter().filter(|scratch| scratch.1.is_none()).count() >= SLOTS);
         drop(all);
-        assert!(borrow().1.is_some(), "their slots are free again");
+        assert!(borrow().unwrap().1.is_some(), "their slots are free again");
     }
 }

@@ -132,6 +132,7 @@ impl<T: Send> Shares<T> {
 mod tests {
     use super::*;
     use crate::chunk::hooks::Serial;
+    use crate::error::Error;
 
     #[test]
     fn every_piece_is_handed_out_once_and_the_own_ones_first() {

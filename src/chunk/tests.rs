@@ -8,7 +8,6 @@ use super::getitem::{ItemRange, getitem};
 use super::header::{ChunkHeader, filter_id};
 use super::hooks::{Executor, NoHooks, Serial};
 use crate::error::Result;
-use crate::memory::{Collect, List};
 
 /// As many threads as were asked for, started one by one.
 struct Threads;
@@ -41,36 +40,36 @@ const LZ4_SHUFFLED: EncodeParams = EncodeParams {
 };
 
 /// Integers that rise by a few each time, with some noise: `len` bytes.
-fn data(len: usize) -> List<u8> {
+fn data(len: usize) -> Vec<u8> {
     let mut noise = 1u32;
     let items = (0..len as u32).map(|i| {
         noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         i * 3 + (noise >> 30)
     });
-    items.flat_map(u32::to_le_bytes).take(len).list()?
+    items.flat_map(u32::to_le_bytes).take(len).collect()
 }
 
-fn compressed(params: &EncodeParams, source: Source, room: usize, exec: &dyn Executor) -> List<u8> {
-    let mut dest = List::filled(0, room)?;
+fn compressed(params: &EncodeParams, source: Source, room: usize, exec: &dyn Executor) -> Vec<u8> {
+    let mut dest = vec![0; room];
     let cbytes = compress(params, source, &mut dest, &NoHooks, exec).unwrap();
     dest.truncate(cbytes);
     dest
 }
 
-fn decompressed(chunk: &[u8], maskout: Option<&[bool]>, nthreads: usize) -> List<u8> {
+fn decompressed(chunk: &[u8], maskout: Option<&[bool]>, nthreads: usize) -> Vec<u8> {
     let header = ChunkHeader::parse(chunk).unwrap();
     let chunk = Chunk::parse(&header, chunk).unwrap();
-    let mut dest = List::filled(0xee, header.nbytes)?;
+    let mut dest = vec![0xee; header.nbytes];
     decompress(&chunk, &mut dest, maskout, nthreads, &NoHooks, &Threads).unwrap();
     dest
 }
 
 /// Parameters that take different ways through the engine.
-fn variants() -> List<EncodeParams> {
+fn variants() -> Vec<EncodeParams> {
     let delta = [0, 0, 0, 0, filter_id::DELTA, filter_id::SHUFFLE];
     let bits = [0, 0, 0, 0, 0, filter_id::BITSHUFFLE];
     let base = LZ4_SHUFFLED;
-    List::of([
+    vec![
         base.clone(),
         EncodeParams {
             split: false,
@@ -104,7 +103,7 @@ fn variants() -> List<EncodeParams> {
             ..base.clone()
         },
         EncodeParams { clevel: 0, ..base },
-    ])?
+    ]
 }
 
 #[test]
@@ -132,7 +131,7 @@ fn the_number_of_workers_does_not_show() {
 #[test]
 fn a_chunk_is_never_larger_than_the_stored_data() {
     let items = (0..50_000u32).map(|i| i.wrapping_mul(0x9e37_79b9).rotate_left(i % 32) ^ (i * i));
-    let noise: List<u8> = items.flat_map(u32::to_le_bytes).list()?;
+    let noise: Vec<u8> = items.flat_map(u32::to_le_bytes).collect();
     for params in variants() {
         for room in [noise.len() + 32, noise.len() * 2] {
             let chunk = compressed(&params, Source::Buffer(&noise), room, &Serial);
@@ -153,18 +152,18 @@ fn a_chunk_is_never_larger_than_the_stored_data() {
 #[test]
 fn blocks_that_do_not_compress_are_written_once_another_does() {
     let mut state = 1u64;
-    let mut noise = |len: usize| -> List<u8> {
+    let mut noise = |len: usize| -> Vec<u8> {
         let next = || {
             state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
             (state >> 56) as u8
         };
-        std::iter::repeat_with(next).take(len).list()?
+        std::iter::repeat_with(next).take(len).collect()
     };
     // In whole blocks and not; the streams of a block that is split differ, too.
     let half_noise = data(8192).chunks(4).zip(noise(8192).chunks(4)).fold(
-        List::new(),
+        Vec::new(),
         |mut all, (item, noise)| {
-            all.extend([noise[0], noise[1], item[2], item[3]])?;
+            all.extend([noise[0], noise[1], item[2], item[3]]);
             all
         },
     );
@@ -196,7 +195,7 @@ fn masked_blocks_are_left_alone() {
     for params in variants() {
         let chunk = compressed(&params, Source::Buffer(&data), data.len() + 32, &Serial);
         let nblocks = ChunkHeader::parse(&chunk).unwrap().nblocks;
-        let mask: List<bool> = (0..nblocks).map(|i| i % 3 == 0).list()?;
+        let mask: Vec<bool> = (0..nblocks).map(|i| i % 3 == 0).collect();
         for nthreads in [1, 4] {
             let out = decompressed(&chunk, Some(&mask), nthreads);
             let blocks = out
@@ -232,7 +231,7 @@ fn items_come_out_of_any_place() {
         let chunk = Chunk::parse(&header, &bytes).unwrap();
         for (start, nitems) in ranges {
             let range = ItemRange::new(&header, start, nitems, i32::MAX).unwrap();
-            let mut dest = List::filled(0, range.len)?;
+            let mut dest = vec![0; range.len];
             getitem(&chunk, range, &mut dest, &NoHooks).unwrap();
             assert!(
                 dest == data[range.start..][..range.len],

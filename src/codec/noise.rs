@@ -620,7 +620,7 @@ mod tests {
     /// The parts of a stream, without what they repeat.
     fn parts(stream: &[u8]) -> Vec<(usize, Worth)> {
         let mut noise = Noise::default();
-        let parts = noise.parts(stream, SEARCH);
+        let parts = noise.parts(stream, SEARCH).unwrap();
         parts.iter().map(|part| (part.len, part.worth)).collect()
     }
 

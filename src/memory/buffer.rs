@@ -307,7 +307,7 @@ mod tests {
             while at < len && edits.len() < 6 {
                 let from = at + below(len - at);
                 let taken = below((len - from).min(40) + 1);
-                let new = vec![200; below(50)];
+                let new: Vec<u8> = vec![200; below(50)];
                 expected.extend(&old[at..from]);
                 expected.extend(&new);
                 at = from + taken;

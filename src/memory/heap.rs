@@ -44,7 +44,7 @@ mod tests {
     fn values_on_the_heap() {
         assert_eq!(*boxed([7u64; 9]).unwrap(), [7; 9]);
         assert_eq!(*boxed(()).unwrap(), ());
-        assert_eq!(**boxed(boxed("text").unwrap()).unwrap(), *"text");
+        assert_eq!(**boxed(boxed("text").unwrap()).unwrap(), "text");
         assert_eq!(
             boxed_uninit::<[u8; isize::MAX as usize]>().err(),
             Some(Error::MemoryAlloc)

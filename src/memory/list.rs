@@ -355,6 +355,18 @@ impl<T> From<List<T>> for Vec<T> {
     }
 }
 
+/// What tests may do with lists, as they have memory.
+#[cfg(test)]
+mod for_tests {
+    use super::List;
+
+    impl<T: Clone> Clone for List<T> {
+        fn clone(&self) -> Self {
+            Self(self.0.clone())
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

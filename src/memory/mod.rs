@@ -18,5 +18,4 @@ pub use list::{Collect, List, ToList};
 #[doc(hidden)]
 pub use shared::Counted;
 pub use shared::Shared;
-pub(crate) use shared::shared_dyn;
 pub use text::{CStrBuf, Lossy, Stderr, Text};

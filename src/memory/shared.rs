@@ -86,6 +86,7 @@ impl<T: ?Sized> Shared<T> {
     }
 }
 
+#[cfg(test)]
 /// `shared_dyn!(value => dyn Trait)`: a value of which the owners know only that it has a trait.
 macro_rules! shared_dyn {
     ($value:expr => dyn $trait:path) => {
@@ -96,7 +97,6 @@ macro_rules! shared_dyn {
         })
     };
 }
-pub(crate) use shared_dyn;
 
 impl<T: ?Sized> Clone for Shared<T> {
     fn clone(&self) -> Self {

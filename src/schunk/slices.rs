@@ -132,7 +132,7 @@ mod tests {
                 starts.push(starts[starts.len() - 1] + len);
             }
             let nbytes = starts[lens.len()];
-            let table = Sizes::Starts(starts.clone().into());
+            let table = Sizes::Starts(Shared::new(starts.clone().into()).unwrap());
             let equal = Sizes::Equal {
                 chunksize: lens[0],
                 nbytes,

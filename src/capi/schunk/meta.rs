@@ -10,7 +10,7 @@ use crate::capi::types::*;
 use crate::chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use crate::error::{Error, Result};
 use crate::frame::change::Change;
-use crate::frame::meta::{Borrowed, Metalayer, NAME_MAXLEN};
+use crate::frame::meta::{Borrowed, NAME_MAXLEN};
 use crate::memory::{Buffer, ToList};
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null_mut;
