@@ -8,7 +8,7 @@ use super::constants::*;
 use super::registry;
 use super::types::*;
 use crate::chunk::header::{MAX_FILTERS, filter_id};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::memory::boxed;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -287,87 +287,95 @@ fn filter_is_defined(id: u8) -> bool {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_create_cctx(cparams: blosc2_cparams) -> *mut blosc2_context {
     guard(null_mut(), || {
-        if !cparams.filters.iter().all(|id| filter_is_defined(*id)) {
-            border::trace("error", "a filter id is not defined");
-            return null_mut();
-        }
-        let Ok(ctx) = boxed(Context::zeroed()) else {
-            return null_mut();
-        };
-        ctx.do_compress.set(1);
-        ctx.use_dict.set(cparams.use_dict);
-        ctx.blosc2_flags.set(if cparams.instr_codec {
-            BLOSC2_INSTR_CODEC as u8
-        } else {
-            0
-        });
-        ctx.typesize
-            .set(env_at_least(c"BLOSC_TYPESIZE", 1).unwrap_or(cparams.typesize));
-        let mut filters = cparams.filters;
-        set_shuffle(
-            &mut filters,
-            env_shuffle(),
-            env_delta() == Some(true),
-            ctx.typesize.get(),
-        );
-        ctx.filters.set(filters);
-        ctx.filters_meta.set(cparams.filters_meta);
-        ctx.clevel
-            .set(env_at_least(c"BLOSC_CLEVEL", 0).unwrap_or(c_int::from(cparams.clevel)));
-        ctx.compcode.set(c_int::from(cparams.compcode));
-        if let Some(compcode) = env(c"BLOSC_COMPRESSOR", registry::compcode_of) {
-            if compcode >= BLOSC_LAST_CODEC {
-                border::trace("error", "BLOSC_COMPRESSOR cannot name a user-defined codec");
-                return null_mut();
-            }
-            ctx.compcode.set(compcode);
-        }
-        ctx.compcode_meta.set(cparams.compcode_meta);
-        ctx.blocksize
-            .set(env_at_least(c"BLOSC_BLOCKSIZE", 1).unwrap_or(cparams.blocksize));
-        ctx.nthreads
-            .set(env_at_least(c"BLOSC_NTHREADS", 1).unwrap_or(cparams.nthreads));
-        ctx.new_nthreads.set(ctx.nthreads.get());
-        ctx.splitmode
-            .set(env_splitmode().unwrap_or(cparams.splitmode));
-        ctx.schunk.set(cparams.schunk.cast());
-        ctx.codec_params.set(cparams.codec_params);
-        ctx.filter_params.set(cparams.filter_params);
-        if cparams.prefilter.is_some() {
-            // SAFETY: by the caller's word.
-            let Some(params) = (unsafe { copy_to_heap(cparams.preparams) }) else {
-                return null_mut();
-            };
-            ctx.preparams.set(params);
-            ctx.prefilter.set(if params.is_null() {
-                None
-            } else {
-                cparams.prefilter
-            });
-        }
-        ctx.tuner_id.set(cparams.tuner_id.max(BLOSC_STUNE));
-        if cparams.tuner_id > 0 {
-            let Some(init) = registry::tuner(cparams.tuner_id).and_then(|tuner| tuner.init) else {
-                border::trace(
-                    "error",
-                    format_args!("tuner {} is not registered", cparams.tuner_id),
-                );
-                Context::free(ctx);
-                return null_mut();
-            };
-            // SAFETY: the tuner's own function; it may set any field of the context.
-            if unsafe { init(cparams.tuner_params, ctx.as_c(), null_mut()) } < 0 {
-                border::trace(
-                    "error",
-                    format_args!("tuner {} refused to begin", cparams.tuner_id),
-                );
-                ctx.tuner_params.set(null_mut());
-                Context::free(ctx);
-                return null_mut();
-            }
-        }
-        Box::into_raw(ctx).cast()
+        // SAFETY: by the caller's word.
+        unsafe { compression(cparams) }.unwrap_or(null_mut())
     })
+}
+
+/// As [`blosc2_create_cctx`].
+///
+/// # Errors
+/// [`Error::MemoryAlloc`]; [`Error::NullPointer`] for whatever else it returns NULL for.
+///
+/// # Safety
+/// As for that.
+pub unsafe fn compression(cparams: blosc2_cparams) -> Result<*mut blosc2_context> {
+    if !cparams.filters.iter().all(|id| filter_is_defined(*id)) {
+        border::trace("error", "a filter id is not defined");
+        return Err(Error::NullPointer);
+    }
+    let ctx = boxed(Context::zeroed())?;
+    ctx.do_compress.set(1);
+    ctx.use_dict.set(cparams.use_dict);
+    ctx.blosc2_flags.set(if cparams.instr_codec {
+        BLOSC2_INSTR_CODEC as u8
+    } else {
+        0
+    });
+    ctx.typesize
+        .set(env_at_least(c"BLOSC_TYPESIZE", 1).unwrap_or(cparams.typesize));
+    let mut filters = cparams.filters;
+    set_shuffle(
+        &mut filters,
+        env_shuffle(),
+        env_delta() == Some(true),
+        ctx.typesize.get(),
+    );
+    ctx.filters.set(filters);
+    ctx.filters_meta.set(cparams.filters_meta);
+    ctx.clevel
+        .set(env_at_least(c"BLOSC_CLEVEL", 0).unwrap_or(c_int::from(cparams.clevel)));
+    ctx.compcode.set(c_int::from(cparams.compcode));
+    if let Some(compcode) = env(c"BLOSC_COMPRESSOR", registry::compcode_of) {
+        if compcode >= BLOSC_LAST_CODEC {
+            border::trace("error", "BLOSC_COMPRESSOR cannot name a user-defined codec");
+            return Err(Error::NullPointer);
+        }
+        ctx.compcode.set(compcode);
+    }
+    ctx.compcode_meta.set(cparams.compcode_meta);
+    ctx.blocksize
+        .set(env_at_least(c"BLOSC_BLOCKSIZE", 1).unwrap_or(cparams.blocksize));
+    ctx.nthreads
+        .set(env_at_least(c"BLOSC_NTHREADS", 1).unwrap_or(cparams.nthreads));
+    ctx.new_nthreads.set(ctx.nthreads.get());
+    ctx.splitmode
+        .set(env_splitmode().unwrap_or(cparams.splitmode));
+    ctx.schunk.set(cparams.schunk.cast());
+    ctx.codec_params.set(cparams.codec_params);
+    ctx.filter_params.set(cparams.filter_params);
+    if cparams.prefilter.is_some() {
+        // SAFETY: by the caller's word.
+        let params = unsafe { copy_to_heap(cparams.preparams) }.ok_or(Error::MemoryAlloc)?;
+        ctx.preparams.set(params);
+        ctx.prefilter.set(if params.is_null() {
+            None
+        } else {
+            cparams.prefilter
+        });
+    }
+    ctx.tuner_id.set(cparams.tuner_id.max(BLOSC_STUNE));
+    if cparams.tuner_id > 0 {
+        let Some(init) = registry::tuner(cparams.tuner_id).and_then(|tuner| tuner.init) else {
+            border::trace(
+                "error",
+                format_args!("tuner {} is not registered", cparams.tuner_id),
+            );
+            Context::free(ctx);
+            return Err(Error::NullPointer);
+        };
+        // SAFETY: the tuner's own function; it may set any field of the context.
+        if unsafe { init(cparams.tuner_params, ctx.as_c(), null_mut()) } < 0 {
+            border::trace(
+                "error",
+                format_args!("tuner {} refused to begin", cparams.tuner_id),
+            );
+            ctx.tuner_params.set(null_mut());
+            Context::free(ctx);
+            return Err(Error::NullPointer);
+        }
+    }
+    Ok(Box::into_raw(ctx).cast())
 }
 
 /// Makes a context for decompression; `BLOSC_NTHREADS` overrides `dparams`. The context keeps the pointers in
@@ -378,27 +386,35 @@ pub unsafe extern "C" fn blosc2_create_cctx(cparams: blosc2_cparams) -> *mut blo
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_create_dctx(dparams: blosc2_dparams) -> *mut blosc2_context {
     guard(null_mut(), || {
-        let Ok(ctx) = boxed(Context::zeroed()) else {
-            return null_mut();
-        };
-        ctx.nthreads
-            .set(env_at_least(c"BLOSC_NTHREADS", 1).unwrap_or(dparams.nthreads));
-        ctx.new_nthreads.set(ctx.nthreads.get());
-        ctx.schunk.set(dparams.schunk.cast());
-        if dparams.postfilter.is_some() {
-            // SAFETY: by the caller's word.
-            let Some(params) = (unsafe { copy_to_heap(dparams.postparams) }) else {
-                return null_mut();
-            };
-            ctx.postparams.set(params);
-            ctx.postfilter.set(if params.is_null() {
-                None
-            } else {
-                dparams.postfilter
-            });
-        }
-        Box::into_raw(ctx).cast()
+        // SAFETY: by the caller's word.
+        unsafe { decompression(dparams) }.unwrap_or(null_mut())
     })
+}
+
+/// As [`blosc2_create_dctx`].
+///
+/// # Errors
+/// [`Error::MemoryAlloc`].
+///
+/// # Safety
+/// As for that.
+pub unsafe fn decompression(dparams: blosc2_dparams) -> Result<*mut blosc2_context> {
+    let ctx = boxed(Context::zeroed())?;
+    ctx.nthreads
+        .set(env_at_least(c"BLOSC_NTHREADS", 1).unwrap_or(dparams.nthreads));
+    ctx.new_nthreads.set(ctx.nthreads.get());
+    ctx.schunk.set(dparams.schunk.cast());
+    if dparams.postfilter.is_some() {
+        // SAFETY: by the caller's word.
+        let params = unsafe { copy_to_heap(dparams.postparams) }.ok_or(Error::MemoryAlloc)?;
+        ctx.postparams.set(params);
+        ctx.postfilter.set(if params.is_null() {
+            None
+        } else {
+            dparams.postfilter
+        });
+    }
+    Ok(Box::into_raw(ctx).cast())
 }
 
 /// Frees a context and what it owns. NULL is allowed.

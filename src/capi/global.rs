@@ -194,7 +194,7 @@ pub unsafe extern "C" fn blosc2_compress(
             cparams.splitmode = SPLITMODE.load(Relaxed);
             // SAFETY: `cparams` holds no pointers; the context is freed here; the buffers by the caller's word.
             return unsafe {
-                let pointer = blosc2_create_cctx(cparams);
+                let pointer = super::context::compression(cparams)?;
                 let result = Context::from_c(pointer)?.compress(
                     &Input::Buffer(src.cast()),
                     srcsize,

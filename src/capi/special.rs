@@ -2,7 +2,7 @@
 
 use super::border::{bytes, bytes_mut, code};
 use super::compress::Input;
-use super::context::{Context, blosc2_create_cctx, blosc2_free_ctx};
+use super::context::{self, Context, blosc2_free_ctx};
 use super::types::*;
 use crate::chunk::header::{EXTENDED_HEADER_LENGTH, Special};
 use crate::chunk::special;
@@ -32,7 +32,7 @@ pub unsafe fn make(
         return Err(Error::Data);
     }
     // SAFETY: by the caller's word.
-    let pointer = unsafe { blosc2_create_cctx(cparams) };
+    let pointer = unsafe { context::compression(cparams)? };
     // SAFETY: just made, or null.
     let ctx = unsafe { Context::from_c(pointer)? };
     let sizes = ctx

@@ -302,7 +302,7 @@ impl<'a> Chunk<'a> {
         let raw = self.fetch(at + 4, at + 4 + size, &mut buf)?;
         match Codec::from_format(self.header.flags >> 5) {
             Some(codec) if codec.supports_dict() => {
-                Dict::for_decompression(codec, raw).map(Box::new).map(Some)
+                Ok(Some(boxed(Dict::for_decompression(codec, raw)?)?))
             }
             _ => Ok(None),
         }

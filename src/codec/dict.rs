@@ -103,7 +103,7 @@ impl Dict {
         if codec == Codec::Zstd {
             dict.reserve_exact(max_size)?;
             dict.resize(max_size, 0)?;
-            let Some(len) = zstd::train(&mut dict, samples, sizes) else {
+            let Some(len) = zstd::train(&mut dict, samples, sizes)? else {
                 return Ok(None);
             };
             dict.truncate(len);

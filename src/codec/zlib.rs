@@ -13,7 +13,9 @@ use core::ptr::NonNull;
 
 use libdeflate_sys as sys;
 use zlib_rs::adler32::adler32;
-use zlib_rs::{Inflate, InflateFlush, Status};
+use zlib_rs::c_api::z_stream;
+use zlib_rs::inflate::{self, InflateStream};
+use zlib_rs::{InflateConfig, InflateFlush, ReturnCode};
 
 use super::deflate::Deflater;
 use super::noise::{Noise, Part, Search, Worth};
@@ -113,10 +115,58 @@ impl Drop for Whole {
     }
 }
 
+/// zlib-rs's decompressor, freed with this value.
+struct Inflater(z_stream);
+
+// SAFETY: its state is plain memory owned by this value alone.
+unsafe impl Send for Inflater {}
+
+impl Inflater {
+    fn new() -> Result<Self> {
+        let mut stream = z_stream::default();
+        match inflate::init(&mut stream, InflateConfig { window_bits: WINDOW_BITS }) {
+            ReturnCode::Ok => Ok(Self(stream)),
+            _ => Err(Error::MemoryAlloc),
+        }
+    }
+
+    /// Bytes written.
+    fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize> {
+        let count = |len: usize| len.try_into().map_err(|_| Error::TwoGbLimit);
+        self.0.next_in = src.as_ptr().cast_mut();
+        self.0.avail_in = count(src.len())?;
+        self.0.next_out = dst.as_mut_ptr();
+        self.0.avail_out = count(dst.len())?;
+        // SAFETY: `new` made the stream with `init`; it reads `src`, writes at most `dst.len()`, and is used by no one else.
+        let (end, left) = unsafe {
+            let stream = InflateStream::from_stream_mut(&mut self.0).ok_or(Error::Failure)?;
+            inflate::reset(stream);
+            (
+                inflate::inflate(stream, InflateFlush::Finish),
+                self.0.avail_out as usize,
+            )
+        };
+        match end {
+            ReturnCode::StreamEnd => Ok(dst.len() - left),
+            ReturnCode::MemError => Err(Error::MemoryAlloc),
+            _ => Err(Error::Data),
+        }
+    }
+}
+
+impl Drop for Inflater {
+    fn drop(&mut self) {
+        // SAFETY: made with `init`, ended once.
+        if let Some(stream) = unsafe { InflateStream::from_stream_mut(&mut self.0) } {
+            inflate::end(stream);
+        }
+    }
+}
+
 /// The decompressor.
 #[derive(Default)]
 pub(super) struct Decompressor {
-    redundant: Option<Box<Inflate>>,
+    redundant: Option<Inflater>,
     whole: Option<Whole>,
 }
 
@@ -124,19 +174,11 @@ impl Decompressor {
     /// Bytes written. What follows the stream in `src` is left alone.
     pub(super) fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         if src.len() < dst.len() / REDUNDANT {
-            let inflate = match &mut self.redundant {
-                Some(inflate) => {
-                    inflate.reset(true);
-                    inflate
-                }
-                None => self
-                    .redundant
-                    .insert(boxed(Inflate::new(true, WINDOW_BITS))?),
+            let inflater = match &mut self.redundant {
+                Some(inflater) => inflater,
+                none => none.insert(Inflater::new()?),
             };
-            return match inflate.decompress(src, dst, InflateFlush::Finish) {
-                Ok(Status::StreamEnd) => Ok(inflate.total_out() as usize),
-                _ => Err(Error::Data),
-            };
+            return inflater.decompress(src, dst);
         }
         let whole = match &self.whole {
             Some(whole) => whole,

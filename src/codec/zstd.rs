@@ -31,6 +31,40 @@ fn is_error(code: usize) -> bool {
     unsafe { sys::ZSTD_isError(code) != 0 }
 }
 
+/// The library's number for lack of memory.
+const NO_MEMORY: usize = 0usize.wrapping_sub(sys::ZSTD_ErrorCode::ZSTD_error_memory_allocation as usize);
+
+/// The error of a return value that is one.
+fn error(code: usize, otherwise: Error) -> Error {
+    match code {
+        NO_MEMORY => Error::MemoryAlloc,
+        _ => otherwise,
+    }
+}
+
+/// What a compressing function returned: the bytes written, 0 where they do not fit.
+fn written(code: usize) -> Result<usize> {
+    match code {
+        NO_MEMORY => Err(Error::MemoryAlloc),
+        code if is_error(code) => Ok(0),
+        code => Ok(code),
+    }
+}
+
+/// Why the library made no dictionary of these bytes: they pretend to be a trained one and are none, or there was no memory.
+fn refused(bytes: &[u8]) -> Error {
+    const MAGIC: [u8; 4] = sys::ZSTD_MAGIC_DICTIONARY.to_le_bytes();
+    if !bytes.starts_with(&MAGIC) {
+        return Error::MemoryAlloc;
+    }
+    // SAFETY: the library reads `bytes`.
+    let code = unsafe { sys::ZDICT_getDictHeaderSize(bytes.as_ptr().cast(), bytes.len()) };
+    match code {
+        code if is_error(code) => error(code, Error::CodecDict),
+        _ => Error::MemoryAlloc,
+    }
+}
+
 /// A library object behind a pointer, freed with this value.
 macro_rules! handle {
     ($(#[$doc:meta])* $name:ident, $inner:ty, $free:path) => {
@@ -95,8 +129,7 @@ impl Compressor {
             .ok_or(Error::MemoryAlloc)
     }
 
-    /// The number of bytes written; 0 when they do not fit, and also when the library has no memory, which is not
-    /// worse than data that does not compress.
+    /// The number of bytes written; 0 when they do not fit.
     pub(super) fn compress(&mut self, clevel: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         let cctx = self.context()?;
         // SAFETY: a live context used by no one else; the library reads `src` and writes at most `dst.len()` bytes.
@@ -110,7 +143,7 @@ impl Compressor {
                 level(clevel),
             )
         };
-        Ok(if is_error(n) { 0 } else { n })
+        written(n)
     }
 
     /// The same with a dictionary, whose level is fixed at its making.
@@ -132,7 +165,7 @@ impl Compressor {
                 dict.0.0.as_ptr(),
             )
         };
-        Ok(if is_error(n) { 0 } else { n })
+        written(n)
     }
 }
 
@@ -166,7 +199,11 @@ impl Decompressor {
                 src.len(),
             )
         };
-        if is_error(n) { Err(Error::Data) } else { Ok(n) }
+        if is_error(n) {
+            Err(error(n, Error::Data))
+        } else {
+            Ok(n)
+        }
     }
 
     /// The same with a dictionary.
@@ -188,7 +225,11 @@ impl Decompressor {
                 dict.0.0.as_ptr(),
             )
         };
-        if is_error(n) { Err(Error::Data) } else { Ok(n) }
+        if is_error(n) {
+            Err(error(n, Error::Data))
+        } else {
+            Ok(n)
+        }
     }
 }
 
@@ -203,7 +244,7 @@ impl EncodeDict {
         let dict = unsafe { sys::ZSTD_createCDict(bytes.as_ptr().cast(), bytes.len(), 1) };
         NonNull::new(dict)
             .map(|d| EncodeDict(Cdict(d)))
-            .ok_or(Error::CodecDict)
+            .ok_or_else(|| refused(bytes))
     }
 }
 
@@ -217,20 +258,23 @@ impl DecodeDict {
         let dict = unsafe { sys::ZSTD_createDDict(bytes.as_ptr().cast(), bytes.len()) };
         NonNull::new(dict)
             .map(|d| DecodeDict(Ddict(d)))
-            .ok_or(Error::CodecDict)
+            .ok_or_else(|| refused(bytes))
     }
 }
 
 /// Trains a dictionary of at most `dict.len()` bytes on the samples that lie end to end in `samples`, of the sizes in
-/// `sizes` (their sum must not exceed `samples.len()`). Gives its size, `None` when the samples yield none.
-pub(super) fn train(dict: &mut [u8], samples: &[u8], sizes: &[usize]) -> Option<usize> {
+/// `sizes` (their sum must not exceed `samples.len()`). Gives its size, `None` when the samples yield none;
+/// [`Error::MemoryAlloc`].
+pub(super) fn train(dict: &mut [u8], samples: &[u8], sizes: &[usize]) -> Result<Option<usize>> {
     let total = sizes
         .iter()
-        .try_fold(0usize, |sum, &n| sum.checked_add(n))?;
+        .try_fold(0usize, |sum, &n| sum.checked_add(n));
+    let (Some(total), Ok(count)) = (total, c_uint::try_from(sizes.len())) else {
+        return Ok(None);
+    };
     if total > samples.len() {
-        return None;
+        return Ok(None);
     }
-    let count = c_uint::try_from(sizes.len()).ok()?;
     // SAFETY: the library writes at most `dict.len()` bytes and reads `count` sizes and their sum of sample bytes.
     let n = unsafe {
         sys::ZDICT_trainFromBuffer(
@@ -243,5 +287,8 @@ pub(super) fn train(dict: &mut [u8], samples: &[u8], sizes: &[usize]) -> Option<
     };
     // SAFETY: a pure function of its argument.
     let failed = unsafe { sys::ZDICT_isError(n) != 0 };
-    (!failed && n > 0).then_some(n)
+    if n == NO_MEMORY {
+        return Err(Error::MemoryAlloc);
+    }
+    Ok((!failed && n > 0).then_some(n))
 }

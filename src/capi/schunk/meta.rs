@@ -211,7 +211,7 @@ unsafe fn compress(content: &[u8], cparams: *const blosc2_cparams) -> Result<Buf
     // SAFETY: by the caller's word; the buffer has this room.
     unsafe {
         let cparams = cparams.as_ref().copied();
-        let made = blosc2_create_cctx(cparams.unwrap_or(blosc2_cparams::defaults()));
+        let made = context::compression(cparams.unwrap_or(blosc2_cparams::defaults()))?;
         let ctx = Context::from_c(made)?;
         let input = Input::Buffer(content.as_ptr());
         let cbytes = ctx.compress(
@@ -330,7 +330,7 @@ fn decompress(handle: &Handle, chunk: &[u8]) -> Result<Buffer> {
     // SAFETY: the parameters are the storage's; the buffer has the room.
     unsafe {
         let dparams = *(*handle.fields().storage).dparams;
-        let made = blosc2_create_dctx(dparams);
+        let made = context::decompression(dparams)?;
         let done = Context::from_c(made)?.decompress(
             chunk.as_ptr().cast(),
             chunk.len() as i32,
@@ -340,6 +340,7 @@ fn decompress(handle: &Handle, chunk: &[u8]) -> Result<Buffer> {
         blosc2_free_ctx(made);
         match done {
             Ok(nbytes) if nbytes == header.nbytes => Ok(data),
+            Err(Error::MemoryAlloc) => Err(Error::MemoryAlloc),
             _ => Err(Error::ReadBuffer),
         }
     }

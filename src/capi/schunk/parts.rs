@@ -109,11 +109,8 @@ pub unsafe fn set_parameters(schunk: *mut blosc2_schunk) -> Result<()> {
         }
         cparams.schunk = schunk.cast();
         dparams.schunk = schunk.cast();
-        c.cctx = blosc2_create_cctx(*cparams);
-        c.dctx = blosc2_create_dctx(*dparams);
-        if c.cctx.is_null() || c.dctx.is_null() {
-            return Err(Error::NullPointer);
-        }
+        c.cctx = context::compression(*cparams)?;
+        c.dctx = context::decompression(*dparams)?;
     }
     Ok(())
 }
@@ -143,11 +140,8 @@ pub unsafe fn set_parameters_from(
         let (mut cparams, mut dparams) = (cparams_of(c), dparams_of(c));
         cparams.schunk = schunk.cast();
         dparams.schunk = schunk.cast();
-        c.cctx = blosc2_create_cctx(cparams);
-        c.dctx = blosc2_create_dctx(dparams);
-        if c.cctx.is_null() || c.dctx.is_null() {
-            return Err(Error::NullPointer);
-        }
+        c.cctx = context::compression(cparams)?;
+        c.dctx = context::decompression(dparams)?;
         let storage = blosc2_storage {
             contiguous: header.kind == Kind::Contiguous,
             urlpath: null_mut(),
