@@ -7,8 +7,7 @@ use super::border::{code, env, guard};
 use super::compress::Input;
 use super::constants::*;
 use super::context::{
-    Context, blosc2_create_cctx, blosc2_free_ctx, env_at_least, env_delta, env_shuffle,
-    env_splitmode, set_shuffle,
+    Context, blosc2_free_ctx, env_at_least, env_delta, env_shuffle, env_splitmode, set_shuffle,
 };
 use super::registry;
 use super::types::*;

@@ -124,7 +124,12 @@ unsafe impl Send for Inflater {}
 impl Inflater {
     fn new() -> Result<Self> {
         let mut stream = z_stream::default();
-        match inflate::init(&mut stream, InflateConfig { window_bits: WINDOW_BITS }) {
+        match inflate::init(
+            &mut stream,
+            InflateConfig {
+                window_bits: WINDOW_BITS.into(),
+            },
+        ) {
             ReturnCode::Ok => Ok(Self(stream)),
             _ => Err(Error::MemoryAlloc),
         }

@@ -32,7 +32,8 @@ fn is_error(code: usize) -> bool {
 }
 
 /// The library's number for lack of memory.
-const NO_MEMORY: usize = 0usize.wrapping_sub(sys::ZSTD_ErrorCode::ZSTD_error_memory_allocation as usize);
+const NO_MEMORY: usize =
+    0usize.wrapping_sub(sys::ZSTD_ErrorCode::ZSTD_error_memory_allocation as usize);
 
 /// The error of a return value that is one.
 fn error(code: usize, otherwise: Error) -> Error {
@@ -266,9 +267,7 @@ impl DecodeDict {
 /// `sizes` (their sum must not exceed `samples.len()`). Gives its size, `None` when the samples yield none;
 /// [`Error::MemoryAlloc`].
 pub(super) fn train(dict: &mut [u8], samples: &[u8], sizes: &[usize]) -> Result<Option<usize>> {
-    let total = sizes
-        .iter()
-        .try_fold(0usize, |sum, &n| sum.checked_add(n));
+    let total = sizes.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
     let (Some(total), Ok(count)) = (total, c_uint::try_from(sizes.len())) else {
         return Ok(None);
     };

@@ -46,7 +46,7 @@ mod tests {
         assert_eq!(*boxed(()).unwrap(), ());
         assert_eq!(**boxed(boxed("text").unwrap()).unwrap(), "text");
         assert_eq!(
-            boxed_uninit::<[u8; isize::MAX as usize]>().err(),
+            boxed_uninit::<[u8; 1 << 46]>().err(),
             Some(Error::MemoryAlloc)
         );
     }

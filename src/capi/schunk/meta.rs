@@ -5,7 +5,7 @@ use super::parts::{free_metalayer, to_c};
 use crate::capi::border::{bytes, code};
 use crate::capi::compress::Input;
 use crate::capi::constants::*;
-use crate::capi::context::{Context, blosc2_create_cctx, blosc2_create_dctx, blosc2_free_ctx};
+use crate::capi::context::{self, Context, blosc2_free_ctx};
 use crate::capi::types::*;
 use crate::chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use crate::error::{Error, Result};

@@ -2,7 +2,7 @@
 
 use super::storage;
 use crate::capi::constants::*;
-use crate::capi::context::{Context, blosc2_create_cctx, blosc2_create_dctx};
+use crate::capi::context::{self, Context};
 use crate::capi::global::blosc2_get_nthreads;
 use crate::capi::types::*;
 use crate::error::{Error, Result};
