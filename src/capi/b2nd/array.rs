@@ -224,7 +224,7 @@ pub unsafe fn refresh(array: *const b2nd_array_t) -> Result<bool> {
         // Perhaps caught in the middle of a change; the next call finds it.
         return Ok(false);
     };
-    let (meta, _) = Meta::parse(&content, true)?;
+    let (meta, _) = Meta::parse(content, true)?;
     let ndim = meta.ndim;
     let same = i8::try_from(ndim) == Ok(c.ndim)
         && meta.chunkshape[..ndim] == c.chunkshape[..ndim]

@@ -310,7 +310,7 @@ pub unsafe fn adopt(schunk: *mut blosc2_schunk) -> Result<*mut b2nd_array_t> {
     unsafe {
         let handle = Handle::shown(schunk)?;
         let content = array::metalayer(handle)?.ok_or(Error::MetalayerNotFound)?;
-        let (meta, _) = Meta::parse(&content, true)?;
+        let (meta, _) = Meta::parse(content, true)?;
         let lengths = meta.shape.iter().zip(meta.chunkshape).zip(meta.blockshape);
         for ((shape, chunk), block) in lengths.take(meta.ndim) {
             if *shape != 0 && (chunk == 0 || block == 0) {

@@ -84,8 +84,9 @@ fn view(array: &Array, shapes: &Shapes) -> Result<*mut b2nd_array_t> {
         dtype_format,
     };
     let content = meta.serialize()?;
-    let storage = std::mem::replace(&mut params.storage, std::ptr::null_mut());
-    let sc = Handle::view_of(array.handle, storage)?;
+    // The parameters keep their storage until the view has it.
+    let sc = Handle::view_of(array.handle, params.storage)?;
+    params.storage = std::ptr::null_mut();
     // SAFETY: just made, with a storage of its own.
     unsafe {
         let made = set_parameters(sc).and_then(|()| {

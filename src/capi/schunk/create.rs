@@ -58,7 +58,8 @@ unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
         if env_is_set(c"BTUNE_TRADEOFF") {
             (*(*copy).cparams).tuner_id = BLOSC_BTUNE;
         }
-        let schunk = Handle::make(Store::Separate(List::new()), copy)?;
+        let schunk = Handle::make(Store::Separate(List::new()), copy)
+            .inspect_err(|_| storage::free_storage(copy))?;
         let made = parts::set_parameters(schunk).and_then(|()| attach(Handle::from_c(schunk)?));
         if let Err(error) = made {
             handle::free(schunk);

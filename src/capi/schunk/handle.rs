@@ -118,7 +118,7 @@ impl Handle {
         }
     }
 
-    /// Makes a handle with empty fields, no contexts and the storage that is given, which is freed where there is no memory.
+    /// Makes a handle with empty fields, no contexts and the storage that is given, which stays the caller's on an error.
     pub fn make(store: Store, storage: *mut blosc2_storage) -> Result<*mut blosc2_schunk> {
         let inner = Inner {
             store,
@@ -127,12 +127,7 @@ impl Handle {
             summed_up: false,
             avoid_free: false,
         };
-        let Ok(place) = boxed_uninit::<Self>() else {
-            // SAFETY: the new owner is not there.
-            unsafe { free_storage(storage) };
-            return Err(Error::MemoryAlloc);
-        };
-        let handle = Box::into_raw(place).cast::<Self>();
+        let handle = Box::into_raw(boxed_uninit::<Self>()?).cast::<Self>();
         // SAFETY: the memory is there for every field, and each is written. Those of C's struct, 66 KB, are written where they
         // are: each is an integer, a bool or a pointer, for which zero is a value.
         unsafe {

@@ -43,7 +43,8 @@ pub fn to_c((name, content): Borrowed) -> Result<*mut blosc2_metalayer> {
         content_len,
     })?;
     // They are the metalayer's from here on.
-    (copy.into_raw(), content.into_raw());
+    copy.into_raw();
+    content.into_raw();
     Ok(layer)
 }
 
