@@ -238,12 +238,17 @@ impl Backend for Registered {
                 writes_only: mode == Mode::Create,
             }),
         };
-        let mode = match mode {
-            Mode::Read => c"rb",
-            Mode::ReadWrite => c"rb+",
-            Mode::Create => c"wb",
-        };
-        file.alone(|stream| file.open(stream, mode))?;
+        file.alone(|stream| match mode {
+            Mode::Read => file.open(stream, c"rb"),
+            Mode::ReadWrite => file.open(stream, c"rb+"),
+            Mode::Create => file.open(stream, c"wb"),
+            // What was opened to append cannot be written in other places.
+            Mode::New => {
+                file.open(stream, c"ab")?;
+                file.close(stream)?;
+                file.open(stream, c"rb+")
+            }
+        })?;
         Ok(Arc::new(file))
     }
 

@@ -77,6 +77,7 @@ impl PlainFile {
             .write(mode != Mode::Read)
             .create(create)
             .truncate(create)
+            .create_new(mode == Mode::New)
             .open(self::path(path))
             .map(Self)
             .map_err(|_| Error::FileOpen)

@@ -89,7 +89,7 @@ impl SidecarLock {
         Ok(changed)
     }
 
-    /// Ends what the last `lock` began; without one it does nothing. `Error::Lock` if the system refuses.
+    /// Ends what the last `lock` began; without one it does nothing. Where the system refuses, the lock goes with its file.
     pub fn unlock(&mut self) -> Result<()> {
         self.leave_to_parent();
         if self.depth > 1 {
@@ -101,11 +101,11 @@ impl SidecarLock {
         }
         self.depth = 0;
         let unlocked = self.file.as_ref().map_or(Ok(()), File::unlock);
-        unlocked.map_err(|_| {
-            // Closing the file takes the lock with it.
+        if unlocked.is_err() {
+            // Closing the file takes the lock with it. Whatever was done under it was done.
             self.file = None;
-            Error::Lock
-        })
+        }
+        Ok(())
     }
 
     /// How many calls of `lock` are waiting for their `unlock`.

@@ -19,6 +19,8 @@ pub mod mmap;
 pub mod paths;
 /// How many read handles the process keeps open.
 pub mod readers;
+/// Whole files, written in one step.
+pub mod whole;
 
 /// An open file of some back end. Positions and sizes are in bytes. Reads may come from several threads at once, and
 /// beside them a write; what a read sees of a write to the same bytes at the same time is not defined.
@@ -84,6 +86,9 @@ pub enum Mode {
     ReadWrite,
     /// Reading and writing a new file; one that is there is emptied.
     Create,
+    /// Reading and writing a file that is not there yet. One that is there stays as it is: files are then not opened,
+    /// and back ends that cannot tell open it.
+    New,
 }
 
 /// A back end: makes open files out of paths.

@@ -30,7 +30,7 @@ impl Backend for ReadOnly {
     fn open(&self, path: &CStr, mode: Mode) -> std::result::Result<Arc<dyn Storage>, Error> {
         match mode {
             Mode::Read => Filesystem.open(path, mode),
-            Mode::ReadWrite | Mode::Create => Err(Error::FileOpen),
+            Mode::ReadWrite | Mode::Create | Mode::New => Err(Error::FileOpen),
         }
     }
 

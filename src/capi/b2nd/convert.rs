@@ -2,7 +2,7 @@
 
 use super::array::Array;
 use super::context::Params;
-use super::create::{adopt, deliver, free, special};
+use super::create::{adopt, deliver, discard, free, special};
 use super::derive::copy_as;
 use super::slices::{get, set, size};
 use crate::b2nd::Dims;
@@ -197,7 +197,7 @@ pub unsafe extern "C" fn b2nd_from_cbuffer(
             let made = special(params, BLOSC2_SPECIAL_ZERO)?;
             let filled = fill(made, buffer);
             if let Err(error) = filled {
-                free(made);
+                discard(made);
                 return Err(error);
             }
             Ok(made)

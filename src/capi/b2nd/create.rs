@@ -6,7 +6,7 @@ use crate::b2nd::geometry::Geometry;
 use crate::b2nd::meta::Meta;
 use crate::capi::border::code;
 use crate::capi::constants::*;
-use crate::capi::schunk::create::{blosc2_schunk_free, blosc2_schunk_new};
+use crate::capi::schunk::create::{self as schunk, blosc2_schunk_free, blosc2_schunk_new};
 use crate::capi::schunk::handle::Handle;
 use crate::capi::schunk::meta::blosc2_meta_add;
 use crate::capi::schunk::misc::blosc2_schunk_fill_special;
@@ -50,6 +50,19 @@ pub unsafe fn free(array: *mut b2nd_array_t) {
     }
 }
 
+/// As [`free`], for an array that was just made and cannot be what it should be: its file or directory is removed, too.
+///
+/// # Safety
+/// As for [`free`].
+pub unsafe fn discard(array: *mut b2nd_array_t) {
+    // SAFETY: as in `free`.
+    unsafe {
+        schunk::discard((*array).sc);
+        libc::free((*array).dtype.cast());
+        libc::free(array.cast());
+    }
+}
+
 /// Makes an array of special values.
 pub fn special(params: &mut Params, kind: c_int) -> Result<*mut b2nd_array_t> {
     let geometry = Geometry::new(
@@ -76,7 +89,7 @@ pub fn special(params: &mut Params, kind: c_int) -> Result<*mut b2nd_array_t> {
     let filled = fill(sc, params, &geometry, nchunks, chunksize as i32, kind);
     filled.inspect_err(|_| {
         // SAFETY: just made, and used no more.
-        unsafe { blosc2_schunk_free(sc) };
+        unsafe { schunk::discard(sc) };
     })
 }
 
@@ -232,7 +245,7 @@ pub unsafe extern "C" fn b2nd_full(
             let made = special(params, BLOSC2_SPECIAL_ZERO)?;
             let filled = repeat(params, made, fill_value);
             if let Err(error) = filled {
-                free(made);
+                discard(made);
                 return Err(error);
             }
             Ok(made)

@@ -3,7 +3,7 @@
 use super::array::{self, Array};
 use super::chunks::{Access, Compressor};
 use super::context::Params;
-use super::create::{deliver, free, special};
+use super::create::{deliver, discard, special};
 use super::reshape::{Way, reshape};
 use super::slices::get;
 use crate::b2nd::geometry::Geometry;
@@ -13,6 +13,7 @@ use crate::b2nd::{Dims, MAX_DIM};
 use crate::capi::border::code;
 use crate::capi::constants::*;
 use crate::capi::schunk::convert::blosc2_schunk_copy;
+use crate::capi::schunk::create as schunk;
 use crate::capi::schunk::meta::{blosc2_vlmeta_add, blosc2_vlmeta_get};
 use crate::capi::schunk::replace::replace;
 use crate::capi::types::*;
@@ -124,7 +125,7 @@ fn slice(params: &mut Params, src: &Array, start: &Dims, stop: &Dims) -> Result<
     let made = special(params, BLOSC2_SPECIAL_ZERO)?;
     if let Err(error) = fill(made, src, start) {
         // SAFETY: just made, and used no more.
-        unsafe { free(made) };
+        unsafe { discard(made) };
         return Err(error);
     }
     Ok(made)
@@ -171,8 +172,10 @@ pub unsafe fn copy_as(src: &Array, storage: &mut blosc2_storage) -> Result<*mut 
         if sc.is_null() {
             return Err(Error::Failure);
         }
-        let dtype = src.dtype()?;
-        array::make(sc, &src.geometry, dtype.as_deref(), src.dtype_format())
+        let made = src.dtype().and_then(|dtype| {
+            array::make(sc, &src.geometry, dtype.as_deref(), src.dtype_format())
+        });
+        made.inspect_err(|_| schunk::discard(sc))
     }
 }
 
@@ -197,7 +200,7 @@ fn copy(params: &mut Params, src: &Array) -> Result<*mut b2nd_array_t> {
     let made = copied?;
     if let Err(error) = copy_vlmetalayers(src, made) {
         // SAFETY: just made, and used no more.
-        unsafe { free(made) };
+        unsafe { discard(made) };
         return Err(error);
     }
     Ok(made)
@@ -348,7 +351,7 @@ pub unsafe extern "C" fn b2nd_concatenate(
             let done = Array::open(made, true)
                 .and_then(|(mut copied, _locked)| join(&mut copied, &second, axis, &shape));
             if let Err(error) = done {
-                free(made);
+                discard(made);
                 return Err(error);
             }
             Ok(made)

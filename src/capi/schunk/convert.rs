@@ -1,7 +1,7 @@
 //! Copies of super-chunks, and super-chunks as buffers and files.
 
 use super::chunks::{Bytes, bytes_of};
-use super::create::{adopt, blosc2_schunk_free, blosc2_schunk_new};
+use super::create::{adopt, blosc2_schunk_free, blosc2_schunk_new, discard, durable};
 use super::handle::{Handle, Plan};
 use super::meta::{blosc2_meta_add, blosc2_vlmeta_add};
 use super::recompress::recompress;
@@ -16,12 +16,13 @@ use crate::frame::change::Change;
 use crate::frame::header::MIN_LEN;
 use crate::frame::journal;
 use crate::frame::memory::Memory;
-use crate::io::{Backend, Mode, paths};
-use crate::memory::{Buffer, List, ToList};
+use crate::io::{Backend, Mode, Storage, paths, whole};
+use crate::memory::{Buffer, List};
 use crate::schunk::Store;
 use crate::schunk::rules::{Chunk, Counts, Keeping};
 use std::ffi::{CStr, CString, c_char};
 use std::ptr::null_mut;
+use std::sync::Arc;
 
 /// A copy of a frame with more chunks of special values than this, and more than its bytes would explain, stays a frame: a few
 /// bytes can tell of millions.
@@ -217,27 +218,30 @@ pub unsafe extern "C" fn blosc2_schunk_to_buffer(
     })
 }
 
-/// Writes bytes to a file, so that a file which was there stays as it was until all is written.
+/// Writes a file that has these bytes and no others. On the file system that is done in one step; the functions of other
+/// back ends have none for that.
 fn write_file(backend: &dyn Backend, path: &CStr, bytes: &[u8]) -> Result<()> {
-    let replaces = backend.is_filesystem() && paths::kind(path)? == Some(paths::Kind::File);
-    if !replaces {
-        return backend.open(path, Mode::Create)?.write_at(0, bytes);
+    if backend.is_filesystem() {
+        return whole::write(path, bytes, durable());
     }
-    let mut name = path.to_bytes().to_list()?;
-    name.extend(format!(".{}.tmp", std::process::id()).bytes())?;
-    let new = CString::new(name).map_err(|_| Error::InvalidParam)?;
-    let written = backend
-        .open(&new, Mode::Create)
-        .and_then(|file| file.write_at(0, bytes))
-        .and_then(|()| paths::rename(&new, path).map_err(|_| Error::FileWrite));
-    if written.is_err() {
-        // It may not be there at all.
-        let _ = paths::remove_file(&new);
-    }
-    written
+    let is_new = backend.is_mmap() && paths::kind(path)?.is_none();
+    let written = backend.open(path, Mode::Create).and_then(|file| {
+        file.write_at(0, bytes)?;
+        if durable() { file.sync() } else { Ok(()) }
+    });
+    written.inspect_err(|_| {
+        if is_new {
+            // It may not be there at all.
+            let _ = paths::remove_file(path);
+        }
+    })
 }
 
 /// Writes a super-chunk into a file as a contiguous frame. Returns the size of the frame, or a negative error code.
+///
+/// A frame in memory replaces a file that is there, in one step: whoever opens it finds the old bytes or the new ones, and
+/// mode, owner and group stay, as far as the process may give them. Links are followed. The directory must be writable, as
+/// the bytes are written to a file beside it first. Any other super-chunk is written only where nothing is yet.
 ///
 /// # Safety
 /// `schunk` is valid, `urlpath` NULL or a C string.
@@ -276,26 +280,66 @@ pub unsafe extern "C" fn blosc2_schunk_to_file(
                 Store::Disk(disk) => disk.close().map(|()| disk.frame_len()),
                 _ => Err(Error::Failure),
             };
-            blosc2_schunk_free(copy);
-            i64::try_from(len?).map_err(|_| Error::Failure)
+            let len = len.and_then(|len| i64::try_from(len).map_err(|_| Error::Failure));
+            match len {
+                Ok(_) => drop(blosc2_schunk_free(copy)),
+                Err(_) => discard(copy),
+            }
+            len
         }
     })
 }
 
-/// Writes bytes behind those of a file; gives where they begin.
-fn append_to_file(backend: &dyn Backend, path: &CStr, bytes: &[u8]) -> Result<i64> {
-    let file = backend
-        .open(path, Mode::ReadWrite)
-        .or_else(|_| backend.open(path, Mode::Create))?;
-    // A frame that was left in the middle of a change has its record at the end, where nobody would find it again.
-    journal::roll_back(&*file, None, false, None)?;
-    let end = file.size()?;
-    if let Err(error) = file.write_at(end, bytes) {
-        // What was there counts; half a frame behind it does not.
-        let _ = file.truncate(end);
-        return Err(error);
+/// Opens a file to append to it. Beside it what is to be removed if that fails, where the file was not there.
+fn open_to_append(
+    backend: &dyn Backend,
+    path: &CStr,
+) -> Result<(Arc<dyn Storage>, Option<paths::Made>)> {
+    if !backend.is_filesystem() {
+        let there = backend.open(path, Mode::ReadWrite);
+        return Ok((there.or_else(|_| backend.open(path, Mode::New))?, None));
     }
-    i64::try_from(end).map_err(|_| Error::Failure)
+    if paths::kind(path)?.is_none() {
+        let path = paths::followed(path)?;
+        if let Ok(file) = backend.open(&path, Mode::New) {
+            return Ok((file, Some(paths::Made::at(&path, false, None))));
+        }
+        // Somebody else may have made it just now.
+    }
+    Ok((backend.open(path, Mode::ReadWrite)?, None))
+}
+
+/// Writes bytes behind those of a file; gives where they begin. If that fails, the file is as it was.
+fn append_to_file(backend: &dyn Backend, path: &CStr, bytes: &[u8]) -> Result<i64> {
+    let (file, made) = open_to_append(backend, path)?;
+    let appended = append(&*file, bytes).and_then(|end| {
+        if durable() && made.is_some() {
+            paths::sync_parent(&paths::followed(path)?)?;
+        }
+        i64::try_from(end).map_err(|_| Error::Failure)
+    });
+    appended.inspect_err(|_| {
+        if let Some(made) = made {
+            made.remove();
+        }
+    })
+}
+
+fn append(file: &dyn Storage, bytes: &[u8]) -> Result<u64> {
+    // A frame that was left in the middle of a change has its record at the end, where nobody would find it again.
+    journal::roll_back(file, None, false, None)?;
+    let end = file.size()?;
+    let written = file
+        .write_at(end, bytes)
+        .and_then(|()| if durable() { file.sync() } else { Ok(()) });
+    match written {
+        Ok(()) => Ok(end),
+        Err(error) => {
+            // What was there counts; half a frame behind it does not.
+            let _ = file.truncate(end);
+            Err(error)
+        }
+    }
 }
 
 /// Appends a super-chunk to a file as a contiguous frame; `blosc2_schunk_open_offset` opens it there. Returns where the
@@ -355,7 +399,7 @@ pub unsafe extern "C" fn blosc2_schunk_copy(
             let new = blosc2_schunk_new(&raw mut storage);
             let copied = Handle::from_c(new).and_then(|copy| fill(handle, shown, copy, same));
             if let Err(error) = copied {
-                blosc2_schunk_free(new);
+                discard(new);
                 return Err(error);
             }
             Ok(new)

@@ -15,9 +15,10 @@ use crate::io::paths;
 use crate::memory::{List, boxed};
 use crate::schunk::Store;
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::ptr::null_mut;
 
 /// Whether changes are to survive a loss of power: the environment variable `BLOSC_DURABLE`, neither empty nor `0`.
-fn durable() -> bool {
+pub fn durable() -> bool {
     crate::capi::border::env(c"BLOSC_DURABLE", |value| !value.is_empty() && value != "0")
         == Some(true)
 }
@@ -162,8 +163,13 @@ pub unsafe fn adopt(
     match made {
         Ok(()) => Ok(schunk),
         Err(error) => {
-            // SAFETY: just made, and used no more.
-            unsafe { handle::free(schunk) };
+            // SAFETY: just made, and used no more. The back end is not the super-chunk's before that is made.
+            unsafe {
+                if let Some(storage) = (*schunk).storage.as_mut() {
+                    libc::free(std::mem::replace(&mut storage.io, null_mut()).cast());
+                }
+                handle::free(schunk);
+            }
             Err(error)
         }
     }
@@ -193,7 +199,10 @@ unsafe fn open(
         })();
         match opened {
             Ok(schunk) => {
-                (*(*schunk).storage).urlpath = storage::string_on_heap(given)?;
+                let path = storage::string_on_heap(given).inspect_err(|_| {
+                    handle::free(schunk);
+                })?;
+                (*(*schunk).storage).urlpath = path;
                 Ok(schunk)
             }
             Err(error) => {
@@ -261,6 +270,28 @@ pub unsafe extern "C" fn blosc2_schunk_open_offset_udio(
     pointer("blosc2_schunk_open_offset_udio", || unsafe {
         open(urlpath, offset, udio)
     })
+}
+
+/// Frees a super-chunk that was just made and cannot be what it should be, and removes its file or directory. What was there
+/// before it was made is not touched.
+///
+/// # Safety
+/// As for [`blosc2_schunk_free`].
+pub unsafe fn discard(schunk: *mut blosc2_schunk) {
+    // SAFETY: by the caller's word.
+    unsafe {
+        let made = Handle::from_c(schunk).ok().and_then(|handle| {
+            let mut inner = handle.inner();
+            match &mut inner.store {
+                Store::Disk(disk) => disk.take_made(),
+                _ => None,
+            }
+        });
+        blosc2_schunk_free(schunk);
+        if let Some(made) = made {
+            made.remove();
+        }
+    }
 }
 
 /// Frees a super-chunk, its contexts and its metalayers, and closes its files. NULL is allowed. Returns 0, or 1 if the

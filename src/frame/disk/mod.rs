@@ -13,6 +13,7 @@ mod commit;
 mod compact;
 mod edit;
 mod load;
+mod new;
 mod places;
 mod writer;
 
@@ -27,8 +28,9 @@ use crate::chunk::decode::Chunk;
 use crate::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
 use crate::error::{Error, Result};
 use crate::io::lock::SidecarLock;
+use crate::io::paths::Made;
 use crate::io::readers::{READERS, ReaderSlot};
-use crate::io::{Backend, Mode, Storage, paths};
+use crate::io::{Backend, Mode, Storage};
 use crate::memory::Buffer;
 use std::ffi::{CStr, CString};
 use std::sync::Arc;
@@ -115,6 +117,8 @@ pub struct Disk {
     missing: Option<Error>,
     /// What was found when the frame was last read, until somebody is told.
     news: Option<Loaded>,
+    /// What was made for the frame, if this handle made it.
+    made: Option<Made>,
 }
 
 /// Where a chunk's bytes are to be had.
@@ -241,7 +245,7 @@ fn frame_file(path: &CStr, kind: Kind) -> Result<CString> {
 }
 
 impl Disk {
-    /// Makes a new frame without chunks. A directory must not be there yet; a file is replaced.
+    /// Makes a new frame without chunks, where nothing may be yet. If that fails, nothing is there again.
     pub fn create(
         options: Options,
         path: &CStr,
@@ -250,23 +254,30 @@ impl Disk {
         vlmetalayers: &[Borrowed],
     ) -> Result<(Self, Loaded)> {
         let kind = header.kind;
-        if kind == Kind::Sparse {
-            paths::create_dir(path)?;
-        }
         let file = frame_file(path, kind)?;
         let image = load::Image::new(header, metalayers, vlmetalayers, &Offsets::EMPTY, 0, 0)?;
-        let storage = options.backend.open(&file, Mode::Create)?;
-        storage.write_all_at(0, &[&image.header, &image.body])?;
-        if !options.backend.is_filesystem() {
-            // Back ends of programs learn how long the file is to be.
-            storage.truncate(image.frame_len())?;
+        let (storage, made) = new::make(&options, path, kind, &file)?;
+        let created = new::fill(&options, path, kind, &*storage, &image).and_then(|()| {
+            drop(storage);
+            Self::open(options, path, 0, kind)
+        });
+        match created {
+            Ok((mut disk, loaded)) => {
+                disk.made = made;
+                Ok((disk, loaded))
+            }
+            Err(error) => {
+                if let Some(made) = made {
+                    made.remove();
+                }
+                Err(error)
+            }
         }
-        if options.durable {
-            storage.sync()?;
-            paths::sync_parent(&file)?;
-        }
-        drop(storage);
-        Self::open(options, path, 0, kind)
+    }
+
+    /// What was made for this frame, if this handle made it.
+    pub fn take_made(&mut self) -> Option<Made> {
+        self.made.take()
     }
 
     /// Opens the frame that begins at `base` in the file at `path`, or in a directory.
@@ -302,6 +313,7 @@ impl Disk {
             stale: false,
             missing: None,
             news: None,
+            made: None,
         };
         // What is open can be read also when its path is gone.
         let _ = disk.reader();
