@@ -1658,7 +1658,7 @@ int blosc2_schunk_get_vlblock(blosc2_schunk *schunk,
 
 /**
  * Makes a super-chunk of a contiguous frame of `len` bytes at `cframe`. With `copy`, chunks are copied and kept each on
- * its own, and the buffer is used no more. Without, the buffer is the super-chunk's storage and must stay as long as the
+ * its own, and the buffer is used no more; a frame that tells of very many chunks in few bytes is copied as it is. Without, the buffer is the super-chunk's storage and must stay as long as the
  * super-chunk; it is still the program's to free, unless that is handed over with `blosc2_schunk_avoid_cframe_free`.
  * Returns NULL if the buffer is no frame.
  *
@@ -1683,10 +1683,16 @@ BLOSC_EXPORT int64_t blosc2_schunk_to_buffer(blosc2_schunk *schunk, uint8_t **cf
 /**
  * Writes a super-chunk into a file as a contiguous frame. Returns the size of the frame, or a negative error code.
  *
+ * A frame in memory replaces a file that is there, in one step: whoever opens it finds the old bytes or the new ones, and
+ * mode, owner and group stay, as far as the process may give them. Links are followed. The directory must be writable, as
+ * the bytes are written to a file beside it first. Any other super-chunk is written only where nothing is yet.
+ *
  * Required of the caller:
  * `schunk` is valid, `urlpath` NULL or a C string.
  */
-BLOSC_EXPORT int64_t blosc2_schunk_to_file(blosc2_schunk *schunk, const char *urlpath);
+BLOSC_EXPORT
+int64_t blosc2_schunk_to_file(blosc2_schunk *schunk,
+                              const char *urlpath);
 
 /**
  * Appends a super-chunk to a file as a contiguous frame; `blosc2_schunk_open_offset` opens it there. Returns where the
