@@ -1,41 +1,93 @@
 #!/bin/bash
-# python-blosc2 3.12.2, built from its source distribution against this library as one of the system's, and its tests. The
-# reference takes the library's place at run time.
+# python-blosc2 4.14.1, built from its source distribution against this library as one of the system's: its tests, those it
+# marks as heavy too, and its examples. The reference takes the library's place at run time.
 #
-#   capi-tests/clients/python-blosc2.sh [--quick | <pytest arguments>]
+#   OXIBLOSC_MINIEXPR=<folder> OXIBLOSC_SLEEF=<folder> OXIBLOSC_TINYCC=<folder> \
+#     capi-tests/clients/python-blosc2.sh [--quick | --suite | --heavy | --examples | <pytest arguments>]
 #
-# All tests take about half an hour for each library on two processors; --quick takes a minute: the tests of super-chunks
-# and frames. The tests compare with PyTorch, which is large; without it (--quick) those that do are left out.
+# Its build takes three libraries from GitHub. This one takes them from folders that you give, work trees at these commits:
+#
+#   OXIBLOSC_MINIEXPR   github.com/Blosc/miniexpr    f0b8c94771cd21d3c9029d6ccec204ab3a67584f
+#   OXIBLOSC_SLEEF      github.com/shibatch/sleef    7623d6cfa2712462880fa63a4d0f0b5f775d1a83
+#   OXIBLOSC_TINYCC     github.com/Blosc/minicc      695ad1e6b5c9a00875192ca1f3a9c4949dee4858
+#
+# They are asked for once: what was built is used again. On two processors the build takes ten minutes, and the tests take
+# a quarter of an hour for each library. --quick runs those of super-chunks, frames and stores (two minutes); --suite all that
+# are not heavy, --heavy only those that are, --examples the examples; without an argument all three run. PyTorch is not
+# installed: the tests that compare with it are left out unless it is there.
 source "$(dirname "$0")/common.sh"
 need_packages gcc g++ make pkg-config python3 python3-venv libc6-dev
-python_with scikit-build-core cython 'numpy>=2.1' cmake ninja pytest psutil pandas
-source_of blosc2 3.12.2
-if ! "$work/venv/bin/pip" show --quiet blosc2 2>/dev/null; then
+version=4.14.1
+python_with scikit-build-core cython 'numpy>=2.1' cmake ninja pytest pytest-xdist pytest-asyncio psutil pandas \
+  fsspec pyarrow 'zarr>=3.0.9' h5py hdf5plugin tables
+source_of blosc2 "$version"
+
+# work_tree <variable> <file in it>: the folder that the variable names, if it has this file.
+work_tree() {
+  [ -n "${!1:-}" ] || die "$1 is not set: a work tree that python-blosc2's build needs (the head of $0 says which)"
+  [ -f "${!1}/$2" ] || die "$1: no $2 in ${!1}"
+  (cd "${!1}" && pwd)
+}
+
+if ! "$work/venv/bin/pip" show blosc2 2>/dev/null | grep -qx "Version: $version"; then
+  miniexpr=$(work_tree OXIBLOSC_MINIEXPR src/miniexpr.h) || exit 1
+  sleef=$(work_tree OXIBLOSC_SLEEF src/arch/helpersse2.h) || exit 1
+  tinycc=$(work_tree OXIBLOSC_TINYCC libtcc.h) || exit 1
   step "Build python-blosc2 with USE_SYSTEM_BLOSC2=1"
-  PKG_CONFIG_PATH=$prefix/lib/pkgconfig USE_SYSTEM_BLOSC2=1 "$work/venv/bin/pip" install --quiet \
-    --disable-pip-version-check --no-build-isolation "$source_dir" || die "python-blosc2 does not build"
-fi
-tests=(tests)
-if [ "${1:-}" = --quick ]; then
-  shift
-  tests=("$source_dir"/tests/test_{schunk*,open,vlmeta,mmap,compress2}.py)
-else
-  "$python" -c 'import torch' 2>/dev/null || python_with torch
+  # TinyCC is configured by a CMake of its own, which looks for ninja in PATH.
+  PATH=$work/venv/bin:$PATH PKG_CONFIG_PATH=$prefix/lib/pkgconfig USE_SYSTEM_BLOSC2=1 "$work/venv/bin/pip" install --quiet \
+    --disable-pip-version-check --no-build-isolation \
+    --config-settings "cmake.define.FETCHCONTENT_SOURCE_DIR_MINIEXPR=$miniexpr" \
+    --config-settings "cmake.define.FETCHCONTENT_SOURCE_DIR_SLEEF=$sleef" \
+    --config-settings "cmake.define.FETCHCONTENT_SOURCE_DIR_TINYCC=$tinycc" \
+    "$source_dir" || die "python-blosc2 does not build"
 fi
 
-# run <library folder> <name>: the tests; failures go into a file. python-blosc2 sets one field of a prefilter's parameters and
-# takes the others as malloc gives them (blosc2_ext.pyx, _set_prefilter): here it gives zeros.
-run() {
-  step "The tests of python-blosc2 with $2"
-  (cd "$source_dir" && export GLIBC_TUNABLES=glibc.malloc.tcache_count=0 MALLOC_PERTURB_=255 &&
-    LD_LIBRARY_PATH=$1 "$python" -m pytest "${tests[@]}" -m "not network and not heavy" -q -rfE \
-    -p no:cacheprovider "${extra[@]}" >"$work/$2.log" 2>&1)
-  grep -E '^(FAILED|ERROR) ' "$work/$2.log" | sed 's/ - .*//' >"$work/$2.failed"
-  tail -1 "$work/$2.log"
-  grep -qE '[0-9]+ passed' "$work/$2.log" || { tail -20 "$work/$2.log"; die "no test was run"; }
+# run_tests <library folder> <name> <mark> <pytest arguments...>: adds the names of those that fail to the file of failures.
+run_tests() {
+  local log=$work/$2-${3%% *}.log
+  step "The tests of python-blosc2 ($3) with $2"
+  (cd "$source_dir" &&
+    LD_LIBRARY_PATH=$1 "$python" -m pytest -m "$3" -q -rfE -n "$jobs" --dist loadfile -p no:cacheprovider "${@:4}" >"$log" 2>&1)
+  grep -E '^(FAILED|ERROR) ' "$log" | sed 's/ - .*//' >>"$work/$2.failed"
+  tail -1 "$log"
+  grep -qE '[0-9]+ passed' "$log" || { tail -20 "$log"; die "no test was run"; }
+}
+
+# run_examples <library folder> <name>: each program in a fresh copy of the examples, in its own folder, as the reader of
+# the documentation runs it. Those that need a network or a package fail with both libraries.
+run_examples() {
+  step "The examples of python-blosc2 with $2"
+  local folder=$work/examples.$2 program count=0 failed=0
+  rm -rf "$folder"
+  cp -r "$source_dir/examples" "$folder"
+  while read -r program; do
+    count=$((count + 1))
+    (cd "$(dirname "$program")" && LD_LIBRARY_PATH=$1 MPLBACKEND=Agg timeout 300 "$python" "$program" >"$program.log" 2>&1 </dev/null) ||
+      { failed=$((failed + 1)) && echo "EXAMPLE ${program#"$folder"/}" >>"$work/$2.failed"; }
+  done < <(find "$folder" -name '*.py' | sort)
+  echo "$count examples, $failed fail"
+}
+
+# of_all <library folder> <name> <what>: the parts that were asked for.
+of_all() {
+  local whole=(tests/ndarray "$source_dir"/tests/test_*.py) light="not heavy and not network and not tui"
+  : >"$work/$2.failed"
+  case $3 in
+  --quick) run_tests "$1" "$2" "$light" "$source_dir"/tests/test_{schunk*,open,vlmeta,mmap,compress2,*_store}.py ;;
+  --suite) run_tests "$1" "$2" "$light" "${whole[@]}" ;;
+  --heavy) run_tests "$1" "$2" "heavy and not network and not tui" "${whole[@]}" ;;
+  --examples) run_examples "$1" "$2" ;;
+  '')
+    run_tests "$1" "$2" "$light" "${whole[@]}"
+    run_tests "$1" "$2" "heavy and not network and not tui" "${whole[@]}"
+    run_examples "$1" "$2"
+    ;;
+  *) run_tests "$1" "$2" "$light" "${extra[@]}" ;;
+  esac
 }
 extra=("$@")
 LD_LIBRARY_PATH=$prefix/lib "$python" -c 'import blosc2; print("python-blosc2", blosc2.__version__, "on", blosc2.blosclib_version)'
-run "$(dirname "$OXIBLOSC_REFERENCE")" reference
-run "$prefix/lib" ours
+of_all "$(dirname "$OXIBLOSC_REFERENCE")" reference "${1:-}"
+of_all "$prefix/lib" ours "${1:-}"
 verdict

@@ -1,0 +1,545 @@
+//! How large frames are, beside the reference's: while they are open, and when they are closed.
+//!
+//! Between two calls a file is one whole frame, as long as its header says, that any reader takes from a buffer. A frame below
+//! 1 MB has no room in it; a larger one at most an eighth while it is open. Closed, a frame that was written once is no longer
+//! than the reference's, and one that was changed in places at most 3 % longer.
+//!
+//! `OXIBLOSC_REFERENCE` names the reference's library; without it the tests say so and pass. `OXIBLOSC_SIZES=full` takes the
+//! arrays of tens of megabytes, on which the reference needs half a minute.
+
+mod common;
+
+use blosc2::capi::types::blosc2_cparams;
+use common::abi::CParams;
+use common::b2nd::{Array, B2ndLib, Spec, c_path, our_arrays, reference_arrays};
+use common::data::{Kind, Rng};
+use common::report::Report;
+use common::schunk::{SchunkLib, our_schunks, reference_schunks};
+use common::schunk_calls::Schunk;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A frame below this size has no room.
+const SMALL: u64 = 1 << 20;
+
+/// A folder of the test's own, removed in the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let name = format!("oxiblosc-sizes-{name}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("a folder for temporary files");
+        Folder(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A library: its super-chunks and its arrays.
+#[derive(Clone, Copy)]
+struct Library {
+    schunks: &'static SchunkLib,
+    arrays: &'static B2ndLib,
+}
+
+/// Ours and the reference.
+fn both() -> Option<[Library; 2]> {
+    let ours = Library {
+        schunks: our_schunks()?,
+        arrays: our_arrays(),
+    };
+    let reference = Library {
+        schunks: reference_schunks()?,
+        arrays: reference_arrays()?,
+    };
+    Some([ours, reference])
+}
+
+/// Where a frame is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Storage {
+    File,
+    Directory,
+    Memory,
+}
+
+/// What a script leaves open.
+enum Open {
+    Schunk(Schunk),
+    Array(Array),
+}
+
+impl Open {
+    /// The frame, as `to_buffer` gives it.
+    fn frame(&self) -> Vec<u8> {
+        match self {
+            Open::Schunk(schunk) => schunk.to_buffer().1,
+            Open::Array(array) => array.to_frame().expect("a frame"),
+        }
+    }
+}
+
+/// How a script writes, which says how long its frame may be.
+#[derive(Clone, Copy, PartialEq)]
+enum Writing {
+    /// Everything once, from the first to the last.
+    Once,
+    /// Over what was there.
+    InPlaces,
+}
+
+/// The library under test, and the place for what a script makes.
+struct Desk {
+    library: Library,
+    storage: Storage,
+    path: PathBuf,
+    /// The arrays have their full size.
+    full: bool,
+}
+
+/// A chunk of numbers that compress to a part of their size; each number gives others.
+fn chunk_data(nbytes: usize, number: u64) -> Vec<u8> {
+    Kind::WalkInt32.bytes(nbytes, number)
+}
+
+fn items_of_four() -> blosc2_cparams {
+    blosc2_cparams {
+        typesize: 4,
+        ..blosc2_cparams::defaults()
+    }
+}
+
+impl Desk {
+    fn path(&self) -> Option<&Path> {
+        (self.storage != Storage::Memory).then_some(self.path.as_path())
+    }
+
+    /// A super-chunk of so many chunks of so many bytes.
+    fn schunk(&self, nchunks: u64, nbytes: usize) -> Schunk {
+        let contiguous = self.storage != Storage::Directory;
+        let library = self.library.schunks;
+        let schunk = library
+            .create(contiguous, self.path(), &items_of_four(), 1, None)
+            .expect("a new super-chunk");
+        for number in 0..nchunks {
+            append(&schunk, nbytes, number);
+        }
+        schunk
+    }
+
+    /// A chunk that can be handed over.
+    fn compressed(&self, nbytes: usize, number: u64) -> Vec<u8> {
+        let cparams = CParams {
+            typesize: 4,
+            ..Default::default()
+        };
+        let data = chunk_data(nbytes, number);
+        self.library.schunks.lib.compress(&cparams, &data).1
+    }
+
+    fn spec(&self, shape: [i64; 2], chunks: [i32; 2], blocks: [i32; 2]) -> Spec {
+        Spec {
+            shape: shape.to_vec(),
+            chunks: chunks.to_vec(),
+            blocks: blocks.to_vec(),
+            cparams: items_of_four(),
+            nthreads: 1,
+            contiguous: self.storage != Storage::Directory,
+            path: self.path().map(c_path),
+        }
+    }
+
+    /// Rows and columns of the large array; its chunks and blocks.
+    fn large(&self) -> ([i64; 2], Spec) {
+        let shape = if self.full { [4000, 2500] } else { [1000, 625] };
+        let chunks = [shape[0] as i32 / 8, shape[1] as i32 / 5];
+        (
+            shape,
+            self.spec(shape, chunks, [chunks[0] / 5, chunks[1] / 5]),
+        )
+    }
+}
+
+fn append(schunk: &Schunk, nbytes: usize, number: u64) {
+    let data = chunk_data(nbytes, number);
+    assert!(schunk.append_buffer(&data, nbytes as i32) > 0);
+}
+
+/// The items of an array of this shape.
+fn items(shape: [i64; 2]) -> Vec<u8> {
+    Kind::NoisyFloat32.bytes((shape[0] * shape[1] * 4) as usize, 5)
+}
+
+fn one_chunk_updated(desk: &Desk) -> Open {
+    let schunk = desk.schunk(1, 400);
+    assert_eq!(schunk.update_chunk(0, &desk.compressed(400, 9), true), 1);
+    Open::Schunk(schunk)
+}
+
+fn one_vlmetalayer(desk: &Desk) -> Open {
+    let schunk = desk.schunk(3, 400);
+    assert_eq!(schunk.vlmeta_add(c"note", b"what it is"), 0);
+    Open::Schunk(schunk)
+}
+
+fn ten_appended(desk: &Desk) -> Open {
+    Open::Schunk(desk.schunk(10, 4000))
+}
+
+fn a_thousand_appended(desk: &Desk) -> Open {
+    Open::Schunk(desk.schunk(1000, 400))
+}
+
+fn large_appended(desk: &Desk) -> Open {
+    Open::Schunk(desk.schunk(40, 200_000))
+}
+
+fn opened_and_appended(desk: &Desk) -> Open {
+    let schunk = desk.schunk(5, 4000);
+    let Some(path) = desk.path() else {
+        return Open::Schunk(schunk);
+    };
+    drop(schunk);
+    let schunk = desk.library.schunks.open_path(path).expect("the frame");
+    append(&schunk, 4000, 5);
+    Open::Schunk(schunk)
+}
+
+fn inserted_in_front(desk: &Desk) -> Open {
+    let schunk = desk.schunk(1, 4000);
+    for number in 0..50 {
+        let chunk = desk.compressed(4000, number);
+        assert_eq!(schunk.insert_chunk(0, &chunk, true), number as i64 + 2);
+    }
+    Open::Schunk(schunk)
+}
+
+fn every_second_deleted(desk: &Desk) -> Open {
+    let schunk = desk.schunk(40, 4000);
+    for n in 0..20 {
+        assert_eq!(schunk.delete_chunk(n), 39 - n);
+    }
+    Open::Schunk(schunk)
+}
+
+fn updated_at_random(desk: &Desk, nchunks: u64, nbytes: usize, updates: u64) -> Open {
+    let schunk = desk.schunk(nchunks, nbytes);
+    let mut rng = Rng(3);
+    for number in 0..updates {
+        let nchunk = rng.below(nchunks as usize) as i64;
+        let chunk = desk.compressed(nbytes, 1000 + number);
+        assert_eq!(schunk.update_chunk(nchunk, &chunk, true), nchunks as i64);
+    }
+    Open::Schunk(schunk)
+}
+
+fn small_updated_at_random(desk: &Desk) -> Open {
+    updated_at_random(desk, 30, 4000, 200)
+}
+
+fn large_updated_at_random(desk: &Desk) -> Open {
+    updated_at_random(desk, 20, 400_000, 60)
+}
+
+fn a_growing_vlmetalayer(desk: &Desk) -> Open {
+    let schunk = desk.schunk(3, 4000);
+    assert_eq!(schunk.vlmeta_add(c"log", b""), 0);
+    for len in 1..100 {
+        let content = Kind::Random.bytes(len * 20, 1);
+        assert_eq!(schunk.vlmeta_update(c"log", &content), 0);
+    }
+    Open::Schunk(schunk)
+}
+
+fn array_from_a_buffer(desk: &Desk) -> Open {
+    let (shape, spec) = desk.large();
+    let array = desk.library.arrays.array_of(&spec, &items(shape));
+    Open::Array(array.expect("an array"))
+}
+
+fn empty(desk: &Desk, spec: &Spec) -> Array {
+    let arrays = desk.library.arrays;
+    let make = arrays.f.b2nd_empty;
+    // SAFETY: the parameters and the place that `make` hands over.
+    let array = arrays.make(spec, |ctx, array| unsafe { make(ctx, array) });
+    array.expect("an empty array")
+}
+
+fn empty_array_set(desk: &Desk) -> Open {
+    let (shape, spec) = desk.large();
+    let array = empty(desk, &spec);
+    assert_eq!(array.set(&[0, 0], &shape, &shape, &items(shape)), 0);
+    Open::Array(array)
+}
+
+/// The way in which chunks come when somebody fills an array: one after the other.
+fn empty_array_set_by_chunks(desk: &Desk) -> Open {
+    let (shape, spec) = desk.large();
+    let array = empty(desk, &spec);
+    let rows = i64::from(spec.chunks[0]);
+    let band = items([rows, shape[1]]);
+    for start in (0..shape[0]).step_by(rows as usize) {
+        let stop = [start + rows, shape[1]];
+        assert_eq!(array.set(&[start, 0], &stop, &[rows, shape[1]], &band), 0);
+    }
+    Open::Array(array)
+}
+
+fn rows_written_one_by_one(desk: &Desk) -> Open {
+    let (shape, spec) = desk.large();
+    let array = desk.library.arrays.array_of(&spec, &items(shape));
+    let array = array.expect("an array");
+    let row = Kind::Random.bytes(shape[1] as usize * 4, 8);
+    let rows = if desk.full { 100 } else { 25 };
+    for n in 0..rows {
+        let start = n * 37 % shape[0];
+        let stop = [start + 1, shape[1]];
+        assert_eq!(array.set(&[start, 0], &stop, &[1, shape[1]], &row), 0);
+    }
+    Open::Array(array)
+}
+
+fn rows_appended(desk: &Desk) -> Open {
+    let shape = [100, 100];
+    let spec = desk.spec(shape, [50, 100], [10, 100]);
+    let array = desk.library.arrays.array_of(&spec, &items(shape));
+    let array = array.expect("an array");
+    for _ in 0..10 {
+        assert_eq!(array.append(0, &items([50, 100])), 0);
+    }
+    Open::Array(array)
+}
+
+fn shrunk(desk: &Desk) -> Open {
+    let shape = [200, 200];
+    let spec = desk.spec(shape, [50, 50], [10, 10]);
+    let array = desk.library.arrays.array_of(&spec, &items(shape));
+    let array = array.expect("an array");
+    assert_eq!(array.resize(&[100, 200], None), 0);
+    Open::Array(array)
+}
+
+type Script = (&'static str, Writing, fn(&Desk) -> Open);
+
+const SCRIPTS: [Script; 17] = [
+    ("one chunk updated", Writing::InPlaces, one_chunk_updated),
+    ("one vlmetalayer added", Writing::Once, one_vlmetalayer),
+    ("10 chunks appended", Writing::Once, ten_appended),
+    ("1000 chunks appended", Writing::Once, a_thousand_appended),
+    ("8 MB appended", Writing::Once, large_appended),
+    ("opened and appended", Writing::Once, opened_and_appended),
+    ("inserted in front", Writing::Once, inserted_in_front),
+    (
+        "every second chunk deleted",
+        Writing::InPlaces,
+        every_second_deleted,
+    ),
+    (
+        "updated at random",
+        Writing::InPlaces,
+        small_updated_at_random,
+    ),
+    (
+        "8 MB updated at random",
+        Writing::InPlaces,
+        large_updated_at_random,
+    ),
+    (
+        "a vlmetalayer that grows",
+        Writing::InPlaces,
+        a_growing_vlmetalayer,
+    ),
+    ("array from a buffer", Writing::Once, array_from_a_buffer),
+    ("empty array, set", Writing::Once, empty_array_set),
+    (
+        "empty array, set by chunks",
+        Writing::Once,
+        empty_array_set_by_chunks,
+    ),
+    (
+        "rows written one by one",
+        Writing::InPlaces,
+        rows_written_one_by_one,
+    ),
+    ("rows appended", Writing::Once, rows_appended),
+    ("array made smaller", Writing::InPlaces, shrunk),
+];
+
+/// The bytes of a file, or of all files in a directory.
+fn bytes_at(path: &Path) -> u64 {
+    if path.is_file() {
+        return fs::metadata(path).expect("a file").len();
+    }
+    let files = fs::read_dir(path).expect("a directory");
+    files
+        .map(|file| file.and_then(|file| file.metadata()).expect("a file").len())
+        .sum()
+}
+
+/// The length that a frame's header gives (big-endian, behind its type).
+fn length_in_header(frame: &[u8]) -> u64 {
+    u64::from_be_bytes(frame[16..24].try_into().expect("eight bytes"))
+}
+
+/// What a script left: bytes while it was open, and when it was closed.
+struct Sizes {
+    open: u64,
+    closed: u64,
+}
+
+/// Runs a script; `Err` says what is wrong with the file between two calls.
+fn run(
+    desk: &Desk,
+    script: fn(&Desk) -> Open,
+    reader: &'static SchunkLib,
+) -> Result<Sizes, String> {
+    let open = script(desk);
+    let frame = open.frame();
+    if desk.storage == Storage::Memory {
+        let closed = frame.len() as u64;
+        let open = length_in_header(&frame);
+        return Ok(Sizes { open, closed });
+    }
+    let whole = desk.storage == Storage::File;
+    if whole {
+        let file = fs::read(&desk.path).expect("the file");
+        if length_in_header(&file) != file.len() as u64 {
+            return Err(format!(
+                "the header says {}, the file has {}",
+                length_in_header(&file),
+                file.len()
+            ));
+        }
+        if reader.open_buffer(&file, true).is_none() {
+            return Err("the open file is no frame for the reference".into());
+        }
+    }
+    let open_size = bytes_at(&desk.path);
+    drop(open);
+    let closed = bytes_at(&desk.path);
+    Ok(Sizes {
+        open: open_size,
+        closed,
+    })
+}
+
+fn check(name: &str, writing: Writing, sizes: &[Sizes; 2], report: &mut Report) {
+    let [ours, theirs] = sizes;
+    let line = || {
+        format!(
+            "{name}: open {} for {}, closed {} for {}",
+            ours.open, theirs.open, ours.closed, theirs.closed
+        )
+    };
+    let most_open = match ours.closed {
+        closed if closed < SMALL => closed,
+        closed => closed / 8 * 9 + SMALL / 8,
+    };
+    report.check(ours.open <= most_open, "room while open", line);
+    let most_closed = match writing {
+        Writing::Once => theirs.closed,
+        Writing::InPlaces => theirs.closed + theirs.closed * 3 / 100,
+    };
+    report.check(ours.closed <= most_closed, "longer when closed", line);
+}
+
+#[test]
+fn frames_are_no_longer_than_the_reference_s() {
+    let Some(libraries) = both() else { return };
+    let folder = Folder::new("scripts");
+    let full = std::env::var("OXIBLOSC_SIZES").is_ok_and(|value| value == "full");
+    let mut report = Report::default();
+    for storage in [Storage::File, Storage::Directory, Storage::Memory] {
+        for (name, writing, script) in SCRIPTS {
+            report.case();
+            let name = format!("{name}, {storage:?}");
+            let sizes = libraries.map(|library| {
+                let path = folder.0.join("frame");
+                let _ = fs::remove_file(&path);
+                let _ = fs::remove_dir_all(&path);
+                let desk = Desk {
+                    library,
+                    storage,
+                    path,
+                    full,
+                };
+                run(&desk, script, libraries[1].schunks)
+            });
+            match sizes {
+                [Ok(ours), Ok(theirs)] => {
+                    println!(
+                        "{name}: open {} for {}, closed {} for {}",
+                        ours.open, theirs.open, ours.closed, theirs.closed
+                    );
+                    check(&name, writing, &[ours, theirs], &mut report);
+                }
+                [Err(what), _] => report.fail("not one whole frame", format!("{name}: {what}")),
+                [_, Err(what)] => panic!("{name}, the reference: {what}"),
+            }
+        }
+    }
+    report.finish("sizes");
+}
+
+/// Names, sizes, times of change and contents of the files at a path.
+fn state_of(path: &Path) -> Vec<(PathBuf, u64, std::time::SystemTime, Vec<u8>)> {
+    let mut files = match path.is_file() {
+        true => vec![path.to_owned()],
+        false => fs::read_dir(path)
+            .expect("a directory")
+            .map(|entry| entry.expect("an entry").path())
+            .collect(),
+    };
+    files.sort();
+    let state = |file: PathBuf| {
+        let about = fs::metadata(&file).expect("a file");
+        let content = fs::read(&file).expect("a file");
+        (
+            file,
+            about.len(),
+            about.modified().expect("a time"),
+            content,
+        )
+    };
+    files.into_iter().map(state).collect()
+}
+
+#[test]
+fn reading_changes_no_file() {
+    let Some(schunks) = our_schunks() else { return };
+    let library = Library {
+        schunks,
+        arrays: our_arrays(),
+    };
+    let folder = Folder::new("reading");
+    for storage in [Storage::File, Storage::Directory] {
+        for (name, _, script) in SCRIPTS {
+            let desk = Desk {
+                library,
+                storage,
+                path: folder.0.join("frame"),
+                full: false,
+            };
+            drop(script(&desk));
+            let before = state_of(&desk.path);
+            let schunk = schunks.open_path(&desk.path).expect("the frame");
+            let chunk = schunk.get_chunk(0);
+            assert!(chunk.rc > 0, "{name}, {storage:?}: {}", chunk.rc);
+            assert_eq!(schunk.refresh(), 0);
+            assert!(schunk.to_buffer().0 > 0);
+            drop(schunk);
+            assert!(
+                state_of(&desk.path) == before,
+                "{name}, {storage:?}: the files changed"
+            );
+            let _ = fs::remove_file(&desk.path);
+            let _ = fs::remove_dir_all(&desk.path);
+        }
+    }
+}
