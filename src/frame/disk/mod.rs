@@ -408,12 +408,16 @@ impl Disk {
     /// Reads the frame again. What was found, the next [`Self::refresh`] gives.
     ///
     /// # Errors
-    /// Those of reading; [`Error::FileOpen`] in the middle of a change, for which the frame has just been read.
+    /// Those of reading; [`Error::FileOpen`] in the middle of a change, for which the frame has just been read, and where the
+    /// frame was removed, so that there is nothing new to read.
     pub fn reread(&mut self) -> Result<()> {
         if self.changing > 0 {
             return Err(Error::FileOpen);
         }
         let (file, found) = self.reader()?;
+        if found == Named::Nothing {
+            return Err(Error::FileOpen);
+        }
         self.reload(&file, found)
     }
 
