@@ -7,7 +7,7 @@ use super::change::{Change, Delta, Item};
 use super::disk::Loaded;
 use super::header::{Extent, Header, Kind, set_extent};
 use super::meta::Borrowed;
-use super::offsets::{Offsets, Place};
+use super::offsets::{Offsets, Place, WIDTH};
 use super::trailer;
 use crate::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 use crate::chunk::repack::repack;
@@ -393,6 +393,11 @@ fn replace(buffer: &mut Buffer, at: usize, len: usize, new: &[u8]) -> Result<()>
     Ok(())
 }
 
+/// How many offsets an index has.
+fn held(index: &[u8]) -> Result<usize> {
+    Ok(ChunkHeader::parse_basic(index)?.nbytes / WIDTH)
+}
+
 fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, Vec<u8>)> {
     if !Header::has_magic(bytes) {
         return Err(Error::InvalidHeader);
@@ -426,6 +431,10 @@ fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, Vec<u8>)> {
         (Some(count), _) => Some(usize::try_from(count).map_err(|_| Error::InvalidHeader)?),
     };
     let offsets = match (count, index) {
+        // Only in a file may an index have more offsets than count, while somebody appends.
+        (Some(count), Some(index)) if count > 0 && held(index)? != count => {
+            return Err(Error::InvalidHeader);
+        }
         (Some(0), _) | (_, None) => Offsets::EMPTY,
         (count, Some(index)) => {
             match Offsets::decode(index, count, header.kind, extent.frame_len) {

@@ -8,7 +8,7 @@ use super::runs::Runs;
 use crate::chunk::decode::{Chunk, decompress_block};
 use crate::chunk::encode::{EncodeParams, Source, compress};
 use crate::chunk::header::{
-    Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE, Special, filter_id,
+    Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE, Special, filter_id, flags2,
 };
 use crate::chunk::hooks::{NoHooks, Serial};
 use crate::chunk::special;
@@ -327,7 +327,9 @@ impl Offsets {
     /// Those of a damaged chunk; [`Error::MemoryAlloc`] where the offsets take more memory than such a frame's should.
     pub fn decode(bytes: &[u8], count: Option<usize>, kind: Kind, frame_len: u64) -> Result<Self> {
         let header = ChunkHeader::parse(bytes)?;
-        if !header.nbytes.is_multiple_of(WIDTH) {
+        let plain = header.blosc2_flags & flags2::USE_DICT == 0;
+        let numbers = header.nbytes.is_multiple_of(WIDTH) && usize::from(header.typesize) == WIDTH;
+        if !numbers || !plain {
             return Err(Error::InvalidHeader);
         }
         let held = header.nbytes / WIDTH;

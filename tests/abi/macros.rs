@@ -25,13 +25,13 @@ impl Macro {
     }
 }
 
-/// The macros that the headers in a folder define, all included after `#define define`.
-pub fn of(include: &Path, define: Option<&str>) -> BTreeMap<String, Macro> {
+/// The macros that the headers in a folder define, all included after the compiler's option `option`.
+pub fn of(include: &Path, option: Option<&str>) -> BTreeMap<String, Macro> {
     let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("macros.c");
     fs::write(&source, super::all_headers()).expect("the target folder can be written");
     let output = Command::new("gcc")
         .args(["-E", "-dD"])
-        .args(define.map(|name| format!("-D{name}")))
+        .args(option)
         .arg("-I")
         .arg(include)
         .arg(&source)

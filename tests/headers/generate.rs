@@ -293,7 +293,7 @@ impl Header {
             config.export.include.extend(names.filter(wanted));
             builder = builder.with_src(file);
         }
-        generate(builder, config)
+        without_tag_typedefs(&generate(builder, config))
     }
 
     /// The prototypes, as cbindgen writes them. The types are not shown to it, so that it goes by their names.
@@ -322,6 +322,32 @@ impl Header {
         }
         generate(builder, config)
     }
+}
+
+/// Takes away the typedefs of names that end in `_s`. The reference has only the tags, and a program that includes its private
+/// headers beside the public ones declares some of these names itself.
+fn without_tag_typedefs(types: &str) -> String {
+    let is_tag = |name: &str| name.ends_with("_s");
+    let mut out = String::new();
+    for paragraph in types.split("\n\n") {
+        let (doc, code) = match paragraph.split_once("typedef struct ") {
+            Some((doc, code)) if doc.is_empty() || doc.ends_with('\n') => (doc, code),
+            _ => ("", ""),
+        };
+        let name = code.trim_end().trim_end_matches(';');
+        let name = name.rsplit([' ', '\n']).next().unwrap_or_default();
+        if !is_tag(name) {
+            out += paragraph;
+        } else if let Some((_, fields)) = code.split_once('{') {
+            let fields = fields.rsplit_once('}').map_or("", |(fields, _)| fields);
+            let _ = write!(out, "{doc}struct {name} {{{fields}}};");
+        } else {
+            // A typedef of another name declares the tag.
+            continue;
+        }
+        out += "\n\n";
+    }
+    out
 }
 
 /// A constant as C writes it.

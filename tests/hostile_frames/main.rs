@@ -11,6 +11,7 @@ mod common;
 mod built;
 mod damage;
 mod exercise;
+mod lies;
 mod limits;
 mod run;
 mod seeds;

@@ -1,3 +1,11 @@
+/* A message without a format, since strict C99 has no `##__VA_ARGS__`; only for what follows. */
+#define BLOSC_TRACE_TEXT_(cat, text)                                                              \
+  do {                                                                                            \
+    if (getenv("BLOSC_TRACE") != NULL) {                                                          \
+      fprintf(stderr, "[%s] - %s (%s:%d)\n", cat, text, __FILE__, __LINE__);                      \
+    }                                                                                             \
+  } while (0)
+
 /**
  * Reads the `b2nd` metalayer, of `smeta_len` bytes. Inline, so that a plugin can do it without linking to the library.
  *
@@ -73,3 +81,5 @@ static inline int b2nd_deserialize_meta_inline(const uint8_t *smeta, int32_t sme
   }
   return (int)at;
 }
+
+#undef BLOSC_TRACE_TEXT_

@@ -56,14 +56,6 @@
     }                                                                                             \
   } while (0)
 
-/* The same for a text without a format: the headers' own, since strict C99 has no `##__VA_ARGS__`. */
-#define BLOSC_TRACE_TEXT_(cat, text)                                                              \
-  do {                                                                                            \
-    if (getenv("BLOSC_TRACE") != NULL) {                                                          \
-      fprintf(stderr, "[%s] - %s (%s:%d)\n", cat, text, __FILE__, __LINE__);                      \
-    }                                                                                             \
-  } while (0)
-
 /* A message on stderr, printed while the environment variable BLOSC_INFO is set. */
 #define BLOSC_INFO(msg, ...)                                                                      \
   do {                                                                                            \
@@ -76,7 +68,9 @@
 #define BLOSC_ERROR_NULL(pointer, rc)                                                             \
   do {                                                                                            \
     if ((pointer) == NULL) {                                                                      \
-      BLOSC_TRACE_TEXT_("error", "Pointer is null");                                              \
+      if (getenv("BLOSC_TRACE") != NULL) {                                                        \
+        fprintf(stderr, "[error] - Pointer is null (%s:%d)\n", __FILE__, __LINE__);               \
+      }                                                                                           \
       return (rc);                                                                                \
     }                                                                                             \
   } while (0)
@@ -86,7 +80,9 @@
   do {                                                                                            \
     const int rc_ = (rc);                                                                         \
     if (rc_ < BLOSC2_ERROR_SUCCESS) {                                                             \
-      BLOSC_TRACE_TEXT_("error", print_error(rc_));                                               \
+      if (getenv("BLOSC_TRACE") != NULL) {                                                        \
+        fprintf(stderr, "[error] - %s (%s:%d)\n", print_error(rc_), __FILE__, __LINE__);          \
+      }                                                                                           \
       return rc_;                                                                                 \
     }                                                                                             \
   } while (0)

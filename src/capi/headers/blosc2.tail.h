@@ -1,3 +1,11 @@
+/* A message without a format, since strict C99 has no `##__VA_ARGS__`; only for what follows. */
+#define BLOSC_TRACE_TEXT_(cat, text)                                                              \
+  do {                                                                                            \
+    if (getenv("BLOSC_TRACE") != NULL) {                                                          \
+      fprintf(stderr, "[%s] - %s (%s:%d)\n", cat, text, __FILE__, __LINE__);                      \
+    }                                                                                             \
+  } while (0)
+
 /** Compression by default: BloscLZ at level 5, shuffled items of 8 bytes, one thread. */
 static const blosc2_cparams BLOSC2_CPARAMS_DEFAULTS = {
   BLOSC_BLOSCLZ, 0, 5,           /* codec, its meta byte, level */
@@ -104,3 +112,5 @@ static inline void swap_store(void *dest, const void *pa, int size) {
   }
   memcpy(dest, number, (size_t)size);
 }
+
+#undef BLOSC_TRACE_TEXT_

@@ -14,12 +14,12 @@ pub struct chunk_cache_s {
     pub nchunk: i64,
 }
 
-/// What an array is made from, seen from C by its address alone. Made by `b2nd_create_ctx`, freed by `b2nd_free_ctx`.
+/// What [`b2nd_context_t`] is behind its name.
 pub struct b2nd_context_s {
     _opaque: [u8; 0],
 }
 
-/// The name by which C knows it.
+/// What an array is made from, seen from C by its address alone. Made by `b2nd_create_ctx`, freed by `b2nd_free_ctx`.
 pub type b2nd_context_t = b2nd_context_s;
 
 /// An array: its shape is cut into chunks, each chunk into blocks, the last ones padded. Every field is the library's to

@@ -36,13 +36,13 @@ pub type blosc_threads_callback = Option<
     ),
 >;
 
-/// A context for compression or decompression, seen from C by its address alone. Made by `blosc2_create_cctx` or
-/// `blosc2_create_dctx`, freed by `blosc2_free_ctx`; one thread at a time may use it.
+/// What [`blosc2_context`] is behind its name.
 pub struct blosc2_context_s {
     _opaque: [u8; 0],
 }
 
-/// The name by which C knows a context.
+/// A context for compression or decompression, seen from C by its address alone. Made by `blosc2_create_cctx` or
+/// `blosc2_create_dctx`, freed by `blosc2_free_ctx`; one thread at a time may use it.
 pub type blosc2_context = blosc2_context_s;
 
 /// What a prefilter gets: the block to make and where it belongs. The struct and its buffers are the library's, valid

@@ -23,12 +23,12 @@ pub struct blosc2_storage {
     pub io: *mut blosc2_io,
 }
 
-/// The frame beneath a super-chunk, seen from C by its address alone.
+/// What [`blosc2_frame`] is behind its name.
 pub struct blosc2_frame_s {
     _opaque: [u8; 0],
 }
 
-/// The name by which C knows a frame.
+/// The frame beneath a super-chunk, seen from C by its address alone.
 pub type blosc2_frame = blosc2_frame_s;
 
 /// Metadata under a name.
