@@ -402,8 +402,14 @@ impl<'a> Chunk<'a> {
         let Some(raw) = Dict::train(codec, &samples, &sizes, max_size)? else {
             return Ok(None);
         };
-        let dict = Dict::for_compression(codec, self.params.clevel, &raw)?;
-        Ok(Some((raw, dict)))
+        // Zstd may not take what it made of odd samples itself: then there is none, for writers and for readers.
+        let usable = Dict::for_decompression(codec, &raw)
+            .and_then(|_| Dict::for_compression(codec, self.params.clevel, &raw));
+        match usable {
+            Ok(dict) => Ok(Some((raw, dict))),
+            Err(Error::CodecDict) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Encodes all blocks into `rest`, which begins at `body` in the chunk, and writes where each one starts.
