@@ -11,7 +11,7 @@ const SHOWN: usize = 25;
 pub struct Report {
     /// Cases looked at.
     pub cases: u64,
-    failures: Vec<String>,
+    failures: Vec<(String, String)>,
     failed: BTreeMap<String, u64>,
     notes: BTreeMap<String, u64>,
 }
@@ -25,9 +25,12 @@ impl Report {
     /// A disagreement: `what` groups them in the summary, `which` is enough to reproduce it.
     pub fn fail(&mut self, what: &str, which: impl Display) {
         *self.failed.entry(what.to_owned()).or_default() += 1;
-        if self.failures.len() < SHOWN {
-            self.failures.push(format!("{what}: {which}"));
-        }
+        self.failures.push((what.to_owned(), which.to_string()));
+    }
+
+    /// All disagreements, as they were given.
+    pub fn failures(&self) -> &[(String, String)] {
+        &self.failures
     }
 
     /// A disagreement unless `ok`.
@@ -45,13 +48,15 @@ impl Report {
     /// Prints the summary and fails the test if anything disagreed.
     pub fn finish(self, title: &str) {
         println!("{title}: {} cases {:?}", self.cases, self.notes);
-        assert!(self.cases > 0, "{title}: no case ran");
+        let shown = self.failures.iter().take(SHOWN);
+        let shown = shown.map(|(what, which)| format!("{what}: {which}"));
         assert!(
             self.failed.is_empty(),
             "{title}: {:#?}\n{}",
             self.failed,
-            self.failures.join("\n")
+            shown.collect::<Vec<_>>().join("\n")
         );
+        assert!(self.cases > 0, "{title}: no case ran");
     }
 }
 

@@ -1,0 +1,326 @@
+//! What the power is cut in: calls on a frame in a file, in a directory, or behind another frame in a file.
+
+use super::changes::{CHANGES, Start, make, prepare};
+use crate::common::schunk::SchunkLib;
+use crate::common::schunk_calls::Schunk;
+use crate::common::schunk_state::{State, read};
+use blosc2::capi::types::blosc2_cparams;
+use std::path::{Path, PathBuf};
+
+/// Where a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Storage {
+    File,
+    Directory,
+    /// Behind another frame in the same file.
+    Container,
+}
+
+/// What is done with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// The change with this number, a metalayer, and closing.
+    Change(usize),
+    /// A new frame, a chunk, a metalayer, and closing.
+    Create,
+    /// A frame is written to a file, where there may be one; its chunks are in memory or in a file.
+    ToFile { over: bool, from_memory: bool },
+    /// A copy of a frame in memory.
+    Copy,
+    /// Two frames are written behind others.
+    AppendFile,
+    /// Opened after a process was killed, given a metalayer, and closed.
+    Recover,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Scenario {
+    pub storage: Storage,
+    pub work: Work,
+}
+
+/// What is seen of a folder: what is in the frames that may be there.
+pub type Seen = Vec<Option<State>>;
+
+/// Every scenario.
+pub fn scenarios() -> Vec<Scenario> {
+    let storages = [Storage::File, Storage::Directory, Storage::Container];
+    let changes = (0..CHANGES.len()).map(Work::Change);
+    let mut all: Vec<Scenario> = changes
+        .flat_map(|work| storages.map(|storage| Scenario { storage, work }))
+        .collect();
+    let (file, directory) = (Storage::File, Storage::Directory);
+    for storage in [file, directory] {
+        for work in [Work::Create, Work::Copy] {
+            all.push(Scenario { storage, work });
+        }
+    }
+    for (over, from_memory) in [(false, false), (false, true), (true, false), (true, true)] {
+        let work = Work::ToFile { over, from_memory };
+        all.push(Scenario {
+            storage: file,
+            work,
+        });
+    }
+    for storage in [file, Storage::Container] {
+        let work = Work::AppendFile;
+        all.push(Scenario { storage, work });
+    }
+    all
+}
+
+fn parameters() -> blosc2_cparams {
+    blosc2_cparams {
+        typesize: 8,
+        ..blosc2_cparams::defaults()
+    }
+}
+
+/// Bytes of a chunk that do not compress away.
+fn data(seed: u64) -> Vec<u8> {
+    crate::common::data::Kind::Random.bytes(4000, seed)
+}
+
+/// A frame of two chunks.
+fn small(lib: &'static SchunkLib, contiguous: bool, path: Option<&Path>, seed: u64) -> Schunk {
+    let made = lib.create(contiguous, path, &parameters(), 1, None);
+    let s = made.expect("a new frame");
+    for seed in [seed, seed + 1] {
+        fine(s.append_buffer(&data(seed), 4000));
+    }
+    fine(s.vlmeta_add(c"which", &seed.to_le_bytes()));
+    s
+}
+
+/// What is no frame.
+fn broken() -> State {
+    State {
+        chunks: vec![Err(i64::MIN)],
+        meta: Vec::new(),
+        vlmeta: Vec::new(),
+    }
+}
+
+fn returned(what: &str, rc: i64) -> Result<(), String> {
+    match rc {
+        0.. => Ok(()),
+        rc => Err(format!("{what} returns {rc}")),
+    }
+}
+
+fn fine(rc: i64) {
+    assert!(rc >= 0, "{rc}");
+}
+
+impl Scenario {
+    pub fn name(&self) -> String {
+        let work = match self.work {
+            Work::Change(index) => CHANGES[index].name.to_owned(),
+            other => format!("{other:?}"),
+        };
+        format!("{work} ({:?})", self.storage)
+    }
+
+    /// The path that is given to the library.
+    pub fn path(&self, folder: &Path) -> PathBuf {
+        folder.join("frame")
+    }
+
+    fn start(&self) -> Option<Start> {
+        match self.work {
+            Work::Change(index) => Some(CHANGES[index].start),
+            _ => None,
+        }
+    }
+
+    /// Makes what is there before.
+    pub fn make(&self, lib: &'static SchunkLib, folder: &Path) {
+        let path = self.path(folder);
+        let contiguous = self.storage != Storage::Directory;
+        if let Some(start) = self.start() {
+            make(lib, contiguous, &path, start, None);
+        } else if matches!(self.work, Work::ToFile { over: true, .. }) {
+            drop(small(lib, contiguous, Some(&path), 100));
+        } else if self.work == Work::AppendFile && self.storage == Storage::File {
+            drop(small(lib, true, Some(&path), 200));
+        }
+        if self.storage == Storage::Container {
+            let behind = std::fs::read(&path).unwrap_or_default();
+            let _ = std::fs::remove_file(&path);
+            drop(small(lib, true, Some(&path), 300));
+            let mut whole = std::fs::read(&path).expect("a frame");
+            whole.extend(behind);
+            std::fs::write(&path, whole).expect("a container");
+        }
+    }
+
+    /// Where frames may begin in the file, from what is in the folder before.
+    pub fn places(&self, lib: &'static SchunkLib, folder: &Path) -> Vec<i64> {
+        let path = self.path(folder);
+        let first = || lib.open_path(&path).map_or(0, |s| s.frame_len());
+        match (self.work, self.storage) {
+            (Work::AppendFile, _) => {
+                let end = path.metadata().map_or(0, |about| about.len() as i64);
+                // Both appended frames are as long.
+                let len = small(lib, true, None, 400).to_buffer().0;
+                vec![0, end, end + len]
+            }
+            (_, Storage::Container) => vec![0, first()],
+            _ => vec![0],
+        }
+    }
+
+    /// The place of the frame that is worked on.
+    fn place(places: &[i64]) -> i64 {
+        *places.last().unwrap_or(&0)
+    }
+
+    /// What is in the frames.
+    pub fn look(&self, lib: &'static SchunkLib, folder: &Path, places: &[i64]) -> Seen {
+        let path = self.path(folder);
+        let open = |place: &i64| match lib.open_at(&path, *place) {
+            Some(s) => Some(read(&s)),
+            // Nothing can be behind the first frame, but the first frame is whole or not there.
+            None => (*place == 0 && path.exists()).then(broken),
+        };
+        places.iter().map(open).collect()
+    }
+
+    /// All calls, with a mark after each that has returned, and one before the first.
+    pub fn run(
+        &self,
+        lib: &'static SchunkLib,
+        folder: &Path,
+        places: &[i64],
+        mark: &mut dyn FnMut(),
+    ) -> Result<(), String> {
+        let path = self.path(folder);
+        let contiguous = self.storage != Storage::Directory;
+        let place = Self::place(places);
+        let open = || lib.open_at(&path, place).ok_or("it does not open");
+        match self.work {
+            Work::Change(index) => {
+                let s = open()?;
+                prepare(&s, CHANGES[index].start);
+                mark();
+                returned("the change", (CHANGES[index].run)(&s))?;
+                mark();
+                self.finish(s, mark)
+            }
+            Work::Recover => {
+                mark();
+                self.finish(open()?, mark)
+            }
+            Work::Create => {
+                mark();
+                let s = lib.create(contiguous, Some(&path), &parameters(), 1, None);
+                let s = s.ok_or("no new frame")?;
+                mark();
+                returned("an append", s.append_buffer(&data(1), 4000))?;
+                mark();
+                self.finish(s, mark)
+            }
+            Work::Copy => {
+                let from = small(lib, true, None, 500);
+                mark();
+                let s = from.copy(contiguous, Some(&path), None).ok_or("no copy")?;
+                mark();
+                self.finish(s, mark)
+            }
+            Work::ToFile { from_memory, .. } => {
+                let source = folder.with_extension("source");
+                let _ = std::fs::remove_file(&source);
+                let from = small(lib, true, (!from_memory).then_some(&*source), 600);
+                mark();
+                returned("to_file", from.to_file(&path))?;
+                mark();
+                Ok(())
+            }
+            Work::AppendFile => {
+                mark();
+                for seed in [400, 402] {
+                    let from = small(lib, true, None, seed);
+                    returned("append_file", from.append_file(&path))?;
+                    mark();
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// A metalayer, and closing.
+    fn finish(&self, s: Schunk, mark: &mut dyn FnMut()) -> Result<(), String> {
+        // A process that was killed may have added the other one.
+        let name = match self.work {
+            Work::Recover => c"after a kill",
+            _ => c"another one",
+        };
+        returned("a metalayer", s.vlmeta_add(name, &data(9)[..700]))?;
+        mark();
+        drop(s);
+        mark();
+        Ok(())
+    }
+
+    /// The frame goes on living: it takes other changes, and is read by both libraries.
+    pub fn live_on(
+        &self,
+        lib: &'static SchunkLib,
+        reference: Option<&'static SchunkLib>,
+        folder: &Path,
+        places: &[i64],
+    ) -> Result<(), String> {
+        let path = self.path(folder);
+        let seen = self.look(lib, folder, places);
+        let libraries: Vec<_> = [Some(lib), reference].into_iter().flatten().collect();
+        if self.work == Work::AppendFile {
+            let rc = small(lib, true, None, 700).append_file(&path);
+            if rc < 0 {
+                return Err(format!("it takes no frame any more: {rc}"));
+            }
+            let expected = read(&small(lib, true, None, 700));
+            for lib in &libraries {
+                let name = lib.lib.name;
+                let found = lib.open_at(&path, rc).map(|s| read(&s));
+                if found.as_ref() != Some(&expected) {
+                    return Err(format!("{name}: the frame that was appended is not there"));
+                }
+                if self.look(lib, folder, &places[..1]) != seen[..1] {
+                    return Err(format!("{name}: the first frame is another"));
+                }
+            }
+            return Ok(());
+        }
+        let place = Self::place(places);
+        let Some(before) = seen.last().cloned().flatten() else {
+            return Ok(());
+        };
+        let s = lib.open_at(&path, place).ok_or("it does not open")?;
+        let rc = s.vlmeta_add(c"afterwards", b"alive");
+        if rc < 0 {
+            return Err(format!("it takes no metalayer any more: {rc}"));
+        }
+        // As long as its chunks are.
+        let chunk = vec![3; (s.get().chunksize.max(8)) as usize];
+        let rc = s.append_buffer(&chunk, chunk.len() as i32);
+        if rc < 0 {
+            return Err(format!("it takes no chunk any more: {rc}"));
+        }
+        drop(s);
+        for lib in libraries {
+            let name = lib.lib.name;
+            let s = lib.open_at(&path, place);
+            let mut state = read(&s.ok_or(format!("{name}: it does not open again"))?);
+            if state.chunks.pop() != Some(Ok(chunk.clone())) || state.vlmeta.pop().is_none() {
+                return Err(format!("{name}: what was added is not there"));
+            }
+            if state != before {
+                return Err(format!("{name}: what was there before is not"));
+            }
+            if self.look(lib, folder, &places[..places.len() - 1]) != seen[..places.len() - 1] {
+                return Err(format!("{name}: the frame before it is another"));
+            }
+        }
+        Ok(())
+    }
+}

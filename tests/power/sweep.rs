@@ -1,0 +1,339 @@
+//! Every scenario, every moment of it, what a cut may leave.
+
+use super::child::{log, obey, shim};
+use super::disk::{Disk, Effort, Event, Random, Tree, restore};
+use super::scenario::{Scenario, Seen, Work, scenarios};
+use crate::common::isolated::{isolated, start};
+use crate::common::report::Report;
+use crate::common::schunk::{SchunkLib, our_schunks, reference_schunks};
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+/// Disks that are looked at in one process.
+const BATCH: usize = 24;
+/// Seconds that all may take.
+const PATIENCE: u32 = 3600;
+
+/// A disk that a cut left, how many calls had returned before it, and whether a process was killed before that.
+struct Left {
+    hash: u64,
+    tree: Tree,
+    returned: usize,
+    killed: Option<usize>,
+}
+
+struct Case<'a> {
+    lib: &'static SchunkLib,
+    reference: Option<&'static SchunkLib>,
+    scenario: &'a Scenario,
+    places: Vec<i64>,
+    /// What is seen after so many calls.
+    seen: Vec<Seen>,
+    /// For each event at which a process was killed: how many calls had returned, and what is seen after each call of the
+    /// process that comes next.
+    after_kill: BTreeMap<usize, (usize, Vec<Seen>)>,
+}
+
+/// How much is looked at.
+#[derive(Clone, Copy)]
+struct Budget {
+    effort: Effort,
+    /// The same after a kill, of which there are many.
+    after_kill: Effort,
+    /// Disks of one scenario.
+    disks: usize,
+    /// Kills at one event of so many.
+    kills: u64,
+}
+
+impl Budget {
+    fn of_environment() -> Budget {
+        let effort = |parts, torn| Effort { parts, torn };
+        match std::env::var("OXIBLOSC_POWER").as_deref() {
+            Ok("full") => Budget {
+                effort: effort(8, 64),
+                after_kill: effort(5, 8),
+                disks: usize::MAX,
+                kills: 1,
+            },
+            _ => Budget {
+                effort: effort(5, 8),
+                after_kill: effort(4, 4),
+                disks: 16,
+                kills: 24,
+            },
+        }
+    }
+}
+
+impl Case<'_> {
+    fn which(&self, left: &Left) -> String {
+        let killed = left.killed.map_or(String::new(), |at| {
+            format!(", and before that a process was killed after call {at}")
+        });
+        format!(
+            "{}, {} calls had returned{killed}",
+            self.scenario.name(),
+            left.returned
+        )
+    }
+
+    /// Looks at a disk in its folder: `Err` of what is wrong with it.
+    fn look(&self, left: &Left, folder: &Path) -> Result<(), String> {
+        restore(&left.tree, folder);
+        let seen = self.scenario.look(self.lib, folder, &self.places);
+        // One call may be done or not.
+        let states = |steps: &[Seen], returned: usize| {
+            steps[returned..=(returned + 1).min(steps.len() - 1)].to_vec()
+        };
+        let may = match left.killed.map(|at| &self.after_kill[&at]) {
+            None => states(&self.seen, left.returned),
+            Some((before, steps)) if left.returned == 0 => {
+                let mut may = states(steps, 0);
+                may.extend(states(&self.seen, *before));
+                may
+            }
+            Some((_, steps)) => states(steps, left.returned),
+        };
+        if !may.contains(&seen) {
+            let kind = match self.seen.contains(&seen) {
+                true => "stale",
+                false => "lost",
+            };
+            return Err(format!("{kind}|{}", self.which(left)));
+        }
+        let goes_on = self
+            .scenario
+            .live_on(self.lib, self.reference, folder, &self.places);
+        goes_on.map_err(|wrong| format!("recovered, but {wrong}|{}", self.which(left)))
+    }
+
+    /// Looks at disks in processes of their own.
+    fn look_at_all(&self, lefts: &[Left], folder: &Path, report: &mut Report) {
+        let mut wrong_with = |wrong: &str, left: &Left| {
+            let (what, which) = wrong.split_once('|').unwrap_or((wrong, ""));
+            match which {
+                "" => report.fail(what, self.which(left)),
+                which => report.fail(what, which),
+            }
+        };
+        for batch in lefts.chunks(BATCH) {
+            let all = || match batch.iter().all(|left| self.look(left, folder).is_ok()) {
+                true => Ok(()),
+                false => Err("one is wrong".to_owned()),
+            };
+            if isolated(120, all).is_ok() {
+                continue;
+            }
+            for left in batch {
+                if let Err(wrong) = isolated(60, || self.look(left, folder)) {
+                    wrong_with(&wrong, left);
+                }
+            }
+        }
+    }
+}
+
+/// Follows a log; at each moment after which less may be there, all disks that a cut leaves.
+struct Follower {
+    effort: Effort,
+    given: HashSet<u64>,
+    lefts: Vec<Left>,
+}
+
+impl Follower {
+    fn follow(&mut self, disk: &mut Disk, events: &[Event], killed: Option<usize>) {
+        let mut marks = 0;
+        for (at, event) in events.iter().enumerate() {
+            let ends = matches!(event, Event::Mark | Event::Sync(_) | Event::SyncDir(_));
+            if ends && marks > 0 {
+                self.cut(disk, marks - 1, killed, at as u64);
+            }
+            disk.apply(event);
+            marks += usize::from(matches!(event, Event::Mark));
+        }
+        self.cut(disk, marks - 1, killed, events.len() as u64);
+    }
+
+    fn cut(&mut self, disk: &Disk, returned: usize, killed: Option<usize>, seed: u64) {
+        let (given, lefts) = (&mut self.given, &mut self.lefts);
+        disk.cuts(self.effort, seed, &mut |tree| {
+            let mut hasher = DefaultHasher::new();
+            (&tree, returned, killed).hash(&mut hasher);
+            let hash = hasher.finish();
+            if given.insert(hash) {
+                lefts.push(Left {
+                    hash,
+                    tree,
+                    returned,
+                    killed,
+                });
+            }
+        });
+    }
+}
+
+/// A worker's part of the sweep.
+struct Sweep {
+    budget: Budget,
+    /// Base of the scenarios, and where each disk is looked at.
+    base: PathBuf,
+    work: PathBuf,
+    shim: PathBuf,
+    report: Report,
+}
+
+impl Sweep {
+    /// One scenario.
+    fn scenario(&mut self, number: usize, scenario: &Scenario) -> Result<(), String> {
+        let lib = our_schunks().expect("our library");
+        restore(&Tree::new(), &self.base);
+        scenario.make(lib, &self.base);
+        let places = scenario.places(lib, &self.base);
+        let before = Disk::of(&self.base).seen();
+        restore(&before, &self.work);
+        let mut seen = Vec::new();
+        let look = &mut || seen.push(scenario.look(lib, &self.work, &places));
+        scenario.run(lib, &self.work, &places, look)?;
+        let mut case = Case {
+            lib,
+            reference: reference_schunks(),
+            scenario,
+            places,
+            seen,
+            after_kill: BTreeMap::new(),
+        };
+        restore(&before, &self.work);
+        let mut disk = Disk::of(&self.work);
+        let events = log(number, false, true, &self.work, &case.places, &self.shim)?;
+        let mut follower = Follower {
+            effort: self.budget.effort,
+            given: HashSet::new(),
+            lefts: Vec::new(),
+        };
+        let start = disk.clone();
+        follower.follow(&mut disk, &events, None);
+        if matches!(scenario.work, Work::Change(_)) {
+            self.kills(number, &mut case, start, &events, &mut follower);
+        }
+        let mut lefts = follower.lefts;
+        lefts.sort_by_key(|left| left.hash);
+        lefts.truncate(self.budget.disks);
+        self.report.cases += lefts.len() as u64;
+        case.look_at_all(&lefts, &self.work, &mut self.report);
+        Ok(())
+    }
+
+    /// A process is killed after each of the events; the next one opens what it left, and in that the power is cut.
+    fn kills(
+        &mut self,
+        number: usize,
+        case: &mut Case,
+        mut disk: Disk,
+        events: &[Event],
+        follower: &mut Follower,
+    ) {
+        let recover = Scenario {
+            work: Work::Recover,
+            ..*case.scenario
+        };
+        follower.effort = self.budget.after_kill;
+        let mut marks = 0;
+        for (at, event) in events.iter().enumerate() {
+            disk.apply(event);
+            marks += usize::from(matches!(event, Event::Mark));
+            let changes = !matches!(event, Event::Mark | Event::Sync(_) | Event::SyncDir(_));
+            let random = Random((number * 1000 + at) as u64).next();
+            if !changes || marks == 0 || random % self.budget.kills != 0 {
+                continue;
+            }
+            let left = disk.seen();
+            let mut seen = Vec::new();
+            let look = &mut || seen.push(recover.look(case.lib, &self.work, &case.places));
+            restore(&left, &self.work);
+            let mut disk = disk.clone();
+            disk.meet(&self.work);
+            let logged = log(number, true, true, &self.work, &case.places, &self.shim);
+            restore(&left, &self.work);
+            let run = recover.run(case.lib, &self.work, &case.places, look);
+            match run.and(logged) {
+                Ok(events) => {
+                    case.after_kill.insert(at, (marks - 1, seen));
+                    follower.follow(&mut disk, &events, Some(at));
+                }
+                Err(wrong) => {
+                    let which = format!("{} at {at}: {wrong}", case.scenario.name());
+                    self.report.fail("after a kill", which);
+                }
+            }
+        }
+    }
+
+    /// Every scenario of one of several workers; what was found goes into a file, a line each.
+    fn part(mut self, worker: usize, workers: usize, found: &Path) {
+        let only = std::env::var("OXIBLOSC_POWER_ONLY").unwrap_or_default();
+        for (number, scenario) in scenarios().iter().enumerate() {
+            if number % workers != worker || !scenario.name().contains(&only) {
+                continue;
+            }
+            if let Err(wrong) = self.scenario(number, scenario) {
+                let which = format!("{}: {wrong}", scenario.name());
+                self.report.fail("a scenario", which);
+            }
+        }
+        let mut text = format!("{}\n", self.report.cases);
+        for (what, which) in self.report.failures() {
+            let which = which.replace('\n', " ");
+            writeln!(text, "{what}|{which}").expect("a string grows");
+        }
+        std::fs::write(found, text).expect("a file for what was found");
+    }
+}
+
+#[test]
+fn power_cut_in_every_change() {
+    obey();
+    if our_schunks().is_none() {
+        return;
+    }
+    reference_schunks();
+    let folder = std::env::temp_dir().join(format!("oxiblosc-power-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    let shim = shim(&folder);
+    let workers = std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
+    let found = |worker: usize| folder.join(format!("found{worker}"));
+    let working: Vec<_> = (0..workers)
+        .map(|worker| {
+            let sweep = Sweep {
+                budget: Budget::of_environment(),
+                base: folder.join(format!("base{worker}")),
+                work: folder.join(format!("work{worker}")),
+                shim: shim.clone(),
+                report: Report::default(),
+            };
+            start(PATIENCE, move || {
+                sweep.part(worker, workers, &found(worker));
+                Ok(())
+            })
+        })
+        .collect();
+    let mut report = Report::default();
+    for (worker, child) in working.into_iter().enumerate() {
+        if let Err(wrong) = child.join() {
+            report.fail("a worker", wrong);
+            continue;
+        }
+        let found = std::fs::read_to_string(found(worker)).expect("what a worker found");
+        let mut lines = found.lines();
+        let cases = lines.next().and_then(|cases| cases.parse::<u64>().ok());
+        report.cases += cases.expect("how many disks there were");
+        for line in lines {
+            let (what, which) = line.split_once('|').unwrap_or((line, ""));
+            report.fail(what, which);
+        }
+    }
+    std::fs::remove_dir_all(&folder).expect("the test's own folder");
+    report.finish("disks after a loss of power");
+}
