@@ -34,7 +34,12 @@ pub fn parse(log: &[u8]) -> Vec<Event> {
         rest = &rest[end + 1..];
         let mut words = line.splitn(4, ' ');
         let kind = words.next();
-        let mut text = || words.next().map(str::to_owned).expect("all words of a line");
+        let mut text = || {
+            words
+                .next()
+                .map(str::to_owned)
+                .expect("all words of a line")
+        };
         let number = |text: String| text.parse::<u64>().expect("a number");
         events.push(match kind {
             Some("write") => {
@@ -370,11 +375,8 @@ impl Disk {
         torn: &HashMap<Part, Torn>,
     ) -> Vec<u8> {
         let file = &self.files[number];
-        let (mut seen, mut bytes, mut len) = (
-            file.bytes.clone(),
-            file.bytes.clone(),
-            file.bytes.len(),
-        );
+        let (mut seen, mut bytes, mut len) =
+            (file.bytes.clone(), file.bytes.clone(), file.bytes.len());
         for (at, change) in file.since.iter().enumerate() {
             let old_len = seen.len();
             change.apply(&mut seen);
@@ -417,7 +419,9 @@ impl Disk {
         let mut subsets: Vec<HashSet<Part>> = Vec::new();
         let chosen = |keep: &mut dyn FnMut(usize) -> bool| -> HashSet<Part> {
             let at = parts.iter().enumerate();
-            at.filter(|(i, _)| keep(*i)).map(|(_, part)| *part).collect()
+            at.filter(|(i, _)| keep(*i))
+                .map(|(_, part)| *part)
+                .collect()
         };
         if parts.len() <= effort.parts as usize {
             for bits in 0..1u64 << parts.len() {

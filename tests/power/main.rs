@@ -11,6 +11,7 @@ mod common;
 mod changes;
 mod child;
 mod disk;
+mod forged;
 mod race;
 mod scenario;
 mod sweep;

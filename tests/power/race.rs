@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 /// Rounds with each file that was left.
 fn rounds() -> usize {
     match std::env::var("OXIBLOSC_POWER").as_deref() {
-        Ok("full") => 1000,
-        _ => 24,
+        Ok("full") => 250,
+        _ => 6,
     }
 }
 

@@ -84,6 +84,9 @@ impl Case<'_> {
     fn look(&self, left: &Left, folder: &Path) -> Result<(), String> {
         restore(&left.tree, folder);
         let seen = self.scenario.look(self.lib, folder, &self.places);
+        if self.scenario.makes() && left.returned == 0 {
+            return Ok(());
+        }
         // One call may be done or not.
         let states = |steps: &[Seen], returned: usize| {
             steps[returned..=(returned + 1).min(steps.len() - 1)].to_vec()
