@@ -2,9 +2,12 @@
 //! and not before.
 //!
 //! A library that the loader finds by that name is taken. Else the Python package `blosc2_NAME` is asked where its own is,
-//! in a process of its own (`python`, then `python3`, as found in `PATH`). The library exports a structure `info`: the
+//! in a process of its own (`python`, then `python3`, as found in `PATH`; see [`python`]). The library exports a structure `info`: the
 //! names of its functions. It stays loaded. A plugin that was not found is not looked for again for a second, in which the
-//! other blocks of a chunk fail quickly; then it may have been installed.
+//! other blocks of a chunk fail quickly; then it may have been installed. While one plugin is looked for, who needs another
+//! does not wait.
+
+mod python;
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -14,36 +17,54 @@ use std::time::{Duration, Instant};
 /// The functions of a plugin, by their places in its `info` structure.
 pub type Functions = Vec<*const c_void>;
 
-/// How long a plugin that was not found counts as missing.
-const MISSING_FOR: Duration = Duration::from_secs(1);
-/// A longer path is none.
-const MAX_PATH: usize = 4096;
+/// How long a plugin that was not found counts as missing, at least; as many times as long as it took to look for it, too.
+const MISSING_FOR: (Duration, u32) = (Duration::from_secs(1), 10);
 
 /// What is known of a plugin.
 enum Known {
+    /// Nothing yet.
+    Nothing,
     /// Addresses of its functions.
     Loaded(Vec<usize>),
-    /// Since when it is not found.
+    /// It was not found, and is not looked for again until then.
     Missing(Instant),
 }
 
-static PLUGINS: Mutex<BTreeMap<String, Known>> = Mutex::new(BTreeMap::new());
+/// Each plugin that was asked for. Entries stay until the process ends; whoever looks for a plugin keeps its entry locked.
+static PLUGINS: Mutex<BTreeMap<String, &'static Mutex<Known>>> = Mutex::new(BTreeMap::new());
+
+/// The entry of a plugin.
+fn entry(name: &str) -> &'static Mutex<Known> {
+    let mut plugins = PLUGINS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = plugins.get(name) {
+        return known;
+    }
+    let known = Box::leak(Box::new(Mutex::new(Known::Nothing)));
+    plugins.insert(name.to_owned(), known);
+    known
+}
 
 /// The `count` functions that the `info` structure of plugin `name` has; loads it where that was not done before. In
 /// `trace` go lines about what went wrong.
 ///
 /// None where there is no such plugin, or it lacks a function.
 pub fn functions(name: &str, count: usize, trace: impl Fn(&str)) -> Option<Functions> {
-    let mut plugins = PLUGINS.lock().unwrap_or_else(PoisonError::into_inner);
-    match plugins.get(name) {
-        Some(Known::Loaded(functions)) => return Some(pointers(functions)),
-        Some(Known::Missing(since)) if since.elapsed() < MISSING_FOR => return None,
+    if !is_valid(name) {
+        trace(&format!("'{name}' is no name of a plugin"));
+        return None;
+    }
+    let mut known = entry(name).lock().unwrap_or_else(PoisonError::into_inner);
+    match &*known {
+        Known::Loaded(functions) => return Some(pointers(functions)),
+        Known::Missing(until) if Instant::now() < *until => return None,
         _ => {}
     }
-    let (known, result) = match load(name, count) {
+    let since = Instant::now();
+    match load(name, count) {
         Ok(functions) => {
             let result = pointers(&functions);
-            (Known::Loaded(functions), Some(result))
+            *known = Known::Loaded(functions);
+            Some(result)
         }
         Err(why) => {
             trace(&why);
@@ -51,11 +72,11 @@ pub fn functions(name: &str, count: usize, trace: impl Fn(&str)) -> Option<Funct
                 "plugin '{name}' is not there: install it (pip install blosc2-{name}), or put {} where the loader finds it",
                 file_name(name)
             ));
-            (Known::Missing(Instant::now()), None)
+            let (least, times) = MISSING_FOR;
+            *known = Known::Missing(Instant::now() + least.max(since.elapsed() * times));
+            None
         }
-    };
-    plugins.insert(name.to_owned(), known);
-    result
+    }
 }
 
 fn pointers(addresses: &[usize]) -> Functions {
@@ -71,22 +92,16 @@ fn file_name(name: &str) -> String {
     format!("libblosc2_{name}.so")
 }
 
-/// Loads a plugin; gives the addresses of its functions, or says what went wrong.
+/// Loads a plugin, whose name is valid; gives the addresses of its functions, or says what went wrong.
 fn load(name: &str, count: usize) -> Result<Vec<usize>, String> {
-    if !is_valid(name) {
-        return Err(format!("'{name}' is no name of a plugin"));
-    }
     show_own_symbols();
     let direct = CString::new(file_name(name)).map_err(|error| error.to_string())?;
     let library = match open(&direct, libc::RTLD_NOW) {
         Ok(library) => library,
         Err(direct) => {
-            let path = ["python", "python3"]
-                .iter()
-                .find_map(|python| ask_python(python, name))
-                .ok_or_else(|| {
-                    format!("{direct}; no Python package blosc2_{name} said where it is")
-                })?;
+            let path = python::ask(name).ok_or_else(|| {
+                format!("{direct}; no Python package blosc2_{name} said where it is")
+            })?;
             open(&path, libc::RTLD_NOW)?
         }
     };
@@ -139,30 +154,6 @@ fn look_up(library: *mut c_void, count: usize) -> Result<Vec<usize>, String> {
         .collect()
 }
 
-/// Where the Python package of a plugin, whose name is valid, says that its library is.
-fn ask_python(python: &str, name: &str) -> Option<CString> {
-    // The standard library's way to start a process would make this library 40 KB larger.
-    let line = CString::new(format!(
-        "exec {python} -c 'import blosc2_{name}; blosc2_{name}.print_libpath()' </dev/null 2>/dev/null"
-    ))
-    .ok()?;
-    let mut path = [0_u8; MAX_PATH + 1];
-    // SAFETY: C strings; the pipe is read into no more than there is of `path`, and closed once.
-    unsafe {
-        let pipe = libc::popen(line.as_ptr(), c"r".as_ptr());
-        if pipe.is_null() {
-            return None;
-        }
-        libc::fgets(path.as_mut_ptr().cast(), path.len() as c_int, pipe);
-        libc::pclose(pipe);
-    }
-    let path = CStr::from_bytes_until_nul(&path).ok()?.to_bytes();
-    let path = path.strip_suffix(b"\n").unwrap_or(path);
-    // One that fills all there is may be cut short.
-    let whole = !path.is_empty() && path.len() < MAX_PATH;
-    whole.then(|| CString::new(path).ok())?
-}
-
 /// Plugins may call this library, which a program may have opened for itself alone: makes its functions known to all.
 fn show_own_symbols() {
     let own: fn() = show_own_symbols;
@@ -189,7 +180,7 @@ mod tests {
         }
         for name in ["", "../x", "a b", "x;y", "é", "a.b", "a\"b"] {
             assert!(!is_valid(name), "{name}");
-            assert!(load(name, 2).is_err());
+            assert!(functions(name, 2, |_| {}).is_none());
         }
     }
 

@@ -15,6 +15,7 @@ mod chunks;
 mod hostile;
 mod names;
 mod packages;
+mod python;
 mod registry;
 mod tuners;
 

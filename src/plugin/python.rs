@@ -1,0 +1,182 @@
+//! Asks Python where a plugin's package is, in a process of its own.
+//!
+//! Nothing that lies in the current directory may run because a file there names a plugin: Python is looked for in the
+//! absolute directories of `PATH` alone, and starts in its isolated mode, in which it imports nothing from the current
+//! directory. Packages of a virtual environment are found in that mode too; the line of Python adds what it leaves out and is
+//! safe: absolute directories of `PYTHONPATH`, and outside of virtual environments the user's own packages.
+
+use std::ffi::{CStr, CString, OsStr, c_char, c_int};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::ptr::null_mut;
+use std::time::{Duration, Instant};
+
+/// A longer path is none.
+const MAX_PATH: usize = 4096;
+/// How long an answer is waited for. Python takes a tenth of a second, from a slow disk a few.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What comes before the import. It says nothing on the output.
+const SEARCH: &str = "import os,site,sys;\
+sys.path[:0]=[p for p in os.environ.get('PYTHONPATH','').split(':') if p[:1]=='/'];\
+[site.addsitedir(p) for p in [site.getusersitepackages()] if sys.prefix==sys.base_prefix and os.path.isdir(p)]";
+
+/// Where the Python package of a plugin, whose name is valid, says that its library is.
+pub fn ask(name: &str) -> Option<CString> {
+    let until = Instant::now() + PATIENCE;
+    let line = format!("{SEARCH};import blosc2_{name};blosc2_{name}.print_libpath()");
+    let line = CString::new(line).ok()?;
+    ["python", "python3"]
+        .iter()
+        .find_map(|python| run(&in_path(python)?, &line, until))
+}
+
+/// The first program of this name in an absolute directory of `PATH`.
+fn in_path(program: &str) -> Option<CString> {
+    // SAFETY: the value, if any, is a C string, copied at once.
+    let path = unsafe {
+        let value = libc::getenv(c"PATH".as_ptr());
+        (!value.is_null()).then(|| CStr::from_ptr(value).to_owned())?
+    };
+    let directories = path.to_bytes().split(|byte| *byte == b':');
+    let absolute = directories
+        .map(|directory| Path::new(OsStr::from_bytes(directory)))
+        .filter(|directory| directory.is_absolute());
+    let found: PathBuf = absolute
+        .map(|directory| directory.join(program))
+        .find(|path| path.is_file())?;
+    CString::new(found.as_os_str().as_bytes()).ok()
+}
+
+/// The two ends of a pipe, closed when dropped.
+struct Pipe {
+    read: c_int,
+    write: c_int,
+}
+
+impl Pipe {
+    fn new() -> Option<Self> {
+        let mut ends = [-1; 2];
+        // SAFETY: two places for two descriptors.
+        let rc = unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) };
+        let [read, write] = ends;
+        (rc == 0).then_some(Self { read, write })
+    }
+
+    fn close_write(&mut self) {
+        if self.write >= 0 {
+            // SAFETY: this pipe's own, closed once.
+            unsafe { libc::close(self.write) };
+            self.write = -1;
+        }
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        self.close_write();
+        // SAFETY: as above.
+        unsafe { libc::close(self.read) };
+    }
+}
+
+/// What Python writes until a time, if that is a path.
+fn run(python: &CStr, line: &CStr, until: Instant) -> Option<CString> {
+    // The standard library's way to start a process would make this library 40 KB larger.
+    let mut pipe = Pipe::new()?;
+    let child = spawn(python, line, pipe.write)?;
+    pipe.close_write();
+    let mut path = [0; MAX_PATH];
+    let len = read_until(pipe.read, &mut path, until);
+    if len.is_none() {
+        // SAFETY: the group of this process's own child, which was not waited for. It has what Python itself started, too.
+        unsafe { libc::kill(-child, libc::SIGKILL) };
+    }
+    // SAFETY: this process's own child. It has closed its output or was killed, so it ends.
+    while unsafe { libc::waitpid(child, null_mut(), 0) } < 0 && interrupted() {}
+    let path = path.get(..len?)?.split(|byte| *byte == b'\n').next()?;
+    let whole = !path.is_empty() && path.len() < MAX_PATH;
+    whole.then(|| CString::new(path).ok())?
+}
+
+fn interrupted() -> bool {
+    std::io::Error::last_os_error().raw_os_error() == Some(libc::EINTR)
+}
+
+/// Starts Python with this program, its output going into `output`, in a process group of its own.
+fn spawn(python: &CStr, line: &CStr, output: c_int) -> Option<libc::pid_t> {
+    unsafe extern "C" {
+        static environ: *const *mut c_char;
+    }
+    let arguments = [python, c"-I", c"-c", line].map(|text| text.as_ptr().cast_mut());
+    let arguments: [*mut c_char; 5] = [
+        arguments[0],
+        arguments[1],
+        arguments[2],
+        arguments[3],
+        null_mut(),
+    ];
+    let mut child = 0;
+    // SAFETY: both structures are initialised before they are used and destroyed once; strings and the environment live
+    // across the call. What fails while they are filled in makes the spawn fail, or leave an output as it is.
+    let rc = unsafe {
+        let mut files = std::mem::zeroed();
+        let mut attributes = std::mem::zeroed();
+        if libc::posix_spawn_file_actions_init(&mut files) != 0 {
+            return None;
+        }
+        if libc::posix_spawnattr_init(&mut attributes) != 0 {
+            libc::posix_spawn_file_actions_destroy(&mut files);
+            return None;
+        }
+        let null = c"/dev/null".as_ptr();
+        libc::posix_spawn_file_actions_addopen(&mut files, 0, null, libc::O_RDONLY, 0);
+        libc::posix_spawn_file_actions_adddup2(&mut files, output, 1);
+        libc::posix_spawn_file_actions_addopen(&mut files, 2, null, libc::O_WRONLY, 0);
+        libc::posix_spawnattr_setflags(&mut attributes, libc::POSIX_SPAWN_SETPGROUP as _);
+        let rc = libc::posix_spawn(
+            &mut child,
+            python.as_ptr(),
+            &files,
+            &attributes,
+            arguments.as_ptr(),
+            environ,
+        );
+        libc::posix_spawnattr_destroy(&mut attributes);
+        libc::posix_spawn_file_actions_destroy(&mut files);
+        rc
+    };
+    (rc == 0).then_some(child)
+}
+
+/// Reads to the end of a pipe, as much as there is place for; how much that was. None if the end did not come in time.
+fn read_until(pipe: c_int, buffer: &mut [u8], until: Instant) -> Option<usize> {
+    let mut len = 0;
+    while len < buffer.len() {
+        let left = until.saturating_duration_since(Instant::now());
+        let mut wait = libc::pollfd {
+            fd: pipe,
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // SAFETY: one structure, and an open descriptor.
+        let ready = unsafe { libc::poll(&mut wait, 1, left.as_millis() as c_int) };
+        if ready < 0 && interrupted() {
+            continue;
+        }
+        if ready <= 0 {
+            return None;
+        }
+        let room = &mut buffer[len..];
+        // SAFETY: an open descriptor, and as much place as is said.
+        let read = unsafe { libc::read(pipe, room.as_mut_ptr().cast(), room.len()) };
+        match usize::try_from(read) {
+            Ok(0) => return Some(len),
+            Ok(more) => len += more,
+            Err(_) if interrupted() => {}
+            Err(_) => return None,
+        }
+    }
+    // There may be more, which nobody reads.
+    None
+}
