@@ -1,6 +1,7 @@
 //! How Python is asked for a plugin: nothing beside a file runs, and who waits for one plugin keeps nobody else waiting.
 
 use crate::common::abi::CParams;
+use crate::common::data::Kind;
 use crate::common::library::ours;
 use crate::{again, succeeds};
 use std::os::unix::fs::PermissionsExt;
@@ -35,7 +36,9 @@ fn compress(compcode: u8) -> i32 {
         filters: [0; 6],
         ..CParams::default()
     };
-    ours().compress(&cparams, &[1; 1000]).0
+    ours()
+        .compress(&cparams, &Kind::WalkInt32.bytes(10_000, 1))
+        .0
 }
 
 #[test]

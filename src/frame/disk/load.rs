@@ -75,8 +75,12 @@ fn load(file: &dyn Storage, base: u64, kind: Kind, patient: bool) -> Result<Opti
         size: size.checked_sub(base).ok_or(Error::FileRead)?,
         pending: Arc::default(),
     };
-    if let Some(record) = Record::find(file, size, Some(base))? {
-        source.pending = record.patches.into();
+    match Record::find(file, size, Some(base)) {
+        Ok(Some(record)) => source.pending = record.patches.into(),
+        Ok(None) => {}
+        // The record was cut off while it was read.
+        Err(_) if file.size()? != size => return Ok(None),
+        Err(error) => return Err(error),
     }
     let front = source.read(0, header::MIN_LEN as u64)?;
     if !Header::has_magic(&front) {

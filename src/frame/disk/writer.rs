@@ -125,6 +125,11 @@ impl Disk {
         }
         let is_new = self.write_handle.is_none();
         let file = self.lock_file()?;
+        if self.options.durable && self.writer.is_none() {
+            // Another process may have cut its record off and not synced that. If the record came back with a loss of power,
+            // bytes would count again that this change is about to overwrite.
+            file.sync()?;
+        }
         let size = file.size()?.checked_sub(self.base).ok_or(Error::FileRead)?;
         let behind = size.checked_sub(self.view.extent.frame_len);
         let behind = behind.ok_or(Error::FileRead)?;
