@@ -15,7 +15,7 @@ use super::pipeline::Pipeline;
 use super::scratch::{self, Bufs, Scratch};
 use super::store::store;
 use crate::codec::{Codec, Dict, MAX_DICT_SIZE, MIN_USEFUL_DICT};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::filter;
 use crate::memory::List;
 use std::sync::Mutex;

@@ -303,7 +303,7 @@ mod tests {
         for len in 0..400 {
             let old: Vec<u8> = (0..len).map(|i| i as u8).collect();
             let (mut edits, mut at) = (Vec::new(), 0);
-            let mut expected = Vec::new();
+            let mut expected = Vec::<u8>::new();
             while at < len && edits.len() < 6 {
                 let from = at + below(len - at);
                 let taken = below((len - from).min(40) + 1);

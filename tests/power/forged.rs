@@ -77,8 +77,11 @@ fn genuine(frame: &[u8], base: u64) -> Record {
     }
 }
 
+/// What a fault is called, and what it does to a record or its bytes.
+type Fault<T> = (&'static str, fn(&mut T));
+
 /// What is wrong with a record: each makes it one that counts for nothing.
-const FAULTS: &[(&str, fn(&mut Record))] = &[
+const FAULTS: &[Fault<Record>] = &[
     ("another frame", |r| r.base += 1),
     ("another base", |r| {
         r.base = u64::MAX - 50;
@@ -118,7 +121,7 @@ const FAULTS: &[(&str, fn(&mut Record))] = &[
 ];
 
 /// What is wrong with the bytes of a record.
-const BAD_BYTES: &[(&str, fn(&mut Vec<u8>))] = &[
+const BAD_BYTES: &[Fault<Vec<u8>>] = &[
     ("another hash", |b| {
         let at = b.len() - END;
         b[at] ^= 1;
@@ -313,7 +316,7 @@ fn a_frame_that_ends_like_a_record() {
     let mut random = Random(1);
     for round in 0..200 {
         let (choice, pos) = (random.next() % 6, random.next());
-        let own_header = random.next() % 2 == 0;
+        let own_header = random.next().is_multiple_of(2);
         let bytes = stranger(lib, end, |record_pos| {
             let mut record = genuine(&first, 0);
             // So that it begins where a record of the first frame would.

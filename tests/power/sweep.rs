@@ -249,7 +249,7 @@ impl Sweep {
             marks += usize::from(matches!(event, Event::Mark));
             let changes = !matches!(event, Event::Mark | Event::Sync(_) | Event::SyncDir(_));
             let random = Random((number * 1000 + at) as u64).next();
-            if !changes || marks == 0 || random % self.budget.kills != 0 {
+            if !changes || marks == 0 || !random.is_multiple_of(self.budget.kills) {
                 continue;
             }
             let left = disk.seen();

@@ -172,9 +172,9 @@ pub unsafe fn copy_as(src: &Array, storage: &mut blosc2_storage) -> Result<*mut 
         if sc.is_null() {
             return Err(Error::Failure);
         }
-        let made = src.dtype().and_then(|dtype| {
-            array::make(sc, &src.geometry, dtype.as_deref(), src.dtype_format())
-        });
+        let made = src
+            .dtype()
+            .and_then(|dtype| array::make(sc, &src.geometry, dtype.as_deref(), src.dtype_format()));
         made.inspect_err(|_| schunk::discard(sc))
     }
 }
