@@ -327,7 +327,7 @@ fn append_to_file(backend: &dyn Backend, path: &CStr, bytes: &[u8]) -> Result<i6
 
 fn append(file: &dyn Storage, bytes: &[u8]) -> Result<u64> {
     // A frame that was left in the middle of a change has its record at the end, where nobody would find it again.
-    journal::roll_back(file, None, false, None)?;
+    journal::roll_back(file, None, durable(), None)?;
     let end = file.size()?;
     let written = file
         .write_at(end, bytes)
