@@ -164,8 +164,6 @@ pub struct Disk {
     /// Names that are there for good.
     names: Names,
     names_since: Vec<Renaming>,
-    /// Syncs of files and of directories.
-    pub syncs: (usize, usize),
 }
 
 /// What may be on the disk or not.
@@ -297,7 +295,6 @@ impl Disk {
                 let file = self.file(*inode);
                 file.bytes = file.seen();
                 file.since.clear();
-                self.syncs.0 += 1;
             }
             Event::SyncDir(directory) => {
                 let (done, since) = std::mem::take(&mut self.names_since)
@@ -308,7 +305,6 @@ impl Disk {
                 for renaming in done {
                     renaming.apply(&mut self.names);
                 }
-                self.syncs.1 += 1;
             }
             Event::Create(inode, name) => {
                 self.inodes.insert(*inode, self.files.len());
