@@ -1,0 +1,195 @@
+//! The process that is started again, and what all sweeps have in common.
+
+use super::faults::{Fault, compile};
+use super::place::{Storage, clear, open_files};
+use super::{creations, frames};
+use crate::common::report::Report;
+use crate::common::schunk::{SchunkLib, our_schunks, reference_schunks};
+use crate::common::schunk_state::State;
+use std::collections::hash_map::DefaultHasher;
+use std::ffi::OsString;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Tells the process that it has the shim, and which folder is its own.
+const FOLDER: &str = "OXIBLOSC_FAULTS_FOLDER";
+/// Says what is run.
+const WHICH: &str = "OXIBLOSC_FAULTS";
+/// One case of so many is in the sample, and one trial of so many of those that it has.
+const SAMPLE: (u64, u64) = (5, 20);
+
+/// What went wrong: a kind, and what exactly.
+pub type Wrong = (&'static str, String);
+
+/// Something wrong unless `ok`.
+pub fn check(ok: bool, kind: &'static str, which: impl FnOnce() -> String) -> Result<(), Wrong> {
+    if ok { Ok(()) } else { Err((kind, which())) }
+}
+
+/// A run over all cases.
+pub struct Sweep {
+    pub lib: &'static SchunkLib,
+    pub reference: Option<&'static SchunkLib>,
+    /// Where all files are on which calls fail.
+    pub root: PathBuf,
+    pub report: Report,
+    only: String,
+    /// How the environment is set.
+    environment: &'static str,
+}
+
+impl Sweep {
+    /// A path in the folder where the trials are made.
+    pub fn work(&self) -> PathBuf {
+        self.root.join("work/frame")
+    }
+
+    /// Whether anything of this case is run.
+    pub fn wants(&self, case: &str) -> bool {
+        match &*self.only {
+            "" => self.is_in_sample(case, SAMPLE.0),
+            "full" => true,
+            only => case.contains(only),
+        }
+    }
+
+    fn picks(&self, case: &str, fault: &Fault) -> bool {
+        !self.only.is_empty() || self.is_in_sample((case, fault.name()), SAMPLE.1)
+    }
+
+    fn is_in_sample(&self, what: impl Hash, one_of: u64) -> bool {
+        let mut hasher = DefaultHasher::new();
+        (what, self.environment).hash(&mut hasher);
+        hasher.finish().is_multiple_of(one_of)
+    }
+
+    /// Runs the trials of a case.
+    pub fn run(
+        &mut self,
+        case: &str,
+        faults: &[Fault],
+        trial: impl Fn(&Sweep, &Fault) -> Result<(), Wrong>,
+    ) {
+        for fault in faults {
+            if !self.picks(case, fault) {
+                continue;
+            }
+            self.report.case();
+            let open = open_files(&self.root);
+            let tried = trial(self, fault);
+            if let Err((kind, wrong)) = tried.and_then(|()| self.leaks(&open, fault)) {
+                let environment = self.environment;
+                self.report.fail(
+                    kind,
+                    format!("{case}{environment}, {}: {wrong}", fault.name()),
+                );
+            }
+        }
+    }
+
+    /// A case that does not work even when nothing fails.
+    pub fn broken(&mut self, case: &str, wrong: impl std::fmt::Display) {
+        self.report
+            .fail("without a fault", format!("{case}: {wrong}"));
+    }
+
+    /// Opens what lies at a path with both libraries; it must be one of `expected`.
+    pub fn look(&self, storage: Storage, path: &Path, expected: &[&State]) -> Result<(), Wrong> {
+        self.look_with(&[Some(self.lib), self.reference], storage, path, expected)
+    }
+
+    /// As [`Self::look`], with our library alone.
+    pub fn look_ours(&self, storage: Storage, path: &Path, states: &[&State]) -> Result<(), Wrong> {
+        self.look_with(&[Some(self.lib)], storage, path, states)
+    }
+
+    fn look_with(
+        &self,
+        libs: &[Option<&'static SchunkLib>],
+        storage: Storage,
+        path: &Path,
+        expected: &[&State],
+    ) -> Result<(), Wrong> {
+        for lib in libs.iter().copied().flatten() {
+            let name = lib.lib.name;
+            let Some(state) = storage.state(lib, path) else {
+                return Err(("corrupt", format!("{name}: it does not open")));
+            };
+            let readable = state.chunks.iter().all(Result::is_ok);
+            check(readable, "corrupt", || format!("{name}: unreadable chunks"))?;
+            check(expected.contains(&&state), "wrong", || {
+                format!("{name}: another state")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Nothing is open that was not open before. Maps that cannot be unmapped stay.
+    fn leaks(&self, before: &[OsString], fault: &Fault) -> Result<(), Wrong> {
+        let mut open = open_files(&self.root);
+        if fault.is_on_maps() {
+            open.retain(|file| file.as_encoded_bytes().starts_with(b"/"));
+        }
+        let new: Vec<&OsString> = open.iter().filter(|file| !before.contains(file)).collect();
+        check(new.is_empty() && open.len() <= before.len(), "leak", || {
+            format!("{new:?} of {} files, {} before", open.len(), before.len())
+        })
+    }
+}
+
+/// Sets variables that the libraries look at.
+fn set(variables: &[(&str, &str)]) {
+    for (name, value) in variables {
+        // SAFETY: the other threads of this process, the test harness's, do not look at the environment.
+        unsafe { std::env::set_var(name, value) };
+    }
+}
+
+#[test]
+fn every_call_fails_in_turn() {
+    if let Some(folder) = std::env::var_os(FOLDER) {
+        return run(Path::new(&folder));
+    }
+    // Where syncs cost nothing, if there is such a place: they are many.
+    let shared = Path::new("/dev/shm").to_path_buf();
+    let place = if shared.is_dir() {
+        shared
+    } else {
+        std::env::temp_dir()
+    };
+    let folder = place.join(format!("oxiblosc-faults-{}", std::process::id()));
+    clear(&folder);
+    let shim = compile(&folder);
+    let status = Command::new(std::env::current_exe().expect("a test knows its own path"))
+        .args(["--exact", "sweep::every_call_fails_in_turn", "--nocapture"])
+        .env(FOLDER, folder.join("files"))
+        .env("LD_PRELOAD", shim)
+        .status()
+        .expect("this program, started again");
+    std::fs::remove_dir_all(&folder).expect("the test's own folder");
+    assert!(status.success(), "{status}");
+}
+
+fn run(root: &Path) {
+    let Some(lib) = our_schunks() else {
+        return;
+    };
+    let mut sweep = Sweep {
+        lib,
+        reference: reference_schunks(),
+        root: root.to_path_buf(),
+        report: Report::default(),
+        only: std::env::var(WHICH).unwrap_or_default(),
+        environment: "",
+    };
+    let plain = [("BLOSC_DURABLE", "0"), ("BLOSC_LOCKING", "")];
+    let careful = [("BLOSC_DURABLE", "1"), ("BLOSC_LOCKING", "1")];
+    for (name, variables) in [("", plain), (", durable and locked", careful)] {
+        set(&variables);
+        sweep.environment = name;
+        frames::sweep(&mut sweep);
+        creations::sweep(&mut sweep);
+    }
+    sweep.report.finish("calls that failed");
+}
