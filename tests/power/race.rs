@@ -118,8 +118,10 @@ fn one(lib: &'static SchunkLib, work: &Path, left: &Left, round: Round) -> Resul
     restore(&left.tree, work);
     let path = work.join("frame");
     isolated(60, || {
-        // SAFETY: this process has no other thread.
-        unsafe { std::env::set_var("BLOSC_LOCKING", if round.locking { "1" } else { "0" }) };
+        let locking = if round.locking { c"1" } else { c"0" };
+        // SAFETY: this process has no other thread. The standard library's lock on the environment may have been held by a thread
+        // of its parent, so it is not asked for.
+        unsafe { libc::setenv(c"BLOSC_LOCKING".as_ptr(), locking.as_ptr(), 1) };
         let (writing, looking) = (
             || write(lib, &path, round),
             || look(lib, &path, round, left),
