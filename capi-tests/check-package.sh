@@ -77,8 +77,8 @@ needs_little() {
     grep -vE '^(libc\.so\.6|libm\.so\.6|libgcc_s\.so\.1|ld-linux-[a-z0-9_-]+\.so\.[0-9])$')
   [ -z "$others" ] || { echo "needs $others"; return 1; }
 }
-# A little more than the reference's 2,270,000.
-most_bytes=2300000
+# The reference has 2,270,000. Issue 27 allows 2,900,000; this is what there is, and a little more.
+most_bytes=2400000
 is_small() {
   local size
   strip -o stripped.so "$library_dir/libblosc2.so.9" && size=$(stat -c %s stripped.so) && rm stripped.so || return 1

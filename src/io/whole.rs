@@ -138,9 +138,10 @@ impl Temporary {
     }
 
     /// Takes the name of `target`.
-    fn replace(self, target: &Path) -> std::io::Result<()> {
+    fn replace(mut self, target: &Path) -> std::io::Result<()> {
         fs::rename(&self.0, target)?;
-        std::mem::forget(self);
+        // There is nothing left to remove.
+        self.0 = PathBuf::new();
         Ok(())
     }
 
@@ -176,8 +177,10 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // It may be gone already; more cannot be done.
-        let _ = fs::remove_file(&self.0);
+        if !self.0.as_os_str().is_empty() {
+            // It may be gone already; more cannot be done.
+            let _ = fs::remove_file(&self.0);
+        }
     }
 }
 
