@@ -16,4 +16,5 @@ pub mod report;
 pub mod schunk;
 pub mod schunk_calls;
 pub mod schunk_state;
+pub mod shim;
 pub mod table;

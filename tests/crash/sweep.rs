@@ -6,25 +6,8 @@ use crate::common::isolated::isolated;
 use crate::common::report::Report;
 use crate::common::schunk::{SchunkLib, our_schunks, reference_schunks};
 use crate::common::schunk_state::{State, read};
+use crate::common::shim;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-
-/// Compiles the shim into `folder`.
-fn shim(folder: &Path) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/crash/shim.c");
-    let library = folder.join("shim.so");
-    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let status = Command::new(compiler)
-        .args(["-shared", "-fPIC", "-O1", "-o"])
-        .args([&library, &source])
-        .arg("-ldl")
-        .status();
-    assert!(
-        status.is_ok_and(|status| status.success()),
-        "the shim compiles"
-    );
-    library
-}
 
 /// A copy of a file or of a folder of files.
 fn copy(from: &Path, to: &Path) {
@@ -212,7 +195,7 @@ fn every_call_of_every_change() {
     };
     let folder = std::env::temp_dir().join(format!("oxiblosc-crash-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder for the test");
-    let shim = shim(&folder);
+    let shim = shim::compile("crash/shim.c", &folder);
     let only = std::env::var("OXIBLOSC_CRASH").unwrap_or_default();
     let mut report = Report::default();
     for (index, change) in CHANGES.iter().enumerate() {

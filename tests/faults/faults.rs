@@ -2,8 +2,7 @@
 
 use std::ffi::{CString, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::sync::OnceLock;
 
 /// The classes of calls, in the order of `shim.c`.
@@ -230,21 +229,4 @@ impl Shim {
         let faults = (1..=calls).flat_map(|at| Fault::all(at, class(at)));
         (done, faults.collect())
     }
-}
-
-/// Compiles the shim into `folder`.
-pub fn compile(folder: &Path) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/shim.c");
-    let library = folder.join("faults.so");
-    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let status = Command::new(compiler)
-        .args(["-shared", "-fPIC", "-O1", "-o"])
-        .args([&library, &source])
-        .arg("-ldl")
-        .status();
-    assert!(
-        status.is_ok_and(|status| status.success()),
-        "the shim compiles"
-    );
-    library
 }

@@ -1,11 +1,12 @@
 //! The process that is started again, and what all sweeps have in common.
 
-use super::faults::{Fault, compile};
+use super::faults::Fault;
 use super::place::{Storage, clear, open_files};
 use super::{creations, frames};
 use crate::common::report::Report;
 use crate::common::schunk::{SchunkLib, our_schunks, reference_schunks};
 use crate::common::schunk_state::State;
+use crate::common::shim;
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::OsString;
 use std::hash::{Hash, Hasher};
@@ -160,7 +161,7 @@ fn every_call_fails_in_turn() {
     };
     let folder = place.join(format!("oxiblosc-faults-{}", std::process::id()));
     clear(&folder);
-    let shim = compile(&folder);
+    let shim = shim::compile("faults/shim.c", &folder);
     let status = Command::new(std::env::current_exe().expect("a test knows its own path"))
         .args(["--exact", "sweep::every_call_fails_in_turn", "--nocapture"])
         .env(FOLDER, folder.join("files"))

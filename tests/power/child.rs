@@ -4,28 +4,11 @@ use super::disk::{Event, parse};
 use super::scenario::{Scenario, Work, scenarios};
 use crate::common::schunk::our_schunks;
 use std::ffi::{CString, c_char};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 /// Tells a process that it is a child, and what to do.
 const JOB: &str = "OXIBLOSC_POWER_JOB";
-
-/// Compiles the shim into `folder`.
-pub fn shim(folder: &Path) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/power/shim.c");
-    let library = folder.join("shim.so");
-    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let status = Command::new(compiler)
-        .args(["-shared", "-fPIC", "-O1", "-o"])
-        .args([&library, &source])
-        .arg("-ldl")
-        .status();
-    assert!(
-        status.is_ok_and(|status| status.success()),
-        "the shim compiles"
-    );
-    library
-}
 
 /// What a process does that makes the scenario's calls, in order.
 pub fn log(

@@ -3,13 +3,14 @@
 //! opens afterwards and has what the writer was told is in it.
 
 use super::changes::{CHANGES, Start};
-use super::child::{log, shim};
+use super::child::log;
 use super::disk::{Disk, Event, Random, Tree, restore};
 use super::scenario::{Scenario, Seen, Storage, Work, scenarios};
 use crate::common::isolated::{isolated, start};
 use crate::common::report::Report;
 use crate::common::schunk::{SchunkLib, our_schunks};
 use crate::common::schunk_state::{State, read};
+use crate::common::shim;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -156,7 +157,8 @@ fn a_reader_and_a_writer_beside_what_a_killed_process_left() {
     let name = format!("oxiblosc-race-{}", std::process::id());
     let folder: PathBuf = std::env::temp_dir().join(name);
     std::fs::create_dir_all(&folder).expect("a folder for the test");
-    let (shim, work) = (shim(&folder), folder.join("work"));
+    let shim = shim::compile("power/shim.c", &folder);
+    let work = folder.join("work");
     let (mut report, mut random) = (Report::default(), Random(26));
     for (number, scenario) in scenarios().iter().enumerate() {
         let Work::Change(index) = scenario.work else {

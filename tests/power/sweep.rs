@@ -1,11 +1,12 @@
 //! Every scenario, every moment of it, what a cut may leave.
 
-use super::child::{log, obey, shim};
+use super::child::{log, obey};
 use super::disk::{Disk, Effort, Event, Random, Tree, restore};
 use super::scenario::{Scenario, Seen, Work, scenarios};
 use crate::common::isolated::{isolated, start};
 use crate::common::report::Report;
 use crate::common::schunk::{SchunkLib, our_schunks, reference_schunks};
+use crate::common::shim;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -310,7 +311,7 @@ fn power_cut_in_every_change() {
     reference_schunks();
     let folder = std::env::temp_dir().join(format!("oxiblosc-power-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder for the test");
-    let shim = shim(&folder);
+    let shim = shim::compile("power/shim.c", &folder);
     let workers = std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
     let found = |worker: usize| folder.join(format!("found{worker}"));
     let working: Vec<_> = (0..workers)
