@@ -34,20 +34,17 @@ extern "C" {
 /** The format of `B2ND_DEFAULT_DTYPE`. */
 #define B2ND_DEFAULT_DTYPE_FORMAT DTYPE_NUMPY_FORMAT
 
-/**
- * What an array is made from, seen from C by its address alone. Made by `b2nd_create_ctx`, freed by `b2nd_free_ctx`.
- */
-typedef struct b2nd_context_s b2nd_context_s;
-
 /** The last chunk that was read, decompressed. */
-typedef struct chunk_cache_s {
+struct chunk_cache_s {
   /** The chunk's data. */
   uint8_t *data;
   /** The chunk's index; -1 when nothing is kept. */
   int64_t nchunk;
-} chunk_cache_s;
+};
 
-/** The name by which C knows it. */
+/**
+ * What an array is made from, seen from C by its address alone. Made by `b2nd_create_ctx`, freed by `b2nd_free_ctx`.
+ */
 typedef struct b2nd_context_s b2nd_context_t;
 
 /**
@@ -583,6 +580,14 @@ int b2nd_squeeze_index(b2nd_array_t *array,
                        b2nd_array_t **view,
                        const bool *index);
 
+/* A message without a format, since strict C99 has no `##__VA_ARGS__`; only for what follows. */
+#define BLOSC_TRACE_TEXT_(cat, text)                                                              \
+  do {                                                                                            \
+    if (getenv("BLOSC_TRACE") != NULL) {                                                          \
+      fprintf(stderr, "[%s] - %s (%s:%d)\n", cat, text, __FILE__, __LINE__);                      \
+    }                                                                                             \
+  } while (0)
+
 /**
  * Reads the `b2nd` metalayer, of `smeta_len` bytes. Inline, so that a plugin can do it without linking to the library.
  *
@@ -658,6 +663,8 @@ static inline int b2nd_deserialize_meta_inline(const uint8_t *smeta, int32_t sme
   }
   return (int)at;
 }
+
+#undef BLOSC_TRACE_TEXT_
 
 #ifdef __cplusplus
 }

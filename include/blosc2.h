@@ -62,14 +62,6 @@
     }                                                                                             \
   } while (0)
 
-/* The same for a text without a format: the headers' own, since strict C99 has no `##__VA_ARGS__`. */
-#define BLOSC_TRACE_TEXT_(cat, text)                                                              \
-  do {                                                                                            \
-    if (getenv("BLOSC_TRACE") != NULL) {                                                          \
-      fprintf(stderr, "[%s] - %s (%s:%d)\n", cat, text, __FILE__, __LINE__);                      \
-    }                                                                                             \
-  } while (0)
-
 /* A message on stderr, printed while the environment variable BLOSC_INFO is set. */
 #define BLOSC_INFO(msg, ...)                                                                      \
   do {                                                                                            \
@@ -82,7 +74,9 @@
 #define BLOSC_ERROR_NULL(pointer, rc)                                                             \
   do {                                                                                            \
     if ((pointer) == NULL) {                                                                      \
-      BLOSC_TRACE_TEXT_("error", "Pointer is null");                                              \
+      if (getenv("BLOSC_TRACE") != NULL) {                                                        \
+        fprintf(stderr, "[error] - Pointer is null (%s:%d)\n", __FILE__, __LINE__);               \
+      }                                                                                           \
       return (rc);                                                                                \
     }                                                                                             \
   } while (0)
@@ -92,7 +86,9 @@
   do {                                                                                            \
     const int rc_ = (rc);                                                                         \
     if (rc_ < BLOSC2_ERROR_SUCCESS) {                                                             \
-      BLOSC_TRACE_TEXT_("error", print_error(rc_));                                               \
+      if (getenv("BLOSC_TRACE") != NULL) {                                                        \
+        fprintf(stderr, "[error] - %s (%s:%d)\n", print_error(rc_), __FILE__, __LINE__);          \
+      }                                                                                           \
       return rc_;                                                                                 \
     }                                                                                             \
   } while (0)
@@ -583,15 +579,6 @@ enum {
   BLOSC2_ERROR_LOCK = -37,
 };
 
-/**
- * A context for compression or decompression, seen from C by its address alone. Made by `blosc2_create_cctx` or
- * `blosc2_create_dctx`, freed by `blosc2_free_ctx`; one thread at a time may use it.
- */
-typedef struct blosc2_context_s blosc2_context_s;
-
-/** The frame beneath a super-chunk, seen from C by its address alone. */
-typedef struct blosc2_frame_s blosc2_frame_s;
-
 /** The time that the two functions measure between: seconds and nanoseconds of a clock that only goes forward. */
 typedef struct timespec blosc_timestamp_t;
 
@@ -620,7 +607,10 @@ typedef void (*blosc_threads_callback)(void *callback_data,
                                        size_t jobdata_elsize,
                                        void *jobdata);
 
-/** The name by which C knows a context. */
+/**
+ * A context for compression or decompression, seen from C by its address alone. Made by `blosc2_create_cctx` or
+ * `blosc2_create_dctx`, freed by `blosc2_free_ctx`; one thread at a time may use it.
+ */
 typedef struct blosc2_context_s blosc2_context;
 
 /**
@@ -930,7 +920,7 @@ typedef struct blosc2_storage {
   struct blosc2_io *io;
 } blosc2_storage;
 
-/** The name by which C knows a frame. */
+/** The frame beneath a super-chunk, seen from C by its address alone. */
 typedef struct blosc2_frame_s blosc2_frame;
 
 /** Metadata under a name. */
@@ -2034,6 +2024,14 @@ int blosc2_chunk_repeatval(blosc2_cparams cparams,
                            int32_t destsize,
                            const void *repeatval);
 
+/* A message without a format, since strict C99 has no `##__VA_ARGS__`; only for what follows. */
+#define BLOSC_TRACE_TEXT_(cat, text)                                                              \
+  do {                                                                                            \
+    if (getenv("BLOSC_TRACE") != NULL) {                                                          \
+      fprintf(stderr, "[%s] - %s (%s:%d)\n", cat, text, __FILE__, __LINE__);                      \
+    }                                                                                             \
+  } while (0)
+
 /** Compression by default: BloscLZ at level 5, shuffled items of 8 bytes, one thread. */
 static const blosc2_cparams BLOSC2_CPARAMS_DEFAULTS = {
   BLOSC_BLOSCLZ, 0, 5,           /* codec, its meta byte, level */
@@ -2140,6 +2138,8 @@ static inline void swap_store(void *dest, const void *pa, int size) {
   }
   memcpy(dest, number, (size_t)size);
 }
+
+#undef BLOSC_TRACE_TEXT_
 
 #ifdef __cplusplus
 }

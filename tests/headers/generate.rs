@@ -329,6 +329,9 @@ impl Header {
 fn without_tag_typedefs(types: &str) -> String {
     let is_tag = |name: &str| name.ends_with("_s");
     let mut out = String::new();
+    if types.trim().is_empty() {
+        return out;
+    }
     for paragraph in types.split("\n\n") {
         let (doc, code) = match paragraph.split_once("typedef struct ") {
             Some((doc, code)) if doc.is_empty() || doc.ends_with('\n') => (doc, code),
