@@ -1206,12 +1206,15 @@ BLOSC_EXPORT blosc2_stdio_mmap blosc2_get_blosc2_stdio_mmap_defaults(void);
 /**
  * Makes the program's own threads do the work: whenever several workers are wanted, `callback` is called and calls
  * the function it gets for each of the jobs, on any threads. NULL goes back to the library's own threads. To be
- * called before anything else, as in the reference; a callback that was replaced stays in memory.
+ * called before anything else, as in the reference; a callback that was replaced stays in memory. Where memory is short,
+ * the threads stay those that they were.
  *
  * Required of the caller:
  * `callback` can be called with `callback_data` until it is replaced.
  */
-BLOSC_EXPORT void blosc2_set_threads_callback(blosc_threads_callback callback, void *callback_data);
+BLOSC_EXPORT
+void blosc2_set_threads_callback(blosc_threads_callback callback,
+                                 void *callback_data);
 
 /**
  * Removes a directory with the files in it, as those of a sparse frame. Links in it are removed, not followed. Returns

@@ -100,13 +100,15 @@ fn chunks() {
             let back = reader.decompress(&chunk, len, 1);
             report.check(back == (len as i32, bytes.clone()), name, which);
         }
-        if expected > 0 && theirs.decompress(&other, len, 1).1 == bytes {
+        // Where the reference's training comes to nothing, it leaves out the bytes behind the last whole item of a block, and
+        // gives back whatever its buffer has there.
+        let items = len % params.typesize as usize == 0;
+        if items && expected > 0 && theirs.decompress(&other, len, 1).1 == bytes {
             let back = ours.decompress(&other, len, 1);
-            report.check(
-                back == (len as i32, bytes.clone()),
-                "the reference's",
-                which,
-            );
+            let same = back == (len as i32, bytes);
+            report.check(same, &format!("the reference's: {}", back.0), || {
+                format!("{} {:?}", which(), &other[..48])
+            });
         }
     }
     report.finish("chunks with dictionaries");
