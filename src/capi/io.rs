@@ -12,10 +12,11 @@ use super::types::*;
 use crate::error::{Error, Result};
 use crate::io::file::Filesystem;
 use crate::io::{Backend, Mode, Storage};
-use std::ffi::{CStr, CString, c_int, c_void};
+use crate::memory::{CStrBuf, Shared, as_dyn, shared_dyn};
+use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 static BACKENDS: [AtomicPtr<blosc2_io_cb>; 256] = [const { AtomicPtr::new(null_mut()) }; 256];
 
@@ -129,24 +130,25 @@ pub extern "C" fn blosc2_get_io_cb(id: u8) -> *mut blosc2_io_cb {
 /// `io` is null or points to a choice of a back end, whose `params` are what that back end wants, and outlive what is
 /// opened with it. The functions of a registered back end keep to what `blosc2_io_cb` says of them, and those that
 /// open and close may be called from any thread.
-pub unsafe fn backend(io: *const blosc2_io) -> Result<Arc<dyn Backend>> {
+pub unsafe fn backend(io: *const blosc2_io) -> Result<Shared<dyn Backend>> {
     // SAFETY: by the caller's word.
     let Some(io) = (unsafe { io.as_ref() }) else {
-        return Ok(Arc::new(Filesystem));
+        return shared_dyn!(Filesystem => dyn Backend);
     };
     match c_int::from(io.id) {
-        BLOSC2_IO_FILESYSTEM => Ok(Arc::new(Filesystem)),
-        BLOSC2_IO_FILESYSTEM_MMAP => Ok(Arc::new(Maps {
+        BLOSC2_IO_FILESYSTEM => shared_dyn!(Filesystem => dyn Backend),
+        BLOSC2_IO_FILESYSTEM_MMAP => shared_dyn!(Maps {
             params: io.params.cast(),
             opening: Mutex::new(()),
-        })),
+        } => dyn Backend),
         _ => {
             // SAFETY: an entry is never freed.
             let callbacks = unsafe { entry(io.id).as_ref() }.ok_or(Error::PluginIo)?;
-            Ok(Arc::new(Registered {
+            let registered = Registered {
                 callbacks: *callbacks,
                 params: io.params,
-            }))
+            };
+            shared_dyn!(registered => dyn Backend)
         }
     }
 }
@@ -201,10 +203,11 @@ unsafe impl Sync for Maps {}
 
 impl Backend for Maps {
     /// The mode of the parameters counts, not `mode`.
-    fn open(&self, path: &CStr, _mode: Mode) -> Result<Arc<dyn Storage>> {
+    fn open(&self, path: &CStr, _mode: Mode) -> Result<Shared<dyn Storage>> {
         let _alone = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: as `backend` was promised.
-        unsafe { mmap::open(path, self.params) }.map(|map| map as Arc<dyn Storage>)
+        let map = unsafe { mmap::open(path, self.params) }?;
+        Ok(as_dyn!(map => dyn Storage))
     }
 
     fn is_filesystem(&self) -> bool {
@@ -228,11 +231,11 @@ unsafe impl Send for Registered {}
 unsafe impl Sync for Registered {}
 
 impl Backend for Registered {
-    fn open(&self, path: &CStr, mode: Mode) -> Result<Arc<dyn Storage>> {
+    fn open(&self, path: &CStr, mode: Mode) -> Result<Shared<dyn Storage>> {
         let file = RegisteredFile {
             callbacks: self.callbacks,
             params: self.params,
-            path: path.into(),
+            path: CStrBuf::copy_of(path)?,
             stream: Mutex::new(Stream {
                 pointer: null_mut(),
                 writes_only: mode == Mode::Create,
@@ -249,7 +252,7 @@ impl Backend for Registered {
                 file.open(stream, c"rb+")
             }
         })?;
-        Ok(Arc::new(file))
+        shared_dyn!(file => dyn Storage)
     }
 
     fn is_filesystem(&self) -> bool {
@@ -263,7 +266,7 @@ impl Backend for Registered {
 struct RegisteredFile {
     callbacks: blosc2_io_cb,
     params: *mut c_void,
-    path: CString,
+    path: CStrBuf,
     stream: Mutex<Stream>,
 }
 

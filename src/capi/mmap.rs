@@ -10,19 +10,18 @@ use super::types::*;
 use crate::error::{Error, Result};
 use crate::io::Storage;
 use crate::io::mmap::{Access, Map};
-use crate::memory::Lossy;
+use crate::memory::{Counted, Lossy, Shared};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
-use std::sync::Arc;
 
 /// What lies in front of the path.
 #[repr(C, align(16))]
 struct Kept {
-    map: *const Map,
+    map: *mut Counted<Map>,
 }
 
 /// A copy of the path with the map in front of it, or null if there is no memory.
-fn keep(map: Arc<Map>, path: &CStr) -> *mut c_char {
+fn keep(map: Shared<Map>, path: &CStr) -> *mut c_char {
     let path = path.to_bytes_with_nul();
     // SAFETY: the block has room for both, and `malloc` aligns it for anything.
     unsafe {
@@ -31,7 +30,7 @@ fn keep(map: Arc<Map>, path: &CStr) -> *mut c_char {
             return null_mut();
         }
         kept.write(Kept {
-            map: Arc::into_raw(map),
+            map: map.into_raw(),
         });
         let copy: *mut c_char = kept.add(1).cast();
         copy.cast::<u8>()
@@ -56,12 +55,11 @@ unsafe fn kept(stream: *const blosc2_stdio_mmap) -> Option<*mut Kept> {
 ///
 /// # Safety
 /// As for [`kept`]; the stream is not destroyed meanwhile.
-unsafe fn map_of(stream: *const blosc2_stdio_mmap) -> Option<Arc<Map>> {
+unsafe fn map_of(stream: *const blosc2_stdio_mmap) -> Option<Shared<Map>> {
     // SAFETY: by the caller's word; the map stays until the stream is destroyed, and then for whoever still has it.
     unsafe {
         let map = (*kept(stream)?).map;
-        Arc::increment_strong_count(map);
-        Some(Arc::from_raw(map))
+        Some(Shared::clone_raw(map))
     }
 }
 
@@ -83,7 +81,7 @@ unsafe fn tell(stream: *mut blosc2_stdio_mmap, map: &Map) {
 ///
 /// # Safety
 /// `params` is null, or points to a struct with a mode, or to one that was opened; nobody else uses it meanwhile.
-pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Arc<Map>> {
+pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Shared<Map>> {
     if params.is_null() {
         return Err(Error::NullPointer);
     }
@@ -109,7 +107,7 @@ pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Arc
             Access::Read => 0,
             _ => (*params).initial_mapping_size,
         };
-        let map = Arc::new(Map::open(urlpath, access, room)?);
+        let map = Shared::new(Map::open(urlpath, access, room)?)?;
         let fd = libc::fcntl(map.descriptor(), libc::F_DUPFD_CLOEXEC, 0);
         let readable = if access.writes_file() { c"rb+" } else { c"rb" };
         let file = libc::fdopen(fd, readable.as_ptr());
@@ -348,7 +346,7 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_destroy(params: *mut c_void) -> c_int
         unsafe {
             let mut result = -1;
             if let Some(kept) = kept(stream) {
-                drop(Arc::from_raw((*kept).map));
+                drop(Shared::from_raw((*kept).map));
                 libc::free(kept.cast());
                 result = 0;
             }

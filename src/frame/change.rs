@@ -2,7 +2,7 @@
 
 use super::offsets::{MAX_CHUNKS, Offsets, Place};
 use crate::error::{Error, Result};
-use crate::memory::Edit;
+use crate::memory::{Collect, Edit, List};
 
 /// Chunks that are all alike are listed one by one where one of them changes, but no more than these.
 const MOST_LISTED: usize = 1 << 23;
@@ -71,7 +71,7 @@ pub enum Delta {
     /// One is another.
     Set(usize, i64),
     /// From a position on they are these.
-    From(usize, Vec<i64>),
+    From(usize, List<i64>),
     /// All the same.
     All(i64, usize),
 }
@@ -98,7 +98,7 @@ impl Delta {
         }
         let list = offsets.list_mut()?;
         let more = self.count(count).saturating_sub(count);
-        list.try_reserve(more).map_err(|_| Error::MemoryAlloc)
+        list.reserve(more)
     }
 
     /// Does it.
@@ -107,16 +107,13 @@ impl Delta {
             Self::Same => {}
             Self::Push(offset) => {
                 let list = offsets.list_mut()?;
-                list.try_reserve(1).map_err(|_| Error::MemoryAlloc)?;
-                list.push(offset);
+                list.push(offset)?;
             }
             Self::Set(nchunk, offset) => offsets.list_mut()?[nchunk] = offset,
             Self::From(from, tail) => {
                 let list = offsets.list_mut()?;
                 list.truncate(from);
-                list.try_reserve(tail.len())
-                    .map_err(|_| Error::MemoryAlloc)?;
-                list.extend(tail);
+                list.extend_from_slice(&tail)?;
             }
             Self::All(offset, count) => *offsets = Offsets::Repeated { offset, count },
         }
@@ -126,19 +123,19 @@ impl Delta {
 
 impl<'a> Change<'a> {
     /// The chunks that come in.
-    pub fn items(&self) -> Vec<Item<'a>> {
-        match *self {
-            Self::Append(item) | Self::Insert(_, item) => vec![item],
-            Self::Update(items) => items.iter().map(|(_, item)| *item).collect(),
-            Self::Arrange { slots, .. } => {
-                let new = slots.iter().filter_map(|slot| match slot {
-                    Slot::New(item) => Some(*item),
-                    Slot::Old(_) => None,
-                });
-                new.collect()
-            }
-            _ => Vec::new(),
-        }
+    pub fn items(&self) -> impl Iterator<Item = Item<'a>> + use<'a> {
+        let (one, items, slots): (_, &[(usize, Item)], &[Slot]) = match *self {
+            Self::Append(item) | Self::Insert(_, item) => (Some(item), &[], &[]),
+            Self::Update(items) => (None, items, &[]),
+            Self::Arrange { slots, .. } => (None, &[], slots),
+            _ => (None, &[], &[]),
+        };
+        let new = slots.iter().filter_map(|slot| match slot {
+            Slot::New(item) => Some(*item),
+            Slot::Old(_) => None,
+        });
+        let items = items.iter().map(|(_, item)| *item);
+        one.into_iter().chain(items).chain(new)
     }
 
     /// How many chunks there are afterwards, of `count` now.
@@ -187,16 +184,16 @@ impl<'a> Change<'a> {
     }
 
     /// The chunks whose bytes nobody needs afterwards.
-    pub fn leaves(&self) -> Vec<usize> {
-        match *self {
-            Self::Update(items) => {
-                let gone = items.iter().filter(|(_, item)| !item.stays());
-                gone.map(|(nchunk, _)| *nchunk).collect()
-            }
-            Self::Delete(nchunk) => vec![nchunk],
-            Self::Arrange { left, .. } => left.to_vec(),
-            _ => Vec::new(),
-        }
+    pub fn leaves(&self) -> impl Iterator<Item = usize> + use<'a> {
+        let (one, items, left): (_, &[(usize, Item)], &[usize]) = match *self {
+            Self::Delete(nchunk) => (Some(nchunk), &[], &[]),
+            Self::Update(items) => (None, items, &[]),
+            Self::Arrange { left, .. } => (None, &[], left),
+            _ => (None, &[], &[]),
+        };
+        let replaced = items.iter().filter(|(_, item)| !item.stays());
+        let replaced = replaced.map(|(nchunk, _)| *nchunk);
+        one.into_iter().chain(replaced).chain(left.iter().copied())
     }
 
     /// What becomes of `offsets` when the chunks that come in get the offsets `new`, in the order of [`Self::items`].
@@ -207,35 +204,32 @@ impl<'a> Change<'a> {
             Self::Update(items) if items.iter().all(|(_, item)| item.stays()) => Delta::Same,
             Self::Append(_) => Delta::Push(new[0]),
             Self::Insert(nchunk, _) => {
-                Delta::From(nchunk, [new[0]].into_iter().chain(tail(nchunk)).collect())
+                Delta::From(nchunk, [new[0]].into_iter().chain(tail(nchunk)).list()?)
             }
             Self::Update([(nchunk, _)]) => Delta::Set(*nchunk, new[0]),
             Self::Update(items) => {
                 let first = items.iter().map(|(nchunk, _)| *nchunk).min().unwrap_or(0);
-                let mut list: Vec<i64> = tail(first).collect();
+                let mut list: List<i64> = tail(first).list()?;
                 for ((nchunk, _), offset) in items.iter().zip(new) {
                     *list.get_mut(nchunk - first).ok_or(Error::InvalidParam)? = *offset;
                 }
                 Delta::From(first, list)
             }
-            Self::Delete(nchunk) => Delta::From(nchunk, tail(nchunk + 1).collect()),
+            Self::Delete(nchunk) => Delta::From(nchunk, tail(nchunk + 1).list()?),
             Self::Reorder(order) => {
-                let list: Option<Vec<_>> = order.iter().map(|from| offsets.get(*from)).collect();
-                Delta::From(0, list.ok_or(Error::Data)?)
+                let offset = |from: &usize| offsets.get(*from).ok_or(Error::Data);
+                Delta::From(0, order.iter().map(offset).try_list()?)
             }
             Self::Arrange { slots, .. } => {
                 let same =
                     |(i, slot): &(usize, &Slot)| matches!(slot, Slot::Old(from) if from == i);
                 let first = slots.iter().enumerate().take_while(same).count();
                 let mut new = new.iter();
-                let list: Option<Vec<i64>> = slots[first..]
-                    .iter()
-                    .map(|slot| match slot {
-                        Slot::Old(from) => offsets.get(*from),
-                        Slot::New(_) => new.next().copied(),
-                    })
-                    .collect();
-                Delta::From(first, list.ok_or(Error::Data)?)
+                let offset = |slot: &Slot| match slot {
+                    Slot::Old(from) => offsets.get(*from).ok_or(Error::Data),
+                    Slot::New(_) => new.next().copied().ok_or(Error::Data),
+                };
+                Delta::From(first, slots[first..].iter().map(offset).try_list()?)
             }
             Self::Fill(place, count) => Delta::All(place.to_offset(), count),
         };
@@ -254,7 +248,7 @@ mod tests {
     fn changes_do_to_offsets_what_they_say() {
         let item = Item::Stored(&[]);
         let after = |change: Change| {
-            let mut offsets = Offsets::List(vec![10, 20, 30]);
+            let mut offsets = Offsets::List(vec![10, 20, 30].into());
             let delta = change.delta(&offsets, &[99, 98]).unwrap();
             let count = delta.count(3);
             delta.apply(&mut offsets).unwrap();
@@ -270,7 +264,12 @@ mod tests {
         assert_eq!(after(Change::Update(&[])), [10, 20, 30]);
         let edited = Item::Edited(&[]);
         assert_eq!(after(Change::Update(&[(1, edited)])), [10, 20, 30]);
-        assert_eq!(Change::Update(&[(1, edited), (2, item)]).leaves(), [2]);
+        assert_eq!(
+            Change::Update(&[(1, edited), (2, item)])
+                .leaves()
+                .collect::<Vec<_>>(),
+            [2]
+        );
         assert_eq!(after(Change::Delete(0)), [20, 30]);
         assert_eq!(after(Change::Reorder(&[2, 0, 1])), [30, 10, 20]);
         let arrange = |slots: &[Slot], left: &[usize]| after(Change::Arrange { slots, left });

@@ -1,6 +1,7 @@
 //! The free list of a contiguous frame: which bytes between its header and its index hold no chunk.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::memory::List;
 
 /// Bytes that were left free behind a chunk for it to grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,9 +22,9 @@ pub struct FreeList {
     /// Behind the last chunk.
     end: u64,
     /// Holes before `end`, in ascending order: where each begins, its bytes. No two touch, none is empty.
-    holes: Vec<(u64, u64)>,
+    holes: List<(u64, u64)>,
     /// In ascending order.
-    tails: Vec<Tail>,
+    tails: List<Tail>,
     /// Whether freed bytes are left alone: where chunks share bytes, or where it is not known where chunks lie.
     fixed: bool,
 }
@@ -32,8 +33,8 @@ impl FreeList {
     /// No bytes.
     pub const EMPTY: Self = Self {
         end: 0,
-        holes: Vec::new(),
-        tails: Vec::new(),
+        holes: List::new(),
+        tails: List::new(),
         fixed: false,
     };
 
@@ -57,14 +58,14 @@ impl FreeList {
     /// Bytes in which chunks lie: where each begins, its bytes.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
-    pub fn around(mut chunks: Vec<(u64, u64)>) -> Result<Self> {
+    /// [`crate::error::Error::MemoryAlloc`].
+    pub fn around(mut chunks: List<(u64, u64)>) -> Result<Self> {
         chunks.sort_unstable();
         let mut list = Self::default();
         for (pos, len) in chunks {
             if pos > list.end {
                 list.reserve(1)?;
-                list.holes.push((list.end, pos - list.end));
+                list.holes.push((list.end, pos - list.end))?;
             }
             list.fixed |= pos < list.end;
             list.end = list.end.max(pos.saturating_add(len));
@@ -75,34 +76,24 @@ impl FreeList {
     /// A copy.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`crate::error::Error::MemoryAlloc`].
     pub fn try_clone(&self) -> Result<Self> {
-        let mut copy = Self {
+        Ok(Self {
             end: self.end,
+            holes: self.holes.try_clone()?,
+            tails: self.tails.try_clone()?,
             fixed: self.fixed,
-            ..Self::default()
-        };
-        let no_memory = |_| Error::MemoryAlloc;
-        copy.holes
-            .try_reserve_exact(self.holes.len())
-            .map_err(no_memory)?;
-        copy.tails
-            .try_reserve_exact(self.tails.len())
-            .map_err(no_memory)?;
-        copy.holes.extend_from_slice(&self.holes);
-        copy.tails.extend_from_slice(&self.tails);
-        Ok(copy)
+        })
     }
 
     /// Gets the memory that `more` calls of the other functions may need.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`].
+    /// [`crate::error::Error::MemoryAlloc`].
     pub fn reserve(&mut self, more: usize) -> Result<()> {
         self.holes
-            .try_reserve(more)
-            .and_then(|()| self.tails.try_reserve(more))
-            .map_err(|_| Error::MemoryAlloc)
+            .reserve(more)
+            .and_then(|()| self.tails.reserve(more))
     }
 
     /// Behind the last chunk.

@@ -5,6 +5,7 @@
 use super::meta::{self, Metalayer};
 use crate::chunk::header::{MAX_FILTERS, filter_id};
 use crate::error::{Error, Result};
+use crate::memory::List;
 
 /// Bytes of a header without metalayers.
 pub const MIN_LEN: usize = 87;
@@ -59,7 +60,8 @@ pub enum Kind {
 }
 
 /// What a header says, but for the sizes that follow from where things are put.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(Clone))]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Header {
     /// Where the chunks are.
     pub kind: Kind,
@@ -94,7 +96,7 @@ pub struct Header {
     /// Whether chunks are of variable-length blocks.
     pub vlblocks: bool,
     /// The fixed-length metalayers.
-    pub metalayers: Vec<Metalayer>,
+    pub metalayers: List<Metalayer>,
 }
 
 /// The sizes that follow from where things are put.
@@ -206,12 +208,12 @@ impl Header {
 
     /// The header as bytes, with sizes yet to be filled in by [`set_extent`]. `metalayers` are written instead of
     /// those in `self`, so that nobody has to copy them.
-    pub fn encode(&self, metalayers: &[meta::Borrowed]) -> Result<Vec<u8>> {
+    pub fn encode(&self, metalayers: &[meta::Borrowed]) -> Result<List<u8>> {
         if metalayers.len() > MAX_METALAYERS {
             return Err(Error::InvalidParam);
         }
-        let mut h = Vec::with_capacity(USUAL_LEN);
-        h.resize(MIN_LEN, 0);
+        let mut h = List::with_capacity(USUAL_LEN)?;
+        h.resize(MIN_LEN, 0)?;
         h[0] = 0x9e;
         h[1] = 0xa8;
         h[MAGIC.0..MAGIC.0 + 8].copy_from_slice(MAGIC.1);

@@ -18,6 +18,7 @@
 use super::header::{Extent, Header};
 use crate::error::{Error, Result};
 use crate::io::Storage;
+use crate::memory::{List, ToList};
 
 const FRONT_MAGIC: &[u8; 8] = b"oxb2jnl\x02";
 const END_MAGIC: &[u8; 4] = b"\x02jnl";
@@ -31,16 +32,18 @@ const LEAST: usize = FRONT + 4 + END;
 const PATCH_FRONT: usize = 8 + 4;
 
 /// Bytes of a frame as they are before a change.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(Clone))]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Patch {
     /// Where, from the start of the frame.
     pub pos: u64,
     /// What.
-    pub bytes: Vec<u8>,
+    pub bytes: List<u8>,
 }
 
 /// What a change is about to overwrite.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(Clone))]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Record {
     /// Device and inode of the file, where there are such things.
     pub identity: Option<(u64, u64)>,
@@ -57,9 +60,9 @@ pub struct Record {
     /// Where the header changes, from the start of the frame.
     pub changed_pos: u32,
     /// What is there after the change.
-    pub changed: Vec<u8>,
+    pub changed: List<u8>,
     /// What is overwritten: in ascending order, none over another.
-    pub patches: Vec<Patch>,
+    pub patches: List<Patch>,
 }
 
 /// Tells whether bytes are what they were. Not meant to withstand somebody who wants two to be alike.
@@ -117,24 +120,16 @@ impl<'a> Reader<'a> {
 ///
 /// # Errors
 /// [`Error::MemoryAlloc`].
-pub fn copy_of(bytes: &[u8]) -> Result<Vec<u8>> {
-    let mut copy = Vec::new();
-    copy.try_reserve_exact(bytes.len())
-        .map_err(|_| Error::MemoryAlloc)?;
-    copy.extend_from_slice(bytes);
-    Ok(copy)
+pub fn copy_of(bytes: &[u8]) -> Result<List<u8>> {
+    bytes.to_list()
 }
 
 /// So many bytes of a file, which has them.
 ///
 /// # Errors
 /// [`Error::MemoryAlloc`], and those of reading.
-fn read(file: &dyn Storage, pos: u64, len: usize) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    bytes
-        .try_reserve_exact(len)
-        .map_err(|_| Error::MemoryAlloc)?;
-    bytes.resize(len, 0);
+fn read(file: &dyn Storage, pos: u64, len: usize) -> Result<List<u8>> {
+    let mut bytes = List::filled(0, len)?;
     file.read_at(pos, &mut bytes)?;
     Ok(bytes)
 }
@@ -146,35 +141,33 @@ impl Record {
     }
 
     /// The record as bytes.
-    pub fn encode(&self) -> Result<Vec<u8>> {
+    pub fn encode(&self) -> Result<List<u8>> {
         let patches = self.patches.iter();
         let patches: usize = patches.map(|p| PATCH_FRONT + p.bytes.len()).sum();
         let size = LEAST + self.changed.len() + patches;
         let size32 = u32::try_from(size).map_err(|_| Error::TwoGbLimit)?;
-        let mut out = Vec::new();
-        out.try_reserve_exact(size)
-            .map_err(|_| Error::MemoryAlloc)?;
-        out.extend_from_slice(FRONT_MAGIC);
-        out.extend_from_slice(&size32.to_le_bytes());
+        let mut out = List::with_capacity(size)?;
+        out.extend_from_slice(FRONT_MAGIC)?;
+        out.extend_from_slice(&size32.to_le_bytes())?;
         let (device, inode) = self.identity.unwrap_or((0, 0));
         for number in [device, inode, self.base, self.old_len, self.new_len] {
-            out.extend_from_slice(&number.to_le_bytes());
+            out.extend_from_slice(&number.to_le_bytes())?;
         }
-        out.extend_from_slice(&self.header_len.to_le_bytes());
-        out.extend_from_slice(&self.header_hash.to_le_bytes());
-        out.extend_from_slice(&self.changed_pos.to_le_bytes());
-        out.extend_from_slice(&(self.changed.len() as u32).to_le_bytes());
-        out.extend_from_slice(&self.changed);
-        out.extend_from_slice(&(self.patches.len() as u32).to_le_bytes());
+        out.extend_from_slice(&self.header_len.to_le_bytes())?;
+        out.extend_from_slice(&self.header_hash.to_le_bytes())?;
+        out.extend_from_slice(&self.changed_pos.to_le_bytes())?;
+        out.extend_from_slice(&(self.changed.len() as u32).to_le_bytes())?;
+        out.extend_from_slice(&self.changed)?;
+        out.extend_from_slice(&(self.patches.len() as u32).to_le_bytes())?;
         for patch in &self.patches {
-            out.extend_from_slice(&patch.pos.to_le_bytes());
-            out.extend_from_slice(&(patch.bytes.len() as u32).to_le_bytes());
-            out.extend_from_slice(&patch.bytes);
+            out.extend_from_slice(&patch.pos.to_le_bytes())?;
+            out.extend_from_slice(&(patch.bytes.len() as u32).to_le_bytes())?;
+            out.extend_from_slice(&patch.bytes)?;
         }
         let hash = hash(&out);
-        out.extend_from_slice(&hash.to_le_bytes());
-        out.extend_from_slice(&size32.to_le_bytes());
-        out.extend_from_slice(END_MAGIC);
+        out.extend_from_slice(&hash.to_le_bytes())?;
+        out.extend_from_slice(&size32.to_le_bytes())?;
+        out.extend_from_slice(END_MAGIC)?;
         Ok(out)
     }
 
@@ -203,10 +196,7 @@ impl Record {
         if count as usize > size / PATCH_FRONT {
             return Ok(None);
         }
-        record
-            .patches
-            .try_reserve_exact(count as usize)
-            .map_err(|_| Error::MemoryAlloc)?;
+        record.patches.reserve_exact(count as usize)?;
         for _ in 0..count {
             let (Some(pos), Some(len)) = (body.u64(), body.u32()) else {
                 return Ok(None);
@@ -215,7 +205,7 @@ impl Record {
                 return Ok(None);
             };
             let bytes = copy_of(bytes)?;
-            record.patches.push(Patch { pos, bytes });
+            record.patches.push(Patch { pos, bytes })?;
         }
         Ok(body.0.is_empty().then_some(record))
     }
@@ -233,8 +223,8 @@ impl Record {
             header_len: body.u32()?,
             header_hash: body.u64()?,
             changed_pos: body.u32()?,
-            changed: Vec::new(),
-            patches: Vec::new(),
+            changed: List::new(),
+            patches: List::new(),
         })
     }
 

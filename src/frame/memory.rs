@@ -12,7 +12,7 @@ use super::trailer;
 use crate::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 use crate::chunk::repack::repack;
 use crate::error::{Error, Result};
-use crate::memory::Buffer;
+use crate::memory::{Buffer, Collect, List, ToList};
 
 /// The bytes of a frame: the frame's own, or somebody else's.
 enum Bytes {
@@ -28,7 +28,7 @@ pub struct Memory {
     /// Bytes of the chunks, and of what lies between them.
     data_len: usize,
     offsets: Offsets,
-    trailer: Vec<u8>,
+    trailer: List<u8>,
     /// Whether index and trailer are in the buffer.
     whole: bool,
     /// Whether chunks may have free bytes between their blocks, since some were changed.
@@ -158,15 +158,15 @@ impl Memory {
     pub fn commit(
         &mut self,
         change: &Change,
-        specials: &[(usize, Vec<u8>)],
-        header: Vec<u8>,
-        trailer: Option<Vec<u8>>,
+        specials: &[(usize, List<u8>)],
+        header: List<u8>,
+        trailer: Option<List<u8>>,
     ) -> Result<()> {
         if header.len() != self.header_len && self.offsets.places().next().is_some() {
             return Err(Error::InvalidParam);
         }
         change.check(&self.offsets)?;
-        let coming: usize = change.items().iter().map(item_len).sum();
+        let coming: usize = change.items().map(|item| item_len(&item)).sum();
         let parted: usize = specials.iter().map(|(_, chunk)| chunk.len()).sum();
         // All that can fail comes before all that changes something.
         self.open_end()?
@@ -174,7 +174,7 @@ impl Memory {
         for nchunk in change.leaves() {
             let _ = self.find(nchunk)?;
         }
-        if !specials.is_empty() || !change.leaves().is_empty() {
+        if !specials.is_empty() || change.leaves().next().is_some() {
             self.offsets.list_mut()?;
         }
         for (nchunk, chunk) in specials {
@@ -193,14 +193,13 @@ impl Memory {
                 }
             }
             _ => {
-                let items = change.items();
-                let mut new = Vec::new();
-                for item in items {
+                let mut new = List::new();
+                for item in change.items() {
                     new.push(match item {
                         Item::Stored(chunk) => self.put(chunk)?,
                         Item::Special(place) => place.to_offset(),
                         Item::Edited(_) => return Err(Error::InvalidParam),
-                    });
+                    })?;
                 }
                 change
                     .delta(&self.offsets, &new)?
@@ -249,7 +248,7 @@ impl Memory {
         self.data_len = self.data_len + bytes.len() - len;
         let by = bytes.len() as i64 - len as i64;
         if by != 0 {
-            for offset in self.offsets.list_mut()? {
+            for offset in self.offsets.list_mut()?.iter_mut() {
                 if *offset > place as i64 {
                     *offset += by;
                 }
@@ -273,7 +272,7 @@ impl Memory {
 
     /// Removes what changes of chunks left free between their blocks.
     fn pack(&mut self) -> Result<()> {
-        let mut places: Vec<u64> = self.offsets.places().collect();
+        let mut places = self.offsets.places().list()?;
         places.sort_unstable();
         places.dedup();
         if places.is_empty() {
@@ -283,7 +282,7 @@ impl Memory {
         let mut packed = Buffer::new();
         packed.reserve(self.header_len + self.data_len)?;
         packed.extend(&self.bytes()[..self.header_len])?;
-        let mut moved = Vec::with_capacity(places.len());
+        let mut moved = List::with_capacity(places.len())?;
         let mut end = 0;
         for place in places {
             let chunk = data.get(place as usize..).ok_or(Error::InvalidHeader)?;
@@ -293,7 +292,7 @@ impl Memory {
                 return Err(Error::InvalidHeader);
             }
             end = place as usize + header.cbytes;
-            moved.push((place, packed.len() - self.header_len));
+            moved.push((place, packed.len() - self.header_len))?;
             match repack(chunk)? {
                 Some(chunk) => packed.extend(&chunk)?,
                 None => packed.extend(chunk)?,
@@ -317,7 +316,7 @@ impl Memory {
         }
         if !self.whole {
             let index = match self.offsets.len() {
-                0 => Vec::new(),
+                0 => List::new(),
                 _ => self.offsets.encode()?,
             };
             let trailer = std::mem::take(&mut self.trailer);
@@ -398,7 +397,7 @@ fn held(index: &[u8]) -> Result<usize> {
     Ok(ChunkHeader::parse_basic(index)?.nbytes / WIDTH)
 }
 
-fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, Vec<u8>)> {
+fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, List<u8>)> {
     if !Header::has_magic(bytes) {
         return Err(Error::InvalidHeader);
     }
@@ -417,7 +416,7 @@ fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, Vec<u8>)> {
         .ok_or(Error::InvalidHeader)?;
     let trailer_len = trailer::len(&bytes[end..], extent.frame_len, header_len)?;
     let trailer_pos = bytes.len() - trailer_len;
-    let trailer = bytes[trailer_pos..].to_vec();
+    let trailer = bytes[trailer_pos..].to_list()?;
     let vlmetalayers = trailer::parse(&trailer)?;
     let index = header_len
         .checked_add(extent.cbytes)

@@ -3,6 +3,7 @@
 //! See the contiguous frame format document, "Header" and "Trailer".
 
 use crate::error::{Error, Result};
+use crate::memory::{Collect, List, ToList};
 
 /// The longest name of a metalayer, in bytes.
 pub const NAME_MAXLEN: usize = 31;
@@ -10,12 +11,13 @@ pub const NAME_MAXLEN: usize = 31;
 pub const MAX_READ: usize = 8 * 1024;
 
 /// A name and what stands under it. A variable-length metalayer's content is a chunk.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(test, derive(Clone))]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Metalayer {
     /// The name, without the 0 that C ends it with.
-    pub name: Vec<u8>,
+    pub name: List<u8>,
     /// The content.
-    pub content: Vec<u8>,
+    pub content: List<u8>,
 }
 
 /// A metalayer that somebody else owns.
@@ -37,33 +39,33 @@ const MAP_START: usize = 1 + 3 + 1 + 2;
 
 /// Writes metalayers behind what is in `out` already, from where offsets count. The size of the map counts from its
 /// `base`th byte on: the header and the trailer differ in that.
-pub fn write(metalayers: &[Borrowed], base: usize, out: &mut Vec<u8>) -> Result<()> {
+pub fn write(metalayers: &[Borrowed], base: usize, out: &mut List<u8>) -> Result<()> {
     let count = u16::try_from(metalayers.len()).map_err(|_| Error::Failure)?;
     let start = out.len();
-    out.extend([marker::ARRAY3, marker::UINT16, 0, 0, marker::MAP16]);
-    out.extend(count.to_be_bytes());
-    let mut slots = Vec::with_capacity(metalayers.len());
+    out.extend_from_slice(&[marker::ARRAY3, marker::UINT16, 0, 0, marker::MAP16])?;
+    out.extend_from_slice(&count.to_be_bytes())?;
+    let mut slots = List::with_capacity(metalayers.len())?;
     for (name, _) in metalayers {
         if name.len() > NAME_MAXLEN {
             return Err(Error::Failure);
         }
-        out.push(marker::FIXSTR + name.len() as u8);
-        out.extend(*name);
-        out.push(marker::INT32);
-        slots.push(out.len());
-        out.extend([0; 4]);
+        out.push(marker::FIXSTR + name.len() as u8)?;
+        out.extend_from_slice(name)?;
+        out.push(marker::INT32)?;
+        slots.push(out.len())?;
+        out.extend_from_slice(&[0; 4])?;
     }
     let size = u16::try_from(out.len() - start - base).map_err(|_| Error::Failure)?;
     out[start + 2..start + 4].copy_from_slice(&size.to_be_bytes());
-    out.push(marker::ARRAY16);
-    out.extend(count.to_be_bytes());
+    out.push(marker::ARRAY16)?;
+    out.extend_from_slice(&count.to_be_bytes())?;
     for ((_, content), slot) in metalayers.iter().zip(slots) {
         let offset = i32::try_from(out.len()).map_err(|_| Error::Failure)?;
         let len = i32::try_from(content.len()).map_err(|_| Error::Failure)?;
         out[slot..slot + 4].copy_from_slice(&offset.to_be_bytes());
-        out.push(marker::BIN32);
-        out.extend(len.to_be_bytes());
-        out.extend(*content);
+        out.push(marker::BIN32)?;
+        out.extend_from_slice(&len.to_be_bytes())?;
+        out.extend_from_slice(content)?;
     }
     Ok(())
 }
@@ -80,7 +82,7 @@ fn take<'a>(bytes: &'a [u8], at: &mut usize, len: usize) -> Result<&'a [u8]> {
 /// # Errors
 /// [`Error::ReadBuffer`] where something lies outside of `bytes`; [`Error::Data`] for what is not written so, and for contents
 /// that together are longer than `bytes`.
-pub fn read(bytes: &[u8], start: usize, most: usize) -> Result<Vec<Metalayer>> {
+pub fn read(bytes: &[u8], start: usize, most: usize) -> Result<List<Metalayer>> {
     let mut at = start + MAP_START - 3;
     if take(bytes, &mut at, 1)?[0] != marker::MAP16 {
         return Err(Error::Data);
@@ -90,7 +92,7 @@ pub fn read(bytes: &[u8], start: usize, most: usize) -> Result<Vec<Metalayer>> {
     if count > most {
         return Err(Error::Data);
     }
-    let mut metalayers = Vec::new();
+    let mut metalayers = List::new();
     // What is left for contents: each has bytes of its own, or a few of them would be copied over and over.
     let mut left = bytes.len();
     for _ in 0..count {
@@ -117,9 +119,9 @@ pub fn read(bytes: &[u8], start: usize, most: usize) -> Result<Vec<Metalayer>> {
         // C sees names that end at their first 0.
         let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
         metalayers.push(Metalayer {
-            name: name.to_vec(),
-            content: content.to_vec(),
-        });
+            name: name.to_list()?,
+            content: content.to_list()?,
+        })?;
     }
     Ok(metalayers)
 }
@@ -129,11 +131,11 @@ fn be_i32(bytes: &[u8]) -> i32 {
 }
 
 /// The metalayers as [`write`] wants them.
-pub fn borrow(metalayers: &[Metalayer]) -> Vec<Borrowed<'_>> {
+pub fn borrow(metalayers: &[Metalayer]) -> Result<List<Borrowed<'_>>> {
     metalayers
         .iter()
         .map(|layer| (&layer.name[..], &layer.content[..]))
-        .collect()
+        .list()
 }
 
 #[cfg(test)]

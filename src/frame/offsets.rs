@@ -14,6 +14,7 @@ use crate::chunk::hooks::{NoHooks, Serial};
 use crate::chunk::special;
 use crate::codec::Codec;
 use crate::error::{Error, Result};
+use crate::memory::List;
 use crate::tune::Request;
 
 /// Bytes of one offset.
@@ -74,7 +75,8 @@ impl Place {
 }
 
 /// All offsets, in the order of the chunks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(Clone))]
+#[derive(Debug, PartialEq, Eq)]
 pub enum Offsets {
     /// The same offset many times: a frame filled with special values, of which there may be very many.
     Repeated {
@@ -84,7 +86,7 @@ pub enum Offsets {
         count: usize,
     },
     /// Any offsets.
-    List(Vec<i64>),
+    List(List<i64>),
     /// So many that a list of them would be large beside their frame, which told of them in few bytes.
     Runs(Runs),
 }
@@ -113,9 +115,7 @@ struct Growing {
 impl Growing {
     /// For `count` offsets.
     fn new(count: usize, most: (usize, usize)) -> Result<Self> {
-        let mut list = Vec::new();
-        list.try_reserve_exact(count.min(most.0 / WIDTH))
-            .map_err(|_| Error::MemoryAlloc)?;
+        let list = List::with_capacity(count.min(most.0 / WIDTH))?;
         Ok(Self {
             offsets: Offsets::List(list),
             most,
@@ -125,7 +125,7 @@ impl Growing {
     fn push(&mut self, offset: i64) -> Result<()> {
         if let Offsets::List(list) = &mut self.offsets {
             if (list.len() + 1) * WIDTH <= self.most.0 {
-                list.push(offset);
+                list.push(offset)?;
                 return Ok(());
             }
             let mut runs = Runs::default();
@@ -151,7 +151,7 @@ impl Growing {
 
 impl Offsets {
     /// No chunks.
-    pub const EMPTY: Self = Self::List(Vec::new());
+    pub const EMPTY: Self = Self::List(List::new());
 
     /// How many chunks there are.
     pub fn len(&self) -> usize {
@@ -262,11 +262,8 @@ impl Offsets {
             return Ok(matches!(self, Self::List(_) | Self::Runs(_)) || self.len() == 1);
         }
         if let Self::List(list) = self {
-            let mut sorted = Vec::new();
-            sorted
-                .try_reserve_exact(list.len())
-                .map_err(|_| Error::MemoryAlloc)?;
-            sorted.extend(self.places());
+            let mut sorted = List::with_capacity(list.len())?;
+            sorted.extend(self.places())?;
             sorted.sort_unstable();
             return Ok(sorted.is_sorted_by(|a, b| a < b));
         }
@@ -275,10 +272,7 @@ impl Offsets {
         if words > FREE / size_of::<u64>() {
             return Ok(false);
         }
-        let mut seen: Vec<u64> = Vec::new();
-        seen.try_reserve_exact(words)
-            .map_err(|_| Error::MemoryAlloc)?;
-        seen.resize(words, 0);
+        let mut seen: List<u64> = List::filled(0, words)?;
         Ok(self.places().all(|place| {
             let (word, bit) = (&mut seen[(place / 64) as usize], 1 << (place % 64));
             let first = *word & bit == 0;
@@ -293,24 +287,20 @@ impl Offsets {
     /// [`Error::MemoryAlloc`].
     pub fn try_clone(&self) -> Result<Self> {
         match self {
-            Self::Repeated { .. } | Self::Runs(_) => Ok(self.clone()),
-            Self::List(list) => {
-                let mut copy = Vec::new();
-                copy.try_reserve_exact(list.len())
-                    .map_err(|_| Error::MemoryAlloc)?;
-                copy.extend_from_slice(list);
-                Ok(Self::List(copy))
-            }
+            Self::Repeated { offset, count } => Ok(Self::Repeated {
+                offset: *offset,
+                count: *count,
+            }),
+            Self::Runs(runs) => Ok(Self::Runs(runs.try_clone()?)),
+            Self::List(list) => Ok(Self::List(list.try_clone()?)),
         }
     }
 
     /// As a list that can be changed.
-    pub fn list_mut(&mut self) -> Result<&mut Vec<i64>> {
+    pub fn list_mut(&mut self) -> Result<&mut List<i64>> {
         if !matches!(self, Self::List(_)) {
-            let mut list = Vec::new();
-            list.try_reserve_exact(self.len())
-                .map_err(|_| Error::MemoryAlloc)?;
-            list.extend(self.iter());
+            let mut list = List::with_capacity(self.len())?;
+            list.extend(self.iter())?;
             *self = Self::List(list);
         }
         match self {
@@ -364,32 +354,25 @@ impl Offsets {
         } else {
             each_block(&chunk, take)?;
         }
-        let mut offsets = growing.offsets;
-        if let Self::List(list) = &mut offsets {
-            list.shrink_to_fit();
-        }
-        Ok(offsets)
+        Ok(growing.offsets)
     }
 
     /// The offsets as they lie in memory and in an index that is not compressed.
-    fn to_bytes(&self) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        bytes
-            .try_reserve_exact(self.len() * WIDTH)
-            .map_err(|_| Error::MemoryAlloc)?;
+    fn to_bytes(&self) -> Result<List<u8>> {
+        let mut bytes = List::with_capacity(self.len() * WIDTH)?;
         for offset in self.iter() {
-            bytes.extend(offset.to_le_bytes());
+            bytes.extend_from_slice(&offset.to_le_bytes())?;
         }
         Ok(bytes)
     }
 
     /// A compressed index chunk, as the reference writes it.
-    pub fn encode(&self) -> Result<Vec<u8>> {
+    pub fn encode(&self) -> Result<List<u8>> {
         if self.len() > MAX_CHUNKS {
             return Err(Error::Data);
         }
         if let Self::Repeated { offset, count } = *self {
-            let mut chunk = vec![0; EXTENDED_HEADER_LENGTH + WIDTH];
+            let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH + WIDTH)?;
             let nbytes = count * WIDTH;
             let blocksize = nbytes.clamp(1, BLOCKSIZE);
             special::write(
@@ -403,11 +386,7 @@ impl Offsets {
             return Ok(chunk);
         }
         let bytes = self.to_bytes()?;
-        let mut chunk = Vec::new();
-        chunk
-            .try_reserve_exact(bytes.len() + EXTENDED_HEADER_LENGTH)
-            .map_err(|_| Error::MemoryAlloc)?;
-        chunk.resize(bytes.len() + EXTENDED_HEADER_LENGTH, 0);
+        let mut chunk = List::filled(0, bytes.len() + EXTENDED_HEADER_LENGTH)?;
         let cbytes = compress(
             &params(bytes.len()),
             Source::Buffer(&bytes),
@@ -420,10 +399,10 @@ impl Offsets {
     }
 
     /// An index chunk that holds the offsets as they are, so that one more can be written behind them.
-    pub fn encode_stored(&self) -> Result<Vec<u8>> {
-        let mut chunk = vec![0; EXTENDED_HEADER_LENGTH];
+    pub fn encode_stored(&self) -> Result<List<u8>> {
+        let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH)?;
         chunk[..].copy_from_slice(&stored_header(self.len())?);
-        chunk.extend(self.to_bytes()?);
+        chunk.extend_from_slice(&self.to_bytes()?)?;
         Ok(chunk)
     }
 }
@@ -444,11 +423,7 @@ fn each_block(chunk: &Chunk, mut take: impl FnMut(&[u8]) -> Result<()>) -> Resul
     if !whole || header.nbytes > most || blocksize > most_block {
         return Err(Error::Data);
     }
-    let mut block = Vec::new();
-    block
-        .try_reserve_exact(blocksize)
-        .map_err(|_| Error::MemoryAlloc)?;
-    block.resize(blocksize, 0);
+    let mut block = List::filled(0, blocksize)?;
     for nblock in 0..header.nblocks {
         let block = &mut block[..chunk.block_nbytes(nblock)?];
         decompress_block(chunk, nblock, block, &NoHooks)?;

@@ -4,6 +4,7 @@
 //! are numbered one after the other, a run for all of them takes as much memory as for one.
 
 use crate::error::{Error, Result};
+use crate::memory::List;
 
 /// Chunks whose offsets are equal, or rise by the same step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,9 +21,10 @@ struct Run {
 const WIDTH: usize = size_of::<Run>();
 
 /// Offsets as runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(test, derive(Clone))]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Runs {
-    runs: Vec<Run>,
+    runs: List<Run>,
     len: usize,
 }
 
@@ -35,6 +37,17 @@ impl Runs {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// A copy.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn try_clone(&self) -> Result<Self> {
+        Ok(Self {
+            runs: self.runs.try_clone()?,
+            len: self.len,
+        })
     }
 
     /// Bytes of memory that they take.
@@ -65,14 +78,13 @@ impl Runs {
         }
         if self.runs.len() == self.runs.capacity() {
             let more = self.runs.len() / 4 + 64;
-            let grown = self.runs.try_reserve_exact(more);
-            grown.map_err(|_| Error::MemoryAlloc)?;
+            self.runs.reserve_exact(more)?;
         }
         self.runs.push(Run {
             first: offset,
             start,
             step: 0,
-        });
+        })?;
         self.len += 1;
         Ok(())
     }

@@ -4,6 +4,7 @@
 
 use super::meta::{self, Metalayer};
 use crate::error::{Error, Result};
+use crate::memory::List;
 
 /// Bytes that are read at the end of a frame to learn how long its trailer is.
 pub const MIN_LEN: usize = 25;
@@ -17,21 +18,21 @@ const LEN_TO_END: usize = 4 + 2 + 16;
 const METALAYERS: usize = 2;
 
 /// Writes a trailer.
-pub fn encode(metalayers: &[meta::Borrowed]) -> Result<Vec<u8>> {
+pub fn encode(metalayers: &[meta::Borrowed]) -> Result<List<u8>> {
     if metalayers.len() > MAX_METALAYERS {
         return Err(Error::InvalidParam);
     }
-    let mut out = vec![0x94, VERSION];
+    let mut out = List::of([0x94, VERSION])?;
     meta::write(metalayers, 1, &mut out)?;
     let len = out.len() + 1 + LEN_TO_END;
     if len > i32::MAX as usize {
         return Err(Error::InvalidParam);
     }
-    out.push(0xce);
-    out.extend((len as u32).to_be_bytes());
+    out.push(0xce)?;
+    out.extend_from_slice(&(len as u32).to_be_bytes())?;
     // No fingerprint.
-    out.extend([0xd8, 0]);
-    out.extend([0; 16]);
+    out.extend_from_slice(&[0xd8, 0])?;
+    out.extend_from_slice(&[0; 16])?;
     Ok(out)
 }
 
@@ -51,7 +52,7 @@ pub fn len(end: &[u8], frame_len: u64, header_len: u64) -> Result<usize> {
 }
 
 /// Reads the metalayers of a whole trailer.
-pub fn parse(bytes: &[u8]) -> Result<Vec<Metalayer>> {
+pub fn parse(bytes: &[u8]) -> Result<List<Metalayer>> {
     meta::read(bytes, METALAYERS, MAX_METALAYERS)
 }
 

@@ -1,26 +1,25 @@
 //! Files of the file system, by positioned reads and writes on the descriptor: no seek state, no buffer, so that one
 //! handle serves many readers, and what was written is there for whoever opens the file next.
 
-use super::{Backend, Mode, Storage};
+use super::{Backend, Mode, Storage, sys};
 use crate::error::{Error, Result};
-use crate::memory::Buffer;
-use std::ffi::{CStr, OsStr};
-use std::fs::{File, OpenOptions, TryLockError};
+use crate::memory::{Buffer, Collect, Shared, shared_dyn};
+use std::ffi::CStr;
+use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// How many parts one system call takes; the least that any system allows is far lower, that of Linux is this.
 const MAX_PARTS: usize = 1024;
 
 /// The path that a C string names.
-pub fn path(path: &CStr) -> &Path {
-    Path::new(OsStr::from_bytes(path.to_bytes()))
+#[cfg(test)]
+pub fn path(path: &CStr) -> &std::path::Path {
+    use std::os::unix::ffi::OsStrExt;
+    std::path::Path::new(std::ffi::OsStr::from_bytes(path.to_bytes()))
 }
 
 /// Device and inode that the path names. Nothing else is asked for: on a system that notes who looks at the time of the last
@@ -42,8 +41,7 @@ fn identity_of(path: &CStr) -> Option<(u64, u64)> {
 /// Device and inode that the path names.
 #[cfg(not(target_os = "linux"))]
 fn identity_of(path: &CStr) -> Option<(u64, u64)> {
-    let there = std::fs::metadata(self::path(path)).ok()?;
-    Some((there.dev(), there.ino()))
+    sys::stat(path, true).ok().map(|there| there.identity)
 }
 
 /// The back end for files.
@@ -51,8 +49,14 @@ fn identity_of(path: &CStr) -> Option<(u64, u64)> {
 pub struct Filesystem;
 
 impl Backend for Filesystem {
-    fn open(&self, path: &CStr, mode: Mode) -> Result<Arc<dyn Storage>> {
-        Ok(Arc::new(PlainFile::open(path, mode)?))
+    fn open(&self, path: &CStr, mode: Mode) -> Result<Shared<dyn Storage>> {
+        let file = PlainFile::open(path, mode)?;
+        shared_dyn!(file => dyn Storage).inspect_err(|_| {
+            if mode == Mode::New {
+                // It was not there before.
+                let _ = sys::unlink(path);
+            }
+        })
     }
 
     fn identity(&self, path: &CStr) -> Option<(u64, u64)> {
@@ -71,16 +75,7 @@ pub struct PlainFile(File);
 impl PlainFile {
     /// Opens the file at `path`.
     pub fn open(path: &CStr, mode: Mode) -> Result<Self> {
-        let create = mode == Mode::Create;
-        OpenOptions::new()
-            .read(true)
-            .write(mode != Mode::Read)
-            .create(create)
-            .truncate(create)
-            .create_new(mode == Mode::New)
-            .open(self::path(path))
-            .map(Self)
-            .map_err(|_| Error::FileOpen)
+        mode.open(path).map(Self).map_err(|_| Error::FileOpen)
     }
 }
 
@@ -202,12 +197,12 @@ pub fn write_up_to(file: &File, pos: u64, buf: &[u8]) -> usize {
 
 /// Writes the parts one after another from `pos` on, in as few system calls as it takes, usually one.
 fn write_parts(file: &File, pos: u64, parts: &[&[u8]]) -> Result<()> {
-    let mut slices: Vec<IoSlice> = parts
+    let mut slices = parts
         .iter()
         .filter(|part| !part.is_empty())
         .map(|part| IoSlice::new(part))
-        .collect();
-    let mut left = slices.as_mut_slice();
+        .list()?;
+    let mut left = &mut slices[..];
     let mut at = libc::off_t::try_from(pos).map_err(|_| Error::FileWrite)?;
     while !left.is_empty() {
         let count = left.len().min(MAX_PARTS);

@@ -7,13 +7,13 @@
 //! is too short counts zero.
 
 use super::file::{read_up_to, write_up_to};
+use super::sys;
 use crate::error::{Error, Result};
-use std::ffi::{CString, OsStr};
-use std::fs::{File, OpenOptions};
+use crate::memory::CStrBuf;
+use std::ffi::CStr;
+use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
 
 /// Where the count of writers lies.
 const COUNT: u64 = 8;
@@ -28,7 +28,7 @@ const COUNT: u64 = 8;
 /// both through, as it takes their descriptor for one, and the child's unlocking for the parent's.
 #[derive(Debug)]
 pub struct SidecarLock {
-    path: PathBuf,
+    path: CStrBuf,
     file: Option<File>,
     depth: usize,
     seen: u64,
@@ -38,18 +38,16 @@ pub struct SidecarLock {
 
 impl SidecarLock {
     /// The lock of the frame at `path`: `path.b2lock` for a file, `path/.b2lock` for a directory (`sparse`).
-    pub fn of_frame(path: &std::ffi::CStr, sparse: bool) -> Self {
-        let mut name = path.to_bytes().to_vec();
-        name.extend_from_slice(if sparse { b"/.b2lock" } else { b".b2lock" });
-        Self::at(PathBuf::from(OsStr::from_bytes(&name)))
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn of_frame(path: &CStr, sparse: bool) -> Result<Self> {
+        let name: &[u8] = if sparse { b"/.b2lock" } else { b".b2lock" };
+        Ok(Self::new(CStrBuf::concat(&[path.to_bytes(), name])?))
     }
 
     /// The lock whose file is at `path`.
-    pub fn new(path: CString) -> Self {
-        Self::at(PathBuf::from(OsStr::from_bytes(path.to_bytes())))
-    }
-
-    fn at(path: PathBuf) -> Self {
+    pub fn new(path: CStrBuf) -> Self {
         Self {
             path,
             file: None,
@@ -130,12 +128,7 @@ impl SidecarLock {
         loop {
             let file = match self.file.take() {
                 Some(file) => file,
-                None => OpenOptions::new()
-                    .read(true)
-                    .write(true)
-                    .create(true)
-                    .truncate(false)
-                    .open(&self.path)?,
+                None => sys::open(&self.path, libc::O_RDWR | libc::O_CREAT, 0o666)?,
             };
             loop {
                 let locked = if exclusive {
@@ -148,9 +141,9 @@ impl SidecarLock {
                     other => break other?,
                 }
             }
-            let (open, named) = (file.metadata()?, std::fs::metadata(&self.path));
+            let (open, named) = (file.metadata()?, sys::stat(&self.path, true));
             match named {
-                Ok(named) if (named.dev(), named.ino()) != (open.dev(), open.ino()) => {}
+                Ok(named) if named.identity != (open.dev(), open.ino()) => {}
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 _ => return Ok((file, replaced)),
             }
@@ -163,6 +156,8 @@ impl SidecarLock {
 mod tests {
     use super::super::tests::Folder;
     use super::*;
+    use std::ffi::{CString, OsStr};
+    use std::os::unix::ffi::OsStrExt;
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
     fn count(path: &CString) -> u64 {
@@ -171,12 +166,16 @@ mod tests {
         u64::from_ne_bytes(bytes[8..].try_into().expect("eight"))
     }
 
+    fn lock_at(path: &CStr) -> SidecarLock {
+        SidecarLock::new(CStrBuf::copy_of(path).expect("memory"))
+    }
+
     #[test]
     fn writers_are_counted_and_seen() {
         let folder = Folder::new("lock");
         let path = folder.path("a.b2lock");
-        let mut one = SidecarLock::of_frame(&folder.path("a"), false);
-        let mut two = SidecarLock::new(path.clone());
+        let mut one = SidecarLock::of_frame(&folder.path("a"), false).expect("memory");
+        let mut two = lock_at(&path);
         assert_eq!(one.lock(false), Ok(false));
         assert_eq!(two.lock(false), Ok(false));
         one.unlock().expect("unlocks");
@@ -202,11 +201,11 @@ mod tests {
     fn a_lock_file_that_was_removed_locks_nobody() {
         let folder = Folder::new("replaced");
         let path = folder.path("a.b2lock");
-        let mut one = SidecarLock::new(path.clone());
+        let mut one = lock_at(&path);
         one.lock(true).expect("locks");
         one.unlock().expect("unlocks");
         std::fs::remove_file(OsStr::from_bytes(path.to_bytes())).expect("removes");
-        let mut two = SidecarLock::new(path.clone());
+        let mut two = lock_at(&path);
         two.lock(true).expect("locks");
         let waiting = AtomicBool::new(true);
         std::thread::scope(|scope| {
@@ -226,7 +225,7 @@ mod tests {
     #[test]
     fn a_lock_that_cannot_be_had() {
         let folder = Folder::new("nolock");
-        let mut lock = SidecarLock::of_frame(&folder.path("missing"), true);
+        let mut lock = SidecarLock::of_frame(&folder.path("missing"), true).expect("memory");
         assert_eq!(lock.lock(false), Err(Error::Lock));
         assert_eq!(lock.depth(), 0);
         assert_eq!(lock.unlock(), Ok(()));
@@ -239,7 +238,7 @@ mod tests {
         let (inside, turns) = (AtomicBool::new(false), AtomicU64::new(0));
         std::thread::scope(|scope| {
             for exclusive in [true, true, true, false, false] {
-                let mut lock = SidecarLock::new(path.clone());
+                let mut lock = lock_at(&path);
                 let (inside, turns) = (&inside, &turns);
                 scope.spawn(move || {
                     for _ in 0..200 {

@@ -4,9 +4,9 @@
 //! position, so an open file has no state that two threads could disagree on.
 
 use crate::error::Result;
-use crate::memory::Buffer;
+use crate::memory::{Buffer, List, Shared};
 use std::ffi::CStr;
-use std::sync::Arc;
+use std::fs::File;
 use std::time::Duration;
 
 /// Files of the file system.
@@ -19,6 +19,8 @@ pub mod mmap;
 pub mod paths;
 /// How many read handles the process keeps open.
 pub mod readers;
+/// The system's calls on paths.
+mod sys;
 /// Whole files, written in one step.
 pub mod whole;
 
@@ -52,7 +54,13 @@ pub trait Storage: Send + Sync {
         match parts {
             [] => Ok(()),
             [part] => self.write_at(pos, part),
-            parts => self.write_at(pos, &parts.concat()),
+            parts => {
+                let mut whole = List::with_capacity(parts.iter().map(|part| part.len()).sum())?;
+                parts
+                    .iter()
+                    .try_for_each(|part| whole.extend_from_slice(part))?;
+                self.write_at(pos, &whole)
+            }
         }
     }
 
@@ -91,10 +99,23 @@ pub enum Mode {
     New,
 }
 
+impl Mode {
+    /// Opens a file of the file system.
+    fn open(self, path: &CStr) -> std::io::Result<File> {
+        let flags = match self {
+            Self::Read => libc::O_RDONLY,
+            Self::ReadWrite => libc::O_RDWR,
+            Self::Create => libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC,
+            Self::New => libc::O_RDWR | libc::O_CREAT | libc::O_EXCL,
+        };
+        sys::open(path, flags, 0o666)
+    }
+}
+
 /// A back end: makes open files out of paths.
 pub trait Backend: Send + Sync {
     /// Opens the file at `path`, else `Error::FileOpen`.
-    fn open(&self, path: &CStr, mode: Mode) -> Result<Arc<dyn Storage>>;
+    fn open(&self, path: &CStr, mode: Mode) -> Result<Shared<dyn Storage>>;
 
     /// Device and inode that the path names now, where there are such things: tells whether a file was replaced since
     /// it was opened.

@@ -1,13 +1,10 @@
 //! What is done to paths rather than to open files. Links are removed and renamed, not followed.
 
-use super::file::path;
+use super::sys;
 use crate::error::{Error, Result};
-use std::ffi::{CStr, CString};
-use std::fs;
+use crate::memory::{CStrBuf, List};
+use std::ffi::CStr;
 use std::io::ErrorKind;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
 
 /// How many links lead from one to the next at most, as many as Linux follows.
 const MOST_LINKS: usize = 40;
@@ -23,7 +20,7 @@ pub enum Kind {
 
 /// What lies at `name`: nothing if there is no such path, `Error::Failure` if that cannot be told.
 pub fn kind(name: &CStr) -> Result<Option<Kind>> {
-    match fs::metadata(path(name)) {
+    match sys::stat(name, true) {
         Ok(there) if there.is_dir() => Ok(Some(Kind::Directory)),
         Ok(_) => Ok(Some(Kind::File)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -33,45 +30,60 @@ pub fn kind(name: &CStr) -> Result<Option<Kind>> {
 
 /// The path that a link at `name` leads to in the end, whether something is there or not; `name` itself if no link is
 /// there. `Error::FileOpen` if links lead in a circle.
-pub fn followed(name: &CStr) -> Result<CString> {
-    let mut at = path(name).to_path_buf();
+pub fn followed(name: &CStr) -> Result<CStrBuf> {
+    let mut at = CStrBuf::copy_of(name)?;
+    let mut room = List::filled(0, libc::PATH_MAX as usize)?;
     for _ in 0..=MOST_LINKS {
-        match fs::read_link(&at) {
-            // A relative link starts where it lies.
-            Ok(to) => {
-                at = at
-                    .parent()
-                    .map_or_else(|| to.clone(), |from| from.join(&to))
-            }
-            Err(_) => {
-                return CString::new(at.into_os_string().into_vec()).map_err(|_| Error::FileOpen);
-            }
-        }
+        let Ok(len) = sys::read_link(&at, &mut room) else {
+            return Ok(at);
+        };
+        // A relative link starts where it lies.
+        let from = match room[..len].first() {
+            Some(b'/') => &[],
+            _ => up_to_name(&at),
+        };
+        at = CStrBuf::concat(&[from, &room[..len]])?;
     }
     Err(Error::FileOpen)
 }
 
-/// A file or a directory that was just made, so that it can be removed if what it was made for fails.
+/// What comes before the last name of a path: nothing, or up to a slash.
+fn up_to_name(path: &CStr) -> &[u8] {
+    let bytes = path.to_bytes();
+    let slash = bytes.iter().rposition(|byte| *byte == b'/');
+    &bytes[..slash.map_or(0, |at| at + 1)]
+}
+
+/// A file or a directory that is made, so that it can be removed if what it was made for fails.
 #[derive(Debug)]
 pub struct Made {
-    path: PathBuf,
+    path: CStrBuf,
     /// Device and inode of what was made: nothing else that has the path by then is removed.
     identity: Option<(u64, u64)>,
     directory: bool,
     /// The lock file beside it, if there was none.
-    lock: Option<PathBuf>,
+    lock: Option<CStrBuf>,
 }
 
 impl Made {
-    /// What was just made at `name`: a directory, or a file and perhaps, from now on, a lock file at `lock`.
-    pub fn at(name: &CStr, directory: bool, lock: Option<&CStr>) -> Self {
-        let lock = lock.map(path).filter(|lock| !lock.exists());
-        Self {
-            path: path(name).to_path_buf(),
-            identity: identity(path(name)),
+    /// What is about to be made at `name`: a directory, or a file and perhaps a lock file at `lock`.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn soon(name: &CStr, directory: bool, lock: Option<&CStr>) -> Result<Self> {
+        let is_new = |lock: &&CStr| !matches!(kind(lock), Ok(Some(_)));
+        Ok(Self {
+            path: CStrBuf::copy_of(name)?,
+            identity: None,
             directory,
-            lock: lock.map(Path::to_path_buf),
-        }
+            lock: lock.filter(is_new).map(CStrBuf::copy_of).transpose()?,
+        })
+    }
+
+    /// It was just made.
+    pub fn now(mut self) -> Self {
+        self.identity = identity(&self.path);
+        self
     }
 
     /// Removes it, with all that is in it, as far as that can be done.
@@ -84,62 +96,67 @@ impl Made {
         }
         // Nothing more can be done about what stays.
         let _ = match self.directory {
-            true => CString::new(self.path.as_os_str().as_bytes())
-                .map_err(|_| Error::FileRemove)
-                .and_then(|name| remove_dir_with_files(&name)),
-            false => fs::remove_file(&self.path).map_err(|_| Error::FileRemove),
+            true => remove_dir_with_files(&self.path),
+            false => remove_file(&self.path),
         };
         if let Some(lock) = &self.lock {
-            let _ = fs::remove_file(lock);
+            let _ = remove_file(lock);
         }
     }
 }
 
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    let there = fs::symlink_metadata(path).ok()?;
-    Some((there.dev(), there.ino()))
+fn identity(path: &CStr) -> Option<(u64, u64)> {
+    let there = sys::stat(path, false).ok()?;
+    Some(there.identity)
 }
 
 /// Removes a file or a link, else `Error::FileRemove`.
 pub fn remove_file(name: &CStr) -> Result<()> {
-    fs::remove_file(path(name)).map_err(|_| Error::FileRemove)
+    sys::unlink(name).map_err(|_| Error::FileRemove)
 }
 
 /// Renames a file or directory, replacing a file that has the new name, else `Error::Failure`.
 pub fn rename(from: &CStr, to: &CStr) -> Result<()> {
-    fs::rename(path(from), path(to)).map_err(|_| Error::Failure)
+    sys::rename(from, to).map_err(|_| Error::Failure)
 }
 
 /// Makes a directory, else `Error::FileOpen`; one that is there already is an error too.
 pub fn create_dir(name: &CStr) -> Result<()> {
-    fs::create_dir(path(name)).map_err(|_| Error::FileOpen)
+    sys::make_dir(name).map_err(|_| Error::FileOpen)
 }
 
 /// Returns once the names in the directory would survive a loss of power, else `Error::FileWrite`: what makes a new
 /// file, a removal or a renaming in it durable.
 pub fn sync_dir(name: &CStr) -> Result<()> {
-    sync(path(name))
+    sys::open(name, libc::O_RDONLY, 0)
+        .and_then(|directory| directory.sync_all())
+        .map_err(|_| Error::FileWrite)
 }
 
 /// As [`sync_dir`], for the directory that holds `name`.
 pub fn sync_parent(name: &CStr) -> Result<()> {
-    sync(folder(path(name)).ok_or(Error::FileWrite)?)
+    sync_dir(&*folder(name)?.ok_or(Error::FileWrite)?)
 }
 
 /// The directory that holds `path`; none holds the root.
-pub fn folder(path: &Path) -> Option<&Path> {
-    let parent = path.parent()?;
-    match parent.as_os_str().is_empty() {
-        true => Some(Path::new(".")),
-        false => Some(parent),
-    }
-}
-
-/// As [`sync_dir`], for a path.
-pub fn sync(directory: &Path) -> Result<()> {
-    fs::File::open(directory)
-        .and_then(|directory| directory.sync_all())
-        .map_err(|_| Error::FileWrite)
+pub fn folder(path: &CStr) -> Result<Option<CStrBuf>> {
+    let trimmed = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .rposition(|byte| *byte != b'/')
+            .map_or(0, |at| at + 1)
+    };
+    let bytes = path.to_bytes();
+    let bytes = &bytes[..trimmed(bytes)];
+    let folder = match bytes.iter().rposition(|byte| *byte == b'/') {
+        _ if bytes.is_empty() => return Ok(None),
+        None => b".",
+        Some(slash) => match trimmed(&bytes[..slash]) {
+            0 => b"/",
+            end => &bytes[..end],
+        },
+    };
+    CStrBuf::new(folder).map(Some)
 }
 
 /// Removes a directory that holds files only, with them. `Error::NotFound` if it cannot be read; `Error::Failure` if
@@ -147,24 +164,22 @@ pub fn sync(directory: &Path) -> Result<()> {
 ///
 /// A link to a directory keeps its target, emptied.
 pub fn remove_dir_with_files(name: &CStr) -> Result<()> {
-    let directory = path(name);
-    let mut files: Vec<PathBuf> = Vec::new();
-    for entry in fs::read_dir(directory).map_err(|_| Error::NotFound)? {
-        let entry = entry.map_err(|_| Error::Failure)?;
-        if entry.file_type().map_err(|_| Error::Failure)?.is_dir() {
+    let mut files = List::new();
+    sys::each_entry(name, |entry| {
+        if sys::stat(&entry, false).is_ok_and(sys::Stat::is_dir) {
             return Err(Error::Failure);
         }
-        files.push(entry.path());
-    }
+        files.push(entry)
+    })?;
     for file in files {
-        match fs::remove_file(file) {
+        match sys::unlink(&file) {
             Ok(()) => {}
             // Somebody else was faster.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(_) => return Err(Error::Failure),
         }
     }
-    match fs::remove_dir(directory) {
+    match sys::remove_dir(name) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) if error.kind() == ErrorKind::NotADirectory => Ok(()),
@@ -176,6 +191,8 @@ pub fn remove_dir_with_files(name: &CStr) -> Result<()> {
 mod tests {
     use super::super::tests::Folder;
     use super::*;
+    use crate::io::file::path;
+    use std::fs;
     use std::os::unix::fs::symlink;
 
     fn touch(name: &CStr) {
@@ -200,6 +217,17 @@ mod tests {
         assert_eq!(sync_dir(&a), Ok(()));
         assert_eq!(sync_parent(&a), Ok(()));
         assert_eq!(sync_dir(&b), Err(Error::FileWrite));
+        for (name, holds) in [
+            (c"a", c"."),
+            (c"a/", c"."),
+            (c"/a", c"/"),
+            (c"//a//", c"/"),
+            (c"a/b", c"a"),
+            (c"/a//b/c", c"/a//b"),
+            (c"a//b", c"a"),
+        ] {
+            assert_eq!(&*folder(name).expect("memory").expect("no root"), holds);
+        }
         assert_eq!(sync_parent(c"name"), Ok(()));
         assert_eq!(sync_parent(c"/"), Err(Error::FileWrite));
     }
@@ -208,14 +236,18 @@ mod tests {
     fn links_are_followed_to_their_end() {
         let folder = Folder::new("followed");
         let (file, link, last) = (folder.path("file"), folder.path("a"), folder.path("b"));
-        assert_eq!(followed(&file), Ok(file.clone()));
+        let leads = |from: &CStr, to: &CStr| followed(from).is_ok_and(|end| *end == *to);
+        assert!(leads(&file, &file));
         symlink("b", path(&link)).expect("linked");
         symlink(path(&file), path(&last)).expect("linked");
-        assert_eq!(followed(&link), Ok(file.clone()));
+        assert!(leads(&link, &file));
         touch(&file);
-        assert_eq!(followed(&link), Ok(file));
+        assert!(leads(&link, &file));
         symlink("circle", path(&folder.path("circle"))).expect("linked");
-        assert_eq!(followed(&folder.path("circle")), Err(Error::FileOpen));
+        assert_eq!(
+            followed(&folder.path("circle")).err(),
+            Some(Error::FileOpen)
+        );
     }
 
     #[test]
@@ -223,17 +255,20 @@ mod tests {
         let folder = Folder::new("made");
         let (a, b, lock) = (folder.path("a"), folder.path("b"), folder.path("lock"));
         touch(&a);
-        let made = Made::at(&a, false, Some(&lock));
+        let made = Made::soon(&a, false, Some(&lock)).expect("memory").now();
         touch(&lock);
         touch(&b);
         rename(&b, &a).expect("renamed");
         made.remove();
         assert_eq!(kind(&a), Ok(Some(Kind::File)), "another file by then");
-        Made::at(&a, false, Some(&lock)).remove();
+        Made::soon(&a, false, Some(&lock))
+            .expect("memory")
+            .now()
+            .remove();
         assert_eq!(kind(&a), Ok(None));
         assert_eq!(kind(&lock), Ok(Some(Kind::File)), "it was there before");
         create_dir(&a).expect("made");
-        let made = Made::at(&a, true, None);
+        let made = Made::soon(&a, true, None).expect("memory").now();
         touch(&folder.path("a/file"));
         made.remove();
         assert_eq!(kind(&a), Ok(None));

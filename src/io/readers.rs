@@ -1,5 +1,6 @@
 //! How many read handles the process keeps open: a program may hold thousands of frames, and descriptors are few.
 
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The most handles kept, if nothing says otherwise.
@@ -50,8 +51,13 @@ impl ReaderSlots {
     fn limit(&self) -> usize {
         match self.limit.load(Ordering::Relaxed) {
             0 => {
-                let asked = std::env::var("BLOSC_MAX_CACHED_READERS").ok();
-                let limit = limit(asked.as_deref(), descriptors());
+                // SAFETY: a C string, as is the value, if any, which is read at once.
+                let asked = unsafe {
+                    let value = libc::getenv(c"BLOSC_MAX_CACHED_READERS".as_ptr());
+                    (!value.is_null()).then(|| CStr::from_ptr(value))
+                };
+                let asked = asked.and_then(|value| value.to_str().ok());
+                let limit = limit(asked, descriptors());
                 self.limit.store(limit.saturating_add(1), Ordering::Relaxed);
                 limit
             }

@@ -5,16 +5,16 @@
 //! of the file that it replaces, as far as the process may give them. Links are followed. What is no regular file, such as
 //! a device, cannot be replaced and is written where it is.
 
-use super::file::{path, write_up_to};
-use super::paths;
+use super::file::write_up_to;
+use super::{paths, sys};
 use crate::error::{Error, Result};
+use crate::memory::{CStrBuf, Text};
 use std::ffi::CStr;
-use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::fs::{File, Metadata, Permissions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{ErrorKind, Write};
 use std::os::fd::IntoRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::time::SystemTime;
 
 /// How many names are tried for a new file.
@@ -28,8 +28,8 @@ const NAMES: usize = 64;
 /// bytes cannot.
 pub fn write(name: &CStr, bytes: &[u8], durable: bool) -> Result<()> {
     let followed = paths::followed(name)?;
-    let target = path(&followed);
-    let old = match fs::symlink_metadata(target) {
+    let target: &CStr = &followed;
+    let old = match sys::stat(target, false) {
         Ok(there) if there.is_file() => Some(writable(target)?),
         Ok(_) => return write_in_place(target, bytes),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -41,25 +41,20 @@ pub fn write(name: &CStr, bytes: &[u8], durable: bool) -> Result<()> {
     if durable {
         new.replace_durably(target, old.is_some())
     } else {
-        new.replace(target).map_err(|_| Error::FileWrite)
+        new.replace(target)
     }
 }
 
 /// What is known of a regular file that this process may write.
-fn writable(target: &Path) -> Result<Metadata> {
-    OpenOptions::new()
-        .write(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-        .open(target)
+fn writable(target: &CStr) -> Result<Metadata> {
+    let flags = libc::O_WRONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    sys::open(target, flags, 0)
         .and_then(|file| file.metadata())
         .map_err(|_| Error::FileOpen)
 }
 
-fn write_in_place(target: &Path, bytes: &[u8]) -> Result<()> {
-    let mut file = OpenOptions::new()
-        .write(true)
-        .open(target)
-        .map_err(|_| Error::FileOpen)?;
+fn write_in_place(target: &CStr, bytes: &[u8]) -> Result<()> {
+    let mut file = sys::open(target, libc::O_WRONLY, 0).map_err(|_| Error::FileOpen)?;
     file.write_all(bytes).map_err(|_| Error::FileWrite)
 }
 
@@ -106,22 +101,17 @@ fn close(file: File) -> std::io::Result<()> {
 }
 
 /// A file under a name of its own, removed when this is dropped unless it took another name.
-struct Temporary(PathBuf);
+struct Temporary(Option<CStrBuf>);
 
 impl Temporary {
     /// Makes an empty file in the directory of `target`. Nobody can have prepared its name: that is not to be foreseen, and
     /// what has it already, even a link, is an error. Its length does not depend on `target`'s, which may be the longest.
-    fn beside(target: &Path, mode: u32) -> Result<(Self, File)> {
+    fn beside(target: &CStr, mode: libc::mode_t) -> Result<(Self, File)> {
         for _ in 0..NAMES {
             let name = Self::name(target)?;
-            let opened = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(mode)
-                .custom_flags(libc::O_NOFOLLOW)
-                .open(&name);
-            match opened {
-                Ok(file) => return Ok((Self(name), file)),
+            let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+            match sys::open(&name, flags, mode) {
+                Ok(file) => return Ok((Self(Some(name)), file)),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(_) => return Err(Error::FileOpen),
             }
@@ -129,57 +119,59 @@ impl Temporary {
         Err(Error::FileOpen)
     }
 
-    fn name(target: &Path) -> Result<PathBuf> {
-        let folder = paths::folder(target).ok_or(Error::FileOpen)?;
+    fn name(target: &CStr) -> Result<CStrBuf> {
+        let folder = paths::folder(target)?.ok_or(Error::FileOpen)?;
         // Each state has keys of its own, out of the system's random numbers. A forked child goes on with its parent's.
         let seed = (std::process::id(), SystemTime::now());
         let number = RandomState::new().hash_one(seed);
-        Ok(folder.join(format!(".b2-{number:016x}.tmp")))
+        let name = Text::<32>::of(format_args!("/.b2-{number:016x}.tmp"));
+        CStrBuf::concat(&[folder.to_bytes(), name.as_bytes()])
     }
 
     /// Takes the name of `target`.
-    fn replace(mut self, target: &Path) -> std::io::Result<()> {
-        fs::rename(&self.0, target)?;
+    fn replace(mut self, target: &CStr) -> Result<()> {
+        if let Some(name) = &self.0 {
+            sys::rename(name, target).map_err(|_| Error::FileWrite)?;
+        }
         // There is nothing left to remove.
-        self.0 = PathBuf::new();
+        self.0 = None;
         Ok(())
     }
 
     /// As [`Self::replace`], and returns once the name is durable. If it cannot be made so, `target` is what it was.
-    fn replace_durably(self, target: &Path, is_there: bool) -> Result<()> {
+    fn replace_durably(self, target: &CStr, is_there: bool) -> Result<()> {
+        let folder = paths::folder(target)?.ok_or(Error::FileWrite)?;
         let old = if is_there {
             Self::second_name(target)
         } else {
             None
         };
-        self.replace(target).map_err(|_| Error::FileWrite)?;
-        let synced = paths::folder(target)
-            .ok_or(Error::FileWrite)
-            .and_then(paths::sync);
+        self.replace(target)?;
+        let synced = paths::sync_dir(&folder);
         if synced.is_err() {
             // What it was, it is again, or it is not there again; where neither can be done the new file stays.
             let _ = match old {
                 Some(old) => old.replace(target),
                 None if is_there => Ok(()),
-                None => fs::remove_file(target),
+                None => paths::remove_file(target),
             };
         }
         synced
     }
 
     /// Gives a file a second name, where the file system knows that.
-    fn second_name(target: &Path) -> Option<Self> {
+    fn second_name(target: &CStr) -> Option<Self> {
         let name = Self::name(target).ok()?;
-        fs::hard_link(target, &name).ok()?;
-        Some(Self(name))
+        sys::link(target, &name).ok()?;
+        Some(Self(Some(name)))
     }
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        if !self.0.as_os_str().is_empty() {
+        if let Some(name) = &self.0 {
             // It may be gone already; more cannot be done.
-            let _ = fs::remove_file(&self.0);
+            let _ = sys::unlink(name);
         }
     }
 }
@@ -188,7 +180,10 @@ impl Drop for Temporary {
 mod tests {
     use super::super::tests::Folder;
     use super::*;
+    use crate::io::file::path;
+    use std::fs;
     use std::os::unix::fs::symlink;
+    use std::path::Path;
 
     /// The names in the folder of a file.
     fn names(of: &Path) -> Vec<String> {
@@ -271,7 +266,7 @@ mod tests {
         assert_eq!(write(&inside, b"no", false), Err(Error::FileOpen));
         assert_eq!(names(path(&directory)), ["directory"]);
         let file = folder.path("file");
-        let (_, other) = Temporary::beside(path(&file), 0o600).expect("a new file");
+        let (_, other) = Temporary::beside(&file, 0o600).expect("a new file");
         assert_eq!(fill(other, b"bytes", None, true), Ok(()));
         assert_eq!(
             names(path(&directory)),

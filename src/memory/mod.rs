@@ -18,4 +18,5 @@ pub use list::{Collect, List, ToList};
 #[doc(hidden)]
 pub use shared::Counted;
 pub use shared::Shared;
+pub(crate) use shared::{as_dyn, shared_dyn};
 pub use text::{CStrBuf, Lossy, Stderr, Text};

@@ -86,17 +86,23 @@ impl<T: ?Sized> Shared<T> {
     }
 }
 
-#[cfg(test)]
 /// `shared_dyn!(value => dyn Trait)`: a value of which the owners know only that it has a trait.
 macro_rules! shared_dyn {
     ($value:expr => dyn $trait:path) => {
-        $crate::memory::Shared::new($value).map(|shared| {
-            let place: *mut $crate::memory::Counted<dyn $trait> = shared.into_raw();
-            // SAFETY: the pointer was only made one to a trait object.
-            unsafe { $crate::memory::Shared::from_raw(place) }
-        })
+        $crate::memory::Shared::new($value).map(|shared| $crate::memory::as_dyn!(shared => dyn $trait))
     };
 }
+
+/// `as_dyn!(shared => dyn Trait)`: the same owner, who knows only that the value has a trait.
+macro_rules! as_dyn {
+    ($shared:expr => dyn $trait:path) => {{
+        let place: *mut $crate::memory::Counted<dyn $trait> = $shared.into_raw();
+        // SAFETY: the pointer was only made one to a trait object.
+        unsafe { $crate::memory::Shared::from_raw(place) }
+    }};
+}
+
+pub(crate) use {as_dyn, shared_dyn};
 
 impl<T: ?Sized> Clone for Shared<T> {
     fn clone(&self) -> Self {

@@ -186,7 +186,7 @@ impl Store {
     pub fn commit(
         &mut self,
         change: &Change,
-        specials: &[(usize, Vec<u8>)],
+        specials: &[(usize, List<u8>)],
         header: &Header,
         metalayers: &[Borrowed],
         vlmetalayers: Option<&[Borrowed]>,

@@ -17,12 +17,11 @@ use crate::frame::header::MIN_LEN;
 use crate::frame::journal;
 use crate::frame::memory::Memory;
 use crate::io::{Backend, Mode, Storage, paths, whole};
-use crate::memory::{Buffer, List};
+use crate::memory::{Buffer, CStrBuf, List, Shared};
 use crate::schunk::Store;
 use crate::schunk::rules::{Chunk, Counts, Keeping};
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, c_char};
 use std::ptr::null_mut;
-use std::sync::Arc;
 
 /// A copy of a frame with more chunks of special values than this, and more than its bytes would explain, stays a frame: a few
 /// bytes can tell of millions.
@@ -294,15 +293,16 @@ pub unsafe extern "C" fn blosc2_schunk_to_file(
 fn open_to_append(
     backend: &dyn Backend,
     path: &CStr,
-) -> Result<(Arc<dyn Storage>, Option<paths::Made>)> {
+) -> Result<(Shared<dyn Storage>, Option<paths::Made>)> {
     if !backend.is_filesystem() {
         let there = backend.open(path, Mode::ReadWrite);
         return Ok((there.or_else(|_| backend.open(path, Mode::New))?, None));
     }
     if paths::kind(path)?.is_none() {
         let path = paths::followed(path)?;
+        let made = paths::Made::soon(&path, false, None)?;
         if let Ok(file) = backend.open(&path, Mode::New) {
-            return Ok((file, Some(paths::Made::at(&path, false, None))));
+            return Ok((file, Some(made.now())));
         }
         // Somebody else may have made it just now.
     }
@@ -454,7 +454,7 @@ fn fill(from: &Handle, shown: &Handle, to: &Handle, same: bool) -> Result<()> {
         ..to.counts()
     });
     for (name, content) in shown.metalayers()? {
-        let name = CString::new(name).map_err(|_| Error::InvalidParam)?;
+        let name = CStrBuf::new(&name)?;
         let len = content.len() as i32;
         // SAFETY: the content is only read.
         let added =
@@ -499,7 +499,7 @@ fn put(to: &Handle, chunk: &[u8]) -> Result<()> {
 
 fn copy_vlmetalayers(from: &Handle, to: &Handle) -> Result<()> {
     for (name, _) in from.vlmetalayers()? {
-        let name = CString::new(name).map_err(|_| Error::InvalidParam)?;
+        let name = CStrBuf::new(&name)?;
         let (mut content, mut len) = (null_mut(), 0);
         // SAFETY: the content is ours to free.
         let added = unsafe {

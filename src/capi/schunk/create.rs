@@ -12,9 +12,9 @@ use crate::frame::disk::{Disk, Options};
 use crate::frame::header::Kind;
 use crate::frame::memory::Memory;
 use crate::io::paths;
-use crate::memory::{List, boxed};
+use crate::memory::{CStrBuf, List, boxed};
 use crate::schunk::Store;
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null_mut;
 
 /// Whether changes are to survive a loss of power: the environment variable `BLOSC_DURABLE`, neither empty nor `0`.
@@ -39,13 +39,13 @@ unsafe fn options(io: *const blosc2_io) -> Result<Options> {
 }
 
 /// A directory's path, without the slash that it may end with.
-fn without_slash(path: &CStr) -> Result<CString> {
+fn without_slash(path: &CStr) -> Result<CStrBuf> {
     let bytes = path.to_bytes();
     let end = match bytes.last() {
         Some(b'/' | b'\\') => bytes.len() - 1,
         _ => bytes.len(),
     };
-    CString::new(&bytes[..end]).map_err(|_| Error::InvalidParam)
+    CStrBuf::new(&bytes[..end])
 }
 
 /// Makes a super-chunk; `keep` says which store it gets, once its contexts are there.
@@ -101,7 +101,7 @@ unsafe fn attach(handle: &Handle) -> Result<()> {
                 Kind::Sparse
             };
             let path = if contiguous {
-                path.to_owned()
+                CStrBuf::copy_of(path)?
             } else {
                 without_slash(path)?
             };
@@ -192,7 +192,7 @@ unsafe fn open(
             let (path, kind) = match paths::kind(path)? {
                 None => return Err(Error::FileOpen),
                 Some(paths::Kind::Directory) => (without_slash(path)?, Kind::Sparse),
-                Some(paths::Kind::File) => (path.to_owned(), Kind::Contiguous),
+                Some(paths::Kind::File) => (CStrBuf::copy_of(path)?, Kind::Contiguous),
             };
             let (disk, loaded) = Disk::open(options(io)?, &path, base, kind)?;
             adopt(Store::Disk(boxed(disk)?), loaded, io)

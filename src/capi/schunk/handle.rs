@@ -226,7 +226,7 @@ impl Handle {
             nthreads_d: nthreads(self.dctx()),
             has_vlmetalayers: c.nvlmetalayers > 0,
             vlblocks: counts.flags2 & BLOSC2_VL_BLOCKS as u8 != 0,
-            metalayers: Vec::new(),
+            metalayers: List::new(),
         }
     }
 
@@ -473,22 +473,21 @@ impl Inner {
         handle: &Handle,
         before: &Counts,
         plan: &Plan,
-    ) -> Result<List<(usize, Vec<u8>)>> {
+    ) -> Result<List<(usize, List<u8>)>> {
         let mut specials = List::new();
         if !self.store.is_frame() || before.chunksize <= 0 || plan.counts.chunksize != 0 {
             return Ok(specials);
         }
-        let replaced = plan.change.leaves();
         for nchunk in 0..self.store.nchunks() {
             if let Where::Special(place) = self.store.find(nchunk)?
-                && !replaced.contains(&nchunk)
+                && !plan.change.leaves().any(|gone| gone == nchunk)
             {
                 if specials.len() == MOST_PARTED {
                     return Err(Error::MaxBufsizeExceeded);
                 }
                 let nbytes = before.nbytes_of(nchunk as i64).ok_or(Error::Data)?;
                 let special = storage::special_chunk(handle, place, nbytes)?;
-                specials.push((nchunk, special.into()))?;
+                specials.push((nchunk, special))?;
             }
         }
         Ok(specials)

@@ -9,13 +9,14 @@ use crate::frame::journal::{Patch, Record, copy_of, hash, put_back};
 use crate::frame::meta::Borrowed;
 use crate::frame::trailer;
 use crate::io::Storage;
+use crate::memory::List;
 
 /// The header and the trailer as they are to be.
 pub struct Next {
     /// From [`Header::encode`].
-    pub header: Vec<u8>,
+    pub header: List<u8>,
     /// `None`: as it is.
-    pub trailer: Option<Vec<u8>>,
+    pub trailer: Option<List<u8>>,
     /// Bytes of all chunks; for a sparse frame.
     pub cbytes: u64,
 }
@@ -43,25 +44,33 @@ pub struct Overwrite<'a> {
     /// The new bytes. Those behind the end of the old frame overwrite nothing.
     pub new: &'a [u8],
     /// The old bytes, where they are known.
-    pub old: Option<Vec<u8>>,
+    pub old: Option<List<u8>>,
 }
 
 /// What one change writes into the frame's file. Positions count from the start of the frame.
 #[derive(Default)]
 pub struct Writes<'a> {
     /// Where nothing is that counts.
-    pub dead: Vec<(u64, &'a [u8])>,
+    pub dead: List<(u64, &'a [u8])>,
     /// Over what counts; none over another.
-    pub live: Vec<Overwrite<'a>>,
+    pub live: List<Overwrite<'a>>,
     /// The header, all of it, with its sizes.
-    pub header: Vec<u8>,
+    pub header: List<u8>,
+}
+
+impl<'a> Writes<'a> {
+    /// Has `new` written over what is at `pos`.
+    pub fn over(&mut self, pos: u64, new: &'a [u8]) -> Result<()> {
+        let old = None;
+        self.live.push(Overwrite { pos, new, old })
+    }
 }
 
 /// A change that is ready to be written.
 struct Prepared<'a> {
-    dead: Vec<(u64, &'a [u8])>,
+    dead: List<(u64, &'a [u8])>,
     /// In the order of writing: the header comes last.
-    live: Vec<(u64, &'a [u8])>,
+    live: List<(u64, &'a [u8])>,
     record: Record,
 }
 
@@ -116,12 +125,11 @@ impl Disk {
         let old_header = &self.view.header;
         let changed = changed_part(old_header, header);
         let mut dead = writes.dead;
-        let (mut live, mut patches) = (Vec::new(), Vec::new());
+        let (mut live, mut patches) = (List::new(), List::new());
         let count = writes.live.len() + 1;
-        let no_memory = |_| Error::MemoryAlloc;
-        dead.try_reserve_exact(count).map_err(no_memory)?;
-        live.try_reserve_exact(count).map_err(no_memory)?;
-        patches.try_reserve_exact(count).map_err(no_memory)?;
+        dead.reserve_exact(count)?;
+        live.reserve_exact(count)?;
+        patches.reserve_exact(count)?;
         let header_over = (!changed.is_empty()).then(|| Overwrite {
             pos: changed.start as u64,
             new: &header[changed.clone()],
@@ -132,18 +140,18 @@ impl Disk {
             let inside = usize::try_from(inside).map_or(over.new.len(), |n| n.min(over.new.len()));
             let (new, behind) = over.new.split_at(inside);
             if !behind.is_empty() {
-                dead.push((over.pos + inside as u64, behind));
+                dead.push((over.pos + inside as u64, behind))?;
             }
             if new.is_empty() {
                 continue;
             }
-            live.push((over.pos, new));
+            live.push((over.pos, new))?;
             let bytes = match over.old {
                 Some(bytes) if bytes.len() == new.len() => bytes,
                 _ => self.old_bytes(file, over.pos, new.len())?,
             };
             let pos = over.pos;
-            patches.push(Patch { pos, bytes });
+            patches.push(Patch { pos, bytes })?;
         }
         patches.sort_unstable_by_key(|patch| patch.pos);
         // A header that was moved or cut is told by its bytes as far as both have them.
@@ -167,16 +175,12 @@ impl Disk {
     }
 
     /// The bytes of the frame that a change goes over, as they are now.
-    fn old_bytes(&self, file: &dyn Storage, pos: u64, len: usize) -> Result<Vec<u8>> {
+    fn old_bytes(&self, file: &dyn Storage, pos: u64, len: usize) -> Result<List<u8>> {
         let from = pos as usize;
         if let Some(known) = self.view.header.get(from..from.saturating_add(len)) {
             return copy_of(known);
         }
-        let mut bytes = Vec::new();
-        bytes
-            .try_reserve_exact(len)
-            .map_err(|_| Error::MemoryAlloc)?;
-        bytes.resize(len, 0);
+        let mut bytes = List::filled(0, len)?;
         file.read_at(self.base + pos, &mut bytes)?;
         Ok(bytes)
     }
@@ -189,9 +193,7 @@ impl Disk {
         record: &[u8],
     ) -> Result<()> {
         // What lies together is written together.
-        let mut run: Vec<&[u8]> = Vec::new();
-        run.try_reserve_exact(prepared.dead.len() + 1)
-            .map_err(|_| Error::MemoryAlloc)?;
+        let mut run: List<&[u8]> = List::with_capacity(prepared.dead.len() + 1)?;
         let dead = prepared.dead.iter().map(|(at, new)| (self.base + at, *new));
         let (mut start, mut end) = (0, 0);
         for (at, new) in dead.chain([(pos, record)]) {
@@ -200,7 +202,7 @@ impl Disk {
                 run.clear();
                 start = at;
             }
-            run.push(new);
+            run.push(new)?;
             end = at + new.len() as u64;
         }
         file.write_all_at(start, &run)?;

@@ -4,7 +4,7 @@
 //! as many at once as there is room for, and the index is changed after each such step. Copies go where nothing is that counts,
 //! so that the frame is whole all the time.
 
-use super::commit::{Overwrite, Writes};
+use super::commit::Writes;
 use super::places::Piece;
 use super::{Disk, SMALL};
 use crate::chunk::header::ChunkHeader;
@@ -15,6 +15,7 @@ use crate::frame::free_list::FreeList;
 use crate::frame::header::Kind;
 use crate::frame::offsets::Offsets;
 use crate::io::Storage;
+use crate::memory::{Collect, List};
 
 /// Holes are left in a large frame when it is closed, if they have fewer bytes than one in so many of the chunks'.
 const WORTH: u64 = 256;
@@ -61,7 +62,8 @@ impl Disk {
                 holes = u64::MAX;
             }
         }
-        self.rewrite(&*file, &Change::Nothing, &[], self.unchanged(), &[], holes)
+        let next = self.unchanged()?;
+        self.rewrite(&*file, &Change::Nothing, &[], next, &[], holes)
     }
 
     /// Removes what is free between the blocks of chunks.
@@ -99,16 +101,12 @@ impl Disk {
     fn write_over(&mut self, file: &dyn Storage, over: &[Piece]) -> Result<()> {
         let header_len = u64::from(self.view.extent.header_len);
         let mut writes = Writes {
-            header: self.view.header.clone(),
+            header: self.view.header.try_clone()?,
             ..Default::default()
         };
-        writes
-            .live
-            .extend(over.iter().map(|(place, at, new)| Overwrite {
-                pos: header_len + place + at,
-                new,
-                old: None,
-            }));
+        for (place, at, new) in over {
+            writes.over(header_len + place + at, new)?;
+        }
         self.write(file, writes)
     }
 
@@ -121,7 +119,7 @@ impl Disk {
         offsets: &mut Offsets,
         loose: &mut [u64],
         parts: &[(u64, &[u8])],
-    ) -> Result<Option<(u64, Vec<u8>)>> {
+    ) -> Result<Option<(u64, List<u8>)>> {
         let (Some(first), end) = (free.first(), free.end()) else {
             return Ok(None);
         };
@@ -129,11 +127,7 @@ impl Disk {
             return Ok(None);
         }
         let len = usize::try_from(end - first).map_err(|_| Error::MemoryAlloc)?;
-        let mut bytes = Vec::new();
-        bytes
-            .try_reserve_exact(len)
-            .map_err(|_| Error::MemoryAlloc)?;
-        bytes.resize(len, 0);
+        let mut bytes = List::filled(0, len)?;
         let there = self.free_list().end().clamp(first, end) - first;
         let data = self.base + u64::from(self.view.extent.header_len);
         file.read_at(data + first, &mut bytes[..there as usize])?;
@@ -142,10 +136,10 @@ impl Disk {
                 bytes[at as usize..at as usize + new.len()].copy_from_slice(new);
             }
         }
-        let mut places: Vec<u64> = offsets.places().filter(|place| *place >= first).collect();
+        let mut places = offsets.places().filter(|place| *place >= first).list()?;
         places.sort_unstable();
         places.dedup();
-        let mut moved = Vec::with_capacity(places.len());
+        let mut moved = List::with_capacity(places.len())?;
         let mut to = 0;
         for place in places {
             let at = (place - first) as usize;
@@ -156,7 +150,7 @@ impl Disk {
                 return Ok(None);
             }
             bytes.copy_within(at..at + header.cbytes, to);
-            moved.push((place, first + to as u64));
+            moved.push((place, first + to as u64))?;
             to += header.cbytes;
         }
         bytes.truncate(to);
@@ -203,7 +197,7 @@ impl Disk {
         let returning = leading
             .iter()
             .map(|(place, len)| (follow(&moved, *place), *len));
-        let moving: Vec<Moving> = kept.iter().copied().chain(returning).collect();
+        let moving = kept.iter().copied().chain(returning).list()?;
         let mut to = first;
         let mut rest = &moving[..];
         while let Some((place, _)) = rest.first() {
@@ -231,30 +225,27 @@ impl Disk {
     }
 
     /// The chunks that lie at `first` or behind it, in the order of their places.
-    fn chunks_from(&mut self, first: u64) -> Result<Vec<Moving>> {
-        let mut places: Vec<u64> = self
-            .view
-            .offsets
-            .places()
-            .filter(|place| *place >= first)
-            .collect();
+    fn chunks_from(&mut self, first: u64) -> Result<List<Moving>> {
+        let places = self.view.offsets.places();
+        let mut places = places.filter(|place| *place >= first).list()?;
         places.sort_unstable();
         places.dedup();
         let chunk = |place: u64| Ok((place, self.stored_at(place)?.header()?.cbytes as u64));
-        places.into_iter().map(chunk).collect()
+        places.into_iter().map(chunk).try_list()
     }
 
     /// Copies chunks one behind the other to `to`, where nothing is that counts, and has the index name the copies. Gives from
     /// where to where each moved.
-    fn shift(&mut self, file: &dyn Storage, moving: &[Moving], to: u64) -> Result<Vec<(u64, u64)>> {
+    fn shift(
+        &mut self,
+        file: &dyn Storage,
+        moving: &[Moving],
+        to: u64,
+    ) -> Result<List<(u64, u64)>> {
         const PIECE: usize = 1 << 20;
         let data = self.base + u64::from(self.view.extent.header_len);
-        let mut piece = Vec::new();
-        piece
-            .try_reserve_exact(PIECE)
-            .map_err(|_| Error::MemoryAlloc)?;
-        piece.resize(PIECE, 0);
-        let mut moved = Vec::with_capacity(moving.len());
+        let mut piece = List::filled(0, PIECE)?;
+        let mut moved = List::with_capacity(moving.len())?;
         let mut end = to;
         for (place, len) in moving {
             let mut done = 0;
@@ -264,15 +255,15 @@ impl Disk {
                 file.write_at(data + end + done, part)?;
                 done += part.len() as u64;
             }
-            moved.push((*place, end));
+            moved.push((*place, end))?;
             end += len;
         }
         let offset = |offset: i64| match u64::try_from(offset) {
             Ok(place) => follow(&moved, place) as i64,
             Err(_) => offset,
         };
-        let delta = Delta::From(0, self.view.offsets.iter().map(offset).collect());
-        let unchanged = self.unchanged();
+        let delta = Delta::From(0, self.view.offsets.iter().map(offset).list()?);
+        let unchanged = self.unchanged()?;
         self.write_edit(file, delta, &[], &[], unchanged)?;
         if let Some(writer) = &mut self.writer {
             // Until all is done, holes are not to be filled.

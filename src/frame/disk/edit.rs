@@ -11,6 +11,7 @@ use crate::frame::free_list::FreeList;
 use crate::frame::header::{Kind, set_extent};
 use crate::frame::offsets::{Offsets, WIDTH, stored_header};
 use crate::io::Storage;
+use crate::memory::{Collect, List, ToList};
 
 /// Before an index that can grow there is room for chunks: one byte in so many of theirs, and at least and at most these.
 const SLACK: (u64, u64, u64) = (64, 16 << 10, 16 << 20);
@@ -30,35 +31,41 @@ const HOLES: (u64, u64) = (16, 64 << 10);
 const INDEX_SIZES: std::ops::Range<usize> = 4..MIN_HEADER_LENGTH;
 
 /// Chunks that became part of the frame: their index among the new ones, and their bytes.
-pub type Specials = [(usize, Vec<u8>)];
+pub type Specials = [(usize, List<u8>)];
 
 /// The bytes of the chunks that come in, those of `specials` first.
-fn new_chunks<'a>(change: &Change<'a>, specials: &'a Specials) -> Vec<&'a [u8]> {
-    let stored = |item: &Item<'a>| match item {
-        Item::Stored(chunk) => Some(*chunk),
+fn new_chunks<'a>(
+    change: &Change<'a>,
+    specials: &'a Specials,
+) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+    let stored = |item: Item<'a>| match item {
+        Item::Stored(chunk) => Some(chunk),
         Item::Special(_) | Item::Edited(_) => None,
     };
-    let items = change.items();
     let parted = specials.iter().map(|(_, chunk)| &chunk[..]);
-    parted.chain(items.iter().filter_map(stored)).collect()
+    parted.chain(change.items().filter_map(stored))
 }
 
 /// The offsets of the chunks that come in; `places` are those of the stored ones among them, and those that stay where they
 /// are have one in `offsets`.
-fn offsets_of(change: &Change, offsets: &Offsets, places: &[u64]) -> Vec<i64> {
+fn offsets_of(change: &Change, offsets: &Offsets, places: &[u64]) -> Result<List<i64>> {
     let mut places = places.iter();
-    let offset = |(i, item): (usize, &Item)| match (item, change) {
+    let offset = |(i, item): (usize, Item)| match (item, change) {
         (Item::Special(place), _) => Some(place.to_offset()),
         (Item::Stored(_), _) => places.next().map(|place| *place as i64),
         (Item::Edited(_), Change::Update(items)) => offsets.get(items[i].0),
         (Item::Edited(_), _) => None,
     };
-    change
-        .items()
-        .iter()
-        .enumerate()
-        .filter_map(offset)
-        .collect()
+    change.items().enumerate().filter_map(offset).list()
+}
+
+/// Offsets as an index has them.
+fn to_le_bytes(offsets: impl Iterator<Item = i64>) -> Result<List<u8>> {
+    let mut bytes = List::with_capacity(offsets.size_hint().0.saturating_mul(WIDTH))?;
+    for offset in offsets {
+        bytes.extend_from_slice(&offset.to_le_bytes())?;
+    }
+    Ok(bytes)
 }
 
 /// How many bytes may be free in a frame of less than [`SMALL`] bytes.
@@ -93,7 +100,7 @@ impl Disk {
     fn after_change(&mut self, change: &Change) {
         let comes_and_goes = !matches!(change, Change::Nothing | Change::Append(_));
         let _ = match self.kind {
-            Kind::Sparse if !change.leaves().is_empty() => self.lower_numbers(),
+            Kind::Sparse if change.leaves().next().is_some() => self.lower_numbers(),
             Kind::Contiguous if comes_and_goes && self.view.untidy => self.limit_room(),
             _ => Ok(()),
         };
@@ -151,7 +158,7 @@ impl Disk {
         let chunks = match self.kind {
             Kind::Contiguous => {
                 let new = new_chunks(change, specials);
-                let new: u64 = new.iter().map(|chunk| chunk.len() as u64).sum();
+                let new: u64 = new.map(|chunk| chunk.len() as u64).sum();
                 self.free_list().end() - self.free_list().free_bytes() + new
             }
             Kind::Sparse => next.cbytes,
@@ -176,7 +183,7 @@ impl Disk {
         leaves: &[(u64, u64)],
         holes: u64,
     ) -> Result<()> {
-        let chunks = new_chunks(change, specials);
+        let chunks = new_chunks(change, specials).list()?;
         let mut free = match self.view.offsets.places().next() {
             Some(_) => self.free_list().try_clone()?,
             None => FreeList::default(),
@@ -228,21 +235,21 @@ impl Disk {
         let mut offsets = self.view.offsets.try_clone()?;
         self.delta(change, specials, places)?.apply(&mut offsets)?;
         let header_len = next.header.len() as u64;
-        let mut parts: Vec<(u64, &[u8])> = Vec::new();
+        let mut parts: List<(u64, &[u8])> = List::new();
         let edits = self.edited(change, None)?;
         let mut loose = self.loose_after(change, &[])?;
         let tight;
         if self.kind == Kind::Contiguous {
             let pieces = chunks.iter().zip(places);
-            parts.extend(pieces.map(|(chunk, place)| (*place, *chunk)));
-            parts.extend(edits.iter().map(|(place, at, new)| (place + at, *new)));
+            parts.extend(pieces.map(|(chunk, place)| (*place, *chunk)))?;
+            parts.extend(edits.iter().map(|(place, at, new)| (place + at, *new)))?;
             if free.free_bytes() > holes
                 && let Some(closed) =
                     self.tighten(file, &mut free, &mut offsets, &mut loose, &parts)?
             {
                 tight = closed;
                 parts.retain(|(place, _)| *place < tight.0);
-                parts.push((tight.0, &tight.1));
+                parts.push((tight.0, &tight.1))?;
             }
         }
         let trailer = next.trailer.as_ref().unwrap_or(&self.view.trailer);
@@ -263,21 +270,17 @@ impl Disk {
             header: image.header,
             ..Writes::default()
         };
-        parts.push((image.body_pos - header_len, &image.body));
+        parts.push((image.body_pos - header_len, &image.body))?;
         parts.sort_unstable_by_key(|(place, _)| *place);
         for (place, new) in parts {
             let was_free = self.free_list().is_hole(place, new.len() as u64);
             let pos = header_len + place;
             match was_free && header_len == self.view.header.len() as u64 {
-                true => writes.dead.push((pos, new)),
-                false => writes.live.push(Overwrite {
-                    pos,
-                    new,
-                    old: None,
-                }),
+                true => writes.dead.push((pos, new))?,
+                false => writes.over(pos, new)?,
             }
         }
-        let trailer = image.body[image.body.len() - image.trailer_len..].to_vec();
+        let trailer = image.body[image.body.len() - image.trailer_len..].to_list()?;
         self.write(file, writes)?;
         self.view.trailer = trailer;
         self.view.offsets = offsets;
@@ -291,12 +294,12 @@ impl Disk {
     }
 
     /// Header and trailer as they are.
-    pub(super) fn unchanged(&self) -> Next {
-        Next {
-            header: self.view.header.clone(),
+    pub(super) fn unchanged(&self) -> Result<Next> {
+        Ok(Next {
+            header: self.view.header.try_clone()?,
             trailer: None,
             cbytes: self.view.extent.cbytes,
-        }
+        })
     }
 
     /// Where the index begins, from the start of the frame.
@@ -332,14 +335,14 @@ impl Disk {
         let index_len = (EXTENDED_HEADER_LENGTH + capacity * WIDTH) as u64;
         let frame_len = self.view.extent.frame_len;
         let mut writes = Writes {
-            header: self.view.header.clone(),
+            header: self.view.header.try_clone()?,
             ..Writes::default()
         };
         let index_pos = match self.kind {
             Kind::Contiguous => header_len + end + len + slack(end),
             Kind::Sparse => header_len,
         };
-        let trailer = self.view.trailer.clone();
+        let trailer = self.view.trailer.try_clone()?;
         let trailer_len = trailer.len() as u64;
         // The old index and trailer stay as they are until the new ones are in place, and where those do not fit in front of them
         // they come behind.
@@ -355,20 +358,16 @@ impl Disk {
         let (pos, new) = (index_pos, &index[..]);
         let cbytes = match self.kind {
             Kind::Contiguous => {
-                writes.dead.push((pos, new));
+                writes.dead.push((pos, new))?;
                 pos - header_len
             }
             Kind::Sparse => {
-                writes.live.push(Overwrite {
-                    pos,
-                    new,
-                    old: None,
-                });
+                writes.over(pos, new)?;
                 self.view.extent.cbytes
             }
         };
         set_extent(&mut writes.header, trailer_pos + trailer_len, cbytes);
-        writes.dead.push((trailer_pos, &trailer));
+        writes.dead.push((trailer_pos, &trailer))?;
         self.write(file, writes)?;
         self.view.capacity = Some(capacity);
         self.view.untidy = true;
@@ -384,10 +383,10 @@ impl Disk {
         next: Next,
         leaves: &[(u64, u64)],
     ) -> Result<()> {
-        let chunks = new_chunks(change, specials);
+        let chunks = new_chunks(change, specials).list()?;
         let mut free = self.free_list().try_clone()?;
         free.reserve(leaves.len() + 2 * chunks.len() + 1)?;
-        let tails = self.tails(change, &chunks);
+        let tails = self.tails(change, &chunks)?;
         let bytes: u64 = chunks
             .iter()
             .zip(&tails)
@@ -405,12 +404,12 @@ impl Disk {
             }
             Kind::Sparse => self.write_chunk_files(&chunks, next.cbytes)?,
         };
-        let mut pieces: Vec<Piece> = match self.kind {
+        let mut pieces: List<Piece> = match self.kind {
             Kind::Contiguous => {
                 let pieces = chunks.iter().zip(&places);
-                pieces.map(|(chunk, place)| (*place, 0, *chunk)).collect()
+                pieces.map(|(chunk, place)| (*place, 0, *chunk)).list()?
             }
-            Kind::Sparse => Vec::new(),
+            Kind::Sparse => List::new(),
         };
         let written = self.delta(change, specials, &places).and_then(|delta| {
             let over = self.edited(change, Some((&mut free, &mut pieces)))?;
@@ -443,7 +442,7 @@ impl Disk {
     }
 
     fn delta(&self, change: &Change, specials: &Specials, places: &[u64]) -> Result<Delta> {
-        let new = offsets_of(change, &self.view.offsets, &places[specials.len()..]);
+        let new = offsets_of(change, &self.view.offsets, &places[specials.len()..])?;
         if specials.is_empty() {
             return change.delta(&self.view.offsets, &new);
         }
@@ -453,7 +452,7 @@ impl Disk {
             *list.get_mut(*nchunk).ok_or(Error::InvalidParam)? = *place as i64;
         }
         change.delta(&offsets, &new)?.apply(&mut offsets)?;
-        Ok(Delta::From(0, offsets.iter().collect()))
+        Ok(Delta::From(0, offsets.iter().list()?))
     }
 
     /// Writes what becomes of the offsets, with `pieces` where nothing is that counts, and bytes `over` others.
@@ -474,51 +473,45 @@ impl Disk {
         };
         let header_len = u64::from(extent.header_len);
         let dead = |(place, at, new): &Piece<'a>| (header_len + place + at, *new);
-        writes.dead.extend(pieces.iter().map(dead));
-        writes
-            .live
-            .extend(over.iter().map(|(place, at, new)| Overwrite {
-                pos: header_len + place + at,
-                new,
-                old: None,
-            }));
+        writes.dead.extend(pieces.iter().map(dead))?;
+        for (place, at, new) in over {
+            writes.over(header_len + place + at, new)?;
+        }
         let first_offset = self.index_pos() + EXTENDED_HEADER_LENGTH as u64;
         // Offsets that others replace, and those behind the last one, as bytes.
-        let (from, new): (usize, Vec<u8>) = match &delta {
-            Delta::Same => (count, Vec::new()),
-            Delta::Push(offset) => (count, offset.to_le_bytes().to_vec()),
-            Delta::Set(nchunk, offset) => (*nchunk, offset.to_le_bytes().to_vec()),
-            Delta::From(from, list) => {
-                let bytes = list.iter().flat_map(|offset| offset.to_le_bytes());
-                (*from, bytes.collect())
-            }
+        let (from, new): (usize, List<u8>) = match &delta {
+            Delta::Same => (count, List::new()),
+            Delta::Push(offset) => (count, offset.to_le_bytes().to_list()?),
+            Delta::Set(nchunk, offset) => (*nchunk, offset.to_le_bytes().to_list()?),
+            Delta::From(from, list) => (*from, to_le_bytes(list.iter().copied())?),
             Delta::All(..) => return Err(Error::Failure),
         };
         let both = ((count - from) * WIDTH).min(new.len());
         let (over_live, behind) = new.split_at(both);
         let pos = first_offset + (from * WIDTH) as u64;
         if !behind.is_empty() {
-            writes.dead.push((pos + both as u64, behind));
+            writes.dead.push((pos + both as u64, behind))?;
         }
         if !over_live.is_empty() {
-            let before = (from..from + both / WIDTH)
-                .filter_map(|nchunk| self.view.offsets.get(nchunk))
-                .flat_map(i64::to_le_bytes)
-                .collect();
-            let (new, old) = (over_live, Some(before));
-            writes.live.push(Overwrite { pos, new, old });
+            let before = from..from + both / WIDTH;
+            let before = before.filter_map(|nchunk| self.view.offsets.get(nchunk));
+            let (new, old) = (over_live, Some(to_le_bytes(before)?));
+            writes.live.push(Overwrite { pos, new, old })?;
         }
         let sizes = stored_header(new_count)?;
         if new_count != count {
             writes.live.push(Overwrite {
                 pos: self.index_pos() + INDEX_SIZES.start as u64,
                 new: &sizes[INDEX_SIZES],
-                old: Some(stored_header(count)?[INDEX_SIZES].to_vec()),
-            });
+                old: Some(stored_header(count)?[INDEX_SIZES].to_list()?),
+            })?;
         }
-        let trailer = next.trailer.unwrap_or_else(|| self.view.trailer.clone());
+        let trailer = match next.trailer {
+            Some(trailer) => trailer,
+            None => self.view.trailer.try_clone()?,
+        };
         let trailer_pos = self.next_trailer_pos(new_count, trailer.len() as u64);
-        writes.dead.push((trailer_pos, &trailer));
+        writes.dead.push((trailer_pos, &trailer))?;
         let cbytes = match self.kind {
             Kind::Contiguous => extent.cbytes,
             Kind::Sparse => next.cbytes,

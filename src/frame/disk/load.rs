@@ -1,15 +1,15 @@
 //! Reading header, index and trailer of a frame, and writing them as the format's documents show them.
 
-use super::{Loaded, RETRIES, View};
+use super::{Loaded, Pending, RETRIES, View, patches};
 use crate::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 use crate::error::{Error, Result};
 use crate::frame::header::{self, Extent, Header, Kind, set_extent};
-use crate::frame::journal::{Patch, Record, overlay};
+use crate::frame::journal::{Record, overlay};
 use crate::frame::meta::Borrowed;
 use crate::frame::offsets::{Offsets, WIDTH};
 use crate::frame::trailer;
 use crate::io::Storage;
-use std::sync::Arc;
+use crate::memory::{List, Shared};
 use std::time::Duration;
 
 /// How often a frame is read again without keeping others out.
@@ -21,24 +21,20 @@ struct Source<'a> {
     base: u64,
     /// Bytes of the file from the start of the frame on.
     size: u64,
-    pending: Arc<[Patch]>,
+    pending: Pending,
 }
 
 impl Source<'_> {
-    fn read(&self, pos: u64, len: u64) -> Result<Vec<u8>> {
+    fn read(&self, pos: u64, len: u64) -> Result<List<u8>> {
         // Checked before memory is asked for, so that it is bounded by the file.
         let end = pos.checked_add(len).filter(|end| *end <= self.size);
         if end.is_none() {
             return Err(Error::FileRead);
         }
         let len = usize::try_from(len).map_err(|_| Error::MemoryAlloc)?;
-        let mut bytes = Vec::new();
-        bytes
-            .try_reserve_exact(len)
-            .map_err(|_| Error::MemoryAlloc)?;
-        bytes.resize(len, 0);
+        let mut bytes = List::filled(0, len)?;
         self.file.read_at(self.base + pos, &mut bytes)?;
-        overlay(&self.pending, pos, &mut bytes);
+        overlay(patches(&self.pending), pos, &mut bytes);
         Ok(bytes)
     }
 }
@@ -73,10 +69,10 @@ fn load(file: &dyn Storage, base: u64, kind: Kind, patient: bool) -> Result<Opti
         file,
         base,
         size: size.checked_sub(base).ok_or(Error::FileRead)?,
-        pending: Arc::default(),
+        pending: None,
     };
     match Record::find(file, size, Some(base)) {
-        Ok(Some(record)) => source.pending = record.patches.into(),
+        Ok(Some(record)) => source.pending = Some(Shared::new(record.patches)?),
         Ok(None) => {}
         // The record was cut off while it was read.
         Err(_) if file.size()? != size => return Ok(None),
@@ -133,7 +129,7 @@ fn read(source: &Source, kind: Kind, front: &[u8]) -> Result<Loading> {
         offsets,
         capacity,
         untidy,
-        pending: Arc::clone(&source.pending),
+        pending: source.pending.clone(),
     };
     Ok((
         view,
@@ -191,9 +187,9 @@ fn read_index(
 /// A frame as the format's documents show it, without its chunks.
 pub struct Image {
     /// The header.
-    pub header: Vec<u8>,
+    pub header: List<u8>,
     /// Index and trailer.
-    pub body: Vec<u8>,
+    pub body: List<u8>,
     /// Where they begin.
     pub body_pos: u64,
     /// Bytes of the trailer, at the end of the body.
@@ -219,18 +215,18 @@ impl Image {
     /// As [`Self::new`], of a header from [`Header::encode`] and a trailer.
     pub fn from_parts(
         kind: Kind,
-        mut header: Vec<u8>,
+        mut header: List<u8>,
         trailer: &[u8],
         offsets: &Offsets,
         data_end: u64,
         cbytes: u64,
     ) -> Result<Self> {
         let mut body = if offsets.is_empty() {
-            Vec::new()
+            List::new()
         } else {
             offsets.encode()?
         };
-        body.extend(trailer);
+        body.extend_from_slice(trailer)?;
         let (body_pos, cbytes) = match kind {
             Kind::Contiguous => (header.len() as u64 + data_end, data_end),
             Kind::Sparse => (header.len() as u64, cbytes),
@@ -247,8 +243,7 @@ impl Image {
     /// Leaves one byte free before the trailer.
     pub fn lengthen(&mut self) -> Result<()> {
         let cbytes = Extent::parse(&self.header)?.cbytes;
-        self.body.try_reserve(1).map_err(|_| Error::MemoryAlloc)?;
-        self.body.insert(self.body.len() - self.trailer_len, 0);
+        self.body.insert(self.body.len() - self.trailer_len, 0)?;
         let frame_len = self.frame_len();
         set_extent(&mut self.header, frame_len, cbytes);
         Ok(())

@@ -31,9 +31,8 @@ use crate::io::lock::SidecarLock;
 use crate::io::paths::Made;
 use crate::io::readers::{READERS, ReaderSlot};
 use crate::io::{Backend, Mode, Storage};
-use crate::memory::Buffer;
-use std::ffi::{CStr, CString};
-use std::sync::Arc;
+use crate::memory::{Buffer, CStrBuf, List, Shared, Text};
+use std::ffi::CStr;
 
 /// How often, and how long apart in milliseconds, a frame is read again that another process is just changing.
 const RETRIES: (usize, u64) = (50, 1);
@@ -44,7 +43,7 @@ const SMALL: u64 = 1 << 20;
 #[derive(Clone)]
 pub struct Options {
     /// Where the files are.
-    pub backend: Arc<dyn Backend>,
+    pub backend: Shared<dyn Backend>,
     /// Whether to keep other handles and processes out with a lock file.
     pub locking: bool,
     /// Whether to wait, at every change, until it would survive a loss of power.
@@ -54,17 +53,24 @@ pub struct Options {
 /// What is known of a frame.
 struct View {
     /// The header's bytes on disk.
-    header: Vec<u8>,
+    header: List<u8>,
     extent: Extent,
     /// The trailer's bytes.
-    trailer: Vec<u8>,
+    trailer: List<u8>,
     offsets: Offsets,
     /// How many offsets fit where the index is, if it is not compressed.
     capacity: Option<usize>,
     /// Whether there is room between index and trailer, so that the frame is to be put in order.
     untidy: bool,
     /// What the frame is in places that a change has begun to overwrite, and was not committed.
-    pending: Arc<[Patch]>,
+    pending: Pending,
+}
+
+/// What a frame is in places that a change has begun to overwrite, if one has; see [`View::pending`].
+type Pending = Option<Shared<List<Patch>>>;
+
+fn patches(pending: &Pending) -> &[Patch] {
+    pending.as_ref().map_or(&[], |patches| &patches[..])
 }
 
 /// What was found in a frame when it was read.
@@ -73,12 +79,12 @@ pub struct Loaded {
     /// What the header says.
     pub header: Header,
     /// The variable-length metalayers.
-    pub vlmetalayers: Vec<Metalayer>,
+    pub vlmetalayers: List<Metalayer>,
 }
 
 /// A read handle that is kept open.
 struct Reader {
-    file: Arc<dyn Storage>,
+    file: Shared<dyn Storage>,
     identity: Option<(u64, u64)>,
     _slot: ReaderSlot<'static>,
 }
@@ -95,9 +101,9 @@ enum Named {
 pub struct Disk {
     options: Options,
     /// The path of the frame: a file or a directory.
-    path: CString,
+    path: CStrBuf,
     /// The file with header, index and trailer.
-    file: CString,
+    file: CStrBuf,
     kind: Kind,
     /// Where the frame begins in its file.
     base: u64,
@@ -124,7 +130,7 @@ pub struct Disk {
 /// Where a chunk's bytes are to be had.
 pub struct Stored {
     /// The open file.
-    pub file: Arc<dyn Storage>,
+    pub file: Shared<dyn Storage>,
     /// Where in the file the chunk begins.
     pub pos: u64,
     /// How many bytes it can have at the most.
@@ -138,7 +144,7 @@ pub struct Stored {
     /// Where the frame begins in the file.
     base: u64,
     /// See [`View::pending`].
-    pending: Arc<[Patch]>,
+    pending: Pending,
 }
 
 /// Where a chunk is.
@@ -163,7 +169,7 @@ impl Stored {
     /// Makes bytes that were read at `at` those of the frame.
     fn overlay(&self, at: u64, bytes: &mut [u8]) {
         overlay(
-            &self.pending,
+            patches(&self.pending),
             (self.pos + at).saturating_sub(self.base),
             bytes,
         );
@@ -231,16 +237,14 @@ impl Stored {
     }
 }
 
-fn with_suffix(path: &CStr, suffix: &str) -> Result<CString> {
-    let mut bytes = path.to_bytes().to_vec();
-    bytes.extend(suffix.as_bytes());
-    CString::new(bytes).map_err(|_| Error::InvalidParam)
+fn with_suffix(path: &CStr, suffix: &[u8]) -> Result<CStrBuf> {
+    CStrBuf::concat(&[path.to_bytes(), suffix])
 }
 
-fn frame_file(path: &CStr, kind: Kind) -> Result<CString> {
+fn frame_file(path: &CStr, kind: Kind) -> Result<CStrBuf> {
     match kind {
-        Kind::Contiguous => Ok(path.to_owned()),
-        Kind::Sparse => with_suffix(path, "/chunks.b2frame"),
+        Kind::Contiguous => CStrBuf::copy_of(path),
+        Kind::Sparse => with_suffix(path, b"/chunks.b2frame"),
     }
 }
 
@@ -285,7 +289,8 @@ impl Disk {
         let file = frame_file(path, kind)?;
         let mut lock = options
             .locking
-            .then(|| SidecarLock::of_frame(path, kind == Kind::Sparse));
+            .then(|| SidecarLock::of_frame(path, kind == Kind::Sparse))
+            .transpose()?;
         if let Some(lock) = &mut lock {
             lock.lock(false)?;
         }
@@ -299,7 +304,7 @@ impl Disk {
         let (view, loaded) = loading?;
         let mut disk = Self {
             options,
-            path: path.to_owned(),
+            path: CStrBuf::copy_of(path)?,
             file,
             kind,
             base,
@@ -317,7 +322,7 @@ impl Disk {
         };
         // What is open can be read also when its path is gone.
         let _ = disk.reader();
-        if !disk.view.pending.is_empty() {
+        if disk.view.pending.is_some() {
             // Best done now, for readers that do not know of records; if it cannot be, this handle reads as if it were.
             let _ = disk.recover();
         }
@@ -353,15 +358,15 @@ impl Disk {
 
     /// A file to read from: the one that is kept open, where the back end and the number of open files allow it. Gives what
     /// the path names now; if that is nothing, the old file goes on.
-    fn reader(&mut self) -> Result<(Arc<dyn Storage>, Named)> {
+    fn reader(&mut self) -> Result<(Shared<dyn Storage>, Named)> {
         let Some(reader) = &self.reader else {
             let file = self.options.backend.open(&self.file, Mode::Read)?;
             self.keep_reader(&file);
             return Ok((file, Named::Same));
         };
         match self.options.backend.identity(&self.file) {
-            named if named == reader.identity => Ok((Arc::clone(&reader.file), Named::Same)),
-            None => Ok((Arc::clone(&reader.file), Named::Nothing)),
+            named if named == reader.identity => Ok((reader.file.clone(), Named::Same)),
+            None => Ok((reader.file.clone(), Named::Nothing)),
             Some(_) => {
                 let file = self.options.backend.open(&self.file, Mode::Read)?;
                 Ok((file, Named::Another))
@@ -370,13 +375,13 @@ impl Disk {
     }
 
     /// Keeps a file open to read from, if it may be.
-    fn keep_reader(&mut self, file: &Arc<dyn Storage>) {
+    fn keep_reader(&mut self, file: &Shared<dyn Storage>) {
         self.reader = None;
         if self.options.backend.is_filesystem()
             && let Some(slot) = READERS.take()
         {
             self.reader = Some(Reader {
-                file: Arc::clone(file),
+                file: file.clone(),
                 identity: file.identity(),
                 _slot: slot,
             });
@@ -395,7 +400,7 @@ impl Disk {
 
     fn follow(&mut self) -> Result<()> {
         let (file, found) = self.reader()?;
-        let current = !self.stale && self.view.pending.is_empty() && found != Named::Another;
+        let current = !self.stale && self.view.pending.is_none() && found != Named::Another;
         if !(current && self.header_is_current(&*file)) {
             self.reload(&file, found)?;
         }
@@ -437,7 +442,7 @@ impl Disk {
         true
     }
 
-    fn reload(&mut self, file: &Arc<dyn Storage>, found: Named) -> Result<()> {
+    fn reload(&mut self, file: &Shared<dyn Storage>, found: Named) -> Result<()> {
         let (base, kind) = (self.base, self.kind);
         // A frame that could not be read the last time is not waited for again.
         let patient = !self.stale || self.changing > 0;
@@ -490,7 +495,7 @@ impl Disk {
             tail: None,
             slack: self.view.extent.frame_len > SMALL,
             base: self.base,
-            pending: Arc::clone(&self.view.pending),
+            pending: self.view.pending.clone(),
         })
     }
 
@@ -507,7 +512,7 @@ impl Disk {
             tail: None,
             slack: false,
             base: 0,
-            pending: Arc::default(),
+            pending: None,
         })
     }
 
@@ -551,16 +556,17 @@ impl Disk {
     }
 
     /// The file that was last read from, if it is kept open.
-    fn current_reader(&mut self) -> Result<Arc<dyn Storage>> {
+    fn current_reader(&mut self) -> Result<Shared<dyn Storage>> {
         match &self.reader {
-            Some(reader) => Ok(Arc::clone(&reader.file)),
+            Some(reader) => Ok(reader.file.clone()),
             None => self.reader().map(|(file, _)| file),
         }
     }
 
-    fn chunk_path(&self, number: u64) -> Result<CString> {
+    fn chunk_path(&self, number: u64) -> Result<CStrBuf> {
         let number = u32::try_from(number).map_err(|_| Error::FileOpen)?;
-        with_suffix(&self.path, &format!("/{number:08X}.chunk"))
+        let name = Text::<24>::of(format_args!("/{number:08X}.chunk"));
+        with_suffix(&self.path, name.as_bytes())
     }
 
     /// Where the last of the chunks ends, from the end of the header.

@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 use crate::frame::header::Kind;
 use crate::io::paths::{self, Made};
 use crate::io::{Mode, Storage};
+use crate::memory::Shared;
 use std::ffi::CStr;
-use std::sync::Arc;
 
 /// Makes the empty file of a new frame, in a new directory if the frame is one. Beside it what is to be removed if the
 /// frame does not come to be; back ends of programs have no files that could be removed.
@@ -17,34 +17,35 @@ pub fn make(
     path: &CStr,
     kind: Kind,
     file: &CStr,
-) -> Result<(Arc<dyn Storage>, Option<Made>)> {
+) -> Result<(Shared<dyn Storage>, Option<Made>)> {
     let backend = &options.backend;
     if kind == Kind::Sparse {
+        let made = Made::soon(path, true, None)?;
         paths::create_dir(path)?;
-        let made = Made::at(path, true, None);
-        let opened = backend
-            .open(file, Mode::Create)
-            .inspect_err(|_| made.remove());
-        return Ok((opened?, Some(made)));
+        let made = made.now();
+        let opened = backend.open(file, Mode::Create);
+        let storage = opened.inspect_err(|_| made.remove())?;
+        return Ok((storage, Some(made)));
     }
     if !backend.is_filesystem() && !backend.is_mmap() {
         return Ok((backend.open(file, Mode::Create)?, None));
     }
-    let lock = with_suffix(path, ".b2lock")?;
+    let lock = with_suffix(path, b".b2lock")?;
     let lock = options.locking.then_some(&*lock);
     let target = paths::followed(file)?;
+    let made = Made::soon(&target, false, lock)?;
     if backend.is_filesystem() {
         let storage = backend.open(&target, Mode::New)?;
-        return Ok((storage, Some(Made::at(&target, false, lock))));
+        return Ok((storage, Some(made.now())));
     }
     if paths::kind(&target)?.is_some() {
         return Err(Error::FileOpen);
     }
     // The file of a map that cannot be made may be there nevertheless.
     let opened = backend.open(file, Mode::Create);
-    let made = Made::at(&target, false, lock);
-    let opened = opened.inspect_err(|_| made.remove());
-    Ok((opened?, Some(made)))
+    let made = made.now();
+    let storage = opened.inspect_err(|_| made.remove())?;
+    Ok((storage, Some(made)))
 }
 
 /// Writes a new frame.

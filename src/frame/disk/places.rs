@@ -8,6 +8,7 @@ use crate::frame::free_list::FreeList;
 use crate::frame::header::Kind;
 use crate::frame::offsets::{Offsets, Place};
 use crate::io::{Mode, paths};
+use crate::memory::{Collect, List, ToList};
 
 /// With more chunks than this, room between them is not looked for.
 const MOST_SURVEYED: usize = 1 << 16;
@@ -23,7 +24,7 @@ pub(super) type Piece<'a> = (u64, u64, &'a [u8]);
 impl Disk {
     /// How many bytes to leave free behind each of the chunks that come into a large frame: chunks that were changed once are
     /// often changed again.
-    pub(super) fn tails(&self, change: &Change, chunks: &[&[u8]]) -> Vec<u64> {
+    pub(super) fn tails(&self, change: &Change, chunks: &[&[u8]]) -> Result<List<u64>> {
         let list = self.free_list();
         let mut left = (list.end() / MOST_TAILS).saturating_sub(list.free_bytes());
         let is_update = self.kind == Kind::Contiguous && matches!(change, Change::Update(_));
@@ -36,7 +37,7 @@ impl Disk {
             left -= tail;
             tail
         };
-        chunks.iter().map(tail).collect()
+        chunks.iter().map(tail).list()
     }
 
     /// Finds places for chunks that end before `limit`, with so many bytes as `tail` says of each free behind it.
@@ -46,13 +47,13 @@ impl Disk {
         chunks: &[&[u8]],
         limit: u64,
         tail: impl Fn(usize) -> u64,
-    ) -> Result<Vec<u64>> {
-        let mut places = Vec::new();
+    ) -> Result<List<u64>> {
+        let mut places = List::new();
         for (i, chunk) in chunks.iter().enumerate() {
             let (len, tail) = (chunk.len() as u64, tail(i));
             let place = free.find(len + tail, limit).ok_or(Error::Failure)?;
             free.alloc_with_tail(place, len, tail);
-            places.push(place);
+            places.push(place)?;
         }
         Ok(places)
     }
@@ -62,9 +63,9 @@ impl Disk {
     pub(super) fn edited<'a>(
         &self,
         change: &Change<'a>,
-        mut growing: Option<(&mut FreeList, &mut Vec<Piece<'a>>)>,
-    ) -> Result<Vec<Piece<'a>>> {
-        let mut over = Vec::new();
+        mut growing: Option<(&mut FreeList, &mut List<Piece<'a>>)>,
+    ) -> Result<List<Piece<'a>>> {
+        let mut over = List::new();
         let Change::Update(items) = *change else {
             return Ok(over);
         };
@@ -78,7 +79,7 @@ impl Disk {
             for edit in edits {
                 let (at, new) = (edit.at as u64, &edit.new[..]);
                 if edit.len == new.len() {
-                    over.push((place, at, new));
+                    over.push((place, at, new))?;
                     continue;
                 }
                 let Some((free, pieces)) = &mut growing else {
@@ -87,7 +88,7 @@ impl Disk {
                 if edit.len != 0 || !free.grow(place, at, new.len() as u64) {
                     return Err(Error::InvalidParam);
                 }
-                pieces.push((place, at, new));
+                pieces.push((place, at, new))?;
             }
         }
         Ok(over)
@@ -95,30 +96,31 @@ impl Disk {
 
     /// Where chunks begin after the change that may have free bytes between their blocks: those that are edited, and those that
     /// come at `places` in the place of others.
-    pub(super) fn loose_after(&self, change: &Change, places: &[u64]) -> Result<Vec<u64>> {
+    pub(super) fn loose_after(&self, change: &Change, places: &[u64]) -> Result<List<u64>> {
         let known = self.writer.as_ref().map_or(&[][..], |writer| &writer.loose);
-        let mut loose = known.to_vec();
+        let mut loose = known.to_list()?;
+        loose.reserve(places.len())?;
         let Change::Update(items) = *change else {
             return Ok(loose);
         };
         for (nchunk, item) in items {
             if let Place::At(place) = self.view.offsets.place(*nchunk)? {
                 loose.retain(|other| *other != place);
-                loose.extend(item.stays().then_some(place));
+                loose.extend(item.stays().then_some(place))?;
             }
         }
-        loose.extend_from_slice(places);
+        loose.extend_from_slice(places)?;
         Ok(loose)
     }
 
     /// Writes chunks into files of a directory, whose chunks will have `cbytes` bytes; gives the files' numbers.
-    pub(super) fn write_chunk_files(&mut self, chunks: &[&[u8]], cbytes: u64) -> Result<Vec<u64>> {
+    pub(super) fn write_chunk_files(&mut self, chunks: &[&[u8]], cbytes: u64) -> Result<List<u64>> {
         let known = self.writer.as_ref().and_then(|writer| writer.next_number);
         let first = known.unwrap_or_else(|| {
             let last = self.view.offsets.places().max();
             last.map_or(0, |number| number.saturating_add(1))
         });
-        let places = self.numbers(first, chunks.len(), cbytes);
+        let places = self.numbers(first, chunks.len(), cbytes)?;
         let mut made = 0;
         let written = chunks.iter().zip(&places).try_for_each(|(chunk, number)| {
             let path = self.chunk_path(*number)?;
@@ -147,15 +149,15 @@ impl Disk {
 
     /// Numbers for new files: those behind the last one, as long as the reference takes them for offsets that can be, and
     /// then the lowest that are free.
-    fn numbers(&self, first: u64, count: usize, cbytes: u64) -> Vec<u64> {
+    fn numbers(&self, first: u64, count: usize, cbytes: u64) -> Result<List<u64>> {
         let most = cbytes.saturating_sub(EXTENDED_HEADER_LENGTH as u64);
         if first + count as u64 <= most {
-            return (first..).take(count).collect();
+            return (first..).take(count).list();
         }
-        let mut used: Vec<u64> = self.view.offsets.places().collect();
+        let mut used = self.view.offsets.places().list()?;
         used.sort_unstable();
         let free = (0..).filter(|number| used.binary_search(number).is_err());
-        free.take(count).collect()
+        free.take(count).list()
     }
 
     /// The reference checks the numbers of a directory's files as if they were offsets among so many bytes of chunks. Where
@@ -165,20 +167,21 @@ impl Disk {
         let is_high = |offset: i64| u64::try_from(offset).is_ok_and(|number| number > most);
         let offsets = self.view.offsets.iter().enumerate();
         let high = offsets.filter(|(_, offset)| is_high(*offset));
-        let mut chunks = Vec::new();
-        for nchunk in high.map(|(nchunk, _)| nchunk).collect::<Vec<_>>() {
+        let mut chunks = List::new();
+        for nchunk in high.map(|(nchunk, _)| nchunk).list()? {
             if let Found::Stored(stored) = self.find(nchunk)? {
-                chunks.push((nchunk, stored.whole()?));
+                chunks.push((nchunk, stored.whole()?))?;
             }
         }
         if chunks.is_empty() {
             return Ok(());
         }
-        let items: Vec<(usize, Item)> = chunks
+        let items = chunks
             .iter()
             .map(|(nchunk, chunk)| (*nchunk, Item::Stored(chunk)))
-            .collect();
-        self.change(&Change::Update(&items), &[], self.unchanged())
+            .list()?;
+        let next = self.unchanged()?;
+        self.change(&Change::Update(&items), &[], next)
     }
 
     pub(super) fn remove_files(&self, numbers: &[u64]) {
@@ -191,20 +194,20 @@ impl Disk {
     }
 
     /// The places that the change leaves empty, and their bytes.
-    pub(super) fn leaves(&mut self, change: &Change) -> Result<Vec<(u64, u64)>> {
-        let mut left = Vec::new();
+    pub(super) fn leaves(&mut self, change: &Change) -> Result<List<(u64, u64)>> {
+        let mut left = List::new();
         for nchunk in change.leaves() {
             let Place::At(place) = self.view.offsets.place(nchunk)? else {
                 continue;
             };
             if self.kind == Kind::Sparse {
-                left.push((place, 0));
+                left.push((place, 0))?;
                 continue;
             }
             self.survey()?;
             // The room of a chunk that cannot be read is not used again.
             if let Ok(header) = self.stored_at(place)?.header() {
-                left.push((place, header.cbytes as u64));
+                left.push((place, header.cbytes as u64))?;
             }
         }
         Ok(left)
@@ -219,11 +222,11 @@ impl Disk {
         if surveyed || list.len() > MOST_SURVEYED {
             return Ok(());
         }
-        let places: Vec<u64> = self.view.offsets.places().collect();
-        let mut chunks = Vec::with_capacity(places.len());
+        let places = self.view.offsets.places().list()?;
+        let mut chunks = List::with_capacity(places.len())?;
         for place in places {
             match self.stored_at(place)?.header() {
-                Ok(header) => chunks.push((place, header.cbytes as u64)),
+                Ok(header) => chunks.push((place, header.cbytes as u64))?,
                 Err(_) => return Ok(()),
             }
         }

@@ -7,7 +7,7 @@ use crate::frame::header::Kind;
 use crate::frame::journal;
 use crate::io::lock::SidecarLock;
 use crate::io::{Mode, Storage};
-use std::sync::Arc;
+use crate::memory::{List, Shared};
 use std::time::Duration;
 
 /// How far behind a frame others are looked for, so as not to write over them.
@@ -22,14 +22,14 @@ pub(super) struct Writer {
     /// Whether `free` was made from all chunks.
     pub(super) surveyed: bool,
     /// Where chunks begin that may have free bytes between their blocks.
-    pub(super) loose: Vec<u64>,
+    pub(super) loose: List<u64>,
     /// In a sparse frame, behind the highest number of a chunk's file, where that is known.
     pub(super) next_number: Option<u64>,
 }
 
 /// The file as it is opened for changes.
 pub(super) struct WriteHandle {
-    pub(super) file: Arc<dyn Storage>,
+    pub(super) file: Shared<dyn Storage>,
     /// The process that opened it: a lock on it is no lock against the process's children.
     pub(super) process: u32,
     /// Whether others that change the file are kept out.
@@ -68,7 +68,7 @@ impl Disk {
 
     /// Opens the file for a change, and keeps other changes of the same file out. Those of handles that ask for no lock
     /// beside the frame are short, so they are waited for; who locks the file for longer is no writer of this library.
-    fn lock_file(&mut self) -> Result<Arc<dyn Storage>> {
+    fn lock_file(&mut self) -> Result<Shared<dyn Storage>> {
         let process = std::process::id();
         let known = self.write_handle.as_ref();
         if known.is_none_or(|handle| handle.process != process) {
@@ -92,7 +92,7 @@ impl Disk {
             handle.locked = handle.file.lock_exclusive(patience);
             self.foreign_lock = !handle.locked;
         }
-        Ok(Arc::clone(&handle.file))
+        Ok(handle.file.clone())
     }
 
     /// Takes a change back that the process which began it did not live to commit. A file that only contains such a change,
@@ -109,14 +109,14 @@ impl Disk {
         let done = journal::roll_back(&*file, Some(self.base), self.options.durable, identity);
         file.unlock();
         if done? {
-            self.view.pending = Arc::default();
+            self.view.pending = None;
         }
         Ok(())
     }
 
     /// Makes sure that the frame can be written, and that it is known what is in it. Whoever asks for a change has called
     /// [`Disk::refresh`] under the lock under which the change is made.
-    pub(super) fn prepare(&mut self) -> Result<Arc<dyn Storage>> {
+    pub(super) fn prepare(&mut self) -> Result<Shared<dyn Storage>> {
         if let Some(error) = self.missing {
             return Err(error);
         }
@@ -136,7 +136,7 @@ impl Disk {
         if behind > 0 {
             self.clear_behind(&*file, behind)?;
         }
-        self.view.pending = Arc::default();
+        self.view.pending = None;
         if (is_new || behind > 0) && !self.header_is_current(&*file) {
             self.stale = true;
             return Err(Error::FileRead);
@@ -149,7 +149,7 @@ impl Disk {
             self.writer = Some(Writer {
                 free: FreeList::opaque(end),
                 surveyed: false,
-                loose: Vec::new(),
+                loose: List::new(),
                 next_number: None,
             });
         }
@@ -164,12 +164,10 @@ impl Disk {
         // What is behind the frame may be another frame, which a change would destroy.
         const FRAME_START: &[u8] = b"\x9e\xa8b2frame\0";
         let end = self.base + self.view.extent.frame_len;
-        let mut bytes = Vec::new();
+        let mut bytes = List::new();
         let looked = len.min(LOOK_AHEAD) as usize;
-        bytes
-            .try_reserve_exact(looked)
-            .map_err(|_| Error::MemoryAlloc)?;
-        bytes.resize(looked, 0);
+        bytes.reserve_exact(looked)?;
+        bytes.resize(looked, 0)?;
         file.read_at(end, &mut bytes)?;
         let mut windows = bytes.windows(FRAME_START.len());
         if windows.any(|bytes| bytes == FRAME_START) {

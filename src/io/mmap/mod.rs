@@ -9,10 +9,10 @@
 
 use super::{Mode, Storage};
 use crate::error::{Error, Result};
-use crate::io::file::{path, read_up_to, write_up_to};
+use crate::io::file::{read_up_to, write_up_to};
 use region::{Region, page, whole_pages};
 use std::ffi::CStr;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -73,13 +73,7 @@ impl Access {
             Self::ReadWrite => Mode::ReadWrite,
             Self::Create => Mode::Create,
         };
-        let create = mode == Mode::Create;
-        OpenOptions::new()
-            .read(true)
-            .write(mode != Mode::Read)
-            .create(create)
-            .truncate(create)
-            .open(path(name))
+        mode.open(name)
     }
 }
 
