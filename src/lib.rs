@@ -5,9 +5,8 @@
 //! numbers are the C return codes.
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
-
-/// The error codes of the C API.
-#[cfg_attr(
+// What ends the process where there is no memory: clippy.toml names it, and what to use instead.
+#![cfg_attr(
     not(test),
     deny(
         clippy::disallowed_types,
@@ -15,59 +14,21 @@
         clippy::disallowed_macros
     )
 )]
+
+/// The error codes of the C API.
 pub mod error;
 
 /// N-dimensional arrays.
-#[cfg_attr(
-    not(test),
-    deny(
-        clippy::disallowed_types,
-        clippy::disallowed_methods,
-        clippy::disallowed_macros
-    )
-)]
 pub mod b2nd;
 /// Every `extern "C"` function, grouped as the headers are.
 pub mod capi;
 /// Blocks of arrays, and the cells that filters and codecs cut them into.
-#[cfg_attr(
-    not(test),
-    deny(
-        clippy::disallowed_types,
-        clippy::disallowed_methods,
-        clippy::disallowed_macros
-    )
-)]
 pub mod cells;
 /// The chunk format: header, plan, engine.
-#[cfg_attr(
-    not(test),
-    deny(
-        clippy::disallowed_types,
-        clippy::disallowed_methods,
-        clippy::disallowed_macros
-    )
-)]
 pub mod chunk;
 /// Codecs: one file each, behind one interface.
-#[cfg_attr(
-    not(test),
-    deny(
-        clippy::disallowed_types,
-        clippy::disallowed_methods,
-        clippy::disallowed_macros
-    )
-)]
 pub mod codec;
 /// Filters: one folder or file each.
-#[cfg_attr(
-    not(test),
-    deny(
-        clippy::disallowed_types,
-        clippy::disallowed_methods,
-        clippy::disallowed_macros
-    )
-)]
 pub mod filter;
 /// Frames: chunks with an index, in a buffer, a file or a directory.
 pub mod frame;
@@ -79,24 +40,8 @@ mod panics;
 /// Libraries that are loaded when they are needed.
 pub mod plugin;
 /// Worker threads shared by every context of the same size.
-#[cfg_attr(
-    not(test),
-    deny(
-        clippy::disallowed_types,
-        clippy::disallowed_methods,
-        clippy::disallowed_macros
-    )
-)]
 pub mod pool;
 /// The super-chunk.
 pub mod schunk;
 /// Block sizes and splits.
-#[cfg_attr(
-    not(test),
-    deny(
-        clippy::disallowed_types,
-        clippy::disallowed_methods,
-        clippy::disallowed_macros
-    )
-)]
 pub mod tune;

@@ -12,7 +12,7 @@ use super::types::*;
 use crate::error::{Error, Result};
 use crate::io::file::Filesystem;
 use crate::io::{Backend, Mode, Storage};
-use crate::memory::{CStrBuf, Shared, as_dyn, shared_dyn};
+use crate::memory::{CStrBuf, Shared, as_dyn, boxed, shared_dyn};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -58,24 +58,28 @@ fn entry(id: u8) -> *mut blosc2_io_cb {
         _ => return there,
     };
     if there.is_null() {
-        publish(slot, built_in).unwrap_or_else(|there| there)
+        match publish(slot, built_in) {
+            Ok(entry) | Err(Some(entry)) => entry,
+            Err(None) => null_mut(),
+        }
     } else {
         there
     }
 }
 
-/// Puts a copy of an entry into an empty slot and returns its address; that of the entry that is there as an error.
+/// Puts a copy of an entry into an empty slot and returns its address; that of the entry that is there as an error, or none
+/// if there is no memory.
 fn publish(
     slot: &AtomicPtr<blosc2_io_cb>,
     entry: blosc2_io_cb,
-) -> std::result::Result<*mut blosc2_io_cb, *mut blosc2_io_cb> {
-    let fresh = Box::into_raw(Box::new(entry));
+) -> std::result::Result<*mut blosc2_io_cb, Option<*mut blosc2_io_cb>> {
+    let fresh = Box::into_raw(boxed(entry).map_err(|_| None)?);
     match slot.compare_exchange(null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => Ok(fresh),
         Err(there) => {
             // SAFETY: nobody else has seen it.
             drop(unsafe { Box::from_raw(fresh) });
-            Err(there)
+            Err(Some(there))
         }
     }
 }
@@ -96,8 +100,9 @@ pub unsafe extern "C" fn blosc2_register_io_cb(io: *const blosc2_io_cb) -> c_int
         if c_int::from(io.id) < BLOSC2_IO_REGISTERED {
             return Err(Error::PluginIo);
         }
-        let Err(there) = publish(&BACKENDS[usize::from(io.id)], *io) else {
-            return Ok(0);
+        let there = match publish(&BACKENDS[usize::from(io.id)], *io) {
+            Ok(_) => return Ok(0),
+            Err(there) => there.ok_or(Error::MemoryAlloc)?,
         };
         // SAFETY: an entry is never freed; the names by the caller's word.
         unsafe {

@@ -127,8 +127,8 @@ fn global_codec(compcode: c_int) -> Option<&'static CStr> {
 
 /// The functions of a plugin, where its name is one.
 fn plugin_functions(name: &CStr, count: usize) -> Option<plugin::Functions> {
-    let trace = |line: &str| super::border::trace("error", line);
-    plugin::functions(name.to_str().ok()?, count, trace)
+    let trace = |line: std::fmt::Arguments| super::border::trace("error", line);
+    plugin::functions(name.to_str().ok()?, count, &trace).ok()?
 }
 
 /// The function at a place in a plugin's structure, as the type that this place has.

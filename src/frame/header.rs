@@ -296,16 +296,19 @@ mod tests {
             has_vlmetalayers: true,
             vlblocks: false,
             metalayers: vec![Metalayer {
-                name: b"b2nd".to_vec(),
-                content: vec![1, 2, 3],
-            }],
+                name: b"b2nd".to_vec().into(),
+                content: vec![1, 2, 3].into(),
+            }]
+            .into(),
         }
     }
 
     #[test]
     fn what_is_written_is_read_back() {
         let header = example();
-        let mut bytes = header.encode(&meta::borrow(&header.metalayers)).unwrap();
+        let mut bytes = header
+            .encode(&meta::borrow(&header.metalayers).unwrap())
+            .unwrap();
         set_extent(&mut bytes, 12345, 678);
         assert_eq!(Header::parse(&bytes), Ok(header));
         assert_eq!(

@@ -364,17 +364,18 @@ mod tests {
             header_len: 300,
             header_hash: 5,
             changed_pos: 11,
-            changed: b"after".to_vec(),
+            changed: b"after".to_vec().into(),
             patches: vec![
                 Patch {
                     pos: 11,
-                    bytes: b"befor".to_vec(),
+                    bytes: b"befor".to_vec().into(),
                 },
                 Patch {
                     pos: 400,
-                    bytes: vec![1; 300],
+                    bytes: vec![1; 300].into(),
                 },
-            ],
+            ]
+            .into(),
         }
     }
 
@@ -394,7 +395,7 @@ mod tests {
 
     #[test]
     fn bytes_behind_the_patches_are_refused() {
-        let mut bytes = example().encode().unwrap();
+        let mut bytes = Vec::from(example().encode().unwrap());
         bytes.truncate(bytes.len() - END);
         bytes.extend([0; 8]);
         let size = (bytes.len() + END) as u32;
@@ -409,7 +410,7 @@ mod tests {
     fn patches_lie_over_what_is_read() {
         let patches = [Patch {
             pos: 10,
-            bytes: vec![1, 2, 3, 4],
+            bytes: vec![1, 2, 3, 4].into(),
         }];
         for (pos, expected) in [
             (0, [0; 6]),

@@ -146,13 +146,13 @@ mod tests {
     fn what_is_written_is_read_back() {
         let layers: Vec<Metalayer> = (0..16)
             .map(|i| Metalayer {
-                name: format!("layer-{i}").into_bytes(),
-                content: vec![i as u8; i * 100],
+                name: format!("layer-{i}").into_bytes().into(),
+                content: vec![i as u8; i * 100].into(),
             })
             .collect();
         for count in [0, 1, 16] {
-            let mut out = vec![0; 87];
-            write(&borrow(&layers[..count]), 0, &mut out).unwrap();
+            let mut out = List::from(vec![0; 87]);
+            write(&borrow(&layers[..count]).unwrap(), 0, &mut out).unwrap();
             assert_eq!(read(&out, 87, 16).unwrap(), layers[..count]);
             assert_eq!(read(&out, 87, 0).is_err(), count > 0);
             for cut in 0..out.len() {
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn contents_do_not_share_bytes() {
-        let mut out = vec![0; 87];
+        let mut out = List::from(vec![0; 87]);
         write(
             &[(&b"a"[..], &[7; 200][..]), (&b"b"[..], &[8; 10][..])],
             0,
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn long_names_are_refused() {
-        let mut out = Vec::new();
+        let mut out = List::new();
         assert_eq!(write(&[(&[b'x'; 31], b"")], 1, &mut out), Ok(()));
         assert_eq!(
             write(&[(&[b'x'; 32], b"")], 1, &mut out),

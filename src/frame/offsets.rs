@@ -504,7 +504,7 @@ mod tests {
                     }
                 })
                 .collect();
-            let offsets = Offsets::List(list.clone());
+            let offsets = Offsets::List(list.clone().into());
             for bytes in [offsets.encode().unwrap(), offsets.encode_stored().unwrap()] {
                 let back = Offsets::decode(&bytes, Some(count), Kind::Contiguous, 0).unwrap();
                 assert_eq!(back.iter().collect::<Vec<_>>(), list);

@@ -10,6 +10,7 @@ use crate::chunk::header::Special;
 use crate::error::{Error, Result};
 use crate::io::file::Filesystem;
 use crate::io::{Backend, Mode, Storage};
+use crate::memory::{List, Shared, shared_dyn};
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -39,7 +40,7 @@ struct Unlucky {
 }
 
 struct UnluckyFile {
-    file: Arc<dyn Storage>,
+    file: Shared<dyn Storage>,
     left: Arc<AtomicI64>,
     fate: Fate,
 }
@@ -91,17 +92,18 @@ impl Storage for UnluckyFile {
 }
 
 impl Backend for Unlucky {
-    fn open(&self, path: &CStr, mode: Mode) -> Result<Arc<dyn Storage>> {
+    fn open(&self, path: &CStr, mode: Mode) -> Result<Shared<dyn Storage>> {
         let dead = matches!(self.fate, Fate::Dies | Fate::DiesTorn)
             && self.left.load(Ordering::Relaxed) < 0;
         if mode == Mode::Create && dead {
             return Err(Error::FileOpen);
         }
-        Ok(Arc::new(UnluckyFile {
+        let file = UnluckyFile {
             file: Filesystem.open(path, mode)?,
             left: Arc::clone(&self.left),
             fate: self.fate,
-        }))
+        };
+        shared_dyn!(file => dyn Storage)
     }
     fn identity(&self, path: &CStr) -> Option<(u64, u64)> {
         Filesystem.identity(path)
@@ -161,7 +163,7 @@ fn header(model: &Model, kind: Kind) -> Header {
         nthreads_d: 1,
         has_vlmetalayers: !model.vlmetalayers.is_empty(),
         vlblocks: false,
-        metalayers: Vec::new(),
+        metalayers: List::new(),
     }
 }
 
@@ -265,12 +267,16 @@ fn random_step(random: &mut Random, model: &Model) -> Step {
             Step::Reorder((0..count).map(|i| (i + by) % count).collect())
         }
         10 if cbytes(model) == 0 && model.metalayers.len() < 16 => Step::Meta(Metalayer {
-            name: format!("meta{}", model.metalayers.len()).into_bytes(),
-            content: vec![fill; random.next(300)],
+            name: format!("meta{}", model.metalayers.len())
+                .into_bytes()
+                .into(),
+            content: vec![fill; random.next(300)].into(),
         }),
         _ => Step::VlMeta(Metalayer {
-            name: format!("vlmeta{}", model.vlmetalayers.len()).into_bytes(),
-            content: vec![fill; random.next(700)],
+            name: format!("vlmeta{}", model.vlmetalayers.len())
+                .into_bytes()
+                .into(),
+            content: vec![fill; random.next(700)].into(),
         }),
     }
 }
@@ -367,11 +373,11 @@ impl Step {
     }
 
     fn next(&self, after: &Model, kind: Kind) -> Next {
-        let vlmetalayers = meta::borrow(&after.vlmetalayers);
+        let vlmetalayers = meta::borrow(&after.vlmetalayers).unwrap();
         let changed: Option<&[Borrowed]> = matches!(self, Self::VlMeta(_)).then_some(&vlmetalayers);
         Next::new(
             &header(after, kind),
-            &meta::borrow(&after.metalayers),
+            &meta::borrow(&after.metalayers).unwrap(),
             changed,
             cbytes(after),
         )
@@ -395,8 +401,8 @@ fn content(disk: &mut Disk) -> Result<Vec<std::result::Result<Vec<u8>, Place>>> 
 fn whole(disk: &mut Disk, loaded: Loaded) -> Result<Model> {
     Ok(Model {
         chunks: content(disk)?,
-        metalayers: loaded.header.metalayers,
-        vlmetalayers: loaded.vlmetalayers,
+        metalayers: loaded.header.metalayers.into(),
+        vlmetalayers: loaded.vlmetalayers.into(),
     })
 }
 
@@ -426,7 +432,7 @@ fn remove(path: &Path) {
     let _ = std::fs::remove_file(path);
 }
 
-fn options(backend: Arc<dyn Backend>) -> Options {
+fn options(backend: Shared<dyn Backend>) -> Options {
     Options {
         backend,
         locking: false,
@@ -435,7 +441,7 @@ fn options(backend: Arc<dyn Backend>) -> Options {
 }
 
 fn plain() -> Options {
-    options(Arc::new(Filesystem))
+    options(shared_dyn!(Filesystem => dyn Backend).unwrap())
 }
 
 #[test]
@@ -562,10 +568,11 @@ fn a_write_that_goes_wrong_loses_nothing() {
         for fate in [Fate::Fails, Fate::Torn, Fate::Dies, Fate::DiesTorn] {
             for point in 0.. {
                 let left = Arc::new(AtomicI64::new(i64::MAX));
-                let backend = options(Arc::new(Unlucky {
+                let unlucky = Unlucky {
                     left: Arc::clone(&left),
                     fate,
-                }));
+                };
+                let backend = options(shared_dyn!(unlucky => dyn Backend).unwrap());
                 let (mut disk, before, step) = prepared(seed, kind, &path, backend);
                 let mut after = before.clone();
                 step.apply(&mut after);

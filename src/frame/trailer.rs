@@ -64,19 +64,19 @@ mod tests {
     fn what_is_written_is_read_back() {
         let layers = vec![
             Metalayer {
-                name: b"a".to_vec(),
-                content: vec![7; 1000],
+                name: b"a".to_vec().into(),
+                content: vec![7; 1000].into(),
             },
             Metalayer {
-                name: b"b".to_vec(),
-                content: Vec::new(),
+                name: b"b".to_vec().into(),
+                content: List::new(),
             },
         ];
-        let bytes = encode(&meta::borrow(&layers)).unwrap();
+        let bytes = encode(&meta::borrow(&layers).unwrap()).unwrap();
         let end = &bytes[bytes.len() - MIN_LEN..];
         assert_eq!(len(end, 5000, 87), Ok(bytes.len()));
         assert_eq!(len(end, bytes.len() as u64 + 86, 87), Err(Error::Data));
-        assert_eq!(parse(&bytes), Ok(layers));
+        assert_eq!(parse(&bytes), Ok(layers.into()));
         assert_eq!(encode(&[]).unwrap().len(), 35);
     }
 }

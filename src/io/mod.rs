@@ -20,7 +20,7 @@ pub mod paths;
 /// How many read handles the process keeps open.
 pub mod readers;
 /// The system's calls on paths.
-mod sys;
+pub(crate) mod sys;
 /// Whole files, written in one step.
 pub mod whole;
 

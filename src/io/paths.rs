@@ -135,7 +135,7 @@ pub fn sync_dir(name: &CStr) -> Result<()> {
 
 /// As [`sync_dir`], for the directory that holds `name`.
 pub fn sync_parent(name: &CStr) -> Result<()> {
-    sync_dir(&*folder(name)?.ok_or(Error::FileWrite)?)
+    sync_dir(&folder(name)?.ok_or(Error::FileWrite)?)
 }
 
 /// The directory that holds `path`; none holds the root.
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(sync_dir(&a), Ok(()));
         assert_eq!(sync_parent(&a), Ok(()));
         assert_eq!(sync_dir(&b), Err(Error::FileWrite));
-        for (name, holds) in [
+        for (of, holds) in [
             (c"a", c"."),
             (c"a/", c"."),
             (c"/a", c"/"),
@@ -226,7 +226,10 @@ mod tests {
             (c"/a//b/c", c"/a//b"),
             (c"a//b", c"a"),
         ] {
-            assert_eq!(&*folder(name).expect("memory").expect("no root"), holds);
+            assert_eq!(
+                &*super::folder(of).expect("memory").expect("no root"),
+                holds
+            );
         }
         assert_eq!(sync_parent(c"name"), Ok(()));
         assert_eq!(sync_parent(c"/"), Err(Error::FileWrite));

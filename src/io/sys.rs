@@ -86,8 +86,18 @@ pub fn stat(path: &CStr, follow: bool) -> io::Result<Stat> {
     let there = unsafe { there.assume_init() };
     Ok(Stat {
         mode: there.st_mode,
-        identity: (there.st_dev as u64, there.st_ino),
+        identity: (device(there.st_dev), there.st_ino),
     })
+}
+
+#[cfg(target_os = "linux")]
+fn device(device: libc::dev_t) -> u64 {
+    device
+}
+
+#[cfg(not(target_os = "linux"))]
+fn device(device: libc::dev_t) -> u64 {
+    device as u64
 }
 
 /// Removes a file or a link.

@@ -1,4 +1,5 @@
 //! A growable array whose growth can fail.
+#![expect(clippy::disallowed_types, reason = "the vector is inside")]
 
 use crate::error::{Error, Result};
 use std::collections::TryReserveError;

@@ -9,13 +9,18 @@
 
 mod python;
 
-use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use crate::error::Result;
+use crate::memory::{CStrBuf, Collect, List, Lossy, boxed};
+use std::ffi::{CStr, c_char, c_void};
+use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The functions of a plugin, by their places in its `info` structure.
-pub type Functions = Vec<*const c_void>;
+pub type Functions = List<*const c_void>;
+
+/// Takes lines about what went wrong.
+type Trace<'a> = &'a dyn Fn(fmt::Arguments);
 
 /// How long a plugin that was not found counts as missing, at least; as many times as long as it took to look for it, too.
 const MISSING_FOR: (Duration, u32) = (Duration::from_secs(1), 10);
@@ -25,62 +30,69 @@ enum Known {
     /// Nothing yet.
     Nothing,
     /// Addresses of its functions.
-    Loaded(Vec<usize>),
+    Loaded(List<usize>),
     /// It was not found, and is not looked for again until then.
     Missing(Instant),
 }
 
-/// Each plugin that was asked for. Entries stay until the process ends; whoever looks for a plugin keeps its entry locked.
-static PLUGINS: Mutex<BTreeMap<String, &'static Mutex<Known>>> = Mutex::new(BTreeMap::new());
+/// The name of a plugin, and what is known of it. Whoever looks for the plugin keeps that locked.
+struct Plugin {
+    name: List<u8>,
+    known: &'static Mutex<Known>,
+}
+
+/// Each plugin that was asked for. Entries stay until the process ends.
+static PLUGINS: Mutex<List<Plugin>> = Mutex::new(List::new());
 
 /// The entry of a plugin.
-fn entry(name: &str) -> &'static Mutex<Known> {
+fn entry(name: &str) -> Result<&'static Mutex<Known>> {
     let mut plugins = PLUGINS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = plugins.get(name) {
-        return known;
+    let mut there = plugins.iter();
+    if let Some(plugin) = there.find(|plugin| plugin.name == name.as_bytes()) {
+        return Ok(plugin.known);
     }
-    let known = Box::leak(Box::new(Mutex::new(Known::Nothing)));
-    plugins.insert(name.to_owned(), known);
-    known
+    let name = List::copy_of(name.as_bytes())?;
+    plugins.reserve(1)?;
+    let known = Box::leak(boxed(Mutex::new(Known::Nothing))?);
+    plugins.push(Plugin { name, known })?;
+    Ok(known)
 }
 
 /// The `count` functions that the `info` structure of plugin `name` has; loads it where that was not done before. In
 /// `trace` go lines about what went wrong.
 ///
 /// None where there is no such plugin, or it lacks a function.
-pub fn functions(name: &str, count: usize, trace: impl Fn(&str)) -> Option<Functions> {
+///
+/// # Errors
+/// [`Error::MemoryAlloc`](crate::error::Error::MemoryAlloc).
+pub fn functions(name: &str, count: usize, trace: Trace) -> Result<Option<Functions>> {
     if !is_valid(name) {
-        trace(&format!("'{name}' is no name of a plugin"));
-        return None;
+        trace(format_args!("'{name}' is no name of a plugin"));
+        return Ok(None);
     }
-    let mut known = entry(name).lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = entry(name)?.lock().unwrap_or_else(PoisonError::into_inner);
     match &*known {
-        Known::Loaded(functions) => return Some(pointers(functions)),
-        Known::Missing(until) if Instant::now() < *until => return None,
+        Known::Loaded(functions) => return pointers(functions).map(Some),
+        Known::Missing(until) if Instant::now() < *until => return Ok(None),
         _ => {}
     }
     let since = Instant::now();
-    match load(name, count) {
-        Ok(functions) => {
-            let result = pointers(&functions);
-            *known = Known::Loaded(functions);
-            Some(result)
-        }
-        Err(why) => {
-            trace(&why);
-            trace(&format!(
-                "plugin '{name}' is not there: install it (pip install blosc2-{name}), or put {} where the loader finds it",
-                file_name(name)
-            ));
-            let (least, times) = MISSING_FOR;
-            *known = Known::Missing(Instant::now() + least.max(since.elapsed() * times));
-            None
-        }
+    if let Some(functions) = load(name, count, trace)? {
+        let result = pointers(&functions)?;
+        *known = Known::Loaded(functions);
+        return Ok(Some(result));
     }
+    trace(format_args!(
+        "plugin '{name}' is not there: install it (pip install blosc2-{name}), or put libblosc2_{name}.so where the loader \
+         finds it"
+    ));
+    let (least, times) = MISSING_FOR;
+    *known = Known::Missing(Instant::now() + least.max(since.elapsed() * times));
+    Ok(None)
 }
 
-fn pointers(addresses: &[usize]) -> Functions {
-    addresses.iter().map(|at| *at as *const c_void).collect()
+fn pointers(addresses: &[usize]) -> Result<Functions> {
+    addresses.iter().map(|at| *at as *const c_void).list()
 }
 
 /// Whether this may be part of a file name and of a line of Python.
@@ -88,70 +100,78 @@ fn is_valid(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_')
 }
 
-fn file_name(name: &str) -> String {
-    format!("libblosc2_{name}.so")
-}
-
-/// Loads a plugin, whose name is valid; gives the addresses of its functions, or says what went wrong.
-fn load(name: &str, count: usize) -> Result<Vec<usize>, String> {
+/// Loads a plugin, whose name is valid; gives the addresses of its functions.
+fn load(name: &str, count: usize, trace: Trace) -> Result<Option<List<usize>>> {
     show_own_symbols();
-    let direct = CString::new(file_name(name)).map_err(|error| error.to_string())?;
-    let library = match open(&direct, libc::RTLD_NOW) {
-        Ok(library) => library,
-        Err(direct) => {
-            let path = python::ask(name).ok_or_else(|| {
-                format!("{direct}; no Python package blosc2_{name} said where it is")
-            })?;
-            open(&path, libc::RTLD_NOW)?
+    // Made first, so that nothing fails for lack of memory between opening and closing.
+    let mut functions = List::with_capacity(count)?;
+    let direct = CStrBuf::concat(&[b"libblosc2_", name.as_bytes(), b".so"])?;
+    let mut library = open(&direct);
+    if library.is_null() {
+        trace_loader(trace);
+        let Some(path) = python::ask(name)? else {
+            trace(format_args!(
+                "no Python package blosc2_{name} said where its library is"
+            ));
+            return Ok(None);
+        };
+        library = open(&path);
+        if library.is_null() {
+            trace_loader(trace);
+            return Ok(None);
         }
-    };
-    let found = look_up(library, count);
-    if found.is_err() {
-        // SAFETY: opened above, and nothing of it is used.
-        unsafe { libc::dlclose(library) };
     }
-    found
+    if look_up(library, count, trace, &mut functions) {
+        return Ok(Some(functions));
+    }
+    // SAFETY: opened above, and nothing of it is used.
+    unsafe { libc::dlclose(library) };
+    Ok(None)
 }
 
-/// Opens a library by name or path.
-fn open(path: &CStr, flags: c_int) -> Result<*mut c_void, String> {
+/// Opens a library by name or path; null where there is none.
+fn open(path: &CStr) -> *mut c_void {
     // SAFETY: a C string. What its initialisers do is the library's own affair; it is asked for by name.
-    let library = unsafe { libc::dlopen(path.as_ptr(), flags) };
-    if !library.is_null() {
-        return Ok(library);
-    }
-    // SAFETY: the message is the loader's, valid until its next one on this thread.
-    let message = unsafe {
-        libc::dlerror()
-            .as_ref()
-            .map(|message| CStr::from_ptr(message))
-    };
-    Err(message.map_or_else(String::new, |text| text.to_string_lossy().into_owned()))
+    unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) }
 }
 
-/// The addresses of the functions that are named in the structure `info`: as many pointers to C strings.
-fn look_up(library: *mut c_void, count: usize) -> Result<Vec<usize>, String> {
+/// Says why the loader did not open a library.
+fn trace_loader(trace: Trace) {
+    // SAFETY: a message, if there is one, is a C string of the loader's, valid until its next one on this thread.
+    let message = unsafe {
+        let message = libc::dlerror();
+        (!message.is_null()).then(|| CStr::from_ptr(message))
+    };
+    if let Some(message) = message {
+        trace(format_args!("{}", Lossy(message)));
+    }
+}
+
+/// Puts the addresses of the functions that are named in the structure `info`, as many pointers to C strings, into
+/// `functions`, which has room for them; whether all are there.
+fn look_up(library: *mut c_void, count: usize, trace: Trace, functions: &mut List<usize>) -> bool {
     // SAFETY: an open library, and a C string.
     let symbol = |name: *const c_char| unsafe { libc::dlsym(library, name) };
     let info = symbol(c"info".as_ptr()).cast::<*const c_char>();
     if info.is_null() {
-        return Err("the plugin has no structure `info`".to_owned());
+        trace(format_args!("the plugin has no structure `info`"));
+        return false;
     }
-    (0..count)
-        .map(|i| {
-            // SAFETY: a plugin of this kind has that many names in its structure.
-            let name = unsafe { *info.add(i) };
-            let function = if name.is_null() {
-                std::ptr::null_mut()
-            } else {
-                symbol(name)
-            };
-            if function.is_null() {
-                return Err(format!("the plugin lacks function {i} of its kind"));
-            }
-            Ok(function as usize)
-        })
-        .collect()
+    for i in 0..count {
+        // SAFETY: a plugin of this kind has that many names in its structure.
+        let name = unsafe { *info.add(i) };
+        let function = if name.is_null() {
+            std::ptr::null_mut()
+        } else {
+            symbol(name)
+        };
+        if function.is_null() {
+            trace(format_args!("the plugin lacks function {i} of its kind"));
+            return false;
+        }
+        functions.push_within_capacity(function as usize);
+    }
+    true
 }
 
 /// Plugins may call this library, which a program may have opened for itself alone: makes its functions known to all.
@@ -180,25 +200,27 @@ mod tests {
         }
         for name in ["", "../x", "a b", "x;y", "é", "a.b", "a\"b"] {
             assert!(!is_valid(name), "{name}");
-            assert!(functions(name, 2, |_| {}).is_none());
+            assert!(functions(name, 2, &|_| {}).unwrap().is_none());
         }
     }
 
     #[test]
     fn what_is_missing_is_told_once() {
         let told = RefCell::new(Vec::new());
-        let trace = |line: &str| told.borrow_mut().push(line.to_owned());
-        assert!(functions("not_there_at_all", 2, trace).is_none());
-        assert!(functions("not_there_at_all", 2, trace).is_none());
+        let trace = |line: fmt::Arguments| told.borrow_mut().push(line.to_string());
+        assert!(functions("not_there_at_all", 2, &trace).unwrap().is_none());
+        assert!(functions("not_there_at_all", 2, &trace).unwrap().is_none());
         let told = told.into_inner();
-        assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[1].contains("pip install blosc2-not_there_at_all"));
+        assert_eq!(told.len(), 3, "{told:?}");
+        assert!(told[2].contains("pip install blosc2-not_there_at_all"));
     }
 
     #[test]
     fn a_library_without_info_is_no_plugin() {
-        let libc_itself = open(c"libc.so.6", libc::RTLD_NOW).expect("there is always one");
-        assert!(look_up(libc_itself, 2).is_err());
-        assert!(open(c"/nowhere/libblosc2_x.so", libc::RTLD_NOW).is_err());
+        let libc_itself = open(c"libc.so.6");
+        assert!(!libc_itself.is_null(), "there is always one");
+        let mut functions = List::with_capacity(2).unwrap();
+        assert!(!look_up(libc_itself, 2, &|_| {}, &mut functions));
+        assert!(open(c"/nowhere/libblosc2_x.so").is_null());
     }
 }

@@ -5,9 +5,9 @@
 //! directory. Packages of a virtual environment are found in that mode too; the line of Python adds what it leaves out and is
 //! safe: absolute directories of `PYTHONPATH`, and outside of virtual environments the user's own packages.
 
-use std::ffi::{CStr, CString, OsStr, c_char, c_int};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use crate::error::Result;
+use crate::memory::CStrBuf;
+use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
@@ -22,30 +22,53 @@ sys.path[:0]=[p for p in os.environ.get('PYTHONPATH','').split(':') if p[:1]=='/
 [site.addsitedir(p) for p in [site.getusersitepackages()] if sys.prefix==sys.base_prefix and os.path.isdir(p)]";
 
 /// Where the Python package of a plugin, whose name is valid, says that its library is.
-pub fn ask(name: &str) -> Option<CString> {
+///
+/// # Errors
+/// [`Error::MemoryAlloc`](crate::error::Error::MemoryAlloc).
+pub fn ask(name: &str) -> Result<Option<CStrBuf>> {
     let until = Instant::now() + PATIENCE;
-    let line = format!("{SEARCH};import blosc2_{name};blosc2_{name}.print_libpath()");
-    let line = CString::new(line).ok()?;
-    ["python", "python3"]
-        .iter()
-        .find_map(|python| run(&in_path(python)?, &line, until))
+    let name = name.as_bytes();
+    let line = CStrBuf::concat(&[
+        SEARCH.as_bytes(),
+        b";import blosc2_",
+        name,
+        b";blosc2_",
+        name,
+        b".print_libpath()",
+    ])?;
+    for program in ["python", "python3"] {
+        if let Some(python) = in_path(program)?
+            && let Some(path) = run(&python, &line, until)?
+        {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
 }
 
 /// The first program of this name in an absolute directory of `PATH`.
-fn in_path(program: &str) -> Option<CString> {
+fn in_path(program: &str) -> Result<Option<CStrBuf>> {
     // SAFETY: the value, if any, is a C string, copied at once.
     let path = unsafe {
         let value = libc::getenv(c"PATH".as_ptr());
-        (!value.is_null()).then(|| CStr::from_ptr(value).to_owned())?
+        if value.is_null() {
+            return Ok(None);
+        }
+        CStrBuf::copy_of(CStr::from_ptr(value))?
     };
     let directories = path.to_bytes().split(|byte| *byte == b':');
-    let absolute = directories
-        .map(|directory| Path::new(OsStr::from_bytes(directory)))
-        .filter(|directory| directory.is_absolute());
-    let found: PathBuf = absolute
-        .map(|directory| directory.join(program))
-        .find(|path| path.is_file())?;
-    CString::new(found.as_os_str().as_bytes()).ok()
+    for directory in directories.filter(|directory| directory.first() == Some(&b'/')) {
+        let found = CStrBuf::concat(&[directory, b"/", program.as_bytes()])?;
+        if is_file(&found) {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a regular file, or a link to one, is there.
+fn is_file(path: &CStr) -> bool {
+    crate::io::sys::stat(path, true).is_ok_and(crate::io::sys::Stat::is_file)
 }
 
 /// The two ends of a pipe, closed when dropped.
@@ -81,13 +104,20 @@ impl Drop for Pipe {
 }
 
 /// What Python writes until a time, if that is a path.
-fn run(python: &CStr, line: &CStr, until: Instant) -> Option<CString> {
+fn run(python: &CStr, line: &CStr, until: Instant) -> Result<Option<CStrBuf>> {
+    let mut path = [0; MAX_PATH];
+    match answer(python, line, until, &mut path) {
+        Some(path) => CStrBuf::new(path).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn answer<'a>(python: &CStr, line: &CStr, until: Instant, path: &'a mut [u8]) -> Option<&'a [u8]> {
     // The standard library's way to start a process would make this library 40 KB larger.
     let mut pipe = Pipe::new()?;
     let child = spawn(python, line, pipe.write)?;
     pipe.close_write();
-    let mut path = [0; MAX_PATH];
-    let len = read_until(pipe.read, &mut path, until);
+    let len = read_until(pipe.read, path, until);
     if len.is_none() {
         // SAFETY: the group of this process's own child, which was not waited for. It has what Python itself started, too.
         unsafe { libc::kill(-child, libc::SIGKILL) };
@@ -96,7 +126,7 @@ fn run(python: &CStr, line: &CStr, until: Instant) -> Option<CString> {
     while unsafe { libc::waitpid(child, null_mut(), 0) } < 0 && interrupted() {}
     let path = path.get(..len?)?.split(|byte| *byte == b'\n').next()?;
     let whole = !path.is_empty() && path.len() < MAX_PATH;
-    whole.then(|| CString::new(path).ok())?
+    (whole && !path.contains(&0)).then_some(path)
 }
 
 fn interrupted() -> bool {

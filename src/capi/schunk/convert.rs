@@ -454,7 +454,7 @@ fn fill(from: &Handle, shown: &Handle, to: &Handle, same: bool) -> Result<()> {
         ..to.counts()
     });
     for (name, content) in shown.metalayers()? {
-        let name = CStrBuf::new(&name)?;
+        let name = CStrBuf::new(name)?;
         let len = content.len() as i32;
         // SAFETY: the content is only read.
         let added =
@@ -499,7 +499,7 @@ fn put(to: &Handle, chunk: &[u8]) -> Result<()> {
 
 fn copy_vlmetalayers(from: &Handle, to: &Handle) -> Result<()> {
     for (name, _) in from.vlmetalayers()? {
-        let name = CStrBuf::new(&name)?;
+        let name = CStrBuf::new(name)?;
         let (mut content, mut len) = (null_mut(), 0);
         // SAFETY: the content is ours to free.
         let added = unsafe {

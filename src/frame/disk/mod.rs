@@ -241,6 +241,21 @@ fn with_suffix(path: &CStr, suffix: &[u8]) -> Result<CStrBuf> {
     CStrBuf::concat(&[path.to_bytes(), suffix])
 }
 
+/// The paths of a directory's chunk files: memory is needed for the first alone, so that what was made can be removed.
+struct ChunkPaths(List<u8>);
+
+impl ChunkPaths {
+    /// The path of the file with this number.
+    fn of(&mut self, number: u64) -> Result<&CStr> {
+        const BEHIND: usize = b".chunk\0".len();
+        let number = u32::try_from(number).map_err(|_| Error::FileOpen)?;
+        let digits = Text::<8>::of(format_args!("{number:08X}"));
+        let end = self.0.len() - BEHIND;
+        self.0[end - 8..end].copy_from_slice(digits.as_bytes());
+        CStr::from_bytes_with_nul(&self.0).map_err(|_| Error::InvalidParam)
+    }
+}
+
 fn frame_file(path: &CStr, kind: Kind) -> Result<CStrBuf> {
     match kind {
         Kind::Contiguous => CStrBuf::copy_of(path),
@@ -501,8 +516,8 @@ impl Disk {
 
     /// The chunk in a file of its own.
     fn stored_apart(&self, number: u64) -> Result<Stored> {
-        let path = self.chunk_path(number)?;
-        let file = self.options.backend.open(&path, Mode::Read)?;
+        let mut paths = self.chunk_paths()?;
+        let file = self.options.backend.open(paths.of(number)?, Mode::Read)?;
         let most = file.size()?;
         Ok(Stored {
             file,
@@ -563,10 +578,13 @@ impl Disk {
         }
     }
 
-    fn chunk_path(&self, number: u64) -> Result<CStrBuf> {
-        let number = u32::try_from(number).map_err(|_| Error::FileOpen)?;
-        let name = Text::<24>::of(format_args!("/{number:08X}.chunk"));
-        with_suffix(&self.path, name.as_bytes())
+    fn chunk_paths(&self) -> Result<ChunkPaths> {
+        let path = self.path.to_bytes();
+        let name = b"/00000000.chunk\0";
+        let mut paths = List::with_capacity(path.len() + name.len())?;
+        paths.extend_from_slice(path)?;
+        paths.extend_from_slice(name)?;
+        Ok(ChunkPaths(paths))
     }
 
     /// Where the last of the chunks ends, from the end of the header.

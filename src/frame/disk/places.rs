@@ -1,6 +1,6 @@
 //! Where chunks go that come into a frame, and what becomes of the room of those that leave it.
 
-use super::{Disk, Found};
+use super::{ChunkPaths, Disk, Found};
 use crate::chunk::header::EXTENDED_HEADER_LENGTH;
 use crate::error::{Error, Result};
 use crate::frame::change::{Change, Item};
@@ -20,6 +20,13 @@ const MOST_TAILS: u64 = 32;
 
 /// Bytes of a chunk: where the chunk begins, from the end of the header; where in it they begin; and what they are.
 pub(super) type Piece<'a> = (u64, u64, &'a [u8]);
+
+/// Removes files of a directory, as far as that can be done.
+fn remove_files(paths: &mut ChunkPaths, numbers: &[u64]) {
+    for number in numbers {
+        let _ = paths.of(*number).and_then(paths::remove_file);
+    }
+}
 
 impl Disk {
     /// How many bytes to leave free behind each of the chunks that come into a large frame: chunks that were changed once are
@@ -121,11 +128,12 @@ impl Disk {
             last.map_or(0, |number| number.saturating_add(1))
         });
         let places = self.numbers(first, chunks.len(), cbytes)?;
+        let mut paths = self.chunk_paths()?;
         let mut made = 0;
         let written = chunks.iter().zip(&places).try_for_each(|(chunk, number)| {
-            let path = self.chunk_path(*number)?;
+            let path = paths.of(*number)?;
             made += 1;
-            let storage = self.options.backend.open(&path, Mode::Create)?;
+            let storage = self.options.backend.open(path, Mode::Create)?;
             storage.write_at(0, chunk)?;
             if self.options.durable {
                 storage.sync()?;
@@ -137,7 +145,7 @@ impl Disk {
             other => other,
         };
         if let Err(error) = synced {
-            self.remove_files(&places[..made]);
+            remove_files(&mut paths, &places[..made]);
             return Err(error);
         }
         if let Some(writer) = &mut self.writer {
@@ -185,11 +193,9 @@ impl Disk {
     }
 
     pub(super) fn remove_files(&self, numbers: &[u64]) {
-        for number in numbers {
-            if let Ok(path) = self.chunk_path(*number) {
-                // A file that stays is in no index.
-                let _ = paths::remove_file(&path);
-            }
+        // A file that stays is in no index.
+        if let Ok(mut paths) = self.chunk_paths() {
+            remove_files(&mut paths, numbers);
         }
     }
 
