@@ -6,11 +6,12 @@ use blosc2::capi::mmap::blosc2_stdio_mmap_destroy;
 use blosc2::capi::types::{blosc2_io, blosc2_io_cb, blosc2_stdio_mmap};
 use blosc2::error::Error;
 use blosc2::io::{Backend, Mode, Storage};
+use blosc2::memory::Shared;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard};
 
 /// The back end's files and what was asked of it.
 #[derive(Default)]
@@ -224,7 +225,7 @@ fn ids() -> [u8; 2] {
     })
 }
 
-fn get(io: &blosc2_io) -> Arc<dyn Backend> {
+fn get(io: &blosc2_io) -> Shared<dyn Backend> {
     // SAFETY: the parameters are the back end's, and outlive what is opened.
     unsafe { backend(io) }.expect("is registered")
 }
@@ -274,7 +275,7 @@ fn files_of_a_registered_back_end() {
 
         let file = backend.open(c"a", Mode::Read).expect("opens");
         assert_eq!(file.write_at(0, b"abc"), Err(Error::FileWrite));
-        let file: Arc<dyn Storage> = file;
+        let file: Shared<dyn Storage> = file;
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {

@@ -1,6 +1,7 @@
 //! A lock that was open before a `fork`. A process of its own, with one test: only the thread that forks lives on.
 
 use blosc2::io::lock::SidecarLock;
+use blosc2::memory::CStrBuf;
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -30,7 +31,7 @@ fn in_child(work: impl FnOnce(File)) -> File {
 fn a_child_holds_nothing_of_its_parent_s() {
     let path = std::env::temp_dir().join(format!("oxiblosc-fork-{}", std::process::id()));
     let name = CString::new(path.to_str().expect("is text")).expect("no zero inside");
-    let mut lock = SidecarLock::new(name.clone());
+    let mut lock = SidecarLock::new(CStrBuf::concat(&[name.as_bytes()]).expect("memory"));
     lock.lock(true).expect("locks");
 
     // The child's unlocking is nothing to the parent.

@@ -11,7 +11,7 @@ use super::mmap::{self, *};
 use super::types::*;
 use crate::error::{Error, Result};
 use crate::io::file::Filesystem;
-use crate::io::{Backend, Mode, Storage};
+use crate::io::{Backend, Mode, Storage, shared};
 use crate::memory::{CStrBuf, Shared, as_dyn, boxed, shared_dyn};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
@@ -138,14 +138,14 @@ pub extern "C" fn blosc2_get_io_cb(id: u8) -> *mut blosc2_io_cb {
 pub unsafe fn backend(io: *const blosc2_io) -> Result<Shared<dyn Backend>> {
     // SAFETY: by the caller's word.
     let Some(io) = (unsafe { io.as_ref() }) else {
-        return shared_dyn!(Filesystem => dyn Backend);
+        return shared(Filesystem);
     };
     match c_int::from(io.id) {
-        BLOSC2_IO_FILESYSTEM => shared_dyn!(Filesystem => dyn Backend),
-        BLOSC2_IO_FILESYSTEM_MMAP => shared_dyn!(Maps {
+        BLOSC2_IO_FILESYSTEM => shared(Filesystem),
+        BLOSC2_IO_FILESYSTEM_MMAP => shared(Maps {
             params: io.params.cast(),
             opening: Mutex::new(()),
-        } => dyn Backend),
+        }),
         _ => {
             // SAFETY: an entry is never freed.
             let callbacks = unsafe { entry(io.id).as_ref() }.ok_or(Error::PluginIo)?;
@@ -153,7 +153,7 @@ pub unsafe fn backend(io: *const blosc2_io) -> Result<Shared<dyn Backend>> {
                 callbacks: *callbacks,
                 params: io.params,
             };
-            shared_dyn!(registered => dyn Backend)
+            shared(registered)
         }
     }
 }

@@ -4,7 +4,7 @@
 //! position, so an open file has no state that two threads could disagree on.
 
 use crate::error::Result;
-use crate::memory::{Buffer, List, Shared};
+use crate::memory::{Buffer, List, Shared, shared_dyn};
 use std::ffi::CStr;
 use std::fs::File;
 use std::time::Duration;
@@ -110,6 +110,14 @@ impl Mode {
         };
         sys::open(path, flags, 0o666)
     }
+}
+
+/// A back end with one owner, who knows only that it is one.
+///
+/// # Errors
+/// [`Error::MemoryAlloc`](crate::error::Error::MemoryAlloc).
+pub fn shared(backend: impl Backend + 'static) -> Result<Shared<dyn Backend>> {
+    shared_dyn!(backend => dyn Backend)
 }
 
 /// A back end: makes open files out of paths.

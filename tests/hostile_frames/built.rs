@@ -11,6 +11,7 @@ use blosc2::frame::header::{self, Header};
 use blosc2::frame::meta::Borrowed;
 use blosc2::frame::offsets::{Offsets, Place};
 use blosc2::frame::trailer;
+use blosc2::memory::List;
 
 /// What is to become of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,13 +72,19 @@ fn header(kind: header::Kind, nbytes: i64, chunksize: i32, typesize: i32) -> Hea
         nthreads_d: 1,
         has_vlmetalayers: false,
         vlblocks: false,
-        metalayers: Vec::new(),
+        metalayers: List::new(),
     }
 }
 
 /// Puts the parts of a frame together.
-fn join(front: Vec<u8>, data: &[u8], index: &[u8], trailer: &[u8], cbytes: u64) -> Vec<u8> {
-    let mut frame = [&front[..], data, index, trailer].concat();
+fn join(
+    front: impl AsRef<[u8]>,
+    data: &[u8],
+    index: &[u8],
+    trailer: &[u8],
+    cbytes: u64,
+) -> Vec<u8> {
+    let mut frame = [front.as_ref(), data, index, trailer].concat();
     let len = frame.len() as u64;
     header::set_extent(&mut frame, len, cbytes);
     frame
@@ -167,12 +174,15 @@ fn real(lib: &SchunkLib, nbytes: usize) -> Vec<u8> {
 }
 
 fn list(offsets: Vec<i64>) -> Vec<u8> {
-    Offsets::List(offsets).encode().expect("an index")
+    Offsets::List(offsets.into())
+        .encode()
+        .expect("an index")
+        .into()
 }
 
 fn repeated(offset: i64, count: usize) -> Vec<u8> {
     let repeated = Offsets::Repeated { offset, count };
-    repeated.encode().expect("an index")
+    repeated.encode().expect("an index").into()
 }
 
 /// Metalayers that share one content, as header and trailer have them; `at` is where they begin.
@@ -225,7 +235,7 @@ fn metalayers(lib: &SchunkLib) -> Vec<Built> {
         ));
     }
     h.has_vlmetalayers = false;
-    let mut front = h.encode(&[]).expect("a header");
+    let mut front = Vec::from(h.encode(&[]).expect("a header"));
     front.truncate(87);
     front.extend(shared_metalayers(16, 87, 0, &vec![7; 3 << 20]));
     let len = front.len() as u32;

@@ -123,7 +123,7 @@ fn the_lock_is_the_reference_s() {
         unsafe {
             let schunk = (frames.blosc2_schunk_new)(&mut storage);
             assert!(!schunk.is_null());
-            let mut mine = SidecarLock::of_frame(&name, sparse);
+            let mut mine = SidecarLock::of_frame(&name, sparse).expect("memory");
             // Whatever the making of the frame has counted, nobody writes afterwards.
             mine.lock(false).expect("locks");
             mine.unlock().expect("unlocks");

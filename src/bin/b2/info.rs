@@ -16,6 +16,7 @@ use blosc2::error::Error;
 use blosc2::frame::header::Kind;
 use blosc2::frame::offsets::Place;
 use std::io::{IsTerminal, Write};
+use std::sync::Arc;
 
 /// Chunks whose headers are read for the picture, at most.
 const SAMPLES: usize = 1 << 14;
@@ -236,7 +237,7 @@ fn shares(frame: &mut Frame) -> Vec<Share> {
 
 impl Report {
     fn of(frame: &mut Frame, input: &Input, most_rows: usize) -> Result<Self> {
-        let header = frame.header.clone();
+        let header = Arc::clone(&frame.header);
         let extent = frame.extent;
         let nchunks = frame.nchunks();
         let file_size = crate::output::size_of(input.path());

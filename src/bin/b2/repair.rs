@@ -17,11 +17,10 @@ use blosc2::chunk::header::{ChunkHeader, Special};
 use blosc2::error::Error;
 use blosc2::frame::header::Kind;
 use blosc2::io::file::Filesystem;
-use blosc2::io::{Backend, Mode, Storage};
+use blosc2::io::{Backend, Mode};
 use blosc2::memory::Buffer;
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 
 /// Ranges of chunks that are named.
 const RANGES: usize = 20;
@@ -78,7 +77,7 @@ pub fn run(args: &RepairArgs) -> Result<Outcome> {
     })
 }
 
-fn cut_short(image: &Image, file: &dyn Storage) -> Option<String> {
+fn cut_short(image: &Image, file: &dyn blosc2::io::Storage) -> Option<String> {
     let (header, extent) = salvage::header(image, &mut Vec::new())?;
     let size = file.size().ok()?;
     match header.kind {
@@ -99,7 +98,7 @@ impl Chunks<'_> {
             return self.image.chunk(place);
         };
         let path = folder.join(format!("{place:08X}.chunk"));
-        let file: Arc<dyn Storage> = Filesystem.open(&c_path(&path).ok()?, Mode::Read).ok()?;
+        let file = Filesystem.open(&c_path(&path).ok()?, Mode::Read).ok()?;
         Image::new(&*file, &mut Vec::new()).ok()?.chunk(0)
     }
 }

@@ -16,7 +16,7 @@ use blosc2::frame::meta::Metalayer;
 use blosc2::frame::offsets::{Offsets, Place};
 use blosc2::io::file::Filesystem;
 use blosc2::io::{Backend, Mode, Storage};
-use blosc2::memory::Buffer;
+use blosc2::memory::{Buffer, Shared};
 use std::ffi::CStr;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 struct ReadOnly;
 
 impl Backend for ReadOnly {
-    fn open(&self, path: &CStr, mode: Mode) -> std::result::Result<Arc<dyn Storage>, Error> {
+    fn open(&self, path: &CStr, mode: Mode) -> std::result::Result<Shared<dyn Storage>, Error> {
         match mode {
             Mode::Read => Filesystem.open(path, mode),
             Mode::ReadWrite | Mode::Create | Mode::New => Err(Error::FileOpen),
@@ -46,7 +46,7 @@ impl Backend for ReadOnly {
 /// A frame in a file or directory.
 pub struct Frame {
     /// What the header says.
-    pub header: Header,
+    pub header: Arc<Header>,
     /// Where things are, as the header says.
     pub extent: Extent,
     /// The variable-length metalayers: their contents are chunks.
@@ -88,7 +88,7 @@ impl Frame {
             Kind::Contiguous
         };
         let options = Options {
-            backend: Arc::new(ReadOnly),
+            backend: blosc2::io::shared(ReadOnly)?,
             locking: false,
             durable: false,
         };
@@ -103,9 +103,9 @@ impl Frame {
             .and_then(|file| file.read_exact_at(&mut front, 0))
             .map_err(|_| Error::FileRead)?;
         Ok(Self {
-            header,
+            header: Arc::new(header),
             extent: Extent::parse(&front)?,
-            vlmetalayers,
+            vlmetalayers: vlmetalayers.into(),
             disk,
         })
     }

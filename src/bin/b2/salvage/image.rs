@@ -5,13 +5,13 @@ use crate::failure::{Failure, Result};
 use blosc2::chunk::header::ChunkHeader;
 use blosc2::frame::journal::{Patch, Record, overlay};
 use blosc2::io::Storage;
-use blosc2::memory::Buffer;
+use blosc2::memory::{Buffer, List};
 
 /// A file, as it is without a change that was begun and not finished.
 pub struct Image<'a> {
     file: &'a dyn Storage,
     pub(super) size: u64,
-    pending: Vec<Patch>,
+    pending: List<Patch>,
 }
 
 impl<'a> Image<'a> {
@@ -23,7 +23,7 @@ impl<'a> Image<'a> {
         let mut image = Self {
             file,
             size,
-            pending: Vec::new(),
+            pending: List::new(),
         };
         if let Ok(Some(record)) = Record::find(file, size, Some(0)) {
             notes.push(

@@ -82,8 +82,8 @@ pub fn header(image: &Image, notes: &mut Vec<String>) -> Option<(Header, Extent)
         .map_or(MOST_HEADER, |extent| extent.header_len as usize)
         .min(MOST_HEADER);
     let len = len.min(usize::try_from(image.size).unwrap_or(MOST_HEADER));
-    kept.metalayers
-        .extend(image.read(0, len).and_then(|bytes| array_in(&bytes)));
+    let array = image.read(0, len).and_then(|bytes| array_in(&bytes));
+    kept.metalayers.extend(array).ok()?;
     notes.push(if kept.metalayers.is_empty() {
         "the header's metalayers are damaged: they are lost".into()
     } else {
@@ -110,8 +110,8 @@ fn array_in(header: &[u8]) -> Option<Metalayer> {
         let geometry = Geometry::new(meta.ndim, &meta.shape, chunks, &meta.blockshape).ok()?;
         geometry.nchunks().ok()?;
         Some(Metalayer {
-            name: NAME.to_vec(),
-            content: bytes[..len].to_vec(),
+            name: NAME.to_vec().into(),
+            content: bytes[..len].to_vec().into(),
         })
     });
     let mut all = all;
@@ -136,14 +136,21 @@ pub fn contiguous(image: &Image, contexts: &SuperChunk, mut notes: Vec<String>) 
     let vlmetalayers = trailer_of(image, &extent, known.as_ref(), &mut notes);
     let index_pos = start.checked_add(extent.cbytes);
     let offsets = index_pos.and_then(|pos| index(image, contexts, pos));
-    if let (Some(header), Some(index)) = (&known, &offsets)
-        && index.offsets.iter().all(Option::is_some)
-    {
-        let slots = index.counted(header).iter();
-        let slots: Vec<Slot> = slots
-            .map(|offset| slot(offset.unwrap_or(i64::MIN), start))
-            .collect();
-        if lead_to_chunks(&slots, image, header) {
+    let complete = known
+        .as_ref()
+        .zip(offsets.as_ref())
+        .and_then(|(header, index)| {
+            if index.offsets.iter().any(Option::is_none) {
+                return None;
+            }
+            let slots = index.counted(header).iter();
+            let slots: Vec<Slot> = slots
+                .map(|offset| slot(offset.unwrap_or(i64::MIN), start))
+                .collect();
+            lead_to_chunks(&slots, image, header).then_some(slots)
+        });
+    let known = match (known, complete) {
+        (Some(header), Some(slots)) => {
             return Ok(Salvage {
                 header: agreeing(header, image, &slots, &mut notes),
                 slots,
@@ -151,7 +158,8 @@ pub fn contiguous(image: &Image, contexts: &SuperChunk, mut notes: Vec<String>) 
                 notes,
             });
         }
-    }
+        (known, _) => known,
+    };
     let mut chunks = scan(image, start, known.as_ref(), contexts);
     if chunks.chunks.is_empty() && known.is_some() {
         // It may be the header that is wrong about its chunks.
@@ -164,7 +172,7 @@ pub fn contiguous(image: &Image, contexts: &SuperChunk, mut notes: Vec<String>) 
     };
     let slots = arrange(&header, offsets, chunks, start, image.size, &mut notes);
     Ok(Salvage {
-        header: agreeing(&header, image, &slots, &mut notes),
+        header: agreeing(header, image, &slots, &mut notes),
         slots,
         vlmetalayers,
         notes,
@@ -194,8 +202,7 @@ fn lead_to_chunks(slots: &[Slot], image: &Image, header: &Header) -> bool {
 }
 
 /// The header, with the size of items that the chunks have: each of them says it too.
-fn agreeing(header: &Header, image: &Image, slots: &[Slot], notes: &mut Vec<String>) -> Header {
-    let mut header = header.clone();
+fn agreeing(mut header: Header, image: &Image, slots: &[Slot], notes: &mut Vec<String>) -> Header {
     let mut sizes = slots.iter().take(16).filter_map(|slot| match slot {
         Slot::At(pos) => ChunkHeader::parse(&image.read(*pos, HEADER)?).ok(),
         _ => None,
@@ -240,7 +247,7 @@ fn trailer_of(
             trailer::parse(&image.read(end - len as u64, len)?).ok()
         };
         if let Some(layers) = read() {
-            return layers;
+            return layers.into();
         }
     }
     notes.push(match header {

@@ -5,6 +5,7 @@ use crate::library::SuperChunk;
 use blosc2::chunk::header::{ChunkHeader, Special, version};
 use blosc2::frame::header::{Header, Kind};
 use blosc2::frame::offsets::{Offsets, WIDTH};
+use blosc2::memory::List;
 use std::collections::HashSet;
 
 /// Bytes that are searched at once.
@@ -242,6 +243,6 @@ pub(super) fn header_from(scan: &Scan) -> Option<Header> {
         nthreads_d: 1,
         has_vlmetalayers: false,
         vlblocks: first.has_vlblocks(),
-        metalayers: Vec::new(),
+        metalayers: List::new(),
     })
 }
