@@ -142,11 +142,21 @@ impl Error {
 
     /// What a function says that has one error for whatever went wrong: lack of memory is told even so, since the same call
     /// may succeed later.
-    pub fn or_failure(self) -> Self {
+    pub fn or(self, told: Self) -> Self {
         match self {
             Self::MemoryAlloc => self,
-            _ => Self::Failure,
+            _ => told,
         }
+    }
+
+    /// As [`Self::or`], with [`Self::Failure`].
+    pub fn or_failure(self) -> Self {
+        self.or(Self::Failure)
+    }
+
+    /// The error of a code that another function returned, told as by [`Self::or`].
+    pub fn of_code(code: i32, told: Self) -> Self {
+        Self::known(code).map_or(told, |error| error.or(told))
     }
 
     /// The error of this code, if the library has one.

@@ -105,7 +105,7 @@ impl Reading<'_> {
                 }
                 self.read_blocks(&chunk, blocks, tid, &target)
             })
-            .map_err(|_| Error::Failure)
+            .map_err(Error::or_failure)
     }
 
     /// Reads some of the touched blocks of a chunk.

@@ -169,7 +169,8 @@ impl Context {
 }
 
 /// Decompresses the chunk at `src` into `dest`, which has room for `destsize` bytes. The buffers must not overlap.
-/// Returns the size of the data, or a negative error code. A mask of blocks is forgotten afterwards.
+/// Returns the size of the data, or a negative error code. A mask of blocks is forgotten afterwards, unless memory was
+/// short.
 ///
 /// # Safety
 /// `context` is a decompression context that nobody else uses meanwhile; `src` points to a chunk, or to `srcsize`
@@ -190,7 +191,10 @@ pub unsafe extern "C" fn blosc2_decompress_ctx(
         }
         // SAFETY: by the caller's word.
         let result = unsafe { ctx.decompress(src, srcsize, dest, destsize) };
-        ctx.clear_maskout();
+        // The same call may be made again when there is memory.
+        if result != Err(Error::MemoryAlloc) {
+            ctx.clear_maskout();
+        }
         result
     })
 }

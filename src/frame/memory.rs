@@ -310,24 +310,27 @@ impl Memory {
 
     /// The whole frame.
     pub fn whole(&mut self) -> Result<&mut [u8]> {
-        if std::mem::take(&mut self.loose) {
-            // A frame with chunks that cannot be told apart stays as it is.
-            let _ = self.pack();
+        if self.loose {
+            match self.pack() {
+                Err(Error::MemoryAlloc) => return Err(Error::MemoryAlloc),
+                // A frame with chunks that cannot be told apart stays as it is.
+                Ok(()) | Err(_) => self.loose = false,
+            }
         }
         if !self.whole {
             let index = match self.offsets.len() {
                 0 => List::new(),
                 _ => self.offsets.encode()?,
             };
-            let trailer = std::mem::take(&mut self.trailer);
             let data_len = self.data_len as u64;
-            let buffer = self.open_end()?;
-            buffer.reserve(index.len() + trailer.len())?;
-            buffer.extend(&index)?;
-            buffer.extend(&trailer)?;
-            let len = buffer.len() as u64;
-            set_extent(buffer, len, data_len);
-            self.trailer = trailer;
+            let more = index.len() + self.trailer.len();
+            self.open_end()?.reserve(more)?;
+            if let Bytes::Own(buffer) = &mut self.bytes {
+                buffer.extend(&index)?;
+                buffer.extend(&self.trailer)?;
+                let len = buffer.len() as u64;
+                set_extent(buffer, len, data_len);
+            }
             self.whole = true;
         }
         Ok(match &mut self.bytes {

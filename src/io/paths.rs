@@ -86,12 +86,17 @@ impl Made {
         self
     }
 
+    /// Whether nothing else has its path by now. What cannot be looked at is taken for what was made a moment ago.
+    pub fn is_there(&self) -> bool {
+        match (self.identity, identity(&self.path)) {
+            (Some(made), Some(now)) => made == now,
+            _ => true,
+        }
+    }
+
     /// Removes it, with all that is in it, as far as that can be done.
     pub fn remove(&self) {
-        // What cannot be looked at is taken for what was made a moment ago.
-        if let (Some(made), Some(now)) = (self.identity, identity(&self.path))
-            && made != now
-        {
+        if !self.is_there() {
             return;
         }
         // Nothing more can be done about what stays.
@@ -164,6 +169,10 @@ pub fn folder(path: &CStr) -> Result<Option<CStrBuf>> {
 ///
 /// A link to a directory keeps its target, emptied.
 pub fn remove_dir_with_files(name: &CStr) -> Result<()> {
+    // What is empty need not be read, for which there may be no memory or no file descriptor.
+    if sys::remove_dir(name).is_ok() {
+        return Ok(());
+    }
     let mut files = List::new();
     sys::each_entry(name, |entry| {
         if sys::stat(&entry, false).is_ok_and(sys::Stat::is_dir) {

@@ -187,42 +187,37 @@ impl Buffer {
                 .checked_add(edit.new.len())
                 .ok_or(Error::MemoryAlloc)?;
         }
-        let mut grown = List::with_capacity(edits.len())?;
-        let mut shrunk = List::with_capacity(edits.len())?;
         let old_len = self.len;
         if len > old_len {
             self.resize(len)?;
         }
-        // What stays behind edit `i`, and how far in front of it all has grown and shrunk.
+        // What stays behind edit `i`.
         let stays = |i: usize| {
             let from = edits[i].at + edits[i].len;
             from..edits.get(i + 1).map_or(old_len, |next| next.at)
         };
-        let (mut more, mut less) = (0, 0);
-        for edit in edits {
-            more += edit.new.len();
-            less += edit.len;
-            grown.push_within_capacity(more);
-            shrunk.push_within_capacity(less);
-        }
         // What moves down goes first, from the front; what moves up comes from the end. So nothing is written over that is
         // still to be moved: what moves down stays behind what is in front of it now, and what moves up in front of what is
-        // behind it now.
-        for i in 0..edits.len() {
-            if grown[i] < shrunk[i] {
-                let stays = stays(i);
-                let to = stays.start + grown[i] - shrunk[i];
-                self.copy_within(stays, to);
-            }
-        }
-        for i in (0..edits.len()).rev() {
-            if grown[i] > shrunk[i] {
-                let stays = stays(i);
-                let to = stays.start + grown[i] - shrunk[i];
-                self.copy_within(stays, to);
-            }
-        }
+        // behind it now. `more` and `less` are how far all in front has grown and shrunk.
         let (mut more, mut less) = (0, 0);
+        for (i, edit) in edits.iter().enumerate() {
+            more += edit.new.len();
+            less += edit.len;
+            if more < less {
+                let stays = stays(i);
+                let to = stays.start + more - less;
+                self.copy_within(stays, to);
+            }
+        }
+        for (i, edit) in edits.iter().enumerate().rev() {
+            if more > less {
+                let stays = stays(i);
+                let to = stays.start + more - less;
+                self.copy_within(stays, to);
+            }
+            more -= edit.new.len();
+            less -= edit.len;
+        }
         for edit in edits {
             let to = edit.at + more - less;
             self[to..to + edit.new.len()].copy_from_slice(&edit.new);

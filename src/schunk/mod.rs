@@ -214,36 +214,38 @@ fn commit_separate(chunks: &mut List<Buffer>, change: &Change) -> Result<()> {
             Item::Special(_) | Item::Edited(_) => return Err(Error::Failure),
         }
     }
-    keep(chunks, change, new)
+    keep(chunks, change, &mut new)
 }
 
-/// Applies a change to chunks that each are on their own; `new` are those that come in. All or nothing.
-pub fn keep(chunks: &mut List<Buffer>, change: &Change, new: List<Buffer>) -> Result<()> {
+/// Applies a change to chunks that each are on their own; `new` are those that come in. All or nothing: where it fails, `new`
+/// has them still.
+pub fn keep(chunks: &mut List<Buffer>, change: &Change, new: &mut List<Buffer>) -> Result<()> {
     if !change.fits(chunks.len()) {
         return Err(Error::InvalidParam);
     }
     chunks.reserve(new.len())?;
-    let count = new.len();
-    let mut new = new.into_iter();
     match change {
         Change::Nothing => {}
-        Change::Append(_) => new.for_each(|chunk| chunks.push_within_capacity(chunk)),
+        Change::Append(_) => new
+            .drain(..)
+            .for_each(|chunk| chunks.push_within_capacity(chunk)),
         Change::Insert(nchunk, _) => {
-            for chunk in new {
+            for chunk in new.drain(..) {
                 chunks.insert(*nchunk, chunk)?;
             }
         }
         Change::Update(items) => {
-            if items.len() > count {
+            if items.len() > new.len() {
                 return Err(Error::Failure);
             }
-            for ((nchunk, _), chunk) in items.iter().zip(new) {
+            for ((nchunk, _), chunk) in items.iter().zip(new.drain(..)) {
                 chunks[*nchunk] = chunk;
             }
         }
         Change::Delete(nchunk) => drop(chunks.remove(*nchunk)),
         Change::Arrange { slots, .. } => {
             let mut old = taken(chunks, slots.len())?;
+            let mut new = new.drain(..);
             let chunk = |slot: &Slot| match slot {
                 Slot::Old(from) => old[*from].take(),
                 Slot::New(_) => new.next(),

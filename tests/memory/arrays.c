@@ -58,22 +58,22 @@ static void build(void) {
   int32_t value = 9;
   switch (t.param / 2) {
     case 0:
-      CALL(b2nd_from_cbuffer(t.array_ctx, &t.made_array, data, BYTES));
+      CALL_NEW(b2nd_from_cbuffer(t.array_ctx, &t.made_array, data, BYTES));
       break;
     case 1:
-      CALL(b2nd_uninit(t.array_ctx, &t.made_array));
+      CALL_NEW(b2nd_uninit(t.array_ctx, &t.made_array));
       break;
     case 2:
-      CALL(b2nd_empty(t.array_ctx, &t.made_array));
+      CALL_NEW(b2nd_empty(t.array_ctx, &t.made_array));
       break;
     case 3:
-      CALL(b2nd_zeros(t.array_ctx, &t.made_array));
+      CALL_NEW(b2nd_zeros(t.array_ctx, &t.made_array));
       break;
     case 4:
-      CALL(b2nd_nans(t.array_ctx, &t.made_array));
+      CALL_NEW(b2nd_nans(t.array_ctx, &t.made_array));
       break;
     default:
-      CALL(b2nd_full(t.array_ctx, &t.made_array, &value));
+      CALL_NEW(b2nd_full(t.array_ctx, &t.made_array, &value));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -215,6 +216,12 @@ static void release(void) {
   free(t.out);
 }
 
+static void *run(void *test) {
+  ((const struct test_case *)test)->run();
+  release();
+  return NULL;
+}
+
 static void child(const struct test_case *test) {
   /* The library's messages are no part of what is looked at, but writing them is. */
   int quiet = open("/dev/null", O_WRONLY);
@@ -223,11 +230,11 @@ static void child(const struct test_case *test) {
   alarm(20);
   int before = descriptors();
   long live = shim_live();
-  test->run();
-  if (t.has_path && result->calls > 0) {
-    result->descriptors = 0;
+  /* What the library keeps for a thread goes with it, and is not counted. */
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, run, (void *)test) != 0 || pthread_join(thread, NULL) != 0) {
+    _exit(5);
   }
-  release();
   blosc2_free_resources();
   result->descriptors = descriptors() - before;
   result->live = shim_live() - live;
@@ -275,16 +282,17 @@ static bool trial(const struct test_case *test, int param, enum storage storage,
 static bool judge(const struct result *good, enum answer answer) {
   const char *wrong = NULL;
   bool same = result->rc[0] == good->rc[0];
-  bool refused = result->rc[0] == BLOSC2_ERROR_MEMORY_ALLOC || (answer == ZERO_TOO && result->rc[0] == 0);
+  bool other = !same && answer == SIZE && result->rc[0] > 0;
+  bool refused = result->rc[0] == BLOSC2_ERROR_MEMORY_ALLOC || (answer == ZERO_TOO && result->rc[0] == 0) || other;
   if (!same && !refused) {
     wrong = "another answer";
   } else if (same && result->after[0] != good->after[0]) {
     wrong = "success, but not the state";
-  } else if (!same && result->after[0] != result->before) {
+  } else if (!same && !other && result->after[0] != result->before) {
     wrong = "an error, and a changed state";
   } else if (!same && result->calls == 2 && result->rc[1] != good->rc[0]) {
     wrong = "the call made again fails";
-  } else if (!same && result->calls == 2 && result->after[1] != good->after[0]) {
+  } else if (!same && !other && result->calls == 2 && result->after[1] != good->after[0]) {
     wrong = "the call made again gives another state";
   } else if (result->descriptors > good->descriptors) {
     wrong = "a file descriptor is left";

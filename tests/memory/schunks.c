@@ -87,7 +87,7 @@ static void new_(void) {
   if (t.storage == MAPPED) {
     t.has_path = false;
   }
-  CALL_POINTER(t.made_schunk = blosc2_schunk_new(&storage));
+  CALL_NEW((t.made_schunk = blosc2_schunk_new(&storage)) != NULL ? 0 : BLOSC2_ERROR_MEMORY_ALLOC);
 }
 
 static void free_(void) {

@@ -275,7 +275,7 @@ pub fn arrange(
     let plan = Plan {
         counts: after,
         change,
-        owned: separate.then_some(owned),
+        owned: separate.then_some(&mut owned),
     };
     inner.apply_with(handle, &counts, plan, &metalayers)?;
     // SAFETY: the metalayer is the library's, and as long as before.

@@ -9,11 +9,9 @@ use crate::b2nd::Dims;
 use crate::capi::border::{bytes, bytes_mut, code, code64};
 use crate::capi::constants::BLOSC2_SPECIAL_ZERO;
 use crate::capi::schunk::convert::{
-    blosc2_schunk_append_file, blosc2_schunk_from_buffer, blosc2_schunk_to_buffer,
+    blosc2_schunk_append_file, blosc2_schunk_to_buffer, from_buffer,
 };
-use crate::capi::schunk::create::{
-    blosc2_schunk_free, blosc2_schunk_open, blosc2_schunk_open_offset,
-};
+use crate::capi::schunk::create::{self as schunk, blosc2_schunk_free};
 use crate::capi::types::*;
 use crate::error::{Error, Result};
 use std::ffi::{c_char, c_int, c_void};
@@ -22,10 +20,8 @@ use std::ffi::{c_char, c_int, c_void};
 ///
 /// # Safety
 /// `sc` is null or valid.
-unsafe fn own(sc: *mut blosc2_schunk, missing: Error) -> Result<*mut b2nd_array_t> {
-    if sc.is_null() {
-        return Err(missing);
-    }
+unsafe fn own(sc: Result<*mut blosc2_schunk>, missing: Error) -> Result<*mut b2nd_array_t> {
+    let sc = sc.map_err(|error| error.or(missing))?;
     // SAFETY: by the caller's word.
     unsafe {
         adopt(sc).inspect_err(|_| {
@@ -53,7 +49,8 @@ pub unsafe extern "C" fn b2nd_to_cframe(
         }
         *cframe_len = blosc2_schunk_to_buffer((*array).sc, cframe, needs_free);
         if *cframe_len <= 0 {
-            return Err(Error::Failure);
+            let code = i32::try_from(*cframe_len).unwrap_or(0);
+            return Err(Error::of_code(code, Error::Failure));
         }
         Ok(0)
     })
@@ -77,8 +74,7 @@ pub unsafe extern "C" fn b2nd_from_cframe(
             return Err(Error::NullPointer);
         }
         deliver(array, || {
-            let sc = blosc2_schunk_from_buffer(cframe, cframe_len, copy);
-            own(sc, Error::Failure)
+            own(from_buffer(cframe, cframe_len, copy), Error::Failure)
         })
     })
 }
@@ -95,7 +91,10 @@ pub unsafe extern "C" fn b2nd_open(urlpath: *const c_char, array: *mut *mut b2nd
             return Err(Error::NullPointer);
         }
         deliver(array, || {
-            own(blosc2_schunk_open(urlpath), Error::NullPointer)
+            own(
+                schunk::open(urlpath, 0, std::ptr::null()),
+                Error::NullPointer,
+            )
         })
     })
 }
@@ -116,7 +115,7 @@ pub unsafe extern "C" fn b2nd_open_offset(
             return Err(Error::NullPointer);
         }
         deliver(array, || {
-            let sc = blosc2_schunk_open_offset(urlpath, offset);
+            let sc = schunk::open(urlpath, offset, std::ptr::null());
             own(sc, Error::NullPointer)
         })
     })

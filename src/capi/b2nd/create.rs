@@ -6,7 +6,7 @@ use crate::b2nd::geometry::Geometry;
 use crate::b2nd::meta::Meta;
 use crate::capi::border::code;
 use crate::capi::constants::*;
-use crate::capi::schunk::create::{self as schunk, blosc2_schunk_free, blosc2_schunk_new};
+use crate::capi::schunk::create::{self as schunk, blosc2_schunk_free};
 use crate::capi::schunk::handle::Handle;
 use crate::capi::schunk::meta::blosc2_meta_add;
 use crate::capi::schunk::misc::blosc2_schunk_fill_special;
@@ -82,10 +82,7 @@ pub fn special(params: &mut Params, kind: c_int) -> Result<*mut b2nd_array_t> {
         return Err(Error::MaxBufsizeExceeded);
     }
     // SAFETY: the storage is complete.
-    let sc = unsafe { blosc2_schunk_new(params.storage) };
-    if sc.is_null() {
-        return Err(Error::Failure);
-    }
+    let sc = unsafe { schunk::make(&*params.storage) }.map_err(Error::or_failure)?;
     let filled = fill(sc, params, &geometry, nchunks, chunksize as i32, kind);
     filled.inspect_err(|_| {
         // SAFETY: just made, and used no more.
@@ -117,29 +114,19 @@ fn fill(
     // SAFETY: the super-chunk was just made; names and contents are the program's.
     unsafe {
         (*sc).chunksize = chunksize;
-        let failed = |rc: c_int| rc < 0;
-        if failed(blosc2_meta_add(
-            sc,
-            c"b2nd".as_ptr(),
-            content.as_mut_ptr(),
-            len,
-        )) {
-            return Err(Error::Failure);
-        }
+        let done = |code: i64| match i32::try_from(code) {
+            Ok(code) if code < 0 => Err(Error::of_code(code, Error::Failure)),
+            _ => Ok(()),
+        };
+        let add = |name, content, len| done(blosc2_meta_add(sc, name, content, len).into());
+        add(c"b2nd".as_ptr(), content.as_mut_ptr(), len)?;
         for layer in params.metalayers.all() {
-            if failed(blosc2_meta_add(
-                sc,
-                layer.name,
-                layer.content,
-                layer.content_len,
-            )) {
-                return Err(Error::Failure);
-            }
+            add(layer.name, layer.content, layer.content_len)?;
         }
         let items = nchunks.checked_mul(geometry.extchunknitems);
         let items = items.ok_or(Error::Failure)?;
-        if items > 0 && blosc2_schunk_fill_special(sc, items, kind, chunksize) < 0 {
-            return Err(Error::Failure);
+        if items > 0 {
+            done(blosc2_schunk_fill_special(sc, items, kind, chunksize))?;
         }
         array::make(sc, geometry, dtype, params.dtype_format)
     }
@@ -272,7 +259,8 @@ unsafe fn repeat(params: &mut Params, made: *mut b2nd_array_t, value: *const c_v
         let (dest, room) = (chunk.as_mut_ptr().cast(), chunk.len() as i32);
         blosc2_chunk_repeatval(*params.cparams(), nbytes, dest, room, value)
     };
-    chunk.truncate(usize::try_from(cbytes).map_err(|_| Error::Failure)?);
+    let len = usize::try_from(cbytes).map_err(|_| Error::of_code(cbytes, Error::Failure))?;
+    chunk.truncate(len);
     let copy = |nchunk| Ok((nchunk, Made::Whole(Buffer::copy_of(&chunk)?)));
     let new = (0..count).map(copy).try_list()?;
     let handle = array.handle;

@@ -12,7 +12,7 @@ use crate::b2nd::write::{Rewriter, Writing};
 use crate::b2nd::{Dims, MAX_DIM};
 use crate::capi::border::code;
 use crate::capi::constants::*;
-use crate::capi::schunk::convert::blosc2_schunk_copy;
+use crate::capi::schunk::convert::copy as copy_schunk;
 use crate::capi::schunk::create as schunk;
 use crate::capi::schunk::meta::{blosc2_vlmeta_add, blosc2_vlmeta_get};
 use crate::capi::schunk::replace::replace;
@@ -168,10 +168,7 @@ pub unsafe extern "C" fn b2nd_get_slice(
 pub unsafe fn copy_as(src: &Array, storage: &mut blosc2_storage) -> Result<*mut b2nd_array_t> {
     // SAFETY: by the caller's word.
     unsafe {
-        let sc = blosc2_schunk_copy(src.shown.as_c(), storage);
-        if sc.is_null() {
-            return Err(Error::Failure);
-        }
+        let sc = copy_schunk(src.shown.as_c(), storage).map_err(Error::or_failure)?;
         let made = src
             .dtype()
             .and_then(|dtype| array::make(sc, &src.geometry, dtype.as_deref(), src.dtype_format()));
@@ -244,7 +241,7 @@ fn copy_vlmetalayers(src: &Array, made: *mut b2nd_array_t) -> Result<()> {
             added
         };
         if added < 0 {
-            return Err(Error::Failure);
+            return Err(Error::of_code(added, Error::Failure));
         }
     }
     Ok(())

@@ -117,15 +117,18 @@ unsafe fn put(handle: &Handle, to: To, chunk: *mut u8, copy: bool) -> Result<i64
     if copy && handle.inner().store.holds(bytes) {
         // The frame's buffer may move while the chunk is put into it.
         let apart = Buffer::copy_of(bytes)?;
-        return put_bytes(handle, to, &apart, info, &mut None);
+        return put_bytes(handle, to, &apart, info, &mut List::new());
     }
-    // SAFETY: by the caller's word; given back below if this fails.
-    let mut owned = (!copy).then(|| unsafe { Buffer::from_raw(chunk, bytes.len()) });
+    let mut owned = List::with_capacity(1)?;
+    if !copy {
+        // SAFETY: by the caller's word; given back below if this fails.
+        owned.push_within_capacity(unsafe { Buffer::from_raw(chunk, bytes.len()) });
+    }
     let result = put_bytes(handle, to, bytes, info, &mut owned);
-    if result.is_err()
-        && let Some(owned) = owned
-    {
-        owned.into_raw();
+    if result.is_err() {
+        for chunk in owned.drain(..) {
+            chunk.into_raw();
+        }
     }
     result
 }
@@ -136,7 +139,7 @@ fn put_bytes(
     to: To,
     bytes: &[u8],
     info: Chunk,
-    owned: &mut Option<Buffer>,
+    owned: &mut List<Buffer>,
 ) -> Result<i64> {
     handle.with(true, |inner| {
         let counts = handle.counts();
@@ -149,7 +152,7 @@ fn put_bytes(
             }
             To::Over(nchunk) => {
                 let old = inner.chunk(&counts, checked(nchunk, counts.nchunks)?);
-                let old = old.map_err(|_| Error::Failure)?;
+                let old = old.map_err(Error::or_failure)?;
                 (counts.updated(nchunk, &old, &info, keeping)?, nchunk)
             }
         };
@@ -160,11 +163,7 @@ fn put_bytes(
             To::Before(nchunk) => Change::Insert(nchunk as usize, item),
             To::Over(_) => Change::Update(&update),
         };
-        let owned = if inner.store.is_frame() {
-            None
-        } else {
-            owned.take().map(|owned| List::of([owned])).transpose()?
-        };
+        let taken = !inner.store.is_frame() && !owned.is_empty();
         handle.set_current(current);
         inner.apply(
             handle,
@@ -172,7 +171,7 @@ fn put_bytes(
             Plan {
                 counts: after,
                 change,
-                owned,
+                owned: taken.then_some(owned),
             },
         )
     })
@@ -249,7 +248,7 @@ pub unsafe extern "C" fn blosc2_schunk_delete_chunk(
         let handle = unsafe { Handle::from_c(schunk)? };
         handle.change(|inner, counts| {
             let at = checked(nchunk, counts.nchunks)?;
-            let old = inner.chunk(counts, at).map_err(|_| Error::Failure)?;
+            let old = inner.chunk(counts, at).map_err(Error::or_failure)?;
             handle.set_current(nchunk);
             Ok(Plan {
                 counts: counts.deleted(&old, inner.keeping()),
@@ -282,7 +281,7 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
             let cbytes = unsafe { compress_into(room, handle, src.cast(), nbytes)? };
             let chunk = &room[..cbytes];
             let info = Chunk::new(&ChunkHeader::parse(chunk)?);
-            return put_bytes(handle, To::End, chunk, info, &mut None);
+            return put_bytes(handle, To::End, chunk, info, &mut List::new());
         }
         // SAFETY: by the caller's word.
         let mut chunk = unsafe { compressed(handle, src.cast(), nbytes)? };
@@ -290,7 +289,7 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
         let info = Chunk::new(&ChunkHeader::parse(&chunk)?);
         // SAFETY: the buffer stays where it is, whoever owns it, until the super-chunk has it.
         let bytes = unsafe { std::slice::from_raw_parts(chunk.as_ptr(), chunk.len()) };
-        put_bytes(handle, To::End, bytes, info, &mut Some(chunk))
+        put_bytes(handle, To::End, bytes, info, &mut List::of([chunk])?)
     })
 }
 

@@ -1,7 +1,7 @@
 //! Copies of super-chunks, and super-chunks as buffers and files.
 
 use super::chunks::{Bytes, bytes_of};
-use super::create::{adopt, blosc2_schunk_free, blosc2_schunk_new, discard, durable};
+use super::create::{adopt, blosc2_schunk_free, discard, durable, make};
 use super::handle::{Handle, Plan};
 use super::meta::{blosc2_meta_add, blosc2_vlmeta_add};
 use super::recompress::recompress;
@@ -40,28 +40,36 @@ pub unsafe extern "C" fn blosc2_schunk_from_buffer(
     len: i64,
     copy: bool,
 ) -> *mut blosc2_schunk {
-    pointer("blosc2_schunk_from_buffer", || {
-        let len = usize::try_from(len).map_err(|_| Error::InvalidParam)?;
-        if cframe.is_null() || len < MIN_LEN {
-            return Err(Error::InvalidParam);
-        }
-        // SAFETY: by the caller's word; without `copy` for as long as the super-chunk uses it, with it until this returns.
-        let (memory, loaded) =
-            unsafe { Memory::borrow(std::slice::from_raw_parts_mut(cframe, len))? };
-        // SAFETY: files are the back end.
-        let schunk = unsafe { adopt(Store::Memory(memory), loaded, std::ptr::null())? };
-        if !copy {
-            return Ok(schunk);
-        }
-        // SAFETY: just made.
-        let taken = unsafe { Handle::from_c(schunk).and_then(|handle| copy_frame(handle, len)) };
-        if let Err(error) = taken {
-            // SAFETY: just made, and used no more.
-            unsafe { blosc2_schunk_free(schunk) };
-            return Err(error);
-        }
-        Ok(schunk)
+    // SAFETY: by the caller's word.
+    pointer("blosc2_schunk_from_buffer", || unsafe {
+        from_buffer(cframe, len, copy)
     })
+}
+
+/// Opens the frame in a buffer; see `blosc2_schunk_from_buffer`.
+///
+/// # Safety
+/// As for that.
+pub unsafe fn from_buffer(cframe: *mut u8, len: i64, copy: bool) -> Result<*mut blosc2_schunk> {
+    let len = usize::try_from(len).map_err(|_| Error::InvalidParam)?;
+    if cframe.is_null() || len < MIN_LEN {
+        return Err(Error::InvalidParam);
+    }
+    // SAFETY: by the caller's word; without `copy` for as long as the super-chunk uses it, with it until this returns.
+    let (memory, loaded) = unsafe { Memory::borrow(std::slice::from_raw_parts_mut(cframe, len))? };
+    // SAFETY: files are the back end.
+    let schunk = unsafe { adopt(Store::Memory(memory), loaded, std::ptr::null())? };
+    if !copy {
+        return Ok(schunk);
+    }
+    // SAFETY: just made.
+    let taken = unsafe { Handle::from_c(schunk).and_then(|handle| copy_frame(handle, len)) };
+    if let Err(error) = taken {
+        // SAFETY: just made, and used no more.
+        unsafe { blosc2_schunk_free(schunk) };
+        return Err(error);
+    }
+    Ok(schunk)
 }
 
 /// Makes a super-chunk over a frame of `len` bytes in somebody's buffer independent of that.
@@ -157,17 +165,12 @@ unsafe fn is_in_memory(schunk: *mut blosc2_schunk) -> Result<bool> {
 /// # Safety
 /// `schunk` is valid.
 unsafe fn in_memory(schunk: *mut blosc2_schunk) -> Result<*mut blosc2_schunk> {
-    let mut storage = blosc2_storage {
+    let storage = blosc2_storage {
         contiguous: true,
         ..blosc2_storage::defaults()
     };
     // SAFETY: by the caller's word.
-    let copy = unsafe { blosc2_schunk_copy(schunk, &raw mut storage) };
-    if copy.is_null() {
-        Err(Error::SchunkCopy)
-    } else {
-        Ok(copy)
-    }
+    unsafe { copy(schunk, &storage) }.map_err(|error| error.or(Error::SchunkCopy))
 }
 
 /// Gives a super-chunk as a contiguous frame in a buffer. Where `*needs_free` is set, the program frees `*cframe` with
@@ -266,15 +269,12 @@ pub unsafe extern "C" fn blosc2_schunk_to_file(
                 write_file(&*backend, local(CStr::from_ptr(urlpath)), bytes)?;
                 return Ok(bytes.len() as i64);
             }
-            let mut storage = blosc2_storage {
+            let storage = blosc2_storage {
                 contiguous: true,
                 urlpath: urlpath.cast_mut(),
                 ..blosc2_storage::defaults()
             };
-            let copy = blosc2_schunk_copy(schunk, &raw mut storage);
-            if copy.is_null() {
-                return Err(Error::SchunkCopy);
-            }
+            let copy = copy(schunk, &storage).map_err(|error| error.or(Error::SchunkCopy))?;
             let len = match &mut Handle::from_c(copy)?.inner().store {
                 Store::Disk(disk) => disk.close().map(|()| disk.frame_len()),
                 _ => Err(Error::Failure),
@@ -390,21 +390,34 @@ pub unsafe extern "C" fn blosc2_schunk_copy(
 ) -> *mut blosc2_schunk {
     pointer("blosc2_schunk_copy", || {
         // SAFETY: by the caller's word.
-        unsafe {
-            let handle = Handle::from_c(schunk)?;
-            let shown = Handle::shown(schunk)?;
-            let mut storage = *storage.as_ref().ok_or(Error::NullPointer)?;
-            let (mut cparams, same) = parameters(handle, &storage)?;
-            storage.cparams = &raw mut cparams;
-            let new = blosc2_schunk_new(&raw mut storage);
-            let copied = Handle::from_c(new).and_then(|copy| fill(handle, shown, copy, same));
-            if let Err(error) = copied {
-                discard(new);
-                return Err(error);
-            }
-            Ok(new)
-        }
+        unsafe { copy(schunk, storage.as_ref().ok_or(Error::NullPointer)?) }
     })
+}
+
+/// Copies a super-chunk; see `blosc2_schunk_copy`.
+///
+/// # Safety
+/// As for that.
+pub unsafe fn copy(
+    schunk: *mut blosc2_schunk,
+    storage: &blosc2_storage,
+) -> Result<*mut blosc2_schunk> {
+    // SAFETY: by the caller's word.
+    unsafe {
+        let handle = Handle::from_c(schunk)?;
+        let shown = Handle::shown(schunk)?;
+        let (mut cparams, same) = parameters(handle, storage)?;
+        let new = make(&blosc2_storage {
+            cparams: &raw mut cparams,
+            ..*storage
+        })?;
+        let copied = Handle::from_c(new).and_then(|copy| fill(handle, shown, copy, same));
+        if let Err(error) = copied {
+            discard(new);
+            return Err(error);
+        }
+        Ok(new)
+    }
 }
 
 /// The parameters of a copy, and whether chunks can be copied as they are.
@@ -460,7 +473,7 @@ fn fill(from: &Handle, shown: &Handle, to: &Handle, same: bool) -> Result<()> {
         let added =
             unsafe { blosc2_meta_add(to.as_c(), name.as_ptr(), content.as_ptr().cast_mut(), len) };
         if added < 0 {
-            return Err(Error::SchunkCopy);
+            return Err(Error::of_code(added, Error::SchunkCopy));
         }
     }
     let vlblocks = counts.flags2 & crate::capi::constants::BLOSC2_VL_BLOCKS as u8 != 0;
@@ -518,7 +531,7 @@ fn copy_vlmetalayers(from: &Handle, to: &Handle) -> Result<()> {
             added
         };
         if added < 0 {
-            return Err(Error::SchunkCopy);
+            return Err(Error::of_code(added, Error::SchunkCopy));
         }
     }
     Ok(())

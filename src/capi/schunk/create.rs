@@ -12,7 +12,7 @@ use crate::frame::disk::{Disk, Options};
 use crate::frame::header::Kind;
 use crate::frame::memory::Memory;
 use crate::io::paths;
-use crate::memory::{CStrBuf, List, boxed};
+use crate::memory::{CStrBuf, List, boxed, boxed_uninit};
 use crate::schunk::Store;
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null_mut;
@@ -52,7 +52,7 @@ fn without_slash(path: &CStr) -> Result<CStrBuf> {
 ///
 /// # Safety
 /// The pointers in `storage` are null or valid.
-unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
+pub unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
     // SAFETY: by the caller's word.
     unsafe {
         let copy = storage::copy(storage)?;
@@ -108,8 +108,10 @@ unsafe fn attach(handle: &Handle) -> Result<()> {
             let header = handle.header(&counts, kind);
             // SAFETY: the storage's own copy of what the program chose.
             let options = unsafe { options(storage.io)? };
+            // Its place comes first: once the frame is there, nothing may fail.
+            let place = boxed_uninit()?;
             let (disk, _) = Disk::create(options, &path, &header, &[], &[])?;
-            Store::Disk(boxed(disk)?)
+            Store::Disk(Box::write(place, disk))
         }
     };
     set_store(handle, store);
@@ -175,7 +177,11 @@ pub unsafe fn adopt(
     }
 }
 
-unsafe fn open(
+/// Opens the super-chunk at `urlpath`; see `blosc2_schunk_open_offset_udio`.
+///
+/// # Safety
+/// As for that.
+pub unsafe fn open(
     urlpath: *const c_char,
     offset: i64,
     io: *const blosc2_io,
@@ -288,7 +294,7 @@ pub unsafe fn discard(schunk: *mut blosc2_schunk) {
             }
         });
         blosc2_schunk_free(schunk);
-        if let Some(made) = made {
+        if let Some(mut made) = made {
             made.remove();
         }
     }

@@ -61,8 +61,8 @@ pub struct Plan<'a> {
     pub counts: Counts,
     /// The change.
     pub change: Change<'a>,
-    /// The chunks that come in, if they are the library's and kept each on its own.
-    pub owned: Option<List<Buffer>>,
+    /// The chunks that come in, if they are the library's and kept each on its own. They are left where the change fails.
+    pub owned: Option<&'a mut List<Buffer>>,
 }
 
 impl Handle {

@@ -125,8 +125,8 @@ pub unsafe extern "C" fn blosc2_meta_add(
             if layers.len() >= BLOSC2_MAX_METALAYERS || (framed && handle.counts().cbytes > 0) {
                 return Err(Error::InvalidParam);
             }
-            let layer = to_c((name, content))?;
             layers.push((name, content))?;
+            let layer = to_c((name, content))?;
             if let Err(error) = write(handle, &layers, true) {
                 // SAFETY: made above.
                 unsafe { free_metalayer(layer) };
@@ -265,8 +265,8 @@ pub unsafe extern "C" fn blosc2_vlmeta_add(
             if layers.len() >= most_vlmetalayers(handle) {
                 return Err(Error::Failure);
             }
-            let layer = to_c((name, &chunk))?;
             layers.push((name, &chunk))?;
+            let layer = to_c((name, &chunk))?;
             if let Err(error) = write(handle, &layers, false) {
                 // SAFETY: made above.
                 unsafe { free_metalayer(layer) };

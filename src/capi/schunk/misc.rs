@@ -177,7 +177,7 @@ pub unsafe extern "C" fn blosc2_schunk_fill_special(
         // SAFETY: only read.
         let blocksize = unsafe { handle.fields().blocksize };
         let place = Place::Special(kind);
-        let sample = sample_of(handle, kind, chunksize).map_err(|_| error)?;
+        let sample = sample_of(handle, kind, chunksize).map_err(|why| why.or(error))?;
         let last = (nbytes - (nchunks as i64 - 1) * i64::from(chunksize)) as i32;
         if !framed {
             return fill_separate(handle, kind, &sample, nchunks, last);
@@ -225,6 +225,7 @@ fn fill_separate(
     last: i32,
 ) -> Result<i64> {
     let last = sample_of(handle, kind, last)?;
+    let before = handle.counts();
     for nchunk in 0..nchunks {
         let bytes = if nchunk + 1 == nchunks {
             &last[..]
@@ -240,7 +241,19 @@ fn fill_separate(
                 owned: None,
             })
         });
-        appended.map_err(|_| Error::SchunkSpecial)?;
+        if let Err(error) = appended {
+            // Those that came before it go again, which takes no memory.
+            for last in (0..nchunk).rev() {
+                handle.change(|_, _| {
+                    Ok(Plan {
+                        counts: before,
+                        change: Change::Delete(last),
+                        owned: None,
+                    })
+                })?;
+            }
+            return Err(error.or(Error::SchunkSpecial));
+        }
     }
     Ok(handle.counts().nchunks)
 }

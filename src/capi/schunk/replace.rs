@@ -73,7 +73,7 @@ pub fn replace(handle: &Handle, inner: &mut Inner, new: List<New>) -> Result<()>
         let plan = Plan {
             counts: after,
             change: Change::Update(&items),
-            owned,
+            owned: owned.as_mut(),
         };
         inner.apply(handle, &counts, plan)?;
     }

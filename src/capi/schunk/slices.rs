@@ -229,7 +229,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
         }
         // SAFETY: by the caller's word, and the items are there.
         let dest = unsafe { bytes_mut(buffer.cast(), len)? };
-        read_bytes(handle, &sizes, start, dest).map_err(|_| Error::Failure)?;
+        read_bytes(handle, &sizes, start, dest).map_err(Error::or_failure)?;
         handle.set_current(sizes.chunk_of(start + len as u64 - 1) as i64);
         Ok(0)
     })
@@ -523,7 +523,7 @@ fn read_sparse(
     };
     let dctx = handle.dctx()?;
     if dctx.postfilter.get().is_some() {
-        return through_context(entries).map_err(|_| Error::Failure);
+        return through_context(entries).map_err(Error::or_failure);
     }
     let groups = Mutex::new(entries.chunk_by(|a, b| a.0 / chunkitems == b.0 / chunkitems));
     let state = Mutex::new((None, List::new()));

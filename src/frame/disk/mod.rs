@@ -28,10 +28,10 @@ use crate::chunk::decode::Chunk;
 use crate::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
 use crate::error::{Error, Result};
 use crate::io::lock::SidecarLock;
-use crate::io::paths::Made;
 use crate::io::readers::{READERS, ReaderSlot};
 use crate::io::{Backend, Mode, Storage};
 use crate::memory::{Buffer, CStrBuf, List, Shared, Text};
+use new::NewFrame;
 use std::ffi::CStr;
 
 /// How often, and how long apart in milliseconds, a frame is read again that another process is just changing.
@@ -124,7 +124,7 @@ pub struct Disk {
     /// What was found when the frame was last read, until somebody is told.
     news: Option<Loaded>,
     /// What was made for the frame, if this handle made it.
-    made: Option<Made>,
+    made: Option<NewFrame>,
 }
 
 /// Where a chunk's bytes are to be had.
@@ -245,6 +245,15 @@ fn with_suffix(path: &CStr, suffix: &[u8]) -> Result<CStrBuf> {
 struct ChunkPaths(List<u8>);
 
 impl ChunkPaths {
+    /// Those of the directory at `path`.
+    fn in_directory(path: &CStr) -> Result<Self> {
+        let (path, name) = (path.to_bytes(), b"/00000000.chunk\0");
+        let mut paths = List::with_capacity(path.len() + name.len())?;
+        paths.extend_from_slice(path)?;
+        paths.extend_from_slice(name)?;
+        Ok(Self(paths))
+    }
+
     /// The path of the file with this number.
     fn of(&mut self, number: u64) -> Result<&CStr> {
         const BEHIND: usize = b".chunk\0".len();
@@ -286,7 +295,7 @@ impl Disk {
                 Ok((disk, loaded))
             }
             Err(error) => {
-                if let Some(made) = made {
+                if let Some(mut made) = made {
                     made.remove();
                 }
                 Err(error)
@@ -295,7 +304,7 @@ impl Disk {
     }
 
     /// What was made for this frame, if this handle made it.
-    pub fn take_made(&mut self) -> Option<Made> {
+    pub fn take_made(&mut self) -> Option<NewFrame> {
         self.made.take()
     }
 
@@ -579,12 +588,7 @@ impl Disk {
     }
 
     fn chunk_paths(&self) -> Result<ChunkPaths> {
-        let path = self.path.to_bytes();
-        let name = b"/00000000.chunk\0";
-        let mut paths = List::with_capacity(path.len() + name.len())?;
-        paths.extend_from_slice(path)?;
-        paths.extend_from_slice(name)?;
-        Ok(ChunkPaths(paths))
+        ChunkPaths::in_directory(&self.path)
     }
 
     /// Where the last of the chunks ends, from the end of the header.
