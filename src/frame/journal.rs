@@ -116,14 +116,6 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A copy of bytes.
-///
-/// # Errors
-/// [`Error::MemoryAlloc`].
-pub fn copy_of(bytes: &[u8]) -> Result<List<u8>> {
-    bytes.to_list()
-}
-
 /// So many bytes of a file, which has them.
 ///
 /// # Errors
@@ -191,7 +183,7 @@ impl Record {
         let (Some((changed_len, count)), size) = (Self::counts(&mut body), body.0.len()) else {
             return Ok(None);
         };
-        record.changed = copy_of(changed_len)?;
+        record.changed = changed_len.to_list()?;
         // Each patch has some bytes, so the number is bounded by those that there are.
         if count as usize > size / PATCH_FRONT {
             return Ok(None);
@@ -204,7 +196,7 @@ impl Record {
             let Some(bytes) = body.take(len as usize) else {
                 return Ok(None);
             };
-            let bytes = copy_of(bytes)?;
+            let bytes = bytes.to_list()?;
             record.patches.push(Patch { pos, bytes })?;
         }
         Ok(body.0.is_empty().then_some(record))
@@ -280,7 +272,7 @@ impl Record {
             return Ok(false);
         }
         let now = read(file, self.base, self.header_len as usize)?;
-        let mut header = copy_of(&now)?;
+        let mut header = now.to_list()?;
         overlay(&self.patches, 0, &mut header);
         if hash(&header) != self.header_hash || !Header::has_magic(&header) {
             return Ok(false);

@@ -5,11 +5,11 @@
 use super::Disk;
 use crate::error::{Error, Result};
 use crate::frame::header::{Extent, Header};
-use crate::frame::journal::{Patch, Record, copy_of, hash, put_back};
+use crate::frame::journal::{Patch, Record, hash, put_back};
 use crate::frame::meta::Borrowed;
 use crate::frame::trailer;
 use crate::io::Storage;
-use crate::memory::List;
+use crate::memory::{List, ToList};
 
 /// The header and the trailer as they are to be.
 pub struct Next {
@@ -168,7 +168,7 @@ impl Disk {
                 header_len: old.header_len,
                 header_hash: hash(old_header),
                 changed_pos: both.start as u32,
-                changed: copy_of(changed_new)?,
+                changed: changed_new.to_list()?,
                 patches,
             },
         })
@@ -178,7 +178,7 @@ impl Disk {
     fn old_bytes(&self, file: &dyn Storage, pos: u64, len: usize) -> Result<List<u8>> {
         let from = pos as usize;
         if let Some(known) = self.view.header.get(from..from.saturating_add(len)) {
-            return copy_of(known);
+            return known.to_list();
         }
         let mut bytes = List::filled(0, len)?;
         file.read_at(self.base + pos, &mut bytes)?;
