@@ -119,8 +119,9 @@ unsafe fn put(handle: &Handle, to: To, chunk: *mut u8, copy: bool) -> Result<i64
         let apart = Buffer::copy_of(bytes)?;
         return put_bytes(handle, to, &apart, info, &mut List::new());
     }
-    let mut owned = List::with_capacity(1)?;
+    let mut owned = List::new();
     if !copy {
+        owned.reserve_exact(1)?;
         // SAFETY: by the caller's word; given back below if this fails.
         owned.push_within_capacity(unsafe { Buffer::from_raw(chunk, bytes.len()) });
     }
