@@ -1095,7 +1095,8 @@ BLOSC_EXPORT int blosc2_set_maskout(blosc2_context *ctx, bool *maskout, int nblo
 
 /**
  * Decompresses the chunk at `src` into `dest`, which has room for `destsize` bytes. The buffers must not overlap.
- * Returns the size of the data, or a negative error code. A mask of blocks is forgotten afterwards.
+ * Returns the size of the data, or a negative error code. A mask of blocks is forgotten afterwards, unless memory was
+ * short.
  *
  * Required of the caller:
  * `context` is a decompression context that nobody else uses meanwhile; `src` points to a chunk, or to `srcsize`

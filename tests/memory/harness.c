@@ -235,7 +235,8 @@ static void child(const struct test_case *test) {
   if (pthread_create(&thread, NULL, run, (void *)test) != 0 || pthread_join(thread, NULL) != 0) {
     _exit(5);
   }
-  blosc2_free_resources();
+  /* Ends the worker threads, and with them what the library keeps for each. */
+  blosc2_destroy();
   result->descriptors = descriptors() - before;
   result->live = shim_live() - live;
   _exit(0);
