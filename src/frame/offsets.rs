@@ -359,10 +359,14 @@ impl Offsets {
 
     /// The offsets as they lie in memory and in an index that is not compressed.
     fn to_bytes(&self) -> Result<List<u8>> {
-        let mut bytes = List::with_capacity(self.len() * WIDTH)?;
-        for offset in self.iter() {
-            bytes.extend_from_slice(&offset.to_le_bytes())?;
-        }
+        let mut bytes = List::filled(0, self.len() * WIDTH)?;
+        let mut items = bytes.chunks_exact_mut(WIDTH);
+        // `for_each` goes through each of the three forms in a loop of its own; `for` would ask at every offset which it is.
+        self.iter().for_each(|offset| {
+            if let Some(item) = items.next() {
+                item.copy_from_slice(&offset.to_le_bytes());
+            }
+        });
         Ok(bytes)
     }
 
