@@ -418,9 +418,18 @@ fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, List<u8>)> {
         .checked_sub(trailer::MIN_LEN)
         .ok_or(Error::InvalidHeader)?;
     let trailer_len = trailer::len(&bytes[end..], extent.frame_len, header_len)?;
-    let trailer_pos = bytes.len() - trailer_len;
-    let trailer = bytes[trailer_pos..].to_list()?;
-    let vlmetalayers = trailer::parse(&trailer)?;
+    let mut trailer_pos = bytes.len() - trailer_len;
+    let mut trailer = bytes[trailer_pos..].to_list()?;
+    let vlmetalayers = match trailer::parse(&trailer) {
+        // Where there are no data the trailer follows the header, whatever length it tells.
+        Err(_) if header.nbytes <= 0 => {
+            trailer_pos = extent.header_len as usize;
+            trailer = bytes[trailer_pos..].to_list()?;
+            trailer::set_len(&mut trailer)?;
+            trailer::parse(&trailer)?
+        }
+        parsed => parsed?,
+    };
     let index = header_len
         .checked_add(extent.cbytes)
         .filter(|pos| *pos <= trailer_pos as u64)

@@ -317,7 +317,9 @@ impl Offsets {
     /// Those of a damaged chunk; [`Error::MemoryAlloc`] where the offsets take more memory than such a frame's should.
     pub fn decode(bytes: &[u8], count: Option<usize>, kind: Kind, frame_len: u64) -> Result<Self> {
         let header = ChunkHeader::parse(bytes)?;
-        let plain = header.blosc2_flags & flags2::USE_DICT == 0;
+        // BloscLZ, which indexes are compressed with, has no dictionaries, so that the flag means nothing there.
+        let takes_dict = || Codec::from_format(header.flags >> 5).is_none_or(Codec::supports_dict);
+        let plain = header.blosc2_flags & flags2::USE_DICT == 0 || !takes_dict();
         let numbers = header.nbytes.is_multiple_of(WIDTH) && usize::from(header.typesize) == WIDTH;
         if !numbers || !plain {
             return Err(Error::InvalidHeader);

@@ -51,6 +51,14 @@ pub fn len(end: &[u8], frame_len: u64, header_len: u64) -> Result<usize> {
     Ok(len as usize)
 }
 
+/// Writes the length of a whole trailer into it, where it had another.
+pub fn set_len(bytes: &mut [u8]) -> Result<()> {
+    let len = u32::try_from(bytes.len()).map_err(|_| Error::Data)?;
+    let at = bytes.len().checked_sub(LEN_TO_END).ok_or(Error::Data)?;
+    bytes[at..at + 4].copy_from_slice(&len.to_be_bytes());
+    Ok(())
+}
+
 /// Reads the metalayers of a whole trailer.
 pub fn parse(bytes: &[u8]) -> Result<List<Metalayer>> {
     meta::read(bytes, METALAYERS, MAX_METALAYERS)
@@ -78,5 +86,10 @@ mod tests {
         assert_eq!(len(end, bytes.len() as u64 + 86, 87), Err(Error::Data));
         assert_eq!(parse(&bytes), Ok(layers.into()));
         assert_eq!(encode(&[]).unwrap().len(), 35);
+        let mut wrong = bytes.clone();
+        let at = wrong.len() - LEN_TO_END;
+        wrong[at..at + 4].fill(7);
+        assert_eq!(set_len(&mut wrong), Ok(()));
+        assert_eq!(wrong, bytes);
     }
 }

@@ -4,6 +4,8 @@
 //! `OXIBLOSC_HOSTILE_FRAMES` is the number of damaged frames (1,500 by default), `OXIBLOSC_HOSTILE_FRAMES_FIRST` that of
 //! the first: the same number always gives the same frame. `OXIBLOSC_LIBRARY` may name a copy of the reference, to see how
 //! often that one dies.
+//!
+//! Frames that contradict themselves are compared with the reference in [`lies`]; `OXIBLOSC_HOSTILE_WHOLE` tries all of them.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -11,6 +13,7 @@ mod common;
 mod built;
 mod damage;
 mod exercise;
+mod lies;
 mod limits;
 mod run;
 mod seeds;

@@ -5,7 +5,7 @@ use crate::common::data::Kind;
 use crate::common::schunk::SchunkLib;
 use crate::common::schunk_calls::Schunk;
 use blosc2::capi::types::blosc2_cparams;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A contiguous frame, or the files of a directory.
 #[derive(Clone)]
@@ -102,16 +102,25 @@ pub fn all(lib: &'static SchunkLib, folder: &Path) -> Vec<Seed> {
             std::fs::remove_dir_all(&path).expect("the seed's folder");
         }
     }
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures/frames");
-    let entries = fixtures.read_dir().into_iter().flatten().flatten();
+    seeds.extend(fixtures("frames").into_iter().map(|(_, seed)| seed));
+    seeds
+}
+
+/// The fixtures in a folder of `OXIBLOSC_FIXTURES`, or of those beside the repository, with their names. None where there is
+/// no such folder.
+pub fn fixtures(folder: &str) -> Vec<(String, Seed)> {
+    let all = match std::env::var_os("OXIBLOSC_FIXTURES") {
+        Some(all) => PathBuf::from(all),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures"),
+    };
+    let entries = all.join(folder).read_dir().into_iter().flatten().flatten();
     let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
     paths.sort();
-    seeds.extend(
-        paths
-            .iter()
-            .filter_map(|path| Some(Seed::Contiguous(std::fs::read(path).ok()?))),
-    );
-    seeds
+    let seed = |path: &PathBuf| {
+        let name = path.file_name()?.to_string_lossy().into_owned();
+        Some((name, Seed::Contiguous(std::fs::read(path).ok()?)))
+    };
+    paths.iter().filter_map(seed).collect()
 }
 
 fn files(path: &Path) -> Vec<(String, Vec<u8>)> {

@@ -112,9 +112,18 @@ fn read(source: &Source, kind: Kind, front: &[u8]) -> Result<Loading> {
         .ok_or(Error::InvalidHeader)?;
     let end = source.read(end, trailer::MIN_LEN as u64)?;
     let trailer_len = trailer::len(&end, extent.frame_len, header_len)? as u64;
-    let trailer_pos = extent.frame_len - trailer_len;
-    let trailer = source.read(trailer_pos, trailer_len)?;
-    let vlmetalayers = trailer::parse(&trailer)?;
+    let mut trailer_pos = extent.frame_len - trailer_len;
+    let mut trailer = source.read(trailer_pos, trailer_len)?;
+    let vlmetalayers = match trailer::parse(&trailer) {
+        // Where there are no data the trailer follows the header, whatever length it tells.
+        Err(_) if parsed.nbytes <= 0 => {
+            trailer_pos = header_len;
+            trailer = source.read(trailer_pos, extent.frame_len - header_len)?;
+            trailer::set_len(&mut trailer)?;
+            trailer::parse(&trailer)?
+        }
+        parsed => parsed?,
+    };
     let index_pos = match kind {
         Kind::Contiguous => header_len.checked_add(extent.cbytes),
         Kind::Sparse => Some(header_len),
