@@ -12,6 +12,7 @@ use crate::io::Storage;
 use crate::io::mmap::{Access, Map};
 use crate::memory::{Counted, Lossy, Shared};
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::io::ErrorKind;
 use std::ptr::null_mut;
 
 /// What lies in front of the path.
@@ -112,8 +113,12 @@ pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Sha
         let readable = if access.writes_file() { c"rb+" } else { c"rb" };
         let file = libc::fdopen(fd, readable.as_ptr());
         if file.is_null() {
+            let no_memory = std::io::Error::last_os_error().kind() == ErrorKind::OutOfMemory;
             libc::close(fd);
-            return Err(Error::FileOpen);
+            return Err(match no_memory {
+                true => Error::MemoryAlloc,
+                false => Error::FileOpen,
+            });
         }
         let path = keep(map.clone(), urlpath);
         if path.is_null() {

@@ -238,6 +238,25 @@ impl<'a> Change<'a> {
         }
         Ok(delta)
     }
+
+    /// As [`Self::delta`], where chunks whose offsets told all get places before the change: their positions and those.
+    pub fn delta_with(
+        &self,
+        offsets: &Offsets,
+        placed: impl ExactSizeIterator<Item = (usize, i64)>,
+        new: &[i64],
+    ) -> Result<Delta> {
+        if placed.len() == 0 {
+            return self.delta(offsets, new);
+        }
+        let mut offsets = offsets.try_clone()?;
+        let list = offsets.list_mut()?;
+        for (nchunk, offset) in placed {
+            *list.get_mut(nchunk).ok_or(Error::InvalidParam)? = offset;
+        }
+        self.delta(&offsets, new)?.apply(&mut offsets)?;
+        Ok(Delta::From(0, offsets.iter().list()?))
+    }
 }
 
 #[cfg(test)]

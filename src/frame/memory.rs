@@ -174,37 +174,30 @@ impl Memory {
         for nchunk in change.leaves() {
             let _ = self.find(nchunk)?;
         }
-        if !specials.is_empty() || change.leaves().next().is_some() {
-            self.offsets.list_mut()?;
-        }
-        for (nchunk, chunk) in specials {
-            let at = self.put(chunk)?;
-            *self
-                .offsets
-                .list_mut()?
-                .get_mut(*nchunk)
-                .ok_or(Error::InvalidParam)? = at;
-        }
-        match change {
-            Change::Update(items) => {
-                self.loose = true;
-                for (nchunk, item) in *items {
-                    self.update(*nchunk, item)?;
+        if let Change::Update(items) = change {
+            if !specials.is_empty() || !items.is_empty() {
+                self.offsets.list_mut()?;
+            }
+            for (nchunk, chunk) in specials {
+                let at = self.put(chunk)?;
+                Delta::Set(*nchunk, at).apply(&mut self.offsets)?;
+            }
+            self.loose = true;
+            for (nchunk, item) in *items {
+                self.update(*nchunk, item)?;
+            }
+        } else {
+            let delta = self.delta(change, specials)?;
+            delta.reserve(&mut self.offsets)?;
+            for (_, chunk) in specials {
+                self.put(chunk)?;
+            }
+            for item in change.items() {
+                if let Item::Stored(chunk) = item {
+                    self.put(chunk)?;
                 }
             }
-            _ => {
-                let mut new = List::new();
-                for item in change.items() {
-                    new.push(match item {
-                        Item::Stored(chunk) => self.put(chunk)?,
-                        Item::Special(place) => place.to_offset(),
-                        Item::Edited(_) => return Err(Error::InvalidParam),
-                    })?;
-                }
-                change
-                    .delta(&self.offsets, &new)?
-                    .apply(&mut self.offsets)?;
-            }
+            delta.apply(&mut self.offsets)?;
         }
         if self.offsets.is_empty() {
             self.data_len = 0;
@@ -215,6 +208,26 @@ impl Memory {
             self.trailer = trailer;
         }
         Ok(())
+    }
+
+    /// What becomes of the offsets when the chunks of `specials`, and then those that come in, are put behind the others.
+    fn delta(&self, change: &Change, specials: &[(usize, List<u8>)]) -> Result<Delta> {
+        let mut end = self.data_len;
+        let mut next = |len: usize| {
+            let at = end as i64;
+            end += len;
+            at
+        };
+        let parted = specials.iter();
+        let parted = parted.map(|(nchunk, chunk)| (*nchunk, next(chunk.len())));
+        let placed = parted.list()?;
+        let new = change.items().map(|item| match item {
+            Item::Stored(chunk) => Ok(next(chunk.len())),
+            Item::Special(place) => Ok(place.to_offset()),
+            Item::Edited(_) => Err(Error::InvalidParam),
+        });
+        let new = new.try_list()?;
+        change.delta_with(&self.offsets, placed.iter().copied(), &new)
     }
 
     /// Puts a chunk behind the others; gives its offset.

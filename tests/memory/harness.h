@@ -38,6 +38,8 @@ struct trial {
   int64_t out_len;
   /* Whether the contents of `out` are looked at after an error, too. */
   bool keeps_out;
+  /* Whether `out` becomes a chunk with a dictionary. */
+  bool has_dictionary;
   /* The frames that the case may touch. */
   char path[64], new_path[64];
   bool has_path;
@@ -83,8 +85,8 @@ bool after_call(int64_t rc);
 #define ON_DISK (1 << FILE_ | 1 << DIRECTORY)
 #define IN_FILE (1 << FILE_)
 
-/* What the answer may be: SIZE of another chunk than without failures, where Zstd had less memory to make a dictionary. */
-enum answer { CODE, ZERO_TOO, SIZE };
+/* What the answer to a failure may be. */
+enum answer { CODE, ZERO_TOO };
 
 struct test_case {
   const char *name;

@@ -443,16 +443,9 @@ impl Disk {
 
     fn delta(&self, change: &Change, specials: &Specials, places: &[u64]) -> Result<Delta> {
         let new = offsets_of(change, &self.view.offsets, &places[specials.len()..])?;
-        if specials.is_empty() {
-            return change.delta(&self.view.offsets, &new);
-        }
-        let mut offsets = self.view.offsets.try_clone()?;
-        let list = offsets.list_mut()?;
-        for ((nchunk, _), place) in specials.iter().zip(places) {
-            *list.get_mut(*nchunk).ok_or(Error::InvalidParam)? = *place as i64;
-        }
-        change.delta(&offsets, &new)?.apply(&mut offsets)?;
-        Ok(Delta::From(0, offsets.iter().list()?))
+        let placed = specials.iter().zip(places);
+        let placed = placed.map(|((nchunk, _), place)| (*nchunk, *place as i64));
+        change.delta_with(&self.view.offsets, placed, &new)
     }
 
     /// Writes what becomes of the offsets, with `pieces` where nothing is that counts, and bytes `over` others.
