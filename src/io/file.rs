@@ -6,10 +6,11 @@ use crate::error::{Error, Result};
 use crate::memory::{Buffer, Collect, Shared, shared_dyn};
 use std::ffi::CStr;
 use std::fs::{File, TryLockError};
-use std::io::{ErrorKind, IoSlice};
+use std::io::{ErrorKind, IoSlice, Seek, SeekFrom};
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// How many parts one system call takes; the least that any system allows is far lower, that of Linux is this.
@@ -70,25 +71,32 @@ impl Backend for Filesystem {
 
 /// An open file.
 #[derive(Debug)]
-pub struct PlainFile(File);
+pub struct PlainFile {
+    file: File,
+    /// Once asked for: it stays as long as the file is open.
+    identity: OnceLock<(u64, u64)>,
+}
 
 impl PlainFile {
     /// Opens the file at `path`.
     pub fn open(path: &CStr, mode: Mode) -> Result<Self> {
-        mode.open(path).map(Self).map_err(|_| Error::FileOpen)
+        let file = mode.open(path).map_err(|_| Error::FileOpen)?;
+        let identity = OnceLock::new();
+        Ok(Self { file, identity })
     }
 }
 
 impl Storage for PlainFile {
     fn size(&self) -> Result<u64> {
-        self.0
-            .metadata()
-            .map(|file| file.len())
+        // The end is asked for, and not all that the system knows of the file, for the reason of [`identity_of`]. No position is
+        // kept in the descriptor otherwise, so that this moves nobody's.
+        (&self.file)
+            .seek(SeekFrom::End(0))
             .map_err(|_| Error::FileRead)
     }
 
     fn read_at(&self, pos: u64, buf: &mut [u8]) -> Result<()> {
-        if read_up_to(&self.0, pos, buf) == buf.len() {
+        if read_up_to(&self.file, pos, buf) == buf.len() {
             Ok(())
         } else {
             Err(Error::FileRead)
@@ -104,7 +112,12 @@ impl Storage for PlainFile {
             let at = libc::off_t::try_from(at).map_err(|_| Error::FileRead)?;
             // SAFETY: `left` is memory that may be written, as long as it says; the descriptor is open.
             let read = unsafe {
-                libc::pread(self.0.as_raw_fd(), left.as_mut_ptr().cast(), left.len(), at)
+                libc::pread(
+                    self.file.as_raw_fd(),
+                    left.as_mut_ptr().cast(),
+                    left.len(),
+                    at,
+                )
             };
             match usize::try_from(read) {
                 Ok(0) => return Err(Error::FileRead),
@@ -119,7 +132,7 @@ impl Storage for PlainFile {
     }
 
     fn write_at(&self, pos: u64, buf: &[u8]) -> Result<()> {
-        if write_up_to(&self.0, pos, buf) == buf.len() {
+        if write_up_to(&self.file, pos, buf) == buf.len() {
             Ok(())
         } else {
             Err(Error::FileWrite)
@@ -127,15 +140,15 @@ impl Storage for PlainFile {
     }
 
     fn write_all_at(&self, pos: u64, parts: &[&[u8]]) -> Result<()> {
-        write_parts(&self.0, pos, parts)
+        write_parts(&self.file, pos, parts)
     }
 
     fn truncate(&self, size: u64) -> Result<()> {
-        self.0.set_len(size).map_err(|_| Error::FileTruncate)
+        self.file.set_len(size).map_err(|_| Error::FileTruncate)
     }
 
     fn sync(&self) -> Result<()> {
-        self.0.sync_data().map_err(|_| Error::FileWrite)
+        self.file.sync_data().map_err(|_| Error::FileWrite)
     }
 
     fn lock_exclusive(&self, patience: Duration) -> bool {
@@ -143,7 +156,7 @@ impl Storage for PlainFile {
         let mut pause = Duration::from_micros(20);
         let mut waited = Duration::ZERO;
         loop {
-            match self.0.try_lock() {
+            match self.file.try_lock() {
                 Err(TryLockError::WouldBlock) if waited < patience => {
                     std::thread::sleep(pause);
                     waited += pause;
@@ -158,12 +171,15 @@ impl Storage for PlainFile {
 
     fn unlock(&self) {
         // The lock goes with the file at the latest.
-        let _ = self.0.unlock();
+        let _ = self.file.unlock();
     }
 
     fn identity(&self) -> Option<(u64, u64)> {
-        let file = self.0.metadata().ok()?;
-        Some((file.dev(), file.ino()))
+        if let Some(known) = self.identity.get() {
+            return Some(*known);
+        }
+        let file = self.file.metadata().ok()?;
+        Some(*self.identity.get_or_init(|| (file.dev(), file.ino())))
     }
 }
 

@@ -110,6 +110,7 @@ impl Disk {
         }
         self.view.header = header;
         self.view.extent = extent;
+        self.view.forget_index();
         Ok(())
     }
 
@@ -176,8 +177,7 @@ impl Disk {
 
     /// The bytes of the frame that a change goes over, as they are now.
     fn old_bytes(&self, file: &dyn Storage, pos: u64, len: usize) -> Result<List<u8>> {
-        let from = pos as usize;
-        if let Some(known) = self.view.header.get(from..from.saturating_add(len)) {
+        if let Some(known) = self.view.known(pos, len) {
             return known.to_list();
         }
         let mut bytes = List::filled(0, len)?;
@@ -192,11 +192,24 @@ impl Disk {
         pos: u64,
         record: &[u8],
     ) -> Result<()> {
-        // What lies together is written together.
-        let mut run: List<&[u8]> = List::with_capacity(prepared.dead.len() + 1)?;
         let dead = prepared.dead.iter().map(|(at, new)| (self.base + at, *new));
+        self.write_parts(file, dead.chain([(pos, record)]))
+    }
+
+    fn apply(&self, file: &dyn Storage, prepared: &Prepared) -> Result<()> {
+        let live = prepared.live.iter();
+        self.write_parts(file, live.map(|(at, new)| (self.base + at, *new)))
+    }
+
+    /// Writes parts at their positions in the file, those that follow one another together.
+    fn write_parts<'a>(
+        &self,
+        file: &dyn Storage,
+        parts: impl Iterator<Item = (u64, &'a [u8])>,
+    ) -> Result<()> {
+        let mut run: List<&[u8]> = List::with_capacity(parts.size_hint().0)?;
         let (mut start, mut end) = (0, 0);
-        for (at, new) in dead.chain([(pos, record)]) {
+        for (at, new) in parts {
             if at != end {
                 file.write_all_at(start, &run)?;
                 run.clear();
@@ -206,16 +219,6 @@ impl Disk {
             end = at + new.len() as u64;
         }
         file.write_all_at(start, &run)?;
-        if self.options.durable {
-            file.sync()?;
-        }
-        Ok(())
-    }
-
-    fn apply(&self, file: &dyn Storage, prepared: &Prepared) -> Result<()> {
-        for (pos, bytes) in &prepared.live {
-            file.write_at(self.base + pos, bytes)?;
-        }
         if self.options.durable {
             file.sync()?;
         }

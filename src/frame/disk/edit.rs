@@ -164,8 +164,8 @@ impl Disk {
             Kind::Sparse => next.cbytes,
         };
         let count = change.count(self.view.offsets.len());
-        let trailer = next.trailer.as_ref().unwrap_or(&self.view.trailer);
-        let trailer = trailer.len() as u64;
+        let trailer = next.trailer.as_deref();
+        let trailer = trailer.unwrap_or(self.view.trailer()).len() as u64;
         let len = chunks + next.header.len() as u64 + trailer;
         // A long trailer that moves with every change would take much room.
         let is_small = len <= SMALL || trailer > chunks / LONG_TRAILER;
@@ -252,8 +252,9 @@ impl Disk {
                 parts.push((tight.0, &tight.1))?;
             }
         }
-        let trailer = next.trailer.as_ref().unwrap_or(&self.view.trailer);
-        let is_other = offsets != self.view.offsets || *trailer != self.view.trailer;
+        let trailer = next.trailer.as_deref();
+        let trailer = trailer.unwrap_or(self.view.trailer());
+        let is_other = offsets != self.view.offsets || trailer != self.view.trailer();
         let mut image = Image::from_parts(
             self.kind,
             next.header,
@@ -280,9 +281,9 @@ impl Disk {
                 false => writes.over(pos, new)?,
             }
         }
-        let trailer = image.body[image.body.len() - image.trailer_len..].to_list()?;
         self.write(file, writes)?;
-        self.view.trailer = trailer;
+        self.view.trailer_len = image.trailer_len;
+        self.view.tail = image.body;
         self.view.offsets = offsets;
         self.view.capacity = None;
         self.view.untidy = false;
@@ -342,7 +343,7 @@ impl Disk {
             Kind::Contiguous => header_len + end + len + slack(end),
             Kind::Sparse => header_len,
         };
-        let trailer = self.view.trailer.try_clone()?;
+        let trailer = self.view.trailer().to_list()?;
         let trailer_len = trailer.len() as u64;
         // The old index and trailer stay as they are until the new ones are in place, and where those do not fit in front of them
         // they come behind.
@@ -501,7 +502,7 @@ impl Disk {
         }
         let trailer = match next.trailer {
             Some(trailer) => trailer,
-            None => self.view.trailer.try_clone()?,
+            None => self.view.trailer().to_list()?,
         };
         let trailer_pos = self.next_trailer_pos(new_count, trailer.len() as u64);
         writes.dead.push((trailer_pos, &trailer))?;
@@ -513,7 +514,8 @@ impl Disk {
         set_extent(&mut writes.header, frame_len, cbytes);
         delta.reserve(&mut self.view.offsets)?;
         self.write(file, writes)?;
-        self.view.trailer = trailer;
+        self.view.trailer_len = trailer.len();
+        self.view.tail = trailer;
         self.view.untidy = true;
         delta.apply(&mut self.view.offsets)
     }
@@ -526,7 +528,7 @@ impl Disk {
             return extent.frame_len;
         };
         let first = self.index_pos() + (EXTENDED_HEADER_LENGTH + capacity * WIDTH) as u64;
-        let last = extent.frame_len - self.view.trailer.len() as u64;
+        let last = extent.frame_len - self.view.trailer_len as u64;
         let (part, least, most) = TRAILERS;
         let bytes = (extent.cbytes / part).clamp(least, most);
         let restart = first + (count as u64 * 13 + extent.frame_len) % (bytes / 2);

@@ -134,7 +134,8 @@ fn read(source: &Source, kind: Kind, front: &[u8]) -> Result<Loading> {
     let view = View {
         header,
         extent,
-        trailer,
+        trailer_len: trailer.len(),
+        tail: trailer,
         offsets,
         capacity,
         untidy,

@@ -55,8 +55,10 @@ struct View {
     /// The header's bytes on disk.
     header: List<u8>,
     extent: Extent,
-    /// The trailer's bytes.
-    trailer: List<u8>,
+    /// The last bytes of the frame: the trailer, and before it the index if this handle wrote both at once.
+    tail: List<u8>,
+    /// How many of them are the trailer.
+    trailer_len: usize,
     offsets: Offsets,
     /// How many offsets fit where the index is, if it is not compressed.
     capacity: Option<usize>,
@@ -64,6 +66,30 @@ struct View {
     untidy: bool,
     /// What the frame is in places that a change has begun to overwrite, and was not committed.
     pending: Pending,
+}
+
+impl View {
+    /// The trailer's bytes.
+    fn trailer(&self) -> &[u8] {
+        &self.tail[self.tail.len() - self.trailer_len..]
+    }
+
+    /// Bytes of the frame that need not be read, since the header or the tail has them.
+    fn known(&self, pos: u64, len: usize) -> Option<&[u8]> {
+        let tail = self.extent.frame_len - self.tail.len() as u64;
+        let (bytes, from) = match pos.checked_sub(tail) {
+            Some(from) => (&self.tail, from),
+            None => (&self.header, pos),
+        };
+        let from = usize::try_from(from).ok()?;
+        bytes.get(from..from.checked_add(len)?)
+    }
+
+    /// Keeps of the tail the trailer alone: the index may be elsewhere.
+    fn forget_index(&mut self) {
+        let index = self.tail.len() - self.trailer_len;
+        self.tail.drain(..index);
+    }
 }
 
 /// What a frame is in places that a change has begun to overwrite, if one has; see [`View::pending`].
