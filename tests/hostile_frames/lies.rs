@@ -469,8 +469,10 @@ fn wrong(ours: &Fate, theirs: &Fate, truth: &Fate) -> Option<&'static str> {
 }
 
 /// Why another answer than the reference's is right, if it is.
-fn reason(field: &Field, lie: u64, array: bool, refused: bool) -> Option<&'static str> {
+fn reason(field: &Field, lie: u64, array: bool, ours: &Fate) -> Option<&'static str> {
     let special = lie >> 4 & 7;
+    let refused = *ours == Fate::Refused;
+    let unread = matches!(ours, Fate::Opened(found) if found.chunks.iter().any(|rc| *rc < 0));
     match field.name.as_str() {
         // A program would size its memory by it. The reference does not look at it where there are no chunks.
         "header's cbytes" if refused && lie > i64::MAX as u64 => Some("a negative size"),
@@ -487,6 +489,11 @@ fn reason(field: &Field, lie: u64, array: bool, refused: bool) -> Option<&'stati
         // Uninitialised items may be anything: the reference gives what was left in a buffer.
         name if array && !refused && name.ends_with("special") && special == 4 => {
             Some("uninitialised items")
+        }
+        // The reference finds the blocks of an array by where they begin, and does not ask whether the chunk's header agrees
+        // with the frame's and the index; a program that reads the chunk as one is misled.
+        name if array && (refused || unread) && name.starts_with("chunk ") => {
+            Some("a chunk that contradicts the frame")
         }
         _ => None,
     }
@@ -522,10 +529,9 @@ fn try_lies(
                 Fate::Opened(found) if found.is_sound() => "the reference reads",
                 Fate::Opened(_) => "the reference opens",
             });
-            let refused = ours == Fate::Refused;
             if let Some(what) = wrong(&ours, &theirs, &truth) {
                 let harmless = !matches!(what, "died" | "gives more than it says");
-                if let Some(reason) = reason(&field, lie, array, refused).filter(|_| harmless) {
+                if let Some(reason) = reason(&field, lie, array, &ours).filter(|_| harmless) {
                     report.note(reason);
                     continue;
                 }
