@@ -10,9 +10,11 @@ use super::types::*;
 use crate::chunk::header::{MAX_FILTERS, filter_id};
 use crate::error::{Error, Result};
 use crate::memory::boxed;
+use crate::schunk::operation;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 /// The fields that a tuner may look at, in their order; what the engine itself keeps is elsewhere.
 #[allow(
@@ -104,8 +106,19 @@ impl Context {
 
     /// Index of the chunk that the super-chunk is at, or -1.
     pub fn current_nchunk(&self) -> i64 {
-        // SAFETY: a super-chunk outlives the contexts that were made for it.
-        unsafe { self.schunk.get().as_ref() }.map_or(-1, |schunk| schunk.current_nchunk)
+        let schunk = self.schunk.get();
+        operation::chunk(schunk as usize).unwrap_or_else(|| {
+            if schunk.is_null()
+                || (self.prefilter.get().is_none() && self.postfilter.get().is_none())
+            {
+                // Nobody asks for it; and the super-chunk may be gone.
+                return -1;
+            }
+            // SAFETY: a super-chunk outlives the contexts with functions that were made for it; the field is there, aligned, and
+            // written atomically by all.
+            let current = unsafe { AtomicI64::from_ptr(&raw mut (*schunk).current_nchunk) };
+            current.load(Ordering::Relaxed)
+        })
     }
 
     /// The parameters as a compression callback gets them.

@@ -6,6 +6,7 @@ use crate::chunk::hooks::Executor;
 use crate::error::{Error, Result};
 use crate::memory::{Collect, List, boxed};
 use crate::pool;
+use crate::schunk::operation;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -78,30 +79,51 @@ impl Executor for Threads {
         if nworkers <= 1 {
             return pool::run(1, job);
         }
-        // SAFETY: an entry is never freed once it was published.
-        let Some(callback) = (unsafe { CALLBACK.load(Ordering::Acquire).as_ref() }) else {
-            return pool::run_tasks(nthreads, nworkers, job);
+        let Some(operations) = operation::shared() else {
+            return distribute(nthreads, nworkers, job);
         };
-        // As in the reference, one job for each thread that was asked for.
-        let numjobs = c_int::try_from(nthreads).map_err(|_| Error::InvalidParam)?;
-        let mut shares: List<Share> = (0..nthreads)
-            .map(|tid| Share {
-                job,
-                tid,
-                done: AtomicBool::new(false),
-            })
-            .list()?;
-        let (first, size) = (shares.as_mut_ptr().cast(), size_of::<Share>());
-        // SAFETY: the program gave this callback; it returns when all shares were run.
-        unsafe { (callback.run)(callback.data, Some(run_share), numjobs, size, first) };
-        // A share that was not run, or panicked, may have left blocks undone.
-        let done = shares
-            .iter()
-            .all(|share| share.done.load(Ordering::Acquire));
-        if done {
-            Ok(())
-        } else {
-            Err(Error::ThreadCreate)
+        // Functions of the program's that helpers call may use what this thread has locked.
+        let no_memory = AtomicBool::new(false);
+        distribute(
+            nthreads,
+            nworkers,
+            &|tid| match operation::help(&operations) {
+                Ok(_helping) => job(tid),
+                Err(_) => no_memory.store(true, Ordering::Relaxed),
+            },
+        )?;
+        if no_memory.into_inner() {
+            return Err(Error::MemoryAlloc);
         }
+        Ok(())
+    }
+}
+
+/// Runs a job by several threads.
+fn distribute(nthreads: usize, nworkers: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()> {
+    // SAFETY: an entry is never freed once it was published.
+    let Some(callback) = (unsafe { CALLBACK.load(Ordering::Acquire).as_ref() }) else {
+        return pool::run_tasks(nthreads, nworkers, job);
+    };
+    // As in the reference, one job for each thread that was asked for.
+    let numjobs = c_int::try_from(nthreads).map_err(|_| Error::InvalidParam)?;
+    let mut shares: List<Share> = (0..nthreads)
+        .map(|tid| Share {
+            job,
+            tid,
+            done: AtomicBool::new(false),
+        })
+        .list()?;
+    let (first, size) = (shares.as_mut_ptr().cast(), size_of::<Share>());
+    // SAFETY: the program gave this callback; it returns when all shares were run.
+    unsafe { (callback.run)(callback.data, Some(run_share), numjobs, size, first) };
+    // A share that was not run, or panicked, may have left blocks undone.
+    let done = shares
+        .iter()
+        .all(|share| share.done.load(Ordering::Acquire));
+    if done {
+        Ok(())
+    } else {
+        Err(Error::ThreadCreate)
     }
 }

@@ -15,6 +15,7 @@ use super::{border, decompress};
 use crate::chunk::scratch;
 use crate::error::Error;
 use crate::pool;
+use crate::schunk::operation;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null;
 use std::sync::atomic::{AtomicBool, AtomicI16, AtomicI32, Ordering::Relaxed};
@@ -47,6 +48,7 @@ pub extern "C" fn blosc2_destroy() {
         }
         pool::shutdown();
         scratch::release();
+        operation::forget_thread();
     });
 }
 

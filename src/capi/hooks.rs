@@ -8,6 +8,7 @@ use crate::b2nd::meta::{self, Meta};
 use crate::cells::BlockShape;
 use crate::chunk::hooks::{BlockPos, Hooks};
 use crate::error::{Error, Result};
+use crate::schunk::operation;
 use std::ffi::{CStr, c_void};
 use std::sync::OnceLock;
 
@@ -156,6 +157,7 @@ impl Hooks for ContextHooks<'_> {
         params.ttmp = ttmp.as_mut_ptr();
         params.ttmp_nbytes = ttmp.len();
         params.ctx = self.ctx.as_c();
+        let _call = operation::call_on_blocks();
         // SAFETY: the caller's function, with buffers of the sizes it is told.
         if unsafe { function(&mut params) } == 0 {
             Ok(())
@@ -189,6 +191,7 @@ impl Hooks for ContextHooks<'_> {
         params.ttmp = ttmp.as_mut_ptr();
         params.ttmp_nbytes = ttmp.len();
         params.ctx = self.ctx.as_c();
+        let _call = operation::call_on_blocks();
         // SAFETY: the caller's function, with buffers of the sizes it is told.
         if unsafe { function(&mut params) } == 0 {
             Ok(())
@@ -210,6 +213,7 @@ impl Hooks for ContextHooks<'_> {
             .and_then(|(forward, _)| forward)
             .ok_or(Error::FilterPipeline)?;
         let mut cparams = self.ctx.cparams();
+        let _call = operation::call_on_blocks();
         // SAFETY: the registered function, with two buffers of the same size.
         let rc = unsafe {
             forward(
@@ -233,6 +237,7 @@ impl Hooks for ContextHooks<'_> {
             .and_then(|(_, backward)| backward)
             .ok_or(Error::FilterPipeline)?;
         let mut dparams = self.dparams();
+        let _call = operation::call_on_blocks();
         // SAFETY: the registered function, with two buffers of the same size.
         let rc = unsafe {
             backward(
@@ -255,6 +260,7 @@ impl Hooks for ContextHooks<'_> {
         let encoder = registry::encoder(compcode.into()).ok_or(Error::CodecSupport)?;
         let mut cparams = self.ctx.cparams();
         let (chunk, room) = (self.chunk.cast::<c_void>(), c_size(dst.len()));
+        let _call = operation::call_on_blocks();
         // SAFETY: the registered function, with buffers of the sizes it is told.
         let rc = unsafe {
             encoder(
@@ -274,6 +280,7 @@ impl Hooks for ContextHooks<'_> {
         let decoder = registry::decoder(compcode.into()).ok_or(Error::CodecSupport)?;
         let mut dparams = self.dparams();
         let (chunk, room) = (self.chunk.cast::<c_void>(), c_size(dst.len()));
+        let _call = operation::call_on_blocks();
         // SAFETY: the registered function, with buffers of the sizes it is told.
         let rc = unsafe {
             decoder(

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::io::file::Filesystem;
 use crate::io::{Backend, Mode, Storage, shared};
 use crate::memory::{CStrBuf, Shared, as_dyn, boxed, shared_dyn};
+use crate::schunk::operation;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -294,7 +295,9 @@ unsafe impl Sync for RegisteredFile {}
 
 impl RegisteredFile {
     fn alone<T>(&self, work: impl FnOnce(&mut Stream) -> T) -> T {
-        work(&mut self.stream.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        let _call = operation::call_backend();
+        work(&mut stream)
     }
 
     fn open(&self, stream: &mut Stream, mode: &CStr) -> Result<()> {

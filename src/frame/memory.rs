@@ -321,6 +321,11 @@ impl Memory {
         Ok(())
     }
 
+    /// Whether [`Self::whole`] changes nothing.
+    pub fn is_whole(&self) -> bool {
+        self.whole && !self.loose
+    }
+
     /// The whole frame.
     pub fn whole(&mut self) -> Result<&mut [u8]> {
         if self.loose {

@@ -7,16 +7,19 @@
 //! is too short counts zero.
 
 use super::file::{read_up_to, write_up_to};
-use super::sys;
+use super::{sys, turnstile};
 use crate::error::{Error, Result};
 use crate::memory::CStrBuf;
 use std::ffi::CStr;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, Instant};
 
 /// Where the count of writers lies.
 const COUNT: u64 = 8;
+/// Readers that overlap give the lock back after this time, so that a writer gets it.
+const LONG: Duration = Duration::from_millis(5);
 
 /// The lock of one handle on a frame. It is taken by calls in pairs, which may nest; the file is opened when it is
 /// first needed and stays open.
@@ -32,6 +35,8 @@ pub struct SidecarLock {
     file: Option<File>,
     depth: usize,
     seen: u64,
+    /// When the lock was taken that is held.
+    since: Option<Instant>,
     /// The process that opened `file`.
     owner: u32,
 }
@@ -53,6 +58,7 @@ impl SidecarLock {
             file: None,
             depth: 0,
             seen: 0,
+            since: None,
             owner: std::process::id(),
         }
     }
@@ -82,6 +88,7 @@ impl SidecarLock {
             }
         }
         self.seen = count;
+        self.since = Some(Instant::now());
         self.depth = 1;
         self.file = Some(file);
         Ok(changed)
@@ -104,6 +111,12 @@ impl SidecarLock {
             self.file = None;
         }
         Ok(())
+    }
+
+    /// Whether calls that overlap have held the lock for so long that others wait for it.
+    pub fn is_held_for_long(&self) -> bool {
+        let held = self.since.filter(|_| self.depth > 0);
+        held.is_some_and(|since| since.elapsed() > LONG)
     }
 
     /// How many calls of `lock` are waiting for their `unlock`.
@@ -130,16 +143,11 @@ impl SidecarLock {
                 Some(file) => file,
                 None => sys::open(&self.path, libc::O_RDWR | libc::O_CREAT, 0o666)?,
             };
-            loop {
-                let locked = if exclusive {
-                    file.lock()
-                } else {
-                    file.lock_shared()
-                };
-                match locked {
-                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    other => break other?,
-                }
+            if exclusive {
+                wait_alone(&file)?;
+            } else {
+                turnstile::pass(&file);
+                uninterrupted(|| file.lock_shared())?;
             }
             let (open, named) = (file.metadata()?, sys::stat(&self.path, true));
             match named {
@@ -148,6 +156,27 @@ impl SidecarLock {
                 _ => return Ok((file, replaced)),
             }
             replaced = true;
+        }
+    }
+}
+
+/// Has a file alone, once all others have left it.
+fn wait_alone(file: &File) -> io::Result<()> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => {
+            let _closed = turnstile::Closed::new(file);
+            uninterrupted(|| file.lock())
+        }
+        Err(TryLockError::Error(_)) => uninterrupted(|| file.lock()),
+    }
+}
+
+fn uninterrupted(call: impl Fn() -> io::Result<()>) -> io::Result<()> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            done => return done,
         }
     }
 }
@@ -213,7 +242,7 @@ mod tests {
                 let changed = one.lock(true);
                 (changed, waiting.load(Ordering::SeqCst), one.unlock())
             });
-            std::thread::sleep(std::time::Duration::from_millis(30));
+            std::thread::sleep(Duration::from_millis(30));
             waiting.store(false, Ordering::SeqCst);
             two.unlock().expect("unlocks");
             let (changed, was_waiting, unlocked) = waiter.join().expect("joins");

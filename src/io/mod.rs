@@ -21,6 +21,7 @@ pub mod paths;
 pub mod readers;
 /// The system's calls on paths.
 pub(crate) mod sys;
+mod turnstile;
 /// Whole files, written in one step.
 pub mod whole;
 

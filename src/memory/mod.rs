@@ -9,6 +9,8 @@
 mod buffer;
 mod heap;
 mod list;
+/// Values of each thread's own.
+pub mod per_thread;
 mod shared;
 mod text;
 

@@ -1,16 +1,22 @@
 //! The super-chunk: chunks in order, in memory, in a file or in a directory.
 //!
+//! - [`state_lock`]: readers that share a super-chunk, and changes of it
+//! - [`operation`]: what this thread has locked, so that functions of the program's may use the super-chunk they are called for
 //! - [`parsed`]: a chunk wherever it is, ready to be read
 //! - [`rules`]: what a change does to the counters, and whether it may be made
 //! - [`slices`]: which bytes of which chunks a range of items is
 //! - [`Store`]: the four ways to keep chunks, behind one interface
 
+/// What this thread is in the middle of.
+pub mod operation;
 /// Chunks while something is done with them.
 pub mod parsed;
 /// Counters, and what changes do to them.
 pub mod rules;
 /// Ranges of items.
 pub mod slices;
+/// The lock on a super-chunk's state.
+pub mod state_lock;
 
 use crate::error::{Error, Result};
 use crate::frame::change::{Change, Item, Slot};

@@ -8,7 +8,7 @@ use crate::b2nd::geometry::Geometry;
 use crate::b2nd::meta::{Meta, NAME, OLD_NAME};
 use crate::b2nd::read::Workers;
 use crate::capi::exec::Threads;
-use crate::capi::schunk::handle::Handle;
+use crate::capi::schunk::handle::{Changing, Handle, Reading};
 use crate::capi::schunk::storage::on_heap;
 use crate::capi::types::*;
 use crate::error::{Error, Result};
@@ -97,14 +97,13 @@ pub struct Array<'a> {
     pub typesize: i32,
 }
 
-/// The frame of an array, kept from others until this is dropped, where it is locked at all.
-pub struct Locked<'a>(&'a Handle);
-
-impl Drop for Locked<'_> {
-    fn drop(&mut self) {
-        // The lock goes with the file at the latest.
-        let _ = self.0.inner().unlock();
-    }
+/// Keeps an array as it is until this is dropped.
+#[allow(dead_code, reason = "dropped at the end")]
+pub enum Locked<'a> {
+    /// Others may read.
+    Shared(Reading<'a>),
+    /// It is to be changed.
+    Reserved(Changing<'a>),
 }
 
 impl<'a> Array<'a> {
@@ -117,9 +116,11 @@ impl<'a> Array<'a> {
         unsafe {
             let shown = shown(array)?;
             let handle = Handle::from_c((*array).sc)?;
-            handle.inner().lock(exclusive)?;
-            let locked = Locked(handle);
-            refresh(array)?;
+            let locked = match exclusive {
+                true => Locked::Reserved(handle.reserve()?),
+                false => Locked::Shared(handle.read()?),
+            };
+            refresh_in(shown, array)?;
             let c = &*array;
             let ndim = usize::try_from(c.ndim).map_err(|_| Error::InvalidParam)?;
             let geometry = Geometry::new(ndim, &c.shape, &c.chunkshape, &c.blockshape)?;
@@ -148,7 +149,7 @@ impl<'a> Array<'a> {
 
     /// The chunks, for reading.
     pub fn chunks(&self) -> Result<Access<'a>> {
-        Access::free(self.handle)
+        Access::new(self.handle)
     }
 
     /// The threads that decompress.
@@ -205,13 +206,21 @@ impl<'a> Array<'a> {
 /// `array` is null or valid.
 pub unsafe fn refresh(array: *const b2nd_array_t) -> Result<bool> {
     // SAFETY: by the caller's word.
-    let (shown, handle, c) = unsafe {
-        let shown = shown(array)?;
-        let handle = Handle::from_c((*array).sc)?;
-        (shown, handle, &mut *array.cast_mut())
-    };
-    handle.with(false, |_| Ok(()))?;
+    let (shown, handle) = unsafe { (shown(array)?, Handle::from_c((*array).sc)?) };
+    let _reading = handle.read()?;
+    // SAFETY: by the caller's word.
+    unsafe { refresh_in(shown, array) }
+}
+
+/// As [`refresh`], within an operation.
+///
+/// # Safety
+/// `array` is valid, and `shown` is its super-chunk, which is not changed meanwhile.
+unsafe fn refresh_in(shown: &Handle, array: *const b2nd_array_t) -> Result<bool> {
     shown.follow();
+    // SAFETY: by the caller's word. Threads that read the array at once write its fields one after the other, and where they
+    // are others.
+    let (_one, c) = unsafe { (shown.inner(), &mut *array.cast_mut()) };
     // SAFETY: one field each.
     let (framed, tick) = unsafe {
         let sc = shown.fields();

@@ -21,34 +21,22 @@ use crate::frame::offsets::Place;
 use crate::memory::{Buffer, Collect, List, ToList, boxed};
 use crate::schunk::rules::Chunk;
 use crate::schunk::{Made, New, Where};
-use std::sync::{Mutex, PoisonError};
 
 /// A super-chunk's chunks.
 pub struct Access<'a> {
     handle: &'a Handle,
     dctx: &'a Context,
-    /// Where the caller has the super-chunk to itself already.
-    held: Option<Mutex<&'a mut Inner>>,
 }
 
 // SAFETY: workers only read fields of the context, which nobody writes meanwhile; the rest is locked.
 unsafe impl Sync for Access<'_> {}
 
 impl<'a> Access<'a> {
-    /// Of a super-chunk that nobody changes meanwhile.
-    pub fn free(handle: &'a Handle) -> Result<Self> {
+    /// Within an operation on the super-chunk.
+    pub fn new(handle: &'a Handle) -> Result<Self> {
         Ok(Self {
             handle,
             dctx: handle.dctx()?,
-            held: None,
-        })
-    }
-
-    /// Of a super-chunk that the caller has to itself.
-    pub fn held(handle: &'a Handle, inner: &'a mut Inner) -> Result<Self> {
-        Ok(Self {
-            held: Some(Mutex::new(inner)),
-            ..Self::free(handle)?
         })
     }
 
@@ -57,8 +45,8 @@ impl<'a> Access<'a> {
             Where::Stored(stored) => Found::Stored(stored),
             Where::Bytes(bytes) => {
                 let (ptr, len) = (bytes.as_ptr(), bytes.len());
-                // SAFETY: chunks in memory stay where they are until the super-chunk changes, which whoever made this
-                // promised not to let happen.
+                // SAFETY: chunks in memory stay where they are until the super-chunk changes, which the operation that this is
+                // made in lets nobody do.
                 Found::Bytes(unsafe { std::slice::from_raw_parts(ptr, len) })
             }
             Where::Special(Place::Special(kind)) => Found::Special(kind),
@@ -72,13 +60,7 @@ impl Chunks for Access<'_> {
         if self.dctx.postfilter.get().is_some() {
             self.handle.set_current(nchunk as i64);
         }
-        match &self.held {
-            Some(inner) => {
-                let mut inner = inner.lock().unwrap_or_else(PoisonError::into_inner);
-                Self::found(&mut inner, nchunk)
-            }
-            None => Self::found(&mut self.handle.inner(), nchunk),
-        }
+        Self::found(&mut self.handle.inner(), nchunk)
     }
 
     fn hooks<'h>(&'h self, _nchunk: usize, front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {

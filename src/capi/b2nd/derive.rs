@@ -80,40 +80,40 @@ fn fill(made: *mut b2nd_array_t, src: &Array, from: &Dims) -> Result<()> {
     let compressor = Compressor::new(&array)?;
     let workers = array.writers()?;
     let handle = array.handle;
-    handle.with(true, |inner| {
-        let mut new: List<New> = List::new();
-        for nchunk in 0..geometry.nchunks()? {
-            let (start, stop) = chunk_box(geometry, nchunk);
-            let shift = |at: &Dims| {
-                let mut shifted = *at;
-                for d in 0..ndim {
-                    shifted[d] = at[d].checked_add(from[d]).ok_or(Error::InvalidParam)?;
-                }
-                Ok(shifted)
-            };
-            let Some((shape, buffer)) = read_box(src, &shift(&start)?, &shift(&stop)?)? else {
-                continue;
-            };
-            let selection =
-                Selection::slice(geometry, &start[..ndim], &stop[..ndim], &shape[..ndim])?;
-            let Some(selection) = selection else {
-                continue;
-            };
-            let writing = Writing {
-                selection: &selection,
-                rewriter: Rewriter {
-                    chunks: &Access::held(handle, inner)?,
-                    maker: &compressor,
-                    sizes: array.sizes()?,
-                    in_place: false,
-                },
-                origin: &Some,
-                buffer: &buffer,
-            };
-            new.extend(writing.chunks(workers)?)?;
-        }
-        replace(handle, inner, new)
-    })
+    let changing = handle.reserve()?;
+    let access = Access::new(handle)?;
+    let mut new: List<New> = List::new();
+    for nchunk in 0..geometry.nchunks()? {
+        let (start, stop) = chunk_box(geometry, nchunk);
+        let shift = |at: &Dims| {
+            let mut shifted = *at;
+            for d in 0..ndim {
+                shifted[d] = at[d].checked_add(from[d]).ok_or(Error::InvalidParam)?;
+            }
+            Ok(shifted)
+        };
+        let Some((shape, buffer)) = read_box(src, &shift(&start)?, &shift(&stop)?)? else {
+            continue;
+        };
+        let selection = Selection::slice(geometry, &start[..ndim], &stop[..ndim], &shape[..ndim])?;
+        let Some(selection) = selection else {
+            continue;
+        };
+        let writing = Writing {
+            selection: &selection,
+            rewriter: Rewriter {
+                chunks: &access,
+                maker: &compressor,
+                sizes: array.sizes()?,
+                in_place: false,
+            },
+            origin: &Some,
+            buffer: &buffer,
+        };
+        new.extend(writing.chunks(workers)?)?;
+    }
+    changing.commit(|inner| replace(handle, inner, new))?;
+    changing.finish()
 }
 
 /// Makes a new array of a box of another one.
@@ -336,6 +336,10 @@ pub unsafe extern "C" fn b2nd_concatenate(
         }
         let (mut first, _locked) = Array::open(src1, !copy)?;
         let (second, _other) = Array::open(src2, false)?;
+        if !copy && first.handle.id() == second.handle.id() {
+            // It would grow while it is read.
+            return Err(Error::InvalidParam);
+        }
         let (axis, shape) = joined(&first, &second, axis)?;
         if !copy {
             *array = src1.cast_mut();

@@ -37,31 +37,30 @@ pub fn reshape(
     }
     let handle = array.handle;
     let compressor = Compressor::new(array)?;
-    handle.with(true, |inner| {
-        if old.nchunks()? != inner.store.nchunks() as i64 {
-            // The metalayer speaks of other chunks.
-            return Err(Error::Failure);
-        }
-        let chunks = {
-            let access = Access::held(handle, inner)?;
-            let way = Way {
-                reshape: &way,
-                array,
-                rewriter: Rewriter {
-                    chunks: &access,
-                    maker: &compressor,
-                    sizes: array.sizes()?,
-                    in_place: false,
-                },
-            };
-            match write {
-                Some(write) => write(&way)?,
-                None => way.reshape.cleared(&way.rewriter, array.writers()?)?,
-            }
+    let changing = handle.reserve()?;
+    if old.nchunks()? != handle.inner().store.nchunks() as i64 {
+        // The metalayer speaks of other chunks.
+        return Err(Error::Failure);
+    }
+    let origin = |nchunk| way.origin(nchunk);
+    let chunks = {
+        let way = Way {
+            reshape: &way,
+            array,
+            rewriter: Rewriter {
+                chunks: &Access::new(handle)?,
+                maker: &compressor,
+                sizes: array.sizes()?,
+                in_place: false,
+            },
         };
-        let origin = |nchunk| way.origin(nchunk);
-        chunks::arrange(array, inner, new.clone(), &origin, chunks)
-    })
+        match write {
+            Some(write) => write(&way)?,
+            None => way.reshape.cleared(&way.rewriter, array.writers()?)?,
+        }
+    };
+    changing.commit(|inner| chunks::arrange(array, inner, new.clone(), &origin, chunks))?;
+    changing.finish()
 }
 
 /// A reshaping under way.

@@ -103,25 +103,21 @@ pub fn set(
 pub fn write(array: &Array, selection: &Selection, buffer: &[u8]) -> Result<()> {
     let handle = array.handle;
     let compressor = Compressor::new(array)?;
-    handle.with(true, |inner| {
-        let new = {
-            let in_place = inner.store.edits();
-            let access = Access::held(handle, inner)?;
-            let writing = Writing {
-                selection,
-                rewriter: Rewriter {
-                    chunks: &access,
-                    maker: &compressor,
-                    sizes: array.sizes()?,
-                    in_place,
-                },
-                origin: &Some,
-                buffer,
-            };
-            writing.chunks(array.writers()?)?
-        };
-        replace(handle, inner, new)
-    })?;
+    let changing = handle.reserve()?;
+    let writing = Writing {
+        selection,
+        rewriter: Rewriter {
+            chunks: &Access::new(handle)?,
+            maker: &compressor,
+            sizes: array.sizes()?,
+            in_place: handle.inner().store.edits(),
+        },
+        origin: &Some,
+        buffer,
+    };
+    let new = writing.chunks(array.writers()?)?;
+    changing.commit(|inner| replace(handle, inner, new))?;
+    changing.finish()?;
     array.follow();
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Chunks in and out of a super-chunk.
 
-use super::handle::{Handle, Inner, Plan};
+use super::handle::{Handle, Plan};
 use super::{lazychunk, storage};
 use crate::capi::border::{code, code64};
 use crate::capi::compress::Input;
@@ -58,27 +58,31 @@ pub fn checked(nchunk: i64, count: i64) -> Result<usize> {
     }
 }
 
-/// The bytes of a chunk.
-pub fn bytes_of(handle: &Handle, inner: &mut Inner, nchunk: usize) -> Result<Bytes> {
+/// The bytes of a chunk, within an operation on its super-chunk.
+pub fn bytes_of(handle: &Handle, nchunk: usize) -> Result<Bytes> {
     let counts = handle.counts();
-    let (bytes, nbytes) = match inner.store.find(nchunk)? {
-        Where::Bytes(bytes) => (
-            Bytes::Inside(bytes.as_ptr(), bytes.len()),
-            ChunkHeader::parse_basic(bytes)?.nbytes,
-        ),
+    let mut inner = handle.inner();
+    match inner.store.find(nchunk)? {
+        Where::Bytes(bytes) => {
+            let inside = Bytes::Inside(bytes.as_ptr(), bytes.len());
+            let nbytes = ChunkHeader::parse_basic(bytes)?.nbytes;
+            inner.expect(&counts, nchunk, nbytes)?;
+            Ok(inside)
+        }
         Where::Stored(stored) => {
+            // Other threads go on while this one reads.
+            drop(inner);
             let bytes = stored.whole()?;
             let nbytes = ChunkHeader::parse_basic(&bytes)?.nbytes;
-            (Bytes::Apart(bytes), nbytes)
+            handle.inner().expect(&counts, nchunk, nbytes)?;
+            Ok(Bytes::Apart(bytes))
         }
         Where::Special(place) => {
             let nbytes = counts.nbytes_of(nchunk as i64).ok_or(Error::Data)?;
             let chunk = storage::special_chunk(handle, place, nbytes)?;
-            return Buffer::copy_of(&chunk).map(Bytes::Apart);
+            Buffer::copy_of(&chunk).map(Bytes::Apart)
         }
-    };
-    inner.expect(&counts, nchunk, nbytes)?;
-    Ok(bytes)
+    }
 }
 
 /// A chunk of the program's.
@@ -114,9 +118,13 @@ enum To {
 unsafe fn put(handle: &Handle, to: To, chunk: *mut u8, copy: bool) -> Result<i64> {
     // SAFETY: by the caller's word.
     let (bytes, info) = unsafe { chunk_from_c(chunk)? };
-    if copy && handle.inner().store.holds(bytes) {
+    let inside = {
+        let _unchanged = handle.share()?;
+        let inside = copy && handle.inner().store.holds(bytes);
+        inside.then(|| Buffer::copy_of(bytes)).transpose()?
+    };
+    if let Some(apart) = inside {
         // The frame's buffer may move while the chunk is put into it.
-        let apart = Buffer::copy_of(bytes)?;
         return put_bytes(handle, to, &apart, info, &mut List::new());
     }
     let mut owned = List::new();
@@ -210,7 +218,7 @@ pub unsafe extern "C" fn blosc2_schunk_insert_chunk(
     // SAFETY: by the caller's word.
     code64("blosc2_schunk_insert_chunk", || unsafe {
         let handle = Handle::from_c(schunk)?;
-        checked(nchunk, handle.counts().nchunks + 1)?;
+        checked(nchunk, handle.nchunks() + 1)?;
         put(handle, To::Before(nchunk), chunk, copy)
     })
 }
@@ -230,7 +238,7 @@ pub unsafe extern "C" fn blosc2_schunk_update_chunk(
     // SAFETY: by the caller's word.
     code64("blosc2_schunk_update_chunk", || unsafe {
         let handle = Handle::from_c(schunk)?;
-        checked(nchunk, handle.counts().nchunks)?;
+        checked(nchunk, handle.nchunks())?;
         put(handle, To::Over(nchunk), chunk, copy)
     })
 }
@@ -274,7 +282,12 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
     code64("blosc2_schunk_append_buffer", || {
         // SAFETY: by the caller's word.
         let handle = unsafe { Handle::from_c(schunk)? };
-        handle.set_current(handle.counts().nchunks);
+        // A prefilter is told which chunk it is about, so that only one is compressed at a time.
+        let _changing = match handle.cctx()?.prefilter.get() {
+            Some(_) => Some(handle.reserve()?),
+            None => None,
+        };
+        handle.set_current(handle.nchunks());
         if nbytes <= COPIED || handle.inner().store.is_frame() {
             let mut scratch = scratch::borrow()?;
             let room = scratch.out.ensure(room_for(nbytes)?)?;
@@ -345,17 +358,15 @@ pub unsafe extern "C" fn blosc2_schunk_decompress_chunk(
     code("blosc2_schunk_decompress_chunk", || {
         // SAFETY: by the caller's word.
         let handle = unsafe { Handle::from_c(schunk)? };
-        checked(nchunk, handle.counts().nchunks)?;
+        let _reading = handle.read()?;
+        let at = checked(nchunk, handle.counts().nchunks)?;
         handle.set_current(nchunk);
-        let (bytes, frame) = handle.with(false, |inner| {
-            let at = checked(nchunk, handle.counts().nchunks)?;
-            Ok((bytes_of(handle, inner, at)?, inner.store.is_frame()))
-        })?;
-        // SAFETY: a program that changes the super-chunk meanwhile has asked for nonsense, as in the reference.
+        let bytes = bytes_of(handle, at)?;
+        // SAFETY: `_reading` keeps changes out.
         let src = unsafe { bytes.get() };
         let header = ChunkHeader::parse(src)?;
         if header.nbytes > usize::try_from(nbytes).unwrap_or(0) {
-            let error = if frame {
+            let error = if handle.inner().store.is_frame() {
                 Error::WriteBuffer
             } else {
                 Error::InvalidParam
@@ -372,16 +383,13 @@ pub unsafe extern "C" fn blosc2_schunk_decompress_chunk(
 }
 
 /// How a chunk is wanted: as [`bytes_of`] or as [`lazychunk::of`] gives it.
-type Getter = fn(&Handle, &mut Inner, usize) -> Result<Bytes>;
+type Getter = fn(&Handle, usize) -> Result<Bytes>;
 
-/// Gets chunk `nchunk` of the super-chunk as it is now.
+/// Gets chunk `nchunk` of a super-chunk, within an operation on it.
 fn get(handle: &Handle, nchunk: i64, getter: Getter) -> Result<Bytes> {
-    checked(nchunk, handle.counts().nchunks)?;
+    let at = checked(nchunk, handle.counts().nchunks)?;
     handle.set_current(nchunk);
-    handle.with(false, |inner| {
-        let at = checked(nchunk, handle.counts().nchunks)?;
-        getter(handle, inner, at)
-    })
+    getter(handle, at)
 }
 
 /// Gets a chunk and hands it to C; gives its size.
@@ -397,6 +405,7 @@ unsafe fn get_for_c(
 ) -> Result<usize> {
     // SAFETY: by the caller's word.
     let handle = unsafe { Handle::from_c(schunk)? };
+    let _reading = handle.read()?;
     checked(nchunk, handle.counts().nchunks)?;
     if chunk.is_null() || needs_free.is_null() {
         handle.set_current(nchunk);
@@ -489,6 +498,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_vlblock(
         }
         // SAFETY: by the caller's word.
         let handle = unsafe { Handle::from_c(schunk)? };
+        let _reading = handle.read()?;
         let bytes = get(handle, nchunk, lazychunk::of)?;
         // SAFETY: as in `blosc2_schunk_decompress_chunk`.
         let result = unsafe {

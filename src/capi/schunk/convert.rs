@@ -87,13 +87,15 @@ fn copy_frame(handle: &Handle, len: usize) -> Result<()> {
 
 /// Copies the chunks out of a frame, so that each is on its own.
 fn take_apart(handle: &Handle) -> Result<()> {
-    let mut inner = handle.inner();
     let mut counts = handle.counts();
     let (mut chunks, mut nbytes, mut blocksize) = (List::new(), 0, None);
-    let mut room = Room::of(&counts, inner.keeping());
+    let (mut room, nchunks) = {
+        let inner = handle.inner();
+        (Room::of(&counts, inner.keeping()), inner.store.nchunks())
+    };
     counts.cbytes = 0;
-    for nchunk in 0..inner.store.nchunks() {
-        let bytes = bytes_of(handle, &mut inner, nchunk)?;
+    for nchunk in 0..nchunks {
+        let bytes = bytes_of(handle, nchunk)?;
         room.take(&bytes)?;
         // SAFETY: the frame is not changed here.
         let chunk = Buffer::copy_of(unsafe { bytes.get() })?;
@@ -110,6 +112,7 @@ fn take_apart(handle: &Handle) -> Result<()> {
     if nbytes != counts.nbytes {
         return Err(Error::Data);
     }
+    let mut inner = handle.inner();
     inner.reserve_pointers(handle, chunks.len())?;
     inner.store = Store::Separate(chunks);
     inner.show_data(handle, &Change::Nothing);
@@ -194,11 +197,11 @@ pub unsafe extern "C" fn blosc2_schunk_to_buffer(
             (*cframe, *needs_free) = (null_mut(), false);
             let handle = Handle::from_c(schunk)?;
             if is_in_memory(schunk)?
-                && let Store::Memory(memory) = &mut handle.inner().store
+                && let Some(bytes) =
+                    handle.with_frame(|bytes| Ok((bytes.as_mut_ptr(), bytes.len())))?
             {
-                let bytes = memory.whole()?;
-                *cframe = bytes.as_mut_ptr();
-                return Ok(bytes.len() as i64);
+                *cframe = bytes.0;
+                return Ok(bytes.1 as i64);
             }
             let copy = in_memory(schunk)?;
             let mut len = Err(Error::Failure);
@@ -261,13 +264,11 @@ pub unsafe extern "C" fn blosc2_schunk_to_file(
             let handle = Handle::from_c(schunk)?;
             if is_in_memory(schunk)? {
                 let backend = io::backend((*handle.fields().storage).io)?;
-                let mut inner = handle.inner();
-                let Store::Memory(memory) = &mut inner.store else {
-                    return Err(Error::Failure);
-                };
-                let bytes = memory.whole()?;
-                write_file(&*backend, local(CStr::from_ptr(urlpath)), bytes)?;
-                return Ok(bytes.len() as i64);
+                let written = handle.with_frame(|bytes| {
+                    write_file(&*backend, local(CStr::from_ptr(urlpath)), bytes)?;
+                    Ok(bytes.len() as i64)
+                })?;
+                return written.ok_or(Error::Failure);
             }
             let storage = blosc2_storage {
                 contiguous: true,
@@ -363,11 +364,10 @@ pub unsafe extern "C" fn blosc2_schunk_append_file(
             let done = (|| {
                 let handle = Handle::from_c(source)?;
                 let backend = io::backend((*handle.fields().storage).io)?;
-                let mut inner = handle.inner();
-                let Store::Memory(memory) = &mut inner.store else {
-                    return Err(Error::Failure);
+                let append = |bytes: &mut [u8]| {
+                    append_to_file(&*backend, local(CStr::from_ptr(urlpath)), bytes)
                 };
-                append_to_file(&*backend, local(CStr::from_ptr(urlpath)), memory.whole()?)
+                handle.with_frame(append)?.ok_or(Error::Failure)
             })();
             if apart {
                 blosc2_schunk_free(source);
@@ -459,7 +459,7 @@ unsafe fn parameters(handle: &Handle, storage: &blosc2_storage) -> Result<(blosc
 
 /// Copies chunks and metalayers; the fixed-length ones are those of `shown`, a view or `from` itself.
 fn fill(from: &Handle, shown: &Handle, to: &Handle, same: bool) -> Result<()> {
-    from.with(false, |_| Ok(()))?;
+    let _reading = from.read()?;
     let counts = from.counts();
     to.set_counts(&Counts {
         chunksize: counts.chunksize,
@@ -482,9 +482,9 @@ fn fill(from: &Handle, shown: &Handle, to: &Handle, same: bool) -> Result<()> {
         let mut room = Room::of(&counts, from.inner().keeping());
         for nchunk in 0..nchunks {
             from.set_current(nchunk as i64);
-            let bytes = bytes_of(from, &mut from.inner(), nchunk)?;
+            let bytes = bytes_of(from, nchunk)?;
             room.take(&bytes)?;
-            // SAFETY: the super-chunk is not changed meanwhile.
+            // SAFETY: `_reading` keeps changes out.
             let chunk = unsafe { bytes.get() };
             // Changes of the chunk may have left free bytes in it; one that is damaged is copied as it is.
             let packed = repack(chunk).ok().flatten();

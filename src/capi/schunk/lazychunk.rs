@@ -21,16 +21,21 @@ impl BlockSource for Stored {
 }
 
 /// Chunk `nchunk`: lazy, if it is on disk and not told by its header alone.
-pub fn of(handle: &Handle, inner: &mut Inner, nchunk: usize) -> Result<Bytes> {
-    let stored = match inner.store.find(nchunk)? {
-        Where::Stored(stored) => stored,
-        _ => return bytes_of(handle, inner, nchunk),
+pub fn of(handle: &Handle, nchunk: usize) -> Result<Bytes> {
+    let stored = match handle.inner().store.find(nchunk)? {
+        Where::Stored(stored) => Some(stored),
+        _ => None,
+    };
+    let Some(stored) = stored else {
+        return bytes_of(handle, nchunk);
     };
     let header = stored.header()?;
-    inner.expect(&handle.counts(), nchunk, header.nbytes)?;
+    handle
+        .inner()
+        .expect(&handle.counts(), nchunk, header.nbytes)?;
     if !header.is_extended() {
         // A chunk of Blosc 1 has no flag that says it is lazy.
-        return bytes_of(handle, inner, nchunk);
+        return bytes_of(handle, nchunk);
     }
     if header.special() != Special::None {
         let mut chunk = Buffer::zeroed(header.cbytes)?;
@@ -49,7 +54,7 @@ pub fn of(handle: &Handle, inner: &mut Inner, nchunk: usize) -> Result<Bytes> {
     let mut chunk = Buffer::zeroed(lazy::size(&header))?;
     stored.read(0, &mut chunk[..front])?;
     chunk[FLAGS2] |= flags2::LAZY;
-    let place = place_of(inner, nchunk)?;
+    let place = place_of(&handle.inner(), nchunk)?;
     let trailer = EXTENDED_HEADER_LENGTH + table;
     chunk[trailer..trailer + 4].copy_from_slice(&place.nchunk.to_le_bytes());
     chunk[trailer + 4..trailer + 12].copy_from_slice(&place.offset.to_le_bytes());
@@ -62,7 +67,7 @@ pub fn of(handle: &Handle, inner: &mut Inner, nchunk: usize) -> Result<Bytes> {
 }
 
 /// What the trailer says of where a chunk is.
-fn place_of(inner: &mut Inner, nchunk: usize) -> Result<Place> {
+fn place_of(inner: &Inner, nchunk: usize) -> Result<Place> {
     let Store::Disk(disk) = &inner.store else {
         return Err(Error::Failure);
     };

@@ -1,6 +1,6 @@
 //! Metalayers: fixed-length ones in the header of a frame, variable-length ones in its trailer.
 
-use super::handle::Handle;
+use super::handle::{Changing, Handle, Inner};
 use super::parts::{free_metalayer, to_c};
 use crate::capi::border::{bytes, code};
 use crate::capi::compress::Input;
@@ -50,12 +50,27 @@ fn position(layers: &[Borrowed], name: &[u8]) -> Result<usize> {
         .ok_or(Error::NotFound)
 }
 
-/// Writes the metalayers that a frame is to have; `fixed` if those in the header change, else those in the trailer do.
-fn write(handle: &Handle, layers: &[Borrowed], fixed: bool) -> Result<()> {
-    let mut inner = handle.inner();
-    if !inner.store.is_frame() {
-        return Ok(());
-    }
+/// Writes the metalayers that a frame is to have, `fixed` if those in the header change, else those in the trailer do; and has
+/// the public fields `shown` then.
+fn write<T>(
+    handle: &Handle,
+    changing: &Changing,
+    (layers, fixed): (&[Borrowed], bool),
+    show: impl FnOnce(&mut blosc2_schunk) -> T,
+) -> Result<T> {
+    changing.commit(|inner| {
+        if inner.store.is_frame() {
+            write_frame(handle, inner, layers, fixed)?;
+        }
+        // SAFETY: the super-chunk is this thread's alone.
+        let c = unsafe { handle.fields() };
+        let shown = show(c);
+        c.change_tick += 1;
+        Ok(shown)
+    })
+}
+
+fn write_frame(handle: &Handle, inner: &mut Inner, layers: &[Borrowed], fixed: bool) -> Result<()> {
     let counts = handle.counts();
     let mut header = handle.header(&counts, inner.store.kind());
     let own = handle.metalayers()?;
@@ -76,24 +91,12 @@ fn write(handle: &Handle, layers: &[Borrowed], fixed: bool) -> Result<()> {
     )
 }
 
-/// Runs a change of metalayers under the frame's lock, on what is on disk now. `body` says whether it changed something.
-fn changing<T>(handle: &Handle, body: impl FnOnce() -> Result<(T, bool)>) -> Result<T> {
-    {
-        let mut inner = handle.inner();
-        inner.lock(true)?;
-        if let Err(error) = handle.refresh(&mut inner) {
-            inner.unlock()?;
-            return Err(error);
-        }
-    }
-    let result = body();
-    handle.inner().unlock()?;
-    let (result, changed) = result?;
-    if changed {
-        // SAFETY: one field.
-        unsafe { handle.fields().change_tick += 1 };
-    }
-    Ok(result)
+/// Runs a change of metalayers under the frame's lock, on what is on disk now.
+fn changing<T>(handle: &Handle, body: impl FnOnce(&Changing) -> Result<T>) -> Result<T> {
+    let changing = handle.reserve()?;
+    let result = body(&changing);
+    changing.finish()?;
+    result
 }
 
 /// Adds a fixed-length metalayer: `content_len` bytes under a name of at most `BLOSC2_METALAYER_NAME_MAXLEN`. Frames take
@@ -114,7 +117,7 @@ pub unsafe extern "C" fn blosc2_meta_add(
             let handle = Handle::from_c(schunk).map_err(|_| Error::InvalidParam)?;
             (handle, name_of(name)?)
         };
-        changing(handle, || {
+        changing(handle, |changing| {
             let mut layers = handle.metalayers()?;
             if position(&layers, name) != Err(Error::NotFound) {
                 return Err(Error::InvalidParam);
@@ -127,16 +130,13 @@ pub unsafe extern "C" fn blosc2_meta_add(
             }
             layers.push((name, content))?;
             let layer = to_c((name, content))?;
-            if let Err(error) = write(handle, &layers, true) {
-                // SAFETY: made above.
-                unsafe { free_metalayer(layer) };
-                return Err(error);
-            }
-            // SAFETY: the fields are the library's to write.
-            let c = unsafe { handle.fields() };
-            c.metalayers[usize::from(c.nmetalayers)] = layer;
-            c.nmetalayers += 1;
-            Ok((c.nmetalayers - 1, true))
+            let added = write(handle, changing, (&layers, true), |c| {
+                c.metalayers[usize::from(c.nmetalayers)] = layer;
+                c.nmetalayers += 1;
+                c.nmetalayers - 1
+            });
+            // SAFETY: made above.
+            added.inspect_err(|_| unsafe { free_metalayer(layer) })
         })
     })
 }
@@ -159,24 +159,25 @@ pub unsafe extern "C" fn blosc2_meta_update(
             let handle = Handle::from_c(schunk).map_err(|_| Error::InvalidParam)?;
             (handle, name_of(name)?)
         };
-        changing(handle, || {
+        changing(handle, |changing| {
             let mut layers = handle.metalayers()?;
             let at = position(&layers, name)?;
             // SAFETY: by the caller's word.
             let content = unsafe { content_of(content, content_len)? };
             if content.len() > layers[at].1.len() {
-                return Ok((at, false));
+                return Ok(at);
             }
             let mut new = layers[at].1.to_list()?;
             new[..content.len()].copy_from_slice(content);
             layers[at].1 = &new;
-            write(handle, &layers, true)?;
-            // SAFETY: the metalayer is the library's, and as long as `new`.
-            unsafe {
-                let layer = handle.fields().metalayers[at];
-                std::ptr::copy_nonoverlapping(new.as_ptr(), (*layer).content, new.len());
-            }
-            Ok((at, true))
+            write(handle, changing, (&layers, true), |c| {
+                // SAFETY: the metalayer is the library's, and as long as `new`.
+                unsafe {
+                    let layer = c.metalayers[at];
+                    std::ptr::copy_nonoverlapping(new.as_ptr(), (*layer).content, new.len());
+                }
+                at
+            })
         })
     })
 }
@@ -255,7 +256,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_add(
             let handle = Handle::from_c(schunk).map_err(|_| Error::InvalidParam)?;
             (handle, name_of(name)?)
         };
-        changing(handle, || {
+        changing(handle, |changing| {
             let mut layers = handle.vlmetalayers()?;
             if position(&layers, name) != Err(Error::NotFound) {
                 return Err(Error::InvalidParam);
@@ -267,16 +268,13 @@ pub unsafe extern "C" fn blosc2_vlmeta_add(
             }
             layers.push((name, &chunk))?;
             let layer = to_c((name, &chunk))?;
-            if let Err(error) = write(handle, &layers, false) {
-                // SAFETY: made above.
-                unsafe { free_metalayer(layer) };
-                return Err(error);
-            }
-            // SAFETY: the fields are the library's to write.
-            let c = unsafe { handle.fields() };
-            c.vlmetalayers[c.nvlmetalayers as usize] = layer;
-            c.nvlmetalayers += 1;
-            Ok((c.nvlmetalayers - 1, true))
+            let added = write(handle, changing, (&layers, false), |c| {
+                c.vlmetalayers[c.nvlmetalayers as usize] = layer;
+                c.nvlmetalayers += 1;
+                c.nvlmetalayers - 1
+            });
+            // SAFETY: made above.
+            added.inspect_err(|_| unsafe { free_metalayer(layer) })
         })
     })
 }
@@ -302,22 +300,21 @@ pub unsafe extern "C" fn blosc2_vlmeta_get(
             let handle = Handle::from_c(schunk).map_err(|_| Error::InvalidParam)?;
             (handle, name_of(name)?)
         };
-        handle.with(false, |_| {
-            let layers = handle.vlmetalayers()?;
-            let at = position(&layers, name)?;
-            let data = decompress(handle, layers[at].1)?;
-            let len = data.len();
-            // SAFETY: by the caller's word.
-            unsafe {
-                *content = if len == 0 {
-                    null_mut()
-                } else {
-                    data.into_raw()
-                };
-                *content_len = len as i32;
-            }
-            Ok(at)
-        })
+        let _reading = handle.read()?;
+        let layers = handle.vlmetalayers()?;
+        let at = position(&layers, name)?;
+        let data = decompress(handle, layers[at].1)?;
+        let len = data.len();
+        // SAFETY: by the caller's word.
+        unsafe {
+            *content = if len == 0 {
+                null_mut()
+            } else {
+                data.into_raw()
+            };
+            *content_len = len as i32;
+        }
+        Ok(at)
     })
 }
 
@@ -365,20 +362,22 @@ pub unsafe extern "C" fn blosc2_vlmeta_update(
             let handle = Handle::from_c(schunk).map_err(|_| Error::InvalidParam)?;
             (handle, name_of(name)?)
         };
-        changing(handle, || {
+        changing(handle, |changing| {
             let mut layers = handle.vlmetalayers()?;
             let at = position(&layers, name)?;
             // SAFETY: by the caller's word.
             let chunk = unsafe { compress(content_of(content, content_len)?, cparams)? };
             layers[at].1 = &chunk;
-            write(handle, &layers, false)?;
-            // SAFETY: the metalayer is the library's; its old content is freed, and from `malloc`.
-            unsafe {
-                let layer = &mut *handle.fields().vlmetalayers[at];
+            let old = write(handle, changing, (&layers, false), |c| {
+                // SAFETY: the metalayer is the library's.
+                let layer = unsafe { &mut *c.vlmetalayers[at] };
                 layer.content_len = chunk.len() as i32;
-                libc::free(std::mem::replace(&mut layer.content, chunk.into_raw()).cast());
-            }
-            Ok((at, true))
+                std::mem::replace(&mut layer.content, chunk.as_ptr().cast_mut())
+            })?;
+            chunk.into_raw();
+            // SAFETY: nobody reads the old content any more, which came from `malloc`.
+            unsafe { libc::free(old.cast()) };
+            Ok(at)
         })
     })
 }
@@ -395,21 +394,19 @@ pub unsafe extern "C" fn blosc2_vlmeta_delete(
     code("blosc2_vlmeta_delete", || {
         // SAFETY: by the caller's word.
         let (handle, name) = unsafe { (Handle::from_c(schunk)?, name_of(name)?) };
-        changing(handle, || {
+        changing(handle, |changing| {
             let mut layers = handle.vlmetalayers()?;
             let at = position(&layers, name)?;
             layers.remove(at);
-            write(handle, &layers, false)?;
-            // SAFETY: the fields are the library's to write, the metalayer its own.
-            unsafe {
-                let c = handle.fields();
+            write(handle, changing, (&layers, false), |c| {
                 let count = c.nvlmetalayers as usize;
-                free_metalayer(c.vlmetalayers[at]);
+                // SAFETY: the metalayer is the library's own.
+                unsafe { free_metalayer(c.vlmetalayers[at]) };
                 c.vlmetalayers.copy_within(at + 1..count, at);
                 c.vlmetalayers[count - 1] = null_mut();
                 c.nvlmetalayers -= 1;
-                Ok((c.nvlmetalayers, true))
-            }
+                c.nvlmetalayers
+            })
         })
     })
 }
@@ -427,7 +424,9 @@ pub unsafe extern "C" fn blosc2_vlmeta_get_names(
     code("blosc2_vlmeta_get_names", || {
         // SAFETY: by the caller's word.
         unsafe {
-            let c = Handle::from_c(schunk)?.fields();
+            let handle = Handle::from_c(schunk)?;
+            let _unchanged = handle.share()?;
+            let c = handle.fields();
             let count = usize::try_from(c.nvlmetalayers).unwrap_or(0);
             for (i, layer) in c.vlmetalayers[..count].iter().enumerate() {
                 *names.add(i) = (**layer).name;

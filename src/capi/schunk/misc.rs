@@ -68,7 +68,7 @@ pub unsafe extern "C" fn blosc2_schunk_reorder_offsets(
     code("blosc2_schunk_reorder_offsets", || {
         // SAFETY: by the caller's word.
         let handle = unsafe { Handle::from_c(schunk)? };
-        let count = usize::try_from(handle.counts().nchunks).unwrap_or(0);
+        let count = usize::try_from(handle.nchunks()).unwrap_or(0);
         let framed = handle.inner().store.is_frame();
         if count == 0 {
             return if framed { Err(Error::Data) } else { Ok(0) };
@@ -111,13 +111,15 @@ pub unsafe extern "C" fn blosc2_schunk_frame_len(schunk: *mut blosc2_schunk) -> 
     code64("blosc2_schunk_frame_len", || {
         // SAFETY: by the caller's word.
         let handle = unsafe { Handle::from_c(schunk)? };
+        if let Some(len) = handle.with_frame(|bytes| Ok(bytes.len() as i64))? {
+            return Ok(len);
+        }
+        let _unchanged = handle.share()?;
         let counts = handle.counts();
-        let len = match &mut handle.inner().store {
-            Store::Separate(_) => return Ok(counts.cbytes + counts.nchunks * 8),
-            Store::Memory(memory) => memory.frame_len()?,
-            Store::Disk(disk) => disk.frame_len(),
-        };
-        i64::try_from(len).map_err(|_| Error::Failure)
+        match &handle.inner().store {
+            Store::Disk(disk) => i64::try_from(disk.frame_len()).map_err(|_| Error::Failure),
+            _ => Ok(counts.cbytes + counts.nchunks * 8),
+        }
     })
 }
 
@@ -140,6 +142,7 @@ pub unsafe extern "C" fn blosc2_schunk_fill_special(
         if nitems == 0 {
             return Ok(0);
         }
+        let changing = handle.reserve()?;
         // SAFETY: one field.
         let typesize = unsafe { handle.fields().typesize };
         let counts = handle.counts();
@@ -174,8 +177,6 @@ pub unsafe extern "C" fn blosc2_schunk_fill_special(
         if chunksize % typesize != 0 || nchunks > MAX_CHUNKS {
             return Err(error);
         }
-        // SAFETY: only read.
-        let blocksize = unsafe { handle.fields().blocksize };
         let place = Place::Special(kind);
         let sample = sample_of(handle, kind, chunksize).map_err(|why| why.or(error))?;
         let last = (nbytes - (nchunks as i64 - 1) * i64::from(chunksize)) as i32;
@@ -188,20 +189,27 @@ pub unsafe extern "C" fn blosc2_schunk_fill_special(
             chunksize,
             ..counts
         };
-        // SAFETY: the fields are the library's to write.
-        let set_blocksize = |blocksize| unsafe { handle.fields().blocksize = blocksize };
-        set_blocksize(ChunkHeader::parse(&sample)?.blocksize_field() as i32);
-        let done = handle.change(|inner, _| {
+        let blocksize = ChunkHeader::parse(&sample)?.blocksize_field() as i32;
+        let done = changing.commit(|inner| {
             if inner.store.nchunks() > 0 {
                 return Err(Error::FrameSpecial);
             }
-            Ok(Plan {
+            // SAFETY: the super-chunk is this thread's alone, and the reference is not kept.
+            let set =
+                |blocksize| unsafe { std::mem::replace(&mut handle.fields().blocksize, blocksize) };
+            let before = set(blocksize);
+            let plan = Plan {
                 counts: filled,
                 change: Change::Fill(place, nchunks),
                 owned: None,
+            };
+            let done = inner.apply(handle, &counts, plan);
+            done.inspect_err(|_| {
+                set(before);
             })
         });
-        done.inspect_err(|_| set_blocksize(blocksize))
+        changing.finish()?;
+        done
     })
 }
 
@@ -268,7 +276,7 @@ pub unsafe extern "C" fn blosc2_schunk_lock(schunk: *mut blosc2_schunk) -> c_int
     code("blosc2_schunk_lock", || {
         // SAFETY: by the caller's word.
         let handle = unsafe { Handle::from_c(schunk)? };
-        handle.inner().lock(true)?;
+        handle.lock_for_program()?;
         Ok(0)
     })
 }
@@ -282,7 +290,7 @@ pub unsafe extern "C" fn blosc2_schunk_unlock(schunk: *mut blosc2_schunk) -> c_i
     code("blosc2_schunk_unlock", || {
         // SAFETY: by the caller's word.
         let handle = unsafe { Handle::from_c(schunk)? };
-        handle.inner().unlock()?;
+        handle.unlock_for_program()?;
         Ok(0)
     })
 }
@@ -297,11 +305,7 @@ pub unsafe extern "C" fn blosc2_schunk_refresh(schunk: *mut blosc2_schunk) -> c_
     code("blosc2_schunk_refresh", || {
         // SAFETY: by the caller's word.
         let handle = unsafe { Handle::from_c(schunk)? };
-        let mut inner = handle.inner();
-        inner.lock(false)?;
-        let changed = handle.refresh(&mut inner);
-        inner.unlock()?;
-        Ok(i32::from(changed?))
+        Ok(i32::from(handle.update()?))
     })
 }
 

@@ -100,8 +100,8 @@ unsafe impl Sync for Job {}
 
 impl Job {
     fn new(from: &Handle, nchunk: usize) -> Result<Self> {
-        let bytes = bytes_of(from, &mut from.inner(), nchunk)?;
-        // SAFETY: the super-chunk was not changed since.
+        let bytes = bytes_of(from, nchunk)?;
+        // SAFETY: the operation keeps changes out.
         let header = ChunkHeader::parse(unsafe { bytes.get() })?;
         Ok(Self {
             bytes,
@@ -111,7 +111,7 @@ impl Job {
     }
 
     fn bytes(&self) -> &[u8] {
-        // SAFETY: the super-chunk is not changed while there are jobs.
+        // SAFETY: the operation, which outlives the jobs, keeps changes out.
         unsafe { self.bytes.get() }
     }
 

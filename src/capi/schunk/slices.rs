@@ -1,7 +1,7 @@
 //! Ranges of items and single items, read and written.
 
 use super::chunks::{Bytes, bytes_of, compressed};
-use super::handle::{Handle, Inner};
+use super::handle::Handle;
 use super::replace::replace;
 use super::{lazychunk, storage};
 use crate::capi::border::{bytes, bytes_mut, code};
@@ -34,8 +34,8 @@ enum Source {
     Stored(Stored),
 }
 
-fn locate(handle: &Handle, inner: &mut Inner, nchunk: usize) -> Result<Source> {
-    Ok(match inner.store.find(nchunk)? {
+fn locate(handle: &Handle, nchunk: usize) -> Result<Source> {
+    Ok(match handle.inner().store.find(nchunk)? {
         Where::Stored(stored) => Source::Stored(stored),
         Where::Bytes(bytes) => Source::Whole(Bytes::Inside(bytes.as_ptr(), bytes.len())),
         Where::Special(place) => {
@@ -63,7 +63,7 @@ fn with_chunk<T>(
 ) -> Result<T> {
     match source {
         Source::Whole(bytes) => {
-            // SAFETY: a program that changes the super-chunk meanwhile has asked for nonsense, as in the reference.
+            // SAFETY: the operation keeps changes out.
             with_bytes(unsafe { bytes.get() }, |chunk, _| body(chunk))
         }
         Source::Stored(stored) => {
@@ -100,10 +100,7 @@ fn read_piece(source: &Source, piece: &Piece, dest: &mut [u8], nthreads: usize) 
 /// Reads a piece through the super-chunk's context, which knows the program's functions.
 fn read_through_context(handle: &Handle, piece: &Piece, dest: &mut [u8]) -> Result<()> {
     handle.set_current(piece.nchunk as i64);
-    let bytes = {
-        let mut inner = handle.inner();
-        lazychunk::of(handle, &mut inner, piece.nchunk)?
-    };
+    let bytes = lazychunk::of(handle, piece.nchunk)?;
     let dctx = handle.dctx()?;
     // SAFETY: as in `with_chunk`; `dest` is as long as the piece.
     unsafe {
@@ -157,7 +154,7 @@ pub fn read_bytes(handle: &Handle, sizes: &Sizes, start: u64, dest: &mut [u8]) -
         return queue.try_for_each(|(piece, dest)| read_through_context(handle, &piece, dest));
     }
     let read = |piece: Piece, dest: &mut [u8], nthreads: usize| {
-        let source = locate(handle, &mut handle.inner(), piece.nchunk)?;
+        let source = locate(handle, piece.nchunk)?;
         read_piece(&source, &piece, dest, nthreads)
     };
     let several = start < stop && sizes.chunk_of(start) != sizes.chunk_of(stop - 1);
@@ -275,7 +272,7 @@ fn from_special(
 }
 
 /// A chunk with other bytes in a piece of it.
-fn rewritten(handle: &Handle, inner: &mut Inner, piece: &Piece, new: &[u8]) -> Result<Made> {
+fn rewritten(handle: &Handle, piece: &Piece, new: &[u8]) -> Result<Made> {
     if piece.is_whole() {
         // SAFETY: the slice is as long as it is.
         return unsafe { compressed(handle, new.as_ptr(), new.len() as i32).map(Made::Whole) };
@@ -291,8 +288,12 @@ fn rewritten(handle: &Handle, inner: &mut Inner, piece: &Piece, new: &[u8]) -> R
         }
         .range(piece.from, new, wish)
     };
-    let bytes = match inner.store.find(piece.nchunk)? {
-        Where::Stored(stored) => {
+    let stored = match handle.inner().store.find(piece.nchunk)? {
+        Where::Stored(stored) => Some(stored),
+        _ => None,
+    };
+    let bytes = match stored {
+        Some(stored) => {
             let touched = |header: &ChunkHeader| Touched::by(header, piece.from, new.len());
             match patch_stored(&stored, touched, patch)? {
                 Some(Patched::Whole(chunk)) => return Ok(Made::Whole(chunk)),
@@ -300,9 +301,9 @@ fn rewritten(handle: &Handle, inner: &mut Inner, piece: &Piece, new: &[u8]) -> R
                 None => Bytes::Apart(stored.whole()?),
             }
         }
-        _ => bytes_of(handle, inner, piece.nchunk)?,
+        None => bytes_of(handle, piece.nchunk)?,
     };
-    // SAFETY: the super-chunk is locked by this call.
+    // SAFETY: the operation keeps other changes out.
     let src = unsafe { bytes.get() };
     let header = ChunkHeader::parse(src)?;
     let chunk = Chunk::parse(&header, src)?;
@@ -355,21 +356,20 @@ pub unsafe extern "C" fn blosc2_schunk_set_slice_buffer(
         let Some((start, len)) = range_of(handle, start, stop)? else {
             return Ok(0);
         };
-        handle.with(true, |inner| {
-            let counts = handle.counts();
-            let sizes = inner.sizes(&counts)?;
-            let pieces = sizes.pieces(start, start + len as u64)?;
-            // SAFETY: by the caller's word, and the items have places.
-            let mut new = unsafe { bytes(buffer.cast(), len)? };
-            let mut chunks = List::new();
-            for piece in pieces {
-                let (part, rest) = new.split_at(piece.len());
-                new = rest;
-                handle.set_current(piece.nchunk as i64);
-                chunks.push((piece.nchunk, rewritten(handle, inner, &piece, part)?))?;
-            }
-            replace(handle, inner, chunks)
-        })?;
+        let changing = handle.reserve()?;
+        let sizes = handle.inner().sizes(&handle.counts())?;
+        let pieces = sizes.pieces(start, start + len as u64)?;
+        // SAFETY: by the caller's word, and the items have places.
+        let mut new = unsafe { bytes(buffer.cast(), len)? };
+        let mut chunks = List::new();
+        for piece in pieces {
+            let (part, rest) = new.split_at(piece.len());
+            new = rest;
+            handle.set_current(piece.nchunk as i64);
+            chunks.push((piece.nchunk, rewritten(handle, &piece, part)?))?;
+        }
+        changing.commit(|inner| replace(handle, inner, chunks))?;
+        changing.finish()?;
         Ok(0)
     })
 }
@@ -409,7 +409,7 @@ fn read_items(
     entries: &[Entry],
     dest: &Destination,
 ) -> Result<bool> {
-    let source = locate(handle, &mut handle.inner(), nchunk)?;
+    let source = locate(handle, nchunk)?;
     with_chunk(&source, false, |chunk| {
         let header = chunk.header();
         if header.nbytes != nbytes {

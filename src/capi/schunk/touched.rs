@@ -73,6 +73,7 @@ pub unsafe extern "C" fn blosc2_get_slice_nchunks(
         }
         // SAFETY: by the caller's word.
         unsafe { *chunks_idx = null_mut() };
+        let _reading = handle.read()?;
         let layers = handle.metalayers()?;
         let array = layers
             .iter()
@@ -81,7 +82,7 @@ pub unsafe extern "C" fn blosc2_get_slice_nchunks(
             // SAFETY: by the caller's word.
             Some((_, content)) => unsafe { of_array(content, start, stop)? },
             None => {
-                let sizes = handle.with(false, |inner| inner.sizes(&handle.counts()))?;
+                let sizes = handle.inner().sizes(&handle.counts())?;
                 // SAFETY: by the caller's word.
                 unsafe { of_range(handle, &sizes, *start, *stop)? }
             }

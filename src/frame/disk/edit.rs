@@ -86,7 +86,7 @@ impl Disk {
     /// Applies a change, for good. If it fails, the frame is as it was. `specials` are chunks that had no place until now
     /// because their offsets told all, and that get one before the change: their numbers before it, and their bytes.
     pub fn commit(&mut self, change: &Change, specials: &Specials, next: Next) -> Result<()> {
-        self.lock(true)?;
+        self.lock()?;
         let changed = self.change(change, specials, next);
         if changed.is_ok() {
             self.after_change(change);

@@ -448,10 +448,22 @@ impl Disk {
         Ok(self.news.take())
     }
 
+    /// Whether the frame is the one that was last read. If not, [`Self::refresh`] may find another one.
+    pub fn is_current(&mut self) -> bool {
+        let Ok((file, found)) = self.reader() else {
+            return false;
+        };
+        self.is_current_in(&*file, found)
+    }
+
+    fn is_current_in(&self, file: &dyn Storage, found: Named) -> bool {
+        let current = !self.stale && self.view.pending.is_none() && found != Named::Another;
+        current && self.header_is_current(file)
+    }
+
     fn follow(&mut self) -> Result<()> {
         let (file, found) = self.reader()?;
-        let current = !self.stale && self.view.pending.is_none() && found != Named::Another;
-        if !(current && self.header_is_current(&*file)) {
+        if !self.is_current_in(&*file, found) {
             self.reload(&file, found)?;
         }
         match found {
@@ -634,7 +646,7 @@ impl Disk {
     pub fn close(&mut self) -> Result<()> {
         let mut closed = Ok(());
         if self.writer.is_some() && self.is_loose() {
-            self.lock(true)?;
+            self.lock()?;
             let finalized = self.refresh().and_then(|_| self.finalize());
             closed = self.unlock().and(finalized);
         }

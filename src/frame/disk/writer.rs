@@ -37,31 +37,52 @@ pub(super) struct WriteHandle {
 }
 
 impl Disk {
-    /// Keeps other handles out until [`Self::unlock`], those that only read too if `exclusive`, as for a change. Calls may nest.
-    pub fn lock(&mut self, exclusive: bool) -> Result<()> {
+    /// Whether handles of this frame keep each other out with a lock file.
+    pub fn has_lock(&self) -> bool {
+        self.lock.is_some()
+    }
+
+    /// Whether readers that overlap have kept writers out for so long that they should leave, all of them.
+    pub fn is_shared_for_long(&self) -> bool {
+        let lock = self.lock.as_ref();
+        self.changing == 0 && lock.is_some_and(SidecarLock::is_held_for_long)
+    }
+
+    /// Keeps other handles from changing the frame until [`Self::unlock_shared`]. Calls may nest.
+    pub fn lock_shared(&mut self) -> Result<()> {
         if let Some(lock) = &mut self.lock {
-            self.stale |= lock.lock(exclusive)?;
+            self.stale |= lock.lock(false)?;
         }
-        if exclusive || self.changing > 0 {
-            self.changing += 1;
-            // Where the file cannot be opened, the change will say so.
-            let _ = self.lock_file();
+        Ok(())
+    }
+
+    /// Ends what [`Self::lock_shared`] began.
+    pub fn unlock_shared(&mut self) -> Result<()> {
+        self.lock.as_mut().map_or(Ok(()), SidecarLock::unlock)
+    }
+
+    /// Keeps other handles out until [`Self::unlock`], for a change. Calls may nest; where the frame is locked already, it is
+    /// locked as it was.
+    pub fn lock(&mut self) -> Result<()> {
+        if let Some(lock) = &mut self.lock {
+            self.stale |= lock.lock(true)?;
         }
+        self.changing += 1;
+        // Where the file cannot be opened, the change will say so.
+        let _ = self.lock_file();
         Ok(())
     }
 
     /// Ends what [`Self::lock`] began.
     pub fn unlock(&mut self) -> Result<()> {
-        if self.changing > 0 {
-            self.changing -= 1;
-            if let Some(handle) = self
-                .write_handle
-                .as_mut()
-                .filter(|handle| handle.locked && self.changing == 0)
-            {
-                handle.file.unlock();
-                handle.locked = false;
-            }
+        self.changing = self.changing.saturating_sub(1);
+        if let Some(handle) = self
+            .write_handle
+            .as_mut()
+            .filter(|handle| handle.locked && self.changing == 0)
+        {
+            handle.file.unlock();
+            handle.locked = false;
         }
         self.lock.as_mut().map_or(Ok(()), SidecarLock::unlock)
     }
