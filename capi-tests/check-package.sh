@@ -70,6 +70,13 @@ moves() {
   grep -q "moved" <<<"$flags"
 }
 
+# The C program that the README shows.
+readme_program_runs() {
+  sed -n '/^```c$/,/^```$/{/^```/d;p}' "$(dirname "$0")/../README.md" >readme.c && [ -s readme.c ] &&
+    $compiler -Wall -Wextra -Werror readme.c -o readme $(pkg --cflags --libs blosc2) &&
+    LD_LIBRARY_PATH=$library_dir ./readme && rm numbers.b2frame
+}
+
 # What the library needs at run time: the C library and its parts, and gcc's unwinder.
 needs_little() {
   local others
@@ -77,8 +84,8 @@ needs_little() {
     grep -vE '^(libc\.so\.6|libm\.so\.6|libgcc_s\.so\.1|ld-linux-[a-z0-9_-]+\.so\.[0-9])$')
   [ -z "$others" ] || { echo "needs $others"; return 1; }
 }
-# The reference has 2,270,000. Issue 27 allows 2,900,000; this is what there is, and a little more.
-most_bytes=2400000
+# The reference has 2,270,000.
+most_bytes=2900000
 is_small() {
   local size
   strip -o stripped.so "$library_dir/libblosc2.so.9" && size=$(stat -c %s stripped.so) && rm stripped.so || return 1
@@ -139,6 +146,7 @@ expect "the shared library exports only public functions" shared_is_public
 expect "the static library defines only public functions" static_is_public
 expect "both have the same functions" both_are_equal
 expect "a program compiles and runs with pkg-config" compiles_with_pkg_config
+expect "the README's program compiles and runs" readme_program_runs
 expect "a program links statically with pkg-config" links_statically_with_pkg_config
 expect "the installed tree can be moved" moves
 expect "it needs the C library at run time, and little else (here as far as $(newest_glibc))" needs_little
