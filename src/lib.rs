@@ -1,8 +1,7 @@
 //! Blosc2 in Rust, behind the C ABI of `libblosc2.so.9`.
 //!
-//! Layers point one way: `capi` -> `context` -> `chunk` -> `codec`, `filter`, `tune`, `pool`. Only `capi` sees a raw
-//! pointer from a caller; everything below works on slices and checked types, and returns [`error::Error`], whose
-//! numbers are the C return codes.
+//! Layers point one way: `capi` -> `b2nd` -> `schunk` -> `frame` -> `io`, and `schunk` -> `chunk` -> `codec`, `filter`, `tune`,
+//! `pool`.
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 // What ends the process where there is no memory: clippy.toml names it, and what to use instead.
@@ -36,7 +35,6 @@ pub mod frame;
 pub mod io;
 /// Memory that C may come to own.
 pub mod memory;
-mod panics;
 /// Libraries that are loaded when they are needed.
 pub mod plugin;
 /// Worker threads shared by every context of the same size.
@@ -45,3 +43,8 @@ pub mod pool;
 pub mod schunk;
 /// Block sizes and splits.
 pub mod tune;
+
+/// What tests of modules need, as those of the whole library do.
+#[cfg(test)]
+#[path = "../tests/common/needs.rs"]
+mod needs;

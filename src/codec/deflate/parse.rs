@@ -33,6 +33,11 @@ enum How {
 }
 
 /// The plans of the levels, with about the ratios that the levels of zlib are known for.
+///
+/// The figures are those of zlib-ng's `configuration_table` (depth is its `max_chain`, nice `nice_length`, patience `max_lazy`, good
+/// `good_length`), but for level 6, where its depth is 128. `Longer` and `Shortest` are zlib's lazy evaluation (`deflate_slow`), `Next` and
+/// `Aimed` the strategy that zlib-ng calls medium (`deflate_medium`, first written at Intel): look at the match behind this one, and
+/// let it reach back. Figures and ideas are theirs, the code is not.
 const fn plan(clevel: u8) -> Plan {
     let (depth, nice, how) = match clevel {
         ..=2 => (4, 8, How::First { entered: 16 }),
