@@ -82,7 +82,7 @@ need_reference() {
 }
 
 # need_plugins: gets the plugins that PyPI has into a virtual environment of their own, and exports OXIBLOSC_PLUGIN_PYTHON,
-# its Python. Where that does not work the test of plugins says that it is skipped.
+# its Python. Where that does not work the test of plugins is skipped; in CI it fails.
 need_plugins() {
   local venv=$target/plugins
   local packages="blosc2-grok==0.3.5 blosc2-htj2k==0.4.2 blosc2-openhtj2k==0.1.2 blosc2-openzl==0.0.1 blosc2-j2k==0.4.0"

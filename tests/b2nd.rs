@@ -8,6 +8,7 @@ mod common;
 use blosc2::capi::types::blosc2_cparams;
 use common::b2nd::{Array, B2ndLib, Spec, c_path, our_arrays, reference_arrays};
 use common::data::{Rng, mix};
+use common::fixtures::fixtures;
 use common::isolated::isolated;
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};
@@ -141,19 +142,6 @@ fn metalayers_are_written_and_read_as_by_the_reference() {
     }
 }
 
-fn fixtures() -> Option<PathBuf> {
-    let folder = match std::env::var_os("OXIBLOSC_FIXTURES") {
-        Some(folder) => PathBuf::from(folder),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures"),
-    };
-    let folder = folder.join("b2nd");
-    if !folder.is_dir() {
-        println!("skipped: no fixtures at {}", folder.display());
-        return None;
-    }
-    Some(folder)
-}
-
 #[test]
 fn the_fixtures_are_read_as_by_the_reference() {
     let (Some(folder), Some(reference)) = (fixtures(), reference_arrays()) else {
@@ -162,7 +150,7 @@ fn the_fixtures_are_read_as_by_the_reference() {
     let names = ["example_day_month_temp.b2nd", "example_item_prices.b2nd"];
     let shapes: [&[i64]; 2] = [&[400, 3], &[12, 25, 250]];
     for (name, shape) in names.iter().zip(shapes) {
-        let path = folder.join(name);
+        let path = folder.join("b2nd").join(name);
         let ours = our_arrays().open_path(&path).expect(name);
         let theirs = reference.open_path(&path).expect(name);
         assert_eq!(ours.shape(), shape, "{name}");

@@ -25,7 +25,7 @@ fn open(path: &Path) -> Result<Array, String> {
         ..blosc2_io::defaults()
     };
     let schunk = our_schunks()
-        .and_then(|lib| lib.open_io(path, &io))
+        .open_io(path, &io)
         .ok_or("the frame does not open")?;
     our_arrays()
         .adopt(schunk.into_raw())

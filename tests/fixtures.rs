@@ -5,22 +5,10 @@
 
 mod common;
 
+use common::fixtures::fixtures;
 use common::library::ours;
 use sha2::{Digest, Sha256};
-use std::path::{Path, PathBuf};
-
-/// Where the fixtures are, if they are.
-fn fixtures() -> Option<PathBuf> {
-    let folder = match std::env::var_os("OXIBLOSC_FIXTURES") {
-        Some(folder) => PathBuf::from(folder),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures"),
-    };
-    if !folder.is_dir() {
-        println!("skipped: no fixtures at {}", folder.display());
-        return None;
-    }
-    Some(folder)
-}
+use std::path::Path;
 
 /// Decodes one file as its line of `EXPECTED.tsv` says.
 fn decode(how: &str, file: &[u8], nbytes: usize) -> (i32, Vec<u8>) {

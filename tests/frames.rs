@@ -5,6 +5,7 @@ mod common;
 
 use blosc2::capi::types::blosc2_cparams;
 use common::data::Kind;
+use common::fixtures::fixtures;
 use common::schunk::{SchunkLib, our_schunks, reference_schunks};
 use common::schunk_calls::Schunk;
 use common::schunk_state::read;
@@ -37,9 +38,9 @@ impl Drop for Folder {
 
 /// Both libraries, or ours alone.
 fn libraries() -> Vec<&'static SchunkLib> {
-    let ours = our_schunks();
-    ours.into_iter()
-        .chain(ours.and(reference_schunks()))
+    [our_schunks()]
+        .into_iter()
+        .chain(reference_schunks())
         .collect()
 }
 
@@ -52,23 +53,10 @@ fn create(lib: &'static SchunkLib, contiguous: bool, path: Option<&Path>, typesi
         .expect("a new super-chunk")
 }
 
-fn fixtures() -> Option<PathBuf> {
-    let folder = match std::env::var_os("OXIBLOSC_FIXTURES") {
-        Some(folder) => PathBuf::from(folder),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures"),
-    };
-    if !folder.is_dir() {
-        println!("skipped: no fixtures at {}", folder.display());
-        return None;
-    }
-    Some(folder)
-}
-
 #[test]
 fn every_frame_of_the_fixtures_decodes_to_its_digest() {
-    let (Some(folder), Some(lib)) = (fixtures(), our_schunks()) else {
-        return;
-    };
+    let lib = our_schunks();
+    let Some(folder) = fixtures() else { return };
     let expected =
         std::fs::read_to_string(folder.join("EXPECTED.tsv")).expect("the table of digests");
     let frames = |line: &&str| line.starts_with("frames/") || line.starts_with("b2nd/");
@@ -213,7 +201,7 @@ fn a_reorder_changes_the_index_alone() {
 /// 10^12 bytes of zeros take a few hundred bytes and no time.
 #[test]
 fn special_values_take_no_room() {
-    let Some(lib) = our_schunks() else { return };
+    let lib = our_schunks();
     let folder = Folder::new("special");
     let begun = Instant::now();
     for (contiguous, on_disk) in [(true, false), (true, true), (false, true)] {
@@ -263,7 +251,7 @@ fn peak() -> usize {
 
 #[test]
 fn a_little_in_a_large_chunk_of_zeros_takes_little_memory() {
-    let Some(lib) = our_schunks() else { return };
+    let lib = our_schunks();
     let s = create(lib, true, None, 8);
     let nitems = (1 << 30) / 8;
     assert_eq!(s.fill_special(nitems, 1, 1 << 30), 1);
@@ -288,7 +276,7 @@ fn a_little_in_a_large_chunk_of_zeros_takes_little_memory() {
 
 #[test]
 fn files_of_high_numbers_get_low_ones_when_little_is_left() {
-    let Some(ours) = our_schunks() else { return };
+    let ours = our_schunks();
     let folder = Folder::new("numbers");
     let path = folder.join("directory");
     let s = create(ours, false, Some(&path), 1);
@@ -379,9 +367,7 @@ fn an_open_handle_follows_another() {
 
 #[test]
 fn a_copy_with_other_parameters_is_the_same_for_any_number_of_threads() {
-    let Some(lib) = our_schunks() else {
-        return;
-    };
+    let lib = our_schunks();
     let from = create(lib, false, None, 8);
     let data = Kind::SmoothFloat64.bytes(400_000, 3);
     let mut chunks: Vec<&[u8]> = data.chunks(24_000).collect();
@@ -414,9 +400,7 @@ fn a_copy_with_other_parameters_is_the_same_for_any_number_of_threads() {
 
 #[test]
 fn a_lazy_chunk_is_not_larger_than_what_is_behind_it() {
-    let Some(lib) = our_schunks() else {
-        return;
-    };
+    let lib = our_schunks();
     let folder = Folder::new("lazy");
     let path = folder.join("frame");
     let cparams = blosc2_cparams {
@@ -445,9 +429,7 @@ fn a_lazy_chunk_is_not_larger_than_what_is_behind_it() {
 
 #[test]
 fn slices_of_a_file_are_written_where_they_are() {
-    let Some(ours) = our_schunks() else {
-        return;
-    };
+    let ours = our_schunks();
     let folder = Folder::new("in-place");
     let path = folder.join("frame.b2frame");
     let cparams = blosc2_cparams {
@@ -519,9 +501,7 @@ fn slices_of_a_file_are_written_where_they_are() {
 
 #[test]
 fn special_values_without_end_are_not_stored_one_by_one() {
-    let Some(ours) = our_schunks() else {
-        return;
-    };
+    let ours = our_schunks();
     let s = create(ours, true, None, 8);
     let (chunks, chunk) = (3 << 20, vec![1; 80]);
     assert_eq!(s.fill_special(10 * chunks, 1, 80), chunks);
@@ -540,9 +520,7 @@ fn special_values_without_end_are_not_stored_one_by_one() {
 
 #[test]
 fn a_chunk_that_is_two_is_not_changed_where_it_is() {
-    let Some(ours) = our_schunks() else {
-        return;
-    };
+    let ours = our_schunks();
     let folder = Folder::new("shared");
     let (path, copy) = (folder.join("frame.b2frame"), folder.join("copy.b2frame"));
     let s = create(ours, true, Some(&path), 8);

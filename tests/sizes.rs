@@ -4,7 +4,7 @@
 //! 1 MB has no room in it; a larger one at most an eighth while it is open. Closed, a frame that was written once is no longer
 //! than the reference's, and one that was changed in places at most 3 % longer.
 //!
-//! `OXIBLOSC_REFERENCE` names the reference's library; without it the tests say so and pass. `OXIBLOSC_SIZES=full` takes the
+//! `OXIBLOSC_REFERENCE` names the reference's library; without it the tests are skipped, in CI they fail. `OXIBLOSC_SIZES=full` takes the
 //! arrays of tens of megabytes, on which the reference needs half a minute.
 
 mod common;
@@ -51,7 +51,7 @@ struct Library {
 /// Ours and the reference.
 fn both() -> Option<[Library; 2]> {
     let ours = Library {
-        schunks: our_schunks()?,
+        schunks: our_schunks(),
         arrays: our_arrays(),
     };
     let reference = Library {
@@ -512,7 +512,7 @@ fn state_of(path: &Path) -> Vec<(PathBuf, u64, std::time::SystemTime, Vec<u8>)> 
 
 #[test]
 fn reading_changes_no_file() {
-    let Some(schunks) = our_schunks() else { return };
+    let schunks = our_schunks();
     let library = Library {
         schunks,
         arrays: our_arrays(),

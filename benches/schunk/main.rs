@@ -33,7 +33,8 @@ fn main() {
             word => words.push(word.to_lowercase()),
         }
     }
-    let (Some(ours), Some(reference)) = (our_schunks(), reference_schunks()) else {
+    let ours = our_schunks();
+    let Some(reference) = reference_schunks() else {
         return;
     };
     let folder = disk.join(format!("schunk-{}", std::process::id()));

@@ -457,12 +457,9 @@ mod reference {
     const HEADER: usize = 32;
 
     impl Reference {
-        /// Opens the library that `OXIBLOSC_REFERENCE` names.
+        /// Opens the reference, if it is there.
         pub(super) fn open() -> Option<Self> {
-            let Some(path) = std::env::var_os("OXIBLOSC_REFERENCE") else {
-                println!("skipped: OXIBLOSC_REFERENCE is not set");
-                return None;
-            };
+            let path = crate::needs::reference_path()?;
             // SAFETY: the reference runs no code on loading that would matter here.
             let library =
                 Reference(unsafe { libloading::Library::new(path) }.expect("the reference opens"));

@@ -9,19 +9,13 @@ type Filter = unsafe extern "C" fn(i32, i32, *const u8, *mut u8) -> i32;
 /// The largest type size that the reference's functions take.
 pub(super) const MAX_TYPESIZE: usize = 256;
 
-/// The reference library, if `OXIBLOSC_REFERENCE` names it; says so once if not.
+/// The reference library, if it is there.
 fn library() -> Option<&'static Library> {
-    static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
-    LIBRARY
-        .get_or_init(|| {
-            let Some(path) = std::env::var_os("OXIBLOSC_REFERENCE") else {
-                println!("skipped: OXIBLOSC_REFERENCE does not name the reference library");
-                return None;
-            };
-            // SAFETY: loading the reference library runs no code but its own initialisers.
-            Some(unsafe { Library::new(path) }.expect("the reference library loads"))
-        })
-        .as_ref()
+    static LIBRARY: OnceLock<Library> = OnceLock::new();
+    let path = crate::needs::reference_path()?;
+    // SAFETY: loading the reference library runs no code but its own initialisers.
+    let load = || unsafe { Library::new(path) }.expect("the reference library loads");
+    Some(LIBRARY.get_or_init(load))
 }
 
 /// What the reference's function `name` makes of `src`; `None` where there is no reference library.

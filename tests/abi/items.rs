@@ -31,11 +31,6 @@ pub enum Item {
 }
 
 impl Item {
-    /// Whether this is something that may still be to come.
-    pub fn is_function(&self) -> bool {
-        matches!(self, Self::Function(_))
-    }
-
     /// The word for what this is.
     pub fn kind(&self) -> &'static str {
         match self {

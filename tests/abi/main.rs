@@ -2,15 +2,15 @@
 //! cut into items (constants, sizes, offsets, fields, types, signatures), and the items are compared by name.
 //!
 //! `OXIBLOSC_REFERENCE` names the reference's `libblosc2.so.9`, with its headers in `../include`; bindgen loads libclang
-//! (`LIBCLANG_PATH`). Functions that are not there yet stand in `tests/abi_to_come.txt`;
-//! `OXIBLOSC_UPDATE_HEADERS=1` writes that list, after the test `headers` wrote the headers.
+//! (`LIBCLANG_PATH`).
 
 mod items;
 mod macros;
+#[path = "../common/needs.rs"]
+mod needs;
 mod typedefs;
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::PathBuf;
 
 /// The eight headers, in the order in which they are read.
@@ -34,12 +34,9 @@ fn ours() -> PathBuf {
     root().join("include")
 }
 
-/// The reference's headers; `None`, with a line that says so, when it is not there.
+/// The reference's headers, if the reference is there: see [`needs::reference_path`].
 fn reference() -> Option<PathBuf> {
-    let Some(library) = std::env::var_os("OXIBLOSC_REFERENCE").map(PathBuf::from) else {
-        println!("skipped: OXIBLOSC_REFERENCE does not name the reference's libblosc2.so.9");
-        return None;
-    };
+    let library = needs::reference_path()?;
     let include = library
         .ancestors()
         .nth(2)
@@ -61,53 +58,16 @@ fn all_headers() -> String {
         .collect()
 }
 
-/// The list of functions to come: a name a line.
-fn to_come() -> BTreeSet<String> {
-    let file = root().join("tests/abi_to_come.txt");
-    let text =
-        fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    text.lines()
-        .filter(|line| !line.starts_with('#'))
-        .map(str::to_owned)
-        .collect()
-}
-
 #[test]
 fn every_item_of_the_reference_is_here_and_equal() {
     let Some(reference) = reference() else { return };
     let (theirs, ours) = (items::of(&reference), items::of(&ours()));
 
     let missing: Vec<_> = theirs
-        .iter()
-        .filter(|(name, _)| !ours.contains_key(*name))
+        .keys()
+        .filter(|name| !ours.contains_key(*name))
         .collect();
-    let others: Vec<_> = missing
-        .iter()
-        .filter(|(_, item)| !item.is_function())
-        .map(|(name, _)| name)
-        .collect();
-    assert!(
-        others.is_empty(),
-        "only functions may be missing, but these are too: {others:?}"
-    );
-    let missing: BTreeSet<_> = missing.into_iter().map(|(name, _)| name.clone()).collect();
-    if std::env::var_os("OXIBLOSC_UPDATE_HEADERS").is_some() {
-        let mut text =
-            String::from("# Functions of the reference's headers that are not exported yet.\n");
-        text.extend(missing.iter().map(|name| format!("{name}\n")));
-        fs::write(root().join("tests/abi_to_come.txt"), text).expect("tests/ can be written");
-    }
-    let to_come = to_come();
-    let forgotten: Vec<_> = missing.difference(&to_come).collect();
-    assert!(
-        forgotten.is_empty(),
-        "neither here nor in abi_to_come.txt: {forgotten:?}"
-    );
-    let arrived: Vec<_> = to_come.difference(&missing).collect();
-    assert!(
-        arrived.is_empty(),
-        "in abi_to_come.txt, but no function that is missing: {arrived:?}"
-    );
+    assert!(missing.is_empty(), "not here: {missing:?}");
 
     let unequal: Vec<_> = theirs
         .iter()
@@ -135,12 +95,7 @@ fn every_item_of_the_reference_is_here_and_equal() {
     for kind in kinds.chunk_by(|a, b| a == b) {
         println!("{:5} {}", kind.len(), kind[0]);
     }
-    println!(
-        "{:5} items of the reference; equal: {}; to come: {}",
-        theirs.len(),
-        theirs.len() - missing.len(),
-        missing.len()
-    );
+    println!("{:5} items of the reference, all equal", theirs.len());
     assert!(
         theirs.len() > 400,
         "bindgen saw too little of the reference's headers"

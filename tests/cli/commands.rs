@@ -1,6 +1,7 @@
 //! Every command on files that are in order, and on what is wrong.
 
-use crate::support::{Folder, b2, fixtures, piped, read, series};
+use crate::fixtures::fixtures;
+use crate::support::{Folder, b2, piped, read, series};
 use sha2::{Digest, Sha256};
 
 #[test]

@@ -3,4 +3,6 @@
 mod arrays;
 mod commands;
 mod damage;
+#[path = "../common/fixtures.rs"]
+mod fixtures;
 mod support;

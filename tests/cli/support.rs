@@ -128,16 +128,3 @@ pub fn series(items: usize) -> Vec<u8> {
     });
     items.collect()
 }
-
-/// Where the fixtures are, if they are.
-pub fn fixtures() -> Option<PathBuf> {
-    let folder = match std::env::var_os("OXIBLOSC_FIXTURES") {
-        Some(folder) => PathBuf::from(folder),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures"),
-    };
-    if !folder.is_dir() {
-        println!("skipped: no fixtures at {}", folder.display());
-        return None;
-    }
-    Some(folder)
-}

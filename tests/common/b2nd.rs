@@ -1,6 +1,7 @@
 //! The API of n-dimensional arrays as typed pointers, and arrays that free themselves.
 
-use super::library::{Lib, ours, ours_path, reference, reference_path};
+use super::library::{Lib, ours, ours_path, reference};
+use super::needs::reference_path;
 use super::table::functions;
 use blosc2::capi::types::*;
 use core::ffi::{c_char, c_int, c_void};
@@ -80,7 +81,7 @@ pub fn our_arrays() -> &'static B2ndLib {
     OURS.get_or_init(|| B2ndLib::open(ours(), &ours_path()))
 }
 
-/// The reference's arrays, or `None` (said on a line of the output) where there is no reference.
+/// The reference's arrays, or `None` where there is no reference: see [`reference_path`].
 pub fn reference_arrays() -> Option<&'static B2ndLib> {
     static REFERENCE: OnceLock<B2ndLib> = OnceLock::new();
     let (lib, path) = (reference()?, reference_path()?);

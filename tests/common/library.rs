@@ -1,13 +1,12 @@
 //! The two libraries that the tests compare, opened side by side in one process.
 
+use super::needs::reference_path;
 use super::table::Functions;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// Overrides where our library is found.
 pub const OURS_VARIABLE: &str = "OXIBLOSC_LIBRARY";
-/// Names the reference's `libblosc2.so.9`.
-pub const REFERENCE_VARIABLE: &str = "OXIBLOSC_REFERENCE";
 
 /// An opened library. It stays open until the process ends: pointers into it are handed out freely.
 pub struct Lib {
@@ -44,11 +43,6 @@ pub fn ours_path() -> PathBuf {
     }
 }
 
-/// Where the reference is, if the environment says so.
-pub fn reference_path() -> Option<PathBuf> {
-    std::env::var_os(REFERENCE_VARIABLE).map(PathBuf::from)
-}
-
 /// Our library: the one that the environment names, or the one cargo built beside this test.
 pub fn ours() -> &'static Lib {
     static OURS: OnceLock<Lib> = OnceLock::new();
@@ -57,21 +51,13 @@ pub fn ours() -> &'static Lib {
     })
 }
 
-/// The reference, or `None` (said on a line of the output) where the environment does not name one.
+/// The reference, or `None` where the environment does not name one: see [`reference_path`].
 pub fn reference() -> Option<&'static Lib> {
-    static REFERENCE: OnceLock<Option<Lib>> = OnceLock::new();
-    let reference = REFERENCE
-        .get_or_init(|| {
-            Some(
-                Lib::open("reference", &reference_path()?)
-                    .unwrap_or_else(|e| panic!("cannot open the reference: {e}")),
-            )
-        })
-        .as_ref();
-    if reference.is_none() {
-        println!("skipped: {REFERENCE_VARIABLE} does not name the reference library");
-    }
-    reference
+    static REFERENCE: OnceLock<Lib> = OnceLock::new();
+    let path = reference_path()?;
+    Some(REFERENCE.get_or_init(|| {
+        Lib::open("reference", &path).unwrap_or_else(|e| panic!("cannot open the reference: {e}"))
+    }))
 }
 
 /// Both libraries, or `None` where there is no reference.

@@ -1,6 +1,7 @@
 //! The super-chunk API as typed pointers, for the tests that open libraries by path.
 
-use super::library::{Lib, ours, ours_path, reference, reference_path};
+use super::library::{Lib, ours, ours_path, reference};
+use super::needs::reference_path;
 use super::table::functions;
 use blosc2::capi::types::*;
 use core::ffi::{c_char, c_int, c_void};
@@ -77,19 +78,15 @@ impl SchunkLib {
     }
 }
 
-/// Our super-chunks, or `None` (said on a line of the output) while our library does not have them all.
-pub fn our_schunks() -> Option<&'static SchunkLib> {
-    static OURS: OnceLock<Result<SchunkLib, String>> = OnceLock::new();
-    match OURS.get_or_init(|| SchunkLib::open(ours(), &ours_path())) {
-        Ok(lib) => Some(lib),
-        Err(missing) => {
-            println!("skipped: {missing}");
-            None
-        }
-    }
+/// Our super-chunks.
+pub fn our_schunks() -> &'static SchunkLib {
+    static OURS: OnceLock<SchunkLib> = OnceLock::new();
+    OURS.get_or_init(|| {
+        SchunkLib::open(ours(), &ours_path()).unwrap_or_else(|e| panic!("our library: {e}"))
+    })
 }
 
-/// The reference's super-chunks, or `None` (said on a line of the output) where there is no reference.
+/// The reference's super-chunks, or `None` where there is no reference: see [`reference_path`].
 pub fn reference_schunks() -> Option<&'static SchunkLib> {
     static REFERENCE: OnceLock<SchunkLib> = OnceLock::new();
     let (lib, path) = (reference()?, reference_path()?);

@@ -277,9 +277,7 @@ fn one(
 
 #[test]
 fn every_failing_call_of_a_back_end() {
-    let Some(lib) = our_schunks() else {
-        return;
-    };
+    let lib = our_schunks();
     register(lib);
     let mut report = Report::default();
     let path = std::env::temp_dir().join(format!("oxiblosc-backend-{}", std::process::id()));

@@ -2,6 +2,7 @@
 //! and against the reference's and must print the same.
 
 use crate::generate;
+use crate::needs::{reference_path, skip};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -51,7 +52,7 @@ fn run(command: &mut Command) -> Output {
 
 fn each_dialect_takes_the_headers(compiler: &str) {
     if !is_there(compiler) {
-        println!("skipped: no {compiler} here");
+        skip(&format!("no {compiler} here"));
         return;
     }
     let folder = scratch(&format!("dialects-{compiler}"));
@@ -138,8 +139,7 @@ fn blosc1_header_may_come_first() {
 /// structs, and what the macros, the inline functions and the texts of errors are.
 #[test]
 fn macros_and_inline_functions_do_what_the_reference_says() {
-    let Some(theirs) = std::env::var_os("OXIBLOSC_REFERENCE").map(PathBuf::from) else {
-        println!("skipped: OXIBLOSC_REFERENCE does not name the reference's libblosc2.so.9");
+    let Some(theirs) = reference_path() else {
         return;
     };
     let folder = scratch("behaviour");

@@ -4,6 +4,8 @@
 mod compile;
 mod exports;
 mod generate;
+#[path = "../common/needs.rs"]
+mod needs;
 
 use std::fs;
 use std::path::PathBuf;

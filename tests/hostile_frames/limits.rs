@@ -144,9 +144,7 @@ fn one(lib: &'static SchunkLib, built: &Built, way: Way, path: &Path) -> Result<
 
 #[test]
 fn nothing_costs_more_than_its_bytes() {
-    let Some(lib) = our_schunks() else {
-        return;
-    };
+    let lib = our_schunks();
     let folder = std::env::temp_dir().join(format!("oxiblosc-limits-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder for the test");
     let path = folder.join("frame");

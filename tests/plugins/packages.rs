@@ -1,11 +1,11 @@
 //! Plugins as they come from PyPI: the same image stacks through both libraries, in processes of their own.
 //!
 //! `OXIBLOSC_PLUGIN_PYTHON` names the Python of an environment with `blosc2-grok`, `blosc2-htj2k`, `blosc2-openhtj2k`,
-//! `blosc2-openzl` and `blosc2-j2k`; without it there is nothing to load, and the test says so.
+//! `blosc2-openzl` and `blosc2-j2k`; without it there is nothing to load, and the test is skipped.
 
 use crate::common::abi::NEVER_SPLIT;
 use crate::common::b2nd::{B2ndLib, Spec, our_arrays, reference_arrays};
-use crate::common::library::reference_path;
+use crate::common::needs::{reference_path, skip};
 use crate::{again, succeeds};
 use blosc2::capi::constants::*;
 use blosc2::capi::types::blosc2_cparams;
@@ -136,11 +136,10 @@ fn packages_from_pypi_work() {
         unsafe { libc::_exit(0) };
     }
     let Some(python) = std::env::var_os(PYTHON).map(PathBuf::from) else {
-        println!("skipped: {PYTHON} does not name a Python with the plugins");
+        skip(&format!("{PYTHON} does not name a Python with the plugins"));
         return;
     };
     if reference_path().is_none() {
-        println!("skipped: there is no reference to compare with");
         return;
     }
     let folder = std::env::temp_dir().join(format!("oxiblosc-plugins-{}", std::process::id()));

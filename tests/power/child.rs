@@ -79,7 +79,7 @@ pub fn obey() {
         .split(',')
         .map(|place| place.parse().expect(JOB))
         .collect();
-    let lib = our_schunks().expect("our library");
+    let lib = our_schunks();
     let shim = Shim::find();
     let text = |path: &str| CString::new(path).expect("a plain path");
     let (in_c, log_in_c) = (text(folder), text(log));
