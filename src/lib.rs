@@ -1,7 +1,8 @@
 //! Blosc2 in Rust, behind the C ABI of `libblosc2.so.9`.
 //!
-//! Layers point one way: `capi` -> `b2nd` -> `schunk` -> `frame` -> `io`, and `schunk` -> `chunk` -> `codec`, `filter`, `tune`,
-//! `pool`.
+//! Layers point one way: `capi` -> `b2nd` -> `schunk` -> `frame` -> `io`; all of these but `io` use `chunk` -> `codec`, `filter`,
+//! `tune`, `pool`. `docs/architecture.md` has more. Only `capi` sees a raw pointer from a caller; everything below works on slices and
+//! checked types, and returns [`error::Error`], whose numbers are the C return codes.
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 // What ends the process where there is no memory: clippy.toml names it, and what to use instead.
