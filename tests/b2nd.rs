@@ -11,7 +11,6 @@ use common::data::{Rng, mix};
 use common::fixtures::fixtures;
 use common::isolated::isolated;
 use std::ffi::CStr;
-use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 
 fn spec(shape: &[i64], chunks: &[i32], blocks: &[i32], typesize: i32) -> Spec {

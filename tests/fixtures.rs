@@ -8,7 +8,6 @@ mod common;
 use common::fixtures::fixtures;
 use common::library::ours;
 use sha2::{Digest, Sha256};
-use std::path::Path;
 
 /// Decodes one file as its line of `EXPECTED.tsv` says.
 fn decode(how: &str, file: &[u8], nbytes: usize) -> (i32, Vec<u8>) {

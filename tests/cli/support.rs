@@ -1,7 +1,7 @@
 //! Running the tool, and files to run it on.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 /// A folder for one test, removed at its end.
