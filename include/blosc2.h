@@ -600,6 +600,8 @@ typedef struct blosc2_instr {
  *
  * `callback_data` is what was handed to `blosc2_set_threads_callback`. `jobdata` is the library's and lives until the
  * callback returns.
+ *
+ * No C++ exception may leave it, nor a `longjmp`: an exception ends the process.
  */
 typedef void (*blosc_threads_callback)(void *callback_data,
                                        void (*dojob)(void*),
@@ -683,12 +685,16 @@ typedef struct blosc2_postfilter_params {
 /**
  * Makes a block in place of the source buffer, before the filters; called by several threads at once. Returns 0, or
  * anything else to stop the compression.
+ *
+ * No C++ exception may leave it, nor a `longjmp`: an exception ends the process.
  */
 typedef int (*blosc2_prefilter_fn)(struct blosc2_prefilter_params *params);
 
 /**
  * Changes a block after the filters were undone; called by several threads at once. Returns 0, or anything else to
  * stop the decompression.
+ *
+ * No C++ exception may leave it, nor a `longjmp`: an exception ends the process.
  */
 typedef int (*blosc2_postfilter_fn)(struct blosc2_postfilter_params *params);
 
@@ -783,7 +789,11 @@ typedef int (*blosc2_truncate_cb)(void *stream, int64_t size);
  */
 typedef int (*blosc2_destroy_cb)(void *params);
 
-/** A back end. `blosc2_register_io_cb` copies the struct; its name must outlive the library's use. */
+/**
+ * A back end. `blosc2_register_io_cb` copies the struct; its name must outlive the library's use.
+ *
+ * No C++ exception may leave one of its functions, nor a `longjmp`: an exception ends the process.
+ */
 typedef struct blosc2_io_cb {
   /** The id, from `BLOSC2_IO_REGISTERED` up for programs. */
   uint8_t id;
@@ -841,7 +851,11 @@ typedef int (*blosc2_codec_decoder_cb)(const uint8_t *input,
                                        struct blosc2_dparams *dparams,
                                        const void *chunk);
 
-/** A codec. */
+/**
+ * A codec.
+ *
+ * No C++ exception may leave one of its functions, nor a `longjmp`: an exception ends the process.
+ */
 typedef struct blosc2_codec {
   /** The id, `BLOSC2_USER_REGISTERED_CODECS_START` to `BLOSC2_USER_REGISTERED_CODECS_STOP` for programs. */
   uint8_t compcode;
@@ -869,7 +883,11 @@ typedef int (*blosc2_filter_forward_cb)(const uint8_t*, uint8_t*, int32_t, uint8
  */
 typedef int (*blosc2_filter_backward_cb)(const uint8_t*, uint8_t*, int32_t, uint8_t, struct blosc2_dparams*, uint8_t);
 
-/** A filter. */
+/**
+ * A filter.
+ *
+ * No C++ exception may leave one of its functions, nor a `longjmp`: an exception ends the process.
+ */
 typedef struct blosc2_filter {
   /** The id, `BLOSC2_USER_REGISTERED_FILTERS_START` to `BLOSC2_USER_REGISTERED_FILTERS_STOP` for programs. */
   uint8_t id;
@@ -885,6 +903,8 @@ typedef struct blosc2_filter {
 
 /**
  * A tuner: it sets a compression context's parameters chunk by chunk. Every function returns 0, or a negative code.
+ *
+ * No C++ exception may leave one of its functions, nor a `longjmp`: an exception ends the process.
  */
 typedef struct blosc2_tuner {
   /** Begins: `config` is the `tuner_params` of the context (copy what is needed); `dctx` may be NULL. */

@@ -163,7 +163,7 @@ impl Context {
     /// is left in place and counts as one thread.
     pub fn update_nthreads(&self) -> usize {
         let wanted = self.new_nthreads.get();
-        if wanted > 0 {
+        if wanted > 0 && wanted != self.nthreads.get() {
             self.nthreads.set(wanted);
         }
         usize::try_from(self.nthreads.get()).unwrap_or(1).max(1)

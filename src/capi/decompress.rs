@@ -5,6 +5,7 @@ use super::context::Context;
 use super::exec::Threads;
 use super::hooks::ContextHooks;
 use super::lazy;
+use super::schunk::slices::is_plain;
 use super::types::*;
 use crate::chunk::decode::{Chunk, decompress, decompress_block, decompress_blocks};
 use crate::chunk::getitem::{ItemRange, getitem, stored};
@@ -55,12 +56,20 @@ pub unsafe fn read_chunk<'a>(
 impl Context {
     /// Sets the fields that describe the chunk to callbacks.
     fn describe(&self, header: &ChunkHeader, src: &[u8], dest: *mut c_void, destsize: i32) {
+        // The program can ask for this one.
+        let typesize = i32::from(header.typesize);
+        if typesize != self.typesize.get() {
+            self.typesize.set(typesize);
+        }
+        if self.postfilter.get().is_none() && is_plain(header) {
+            // Nobody else is there to read them, and threads that share a super-chunk need not write the same memory.
+            return;
+        }
         self.src.set(src.as_ptr());
         self.srcsize.set(src.len() as i32);
         self.dest.set(dest.cast());
         self.destsize.set(destsize);
         self.sourcesize.set(header.nbytes as i32);
-        self.typesize.set(i32::from(header.typesize));
         self.blocksize.set(header.blocksize_field() as i32);
         self.nblocks.set(header.nblocks as i32);
         self.filters.set(header.filters);

@@ -53,11 +53,18 @@ pub(super) struct Compressor {
 }
 
 impl Compressor {
+    /// A function of its own, as it takes much of the stack, on which the blocks of a stream need room too.
+    #[cold]
+    #[inline(never)]
+    fn deflater() -> Result<Box<Deflater>> {
+        boxed(Deflater::new()?)
+    }
+
     /// Bytes written; 0 when they do not fit.
     pub(super) fn compress(&mut self, clevel: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         let deflater = match &mut self.deflater {
             Some(deflater) => deflater,
-            none => none.insert(boxed(Deflater::new()?)?),
+            none => none.insert(Self::deflater()?),
         };
         let parts = self.noise.parts(src, sought(clevel))?;
         Ok(write(parts, deflater, clevel, src, dst).unwrap_or(0))

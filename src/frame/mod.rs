@@ -7,10 +7,12 @@
 //! - [`free_list`], [`journal`]: what makes changes of files cheap, and safe against being killed
 //! - [`memory`]: a contiguous frame in a buffer
 //! - [`disk`]: a frame in a file or a directory
+//! - [`container`]: frames one behind the other in a file
 //!
 //! The formats are written down in the documents on contiguous and sparse frames.
 
 pub mod change;
+pub mod container;
 pub mod disk;
 pub mod free_list;
 pub mod header;

@@ -282,11 +282,8 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
     code64("blosc2_schunk_append_buffer", || {
         // SAFETY: by the caller's word.
         let handle = unsafe { Handle::from_c(schunk)? };
-        // A prefilter is told which chunk it is about, so that only one is compressed at a time.
-        let _changing = match handle.cctx()?.prefilter.get() {
-            Some(_) => Some(handle.reserve()?),
-            None => None,
-        };
+        // The context compresses one buffer at a time, and tells its functions which chunk that will be.
+        let _changing = handle.reserve()?;
         handle.set_current(handle.nchunks());
         if nbytes <= COPIED || handle.inner().store.is_frame() {
             let mut scratch = scratch::borrow()?;

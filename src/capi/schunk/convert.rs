@@ -13,11 +13,11 @@ use crate::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 use crate::chunk::repack::repack;
 use crate::error::{Error, Result};
 use crate::frame::change::Change;
+use crate::frame::container;
 use crate::frame::header::MIN_LEN;
-use crate::frame::journal;
 use crate::frame::memory::Memory;
-use crate::io::{Backend, Mode, Storage, paths, whole};
-use crate::memory::{Buffer, CStrBuf, List, Shared};
+use crate::io::{Backend, Mode, paths, whole};
+use crate::memory::{Buffer, CStrBuf, List};
 use crate::schunk::Store;
 use crate::schunk::rules::{Chunk, Counts, Keeping};
 use std::ffi::{CStr, c_char};
@@ -290,59 +290,6 @@ pub unsafe extern "C" fn blosc2_schunk_to_file(
     })
 }
 
-/// Opens a file to append to it. Beside it what is to be removed if that fails, where the file was not there.
-fn open_to_append(
-    backend: &dyn Backend,
-    path: &CStr,
-) -> Result<(Shared<dyn Storage>, Option<paths::Made>)> {
-    if !backend.is_filesystem() {
-        let there = backend.open(path, Mode::ReadWrite);
-        return Ok((there.or_else(|_| backend.open(path, Mode::New))?, None));
-    }
-    if paths::kind(path)?.is_none() {
-        let path = paths::followed(path)?;
-        let made = paths::Made::soon(&path, false, None)?;
-        if let Ok(file) = backend.open(&path, Mode::New) {
-            return Ok((file, Some(made.now())));
-        }
-        // Somebody else may have made it just now.
-    }
-    Ok((backend.open(path, Mode::ReadWrite)?, None))
-}
-
-/// Writes bytes behind those of a file; gives where they begin. If that fails, the file is as it was.
-fn append_to_file(backend: &dyn Backend, path: &CStr, bytes: &[u8]) -> Result<i64> {
-    let (file, made) = open_to_append(backend, path)?;
-    let appended = append(&*file, bytes).and_then(|end| {
-        if durable() && made.is_some() {
-            paths::sync_parent(&paths::followed(path)?)?;
-        }
-        i64::try_from(end).map_err(|_| Error::Failure)
-    });
-    appended.inspect_err(|_| {
-        if let Some(made) = made {
-            made.remove();
-        }
-    })
-}
-
-fn append(file: &dyn Storage, bytes: &[u8]) -> Result<u64> {
-    // A frame that was left in the middle of a change has its record at the end, where nobody would find it again.
-    journal::roll_back(file, None, durable(), None)?;
-    let end = file.size()?;
-    let written = file
-        .write_at(end, bytes)
-        .and_then(|()| if durable() { file.sync() } else { Ok(()) });
-    match written {
-        Ok(()) => Ok(end),
-        Err(error) => {
-            // What was there counts; half a frame behind it does not.
-            let _ = file.truncate(end);
-            Err(error)
-        }
-    }
-}
-
 /// Appends a super-chunk to a file as a contiguous frame; `blosc2_schunk_open_offset` opens it there. Returns where the
 /// frame begins in the file, or a negative error code.
 ///
@@ -364,10 +311,11 @@ pub unsafe extern "C" fn blosc2_schunk_append_file(
             let done = (|| {
                 let handle = Handle::from_c(source)?;
                 let backend = io::backend((*handle.fields().storage).io)?;
-                let append = |bytes: &mut [u8]| {
-                    append_to_file(&*backend, local(CStr::from_ptr(urlpath)), bytes)
-                };
-                handle.with_frame(append)?.ok_or(Error::Failure)
+                let path = local(CStr::from_ptr(urlpath));
+                let append =
+                    |bytes: &mut [u8]| container::append(&*backend, path, bytes, durable());
+                let pos = handle.with_frame(append)?.ok_or(Error::Failure)?;
+                i64::try_from(pos).map_err(|_| Error::Failure)
             })();
             if apart {
                 blosc2_schunk_free(source);

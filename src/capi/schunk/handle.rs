@@ -951,7 +951,8 @@ unsafe fn free_parts(schunk: *mut blosc2_schunk) -> i32 {
     // SAFETY: by the caller's word.
     unsafe {
         let handle = Box::from_raw(schunk.cast::<Handle>());
-        let mut c = std::ptr::read(handle.c.get());
+        // Where they are: a copy has 64 KB, which small stacks have no room for.
+        let c = &mut *handle.c.get();
         let inner = handle
             .inner
             .into_inner()
@@ -963,7 +964,7 @@ unsafe fn free_parts(schunk: *mut blosc2_schunk) -> i32 {
         blosc2_free_ctx(c.cctx);
         blosc2_free_ctx(c.dctx);
         libc::free(c.blockshape.cast());
-        free_metalayers(&mut c);
+        free_metalayers(c);
         let Some(storage) = c.storage.as_ref() else {
             return 0;
         };

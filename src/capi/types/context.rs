@@ -26,6 +26,8 @@ pub struct blosc2_instr {
 ///
 /// `callback_data` is what was handed to `blosc2_set_threads_callback`. `jobdata` is the library's and lives until the
 /// callback returns.
+///
+/// No C++ exception may leave it, nor a `longjmp`: an exception ends the process.
 pub type blosc_threads_callback = Option<
     unsafe extern "C" fn(
         callback_data: *mut c_void,
@@ -112,11 +114,15 @@ pub struct blosc2_postfilter_params {
 
 /// Makes a block in place of the source buffer, before the filters; called by several threads at once. Returns 0, or
 /// anything else to stop the compression.
+///
+/// No C++ exception may leave it, nor a `longjmp`: an exception ends the process.
 pub type blosc2_prefilter_fn =
     Option<unsafe extern "C" fn(params: *mut blosc2_prefilter_params) -> c_int>;
 
 /// Changes a block after the filters were undone; called by several threads at once. Returns 0, or anything else to
 /// stop the decompression.
+///
+/// No C++ exception may leave it, nor a `longjmp`: an exception ends the process.
 pub type blosc2_postfilter_fn =
     Option<unsafe extern "C" fn(params: *mut blosc2_postfilter_params) -> c_int>;
 

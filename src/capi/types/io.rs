@@ -53,6 +53,8 @@ pub type blosc2_truncate_cb = Option<unsafe extern "C" fn(stream: *mut c_void, s
 pub type blosc2_destroy_cb = Option<unsafe extern "C" fn(params: *mut c_void) -> c_int>;
 
 /// A back end. `blosc2_register_io_cb` copies the struct; its name must outlive the library's use.
+///
+/// No C++ exception may leave one of its functions, nor a `longjmp`: an exception ends the process.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct blosc2_io_cb {

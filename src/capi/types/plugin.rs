@@ -32,6 +32,8 @@ pub type blosc2_codec_decoder_cb = Option<
 >;
 
 /// A codec.
+///
+/// No C++ exception may leave one of its functions, nor a `longjmp`: an exception ends the process.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct blosc2_codec {
@@ -60,6 +62,8 @@ pub type blosc2_filter_backward_cb =
     Option<unsafe extern "C" fn(*const u8, *mut u8, i32, u8, *mut blosc2_dparams, u8) -> c_int>;
 
 /// A filter.
+///
+/// No C++ exception may leave one of its functions, nor a `longjmp`: an exception ends the process.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct blosc2_filter {
@@ -76,6 +80,8 @@ pub struct blosc2_filter {
 }
 
 /// A tuner: it sets a compression context's parameters chunk by chunk. Every function returns 0, or a negative code.
+///
+/// No C++ exception may leave one of its functions, nor a `longjmp`: an exception ends the process.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct blosc2_tuner {

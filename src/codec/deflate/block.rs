@@ -4,6 +4,7 @@ use super::bits::Bits;
 use super::code::{MOST_SYMBOLS, codes, lengths};
 use crate::codec::table::zeros;
 use crate::error::Result;
+use crate::memory::boxed;
 
 /// The symbols of one block, at most.
 pub(super) const SYMBOLS: usize = 1 << 14;
@@ -209,7 +210,7 @@ pub(super) struct Block {
     literals: [u32; 1 << DISTANCE],
     distances: [u32; DISTANCES + 2],
     /// The codes that need not be told.
-    pub fixed: Written,
+    pub fixed: Box<Written>,
 }
 
 impl Block {
@@ -220,8 +221,14 @@ impl Block {
             symbols: zeros()?,
             literals: [0; 1 << DISTANCE],
             distances: [0; DISTANCES + 2],
-            fixed: Written::new(&Codes::fixed()),
+            fixed: Self::fixed()?,
         })
+    }
+
+    /// A function of its own, so that what it needs of the stack is not needed beside what its callers do.
+    #[inline(never)]
+    fn fixed() -> Result<Box<Written>> {
+        boxed(Written::new(&Codes::fixed()))
     }
 
     /// Forgets what was begun.

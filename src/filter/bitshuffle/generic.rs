@@ -11,7 +11,7 @@
 //! written. So several tiles are transposed at once, and eight rows get a few lines before the next eight get any.
 
 use super::groups::groups_of;
-use crate::filter::simd::Kernel;
+use crate::filter::simd::BitKernel;
 use crate::filter::simd::vector::{
     SETS, Scratch, Vector, load_lanes, prefetch, rotate_bytes, runs, starts, store_lanes,
     transpose_bits, transpose16, unroll,
@@ -19,79 +19,76 @@ use crate::filter::simd::vector::{
 
 /// Typesizes below this one are transposed in columns of whole groups, the others in columns of one element.
 const WIDE: usize = 16;
-/// Bytes in a tile of one lane with the largest typesize that a partial tile is padded to.
-const PADDED: usize = 16 * 8 * WIDE;
+/// A partial tile is padded in columns of at most so many bytes of an element.
+const PADDED_WIDTH: usize = 8;
+/// Bytes in a tile of one lane with elements of that size.
+const PADDED: usize = 16 * 8 * PADDED_WIDTH;
 /// Bytes that a row gets of so many tiles as are transposed at once: four lines.
 const AT_ONCE: usize = 256;
 /// The largest typesize for which that is so; others get half of it, and those of 1 and wide ones what a tile gives them.
 const MOST_AT_ONCE: usize = 8;
 
 /// Transposes all of `src`, a multiple of eight elements, into `dst` of the same length (or back), in tiles of `S` vectors
-/// of `V`. What `V` is not for goes to `others`: less than a tile, and, where it has fast matrices, elements of sizes that
+/// of `V`. What `V` is not for is left to `others`: less than a tile, and, where it has fast matrices, elements of sizes that
 /// these are no use for.
 ///
 /// # Safety
-/// The CPU has the instruction sets of `V` and of `others`.
+/// The CPU has the instruction set of `V`.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector, const S: usize, const FORWARD: bool>(
     typesize: usize,
     src: &[u8],
     dst: &mut [u8],
-    others: Kernel,
-) {
+    others: BitKernel,
+) -> Option<BitKernel> {
     let groups = src.len() / (8 * typesize);
-    // SAFETY: the caller vouches for the instruction sets.
-    unsafe {
-        let matrices_fit = match typesize {
-            1 | 2 => true,
-            4 | 8 => V::FAST_PERMUTE,
-            _ => false,
-        };
-        if groups < 16 * V::LANES * S || (V::FAST_MATRICES && !matrices_fit) {
-            others(typesize, src, dst);
-        } else {
-            tiles::<V, S, FORWARD>(typesize, groups, src, dst);
-        }
+    let matrices_fit = match typesize {
+        1 | 2 => true,
+        4 | 8 => V::FAST_PERMUTE,
+        _ => false,
+    };
+    if groups < 16 * V::LANES * S || (V::FAST_MATRICES && !matrices_fit) {
+        return Some(others);
     }
+    // SAFETY: the caller vouches for the instruction set.
+    unsafe { tiles::<V, S, FORWARD>(typesize, groups, src, dst) };
+    None
 }
 
-/// As [`run`], for any number of groups: tiles of one vector, on a padded copy where there is less than one of them.
-/// `itself` is the function that this is inlined into, so that both cases use the same code.
+/// As [`run`], in tiles of one vector; less than one of them is left to `others`.
 ///
 /// # Safety
-/// The CPU has the instruction sets of `V`, which has one lane, and of `itself`.
+/// The CPU has the instruction set of `V`, which has one lane.
 #[inline(always)]
 pub(crate) unsafe fn few<V: Vector, const FORWARD: bool>(
     typesize: usize,
     src: &[u8],
     dst: &mut [u8],
-    itself: Kernel,
-) {
+    others: BitKernel,
+) -> Option<BitKernel> {
     let groups = src.len() / (8 * typesize);
-    // SAFETY: the caller vouches for the instruction sets.
-    unsafe {
-        if groups < 16 {
-            padded::<FORWARD>(typesize, groups, src, dst, itself);
-        } else {
-            tiles::<V, 1, FORWARD>(typesize, groups, src, dst);
-        }
+    if groups < 16 {
+        return Some(others);
     }
+    // SAFETY: the caller vouches for the instruction set.
+    unsafe { tiles::<V, 1, FORWARD>(typesize, groups, src, dst) };
+    None
 }
 
 /// Transposes fewer than 16 groups, as part of a tile of 16 with whatever bytes after them, by `kernel`; elements of more
-/// than `WIDE` bytes in columns of `WIDE`, the last one overlapping.
+/// than `PADDED_WIDTH` bytes in columns of as many, the last one overlapping.
 ///
 /// # Safety
 /// The CPU has the instruction set of `kernel`.
 #[inline(always)]
-unsafe fn padded<const FORWARD: bool>(
+pub(crate) unsafe fn padded<const FORWARD: bool>(
     typesize: usize,
-    groups: usize,
     src: &[u8],
     dst: &mut [u8],
-    kernel: Kernel,
+    kernel: BitKernel,
 ) {
-    let width = typesize.min(WIDE);
+    let groups = src.len() / (8 * typesize);
+    let width = typesize.min(PADDED_WIDTH);
     let mut from = [0_u8; PADDED];
     let mut to = [0_u8; PADDED];
     for column in starts(typesize, width) {
@@ -109,7 +106,7 @@ unsafe fn padded<const FORWARD: bool>(
         }
         let bytes = 16 * 8 * width;
         // SAFETY: the caller vouches for the instruction set.
-        unsafe { kernel(width, &from[..bytes], &mut to[..bytes]) };
+        unsafe { kernel.run(width, &from[..bytes], &mut to[..bytes]) };
         if FORWARD {
             for (row, whole) in dst[rows].chunks_exact_mut(groups).zip(to.chunks_exact(16)) {
                 row.copy_from_slice(&whole[..groups]);

@@ -1,5 +1,7 @@
 //! Bit transposition in plain Rust: eight elements at a time, in 64-bit words.
 
+use crate::filter::simd::BitKernel;
+
 /// Transposes the 8 x 8 bit matrix in a word: bit `i` of byte `k` of the result is bit `k` of byte `i`.
 pub(crate) fn transpose(mut x: u64) -> u64 {
     for (shift, mask) in [
@@ -14,10 +16,10 @@ pub(crate) fn transpose(mut x: u64) -> u64 {
 }
 
 /// Transposes all of `src`, which holds a multiple of eight elements, into `dst` of the same length.
-pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let row = src.len() / typesize / 8;
     if row == 0 {
-        return;
+        return None;
     }
     for (m, eight) in src.chunks_exact(8 * typesize).enumerate() {
         for (byte, rows) in dst.chunks_exact_mut(8 * row).enumerate() {
@@ -27,13 +29,14 @@ pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
             }
         }
     }
+    None
 }
 
 /// The inverse of [`bitshuffle`].
-pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let row = src.len() / typesize / 8;
     if row == 0 {
-        return;
+        return None;
     }
     for (m, eight) in dst.chunks_exact_mut(8 * typesize).enumerate() {
         for (byte, rows) in src.chunks_exact(8 * row).enumerate() {
@@ -43,4 +46,5 @@ pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
             }
         }
     }
+    None
 }

@@ -12,6 +12,25 @@ use std::sync::OnceLock;
 /// A kernel: type size, source, destination of the same length.
 pub(crate) type Kernel = unsafe fn(usize, &[u8], &mut [u8]);
 
+/// A kernel of [`Kernel`]'s arguments that does its work, or names another one for it. That one is called when the first has
+/// returned: each keeps many vectors on the stack, and small stacks have room for those of one.
+#[derive(Clone, Copy)]
+pub(crate) struct BitKernel(pub(crate) unsafe fn(usize, &[u8], &mut [u8]) -> Option<BitKernel>);
+
+impl BitKernel {
+    /// Has the work done.
+    ///
+    /// # Safety
+    /// The CPU has the instruction sets of the kernel and of those that it names.
+    pub(crate) unsafe fn run(self, typesize: usize, src: &[u8], dst: &mut [u8]) {
+        let mut next = Some(self);
+        while let Some(BitKernel(kernel)) = next {
+            // SAFETY: the caller's contract.
+            next = unsafe { kernel(typesize, src, dst) };
+        }
+    }
+}
+
 /// A kernel that puts the elements whose bytes are in streams of the same length together.
 pub(crate) type Joiner = unsafe fn(&[&[u8]], &mut [u8]);
 
@@ -27,8 +46,8 @@ pub(crate) struct Kernels {
     shuffle: Kernel,
     unshuffle: Kernel,
     join: Joiner,
-    bitshuffle: Kernel,
-    bitunshuffle: Kernel,
+    bitshuffle: BitKernel,
+    bitunshuffle: BitKernel,
     copy: Mover,
     differences: Mover,
     sums: Mover,
@@ -64,8 +83,8 @@ static ALL: &[Kernels] = &[
         shuffle: x86_64::avx512::shuffle,
         unshuffle: x86_64::avx512::unshuffle,
         join: x86_64::avx512::join,
-        bitshuffle: x86_64::avx512::bitshuffle_gfni,
-        bitunshuffle: x86_64::avx512::bitunshuffle_gfni,
+        bitshuffle: BitKernel(x86_64::avx512::bitshuffle_gfni),
+        bitunshuffle: BitKernel(x86_64::avx512::bitunshuffle_gfni),
         copy: x86_64::avx2::copy,
         differences: x86_64::avx2::differences,
         sums: x86_64::avx2::sums,
@@ -82,8 +101,8 @@ static ALL: &[Kernels] = &[
         shuffle: x86_64::avx512::shuffle,
         unshuffle: x86_64::avx512::unshuffle,
         join: x86_64::avx512::join,
-        bitshuffle: x86_64::avx512::bitshuffle,
-        bitunshuffle: x86_64::avx512::bitunshuffle,
+        bitshuffle: BitKernel(x86_64::avx512::bitshuffle),
+        bitunshuffle: BitKernel(x86_64::avx512::bitunshuffle),
         copy: x86_64::avx2::copy,
         differences: x86_64::avx2::differences,
         sums: x86_64::avx2::sums,
@@ -96,8 +115,8 @@ static ALL: &[Kernels] = &[
         shuffle: x86_64::avx2::shuffle,
         unshuffle: x86_64::avx2::unshuffle,
         join: x86_64::avx2::join,
-        bitshuffle: x86_64::avx2::bitshuffle_gfni,
-        bitunshuffle: x86_64::avx2::bitunshuffle_gfni,
+        bitshuffle: BitKernel(x86_64::avx2::bitshuffle_gfni),
+        bitunshuffle: BitKernel(x86_64::avx2::bitunshuffle_gfni),
         copy: x86_64::avx2::copy,
         differences: x86_64::avx2::differences,
         sums: x86_64::avx2::sums,
@@ -110,8 +129,8 @@ static ALL: &[Kernels] = &[
         shuffle: x86_64::avx2::shuffle,
         unshuffle: x86_64::avx2::unshuffle,
         join: x86_64::avx2::join,
-        bitshuffle: x86_64::avx2::bitshuffle,
-        bitunshuffle: x86_64::avx2::bitunshuffle,
+        bitshuffle: BitKernel(x86_64::avx2::bitshuffle),
+        bitunshuffle: BitKernel(x86_64::avx2::bitunshuffle),
         copy: x86_64::avx2::copy,
         differences: x86_64::avx2::differences,
         sums: x86_64::avx2::sums,
@@ -124,8 +143,8 @@ static ALL: &[Kernels] = &[
         shuffle: x86_64::sse2::shuffle,
         unshuffle: x86_64::sse2::unshuffle,
         join: x86_64::sse2::join,
-        bitshuffle: x86_64::sse2::bitshuffle,
-        bitunshuffle: x86_64::sse2::bitunshuffle,
+        bitshuffle: BitKernel(x86_64::sse2::bitshuffle),
+        bitunshuffle: BitKernel(x86_64::sse2::bitunshuffle),
         copy: copy_by_library,
         differences: bytedelta::differences,
         sums: x86_64::sse2::sums,
@@ -138,8 +157,8 @@ static ALL: &[Kernels] = &[
         shuffle: aarch64::neon::shuffle,
         unshuffle: aarch64::neon::unshuffle,
         join: aarch64::neon::join,
-        bitshuffle: aarch64::neon::bitshuffle,
-        bitunshuffle: aarch64::neon::bitunshuffle,
+        bitshuffle: BitKernel(aarch64::neon::bitshuffle),
+        bitunshuffle: BitKernel(aarch64::neon::bitunshuffle),
         copy: copy_by_library,
         differences: bytedelta::differences,
         sums: aarch64::neon::sums,
@@ -151,8 +170,8 @@ static ALL: &[Kernels] = &[
         shuffle: shuffle::portable::shuffle,
         unshuffle: shuffle::portable::unshuffle,
         join: shuffle::portable::join,
-        bitshuffle: bitshuffle::portable::bitshuffle,
-        bitunshuffle: bitshuffle::portable::bitunshuffle,
+        bitshuffle: BitKernel(bitshuffle::portable::bitshuffle),
+        bitunshuffle: BitKernel(bitshuffle::portable::bitunshuffle),
         copy: copy_by_library,
         differences: bytedelta::differences,
         sums: bytedelta::sums,
@@ -192,13 +211,13 @@ impl Runnable {
     /// Transposes the bits of `src` into `dst`, of the same length, which is a positive multiple of `8 * typesize`.
     pub(crate) fn bitshuffle(self, typesize: usize, src: &[u8], dst: &mut [u8]) {
         // SAFETY: as in `shuffle`.
-        unsafe { (self.0.bitshuffle)(typesize, src, dst) }
+        unsafe { self.0.bitshuffle.run(typesize, src, dst) }
     }
 
     /// The inverse of [`Runnable::bitshuffle`].
     pub(crate) fn bitunshuffle(self, typesize: usize, src: &[u8], dst: &mut [u8]) {
         // SAFETY: as in `shuffle`.
-        unsafe { (self.0.bitunshuffle)(typesize, src, dst) }
+        unsafe { self.0.bitunshuffle.run(typesize, src, dst) }
     }
 
     /// Copies `src` into `dst`, of the same length.

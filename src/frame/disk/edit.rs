@@ -22,9 +22,6 @@ const CAPACITY: (usize, usize) = (32, 64);
 const TRAILERS: (u64, u64, u64) = (256, 4 << 10, 1 << 20);
 /// A trailer of more than one byte in so many of the chunks' is kept where it belongs.
 const LONG_TRAILER: u64 = 32;
-/// A frame of fewer bytes has no holes between its chunks; up to [`SMALL`], one byte in so many.
-const NO_HOLES: u64 = 64 << 10;
-const SMALL_HOLES: u64 = 16;
 /// In a larger frame one byte in so many, and at least these, may be free before holes are closed.
 const HOLES: (u64, u64) = (16, 64 << 10);
 /// The part of an index's header that depends on the number of offsets: its sizes.
@@ -66,14 +63,6 @@ fn to_le_bytes(offsets: impl Iterator<Item = i64>) -> Result<List<u8>> {
         bytes.extend_from_slice(&offset.to_le_bytes())?;
     }
     Ok(bytes)
-}
-
-/// How many bytes may be free in a frame of less than [`SMALL`] bytes.
-fn small_holes(frame_len: u64) -> u64 {
-    match frame_len {
-        ..NO_HOLES => 0,
-        len => len / SMALL_HOLES,
-    }
 }
 
 /// How much room for chunks there is before the index of a large frame, whose chunks end at `end`.
@@ -139,9 +128,7 @@ impl Disk {
         let leaves = self.leaves(change)?;
         let new_count = change.count(count);
         if longer || count == 0 || new_count == 0 || self.stays_small(change, specials, &next) {
-            let header_len = u64::from(self.view.extent.header_len);
-            let len = self.free_list().end() + header_len;
-            return self.rewrite(&*file, change, specials, next, &leaves, small_holes(len));
+            return self.rewrite(&*file, change, specials, next, &leaves, 0);
         }
         self.edit(&*file, change, specials, next, &leaves)
     }
@@ -265,6 +252,8 @@ impl Disk {
         )?;
         if is_other && image.header == self.view.header && !offsets.is_empty() {
             // Handles without a lock look at the header, those of the reference at the frame's length alone.
+            // The byte stays when the frame is closed: taken away, the length would be again what such a handle knows. The next
+            // change takes it away.
             image.lengthen()?;
         }
         let mut writes = Writes {

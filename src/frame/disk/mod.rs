@@ -18,6 +18,7 @@ mod places;
 mod writer;
 
 pub use commit::Next;
+pub use writer::PATIENCE;
 use writer::{WriteHandle, Writer};
 
 use super::header::{Extent, Header, Kind};

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// How far behind a frame others are looked for, so as not to write over them.
 const LOOK_AHEAD: u64 = 1 << 20;
 /// How long a change waits for another one of the same file, of a handle without the lock beside the frame.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What is known to whoever changes the frame.
 pub(super) struct Writer {

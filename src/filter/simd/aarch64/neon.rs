@@ -1,5 +1,6 @@
 //! NEON: one lane, what every aarch64 CPU has.
 
+use crate::filter::simd::BitKernel;
 use crate::filter::simd::vector::{Vector, even_bits};
 use crate::filter::{bitshuffle, bytedelta, shuffle};
 use core::arch::aarch64::*;
@@ -130,15 +131,17 @@ pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
 }
 
 /// See [`crate::filter::simd::Kernels::bitshuffle`].
-pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
+    let others = BitKernel(few_bitshuffle);
     // SAFETY: NEON is part of aarch64.
-    unsafe { bitshuffle::generic::run::<Neon, 4, true>(typesize, src, dst, few_bitshuffle) }
+    unsafe { bitshuffle::generic::run::<Neon, 4, true>(typesize, src, dst, others) }
 }
 
 /// See [`crate::filter::simd::Kernels::bitunshuffle`].
-pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
+    let others = BitKernel(few_bitunshuffle);
     // SAFETY: NEON is part of aarch64.
-    unsafe { bitshuffle::generic::run::<Neon, 4, false>(typesize, src, dst, few_bitunshuffle) }
+    unsafe { bitshuffle::generic::run::<Neon, 4, false>(typesize, src, dst, others) }
 }
 
 /// As [`shuffle`], in small tiles, for little data.
@@ -164,15 +167,33 @@ fn few_unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 }
 
 /// As [`bitshuffle`], in small tiles, for little data.
-fn few_bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+fn few_bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
+    let others = BitKernel(padded_bitshuffle);
     // SAFETY: NEON is part of aarch64.
-    unsafe { bitshuffle::generic::few::<Neon, true>(typesize, src, dst, few_bitshuffle) }
+    unsafe { bitshuffle::generic::few::<Neon, true>(typesize, src, dst, others) }
+}
+
+/// As [`few_bitshuffle`], for less than a tile.
+fn padded_bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
+    let kernel = BitKernel(few_bitshuffle);
+    // SAFETY: NEON is part of aarch64.
+    unsafe { bitshuffle::generic::padded::<true>(typesize, src, dst, kernel) };
+    None
 }
 
 /// As [`bitunshuffle`], in small tiles, for little data.
-fn few_bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+fn few_bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
+    let others = BitKernel(padded_bitunshuffle);
     // SAFETY: NEON is part of aarch64.
-    unsafe { bitshuffle::generic::few::<Neon, false>(typesize, src, dst, few_bitunshuffle) }
+    unsafe { bitshuffle::generic::few::<Neon, false>(typesize, src, dst, others) }
+}
+
+/// As [`few_bitunshuffle`], for less than a tile.
+fn padded_bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
+    let kernel = BitKernel(few_bitunshuffle);
+    // SAFETY: NEON is part of aarch64.
+    unsafe { bitshuffle::generic::padded::<false>(typesize, src, dst, kernel) };
+    None
 }
 
 /// See [`crate::filter::simd::Kernels::sums`].

@@ -1,6 +1,7 @@
 //! AVX2: two lanes.
 
 use super::sse2::{self, Lane};
+use crate::filter::simd::BitKernel;
 use crate::filter::simd::vector::{Vector, WRITE_AHEAD, even_bits, prefetch};
 use crate::filter::{bitshuffle, bytedelta, run, shuffle};
 use core::arch::x86_64::*;
@@ -181,20 +182,18 @@ pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
 
 /// See [`crate::filter::simd::Kernels::bitshuffle`].
 #[target_feature(enable = "avx2")]
-pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
+    let others = BitKernel(sse2::bitshuffle);
     // SAFETY: the features of this function are those of the vectors.
-    unsafe {
-        bitshuffle::generic::run::<Avx2<false>, 2, true>(typesize, src, dst, sse2::bitshuffle)
-    }
+    unsafe { bitshuffle::generic::run::<Avx2<false>, 2, true>(typesize, src, dst, others) }
 }
 
 /// See [`crate::filter::simd::Kernels::bitunshuffle`].
 #[target_feature(enable = "avx2")]
-pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
+    let others = BitKernel(sse2::bitunshuffle);
     // SAFETY: the features of this function are those of the vectors.
-    unsafe {
-        bitshuffle::generic::run::<Avx2<false>, 2, false>(typesize, src, dst, sse2::bitunshuffle)
-    }
+    unsafe { bitshuffle::generic::run::<Avx2<false>, 2, false>(typesize, src, dst, others) }
 }
 
 /// As [`shuffle`], in small tiles, for little data.
@@ -229,16 +228,18 @@ pub(super) fn few_unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 
 /// As [`bitshuffle`], with GFNI.
 #[target_feature(enable = "avx2,gfni")]
-pub(crate) fn bitshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) {
+pub(crate) fn bitshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
+    let others = BitKernel(bitshuffle);
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { bitshuffle::generic::run::<Avx2<true>, 2, true>(typesize, src, dst, bitshuffle) }
+    unsafe { bitshuffle::generic::run::<Avx2<true>, 2, true>(typesize, src, dst, others) }
 }
 
 /// As [`bitunshuffle`], with GFNI.
 #[target_feature(enable = "avx2,gfni")]
-pub(crate) fn bitunshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) {
+pub(crate) fn bitunshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
+    let others = BitKernel(bitunshuffle);
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { bitshuffle::generic::run::<Avx2<true>, 2, false>(typesize, src, dst, bitunshuffle) }
+    unsafe { bitshuffle::generic::run::<Avx2<true>, 2, false>(typesize, src, dst, others) }
 }
 
 /// See [`crate::filter::simd::Kernels::copy`]. Vectors are written where they cross no cache line: that is half the time

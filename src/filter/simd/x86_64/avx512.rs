@@ -2,7 +2,7 @@
 
 use super::{avx2, sse2};
 use crate::filter::simd::vector::{Vector, even_bits};
-use crate::filter::simd::{Joiner, Kernel};
+use crate::filter::simd::{BitKernel, Joiner, Kernel};
 use crate::filter::{bitshuffle, shuffle};
 use core::arch::x86_64::*;
 
@@ -250,32 +250,32 @@ pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
 
 /// See [`crate::filter::simd::Kernels::bitshuffle`].
 #[target_feature(enable = "avx2,avx512f,avx512bw")]
-pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
+    let others = BitKernel(sse2::bitshuffle);
     // SAFETY: the features of this function are those of the vectors.
-    unsafe {
-        bitshuffle::generic::run::<Avx512<false>, 1, true>(typesize, src, dst, sse2::bitshuffle)
-    }
+    unsafe { bitshuffle::generic::run::<Avx512<false>, 1, true>(typesize, src, dst, others) }
 }
 
 /// See [`crate::filter::simd::Kernels::bitunshuffle`].
 #[target_feature(enable = "avx2,avx512f,avx512bw")]
-pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
+    let others = BitKernel(sse2::bitunshuffle);
     // SAFETY: the features of this function are those of the vectors.
-    unsafe {
-        bitshuffle::generic::run::<Avx512<false>, 1, false>(typesize, src, dst, sse2::bitunshuffle)
-    }
+    unsafe { bitshuffle::generic::run::<Avx512<false>, 1, false>(typesize, src, dst, others) }
 }
 
 /// As [`bitshuffle`], with GFNI and VBMI.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vbmi,gfni")]
-pub(crate) fn bitshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) {
+pub(crate) fn bitshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
+    let others = BitKernel(bitshuffle);
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { bitshuffle::generic::run::<Avx512<true>, 1, true>(typesize, src, dst, bitshuffle) }
+    unsafe { bitshuffle::generic::run::<Avx512<true>, 1, true>(typesize, src, dst, others) }
 }
 
 /// As [`bitunshuffle`], with GFNI and VBMI.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vbmi,gfni")]
-pub(crate) fn bitunshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) {
+pub(crate) fn bitunshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
+    let others = BitKernel(bitunshuffle);
     // SAFETY: the features of this function are those of the vectors.
-    unsafe { bitshuffle::generic::run::<Avx512<true>, 1, false>(typesize, src, dst, bitunshuffle) }
+    unsafe { bitshuffle::generic::run::<Avx512<true>, 1, false>(typesize, src, dst, others) }
 }

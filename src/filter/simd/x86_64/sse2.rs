@@ -1,5 +1,6 @@
 //! One lane: SSE2, what every x86-64 CPU has, and the same with the lookup of SSSE3.
 
+use crate::filter::simd::BitKernel;
 use crate::filter::simd::vector::{Vector, even_bits};
 use crate::filter::{bitshuffle, bytedelta, shuffle};
 use core::arch::x86_64::*;
@@ -154,15 +155,33 @@ pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
 }
 
 /// See [`crate::filter::simd::Kernels::bitshuffle`]. Also does what those of larger vectors leave over.
-pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
+    let others = BitKernel(padded_bitshuffle);
     // SAFETY: SSE2 is part of x86-64.
-    unsafe { bitshuffle::generic::few::<Lane<false>, true>(typesize, src, dst, bitshuffle) }
+    unsafe { bitshuffle::generic::few::<Lane<false>, true>(typesize, src, dst, others) }
+}
+
+/// As [`bitshuffle`], for less than a tile.
+fn padded_bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
+    let kernel = BitKernel(bitshuffle);
+    // SAFETY: SSE2 is part of x86-64.
+    unsafe { bitshuffle::generic::padded::<true>(typesize, src, dst, kernel) };
+    None
 }
 
 /// See [`crate::filter::simd::Kernels::bitunshuffle`]. Also does what those of larger vectors leave over.
-pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
+pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
+    let others = BitKernel(padded_bitunshuffle);
     // SAFETY: SSE2 is part of x86-64.
-    unsafe { bitshuffle::generic::few::<Lane<false>, false>(typesize, src, dst, bitunshuffle) }
+    unsafe { bitshuffle::generic::few::<Lane<false>, false>(typesize, src, dst, others) }
+}
+
+/// As [`bitunshuffle`], for less than a tile.
+fn padded_bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
+    let kernel = BitKernel(bitunshuffle);
+    // SAFETY: SSE2 is part of x86-64.
+    unsafe { bitshuffle::generic::padded::<false>(typesize, src, dst, kernel) };
+    None
 }
 
 /// See [`crate::filter::simd::Kernels::sums`].
