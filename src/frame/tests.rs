@@ -83,8 +83,12 @@ impl Storage for UnluckyFile {
             Ok(())
         }
     }
+    /// Nobody cuts the power here.
     fn sync(&self) -> Result<()> {
-        self.file.sync()
+        match self.verdict() {
+            (_, true) => Err(Error::FileWrite),
+            (_, false) => Ok(()),
+        }
     }
     fn identity(&self) -> Option<(u64, u64)> {
         self.file.identity()
@@ -565,6 +569,7 @@ fn a_write_that_goes_wrong_loses_nothing() {
     let mut tried = 0;
     for seed in 0..120u64 {
         let kind = [Kind::Contiguous, Kind::Sparse][seed as usize % 2];
+        let durable = seed % 4 > 1;
         for fate in [Fate::Fails, Fate::Torn, Fate::Dies, Fate::DiesTorn] {
             for point in 0.. {
                 let left = Arc::new(AtomicI64::new(i64::MAX));
@@ -572,7 +577,10 @@ fn a_write_that_goes_wrong_loses_nothing() {
                     left: Arc::clone(&left),
                     fate,
                 };
-                let backend = options(shared_dyn!(unlucky => dyn Backend).unwrap());
+                let backend = Options {
+                    durable,
+                    ..options(shared_dyn!(unlucky => dyn Backend).unwrap())
+                };
                 let (mut disk, before, step) = prepared(seed, kind, &path, backend);
                 let mut after = before.clone();
                 step.apply(&mut after);

@@ -85,6 +85,7 @@ impl Disk {
             return Ok(());
         }
         let record = prepared.record.encode()?;
+        let cut_off = self.cut_off(file, extent.frame_len)?;
         let pos = prepared.record.pos().ok_or(Error::FileWrite)?;
         if let Err(error) = self.write_record(file, &prepared, pos, &record) {
             // What is behind the frame does not count; the next change cuts it off if that cannot be done now.
@@ -101,8 +102,18 @@ impl Disk {
         if self.options.durable
             && let Err(error) = file.sync()
         {
-            // The file has no record any more, but needs one while the old bytes are put back.
-            match file.write_at(pos, &record).and_then(|()| file.sync()) {
+            // The file has no record any more, but needs one while the old bytes are put back. It counts only where the end of
+            // the old frame is, which was cut off, so that comes first.
+            let again = match cut_off.is_empty() {
+                true => Ok(()),
+                false => file
+                    .write_at(self.base + extent.frame_len, &cut_off)
+                    .and_then(|()| file.sync()),
+            };
+            let again = again
+                .and_then(|()| file.write_at(pos, &record))
+                .and_then(|()| file.sync());
+            match again {
                 Ok(()) => self.undo(file, &prepared.record),
                 Err(_) => self.stale = true,
             }
@@ -112,6 +123,17 @@ impl Disk {
         self.view.extent = extent;
         self.view.forget_index();
         Ok(())
+    }
+
+    /// The bytes of the frame that a durable change cuts off, which may have to be written again.
+    fn cut_off(&self, file: &dyn Storage, new_len: u64) -> Result<List<u8>> {
+        match self.view.extent.frame_len.checked_sub(new_len) {
+            Some(len) if self.options.durable && len > 0 => {
+                let len = usize::try_from(len).map_err(|_| Error::MemoryAlloc)?;
+                self.old_bytes(file, new_len, len)
+            }
+            _ => Ok(List::new()),
+        }
     }
 
     /// Looks up the old bytes, and splits what is written at the end of the old frame.
