@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const DOCUMENTS: [&str; 8] = [
+const DOCUMENTS: [&str; 9] = [
     "README.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
     "CHANGELOG.md",
     "docs/architecture.md",
     "docs/compatibility.md",
+    "docs/concurrency.md",
     "docs/durability.md",
     "docs/performance.md",
 ];

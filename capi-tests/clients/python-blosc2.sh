@@ -1,6 +1,7 @@
 #!/bin/bash
 # python-blosc2 4.14.1, built from its source distribution against this library as one of the system's: its tests, those it
-# marks as heavy too, and its examples. The reference takes the library's place at run time.
+# marks as heavy too, and its examples. What fails is run again with the reference, which takes the library's place at run
+# time: what fails there too does not count.
 #
 #   OXIBLOSC_MINIEXPR=<folder> OXIBLOSC_SLEEF=<folder> OXIBLOSC_TINYCC=<folder> \
 #     capi-tests/clients/python-blosc2.sh [--quick | --suite | --heavy | --examples | <pytest arguments>]
@@ -12,9 +13,9 @@
 #   OXIBLOSC_TINYCC     github.com/Blosc/minicc      695ad1e6b5c9a00875192ca1f3a9c4949dee4858
 #
 # They are asked for once: what was built is used again. On two processors the build takes ten minutes, and the tests take
-# a quarter of an hour for each library. --quick runs those of super-chunks, frames and stores (two minutes); --suite all that
-# are not heavy, --heavy only those that are, --examples the examples; without an argument all three run. PyTorch is not
-# installed: the tests that compare with it are left out unless it is there.
+# a quarter of an hour. --quick runs those of super-chunks, frames and stores (two minutes); --suite all that are not heavy,
+# --heavy only those that are, --examples the examples; without an argument all three run. PyTorch is not installed: the
+# tests that compare with it are left out unless it is there.
 source "$(dirname "$0")/common.sh"
 need_packages gcc g++ make pkg-config python3 python3-venv libc6-dev
 version=4.14.1
@@ -36,58 +37,78 @@ if ! "$work/venv/bin/pip" show blosc2 2>/dev/null | grep -qx "Version: $version"
   step "Build python-blosc2 with USE_SYSTEM_BLOSC2=1"
   # TinyCC is configured by a CMake of its own, which looks for ninja in PATH.
   PATH=$work/venv/bin:$PATH PKG_CONFIG_PATH=$prefix/lib/pkgconfig USE_SYSTEM_BLOSC2=1 "$work/venv/bin/pip" install --quiet \
-    --disable-pip-version-check --no-build-isolation \
+    --disable-pip-version-check --no-build-isolation --config-settings "build-dir=$work/build" \
     --config-settings "cmake.define.FETCHCONTENT_SOURCE_DIR_MINIEXPR=$miniexpr" \
     --config-settings "cmake.define.FETCHCONTENT_SOURCE_DIR_SLEEF=$sleef" \
     --config-settings "cmake.define.FETCHCONTENT_SOURCE_DIR_TINYCC=$tinycc" \
     "$source_dir" || die "python-blosc2 does not build"
 fi
 
-# run_tests <library folder> <name> <mark> <pytest arguments...>: adds the names of those that fail to the file of failures.
-run_tests() {
-  local log=$work/$2-${3%% *}.log
-  step "The tests of python-blosc2 ($3) with $2"
+reference=$(dirname "$OXIBLOSC_REFERENCE")
+: >"$work/ours.failed"
+: >"$work/reference.failed"
+
+# pytest_with <library folder> <log> <pytest arguments...>
+pytest_with() {
   (cd "$source_dir" &&
-    LD_LIBRARY_PATH=$1 "$python" -m pytest -m "$3" -q -rfE -n "$jobs" --dist loadfile -p no:cacheprovider "${@:4}" >"$log" 2>&1)
-  grep -E '^(FAILED|ERROR) ' "$log" | sed 's/ - .*//' >>"$work/$2.failed"
-  tail -1 "$log"
-  grep -qE '[0-9]+ passed' "$log" || { tail -20 "$log"; die "no test was run"; }
+    LD_LIBRARY_PATH=$1 "$python" -m pytest -q -rfE -n "$jobs" --dist loadfile -p no:cacheprovider "${@:3}" >"$2" 2>&1)
 }
 
-# run_examples <library folder> <name>: each program in a fresh copy of the examples, in its own folder, as the reader of
-# the documentation runs it. Those that need a network or a package fail with both libraries.
+# failures <log>: the tests that failed, by name.
+failures() { sed -nE 's/^(FAILED|ERROR) //p' "$1" | sed 's/ - .*//'; }
+
+# run_tests <name> <mark> <pytest arguments...>
+run_tests() {
+  local log=$work/ours-$1.log again=$work/reference-$1.log failed
+  step "The tests of python-blosc2: $1"
+  pytest_with "$prefix/lib" "$log" -m "$2" "${@:3}"
+  tail -1 "$log"
+  grep -qE '[0-9]+ passed' "$log" || { tail -20 "$log"; die "no test passed"; }
+  mapfile -t failed < <(failures "$log")
+  [ ${#failed[@]} -gt 0 ] || return 0
+  echo "with the reference, of these ${#failed[@]}:"
+  pytest_with "$reference" "$again" -m "$2" "${failed[@]}"
+  tail -1 "$again"
+  failures "$log" >>"$work/ours.failed"
+  failures "$again" >>"$work/reference.failed"
+}
+
+# example_with <library folder> <program>: in the program's folder, as the reader of the documentation runs it.
+example_with() {
+  (cd "$(dirname "$2")" && LD_LIBRARY_PATH=$1 MPLBACKEND=Agg timeout 300 "$python" "$2" >"$2.log" 2>&1 </dev/null)
+}
+
+# run_examples: each program in one fresh copy of the examples. Those that need a network or a package fail with both.
 run_examples() {
-  step "The examples of python-blosc2 with $2"
-  local folder=$work/examples.$2 program count=0 failed=0
-  rm -rf "$folder"
+  step "The examples of python-blosc2"
+  local folder=$work/examples program count=0 failed=0
+  rm -rf "$folder" "$folder.reference"
   cp -r "$source_dir/examples" "$folder"
+  cp -r "$source_dir/examples" "$folder.reference"
   while read -r program; do
     count=$((count + 1))
-    (cd "$(dirname "$program")" && LD_LIBRARY_PATH=$1 MPLBACKEND=Agg timeout 300 "$python" "$program" >"$program.log" 2>&1 </dev/null) ||
-      { failed=$((failed + 1)) && echo "EXAMPLE ${program#"$folder"/}" >>"$work/$2.failed"; }
-  done < <(find "$folder" -name '*.py' | sort)
-  echo "$count examples, $failed fail"
+    example_with "$prefix/lib" "$folder/$program" && continue
+    failed=$((failed + 1))
+    echo "EXAMPLE $program" >>"$work/ours.failed"
+    example_with "$reference" "$folder.reference/$program" || echo "EXAMPLE $program" >>"$work/reference.failed"
+  done < <(cd "$folder" && find . -name '*.py' | sort)
+  echo "$count examples, $failed fail, $(grep -c '^EXAMPLE' "$work/reference.failed") of them with the reference too"
 }
 
-# of_all <library folder> <name> <what>: the parts that were asked for.
-of_all() {
-  local whole=(tests) light="not heavy and not network and not tui"
-  : >"$work/$2.failed"
-  case $3 in
-  --quick) run_tests "$1" "$2" "$light" "$source_dir"/tests/test_{schunk*,open,vlmeta,mmap,compress2,*_store}.py ;;
-  --suite) run_tests "$1" "$2" "$light" "${whole[@]}" ;;
-  --heavy) run_tests "$1" "$2" "heavy and not network and not tui" "${whole[@]}" ;;
-  --examples) run_examples "$1" "$2" ;;
-  '')
-    run_tests "$1" "$2" "$light" "${whole[@]}"
-    run_tests "$1" "$2" "heavy and not network and not tui" "${whole[@]}"
-    run_examples "$1" "$2"
-    ;;
-  *) run_tests "$1" "$2" "$light" "${extra[@]}" ;;
-  esac
-}
-extra=("$@")
-LD_LIBRARY_PATH=$prefix/lib "$python" -c 'import blosc2; print("python-blosc2", blosc2.__version__, "on", blosc2.blosclib_version)'
-of_all "$(dirname "$OXIBLOSC_REFERENCE")" reference "${1:-}"
-of_all "$prefix/lib" ours "${1:-}"
+light="not heavy and not network and not tui"
+heavy="heavy and not network and not tui"
+LD_LIBRARY_PATH=$prefix/lib "$python" -c 'import blosc2; print("python-blosc2", blosc2.__version__, "on", blosc2.blosclib_version)' ||
+  die "python-blosc2 cannot be imported"
+case ${1:-} in
+--quick) run_tests quick "$light" "$source_dir"/tests/test_{schunk*,open,vlmeta,mmap,compress2,*_store}.py ;;
+--suite) run_tests suite "$light" tests ;;
+--heavy) run_tests heavy "$heavy" tests ;;
+--examples) run_examples ;;
+'')
+  run_tests suite "$light" tests
+  run_tests heavy "$heavy" tests
+  run_examples
+  ;;
+*) run_tests given "$light" "$@" ;;
+esac
 verdict
