@@ -18,3 +18,4 @@ pub mod schunk_calls;
 pub mod schunk_state;
 pub mod shim;
 pub mod table;
+pub mod workers;
