@@ -5,11 +5,12 @@ mod common;
 
 use blosc2::capi::types::blosc2_cparams;
 use common::data::{Kind, Rng};
+use common::folder::Folder;
 use common::isolated::{Child, start};
 use common::schunk::{SchunkLib, our_schunks};
 use common::schunk_calls::Schunk;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 const NBYTES: usize = 4000;
@@ -18,25 +19,6 @@ const PROCESSES: u64 = 4;
 const FRAMES: u64 = 60;
 /// A process that takes longer hangs.
 const SECONDS: u32 = 120;
-
-/// A folder of the test's own, removed in the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let name = format!("oxiblosc-appending-{name}-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).expect("a folder for temporary files");
-        Folder(folder)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 fn data(number: u64) -> Vec<u8> {
     Kind::WalkInt32.bytes(NBYTES, number)

@@ -6,35 +6,13 @@ mod common;
 use blosc2::capi::types::blosc2_cparams;
 use common::data::Kind;
 use common::fixtures::fixtures;
+use common::folder::Folder;
 use common::schunk::{SchunkLib, our_schunks, reference_schunks};
 use common::schunk_calls::Schunk;
 use common::schunk_state::read;
 use sha2::{Digest, Sha256};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
-
-/// A folder of the test's own, removed in the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path =
-            std::env::temp_dir().join(format!("oxiblosc-frames-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a folder for the test");
-        Folder(path)
-    }
-
-    fn join(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What is left over is in the folder for such things.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// Both libraries, or ours alone.
 fn libraries() -> Vec<&'static SchunkLib> {

@@ -5,15 +5,17 @@
 
 mod common;
 
+use common::folder::Folder;
+use common::schunk_calls::c_path;
+
 use blosc2::capi::b2nd::{context::*, create::*, derive::*, slices::*};
 use blosc2::capi::blosc2_compress_ctx;
 use blosc2::capi::context::*;
 use blosc2::capi::schunk::{chunks::*, convert::*, create::*, meta::*, misc::*, slices::*};
 use blosc2::capi::types::*;
 use std::cell::Cell;
-use std::ffi::{CStr, CString, c_char, c_int};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::ffi::{CStr, c_char, c_int};
+use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -41,28 +43,6 @@ fn alone() -> MutexGuard<'static, ()> {
 fn rounds() -> usize {
     let asked = std::env::var("OXIBLOSC_ROUNDS").ok();
     asked.map_or(200, |rounds| rounds.parse().expect("a number of rounds"))
-}
-
-/// A folder that goes with this.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("oxiblosc-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).expect("a folder for the test");
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn c_path(path: &Path) -> CString {
-    CString::new(path.as_os_str().as_bytes()).expect("no NUL")
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -385,6 +365,26 @@ unsafe extern "C" fn asking_postfilter(params: *mut blosc2_postfilter_params) ->
     0
 }
 
+/// Parameters with a postfilter.
+fn with_postfilter(
+    function: unsafe extern "C" fn(*mut blosc2_postfilter_params) -> c_int,
+    nthreads: i16,
+) -> blosc2_dparams {
+    let mut dparams = blosc2_dparams::defaults();
+    dparams.nthreads = nthreads;
+    dparams.postfilter = Some(function);
+    dparams.postparams = Box::leak(Box::new(zeroed()));
+    dparams
+}
+
+/// Parameters with the functions that ask.
+fn asking(nthreads: i16) -> (blosc2_cparams, blosc2_dparams) {
+    let mut cparams = cparams(nthreads);
+    cparams.prefilter = Some(asking_prefilter);
+    cparams.preparams = Box::leak(Box::new(zeroed()));
+    (cparams, with_postfilter(asking_postfilter, nthreads))
+}
+
 #[test]
 fn functions_may_use_the_super_chunk_they_are_called_for() {
     let _alone = alone();
@@ -393,16 +393,7 @@ fn functions_may_use_the_super_chunk_they_are_called_for() {
         for nthreads in [1, 3] {
             let path = folder.0.join(format!("{nth}-{nthreads}"));
             std::fs::create_dir(&path).expect("a folder");
-            // The library copies the parameters.
-            let mut preparams = zeroed::<blosc2_prefilter_params>();
-            let mut postparams = zeroed::<blosc2_postfilter_params>();
-            let mut cparams = cparams(nthreads);
-            cparams.prefilter = Some(asking_prefilter);
-            cparams.preparams = &mut preparams;
-            let mut dparams = blosc2_dparams::defaults();
-            dparams.nthreads = nthreads;
-            dparams.postfilter = Some(asking_postfilter);
-            dparams.postparams = &mut postparams;
+            let (cparams, dparams) = asking(nthreads);
             let shared = Shared::new(kept, &path, cparams, dparams);
             assert!(shared.vlmeta_set(c"value", 0) >= 0);
             for _ in 0..CHUNKS {
@@ -448,15 +439,7 @@ fn functions_may_use_the_array_they_are_called_for() {
     let _alone = alone();
     for nthreads in [1, 3] {
         let (shape, chunkshape, blockshape) = ([40, 600], [20, 200], [10, 100]);
-        let mut preparams = zeroed::<blosc2_prefilter_params>();
-        let mut postparams = zeroed::<blosc2_postfilter_params>();
-        let mut cparams = cparams(nthreads);
-        cparams.prefilter = Some(asking_prefilter);
-        cparams.preparams = &mut preparams;
-        let mut dparams = blosc2_dparams::defaults();
-        dparams.nthreads = nthreads;
-        dparams.postfilter = Some(asking_postfilter);
-        dparams.postparams = &mut postparams;
+        let (mut cparams, mut dparams) = asking(nthreads);
         let storage = blosc2_storage {
             contiguous: true,
             cparams: &mut cparams,
@@ -536,11 +519,7 @@ fn a_postfilter_is_told_its_own_chunk() {
     for (nth, kept) in STORAGES.into_iter().enumerate() {
         let path = folder.0.join(nth.to_string());
         std::fs::create_dir(&path).expect("a folder");
-        let mut postparams = zeroed::<blosc2_postfilter_params>();
-        let mut dparams = blosc2_dparams::defaults();
-        dparams.nthreads = 2;
-        dparams.postfilter = Some(checking_postfilter);
-        dparams.postparams = &mut postparams;
+        let dparams = with_postfilter(checking_postfilter, 2);
         let shared = Shared::new(kept, &path, cparams(1), dparams);
         for nchunk in 0..CHUNKS {
             assert!(shared.append(nchunk as u32) > 0);

@@ -13,6 +13,7 @@ use blosc2::capi::types::blosc2_cparams;
 use common::abi::CParams;
 use common::b2nd::{Array, B2ndLib, Spec, c_path, our_arrays, reference_arrays};
 use common::data::{Kind, Rng};
+use common::folder::Folder;
 use common::report::Report;
 use common::schunk::{SchunkLib, our_schunks, reference_schunks};
 use common::schunk_calls::Schunk;
@@ -21,25 +22,6 @@ use std::path::{Path, PathBuf};
 
 /// A frame below this size has no room.
 const SMALL: u64 = 1 << 20;
-
-/// A folder of the test's own, removed in the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let name = format!("oxiblosc-sizes-{name}-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).expect("a folder for temporary files");
-        Folder(folder)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// A library: its super-chunks and its arrays.
 #[derive(Clone, Copy)]

@@ -10,6 +10,7 @@ pub mod b2nd;
 pub mod ctx;
 pub mod data;
 pub mod fixtures;
+pub mod folder;
 pub mod isolated;
 pub mod library;
 pub mod needs;

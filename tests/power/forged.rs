@@ -3,6 +3,7 @@
 
 use super::disk::Random;
 use crate::common::data::Kind;
+use crate::common::folder::Folder;
 use crate::common::report::Report;
 use crate::common::schunk::{SchunkLib, our_schunks};
 use crate::common::schunk_calls::Schunk;
@@ -10,28 +11,10 @@ use crate::common::schunk_state::{State, read};
 use blosc2::capi::types::blosc2_cparams;
 use blosc2::frame::journal::{Patch, Record, hash};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Bytes of a record's end: hash, size, magic.
 const END: usize = 16;
-
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let name = format!("oxiblosc-{name}-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&folder).expect("a folder for the test");
-        Folder(folder)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // Nobody misses it.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// A frame whose chunks are stored as they are; the last of them holds `stored`.
 fn frame(lib: &'static SchunkLib, seed: u64, stored: &[u8]) -> (Schunk, Vec<u8>) {
