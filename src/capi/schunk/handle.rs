@@ -15,7 +15,7 @@ use crate::frame::disk::Loaded;
 use crate::frame::header::{Header, Kind};
 use crate::frame::meta::Borrowed;
 use crate::memory::{Buffer, Collect, Edit, List, Shared, boxed_uninit};
-use crate::schunk::operation::{self, Access};
+use crate::schunk::operation;
 use crate::schunk::rules::{Chunk, Counts, Keeping};
 use crate::schunk::slices::Sizes;
 use crate::schunk::state_lock::StateLock;
@@ -34,7 +34,7 @@ pub struct Handle {
     /// First, so that a pointer to it is a pointer to the handle.
     c: UnsafeCell<blosc2_schunk>,
     /// Who reads the super-chunk, and who changes it. The public fields are written by whoever has it exclusively.
-    state: StateLock,
+    pub(super) state: StateLock,
     /// Held for moments, and never while a function of the program's runs.
     inner: Mutex<Inner>,
     /// The super-chunk whose chunks a view shows; null for all others.
@@ -299,11 +299,12 @@ impl Handle {
         publish(&mut c.nchunks, inner.store.nchunks() as i64);
         c.chunksize = header.chunksize;
         c.blocksize = header.blocksize;
-        c.cbytes = match &mut inner.store {
+        let cbytes = match &mut inner.store {
             Store::Disk(disk) => disk.cbytes() as i64,
             Store::Memory(memory) => memory.cbytes() as i64,
             Store::Separate(_) => c.cbytes,
         };
+        publish(&mut c.cbytes, cbytes);
         inner.sizes = None;
         // SAFETY: as above; the old ones are the library's.
         unsafe {
@@ -336,348 +337,12 @@ impl Handle {
         unsafe { self.fields().change_tick += 1 };
         Ok(true)
     }
-
-    /// Runs something on the super-chunk as it is now: `exclusive`, a change, or reading. Of what `body` calls, nothing may call
-    /// functions of the program's that work on blocks: see [`Self::read`] and [`Self::reserve`] for these.
-    pub fn with<T>(
-        &self,
-        exclusive: bool,
-        body: impl FnOnce(&mut Inner) -> Result<T>,
-    ) -> Result<T> {
-        if exclusive {
-            let changing = self.reserve()?;
-            let result = changing.commit(body);
-            changing.finish()?;
-            return result;
-        }
-        let _reading = self.read()?;
-        body(&mut self.inner())
-    }
-
-    /// Runs something on the super-chunk as it is now, and keeps changes out until what is returned is dropped.
-    pub fn reading<T>(
-        &self,
-        body: impl FnOnce(&mut Inner) -> Result<T>,
-    ) -> Result<(T, Reading<'_>)> {
-        let reading = self.read()?;
-        let value = body(&mut self.inner())?;
-        Ok((value, reading))
-    }
-
-    /// Keeps changes out, of this handle and, where the frame is locked, of others, until what is returned is dropped. What
-    /// others changed before is known then.
-    ///
-    /// # Errors
-    /// [`Error::Lock`] in a function of a back end that an operation on this super-chunk called; those of reading a frame.
-    pub fn read(&self) -> Result<Reading<'_>> {
-        if operation::access(self.id())?.is_some() {
-            // An operation of this thread keeps changes out.
-            return Ok(Reading(None));
-        }
-        self.state.lock_shared(!operation::is_idle());
-        let mut shared = SharedState(Some(self));
-        let mut locked = false;
-        {
-            let mut inner = self.inner();
-            if let Store::Disk(disk) = &mut inner.store {
-                let current = match disk.is_shared_for_long() {
-                    true => false,
-                    false => {
-                        disk.lock_shared()?;
-                        disk.is_current() || {
-                            disk.unlock_shared()?;
-                            false
-                        }
-                    }
-                };
-                if current {
-                    locked = disk.has_lock();
-                } else {
-                    drop(inner);
-                    drop(shared);
-                    (shared, locked) = self.read_anew()?;
-                }
-            }
-        }
-        let entered = operation::enter(self.id(), Access::Shared);
-        let operation = entered.inspect_err(|_| {
-            if locked {
-                let _ = self.inner().unlock_shared();
-            }
-        })?;
-        Ok(Reading(Some(SharedAccess {
-            _operation: operation,
-            locked: locked.then_some(self),
-            _shared: shared,
-        })))
-    }
-
-    /// Keeps changes by this handle out, without a look at what others did to the frame.
-    pub fn share(&self) -> Result<Sharing<'_>> {
-        if operation::access(self.id())?.is_some() {
-            return Ok(Sharing(SharedState(None)));
-        }
-        self.state.lock_shared(!operation::is_idle());
-        Ok(Sharing(SharedState(Some(self))))
-    }
-
-    /// As [`Self::read`], for a frame on disk that others may have changed. Gives whether the frame is locked.
-    fn read_anew(&self) -> Result<(SharedState<'_>, bool)> {
-        self.state.reserve();
-        let reserved = Reserved(self);
-        self.state.upgrade();
-        let exclusive = Exclusive(self);
-        let mut inner = self.inner();
-        inner.lock_shared()?;
-        if let Err(error) = self.refresh(&mut inner) {
-            inner.unlock_shared()?;
-            return Err(error);
-        }
-        let locked = matches!(&inner.store, Store::Disk(disk) if disk.has_lock());
-        std::mem::forget(exclusive);
-        self.state.downgrade_to_shared();
-        drop(reserved);
-        Ok((SharedState(Some(self)), locked))
-    }
-
-    /// Begins a change: keeps other changes out, of this handle and, as the file system's locks allow, of others. What others
-    /// changed before is known then. Others may read until [`Changing::commit`].
-    ///
-    /// # Errors
-    /// [`Error::Lock`] in a function of the program's that is called for this super-chunk, which may only read; those of locking
-    /// and reading a frame.
-    pub fn reserve(&self) -> Result<Changing<'_>> {
-        match operation::access(self.id())? {
-            Some(Access::Reserved) if !operation::in_callback_of(self.id()) => {
-                return Ok(Changing {
-                    handle: self,
-                    begun: None,
-                });
-            }
-            Some(_) => return Err(Error::Lock),
-            None => {}
-        }
-        self.state.reserve();
-        let reserved = Reserved(self);
-        let operation = operation::enter(self.id(), Access::Reserved)?;
-        let mut exclusive = None;
-        let mut inner = self.inner();
-        let has_lock = matches!(&inner.store, Store::Disk(disk) if disk.has_lock());
-        if has_lock {
-            // The lock of a writer is taken by a handle that reads no more.
-            drop(inner);
-            self.state.upgrade();
-            exclusive = Some(Exclusive(self));
-            inner = self.inner();
-        }
-        inner.lock()?;
-        let changing = Changing {
-            handle: self,
-            begun: Some(Begun {
-                _operation: operation,
-                _reserved: reserved,
-            }),
-        };
-        if let Store::Disk(disk) = &mut inner.store
-            && !disk.is_current()
-            && exclusive.is_none()
-        {
-            drop(inner);
-            self.state.upgrade();
-            exclusive = Some(Exclusive(self));
-            inner = self.inner();
-        }
-        let refreshed = self.refresh(&mut inner);
-        drop(inner);
-        drop(exclusive);
-        refreshed?;
-        Ok(changing)
-    }
-
-    /// Locks the frame for the program, until [`Self::unlock_for_program`].
-    pub fn lock_for_program(&self) -> Result<()> {
-        if operation::access(self.id())?.is_some() {
-            // Within an operation on it, which has its own lock.
-            return Err(Error::Lock);
-        }
-        self.state.reserve();
-        let _reserved = Reserved(self);
-        self.state.upgrade();
-        let _exclusive = Exclusive(self);
-        let mut inner = self.inner();
-        inner.lock()?;
-        inner.locked += 1;
-        Ok(())
-    }
-
-    /// Ends what [`Self::lock_for_program`] began; without one it does nothing.
-    pub fn unlock_for_program(&self) -> Result<()> {
-        let mut inner = self.inner();
-        if inner.locked == 0 {
-            return Ok(());
-        }
-        inner.locked -= 1;
-        inner.unlock()
-    }
-
-    /// Reads the frame again if another handle changed it. Gives whether one did.
-    pub fn update(&self) -> Result<bool> {
-        // SAFETY: one field, which is written by whoever has the state exclusively.
-        let tick = || unsafe { self.fields().change_tick };
-        let before = {
-            let _shared = self.share()?;
-            tick()
-        };
-        let _reading = self.read()?;
-        Ok(tick() != before)
-    }
-
-    /// Runs something on the bytes of a frame in memory, all of them. None if the super-chunk is no such frame.
-    pub fn with_frame<T>(&self, body: impl FnOnce(&mut [u8]) -> Result<T>) -> Result<Option<T>> {
-        {
-            let _reading = self.read()?;
-            match &mut self.inner().store {
-                Store::Memory(memory) if memory.is_whole() => {
-                    return body(memory.whole()?).map(Some);
-                }
-                Store::Memory(_) => {}
-                Store::Separate(_) | Store::Disk(_) => return Ok(None),
-            }
-        }
-        // The index and the trailer are put behind the chunks, which may move all of them.
-        self.with(true, |inner| match &mut inner.store {
-            Store::Memory(memory) => body(memory.whole()?).map(Some),
-            Store::Separate(_) | Store::Disk(_) => Ok(None),
-        })
-    }
-
-    /// Makes a change: `plan` says which, from the counters as they are.
-    pub fn change<'a>(
-        &self,
-        plan: impl FnOnce(&mut Inner, &Counts) -> Result<Plan<'a>>,
-    ) -> Result<i64> {
-        self.with(true, |inner| {
-            let counts = self.counts();
-            let plan = plan(inner, &counts)?;
-            inner.apply(self, &counts, plan)
-        })
-    }
 }
 
 /// Writes a field that the program may read meanwhile.
 fn publish(field: &mut i64, value: i64) {
     // SAFETY: the field is there, aligned, and this thread's to write.
     unsafe { AtomicI64::from_ptr(field) }.store(value, Ordering::Relaxed);
-}
-
-/// See [`Handle::share`].
-pub struct Sharing<'a>(#[allow(dead_code, reason = "dropped at the end")] SharedState<'a>);
-
-/// A reader of the state.
-struct SharedState<'a>(Option<&'a Handle>);
-
-impl Drop for SharedState<'_> {
-    fn drop(&mut self) {
-        if let Some(handle) = self.0 {
-            handle.state.unlock_shared();
-        }
-    }
-}
-
-/// The state is reserved.
-struct Reserved<'a>(&'a Handle);
-
-impl Drop for Reserved<'_> {
-    fn drop(&mut self) {
-        self.0.state.release();
-    }
-}
-
-/// The state is this thread's alone.
-struct Exclusive<'a>(&'a Handle);
-
-impl Drop for Exclusive<'_> {
-    fn drop(&mut self) {
-        self.0.state.downgrade();
-    }
-}
-
-/// See [`Handle::read`]: nothing, where an operation around this one keeps changes out.
-pub struct Reading<'a>(#[allow(dead_code, reason = "dropped at the end")] Option<SharedAccess<'a>>);
-
-struct SharedAccess<'a> {
-    /// The handle, if its frame is locked.
-    locked: Option<&'a Handle>,
-    _operation: operation::Entered,
-    _shared: SharedState<'a>,
-}
-
-impl Drop for SharedAccess<'_> {
-    fn drop(&mut self) {
-        if let Some(handle) = self.locked {
-            // The lock goes with the file at the latest.
-            let _ = handle.inner().unlock_shared();
-        }
-    }
-}
-
-/// See [`Handle::reserve`]. What was begun ends when this is dropped.
-pub struct Changing<'a> {
-    handle: &'a Handle,
-    /// None within a change that began before.
-    begun: Option<Begun<'a>>,
-}
-
-struct Begun<'a> {
-    _operation: operation::Entered,
-    _reserved: Reserved<'a>,
-}
-
-impl Changing<'_> {
-    /// Makes the change, once those who read have left. Nothing in `body` may call functions of the program's that work on
-    /// blocks.
-    pub fn commit<T>(&self, body: impl FnOnce(&mut Inner) -> Result<T>) -> Result<T> {
-        let handle = self.handle;
-        handle.state.upgrade();
-        let _exclusive = Exclusive(handle);
-        let _access = ExclusiveAccess::of(handle);
-        body(&mut handle.inner())
-    }
-
-    /// Ends what was begun, and says whether the frame could be unlocked.
-    pub fn finish(mut self) -> Result<()> {
-        self.end()
-    }
-
-    fn end(&mut self) -> Result<()> {
-        match self.begun.take() {
-            Some(_begun) => self.handle.inner().unlock(),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Drop for Changing<'_> {
-    fn drop(&mut self) {
-        // The lock goes with the file at the latest.
-        let _ = self.end();
-    }
-}
-
-/// The operation of this thread has the super-chunk exclusively.
-struct ExclusiveAccess(usize);
-
-impl ExclusiveAccess {
-    fn of(handle: &Handle) -> Self {
-        operation::set_access(handle.id(), Access::Exclusive);
-        Self(handle.id())
-    }
-}
-
-impl Drop for ExclusiveAccess {
-    fn drop(&mut self) {
-        operation::set_access(self.0, Access::Reserved);
-    }
 }
 
 impl Inner {
@@ -698,7 +363,7 @@ impl Inner {
     }
 
     /// Keeps changes by other handles out.
-    fn lock_shared(&mut self) -> Result<()> {
+    pub(super) fn lock_shared(&mut self) -> Result<()> {
         match &mut self.store {
             Store::Disk(disk) => disk.lock_shared(),
             _ => Ok(()),
@@ -706,7 +371,7 @@ impl Inner {
     }
 
     /// Ends what [`Self::lock_shared`] began.
-    fn unlock_shared(&mut self) -> Result<()> {
+    pub(super) fn unlock_shared(&mut self) -> Result<()> {
         match &mut self.store {
             Store::Disk(disk) => disk.unlock_shared(),
             _ => Ok(()),

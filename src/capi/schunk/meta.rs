@@ -1,6 +1,7 @@
 //! Metalayers: fixed-length ones in the header of a frame, variable-length ones in its trailer.
 
-use super::handle::{Changing, Handle, Inner};
+use super::access::Changing;
+use super::handle::{Handle, Inner};
 use super::parts::{free_metalayer, to_c};
 use crate::capi::border::{bytes, code};
 use crate::capi::compress::Input;

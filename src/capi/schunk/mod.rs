@@ -1,5 +1,7 @@
 //! The functions of super-chunks.
 
+/// Readers and changes.
+pub mod access;
 /// Chunks against the header of their frame.
 pub mod agree;
 /// Chunks in and out.

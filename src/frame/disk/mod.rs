@@ -124,6 +124,15 @@ enum Named {
     Nothing,
 }
 
+impl Named {
+    fn is_there(self) -> Result<()> {
+        match self {
+            Self::Nothing => Err(Error::FileOpen),
+            Self::Same | Self::Another => Ok(()),
+        }
+    }
+}
+
 /// An open frame.
 pub struct Disk {
     options: Options,
@@ -449,12 +458,16 @@ impl Disk {
         Ok(self.news.take())
     }
 
-    /// Whether the frame is the one that was last read. If not, [`Self::refresh`] may find another one.
+    /// Whether the frame is the one that was last read, so that [`Self::refresh`] would find nothing new.
     pub fn is_current(&mut self) -> bool {
         let Ok((file, found)) = self.reader() else {
             return false;
         };
-        self.is_current_in(&*file, found)
+        let current = self.news.is_none() && self.is_current_in(&*file, found);
+        if current {
+            self.missing = found.is_there().err();
+        }
+        current
     }
 
     fn is_current_in(&self, file: &dyn Storage, found: Named) -> bool {
@@ -467,10 +480,7 @@ impl Disk {
         if !self.is_current_in(&*file, found) {
             self.reload(&file, found)?;
         }
-        match found {
-            Named::Nothing => Err(Error::FileOpen),
-            Named::Same | Named::Another => Ok(()),
-        }
+        found.is_there()
     }
 
     /// Reads the frame again. What was found, the next [`Self::refresh`] gives.
