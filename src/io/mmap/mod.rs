@@ -233,12 +233,14 @@ impl Storage for Map {
                 .grow_shared(end.saturating_mul(2), self.access, &self.file)
                 .map_err(|_| Error::FileWrite)?;
         }
+        // Another handle may have made the file longer or shorter since this one did.
+        let before = self.file.metadata().map_err(|_| Error::FileWrite)?.len();
         if write_up_to(&self.file, pos, buf) < buf.len() {
             // What the part that was written has added to the file goes; more cannot be done about it.
-            let _ = self.file.set_len(region.size as u64);
+            let _ = self.file.set_len(before);
             return Err(Error::FileWrite);
         }
-        region.size = region.size.max(end);
+        region.size = usize::try_from(before).map_or(end, |size| size.max(end));
         Ok(())
     }
 
@@ -248,7 +250,8 @@ impl Storage for Map {
             .ok()
             .filter(|size| isize::try_from(*size).is_ok())
             .ok_or(Error::FileTruncate)?;
-        if size == region.size {
+        // What another handle made longer or shorter is cut, too.
+        if size == region.size && (self.access == Access::Copy || self.size()? == size as u64) {
             return Ok(());
         }
         let grown = match self.access {

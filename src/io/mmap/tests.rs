@@ -159,6 +159,20 @@ fn a_file_cut_short_is_an_error() {
 }
 
 #[test]
+fn a_file_that_another_handle_made_longer() {
+    let folder = Folder::new("longer");
+    let name = folder.path("a");
+    write(&name, &[1; 100]);
+    let map = Map::open(&name, Access::ReadWrite, 1000).expect("opens");
+    write(&name, &[2; 300]);
+    map.truncate(100).expect("cuts what the other added");
+    assert_eq!(read(&name), [2; 100]);
+    write(&name, &[3; 300]);
+    map.write_at(150, &[4; 20]).expect("writes");
+    assert_eq!((map.size(), map.extent().size), (Ok(300), 300));
+}
+
+#[test]
 fn readers_beside_a_writer_that_grows_the_map() {
     let folder = Folder::new("grow");
     let name = folder.path("a");
