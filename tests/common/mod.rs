@@ -21,3 +21,4 @@ pub mod schunk_calls;
 pub mod schunk_state;
 pub mod shim;
 pub mod table;
+pub mod workers;

@@ -28,11 +28,6 @@ impl Report {
         self.failures.push((what.to_owned(), which.to_string()));
     }
 
-    /// All disagreements, as they were given.
-    pub fn failures(&self) -> &[(String, String)] {
-        &self.failures
-    }
-
     /// A disagreement unless `ok`.
     pub fn check(&mut self, ok: bool, what: &str, which: impl FnOnce() -> String) {
         if !ok {
@@ -42,7 +37,39 @@ impl Report {
 
     /// Something to count that is no disagreement.
     pub fn note(&mut self, what: &str) {
-        *self.notes.entry(what.to_owned()).or_default() += 1;
+        self.note_many(what, 1);
+    }
+
+    /// So many of it.
+    pub fn note_many(&mut self, what: &str, count: u64) {
+        *self.notes.entry(what.to_owned()).or_default() += count;
+    }
+
+    /// All of it as text, for [`Self::add_text`] in another process.
+    pub fn to_text(&self) -> String {
+        let line = |text: &str| text.replace('\n', " ");
+        let notes = self.notes.iter();
+        let notes = notes.map(|(what, count)| format!("{count}|{}\n", line(what)));
+        let failures = self.failures.iter();
+        let failures = failures.map(|(what, which)| format!("|{}|{}\n", line(what), line(which)));
+        let cases = format!("{}|\n", self.cases);
+        std::iter::once(cases)
+            .chain(notes)
+            .chain(failures)
+            .collect()
+    }
+
+    /// Adds what another process found.
+    pub fn add_text(&mut self, text: &str) {
+        for line in text.lines() {
+            let (count, rest) = line.split_once('|').expect("a line of a report");
+            match (count.parse::<u64>(), rest.split_once('|')) {
+                (Ok(cases), _) if rest.is_empty() => self.cases += cases,
+                (Ok(count), _) => self.note_many(rest, count),
+                (Err(_), Some((what, which))) => self.fail(what, which),
+                (Err(_), None) => panic!("a line of a report: {line}"),
+            }
+        }
     }
 
     /// Prints the summary and fails the test if anything disagreed.

@@ -3,26 +3,32 @@
 use super::child::{log, obey};
 use super::disk::{Disk, Effort, Event, Random, Tree, restore};
 use super::scenario::{Scenario, Seen, Work, scenarios};
-use crate::common::isolated::{isolated, start};
+use crate::common::isolated::isolated;
 use crate::common::report::Report;
 use crate::common::schunk::{SchunkLib, our_schunks, reference_schunks};
 use crate::common::shim;
-use std::collections::{BTreeMap, HashSet};
-use std::fmt::Write;
+use crate::common::workers::{Part, divided};
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 /// Disks that are looked at in one process.
 const BATCH: usize = 24;
-/// Seconds that all may take.
-const PATIENCE: u32 = 3600;
+/// Seconds that all may take, on a machine that has much else to do.
+const PATIENCE: u32 = 4 * 3600;
 
-/// A disk that a cut left, how many calls had returned before it, and whether a process was killed before that.
+/// When the power was cut: how many calls had returned before it, and whether a process was killed before that.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Moment {
+    returned: usize,
+    killed: Option<usize>,
+}
+
+/// A disk that a cut left, and the moments at which it may have. Many moments leave the same disk, which is looked at once.
 struct Left {
     hash: u64,
     tree: Tree,
-    returned: usize,
-    killed: Option<usize>,
+    moments: Vec<Moment>,
 }
 
 struct Case<'a> {
@@ -74,58 +80,61 @@ impl Budget {
 }
 
 impl Case<'_> {
-    fn which(&self, left: &Left) -> String {
-        let killed = left.killed.map_or(String::new(), |at| {
+    fn which(&self, moment: Moment) -> String {
+        let killed = moment.killed.map_or(String::new(), |at| {
             format!(", and before that a process was killed after call {at}")
         });
-        format!(
-            "{}, {} calls had returned{killed}",
-            self.scenario.name(),
-            left.returned
-        )
+        let (name, returned) = (self.scenario.name(), moment.returned);
+        format!("{name}, {returned} calls had returned{killed}")
     }
 
-    /// Looks at a disk in its folder: `Err` of what is wrong with it.
-    fn look(&self, left: &Left, folder: &Path) -> Result<(), String> {
-        restore(&left.tree, folder);
-        let seen = self.scenario.look(self.lib, folder, &self.places);
-        if self.scenario.makes() && left.returned == 0 {
-            return Ok(());
-        }
-        // One call may be done or not.
+    /// What may be seen of a disk that was left at this moment: one call may be done or not.
+    fn may_be_seen(&self, moment: Moment) -> Vec<Seen> {
+        let returned = moment.returned;
         let states = |steps: &[Seen], returned: usize| {
             steps[returned..=(returned + 1).min(steps.len() - 1)].to_vec()
         };
-        let may = match left.killed.map(|at| &self.after_kill[&at]) {
-            None => states(&self.seen, left.returned),
-            Some((before, steps)) if left.returned == 0 => {
+        match moment.killed.map(|at| &self.after_kill[&at]) {
+            None => states(&self.seen, returned),
+            Some((before, steps)) if returned == 0 => {
                 let mut may = states(steps, 0);
                 may.extend(states(&self.seen, *before));
                 may
             }
-            Some((_, steps)) => states(steps, left.returned),
+            Some((_, steps)) => states(steps, returned),
+        }
+    }
+
+    /// Looks at a disk in its folder: `Err` of what is wrong with it, and when it was left.
+    fn look(&self, left: &Left, folder: &Path) -> Result<(), String> {
+        let promised = |moment: &&Moment| !self.scenario.makes() || moment.returned > 0;
+        let moments: Vec<&Moment> = left.moments.iter().filter(promised).collect();
+        restore(&left.tree, folder);
+        let seen = self.scenario.look(self.lib, folder, &self.places);
+        let Some(last) = moments.last() else {
+            return Ok(());
         };
-        if !may.contains(&seen) {
-            let kind = match self.seen.contains(&seen) {
-                true => "stale",
-                false => "lost",
-            };
-            return Err(format!("{kind}|{}", self.which(left)));
+        for moment in &moments {
+            if !self.may_be_seen(**moment).contains(&seen) {
+                let kind = match self.seen.contains(&seen) {
+                    true => "stale",
+                    false => "lost",
+                };
+                return Err(format!("{kind}|{}", self.which(**moment)));
+            }
         }
         let goes_on = self
             .scenario
             .live_on(self.lib, self.reference, folder, &self.places);
-        goes_on.map_err(|wrong| format!("recovered, but {wrong}|{}", self.which(left)))
+        goes_on.map_err(|wrong| format!("recovered, but {wrong}|{}", self.which(**last)))
     }
 
     /// Looks at disks in processes of their own.
     fn look_at_all(&self, lefts: &[Left], folder: &Path, report: &mut Report) {
-        let mut wrong_with = |wrong: &str, left: &Left| {
-            let (what, which) = wrong.split_once('|').unwrap_or((wrong, ""));
-            match which {
-                "" => report.fail(what, self.which(left)),
-                which => report.fail(what, which),
-            }
+        let mut wrong_with = |wrong: &str, left: &Left| match wrong.split_once('|') {
+            Some((what, which)) => report.fail(what, which),
+            // It died.
+            None => report.fail(wrong, self.which(left.moments[0])),
         };
         for batch in lefts.chunks(BATCH) {
             let all = || match batch.iter().all(|left| self.look(left, folder).is_ok()) {
@@ -147,43 +156,48 @@ impl Case<'_> {
 /// Follows a log; at each moment after which less may be there, all disks that a cut leaves.
 struct Follower {
     effort: Effort,
-    given: HashSet<u64>,
+    /// Where in `lefts` a disk is, by its hash.
+    given: HashMap<u64, usize>,
     lefts: Vec<Left>,
 }
 
 impl Follower {
     fn follow(&mut self, disk: &mut Disk, events: &[Event], killed: Option<usize>) {
-        let mut marks = 0;
+        let (mut returned, mut marks) = (0, 0);
         for (at, event) in events.iter().enumerate() {
             let ends = matches!(event, Event::Mark | Event::Sync(_) | Event::SyncDir(_));
             if ends && marks > 0 {
-                self.cut(disk, marks - 1, killed, at as u64);
+                self.cut(disk, Moment { returned, killed }, at as u64);
             }
             disk.apply(event);
             marks += usize::from(matches!(event, Event::Mark));
+            returned = marks.saturating_sub(1);
         }
-        self.cut(disk, marks - 1, killed, events.len() as u64);
+        self.cut(disk, Moment { returned, killed }, events.len() as u64);
     }
 
-    fn cut(&mut self, disk: &Disk, returned: usize, killed: Option<usize>, seed: u64) {
+    fn cut(&mut self, disk: &Disk, moment: Moment, seed: u64) {
         let (given, lefts) = (&mut self.given, &mut self.lefts);
         disk.cuts(self.effort, seed, &mut |tree| {
             let mut hasher = DefaultHasher::new();
-            (&tree, returned, killed).hash(&mut hasher);
+            tree.hash(&mut hasher);
             let hash = hasher.finish();
-            if given.insert(hash) {
+            let at = *given.entry(hash).or_insert_with(|| {
                 lefts.push(Left {
                     hash,
                     tree,
-                    returned,
-                    killed,
+                    moments: Vec::new(),
                 });
+                lefts.len() - 1
+            });
+            if !lefts[at].moments.contains(&moment) {
+                lefts[at].moments.push(moment);
             }
         });
     }
 }
 
-/// A worker's part of the sweep.
+/// The sweep of one worker.
 struct Sweep {
     budget: Budget,
     /// Base of the scenarios, and where each disk is looked at.
@@ -218,7 +232,7 @@ impl Sweep {
         let events = log(number, false, true, &self.work, &case.places, &self.shim)?;
         let mut follower = Follower {
             effort: self.budget.effort,
-            given: HashSet::new(),
+            given: HashMap::new(),
             lefts: Vec::new(),
         };
         let start = disk.clone();
@@ -229,7 +243,12 @@ impl Sweep {
         let mut lefts = follower.lefts;
         lefts.sort_by_key(|left| left.hash);
         lefts.truncate(self.budget.disks);
-        self.report.cases += lefts.len() as u64;
+        let moments = lefts.iter().map(|left| left.moments.len() as u64);
+        let moments = moments.sum::<u64>();
+        self.report.cases += moments;
+        self.report.note_many("different disks", lefts.len() as u64);
+        let (name, disks) = (scenario.name(), lefts.len());
+        println!("{name}: {disks} disks, left at {moments} moments");
         case.look_at_all(&lefts, &self.work, &mut self.report);
         Ok(())
     }
@@ -279,13 +298,13 @@ impl Sweep {
         }
     }
 
-    /// Every scenario of one of several workers; what was found goes into a file, a line each.
-    fn part(mut self, worker: usize, workers: usize, found: &Path) {
+    /// Every scenario of this part of the sweep.
+    fn run(mut self, part: Part) -> Report {
         let only = std::env::var("OXIBLOSC_POWER_ONLY").unwrap_or_default();
         for (number, scenario) in scenarios().iter().enumerate() {
             let is_change = matches!(scenario.work, Work::Change(_));
             let chosen = is_change || self.budget.whole_files;
-            if number % workers != worker || !chosen || !scenario.name().contains(&only) {
+            if !part.has(number) || !chosen || !scenario.name().contains(&only) {
                 continue;
             }
             if let Err(wrong) = self.scenario(number, scenario) {
@@ -293,12 +312,7 @@ impl Sweep {
                 self.report.fail("a scenario", which);
             }
         }
-        let mut text = format!("{}\n", self.report.cases);
-        for (what, which) in self.report.failures() {
-            let which = which.replace('\n', " ");
-            writeln!(text, "{what}|{which}").expect("a string grows");
-        }
-        std::fs::write(found, text).expect("a file for what was found");
+        self.report
     }
 }
 
@@ -309,38 +323,16 @@ fn power_cut_in_every_change() {
     let folder = std::env::temp_dir().join(format!("oxiblosc-power-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder for the test");
     let shim = shim::compile("power/shim.c", &folder);
-    let workers = std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
-    let found = |worker: usize| folder.join(format!("found{worker}"));
-    let working: Vec<_> = (0..workers)
-        .map(|worker| {
-            let sweep = Sweep {
-                budget: Budget::of_environment(),
-                base: folder.join(format!("base{worker}")),
-                work: folder.join(format!("work{worker}")),
-                shim: shim.clone(),
-                report: Report::default(),
-            };
-            start(PATIENCE, move || {
-                sweep.part(worker, workers, &found(worker));
-                Ok(())
-            })
-        })
-        .collect();
-    let mut report = Report::default();
-    for (worker, child) in working.into_iter().enumerate() {
-        if let Err(wrong) = child.join() {
-            report.fail("a worker", wrong);
-            continue;
-        }
-        let found = std::fs::read_to_string(found(worker)).expect("what a worker found");
-        let mut lines = found.lines();
-        let cases = lines.next().and_then(|cases| cases.parse::<u64>().ok());
-        report.cases += cases.expect("how many disks there were");
-        for line in lines {
-            let (what, which) = line.split_once('|').unwrap_or((line, ""));
-            report.fail(what, which);
-        }
-    }
+    let report = divided(PATIENCE, &folder, |part, own| {
+        let sweep = Sweep {
+            budget: Budget::of_environment(),
+            base: own.join("base"),
+            work: own.join("work"),
+            shim: shim.clone(),
+            report: Report::default(),
+        };
+        sweep.run(part)
+    });
     std::fs::remove_dir_all(&folder).expect("the test's own folder");
-    report.finish("disks after a loss of power");
+    report.finish("moments at which the power was cut");
 }
