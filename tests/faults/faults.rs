@@ -23,9 +23,11 @@ pub enum Class {
     Lock,
     List,
     Attribute,
+    /// Another descriptor or a stream of an open file, for which nothing is waited.
+    Duplicate,
 }
 
-const CLASSES: [Class; 15] = [
+const CLASSES: [Class; 16] = [
     Class::Open,
     Class::Read,
     Class::Write,
@@ -41,6 +43,7 @@ const CLASSES: [Class; 15] = [
     Class::Lock,
     Class::List,
     Class::Attribute,
+    Class::Duplicate,
 ];
 
 /// What happens to a call, numbered as in `shim.c`.

@@ -1,9 +1,10 @@
 //! Changing, reading, opening and closing frames that are there.
 
 use super::changes::{CHANGES, Change, Start, make, prepare};
-use super::faults::{Fault, shim};
+use super::faults::{Class, Fault, shim};
 use super::place::{BEFORE, Opened, STORAGES, Storage, clear, copy, tree};
 use super::sweep::{Sweep, Wrong, check};
+use crate::common::data::Kind;
 use crate::common::schunk_calls::Schunk;
 use crate::common::schunk_state::{State, read};
 use std::path::PathBuf;
@@ -12,6 +13,8 @@ use std::path::PathBuf;
 struct Case {
     change: &'static Change,
     storage: Storage,
+    /// Whether another handle changes the frame first, while ours is open.
+    second: bool,
     base: PathBuf,
     before: State,
     after: State,
@@ -20,12 +23,15 @@ struct Case {
 /// All changes in all storages.
 pub fn sweep(sweep: &mut Sweep) {
     for change in CHANGES {
-        for storage in STORAGES {
-            let name = format!("{}, {storage:?}", change.name);
+        let first = STORAGES.map(|storage| (storage, false, ""));
+        // A map is made for as long a file as it was then.
+        let second = (Storage::Map, true, ", after another handle's");
+        for (storage, second, after) in first.into_iter().chain([second]) {
+            let name = format!("{}, {storage:?}{after}", change.name);
             if !sweep.wants(&name) {
                 continue;
             }
-            match start(sweep, change, storage) {
+            match start(sweep, change, storage, second) {
                 Ok(case) => case.sweep(sweep, &name),
                 Err(wrong) => sweep.broken(&name, wrong),
             }
@@ -57,12 +63,16 @@ fn make_base(sweep: &Sweep, storage: Storage, start: Start) -> PathBuf {
     base
 }
 
-fn start(sweep: &Sweep, change: &'static Change, storage: Storage) -> Result<Case, String> {
+fn start(
+    sweep: &Sweep,
+    change: &'static Change,
+    storage: Storage,
+    second: bool,
+) -> Result<Case, String> {
     let base = make_base(sweep, storage, change.start);
     let work = sweep.work();
     copy(&base, &work);
-    let s = storage.open(sweep.lib, &work).ok_or("it does not open")?;
-    prepare(&s, change.start);
+    let s = open(sweep, change, storage, second).ok_or("it does not open")?;
     let before = read(&s);
     let rc = (change.run)(&s);
     if rc < 0 {
@@ -75,26 +85,40 @@ fn start(sweep: &Sweep, change: &'static Change, storage: Storage) -> Result<Cas
     Ok(Case {
         change,
         storage,
+        second,
         base,
         before,
         after,
     })
 }
 
+/// Opens what is in the work folder, prepared for the change; with `second`, another handle then makes the frame longer.
+fn open(sweep: &Sweep, change: &Change, storage: Storage, second: bool) -> Option<Opened> {
+    let s = storage.open(sweep.lib, &sweep.work())?;
+    prepare(&s, change.start);
+    // What a handle reads once, it reads before the call that counts.
+    let _ = read(&s);
+    if second {
+        let other = storage.open(sweep.lib, &sweep.work())?;
+        let rc = other.vlmeta_add(c"of another", &Kind::Random.bytes(3000, 11));
+        assert!(rc >= 0, "another handle: {rc}");
+        drop(other);
+        // Fields are as of the last call.
+        let rc = s.refresh();
+        assert!(rc >= 0, "refreshing: {rc}");
+    }
+    Some(s)
+}
+
 impl Case {
     /// A copy of the frame, opened and prepared.
     fn open(&self, sweep: &Sweep) -> Opened {
         copy(&self.base, &sweep.work());
-        let s = self.storage.open(sweep.lib, &sweep.work());
-        let s = s.expect("it opened before");
-        prepare(&s, self.change.start);
-        s
+        open(sweep, self.change, self.storage, self.second).expect("it opened before")
     }
 
     fn sweep(&self, sweep: &mut Sweep, name: &str) {
         let s = self.open(sweep);
-        // What a handle reads once, it reads before the call that counts.
-        let _ = read(&s);
         let (_, making) = shim().faults(&sweep.root, || (self.change.run)(&s));
         let ((), closing) = shim().faults(&sweep.root, || drop(s));
         sweep.run(name, &making, |sweep, fault| self.changes(sweep, fault));
@@ -102,17 +126,16 @@ impl Case {
         sweep.run(&name, &closing, |sweep, fault| self.closes(sweep, fault));
     }
 
-    fn changes(&self, sweep: &Sweep, fault: &Fault) -> Result<(), Wrong> {
+    fn changes(&self, sweep: &mut Sweep, fault: &Fault) -> Result<(), Wrong> {
         let (before, after) = (&self.before, &self.after);
         let s = self.open(sweep);
-        let _ = read(&s);
         let fields = s.fields();
         let rc = shim().failing(&sweep.root, fault, || (self.change.run)(&s));
         check(rc >= 0 || !fault.is_harmless(), "not gone on with", || {
             format!("returns {rc}")
         })?;
         if rc < 0 && fault.is_of_everything() {
-            return self.outlives(sweep, s);
+            return self.outlives(sweep, s, fault);
         }
         let (is, is_not) = if rc < 0 {
             (before, after)
@@ -149,18 +172,27 @@ impl Case {
             .map_err(|(kind, wrong)| (kind, format!("returns {rc}; closed, {wrong}")))
     }
 
-    /// A change met a disk that took nothing any more: the frame is as before or as after, once that is over.
-    fn outlives(&self, sweep: &Sweep, s: Opened) -> Result<(), Wrong> {
-        let (work, states) = (sweep.work(), [&self.before, &self.after]);
-        sweep.look_ours(self.storage, &work, &states)?;
+    /// A change met a disk that took nothing any more, and said so: the frame is as before once that is over. Only where the
+    /// sync of the commit was the first call that failed it may be as after: to take back what others can see already is a
+    /// change, too.
+    fn outlives(&self, sweep: &mut Sweep, s: Opened, fault: &Fault) -> Result<(), Wrong> {
+        let (work, both) = (sweep.work(), [&self.before, &self.after]);
+        let states = &both[..if fault.class == Class::Sync { 2 } else { 1 }];
+        sweep.look_ours(self.storage, &work, states)?;
         // What the program sees of the number of chunks is as of the last call.
         let rc = s.refresh();
         check(rc >= 0, "bad handle", || format!("refreshing: {rc}"))?;
-        check(states.contains(&&read(&s)), "bad handle", || {
+        let shown = read(&s);
+        check(states.contains(&&shown), "bad handle", || {
             "the handle shows neither what was nor what was to be".to_owned()
         })?;
+        if shown == self.after {
+            sweep
+                .report
+                .note("the last sync failed, and nothing could be taken back");
+        }
         drop(s);
-        sweep.look_ours(self.storage, &work, &states)?;
+        sweep.look_ours(self.storage, &work, &[&shown])?;
         // Whoever changes the frame next puts it in order for all.
         let s = self.storage.open(sweep.lib, &work);
         let s = s.ok_or(("corrupt", "it does not open".to_owned()))?;
@@ -187,7 +219,6 @@ impl Case {
 
     fn closes(&self, sweep: &Sweep, fault: &Fault) -> Result<(), Wrong> {
         let s = self.open(sweep);
-        let _ = read(&s);
         let rc = (self.change.run)(&s);
         check(rc >= 0, "without a fault", || format!("returns {rc}"))?;
         shim().failing(&sweep.root, fault, || drop(s));

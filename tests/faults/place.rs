@@ -137,7 +137,7 @@ pub fn changed(before: &Tree, after: &Tree) -> Vec<String> {
     changed
 }
 
-/// What the process has open of a folder: descriptors and maps.
+/// What the process has open of a folder: descriptors and maps, whether their files are still there or not.
 pub fn open_files(folder: &Path) -> Vec<OsString> {
     let descriptors = Path::new("/proc/self/fd").read_dir().expect("a folder");
     let mut open: Vec<OsString> = descriptors
@@ -151,7 +151,7 @@ pub fn open_files(folder: &Path) -> Vec<OsString> {
     open.extend(
         maps.lines()
             .filter(|line| line.contains(folder))
-            .map(OsString::from),
+            .map(|line| OsString::from(line.trim_end_matches(" (deleted)"))),
     );
     open
 }

@@ -20,7 +20,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum class { OPEN, READ, WRITE, TRUNCATE, SYNC, RENAME, UNLINK, MKDIR, CLOSE, MAP, UNMAP, STAT, LOCK, LIST, ATTRIBUTE };
+enum class { OPEN, READ, WRITE, TRUNCATE, SYNC, RENAME, UNLINK, MKDIR, CLOSE, MAP, UNMAP, STAT, LOCK, LIST, ATTRIBUTE, DUPLICATE };
 enum act { NOTHING, ERROR, SHORT, SHORT_THEN_ERROR };
 enum how_long { ONCE, CLASS, ALL };
 enum answer { GO, FAIL, HALF };
@@ -257,7 +257,7 @@ OPENS_AT(openat64)
 
 FILE *fopen(const char *path, const char *mode) { WHOLE(OPEN, inside(path), NULL, REAL(fopen)(path, mode)); }
 FILE *fopen64(const char *path, const char *mode) { WHOLE(OPEN, inside(path), NULL, REAL(fopen64)(path, mode)); }
-FILE *fdopen(int fd, const char *mode) { WHOLE(OPEN, inside_fd(fd), NULL, REAL(fdopen)(fd, mode)); }
+FILE *fdopen(int fd, const char *mode) { WHOLE(DUPLICATE, inside_fd(fd), NULL, REAL(fdopen)(fd, mode)); }
 DIR *opendir(const char *path) { WHOLE(LIST, inside(path), NULL, REAL(opendir)(path)); }
 
 /* Only the commands that make descriptors are failed. */
@@ -268,7 +268,7 @@ DIR *opendir(const char *path) { WHOLE(LIST, inside(path), NULL, REAL(opendir)(p
     void *argument = va_arg(rest, void *);                              \
     va_end(rest);                                                       \
     int makes = command == F_DUPFD || command == F_DUPFD_CLOEXEC;       \
-    WHOLE(OPEN, makes && inside_fd(fd), -1, REAL(name)(fd, command, argument)); \
+    WHOLE(DUPLICATE, makes && inside_fd(fd), -1, REAL(name)(fd, command, argument)); \
   }
 CONTROLS(fcntl)
 CONTROLS(fcntl64)

@@ -7,6 +7,7 @@ use crate::common::report::Report;
 use crate::common::schunk::{SchunkLib, our_schunks, reference_schunks};
 use crate::common::schunk_state::State;
 use crate::common::shim;
+use crate::common::workers::{Part, divided};
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::OsString;
 use std::hash::{Hash, Hasher};
@@ -19,6 +20,9 @@ const FOLDER: &str = "OXIBLOSC_FAULTS_FOLDER";
 const WHICH: &str = "OXIBLOSC_FAULTS";
 /// One case of so many is in the sample, and one trial of so many of those that it has.
 const SAMPLE: (u64, u64) = (5, 20);
+
+/// Seconds that all may take, on a machine that has much else to do.
+const PATIENCE: u32 = 4 * 3600;
 
 /// What went wrong: a kind, and what exactly.
 pub type Wrong = (&'static str, String);
@@ -38,6 +42,9 @@ pub struct Sweep {
     only: String,
     /// How the environment is set.
     environment: &'static str,
+    part: Part,
+    /// Cases so far, of all workers.
+    cases: usize,
 }
 
 impl Sweep {
@@ -46,8 +53,16 @@ impl Sweep {
         self.root.join("work/frame")
     }
 
-    /// Whether anything of this case is run.
-    pub fn wants(&self, case: &str) -> bool {
+    /// Whether anything of this case is run, here.
+    pub fn wants(&mut self, case: &str) -> bool {
+        if !self.is_chosen(case) {
+            return false;
+        }
+        self.cases += 1;
+        self.part.has(self.cases)
+    }
+
+    fn is_chosen(&self, case: &str) -> bool {
         match &*self.only {
             "" => self.is_in_sample(case, SAMPLE.0),
             "full" => true,
@@ -70,7 +85,7 @@ impl Sweep {
         &mut self,
         case: &str,
         faults: &[Fault],
-        trial: impl Fn(&Sweep, &Fault) -> Result<(), Wrong>,
+        trial: impl Fn(&mut Sweep, &Fault) -> Result<(), Wrong>,
     ) {
         for fault in faults {
             if !self.picks(case, fault) {
@@ -172,23 +187,29 @@ fn every_call_fails_in_turn() {
     assert!(status.success(), "{status}");
 }
 
-fn run(root: &Path) {
+fn run(folder: &Path) {
     let lib = our_schunks();
-    let mut sweep = Sweep {
-        lib,
-        reference: reference_schunks(),
-        root: root.to_path_buf(),
-        report: Report::default(),
-        only: std::env::var(WHICH).unwrap_or_default(),
-        environment: "",
-    };
-    let plain = [("BLOSC_DURABLE", "0"), ("BLOSC_LOCKING", "")];
-    let careful = [("BLOSC_DURABLE", "1"), ("BLOSC_LOCKING", "1")];
-    for (name, variables) in [("", plain), (", durable and locked", careful)] {
-        set(&variables);
-        sweep.environment = name;
-        frames::sweep(&mut sweep);
-        creations::sweep(&mut sweep);
-    }
-    sweep.report.finish("calls that failed");
+    let reference = reference_schunks();
+    let report = divided(PATIENCE, folder, |part, own| {
+        let mut sweep = Sweep {
+            lib,
+            reference,
+            root: own.to_path_buf(),
+            report: Report::default(),
+            only: std::env::var(WHICH).unwrap_or_default(),
+            environment: "",
+            part,
+            cases: 0,
+        };
+        let plain = [("BLOSC_DURABLE", "0"), ("BLOSC_LOCKING", "")];
+        let careful = [("BLOSC_DURABLE", "1"), ("BLOSC_LOCKING", "1")];
+        for (name, variables) in [("", plain), (", durable and locked", careful)] {
+            set(&variables);
+            sweep.environment = name;
+            frames::sweep(&mut sweep);
+            creations::sweep(&mut sweep);
+        }
+        sweep.report
+    });
+    report.finish("calls that failed");
 }
