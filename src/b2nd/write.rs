@@ -122,7 +122,12 @@ impl Rewriter<'_> {
         }
         let chunk = Chunk::parse(&header, &bytes)?;
         let decoding = self.chunks.hooks(old, &bytes)?;
-        let wished = (touched, Wish::Edits);
+        // What had to be read whole is written anew.
+        let wish = match bytes {
+            Whole::Here(_) => Wish::Edits,
+            Whole::Read(_) => Wish::Whole,
+        };
+        let wished = (touched, wish);
         match self.patched(&chunk, &*decoding, wished, change, workers)? {
             Some(Patched::Whole(chunk)) => return Ok(Made::Whole(chunk)),
             Some(Patched::Edits(edits)) => {

@@ -312,15 +312,14 @@ fn rewritten(handle: &Handle, piece: &Piece, new: &[u8]) -> Result<Made> {
     {
         return Ok(Made::Whole(made));
     }
-    match patch(&chunk, src, Wish::Edits)? {
+    // What had to be read whole is written anew.
+    let wish = match bytes {
+        Bytes::Apart(_) => Wish::Whole,
+        _ => Wish::Edits,
+    };
+    match patch(&chunk, src, wish)? {
         Some(Patched::Whole(chunk)) => return Ok(Made::Whole(chunk)),
-        Some(Patched::Edits(edits)) => {
-            let Bytes::Apart(mut chunk) = bytes else {
-                return Ok(Made::Edits(edits));
-            };
-            chunk.edit(&edits)?;
-            return Ok(Made::Whole(chunk));
-        }
+        Some(Patched::Edits(edits)) => return Ok(Made::Edits(edits)),
         None => {}
     }
     let mut data = Buffer::zeroed(header.nbytes)?;
