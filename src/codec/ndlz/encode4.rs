@@ -3,8 +3,9 @@
 //! All parts of a cell are looked up before anything is decided by what was found: which of them that is, no processor
 //! foresees.
 
-use super::encode::{Encode, MAX_DISTANCE, SLOTS, Table, enter, part_at, put};
+use super::encode::{Encode, MAX_DISTANCE, Table, enter, part_at, put};
 use super::hash::{self, LANES, Lane, Words};
+use crate::codec::table::zeros;
 
 const SIDE: usize = 4;
 
@@ -24,9 +25,9 @@ const CONTIGUOUS_TRIPLES: [usize; 2] = [0, 3];
 /// Where parts of literal cells were written, by their hashes; 0 for nowhere.
 pub struct Encoder {
     slots: Slots,
-    cells: Table,
-    triples: Table,
-    pairs: Table,
+    cells: Box<Table>,
+    triples: Box<Table>,
+    pairs: Box<Table>,
     /// Slots that the next literal cell fills, for the parts that are contiguous: those of the last cells in which they
     /// were found empty. Where one is not found empty in that cell itself, what it held is forgotten.
     triple_slots: [u32; 2],
@@ -107,20 +108,23 @@ struct Slots {
 }
 
 impl Encoder {
-    /// Nothing is known yet.
-    pub fn new() -> Self {
-        Self {
+    /// Nothing is known yet. The tables are on the heap: small stacks have no room for them.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`](crate::error::Error::MemoryAlloc).
+    pub fn new() -> crate::error::Result<Self> {
+        Ok(Self {
             slots: Slots {
                 cells: [0; LANES],
                 pairs: [[0; LANES]; 6],
                 triples: [[0; LANES]; 4],
             },
-            cells: [0; SLOTS],
-            triples: [0; SLOTS],
-            pairs: [0; SLOTS],
+            cells: zeros()?,
+            triples: zeros()?,
+            pairs: zeros()?,
             triple_slots: [0; 2],
             pair_slots: [0; 3],
-        }
+        })
     }
 
     /// Writes a cell of which parts are known; of others it keeps in mind that they are to be literal.

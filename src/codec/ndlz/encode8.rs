@@ -1,7 +1,8 @@
 //! Cells of 8 x 8.
 
-use super::encode::{Encode, MAX_DISTANCE, SLOTS, Table, enter, put};
+use super::encode::{Encode, MAX_DISTANCE, Table, enter, put};
 use super::hash::{self, LANES, Lane, Words};
+use crate::codec::table::zeros;
 
 const SIDE: usize = 8;
 /// Places in a cell where three, and two, rows can begin.
@@ -11,9 +12,9 @@ const PAIRS: usize = SIDE - 1;
 /// Where parts of literal cells were written, by their hashes; 0 for nowhere.
 pub struct Encoder {
     slots: Slots,
-    cells: Table,
-    triples: Table,
-    pairs: Table,
+    cells: Box<Table>,
+    triples: Box<Table>,
+    pairs: Box<Table>,
     /// Slots that the next literal cell fills: those of the last cells in which they were found empty. Where one is not
     /// found empty in that cell itself, what it held is forgotten.
     triple_slots: [u32; TRIPLES],
@@ -81,20 +82,23 @@ fn put_rows<const ROWS: usize, const N: usize>(
 }
 
 impl Encoder {
-    /// Nothing is known yet.
-    pub fn new() -> Self {
-        Self {
+    /// Nothing is known yet. The tables are on the heap: small stacks have no room for them.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`](crate::error::Error::MemoryAlloc).
+    pub fn new() -> crate::error::Result<Self> {
+        Ok(Self {
             slots: Slots {
                 cells: [0; LANES],
                 triples: [[0; LANES]; TRIPLES],
                 pairs: [[0; LANES]; PAIRS],
             },
-            cells: [0; SLOTS],
-            triples: [0; SLOTS],
-            pairs: [0; SLOTS],
+            cells: zeros()?,
+            triples: zeros()?,
+            pairs: zeros()?,
             triple_slots: [0; TRIPLES],
             pair_slots: [0; PAIRS],
-        }
+        })
     }
 
     /// Writes a cell of which parts are known, and gives its bytes as an error; of others it keeps in mind that they are to
@@ -107,10 +111,10 @@ impl Encoder {
         written: &[u8],
         room: &mut [u8; 65],
     ) -> Result<(), usize> {
-        let known = (&self.triples, &mut self.triple_slots);
+        let known = (&*self.triples, &mut self.triple_slots);
         let hashes = (n, &self.slots.triples);
         let triples = put_rows::<3, TRIPLES>(0xa8, rows, hashes, known, written, room)?;
-        let known = (&self.pairs, &mut self.pair_slots);
+        let known = (&*self.pairs, &mut self.pair_slots);
         let hashes = (n, &self.slots.pairs);
         let pairs = put_rows::<2, PAIRS>(0x88, rows, hashes, known, written, room)?;
         let start = written.len() + 1;

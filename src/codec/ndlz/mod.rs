@@ -33,7 +33,7 @@ const HEADER: usize = 9;
 /// the bytes written, or 0 where it did not become smaller or `dst` is too small.
 ///
 /// # Errors
-/// [`Error::Failure`] where there are no such cells, or `src` is no such block.
+/// [`Error::Failure`] where there are no such cells, or `src` is no such block; [`Error::MemoryAlloc`].
 pub fn compress(side: u8, block: BlockShape, src: &[u8], dst: &mut [u8]) -> Result<usize> {
     let &[rows, columns] = block.dims() else {
         return Err(Error::Failure);
@@ -43,13 +43,13 @@ pub fn compress(side: u8, block: BlockShape, src: &[u8], dst: &mut [u8]) -> Resu
     }
     match side {
         4 => Ok(encode::compress(
-            encode4::Encoder::new(),
+            encode4::Encoder::new()?,
             [rows, columns],
             src,
             dst,
         )),
         8 => Ok(encode::compress(
-            encode8::Encoder::new(),
+            encode8::Encoder::new()?,
             [rows, columns],
             src,
             dst,

@@ -126,19 +126,21 @@ pub fn put<R: Real, const N: usize, const W: usize>(
     }
 }
 
-/// Reads a cell.
+/// Reads a cell into `items`.
 #[inline(always)]
 pub fn take<R: Real, const N: usize, const W: usize>(
     coder: impl Coder,
     quality: &Quality,
     input: &mut Reader,
-) -> [R; N] {
+    items: &mut [R; N],
+) {
     let (least, most) = quality.bits;
     let front = 1 + R::EXPONENT_BITS;
-    let (mut items, used) = ([R::default(); N], front as usize);
+    let used = front as usize;
     if input.take(1) == 0 {
         input.skip(least.max(1) - 1);
-        return items;
+        *items = [R::default(); N];
+        return;
     }
     let exponent = input.take(R::EXPONENT_BITS) as i32 - R::BIAS;
     let precision = 8 * R::SIZE as u32;
@@ -147,7 +149,8 @@ pub fn take<R: Real, const N: usize, const W: usize>(
         planes: quality.planes_of(exponent, dims_of(N) as i32),
         bits: most - front as usize,
     };
-    let (coefficients, bits) = coder.decode::<N, W>(limits, input);
+    let mut coefficients = [0; N];
+    let bits = coder.decode::<N, W>(&mut coefficients, limits, input);
     input.skip(least.saturating_sub(used + bits));
     let mut ints = [R::Int::default(); N];
     for (place, coefficient) in quality.order.iter().zip(coefficients) {
@@ -161,7 +164,6 @@ pub fn take<R: Real, const N: usize, const W: usize>(
     for (item, int) in items.iter_mut().zip(ints) {
         *item = R::dequantize(int, scale);
     }
-    items
 }
 
 #[cfg(test)]
@@ -199,7 +201,9 @@ mod tests {
             let mut writer = Writer::new(&mut out);
             put::<f64, 64, 1>(AnyCpu, &items, &quality, &mut writer);
             let len = writer.finish().expect("there is room");
-            let back = take::<f64, 64, 1>(AnyCpu, &quality, &mut Reader::new(&out[..len], 0));
+            let mut back = [0.0; 64];
+            let mut reader = Reader::new(&out[..len], 0);
+            take::<f64, 64, 1>(AnyCpu, &quality, &mut reader, &mut back);
             let worst = items.iter().zip(back).map(|(a, b)| (a - b).abs());
             assert!(worst.fold(0.0, f64::max) <= f64::power_of_two(exponent));
         }

@@ -90,27 +90,6 @@ trait Job {
     ) -> Self::Output;
 }
 
-/// Picks the items' type by their size, and the number of items in a cell. The numbers were checked.
-#[inline(always)]
-fn dispatch<J: Job>(
-    job: J,
-    coder: impl Coder,
-    cells: &Cells,
-    typesize: usize,
-    dims: usize,
-) -> J::Output {
-    match (typesize, dims) {
-        (4, 1) => job.run::<f32, 4, 1>(coder, cells),
-        (4, 2) => job.run::<f32, 16, 1>(coder, cells),
-        (4, 3) => job.run::<f32, 64, 1>(coder, cells),
-        (4, _) => job.run::<f32, 256, 4>(coder, cells),
-        (_, 1) => job.run::<f64, 4, 1>(coder, cells),
-        (_, 2) => job.run::<f64, 16, 1>(coder, cells),
-        (_, 3) => job.run::<f64, 64, 1>(coder, cells),
-        (_, _) => job.run::<f64, 256, 4>(coder, cells),
-    }
-}
-
 /// Repeats items at the end of a row of four of which only the first `len` are there.
 fn pad<R: Real>(items: &mut [R], stride: usize, len: usize) {
     if len < 2 {
@@ -159,11 +138,9 @@ fn rows(extent: &[usize]) -> Rows<'_> {
 
 /// The items of a cell; where it is cut, items are repeated.
 #[inline(always)]
-fn gather<R: Real, const N: usize>(cell: &Cell, src: &[u8]) -> [R; N] {
-    let mut items = [R::default(); N];
+fn gather<R: Real, const N: usize>(cell: &Cell, src: &[u8], items: &mut [R; N]) {
     if cell.nitems() != N {
-        gather_cut(cell, src, &mut items);
-        return items;
+        return gather_cut(cell, src, items);
     }
     let mut rows = items.as_chunks_mut::<SIDE>().0.iter_mut();
     cell.each_row(|at| {
@@ -172,7 +149,6 @@ fn gather<R: Real, const N: usize>(cell: &Cell, src: &[u8]) -> [R; N] {
             *to = std::array::from_fn(|i| R::read(&row[i * R::SIZE..][..R::SIZE]));
         }
     });
-    items
 }
 
 /// The items of a cell that is cut. There are few of them, so once for every CPU will do.
@@ -227,11 +203,12 @@ impl Job for Compress<'_> {
         cells: &Cells,
     ) -> usize {
         let mut out = Writer::new(self.dst);
+        let mut items = [R::default(); N];
         for cell in cells.iter() {
             if out.is_full() {
                 return 0;
             }
-            let items = gather::<R, N>(&cell, self.src);
+            gather::<R, N>(&cell, self.src, &mut items);
             cell::put::<R, N, W>(coder, &items, &self.quality, &mut out);
         }
         out.finish().unwrap_or(0)
@@ -255,8 +232,9 @@ impl Job for Decompress<'_> {
             .only
             .map_or(0, |(ncell, _)| ncell * self.quality.bits.1);
         let mut input = Reader::new(self.src, begin);
+        let mut items = [R::default(); N];
         for cell in cells.iter() {
-            let items = cell::take::<R, N, W>(coder, &self.quality, &mut input);
+            cell::take::<R, N, W>(coder, &self.quality, &mut input, &mut items);
             if let Some((_, first)) = self.only {
                 let wanted = self.dst.chunks_exact_mut(R::SIZE);
                 for (to, from) in wanted.zip(&items[first..]) {
@@ -269,26 +247,46 @@ impl Job for Decompress<'_> {
     }
 }
 
-/// Runs a job with the instructions that this CPU has for it.
+/// Runs a job for the items' type, known by their size, and the number of items in a cell. The numbers were checked.
 fn run<J: Job>(job: J, cells: &Cells, typesize: usize, dims: usize) -> J::Output {
+    match (typesize, dims) {
+        (4, 1) => run_for::<J, f32, 4, 1>(job, cells),
+        (4, 2) => run_for::<J, f32, 16, 1>(job, cells),
+        (4, 3) => run_for::<J, f32, 64, 1>(job, cells),
+        (4, _) => run_for::<J, f32, 256, 4>(job, cells),
+        (_, 1) => run_for::<J, f64, 4, 1>(job, cells),
+        (_, 2) => run_for::<J, f64, 16, 1>(job, cells),
+        (_, 3) => run_for::<J, f64, 64, 1>(job, cells),
+        (_, _) => run_for::<J, f64, 256, 4>(job, cells),
+    }
+}
+
+/// Runs a job with the instructions that this CPU has for it. What the job keeps on the stack is needed once: each of its
+/// functions is one of its own.
+fn run_for<J: Job, R: Real, const N: usize, const W: usize>(job: J, cells: &Cells) -> J::Output {
+    #[inline(never)]
+    fn run_anywhere<J: Job, R: Real, const N: usize, const W: usize>(
+        job: J,
+        cells: &Cells,
+    ) -> J::Output {
+        job.run::<R, N, W>(AnyCpu, cells)
+    }
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
-        fn run_avx2<J: Job>(
+        fn run_avx2<J: Job, R: Real, const N: usize, const W: usize>(
             job: J,
             coder: Avx2,
             cells: &Cells,
-            typesize: usize,
-            dims: usize,
         ) -> J::Output {
-            dispatch(job, coder, cells, typesize, dims)
+            job.run::<R, N, W>(coder, cells)
         }
         if let Some(coder) = Avx2::new() {
             // SAFETY: there is such a coder only where the CPU has these features.
-            return unsafe { run_avx2(job, coder, cells, typesize, dims) };
+            return unsafe { run_avx2::<J, R, N, W>(job, coder, cells) };
         }
     }
-    dispatch(job, AnyCpu, cells, typesize, dims)
+    run_anywhere::<J, R, N, W>(job, cells)
 }
 
 /// Checks what the codec can do: floats or doubles in 1 to 4 dimensions. Gives the dimensions.

@@ -96,22 +96,25 @@ fn values_of_64<const W: usize>(
     }
 }
 
+/// The most coefficients that are few.
+const FEW: usize = 16;
+
 /// The planes of `N` coefficients (4, 16, 64 or 256), each of `W` words: bit `i` of plane `k` is bit `k` of coefficient `i`.
 struct Planes<const N: usize, const W: usize> {
-    /// Of few coefficients: row `k % N` holds plane `k` from bit `k - k % N` on.
-    rows: [u64; N],
+    /// Of few coefficients: row `k % N`, of `N`, holds plane `k` from bit `k - k % N` on.
+    rows: [u64; FEW],
     /// Of many.
     all: [[u64; W]; 64],
 }
 
 impl<const N: usize, const W: usize> Planes<N, W> {
-    const FEW: bool = N < 64;
+    const FEW: bool = N <= FEW;
 
     /// No bit set.
     #[inline(always)]
     fn empty() -> Self {
         Self {
-            rows: [0; N],
+            rows: [0; FEW],
             all: [[0; W]; 64],
         }
     }
@@ -120,9 +123,9 @@ impl<const N: usize, const W: usize> Planes<N, W> {
     #[inline(always)]
     fn of(precision: u32, values: &[u64; N]) -> Self {
         let mut planes = Self::empty();
-        if Self::FEW {
-            planes.rows = *values;
-            transpose(&mut planes.rows);
+        if let Some(rows) = planes.rows.first_chunk_mut::<N>() {
+            *rows = *values;
+            transpose(rows);
             return planes;
         }
         for (word, values) in values.as_chunks::<64>().0.iter().enumerate() {
@@ -131,18 +134,17 @@ impl<const N: usize, const W: usize> Planes<N, W> {
         planes
     }
 
-    /// The coefficients.
+    /// Gives the coefficients.
     #[inline(always)]
-    fn values(mut self, precision: u32) -> [u64; N] {
-        if Self::FEW {
-            transpose(&mut self.rows);
-            return self.rows;
+    fn values(&mut self, precision: u32, values: &mut [u64; N]) {
+        if let Some(rows) = self.rows.first_chunk_mut::<N>() {
+            transpose(rows);
+            *values = *rows;
+            return;
         }
-        let mut values = [0; N];
         for (word, values) in values.as_chunks_mut::<64>().0.iter_mut().enumerate() {
             values_of_64(precision, &self.all, word, values);
         }
-        values
     }
 
     #[inline(always)]
@@ -233,15 +235,19 @@ pub fn encode<const N: usize, const W: usize>(
     limits.bits - left
 }
 
-/// Reads `N` coefficients; gives them and the bits read.
+/// Reads `N` coefficients into `values`; gives the bits read.
 #[inline(always)]
 pub fn decode<const N: usize, const W: usize>(
+    values: &mut [u64; N],
     limits: Limits,
     input: &mut Reader,
-) -> ([u64; N], usize) {
-    if N == 4 {
-        let (values, bits) = four::decode(limits, input);
-        return (std::array::from_fn(|i| values[i % 4]), bits);
+) -> usize {
+    if N == 4
+        && let Some(values) = values.first_chunk_mut()
+    {
+        let bits;
+        (*values, bits) = four::decode(limits, input);
+        return bits;
     }
     let mut planes = Planes::<N, W>::empty();
     let mut left = limits.bits;
@@ -294,7 +300,8 @@ pub fn decode<const N: usize, const W: usize>(
         }
         planes.set(k as usize, plane);
     }
-    (planes.values(limits.precision), limits.bits - left)
+    planes.values(limits.precision, values);
+    limits.bits - left
 }
 
 /// What codes the planes of a cell, with the instructions of one kind of CPU. The same for floats and doubles, so it is not
@@ -310,9 +317,10 @@ pub trait Coder: Copy {
     /// See [`decode`].
     fn decode<const N: usize, const W: usize>(
         self,
+        values: &mut [u64; N],
         limits: Limits,
         input: &mut Reader,
-    ) -> ([u64; N], usize);
+    ) -> usize;
 }
 
 /// Instructions that every CPU of the architecture has.
@@ -333,10 +341,11 @@ impl Coder for AnyCpu {
     #[inline(never)]
     fn decode<const N: usize, const W: usize>(
         self,
+        values: &mut [u64; N],
         limits: Limits,
         input: &mut Reader,
-    ) -> ([u64; N], usize) {
-        decode::<N, W>(limits, input)
+    ) -> usize {
+        decode::<N, W>(values, limits, input)
     }
 }
 
@@ -385,22 +394,24 @@ impl Coder for Avx2 {
     #[inline(always)]
     fn decode<const N: usize, const W: usize>(
         self,
+        values: &mut [u64; N],
         limits: Limits,
         input: &mut Reader,
-    ) -> ([u64; N], usize) {
+    ) -> usize {
         #[inline(never)]
         #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
         fn with_avx2<const N: usize, const W: usize>(
+            values: &mut [u64; N],
             limits: Limits,
             input: &mut Reader,
-        ) -> ([u64; N], usize) {
-            decode::<N, W>(limits, input)
+        ) -> usize {
+            decode::<N, W>(values, limits, input)
         }
         if N == 4 {
-            return decode::<N, W>(limits, input);
+            return decode::<N, W>(values, limits, input);
         }
         // SAFETY: as in `encode`.
-        unsafe { with_avx2::<N, W>(limits, input) }
+        unsafe { with_avx2::<N, W>(values, limits, input) }
     }
 }
 
@@ -450,7 +461,8 @@ mod tests {
                 .all(|(i, expected)| bit(i) == *expected)
         );
         let mut reader = Reader::new(&out, 0);
-        let (decoded, len) = decode::<N, W>(limits, &mut reader);
+        let mut decoded = [0; N];
+        let len = decode::<N, W>(&mut decoded, limits, &mut reader);
         assert_eq!(len, expected.len());
         if limits.bits == usize::MAX {
             let last = limits.last();
@@ -502,12 +514,12 @@ mod tests {
                 bits: 5000,
             };
             let mut reader = Reader::new(&data[..at * 20], at);
-            assert!(decode::<256, 4>(limits, &mut reader).1 <= 5000);
+            assert!(decode::<256, 4>(&mut [0; 256], limits, &mut reader) <= 5000);
             let mut reader = Reader::new(&data[..at * 20], at);
-            assert!(decode::<64, 1>(limits, &mut reader).1 <= 5000);
+            assert!(decode::<64, 1>(&mut [0; 64], limits, &mut reader) <= 5000);
             let limits = Limits { bits: at, ..limits };
             let mut reader = Reader::new(&data[at..at + 20], at);
-            assert!(decode::<4, 1>(limits, &mut reader).1 <= at);
+            assert!(decode::<4, 1>(&mut [0; 4], limits, &mut reader) <= at);
         }
     }
 }
