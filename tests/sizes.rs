@@ -234,6 +234,31 @@ fn large_updated_at_random(desk: &Desk) -> Open {
     updated_at_random(desk, 20, 400_000, 60)
 }
 
+/// Other numbers over parts of chunks, of lengths and at places without any order.
+fn sliced_at_random(desk: &Desk, nchunks: u64, nbytes: usize, slices: u64) -> Open {
+    let schunk = desk.schunk(nchunks, nbytes);
+    let items = nchunks as usize * nbytes / 4;
+    let mut rng = Rng(11);
+    for number in 0..slices {
+        let len = 1 + rng.below(nbytes / 8);
+        let start = rng.below(items - len) as i64;
+        let data = match number % 3 {
+            0 => Kind::Random.bytes(4 * len, number),
+            _ => chunk_data(4 * len, 1000 + number),
+        };
+        assert_eq!(schunk.set_slice(start, start + len as i64, &data), 0);
+    }
+    Open::Schunk(schunk)
+}
+
+fn small_sliced_at_random(desk: &Desk) -> Open {
+    sliced_at_random(desk, 60, 20_000, 150)
+}
+
+fn large_sliced_at_random(desk: &Desk) -> Open {
+    sliced_at_random(desk, 20, 400_000, 60)
+}
+
 fn a_growing_vlmetalayer(desk: &Desk) -> Open {
     let schunk = desk.schunk(3, 4000);
     assert_eq!(schunk.vlmeta_add(c"log", b""), 0);
@@ -314,7 +339,7 @@ fn shrunk(desk: &Desk) -> Open {
 
 type Script = (&'static str, Writing, fn(&Desk) -> Open);
 
-const SCRIPTS: [Script; 18] = [
+const SCRIPTS: [Script; 20] = [
     ("one chunk updated", Writing::InPlaces, one_chunk_updated),
     ("one vlmetalayer added", Writing::Once, one_vlmetalayer),
     ("10 chunks appended", Writing::Once, ten_appended),
@@ -341,6 +366,16 @@ const SCRIPTS: [Script; 18] = [
         "1 MB updated at random",
         Writing::InPlaces,
         middling_updated_at_random,
+    ),
+    (
+        "1 MB written in slices at random",
+        Writing::InPlaces,
+        small_sliced_at_random,
+    ),
+    (
+        "8 MB written in slices at random",
+        Writing::InPlaces,
+        large_sliced_at_random,
     ),
     (
         "a vlmetalayer that grows",
