@@ -20,7 +20,7 @@ source "$(dirname "$0")/common.sh"
 need_packages gcc g++ make pkg-config python3 python3-venv libc6-dev
 version=4.14.1
 python_with scikit-build-core cython 'numpy>=2.1' cmake ninja pytest pytest-xdist pytest-asyncio psutil pandas \
-  fsspec pyarrow 'zarr>=3.0.9' h5py hdf5plugin tables
+  fsspec pyarrow 'zarr>=3.0.9' h5py hdf5plugin tables numba matplotlib xarray
 source_of blosc2 "$version"
 
 # work_tree <variable> <file in it>: the folder that the variable names, if it has this file.
