@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use blosc2::pool;
+use oxiblosc_pool as pool;
 
 /// Nanoseconds of one call: the lower decile over `batches` batches of `calls`. (The median would tell more about what
 /// else the machine does.)

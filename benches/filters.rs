@@ -3,8 +3,8 @@
 //! `OXIBLOSC_REFERENCE=.../libblosc2.so.9 cargo bench --bench filters [-- TYPESIZE...]` prints GB/s of both and their
 //! ratio for blocks of 16 to 256 KiB, and the geometric mean of the ratios for each filter.
 
-use blosc2::filter::bitshuffle::{bitshuffle, bitunshuffle};
-use blosc2::filter::shuffle::{shuffle, unshuffle};
+use oxiblosc_filters::bitshuffle::{bitshuffle, bitunshuffle};
+use oxiblosc_filters::shuffle::{shuffle, unshuffle};
 use std::time::Instant;
 
 /// `blosc2_shuffle` and its like: type size, bytes, source, destination.
@@ -58,7 +58,7 @@ fn main() {
     };
     // SAFETY: loading the reference library runs no code but its own initialisers.
     let library = unsafe { libloading::Library::new(path) }.expect("the reference library loads");
-    println!("kernels: {}", blosc2::filter::kernels_in_use());
+    println!("kernels: {}", oxiblosc_filters::kernels_in_use());
     println!("filter,typesize,block,ours_gbs,reference_gbs,ratio");
     for (name, symbol, ours) in FILTERS {
         // SAFETY: the symbol has this type.

@@ -3,13 +3,13 @@
 //!
 //! `OXIBLOSC_REFERENCE=.../libblosc2.so.9 cargo bench --bench patch`
 
-use blosc2::chunk::decode::{Chunk, decompress};
-use blosc2::chunk::encode::{EncodeParams, Source, compress};
-use blosc2::chunk::header::{ChunkHeader, filter_id};
-use blosc2::chunk::hooks::{NoHooks, Serial};
-use blosc2::chunk::patch::{Patcher, Wish};
-use blosc2::tune::Request;
 use libloading::Symbol;
+use oxiblosc_chunk::decode::{Chunk, decompress};
+use oxiblosc_chunk::encode::{EncodeParams, Source, compress};
+use oxiblosc_chunk::header::{ChunkHeader, filter_id};
+use oxiblosc_chunk::hooks::{NoHooks, Serial};
+use oxiblosc_chunk::patch::{Patcher, Wish};
+use oxiblosc_chunk::tune::Request;
 use std::ffi::{CString, c_char};
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! What the documents name is there: files and folders of the repository, pages that are linked to, and the map of `src/`.
+//! What the documents name is there: files and folders of the repository, pages that are linked to, and the map of the sources.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,8 @@ const DOCUMENTS: [&str; 9] = [
 ];
 
 /// Folders and files at the root of the repository that a path may begin with.
-const ROOTS: [&str; 11] = [
+const ROOTS: [&str; 12] = [
+    "crates/",
     "src/",
     "tests/",
     "docs/",
@@ -85,37 +86,51 @@ fn what_documents_name_is_there() {
 }
 
 /// What needs no words.
-const NOT_ON_THE_MAP: [&str; 5] = ["mod.rs", "tests.rs", "tests/", "model.rs", "reference.rs"];
+const NOT_ON_THE_MAP: [&str; 6] = [
+    "lib.rs",
+    "mod.rs",
+    "tests.rs",
+    "tests/",
+    "model.rs",
+    "reference.rs",
+];
 
-/// All folders and files are on the map, as far as it goes.
+/// The files and folders of a folder, by name.
+fn entries(folder: &Path) -> Vec<(String, PathBuf)> {
+    let entry = |entry: std::io::Result<fs::DirEntry>| {
+        let entry = entry.expect("a readable folder");
+        let name = entry.file_name().into_string().expect("plain names");
+        (name, entry.path())
+    };
+    let entries = fs::read_dir(folder).expect("a folder of sources");
+    entries.map(entry).collect()
+}
+
+/// All crates, and what is in them, are on the map.
 #[test]
 fn the_map_of_the_sources_is_whole() {
     let text = read("docs/architecture.md");
-    let map = between(&text, "## Map of `src/`", '#')
+    let map = between(&text, "## Map of the sources", '#')
         .next()
         .expect("there is a map");
     let words: Vec<&str> = map
         .split(|c: char| c.is_whitespace() || ",;:()".contains(c))
         .collect();
     let mut missing = Vec::new();
-    let mut folders = vec![root().join("src")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).expect("a folder of sources") {
-            let entry = entry.expect("a readable folder");
-            let path = entry.path();
-            let name = entry.file_name().into_string().expect("plain names");
-            let below = path.strip_prefix(root().join("src")).expect("below src");
-            if path.is_dir() && below.components().count() == 1 && name != "bin" {
-                folders.push(path.clone());
-            }
-            let name = match &*name {
-                "bin" => "bin/b2/".to_owned(),
-                _ if path.is_dir() => name + "/",
-                _ => name,
-            };
-            if !NOT_ON_THE_MAP.contains(&&*name) && !words.contains(&&*name) {
-                missing.push(below.to_owned());
-            }
+    let mut look = |name: String, path: &Path| {
+        let name = if path.is_dir() { name + "/" } else { name };
+        if !NOT_ON_THE_MAP.contains(&&*name) && !words.contains(&&*name) {
+            missing.push(path.to_owned());
+        }
+    };
+    let mut folders = vec![root().join("src/capi"), root().join("src/plugin")];
+    for (name, path) in entries(&root().join("crates")) {
+        look(name, &path);
+        folders.push(path.join("src"));
+    }
+    for folder in folders {
+        for (name, path) in entries(&folder) {
+            look(name, &path);
         }
     }
     assert!(missing.is_empty(), "not on the map: {missing:?}");

@@ -1,7 +1,7 @@
 //! A lock that was open before a `fork`. A process of its own, with one test: only the thread that forks lives on.
 
-use blosc2::io::lock::SidecarLock;
-use blosc2::memory::CStrBuf;
+use oxiblosc_io::lock::SidecarLock;
+use oxiblosc_memory::CStrBuf;
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{Read, Write};

@@ -4,16 +4,16 @@
 mod common;
 
 use blosc2::capi::exec::Threads;
-use blosc2::chunk::decode::Chunk;
-use blosc2::chunk::header::ChunkHeader;
-use blosc2::chunk::hooks::NoHooks;
-use blosc2::chunk::patch::{Effort, Patcher, Touched, Wish};
-use blosc2::error::{Error, Result};
 use common::abi::*;
 use common::data::{Kind, Rng};
 use common::library::{Lib, both, ours, reference};
 use common::pipelines::{CODECS, PIPELINES};
 use common::report::{Report, difference};
+use oxiblosc_chunk::decode::Chunk;
+use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_chunk::hooks::NoHooks;
+use oxiblosc_chunk::patch::{Effort, Patcher, Touched, Wish};
+use oxiblosc_error::{Error, Result};
 use proptest::prelude::*;
 
 fn effort(compcode: u8, clevel: u8, nthreads: usize) -> Effort {

@@ -4,17 +4,17 @@
 mod common;
 
 use blosc2::capi::exec::Threads;
-use blosc2::chunk::decode::Chunk;
-use blosc2::chunk::header::ChunkHeader;
-use blosc2::chunk::hooks::NoHooks;
-use blosc2::chunk::in_place::Spot;
-use blosc2::chunk::patch::{Effort, Patched, Patcher, Touched, Wish};
-use blosc2::chunk::source::BlockSource;
-use blosc2::error::{Error, Result};
-use blosc2::memory::Buffer;
 use common::abi::*;
 use common::data::{Kind, Rng};
 use common::library::{both, ours};
+use oxiblosc_chunk::decode::Chunk;
+use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_chunk::hooks::NoHooks;
+use oxiblosc_chunk::in_place::Spot;
+use oxiblosc_chunk::patch::{Effort, Patched, Patcher, Touched, Wish};
+use oxiblosc_chunk::source::BlockSource;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::Buffer;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 const EFFORT: Effort = Effort {

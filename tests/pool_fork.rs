@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use blosc2::pool::{available, run, shutdown};
+use oxiblosc_pool::{available, run, shutdown};
 
 /// Seconds after which a child that hangs is killed, and with it the test.
 const PATIENCE: u32 = 60;

@@ -1,7 +1,7 @@
 //! Writes the corpora that the fuzz targets begin with to `fuzz/corpus`:
 //! `cargo run --manifest-path fuzz/Cargo.toml --example seed`
 
-use blosc2::codec::{Codec, Dict, Encoder};
+use oxiblosc_codecs::{Codec, Dict, Encoder};
 use oxiblosc_fuzz::numbers::Random;
 use oxiblosc_fuzz::seeds::{all, data};
 use oxiblosc_fuzz::targets::registered;

@@ -5,9 +5,9 @@ use super::numbers::Random;
 use super::user;
 use blosc2::capi::special::*;
 use blosc2::capi::types::blosc2_cparams;
-use blosc2::chunk::encode::{EncodeParams, Source, compress as compress_chunk};
-use blosc2::chunk::header::{MAX_OVERHEAD, flags2};
-use blosc2::chunk::hooks::{NoHooks, Serial};
+use oxiblosc_chunk::encode::{EncodeParams, Source, compress as compress_chunk};
+use oxiblosc_chunk::header::{MAX_OVERHEAD, flags2};
+use oxiblosc_chunk::hooks::{NoHooks, Serial};
 
 /// The codecs that there are.
 const CODECS: [u8; 6] = [0, 1, 2, 4, 5, user::CODEC];

@@ -1,7 +1,7 @@
 //! What every exported function goes through: no panic leaves, errors become codes, codes can be traced.
 
-use crate::error::{Error, Result};
-use crate::memory::{Stderr, boxed};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{Stderr, boxed};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -7,12 +7,12 @@ use super::exec::Threads;
 use super::hooks::ContextHooks;
 use super::registry;
 use super::types::*;
-use crate::chunk::encode::{EncodeParams, Source, compress};
-use crate::chunk::header::{MAX_BUFFERSIZE, MAX_OVERHEAD, MAX_TYPESIZE, filter_id};
-use crate::codec::Codec;
-use crate::error::{Error, Result};
-use crate::memory::List;
-use crate::tune::Request;
+use oxiblosc_chunk::encode::{EncodeParams, Source, compress};
+use oxiblosc_chunk::header::{MAX_BUFFERSIZE, MAX_OVERHEAD, MAX_TYPESIZE, filter_id};
+use oxiblosc_chunk::tune::Request;
+use oxiblosc_codecs::Codec;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::List;
 use std::ffi::{c_int, c_void};
 use std::time::Instant;
 

@@ -7,10 +7,10 @@ use super::border::{self, code, env, env_number, guard};
 use super::constants::*;
 use super::registry;
 use super::types::*;
-use crate::chunk::header::{MAX_FILTERS, filter_id};
-use crate::error::{Error, Result};
-use crate::memory::boxed;
-use crate::schunk::operation;
+use oxiblosc_chunk::header::{MAX_FILTERS, filter_id};
+use oxiblosc_core::schunk::operation;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::boxed;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
@@ -94,7 +94,7 @@ impl Context {
     ///
     /// # Safety
     /// The pointer is null, or came from `blosc2_create_cctx` or `blosc2_create_dctx` and was not freed.
-    pub unsafe fn from_c<'a>(ctx: *mut blosc2_context) -> crate::error::Result<&'a Self> {
+    pub unsafe fn from_c<'a>(ctx: *mut blosc2_context) -> oxiblosc_error::Result<&'a Self> {
         // SAFETY: by the caller's word; the fields are cells, so a shared reference lets others write.
         unsafe { ctx.cast::<Self>().as_ref() }.ok_or(Error::NullPointer)
     }

@@ -7,15 +7,15 @@ use super::hooks::ContextHooks;
 use super::lazy;
 use super::schunk::slices::is_plain;
 use super::types::*;
-use crate::chunk::decode::{Chunk, decompress, decompress_block, decompress_blocks};
-use crate::chunk::getitem::{ItemRange, getitem, stored};
-use crate::chunk::header::{
+use oxiblosc_chunk::decode::{Chunk, decompress, decompress_block, decompress_blocks};
+use oxiblosc_chunk::getitem::{ItemRange, getitem, stored};
+use oxiblosc_chunk::header::{
     ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH, flags2, i32_at, offset,
 };
-use crate::chunk::plain;
-use crate::error::{Error, Result};
-use crate::filter;
-use crate::memory::{List, ToList};
+use oxiblosc_chunk::plain;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_filters as filters;
+use oxiblosc_memory::{List, ToList};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
@@ -162,7 +162,7 @@ impl Context {
         {
             apart(items.as_ptr(), items.len(), dest.cast(), items.len())?;
             // SAFETY: by the caller's word, and the range was checked against the destination.
-            filter::copy(items, unsafe { bytes_mut(dest.cast(), items.len())? });
+            filters::copy(items, unsafe { bytes_mut(dest.cast(), items.len())? });
             return Ok(items.len());
         }
         let (mut source, mut chunk) = (None, None);

@@ -2,11 +2,11 @@
 
 use super::border::{guard, retire, trace};
 use super::types::blosc_threads_callback;
-use crate::chunk::hooks::Executor;
-use crate::error::{Error, Result};
-use crate::memory::{Collect, List, boxed};
-use crate::pool;
-use crate::schunk::operation;
+use oxiblosc_chunk::hooks::Executor;
+use oxiblosc_core::schunk::operation;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{Collect, List, boxed};
+use oxiblosc_pool as pool;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};

@@ -2,10 +2,10 @@
 
 use super::border::{code, guard, trace};
 use super::types::*;
-use crate::error::{Error, Result};
-use crate::io::file::{read_up_to, write_up_to};
-use crate::io::paths::{self, Kind};
-use crate::memory::CStrBuf;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_io::file::{read_up_to, write_up_to};
+use oxiblosc_io::paths::{self, Kind};
+use oxiblosc_memory::CStrBuf;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fs::File;
 use std::mem::ManuallyDrop;

@@ -4,12 +4,12 @@ use super::compress::Input;
 use super::constants::BLOSC_STUNE;
 use super::context::Context;
 use super::hooks::ContextHooks;
-use crate::b2nd::write::Fill;
-use crate::cells::BlockShape;
-use crate::chunk::encode::EncodeParams;
-use crate::chunk::header::MAX_OVERHEAD;
-use crate::chunk::hooks::{BlockPos, Hooks};
-use crate::error::{Error, Result};
+use oxiblosc_cells::BlockShape;
+use oxiblosc_chunk::encode::EncodeParams;
+use oxiblosc_chunk::header::MAX_OVERHEAD;
+use oxiblosc_chunk::hooks::{BlockPos, Hooks};
+use oxiblosc_core::b2nd::write::Fill;
+use oxiblosc_error::{Error, Result};
 use std::ptr::null_mut;
 
 /// What chunks of `nbytes` bytes are compressed with; none where the context wants to see every chunk itself.

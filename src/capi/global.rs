@@ -12,10 +12,10 @@ use super::context::{
 use super::registry;
 use super::types::*;
 use super::{border, decompress};
-use crate::chunk::scratch;
-use crate::error::Error;
-use crate::pool;
-use crate::schunk::operation;
+use oxiblosc_chunk::scratch;
+use oxiblosc_core::schunk::operation;
+use oxiblosc_error::Error;
+use oxiblosc_pool as pool;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null;
 use std::sync::atomic::{AtomicBool, AtomicI16, AtomicI32, Ordering::Relaxed};

@@ -4,11 +4,11 @@ use super::constants::BLOSC2_CHUNK_TYPESIZE;
 use super::context::Context;
 use super::registry;
 use super::types::*;
-use crate::b2nd::meta::{self, Meta};
-use crate::cells::BlockShape;
-use crate::chunk::hooks::{BlockPos, Hooks};
-use crate::error::{Error, Result};
-use crate::schunk::operation;
+use oxiblosc_cells::BlockShape;
+use oxiblosc_chunk::hooks::{BlockPos, Hooks};
+use oxiblosc_core::b2nd::meta::{self, Meta};
+use oxiblosc_core::schunk::operation;
+use oxiblosc_error::{Error, Result};
 use std::ffi::{CStr, c_void};
 use std::sync::OnceLock;
 

@@ -4,10 +4,10 @@ use super::border::{bytes, code, guard, text};
 use super::constants::*;
 use super::registry;
 use super::types::*;
-use crate::chunk::header::{ChunkHeader, MAX_BUFFERSIZE, MIN_HEADER_LENGTH};
-use crate::codec::Codec;
-use crate::error::{Error, Result};
-use crate::memory::Buffer;
+use oxiblosc_chunk::header::{ChunkHeader, MAX_BUFFERSIZE, MIN_HEADER_LENGTH};
+use oxiblosc_codecs::Codec;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::Buffer;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null;
 

@@ -5,10 +5,10 @@
 use super::context::Context;
 use super::schunk::handle::Handle;
 use super::schunk::lazychunk;
-use crate::chunk::decode::Chunk;
-use crate::chunk::header::{ChunkHeader, Special, i32_at};
-use crate::chunk::source::BlockSource;
-use crate::error::{Error, Result};
+use oxiblosc_chunk::decode::Chunk;
+use oxiblosc_chunk::header::{ChunkHeader, Special, i32_at};
+use oxiblosc_chunk::source::BlockSource;
+use oxiblosc_error::{Error, Result};
 
 /// Where the frame has a chunk, as the trailer says. Nothing of it was checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,10 +7,10 @@
 use super::border::{guard, info, trace};
 use super::files::span;
 use super::types::*;
-use crate::error::{Error, Result};
-use crate::io::Storage;
-use crate::io::mmap::{Access, Map};
-use crate::memory::{Counted, Lossy, Shared};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_io::Storage;
+use oxiblosc_io::mmap::{Access, Map};
+use oxiblosc_memory::{Counted, Lossy, Shared};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io::ErrorKind;
 use std::ptr::null_mut;

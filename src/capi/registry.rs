@@ -1,7 +1,7 @@
 //! Codecs, filters and tuners that the program registers, and the names of codecs.
 //!
 //! The codecs and the tuner that the format knows by name but are none of its own come first: some are part of the library
-//! (their work is done in [`crate::chunk`]), others are plugins. A function that an entry lacks is the plugin's of its name.
+//! (their work is done in [`oxiblosc_chunk`]), others are plugins. A function that an entry lacks is the plugin's of its name.
 //!
 //! A table has a place for every id. An entry is published with one atomic store and read without a lock, so that a
 //! registration in one thread, or in the parent of a `fork`, can never block another.
@@ -9,10 +9,10 @@
 use super::border::{code, guard, retire, text};
 use super::constants::*;
 use super::types::*;
-use crate::codec::Codec;
-use crate::error::{Error, Result};
-use crate::memory::{CStrBuf, boxed};
 use crate::plugin;
+use oxiblosc_codecs::Codec;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{CStrBuf, boxed};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};

@@ -4,9 +4,9 @@ use super::border::{bytes, bytes_mut, code};
 use super::compress::Input;
 use super::context::{self, Context, blosc2_free_ctx};
 use super::types::*;
-use crate::chunk::header::{EXTENDED_HEADER_LENGTH, Special};
-use crate::chunk::special;
-use crate::error::{Error, Result};
+use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
+use oxiblosc_chunk::special;
+use oxiblosc_error::{Error, Result};
 use std::ffi::{c_int, c_void};
 
 /// Makes a special chunk with the block size that `cparams` lead to.

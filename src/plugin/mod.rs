@@ -9,8 +9,8 @@
 
 mod python;
 
-use crate::error::Result;
-use crate::memory::{CStrBuf, Collect, List, Lossy, boxed};
+use oxiblosc_error::Result;
+use oxiblosc_memory::{CStrBuf, Collect, List, Lossy, boxed};
 use std::ffi::{CStr, c_char, c_void};
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -64,7 +64,7 @@ fn entry(name: &str) -> Result<&'static Mutex<Known>> {
 /// None where there is no such plugin, or it lacks a function.
 ///
 /// # Errors
-/// [`Error::MemoryAlloc`](crate::error::Error::MemoryAlloc).
+/// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
 pub fn functions(name: &str, count: usize, trace: Trace) -> Result<Option<Functions>> {
     if !is_valid(name) {
         trace(format_args!("'{name}' is no name of a plugin"));

@@ -5,8 +5,9 @@
 //! directory. Packages of a virtual environment are found in that mode too; the line of Python adds what it leaves out and is
 //! safe: absolute directories of `PYTHONPATH`, and outside of virtual environments the user's own packages.
 
-use crate::error::Result;
-use crate::memory::CStrBuf;
+use oxiblosc_error::Result;
+use oxiblosc_io::paths;
+use oxiblosc_memory::CStrBuf;
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
@@ -24,7 +25,7 @@ sys.path[:0]=[p for p in os.environ.get('PYTHONPATH','').split(':') if p[:1]=='/
 /// Where the Python package of a plugin, whose name is valid, says that its library is.
 ///
 /// # Errors
-/// [`Error::MemoryAlloc`](crate::error::Error::MemoryAlloc).
+/// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
 pub fn ask(name: &str) -> Result<Option<CStrBuf>> {
     let until = Instant::now() + PATIENCE;
     let name = name.as_bytes();
@@ -59,16 +60,11 @@ fn in_path(program: &str) -> Result<Option<CStrBuf>> {
     let directories = path.to_bytes().split(|byte| *byte == b':');
     for directory in directories.filter(|directory| directory.first() == Some(&b'/')) {
         let found = CStrBuf::concat(&[directory, b"/", program.as_bytes()])?;
-        if is_file(&found) {
+        if paths::is_regular(&found) {
             return Ok(Some(found));
         }
     }
     Ok(None)
-}
-
-/// Whether a regular file, or a link to one, is there.
-fn is_file(path: &CStr) -> bool {
-    crate::io::sys::stat(path, true).is_ok_and(crate::io::sys::Stat::is_file)
 }
 
 /// The two ends of a pipe, closed when dropped.

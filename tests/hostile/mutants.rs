@@ -7,7 +7,7 @@ use super::fuzz::numbers::Random;
 use super::fuzz::seeds::{self, Seed};
 use super::fuzz::targets::{self, MASK, OPTIONS, POSTFILTER, REPAIR};
 use super::{memory, panics_are_fatal};
-use blosc2::chunk::header::{ChunkHeader, MAX_BLOCKSIZE, MAX_BUFFERSIZE, flags2, offset};
+use oxiblosc_chunk::header::{ChunkHeader, MAX_BLOCKSIZE, MAX_BUFFERSIZE, flags2, offset};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 

@@ -5,13 +5,13 @@ use super::seeds::Seed;
 use crate::common::abi::{self, CParams};
 use crate::common::data::Kind;
 use crate::common::schunk::SchunkLib;
-use blosc2::b2nd::MAX_DIM;
-use blosc2::b2nd::meta::Meta;
-use blosc2::frame::header::{self, Header};
-use blosc2::frame::meta::Borrowed;
-use blosc2::frame::offsets::{Offsets, Place};
-use blosc2::frame::trailer;
-use blosc2::memory::List;
+use oxiblosc_core::b2nd::MAX_DIM;
+use oxiblosc_core::b2nd::meta::Meta;
+use oxiblosc_frame::header::{self, Header};
+use oxiblosc_frame::meta::Borrowed;
+use oxiblosc_frame::offsets::{Offsets, Place};
+use oxiblosc_frame::trailer;
+use oxiblosc_memory::List;
 
 /// What is to become of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -384,7 +384,7 @@ fn chunks(lib: &SchunkLib) -> Vec<Built> {
     let mut add = |name: &str, chunk: Vec<u8>, nbytes: usize, verdict: Verdict| {
         let index = list(vec![0]);
         let (nbytes, size) = (nbytes as i64, nbytes as i32);
-        let header = blosc2::chunk::header::ChunkHeader::parse(&chunk);
+        let header = oxiblosc_chunk::header::ChunkHeader::parse(&chunk);
         let block = header.map_or(0, |header| header.blocksize_field());
         let seeds = [
             directory(nbytes, size, &chunk, 1, &index),

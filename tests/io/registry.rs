@@ -1,7 +1,7 @@
 //! The table of back ends, and the lock that both libraries share.
 
 use super::*;
-use blosc2::io::lock::SidecarLock;
+use oxiblosc_io::lock::SidecarLock;
 use std::ffi::CStr;
 use std::ptr::{null, null_mut};
 use std::sync::Mutex;

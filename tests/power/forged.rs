@@ -9,7 +9,7 @@ use crate::common::schunk::{SchunkLib, our_schunks};
 use crate::common::schunk_calls::Schunk;
 use crate::common::schunk_state::{State, read};
 use blosc2::capi::types::blosc2_cparams;
-use blosc2::frame::journal::{Patch, Record, hash};
+use oxiblosc_frame::journal::{Patch, Record, hash};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 

@@ -6,7 +6,7 @@ use super::ops::{Op, Storage};
 use super::subject::Outcome;
 use crate::common::schunk_calls::Fields;
 use crate::common::schunk_state::State;
-use blosc2::chunk::repack::repack;
+use oxiblosc_chunk::repack::repack;
 
 fn short(bytes: &[u8]) -> String {
     format!(

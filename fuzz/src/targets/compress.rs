@@ -5,7 +5,7 @@ use super::super::numbers::Input;
 use super::super::user;
 use super::LARGEST;
 use blosc2::capi::types::blosc2_cparams;
-use blosc2::chunk::header::{ChunkHeader, filter_id};
+use oxiblosc_chunk::header::{ChunkHeader, filter_id};
 
 /// How to compress.
 pub struct Parameters {

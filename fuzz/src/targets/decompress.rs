@@ -3,11 +3,11 @@
 use super::super::calls::{Decompression, c_len, decompress};
 use super::{Case, LARGEST, MANY_BLOCKS};
 use blosc2::capi::global::{blosc1_decompress, blosc2_decompress};
-use blosc2::chunk::decode::{self, Chunk};
-use blosc2::chunk::header::ChunkHeader;
-use blosc2::chunk::hooks::{NoHooks, Serial};
-use blosc2::chunk::source::BlockSource;
-use blosc2::error::{Error, Result};
+use oxiblosc_chunk::decode::{self, Chunk};
+use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_chunk::hooks::{NoHooks, Serial};
+use oxiblosc_chunk::source::BlockSource;
+use oxiblosc_error::{Error, Result};
 
 /// Options, then a chunk.
 pub fn run(data: &[u8]) {

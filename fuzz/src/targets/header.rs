@@ -8,7 +8,7 @@ use super::LARGEST;
 use blosc2::capi::info::*;
 use blosc2::capi::special::*;
 use blosc2::capi::types::blosc2_cparams;
-use blosc2::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
+use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
 use std::ffi::CStr;
 
 /// The front of a chunk; the same bytes are also taken for parameters of a special chunk.

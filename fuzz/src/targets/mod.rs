@@ -27,7 +27,7 @@ pub const ALL: [(&str, Target); 9] = [
 ];
 
 use super::numbers::Input;
-use blosc2::chunk::header::{Blocks, ChunkHeader, MIN_HEADER_LENGTH, Special, offset};
+use oxiblosc_chunk::header::{Blocks, ChunkHeader, MIN_HEADER_LENGTH, Special, offset};
 
 /// The largest data that an input is decompressed to; more would make runs slow.
 const LARGEST: usize = 1 << 20;

@@ -1,10 +1,10 @@
 //! A part of a chunk's data is overwritten: the rest is as before, if it could be read at all and no blocks overlap.
 
 use super::{Case, LARGEST, MANY_BLOCKS};
-use blosc2::chunk::decode::{Chunk, decompress};
-use blosc2::chunk::header::{ChunkHeader, filter_id};
-use blosc2::chunk::hooks::{NoHooks, Serial};
-use blosc2::chunk::patch::{Effort, Patcher, Wish};
+use oxiblosc_chunk::decode::{Chunk, decompress};
+use oxiblosc_chunk::header::{ChunkHeader, filter_id};
+use oxiblosc_chunk::hooks::{NoHooks, Serial};
+use oxiblosc_chunk::patch::{Effort, Patcher, Wish};
 
 /// Options, of which some numbers are a codec, a range and what goes there, then a chunk.
 pub fn run(data: &[u8]) {

@@ -1,9 +1,9 @@
 //! The registered codecs and filters by themselves: streams that cannot be trusted, and data there and back.
 
 use super::super::numbers::Input;
-use blosc2::cells::BlockShape;
-use blosc2::codec::{ndlz, zfp};
-use blosc2::filter::{bytedelta, int_trunc, ndcell, ndmean};
+use oxiblosc_cells::BlockShape;
+use oxiblosc_codecs::{ndlz, zfp};
+use oxiblosc_filters::{bytedelta, int_trunc, ndcell, ndmean};
 
 /// The most items of a block; more would make runs slow.
 const MOST: usize = 20_000;
@@ -61,7 +61,7 @@ fn fill(block: BlockShape, typesize: usize, data: &[u8]) -> Vec<u8> {
 /// What is decoded must not depend on what was in the buffer before.
 fn decode_twice<T: PartialEq + std::fmt::Debug>(
     mut input: Input,
-    decode: impl Fn(&[u8], &mut [u8]) -> blosc2::error::Result<T>,
+    decode: impl Fn(&[u8], &mut [u8]) -> oxiblosc_error::Result<T>,
 ) {
     let room = input.short();
     let stream = input.rest();

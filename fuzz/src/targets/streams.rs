@@ -3,7 +3,7 @@
 use super::super::calls::c_len;
 use super::super::numbers::Input;
 use blosc2::capi::filters::*;
-use blosc2::codec::{Codec, Decoder, Dict, Encoder};
+use oxiblosc_codecs::{Codec, Decoder, Dict, Encoder};
 
 /// A byte that says what to do, numbers for it, then a stream or data.
 pub fn run(data: &[u8]) {

@@ -12,9 +12,9 @@ use crate::progress::Progress;
 use crate::settings::{Settings, codec_name, filter_names};
 use crate::source::{Source, frame_file};
 use crate::text::{bytes, plural};
-use blosc2::chunk::header::{MAX_BUFFERSIZE, filter_id};
-use blosc2::codec::Codec;
-use blosc2::frame::header::Header;
+use oxiblosc_chunk::header::{MAX_BUFFERSIZE, filter_id};
+use oxiblosc_codecs::Codec;
+use oxiblosc_frame::header::Header;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
@@ -205,7 +205,7 @@ fn block_sizes(rows: &[Measured], sample: &Sample) -> Vec<Settings> {
 fn measure(
     sample: &Sample,
     settings: &Settings,
-) -> std::result::Result<Measured, blosc2::error::Error> {
+) -> std::result::Result<Measured, oxiblosc_error::Error> {
     let mut contexts = SuperChunk::new(Place::Memory, settings)?;
     let nbytes = sample.nbytes();
     let started = Instant::now();

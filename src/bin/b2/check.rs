@@ -1,9 +1,9 @@
 //! Whether a chunk can be decompressed, and which blocks of it can.
 
 use crate::library::{SuperChunk, zeros};
-use blosc2::chunk::decode::Chunk;
-use blosc2::chunk::header::{Blocks, ChunkHeader, MAX_TYPESIZE, Special};
-use blosc2::error::Error;
+use oxiblosc_chunk::decode::Chunk;
+use oxiblosc_chunk::header::{Blocks, ChunkHeader, MAX_TYPESIZE, Special};
+use oxiblosc_error::Error;
 use std::ops::Range;
 
 /// Chunks with more data than this are decompressed block by block, so that a small file cannot ask for much memory.

@@ -9,9 +9,9 @@ use crate::output::{Output, say};
 use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::text::{bytes, ratio};
-use blosc2::b2nd::MAX_DIM;
-use blosc2::chunk::header::{MAX_BUFFERSIZE, filter_id};
-use blosc2::codec::Codec;
+use oxiblosc_chunk::header::{MAX_BUFFERSIZE, filter_id};
+use oxiblosc_codecs::Codec;
+use oxiblosc_core::b2nd::MAX_DIM;
 use std::io::{BufRead, Read, stdin};
 use std::path::{Path, PathBuf};
 

@@ -12,9 +12,9 @@ use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::source::{Frame, Piece, Source, array_meta, special_chunk, vlmeta_content};
 use crate::text::{bytes, clean};
-use blosc2::b2nd::meta::{NAME, OLD_NAME};
-use blosc2::error::Error;
-use blosc2::frame::header::Kind;
+use oxiblosc_core::b2nd::meta::{NAME, OLD_NAME};
+use oxiblosc_error::Error;
+use oxiblosc_frame::header::Kind;
 use std::path::Path;
 
 /// Runs the command.

@@ -10,8 +10,8 @@ use crate::output::{Output, say};
 use crate::progress::Progress;
 use crate::source::{Frame, Piece, Source, array_meta, plain_contexts, special_chunk};
 use crate::text::bytes;
-use blosc2::b2nd::meta::Meta;
-use blosc2::chunk::header::ChunkHeader;
+use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_core::b2nd::meta::Meta;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::os::unix::fs::FileExt;
@@ -128,7 +128,7 @@ pub fn each_chunk_of(
         };
         let size = ChunkHeader::parse(&chunk).map_err(failed)?.nbytes;
         if uniform && size != frame.chunk_nbytes(nchunk) {
-            return Err(failed(blosc2::error::Error::Data));
+            return Err(failed(oxiblosc_error::Error::Data));
         }
         if data.len() < size {
             data = zeros(size).map_err(failed)?;

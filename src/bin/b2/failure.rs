@@ -1,6 +1,6 @@
 //! Why a command did not do what it was asked for.
 
-use blosc2::error::Error;
+use oxiblosc_error::Error;
 use std::fmt;
 use std::io;
 use std::path::Path;

@@ -10,11 +10,11 @@ use crate::picture::{self, Share};
 use crate::settings::{codec_name, filter_names, split_name};
 use crate::source::{Frame, Source, array_meta, vlmeta_content};
 use crate::text::{self, bytes, clean, grouped, ratio};
-use blosc2::chunk::header::{Blocks, ChunkHeader, Special, flags, flags2};
-use blosc2::codec::Codec;
-use blosc2::error::Error;
-use blosc2::frame::header::Kind;
-use blosc2::frame::offsets::Place;
+use oxiblosc_chunk::header::{Blocks, ChunkHeader, Special, flags, flags2};
+use oxiblosc_codecs::Codec;
+use oxiblosc_error::Error;
+use oxiblosc_frame::header::Kind;
+use oxiblosc_frame::offsets::Place;
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 
@@ -467,7 +467,7 @@ impl Report {
 }
 
 /// An array's shapes, as text and as data.
-fn array_fields(meta: &blosc2::b2nd::meta::Meta) -> (String, Json) {
+fn array_fields(meta: &oxiblosc_core::b2nd::meta::Meta) -> (String, Json) {
     let ndim = meta.ndim;
     let shape = &meta.shape[..ndim];
     let (chunks, blocks) = (&meta.chunkshape[..ndim], &meta.blockshape[..ndim]);

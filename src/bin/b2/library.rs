@@ -5,7 +5,6 @@
 
 use crate::failure::{Failure, Result};
 use crate::settings::Settings;
-use blosc2::b2nd::MAX_DIM;
 use blosc2::capi::b2nd::context::{b2nd_create_ctx, b2nd_free_ctx};
 use blosc2::capi::b2nd::convert::b2nd_open;
 use blosc2::capi::b2nd::create::{b2nd_free, b2nd_zeros};
@@ -16,9 +15,10 @@ use blosc2::capi::schunk::chunks::{blosc2_schunk_append_buffer, blosc2_schunk_ap
 use blosc2::capi::schunk::create::{blosc2_schunk_free, blosc2_schunk_new};
 use blosc2::capi::schunk::meta::{blosc2_meta_add, blosc2_vlmeta_add};
 use blosc2::capi::types::*;
-use blosc2::chunk::header::{ChunkHeader, MAX_OVERHEAD};
-use blosc2::error::Error;
-use blosc2::memory::Buffer;
+use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
+use oxiblosc_core::b2nd::MAX_DIM;
+use oxiblosc_error::Error;
+use oxiblosc_memory::Buffer;
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

@@ -13,12 +13,12 @@ use crate::source::{
     contexts, frame_file, plain_contexts, settings_of, special_chunk, vlmeta_content,
 };
 use crate::text::{clean, plural, ranges};
-use blosc2::chunk::header::{ChunkHeader, Special};
-use blosc2::error::Error;
-use blosc2::frame::header::Kind;
-use blosc2::io::file::Filesystem;
-use blosc2::io::{Backend, Mode};
-use blosc2::memory::Buffer;
+use oxiblosc_chunk::header::{ChunkHeader, Special};
+use oxiblosc_error::Error;
+use oxiblosc_frame::header::Kind;
+use oxiblosc_io::file::Filesystem;
+use oxiblosc_io::{Backend, Mode};
+use oxiblosc_memory::Buffer;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -77,7 +77,7 @@ pub fn run(args: &RepairArgs) -> Result<Outcome> {
     })
 }
 
-fn cut_short(image: &Image, file: &dyn blosc2::io::Storage) -> Option<String> {
+fn cut_short(image: &Image, file: &dyn oxiblosc_io::Storage) -> Option<String> {
     let (header, extent) = salvage::header(image, &mut Vec::new())?;
     let size = file.size().ok()?;
     match header.kind {

@@ -1,8 +1,8 @@
 //! How to compress: what the options say, and what goes into the library.
 
 use crate::failure::{Failure, Result};
-use blosc2::chunk::header::{MAX_FILTERS, filter_id};
-use blosc2::codec::Codec;
+use oxiblosc_chunk::header::{MAX_FILTERS, filter_id};
+use oxiblosc_codecs::Codec;
 
 /// Parameters of compression. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,19 +4,19 @@ use crate::failure::{Failure, Result, describe};
 use crate::input::Input;
 use crate::library::{SuperChunk, c_path, zeros};
 use crate::settings::Settings;
-use blosc2::b2nd::meta::{Meta, NAME, OLD_NAME};
-use blosc2::chunk::header::{
+use oxiblosc_chunk::header::{
     ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, MIN_HEADER_LENGTH, Special,
 };
-use blosc2::chunk::special;
-use blosc2::error::Error;
-use blosc2::frame::disk::{Disk, Found, Loaded, Options};
-use blosc2::frame::header::{Extent, Header, Kind, MIN_LEN};
-use blosc2::frame::meta::Metalayer;
-use blosc2::frame::offsets::{Offsets, Place};
-use blosc2::io::file::Filesystem;
-use blosc2::io::{Backend, Mode, Storage};
-use blosc2::memory::{Buffer, Shared};
+use oxiblosc_chunk::special;
+use oxiblosc_core::b2nd::meta::{Meta, NAME, OLD_NAME};
+use oxiblosc_error::Error;
+use oxiblosc_frame::disk::{Disk, Found, Loaded, Options};
+use oxiblosc_frame::header::{Extent, Header, Kind, MIN_LEN};
+use oxiblosc_frame::meta::Metalayer;
+use oxiblosc_frame::offsets::{Offsets, Place};
+use oxiblosc_io::file::Filesystem;
+use oxiblosc_io::{Backend, Mode, Storage};
+use oxiblosc_memory::{Buffer, Shared};
 use std::ffi::CStr;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
@@ -88,7 +88,7 @@ impl Frame {
             Kind::Contiguous
         };
         let options = Options {
-            backend: blosc2::io::shared(ReadOnly)?,
+            backend: oxiblosc_io::shared(ReadOnly)?,
             locking: false,
             durable: false,
         };

@@ -8,9 +8,9 @@ use crate::output::say;
 use crate::progress::Progress;
 use crate::source::{Frame, Piece, Source, plain_contexts, vlmeta_content};
 use crate::text::{bytes, clean, plural, ranges};
-use blosc2::error::Error;
-use blosc2::frame::header::Kind;
-use blosc2::frame::offsets::Place as At;
+use oxiblosc_error::Error;
+use oxiblosc_frame::header::Kind;
+use oxiblosc_frame::offsets::Place as At;
 
 /// Damaged chunks that are named one by one.
 const NAMED: usize = 100;
@@ -126,7 +126,7 @@ fn verify(frame: &mut Frame, input: &Input, threads: i16, findings: &mut Finding
 /// The chunks to look at: of a frame that says the same of all its chunks, one will do.
 fn repeated(frame: &Frame, nchunks: usize) -> std::ops::Range<usize> {
     match frame.offsets() {
-        blosc2::frame::offsets::Offsets::Repeated { .. } => 0..nchunks.min(1),
+        oxiblosc_frame::offsets::Offsets::Repeated { .. } => 0..nchunks.min(1),
         _ => 0..nchunks,
     }
 }
@@ -138,7 +138,7 @@ fn check_array(
     findings: &mut Findings,
     progress: &Progress,
 ) -> Result<()> {
-    use blosc2::b2nd::geometry::Geometry;
+    use oxiblosc_core::b2nd::geometry::Geometry;
     let expected = crate::source::array_meta(content).and_then(|meta| {
         let geometry =
             Geometry::new(meta.ndim, &meta.shape, &meta.chunkshape, &meta.blockshape).ok()?;

@@ -3,17 +3,17 @@
 
 use super::chunks::Access;
 use super::meta::dtype_to_c;
-use crate::b2nd::chunks::Sizes;
-use crate::b2nd::geometry::Geometry;
-use crate::b2nd::meta::{Meta, NAME, OLD_NAME};
-use crate::b2nd::read::Workers;
 use crate::capi::exec::Threads;
 use crate::capi::schunk::access::{Changing, Reading};
 use crate::capi::schunk::handle::Handle;
 use crate::capi::schunk::storage::on_heap;
 use crate::capi::types::*;
-use crate::error::{Error, Result};
-use crate::memory::{List, ToList};
+use oxiblosc_core::b2nd::chunks::Sizes;
+use oxiblosc_core::b2nd::geometry::Geometry;
+use oxiblosc_core::b2nd::meta::{Meta, NAME, OLD_NAME};
+use oxiblosc_core::b2nd::read::Workers;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{List, ToList};
 use std::ffi::c_char;
 use std::ptr::null_mut;
 

@@ -1,26 +1,26 @@
 //! The chunks of an array as the core wants them, and as it gives them back.
 
 use super::array::Array;
-use crate::b2nd::chunks::{Chunks, Found};
-use crate::b2nd::geometry::Geometry;
-use crate::b2nd::meta::{NAME, OLD_NAME};
-use crate::b2nd::read::Workers;
-use crate::b2nd::write::{Fill, Maker};
 use crate::capi::compress::Input;
 use crate::capi::context::Context;
 use crate::capi::generated::{self, Filling};
 use crate::capi::hooks::ContextHooks;
 use crate::capi::schunk::handle::{Handle, Inner, Plan};
-use crate::chunk::encode::{EncodeParams, Source, compress};
-use crate::chunk::header::{ChunkHeader, MAX_OVERHEAD};
-use crate::chunk::hooks::Hooks;
-use crate::chunk::scratch;
-use crate::error::{Error, Result};
-use crate::frame::change::{Change, Slot};
-use crate::frame::offsets::Place;
-use crate::memory::{Buffer, Collect, List, ToList, boxed};
-use crate::schunk::rules::Chunk;
-use crate::schunk::{Made, New, Where};
+use oxiblosc_chunk::encode::{EncodeParams, Source, compress};
+use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
+use oxiblosc_chunk::hooks::Hooks;
+use oxiblosc_chunk::scratch;
+use oxiblosc_core::b2nd::chunks::{Chunks, Found};
+use oxiblosc_core::b2nd::geometry::Geometry;
+use oxiblosc_core::b2nd::meta::{NAME, OLD_NAME};
+use oxiblosc_core::b2nd::read::Workers;
+use oxiblosc_core::b2nd::write::{Fill, Maker};
+use oxiblosc_core::schunk::rules::Chunk;
+use oxiblosc_core::schunk::{Made, New, Where};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::change::{Change, Slot};
+use oxiblosc_frame::offsets::Place;
+use oxiblosc_memory::{Buffer, Collect, List, ToList, boxed};
 
 /// A super-chunk's chunks.
 pub struct Access<'a> {
@@ -294,6 +294,6 @@ fn shaped(array: &Array, geometry: &Geometry) -> Result<(usize, List<u8>)> {
 fn zeros(array: &Array) -> Result<List<u8>> {
     use crate::capi::schunk::storage::special_of;
     let sizes = array.sizes()?;
-    let kind = Place::Special(crate::chunk::header::Special::Zero);
+    let kind = Place::Special(oxiblosc_chunk::header::Special::Zero);
     special_of(kind, sizes.chunk as i32, array.typesize, sizes.block as i32)
 }

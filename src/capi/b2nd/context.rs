@@ -1,14 +1,14 @@
 //! What arrays are made from.
 
 use super::meta::{dtype_to_c, shape_from_c};
-use crate::b2nd::geometry;
-use crate::b2nd::{Dims, MAX_DIM};
 use crate::capi::border::{code, pointer};
 use crate::capi::constants::*;
 use crate::capi::schunk::storage::{copy, free_storage};
 use crate::capi::types::*;
-use crate::error::{Error, Result};
-use crate::memory::{Text, boxed};
+use oxiblosc_core::b2nd::geometry;
+use oxiblosc_core::b2nd::{Dims, MAX_DIM};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{Text, boxed};
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null_mut;
 

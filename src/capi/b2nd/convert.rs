@@ -5,7 +5,6 @@ use super::context::Params;
 use super::create::{adopt, deliver, discard, free, special};
 use super::derive::copy_as;
 use super::slices::{get, set, size};
-use crate::b2nd::Dims;
 use crate::capi::border::{bytes, bytes_mut, code, code64};
 use crate::capi::constants::BLOSC2_SPECIAL_ZERO;
 use crate::capi::schunk::convert::{
@@ -13,7 +12,8 @@ use crate::capi::schunk::convert::{
 };
 use crate::capi::schunk::create::{self as schunk, blosc2_schunk_free};
 use crate::capi::types::*;
-use crate::error::{Error, Result};
+use oxiblosc_core::b2nd::Dims;
+use oxiblosc_error::{Error, Result};
 use std::ffi::{c_char, c_int, c_void};
 
 /// Makes an array of a super-chunk that was just opened, and frees it if it is none.

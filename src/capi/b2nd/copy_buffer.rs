@@ -1,9 +1,9 @@
 //! Copies between buffers that are arrays of any shapes.
 
-use crate::b2nd::MAX_DIM;
-use crate::b2nd::runs::Transfer;
 use crate::capi::border::code;
-use crate::error::{Error, Result};
+use oxiblosc_core::b2nd::MAX_DIM;
+use oxiblosc_core::b2nd::runs::Transfer;
+use oxiblosc_error::{Error, Result};
 use std::ffi::{c_int, c_void};
 
 /// A shape or a position of the program's.

@@ -2,8 +2,6 @@
 
 use super::array::{self, Array};
 use super::context::Params;
-use crate::b2nd::geometry::Geometry;
-use crate::b2nd::meta::Meta;
 use crate::capi::border::code;
 use crate::capi::constants::*;
 use crate::capi::schunk::create::{self as schunk, blosc2_schunk_free};
@@ -13,10 +11,12 @@ use crate::capi::schunk::misc::blosc2_schunk_fill_special;
 use crate::capi::schunk::replace::replace;
 use crate::capi::special::blosc2_chunk_repeatval;
 use crate::capi::types::*;
-use crate::chunk::header::{EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE};
-use crate::error::{Error, Result};
-use crate::memory::{Buffer, Collect, List};
-use crate::schunk::Made;
+use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE};
+use oxiblosc_core::b2nd::geometry::Geometry;
+use oxiblosc_core::b2nd::meta::Meta;
+use oxiblosc_core::schunk::Made;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{Buffer, Collect, List};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
 

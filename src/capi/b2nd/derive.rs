@@ -6,10 +6,6 @@ use super::context::Params;
 use super::create::{deliver, discard, special};
 use super::reshape::{Way, reshape};
 use super::slices::get;
-use crate::b2nd::geometry::Geometry;
-use crate::b2nd::select::Selection;
-use crate::b2nd::write::{Rewriter, Writing};
-use crate::b2nd::{Dims, MAX_DIM};
 use crate::capi::border::code;
 use crate::capi::constants::*;
 use crate::capi::schunk::convert::copy as copy_schunk;
@@ -17,9 +13,13 @@ use crate::capi::schunk::create as schunk;
 use crate::capi::schunk::meta::{blosc2_vlmeta_add, blosc2_vlmeta_get};
 use crate::capi::schunk::replace::replace;
 use crate::capi::types::*;
-use crate::error::{Error, Result};
-use crate::memory::{CStrBuf, List};
-use crate::schunk::New;
+use oxiblosc_core::b2nd::geometry::Geometry;
+use oxiblosc_core::b2nd::select::Selection;
+use oxiblosc_core::b2nd::write::{Rewriter, Writing};
+use oxiblosc_core::b2nd::{Dims, MAX_DIM};
+use oxiblosc_core::schunk::New;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{CStrBuf, List};
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
@@ -206,7 +206,7 @@ fn copy(params: &mut Params, src: &Array) -> Result<*mut b2nd_array_t> {
 /// The metalayers beside the array's own go into the parameters.
 fn copy_metalayers(params: &mut Params, src: &Array) -> Result<()> {
     for (name, content) in src.shown.metalayers()? {
-        if name == crate::b2nd::meta::NAME {
+        if name == oxiblosc_core::b2nd::meta::NAME {
             continue;
         }
         let content_len = i32::try_from(content.len()).map_err(|_| Error::Failure)?;

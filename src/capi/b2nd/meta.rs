@@ -1,12 +1,12 @@
 //! The metalayer by itself.
 
 use super::array;
-use crate::b2nd::MAX_DIM;
-use crate::b2nd::meta::Meta;
 use crate::capi::border::{bytes, code};
 use crate::capi::types::*;
-use crate::error::{Error, Result};
-use crate::memory::{Buffer, Text};
+use oxiblosc_core::b2nd::MAX_DIM;
+use oxiblosc_core::b2nd::meta::Meta;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{Buffer, Text};
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt::{self, Display};
 use std::ptr::null_mut;

@@ -3,15 +3,15 @@
 use super::array::{self, Array};
 use super::chunks::{self, Access, Compressor};
 use super::slices::{dims, size};
-use crate::b2nd::reshape::{Reshape, target};
-use crate::b2nd::select::Selection;
-use crate::b2nd::write::{Rewriter, Writing};
-use crate::b2nd::{Dims, MAX_DIM};
 use crate::capi::border::{bytes, code};
 use crate::capi::types::*;
-use crate::error::{Error, Result};
-use crate::memory::List;
-use crate::schunk::New;
+use oxiblosc_core::b2nd::reshape::{Reshape, target};
+use oxiblosc_core::b2nd::select::Selection;
+use oxiblosc_core::b2nd::write::{Rewriter, Writing};
+use oxiblosc_core::b2nd::{Dims, MAX_DIM};
+use oxiblosc_core::schunk::New;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::List;
 use std::ffi::{c_int, c_void};
 
 /// Makes chunks on the way from one shape to another.

@@ -2,13 +2,13 @@
 
 use super::array::Array;
 use super::slices::{dims, size, write};
-use crate::b2nd::read::Reading;
-use crate::b2nd::select::Selection;
-use crate::b2nd::sparse;
 use crate::capi::border::{bytes, bytes_mut, code};
 use crate::capi::types::*;
-use crate::error::{Error, Result};
-use crate::memory::{Collect, List};
+use oxiblosc_core::b2nd::read::Reading;
+use oxiblosc_core::b2nd::select::Selection;
+use oxiblosc_core::b2nd::sparse;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{Collect, List};
 use std::ffi::{c_int, c_void};
 
 /// The lists of indices of the program's.

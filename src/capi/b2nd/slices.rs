@@ -2,13 +2,13 @@
 
 use super::array::Array;
 use super::chunks::{Access, Compressor};
-use crate::b2nd::read::Reading;
-use crate::b2nd::select::Selection;
-use crate::b2nd::write::{Rewriter, Writing};
 use crate::capi::border::{bytes, bytes_mut, code};
 use crate::capi::schunk::replace::replace;
 use crate::capi::types::*;
-use crate::error::{Error, Result};
+use oxiblosc_core::b2nd::read::Reading;
+use oxiblosc_core::b2nd::select::Selection;
+use oxiblosc_core::b2nd::write::{Rewriter, Writing};
+use oxiblosc_error::{Error, Result};
 use std::ffi::{c_int, c_void};
 
 /// Positions or lengths of the program's.

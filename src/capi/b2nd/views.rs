@@ -4,15 +4,15 @@
 use super::array::{self, Array};
 use super::context::Params;
 use super::create::deliver;
-use crate::b2nd::geometry::Geometry;
-use crate::b2nd::meta::{Meta, NAME};
-use crate::b2nd::{Dims, MAX_DIM};
 use crate::capi::border::code;
 use crate::capi::schunk::create::blosc2_schunk_free;
 use crate::capi::schunk::handle::Handle;
 use crate::capi::schunk::parts::{set_parameters, to_c};
 use crate::capi::types::*;
-use crate::error::{Error, Result};
+use oxiblosc_core::b2nd::geometry::Geometry;
+use oxiblosc_core::b2nd::meta::{Meta, NAME};
+use oxiblosc_core::b2nd::{Dims, MAX_DIM};
+use oxiblosc_error::{Error, Result};
 use std::ffi::c_int;
 
 /// The three shapes of a view in the making.

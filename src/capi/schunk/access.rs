@@ -1,10 +1,10 @@
 //! Who reads a super-chunk, and who changes it: threads through one handle, and other handles of its frame.
 
 use super::handle::{Handle, Inner, Plan};
-use crate::error::{Error, Result};
-use crate::schunk::Store;
-use crate::schunk::operation::{self, Access};
-use crate::schunk::rules::Counts;
+use oxiblosc_core::schunk::Store;
+use oxiblosc_core::schunk::operation::{self, Access};
+use oxiblosc_core::schunk::rules::Counts;
+use oxiblosc_error::{Error, Result};
 
 impl Handle {
     /// Runs something on the super-chunk as it is now: `exclusive`, a change, or reading. Of what `body` calls, nothing may call

@@ -5,9 +5,9 @@
 //! chunks differ in size the header knows only the sum, for which all of them must be looked at once.
 
 use super::handle::{Handle, Inner};
-use crate::error::{Error, Result};
-use crate::schunk::Store;
-use crate::schunk::rules::Counts;
+use oxiblosc_core::schunk::Store;
+use oxiblosc_core::schunk::rules::Counts;
+use oxiblosc_error::{Error, Result};
 
 /// Checks a frame that was just opened.
 ///

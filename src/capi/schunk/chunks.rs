@@ -6,13 +6,13 @@ use crate::capi::border::{code, code64};
 use crate::capi::compress::Input;
 use crate::capi::decompress::read_chunk;
 use crate::capi::types::*;
-use crate::chunk::header::{ChunkHeader, MAX_OVERHEAD};
-use crate::chunk::scratch;
-use crate::error::{Error, Result};
-use crate::frame::change::Change;
-use crate::memory::{Buffer, List};
-use crate::schunk::Where;
-use crate::schunk::rules::Chunk;
+use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
+use oxiblosc_chunk::scratch;
+use oxiblosc_core::schunk::Where;
+use oxiblosc_core::schunk::rules::Chunk;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::change::Change;
+use oxiblosc_memory::{Buffer, List};
 use std::ffi::{c_int, c_void};
 
 /// Chunks of at most so many bytes of data are rather copied into memory of their own than compressed there, since that has

@@ -7,13 +7,13 @@ use crate::capi::border::{code, env_is_set, pointer};
 use crate::capi::constants::*;
 use crate::capi::io;
 use crate::capi::types::*;
-use crate::error::{Error, Result};
-use crate::frame::disk::{Disk, Options};
-use crate::frame::header::Kind;
-use crate::frame::memory::Memory;
-use crate::io::paths;
-use crate::memory::{CStrBuf, List, boxed, boxed_uninit};
-use crate::schunk::Store;
+use oxiblosc_core::schunk::Store;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::disk::{Disk, Options};
+use oxiblosc_frame::header::Kind;
+use oxiblosc_frame::memory::Memory;
+use oxiblosc_io::paths;
+use oxiblosc_memory::{CStrBuf, List, boxed, boxed_uninit};
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null_mut;
 
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn blosc2_schunk_new(storage: *mut blosc2_storage) -> *mut
 /// `io` is null or valid.
 pub unsafe fn adopt(
     store: Store,
-    loaded: crate::frame::disk::Loaded,
+    loaded: oxiblosc_frame::disk::Loaded,
     io: *const blosc2_io,
 ) -> Result<*mut blosc2_schunk> {
     let schunk = Handle::make(store, std::ptr::null_mut())?;

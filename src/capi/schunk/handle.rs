@@ -9,17 +9,17 @@ use crate::capi::constants::*;
 use crate::capi::context::{Context, blosc2_free_ctx};
 use crate::capi::io;
 use crate::capi::types::*;
-use crate::error::{Error, Result};
-use crate::frame::change::{Change, Item};
-use crate::frame::disk::Loaded;
-use crate::frame::header::{Header, Kind};
-use crate::frame::meta::Borrowed;
-use crate::memory::{Buffer, Collect, Edit, List, Shared, boxed_uninit};
-use crate::schunk::operation;
-use crate::schunk::rules::{Chunk, Counts, Keeping};
-use crate::schunk::slices::Sizes;
-use crate::schunk::state_lock::StateLock;
-use crate::schunk::{Store, Where};
+use oxiblosc_core::schunk::operation;
+use oxiblosc_core::schunk::rules::{Chunk, Counts, Keeping};
+use oxiblosc_core::schunk::slices::Sizes;
+use oxiblosc_core::schunk::state_lock::StateLock;
+use oxiblosc_core::schunk::{Store, Where};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::change::{Change, Item};
+use oxiblosc_frame::disk::Loaded;
+use oxiblosc_frame::header::{Header, Kind};
+use oxiblosc_frame::meta::Borrowed;
+use oxiblosc_memory::{Buffer, Collect, Edit, List, Shared, boxed_uninit};
 use std::cell::UnsafeCell;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -398,13 +398,13 @@ impl Inner {
     /// What counts of a chunk.
     pub fn chunk(&mut self, counts: &Counts, nchunk: usize) -> Result<Chunk> {
         Ok(match self.store.find(nchunk)? {
-            Where::Bytes(bytes) => Chunk::new(&crate::chunk::header::ChunkHeader::parse(bytes)?),
+            Where::Bytes(bytes) => Chunk::new(&oxiblosc_chunk::header::ChunkHeader::parse(bytes)?),
             Where::Stored(stored) => Chunk::new(&stored.header()?),
             Where::Special(place) => {
                 let nbytes = counts.nbytes_of(nchunk as i64).ok_or(Error::Data)?;
                 Chunk {
                     special: Some(place),
-                    ..Chunk::of_place(crate::chunk::header::Special::Zero, nbytes)
+                    ..Chunk::of_place(oxiblosc_chunk::header::Special::Zero, nbytes)
                 }
             }
         })
@@ -431,7 +431,7 @@ impl Inner {
         }
         match (&mut self.store, plan.owned) {
             (Store::Separate(chunks), Some(owned)) => {
-                crate::schunk::keep(chunks, &plan.change, owned)?;
+                oxiblosc_core::schunk::keep(chunks, &plan.change, owned)?;
             }
             (store, _) => {
                 let header = handle.header(&plan.counts, store.kind());

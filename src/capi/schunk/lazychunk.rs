@@ -3,22 +3,15 @@
 use super::chunks::{Bytes, bytes_of};
 use super::handle::{Handle, Inner};
 use crate::capi::lazy::{self, Place};
-use crate::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, Special, flags2, i32_at};
-use crate::chunk::source::BlockSource;
-use crate::error::{Error, Result};
-use crate::frame::disk::Stored;
-use crate::frame::header::Kind;
-use crate::memory::{Buffer, Collect, List, boxed};
-use crate::schunk::{Store, Where};
+use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, Special, flags2, i32_at};
+use oxiblosc_chunk::source::BlockSource;
+use oxiblosc_core::schunk::{Store, Where};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::header::Kind;
+use oxiblosc_memory::{Buffer, Collect, List, boxed};
 
 /// Where the second flags byte of an extended header is.
 const FLAGS2: usize = 31;
-
-impl BlockSource for Stored {
-    fn read_at(&self, pos: usize, buf: &mut [u8]) -> Result<()> {
-        self.read(pos as u64, buf)
-    }
-}
 
 /// Chunk `nchunk`: lazy, if it is on disk and not told by its header alone.
 pub fn of(handle: &Handle, nchunk: usize) -> Result<Bytes> {

@@ -8,11 +8,11 @@ use crate::capi::compress::Input;
 use crate::capi::constants::*;
 use crate::capi::context::{self, Context, blosc2_free_ctx};
 use crate::capi::types::*;
-use crate::chunk::header::{ChunkHeader, MAX_OVERHEAD};
-use crate::error::{Error, Result};
-use crate::frame::change::Change;
-use crate::frame::meta::{Borrowed, NAME_MAXLEN};
-use crate::memory::{Buffer, ToList};
+use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::change::Change;
+use oxiblosc_frame::meta::{Borrowed, NAME_MAXLEN};
+use oxiblosc_memory::{Buffer, ToList};
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null_mut;
 

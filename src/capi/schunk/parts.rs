@@ -5,10 +5,10 @@ use crate::capi::constants::*;
 use crate::capi::context::{self, Context};
 use crate::capi::global::blosc2_get_nthreads;
 use crate::capi::types::*;
-use crate::error::{Error, Result};
-use crate::frame::header::{Header, Kind};
-use crate::frame::meta::Borrowed;
-use crate::memory::Buffer;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::header::{Header, Kind};
+use oxiblosc_frame::meta::Borrowed;
+use oxiblosc_memory::Buffer;
 use std::ffi::CStr;
 use std::ptr::null_mut;
 

@@ -1,12 +1,12 @@
 //! Chunks in the places of others.
 
 use super::handle::{Handle, Inner, Plan};
-use crate::chunk::header::ChunkHeader;
-use crate::error::{Error, Result};
-use crate::frame::change::{Change, Item};
-use crate::memory::{Buffer, Collect, Edit, List};
-use crate::schunk::rules::Chunk;
-use crate::schunk::{Made, New, Where};
+use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_core::schunk::rules::Chunk;
+use oxiblosc_core::schunk::{Made, New, Where};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::change::{Change, Item};
+use oxiblosc_memory::{Buffer, Collect, Edit, List};
 
 /// What counts of chunk `nchunk` after edits; of these, one of the header comes first.
 fn edited(old: &Chunk, edits: &[Edit]) -> Result<Chunk> {

@@ -2,12 +2,12 @@
 
 use super::handle::Handle;
 use crate::capi::types::*;
-use crate::chunk::header::{EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special};
-use crate::chunk::special;
-use crate::error::{Error, Result};
-use crate::frame::offsets::Place;
-use crate::memory::{Buffer, List};
-use crate::tune::Request;
+use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special};
+use oxiblosc_chunk::special;
+use oxiblosc_chunk::tune::Request;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::offsets::Place;
+use oxiblosc_memory::{Buffer, List};
 use std::ffi::{CStr, c_char};
 use std::ptr::null_mut;
 

@@ -1,15 +1,15 @@
 //! Which chunks a range of items is in.
 
 use super::handle::Handle;
-use crate::b2nd::MAX_DIM;
-use crate::b2nd::geometry::Geometry;
-use crate::b2nd::meta::{self, Meta};
-use crate::b2nd::select::Selection;
 use crate::capi::border::code64;
 use crate::capi::types::*;
-use crate::error::{Error, Result};
-use crate::memory::{Buffer, Collect, List};
-use crate::schunk::slices::Sizes;
+use oxiblosc_core::b2nd::MAX_DIM;
+use oxiblosc_core::b2nd::geometry::Geometry;
+use oxiblosc_core::b2nd::meta::{self, Meta};
+use oxiblosc_core::b2nd::select::Selection;
+use oxiblosc_core::schunk::slices::Sizes;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{Buffer, Collect, List};
 use std::ptr::null_mut;
 
 /// The chunks of an array that have items of a slice.

@@ -2,10 +2,10 @@
 
 use super::HEADER;
 use crate::failure::{Failure, Result};
-use blosc2::chunk::header::ChunkHeader;
-use blosc2::frame::journal::{Patch, Record, overlay};
-use blosc2::io::Storage;
-use blosc2::memory::{Buffer, List};
+use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_frame::journal::{Patch, Record, overlay};
+use oxiblosc_io::Storage;
+use oxiblosc_memory::{Buffer, List};
 
 /// A file, as it is without a change that was begun and not finished.
 pub struct Image<'a> {

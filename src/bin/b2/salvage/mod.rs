@@ -16,14 +16,14 @@ pub use image::Image;
 use crate::failure::{Failure, Result};
 use crate::library::SuperChunk;
 use crate::text::bytes;
-use blosc2::b2nd::geometry::Geometry;
-use blosc2::b2nd::meta::{Meta, NAME};
-use blosc2::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, Special};
-use blosc2::frame::header::{Extent, Header, Kind, MIN_LEN};
-use blosc2::frame::meta::Metalayer;
-use blosc2::frame::offsets::Place;
-use blosc2::frame::trailer;
 use order::{arrange, numbered};
+use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, Special};
+use oxiblosc_core::b2nd::geometry::Geometry;
+use oxiblosc_core::b2nd::meta::{Meta, NAME};
+use oxiblosc_frame::header::{Extent, Header, Kind, MIN_LEN};
+use oxiblosc_frame::meta::Metalayer;
+use oxiblosc_frame::offsets::Place;
+use oxiblosc_frame::trailer;
 use scan::{Scan, header_from, index, plausible, scan};
 
 /// The longest header that is searched for metalayers.

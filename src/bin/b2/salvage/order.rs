@@ -3,9 +3,9 @@
 use super::scan::{Index, Scan};
 use super::{MOST_CHUNKS, Slot, slot};
 use crate::text::plural;
-use blosc2::chunk::header::ChunkHeader;
-use blosc2::frame::header::Header;
-use blosc2::frame::offsets::Place;
+use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_frame::header::Header;
+use oxiblosc_frame::offsets::Place;
 use std::collections::{HashMap, HashSet};
 
 /// Puts what was found in order.

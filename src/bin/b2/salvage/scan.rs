@@ -2,10 +2,10 @@
 
 use super::{HEADER, Image, MOST_CHUNKS};
 use crate::library::SuperChunk;
-use blosc2::chunk::header::{ChunkHeader, Special, version};
-use blosc2::frame::header::{Header, Kind};
-use blosc2::frame::offsets::{Offsets, WIDTH};
-use blosc2::memory::List;
+use oxiblosc_chunk::header::{ChunkHeader, Special, version};
+use oxiblosc_frame::header::{Header, Kind};
+use oxiblosc_frame::offsets::{Offsets, WIDTH};
+use oxiblosc_memory::List;
 use std::collections::HashSet;
 
 /// Bytes that are searched at once.
@@ -221,7 +221,7 @@ impl Scan {
 /// A header for chunks of which nothing is known but themselves.
 pub(super) fn header_from(scan: &Scan) -> Option<Header> {
     let (_, first) = scan.chunks.first()?;
-    let codec = blosc2::codec::Codec::from_format(first.flags >> 5);
+    let codec = oxiblosc_codecs::Codec::from_format(first.flags >> 5);
     Some(Header {
         kind: Kind::Contiguous,
         nbytes: scan

@@ -1,0 +1,57 @@
+//! Putting a chunk together of which some blocks were compressed again.
+
+use super::decode::Chunk;
+use super::encode_block::BlockEncoder;
+use super::header::{ChunkHeader, Special};
+use super::in_place;
+use super::patch::Touched;
+use oxiblosc_error::Result;
+use oxiblosc_memory::{Buffer, List};
+
+/// Puts the chunk together: the changed blocks, and the others as they are, with `slack` behind each.
+pub(super) fn assemble(
+    chunk: &Chunk,
+    encoder: &BlockEncoder,
+    touched: &[Touched],
+    changed: &[List<u8>],
+    slack: impl Fn(usize) -> usize,
+) -> Result<Option<Buffer>> {
+    let header = chunk.header();
+    let most = header.nbytes + header.overhead();
+    let body = header.overhead() + 4 * header.nblocks;
+    let new: usize = changed.iter().map(|new| new.len()).sum();
+    let mut bytes = Buffer::new();
+    bytes.reserve(most.min(header.cbytes + new))?;
+    bytes.resize(body)?;
+    let mut changed = touched.iter().zip(changed).peekable();
+    let mut full = 0;
+    for nblock in 0..header.nblocks {
+        let start = (bytes.len() as i32).to_le_bytes();
+        let block = match changed.next_if(|(t, _)| t.nblock == nblock) {
+            Some((_, block)) => block,
+            None => chunk.compressed(nblock, |_| ())?,
+        };
+        let longest = in_place::longest(header);
+        let room = slack(block.len()).min(longest.saturating_sub(block.len()));
+        if block.len() + room > most.saturating_sub(bytes.len()) {
+            return Ok(None);
+        }
+        bytes.extend(block)?;
+        bytes.resize(bytes.len() + room)?;
+        full += block.len();
+        bytes[header.overhead() + 4 * nblock..][..4].copy_from_slice(&start);
+    }
+    let mut header = ChunkHeader {
+        cbytes: bytes.len(),
+        ..*header
+    };
+    if full == 4 * encoder.total_streams(header.nbytes) {
+        // Every stream is a run of zeros.
+        header.blosc2_flags |= Special::Zero.to_flags();
+        header.cbytes = header.overhead();
+        bytes.resize(header.cbytes)?;
+    }
+    header.write(&mut bytes);
+    bytes.shrink();
+    Ok(Some(bytes))
+}

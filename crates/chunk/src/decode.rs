@@ -1,0 +1,565 @@
+//! Decompressing a chunk, whole or block by block.
+
+use super::decode_block::{BlockDecoder, Streams};
+use super::encode::workers;
+use super::header::{Blocks, ChunkHeader, Special, flags2, i32_at};
+use super::hooks::{BlockPos, Executor, Hooks};
+use super::pipeline::Pipeline;
+use super::scratch::{self, Buf};
+use super::shares::Shares;
+use super::source::{BlockSource, Elsewhere, read_front};
+use super::special;
+use super::store::{copy, in_pieces};
+use oxiblosc_codecs::{Codec, Dict};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_filters as filters;
+use oxiblosc_memory::{List, boxed};
+
+/// A chunk whose header, block starts and dictionary were checked: what is left to find wrong is in the streams.
+pub struct Chunk<'a> {
+    pub(super) header: &'a ChunkHeader,
+    /// The whole chunk, `header.cbytes` long; of one whose blocks are elsewhere, only the front.
+    bytes: &'a [u8],
+    elsewhere: Option<Box<Elsewhere<'a>>>,
+    pub(super) dict: Option<Box<Dict>>,
+    /// For variable-length blocks: where the data of each block begin in the chunk's data, and the end. Unknown, and
+    /// empty, while the blocks are elsewhere.
+    pub(super) offsets: List<usize>,
+}
+
+impl<'a> Chunk<'a> {
+    /// Checks the chunk at the front of `src`, whose header has been read.
+    pub fn parse(header: &'a ChunkHeader, src: &'a [u8]) -> Result<Self> {
+        let mut chunk = None;
+        Self::parse_into(&mut chunk, header, src)?;
+        chunk.ok_or(Error::Failure)
+    }
+
+    /// The same, into a place of the caller's: moving a chunk takes as long as checking a small one.
+    #[inline(always)]
+    pub fn parse_into<'c>(
+        place: &'c mut Option<Self>,
+        header: &'a ChunkHeader,
+        src: &'a [u8],
+    ) -> Result<&'c Self> {
+        if header.cbytes > src.len() && !header.is_lazy() {
+            return Err(Error::InvalidHeader);
+        }
+        if header.is_lazy() && header.special() == Special::None {
+            // The blocks of a lazy chunk are in a frame, which nobody has given.
+            return Err(Error::InvalidParam);
+        }
+        let chunk = place.insert(Self::unread(header, src));
+        chunk.read(None)?;
+        Ok(chunk)
+    }
+
+    /// Checks a chunk whose blocks are fetched from `source` when they are needed. `front` is the first bytes of the
+    /// chunk, at least [`Self::front_len`].
+    ///
+    /// Everything can be done with it that can be done with a chunk in memory, and gives the same. A range of items or a
+    /// block costs one read for each block that it touches; the bytes of a stored chunk are read where they are asked for,
+    /// and of special values nothing is read.
+    pub fn lazy(
+        header: &'a ChunkHeader,
+        front: &'a [u8],
+        source: &'a dyn BlockSource,
+    ) -> Result<Self> {
+        if front.len() < Self::front_len(header) {
+            return Err(Error::ReadBuffer);
+        }
+        Self::new(header, front, Some(source))
+    }
+
+    /// How many bytes from the front of a chunk say where its blocks are: header and block starts, or all there is of a
+    /// chunk of special values.
+    pub fn front_len(header: &ChunkHeader) -> usize {
+        match header.special() {
+            Special::None if header.is_memcpyed() => header.overhead(),
+            Special::None => (header.overhead() + 4 * header.nblocks).min(header.cbytes),
+            _ => header.cbytes,
+        }
+    }
+
+    fn new(
+        header: &'a ChunkHeader,
+        src: &'a [u8],
+        source: Option<&'a dyn BlockSource>,
+    ) -> Result<Self> {
+        let mut chunk = Self::unread(header, src);
+        chunk.read(source)?;
+        Ok(chunk)
+    }
+
+    /// A chunk of which nothing is known yet.
+    #[inline(always)]
+    fn unread(header: &'a ChunkHeader, src: &'a [u8]) -> Self {
+        Self {
+            header,
+            bytes: &src[..header.cbytes.min(src.len())],
+            elsewhere: None,
+            dict: None,
+            offsets: List::new(),
+        }
+    }
+
+    /// Checks it.
+    #[inline(always)]
+    fn read(&mut self, source: Option<&'a dyn BlockSource>) -> Result<()> {
+        let header = self.header;
+        if header.is_memcpyed() && header.cbytes != header.nbytes + header.overhead() {
+            return Err(Error::Data);
+        }
+        let empty = header.nbytes == 0 && header.cbytes == header.overhead();
+        let streams = self.has_streams() && !empty;
+        if streams && self.starts_end() > self.bytes.len() {
+            return Err(Error::ReadBuffer);
+        }
+        if let Some(source) = source {
+            let starts = if streams { self.starts() } else { &[] };
+            let elsewhere = Elsewhere::new(source, starts, header.cbytes)?;
+            self.elsewhere = Some(boxed(elsewhere)?);
+        }
+        if streams {
+            if header.blosc2_flags & flags2::USE_DICT != 0 {
+                self.dict = self.read_dict()?;
+            }
+            if header.has_vlblocks() {
+                if header.nbytes == 0 {
+                    // No block is empty.
+                    return Err(Error::InvalidHeader);
+                }
+                if source.is_none() {
+                    self.offsets = self.read_offsets()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// All bytes of a chunk whose blocks are elsewhere.
+    pub fn load(&self) -> Result<List<u8>> {
+        let source = self.elsewhere.as_ref().ok_or(Error::InvalidParam)?.source;
+        let mut bytes = read_front(source, self.header.cbytes)?;
+        // The header that was checked is the one that counts.
+        let front = self.bytes.len().min(bytes.len());
+        bytes[..front].copy_from_slice(&self.bytes[..front]);
+        Ok(bytes)
+    }
+
+    /// The chunk that [`Self::load`] gave, with the header that was checked.
+    pub fn loaded(header: &'a ChunkHeader, bytes: &'a [u8]) -> Result<Self> {
+        if header.cbytes > bytes.len() {
+            return Err(Error::InvalidHeader);
+        }
+        Self::new(header, bytes, None)
+    }
+
+    /// Whether the blocks have to be fetched.
+    pub fn is_elsewhere(&self) -> bool {
+        self.elsewhere.is_some()
+    }
+
+    /// The header.
+    pub fn header(&self) -> &'a ChunkHeader {
+        self.header
+    }
+
+    /// Whether there are block starts and streams.
+    pub(super) fn has_streams(&self) -> bool {
+        self.header.special() == Special::None && !self.header.is_memcpyed()
+    }
+
+    fn starts_end(&self) -> usize {
+        self.header.overhead() + 4 * self.header.nblocks
+    }
+
+    /// The table of block starts.
+    #[inline(always)]
+    fn starts(&self) -> &'a [u8] {
+        &self.bytes[self.header.overhead()..self.starts_end()]
+    }
+
+    /// Where block `nblock` starts in the chunk, as its table says.
+    #[inline(always)]
+    pub(super) fn start(&self, nblock: usize) -> i32 {
+        i32_at(self.bytes, self.header.overhead() + 4 * nblock)
+    }
+
+    /// The bytes of the chunk from `from` to `to`, read into `buf` if they are elsewhere.
+    #[inline(always)]
+    fn fetch<'s>(&'s self, from: usize, to: usize, buf: &'s mut Buf) -> Result<&'s [u8]> {
+        match &self.elsewhere {
+            Some(elsewhere) if to > self.bytes.len() => {
+                if from > to || to > self.header.cbytes {
+                    return Err(Error::ReadBuffer);
+                }
+                elsewhere.read(from, to - from, buf)
+            }
+            _ => self.bytes.get(from..to).ok_or(Error::ReadBuffer),
+        }
+    }
+
+    /// What follows the header of a chunk without streams, from byte `from` on, to `out`.
+    pub(super) fn stored(&self, from: usize, out: &mut [u8]) -> Result<()> {
+        let from = self.header.overhead() + from;
+        match &self.elsewhere {
+            Some(elsewhere) if from + out.len() <= self.header.cbytes => {
+                elsewhere.source.read_at(from, out)
+            }
+            _ => {
+                let bytes = self.bytes.get(from..from + out.len());
+                filters::copy(bytes.ok_or(Error::ReadBuffer)?, out);
+                Ok(())
+            }
+        }
+    }
+
+    /// The repeated value that follows the header of a chunk of special values.
+    pub(super) fn value(&self) -> &'a [u8] {
+        &self.bytes[self.header.overhead()..]
+    }
+
+    /// The whole chunk; of one whose blocks are elsewhere, only the front.
+    pub(super) fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// From where to where the compressed bytes of block `nblock` go, at most: streams say themselves where they end.
+    /// With `all`, to the end of the chunk, as a block may share bytes with others.
+    #[inline(always)]
+    fn span(&self, nblock: usize, all: bool) -> Result<(usize, usize)> {
+        if self.header.has_vlblocks() {
+            return self.vl_span(nblock).ok_or(Error::Data);
+        }
+        let start = usize::try_from(self.start(nblock)).map_err(|_| Error::Data)?;
+        if start == 0 || start >= self.header.cbytes {
+            return Err(Error::Data);
+        }
+        let end = match &self.elsewhere {
+            Some(elsewhere) if !all => {
+                // Many blocks may start where one does, and none is longer than this.
+                let longest = start.saturating_add(self.longest_block());
+                elsewhere.end(self.starts(), nblock).min(longest)
+            }
+            _ => self.header.cbytes,
+        };
+        Ok((start, end))
+    }
+
+    /// The most bytes that the streams of a block have: no stream is longer than its data, and each has its size in front.
+    fn longest_block(&self) -> usize {
+        self.header.blocksize_field() + 5 * usize::from(self.header.typesize)
+    }
+
+    /// These bytes; if they are elsewhere they are read into `buf`.
+    #[inline(always)]
+    pub(super) fn block_bytes<'s>(
+        &'s self,
+        nblock: usize,
+        all: bool,
+        buf: &'s mut Buf,
+    ) -> Result<&'s [u8]> {
+        let (start, end) = self.span(nblock, all)?;
+        match &self.elsewhere {
+            Some(elsewhere) if all => {
+                let bytes = elsewhere.whole()?.get(start..end);
+                bytes.ok_or(Error::ReadBuffer)
+            }
+            _ => self.fetch(start, end, buf),
+        }
+    }
+
+    /// The compressed bytes of block `nblock`, all its streams and no more; `each` gets every stream with its size in
+    /// front. Only of blocks in memory.
+    pub(super) fn compressed(
+        &self,
+        nblock: usize,
+        mut each: impl FnMut(&'a [u8]),
+    ) -> Result<&'a [u8]> {
+        let (start, end) = self.span(nblock, true)?;
+        let bytes = self.bytes.get(start..end).ok_or(Error::ReadBuffer)?;
+        let bsize = self.block_nbytes(nblock)?;
+        let mut streams = Streams::new(self.header, bytes, bsize)?;
+        let mut at = 0;
+        for _ in 0..bsize / streams.neblock {
+            streams.next()?;
+            let next = bytes.len() - streams.left();
+            each(&bytes[at..next]);
+            at = next;
+        }
+        Ok(&bytes[..at])
+    }
+
+    fn read_dict(&self) -> Result<Option<Box<Dict>>> {
+        let at = self.starts_end();
+        let mut buf = Buf::default();
+        let size = self.fetch(at, at + 4, &mut buf)?;
+        let size = usize::try_from(i32_at(size, 0)).map_err(|_| Error::CodecDict)?;
+        if size == 0 || size > oxiblosc_codecs::MAX_DICT_SIZE {
+            return Err(Error::CodecDict);
+        }
+        let raw = self.fetch(at + 4, at + 4 + size, &mut buf)?;
+        match Codec::from_format(self.header.flags >> 5) {
+            Some(codec) if codec.supports_dict() => {
+                Ok(Some(boxed(Dict::for_decompression(codec, raw)?)?))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Sizes of variable-length blocks stand at the front of each; starts must rise, sizes must add up.
+    fn read_offsets(&self) -> Result<List<usize>> {
+        let nblocks = self.header.nblocks;
+        let mut offsets = List::new();
+        offsets.reserve_exact(nblocks + 1)?;
+        offsets.push(0)?;
+        let mut total = 0usize;
+        for nblock in 0..nblocks {
+            let (start, end) = self.vl_span(nblock).ok_or(Error::InvalidHeader)?;
+            if start < self.starts_end() || end - start < 4 {
+                return Err(Error::InvalidHeader);
+            }
+            let nbytes = i32_at(self.bytes, start);
+            if nbytes <= 0 {
+                return Err(Error::InvalidHeader);
+            }
+            total += nbytes as usize;
+            if total > self.header.nbytes {
+                return Err(Error::InvalidHeader);
+            }
+            offsets.push(total)?;
+        }
+        if total == self.header.nbytes {
+            Ok(offsets)
+        } else {
+            Err(Error::InvalidHeader)
+        }
+    }
+
+    /// From where to where the variable-length block `nblock` goes in the chunk.
+    pub(super) fn vl_span(&self, nblock: usize) -> Option<(usize, usize)> {
+        let start = usize::try_from(self.start(nblock)).ok()?;
+        let end = if nblock + 1 < self.header.nblocks {
+            usize::try_from(self.start(nblock + 1)).ok()?
+        } else {
+            self.header.cbytes
+        };
+        (start < end && end <= self.header.cbytes).then_some((start, end))
+    }
+
+    /// Whether there is a block `nblock`. Whatever the header of a chunk without data says, it has none.
+    fn has_block(&self, nblock: usize) -> bool {
+        nblock < self.header.nblocks && self.header.nbytes > 0
+    }
+
+    /// Size of the data of block `nblock`. Of a variable-length block elsewhere it is read, and no more than the header
+    /// allows.
+    pub fn block_nbytes(&self, nblock: usize) -> Result<usize> {
+        if !self.has_block(nblock) {
+            return Err(Error::InvalidParam);
+        }
+        match self.header.blocks {
+            Blocks::Regular { blocksize } => {
+                Ok(blocksize.min(self.header.nbytes - nblock * blocksize))
+            }
+            Blocks::Variable { .. } if self.elsewhere.is_some() => {
+                let (start, end) = self.vl_span(nblock).ok_or(Error::InvalidHeader)?;
+                if start < self.starts_end() || end - start < 4 {
+                    return Err(Error::InvalidHeader);
+                }
+                let nbytes = i32_at(self.fetch(start, start + 4, &mut Buf::default())?, 0);
+                let nbytes = usize::try_from(nbytes).unwrap_or(0);
+                if nbytes == 0 || nbytes > self.header.nbytes {
+                    return Err(Error::InvalidHeader);
+                }
+                Ok(nbytes)
+            }
+            Blocks::Variable { .. } => Ok(self.offsets[nblock + 1] - self.offsets[nblock]),
+        }
+    }
+
+    /// The largest block, as far as its size is known.
+    pub fn max_block_nbytes(&self) -> usize {
+        match self.header.blocks {
+            Blocks::Regular { blocksize } => blocksize,
+            Blocks::Variable { .. } => self
+                .offsets
+                .windows(2)
+                .map(|w| w[1] - w[0])
+                .max()
+                .unwrap_or(0),
+        }
+    }
+
+    /// Refuses a kind of special values that this library does not know.
+    fn known(&self) -> Result<()> {
+        match self.header.special() {
+            Special::Unknown(_) => Err(Error::Data),
+            _ => Ok(()),
+        }
+    }
+
+    /// Prepares the decoding of blocks; `pipeline` is where the filters are written down.
+    #[inline(always)]
+    pub(super) fn decoder<'b>(
+        &'b self,
+        pipeline: &'b mut Pipeline,
+        hooks: &'b dyn Hooks,
+    ) -> Result<BlockDecoder<'b>> {
+        let header = self.header;
+        self.known()?;
+        pipeline.set_typesize(header.typesize, header.version);
+        if self.has_streams() && header.blosc2_flags & flags2::INSTRUMENTED == 0 {
+            pipeline.resolve(&header.filters, &header.filters_meta, true)?;
+        }
+        Ok(BlockDecoder {
+            chunk: self,
+            codec: Codec::from_format(header.flags >> 5),
+            pipeline,
+            hooks,
+        })
+    }
+}
+
+/// Decompresses a chunk into `dest`. Blocks that `maskout` marks are left as they are in `dest`.
+/// Gives the size of the data.
+pub fn decompress(
+    chunk: &Chunk,
+    dest: &mut [u8],
+    maskout: Option<&[bool]>,
+    nthreads: usize,
+    hooks: &dyn Hooks,
+    exec: &dyn Executor,
+) -> Result<usize> {
+    let header = chunk.header();
+    let nbytes = header.nbytes;
+    let nblocks = header.nblocks;
+    chunk.known()?;
+    let dest = dest.get_mut(..nbytes).ok_or(Error::WriteBuffer)?;
+    if maskout.is_some_and(|mask| mask.len() != nblocks) {
+        return Err(Error::Data);
+    }
+    if nbytes == 0 {
+        return Ok(0);
+    }
+    if !chunk.has_streams() && maskout.is_none() && !hooks.has_postfilter() {
+        match header.special() {
+            Special::None if chunk.is_elsewhere() => chunk.stored(0, dest)?,
+            Special::None => copy(&chunk.bytes[header.overhead()..], dest, nthreads, exec)?,
+            Special::Uninit => {}
+            _ => in_pieces(dest, nthreads, exec, |at, piece| {
+                special::fill(header, chunk.value(), at, piece)
+            })?,
+        }
+        return Ok(nbytes);
+    }
+    if chunk.is_elsewhere() && header.has_vlblocks() {
+        // Where the data of a block begin depends on all blocks before it.
+        let bytes = chunk.load()?;
+        let loaded = Chunk::loaded(header, &bytes)?;
+        return decompress(&loaded, dest, maskout, nthreads, hooks, exec);
+    }
+    match header.blocks {
+        Blocks::Regular { blocksize } => {
+            let blocks = dest.chunks_mut(blocksize);
+            decompress_blocks(chunk, blocks, maskout, nthreads, hooks, exec)?;
+        }
+        Blocks::Variable { .. } => {
+            let blocks = split_at_offsets(dest, &chunk.offsets)?;
+            decompress_blocks(chunk, blocks.into_iter(), maskout, nthreads, hooks, exec)?;
+        }
+    }
+    Ok(nbytes)
+}
+
+fn split_at_offsets<'d>(mut dest: &'d mut [u8], offsets: &[usize]) -> Result<List<&'d mut [u8]>> {
+    let mut blocks = List::with_capacity(offsets.len())?;
+    for pair in offsets.windows(2) {
+        let (block, rest) = dest.split_at_mut(pair[1] - pair[0]);
+        blocks.push(block)?;
+        dest = rest;
+    }
+    Ok(blocks)
+}
+
+/// Decompresses every block into its own slice, which has the block's size.
+pub fn decompress_blocks<'d>(
+    chunk: &Chunk,
+    mut blocks: impl Iterator<Item = &'d mut [u8]>,
+    maskout: Option<&[bool]>,
+    nthreads: usize,
+    hooks: &dyn Hooks,
+    exec: &dyn Executor,
+) -> Result<()> {
+    let mut pipeline = Pipeline::EMPTY;
+    let decoder = chunk.decoder(&mut pipeline, hooks)?;
+    let nblocks = chunk.header.nblocks;
+    let masked = |nblock: usize| maskout.is_some_and(|mask| mask[nblock]);
+    let position = |nblock: usize, tid: usize| BlockPos {
+        nblock,
+        offset: decoder.offset(nblock),
+        tid,
+    };
+    // The others are compared with the first block, so it is decoded before them, and apart from `dest` where the
+    // caller changes it or does not want it.
+    let first_apart;
+    let mut reference: Option<&[u8]> = None;
+    let mut from = 0;
+    if decoder.needs_reference() && nblocks > 1 {
+        if hooks.has_postfilter() || masked(0) {
+            first_apart = decoder.reference()?;
+            reference = Some(&first_apart);
+        } else if let Some(first) = blocks.next() {
+            decoder.decode(position(0, 0), None, first, scratch::borrow()?.parts())?;
+            reference = Some(first);
+            from = 1;
+        }
+    }
+    let blocks = (from..).zip(blocks);
+    let nworkers = workers(nthreads, nblocks - from, chunk.header.nbytes);
+    if nworkers <= 1 {
+        let mut scratch = scratch::borrow()?;
+        for (nblock, dst) in blocks {
+            if !masked(nblock) {
+                decoder.decode(position(nblock, 0), reference, dst, scratch.parts())?;
+            }
+        }
+        return Ok(());
+    }
+    let shares = Shares::new(blocks, nblocks - from, nworkers)?;
+    shares.work(nthreads, exec, |tid| {
+        let mut scratch = scratch::borrow()?;
+        while let Some((nblock, dst)) = shares.next(tid) {
+            if !masked(nblock) {
+                decoder.decode(position(nblock, tid), reference, dst, scratch.parts())?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Decompresses block `nblock` into `dst`, which has the block's size ([`Chunk::block_nbytes`]).
+pub fn decompress_block(
+    chunk: &Chunk,
+    nblock: usize,
+    dst: &mut [u8],
+    hooks: &dyn Hooks,
+) -> Result<()> {
+    if !chunk.has_block(nblock) {
+        return Err(Error::InvalidParam);
+    }
+    let mut pipeline = Pipeline::EMPTY;
+    let decoder = chunk.decoder(&mut pipeline, hooks)?;
+    let pos = BlockPos {
+        nblock,
+        offset: decoder.offset(nblock),
+        tid: 0,
+    };
+    let reference = if decoder.needs_reference() && nblock > 0 {
+        Some(decoder.reference()?)
+    } else {
+        None
+    };
+    decoder.decode(pos, reference.as_deref(), dst, scratch::borrow()?.parts())
+}

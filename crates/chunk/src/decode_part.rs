@@ -1,0 +1,301 @@
+//! A few bytes out of a block, without undoing the filters for all of it.
+
+use super::decode_block::{BlockDecoder, Stream, Streams, UDCODEC_FORMAT};
+use super::header::{flags2, version};
+use super::pipeline::Stage;
+use super::registered;
+use super::scratch::{Buf, Bufs, State};
+use oxiblosc_codecs::Codec;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_filters::{bitshuffle, shuffle};
+use oxiblosc_memory::List;
+
+/// Blocks that are not larger are decoded as a whole in the time that it takes to look for parts.
+const SMALL: usize = 4096;
+
+/// What a stream holds, as far as it was wanted.
+enum Source<'a> {
+    Bytes(&'a [u8]),
+    Run(u8),
+}
+
+/// A block's data behind the filters, in streams.
+struct Filtered<'a> {
+    streams: List<Source<'a>>,
+    neblock: usize,
+}
+
+impl Filtered<'_> {
+    /// Copies the bytes from `at` on, of which all were wanted.
+    fn copy(&self, at: usize, out: &mut [u8]) {
+        let (mut at, mut out) = (at, out);
+        while !out.is_empty() {
+            let (stream, from) = (at / self.neblock, at % self.neblock);
+            let len = out.len().min(self.neblock - from);
+            let (front, rest) = out.split_at_mut(len);
+            match self.streams[stream] {
+                Source::Bytes(bytes) => front.copy_from_slice(&bytes[from..from + len]),
+                Source::Run(value) => front.fill(value),
+            }
+            (at, out) = (at + len, rest);
+        }
+    }
+}
+
+/// Items of a block that are taken out of it one by one.
+pub struct Items<'a> {
+    filtered: Filtered<'a>,
+    planes: usize,
+    /// Bytes of a plane.
+    row: usize,
+    /// From where to where in the block they are, in bytes.
+    from: usize,
+    to: usize,
+}
+
+impl Items<'_> {
+    /// Copies the bytes from `from` on of the block into `out`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] outside of what was asked for.
+    pub fn get(&self, from: usize, out: &mut [u8]) -> Result<()> {
+        let (planes, len) = (self.planes, out.len());
+        let aligned = from.is_multiple_of(planes) && len.is_multiple_of(planes);
+        if !aligned || from < self.from || from > self.to || len > self.to - from {
+            return Err(Error::InvalidParam);
+        }
+        if planes == 1 {
+            self.filtered.copy(from, out);
+            return Ok(());
+        }
+        let (first, count) = (from / planes, len / planes);
+        for plane in 0..planes {
+            let at = plane * self.row + first;
+            let (stream, from) = (at / self.filtered.neblock, at % self.filtered.neblock);
+            let places = out[plane..].iter_mut().step_by(planes);
+            // A stream holds whole planes: it is one of the block's, or all of it.
+            match self.filtered.streams[stream] {
+                Source::Run(value) => places.for_each(|place| *place = value),
+                Source::Bytes(bytes) => {
+                    let bytes = &bytes[from..from + count];
+                    places.zip(bytes).for_each(|(place, byte)| *place = *byte);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl BlockDecoder<'_> {
+    /// Whether the streams of a block may be undone in part.
+    fn has_parts(&self) -> bool {
+        let header = &self.chunk.header;
+        self.chunk.has_streams()
+            && !self.hooks.has_postfilter()
+            && header.blosc2_flags & flags2::INSTRUMENTED == 0
+            && !header.has_vlblocks()
+    }
+
+    /// Undoes the streams of a block of `bsize` bytes as far as `end` says for each that begins at a place in the block's
+    /// data and has a length; what is stored is used where it is. None where that cannot be done.
+    fn front<'s>(
+        &'s self,
+        (nblock, bsize, codec): (usize, usize, Codec),
+        end: impl Fn(usize, usize) -> usize,
+        (data, input): (&'s mut Buf, &'s mut Buf),
+        state: &mut State,
+    ) -> Result<Option<Filtered<'s>>> {
+        let chunk = self.chunk;
+        let data = data.ensure(bsize)?;
+        let bytes = chunk.block_bytes(nblock, false, input)?;
+        let mut streams = Streams::new(chunk.header, bytes, bsize)?;
+        let neblock = streams.neblock;
+        let mut filtered = Filtered {
+            streams: List::with_capacity(bsize / neblock)?,
+            neblock,
+        };
+        for (j, out) in data.chunks_exact_mut(neblock).enumerate() {
+            let end = end(j * neblock, neblock);
+            let stream = match streams.next() {
+                // Perhaps its bytes go on elsewhere.
+                Err(Error::ReadBuffer) if chunk.is_elsewhere() => return Ok(None),
+                stream => stream?,
+            };
+            filtered.streams.push(match stream {
+                Stream::Run(value) => Source::Run(value),
+                Stream::Stored(bytes) => Source::Bytes(bytes),
+                Stream::Compressed(bytes) => {
+                    if end > 0 {
+                        let got = state.decoder.decompress_front(
+                            codec,
+                            chunk.dict.as_deref(),
+                            bytes.alone(),
+                            out,
+                            end,
+                        )?;
+                        if got < end {
+                            return Err(Error::Data);
+                        }
+                    }
+                    Source::Bytes(out)
+                }
+            })?;
+        }
+        Ok(Some(filtered))
+    }
+
+    /// Runs `body` with the items, of `item` bytes each, of block `nblock` that lie in its bytes from `from` to before `to`,
+    /// where the pipeline is one that allows it: no filter, or one shuffle. Says whether it was done.
+    pub fn decode_items(
+        &self,
+        nblock: usize,
+        (from, to, item): (usize, usize, usize),
+        (bufs, state): (&mut Bufs, &mut State),
+        body: impl FnOnce(&Items) -> Result<()>,
+    ) -> Result<bool> {
+        let bsize = self.chunk.block_nbytes(nblock)?;
+        let Some(codec) = self.codec.filter(|_| self.has_parts()) else {
+            return Ok(false);
+        };
+        let planes = match self.pipeline.stages() {
+            [] => 1,
+            [Stage::Shuffle(streams)] => usize::from(*streams),
+            _ => return Ok(false),
+        };
+        let aligned = item.is_multiple_of(planes) && bsize.is_multiple_of(planes);
+        if from > to || to > bsize || !aligned {
+            return Ok(false);
+        }
+        let row = bsize / planes;
+        let hi = to.div_ceil(planes);
+        let end = |start, len| last_needed(start, len, row, planes, hi);
+        let places = (&mut bufs.ping, &mut bufs.input);
+        let filtered = self.front((nblock, bsize, codec), end, places, state)?;
+        let Some(filtered) = filtered.filter(|f| f.neblock.is_multiple_of(row)) else {
+            return Ok(false);
+        };
+        body(&Items {
+            filtered,
+            planes,
+            row,
+            from,
+            to,
+        })?;
+        Ok(true)
+    }
+
+    /// Copies the bytes from `from` on of block `nblock` into `part`, where the pipeline is one that allows it: no
+    /// filter, or one shuffle. Says whether it was done; if not, the block has to be decoded as a whole.
+    pub fn decode_part(
+        &self,
+        nblock: usize,
+        from: usize,
+        part: &mut [u8],
+        (bufs, codec_state): (&mut Bufs, &mut State),
+    ) -> Result<bool> {
+        let header = &self.chunk.header;
+        let bsize = self.chunk.block_nbytes(nblock)?;
+        if !self.has_parts() {
+            return Ok(false);
+        }
+        let Some(codec) = self.codec else {
+            return self.decode_registered_part((nblock, bsize), from, part, bufs);
+        };
+        let (planes, group) = match self.pipeline.stages() {
+            [] => (1, 1),
+            [Stage::Shuffle(streams)] => (usize::from(*streams), 1),
+            // Bit planes hold one bit of each item, so items come in eights.
+            // Blosc 1 leaves blocks alone whose items do not come in eights.
+            [Stage::BitShuffle] if header.version <= version::BLOSC1 => return Ok(false),
+            [Stage::BitShuffle] => (8 * usize::from(header.typesize), 8),
+            _ => return Ok(false),
+        };
+        let item = planes / group;
+        let nitems = bsize / item / group * group;
+        let first = from / item / group * group;
+        let last = ((from + part.len()).div_ceil(item)).next_multiple_of(group);
+        let tail = nitems * item;
+        if last > nitems || bsize <= SMALL || (last - first) * item > bsize / 2 {
+            // Bytes left over at the end of the block are not shuffled; and large parts are not worth the detour.
+            return Ok(false);
+        }
+        let (lo, hi) = (first / group, last / group);
+        let row = tail / planes;
+        // Of each stream, the last byte that any plane needs.
+        let end = |start, len| last_needed(start, len, row, planes, hi);
+        let places = (&mut bufs.ping, &mut bufs.input);
+        let filtered = self.front((nblock, bsize, codec), end, places, codec_state)?;
+        let Some(filtered) = filtered else {
+            return Ok(false);
+        };
+        let size = (last - first) * item;
+        let picked = bufs.pong.ensure(2 * size)?;
+        let (gathered, items) = picked.split_at_mut(size);
+        for (plane, out) in gathered.chunks_exact_mut(hi - lo).enumerate() {
+            filtered.copy(plane * row + lo, out);
+        }
+        match self.pipeline.stages() {
+            [Stage::Shuffle(streams)] => shuffle::unshuffle(usize::from(*streams), gathered, items),
+            [Stage::BitShuffle] => bitshuffle::bitunshuffle(item, gathered, items, version::STABLE),
+            _ => items.copy_from_slice(gathered),
+        }
+        let skip = from - first * item;
+        part.copy_from_slice(&items[skip..skip + part.len()]);
+        Ok(true)
+    }
+
+    /// The same for a codec that is none of the format's own, where that can read parts: without filters, of a block that
+    /// is one stream.
+    #[cold]
+    fn decode_registered_part(
+        &self,
+        (nblock, bsize): (usize, usize),
+        from: usize,
+        part: &mut [u8],
+        bufs: &mut Bufs,
+    ) -> Result<bool> {
+        let (chunk, header) = (self.chunk, &self.chunk.header);
+        if !self.pipeline.stages().is_empty() || header.flags >> 5 != UDCODEC_FORMAT {
+            return Ok(false);
+        }
+        let bytes = chunk.block_bytes(nblock, false, &mut bufs.input)?;
+        let mut streams = Streams::new(header, bytes, bsize)?;
+        match streams.next() {
+            Ok(Stream::Compressed(data)) if streams.neblock == bsize => {
+                let codec = (header.udcompcode, header.compcode_meta);
+                registered::decode_part(codec, data.alone(), from, part, self.hooks)
+            }
+            _ => Ok(false),
+        }
+    }
+}
+
+/// Planes of `row` bytes follow each other from the front of the block, and of each the bytes before `hi` are wanted.
+/// A stream holds the block's bytes from `start` on, `len` of them: how many from its front are needed?
+fn last_needed(start: usize, len: usize, row: usize, planes: usize, hi: usize) -> usize {
+    let end = start + len;
+    // The last plane that begins inside the stream, or reaches into it.
+    let plane = ((end - 1) / row).min(planes - 1);
+    let wanted = (plane * row + hi).min(end);
+    if wanted > start {
+        return wanted - start;
+    }
+    // That plane begins after what is wanted of it; the one before it may still reach in.
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_needed;
+
+    #[test]
+    fn streams_are_decoded_as_far_as_a_plane_reaches() {
+        // One stream a plane.
+        assert_eq!(last_needed(300, 100, 100, 8, 7), 7);
+        // One stream for all planes: up to the last plane.
+        assert_eq!(last_needed(0, 800, 100, 8, 7), 707);
+        // A stream of two planes.
+        assert_eq!(last_needed(200, 200, 100, 8, 7), 107);
+        assert_eq!(last_needed(0, 100, 100, 1, 100), 100);
+    }
+}

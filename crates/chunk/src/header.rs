@@ -1,0 +1,474 @@
+//! The chunk header: 16 bytes of Blosc 1, or 32 bytes of Blosc 2 when both shuffle bits are set.
+//!
+//! Parsed once, into numbers that were checked against each other; see the chunk format document, "Header".
+
+use oxiblosc_error::{Error, Result};
+
+/// Length of a Blosc 1 header, and of the part that both versions share.
+pub const MIN_HEADER_LENGTH: usize = 16;
+/// Length of a Blosc 2 header.
+pub const EXTENDED_HEADER_LENGTH: usize = 32;
+/// The most bytes a chunk is larger than its data (a header, and the data as they are).
+pub const MAX_OVERHEAD: usize = EXTENDED_HEADER_LENGTH;
+/// The largest buffer that can be compressed.
+pub const MAX_BUFFERSIZE: i32 = i32::MAX - MAX_OVERHEAD as i32;
+/// Buffers below this size are stored as they are.
+pub const MIN_BUFFERSIZE: usize = 32;
+/// The largest block, and the largest typesize.
+pub const MAX_BLOCKSIZE: i32 = 536_866_816;
+/// The largest typesize that the header can hold; larger ones are recorded as 1.
+pub const MAX_TYPESIZE: usize = 255;
+/// Slots of the filter pipeline.
+pub const MAX_FILTERS: usize = 6;
+
+/// Chunk format versions.
+pub mod version {
+    /// Blosc 1.x; bitshuffle leaves a block alone whose items do not come in eights.
+    pub const BLOSC1: u8 = 2;
+    /// The Blosc 2 alphas: five filter slots.
+    pub const ALPHA: u8 = 3;
+    /// What regular chunks are written as.
+    pub const STABLE: u8 = 5;
+    /// What chunks of variable-length blocks are written as; the highest version known.
+    pub const VL_BLOCKS: u8 = 6;
+}
+
+/// Bits of the `flags` byte; the upper three bits are the codec's format.
+pub mod flags {
+    /// Byte shuffle was applied; with [`BITSHUFFLE`]: the header is extended.
+    pub const SHUFFLE: u8 = 0x1;
+    /// The data are stored as they are.
+    pub const MEMCPYED: u8 = 0x2;
+    /// Bit shuffle was applied; with [`SHUFFLE`]: the header is extended.
+    pub const BITSHUFFLE: u8 = 0x4;
+    /// Delta was applied.
+    pub const DELTA: u8 = 0x8;
+    /// A block is one stream.
+    pub const DONT_SPLIT: u8 = 0x10;
+    /// Both of these mark an extended header.
+    pub const EXTENDED: u8 = SHUFFLE | BITSHUFFLE;
+}
+
+/// Bits of the `blosc2_flags` byte; bits 4 to 6 hold the kind of special value.
+pub mod flags2 {
+    /// A dictionary follows the block starts.
+    pub const USE_DICT: u8 = 0x1;
+    /// Only header, block starts and a trailer are here; the blocks are on disk.
+    pub const LAZY: u8 = 0x8;
+    /// The streams hold measurements of the codec instead of data.
+    pub const INSTRUMENTED: u8 = 0x80;
+    /// In the second flags byte: blocks of different sizes.
+    pub const VL_BLOCKS: u8 = 0x1;
+}
+
+/// Offsets of header fields that are rewritten after the blocks are.
+pub mod offset {
+    /// `nbytes`, int32.
+    pub const NBYTES: usize = 4;
+    /// `blocksize`, int32.
+    pub const BLOCKSIZE: usize = 8;
+    /// `cbytes`, int32.
+    pub const CBYTES: usize = 12;
+}
+
+/// Filters that the format itself defines.
+pub mod filter_id {
+    /// An empty slot.
+    pub const NONE: u8 = 0;
+    /// Byte shuffle; its meta byte, if not 0, is the number of byte streams.
+    pub const SHUFFLE: u8 = 1;
+    /// Bit shuffle.
+    pub const BITSHUFFLE: u8 = 2;
+    /// XOR with the first block.
+    pub const DELTA: u8 = 3;
+    /// Mantissa bits set to zero; not undone.
+    pub const TRUNC_PREC: u8 = 4;
+    /// Ids above this belong to registered and user-defined filters.
+    pub const LAST_DEFINED: u8 = 31;
+    /// Items sorted by cells of an n-dimensional block.
+    pub const NDCELL: u8 = 32;
+    /// Means of cells of an n-dimensional block.
+    pub const NDMEAN: u8 = 33;
+    /// [`BYTEDELTA`] as it was first released.
+    pub const BYTEDELTA_BUGGY: u8 = 34;
+    /// Differences of neighbouring bytes of a shuffled block.
+    pub const BYTEDELTA: u8 = 35;
+    /// Bits of integers set to zero; not undone.
+    pub const INT_TRUNC: u8 = 36;
+}
+
+/// A chunk whose content follows from its header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Special {
+    /// An ordinary chunk.
+    None,
+    /// Zeros.
+    Zero,
+    /// NaNs, of 4 or 8 bytes.
+    Nan,
+    /// One value, stored after the header, repeated.
+    Value,
+    /// Anything: never written.
+    Uninit,
+    /// A kind this library does not know.
+    Unknown(u8),
+}
+
+impl Special {
+    fn from_flags(blosc2_flags: u8) -> Self {
+        match (blosc2_flags >> 4) & 7 {
+            0 => Self::None,
+            1 => Self::Zero,
+            2 => Self::Nan,
+            3 => Self::Value,
+            4 => Self::Uninit,
+            other => Self::Unknown(other),
+        }
+    }
+
+    /// The bits of `blosc2_flags` that mark this kind.
+    pub fn to_flags(self) -> u8 {
+        let kind = match self {
+            Self::None => 0,
+            Self::Zero => 1,
+            Self::Nan => 2,
+            Self::Value => 3,
+            Self::Uninit => 4,
+            Self::Unknown(other) => other,
+        };
+        kind << 4
+    }
+}
+
+/// How the data of a chunk are cut into blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blocks {
+    /// Blocks of `blocksize` bytes (at most `nbytes`), the last one perhaps shorter.
+    Regular {
+        /// Bytes of a block, at least 1.
+        blocksize: usize,
+    },
+    /// Blocks of any size; their number is at least 1.
+    Variable {
+        /// Number of blocks.
+        nblocks: usize,
+    },
+}
+
+/// A checked header. Sizes are in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkHeader {
+    /// Chunk format version.
+    pub version: u8,
+    /// Version of the codec's format.
+    pub versionlz: u8,
+    /// See [`flags`].
+    pub flags: u8,
+    /// Bytes of an item, 1 to 255 (larger items are recorded as 1).
+    pub typesize: u8,
+    /// Size of the data.
+    pub nbytes: usize,
+    /// Size of the chunk, header included.
+    pub cbytes: usize,
+    /// How the data are cut.
+    pub blocks: Blocks,
+    /// How many blocks that makes.
+    pub nblocks: usize,
+    /// The pipeline, in the order of compression; 0 is an empty slot.
+    pub filters: [u8; MAX_FILTERS],
+    /// One parameter a filter.
+    pub filters_meta: [u8; MAX_FILTERS],
+    /// Id of a codec that is none of the format's own.
+    pub udcompcode: u8,
+    /// A parameter of the codec.
+    pub compcode_meta: u8,
+    /// See [`flags2`].
+    pub blosc2_flags: u8,
+    /// Second byte of flags; see [`flags2::VL_BLOCKS`].
+    pub blosc2_flags2: u8,
+}
+
+#[inline(always)]
+fn read_size(src: &[u8; MIN_HEADER_LENGTH], at: usize) -> Result<usize> {
+    let size = i32::from_le_bytes([src[at], src[at + 1], src[at + 2], src[at + 3]]);
+    usize::try_from(size).map_err(|_| Error::InvalidHeader)
+}
+
+/// The little-endian int32 at `at`; the caller has checked that it is there.
+pub fn i32_at(src: &[u8], at: usize) -> i32 {
+    let four = &src[at..at + 4];
+    i32::from_le_bytes([four[0], four[1], four[2], four[3]])
+}
+
+impl ChunkHeader {
+    /// A header to be read into.
+    pub const EMPTY: Self = Self {
+        version: 0,
+        versionlz: 0,
+        flags: 0,
+        typesize: 1,
+        nbytes: 0,
+        cbytes: 0,
+        blocks: Blocks::Regular { blocksize: 1 },
+        nblocks: 0,
+        filters: [0; MAX_FILTERS],
+        filters_meta: [0; MAX_FILTERS],
+        udcompcode: 0,
+        compcode_meta: 0,
+        blosc2_flags: 0,
+        blosc2_flags2: 0,
+    };
+
+    /// Reads the header at the front of `src`, all of it.
+    pub fn parse(src: &[u8]) -> Result<Self> {
+        let mut header = Self::EMPTY;
+        header.read(src, true)?;
+        Ok(header)
+    }
+
+    /// Reads only the 16 bytes that every chunk begins with.
+    pub fn parse_basic(src: &[u8]) -> Result<Self> {
+        let mut header = Self::EMPTY;
+        header.read(src, false)?;
+        Ok(header)
+    }
+
+    /// As [`Self::parse`] or [`Self::parse_basic`], in place. To copy a header right after its bytes were written one
+    /// by one would cost more than all the checks: the processor has to wait for them.
+    pub fn read(&mut self, src: &[u8], extended: bool) -> Result<()> {
+        let Some(front) = src.first_chunk::<MIN_HEADER_LENGTH>() else {
+            return Err(Error::ReadBuffer);
+        };
+        let cbytes = read_size(front, offset::CBYTES)?;
+        let blocksize = read_size(front, offset::BLOCKSIZE)?;
+        let nbytes = read_size(front, offset::NBYTES)?;
+        if cbytes < MIN_HEADER_LENGTH
+            || blocksize == 0
+            || blocksize > MAX_BLOCKSIZE as usize
+            || front[3] == 0
+        {
+            return Err(Error::InvalidHeader);
+        }
+        let header = self;
+        *header = Self::EMPTY;
+        header.version = front[0];
+        header.versionlz = front[1];
+        header.flags = front[2];
+        header.typesize = front[3];
+        header.nbytes = nbytes;
+        header.cbytes = cbytes;
+        if extended && header.is_extended() {
+            header.read_extension(src)?;
+        } else {
+            header.filters_from_flags();
+        }
+        if header.version > version::VL_BLOCKS && header.blosc2_flags2 & !flags2::VL_BLOCKS != 0 {
+            return Err(Error::VersionSupport);
+        }
+        if header.blosc2_flags2 & flags2::VL_BLOCKS != 0 {
+            if header.is_memcpyed() {
+                return Err(Error::InvalidHeader);
+            }
+            header.set_blocks(Blocks::Variable { nblocks: blocksize });
+        } else {
+            let most = if nbytes > 0 { nbytes } else { blocksize };
+            header.set_blocks(Blocks::Regular {
+                blocksize: blocksize.min(most),
+            });
+        }
+        Ok(())
+    }
+
+    fn read_extension(&mut self, src: &[u8]) -> Result<()> {
+        if self.cbytes < EXTENDED_HEADER_LENGTH {
+            return Err(Error::InvalidHeader);
+        }
+        let Some(ext) = src.get(MIN_HEADER_LENGTH..EXTENDED_HEADER_LENGTH) else {
+            return Err(Error::ReadBuffer);
+        };
+        self.filters.copy_from_slice(&ext[..6]);
+        self.udcompcode = ext[6];
+        self.compcode_meta = ext[7];
+        self.filters_meta.copy_from_slice(&ext[8..14]);
+        self.blosc2_flags2 = ext[14];
+        self.blosc2_flags = ext[15];
+        let special = self.special();
+        if special != Special::None && self.blosc2_flags2 & flags2::VL_BLOCKS != 0 {
+            return Err(Error::InvalidHeader);
+        }
+        match special {
+            Special::None | Special::Zero => {}
+            Special::Value => {
+                let width = self.cbytes - EXTENDED_HEADER_LENGTH;
+                let possible = width > 0 && width <= MAX_BLOCKSIZE as usize && width <= self.nbytes;
+                if !possible || !self.nbytes.is_multiple_of(width) {
+                    return Err(Error::InvalidHeader);
+                }
+            }
+            Special::Nan | Special::Uninit | Special::Unknown(_) => {
+                if !self.nbytes.is_multiple_of(usize::from(self.typesize)) {
+                    return Err(Error::InvalidHeader);
+                }
+            }
+        }
+        if self.version == version::ALPHA {
+            // The alphas knew five filters and left the sixth slot as it was in memory.
+            self.filters[5] = 0;
+            self.filters_meta[5] = 0;
+        }
+        Ok(())
+    }
+
+    fn filters_from_flags(&mut self) {
+        if self.flags & flags::SHUFFLE != 0 {
+            self.filters[MAX_FILTERS - 1] = filter_id::SHUFFLE;
+        }
+        if self.flags & flags::BITSHUFFLE != 0 {
+            self.filters[MAX_FILTERS - 1] = filter_id::BITSHUFFLE;
+        }
+        if self.flags & flags::DELTA != 0 {
+            self.filters[MAX_FILTERS - 2] = filter_id::DELTA;
+        }
+    }
+
+    /// Whether this is a header of 32 bytes.
+    pub fn is_extended(&self) -> bool {
+        self.flags & flags::EXTENDED == flags::EXTENDED
+    }
+
+    /// Bytes of the header itself.
+    pub fn overhead(&self) -> usize {
+        if self.is_extended() {
+            EXTENDED_HEADER_LENGTH
+        } else {
+            MIN_HEADER_LENGTH
+        }
+    }
+
+    /// Whether the data are stored as they are.
+    pub fn is_memcpyed(&self) -> bool {
+        self.flags & flags::MEMCPYED != 0
+    }
+
+    /// The kind of special value.
+    pub fn special(&self) -> Special {
+        Special::from_flags(self.blosc2_flags)
+    }
+
+    /// Whether the blocks are somewhere else.
+    pub fn is_lazy(&self) -> bool {
+        self.blosc2_flags & flags2::LAZY != 0
+    }
+
+    /// Whether the blocks have sizes of their own.
+    pub fn has_vlblocks(&self) -> bool {
+        matches!(self.blocks, Blocks::Variable { .. })
+    }
+
+    /// Sets how the data are cut. `nbytes` must have been set.
+    pub fn set_blocks(&mut self, blocks: Blocks) {
+        self.blocks = blocks;
+        self.nblocks = match blocks {
+            Blocks::Regular { blocksize } if self.nbytes <= blocksize => {
+                usize::from(self.nbytes > 0)
+            }
+            Blocks::Regular { blocksize } => self.nbytes.div_ceil(blocksize),
+            Blocks::Variable { nblocks } => nblocks,
+        };
+    }
+
+    /// What the header's `blocksize` field says: bytes of a block, or the number of variable-length blocks.
+    pub fn blocksize_field(&self) -> usize {
+        match self.blocks {
+            Blocks::Regular { blocksize } => blocksize,
+            Blocks::Variable { nblocks } => nblocks,
+        }
+    }
+
+    /// Writes the header at the front of `dest`, 16 or 32 bytes as [`Self::is_extended`] says.
+    /// Sizes above `i32::MAX` cannot occur: the encoder refuses such buffers.
+    pub fn write(&self, dest: &mut [u8]) {
+        let int32 = |n: usize| (n as i32).to_le_bytes();
+        dest[..4].copy_from_slice(&[self.version, self.versionlz, self.flags, self.typesize]);
+        dest[offset::NBYTES..][..4].copy_from_slice(&int32(self.nbytes));
+        dest[offset::BLOCKSIZE..][..4].copy_from_slice(&int32(self.blocksize_field()));
+        dest[offset::CBYTES..][..4].copy_from_slice(&int32(self.cbytes));
+        if self.is_extended() {
+            dest[16..22].copy_from_slice(&self.filters);
+            dest[22] = self.udcompcode;
+            dest[23] = self.compcode_meta;
+            dest[24..30].copy_from_slice(&self.filters_meta);
+            dest[30] = self.blosc2_flags2;
+            dest[31] = self.blosc2_flags;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> [u8; 32] {
+        let mut raw = [0u8; 32];
+        raw[..4].copy_from_slice(&[5, 1, 5, 8]);
+        raw[4..8].copy_from_slice(&4000i32.to_le_bytes());
+        raw[8..12].copy_from_slice(&1600i32.to_le_bytes());
+        raw[12..16].copy_from_slice(&500i32.to_le_bytes());
+        raw[21] = 1;
+        raw
+    }
+
+    #[test]
+    fn writes_what_it_reads() {
+        let raw = sample();
+        let header = ChunkHeader::parse(&raw).unwrap();
+        assert_eq!(header.nblocks, 3);
+        assert_eq!(
+            (header.nbytes, header.cbytes, header.typesize),
+            (4000, 500, 8)
+        );
+        let mut out = [0u8; 32];
+        header.write(&mut out);
+        assert_eq!(out, raw);
+    }
+
+    #[test]
+    fn refuses_sizes_that_contradict_each_other() {
+        let with = |at: usize, value: i32| {
+            let mut raw = sample();
+            raw[at..at + 4].copy_from_slice(&value.to_le_bytes());
+            ChunkHeader::parse(&raw)
+        };
+        assert_eq!(with(4, -1), Err(Error::InvalidHeader));
+        assert_eq!(with(8, 0), Err(Error::InvalidHeader));
+        assert_eq!(with(8, MAX_BLOCKSIZE + 1), Err(Error::InvalidHeader));
+        assert_eq!(with(12, 31), Err(Error::InvalidHeader));
+        assert_eq!(with(12, 15), Err(Error::InvalidHeader));
+        assert_eq!(ChunkHeader::parse(&sample()[..31]), Err(Error::ReadBuffer));
+        assert_eq!(ChunkHeader::parse(&sample()[..15]), Err(Error::ReadBuffer));
+    }
+
+    #[test]
+    fn a_block_is_never_larger_than_the_data() {
+        let mut raw = sample();
+        raw[8..12].copy_from_slice(&1_000_000i32.to_le_bytes());
+        let header = ChunkHeader::parse(&raw).unwrap();
+        assert_eq!(header.blocks, Blocks::Regular { blocksize: 4000 });
+    }
+
+    #[test]
+    fn a_repeated_value_must_divide_the_data() {
+        let mut raw = sample();
+        raw[31] = Special::Value.to_flags();
+        for (width, good) in [
+            (0, false),
+            (8, true),
+            (3000, false),
+            (4000, true),
+            (4001, false),
+        ] {
+            raw[12..16].copy_from_slice(&(32i32 + width).to_le_bytes());
+            assert_eq!(ChunkHeader::parse(&raw).is_ok(), good, "width {width}");
+        }
+    }
+}

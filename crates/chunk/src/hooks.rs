@@ -1,0 +1,119 @@
+//! What the engine asks of the world outside the chunk: the caller's own codecs and filters, and threads.
+
+use oxiblosc_cells::BlockShape;
+use oxiblosc_error::{Error, Result};
+
+/// Which block a callback is about, and which worker asks.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockPos {
+    /// Index of the block in its chunk.
+    pub nblock: usize,
+    /// Where its data begin in the chunk's data, in bytes.
+    pub offset: usize,
+    /// Index of the worker, unique among those of the same job.
+    pub tid: usize,
+}
+
+/// The caller's part in a pipeline. The defaults are those of a caller that registered nothing.
+pub trait Hooks: Sync {
+    /// Whether [`Self::prefilter`] is to be called.
+    fn has_prefilter(&self) -> bool {
+        false
+    }
+
+    /// Whether what the prefilter puts out is thrown away, so that a chunk of zeros is written.
+    fn output_is_disposable(&self) -> bool {
+        false
+    }
+
+    /// Whether the prefilter writes every byte of a block and needs no memory beside it.
+    fn prefilter_is_plain(&self) -> bool {
+        false
+    }
+
+    /// How many bytes the prefilter may write for a block of `bsize` bytes.
+    fn prefilter_output(&self, bsize: usize) -> usize {
+        bsize
+    }
+
+    /// Makes the data of a block of `bsize` bytes; `out` has at least [`Self::prefilter_output`] bytes, `ttmp` is free to use.
+    fn prefilter(
+        &self,
+        _pos: BlockPos,
+        _bsize: usize,
+        _out: &mut [u8],
+        _ttmp: &mut [u8],
+    ) -> Result<()> {
+        Err(Error::FilterPipeline)
+    }
+
+    /// Whether [`Self::postfilter`] is to be called.
+    fn has_postfilter(&self) -> bool {
+        false
+    }
+
+    /// Makes the final data of a block (`out`) from the decoded ones (`input`, as long).
+    fn postfilter(
+        &self,
+        _pos: BlockPos,
+        _typesize: usize,
+        _input: &[u8],
+        _out: &mut [u8],
+        _ttmp: &mut [u8],
+    ) -> Result<()> {
+        Err(Error::Postfilter)
+    }
+
+    /// Bytes of an item as the super-chunk says that the chunk belongs to, if it belongs to one.
+    fn schunk_typesize(&self) -> Option<i32> {
+        None
+    }
+
+    /// The shape of the blocks of the array that the chunk belongs to.
+    fn block_shape(&self) -> Result<BlockShape> {
+        Err(Error::Failure)
+    }
+
+    /// Runs a registered filter forward over a block.
+    fn filter_forward(&self, _id: u8, _meta: u8, _src: &[u8], _dst: &mut [u8]) -> Result<()> {
+        Err(Error::FilterPipeline)
+    }
+
+    /// Undoes a registered filter.
+    fn filter_backward(&self, _id: u8, _meta: u8, _src: &[u8], _dst: &mut [u8]) -> Result<()> {
+        Err(Error::FilterPipeline)
+    }
+
+    /// Compresses a stream with a registered codec; 0 means that it did not fit into `dst`.
+    fn encode(&self, _compcode: u8, _meta: u8, _src: &[u8], _dst: &mut [u8]) -> Result<usize> {
+        Err(Error::CodecSupport)
+    }
+
+    /// Decompresses a stream with a registered codec; gives the bytes written.
+    fn decode(&self, _compcode: u8, _meta: u8, _src: &[u8], _dst: &mut [u8]) -> Result<usize> {
+        Err(Error::CodecSupport)
+    }
+}
+
+/// A caller that registered nothing.
+pub struct NoHooks;
+
+impl Hooks for NoHooks {}
+
+/// Runs a job on several threads.
+pub trait Executor: Sync {
+    /// Calls `job(i)` for worker indices `i < nworkers`, from as many threads as it can get, and returns when all
+    /// calls have. Any non-empty set of indices will do: the job shares its work out among the calls there are.
+    /// `nthreads`, at least `nworkers`, is what the caller set: it says which threads are asked.
+    fn run(&self, nthreads: usize, nworkers: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()>;
+}
+
+/// The calling thread alone.
+pub struct Serial;
+
+impl Executor for Serial {
+    fn run(&self, _nthreads: usize, _nworkers: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()> {
+        job(0);
+        Ok(())
+    }
+}

@@ -1,0 +1,368 @@
+//! Changing some blocks of a chunk whose other blocks stay where they are.
+//!
+//! A block that comes out no larger than the room up to the next one is written there; another goes behind the chunk, and its
+//! start in the table is changed. In a file only the bytes of these blocks are read, and room may have been left behind the
+//! chunk; in memory a chunk grows until too many of its bytes are of no use. Blocks may lie in any order in a chunk, with room
+//! between them: every reader of the format goes by the table. But the reference reads single blocks from a file up to where
+//! the next one starts, and refuses to if that is further than a block can be long. A chunk that is written anew because its
+//! blocks grew gets a little room behind each of them.
+
+use super::decode::Chunk;
+use super::encode_block::difference;
+use super::header::{ChunkHeader, Special, i32_at};
+use super::patch::Touched;
+use super::source::BlockSource;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{Buffer, Collect, Edit, List, ToList};
+use std::ops::Range;
+
+/// What is overwritten is written twice; of more than the chunk's bytes divided by this, the chunk is better written anew.
+const MOST_OVERWRITTEN: usize = 2;
+/// A block that leaves more of its room empty than it fills, and more than this, has the chunk written anew. A chunk in memory
+/// with blocks that are no longer than this is, too: that is little to write, and it may have become one of zeros.
+const WASTE: usize = 64;
+/// A chunk in memory may have its bytes divided by this between its blocks, before it is written anew.
+const MOST_UNUSED: usize = 8;
+/// A chunk that is written anew has room behind each block for one byte in so many of it, and these.
+const SLACK: (usize, usize) = (32, 8);
+
+/// How far the starts of two blocks may be apart for the reference to read them one by one.
+pub(super) fn longest(header: &ChunkHeader) -> usize {
+    header.blocksize_field() + 4 * usize::from(header.typesize)
+}
+
+/// Where a chunk is.
+enum Origin<'a> {
+    /// In a file, and of it these bytes in memory: header and block starts, and behind them what is in the rooms, one after
+    /// the other. The starts are those in here; the other blocks have none. And the header of these bytes.
+    File(&'a dyn BlockSource, Buffer, ChunkHeader),
+    /// In memory, all of it.
+    Memory(&'a [u8]),
+}
+
+/// A chunk of which some blocks are to be changed.
+pub struct Spot<'a> {
+    origin: Origin<'a>,
+    header: &'a ChunkHeader,
+    /// What each block to be changed may take, in their order.
+    rooms: List<Range<usize>>,
+    /// Where what is in each room begins in [`Self::bytes`].
+    places: List<usize>,
+    /// Where all blocks start, in ascending order; empty where they have no table.
+    starts: List<usize>,
+    /// How many bytes are free behind the chunk.
+    tail: usize,
+    /// Whether the chunk, if it is written anew, gets room between its blocks.
+    slack: bool,
+}
+
+/// What each block to be changed may take, and where all start.
+type Layout = (List<Range<usize>>, List<usize>);
+
+/// The layout of a chunk that begins with `front`: none where it cannot be said what the blocks in `touched` may take.
+fn layout(header: &ChunkHeader, front: &[u8], touched: &[Touched]) -> Result<Option<Layout>> {
+    let blocksize = header.blocksize_field();
+    if header.special() != Special::None || header.has_vlblocks() || blocksize == 0 {
+        return Ok(None);
+    }
+    if touched.iter().any(|t| t.nblock >= header.nblocks) {
+        return Err(Error::InvalidParam);
+    }
+    if header.is_memcpyed() {
+        if header.cbytes != header.nbytes + header.overhead() {
+            return Ok(None);
+        }
+        let room = |t: &Touched| {
+            let from = header.overhead() + t.nblock * blocksize;
+            from..header.cbytes.min(from + blocksize)
+        };
+        return Ok(Some((touched.iter().map(room).list()?, List::new())));
+    }
+    let body = header.overhead() + 4 * header.nblocks;
+    let Some(table) = front.get(header.overhead()..body) else {
+        return Ok(None);
+    };
+    let start = |nblock: usize| usize::try_from(i32_at(table, 4 * nblock)).unwrap_or(0);
+    let mut starts: List<usize> = (0..header.nblocks).map(start).list()?;
+    starts.sort_unstable();
+    let room = |t: &Touched| {
+        let from = start(t.nblock);
+        let i = starts.partition_point(|other| *other < from);
+        let to = starts.get(i + 1).map_or(header.cbytes, |next| *next);
+        // Blocks that share a start have no room of their own.
+        (from >= body && from < to && to <= header.cbytes).then_some(from..to)
+    };
+    let mut rooms = List::with_capacity(touched.len())?;
+    for t in touched {
+        let Some(room) = room(t) else {
+            return Ok(None);
+        };
+        rooms.push(room)?;
+    }
+    Ok(Some((rooms, starts)))
+}
+
+impl<'a> Spot<'a> {
+    /// Reads of the chunk in `source`, whose first bytes are `front`, the blocks in `touched`. `tail` is how many bytes are free
+    /// behind it, and `slack` whether it gets room between its blocks if it is written anew. None where the chunk cannot be
+    /// changed in place.
+    ///
+    /// # Errors
+    /// Those of input; [`Error::InvalidParam`] for blocks that are not there.
+    pub fn read(
+        source: &'a dyn BlockSource,
+        header: &'a ChunkHeader,
+        front: &[u8],
+        touched: &[Touched],
+        (tail, slack): (usize, bool),
+    ) -> Result<Option<Self>> {
+        let Some((rooms, starts)) = layout(header, front, touched)? else {
+            return Ok(None);
+        };
+        let front = &front[..Chunk::front_len(header)];
+        let mut bytes = Buffer::copy_of(front)?;
+        bytes.resize(front.len() + rooms.iter().map(Range::len).sum::<usize>())?;
+        if !header.is_memcpyed() {
+            bytes[header.overhead()..front.len()].fill(0);
+        }
+        // Neighbours are read together.
+        let mut to = front.len();
+        let places: List<usize> = rooms
+            .iter()
+            .scan(to, |end, room| {
+                *end += room.len();
+                Some(*end - room.len())
+            })
+            .list()?;
+        for run in rooms.chunk_by(|a, b| a.end == b.start) {
+            let (first, end) = (run[0].start, run[run.len() - 1].end);
+            source.read_at(first, &mut bytes[to..to + end - first])?;
+            to += end - first;
+        }
+        let mut small = *header;
+        if !header.is_memcpyed() {
+            for (t, place) in touched.iter().zip(&places) {
+                let start = (*place as i32).to_le_bytes();
+                bytes[header.overhead() + 4 * t.nblock..][..4].copy_from_slice(&start);
+            }
+            small.cbytes = bytes.len();
+            small.write(&mut bytes);
+        }
+        Ok(Some(Self {
+            origin: Origin::File(source, bytes, small),
+            header,
+            rooms,
+            places,
+            starts,
+            tail,
+            slack,
+        }))
+    }
+
+    /// A chunk that is in memory. None where it cannot be changed in place.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for blocks that are not there.
+    pub(super) fn of(chunk: &Chunk<'a>, touched: &[Touched]) -> Result<Option<Self>> {
+        let (header, bytes) = (chunk.header(), chunk.bytes());
+        let layout = layout(header, bytes, touched)?;
+        let Some((rooms, starts)) = layout else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            origin: Origin::Memory(bytes),
+            header,
+            places: rooms.iter().map(|room| room.start).list()?,
+            rooms,
+            starts,
+            tail: usize::MAX,
+            slack: true,
+        }))
+    }
+
+    /// The chunk, as far as it was read, for a [`Patcher`](super::patch::Patcher) and nobody else.
+    ///
+    /// # Errors
+    /// Those of a damaged chunk.
+    pub fn chunk(&self) -> Result<Chunk<'_>> {
+        match &self.origin {
+            Origin::Memory(bytes) => Chunk::loaded(self.header, bytes),
+            Origin::File(source, bytes, _) if self.header.is_memcpyed() => {
+                Chunk::lazy(self.header, bytes, *source)
+            }
+            Origin::File(_, bytes, small) => Chunk::parse(small, bytes),
+        }
+    }
+
+    /// The first bytes of the chunk and some of its blocks.
+    pub fn bytes(&self) -> &[u8] {
+        match &self.origin {
+            Origin::Memory(bytes) => bytes,
+            Origin::File(_, bytes, _) => bytes,
+        }
+    }
+
+    /// How much room to leave behind a block of `len` bytes.
+    pub(super) fn slack(&self, len: usize) -> usize {
+        match self.slack {
+            true => len / SLACK.0 + SLACK.1,
+            false => 0,
+        }
+    }
+
+    /// The header of the chunk.
+    pub(super) fn header(&self) -> &'a ChunkHeader {
+        self.header
+    }
+
+    /// What is in the room of the `i`th of the touched blocks.
+    pub(super) fn room(&self, i: usize) -> &[u8] {
+        &self.bytes()[self.places[i]..][..self.rooms[i].len()]
+    }
+
+    /// All bytes of a chunk in a file; none of one in memory.
+    pub(super) fn whole(&self) -> Result<Option<Buffer>> {
+        let Origin::File(source, ..) = self.origin else {
+            return Ok(None);
+        };
+        let mut bytes = Buffer::zeroed(self.header.cbytes)?;
+        source.read_at(0, &mut bytes)?;
+        Ok(Some(bytes))
+    }
+
+    /// Whether the blocks lie in their rooms.
+    pub(super) fn holds(&self, chunk: &Chunk, touched: &[Touched]) -> bool {
+        let mut blocks = touched.iter().zip(&self.rooms);
+        blocks.all(|(t, room)| {
+            let bytes = chunk.compressed(t.nblock, |_| ());
+            bytes.is_ok_and(|bytes| bytes.len() <= room.len())
+        })
+    }
+
+    /// Whether so much may be overwritten.
+    pub(super) fn allows(&self, edits: &[Edit]) -> bool {
+        let overwritten: usize = edits.iter().map(|edit| edit.len).sum();
+        matches!(self.origin, Origin::Memory(_))
+            || overwritten <= self.header.cbytes / MOST_OVERWRITTEN
+    }
+
+    /// Whether a chunk that gets `cbytes` bytes, since its blocks change their sizes, is better than one written anew: if it is
+    /// in memory, not tiny, and few bytes are of no use.
+    fn is_dense(
+        &self,
+        chunk: &Chunk,
+        touched: &[Touched],
+        changed: &[List<u8>],
+        cbytes: usize,
+    ) -> bool {
+        let header = self.header;
+        let body = header.overhead() + 4 * header.nblocks;
+        if header.cbytes - body <= WASTE * header.nblocks {
+            return false;
+        }
+        if cbytes == header.cbytes {
+            return true;
+        }
+        let mut changed = touched.iter().zip(changed).peekable();
+        // A block that cannot be understood is of no use.
+        let len = |nblock| match changed.next_if(|(t, _)| t.nblock == nblock) {
+            Some((_, new)) => new.len(),
+            None => chunk.compressed(nblock, |_| ()).map_or(0, <[u8]>::len),
+        };
+        let used: usize = (0..header.nblocks).map(len).sum();
+        cbytes - body <= used + cbytes / MOST_UNUSED
+    }
+
+    /// Whether the reference reads single blocks when those that started at `left` start at `new`, both ascending.
+    fn is_readable(&self, left: &[usize], new: &[usize], cbytes: usize) -> bool {
+        let most = longest(self.header);
+        let stay = |start: &&usize| left.binary_search(start).is_err();
+        let starts = self.starts.iter().filter(stay).chain(new);
+        let ends = starts.clone().skip(1).chain([&cbytes]);
+        let mut gaps = starts.zip(ends).map(|(start, end)| end.checked_sub(*start));
+        gaps.all(|gap| gap.is_some_and(|gap| gap <= most))
+    }
+
+    /// How the blocks in `touched` become those in `changed`, in the order of their places, the header first if it changes.
+    /// None where the chunk is to be written anew.
+    pub(super) fn edits(
+        &self,
+        chunk: &Chunk,
+        touched: &[Touched],
+        changed: &[List<u8>],
+    ) -> Result<Option<List<Edit>>> {
+        let header = self.header;
+        let (mut inside, mut starts, mut behind) = (List::new(), List::new(), List::new());
+        let (mut left, mut moved) = (List::new(), List::new());
+        let mut resized = false;
+        for ((t, new), room) in touched.iter().zip(changed).zip(&self.rooms) {
+            let old = chunk.compressed(t.nblock, |_| ())?;
+            resized |= new.len() != old.len();
+            if new.len() > room.len() {
+                let start = header.cbytes + behind.len();
+                starts.push(Edit {
+                    at: header.overhead() + 4 * t.nblock,
+                    len: 4,
+                    new: (start as i32).to_le_bytes().to_list()?,
+                })?;
+                left.push(room.start)?;
+                moved.push(start)?;
+                behind.extend_from_slice(new)?;
+                continue;
+            }
+            let smaller = new.len() < old.len();
+            if smaller && room.len() - new.len() > new.len().max(WASTE) {
+                return Ok(None);
+            }
+            let range = if new.len() == old.len() {
+                difference(new, old)
+            } else {
+                0..new.len()
+            };
+            if !range.is_empty() {
+                inside.push(Edit {
+                    at: room.start + range.start,
+                    len: range.len(),
+                    new: new[range].to_list()?,
+                })?;
+            }
+        }
+        left.sort_unstable();
+        let cbytes = header.cbytes + behind.len();
+        if !self.allows(&inside)
+            || behind.len() > self.tail
+            || cbytes > header.nbytes + header.overhead()
+        {
+            return Ok(None);
+        }
+        let grows = !behind.is_empty();
+        if grows && !self.is_readable(&left, &moved, cbytes) {
+            return Ok(None);
+        }
+        let in_memory = matches!(self.origin, Origin::Memory(_));
+        if in_memory && resized && !self.is_dense(chunk, touched, changed, cbytes) {
+            return Ok(None);
+        }
+        let mut edits = List::new();
+        if grows {
+            let mut front = self.bytes()[..header.overhead()].to_list()?;
+            ChunkHeader { cbytes, ..*header }.write(&mut front);
+            edits.push(Edit {
+                at: 0,
+                len: front.len(),
+                new: front,
+            })?;
+            edits.extend(starts)?;
+        }
+        inside.sort_unstable_by_key(|edit| edit.at);
+        edits.extend(inside)?;
+        if grows {
+            edits.push(Edit {
+                at: header.cbytes,
+                len: 0,
+                new: behind,
+            })?;
+        }
+        Ok(Some(edits))
+    }
+}

@@ -1,0 +1,57 @@
+//! The chunk format: header, blocks, streams, special values, variable-length blocks.
+//!
+//! A chunk operation parses the header into checked sizes, then runs over the blocks, on several workers where that
+//! pays. The format is written down in the chunk format document of the reference library.
+#![deny(unsafe_op_in_unsafe_fn)]
+#![warn(clippy::undocumented_unsafe_blocks)]
+// What ends the process where there is no memory: clippy.toml names it, and what to use instead.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::disallowed_types,
+        clippy::disallowed_methods,
+        clippy::disallowed_macros
+    )
+)]
+
+mod assemble;
+/// Decompressing whole chunks.
+pub mod decode;
+mod decode_block;
+mod decode_part;
+/// Compressing whole chunks.
+pub mod encode;
+mod encode_block;
+/// Reading ranges of items.
+pub mod getitem;
+/// The chunk header.
+pub mod header;
+/// What the engine asks of its caller.
+pub mod hooks;
+/// Changing some blocks of a chunk that stays where it is in a file.
+pub mod in_place;
+mod order;
+/// Changing some blocks of a chunk.
+pub mod patch;
+mod pipeline;
+pub mod plain;
+mod registered;
+/// Packing chunks.
+pub mod repack;
+/// Buffers and codec states of workers.
+pub mod scratch;
+/// Work shared out among workers.
+pub mod shares;
+/// Chunks whose blocks are not in memory.
+pub mod source;
+/// Chunks whose content follows from the header.
+pub mod special;
+mod store;
+#[cfg(test)]
+mod tests;
+/// Block sizes and splits.
+pub mod tune;
+/// Blocks in any order.
+pub mod visit;
+
+pub use encode_block::INSTR_SIZE;

@@ -1,0 +1,265 @@
+//! Blocks that workers finish in any order, placed in the order of their index.
+
+use super::encode::lock;
+use super::encode_block::{Encoded, RawBlock};
+use super::scratch::Buf;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_filters as filters;
+use oxiblosc_memory::List;
+use std::sync::Mutex;
+
+/// Blocks and where they belong.
+type Places<'a> = List<(Encoded<'a>, &'a mut [u8])>;
+
+/// Writes blocks; those that are not raw are at the front of `bytes`, for the others there is `raw`.
+fn write_all(
+    places: Places,
+    bytes: &[u8],
+    mut raw: impl FnMut(RawBlock, &mut [u8]) -> Result<()>,
+) -> Result<()> {
+    places
+        .into_iter()
+        .try_for_each(|(block, place)| match block {
+            Encoded::Bytes(size) => {
+                filters::copy(&bytes[..size], place);
+                Ok(())
+            }
+            Encoded::Raw(block) => raw(block, place),
+        })
+}
+
+/// Puts blocks into the chunk in the order of their index, whatever order they come in.
+pub struct Order<'a> {
+    starts: &'a mut [u8],
+    /// What is left of `dest`.
+    rest: &'a mut [u8],
+    /// Index of the next block to be placed.
+    next: usize,
+    /// Where the first one starts in the chunk.
+    body: usize,
+    /// Where the next one will.
+    position: usize,
+    /// Blocks that came before their turn: index, what was made of it, bytes.
+    waiting: List<(usize, Encoded<'a>, Buf)>,
+    /// Raw blocks and their places, as long as there are no others: the chunk is likely to be stored.
+    late: Option<Places<'a>>,
+    /// Buffers to hand out in exchange for one that waits.
+    spare: List<Buf>,
+    /// `Ok(false)`: a block did not fit.
+    outcome: Result<bool>,
+}
+
+impl<'a> Order<'a> {
+    /// Blocks go to `rest`, which begins at `body` in the chunk; where each one starts goes to `starts`, 4 bytes each.
+    pub fn new(starts: &'a mut [u8], rest: &'a mut [u8], body: usize) -> Self {
+        Self {
+            starts,
+            rest,
+            next: 0,
+            body,
+            position: body,
+            waiting: List::new(),
+            late: Some(List::new()),
+            spare: List::new(),
+            outcome: Ok(true),
+        }
+    }
+
+    /// The bytes that all blocks took, none if they did not fit, or the error of one of them.
+    pub fn finish(
+        self,
+        raw: impl FnMut(RawBlock, &mut [u8]) -> Result<()>,
+    ) -> Result<Option<usize>> {
+        match self.outcome? {
+            true if 4 * self.next == self.starts.len() => {
+                write_all(self.late.unwrap_or_default(), &[], raw)?;
+                Ok(Some(self.position - self.body))
+            }
+            // A worker went away without its block.
+            true => Err(Error::Failure),
+            false => Ok(None),
+        }
+    }
+
+    /// Takes in block `nblock`, whose bytes are at the front of `bytes`; `raw` writes those that have none. Says whether to go
+    /// on.
+    pub fn deliver(
+        order: &Mutex<Self>,
+        nblock: usize,
+        block: Result<Encoded<'a>>,
+        bytes: &mut Buf,
+        raw: impl FnMut(RawBlock, &mut [u8]) -> Result<()>,
+    ) -> bool {
+        match block.and_then(|block| Self::place(order, nblock, block, bytes, raw)) {
+            Ok(goes_on) => goes_on,
+            Err(error) => {
+                Self::fail(order, error);
+                false
+            }
+        }
+    }
+
+    /// Has the whole end with an error, unless it has ended already.
+    pub fn fail(order: &Mutex<Self>, error: Error) {
+        let outcome = &mut lock(order).outcome;
+        if *outcome == Ok(true) {
+            *outcome = Err(error);
+        }
+    }
+
+    /// The same for a block that was encoded without an error; that of writing one.
+    fn place(
+        order: &Mutex<Self>,
+        nblock: usize,
+        block: Encoded<'a>,
+        bytes: &mut Buf,
+        mut raw: impl FnMut(RawBlock, &mut [u8]) -> Result<()>,
+    ) -> Result<bool> {
+        let mut this = lock(order);
+        if this.outcome != Ok(true) {
+            return Ok(false);
+        }
+        if nblock != this.next {
+            let bytes = match block {
+                Encoded::Bytes(_) => {
+                    let other = this.spare.pop().unwrap_or_default();
+                    std::mem::replace(bytes, other)
+                }
+                Encoded::Raw(_) => Buf::default(),
+            };
+            this.waiting.push((nblock, block, bytes))?;
+            return Ok(true);
+        }
+        let Some(places) = this.reserve(block)? else {
+            return Ok(false);
+        };
+        drop(this);
+        // Only the reservation needs the lock; the copies of several workers overlap in time.
+        write_all(places, bytes, &mut raw)?;
+        loop {
+            let mut this = lock(order);
+            let turn = this.next;
+            let Some(found) = this.waiting.iter().position(|(nblock, ..)| *nblock == turn) else {
+                return Ok(true);
+            };
+            let (_, block, bytes) = this.waiting.swap_remove(found);
+            let Some(places) = this.reserve(block)? else {
+                return Ok(false);
+            };
+            drop(this);
+            write_all(places, &bytes, &mut raw)?;
+            lock(order).spare.push(bytes)?;
+        }
+    }
+
+    /// What is to be written for the next block, or none if it does not fit.
+    fn reserve(&mut self, block: Encoded<'a>) -> Result<Option<Places<'a>>> {
+        let size = block.size();
+        if size > self.rest.len() {
+            self.outcome = Ok(false);
+            return Ok(None);
+        }
+        self.starts[4 * self.next..][..4].copy_from_slice(&(self.position as i32).to_le_bytes());
+        let (place, rest) = std::mem::take(&mut self.rest).split_at_mut(size);
+        self.rest = rest;
+        self.position += size;
+        self.next += 1;
+        if let (Encoded::Raw(_), Some(late)) = (&block, &mut self.late) {
+            late.push((block, place))?;
+            return Ok(Some(List::new()));
+        }
+        let mut places = self.late.take().unwrap_or_default();
+        places.push((block, place))?;
+        Ok(Some(places))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::encode_block::write_raw;
+    use super::*;
+
+    fn raw_stream(block: RawBlock, place: &mut [u8]) -> Result<()> {
+        write_raw(block.data, place);
+        Ok(())
+    }
+
+    /// Delivers blocks of the sizes given in the order given, into `room` bytes, those that are `raw` as such; gives what
+    /// `finish` says, the starts and the bytes.
+    fn deliver(
+        sizes: &[usize],
+        raw: [bool; 4],
+        order: &[usize],
+        room: usize,
+    ) -> (Result<Option<usize>>, Vec<u8>, Vec<u8>) {
+        let data: Vec<_> = (1..=4u8).map(|value| [value; 10]).collect();
+        let (mut starts, mut rest) = (vec![0; 4 * sizes.len()], vec![0; room]);
+        let all = Mutex::new(Order::new(&mut starts, &mut rest, 100));
+        for &nblock in order {
+            let size = sizes[nblock];
+            let mut bytes = Buf::default();
+            bytes.ensure(size + 3).unwrap().fill(data[nblock][0]);
+            let block = match raw[nblock] {
+                true => Encoded::Raw(RawBlock {
+                    data: &data[nblock][..size - 4],
+                    nstreams: 1,
+                }),
+                false => Encoded::Bytes(size),
+            };
+            Order::deliver(&all, nblock, Ok(block), &mut bytes, raw_stream);
+        }
+        let finished = all.into_inner().unwrap().finish(raw_stream);
+        (finished, starts, rest)
+    }
+
+    #[test]
+    fn any_order_gives_the_same_chunk() {
+        let sizes = [5, 9, 7, 4];
+        let starts = [100i32, 105, 114, 121].map(i32::to_le_bytes).concat();
+        for raw in 0..16 {
+            let raw = [1, 2, 4, 8].map(|bit| raw & bit != 0);
+            let expected: Vec<u8> = (0..4)
+                .flat_map(|i| {
+                    let value = i as u8 + 1;
+                    match raw[i] {
+                        true => [
+                            &[sizes[i] as u8 - 4, 0, 0, 0],
+                            &vec![value; sizes[i] - 4][..],
+                        ]
+                        .concat(),
+                        false => vec![value; sizes[i]],
+                    }
+                })
+                .collect();
+            for order in [
+                [0, 1, 2, 3],
+                [3, 2, 1, 0],
+                [1, 0, 3, 2],
+                [2, 0, 1, 3],
+                [0, 3, 2, 1],
+                [1, 3, 0, 2],
+            ] {
+                let (finished, at, bytes) = deliver(&sizes, raw, &order, 25);
+                assert_eq!(finished, Ok(Some(25)), "{order:?}");
+                assert_eq!((at, bytes), (starts.clone(), expected.clone()), "{order:?}");
+                assert_eq!(deliver(&sizes, raw, &order, 24).0, Ok(None), "{order:?}");
+                let unfinished = deliver(&sizes, raw, &order[..3], 25).0;
+                assert_eq!(unfinished, Err(Error::Failure), "{order:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_is_what_all_end_with() {
+        let (mut starts, mut rest) = ([0; 8], [0; 100]);
+        let all = Mutex::new(Order::new(&mut starts, &mut rest, 0));
+        let mut bytes = Buf::default();
+        bytes.ensure(10).unwrap();
+        let mut deliver =
+            |nblock, block| Order::deliver(&all, nblock, block, &mut bytes, raw_stream);
+        assert!(!deliver(1, Err(Error::Data)));
+        assert!(!deliver(0, Ok(Encoded::Bytes(10))));
+        let finished = all.into_inner().unwrap().finish(raw_stream);
+        assert_eq!(finished, Err(Error::Data));
+    }
+}

@@ -1,0 +1,526 @@
+//! Changing some blocks of a chunk: only these are decompressed and compressed again, the others are copied as they are.
+
+use super::assemble::assemble;
+use super::decode::Chunk;
+use super::decode_block::{BlockDecoder, UDCODEC_FORMAT};
+use super::encode::{EncodeParams, lock, workers};
+use super::encode_block::{BlockEncoder, BlockInput, difference};
+use super::header::{Blocks, ChunkHeader, Special, flags, flags2, version};
+use super::hooks::{BlockPos, Executor, Hooks};
+use super::in_place::Spot;
+use super::pipeline::{Pipeline, Stage};
+use super::scratch::{self, Scratch};
+use oxiblosc_codecs::Codec;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{Buffer, Collect, Edit, List, ToList};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A block to be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touched {
+    /// Its index.
+    pub nblock: usize,
+    /// Every byte of it will be overwritten, so what it held is of no interest.
+    pub whole: bool,
+}
+
+impl Touched {
+    /// The blocks that `len` bytes from `start` on are in; none where they are of different sizes.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] when the range is not within the data.
+    pub fn by(header: &ChunkHeader, start: usize, len: usize) -> Result<Option<List<Self>>> {
+        let stop = start.checked_add(len).ok_or(Error::InvalidParam)?;
+        if stop > header.nbytes {
+            return Err(Error::InvalidParam);
+        }
+        let Blocks::Regular { blocksize } = header.blocks else {
+            return Ok(None);
+        };
+        let touched = (start / blocksize..stop.div_ceil(blocksize)).map(|nblock| {
+            let from = nblock * blocksize;
+            let to = header.nbytes.min(from + blocksize);
+            let whole = start <= from && to <= stop;
+            Self { nblock, whole }
+        });
+        Ok(Some(touched.list()?))
+    }
+}
+
+/// What of a program's parameters counts for a chunk that is there already; its header says the rest.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Which of the codecs of the chunk's format.
+    pub compcode: u8,
+    /// The level.
+    pub clevel: u8,
+    /// The number of threads.
+    pub nthreads: usize,
+}
+
+impl EncodeParams {
+    /// What of them counts for a chunk that is there already.
+    pub fn effort(&self) -> Effort {
+        Effort {
+            compcode: self.compcode,
+            clevel: self.clevel,
+            nthreads: self.nthreads,
+        }
+    }
+}
+
+/// How a chunk is read and written again.
+#[derive(Clone, Copy)]
+pub struct Patcher<'a> {
+    /// The chunk, in memory.
+    pub chunk: &'a Chunk<'a>,
+    /// How it is written.
+    pub effort: Effort,
+    /// The caller's functions for decompression.
+    pub decoding: &'a dyn Hooks,
+    /// The caller's functions for compression.
+    pub encoding: &'a dyn Hooks,
+    /// Where workers come from.
+    pub exec: &'a dyn Executor,
+}
+
+/// In which form a changed chunk is wanted.
+#[derive(Clone, Copy)]
+pub enum Wish<'a> {
+    /// All its bytes.
+    Whole,
+    /// Edits that leave all other bytes where they are, if that is less: the chunk is in memory.
+    Edits,
+    /// The same for a chunk that is in a file, and in memory only in part.
+    InPlace(&'a Spot<'a>),
+}
+
+/// What comes of changing a chunk.
+pub enum Patched {
+    /// The chunk, all of it.
+    Whole(Buffer),
+    /// What is to be changed in the chunk as it was.
+    Edits(List<Edit>),
+}
+
+impl Patched {
+    /// The chunk, all of it, out of what it was.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`]; [`Error::InvalidParam`] for another chunk than it was made for.
+    pub fn whole(self, was: &Chunk) -> Result<Buffer> {
+        match self {
+            Self::Whole(bytes) => Ok(bytes),
+            Self::Edits(edits) => {
+                let mut bytes = Buffer::copy_of(was.bytes())?;
+                bytes.edit(&edits)?;
+                Ok(bytes)
+            }
+        }
+    }
+}
+
+/// What becomes of the data.
+enum Change<'a> {
+    /// These bytes go to `start` in the chunk's data.
+    Bytes { start: usize, new: &'a [u8] },
+    /// See [`Patcher::blocks`].
+    Blocks(&'a (dyn Fn(usize, &mut [u8]) + Sync)),
+}
+
+impl Change<'_> {
+    /// Changes the data of a block, which begin at `offset` in the chunk's.
+    fn run(&self, nblock: usize, offset: usize, data: &mut [u8]) {
+        match *self {
+            Self::Blocks(change) => change(nblock, data),
+            Self::Bytes { start, new } => {
+                let (from, new) = part_of(start, new, offset, data.len());
+                data[from..from + new.len()].copy_from_slice(new);
+            }
+        }
+    }
+}
+
+/// What of `new`, that goes to `start` in a chunk's data, is for the block of `bsize` bytes at `offset`; and where in that.
+fn part_of(start: usize, new: &[u8], offset: usize, bsize: usize) -> (usize, &[u8]) {
+    let (first, last) = (start.max(offset), (start + new.len()).min(offset + bsize));
+    (first - offset, &new[first - start..last - start])
+}
+
+impl Patcher<'_> {
+    /// Overwrites the data from byte `start` on with `new`. Gives the new chunk or, as [`Self::changed`], what is to be changed
+    /// in it, or none where it has to be made from all its data (see [`Self::blocks`]).
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] when the range is not within the data; those of a damaged chunk.
+    pub fn range(&self, start: usize, new: &[u8], wish: Wish) -> Result<Option<Patched>> {
+        let Some(touched) = Touched::by(self.chunk.header(), start, new.len())? else {
+            return Ok(None);
+        };
+        self.apply(&touched, &Change::Bytes { start, new }, wish)
+    }
+
+    /// Changes the blocks in `touched`, which ascend: `change` gets the index and the data of each, from any worker and in
+    /// any order. Of a block that is wholly touched the data may be anything, and `change` overwrites all.
+    ///
+    /// Gives the new chunk, or none where it has to be made from all its data: with special values, a Blosc 1 header,
+    /// blocks of variable length, a dictionary, a delta, a prefilter or postfilter, when the data are all new, and when the
+    /// result would be larger than the data as they are. The bytes do not depend on the number of workers.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] when `touched` does not ascend or names blocks that are not there, and for a chunk that is
+    /// elsewhere; those of a damaged chunk.
+    pub fn blocks(
+        &self,
+        touched: &[Touched],
+        change: &(dyn Fn(usize, &mut [u8]) + Sync),
+    ) -> Result<Option<Buffer>> {
+        self.apply(touched, &Change::Blocks(change), Wish::Whole)?
+            .map(|patched| patched.whole(self.chunk))
+            .transpose()
+    }
+
+    /// As [`Self::blocks`], but may say what is to be changed in the chunk, where the blocks that are not touched need not
+    /// even be looked at for that. Edits with other lengths than what they replace include the header and the block starts.
+    ///
+    /// # Errors
+    /// As for [`Self::blocks`].
+    pub fn changed(
+        &self,
+        touched: &[Touched],
+        change: &(dyn Fn(usize, &mut [u8]) + Sync),
+        wish: Wish,
+    ) -> Result<Option<Patched>> {
+        self.apply(touched, &Change::Blocks(change), wish)
+    }
+
+    fn apply(&self, touched: &[Touched], change: &Change, wish: Wish) -> Result<Option<Patched>> {
+        let header = self.chunk.header();
+        let ascend = touched.is_sorted_by(|a, b| a.nblock < b.nblock);
+        let inside = touched.last().is_none_or(|t| t.nblock < header.nblocks);
+        let in_place = matches!(wish, Wish::InPlace(_));
+        if !ascend || !inside || (self.chunk.is_elsewhere() && !in_place) {
+            return Err(Error::InvalidParam);
+        }
+        let all_new = touched.len() == header.nblocks && touched.iter().all(|t| t.whole);
+        let Blocks::Regular { blocksize } = header.blocks else {
+            return Ok(None);
+        };
+        if all_new || !self.possible() {
+            return Ok(None);
+        }
+        if header.is_memcpyed() {
+            return self.stored(touched, change, wish).map(Some);
+        }
+        let Some(params) = self.own_params(blocksize) else {
+            return Ok(None);
+        };
+        let mut backward = Pipeline::EMPTY;
+        let decoder = self.chunk.decoder(&mut backward, self.decoding)?;
+        let mut forward = Pipeline::EMPTY;
+        forward.set_typesize(header.typesize, version::STABLE);
+        forward.resolve(&params.filters, &params.filters_meta, false)?;
+        if forward.has_delta() {
+            return Ok(None);
+        }
+        let encoder = BlockEncoder {
+            params: &params,
+            hooks: self.encoding,
+            pipeline: &forward,
+            reference: None,
+            split: params.split,
+            variable: false,
+            dict: None,
+        };
+        let here;
+        let spot = match wish {
+            Wish::InPlace(spot) if !spot.holds(self.chunk, touched) => return Ok(None),
+            Wish::InPlace(spot) => Some(spot),
+            Wish::Edits => {
+                here = Spot::of(self.chunk, touched)?;
+                here.as_ref().filter(|spot| spot.holds(self.chunk, touched))
+            }
+            Wish::Whole => None,
+        };
+        let changed = self.recompress(&decoder, &encoder, touched, change)?;
+        let Some(spot) = spot else {
+            let whole = assemble(self.chunk, &encoder, touched, &changed, |_| 0)?;
+            return Ok(whole.map(Patched::Whole));
+        };
+        if let Some(edits) = spot.edits(self.chunk, touched, &changed)? {
+            return Ok(Some(Patched::Edits(edits)));
+        }
+        let bytes = spot.whole()?;
+        let chunk = match &bytes {
+            Some(bytes) => Chunk::loaded(spot.header(), bytes)?,
+            None => spot.chunk()?,
+        };
+        let spaced = assemble(&chunk, &encoder, touched, &changed, |len| spot.slack(len))?;
+        let whole = match spaced {
+            Some(bytes) => Some(bytes),
+            None => assemble(&chunk, &encoder, touched, &changed, |_| 0)?,
+        };
+        Ok(whole.map(Patched::Whole))
+    }
+
+    /// A chunk whose data are stored as they are, with other data.
+    fn stored(&self, touched: &[Touched], change: &Change, wish: Wish) -> Result<Patched> {
+        let header = self.chunk.header();
+        let blocksize = header.blocksize_field();
+        let edit = |(i, t): (usize, &Touched)| -> Result<Option<Edit>> {
+            let from = header.overhead() + t.nblock * blocksize;
+            let old = match wish {
+                Wish::InPlace(spot) => spot.room(i),
+                _ => &self.chunk.bytes()[from..header.cbytes.min(from + blocksize)],
+            };
+            let mut new = old.to_list()?;
+            change.run(t.nblock, t.nblock * blocksize, &mut new);
+            let range = difference(&new, old);
+            if range.is_empty() {
+                return Ok(None);
+            }
+            Ok(Some(Edit {
+                at: from + range.start,
+                len: range.len(),
+                new: new[range].to_list()?,
+            }))
+        };
+        let edits = touched.iter().enumerate().map(edit);
+        let edits = edits.filter_map(Result::transpose).try_list()?;
+        let mut bytes = match wish {
+            Wish::Edits => return Ok(Patched::Edits(edits)),
+            Wish::InPlace(spot) if spot.allows(&edits) => return Ok(Patched::Edits(edits)),
+            Wish::InPlace(spot) => spot.whole()?.ok_or(Error::Failure)?,
+            Wish::Whole => Buffer::copy_of(self.chunk.bytes())?,
+        };
+        bytes.edit(&edits)?;
+        Ok(Patched::Whole(bytes))
+    }
+
+    /// Whether the chunk is one whose blocks have nothing to do with each other.
+    fn possible(&self) -> bool {
+        let header = self.chunk.header();
+        let bits = flags2::USE_DICT | flags2::INSTRUMENTED | flags2::LAZY;
+        header.special() == Special::None
+            && header.nbytes > 0
+            && header.is_extended()
+            && header.version == version::STABLE
+            && header.blosc2_flags & bits == 0
+            && !self.decoding.has_postfilter()
+            && !self.encoding.has_prefilter()
+            && !self.encoding.output_is_disposable()
+    }
+
+    /// What blocks of this chunk are compressed with; none where they cannot be.
+    fn own_params(&self, blocksize: usize) -> Option<EncodeParams> {
+        let header = self.chunk.header();
+        let format = header.flags >> 5;
+        let compcode = if format == UDCODEC_FORMAT {
+            header.udcompcode
+        } else {
+            let wanted = Codec::from_code(self.effort.compcode.into());
+            let same = wanted.filter(|codec| codec.format() == format);
+            same.or_else(|| Codec::from_format(format))?.code() as u8
+        };
+        let typesize = usize::from(header.typesize);
+        let split = header.flags & flags::DONT_SPLIT == 0;
+        if self.effort.clevel == 0 || (split && !blocksize.is_multiple_of(typesize)) {
+            return None;
+        }
+        Some(EncodeParams {
+            compcode,
+            compcode_meta: header.compcode_meta,
+            versionlz: header.versionlz,
+            clevel: self.effort.clevel,
+            typesize,
+            blocksize,
+            filters: header.filters,
+            filters_meta: header.filters_meta,
+            split,
+            use_dict: false,
+            instrumented: false,
+            extended: true,
+            nthreads: self.effort.nthreads,
+        })
+    }
+
+    /// The compressed bytes of each touched block.
+    fn recompress(
+        &self,
+        decoder: &BlockDecoder,
+        encoder: &BlockEncoder,
+        touched: &[Touched],
+        change: &Change,
+    ) -> Result<List<List<u8>>> {
+        let one = |t: Touched, tid: usize, scratch: &mut Scratch| {
+            let bsize = self.chunk.block_nbytes(t.nblock)?;
+            let pos = BlockPos {
+                nblock: t.nblock,
+                offset: decoder.offset(t.nblock),
+                tid,
+            };
+            scratch.out.ensure(encoder.bound(bsize))?;
+            let size = match self.change_streams(decoder, encoder, t, change, scratch)? {
+                Some(size) => size,
+                None => self.change_data(decoder, encoder, (t, pos), change, scratch)?,
+            };
+            let mut bytes = with_room(size)?;
+            bytes.extend_from_slice(&scratch.out[..size])?;
+            Ok(bytes)
+        };
+        let nbytes = touched.len() * encoder.params.blocksize;
+        let nworkers = workers(self.effort.nthreads, touched.len(), nbytes);
+        if nworkers <= 1 {
+            let mut scratch = scratch::borrow()?;
+            return touched.iter().map(|t| one(*t, 0, &mut scratch)).try_list();
+        }
+        let mut results = List::new();
+        // What nobody claims is what nobody had the memory for.
+        results.resize_with(touched.len(), || Err(Error::MemoryAlloc))?;
+        let results = Mutex::new(results);
+        let next = AtomicUsize::new(0);
+        self.exec.run(self.effort.nthreads, nworkers, &|tid| {
+            let Ok(mut scratch) = scratch::borrow() else {
+                return;
+            };
+            loop {
+                let i = next.fetch_add(1, Ordering::Relaxed);
+                let Some(t) = touched.get(i) else {
+                    return;
+                };
+                let result = one(*t, tid, &mut scratch);
+                lock(&results)[i] = result;
+            }
+        })?;
+        let results = std::mem::take(&mut *lock(&results));
+        results.into_iter().try_list()
+    }
+
+    /// The streams of a block as they lie in the chunk.
+    fn streams(&self, nblock: usize) -> Result<List<&[u8]>> {
+        let mut streams = List::new();
+        let mut kept = Ok(());
+        self.chunk.compressed(nblock, |stream| {
+            kept = kept.and_then(|()| streams.push(stream));
+        })?;
+        kept.map(|()| streams)
+    }
+
+    /// Changes the data of a block and encodes it into `scratch.out`; gives its size.
+    fn change_data(
+        &self,
+        decoder: &BlockDecoder,
+        encoder: &BlockEncoder,
+        (t, pos): (Touched, BlockPos),
+        change: &Change,
+        scratch: &mut Scratch,
+    ) -> Result<usize> {
+        let bsize = self.chunk.block_nbytes(t.nblock)?;
+        let Scratch {
+            bufs,
+            out,
+            data,
+            old,
+            codec,
+        } = scratch;
+        let data = data.ensure(bsize)?;
+        if !t.whole {
+            decoder.decode(pos, None, data, (bufs, codec))?;
+            // With one filter, what the streams held is still where it took that from.
+            std::mem::swap(&mut bufs.ping, old);
+        }
+        change.run(t.nblock, pos.offset, data);
+        let block = BlockInput {
+            data: Some(data),
+            bsize,
+            offset: pos.offset,
+        };
+        if t.whole || decoder.pipeline.stages().len() != 1 {
+            return encoder.encode(pos, block, (bufs, codec), out);
+        }
+        let before = self.streams(t.nblock)?;
+        let new = encoder.filtered(pos, block, bufs, None)?;
+        let neblock = bsize / before.len();
+        let changed = |i: usize| {
+            let stream = i * neblock..(i + 1) * neblock;
+            difference(&new[stream.clone()], &old[stream])
+        };
+        encoder.encode_again(new, &before, changed, codec, out)
+    }
+
+    /// The same, where it can be done without undoing the filters: bytes are written where a shuffle has put them. None
+    /// where it cannot.
+    fn change_streams(
+        &self,
+        decoder: &BlockDecoder,
+        encoder: &BlockEncoder,
+        t: Touched,
+        change: &Change,
+        scratch: &mut Scratch,
+    ) -> Result<Option<usize>> {
+        let Change::Bytes { start, new } = *change else {
+            return Ok(None);
+        };
+        let stages = decoder.pipeline.stages();
+        let planes = match stages {
+            [] => 1,
+            [Stage::Shuffle(streams)] => usize::from(*streams),
+            _ => return Ok(None),
+        };
+        let bsize = self.chunk.block_nbytes(t.nblock)?;
+        let (from, new) = part_of(start, new, decoder.offset(t.nblock), bsize);
+        let row = bsize / planes;
+        // What is left over at the end is not shuffled.
+        if t.whole || encoder.pipeline.stages() != stages || from + new.len() > row * planes {
+            return Ok(None);
+        }
+        let Scratch {
+            bufs,
+            out,
+            data,
+            codec,
+            ..
+        } = scratch;
+        let data = data.ensure(bsize)?;
+        decoder.unpack(t.nblock, data, &mut bufs.input, codec)?;
+        let before = self.streams(t.nblock)?;
+        let neblock = bsize / before.len();
+        let mut changed = List::filled(0..0, before.len())?;
+        for plane in 0..planes {
+            let skip = (plane + planes - from % planes) % planes;
+            let bytes = new.iter().skip(skip).step_by(planes);
+            let at = plane * row + (from + skip) / planes;
+            let mut differs = false;
+            let places = &mut data[at..at + bytes.len()];
+            for (place, byte) in places.iter_mut().zip(bytes) {
+                differs |= *place != *byte;
+                *place = *byte;
+            }
+            let end = at + places.len();
+            if !differs {
+                continue;
+            }
+            for (i, range) in changed.iter_mut().enumerate() {
+                let stream = i * neblock..(i + 1) * neblock;
+                let (lo, hi) = (at.max(stream.start), end.min(stream.end));
+                if lo < hi {
+                    let part = lo - stream.start..hi - stream.start;
+                    *range = match range.start == range.end {
+                        true => part,
+                        false => range.start.min(part.start)..range.end.max(part.end),
+                    };
+                }
+            }
+        }
+        let size = encoder.encode_again(data, &before, |i| changed[i].clone(), codec, out)?;
+        Ok(Some(size))
+    }
+}
+
+/// An empty vector with room for `len` bytes.
+fn with_room(len: usize) -> Result<List<u8>> {
+    let mut bytes = List::new();
+    bytes.reserve_exact(len)?;
+    Ok(bytes)
+}

@@ -1,0 +1,271 @@
+//! The filter pipeline of a chunk: up to six filters over a block, forward and backward.
+
+use super::header::{MAX_FILTERS, filter_id};
+use super::hooks::{BlockPos, Hooks};
+use super::registered;
+use super::scratch::Buf;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_filters::{bitshuffle, delta, shuffle, trunc_prec};
+
+/// A filter with its parameter, resolved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Byte shuffle over so many byte streams.
+    Shuffle(u8),
+    /// Bit shuffle over items of the typesize.
+    BitShuffle,
+    /// XOR with the first block.
+    Delta,
+    /// Truncated precision; the meta byte is a signed number of bits.
+    TruncPrec(i8),
+    /// A registered filter, the library's or the program's.
+    Registered {
+        /// Its id.
+        id: u8,
+        /// Its parameter.
+        meta: u8,
+    },
+}
+
+/// The stages that have work to do, in the order of compression.
+#[derive(Clone, Copy, Debug)]
+pub struct Pipeline {
+    /// Only the first `len` count.
+    slots: [Stage; MAX_FILTERS],
+    len: u8,
+    /// Bytes of an item.
+    typesize: u8,
+    /// Format version of the chunk, which bitshuffle depends on.
+    version: u8,
+}
+
+/// What a delta stage compares a block with.
+#[derive(Clone, Copy)]
+pub enum DeltaReference<'a> {
+    /// The block itself, one item back: it is the first one.
+    Own,
+    /// The data of the first block.
+    First(&'a [u8]),
+}
+
+impl Pipeline {
+    /// A pipeline without stages.
+    pub const EMPTY: Self = Self {
+        slots: [Stage::Delta; MAX_FILTERS],
+        len: 0,
+        typesize: 1,
+        version: 0,
+    };
+
+    /// Sets what the stages are about: bytes of an item, and the format version of the chunk.
+    pub fn set_typesize(&mut self, typesize: u8, version: u8) {
+        (self.typesize, self.version) = (typesize, version);
+    }
+
+    /// Resolves the slots of a header, in place (see [`super::header::ChunkHeader::read`] for why).
+    pub fn resolve(
+        &mut self,
+        filters: &[u8; MAX_FILTERS],
+        metas: &[u8; MAX_FILTERS],
+        decoding: bool,
+    ) -> Result<()> {
+        // Most slots are empty, and looked at all at once.
+        let [a, b, c, d, e, f] = *filters;
+        let mut left = u64::from_le_bytes([a, b, c, d, e, f, 0, 0]);
+        while left != 0 {
+            let slot = left.trailing_zeros() as usize / 8;
+            left &= !(0xff << (8 * slot));
+            self.resolve_slot(filters[slot], metas[slot], decoding)?;
+        }
+        Ok(())
+    }
+
+    /// Appends the stage that a filter that is not [`filter_id::NONE`] stands for.
+    #[inline(always)]
+    fn resolve_slot(&mut self, id: u8, meta: u8, decoding: bool) -> Result<()> {
+        self.push(match id {
+            filter_id::SHUFFLE => {
+                let streams = if meta == 0 { self.typesize } else { meta };
+                if streams == 1 {
+                    return Ok(());
+                }
+                Stage::Shuffle(streams)
+            }
+            filter_id::BITSHUFFLE => Stage::BitShuffle,
+            filter_id::DELTA => Stage::Delta,
+            // Truncation is not undone.
+            filter_id::TRUNC_PREC | filter_id::INT_TRUNC if decoding => return Ok(()),
+            filter_id::TRUNC_PREC => {
+                // Also where no block gets as far as the filter, what it cannot do is an error.
+                trunc_prec::truncate(meta as i8, self.typesize.into(), &[], &mut [])
+                    .map_err(|_| Error::FilterPipeline)?;
+                Stage::TruncPrec(meta as i8)
+            }
+            id if id > filter_id::LAST_DEFINED => Stage::Registered { id, meta },
+            _ if decoding => return Err(Error::Failure),
+            _ => return Err(Error::FilterPipeline),
+        });
+        Ok(())
+    }
+
+    fn push(&mut self, stage: Stage) {
+        self.slots[usize::from(self.len)] = stage;
+        self.len += 1;
+    }
+
+    /// The stages for which `wanted` holds.
+    fn only(&self, wanted: impl Fn(&Stage) -> bool) -> Self {
+        let mut some = Self { len: 0, ..*self };
+        for stage in self.stages().iter().filter(|stage| wanted(stage)) {
+            some.push(*stage);
+        }
+        some
+    }
+
+    /// The stages, in the order of compression.
+    pub fn stages(&self) -> &[Stage] {
+        &self.slots[..usize::from(self.len)]
+    }
+
+    /// Whether a stage compares blocks with the first one.
+    pub fn has_delta(&self) -> bool {
+        self.stages().contains(&Stage::Delta)
+    }
+
+    /// Whether a block of zeros stays one.
+    pub fn keeps_zeros(&self) -> bool {
+        !self
+            .stages()
+            .iter()
+            .any(|stage| matches!(stage, Stage::Delta | Stage::Registered { .. }))
+    }
+
+    /// Whether a block of one repeated byte stays one.
+    pub fn keeps_runs(&self) -> bool {
+        self.stages()
+            .iter()
+            .all(|stage| matches!(stage, Stage::Shuffle(_)))
+    }
+
+    /// The lossy stages before the first delta: what the first block goes through before others are compared with it.
+    pub fn before_delta(&self) -> Self {
+        let delta = self
+            .stages()
+            .iter()
+            .position(|stage| *stage == Stage::Delta);
+        let before = Self {
+            len: delta.unwrap_or(0) as u8,
+            ..*self
+        };
+        before.only(|stage| matches!(stage, Stage::TruncPrec(_)))
+    }
+
+    /// Runs all stages over a block. `input` is the block's data, or `None` where they are in `ping` already.
+    pub fn forward<'a>(
+        &self,
+        input: Option<&'a [u8]>,
+        bsize: usize,
+        reference: DeltaReference,
+        (ping, pong): (&'a mut Buf, &'a mut Buf),
+        hooks: &dyn Hooks,
+    ) -> Result<&'a [u8]> {
+        let typesize = usize::from(self.typesize);
+        let mut place = if input.is_some() {
+            Place::Input
+        } else {
+            Place::Ping
+        };
+        for stage in self.stages() {
+            let (src, dst) = match (place, input) {
+                (Place::Input, Some(input)) => (input, ping.ensure(bsize)?),
+                (Place::Pong, _) => (&pong[..bsize], ping.ensure(bsize)?),
+                _ => (&ping[..bsize], pong.ensure(bsize)?),
+            };
+            match *stage {
+                Stage::Shuffle(streams) => shuffle::shuffle(streams.into(), src, dst),
+                Stage::BitShuffle => bitshuffle::bitshuffle(typesize, src, dst),
+                Stage::Delta => match reference {
+                    DeltaReference::Own => delta::encode_first(typesize, src, dst),
+                    DeltaReference::First(first) => delta::encode(typesize, first, src, dst),
+                },
+                Stage::TruncPrec(bits) => {
+                    trunc_prec::truncate(bits, typesize, src, dst)
+                        .map_err(|_| Error::FilterPipeline)?;
+                }
+                Stage::Registered { id, meta } => {
+                    registered::forward((id, meta), typesize, src, dst, hooks)?;
+                }
+            }
+            place = if place == Place::Ping {
+                Place::Pong
+            } else {
+                Place::Ping
+            };
+        }
+        Ok(match (place, input) {
+            (Place::Input, Some(input)) => input,
+            (Place::Pong, _) => &pong[..bsize],
+            _ => &ping[..bsize],
+        })
+    }
+
+    /// Undoes all stages. The streams' data are in `ping`, the block's data go to `dst`, through the postfilter if
+    /// there is one. Without stages and postfilter there is nothing to call this for.
+    pub fn backward(
+        &self,
+        pos: BlockPos,
+        dst: &mut [u8],
+        reference: DeltaReference,
+        (ping, pong, ttmp): (&mut Buf, &mut Buf, &mut [u8]),
+        hooks: &dyn Hooks,
+    ) -> Result<()> {
+        let (bsize, typesize) = (dst.len(), usize::from(self.typesize));
+        let mut place = Place::Ping;
+        for (left, stage) in self.stages().iter().enumerate().rev() {
+            let last = left == 0 && !hooks.has_postfilter();
+            let (src, out): (&[u8], &mut [u8]) = match (place, last) {
+                (Place::Pong, true) => (&pong[..bsize], &mut *dst),
+                (_, true) => (&ping[..bsize], &mut *dst),
+                (Place::Pong, false) => (&pong[..bsize], ping.ensure(bsize)?),
+                (_, false) => (&ping[..bsize], pong.ensure(bsize)?),
+            };
+            match *stage {
+                Stage::Shuffle(streams) => shuffle::unshuffle(streams.into(), src, out),
+                Stage::BitShuffle => bitshuffle::bitunshuffle(typesize, src, out, self.version),
+                Stage::Delta => match reference {
+                    DeltaReference::Own => {
+                        out.copy_from_slice(src);
+                        delta::decode_first(typesize, out);
+                    }
+                    DeltaReference::First(first) => delta::encode(typesize, first, src, out),
+                },
+                Stage::TruncPrec(_) => out.copy_from_slice(src),
+                Stage::Registered { id, meta } => {
+                    registered::backward((id, meta), src, out, hooks)?;
+                }
+            }
+            place = if place == Place::Ping {
+                Place::Pong
+            } else {
+                Place::Ping
+            };
+        }
+        if hooks.has_postfilter() {
+            let input = if place == Place::Ping {
+                &ping[..bsize]
+            } else {
+                &pong[..bsize]
+            };
+            hooks.postfilter(pos, typesize, input, dst, ttmp)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where the data of a block are on their way through the pipeline.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Input,
+    Ping,
+    Pong,
+}

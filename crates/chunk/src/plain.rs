@@ -1,0 +1,79 @@
+//! A short way through the plainest chunks: one block, in memory, of a codec of the format's own, shuffled at most. Small
+//! chunks are of this kind, and what is asked and prepared for all others takes nearly as long as to decode one.
+
+use super::decode_block::{Stream, Streams};
+use super::header::{Blocks, ChunkHeader, MAX_FILTERS, filter_id, i32_at};
+use super::scratch::{self, State};
+use oxiblosc_codecs::{Codec, Room};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_filters::{self, shuffle};
+
+/// Decompresses such a chunk, at the front of `src`, into `dest`, which has the size of its data. None if it is not one, or
+/// if something is wrong with it: the long way says what, and may find `dest` overwritten.
+pub fn decompress(header: &ChunkHeader, src: &[u8], dest: &mut [u8]) -> Option<()> {
+    let [before @ .., last] = header.filters;
+    let plain = header.nblocks == 1
+        && matches!(header.blocks, Blocks::Regular { .. })
+        && header.blosc2_flags == 0
+        && !header.is_memcpyed()
+        && before == [filter_id::NONE; MAX_FILTERS - 1]
+        && !dest.is_empty();
+    if !plain {
+        return None;
+    }
+    let nstreams = match (last, header.filters_meta[MAX_FILTERS - 1]) {
+        (filter_id::NONE, _) => 1,
+        (filter_id::SHUFFLE, 0) => header.typesize,
+        (filter_id::SHUFFLE, nstreams) => nstreams,
+        _ => return None,
+    };
+    let codec = Codec::from_format(header.flags >> 5)?;
+    let chunk = src.get(..header.cbytes)?;
+    let start = chunk.get(header.overhead()..)?.get(..4)?;
+    let start = usize::try_from(i32_at(start, 0)).ok()?;
+    if start == 0 || start >= chunk.len() {
+        return None;
+    }
+    let mut streams = Streams::new(header, &chunk[start..], dest.len()).ok()?;
+    let mut scratch = scratch::borrow().ok()?;
+    let (bufs, state) = scratch.parts();
+    let (nstreams, nbytes) = (usize::from(nstreams), dest.len());
+    if streams.can_join(nstreams, nbytes) {
+        let decode = |stream: Stream, room: Room| decode(codec, stream, room, state);
+        return streams
+            .join(bufs.ping.ensure(nbytes).ok()?, dest, decode)
+            .ok();
+    }
+    let block = if nstreams == 1 {
+        &mut *dest
+    } else {
+        bufs.ping.ensure(nbytes).ok()?
+    };
+    let mut rest = block;
+    while !rest.is_empty() {
+        let room = Room::new(&mut *rest, streams.neblock)?;
+        decode(codec, streams.next().ok()?, room, state).ok()?;
+        rest = &mut rest[streams.neblock..];
+    }
+    if nstreams != 1 {
+        shuffle::unshuffle(nstreams, &bufs.ping[..nbytes], dest);
+    }
+    Some(())
+}
+
+/// Decodes one stream; `room` has the size of its data.
+#[inline(always)]
+fn decode(codec: Codec, stream: Stream, room: Room, state: &mut State) -> Result<()> {
+    match stream {
+        Stream::Run(value) => room.alone().fill(value),
+        Stream::Stored(data) => oxiblosc_filters::copy(data, room.alone()),
+        Stream::Compressed(data) => {
+            let expected = room.size();
+            let nbytes = state.decoder.decompress_among(codec, None, data, room)?;
+            if nbytes != expected {
+                return Err(Error::Data);
+            }
+        }
+    }
+    Ok(())
+}

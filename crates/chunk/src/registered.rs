@@ -1,0 +1,187 @@
+//! Filters and codecs with registered ids: the library's own, and behind them those of the program.
+
+use super::header::filter_id;
+use super::hooks::Hooks;
+use oxiblosc_codecs::{ndlz, zfp};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_filters::{bytedelta, int_trunc, ndcell, ndmean};
+
+/// Streams of a block for bytedelta: the meta byte, or what the super-chunk says where that is 0.
+fn streams(meta: u8, hooks: &dyn Hooks) -> Result<usize> {
+    if meta != 0 {
+        return Ok(meta.into());
+    }
+    let typesize = hooks.schunk_typesize().unwrap_or(0);
+    match usize::try_from(typesize) {
+        Ok(typesize) if typesize > 0 => Ok(typesize),
+        _ => Err(Error::Failure),
+    }
+}
+
+/// Runs filter `id` over a block of items of `typesize` bytes; `dst` is as long as `src`.
+///
+/// # Errors
+/// [`Error::FilterPipeline`] where there is no such filter, or it cannot filter this.
+pub fn forward(
+    (id, meta): (u8, u8),
+    typesize: usize,
+    src: &[u8],
+    dst: &mut [u8],
+    hooks: &dyn Hooks,
+) -> Result<()> {
+    let block = || hooks.block_shape();
+    let result = match id {
+        filter_id::NDCELL => {
+            block().and_then(|block| ndcell::forward(block, meta, typesize, src, dst))
+        }
+        filter_id::NDMEAN => {
+            block().and_then(|block| ndmean::forward(block, meta, typesize, src, dst))
+        }
+        filter_id::BYTEDELTA_BUGGY => {
+            streams(meta, hooks).map(|streams| bytedelta::forward_cut(streams, src, dst))
+        }
+        filter_id::BYTEDELTA => {
+            streams(meta, hooks).map(|streams| bytedelta::forward(streams, src, dst))
+        }
+        filter_id::INT_TRUNC => int_trunc::truncate(meta as i8, typesize, src, dst),
+        _ => return hooks.filter_forward(id, meta, src, dst),
+    };
+    result.map_err(|_| Error::FilterPipeline)
+}
+
+/// Undoes filter `id`; `dst` is as long as `src`.
+///
+/// # Errors
+/// [`Error::Failure`] where one of the library's own cannot undo this; else what the program's filter says.
+pub fn backward((id, meta): (u8, u8), src: &[u8], dst: &mut [u8], hooks: &dyn Hooks) -> Result<()> {
+    // Of the typesizes there are, the filters for arrays go by the super-chunk's.
+    let array = || {
+        let typesize = hooks.schunk_typesize().ok_or(Error::Failure)?;
+        let typesize = usize::try_from(typesize).map_err(|_| Error::Failure)?;
+        Ok((hooks.block_shape()?, typesize))
+    };
+    match id {
+        filter_id::NDCELL => {
+            let (block, typesize) = array()?;
+            ndcell::backward(block, meta, typesize, src, dst)
+        }
+        filter_id::NDMEAN => {
+            let (block, typesize) = array()?;
+            ndmean::backward(block, meta, typesize, src, dst)
+        }
+        filter_id::BYTEDELTA_BUGGY => {
+            bytedelta::backward_cut(streams(meta, hooks)?, src, dst);
+            Ok(())
+        }
+        filter_id::BYTEDELTA => {
+            bytedelta::backward(streams(meta, hooks)?, src, dst);
+            Ok(())
+        }
+        _ => hooks.filter_backward(id, meta, src, dst),
+    }
+}
+
+/// Ids of codecs that are the library's own but none of the format's.
+pub mod codec_id {
+    /// Cells of two-dimensional blocks; the meta byte is their side.
+    pub const NDLZ: u8 = 32;
+    /// ZFP within a tolerance.
+    pub const ZFP_ACCURACY: u8 = 33;
+    /// ZFP with a number of bit planes.
+    pub const ZFP_PRECISION: u8 = 34;
+    /// ZFP with a size.
+    pub const ZFP_RATE: u8 = 35;
+}
+
+/// How the ZFP codec of this id is to choose what it keeps.
+fn zfp_mode(compcode: u8) -> Option<zfp::Mode> {
+    match compcode {
+        codec_id::ZFP_ACCURACY => Some(zfp::Mode::Accuracy),
+        codec_id::ZFP_PRECISION => Some(zfp::Mode::Precision),
+        codec_id::ZFP_RATE => Some(zfp::Mode::Rate),
+        _ => None,
+    }
+}
+
+/// The typesize that the super-chunk says, where a codec goes by that.
+fn typesize_of(hooks: &dyn Hooks) -> Result<usize> {
+    let typesize = hooks.schunk_typesize().ok_or(Error::Data)?;
+    usize::try_from(typesize).map_err(|_| Error::Data)
+}
+
+/// Compresses a stream of items of `typesize` bytes with codec `compcode`; 0 means that it does not become smaller.
+///
+/// # Errors
+/// [`Error::Data`] where one of the library's own codecs cannot compress this; else what the program's codec says.
+pub fn encode(
+    (compcode, meta): (u8, u8),
+    typesize: usize,
+    src: &[u8],
+    dst: &mut [u8],
+    hooks: &dyn Hooks,
+) -> Result<usize> {
+    let result = if let Some(mode) = zfp_mode(compcode) {
+        // Without an array there are no blocks.
+        if hooks.schunk_typesize().is_none() {
+            return Ok(0);
+        }
+        hooks
+            .block_shape()
+            .and_then(|block| zfp::compress((mode, meta), block, typesize, src, dst))
+    } else if compcode == codec_id::NDLZ {
+        hooks
+            .block_shape()
+            .and_then(|block| ndlz::compress(meta, block, src, dst))
+    } else {
+        return hooks.encode(compcode, meta, src, dst);
+    };
+    result.map_err(|_| Error::Data)
+}
+
+/// Decompresses a stream; gives the bytes written.
+///
+/// # Errors
+/// As [`encode`].
+pub fn decode(
+    (compcode, meta): (u8, u8),
+    src: &[u8],
+    dst: &mut [u8],
+    hooks: &dyn Hooks,
+) -> Result<usize> {
+    let result = if let Some(mode) = zfp_mode(compcode) {
+        let typesize = typesize_of(hooks)?;
+        hooks
+            .block_shape()
+            .and_then(|block| zfp::decompress((mode, meta), block, typesize, src, dst))
+            .map(|()| dst.len())
+    } else if compcode == codec_id::NDLZ {
+        ndlz::decompress(meta, src, dst)
+    } else {
+        return hooks.decode(compcode, meta, src, dst);
+    };
+    result.map_err(|_| Error::Data)
+}
+
+/// Decompresses only the items at byte `from` of a stream, as many as fill `part`, where its codec can; says whether.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_part(
+    (compcode, meta): (u8, u8),
+    src: &[u8],
+    from: usize,
+    part: &mut [u8],
+    hooks: &dyn Hooks,
+) -> Result<bool> {
+    if compcode != codec_id::ZFP_RATE {
+        return Ok(false);
+    }
+    let typesize = typesize_of(hooks)?;
+    if typesize == 0 || !from.is_multiple_of(typesize) || !part.len().is_multiple_of(typesize) {
+        return Ok(false);
+    }
+    hooks
+        .block_shape()
+        .and_then(|block| zfp::decompress_items(meta, block, typesize, src, from / typesize, part))
+        .map_err(|_| Error::Data)
+}

@@ -1,0 +1,107 @@
+//! Packing a chunk whose blocks were changed where they are: without the free bytes that this left between them.
+
+use super::decode::Chunk;
+use super::header::{ChunkHeader, Special, flags2};
+use oxiblosc_error::Result;
+use oxiblosc_memory::Buffer;
+
+/// The chunk that `bytes` are, with its blocks one behind the other. None where they are so already, and where there is no table
+/// of blocks to tell.
+///
+/// # Errors
+/// Those of a damaged chunk, and [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+pub fn repack(bytes: &[u8]) -> Result<Option<Buffer>> {
+    let header = ChunkHeader::parse(bytes)?;
+    let other = flags2::USE_DICT | flags2::INSTRUMENTED | flags2::LAZY;
+    let has_table = header.is_extended()
+        && header.special() == Special::None
+        && !header.is_memcpyed()
+        && !header.has_vlblocks()
+        && header.blosc2_flags & other == 0
+        && header.nbytes > 0;
+    if !has_table {
+        return Ok(None);
+    }
+    let chunk = Chunk::parse(&header, bytes)?;
+    let table = header.overhead();
+    let mut cbytes = table + 4 * header.nblocks;
+    for nblock in 0..header.nblocks {
+        cbytes += chunk.compressed(nblock, |_| ())?.len();
+    }
+    if cbytes >= header.cbytes {
+        return Ok(None);
+    }
+    let mut packed = Buffer::new();
+    packed.reserve(cbytes)?;
+    packed.resize(table + 4 * header.nblocks)?;
+    for nblock in 0..header.nblocks {
+        let start = (packed.len() as i32).to_le_bytes();
+        packed[table + 4 * nblock..][..4].copy_from_slice(&start);
+        packed.extend(chunk.compressed(nblock, |_| ())?)?;
+    }
+    ChunkHeader { cbytes, ..header }.write(&mut packed);
+    Ok(Some(packed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encode::{EncodeParams, Source, compress};
+    use crate::hooks::{NoHooks, Serial};
+
+    fn compressed(data: &[u8], clevel: u8) -> Vec<u8> {
+        let params = EncodeParams {
+            compcode: 0,
+            compcode_meta: 0,
+            versionlz: 1,
+            clevel,
+            typesize: 8,
+            blocksize: 4096,
+            filters: [0, 0, 0, 0, 0, 1],
+            filters_meta: [0; 6],
+            split: false,
+            use_dict: false,
+            instrumented: false,
+            extended: true,
+            nthreads: 1,
+        };
+        let mut chunk = vec![0; data.len() + 32];
+        let len = compress(&params, Source::Buffer(data), &mut chunk, &NoHooks, &Serial).unwrap();
+        chunk.truncate(len);
+        chunk
+    }
+
+    /// The chunk with `gap` zeros behind each block.
+    fn spaced(chunk: &[u8], gap: usize) -> Vec<u8> {
+        let header = ChunkHeader::parse(chunk).unwrap();
+        let parsed = Chunk::parse(&header, chunk).unwrap();
+        let table = header.overhead();
+        let mut out = chunk[..table + 4 * header.nblocks].to_vec();
+        for nblock in 0..header.nblocks {
+            let start = (out.len() as i32).to_le_bytes();
+            out[table + 4 * nblock..][..4].copy_from_slice(&start);
+            out.extend(parsed.compressed(nblock, |_| ()).unwrap());
+            out.extend(vec![0; gap]);
+        }
+        let cbytes = out.len();
+        ChunkHeader { cbytes, ..header }.write(&mut out);
+        out
+    }
+
+    #[test]
+    fn gaps_go_and_blocks_stay() {
+        let data: Vec<u8> = (0..5000u64).flat_map(|i| (i * i).to_le_bytes()).collect();
+        let chunk = compressed(&data, 5);
+        assert!(repack(&chunk).unwrap().is_none());
+        for gap in [1, 8, 300] {
+            let packed = repack(&spaced(&chunk, gap)).unwrap().unwrap();
+            assert_eq!(packed[..], chunk[..], "{gap}");
+        }
+        let zeros = compressed(&[0; 40_000], 5);
+        let stored = compressed(&data, 0);
+        assert!(repack(&zeros).unwrap().is_none() && repack(&stored).unwrap().is_none());
+        for cut in 0..64 {
+            assert!(!matches!(repack(&spaced(&chunk, 8)[..cut]), Ok(Some(_))));
+        }
+    }
+}

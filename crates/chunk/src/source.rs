@@ -1,0 +1,153 @@
+//! Chunks whose blocks are not in memory: they are fetched one by one, where and when they are needed.
+
+use super::header::i32_at;
+use super::scratch::Buf;
+use oxiblosc_error::Result;
+use oxiblosc_memory::List;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Gives bytes of a chunk that is somewhere else, a file say. Several workers ask at once.
+pub trait BlockSource: Sync {
+    /// Fills `buf` with the bytes of the chunk from `pos` on; position 0 is the first byte of its header.
+    ///
+    /// # Errors
+    /// Any error where they cannot be had, all of them; `buf` is then not looked at.
+    fn read_at(&self, pos: usize, buf: &mut [u8]) -> Result<()>;
+}
+
+/// As much is allocated for a chunk before the first of it has come.
+const FIRST_PIECE: usize = 1 << 20;
+
+/// Reads the `len` bytes from the front of a chunk. Memory follows what is really there, not what a header claims.
+pub fn read_front(source: &dyn BlockSource, len: usize) -> Result<List<u8>> {
+    let mut bytes = List::new();
+    while bytes.len() < len {
+        let have = bytes.len();
+        let more = have.max(FIRST_PIECE).min(len - have);
+        bytes.reserve_exact(more)?;
+        bytes.resize(have + more, 0)?;
+        source.read_at(have, &mut bytes[have..])?;
+    }
+    Ok(bytes)
+}
+
+/// A source, and where in it the compressed blocks end: their table says only where they start.
+pub struct Elsewhere<'a> {
+    /// Where the bytes are.
+    pub source: &'a dyn BlockSource,
+    /// The block starts in ascending order, each once, where the table does not have them so: writers with several threads
+    /// may leave the blocks in any order.
+    sorted: List<i32>,
+    /// Size of the chunk.
+    cbytes: usize,
+    /// The whole chunk, once a block turned out to share bytes with others.
+    whole: OnceLock<List<u8>>,
+    /// Held while it is read.
+    reading: Mutex<()>,
+}
+
+impl<'a> Elsewhere<'a> {
+    /// `starts` is the table of block starts, 4 bytes each.
+    pub fn new(source: &'a dyn BlockSource, starts: &[u8], cbytes: usize) -> Result<Self> {
+        let starts = || starts.chunks_exact(4).map(|start| i32_at(start, 0));
+        let mut sorted = List::new();
+        if !starts().is_sorted_by(|a, b| a < b) {
+            sorted.reserve_exact(starts().len())?;
+            sorted.extend(starts())?;
+            sorted.sort_unstable();
+            sorted.dedup();
+        }
+        Ok(Self {
+            source,
+            sorted,
+            cbytes,
+            whole: OnceLock::new(),
+            reading: Mutex::new(()),
+        })
+    }
+
+    /// Reads `len` bytes from `pos` on into `buf`.
+    #[cold]
+    pub fn read<'b>(&self, pos: usize, len: usize, buf: &'b mut Buf) -> Result<&'b [u8]> {
+        let bytes = buf.ensure(len)?;
+        self.source.read_at(pos, bytes)?;
+        Ok(bytes)
+    }
+
+    /// The whole chunk. It is read once, however many blocks need it: they may be very many, and each need all of it.
+    #[cold]
+    pub fn whole(&self) -> Result<&[u8]> {
+        let _alone = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(whole) = self.whole.get() {
+            return Ok(whole);
+        }
+        let whole = read_front(self.source, self.cbytes)?;
+        Ok(self.whole.get_or_init(|| whole))
+    }
+
+    /// Where block `nblock` ends at the latest, if it shares no bytes with another one: where the next one starts.
+    /// `starts` is the table that this was made from.
+    pub fn end(&self, starts: &[u8], nblock: usize) -> usize {
+        let start = i32_at(starts, 4 * nblock);
+        let next = if self.sorted.is_empty() {
+            starts
+                .get(4 * nblock + 4..4 * nblock + 8)
+                .map(|next| i32_at(next, 0))
+        } else {
+            let after = self.sorted.partition_point(|other| *other <= start);
+            self.sorted.get(after).copied()
+        };
+        let next = next.and_then(|next| usize::try_from(next).ok());
+        next.map_or(self.cbytes, |next| next.min(self.cbytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oxiblosc_error::Error;
+
+    /// A chunk in memory, that pretends not to be.
+    struct Bytes<'a>(&'a [u8]);
+
+    impl BlockSource for Bytes<'_> {
+        fn read_at(&self, pos: usize, buf: &mut [u8]) -> Result<()> {
+            let bytes = self.0.get(pos..pos + buf.len()).ok_or(Error::FileRead)?;
+            buf.copy_from_slice(bytes);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_block_ends_where_the_next_one_in_the_file_starts() {
+        let ends = |starts: &[i32]| {
+            let table: Vec<u8> = starts
+                .iter()
+                .flat_map(|start| start.to_le_bytes())
+                .collect();
+            let elsewhere = Elsewhere::new(&Bytes(&[]), &table, 100).unwrap();
+            (0..starts.len())
+                .map(|nblock| elsewhere.end(&table, nblock))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(ends(&[40, 50, 70]), [50, 70, 100]);
+        assert_eq!(ends(&[70, 40, 50]), [100, 50, 70]);
+        // Two blocks may be the same bytes.
+        assert_eq!(ends(&[40, 40, 70]), [70, 70, 100]);
+        assert_eq!(ends(&[70, 40, 70, 40]), [100, 70, 100, 70]);
+        // Nonsense stays within the chunk.
+        assert_eq!(ends(&[-5, 500, 60]), [60, 100, 100]);
+        assert_eq!(ends(&[i32::MAX, i32::MIN]), [100, 100]);
+    }
+
+    #[test]
+    fn a_front_that_is_not_there_costs_no_memory() {
+        let bytes: Vec<u8> = (0..3_000_000).map(|i| i as u8).collect();
+        assert!(read_front(&Bytes(&bytes), bytes.len()) == Ok(bytes.clone().into()));
+        assert_eq!(read_front(&Bytes(&bytes), 0), Ok(List::new()));
+        assert_eq!(
+            read_front(&Bytes(&bytes), i32::MAX as usize),
+            Err(Error::FileRead)
+        );
+    }
+}

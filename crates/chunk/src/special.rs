@@ -1,0 +1,100 @@
+//! Chunks whose content follows from the header: making them, and filling buffers from them.
+
+use super::header::{Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, Special, flags, version};
+use oxiblosc_error::{Error, Result};
+
+/// Writes a chunk of `nbytes` bytes that are all `special`; `value` is the repeated item for [`Special::Value`] and
+/// empty otherwise. Gives the chunk's size. `dest` was checked to be large enough.
+pub fn write(
+    special: Special,
+    nbytes: usize,
+    blocksize: usize,
+    typesize: usize,
+    value: &[u8],
+    dest: &mut [u8],
+) -> usize {
+    let header = ChunkHeader {
+        version: version::STABLE,
+        versionlz: 1,
+        flags: flags::EXTENDED,
+        typesize: typesize as u8,
+        nbytes,
+        cbytes: EXTENDED_HEADER_LENGTH + value.len(),
+        blocks: Blocks::Regular { blocksize },
+        blosc2_flags: special.to_flags(),
+        ..ChunkHeader::EMPTY
+    };
+    header.write(dest);
+    dest[EXTENDED_HEADER_LENGTH..header.cbytes].copy_from_slice(value);
+    header.cbytes
+}
+
+/// Fills `dest` with the data from byte `start` on of a chunk of special values; `stored` is what follows the header.
+pub fn fill(header: &ChunkHeader, stored: &[u8], start: usize, dest: &mut [u8]) -> Result<()> {
+    match header.special() {
+        Special::Zero => dest.fill(0),
+        Special::Uninit => {}
+        Special::Value => {
+            if stored.is_empty() {
+                return Err(Error::Data);
+            }
+            repeat(stored, start % stored.len(), dest);
+        }
+        Special::Nan => {
+            let pattern: &[u8] = match header.typesize {
+                4 => &f32::NAN.to_le_bytes(),
+                8 => &f64::NAN.to_le_bytes(),
+                _ => return Err(Error::Data),
+            };
+            repeat(pattern, start % pattern.len(), dest);
+        }
+        Special::None | Special::Unknown(_) => return Err(Error::SchunkSpecial),
+    }
+    Ok(())
+}
+
+/// Fills `dest` with copies of `pattern`, beginning `phase` bytes into it.
+fn repeat(pattern: &[u8], phase: usize, dest: &mut [u8]) {
+    if pattern.iter().all(|byte| *byte == pattern[0]) {
+        dest.fill(pattern[0]);
+        return;
+    }
+    for (out, byte) in dest
+        .iter_mut()
+        .zip(pattern.iter().cycle().skip(phase).take(pattern.len()))
+    {
+        *out = *byte;
+    }
+    // What is filled doubles until it is large enough to copy fast and small enough to stay in the cache.
+    let mut filled = pattern.len();
+    let most = (32 << 10) / pattern.len().min(32 << 10) * pattern.len();
+    while filled < dest.len() {
+        let (done, rest) = dest.split_at_mut(filled);
+        let size = filled.min(most.max(pattern.len())).min(rest.len());
+        rest[..size].copy_from_slice(&done[..size]);
+        filled += size;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_repeat_from_any_phase() {
+        for width in [1usize, 2, 3, 7, 8, 300, 40_000] {
+            let pattern: Vec<u8> = (0..width).map(|i| (i * 7 + i / 256) as u8).collect();
+            for phase in [0, width / 2, width - 1] {
+                for len in [0, 1, 5, width, 3 * width + 1, 100_000] {
+                    let mut dest = vec![0xaa; len];
+                    repeat(&pattern, phase, &mut dest);
+                    assert!(
+                        dest.iter()
+                            .enumerate()
+                            .all(|(i, byte)| *byte == pattern[(i + phase) % width])
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Chunks that hold the data as they are.
+
+use super::encode::{EncodeParams, Source, ttmp_size, workers};
+use super::header::{ChunkHeader, flags, flags2};
+use super::hooks::{BlockPos, Executor, Hooks};
+use super::scratch;
+use super::shares::Shares;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_filters as filters;
+
+/// Writes the data as they are, through the prefilter if there is one.
+pub fn store(
+    params: &EncodeParams,
+    mut header: ChunkHeader,
+    source: Source,
+    dest: &mut [u8],
+    hooks: &dyn Hooks,
+    exec: &dyn Executor,
+) -> Result<usize> {
+    header.flags |= flags::MEMCPYED;
+    header.blosc2_flags &= !flags2::INSTRUMENTED;
+    header.cbytes = header.overhead() + header.nbytes;
+    if header.cbytes > dest.len() {
+        return Ok(0);
+    }
+    let body = &mut dest[header.overhead()..header.cbytes];
+    match source {
+        Source::Buffer(data) if !hooks.has_prefilter() => copy(data, body, params.nthreads, exec)?,
+        _ if !hooks.has_prefilter() => return Err(Error::NullPointer),
+        _ => {
+            let blocks = body.chunks_mut(params.blocksize).enumerate();
+            let nworkers = workers(params.nthreads, header.nblocks, header.nbytes);
+            let shares = Shares::new(blocks, header.nblocks, nworkers)?;
+            shares.work(params.nthreads, exec, |tid| {
+                let mut scratch = scratch::borrow()?;
+                while let Some((nblock, out)) = shares.next(tid) {
+                    let pos = BlockPos {
+                        nblock,
+                        offset: nblock * params.blocksize,
+                        tid,
+                    };
+                    prefilter(hooks, pos, out.len(), params, &mut scratch.bufs)?;
+                    filters::copy(&scratch.bufs.ping[..out.len()], out);
+                }
+                Ok(())
+            })?;
+        }
+    }
+    header.write(dest);
+    Ok(header.cbytes)
+}
+
+/// Runs the prefilter for a block of `bsize` bytes; gives its data, and whatever more it wrote, in `bufs.ping`.
+pub fn prefilter(
+    hooks: &dyn Hooks,
+    pos: BlockPos,
+    bsize: usize,
+    params: &EncodeParams,
+    bufs: &mut scratch::Bufs,
+) -> Result<()> {
+    if hooks.prefilter_is_plain() {
+        let made = bufs.ping.ensure(bsize)?;
+        let filtered = hooks.prefilter(pos, bsize, made, &mut []);
+        return filtered.map_err(|_| Error::FilterPipeline);
+    }
+    let size = hooks.prefilter_output(bsize).max(bsize);
+    let ttmp = bufs
+        .ttmp
+        .ensure(ttmp_size(params.blocksize, params.typesize))?;
+    let made = bufs.ping.ensure(size)?;
+    let disposable = hooks.output_is_disposable();
+    if !disposable {
+        made.fill(0);
+    }
+    match hooks.prefilter(pos, bsize, made, ttmp) {
+        Err(_) if !disposable => Err(Error::FilterPipeline),
+        _ => Ok(()),
+    }
+}
+
+/// Copies, with several workers where it pays.
+pub fn copy(src: &[u8], dst: &mut [u8], nthreads: usize, exec: &dyn Executor) -> Result<()> {
+    in_pieces(dst, nthreads, exec, |at, piece| {
+        filters::copy(&src[at..at + piece.len()], piece);
+        Ok(())
+    })
+}
+
+/// Writes `dest` with `write`, which gets a piece of it and where that begins, with several workers where it pays.
+pub fn in_pieces(
+    dest: &mut [u8],
+    nthreads: usize,
+    exec: &dyn Executor,
+    write: impl Fn(usize, &mut [u8]) -> Result<()> + Sync,
+) -> Result<()> {
+    const PIECE: usize = 256 << 10;
+    // What is bound by memory gains from threads only once it is too large for the cache nearest to one.
+    let nworkers = if dest.len() < 8 * PIECE {
+        1
+    } else {
+        nthreads.min(dest.len() / PIECE)
+    };
+    if nworkers <= 1 {
+        return write(0, dest);
+    }
+    let len = dest.len().div_ceil(PIECE);
+    let pieces = Shares::new(dest.chunks_mut(PIECE).enumerate(), len, nworkers)?;
+    pieces.work(nthreads, exec, |tid| {
+        while let Some((index, piece)) = pieces.next(tid) {
+            write(index * PIECE, piece)?;
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,266 @@
+//! The engine without the C border: what goes in comes out, whoever does the work.
+
+mod lazy;
+
+use super::decode::{Chunk, decompress};
+use super::encode::{EncodeParams, Source, compress};
+use super::getitem::{ItemRange, getitem};
+use super::header::{ChunkHeader, filter_id};
+use super::hooks::{Executor, NoHooks, Serial};
+use oxiblosc_error::Result;
+
+/// As many threads as were asked for, started one by one.
+struct Threads;
+
+impl Executor for Threads {
+    fn run(&self, _nthreads: usize, nworkers: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()> {
+        std::thread::scope(|scope| {
+            for tid in 0..nworkers {
+                scope.spawn(move || job(tid));
+            }
+        });
+        Ok(())
+    }
+}
+
+const LZ4_SHUFFLED: EncodeParams = EncodeParams {
+    compcode: 1,
+    compcode_meta: 0,
+    versionlz: 1,
+    clevel: 5,
+    typesize: 4,
+    blocksize: 4096,
+    filters: [0, 0, 0, 0, 0, filter_id::SHUFFLE],
+    filters_meta: [0; 6],
+    split: true,
+    use_dict: false,
+    instrumented: false,
+    extended: true,
+    nthreads: 1,
+};
+
+/// Integers that rise by a few each time, with some noise: `len` bytes.
+fn data(len: usize) -> Vec<u8> {
+    let mut noise = 1u32;
+    let items = (0..len as u32).map(|i| {
+        noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        i * 3 + (noise >> 30)
+    });
+    items.flat_map(u32::to_le_bytes).take(len).collect()
+}
+
+fn compressed(params: &EncodeParams, source: Source, room: usize, exec: &dyn Executor) -> Vec<u8> {
+    let mut dest = vec![0; room];
+    let cbytes = compress(params, source, &mut dest, &NoHooks, exec).unwrap();
+    dest.truncate(cbytes);
+    dest
+}
+
+fn decompressed(chunk: &[u8], maskout: Option<&[bool]>, nthreads: usize) -> Vec<u8> {
+    let header = ChunkHeader::parse(chunk).unwrap();
+    let chunk = Chunk::parse(&header, chunk).unwrap();
+    let mut dest = vec![0xee; header.nbytes];
+    decompress(&chunk, &mut dest, maskout, nthreads, &NoHooks, &Threads).unwrap();
+    dest
+}
+
+/// Parameters that take different ways through the engine.
+fn variants() -> Vec<EncodeParams> {
+    let delta = [0, 0, 0, 0, filter_id::DELTA, filter_id::SHUFFLE];
+    let bits = [0, 0, 0, 0, 0, filter_id::BITSHUFFLE];
+    let base = LZ4_SHUFFLED;
+    vec![
+        base.clone(),
+        EncodeParams {
+            split: false,
+            ..base.clone()
+        },
+        EncodeParams {
+            filters: delta,
+            ..base.clone()
+        },
+        EncodeParams {
+            filters: bits,
+            compcode: 5,
+            split: false,
+            ..base.clone()
+        },
+        EncodeParams {
+            compcode: 0,
+            clevel: 9,
+            ..base.clone()
+        },
+        EncodeParams {
+            compcode: 4,
+            filters: [0; 6],
+            blocksize: 5000,
+            ..base.clone()
+        },
+        EncodeParams {
+            use_dict: true,
+            compcode: 5,
+            split: false,
+            ..base.clone()
+        },
+        EncodeParams { clevel: 0, ..base },
+    ]
+}
+
+#[test]
+fn the_number_of_workers_does_not_show() {
+    for len in [0, 31, 4096, 100_003, 300_000] {
+        let data = data(len);
+        for params in variants() {
+            let alone = compressed(&params, Source::Buffer(&data), len + 32, &Serial);
+            for nthreads in [2, 3, 8] {
+                let params = EncodeParams {
+                    nthreads,
+                    ..params.clone()
+                };
+                let together = compressed(&params, Source::Buffer(&data), len + 32, &Threads);
+                assert!(alone == together, "{len} bytes, {params:?}");
+                assert!(
+                    decompressed(&together, None, nthreads) == data,
+                    "{len} bytes, {params:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_chunk_is_never_larger_than_the_stored_data() {
+    let items = (0..50_000u32).map(|i| i.wrapping_mul(0x9e37_79b9).rotate_left(i % 32) ^ (i * i));
+    let noise: Vec<u8> = items.flat_map(u32::to_le_bytes).collect();
+    for params in variants() {
+        for room in [noise.len() + 32, noise.len() * 2] {
+            let chunk = compressed(&params, Source::Buffer(&noise), room, &Serial);
+            assert!(
+                !chunk.is_empty() && chunk.len() <= noise.len() + 32,
+                "{params:?}"
+            );
+            assert!(decompressed(&chunk, None, 1) == noise, "{params:?}");
+        }
+        let stored = EncodeParams {
+            clevel: 0,
+            ..params
+        };
+        assert!(compressed(&stored, Source::Buffer(&noise), noise.len() + 31, &Serial).is_empty());
+    }
+}
+
+#[test]
+fn blocks_that_do_not_compress_are_written_once_another_does() {
+    let mut state = 1u64;
+    let mut noise = |len: usize| -> Vec<u8> {
+        let next = || {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (state >> 56) as u8
+        };
+        std::iter::repeat_with(next).take(len).collect()
+    };
+    // In whole blocks and not; the streams of a block that is split differ, too.
+    let half_noise = data(8192).chunks(4).zip(noise(8192).chunks(4)).fold(
+        Vec::new(),
+        |mut all, (item, noise)| {
+            all.extend([noise[0], noise[1], item[2], item[3]]);
+            all
+        },
+    );
+    for (before, behind) in [(4096, 0), (16_384, 4096), (70_000, 9000), (300_000, 1)] {
+        let data = [noise(before), half_noise.clone(), noise(behind)].concat();
+        for params in variants() {
+            let alone = compressed(&params, Source::Buffer(&data), data.len() + 32, &Serial);
+            assert!(
+                params.clevel == 0 || alone.len() < data.len() || alone[2] & 2 != 0,
+                "{before} {params:?}"
+            );
+            for nthreads in [1, 2, 8] {
+                let params = EncodeParams {
+                    nthreads,
+                    ..params.clone()
+                };
+                let together =
+                    compressed(&params, Source::Buffer(&data), data.len() + 32, &Threads);
+                assert!(alone == together, "{before} {params:?}");
+            }
+            assert!(decompressed(&alone, None, 2) == data, "{before} {params:?}");
+        }
+    }
+}
+
+#[test]
+fn masked_blocks_are_left_alone() {
+    let data = data(50_000);
+    for params in variants() {
+        let chunk = compressed(&params, Source::Buffer(&data), data.len() + 32, &Serial);
+        let nblocks = ChunkHeader::parse(&chunk).unwrap().nblocks;
+        let mask: Vec<bool> = (0..nblocks).map(|i| i % 3 == 0).collect();
+        for nthreads in [1, 4] {
+            let out = decompressed(&chunk, Some(&mask), nthreads);
+            let blocks = out
+                .chunks(params.blocksize)
+                .zip(data.chunks(params.blocksize));
+            for ((got, expected), masked) in blocks.zip(&mask) {
+                let right = if *masked {
+                    got.iter().all(|b| *b == 0xee)
+                } else {
+                    got == expected
+                };
+                assert!(right, "{params:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn items_come_out_of_any_place() {
+    let data = data(60_000);
+    let ranges = [
+        (0, 1),
+        (7, 3),
+        (1020, 10),
+        (1023, 1),
+        (5000, 4000),
+        (14_999, 1),
+        (0, 15_000),
+    ];
+    for params in variants() {
+        let bytes = compressed(&params, Source::Buffer(&data), data.len() + 32, &Serial);
+        let header = ChunkHeader::parse(&bytes).unwrap();
+        let chunk = Chunk::parse(&header, &bytes).unwrap();
+        for (start, nitems) in ranges {
+            let range = ItemRange::new(&header, start, nitems, i32::MAX).unwrap();
+            let mut dest = vec![0; range.len];
+            getitem(&chunk, range, &mut dest, &NoHooks).unwrap();
+            assert!(
+                dest == data[range.start..][..range.len],
+                "{start} {nitems} {params:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn blocks_may_have_any_size() {
+    let data = data(100_000);
+    let (first, rest) = data.split_at(3);
+    let (second, third) = rest.split_at(70_001);
+    for params in variants() {
+        let params = EncodeParams {
+            blocksize: 70_001,
+            ..params
+        };
+        let source = Source::Variable(&[first, second, third]);
+        let chunk = compressed(&params, source, 200_000, &Serial);
+        let threads = EncodeParams {
+            nthreads: 3,
+            ..params.clone()
+        };
+        assert!(
+            chunk == compressed(&threads, source, 200_000, &Threads),
+            "{params:?}"
+        );
+        assert!(decompressed(&chunk, None, 3) == data, "{params:?}");
+    }
+}

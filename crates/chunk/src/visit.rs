@@ -1,0 +1,121 @@
+//! Block after block of a chunk, in any order.
+
+use super::decode::Chunk;
+use super::decode_block::BlockDecoder;
+use super::decode_part::Items;
+use super::header::Special;
+use super::hooks::{BlockPos, Hooks};
+use super::pipeline::Pipeline;
+use super::scratch::{Bufs, State};
+use super::special;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::List;
+
+/// Decodes blocks of one chunk; what they share is made once.
+pub struct BlockReader<'a> {
+    decoder: BlockDecoder<'a>,
+    reference: Option<List<u8>>,
+}
+
+impl Chunk<'_> {
+    /// Runs `body` with a reader of this chunk's blocks.
+    ///
+    /// # Errors
+    /// Those of a damaged chunk, and those of `body`.
+    pub fn with_reader<T>(
+        &self,
+        hooks: &dyn Hooks,
+        body: impl FnOnce(&BlockReader) -> Result<T>,
+    ) -> Result<T> {
+        let mut pipeline = Pipeline::EMPTY;
+        let decoder = self.decoder(&mut pipeline, hooks)?;
+        let reference = if decoder.needs_reference() && self.header().nblocks > 1 {
+            Some(decoder.reference()?)
+        } else {
+            None
+        };
+        body(&BlockReader { decoder, reference })
+    }
+
+    /// Whether all that the chunk holds follows from its header.
+    pub fn is_special(&self) -> bool {
+        self.header().special() != Special::None
+    }
+
+    /// Fills `dest` with the data from byte `start` on of a chunk of special values; what was never written is zeros.
+    ///
+    /// # Errors
+    /// Those of a damaged chunk, or of one with data of its own.
+    pub fn fill_special(&self, start: usize, dest: &mut [u8]) -> Result<()> {
+        match self.header().special() {
+            Special::Uninit | Special::Zero => {
+                dest.fill(0);
+                Ok(())
+            }
+            _ => special::fill(self.header(), self.value(), start, dest),
+        }
+    }
+}
+
+impl BlockReader<'_> {
+    /// Decodes block `nblock` into `dest`, which has the block's size. `tid` is the worker's index.
+    ///
+    /// # Errors
+    /// Those of a damaged chunk.
+    pub fn block(
+        &self,
+        nblock: usize,
+        tid: usize,
+        dest: &mut [u8],
+        parts: (&mut Bufs, &mut State),
+    ) -> Result<()> {
+        if self.decoder.chunk.block_nbytes(nblock)? != dest.len() {
+            return Err(Error::InvalidParam);
+        }
+        let pos = BlockPos {
+            nblock,
+            offset: self.decoder.offset(nblock),
+            tid,
+        };
+        let reference = if nblock > 0 {
+            self.reference.as_deref()
+        } else {
+            None
+        };
+        self.decoder.decode(pos, reference, dest, parts)
+    }
+
+    /// Runs `body` with the items of block `nblock`, each of as many bytes as the last number of `span` says, that lie in its
+    /// bytes from the first to before the second number, where they can be taken out of the block one by one. Says whether they could.
+    ///
+    /// # Errors
+    /// Those of a damaged chunk, and those of `body`.
+    pub fn items(
+        &self,
+        nblock: usize,
+        span: (usize, usize, usize),
+        parts: (&mut Bufs, &mut State),
+        body: impl FnOnce(&Items) -> Result<()>,
+    ) -> Result<bool> {
+        self.decoder.decode_items(nblock, span, parts, body)
+    }
+
+    /// Decodes the bytes from `from` on of block `nblock` into `part`, where that is possible without decoding all of the
+    /// block. Says whether it was.
+    ///
+    /// # Errors
+    /// Those of a damaged chunk.
+    pub fn part(
+        &self,
+        nblock: usize,
+        from: usize,
+        part: &mut [u8],
+        parts: (&mut Bufs, &mut State),
+    ) -> Result<bool> {
+        let end = from.checked_add(part.len()).ok_or(Error::InvalidParam)?;
+        if end > self.decoder.chunk.block_nbytes(nblock)? {
+            return Err(Error::InvalidParam);
+        }
+        self.decoder.decode_part(nblock, from, part, parts)
+    }
+}

@@ -1,0 +1,145 @@
+//! What is deflated comes back, inflated by a library.
+
+use zlib_rs::{Inflate, InflateFlush, Status};
+
+use super::*;
+use crate::tests::Numbers;
+
+fn inflated(packed: &[u8], len: usize) -> Vec<u8> {
+    let mut back = vec![0; len + 1];
+    let mut inflate = Inflate::new(false, 15);
+    let status = inflate.decompress(packed, &mut back, InflateFlush::Finish);
+    assert!(matches!(status, Ok(Status::StreamEnd)), "{status:?}");
+    assert_eq!(inflate.total_in() as usize, packed.len());
+    back.truncate(inflate.total_out() as usize);
+    back
+}
+
+/// How a stretch is written.
+#[derive(Clone, Copy, Debug)]
+enum As {
+    Stored,
+    Code,
+    Search { seen_from: usize },
+}
+
+/// Deflates stretches into so much room.
+fn deflated(
+    deflater: &mut Deflater,
+    clevel: u8,
+    src: &[u8],
+    parts: &[(usize, As)],
+    room: usize,
+) -> Option<Vec<u8>> {
+    let mut dst = vec![0; room];
+    let mut stream = deflater.stream(clevel, src, &mut dst);
+    for &(len, part) in parts {
+        match part {
+            As::Stored => stream.store(len),
+            As::Code => stream.code(len),
+            As::Search { seen_from } => stream.search(len, seen_from),
+        }?;
+    }
+    let n = stream.finish()?;
+    dst.truncate(n);
+    Some(dst)
+}
+
+/// Deflates stretches, and inflates them again; how many bytes they took.
+fn check(deflater: &mut Deflater, clevel: u8, src: &[u8], parts: &[(usize, As)]) -> usize {
+    let roomy = src.len() + src.len() / 8 + 100;
+    let packed = deflated(deflater, clevel, src, parts, roomy).expect("there is room");
+    assert!(inflated(&packed, src.len()) == src, "{clevel} {parts:?}");
+    let n = packed.len();
+    for less in [1, 2, 9, n / 2, n] {
+        let none = deflated(deflater, clevel, src, parts, n.saturating_sub(less));
+        assert_eq!(none, None, "{clevel} {parts:?}: {less} bytes less");
+    }
+    // What was written before does not show.
+    let exactly = deflated(deflater, clevel, src, parts, n);
+    let fresh = deflated(&mut Deflater::new().unwrap(), clevel, src, parts, roomy);
+    for again in [exactly, fresh] {
+        assert!(again.as_ref() == Some(&packed), "{clevel} {parts:?}");
+    }
+    n
+}
+
+#[test]
+fn stretches_come_back() {
+    let mut numbers = Numbers(7);
+    let mut deflater = Deflater::new().unwrap();
+    for clevel in 1..=9 {
+        for round in 0..40 {
+            let mut src = Vec::new();
+            let mut parts = Vec::new();
+            for _ in 0..1 + numbers.below(5) {
+                let at = src.len();
+                let len = 1 + numbers.below([20, 300, 5000, 60_000][round % 4]);
+                let of = [2, 5, 100, 256][numbers.below(4)];
+                match numbers.below(3) {
+                    0 => src.extend(numbers.bytes(len, of)),
+                    1 if at > 0 => {
+                        let from = numbers.below(at);
+                        for i in 0..len {
+                            let byte = src[from + i % (at - from)];
+                            src.push(if i % 50 == 49 { 7 } else { byte });
+                        }
+                    }
+                    _ => src.resize(at + len, of as u8),
+                }
+                let part = match numbers.below(5) {
+                    0 => As::Stored,
+                    1 => As::Code,
+                    _ => As::Search {
+                        seen_from: numbers.below(at + 1),
+                    },
+                };
+                parts.push((len, part));
+            }
+            check(&mut deflater, clevel, &src, &parts);
+        }
+    }
+}
+
+#[test]
+fn nothing_and_little_come_back() {
+    let mut deflater = Deflater::new().unwrap();
+    for clevel in 1..=9 {
+        for len in 0..20 {
+            for part in [As::Stored, As::Code, As::Search { seen_from: 0 }] {
+                check(&mut deflater, clevel, &vec![3; len], &[(len, part)]);
+            }
+        }
+    }
+}
+
+/// Places are numbered anew again and again; what is passed over may be longer than all numbers.
+#[test]
+fn long_streams_come_back_and_refer_across_what_is_passed_over() {
+    let mut numbers = Numbers(11);
+    let mut deflater = Deflater::new().unwrap();
+    let noise = numbers.bytes(400_000, 256);
+    for clevel in 1..=9 {
+        let all = As::Search { seen_from: 0 };
+        for gap in [0, 20_000, 70_000, 200_000, 300_000] {
+            // Words, noise, and the words again and again.
+            let mut src = numbers.bytes(1000, 256);
+            src.extend_from_slice(&noise[..gap]);
+            let begin = src.len();
+            while src.len() < begin + 150_000 {
+                let from = src.len() - 1000 - if src.len() == begin { gap } else { 0 };
+                src.extend_from_within(from..from + 1000);
+            }
+            let rest = src.len() - begin;
+            let n = check(
+                &mut deflater,
+                clevel,
+                &src,
+                &[(1000, all), (gap, As::Stored), (rest, all)],
+            );
+            let within_the_window = gap < 30_000;
+            let most = gap + gap / 10_000 + rest / 50 + if within_the_window { 1100 } else { 2200 };
+            assert!(n < most, "{clevel} {gap}: {n} {most}");
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! LZ4 and LZ4HC: LZ4 is compressed and both are decompressed here; LZ4HC, and LZ4 with a dictionary, are compressed through
+//! the codec's own library.
+//!
+//! The library's states live on the heap. LZ4HC's is carried over from stream to stream with its fast reset, which spares
+//! clearing 256 KiB per stream. The fast reset rejects whatever an earlier stream left in the tables, so the bytes are
+//! those of a fresh state; the tests hold it to that.
+
+mod bytes;
+mod compress;
+mod decompress;
+mod sequences;
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ptr::NonNull;
+
+// The crate only builds and links the library: the functions used here are not all among its declarations.
+use lz4_sys as _;
+
+use super::{Packed, Room};
+use oxiblosc_error::{Error, Result};
+
+/// Size of the library's `LZ4_stream_t`, a plain block of memory without pointers into itself.
+const STREAM_SIZE: usize = (1 << 14) + 32;
+/// Size of the library's `LZ4_streamHC_t`, likewise.
+const STREAM_HC_SIZE: usize = 262_200;
+
+unsafe extern "C" {
+    fn LZ4_versionString() -> *const c_char;
+    fn LZ4_createStream() -> *mut c_void;
+    fn LZ4_freeStream(stream: *mut c_void) -> c_int;
+    fn LZ4_loadDict(stream: *mut c_void, dict: *const c_char, size: c_int) -> c_int;
+    fn LZ4_compress_fast_continue(
+        stream: *mut c_void,
+        src: *const c_char,
+        dst: *mut c_char,
+        src_size: c_int,
+        dst_capacity: c_int,
+        acceleration: c_int,
+    ) -> c_int;
+    fn LZ4_createStreamHC() -> *mut c_void;
+    fn LZ4_freeStreamHC(stream: *mut c_void) -> c_int;
+    fn LZ4_resetStreamHC_fast(stream: *mut c_void, level: c_int);
+    fn LZ4_loadDictHC(stream: *mut c_void, dict: *const c_char, size: c_int) -> c_int;
+    fn LZ4_compress_HC_extStateHC_fastReset(
+        state: *mut c_void,
+        src: *const c_char,
+        dst: *mut c_char,
+        src_size: c_int,
+        dst_capacity: c_int,
+        level: c_int,
+    ) -> c_int;
+    fn LZ4_compress_HC_continue(
+        stream: *mut c_void,
+        src: *const c_char,
+        dst: *mut c_char,
+        src_size: c_int,
+        dst_capacity: c_int,
+    ) -> c_int;
+}
+
+/// The library's version, such as "1.10.0".
+pub(super) fn version() -> &'static str {
+    // SAFETY: the function takes nothing and returns a string constant of the library.
+    unsafe { CStr::from_ptr(LZ4_versionString()) }
+        .to_str()
+        .unwrap_or("unknown")
+}
+
+/// An `LZ4_stream_t` that the library allocated; freed with this value.
+struct Stream(NonNull<c_void>);
+
+// SAFETY: the state is plain memory owned by this value alone; the library keeps no thread-bound data.
+unsafe impl Send for Stream {}
+// SAFETY: a shared reference is only ever read from (copied out of, as a prepared dictionary).
+unsafe impl Sync for Stream {}
+
+impl Stream {
+    fn new() -> Result<Self> {
+        // SAFETY: takes nothing; returns an initialised stream, or null.
+        NonNull::new(unsafe { LZ4_createStream() })
+            .map(Stream)
+            .ok_or(Error::MemoryAlloc)
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // SAFETY: the pointer came from `LZ4_createStream` and is freed once.
+        unsafe { LZ4_freeStream(self.0.as_ptr()) };
+    }
+}
+
+/// An `LZ4_streamHC_t` that the library allocated; freed with this value.
+struct StreamHc(NonNull<c_void>);
+
+// SAFETY: as for `Stream`.
+unsafe impl Send for StreamHc {}
+// SAFETY: as for `Stream`.
+unsafe impl Sync for StreamHc {}
+
+impl StreamHc {
+    fn new() -> Result<Self> {
+        // SAFETY: takes nothing; returns an initialised stream, or null.
+        NonNull::new(unsafe { LZ4_createStreamHC() })
+            .map(StreamHc)
+            .ok_or(Error::MemoryAlloc)
+    }
+}
+
+impl Drop for StreamHc {
+    fn drop(&mut self) {
+        // SAFETY: the pointer came from `LZ4_createStreamHC` and is freed once.
+        unsafe { LZ4_freeStreamHC(self.0.as_ptr()) };
+    }
+}
+
+/// A value of the tuple's state, made on first use.
+fn get_or_make<T>(slot: &mut Option<T>, make: impl FnOnce() -> Result<T>) -> Result<&mut T> {
+    match slot {
+        Some(value) => Ok(value),
+        None => Ok(slot.insert(make()?)),
+    }
+}
+
+/// What the library's compressors return: bytes written, 0 when they did not fit.
+fn written(n: c_int) -> Result<usize> {
+    usize::try_from(n).or(Ok(0))
+}
+
+/// The acceleration of a level: the lower the level, the more positions are skipped.
+fn acceleration(clevel: u8) -> u8 {
+    10 - clevel
+}
+
+/// The LZ4 compressor.
+#[derive(Default)]
+pub(super) struct Fast {
+    plain: compress::Tables,
+    with_dict: Option<Stream>,
+}
+
+impl Fast {
+    /// `src` and `dst` are at most `i32::MAX` long; 0 when the result does not fit.
+    pub(super) fn compress(&mut self, clevel: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
+        self.plain.compress(acceleration(clevel).into(), src, dst)
+    }
+
+    /// The same with a dictionary, which must outlive the call, not more.
+    pub(super) fn compress_with(
+        &mut self,
+        dict: &FastDict,
+        clevel: u8,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<usize> {
+        let state = get_or_make(&mut self.with_dict, Stream::new)?.0.as_ptr();
+        // SAFETY: both are streams of `STREAM_SIZE` bytes and distinct allocations. The copy points into the
+        // dictionary's bytes, which `dict` keeps alive during the call; the next call overwrites it before use.
+        // The library reads `src.len()` bytes and writes at most `dst.len()`, both of which fit a `c_int`.
+        written(unsafe {
+            core::ptr::copy_nonoverlapping(
+                dict.stream.0.as_ptr().cast::<u8>(),
+                state.cast::<u8>(),
+                STREAM_SIZE,
+            );
+            LZ4_compress_fast_continue(
+                state,
+                src.as_ptr().cast(),
+                dst.as_mut_ptr().cast(),
+                src.len() as c_int,
+                dst.len() as c_int,
+                acceleration(clevel).into(),
+            )
+        })
+    }
+}
+
+/// The LZ4HC compressor.
+#[derive(Default)]
+pub(super) struct High {
+    plain: Option<StreamHc>,
+    with_dict: Option<StreamHc>,
+}
+
+impl High {
+    /// `src` and `dst` are at most `i32::MAX` long; 0 when the result does not fit.
+    pub(super) fn compress(&mut self, clevel: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
+        let state = get_or_make(&mut self.plain, StreamHc::new)?.0.as_ptr();
+        // SAFETY: `state` is an initialised stream that only ever saw this function, as its fast reset demands; the
+        // library reads `src.len()` bytes and writes at most `dst.len()`, both of which fit a `c_int`.
+        written(unsafe {
+            LZ4_compress_HC_extStateHC_fastReset(
+                state,
+                src.as_ptr().cast(),
+                dst.as_mut_ptr().cast(),
+                src.len() as c_int,
+                dst.len() as c_int,
+                c_int::from(clevel),
+            )
+        })
+    }
+
+    /// The same with a dictionary that was prepared for the level wanted.
+    pub(super) fn compress_with(
+        &mut self,
+        dict: &HighDict,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<usize> {
+        let state = get_or_make(&mut self.with_dict, StreamHc::new)?.0.as_ptr();
+        // SAFETY: as in `Fast::compress_with`, with streams of `STREAM_HC_SIZE` bytes.
+        written(unsafe {
+            core::ptr::copy_nonoverlapping(
+                dict.stream.0.as_ptr().cast::<u8>(),
+                state.cast::<u8>(),
+                STREAM_HC_SIZE,
+            );
+            LZ4_compress_HC_continue(
+                state,
+                src.as_ptr().cast(),
+                dst.as_mut_ptr().cast(),
+                src.len() as c_int,
+                dst.len() as c_int,
+            )
+        })
+    }
+}
+
+/// A dictionary hashed for LZ4. It points into the bytes it was made from: keep them together.
+pub(super) struct FastDict {
+    stream: Stream,
+}
+
+impl FastDict {
+    /// # Safety
+    /// `bytes` must stay where it is and unchanged as long as the value lives.
+    pub(super) unsafe fn new(bytes: &[u8]) -> Result<Self> {
+        let stream = Stream::new()?;
+        // SAFETY: an initialised stream, and `bytes` as the caller promises; its length is that of a dictionary.
+        unsafe {
+            LZ4_loadDict(
+                stream.0.as_ptr(),
+                bytes.as_ptr().cast(),
+                bytes.len() as c_int,
+            )
+        };
+        Ok(FastDict { stream })
+    }
+}
+
+/// A dictionary hashed for LZ4HC at one level. It points into the bytes it was made from: keep them together.
+pub(super) struct HighDict {
+    stream: StreamHc,
+}
+
+impl HighDict {
+    /// # Safety
+    /// `bytes` must stay where it is and unchanged as long as the value lives.
+    pub(super) unsafe fn new(bytes: &[u8], clevel: u8) -> Result<Self> {
+        let stream = StreamHc::new()?;
+        // SAFETY: an initialised stream, and `bytes` as the caller promises; its length is that of a dictionary.
+        unsafe {
+            LZ4_resetStreamHC_fast(stream.0.as_ptr(), c_int::from(clevel));
+            LZ4_loadDictHC(
+                stream.0.as_ptr(),
+                bytes.as_ptr().cast(),
+                bytes.len() as c_int,
+            );
+        }
+        Ok(HighDict { stream })
+    }
+}
+
+/// Decodes an LZ4 stream; the number of bytes written.
+///
+/// No valid stream has a match of distance 0, but the library takes it and writes zeros.
+pub(super) fn decompress(src: Packed, dst: Room) -> Result<usize> {
+    decompress::decompress(&[], src, dst, usize::MAX)
+}
+
+/// Decodes an LZ4 stream up to its first `wanted` bytes, or all of it; the number of bytes written.
+pub(super) fn decompress_front(src: &[u8], dst: &mut [u8], wanted: usize) -> Result<usize> {
+    let wanted = if wanted < dst.len() {
+        wanted
+    } else {
+        usize::MAX
+    };
+    decompress::decompress(&[], src.into(), dst.into(), wanted)
+}
+
+/// Decodes an LZ4 stream whose matches may reach back into `dict`.
+pub(super) fn decompress_with(dict: &[u8], src: &[u8], dst: &mut [u8]) -> Result<usize> {
+    decompress::decompress(dict, src.into(), dst.into(), usize::MAX)
+}
+
+#[cfg(test)]
+mod tests;

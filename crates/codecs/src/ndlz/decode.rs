@@ -1,0 +1,151 @@
+//! Reading streams.
+//!
+//! What a cell is put together from follows from its token by a table, so that all but those of one byte are read by the
+//! same instructions: which kind of cell comes next is what processors cannot foresee.
+
+use super::HEADER;
+use super::kinds::{Kind, Source};
+use oxiblosc_error::{Error, Result};
+
+/// The token of a cell that is one byte everywhere.
+const REPEATED: u8 = 0x40;
+
+/// Where the rows of a source are, if that is in the stream; `at` is where the token is, and `distance` what follows it.
+#[inline(always)]
+fn place_of(source: Source, at: usize, distance: u16) -> usize {
+    // A distance that is so large that the token and its operands make it overflow counts, as the format's readers have it,
+    // from behind them.
+    let from_end = (distance & source.mask).wrapping_add(source.operands.into());
+    (at + usize::from(source.base)).wrapping_sub(from_end.into())
+}
+
+#[inline(always)]
+fn rows_at<const SIDE: usize, const CELL: usize>(
+    bytes: &[u8],
+    place: usize,
+) -> Option<&[[u8; SIDE]]> {
+    let cell = bytes.get(place..)?.first_chunk::<CELL>()?;
+    Some(cell.as_chunks().0)
+}
+
+/// Reads the whole cell whose token is at `at` into its rows; gives where the next token is. None where a little more than
+/// the cell would have to be in the stream, and where something is wrong: these are for [`read`].
+#[inline(always)]
+fn read_whole<const SIDE: usize, const CELL: usize>(
+    kinds: &[Kind<SIDE>; 256],
+    bytes: &[u8],
+    at: usize,
+    mut put: impl FnMut(usize, &[u8; SIDE]),
+) -> Option<usize> {
+    let [token, a, b, c, d] = *bytes.get(at..)?.first_chunk()?;
+    if token == REPEATED {
+        (0..SIDE).for_each(|row| put(row, &[a; SIDE]));
+        return Some(at + 2);
+    }
+    let kind = &kinds[usize::from(token)];
+    let first = place_of(kind.first, at, u16::from_le_bytes([a, b]));
+    let second = place_of(kind.second, at, u16::from_le_bytes([c, d]));
+    let first = rows_at::<SIDE, CELL>(bytes, first)?;
+    let second = rows_at::<SIDE, CELL>(bytes, second)?;
+    for (to, row) in kind.rows.iter().enumerate() {
+        let row = usize::from(*row);
+        let from = if row < SIDE { first } else { second };
+        put(to, &from[row % SIDE]);
+    }
+    (kind.size > 0).then_some(at + usize::from(kind.size))
+}
+
+/// Reads a cell of which `len` bytes are there, into the front of `cell`.
+#[cold]
+fn read<const SIDE: usize>(
+    kinds: &[Kind<SIDE>; 256],
+    bytes: &[u8],
+    at: &mut usize,
+    len: usize,
+    cell: &mut [[u8; SIDE]; SIDE],
+) -> Result<()> {
+    let part = |at: usize, len: usize| {
+        let part = bytes.get(at..).and_then(|rest| rest.get(..len));
+        part.ok_or(Error::Failure)
+    };
+    let token = part(*at, 1)?[0];
+    if token == REPEATED {
+        *cell = [[part(*at + 1, 1)?[0]; SIDE]; SIDE];
+        *at += 2;
+        return Ok(());
+    }
+    let kind = &kinds[usize::from(token)];
+    if kind.size == 0 {
+        return Err(Error::Failure);
+    }
+    // A literal one is as long as the cell.
+    let whole = SIDE * SIDE;
+    let literal = kind.first.mask == 0;
+    let size = usize::from(kind.size) - if literal { whole - len } else { 0 };
+    let operands = part(*at, size)?;
+    let distance = |n: usize| match operands.get(n..n + 2) {
+        Some(distance) => u16::from_le_bytes([distance[0], distance[1]]),
+        None => 0,
+    };
+    let mut rows = [[[0; SIDE]; SIDE]; 2];
+    for (n, source) in [kind.first, kind.second].into_iter().enumerate() {
+        let need = usize::from(source.need);
+        let need = if need == whole { len } else { need };
+        let place = place_of(source, *at, distance(1 + 2 * n));
+        rows[n].as_flattened_mut()[..need].copy_from_slice(part(place, need)?);
+    }
+    for (to, row) in cell.iter_mut().zip(kind.rows) {
+        *to = rows.as_flattened()[usize::from(row)];
+    }
+    *at += size;
+    Ok(())
+}
+
+/// Decompresses a block of cells of `SIDE` x `SIDE`, which are `CELL` bytes, into the front of `dst`; gives its bytes.
+#[inline(always)]
+pub fn decompress<const SIDE: usize, const CELL: usize>(
+    kinds: &[Kind<SIDE>; 256],
+    src: &[u8],
+    dst: &mut [u8],
+) -> Result<usize> {
+    let Some(([2, lengths @ ..], _)) = src.split_first_chunk::<HEADER>() else {
+        return Err(Error::Failure);
+    };
+    let length = |n: usize| {
+        let length = i32::from_le_bytes(std::array::from_fn(|i| lengths[4 * n + i]));
+        usize::try_from(length).map_err(|_| Error::Failure)
+    };
+    let (rows, columns) = (length(0)?, length(1)?);
+    // No more than 2^62.
+    let nbytes = rows as u64 * columns as u64;
+    if nbytes > dst.len() as u64 || nbytes == 0 {
+        return Err(Error::Failure);
+    }
+    let nbytes = nbytes as usize;
+    let mut at = HEADER;
+    for band in dst[..nbytes].chunks_mut(SIDE * columns) {
+        let height = band.len() / columns;
+        let mut lines = band.chunks_exact_mut(columns);
+        let mut lines: [&mut [u8]; SIDE] =
+            std::array::from_fn(|_| lines.next().unwrap_or_default());
+        for left in (0..columns).step_by(SIDE) {
+            let width = SIDE.min(columns - left);
+            if height == SIDE && width == SIDE {
+                let next = read_whole::<SIDE, CELL>(kinds, src, at, |row, from| {
+                    lines[row][left..left + SIDE].copy_from_slice(from);
+                });
+                if let Some(next) = next {
+                    at = next;
+                    continue;
+                }
+            }
+            let mut cell = [[0; SIDE]; SIDE];
+            read(kinds, src, &mut at, height * width, &mut cell)?;
+            let there = cell.as_flattened().chunks_exact(width);
+            for (line, row) in lines.iter_mut().zip(there).take(height) {
+                line[left..left + width].copy_from_slice(row);
+            }
+        }
+    }
+    Ok(nbytes)
+}

@@ -1,0 +1,402 @@
+//! ZFP, version 5 of the format: floats and doubles in blocks of one to four dimensions, in cells of 4 items along each.
+//!
+//! Written after the specification, as no binding crate builds without CMake or libclang, and because the C library's decoder
+//! trusts the stream: it reads behind the end of a cut one. Streams are the same as that library's bit for bit, and so is
+//! what is decoded. Lossy, in one of three ways that the codec's id and meta byte choose; see [`Mode`].
+//!
+//! A cell is a bit that says whether there is anything in it, the common exponent, and bit planes ([`planes`]) of the
+//! coefficients that a transform along each dimension makes of the items ([`cell`]). Cells follow each other in the order
+//! of their places, without gaps; the stream ends with zeros up to a multiple of 8 bytes.
+
+mod bits;
+mod cell;
+mod four;
+mod number;
+mod order;
+mod planes;
+#[cfg(test)]
+mod tests;
+
+use bits::{Reader, Writer};
+use cell::Quality;
+use number::Real;
+use oxiblosc_cells::{BlockShape, Cell, Cells};
+use oxiblosc_error::{Error, Result};
+#[cfg(target_arch = "x86_64")]
+use planes::Avx2;
+use planes::{AnyCpu, Coder};
+
+/// Items of a cell along a dimension.
+const SIDE: usize = 4;
+/// The most dimensions.
+const MAX_DIM: usize = 4;
+/// No cell takes more bits than this.
+const MAX_BITS: usize = 16658;
+/// Bit planes of a double.
+const MAX_PLANES: u32 = 64;
+/// The exponent of the smallest double.
+const MIN_EXPONENT: i32 = -1074;
+
+/// What is kept of the items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// All values within a tolerance: 10 to the power of the meta byte, taken as a signed number.
+    Accuracy,
+    /// So many bit planes: the meta byte, and 5, 7, 9 or 11 with 1, 2, 3 or 4 dimensions.
+    Precision,
+    /// So many bits a cell: the meta byte is a percentage of the data's size.
+    Rate,
+}
+
+impl Mode {
+    fn quality(self, meta: u8, dims: usize, typesize: usize) -> Quality {
+        let all = Quality {
+            bits: (1, MAX_BITS),
+            planes: MAX_PLANES,
+            exponent: MIN_EXPONENT,
+            order: order::of(dims),
+        };
+        match self {
+            // The largest power of two that is not more than the tolerance.
+            Self::Accuracy => Quality {
+                exponent: (f64::from(meta as i8) * std::f64::consts::LOG2_10).floor() as i32,
+                ..all
+            },
+            Self::Precision => Quality {
+                planes: MAX_PLANES.min(u32::from(meta) + 3 + 2 * dims as u32),
+                ..all
+            },
+            Self::Rate => {
+                let rate = f64::from(meta) / 100.0 * typesize as f64 * 8.0;
+                let bits = (f64::from(1u32 << (2 * dims)) * rate + 0.5).floor() as usize;
+                let exponent = if typesize == 4 { 8 } else { 11 };
+                let bits = bits.max(1 + exponent);
+                Quality {
+                    bits: (bits, bits),
+                    ..all
+                }
+            }
+        }
+    }
+}
+
+/// What is to be done for the type of the items and the number of dimensions.
+trait Job {
+    type Output;
+    fn run<R: Real, const N: usize, const W: usize>(
+        self,
+        coder: impl Coder,
+        cells: &Cells,
+    ) -> Self::Output;
+}
+
+/// Repeats items at the end of a row of four of which only the first `len` are there.
+fn pad<R: Real>(items: &mut [R], stride: usize, len: usize) {
+    if len < 2 {
+        items[stride] = items[0];
+    }
+    if len < 3 {
+        items[2 * stride] = items[stride];
+    }
+    if len < 4 {
+        items[3 * stride] = items[0];
+    }
+}
+
+/// The place in a whole cell of a row of a cut one: rows are counted along all dimensions but the last.
+struct Rows<'a> {
+    extent: &'a [usize],
+    index: [usize; MAX_DIM],
+}
+
+impl Iterator for Rows<'_> {
+    type Item = usize;
+
+    /// Never ends: it begins anew behind the last row.
+    fn next(&mut self) -> Option<usize> {
+        let outer = self.extent.len() - 1;
+        let place = self.index[..outer]
+            .iter()
+            .fold(0, |place, index| SIDE * place + index);
+        for d in (0..outer).rev() {
+            self.index[d] += 1;
+            if self.index[d] < self.extent[d] {
+                break;
+            }
+            self.index[d] = 0;
+        }
+        Some(SIDE * place)
+    }
+}
+
+fn rows(extent: &[usize]) -> Rows<'_> {
+    Rows {
+        extent,
+        index: [0; MAX_DIM],
+    }
+}
+
+/// The items of a cell; where it is cut, items are repeated.
+#[inline(always)]
+fn gather<R: Real, const N: usize>(cell: &Cell, src: &[u8], items: &mut [R; N]) {
+    if cell.nitems() != N {
+        return gather_cut(cell, src, items);
+    }
+    let mut rows = items.as_chunks_mut::<SIDE>().0.iter_mut();
+    cell.each_row(|at| {
+        let row = &src[at * R::SIZE..][..SIDE * R::SIZE];
+        if let Some(to) = rows.next() {
+            *to = std::array::from_fn(|i| R::read(&row[i * R::SIZE..][..R::SIZE]));
+        }
+    });
+}
+
+/// The items of a cell that is cut. There are few of them, so once for every CPU will do.
+#[inline(never)]
+fn gather_cut<R: Real, const N: usize>(cell: &Cell, src: &[u8], items: &mut [R; N]) {
+    let (extent, width) = (cell.extent(), cell.width());
+    let mut rows = rows(extent);
+    cell.each_row(|at| {
+        let row = src[at * R::SIZE..][..width * R::SIZE].chunks_exact(R::SIZE);
+        let place = rows.next().unwrap_or(0);
+        for (to, from) in items[place..].iter_mut().zip(row) {
+            *to = R::read(from);
+        }
+    });
+    for (dim, len) in extent.iter().rev().enumerate() {
+        let stride = 1 << (2 * dim);
+        for group in items.chunks_exact_mut(SIDE * stride) {
+            for place in 0..stride {
+                pad(&mut group[place..], stride, *len);
+            }
+        }
+    }
+}
+
+/// Puts the items of a cell where they belong.
+#[inline(always)]
+fn scatter<R: Real, const N: usize>(cell: &Cell, items: &[R; N], dst: &mut [u8]) {
+    let (extent, width) = (cell.extent(), cell.width());
+    let mut rows = rows(extent);
+    cell.each_row(|at| {
+        let row = dst[at * R::SIZE..][..width * R::SIZE].chunks_exact_mut(R::SIZE);
+        let place = rows.next().unwrap_or(0);
+        for (to, from) in row.zip(&items[place..]) {
+            from.write(to);
+        }
+    });
+}
+
+struct Compress<'a> {
+    quality: Quality,
+    src: &'a [u8],
+    dst: &'a mut [u8],
+}
+
+impl Job for Compress<'_> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<R: Real, const N: usize, const W: usize>(
+        self,
+        coder: impl Coder,
+        cells: &Cells,
+    ) -> usize {
+        let mut out = Writer::new(self.dst);
+        let mut items = [R::default(); N];
+        for cell in cells.iter() {
+            if out.is_full() {
+                return 0;
+            }
+            gather::<R, N>(&cell, self.src, &mut items);
+            cell::put::<R, N, W>(coder, &items, &self.quality, &mut out);
+        }
+        out.finish().unwrap_or(0)
+    }
+}
+
+struct Decompress<'a> {
+    quality: Quality,
+    src: &'a [u8],
+    /// The number of the one cell that is wanted, and of the first item wanted of it; none for all of the block.
+    only: Option<(usize, usize)>,
+    dst: &'a mut [u8],
+}
+
+impl Job for Decompress<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<R: Real, const N: usize, const W: usize>(self, coder: impl Coder, cells: &Cells) {
+        let begin = self
+            .only
+            .map_or(0, |(ncell, _)| ncell * self.quality.bits.1);
+        let mut input = Reader::new(self.src, begin);
+        let mut items = [R::default(); N];
+        for cell in cells.iter() {
+            cell::take::<R, N, W>(coder, &self.quality, &mut input, &mut items);
+            if let Some((_, first)) = self.only {
+                let wanted = self.dst.chunks_exact_mut(R::SIZE);
+                for (to, from) in wanted.zip(&items[first..]) {
+                    from.write(to);
+                }
+                return;
+            }
+            scatter(&cell, &items, self.dst);
+        }
+    }
+}
+
+/// Runs a job for the items' type, known by their size, and the number of items in a cell. The numbers were checked.
+fn run<J: Job>(job: J, cells: &Cells, typesize: usize, dims: usize) -> J::Output {
+    match (typesize, dims) {
+        (4, 1) => run_for::<J, f32, 4, 1>(job, cells),
+        (4, 2) => run_for::<J, f32, 16, 1>(job, cells),
+        (4, 3) => run_for::<J, f32, 64, 1>(job, cells),
+        (4, _) => run_for::<J, f32, 256, 4>(job, cells),
+        (_, 1) => run_for::<J, f64, 4, 1>(job, cells),
+        (_, 2) => run_for::<J, f64, 16, 1>(job, cells),
+        (_, 3) => run_for::<J, f64, 64, 1>(job, cells),
+        (_, _) => run_for::<J, f64, 256, 4>(job, cells),
+    }
+}
+
+/// Runs a job with the instructions that this CPU has for it. What the job keeps on the stack is needed once: each of its
+/// functions is one of its own.
+fn run_for<J: Job, R: Real, const N: usize, const W: usize>(job: J, cells: &Cells) -> J::Output {
+    #[inline(never)]
+    fn run_anywhere<J: Job, R: Real, const N: usize, const W: usize>(
+        job: J,
+        cells: &Cells,
+    ) -> J::Output {
+        job.run::<R, N, W>(AnyCpu, cells)
+    }
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
+        fn run_avx2<J: Job, R: Real, const N: usize, const W: usize>(
+            job: J,
+            coder: Avx2,
+            cells: &Cells,
+        ) -> J::Output {
+            job.run::<R, N, W>(coder, cells)
+        }
+        if let Some(coder) = Avx2::new() {
+            // SAFETY: there is such a coder only where the CPU has these features.
+            return unsafe { run_avx2::<J, R, N, W>(job, coder, cells) };
+        }
+    }
+    run_anywhere::<J, R, N, W>(job, cells)
+}
+
+/// Checks what the codec can do: floats or doubles in 1 to 4 dimensions. Gives the dimensions.
+fn check(block: BlockShape, typesize: usize) -> Result<usize> {
+    let dims = block.dims().len();
+    if dims > MAX_DIM || !matches!(typesize, 4 | 8) {
+        return Err(Error::Failure);
+    }
+    Ok(dims)
+}
+
+/// Compresses a block of items of `typesize` bytes; gives the bytes written, or 0 where it did not become smaller, `dst` is
+/// too small, or `src` is not a whole block.
+///
+/// # Errors
+/// [`Error::Failure`] for other items than floats and doubles, more than 4 dimensions, and blocks shorter than a cell.
+pub fn compress(
+    (mode, meta): (Mode, u8),
+    block: BlockShape,
+    typesize: usize,
+    src: &[u8],
+    dst: &mut [u8],
+) -> Result<usize> {
+    if block.dims().len() > MAX_DIM || block.dims().iter().any(|len| *len < SIDE) {
+        return Err(Error::Failure);
+    }
+    if block.nbytes(typesize) != src.len() as u64 {
+        return Ok(0);
+    }
+    let dims = check(block, typesize)?;
+    let cells = Cells::new(block, |_| SIDE, typesize, src.len())?;
+    let room = dst.len().min(src.len() - 1);
+    let job = Compress {
+        quality: mode.quality(meta, dims, typesize),
+        src,
+        dst: &mut dst[..room],
+    };
+    Ok(run(job, &cells, typesize, dims))
+}
+
+/// Decompresses a block of items of `typesize` bytes into the front of `dst`, and zeros behind it.
+///
+/// # Errors
+/// [`Error::Failure`] for other items than floats and doubles, more than 4 dimensions, and blocks larger than `dst`.
+pub fn decompress(
+    (mode, meta): (Mode, u8),
+    block: BlockShape,
+    typesize: usize,
+    src: &[u8],
+    dst: &mut [u8],
+) -> Result<()> {
+    let dims = check(block, typesize)?;
+    let nbytes = block.nbytes(typesize);
+    if nbytes > dst.len() as u64 {
+        return Err(Error::Failure);
+    }
+    let (dst, rest) = dst.split_at_mut(nbytes as usize);
+    rest.fill(0);
+    let cells = Cells::new(block, |_| SIDE, typesize, dst.len())?;
+    let job = Decompress {
+        quality: mode.quality(meta, dims, typesize),
+        src,
+        only: None,
+        dst,
+    };
+    run(job, &cells, typesize, dims);
+    Ok(())
+}
+
+/// Decompresses the items from number `first` on of a block that was compressed with [`Mode::Rate`], as many as fill `dst`,
+/// if they lie side by side in one cell; says whether they do.
+///
+/// # Errors
+/// As [`decompress`]; and where the stream ends before the cell does.
+pub fn decompress_items(
+    meta: u8,
+    block: BlockShape,
+    typesize: usize,
+    src: &[u8],
+    first: usize,
+    dst: &mut [u8],
+) -> Result<bool> {
+    let dims = check(block, typesize)?;
+    let (mut left, mut place, mut ncell) = (first, 0, 0);
+    // Along each dimension from the last: the item's index, the cell's, and how many cells there are.
+    let (mut place_stride, mut cell_stride) = (1, 1);
+    for (d, len) in block.dims().iter().enumerate().rev() {
+        let index = left % len;
+        left /= len;
+        if d == dims - 1
+            && index % SIDE + dst.len() / typesize > SIDE.min(len - index / SIDE * SIDE)
+        {
+            return Ok(false);
+        }
+        place += index % SIDE * place_stride;
+        ncell += index / SIDE * cell_stride;
+        place_stride *= SIDE;
+        cell_stride *= len.div_ceil(SIDE);
+    }
+    let quality = Mode::Rate.quality(meta, dims, typesize);
+    if left > 0 || ncell >= 8 * src.len() / quality.bits.1 {
+        return Err(Error::Data);
+    }
+    let cells = Cells::new(block, |_| SIDE, typesize, block.nbytes(typesize) as usize)?;
+    let job = Decompress {
+        quality,
+        src,
+        only: Some((ncell, place)),
+        dst,
+    };
+    run(job, &cells, typesize, dims);
+    Ok(true)
+}

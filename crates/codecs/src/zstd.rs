@@ -1,0 +1,293 @@
+//! Zstandard through the codec's own library.
+
+use core::ffi::{CStr, c_int, c_uint};
+use core::ptr::NonNull;
+
+use zstd_sys as sys;
+
+use oxiblosc_error::{Error, Result};
+
+/// The library's version, such as "1.5.7".
+pub(super) fn version() -> &'static str {
+    // SAFETY: the function takes nothing and returns a string constant of the library.
+    unsafe { CStr::from_ptr(sys::ZSTD_versionString()) }
+        .to_str()
+        .unwrap_or("unknown")
+}
+
+/// The library's own level: odd numbers up to 15, and its highest for our highest.
+fn level(clevel: u8) -> c_int {
+    if clevel < 9 {
+        c_int::from(clevel) * 2 - 1
+    } else {
+        // SAFETY: takes nothing, returns a constant.
+        unsafe { sys::ZSTD_maxCLevel() }
+    }
+}
+
+/// Whether the library's return value is one of its error numbers.
+fn is_error(code: usize) -> bool {
+    // SAFETY: a pure function of its argument.
+    unsafe { sys::ZSTD_isError(code) != 0 }
+}
+
+/// The library's number for lack of memory.
+const NO_MEMORY: usize =
+    0usize.wrapping_sub(sys::ZSTD_ErrorCode::ZSTD_error_memory_allocation as usize);
+
+/// The error of a return value that is one.
+fn error(code: usize, otherwise: Error) -> Error {
+    match code {
+        NO_MEMORY => Error::MemoryAlloc,
+        _ => otherwise,
+    }
+}
+
+/// What a compressing function returned: the bytes written, 0 where they do not fit.
+fn written(code: usize) -> Result<usize> {
+    match code {
+        NO_MEMORY => Err(Error::MemoryAlloc),
+        code if is_error(code) => Ok(0),
+        code => Ok(code),
+    }
+}
+
+/// Why the library made no dictionary of these bytes: they pretend to be a trained one and are none, or there was no memory.
+fn refused(bytes: &[u8]) -> Error {
+    const MAGIC: [u8; 4] = sys::ZSTD_MAGIC_DICTIONARY.to_le_bytes();
+    if !bytes.starts_with(&MAGIC) {
+        return Error::MemoryAlloc;
+    }
+    // SAFETY: the library reads `bytes`.
+    let code = unsafe { sys::ZDICT_getDictHeaderSize(bytes.as_ptr().cast(), bytes.len()) };
+    match code {
+        code if is_error(code) => error(code, Error::CodecDict),
+        _ => Error::MemoryAlloc,
+    }
+}
+
+/// A library object behind a pointer, freed with this value.
+macro_rules! handle {
+    ($(#[$doc:meta])* $name:ident, $inner:ty, $free:path) => {
+        $(#[$doc])*
+        struct $name(NonNull<$inner>);
+
+        // SAFETY: the object is plain memory owned by this value alone; the library keeps no thread-bound data.
+        unsafe impl Send for $name {}
+
+        impl Drop for $name {
+            fn drop(&mut self) {
+                // SAFETY: the pointer came from the matching constructor and is freed once.
+                unsafe { $free(self.0.as_ptr()) };
+            }
+        }
+    };
+}
+
+handle!(
+    /// A compression context.
+    Cctx,
+    sys::ZSTD_CCtx,
+    sys::ZSTD_freeCCtx
+);
+handle!(
+    /// A decompression context.
+    Dctx,
+    sys::ZSTD_DCtx,
+    sys::ZSTD_freeDCtx
+);
+handle!(
+    /// A dictionary digested for compression.
+    Cdict,
+    sys::ZSTD_CDict,
+    sys::ZSTD_freeCDict
+);
+handle!(
+    /// A dictionary digested for decompression.
+    Ddict,
+    sys::ZSTD_DDict,
+    sys::ZSTD_freeDDict
+);
+
+// SAFETY: the library documents digested dictionaries as read-only after their making, to be shared between threads.
+unsafe impl Sync for Cdict {}
+// SAFETY: as for `Cdict`.
+unsafe impl Sync for Ddict {}
+
+/// The compressor: one context, reused.
+#[derive(Default)]
+pub(super) struct Compressor(Option<Cctx>);
+
+impl Compressor {
+    fn context(&mut self) -> Result<*mut sys::ZSTD_CCtx> {
+        if self.0.is_none() {
+            // SAFETY: takes nothing; returns a context, or null.
+            self.0 = NonNull::new(unsafe { sys::ZSTD_createCCtx() }).map(Cctx);
+        }
+        self.0
+            .as_ref()
+            .map(|c| c.0.as_ptr())
+            .ok_or(Error::MemoryAlloc)
+    }
+
+    /// The number of bytes written; 0 when they do not fit.
+    pub(super) fn compress(&mut self, clevel: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
+        let cctx = self.context()?;
+        // SAFETY: a live context used by no one else; the library reads `src` and writes at most `dst.len()` bytes.
+        let n = unsafe {
+            sys::ZSTD_compressCCtx(
+                cctx,
+                dst.as_mut_ptr().cast(),
+                dst.len(),
+                src.as_ptr().cast(),
+                src.len(),
+                level(clevel),
+            )
+        };
+        written(n)
+    }
+
+    /// The same with a dictionary, whose level is fixed at its making.
+    pub(super) fn compress_with(
+        &mut self,
+        dict: &EncodeDict,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<usize> {
+        let cctx = self.context()?;
+        // SAFETY: as in `compress`; the dictionary lives during the call.
+        let n = unsafe {
+            sys::ZSTD_compress_usingCDict(
+                cctx,
+                dst.as_mut_ptr().cast(),
+                dst.len(),
+                src.as_ptr().cast(),
+                src.len(),
+                dict.0.0.as_ptr(),
+            )
+        };
+        written(n)
+    }
+}
+
+/// The decompressor: one context, reused.
+#[derive(Default)]
+pub(super) struct Decompressor(Option<Dctx>);
+
+impl Decompressor {
+    fn context(&mut self) -> Result<*mut sys::ZSTD_DCtx> {
+        if self.0.is_none() {
+            // SAFETY: takes nothing; returns a context, or null.
+            self.0 = NonNull::new(unsafe { sys::ZSTD_createDCtx() }).map(Dctx);
+        }
+        self.0
+            .as_ref()
+            .map(|d| d.0.as_ptr())
+            .ok_or(Error::MemoryAlloc)
+    }
+
+    /// The number of bytes written. The whole output is one buffer, so the library allocates no window, whatever
+    /// window a frame asks for.
+    pub(super) fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize> {
+        let dctx = self.context()?;
+        // SAFETY: a live context used by no one else; the library reads `src` and writes at most `dst.len()` bytes.
+        let n = unsafe {
+            sys::ZSTD_decompressDCtx(
+                dctx,
+                dst.as_mut_ptr().cast(),
+                dst.len(),
+                src.as_ptr().cast(),
+                src.len(),
+            )
+        };
+        if is_error(n) {
+            Err(error(n, Error::Data))
+        } else {
+            Ok(n)
+        }
+    }
+
+    /// The same with a dictionary.
+    pub(super) fn decompress_with(
+        &mut self,
+        dict: &DecodeDict,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<usize> {
+        let dctx = self.context()?;
+        // SAFETY: as in `decompress`; the dictionary lives during the call.
+        let n = unsafe {
+            sys::ZSTD_decompress_usingDDict(
+                dctx,
+                dst.as_mut_ptr().cast(),
+                dst.len(),
+                src.as_ptr().cast(),
+                src.len(),
+                dict.0.0.as_ptr(),
+            )
+        };
+        if is_error(n) {
+            Err(error(n, Error::Data))
+        } else {
+            Ok(n)
+        }
+    }
+}
+
+/// A dictionary digested for compression; it owns a copy of the bytes.
+pub(super) struct EncodeDict(Cdict);
+
+impl EncodeDict {
+    /// Digests `bytes` for the library's level 1, the one that chunks with dictionaries are written with at every
+    /// level: the reference does, and the ratio of its chunks is what ours are measured against.
+    pub(super) fn new(bytes: &[u8]) -> Result<Self> {
+        // SAFETY: the library reads `bytes` and copies them.
+        let dict = unsafe { sys::ZSTD_createCDict(bytes.as_ptr().cast(), bytes.len(), 1) };
+        NonNull::new(dict)
+            .map(|d| EncodeDict(Cdict(d)))
+            .ok_or_else(|| refused(bytes))
+    }
+}
+
+/// A dictionary digested for decompression; it owns a copy of the bytes.
+pub(super) struct DecodeDict(Ddict);
+
+impl DecodeDict {
+    /// Digests `bytes`; an error when they pretend to be a trained dictionary and are none.
+    pub(super) fn new(bytes: &[u8]) -> Result<Self> {
+        // SAFETY: the library reads `bytes` and copies them.
+        let dict = unsafe { sys::ZSTD_createDDict(bytes.as_ptr().cast(), bytes.len()) };
+        NonNull::new(dict)
+            .map(|d| DecodeDict(Ddict(d)))
+            .ok_or_else(|| refused(bytes))
+    }
+}
+
+/// Trains a dictionary of at most `dict.len()` bytes on the samples that lie end to end in `samples`, of the sizes in
+/// `sizes` (their sum must not exceed `samples.len()`). Gives its size, `None` when the samples yield none;
+/// [`Error::MemoryAlloc`].
+pub(super) fn train(dict: &mut [u8], samples: &[u8], sizes: &[usize]) -> Result<Option<usize>> {
+    let total = sizes.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
+    let (Some(total), Ok(count)) = (total, c_uint::try_from(sizes.len())) else {
+        return Ok(None);
+    };
+    if total > samples.len() {
+        return Ok(None);
+    }
+    // SAFETY: the library writes at most `dict.len()` bytes and reads `count` sizes and their sum of sample bytes.
+    let n = unsafe {
+        sys::ZDICT_trainFromBuffer(
+            dict.as_mut_ptr().cast(),
+            dict.len(),
+            samples.as_ptr().cast(),
+            sizes.as_ptr(),
+            count,
+        )
+    };
+    // SAFETY: a pure function of its argument.
+    let failed = unsafe { sys::ZDICT_isError(n) != 0 };
+    if n == NO_MEMORY {
+        return Err(Error::MemoryAlloc);
+    }
+    Ok((!failed && n > 0).then_some(n))
+}

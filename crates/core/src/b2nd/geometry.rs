@@ -1,0 +1,317 @@
+//! What follows from the three shapes of an array: padded shapes, counts, strides. Checked once; nothing overflows later.
+
+use super::{Dims, MAX_DIM};
+use oxiblosc_error::{Error, Result};
+
+/// How far apart, counted in items, blocks or chunks, neighbours along each dimension are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Strides {
+    /// Items in the array.
+    pub item_array: Dims,
+    /// Items in a chunk.
+    pub item_chunk: Dims,
+    /// Items in a padded chunk.
+    pub item_extchunk: Dims,
+    /// Items in a block.
+    pub item_block: Dims,
+    /// Blocks in a chunk.
+    pub block_chunk: Dims,
+    /// What the reference shows under the name of chunks in the array; nothing is computed from it.
+    pub chunk_array: Dims,
+}
+
+/// An array's shapes. Behind the last dimension every length is 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// Dimensions.
+    pub ndim: usize,
+    /// Items of the array.
+    pub shape: Dims,
+    /// Items of a chunk.
+    pub chunkshape: [i32; MAX_DIM],
+    /// Items of a block.
+    pub blockshape: [i32; MAX_DIM],
+    /// The array, padded to whole chunks.
+    pub extshape: Dims,
+    /// A chunk, padded to whole blocks.
+    pub extchunkshape: Dims,
+    /// Items of the array.
+    pub nitems: i64,
+    /// Items of a chunk.
+    pub chunknitems: i32,
+    /// Items of the padded array.
+    pub extnitems: i64,
+    /// Items of a block.
+    pub blocknitems: i32,
+    /// Items of a padded chunk.
+    pub extchunknitems: i64,
+    /// Distances.
+    pub strides: Strides,
+}
+
+/// Refuses negative lengths, and blocks of nothing in chunks of something.
+pub fn check(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) -> Result<()> {
+    let lengths = shape.iter().zip(chunkshape).zip(blockshape);
+    for ((shape, chunk), block) in lengths {
+        if *shape < 0 || *chunk < 0 || *block < 0 || (*block == 0 && *chunk != 0) {
+            return Err(Error::InvalidParam);
+        }
+    }
+    Ok(())
+}
+
+/// `len` rounded up to a multiple of `step`; 0 for steps of 0.
+fn padded(len: i64, step: i64) -> Result<i64> {
+    match len.checked_rem(step) {
+        None => Ok(0),
+        Some(0) => Ok(len),
+        Some(rest) => len.checked_add(step - rest).ok_or(Error::InvalidParam),
+    }
+}
+
+/// The product, where it and every product on the way fits.
+fn product<T: Copy + Into<i64>>(lengths: &[T], most: i64) -> Result<i64> {
+    lengths.iter().try_fold(1i64, |product, len| {
+        let product = product.checked_mul((*len).into());
+        product
+            .filter(|product| *product <= most)
+            .ok_or(Error::InvalidParam)
+    })
+}
+
+impl Geometry {
+    /// From the three shapes, of which the first `ndim` entries count.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for negative lengths, blocks of nothing, and whatever overflows.
+    pub fn new(
+        ndim: usize,
+        shape: &Dims,
+        chunkshape: &[i32; MAX_DIM],
+        blockshape: &[i32; MAX_DIM],
+    ) -> Result<Self> {
+        if ndim > MAX_DIM {
+            return Err(Error::InvalidParam);
+        }
+        check(&shape[..ndim], &chunkshape[..ndim], &blockshape[..ndim])?;
+        let mut geometry = Self {
+            ndim,
+            shape: [1; MAX_DIM],
+            chunkshape: [1; MAX_DIM],
+            blockshape: [1; MAX_DIM],
+            extshape: [1; MAX_DIM],
+            extchunkshape: [1; MAX_DIM],
+            nitems: 1,
+            chunknitems: 1,
+            extnitems: 1,
+            blocknitems: 1,
+            extchunknitems: 1,
+            strides: Strides::default(),
+        };
+        for d in 0..ndim {
+            geometry.shape[d] = shape[d];
+            geometry.chunkshape[d] = chunkshape[d];
+            geometry.blockshape[d] = blockshape[d];
+            geometry.extshape[d] = padded(shape[d], chunkshape[d].into())?;
+            geometry.extchunkshape[d] = match chunkshape[d] {
+                0 => 0,
+                len => padded(len.into(), blockshape[d].into())?,
+            };
+        }
+        geometry.nitems = product(&geometry.shape, i64::MAX)?;
+        geometry.extnitems = product(&geometry.extshape, i64::MAX)?;
+        geometry.extchunknitems = product(&geometry.extchunkshape, i64::MAX)?;
+        geometry.chunknitems = product(&geometry.chunkshape, i32::MAX.into())? as i32;
+        geometry.blocknitems = product(&geometry.blockshape, i32::MAX.into())? as i32;
+        geometry.set_strides();
+        Ok(geometry)
+    }
+
+    fn set_strides(&mut self) {
+        let Self {
+            ndim,
+            shape,
+            chunkshape,
+            blockshape,
+            extshape,
+            extchunkshape,
+            strides,
+            ..
+        } = self;
+        let Some(last) = ndim.checked_sub(1) else {
+            return;
+        };
+        let all = [
+            &mut strides.item_array,
+            &mut strides.item_chunk,
+            &mut strides.item_extchunk,
+            &mut strides.item_block,
+            &mut strides.block_chunk,
+            &mut strides.chunk_array,
+        ];
+        for (which, strides) in all.into_iter().enumerate() {
+            strides[last] = 1;
+            for d in (0..last).rev() {
+                let (chunk, block) = (i64::from(chunkshape[d + 1]), i64::from(blockshape[d + 1]));
+                // Where a dimension is nothing, so is every step before it.
+                let lengths = [
+                    shape[d + 1],
+                    chunk,
+                    extchunkshape[d + 1],
+                    block,
+                    extchunkshape[d + 1].checked_div(block).unwrap_or(0),
+                    extshape[d + 1].wrapping_mul(chunk),
+                ];
+                let nothing = shape[d + 1] == 0 || chunk == 0 || block == 0;
+                strides[d] = if nothing {
+                    0
+                } else {
+                    strides[d + 1].wrapping_mul(lengths[which])
+                };
+            }
+        }
+    }
+
+    /// Chunks along dimension `d`.
+    pub fn grid(&self, d: usize) -> i64 {
+        self.extshape[d]
+            .checked_div(self.chunkshape[d].into())
+            .unwrap_or(0)
+    }
+
+    /// Blocks of a chunk along dimension `d`.
+    pub fn blocks(&self, d: usize) -> i64 {
+        self.extchunkshape[d]
+            .checked_div(self.blockshape[d].into())
+            .unwrap_or(0)
+    }
+
+    /// Chunks of the array.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] where there are items but chunks of nothing.
+    pub fn nchunks(&self) -> Result<i64> {
+        if self.nitems == 0 {
+            return Ok(0);
+        }
+        match self.extnitems.checked_div(self.chunknitems.into()) {
+            None | Some(0) => Err(Error::InvalidParam),
+            Some(nchunks) => Ok(nchunks),
+        }
+    }
+
+    /// Blocks of a chunk.
+    pub fn nblocks(&self) -> i64 {
+        self.extchunknitems
+            .checked_div(self.blocknitems.into())
+            .unwrap_or(0)
+    }
+
+    /// The index of a chunk in the super-chunk, from its place in the grid.
+    pub fn nchunk(&self, place: &Dims) -> i64 {
+        (0..self.ndim).fold(0, |nchunk, d| nchunk * self.grid(d) + place[d])
+    }
+
+    /// The place in the grid of a chunk that is there.
+    pub fn place_of(&self, mut nchunk: i64) -> Dims {
+        let mut place = [0; MAX_DIM];
+        for d in (0..self.ndim).rev() {
+            let grid = self.grid(d).max(1);
+            place[d] = nchunk % grid;
+            nchunk /= grid;
+        }
+        place
+    }
+
+    /// Bytes of a chunk's data.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] when a chunk cannot have so many.
+    pub fn chunk_nbytes(&self, typesize: i32) -> Result<usize> {
+        let nbytes = self.extchunknitems.checked_mul(typesize.max(0).into());
+        let fits = nbytes.filter(|nbytes| *nbytes <= i32::MAX.into());
+        Ok(fits.ok_or(Error::InvalidParam)? as usize)
+    }
+
+    /// Bytes of a block's data, in a chunk whose size was checked with [`Self::chunk_nbytes`].
+    pub fn block_nbytes(&self, typesize: i32) -> usize {
+        self.blocknitems.max(0) as usize * typesize.max(0) as usize
+    }
+
+    /// The same array with another shape.
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub fn reshaped(&self, shape: &Dims) -> Result<Self> {
+        Self::new(self.ndim, shape, &self.chunkshape, &self.blockshape)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn geometry(shape: &[i64], chunks: &[i32], blocks: &[i32]) -> Result<Geometry> {
+        let ndim = shape.len();
+        let (mut s, mut c, mut b) = ([7; MAX_DIM], [7; MAX_DIM], [7; MAX_DIM]);
+        s[..ndim].copy_from_slice(shape);
+        c[..ndim].copy_from_slice(chunks);
+        b[..ndim].copy_from_slice(blocks);
+        Geometry::new(ndim, &s, &c, &b)
+    }
+
+    #[test]
+    fn padding_and_counts() {
+        let g = geometry(&[10, 7], &[4, 7], &[3, 2]).unwrap();
+        assert_eq!(
+            (g.extshape[..3].to_vec(), g.extnitems),
+            (vec![12, 7, 1], 84)
+        );
+        assert_eq!((g.extchunkshape[0], g.extchunkshape[1]), (6, 8));
+        assert_eq!((g.nchunks(), g.nblocks(), g.extchunknitems), (Ok(3), 8, 48));
+        assert_eq!(
+            (g.grid(0), g.grid(1), g.blocks(0), g.blocks(1)),
+            (3, 1, 2, 4)
+        );
+        assert_eq!(g.chunk_nbytes(300), Ok(14_400));
+        let g = geometry(&[], &[], &[]).unwrap();
+        assert_eq!((g.nchunks(), g.nblocks(), g.nitems), (Ok(1), 1, 1));
+    }
+
+    #[test]
+    fn places_and_indices_are_each_others_inverse() {
+        let g = geometry(&[10, 7, 9], &[4, 3, 2], &[1, 1, 1]).unwrap();
+        for nchunk in 0..g.nchunks().unwrap() {
+            assert_eq!(g.nchunk(&g.place_of(nchunk)), nchunk);
+        }
+        assert_eq!(&g.place_of(16)[..3], &[1, 0, 1]);
+    }
+
+    #[test]
+    fn arrays_of_nothing() {
+        let g = geometry(&[0, 5], &[4, 2], &[2, 1]).unwrap();
+        assert_eq!((g.nchunks(), g.nitems, g.extshape[0]), (Ok(0), 0, 0));
+        let g = geometry(&[0], &[0], &[0]).unwrap();
+        assert_eq!((g.nchunks(), g.nblocks(), g.grid(0)), (Ok(0), 0, 0));
+        let g = geometry(&[5], &[0], &[0]).unwrap();
+        assert_eq!(g.nchunks(), Err(Error::InvalidParam));
+    }
+
+    #[test]
+    fn impossible_shapes_are_refused() {
+        let refused = |shape: &[i64], chunks: &[i32], blocks: &[i32]| {
+            geometry(shape, chunks, blocks).err() == Some(Error::InvalidParam)
+        };
+        assert!(refused(&[-1], &[1], &[1]));
+        assert!(refused(&[1], &[-1], &[1]));
+        assert!(refused(&[1], &[1], &[-1]));
+        assert!(refused(&[1], &[1], &[0]));
+        assert!(refused(&[i64::MAX, 2], &[1, 1], &[1, 1]));
+        assert!(refused(&[i64::MAX], &[2], &[1]));
+        assert!(refused(&[1, 1], &[1 << 16, 1 << 15], &[1, 1]));
+        assert!(refused(&[1, 1], &[1, 1], &[1 << 16, 1 << 15]));
+        assert!(!refused(&[0, i64::MAX], &[1, 1], &[1, 1]));
+        let g = geometry(&[1], &[1 << 20], &[1]).unwrap();
+        assert_eq!(g.chunk_nbytes(1 << 11), Err(Error::InvalidParam));
+    }
+}

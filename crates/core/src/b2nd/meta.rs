@@ -1,0 +1,219 @@
+//! The metalayer `b2nd`: msgpack, an array of seven elements.
+//!
+//! Version, number of dimensions, shape, chunk shape, block shape, format of the dtype, dtype; see the b2nd metalayer
+//! document. Markers other than the dtype's are not looked at, as no reader of the format does: what counts is where the
+//! numbers are.
+
+use super::{Dims, MAX_DIM};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::List;
+
+/// The metalayer's name.
+pub const NAME: &[u8] = b"b2nd";
+/// The name under which the metalayer was known before.
+pub const OLD_NAME: &[u8] = b"caterva";
+/// The dtype of an array that has none.
+pub const DEFAULT_DTYPE: &[u8] = b"|u1";
+
+const VERSION: u8 = 0;
+
+mod marker {
+    pub const FIXARRAY: u8 = 0x90;
+    pub const INT32: u8 = 0xd2;
+    pub const INT64: u8 = 0xd3;
+    pub const STR32: u8 = 0xdb;
+}
+
+/// What the metalayer says. Nothing of it was checked beyond its length: see [`Geometry`](super::geometry::Geometry).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Meta<'a> {
+    /// Dimensions, at most [`MAX_DIM`].
+    pub ndim: usize,
+    /// Items of the array along each dimension.
+    pub shape: Dims,
+    /// Items of a chunk along each dimension.
+    pub chunkshape: [i32; MAX_DIM],
+    /// Items of a block along each dimension.
+    pub blockshape: [i32; MAX_DIM],
+    /// The dtype; metalayers of before b2nd have none.
+    pub dtype: Option<&'a [u8]>,
+    /// How to read the dtype; 0 is NumPy's way.
+    pub dtype_format: i8,
+}
+
+/// Takes bytes from the front of a metalayer.
+struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    fn take(&mut self, len: usize) -> Result<&'a [u8]> {
+        let end = self.at.checked_add(len).ok_or(Error::Failure)?;
+        let part = self.bytes.get(self.at..end).ok_or(Error::Failure)?;
+        self.at = end;
+        Ok(part)
+    }
+
+    fn byte(&mut self) -> Result<u8> {
+        Ok(self.take(1)?[0])
+    }
+
+    fn number<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut number = [0; N];
+        number.copy_from_slice(&self.take(1 + N)?[1..]);
+        Ok(number)
+    }
+
+    /// Three lists of `ndim` numbers each, with a marker before each list and each number.
+    fn shapes(&mut self, meta: &mut Meta) -> Result<()> {
+        self.byte()?;
+        for dim in &mut meta.shape[..meta.ndim] {
+            *dim = i64::from_be_bytes(self.number()?);
+        }
+        for list in [&mut meta.chunkshape, &mut meta.blockshape] {
+            self.byte()?;
+            for dim in &mut list[..meta.ndim] {
+                *dim = i32::from_be_bytes(self.number()?);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Meta<'a> {
+    /// Reads a metalayer; gives also how many bytes were read. Without `with_dtype` it ends behind the shapes.
+    ///
+    /// # Errors
+    /// [`Error::Failure`] when it is cut short, has too many dimensions, or has something else where the dtype should be.
+    pub fn parse(bytes: &'a [u8], with_dtype: bool) -> Result<(Self, usize)> {
+        let mut cursor = Cursor { bytes, at: 0 };
+        cursor.take(2)?;
+        let ndim = usize::from(cursor.byte()?);
+        if ndim > MAX_DIM {
+            return Err(Error::Failure);
+        }
+        let mut meta = Self {
+            ndim,
+            shape: [1; MAX_DIM],
+            chunkshape: [1; MAX_DIM],
+            blockshape: [1; MAX_DIM],
+            dtype: None,
+            dtype_format: 0,
+        };
+        cursor.shapes(&mut meta)?;
+        if with_dtype && cursor.at < bytes.len() {
+            let front = cursor.take(6)?;
+            if front[1] != marker::STR32 {
+                return Err(Error::Failure);
+            }
+            let len = i32::from_be_bytes([front[2], front[3], front[4], front[5]]);
+            let len = usize::try_from(len).map_err(|_| Error::Failure)?;
+            meta.dtype = Some(cursor.take(len)?);
+            meta.dtype_format = front[0] as i8;
+        }
+        Ok((meta, cursor.at))
+    }
+
+    /// Writes the metalayer; an absent dtype becomes the default one.
+    ///
+    /// # Errors
+    /// [`Error::Failure`] when the format of the dtype is negative or the dtype is larger than 2 GiB.
+    pub fn serialize(&self) -> Result<List<u8>> {
+        let dtype = self.dtype.unwrap_or(DEFAULT_DTYPE);
+        let len = i32::try_from(dtype.len()).map_err(|_| Error::Failure)?;
+        if self.dtype_format < 0 || self.ndim > MAX_DIM {
+            return Err(Error::Failure);
+        }
+        let ndim = self.ndim as u8;
+        let mut out = List::of([marker::FIXARRAY + 7, VERSION, ndim])?;
+        out.push(marker::FIXARRAY + ndim)?;
+        for dim in &self.shape[..self.ndim] {
+            out.push(marker::INT64)?;
+            out.extend(dim.to_be_bytes())?;
+        }
+        for list in [&self.chunkshape, &self.blockshape] {
+            out.push(marker::FIXARRAY + ndim)?;
+            for dim in &list[..self.ndim] {
+                out.push(marker::INT32)?;
+                out.extend(dim.to_be_bytes())?;
+            }
+        }
+        out.push(self.dtype_format as u8)?;
+        out.push(marker::STR32)?;
+        out.extend(len.to_be_bytes())?;
+        out.extend_from_slice(dtype)?;
+        Ok(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(ndim: usize, dtype: Option<&[u8]>) -> Meta<'_> {
+        let mut meta = Meta {
+            ndim,
+            shape: [1; MAX_DIM],
+            chunkshape: [1; MAX_DIM],
+            blockshape: [1; MAX_DIM],
+            dtype,
+            dtype_format: 3,
+        };
+        for d in 0..ndim {
+            meta.shape[d] = (1 << 40) + d as i64;
+            meta.chunkshape[d] = 1000 + d as i32;
+            meta.blockshape[d] = 10 + d as i32;
+        }
+        meta
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for ndim in 0..=MAX_DIM {
+            let meta = sample(ndim, Some(b"<f8"));
+            let bytes = meta.serialize().unwrap();
+            assert_eq!(bytes.len(), 3 + 3 + ndim * (9 + 5 + 5) + 6 + 3);
+            assert_eq!(Meta::parse(&bytes, true), Ok((meta, bytes.len())));
+            let (bare, len) = Meta::parse(&bytes, false).unwrap();
+            assert_eq!((bare.dtype, len), (None, bytes.len() - 9));
+            for cut in 0..bytes.len() {
+                let short = Meta::parse(&bytes[..cut], true);
+                // Only a metalayer without any dtype may end early.
+                assert_eq!(short.is_ok(), cut == bytes.len() - 9, "{cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_document_is_followed_to_the_byte() {
+        let mut meta = sample(1, None);
+        (meta.shape[0], meta.chunkshape[0], meta.blockshape[0]) = (5, 3, 2);
+        meta.dtype_format = 0;
+        let expected: &[u8] = &[
+            0x97, 0, 1, 0x91, 0xd3, 0, 0, 0, 0, 0, 0, 0, 5, 0x91, 0xd2, 0, 0, 0, 3, 0x91, 0xd2, 0,
+            0, 0, 2, 0, 0xdb, 0, 0, 0, 3, b'|', b'u', b'1',
+        ];
+        assert_eq!(meta.serialize().unwrap(), expected);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let bytes = sample(2, Some(b"<i4")).serialize().unwrap();
+        let mut many = bytes.try_clone().unwrap();
+        many[2] = 17;
+        assert_eq!(Meta::parse(&many, true), Err(Error::Failure));
+        many[2] = 0xff;
+        assert_eq!(Meta::parse(&many, true), Err(Error::Failure));
+        let mut marker = bytes.try_clone().unwrap();
+        let at = bytes.len() - 8;
+        marker[at] = 0xd9;
+        assert_eq!(Meta::parse(&marker, true), Err(Error::Failure));
+        let mut len = bytes.try_clone().unwrap();
+        len[at + 1] = 0x80;
+        assert_eq!(Meta::parse(&len, true), Err(Error::Failure));
+        let mut negative = sample(2, None);
+        negative.dtype_format = -1;
+        assert_eq!(negative.serialize(), Err(Error::Failure));
+    }
+}

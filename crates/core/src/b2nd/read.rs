@@ -1,0 +1,250 @@
+//! Reading: of the chunks that a selection touches only the blocks that it touches are decoded, each into a worker's own
+//! memory and from there, by the same worker, to its places in the caller's buffer.
+
+use super::chunks::{Chunks, Sizes, with_chunk};
+use super::runs::Run;
+use super::select::{Selection, TouchedBlock, TouchedChunk};
+use super::target::Target;
+use oxiblosc_chunk::decode::Chunk;
+use oxiblosc_chunk::encode::workers;
+use oxiblosc_chunk::getitem::{ItemRange, getitem};
+use oxiblosc_chunk::hooks::{Executor, Hooks};
+use oxiblosc_chunk::scratch::{self, Scratch};
+use oxiblosc_chunk::shares::Shares;
+use oxiblosc_chunk::visit::BlockReader;
+use oxiblosc_error::{Error, Result};
+use std::ops::Range;
+
+/// Where workers come from, and how many.
+#[derive(Clone, Copy)]
+pub struct Workers<'a> {
+    /// The most.
+    pub nthreads: usize,
+    /// Where they come from.
+    pub exec: &'a dyn Executor,
+}
+
+impl Workers<'_> {
+    /// Runs `tasks` tasks that together make `nbytes` bytes; the first error ends it.
+    ///
+    /// # Errors
+    /// That of a task.
+    pub fn run(
+        &self,
+        tasks: usize,
+        nbytes: usize,
+        task: &(dyn Fn(usize, usize) -> Result<()> + Sync),
+    ) -> Result<()> {
+        let nworkers = workers(self.nthreads, tasks, nbytes);
+        if nworkers <= 1 {
+            return (0..tasks).try_for_each(|i| task(i, 0));
+        }
+        let shares = Shares::new(0..tasks, tasks, nworkers)?;
+        shares.work(self.nthreads, self.exec, |tid| {
+            while let Some(i) = shares.next(tid) {
+                task(i, tid)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// A smaller part of a block than this is taken out of it item by item.
+const FEW: usize = 16;
+
+/// A selection that is to be read.
+pub struct Reading<'a> {
+    /// Which items.
+    pub selection: &'a Selection<'a>,
+    /// Of which chunks.
+    pub chunks: &'a dyn Chunks,
+    /// How large things are.
+    pub sizes: Sizes,
+}
+
+impl Reading<'_> {
+    /// Reads into `buffer`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] when the buffer is too small; [`Error::Failure`] when a chunk cannot be read.
+    pub fn read(&self, buffer: &mut [u8], workers: Workers) -> Result<()> {
+        let items = self.selection.buffer_items()?;
+        let needed = items.checked_mul(self.sizes.item);
+        if needed.is_none_or(|needed| needed > buffer.len()) {
+            return Err(Error::InvalidParam);
+        }
+        let target = Target::new(buffer);
+        let nchunks = self.selection.nchunks();
+        let first = self.selection.chunk(0);
+        let nbytes = first
+            .nblocks
+            .saturating_mul(self.sizes.block)
+            .saturating_mul(nchunks);
+        // Few chunks are cut into parts, so that there is work for all.
+        let nthreads = if self.chunks.is_shared() {
+            workers.nthreads
+        } else {
+            1
+        };
+        let parts = if nthreads <= 1 || nchunks >= 4 * nthreads {
+            1
+        } else {
+            (4 * nthreads).div_ceil(nchunks).min(first.nblocks.max(1))
+        };
+        let workers = Workers {
+            nthreads,
+            ..workers
+        };
+        workers
+            .run(nchunks * parts, nbytes, &|task, tid| {
+                let chunk = self.selection.chunk(task / parts);
+                let (part, count) = (task % parts, chunk.nblocks);
+                let blocks = count * part / parts..count * (part + 1) / parts;
+                if blocks.is_empty() {
+                    return Ok(());
+                }
+                self.read_blocks(&chunk, blocks, tid, &target)
+            })
+            .map_err(Error::or_failure)
+    }
+
+    /// Reads some of the touched blocks of a chunk.
+    fn read_blocks(
+        &self,
+        touched: &TouchedChunk,
+        blocks: Range<usize>,
+        tid: usize,
+        target: &Target,
+    ) -> Result<()> {
+        let nchunk = touched.nchunk as usize;
+        let found = self.chunks.find(nchunk)?;
+        let most = 2 * blocks.len() * self.sizes.block >= self.sizes.chunk;
+        with_chunk(&found, self.sizes, most, |chunk, front| {
+            let hooks = self.chunks.hooks(nchunk, front)?;
+            if chunk.is_special() && !hooks.has_postfilter() {
+                return self.fill(chunk, touched, blocks, target);
+            }
+            if chunk.header().blocksize_field() != self.sizes.block {
+                return self.read_ranges(chunk, touched, blocks, &*hooks, target);
+            }
+            chunk.with_reader(&*hooks, |reader| {
+                let mut scratch = scratch::borrow()?;
+                for j in blocks {
+                    let block = self.selection.block(touched, j);
+                    self.read_block(reader, &block, tid, &mut scratch, target)?;
+                }
+                Ok(())
+            })
+        })
+    }
+
+    fn read_block(
+        &self,
+        reader: &BlockReader,
+        block: &TouchedBlock,
+        tid: usize,
+        scratch: &mut Scratch,
+        target: &Target,
+    ) -> Result<()> {
+        let Sizes {
+            item, block: size, ..
+        } = self.sizes;
+        let Scratch {
+            bufs, data, codec, ..
+        } = scratch;
+        let both = self.selection.as_box(block);
+        if let Some(run) = both.as_ref().and_then(|both| both.single())
+            && run.len * item == size
+        {
+            // SAFETY: a selection has every item of the buffer in one block.
+            let dest = unsafe { target.part(run.at * item, size)? };
+            return reader.block(block.nblock, tid, dest, (bufs, codec));
+        }
+        let (count, first, len) = self.selection.extent(block);
+        let (first, len) = (first * item, len * item);
+        if count * item <= size / FEW {
+            // A few items are not worth undoing the filters of all that lies between them.
+            let parts = (&mut *bufs, &mut *codec);
+            let span = (first, first + len, item);
+            let done = reader.items(block.nblock, span, parts, |items| {
+                self.selection.each(block, &mut |run| {
+                    // SAFETY: as above.
+                    let dest = unsafe { target.part(run.at * item, run.len * item)? };
+                    items.get(run.inside * item, dest)
+                })
+            })?;
+            if done {
+                return Ok(());
+            }
+        }
+        let data = data.ensure(size)?;
+        let parts = (&mut *bufs, &mut *codec);
+        let part = 2 * len <= size
+            && reader.part(block.nblock, first, &mut data[first..first + len], parts)?;
+        if !part {
+            reader.block(block.nblock, tid, data, (bufs, codec))?;
+        }
+        let mut copy = |run: Run| {
+            // SAFETY: as above.
+            let dest = unsafe { target.part(run.at * item, run.len * item)? };
+            dest.copy_from_slice(&data[run.inside * item..][..run.len * item]);
+            Ok(())
+        };
+        match both {
+            Some(both) => both.each(&mut copy),
+            None => self.selection.each(block, &mut copy),
+        }
+    }
+
+    /// Fills the places of items that are all the same.
+    fn fill(
+        &self,
+        chunk: &Chunk,
+        touched: &TouchedChunk,
+        blocks: Range<usize>,
+        target: &Target,
+    ) -> Result<()> {
+        let item = self.sizes.item;
+        for j in blocks {
+            let block = self.selection.block(touched, j);
+            let start = block.nblock * self.sizes.block;
+            self.selection.each(&block, &mut |run| {
+                // SAFETY: as in `read_block`.
+                let dest = unsafe { target.part(run.at * item, run.len * item)? };
+                chunk.fill_special(start + run.inside * item, dest)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Reads blocks out of a chunk that is cut in another way.
+    fn read_ranges(
+        &self,
+        chunk: &Chunk,
+        touched: &TouchedChunk,
+        blocks: Range<usize>,
+        hooks: &dyn Hooks,
+        target: &Target,
+    ) -> Result<()> {
+        let Sizes {
+            item, block: size, ..
+        } = self.sizes;
+        let mut scratch = scratch::borrow()?;
+        let data = scratch.data.ensure(size)?;
+        for j in blocks {
+            let block = self.selection.block(touched, j);
+            let range = ItemRange {
+                start: block.nblock * size,
+                len: size,
+            };
+            getitem(chunk, range, data, hooks)?;
+            self.selection.each(&block, &mut |run| {
+                // SAFETY: as in `read_block`.
+                let dest = unsafe { target.part(run.at * item, run.len * item)? };
+                dest.copy_from_slice(&data[run.inside * item..][..run.len * item]);
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,356 @@
+//! What becomes of the chunks when an array gets another shape: which stay, which go, which come, and what is left in the
+//! padding of those that stay.
+
+use super::chunks::with_chunk;
+use super::geometry::Geometry;
+use super::read::Workers;
+use super::runs::{Both, Run};
+use super::write::Rewriter;
+use super::{Dims, MAX_DIM};
+use crate::schunk::New;
+use oxiblosc_chunk::patch::Touched;
+use oxiblosc_chunk::scratch;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{Collect, List};
+
+/// The most chunks that a list of them is made for.
+pub const MOST_CHUNKS: i64 = oxiblosc_frame::offsets::MAX_CHUNKS as i64;
+
+/// One dimension's way from its old length to its new one: the chunks from `from` to before `to` come (`grows`) or go.
+#[derive(Clone, Copy)]
+struct Along {
+    from: i64,
+    to: i64,
+    grows: bool,
+}
+
+impl Along {
+    fn new(old: &Geometry, new: &Geometry, d: usize, start: i64) -> Result<Self> {
+        let (old_grid, new_grid) = (old.grid(d), new.grid(d));
+        let by = new.shape[d] - old.shape[d];
+        let most = old_grid.max(new_grid);
+        // The first chunk that begins at a position or behind it.
+        let chunk_at = |at: i64| {
+            let chunk = i64::from(old.chunkshape[d]).max(1);
+            let at = at.max(0);
+            (at / chunk + i64::from(at % chunk > 0)).min(most)
+        };
+        let along = Self {
+            from: chunk_at(start),
+            to: chunk_at(start.saturating_add(by.abs())),
+            grows: by > 0,
+        };
+        let (smaller, larger) = (old_grid.min(new_grid), most);
+        if by != 0 && larger - (along.to - along.from) != smaller {
+            return Err(Error::InvalidParam);
+        }
+        Ok(if by == 0 {
+            Self {
+                from: most,
+                to: most,
+                grows: false,
+            }
+        } else {
+            along
+        })
+    }
+
+    /// Which chunk of the old grid a chunk of the new grid is.
+    fn origin(&self, i: i64) -> Option<i64> {
+        let by = self.to - self.from;
+        match (i < self.from, self.grows) {
+            (true, _) => Some(i),
+            (false, false) => Some(i + by),
+            (false, true) if i < self.to => None,
+            (false, true) => Some(i - by),
+        }
+    }
+}
+
+/// The way from one shape to another.
+pub struct Reshape<'a> {
+    old: &'a Geometry,
+    new: &'a Geometry,
+    along: List<Along>,
+}
+
+/// Where lengths change that do: at the end, unless `start` says otherwise.
+///
+/// # Errors
+/// [`Error::InvalidParam`] when chunks would have to be cut.
+fn starts(old: &Geometry, new_shape: &Dims, start: Option<&[i64]>) -> Result<Dims> {
+    let mut starts = [0; MAX_DIM];
+    for d in 0..old.ndim {
+        let (old_len, new_len) = (old.shape[d], new_shape[d]);
+        let end = old_len.min(new_len);
+        let at = start.map_or(end, |start| start[d]);
+        if at > old_len {
+            return Err(Error::InvalidParam);
+        }
+        if at != end && old_len != new_len {
+            let chunk = i64::from(old.chunkshape[d]);
+            let aligned = |len: i64| len.checked_rem(chunk) == Some(0);
+            let by = new_len - old_len;
+            let there = at >= 0 && (by > 0 || at - by <= old_len);
+            if !there || !aligned(at) || !aligned(by) {
+                return Err(Error::InvalidParam);
+            }
+        }
+        starts[d] = at;
+    }
+    Ok(starts)
+}
+
+/// Checks a new shape, and gives the array's geometry with it.
+///
+/// # Errors
+/// [`Error::InvalidParam`] for impossible shapes.
+pub fn target(old: &Geometry, new_shape: &[i64]) -> Result<Geometry> {
+    let mut shape = [1; MAX_DIM];
+    shape[..old.ndim].copy_from_slice(&new_shape[..old.ndim]);
+    let new = old.reshaped(&shape)?;
+    if new.nchunks()? > MOST_CHUNKS {
+        return Err(Error::InvalidParam);
+    }
+    Ok(new)
+}
+
+impl<'a> Reshape<'a> {
+    /// From `old` to `new`, which has another shape and all else the same. What comes or goes begins at `start`; without
+    /// it, at the end.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] when chunks would have to be cut elsewhere than at the end.
+    pub fn new(old: &'a Geometry, new: &'a Geometry, start: Option<&[i64]>) -> Result<Self> {
+        let starts = starts(old, &new.shape, start)?;
+        let along = (0..old.ndim).map(|d| Along::new(old, new, d, starts[d]));
+        Ok(Self {
+            along: along.try_list()?,
+            old,
+            new,
+        })
+    }
+
+    /// Which of the old chunks is chunk `nchunk` of the new shape.
+    pub fn origin(&self, nchunk: i64) -> Option<i64> {
+        if self.old.nitems == 0 {
+            return None;
+        }
+        let mut place = self.new.place_of(nchunk);
+        for (d, along) in self.along.iter().enumerate() {
+            place[d] = along.origin(place[d])?;
+        }
+        Some(self.old.nchunk(&place))
+    }
+
+    /// How much of a chunk that stays the array had and will have, where that differs.
+    fn differs(&self, nchunk: i64, old: i64) -> Option<(Dims, Dims)> {
+        let (new_place, old_place) = (self.new.place_of(nchunk), self.old.place_of(old));
+        let (mut had, mut has) = ([1; MAX_DIM], [1; MAX_DIM]);
+        for d in 0..self.old.ndim {
+            let chunk = i64::from(self.old.chunkshape[d]);
+            had[d] = chunk.min(self.old.shape[d] - old_place[d] * chunk);
+            has[d] = chunk.min(self.new.shape[d] - new_place[d] * chunk);
+        }
+        (had != has).then_some((had, has))
+    }
+
+    /// Chunks that stay and have something in their padding that would come to light: with zeros in its place. A chunk of
+    /// one repeated item is left as it is while the array grows in it, and gets zeros where something is cut off.
+    ///
+    /// # Errors
+    /// [`Error::Failure`] when a chunk cannot be read or made.
+    pub fn cleared(&self, rewriter: &Rewriter, workers: Workers) -> Result<List<New>> {
+        let mut changing = List::new();
+        for nchunk in 0..self.new.nchunks()? {
+            if let Some(old) = self.origin(nchunk)
+                && let Some((had, has)) = self.differs(nchunk, old)
+            {
+                changing.push((nchunk as usize, old as usize, had, has))?;
+            }
+        }
+        rewriter.each(changing.len(), workers, &|i, workers| {
+            let (nchunk, old, had, has) = &changing[i];
+            let (dirty, keeps) = self.dirty(rewriter, *old, had, has)?;
+            if dirty.is_empty() {
+                return Ok(None);
+            }
+            let item = rewriter.sizes.item;
+            let clear = |nblock: usize, data: &mut [u8]| {
+                let kept = self.kept(nblock, &keeps, data, item)?;
+                data.copy_from_slice(&kept);
+                Ok(())
+            };
+            let bytes = rewriter.rewrite((*old, *nchunk), &dirty, &clear, workers)?;
+            Ok(Some((*nchunk, bytes)))
+        })
+    }
+
+    /// Where a block begins in its chunk.
+    fn origin_of(&self, nblock: usize) -> Dims {
+        let mut nblock = nblock as i64;
+        let mut place = [0; MAX_DIM];
+        for d in (0..self.old.ndim).rev() {
+            let blocks = self.old.blocks(d).max(1);
+            place[d] = nblock % blocks * i64::from(self.old.blockshape[d]);
+            nblock /= blocks;
+        }
+        place
+    }
+
+    /// A block's data with zeros outside of the first `keeps` items of the chunk along each dimension.
+    fn kept(&self, nblock: usize, keeps: &Dims, data: &[u8], item: usize) -> Result<List<u8>> {
+        let ndim = self.old.ndim;
+        let origin = self.origin_of(nblock);
+        let mut runs = [Run::default(); MAX_DIM];
+        for d in 0..ndim {
+            let len = (keeps[d] - origin[d]).clamp(0, self.old.blockshape[d].into());
+            runs[d].len = len as usize;
+        }
+        let strides = self.old.strides.item_block.map(|stride| stride as usize);
+        let mut kept = List::filled(0, data.len())?;
+        if let Some(both) = Both::new(&runs[..ndim], &strides[..ndim], &strides[..ndim]) {
+            both.each(&mut |run| {
+                let part = run.inside * item..(run.inside + run.len) * item;
+                kept[part.clone()].copy_from_slice(&data[part]);
+                Ok(())
+            })?;
+        }
+        Ok(kept)
+    }
+
+    /// The blocks of a chunk in which something has to become zeros, and how much of the chunk is kept along each dimension:
+    /// what the array had, since other things may have come into the padding; or, of a repeated item, what is not cut off.
+    fn dirty(
+        &self,
+        rewriter: &Rewriter,
+        old: usize,
+        had: &Dims,
+        has: &Dims,
+    ) -> Result<(List<Touched>, Dims)> {
+        let sizes = rewriter.sizes;
+        let ndim = self.old.ndim;
+        let found = rewriter.chunks.find(old)?;
+        let mut dirty = List::new();
+        let mut keeps = *had;
+        with_chunk(&found, sizes, false, |chunk, front| {
+            let repeats = chunk.is_special();
+            if !repeats && (0..ndim).all(|d| has[d] <= had[d]) {
+                return Ok(());
+            }
+            if repeats {
+                for d in 0..ndim {
+                    keeps[d] = if has[d] < had[d] {
+                        has[d]
+                    } else {
+                        self.old.extchunkshape[d]
+                    };
+                }
+            }
+            let hooks = rewriter.chunks.hooks(old, front)?;
+            let mut scratch = scratch::borrow()?;
+            for nblock in 0..self.old.nblocks() as usize {
+                let origin = self.origin_of(nblock);
+                let end = |d: usize| origin[d] + i64::from(self.old.blockshape[d]);
+                let concerned = if repeats {
+                    (0..ndim).any(|d| keeps[d] < end(d))
+                } else {
+                    (0..ndim).all(|d| origin[d] < has[d])
+                        && (0..ndim).any(|d| had[d] < end(d).min(has[d]))
+                };
+                if !concerned {
+                    continue;
+                }
+                let mut data = std::mem::take(&mut scratch.data);
+                let block = data.ensure(sizes.block)?;
+                let range = oxiblosc_chunk::getitem::ItemRange {
+                    start: nblock * sizes.block,
+                    len: sizes.block,
+                };
+                if chunk.is_special() && !hooks.has_postfilter() {
+                    chunk.fill_special(range.start, block)?;
+                } else {
+                    oxiblosc_chunk::getitem::getitem(chunk, range, block, &*hooks)?;
+                }
+                if *block != self.kept(nblock, &keeps, block, sizes.item)?[..] {
+                    dirty.push(Touched {
+                        nblock,
+                        whole: false,
+                    })?;
+                }
+                scratch.data = data;
+            }
+            Ok(())
+        })?;
+        Ok((dirty, keeps))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn geometry(shape: &[i64], chunks: &[i32]) -> Geometry {
+        let ndim = shape.len();
+        let (mut s, mut c) = ([1; MAX_DIM], [1; MAX_DIM]);
+        s[..ndim].copy_from_slice(shape);
+        c[..ndim].copy_from_slice(chunks);
+        Geometry::new(ndim, &s, &c, &c).unwrap()
+    }
+
+    fn way(
+        old: &[i64],
+        new: &[i64],
+        chunks: &[i32],
+        start: Option<&[i64]>,
+    ) -> Result<Vec<Option<i64>>> {
+        let old = geometry(old, chunks);
+        let new = target(&old, new)?;
+        let reshape = Reshape::new(&old, &new, start)?;
+        Ok((0..new.nchunks()?).map(|i| reshape.origin(i)).collect())
+    }
+
+    #[test]
+    fn chunks_stay_come_and_go() {
+        assert_eq!(
+            way(&[5], &[7], &[3], None),
+            Ok(vec![Some(0), Some(1), None])
+        );
+        assert_eq!(way(&[5], &[6], &[3], None), Ok(vec![Some(0), Some(1)]));
+        assert_eq!(way(&[7], &[2], &[3], None), Ok(vec![Some(0)]));
+        assert_eq!(way(&[7], &[0], &[3], None), Ok(vec![]));
+        assert_eq!(way(&[0], &[4], &[3], None), Ok(vec![None, None]));
+        assert_eq!(
+            way(&[7], &[10], &[3], Some(&[3])),
+            Ok(vec![Some(0), None, Some(1), Some(2)])
+        );
+        assert_eq!(
+            way(&[10], &[4], &[3], Some(&[3])),
+            Ok(vec![Some(0), Some(3)])
+        );
+        // One dimension grows, the other shrinks.
+        assert_eq!(
+            way(&[2, 4], &[3, 1], &[1, 2], None),
+            Ok(vec![Some(0), Some(2), None])
+        );
+        assert_eq!(way(&[0, 4], &[1, 2], &[1, 2], None), Ok(vec![None]));
+        assert_eq!(way(&[], &[], &[], None), Ok(vec![Some(0)]));
+    }
+
+    #[test]
+    fn chunks_are_not_cut_in_the_middle() {
+        let refused = |old: i64, new: i64, start: i64| {
+            way(&[old], &[new], &[3], Some(&[start])) == Err(Error::InvalidParam)
+        };
+        assert!(refused(7, 10, 2));
+        assert!(refused(7, 9, 3));
+        assert!(refused(7, 10, 8));
+        assert!(refused(7, 4, 6));
+        assert!(refused(7, 10, -3));
+        assert!(refused(7, -1, 0));
+        assert!(!refused(7, 9, 7));
+        assert!(!refused(7, 5, 5));
+        assert!(!refused(7, 7, 2));
+        assert_eq!(way(&[5], &[i64::MAX], &[1], None), Err(Error::InvalidParam));
+    }
+}

@@ -1,0 +1,339 @@
+//! Boxes of items as runs: as long as both sides have them one after the other, and no more of them than need be.
+
+use super::MAX_DIM;
+use oxiblosc_error::{Error, Result};
+
+/// Items that follow each other on both sides, counted in items.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Run {
+    /// The first one's place in the block.
+    pub inside: usize,
+    /// The first one's place in the buffer.
+    pub at: usize,
+    /// How many.
+    pub len: usize,
+}
+
+/// A box of items that lies in two arrays at once.
+#[derive(Clone, Debug)]
+pub struct Both {
+    /// Lengths and strides of what cannot be merged, the innermost last; strides of the innermost are 1.
+    lens: [usize; MAX_DIM + 1],
+    inside: [usize; MAX_DIM + 1],
+    at: [usize; MAX_DIM + 1],
+    count: usize,
+    origin: Run,
+}
+
+impl Both {
+    /// From, for each dimension, the run along it and the strides in both arrays. None where a run is empty.
+    pub fn new(runs: &[Run], inside: &[usize], at: &[usize]) -> Option<Self> {
+        let mut merged = Self {
+            lens: [1; MAX_DIM + 1],
+            inside: [1; MAX_DIM + 1],
+            at: [1; MAX_DIM + 1],
+            count: 1,
+            origin: Run::default(),
+        };
+        // From the innermost out: a dimension that goes on where the one within it ends is one with it.
+        let mut top = MAX_DIM;
+        for ((run, inside), at) in runs.iter().zip(inside).zip(at).rev() {
+            merged.origin.inside += run.inside * inside;
+            merged.origin.at += run.at * at;
+            match run.len {
+                0 => return None,
+                1 => continue,
+                _ => {}
+            }
+            let end = (
+                merged.inside[top] * merged.lens[top],
+                merged.at[top] * merged.lens[top],
+            );
+            if (*inside, *at) == end {
+                merged.lens[top] *= run.len;
+            } else {
+                top -= 1;
+                merged.lens[top] = run.len;
+                merged.inside[top] = *inside;
+                merged.at[top] = *at;
+            }
+        }
+        merged.count = MAX_DIM + 1 - top;
+        merged.origin.len = merged.lens[MAX_DIM];
+        Some(merged)
+    }
+
+    /// Where the box is one run.
+    pub fn single(&self) -> Option<Run> {
+        (self.count == 1).then_some(self.origin)
+    }
+
+    /// How many items there are.
+    pub fn items(&self) -> usize {
+        self.lens.iter().product()
+    }
+
+    /// The place of the first item in the block, and how far behind it the last one ends.
+    pub fn span(&self) -> (usize, usize) {
+        let outer = MAX_DIM + 1 - self.count..MAX_DIM + 1;
+        let last: usize = outer.map(|d| (self.lens[d] - 1) * self.inside[d]).sum();
+        (self.origin.inside, last + 1)
+    }
+
+    /// Calls `each` with every run, until it fails.
+    #[inline]
+    pub fn each(&self, each: &mut impl FnMut(Run) -> Result<()>) -> Result<()> {
+        let first = MAX_DIM + 1 - self.count;
+        if self.count == 1 {
+            return each(self.origin);
+        }
+        // The dimension next to the innermost is a plain loop; those around it count like an odometer.
+        let row = MAX_DIM - 1;
+        let mut at = [0usize; MAX_DIM];
+        let mut start = self.origin;
+        loop {
+            let mut run = start;
+            for _ in 0..self.lens[row] {
+                each(run)?;
+                run.inside += self.inside[row];
+                run.at += self.at[row];
+            }
+            let mut d = row;
+            loop {
+                if d == first {
+                    return Ok(());
+                }
+                d -= 1;
+                at[d] += 1;
+                start.inside += self.inside[d];
+                start.at += self.at[d];
+                if at[d] < self.lens[d] {
+                    break;
+                }
+                start.inside -= self.lens[d] * self.inside[d];
+                start.at -= self.lens[d] * self.at[d];
+                at[d] = 0;
+            }
+        }
+    }
+}
+
+/// C-order strides of an array, in items.
+///
+/// # Errors
+/// [`Error::InvalidParam`] when they overflow or a length is negative.
+pub fn strides(shape: &[i64]) -> Result<[usize; MAX_DIM]> {
+    let mut strides = [0; MAX_DIM];
+    let mut stride = 1usize;
+    for d in (0..shape.len().min(MAX_DIM)).rev() {
+        strides[d] = stride;
+        if d > 0 {
+            let len = usize::try_from(shape[d]).map_err(|_| Error::InvalidParam)?;
+            stride = stride.checked_mul(len).ok_or(Error::InvalidParam)?;
+        }
+    }
+    Ok(strides)
+}
+
+/// A box of items on its way from one array to another of the same number of dimensions.
+pub struct Transfer<'a> {
+    /// Shape of the source.
+    pub src_shape: &'a [i64],
+    /// Where the box begins in it.
+    pub start: &'a [i64],
+    /// Where it ends.
+    pub stop: &'a [i64],
+    /// Shape of the destination.
+    pub dst_shape: &'a [i64],
+    /// Where the box begins there.
+    pub dst_start: &'a [i64],
+}
+
+impl Transfer<'_> {
+    /// The box (`inside` is the source, `at` the destination), or none where it is empty.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] when it is not inside both arrays.
+    pub fn runs(&self) -> Result<Option<Both>> {
+        let ndim = self.src_shape.len();
+        if (0..ndim).any(|d| self.stop[d] == self.start[d]) {
+            return Ok(None);
+        }
+        let mut runs = [Run::default(); MAX_DIM];
+        for (d, run) in runs[..ndim].iter_mut().enumerate() {
+            let len = self.stop[d]
+                .checked_sub(self.start[d])
+                .ok_or(Error::InvalidParam)?;
+            let end = self.dst_start[d].checked_add(len);
+            let inside = self.start[d] >= 0
+                && len > 0
+                && self.stop[d] <= self.src_shape[d]
+                && self.dst_start[d] >= 0
+                && end.is_some_and(|end| end <= self.dst_shape[d]);
+            if !inside {
+                return Err(Error::InvalidParam);
+            }
+            *run = Run {
+                inside: self.start[d] as usize,
+                at: self.dst_start[d] as usize,
+                len: len as usize,
+            };
+        }
+        let (src, dst) = (strides(self.src_shape)?, strides(self.dst_shape)?);
+        for (strides, shape) in [(&src, self.src_shape), (&dst, self.dst_shape)] {
+            // The last item of the array has a place that a size can hold.
+            let outermost = strides[0].checked_mul(shape.first().map_or(1, |len| *len as usize));
+            outermost
+                .filter(|items| *items <= isize::MAX as usize)
+                .ok_or(Error::InvalidParam)?;
+        }
+        Ok(Both::new(&runs[..ndim], &src[..ndim], &dst[..ndim]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Every item of a box, one by one.
+    fn naive(runs: &[Run], inside: &[usize], at: &[usize]) -> Vec<(usize, usize)> {
+        let mut items = vec![(0, 0)];
+        for (d, run) in runs.iter().enumerate() {
+            items = items
+                .iter()
+                .flat_map(|(a, b)| {
+                    (0..run.len)
+                        .map(move |i| (a + (run.inside + i) * inside[d], b + (run.at + i) * at[d]))
+                })
+                .collect();
+        }
+        items
+    }
+
+    fn by_runs(both: &Both) -> Vec<(usize, usize)> {
+        let mut items = Vec::new();
+        both.each(&mut |run| {
+            items.extend((0..run.len).map(|i| (run.inside + i, run.at + i)));
+            Ok(())
+        })
+        .unwrap();
+        items
+    }
+
+    type Lengths = (i64, i64, i64, i64, i64);
+
+    fn boxes() -> impl Strategy<Value = Vec<Lengths>> {
+        // Length, and what lies before and behind it on both sides.
+        proptest::collection::vec((0..4i64, 0..2i64, 0..2i64, 0..2i64, 0..2i64), 0..=8)
+    }
+
+    proptest! {
+        #[test]
+        fn runs_are_the_items_one_by_one(lengths in boxes()) {
+            let of = |f: fn(&Lengths) -> i64| lengths.iter().map(f).collect::<Vec<_>>();
+            let (src, dst) = (of(|l| l.0 + l.1 + l.2), of(|l| l.0 + l.3 + l.4));
+            let (start, stop, dst_start) = (of(|l| l.1), of(|l| l.0 + l.1), of(|l| l.3));
+            let transfer = Transfer {
+                src_shape: &src,
+                start: &start,
+                stop: &stop,
+                dst_shape: &dst,
+                dst_start: &dst_start,
+            };
+            let runs: Vec<Run> = lengths
+                .iter()
+                .map(|l| Run { inside: l.1 as usize, at: l.3 as usize, len: l.0 as usize })
+                .collect();
+            let expected = naive(&runs, &strides(&src).unwrap(), &strides(&dst).unwrap());
+            match transfer.runs().unwrap() {
+                None => prop_assert!(expected.is_empty()),
+                Some(both) => {
+                    let (first, len) = both.span();
+                    prop_assert_eq!(both.items(), expected.len());
+                    prop_assert_eq!(first, expected[0].0);
+                    prop_assert_eq!(first + len, expected[expected.len() - 1].0 + 1);
+                    prop_assert_eq!(by_runs(&both), expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn trailing_dimensions_that_are_whole_are_one_run() {
+        let whole = Transfer {
+            src_shape: &[4, 5, 6],
+            start: &[1, 0, 0],
+            stop: &[3, 5, 6],
+            dst_shape: &[2, 5, 6],
+            dst_start: &[0, 0, 0],
+        };
+        let run = whole.runs().unwrap().unwrap().single();
+        assert_eq!(
+            run,
+            Some(Run {
+                inside: 30,
+                at: 0,
+                len: 60
+            })
+        );
+        let point = Transfer {
+            stop: &[2, 1, 1],
+            ..whole
+        };
+        assert_eq!(point.runs().unwrap().unwrap().single().unwrap().len, 1);
+    }
+
+    #[test]
+    fn boxes_that_are_not_inside_are_refused() {
+        let fits = Transfer {
+            src_shape: &[4, 5],
+            start: &[1, 0],
+            stop: &[3, 5],
+            dst_shape: &[2, 5],
+            dst_start: &[0, 0],
+        };
+        assert!(fits.runs().is_ok());
+        let refused = |transfer: Transfer| transfer.runs().err() == Some(Error::InvalidParam);
+        assert!(refused(Transfer {
+            stop: &[5, 5],
+            ..fits
+        }));
+        assert!(refused(Transfer {
+            start: &[-1, 0],
+            ..fits
+        }));
+        assert!(refused(Transfer {
+            stop: &[0, 5],
+            ..fits
+        }));
+        assert!(refused(Transfer {
+            dst_start: &[1, 0],
+            ..fits
+        }));
+        assert!(refused(Transfer {
+            dst_start: &[-1, 0],
+            ..fits
+        }));
+        assert!(refused(Transfer {
+            dst_start: &[i64::MAX, 0],
+            ..fits
+        }));
+        assert!(refused(Transfer {
+            start: &[i64::MIN, 0],
+            ..fits
+        }));
+        let huge = [i64::MAX, i64::MAX];
+        assert!(refused(Transfer {
+            src_shape: &huge,
+            ..fits
+        }));
+        // Nothing is nothing wherever it is.
+        let nothing = Transfer {
+            start: &[3, 0],
+            src_shape: &[1, 1],
+            ..fits
+        };
+        assert!(nothing.runs().unwrap().is_none());
+    }
+}

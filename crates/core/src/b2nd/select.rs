@@ -1,0 +1,594 @@
+//! Selections of an array's items: slices, and lists of indices along each dimension. Which chunks and blocks they touch,
+//! and which items of each.
+
+use super::geometry::Geometry;
+use super::runs::{Both, Run, strides};
+use super::{Dims, MAX_DIM};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{Collect, List};
+
+/// The items that a selection takes along one dimension.
+enum Axis {
+    Range(Range),
+    Picked(Picked),
+}
+
+/// Items one after the other.
+struct Range {
+    start: i64,
+    stop: i64,
+    /// Length of the array, of a chunk and of a block.
+    shape: i64,
+    chunk: i64,
+    block: i64,
+}
+
+/// Any items. The lists begin where their parts do, and each ends with one entry more.
+struct Picked {
+    runs: List<Run>,
+    /// The block in its chunk, and its first run.
+    blocks: List<(i64, usize)>,
+    /// The chunk, and its first block.
+    chunks: List<(i64, usize)>,
+}
+
+/// What a selection takes of a block along one dimension.
+#[derive(Clone, Copy)]
+struct Piece<'a> {
+    block: i64,
+    one: Run,
+    many: Option<&'a [Run]>,
+    /// Every item that the array has there is taken.
+    whole: bool,
+}
+
+impl Range {
+    /// From where to where the `i`th touched chunk is taken, counted in the chunk.
+    fn taken(&self, i: usize) -> (i64, i64, i64) {
+        let first = (self.start / self.chunk + i as i64) * self.chunk;
+        let (from, to) = (self.start.max(first), self.stop.min(first + self.chunk));
+        (first, from - first, to - first)
+    }
+
+    fn piece(&self, i: usize, j: usize) -> Piece<'static> {
+        let (first, from, to) = self.taken(i);
+        let block = from / self.block + j as i64;
+        let (lo, hi) = (block * self.block, (block + 1) * self.block);
+        let (inside, end) = (from.max(lo), to.min(hi));
+        let there = hi.min(self.chunk).min(self.shape - first);
+        Piece {
+            block,
+            one: Run {
+                inside: (inside - lo) as usize,
+                at: (first + inside - self.start) as usize,
+                len: (end - inside) as usize,
+            },
+            many: None,
+            whole: inside == lo && end == there,
+        }
+    }
+}
+
+impl Picked {
+    fn new(indices: &[i64], chunk: i64, block: i64) -> Result<Self> {
+        let mut order: List<(i64, usize)> = List::new();
+        order.reserve_exact(indices.len())?;
+        order.extend(indices.iter().copied().zip(0..))?;
+        order.sort_unstable();
+        let mut picked = Self {
+            runs: List::new(),
+            blocks: List::new(),
+            chunks: List::new(),
+        };
+        for (index, at) in order {
+            let (nchunk, item) = (index / chunk, index % chunk);
+            let (nblock, inside) = (item / block, (item % block) as usize);
+            let new_chunk = picked.chunks.last().is_none_or(|last| last.0 != nchunk);
+            if new_chunk {
+                picked.chunks.push((nchunk, picked.blocks.len()))?;
+            }
+            let new_block = new_chunk || picked.blocks.last().is_none_or(|last| last.0 != nblock);
+            if new_block {
+                picked.blocks.push((nblock, picked.runs.len()))?;
+            }
+            match picked.runs.last_mut() {
+                Some(run)
+                    if !new_block && (run.inside + run.len, run.at + run.len) == (inside, at) =>
+                {
+                    run.len += 1;
+                }
+                _ => picked.runs.push(Run { inside, at, len: 1 })?,
+            }
+        }
+        picked.chunks.push((0, picked.blocks.len()))?;
+        picked.blocks.push((0, picked.runs.len()))?;
+        Ok(picked)
+    }
+
+    fn piece(&self, i: usize, j: usize) -> Piece<'_> {
+        let at = self.chunks[i].1 + j;
+        let runs = &self.runs[self.blocks[at].1..self.blocks[at + 1].1];
+        Piece {
+            block: self.blocks[at].0,
+            one: runs[0],
+            many: (runs.len() > 1).then_some(runs),
+            whole: false,
+        }
+    }
+}
+
+impl Piece<'_> {
+    fn runs(&self) -> &[Run] {
+        self.many.unwrap_or(std::slice::from_ref(&self.one))
+    }
+}
+
+impl Axis {
+    fn nchunks(&self) -> usize {
+        match self {
+            Self::Range(range) => {
+                ((range.stop - 1) / range.chunk - range.start / range.chunk + 1) as usize
+            }
+            Self::Picked(picked) => picked.chunks.len() - 1,
+        }
+    }
+
+    /// The place in the grid of the `i`th touched chunk, how many of its blocks are touched, and whether all that the
+    /// array has of it is taken.
+    fn chunk(&self, i: usize) -> (i64, usize, bool) {
+        match self {
+            Self::Range(range) => {
+                let (first, from, to) = range.taken(i);
+                let blocks = (to - 1) / range.block - from / range.block + 1;
+                let whole = from == 0 && to == range.chunk.min(range.shape - first);
+                (first / range.chunk, blocks as usize, whole)
+            }
+            Self::Picked(picked) => {
+                let blocks = picked.chunks[i + 1].1 - picked.chunks[i].1;
+                (picked.chunks[i].0, blocks, false)
+            }
+        }
+    }
+
+    fn piece(&self, i: usize, j: usize) -> Piece<'_> {
+        match self {
+            Self::Range(range) => range.piece(i, j),
+            Self::Picked(picked) => picked.piece(i, j),
+        }
+    }
+}
+
+/// Items of an array, and where each of them is in a buffer. No two are at the same place there.
+pub struct Selection<'a> {
+    geometry: &'a Geometry,
+    axes: List<Axis>,
+    /// Touched chunks.
+    nchunks: usize,
+    inside: [usize; MAX_DIM],
+    at: [usize; MAX_DIM],
+}
+
+/// A chunk that is touched.
+pub struct TouchedChunk {
+    /// Its index in the super-chunk.
+    pub nchunk: i64,
+    /// Which one it is along each dimension.
+    which: [usize; MAX_DIM],
+    /// How many of its blocks are touched.
+    pub nblocks: usize,
+    /// All that the array has of it is taken.
+    pub whole: bool,
+}
+
+/// A block that is touched.
+pub struct TouchedBlock<'s> {
+    /// Its index in the chunk.
+    pub nblock: usize,
+    pieces: [Piece<'s>; MAX_DIM],
+    /// All that the array has of it is taken.
+    pub whole: bool,
+}
+
+fn as_sizes(dims: &Dims) -> [usize; MAX_DIM] {
+    dims.map(|dim| usize::try_from(dim).unwrap_or(0))
+}
+
+impl<'a> Selection<'a> {
+    /// The items from `start` to `stop` along each dimension, in a buffer of shape `buffershape`, from its front on. None
+    /// where there are no items. What lies in the array's padding is left out.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] when the buffer's shape is smaller than the slice, [`Error::Failure`] when the slice reaches
+    /// beyond the chunks of the array.
+    pub fn slice(
+        geometry: &'a Geometry,
+        start: &[i64],
+        stop: &[i64],
+        buffershape: &[i64],
+    ) -> Result<Option<Self>> {
+        let ndim = geometry.ndim;
+        if geometry.nitems == 0 {
+            return Ok(None);
+        }
+        for d in 0..ndim {
+            let len = stop[d].checked_sub(start[d]).ok_or(Error::InvalidParam)?;
+            if len > buffershape[d] {
+                return Err(Error::InvalidParam);
+            }
+        }
+        if (0..ndim).any(|d| stop[d] <= start[d]) {
+            return Ok(None);
+        }
+        if (0..ndim).any(|d| start[d] < 0 || stop[d] > geometry.extshape[d]) {
+            return Err(Error::Failure);
+        }
+        if (0..ndim).any(|d| start[d] >= geometry.shape[d]) {
+            return Ok(None);
+        }
+        let axes = (0..ndim).map(|d| {
+            Axis::Range(Range {
+                start: start[d],
+                stop: stop[d].min(geometry.shape[d]),
+                shape: geometry.shape[d],
+                chunk: geometry.chunkshape[d].into(),
+                block: geometry.blockshape[d].into(),
+            })
+        });
+        Self::new(geometry, axes.list()?, &buffershape[..ndim]).map(Some)
+    }
+
+    /// The items at the given indices along each dimension, in a buffer of shape `buffershape`. None where there are none.
+    ///
+    /// # Errors
+    /// [`Error::InvalidIndex`] for an index that the array has not, [`Error::InvalidParam`] when the buffer's shape is
+    /// smaller than the selection, [`Error::MemoryAlloc`].
+    pub fn picked(
+        geometry: &'a Geometry,
+        indices: &[&[i64]],
+        buffershape: &[i64],
+    ) -> Result<Option<Self>> {
+        for (indices, len) in indices.iter().zip(geometry.shape) {
+            if indices.iter().any(|index| !(0..len).contains(index)) {
+                return Err(Error::InvalidIndex);
+            }
+        }
+        // Places along the first dimension are counted by nothing but the buffer's end.
+        for (d, indices) in indices.iter().enumerate().skip(1) {
+            if indices.len() as i64 > buffershape[d] {
+                return Err(Error::InvalidParam);
+            }
+        }
+        if indices.iter().any(|indices| indices.is_empty()) {
+            return Ok(None);
+        }
+        let mut axes = List::new();
+        for (d, indices) in indices.iter().enumerate() {
+            let (chunk, block) = (geometry.chunkshape[d], geometry.blockshape[d]);
+            axes.push(Axis::Picked(Picked::new(
+                indices,
+                chunk.into(),
+                block.into(),
+            )?))?;
+        }
+        Self::new(geometry, axes, buffershape).map(Some)
+    }
+
+    fn new(geometry: &'a Geometry, axes: List<Axis>, buffershape: &[i64]) -> Result<Self> {
+        let nchunks = axes
+            .iter()
+            .try_fold(1usize, |product, axis| product.checked_mul(axis.nchunks()));
+        Ok(Self {
+            geometry,
+            nchunks: nchunks.ok_or(Error::InvalidParam)?,
+            inside: as_sizes(&geometry.strides.item_block),
+            at: strides(buffershape)?,
+            axes,
+        })
+    }
+
+    /// How many chunks are touched.
+    pub fn nchunks(&self) -> usize {
+        self.nchunks
+    }
+
+    /// How many items the buffer has at least.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] when there are more than can be counted.
+    pub fn buffer_items(&self) -> Result<usize> {
+        let mut last = 0usize;
+        for (d, axis) in self.axes.iter().enumerate() {
+            let most = match axis {
+                Axis::Range(range) => (range.stop - range.start - 1) as usize,
+                Axis::Picked(picked) => picked
+                    .runs
+                    .iter()
+                    .map(|run| run.at + run.len - 1)
+                    .max()
+                    .unwrap_or(0),
+            };
+            let offset = most.checked_mul(self.at[d]);
+            last = offset
+                .and_then(|offset| last.checked_add(offset))
+                .ok_or(Error::InvalidParam)?;
+        }
+        last.checked_add(1).ok_or(Error::InvalidParam)
+    }
+
+    /// The `i`th touched chunk.
+    pub fn chunk(&self, mut i: usize) -> TouchedChunk {
+        let mut place = [0; MAX_DIM];
+        let mut touched = TouchedChunk {
+            nchunk: 0,
+            which: [0; MAX_DIM],
+            nblocks: 1,
+            whole: true,
+        };
+        for (d, axis) in self.axes.iter().enumerate().rev() {
+            let count = axis.nchunks();
+            touched.which[d] = i % count;
+            i /= count;
+            let (at, nblocks, whole) = axis.chunk(touched.which[d]);
+            place[d] = at;
+            touched.nblocks *= nblocks;
+            touched.whole &= whole;
+        }
+        touched.nchunk = self.geometry.nchunk(&place);
+        touched
+    }
+
+    /// The `j`th touched block of a chunk; they ascend.
+    pub fn block(&self, chunk: &TouchedChunk, mut j: usize) -> TouchedBlock<'_> {
+        let empty = Piece {
+            block: 0,
+            one: Run::default(),
+            many: None,
+            whole: true,
+        };
+        let mut touched = TouchedBlock {
+            nblock: 0,
+            pieces: [empty; MAX_DIM],
+            whole: true,
+        };
+        let mut nblock = 0;
+        for (d, axis) in self.axes.iter().enumerate().rev() {
+            let which = chunk.which[d];
+            let (_, count, _) = axis.chunk(which);
+            let piece = axis.piece(which, j % count);
+            j /= count;
+            nblock += piece.block * self.geometry.strides.block_chunk[d];
+            touched.whole &= piece.whole;
+            touched.pieces[d] = piece;
+        }
+        touched.nblock = nblock as usize;
+        touched
+    }
+
+    /// How many items are taken of a block, the place of the first, and how far behind it the last one ends.
+    pub fn extent(&self, block: &TouchedBlock) -> (usize, usize, usize) {
+        let (mut count, mut first, mut last) = (1, 0, 0);
+        for (piece, stride) in block.pieces[..self.axes.len()].iter().zip(&self.inside) {
+            let runs = piece.runs();
+            count *= runs.iter().map(|run| run.len).sum::<usize>();
+            // They ascend, though some may be there twice.
+            if let (Some(from), Some(to)) = (runs.first(), runs.last()) {
+                first += from.inside * stride;
+                last += (to.inside + to.len - 1) * stride;
+            }
+        }
+        (count, first, last + 1 - first)
+    }
+
+    /// The items of a block as one box, where they are one.
+    pub fn as_box(&self, block: &TouchedBlock) -> Option<Both> {
+        let ndim = self.axes.len();
+        let pieces = &block.pieces[..ndim];
+        if pieces.iter().any(|piece| piece.many.is_some()) {
+            return None;
+        }
+        let mut runs = [Run::default(); MAX_DIM];
+        for (run, piece) in runs.iter_mut().zip(pieces) {
+            *run = piece.one;
+        }
+        Both::new(&runs[..ndim], &self.inside[..ndim], &self.at[..ndim])
+    }
+
+    /// Calls `each` with every run of items of a block, until it fails.
+    pub fn each(
+        &self,
+        block: &TouchedBlock,
+        each: &mut impl FnMut(Run) -> Result<()>,
+    ) -> Result<()> {
+        match self.as_box(block) {
+            Some(both) => both.each(each),
+            None => self.walk(&block.pieces[..self.axes.len()], 0, Run::default(), each),
+        }
+    }
+
+    fn walk(
+        &self,
+        pieces: &[Piece],
+        d: usize,
+        from: Run,
+        each: &mut impl FnMut(Run) -> Result<()>,
+    ) -> Result<()> {
+        let (inside, at) = (self.inside[d], self.at[d]);
+        for run in pieces[d].runs() {
+            let mut from = Run {
+                inside: from.inside + run.inside * inside,
+                at: from.at + run.at * at,
+                len: run.len,
+            };
+            if d + 1 == pieces.len() {
+                each(from)?;
+                continue;
+            }
+            for _ in 0..run.len {
+                self.walk(pieces, d + 1, from, each)?;
+                from.inside += inside;
+                from.at += at;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The items of a selection as they are found block by block: where each is in the buffer, and the item's indices.
+    fn found(selection: &Selection, g: &Geometry) -> Vec<(usize, Vec<i64>)> {
+        let mut items = Vec::new();
+        let mut last = None;
+        for i in 0..selection.nchunks() {
+            let chunk = selection.chunk(i);
+            let place = g.place_of(chunk.nchunk);
+            let mut before = None;
+            for j in 0..chunk.nblocks {
+                let block = selection.block(&chunk, j);
+                assert!(before < Some(block.nblock), "blocks ascend");
+                before = Some(block.nblock);
+                let mut count = 0;
+                let mut collect = |run: Run| {
+                    count += run.len;
+                    for i in 0..run.len {
+                        let indices = indices(g, &place, block.nblock, run.inside + i);
+                        items.push((run.at + i, indices));
+                    }
+                    Ok(())
+                };
+                selection.each(&block, &mut collect).unwrap();
+                let there = (0..g.blocknitems as usize).filter(|item| {
+                    let indices = indices(g, &place, block.nblock, *item);
+                    (0..g.ndim).all(|d| {
+                        let in_chunk = indices[d] - place[d] * i64::from(g.chunkshape[d]);
+                        indices[d] < g.shape[d] && in_chunk < g.chunkshape[d].into()
+                    })
+                });
+                if block.whole {
+                    assert_eq!(count, there.count());
+                }
+            }
+            last = last.max(Some(chunk.nchunk));
+        }
+        assert!(last.is_none_or(|last| last < g.nchunks().unwrap()));
+        items.sort();
+        items
+    }
+
+    fn indices(g: &Geometry, place: &Dims, nblock: usize, item: usize) -> Vec<i64> {
+        let (mut nblock, mut item) = (nblock as i64, item as i64);
+        let mut indices = vec![0; g.ndim];
+        for d in (0..g.ndim).rev() {
+            let block = i64::from(g.blockshape[d]);
+            indices[d] =
+                place[d] * i64::from(g.chunkshape[d]) + nblock % g.blocks(d) * block + item % block;
+            nblock /= g.blocks(d);
+            item /= block;
+        }
+        indices
+    }
+
+    /// The same, item by item.
+    fn naive(lists: &[Vec<i64>], buffershape: &[i64]) -> Vec<(usize, Vec<i64>)> {
+        let strides = strides(buffershape).unwrap();
+        let mut items = vec![(0, vec![])];
+        for (d, list) in lists.iter().enumerate() {
+            items = items
+                .iter()
+                .flat_map(|(at, indices): &(usize, Vec<i64>)| {
+                    list.iter().enumerate().map(move |(i, index)| {
+                        let mut indices = indices.clone();
+                        indices.push(*index);
+                        (at + i * strides[d], indices)
+                    })
+                })
+                .collect();
+        }
+        items.sort();
+        items
+    }
+
+    type Dim = (i64, i32, i32, i64, i64, i64);
+
+    fn dims() -> impl Strategy<Value = Vec<Dim>> {
+        proptest::collection::vec(
+            (1..8i64, 1..6i32, 1..5i32, 0..8i64, 0..8i64, 0..3i64),
+            0..=4,
+        )
+    }
+
+    fn geometry(dims: &[Dim]) -> Geometry {
+        let (mut s, mut c, mut b) = ([1; MAX_DIM], [1; MAX_DIM], [1; MAX_DIM]);
+        for (d, dim) in dims.iter().enumerate() {
+            (s[d], c[d], b[d]) = (dim.0, dim.1, dim.2);
+        }
+        Geometry::new(dims.len(), &s, &c, &b).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn slices_are_their_items(dims in dims()) {
+            let g = geometry(&dims);
+            let start: Vec<i64> = dims.iter().map(|d| d.3.min(d.0)).collect();
+            let stop: Vec<i64> = dims.iter().map(|d| (d.3 + d.4).min(d.0)).collect();
+            let shape: Vec<i64> =
+                dims.iter().zip(start.iter().zip(&stop)).map(|(d, (a, b))| b - a + d.5).collect();
+            let lists: Vec<Vec<i64>> = start.iter().zip(&stop).map(|(a, b)| (*a..*b).collect()).collect();
+            let expected = naive(&lists, &shape);
+            match Selection::slice(&g, &start, &stop, &shape).unwrap() {
+                None => prop_assert!(expected.is_empty()),
+                Some(selection) => {
+                    let items = found(&selection, &g);
+                    prop_assert_eq!(selection.buffer_items().unwrap(), items[items.len() - 1].0 + 1);
+                    prop_assert_eq!(items, expected);
+                }
+            }
+        }
+
+        #[test]
+        fn lists_of_indices_are_their_items(dims in dims(), seed in any::<u64>()) {
+            let g = geometry(&dims);
+            let mut state = seed | 1;
+            let mut next = |below: i64| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (state >> 33) as i64 % below
+            };
+            let lists: Vec<Vec<i64>> = dims
+                .iter()
+                .map(|d| (0..d.3).map(|_| next(d.0)).collect())
+                .collect();
+            let shape: Vec<i64> = dims.iter().map(|d| d.3 + d.5).collect();
+            let borrowed: Vec<&[i64]> = lists.iter().map(Vec::as_slice).collect();
+            let expected = naive(&lists, &shape);
+            match Selection::picked(&g, &borrowed, &shape).unwrap() {
+                None => prop_assert!(expected.is_empty()),
+                Some(selection) => prop_assert_eq!(found(&selection, &g), expected),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_refused() {
+        let g = geometry(&[(5, 3, 2, 0, 0, 0)]);
+        let slice = |start: i64, stop: i64, len: i64| {
+            Selection::slice(&g, &[start], &[stop], &[len]).map(|s| s.map(|s| s.nchunks()))
+        };
+        assert_eq!(slice(0, 5, 5), Ok(Some(2)));
+        // The padding of the last chunk may be named.
+        assert_eq!(slice(4, 6, 2), Ok(Some(1)));
+        assert_eq!(slice(5, 6, 2), Ok(None));
+        assert_eq!(slice(0, 7, 7), Err(Error::Failure));
+        assert_eq!(slice(-1, 2, 7), Err(Error::Failure));
+        assert_eq!(slice(0, 5, 4), Err(Error::InvalidParam));
+        assert_eq!(slice(4, 2, 4), Ok(None));
+        assert_eq!(slice(i64::MIN, i64::MAX, 4), Err(Error::InvalidParam));
+        let pick = |list: &[i64]| Selection::picked(&g, &[list], &[5]).map(|s| s.is_some());
+        assert_eq!(pick(&[4, 0]), Ok(true));
+        assert_eq!(pick(&[]), Ok(false));
+        assert_eq!(pick(&[5]), Err(Error::InvalidIndex));
+        assert_eq!(pick(&[-1]), Err(Error::InvalidIndex));
+    }
+}

@@ -1,0 +1,313 @@
+//! Writing: of the chunks that a selection touches only the blocks that it touches are decoded and compressed again, and
+//! those that it covers are not even decoded. What comes out are whole chunks, for the caller to put into the super-chunk all
+//! at once.
+
+use super::chunks::{Chunks, Found, Sizes, Whole, whole, with_chunk};
+use super::read::Workers;
+use super::runs::Run;
+use super::select::Selection;
+use crate::schunk::parsed::patch_stored;
+use crate::schunk::{Made, New};
+use oxiblosc_chunk::decode::{Chunk, decompress};
+use oxiblosc_chunk::encode::{EncodeParams, lock};
+use oxiblosc_chunk::header::{ChunkHeader, Special};
+use oxiblosc_chunk::hooks::{Hooks, Serial};
+use oxiblosc_chunk::patch::{Effort, Patched, Patcher, Touched, Wish};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{Buffer, Collect, List, ToList};
+use std::sync::Mutex;
+
+/// Makes the data of a block.
+pub type Fill<'a> = dyn Fn(usize, &mut [u8]) -> Result<()> + Sync + 'a;
+
+/// Compresses chunks with the parameters of a super-chunk.
+pub trait Maker: Sync {
+    /// Compresses chunk `nchunk`, whose blocks `fill` makes.
+    ///
+    /// # Errors
+    /// Those of compression, and of `fill`.
+    fn make(&self, nchunk: usize, fill: &Fill, workers: Workers) -> Result<Buffer>;
+
+    /// How blocks are compressed, and the program's functions for it; none where chunks can only be made whole.
+    fn parts(&self) -> Option<(&EncodeParams, &dyn Hooks)>;
+}
+
+/// What chunks are written again with.
+#[derive(Clone, Copy)]
+pub struct Rewriter<'a> {
+    /// The chunks as they are.
+    pub chunks: &'a dyn Chunks,
+    /// Makes new ones.
+    pub maker: &'a dyn Maker,
+    /// How large things are.
+    pub sizes: Sizes,
+    /// Whether edits will do for a chunk that stays where it is.
+    pub in_place: bool,
+}
+
+impl Rewriter<'_> {
+    /// Whether several chunks may be worked on at once.
+    fn is_shared(&self) -> bool {
+        self.chunks.is_shared() && self.maker.parts().is_some()
+    }
+
+    /// Runs `one` for `count` chunks and gives the new ones.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`]; [`Error::Failure`], whatever else went wrong.
+    pub fn each(
+        &self,
+        count: usize,
+        workers: Workers,
+        one: &(dyn Fn(usize, Workers) -> Result<Option<New>> + Sync),
+    ) -> Result<List<New>> {
+        let new: Mutex<List<New>> = Mutex::new(List::new());
+        let keep = |made: Option<New>| lock(&new).extend(made);
+        let done = if self.is_shared() && count >= workers.nthreads && workers.nthreads > 1 {
+            let alone = Workers {
+                nthreads: 1,
+                exec: &Serial,
+            };
+            let nbytes = count.saturating_mul(self.sizes.chunk);
+            workers.run(count, nbytes, &|i, _| one(i, alone).and_then(keep))
+        } else {
+            (0..count).try_for_each(|i| one(i, workers).and_then(keep))
+        };
+        done.map_err(Error::or_failure)?;
+        let mut new = std::mem::take(&mut *lock(&new));
+        new.sort_unstable_by_key(|(nchunk, _)| *nchunk);
+        Ok(new)
+    }
+
+    /// Chunk `old` with other data in the blocks that `touched` names in ascending order; it is to be chunk `nchunk`.
+    ///
+    /// # Errors
+    /// Those of a damaged chunk, and as for [`Maker::make`].
+    pub fn rewrite(
+        &self,
+        (old, nchunk): (usize, usize),
+        touched: &[Touched],
+        change: &Fill,
+        workers: Workers,
+    ) -> Result<Made> {
+        let found = self.chunks.find(old)?;
+        if let Found::Stored(stored) = &found
+            && self.in_place
+            && old == nchunk
+        {
+            let patched = patch_stored(
+                stored,
+                |header| self.fits(header).then(|| touched.to_list()).transpose(),
+                |chunk, front, wish| {
+                    let decoding = self.chunks.hooks(old, front)?;
+                    self.patched(chunk, &*decoding, (touched, wish), change, workers)
+                },
+            )?;
+            match patched {
+                Some(Patched::Whole(chunk)) => return Ok(Made::Whole(chunk)),
+                Some(Patched::Edits(edits)) => return Ok(Made::Edits(edits)),
+                None => {}
+            }
+        }
+        let Some(bytes) = whole(&found)? else {
+            return self.with_special(&found, nchunk, touched, change, workers);
+        };
+        let header = ChunkHeader::parse(&bytes)?;
+        if header.special() != Special::None {
+            let found = Found::Bytes(&bytes);
+            return self.with_special(&found, nchunk, touched, change, workers);
+        }
+        if !self.fits(&header) {
+            return Err(Error::Data);
+        }
+        let chunk = Chunk::parse(&header, &bytes)?;
+        let decoding = self.chunks.hooks(old, &bytes)?;
+        // What had to be read whole is written anew.
+        let wish = match bytes {
+            Whole::Here(_) => Wish::Edits,
+            Whole::Read(_) => Wish::Whole,
+        };
+        let wished = (touched, wish);
+        match self.patched(&chunk, &*decoding, wished, change, workers)? {
+            Some(Patched::Whole(chunk)) => return Ok(Made::Whole(chunk)),
+            Some(Patched::Edits(edits)) => {
+                drop((chunk, decoding));
+                let mut bytes = match bytes {
+                    Whole::Here(_) if self.in_place && old == nchunk => {
+                        return Ok(Made::Edits(edits));
+                    }
+                    Whole::Here(bytes) => Buffer::copy_of(bytes)?,
+                    Whole::Read(bytes) => bytes,
+                };
+                bytes.edit(&edits)?;
+                return Ok(Made::Whole(bytes));
+            }
+            None => {}
+        }
+        let mut data = List::new();
+        data.reserve_exact(self.sizes.chunk)?;
+        data.resize(self.sizes.chunk, 0)?;
+        let Workers { nthreads, exec } = workers;
+        decompress(&chunk, &mut data, None, nthreads, &*decoding, exec)?;
+        let fill = |nblock: usize, block: &mut [u8]| {
+            block.copy_from_slice(&data[nblock * self.sizes.block..][..block.len()]);
+            change_touched(touched, nblock, block, change)
+        };
+        self.maker.make(nchunk, &fill, workers).map(Made::Whole)
+    }
+
+    /// Whether a chunk is as large as those of the array.
+    fn fits(&self, header: &ChunkHeader) -> bool {
+        header.nbytes == self.sizes.chunk && !header.has_vlblocks()
+    }
+
+    /// A chunk with other data in some blocks, where only these need to be compressed again.
+    fn patched(
+        &self,
+        chunk: &Chunk,
+        decoding: &dyn Hooks,
+        (touched, wish): (&[Touched], Wish),
+        change: &Fill,
+        workers: Workers,
+    ) -> Result<Option<Patched>> {
+        let Some((params, encoding)) = self.maker.parts() else {
+            return Ok(None);
+        };
+        if chunk.header().blocksize_field() != self.sizes.block {
+            return Ok(None);
+        }
+        let patcher = Patcher {
+            chunk,
+            effort: Effort {
+                nthreads: workers.nthreads,
+                ..params.effort()
+            },
+            decoding,
+            encoding,
+            exec: workers.exec,
+        };
+        let failed = Mutex::new(None);
+        let noted = |nblock: usize, data: &mut [u8]| {
+            if let Err(error) = change(nblock, data) {
+                lock(&failed).get_or_insert(error);
+            }
+        };
+        let patched = patcher.changed(touched, &noted, wish)?;
+        match lock(&failed).take() {
+            Some(error) => Err(error),
+            None => Ok(patched),
+        }
+    }
+
+    fn with_special(
+        &self,
+        found: &Found,
+        nchunk: usize,
+        touched: &[Touched],
+        change: &Fill,
+        workers: Workers,
+    ) -> Result<Made> {
+        with_chunk(found, self.sizes, false, |chunk, _| {
+            let fill = |nblock: usize, block: &mut [u8]| {
+                chunk.fill_special(nblock * self.sizes.block, block)?;
+                change_touched(touched, nblock, block, change)
+            };
+            self.maker.make(nchunk, &fill, workers).map(Made::Whole)
+        })
+    }
+}
+
+fn change_touched(
+    touched: &[Touched],
+    nblock: usize,
+    block: &mut [u8],
+    change: &Fill,
+) -> Result<()> {
+    match touched.binary_search_by_key(&nblock, |t| t.nblock) {
+        Ok(_) => change(nblock, block),
+        Err(_) => Ok(()),
+    }
+}
+
+/// A selection that is to be written.
+pub struct Writing<'a> {
+    /// Which items.
+    pub selection: &'a Selection<'a>,
+    /// With what.
+    pub rewriter: Rewriter<'a>,
+    /// Which of the old chunks each chunk is; none for one that is new.
+    pub origin: &'a (dyn Fn(usize) -> Option<usize> + Sync),
+    /// The items' new values.
+    pub buffer: &'a [u8],
+}
+
+impl Writing<'_> {
+    /// The new chunks, in ascending order.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] when the buffer is too small; [`Error::Failure`] when a chunk cannot be read or made.
+    pub fn chunks(&self, workers: Workers) -> Result<List<New>> {
+        let items = self.selection.buffer_items()?;
+        let needed = items.checked_mul(self.rewriter.sizes.item);
+        if needed.is_none_or(|needed| needed > self.buffer.len()) {
+            return Err(Error::InvalidParam);
+        }
+        let count = self.selection.nchunks();
+        self.rewriter
+            .each(count, workers, &|i, workers| self.one(i, workers).map(Some))
+    }
+
+    fn one(&self, i: usize, workers: Workers) -> Result<New> {
+        let chunk = self.selection.chunk(i);
+        let nchunk = chunk.nchunk as usize;
+        let touched: List<Touched> = (0..chunk.nblocks)
+            .map(|j| {
+                let block = self.selection.block(&chunk, j);
+                Touched {
+                    nblock: block.nblock,
+                    whole: block.whole,
+                }
+            })
+            .list()?;
+        let item = self.rewriter.sizes.item;
+        let old = if chunk.whole {
+            None
+        } else {
+            (self.origin)(nchunk)
+        };
+        let change = |nblock: usize, data: &mut [u8]| {
+            let Ok(j) = touched.binary_search_by_key(&nblock, |t| t.nblock) else {
+                data.fill(0);
+                return Ok(());
+            };
+            let block = self.selection.block(&chunk, j);
+            let both = self.selection.as_box(&block);
+            let covers = both
+                .as_ref()
+                .is_some_and(|both| both.items() * item == data.len());
+            if !covers && (old.is_none() || touched[j].whole) {
+                // What the selection does not cover is zeros, whatever was in memory.
+                data.fill(0);
+            }
+            let mut copy = |run: Run| {
+                let (inside, at, len) = (run.inside * item, run.at * item, run.len * item);
+                data[inside..inside + len].copy_from_slice(&self.buffer[at..at + len]);
+                Ok(())
+            };
+            match both {
+                Some(both) => both.each(&mut copy),
+                None => self.selection.each(&block, &mut copy),
+            }
+        };
+        let made = match old {
+            None => {
+                let bytes = self.rewriter.maker.make(nchunk, &change, workers)?;
+                Made::Whole(bytes)
+            }
+            Some(old) => self
+                .rewriter
+                .rewrite((old, nchunk), &touched, &change, workers)?,
+        };
+        Ok((nchunk, made))
+    }
+}

@@ -1,0 +1,17 @@
+//! Blosc2 for Rust programs: super-chunks and n-dimensional arrays.
+#![deny(unsafe_op_in_unsafe_fn)]
+#![warn(clippy::undocumented_unsafe_blocks)]
+// What ends the process where there is no memory: clippy.toml names it, and what to use instead.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::disallowed_types,
+        clippy::disallowed_methods,
+        clippy::disallowed_macros
+    )
+)]
+
+/// N-dimensional arrays.
+pub mod b2nd;
+/// The super-chunk.
+pub mod schunk;

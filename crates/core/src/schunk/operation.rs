@@ -1,0 +1,341 @@
+//! What this thread is in the middle of: which super-chunks its operations have locked, and how, and whether it is in a
+//! function of the program's that an operation called.
+//!
+//! A function of the program's (a pre- or postfilter, a codec, a filter) may use the super-chunk for which it is called. What
+//! it reads there must not wait for those who wait for the operation; what it would change is refused. Helper threads take
+//! over the operations of the thread that they help.
+
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::per_thread::{PerThread, Zeroed};
+use std::cell::Cell;
+
+/// As many super-chunks can be locked within each other.
+const MOST: usize = 8;
+
+/// How an operation has locked a super-chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Access {
+    /// It reads.
+    Shared = 0,
+    /// It prepares a change, while others read.
+    Reserved,
+    /// It makes a change.
+    Exclusive,
+}
+
+/// What kind of function of the program's this thread is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+enum Callback {
+    /// None.
+    No = 0,
+    /// One that works on blocks.
+    Blocks,
+    /// One of a back end, which may be called while the library's own state is locked.
+    Backend,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    id: usize,
+    access: Access,
+    nchunk: i64,
+    /// What kind of function of the program's began it.
+    within: Callback,
+}
+
+/// The operations of one thread, the outermost first.
+struct Operations {
+    entries: [Cell<Entry>; MOST],
+    len: Cell<usize>,
+    /// The function of the program's that the innermost of them has called.
+    callback: Cell<Callback>,
+}
+
+// SAFETY: numbers, and enums whose first variant is 0; there is nothing to drop.
+unsafe impl Zeroed for Operations {}
+
+static CURRENT: PerThread<Operations> = PerThread::empty();
+
+impl Operations {
+    fn entries(&self) -> &[Cell<Entry>] {
+        &self.entries[..self.len.get()]
+    }
+
+    /// The innermost operation on the super-chunk `id`.
+    fn position(&self, id: usize) -> Option<usize> {
+        self.entries()
+            .iter()
+            .rposition(|entry| entry.get().id == id)
+    }
+
+    /// What kind of function of the program's this thread is in that the operation at `at` called, or one within it.
+    fn callback_of(&self, at: usize) -> Callback {
+        let within = self.entries()[at + 1..]
+            .iter()
+            .map(|entry| entry.get().within);
+        within.fold(self.callback.get(), Callback::max)
+    }
+
+    fn entry(&self, id: usize) -> Option<Entry> {
+        self.position(id).map(|at| self.entries[at].get())
+    }
+
+    fn change(&self, id: usize, change: impl FnOnce(&mut Entry)) {
+        if let Some(at) = self.position(id) {
+            let mut entry = self.entries[at].get();
+            change(&mut entry);
+            self.entries[at].set(entry);
+        }
+    }
+
+    fn copy(&self) -> Inherited {
+        Inherited {
+            entries: std::array::from_fn(|at| self.entries[at].get()),
+            len: self.len.get(),
+            callback: self.callback.get(),
+        }
+    }
+
+    fn take_over(&self, other: &Inherited) {
+        for (mine, entry) in self.entries.iter().zip(other.entries) {
+            mine.set(entry);
+        }
+        self.len.set(other.len);
+        self.callback.set(other.callback);
+    }
+}
+
+/// How an operation of this thread has locked the super-chunk `id`, if one has.
+///
+/// # Errors
+/// [`Error::Lock`] where the super-chunk cannot even be read: in a function of a back end that it called.
+pub fn access(id: usize) -> Result<Option<Access>> {
+    let access = CURRENT.with(|operations| {
+        let Some(at) = operations.position(id) else {
+            return Ok(None);
+        };
+        match (
+            operations.entries[at].get().access,
+            operations.callback_of(at),
+        ) {
+            (_, Callback::Backend) | (Access::Exclusive, Callback::Blocks) => Err(Error::Lock),
+            (access, _) => Ok(Some(access)),
+        }
+    });
+    access.unwrap_or(Ok(None))
+}
+
+/// Whether this thread is in no operation.
+pub fn is_idle() -> bool {
+    CURRENT
+        .with(|operations| operations.len.get() == 0)
+        .unwrap_or(true)
+}
+
+/// Whether this thread is in a function of the program's that an operation on the super-chunk `id` called.
+pub fn in_callback_of(id: usize) -> bool {
+    let callback = CURRENT.with(|operations| {
+        let at = operations.position(id);
+        at.map(|at| operations.callback_of(at))
+    });
+    callback
+        .flatten()
+        .is_some_and(|callback| callback != Callback::No)
+}
+
+/// An operation that has locked a super-chunk, until this is dropped.
+pub struct Entered(usize);
+
+/// Says that an operation of this thread has locked the super-chunk `id`.
+///
+/// # Errors
+/// [`Error::Lock`] where too many are locked within each other, [`Error::MemoryAlloc`].
+pub fn enter(id: usize, access: Access) -> Result<Entered> {
+    CURRENT.with_new(|operations| {
+        let len = operations.len.get();
+        let entry = operations.entries.get(len).ok_or(Error::Lock)?;
+        entry.set(Entry {
+            id,
+            access,
+            nchunk: -1,
+            within: operations.callback.replace(Callback::No),
+        });
+        operations.len.set(len + 1);
+        Ok(Entered(id))
+    })?
+}
+
+/// Says how the operation of this thread has locked the super-chunk `id` now.
+pub fn set_access(id: usize, access: Access) {
+    CURRENT.with(|operations| operations.change(id, |entry| entry.access = access));
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        CURRENT.with(|operations| {
+            if let Some(at) = operations.position(self.0) {
+                let entries = operations.entries();
+                let within = entries[at].get().within;
+                match entries.get(at + 1) {
+                    Some(next) => {
+                        let mut inner = next.get();
+                        inner.within = inner.within.max(within);
+                        next.set(inner);
+                    }
+                    None => operations.callback.set(within),
+                }
+                for (to, from) in entries[at..].iter().zip(&entries[at + 1..]) {
+                    to.set(from.get());
+                }
+                operations.len.set(entries.len() - 1);
+            }
+        });
+    }
+}
+
+/// Says which chunk of the super-chunk `id` the operation of this thread works on, if there is one.
+pub fn set_chunk(id: usize, nchunk: i64) {
+    CURRENT.with(|operations| operations.change(id, |entry| entry.nchunk = nchunk));
+}
+
+/// Which chunk of the super-chunk `id` the operation of this thread works on, if it said so.
+pub fn chunk(id: usize) -> Option<i64> {
+    let nchunk = CURRENT.with(|operations| operations.entry(id))??.nchunk;
+    (nchunk >= 0).then_some(nchunk)
+}
+
+/// The operations of this thread, for those that help it; none if there are none.
+pub fn shared() -> Option<Inherited> {
+    CURRENT.with(|operations| (operations.len.get() > 0).then(|| operations.copy()))?
+}
+
+/// The operations of a thread, for its helpers.
+#[derive(Clone, Copy)]
+pub struct Inherited {
+    entries: [Entry; MOST],
+    len: usize,
+    callback: Callback,
+}
+
+/// Puts back what was there before.
+pub struct Restore(Inherited);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        CURRENT.with(|current| current.take_over(&self.0));
+    }
+}
+
+/// Makes this thread, until the result is dropped, one that helps another with its operations.
+///
+/// # Errors
+/// [`Error::MemoryAlloc`].
+pub fn help(inherited: &Inherited) -> Result<Restore> {
+    CURRENT.with_new(|current| {
+        let before = current.copy();
+        current.take_over(inherited);
+        Restore(before)
+    })
+}
+
+/// Frees what is kept for this thread.
+pub fn forget_thread() {
+    CURRENT.discard_if(|operations| operations.len.get() == 0);
+}
+
+/// The callback that a thread was in before.
+pub struct Returned(Callback);
+
+impl Drop for Returned {
+    fn drop(&mut self) {
+        CURRENT.with(|operations| operations.callback.set(self.0));
+    }
+}
+
+/// A thread in no operation has locked nothing, and may do what it likes in the functions that it calls.
+fn call(callback: Callback) -> Returned {
+    let before = CURRENT.with(|operations| {
+        let before = operations.callback.get();
+        if operations.len.get() > 0 {
+            operations.callback.set(before.max(callback));
+        }
+        before
+    });
+    Returned(before.unwrap_or(Callback::No))
+}
+
+/// Says that a function of the program's works on blocks, until the result is dropped.
+pub fn call_on_blocks() -> Returned {
+    call(Callback::Blocks)
+}
+
+/// Says that a function of a back end of the program's runs, until the result is dropped.
+pub fn call_backend() -> Returned {
+    call(Callback::Backend)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_nest() {
+        assert!(is_idle());
+        let first = enter(1, Access::Shared).unwrap();
+        let second = enter(2, Access::Reserved).unwrap();
+        set_chunk(1, 7);
+        assert_eq!((chunk(1), chunk(2), chunk(3)), (Some(7), None, None));
+        set_access(2, Access::Exclusive);
+        assert_eq!(access(2), Ok(Some(Access::Exclusive)));
+        {
+            let _call = call_on_blocks();
+            assert_eq!(access(1), Ok(Some(Access::Shared)));
+            assert_eq!(access(2), Err(Error::Lock));
+            {
+                // What another super-chunk's operation does there is no callback of its own.
+                let _third = enter(3, Access::Reserved).unwrap();
+                assert!(in_callback_of(1) && in_callback_of(2) && !in_callback_of(3));
+            }
+            let _backend = call_backend();
+            assert_eq!(access(1), Err(Error::Lock));
+            assert_eq!(access(3), Ok(None));
+        }
+        assert!(!in_callback_of(1));
+        // In any order.
+        drop(first);
+        assert_eq!(
+            (access(1), access(2)),
+            (Ok(None), Ok(Some(Access::Exclusive)))
+        );
+        drop(second);
+        assert!(is_idle());
+    }
+
+    #[test]
+    fn helpers_take_operations_over() {
+        let _entered = enter(5, Access::Shared).unwrap();
+        set_chunk(5, 3);
+        let operations = shared().unwrap();
+        std::thread::spawn(move || {
+            assert!(is_idle());
+            {
+                let _help = help(&operations).unwrap();
+                assert_eq!(chunk(5), Some(3));
+            }
+            assert!(is_idle());
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn there_is_an_end() {
+        let all: Vec<_> = (1..=MOST).map(|id| enter(id, Access::Shared)).collect();
+        assert!(all.iter().all(|entered| entered.is_ok()));
+        assert_eq!(enter(99, Access::Shared).err(), Some(Error::Lock));
+        drop(all);
+        assert!(is_idle());
+    }
+}

@@ -1,0 +1,339 @@
+//! What a change does to the counters of a super-chunk, and whether it may be made: the reference's rules, except where
+//! they lead it to frames that it cannot read.
+//!
+//! The size of a chunk (`chunksize`) is -1 until the first chunk comes, then the size of all chunks but the last, which may
+//! be shorter, and 0 from the moment on when that no longer holds.
+
+use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, Special};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::offsets::Place;
+
+const VL_BLOCKS: u8 = oxiblosc_chunk::header::flags2::VL_BLOCKS;
+
+/// The counters of a super-chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// Chunks.
+    pub nchunks: i64,
+    /// Bytes of all data.
+    pub nbytes: i64,
+    /// Bytes of all chunks, as the reference counts them.
+    pub cbytes: i64,
+    /// Bytes of a chunk's data; see the module.
+    pub chunksize: i32,
+    /// The second flags byte of the chunks.
+    pub flags2: u8,
+}
+
+/// How the chunks are kept, as far as counting goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeping {
+    /// Each on its own.
+    Separate,
+    /// In a contiguous frame.
+    Contiguous,
+    /// In a directory.
+    Sparse,
+}
+
+/// A chunk that comes or goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// Bytes of its data.
+    pub nbytes: i32,
+    /// Bytes of the chunk.
+    pub cbytes: i32,
+    /// Its second flags byte.
+    pub flags2: u8,
+    /// Where it goes if it needs no room in a frame.
+    pub special: Option<Place>,
+}
+
+impl Chunk {
+    /// From a chunk's header.
+    pub fn new(header: &ChunkHeader) -> Self {
+        Self {
+            nbytes: header.nbytes as i32,
+            cbytes: header.cbytes as i32,
+            flags2: header.blosc2_flags2,
+            special: Place::special_of(header),
+        }
+    }
+
+    /// The chunk that a special offset stands for.
+    pub fn of_place(special: Special, nbytes: i32) -> Self {
+        Self {
+            nbytes,
+            cbytes: EXTENDED_HEADER_LENGTH as i32,
+            flags2: 0,
+            special: Some(Place::Special(special)),
+        }
+    }
+
+    fn has_vlblocks(&self) -> bool {
+        self.flags2 & VL_BLOCKS != 0
+    }
+
+    /// What the chunk adds to `cbytes`.
+    fn adds(&self, keeping: Keeping) -> i64 {
+        if keeping != Keeping::Separate && self.special.is_some() {
+            0
+        } else {
+            i64::from(self.cbytes)
+        }
+    }
+
+    /// What is taken from `cbytes` when the chunk goes: nothing for one that is only a header.
+    fn takes(&self) -> i64 {
+        if self.cbytes == EXTENDED_HEADER_LENGTH as i32 {
+            0
+        } else {
+            i64::from(self.cbytes)
+        }
+    }
+}
+
+impl Counts {
+    /// Bytes of the last chunk's data, where chunks are of one size. A frame that lies gets some number.
+    fn last_nbytes(&self) -> i64 {
+        let before = (self.nchunks - 1).saturating_mul(i64::from(self.chunksize));
+        self.nbytes.saturating_sub(before)
+    }
+
+    fn mixes(&self, chunk: &Chunk) -> bool {
+        self.nchunks > 0 && (self.flags2 & VL_BLOCKS != 0) != chunk.has_vlblocks()
+    }
+
+    /// A frame counts its chunks by their size, so a chunk without data must not be counted that way.
+    fn uncountable(chunk: &Chunk, keeping: Keeping) -> bool {
+        keeping != Keeping::Separate && chunk.nbytes == 0
+    }
+
+    /// After a chunk was put before chunk `nchunk`, or behind the last one. `error` is what a refusal is called.
+    fn added(&self, nchunk: i64, chunk: &Chunk, keeping: Keeping, error: Error) -> Result<Self> {
+        if self.mixes(chunk) {
+            return Err(error);
+        }
+        let mut counts = *self;
+        if self.nchunks == 0 {
+            counts.flags2 = chunk.flags2;
+        }
+        if counts.chunksize == -1 {
+            counts.chunksize = chunk.nbytes;
+        }
+        if counts.chunksize > 0 {
+            let differs = self.nchunks > 0
+                && (self.last_nbytes() < i64::from(counts.chunksize)
+                    || chunk.nbytes > counts.chunksize
+                    || (nchunk != self.nchunks && chunk.nbytes != counts.chunksize));
+            if differs || Self::uncountable(chunk, keeping) {
+                counts.chunksize = 0;
+            } else if chunk.nbytes > counts.chunksize {
+                return Err(error);
+            }
+        }
+        counts.nchunks += 1;
+        counts.nbytes = counts
+            .nbytes
+            .checked_add(i64::from(chunk.nbytes))
+            .ok_or(error)?;
+        counts.cbytes = counts
+            .cbytes
+            .checked_add(chunk.adds(keeping))
+            .ok_or(error)?;
+        Ok(counts)
+    }
+
+    /// After a chunk was put behind the last one.
+    pub fn appended(&self, chunk: &Chunk, keeping: Keeping) -> Result<Self> {
+        self.added(self.nchunks, chunk, keeping, Error::ChunkAppend)
+    }
+
+    /// After a chunk was put before chunk `nchunk`.
+    pub fn inserted(&self, nchunk: i64, chunk: &Chunk, keeping: Keeping) -> Result<Self> {
+        self.added(nchunk, chunk, keeping, Error::ChunkInsert)
+    }
+
+    /// After `chunk` took the place of `old`.
+    pub fn updated(
+        &self,
+        nchunk: i64,
+        old: &Chunk,
+        chunk: &Chunk,
+        keeping: Keeping,
+    ) -> Result<Self> {
+        let mut counts = *self;
+        if self.nchunks == 1 {
+            counts.flags2 = chunk.flags2;
+        } else if self.mixes(chunk) {
+            return Err(Error::ChunkUpdate);
+        }
+        if counts.chunksize == -1 {
+            counts.chunksize = chunk.nbytes;
+        }
+        if chunk.nbytes > counts.chunksize
+            || (nchunk != self.nchunks - 1 && chunk.nbytes != counts.chunksize)
+            || Self::uncountable(chunk, keeping)
+        {
+            counts.chunksize = 0;
+        }
+        let (nbytes, cbytes) = (
+            i64::from(chunk.nbytes) - i64::from(old.nbytes),
+            chunk.adds(keeping) - old.takes(),
+        );
+        counts.nbytes = counts
+            .nbytes
+            .checked_add(nbytes)
+            .ok_or(Error::ChunkUpdate)?;
+        counts.cbytes = counts
+            .cbytes
+            .checked_add(cbytes)
+            .ok_or(Error::ChunkUpdate)?;
+        Ok(counts)
+    }
+
+    /// After a chunk went.
+    pub fn deleted(&self, old: &Chunk, keeping: Keeping) -> Self {
+        let mut counts = *self;
+        counts.nchunks -= 1;
+        if counts.nchunks == 0 {
+            counts.flags2 = 0;
+        }
+        counts.nbytes = counts.nbytes.saturating_sub(i64::from(old.nbytes));
+        if keeping != Keeping::Contiguous {
+            counts.cbytes = counts.cbytes.saturating_sub(old.takes());
+        }
+        counts
+    }
+
+    /// After chunks were put into another order; `last_moved` if the last one is no longer the last.
+    pub fn reordered(&self, last_moved: bool) -> Self {
+        let mut counts = *self;
+        if last_moved && self.chunksize > 0 && self.last_nbytes() < i64::from(self.chunksize) {
+            counts.chunksize = 0;
+        }
+        counts
+    }
+
+    /// Bytes of chunk `nchunk`'s data, where chunks are of one size.
+    pub fn nbytes_of(&self, nchunk: i64) -> Option<i32> {
+        if self.chunksize <= 0 {
+            return None;
+        }
+        let start = nchunk.checked_mul(i64::from(self.chunksize))?;
+        let left = self.nbytes.checked_sub(start)?;
+        Some(left.clamp(0, i64::from(self.chunksize)) as i32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEW: Counts = Counts {
+        nchunks: 0,
+        nbytes: 0,
+        cbytes: 0,
+        chunksize: -1,
+        flags2: 0,
+    };
+
+    fn chunk(nbytes: i32) -> Chunk {
+        Chunk {
+            nbytes,
+            cbytes: 100,
+            flags2: 0,
+            special: None,
+        }
+    }
+
+    fn with(sizes: &[i32]) -> Counts {
+        sizes.iter().fold(NEW, |counts, size| {
+            counts.appended(&chunk(*size), Keeping::Contiguous).unwrap()
+        })
+    }
+
+    #[test]
+    fn chunks_are_of_one_size_until_one_is_not() {
+        assert_eq!(with(&[]).chunksize, -1);
+        assert_eq!(with(&[10]).chunksize, 10);
+        assert_eq!(with(&[10, 10, 4]).chunksize, 10);
+        assert_eq!(with(&[10, 10, 4, 4]).chunksize, 0);
+        assert_eq!(with(&[10, 11]).chunksize, 0);
+        assert_eq!(with(&[10, 0]).chunksize, 0);
+        assert_eq!(with(&[0]).chunksize, 0);
+        let full = with(&[10, 10, 4]);
+        let insert = |at, size| {
+            full.inserted(at, &chunk(size), Keeping::Contiguous)
+                .unwrap()
+        };
+        assert_eq!((insert(0, 10).chunksize, insert(3, 4).chunksize), (0, 0));
+        let update = |at, size| {
+            let old = chunk(full.nbytes_of(at).unwrap());
+            full.updated(at, &old, &chunk(size), Keeping::Contiguous)
+                .unwrap()
+        };
+        assert_eq!((update(2, 10).chunksize, update(2, 10).nbytes), (10, 30));
+        assert_eq!((update(0, 9).chunksize, update(2, 11).chunksize), (0, 0));
+        assert_eq!(full.reordered(false).chunksize, 10);
+        assert_eq!(full.reordered(true).chunksize, 0);
+        assert_eq!(with(&[10, 10]).reordered(true).chunksize, 10);
+    }
+
+    #[test]
+    fn kinds_of_chunks_are_not_mixed() {
+        let vl = Chunk {
+            flags2: VL_BLOCKS,
+            ..chunk(10)
+        };
+        let one = with(&[10]);
+        let keeping = Keeping::Separate;
+        assert_eq!(one.appended(&vl, keeping), Err(Error::ChunkAppend));
+        assert_eq!(one.inserted(0, &vl, keeping), Err(Error::ChunkInsert));
+        assert_eq!(
+            one.updated(0, &chunk(10), &vl, keeping).unwrap().flags2,
+            VL_BLOCKS
+        );
+        let two = with(&[10, 10]);
+        assert_eq!(
+            two.updated(0, &chunk(10), &vl, keeping),
+            Err(Error::ChunkUpdate)
+        );
+        assert_eq!(one.deleted(&chunk(10), keeping).flags2, 0);
+    }
+
+    #[test]
+    fn counters_of_a_frame_that_lies_do_not_overflow() {
+        let keeping = Keeping::Sparse;
+        let lies = |nbytes, cbytes| Counts {
+            nchunks: 3,
+            nbytes,
+            cbytes,
+            chunksize: 10,
+            flags2: 0,
+        };
+        let (old, new) = (chunk(5), chunk(10));
+        for counts in [lies(i64::MAX - 4, 0), lies(0, i64::MAX - 99)] {
+            assert_eq!(counts.appended(&new, keeping), Err(Error::ChunkAppend));
+            assert_eq!(counts.inserted(1, &new, keeping), Err(Error::ChunkInsert));
+        }
+        let update = lies(i64::MAX - 4, 0).updated(0, &old, &new, keeping);
+        assert_eq!(update, Err(Error::ChunkUpdate));
+        let empty = Chunk {
+            cbytes: EXTENDED_HEADER_LENGTH as i32,
+            ..old
+        };
+        let update = lies(0, i64::MAX - 99).updated(0, &empty, &new, keeping);
+        assert_eq!(update, Err(Error::ChunkUpdate));
+        let deleted = lies(i64::MIN, i64::MIN).deleted(&old, keeping);
+        assert_eq!((deleted.nbytes, deleted.cbytes), (i64::MIN, i64::MIN));
+    }
+
+    #[test]
+    fn a_chunk_larger_than_those_that_were_there_is_refused() {
+        let none = with(&[10]).deleted(&chunk(10), Keeping::Sparse);
+        assert_eq!((none.nchunks, none.nbytes, none.cbytes), (0, 0, 0));
+        let larger = none.appended(&chunk(11), Keeping::Sparse);
+        assert_eq!(larger, Err(Error::ChunkAppend));
+    }
+}

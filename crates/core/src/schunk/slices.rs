@@ -1,0 +1,162 @@
+//! Which bytes of which chunks a range of the data is.
+
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{List, Shared};
+
+/// How large the chunks are.
+#[derive(Clone, Debug)]
+pub enum Sizes {
+    /// All the same, but for the last.
+    Equal {
+        /// Bytes of a chunk's data, at least 1.
+        chunksize: u64,
+        /// Bytes of all data.
+        nbytes: u64,
+    },
+    /// Where each begins in the data, and the end of the last.
+    Starts(Shared<List<u64>>),
+}
+
+/// A part of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The chunk.
+    pub nchunk: usize,
+    /// Its first byte that belongs to the range.
+    pub from: usize,
+    /// Behind its last byte that does.
+    pub to: usize,
+    /// Bytes of the chunk's data.
+    pub nbytes: usize,
+}
+
+impl Piece {
+    /// Bytes of the part.
+    pub fn len(&self) -> usize {
+        self.to - self.from
+    }
+
+    /// Whether the part is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.to == self.from
+    }
+
+    /// Whether the part is the whole chunk.
+    pub fn is_whole(&self) -> bool {
+        self.from == 0 && self.to == self.nbytes
+    }
+}
+
+impl Sizes {
+    /// Bytes of all data.
+    pub fn nbytes(&self) -> u64 {
+        match self {
+            Self::Equal { nbytes, .. } => *nbytes,
+            Self::Starts(starts) => starts.last().copied().unwrap_or(0),
+        }
+    }
+
+    /// The chunk that has byte `at` of the data, which is before its end.
+    pub fn chunk_of(&self, at: u64) -> usize {
+        match self {
+            Self::Equal { chunksize, .. } => (at / chunksize) as usize,
+            // Chunks without data share their start with the next; the last of them has the byte.
+            Self::Starts(starts) => starts.partition_point(|start| *start <= at) - 1,
+        }
+    }
+
+    /// From where to where chunk `nchunk` goes in the data.
+    pub fn span(&self, nchunk: usize) -> (u64, u64) {
+        match self {
+            Self::Equal { chunksize, nbytes } => {
+                let start = (nchunk as u64).saturating_mul(*chunksize);
+                (
+                    start.min(*nbytes),
+                    start.saturating_add(*chunksize).min(*nbytes),
+                )
+            }
+            Self::Starts(starts) => (starts[nchunk], starts[nchunk + 1]),
+        }
+    }
+
+    /// The pieces of the bytes from `start` to `stop`, none of them empty. `Error::Failure` beyond the end.
+    pub fn pieces(&self, start: u64, stop: u64) -> Result<Pieces<'_>> {
+        if stop > self.nbytes() {
+            return Err(Error::Failure);
+        }
+        Ok(Pieces {
+            sizes: self,
+            at: start,
+            stop,
+        })
+    }
+}
+
+/// See [`Sizes::pieces`].
+pub struct Pieces<'a> {
+    sizes: &'a Sizes,
+    at: u64,
+    stop: u64,
+}
+
+impl Iterator for Pieces<'_> {
+    type Item = Piece;
+
+    fn next(&mut self) -> Option<Piece> {
+        if self.at >= self.stop {
+            return None;
+        }
+        let nchunk = self.sizes.chunk_of(self.at);
+        let (start, end) = self.sizes.span(nchunk);
+        let piece = Piece {
+            nchunk,
+            from: (self.at - start) as usize,
+            to: (self.stop.min(end) - start) as usize,
+            nbytes: (end - start) as usize,
+        };
+        self.at = end;
+        Some(piece)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_cover_the_range() {
+        let sizes: [&[u64]; 3] = [&[10, 10, 10, 3], &[5, 0, 0, 7, 1, 0, 20], &[4]];
+        for lens in sizes {
+            let mut starts = vec![0];
+            for len in lens {
+                starts.push(starts[starts.len() - 1] + len);
+            }
+            let nbytes = starts[lens.len()];
+            let table = Sizes::Starts(Shared::new(starts.clone().into()).unwrap());
+            let equal = Sizes::Equal {
+                chunksize: lens[0],
+                nbytes,
+            };
+            for start in 0..=nbytes {
+                for stop in start..=nbytes {
+                    let pieces: Vec<Piece> = table.pieces(start, stop).unwrap().collect();
+                    let bytes: Vec<u64> = pieces
+                        .iter()
+                        .flat_map(|piece| {
+                            (piece.from..piece.to).map(|at| starts[piece.nchunk] + at as u64)
+                        })
+                        .collect();
+                    assert_eq!(bytes, (start..stop).collect::<Vec<_>>());
+                    assert!(pieces.iter().all(|piece| !piece.is_empty()));
+                    if lens[0] == 10 || lens.len() == 1 {
+                        assert_eq!(
+                            equal.pieces(start, stop).unwrap().collect::<Vec<_>>(),
+                            pieces
+                        );
+                    }
+                }
+            }
+            assert!(table.pieces(0, nbytes + 1).is_err());
+        }
+    }
+}

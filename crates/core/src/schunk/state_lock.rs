@@ -1,0 +1,312 @@
+//! The lock on the state of a super-chunk, for threads of this process.
+//!
+//! It has the levels that SQLite's locks have. Readers share it. One thread at a time may *reserve* it to prepare a change,
+//! while readers go on; to make the change it waits until the readers have left and has it *exclusively*. Readers that come
+//! while somebody waits for that wait too, so readers that overlap for ever keep no change waiting. An exception are readers
+//! that are part of another operation: whoever waits for that one would wait for ever.
+
+#[cfg(all(test, loom))]
+use loom::sync::atomic::{AtomicUsize, Ordering};
+#[cfg(all(test, loom))]
+use loom::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::PoisonError;
+#[cfg(not(all(test, loom)))]
+use std::sync::atomic::{AtomicUsize, Ordering};
+#[cfg(not(all(test, loom)))]
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+/// Somebody has the state exclusively.
+const EXCLUSIVE: usize = 1;
+/// Somebody waits for the readers to leave.
+const PENDING: usize = 2;
+/// One reader.
+const READER: usize = 4;
+
+/// See the module.
+pub struct StateLock {
+    /// [`EXCLUSIVE`], [`PENDING`], and [`READER`] as often as there are readers.
+    word: AtomicUsize,
+    /// Whether it is reserved. Everybody who waits, for whatever reason, sleeps with this mutex.
+    reserved: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Default for StateLock {
+    fn default() -> Self {
+        Self {
+            word: AtomicUsize::new(0),
+            reserved: Mutex::new(false),
+            changed: Condvar::new(),
+        }
+    }
+}
+
+impl StateLock {
+    fn sleepers(&self) -> MutexGuard<'_, bool> {
+        self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sleeps until something may have changed.
+    fn wait<'a>(&self, guard: MutexGuard<'a, bool>) -> MutexGuard<'a, bool> {
+        self.changed
+            .wait(guard)
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Becomes a reader if that is possible without waiting; `nested`: also while somebody waits for the readers to leave.
+    fn try_lock_shared(&self, nested: bool) -> bool {
+        let blocked = if nested {
+            EXCLUSIVE
+        } else {
+            EXCLUSIVE | PENDING
+        };
+        let mut word = self.word.load(Ordering::Relaxed);
+        while word & blocked == 0 {
+            match self.word.compare_exchange_weak(
+                word,
+                word + READER,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return true,
+                Err(now) => word = now,
+            }
+        }
+        false
+    }
+
+    /// Becomes a reader. `nested` says that this thread, or one that waits for it, is in the middle of another operation.
+    pub fn lock_shared(&self, nested: bool) {
+        if self.try_lock_shared(nested) {
+            return;
+        }
+        let mut guard = self.sleepers();
+        while !self.try_lock_shared(nested) {
+            guard = self.wait(guard);
+        }
+    }
+
+    /// Ends what [`Self::lock_shared`] began.
+    pub fn unlock_shared(&self) {
+        // Release: what the reader read comes before what the next writer writes.
+        let before = self.word.fetch_sub(READER, Ordering::Release);
+        if before & PENDING != 0 {
+            // Whoever waits has either seen the new count or sleeps, once this mutex is free.
+            drop(self.sleepers());
+            self.changed.notify_all();
+        }
+    }
+
+    /// Reserves the state for a change, after all who did so before.
+    pub fn reserve(&self) {
+        let mut guard = self.sleepers();
+        while *guard {
+            guard = self.wait(guard);
+        }
+        *guard = true;
+    }
+
+    /// Ends what [`Self::reserve`] began.
+    pub fn release(&self) {
+        *self.sleepers() = false;
+        self.changed.notify_all();
+    }
+
+    /// Waits until no reader is left; new ones wait from now on. For the thread that reserved the state, which is no reader.
+    pub fn upgrade(&self) {
+        if self.take_exclusive() {
+            return;
+        }
+        let mut guard = self.sleepers();
+        self.word.fetch_or(PENDING, Ordering::Relaxed);
+        while !self.take_exclusive() {
+            guard = self.wait(guard);
+        }
+    }
+
+    /// Has the state exclusively if there is no reader.
+    fn take_exclusive(&self) -> bool {
+        let mut word = self.word.load(Ordering::Relaxed);
+        while word / READER == 0 {
+            // Acquire: what the last readers read comes before what is written now.
+            match self.word.compare_exchange_weak(
+                word,
+                EXCLUSIVE,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return true,
+                Err(now) => word = now,
+            }
+        }
+        false
+    }
+
+    /// Lets readers in again.
+    pub fn downgrade(&self) {
+        self.leave_exclusive(0);
+    }
+
+    /// Becomes the first reader of what was written.
+    pub fn downgrade_to_shared(&self) {
+        self.leave_exclusive(READER);
+    }
+
+    fn leave_exclusive(&self, readers: usize) {
+        // Release: what was written comes before what readers read.
+        self.word.store(readers, Ordering::Release);
+        drop(self.sleepers());
+        self.changed.notify_all();
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+    use std::time::Duration;
+
+    #[test]
+    fn readers_that_overlap_for_ever_keep_no_change_waiting() {
+        let (lock, done) = (StateLock::default(), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while !done.load(Ordering::Relaxed) {
+                        lock.lock_shared(false);
+                        std::thread::sleep(Duration::from_micros(200));
+                        lock.unlock_shared();
+                    }
+                });
+            }
+            for _ in 0..100 {
+                lock.reserve();
+                lock.upgrade();
+                lock.downgrade();
+                lock.release();
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+    }
+
+    #[test]
+    fn nested_readers_pass_who_waits() {
+        let lock = StateLock::default();
+        lock.lock_shared(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                lock.reserve();
+                lock.upgrade();
+                lock.downgrade();
+                lock.release();
+            });
+            while lock.word.load(Ordering::Relaxed) & PENDING == 0 {
+                std::thread::yield_now();
+            }
+            assert!(!lock.try_lock_shared(false));
+            lock.lock_shared(true);
+            lock.unlock_shared();
+            lock.unlock_shared();
+        });
+        lock.lock_shared(false);
+        lock.unlock_shared();
+    }
+}
+
+/// Every interleaving of small scenes, found by the model checker: `RUSTFLAGS="--cfg loom" cargo test --release -p oxiblosc-core`.
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    /// A lock, and what it guards: loom stops at the first pair of accesses without an order.
+    #[derive(Default)]
+    struct Guarded {
+        lock: StateLock,
+        value: UnsafeCell<usize>,
+    }
+
+    // SAFETY: this is what the scenes are to find out.
+    unsafe impl Sync for Guarded {}
+    // SAFETY: as above.
+    unsafe impl Send for Guarded {}
+
+    impl Guarded {
+        fn change(&self) {
+            self.lock.reserve();
+            // SAFETY: loom checks that nobody writes meanwhile.
+            let before = self.value.with(|value| unsafe { *value });
+            self.lock.upgrade();
+            // SAFETY: loom checks that nobody else uses it meanwhile.
+            self.value.with_mut(|value| unsafe { *value = before + 1 });
+            self.lock.downgrade();
+            self.lock.release();
+        }
+
+        fn read(&self, nested: bool) -> usize {
+            self.lock.lock_shared(nested);
+            // SAFETY: loom checks that nobody writes meanwhile.
+            let value = self.value.with(|value| unsafe { *value });
+            self.lock.unlock_shared();
+            value
+        }
+    }
+
+    fn explore(scene: impl Fn() + Sync + Send + 'static) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(scene);
+    }
+
+    #[test]
+    fn changes_wait_for_each_other_and_for_readers() {
+        explore(|| {
+            let guarded = Arc::new(Guarded::default());
+            let other = Arc::clone(&guarded);
+            let writer = thread::spawn(move || other.change());
+            let other = Arc::clone(&guarded);
+            let reader = thread::spawn(move || other.read(false));
+            guarded.change();
+            writer.join().unwrap();
+            assert!(reader.join().unwrap() <= 2);
+            assert_eq!(guarded.read(false), 2);
+        });
+    }
+
+    #[test]
+    fn a_reader_within_a_reader_ends() {
+        explore(|| {
+            let guarded = Arc::new(Guarded::default());
+            let other = Arc::clone(&guarded);
+            let writer = thread::spawn(move || other.change());
+            guarded.lock.lock_shared(false);
+            let first = guarded.read(true);
+            let second = guarded.read(true);
+            guarded.lock.unlock_shared();
+            assert_eq!(first, second);
+            writer.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn who_reads_again_what_changed_goes_on_as_a_reader() {
+        explore(|| {
+            let guarded = Arc::new(Guarded::default());
+            let other = Arc::clone(&guarded);
+            let writer = thread::spawn(move || other.change());
+            guarded.lock.reserve();
+            guarded.lock.upgrade();
+            // SAFETY: as in `change`.
+            guarded.value.with_mut(|value| unsafe { *value += 1 });
+            guarded.lock.downgrade_to_shared();
+            guarded.lock.release();
+            // SAFETY: as in `read`.
+            let seen = guarded.value.with(|value| unsafe { *value });
+            guarded.lock.unlock_shared();
+            writer.join().unwrap();
+            assert!(seen == 1 || seen == 2);
+        });
+    }
+}

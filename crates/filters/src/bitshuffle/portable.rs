@@ -1,0 +1,50 @@
+//! Bit transposition in plain Rust: eight elements at a time, in 64-bit words.
+
+use crate::simd::BitKernel;
+
+/// Transposes the 8 x 8 bit matrix in a word: bit `i` of byte `k` of the result is bit `k` of byte `i`.
+pub(crate) fn transpose(mut x: u64) -> u64 {
+    for (shift, mask) in [
+        (7, 0x00aa_00aa_00aa_00aa),
+        (14, 0x0000_cccc_0000_cccc),
+        (28, 0x0000_0000_f0f0_f0f0),
+    ] {
+        let t = (x ^ (x >> shift)) & mask;
+        x ^= t ^ (t << shift);
+    }
+    x
+}
+
+/// Transposes all of `src`, which holds a multiple of eight elements, into `dst` of the same length.
+pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
+    let row = src.len() / typesize / 8;
+    if row == 0 {
+        return None;
+    }
+    for (m, eight) in src.chunks_exact(8 * typesize).enumerate() {
+        for (byte, rows) in dst.chunks_exact_mut(8 * row).enumerate() {
+            let word = u64::from_le_bytes(core::array::from_fn(|i| eight[i * typesize + byte]));
+            for (k, bits) in transpose(word).to_le_bytes().into_iter().enumerate() {
+                rows[k * row + m] = bits;
+            }
+        }
+    }
+    None
+}
+
+/// The inverse of [`bitshuffle`].
+pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
+    let row = src.len() / typesize / 8;
+    if row == 0 {
+        return None;
+    }
+    for (m, eight) in dst.chunks_exact_mut(8 * typesize).enumerate() {
+        for (byte, rows) in src.chunks_exact(8 * row).enumerate() {
+            let word = u64::from_le_bytes(core::array::from_fn(|k| rows[k * row + m]));
+            for (i, value) in transpose(word).to_le_bytes().into_iter().enumerate() {
+                eight[i * typesize + byte] = value;
+            }
+        }
+    }
+    None
+}

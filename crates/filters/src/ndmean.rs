@@ -1,0 +1,187 @@
+//! Ndmean: every item of a cell of an n-dimensional block becomes the cell's mean, and cells follow each other as with
+//! [`ndcell`](super::ndcell). Lossy: undoing it puts the means where the items were.
+//!
+//! A block shorter than a cell along some dimension makes the cells shorter there. Where that is so along the first
+//! dimension but not along all, the format's own rule for where cells begin (at multiples of the side along the *first*
+//! dimension) makes them overlap; such blocks are written as the format has it, and cannot be undone.
+
+use super::ndcell::put_back;
+use oxiblosc_cells::{BlockShape, Cells};
+use oxiblosc_error::{Error, Result};
+
+/// The cells of a block of `len` bytes; `side` is the filter's meta byte, taken as a signed number.
+fn cells(block: BlockShape, side: u8, typesize: usize, len: usize) -> Result<Cells> {
+    let side = usize::try_from(side as i8).map_err(|_| Error::Failure)?;
+    if side == 0 {
+        return Err(Error::Failure);
+    }
+    let cells = Cells::new(block, |dim| side.min(dim), typesize, len)?;
+    Ok(cells.with_steps_of_first_side())
+}
+
+/// A type of which means can be taken, and its `N` bytes.
+trait Float<const N: usize>: Copy + Default {
+    /// From its bytes.
+    fn read(bytes: [u8; N]) -> Self;
+    /// The sum.
+    fn plus(self, other: Self) -> Self;
+    /// The bytes of the mean of `nitems` items with this sum.
+    fn mean(self, nitems: usize) -> [u8; N];
+}
+
+impl Float<4> for f32 {
+    fn read(bytes: [u8; 4]) -> Self {
+        Self::from_le_bytes(bytes)
+    }
+
+    fn plus(self, other: Self) -> Self {
+        self + other
+    }
+
+    fn mean(self, nitems: usize) -> [u8; 4] {
+        (self / nitems as Self).to_le_bytes()
+    }
+}
+
+impl Float<8> for f64 {
+    fn read(bytes: [u8; 8]) -> Self {
+        Self::from_le_bytes(bytes)
+    }
+
+    fn plus(self, other: Self) -> Self {
+        self + other
+    }
+
+    fn mean(self, nitems: usize) -> [u8; 8] {
+        (self / nitems as Self).to_le_bytes()
+    }
+}
+
+/// Writes the means of all cells. Items are added up one after the other: the order shows in the last bits.
+fn write_means<F: Float<N>, const N: usize>(cells: &Cells, src: &[u8], dst: &mut [u8]) {
+    let (src, dst) = (src.as_chunks::<N>().0, dst.as_chunks_mut::<N>().0);
+    let mut to = 0;
+    for cell in cells.iter() {
+        let (mut sum, width) = (F::default(), cell.width());
+        cell.each_row(|at| {
+            let row = src[at..at + width].iter();
+            sum = row.fold(sum, |sum, item| sum.plus(F::read(*item)));
+        });
+        let nitems = cell.nitems();
+        dst[to..to + nitems].fill(sum.mean(nitems));
+        to += nitems;
+    }
+}
+
+/// Writes the mean of each cell of `src`, floats of `typesize` 4 or 8, as often as the cell has items into `dst`.
+///
+/// # Errors
+/// [`Error::Failure`] where `block` is not the shape of `src`, `side` as a signed number is not positive, or `typesize`
+/// is another one.
+///
+/// # Panics
+/// If `dst` is shorter than `src`.
+pub fn forward(
+    block: BlockShape,
+    side: u8,
+    typesize: usize,
+    src: &[u8],
+    dst: &mut [u8],
+) -> Result<()> {
+    if !matches!(typesize, 4 | 8) {
+        return Err(Error::Failure);
+    }
+    let cells = cells(block, side, typesize, src.len())?;
+    match typesize {
+        4 => write_means::<f32, 4>(&cells, src, dst),
+        _ => write_means::<f64, 8>(&cells, src, dst),
+    }
+    Ok(())
+}
+
+/// Puts items of `typesize` bytes that lie cell by cell in `src` where they belong in `dst`.
+///
+/// # Errors
+/// [`Error::Failure`] where `block` is not the shape of `src`, `side` or `typesize` as signed bytes are not positive, or
+/// the cells overlap.
+///
+/// # Panics
+/// If `dst` is shorter than `src`.
+pub fn backward(
+    block: BlockShape,
+    side: u8,
+    typesize: usize,
+    src: &[u8],
+    dst: &mut [u8],
+) -> Result<()> {
+    if typesize > i8::MAX as usize {
+        return Err(Error::Failure);
+    }
+    let cells = cells(block, side, typesize, src.len())?;
+    if !cells.are_disjoint() {
+        return Err(Error::Failure);
+    }
+    put_back(&cells, typesize, src, dst);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(items: &[f32]) -> Vec<u8> {
+        items.iter().flat_map(|item| item.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn every_cell_becomes_its_mean() {
+        let block = BlockShape::new(&[2, 3]).unwrap();
+        let src = bytes(&[1.0, 2.0, 10.0, 3.0, 4.0, 20.0]);
+        let (mut means, mut back) = (vec![0; src.len()], vec![0; src.len()]);
+        forward(block, 2, 4, &src, &mut means).unwrap();
+        assert_eq!(means, bytes(&[2.5, 2.5, 2.5, 2.5, 15.0, 15.0]));
+        backward(block, 2, 4, &means, &mut back).unwrap();
+        assert_eq!(back, bytes(&[2.5, 2.5, 15.0, 2.5, 2.5, 15.0]));
+        let doubles: Vec<u8> = [1f64, 4.0].iter().flat_map(|x| x.to_le_bytes()).collect();
+        let mut out = [0; 16];
+        forward(BlockShape::new(&[2]).unwrap(), 5, 8, &doubles, &mut out).unwrap();
+        assert_eq!(out, [2.5f64.to_le_bytes(); 2].concat()[..]);
+    }
+
+    #[test]
+    fn cells_that_overlap_are_written_and_not_undone() {
+        // Sides 1 and 2: cells begin at every column of three, and reach over the next.
+        let block = BlockShape::new(&[1, 4]).unwrap();
+        let src = bytes(&[1.0, 2.0, 10.0, 3.0]);
+        let mut means = vec![0; src.len()];
+        forward(block, 2, 4, &src, &mut means).unwrap();
+        assert_eq!(means, bytes(&[1.5, 1.5, 6.0, 6.0]));
+        let mut back = vec![0; src.len()];
+        assert_eq!(
+            backward(block, 2, 4, &means, &mut back),
+            Err(Error::Failure)
+        );
+    }
+
+    #[test]
+    fn what_has_no_mean_is_refused() {
+        let block = BlockShape::new(&[4]).unwrap();
+        let mut out = [0; 64];
+        for (side, typesize, len) in [(0, 4, 16), (128, 4, 16), (2, 2, 8), (2, 4, 12), (2, 16, 64)]
+        {
+            let refused = forward(block, side, typesize, &[0; 64][..len], &mut out);
+            assert_eq!(refused, Err(Error::Failure), "{side} {typesize} {len}");
+        }
+        // But undone can be what another typesize is said to have been filtered.
+        assert_eq!(backward(block, 2, 2, &[0; 8], &mut out), Ok(()));
+        assert_eq!(
+            backward(block, 200, 2, &[0; 8], &mut out),
+            Err(Error::Failure)
+        );
+        let wide = BlockShape::new(&[1]).unwrap();
+        assert_eq!(
+            backward(wide, 1, 128, &[0; 128], &mut [0; 128]),
+            Err(Error::Failure)
+        );
+    }
+}

@@ -1,0 +1,315 @@
+//! What can be done to the chunks of a frame, and what that does to its index.
+
+use super::offsets::{MAX_CHUNKS, Offsets, Place};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{Collect, Edit, List};
+
+/// Chunks that are all alike are listed one by one where one of them changes, but no more than these.
+const MOST_LISTED: usize = 1 << 23;
+
+/// A chunk on its way into a frame.
+#[derive(Clone, Copy, Debug)]
+pub enum Item<'a> {
+    /// To be stored: all its bytes.
+    Stored(&'a [u8]),
+    /// Told by its offset alone.
+    Special(Place),
+    /// One that is there already and stays where it is: what is changed in it, in ascending order. What comes behind its
+    /// end lies where [`FreeList::tail`](super::free_list::FreeList::tail) said that there is room. Only for a file, in an update.
+    Edited(&'a [Edit]),
+}
+
+impl Item<'_> {
+    /// Whether the chunk stays where it is.
+    pub fn stays(&self) -> bool {
+        matches!(self, Self::Edited(_))
+    }
+}
+
+/// A chunk of the order that [`Change::Arrange`] asks for.
+#[derive(Clone, Copy, Debug)]
+pub enum Slot<'a> {
+    /// One that is there: its position.
+    Old(usize),
+    /// One that comes in.
+    New(Item<'a>),
+}
+
+/// One change of a frame's chunks. Positions were checked by the caller.
+#[derive(Clone, Debug)]
+pub enum Change<'a> {
+    /// None: the header or the trailer changes.
+    Nothing,
+    /// A chunk behind the last one.
+    Append(Item<'a>),
+    /// A chunk before another.
+    Insert(usize, Item<'a>),
+    /// Chunks instead of others; no position twice.
+    Update(&'a [(usize, Item<'a>)]),
+    /// One chunk fewer.
+    Delete(usize),
+    /// The chunks in another order: which of the old ones comes first, second, ...
+    Reorder(&'a [usize]),
+    /// Chunks come, go and move: what is there afterwards, and the positions of those that go. No chunk is named twice.
+    Arrange {
+        /// All chunks afterwards, in their order.
+        slots: &'a [Slot<'a>],
+        /// The chunks that are not among them.
+        left: &'a [usize],
+    },
+    /// An empty frame gets this many special chunks.
+    Fill(Place, usize),
+}
+
+/// What becomes of the offsets. Those of stored chunks are still to be filled in.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Delta {
+    /// As they were.
+    Same,
+    /// One more at the end.
+    Push(i64),
+    /// One is another.
+    Set(usize, i64),
+    /// From a position on they are these.
+    From(usize, List<i64>),
+    /// All the same.
+    All(i64, usize),
+}
+
+impl Delta {
+    /// How many there will be, of `count` now.
+    pub fn count(&self, count: usize) -> usize {
+        match self {
+            Self::Same | Self::Set(..) => count,
+            Self::Push(_) => count + 1,
+            Self::From(from, list) => from + list.len(),
+            Self::All(_, count) => *count,
+        }
+    }
+
+    /// Gets the memory that [`Self::apply`] needs, which then does not fail.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn reserve(&self, offsets: &mut Offsets) -> Result<()> {
+        let count = offsets.len();
+        if matches!(self, Self::Same | Self::All(..)) {
+            return Ok(());
+        }
+        let list = offsets.list_mut()?;
+        let more = self.count(count).saturating_sub(count);
+        list.reserve(more)
+    }
+
+    /// Does it.
+    pub fn apply(self, offsets: &mut Offsets) -> Result<()> {
+        match self {
+            Self::Same => {}
+            Self::Push(offset) => {
+                let list = offsets.list_mut()?;
+                list.push(offset)?;
+            }
+            Self::Set(nchunk, offset) => offsets.list_mut()?[nchunk] = offset,
+            Self::From(from, tail) => {
+                let list = offsets.list_mut()?;
+                list.truncate(from);
+                list.extend_from_slice(&tail)?;
+            }
+            Self::All(offset, count) => *offsets = Offsets::Repeated { offset, count },
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Change<'a> {
+    /// The chunks that come in.
+    pub fn items(&self) -> impl Iterator<Item = Item<'a>> + use<'a> {
+        let (one, items, slots): (_, &[(usize, Item)], &[Slot]) = match *self {
+            Self::Append(item) | Self::Insert(_, item) => (Some(item), &[], &[]),
+            Self::Update(items) => (None, items, &[]),
+            Self::Arrange { slots, .. } => (None, &[], slots),
+            _ => (None, &[], &[]),
+        };
+        let new = slots.iter().filter_map(|slot| match slot {
+            Slot::New(item) => Some(*item),
+            Slot::Old(_) => None,
+        });
+        let items = items.iter().map(|(_, item)| *item);
+        one.into_iter().chain(items).chain(new)
+    }
+
+    /// How many chunks there are afterwards, of `count` now.
+    pub fn count(&self, count: usize) -> usize {
+        match self {
+            Self::Append(_) | Self::Insert(..) => count + 1,
+            Self::Delete(_) => count.saturating_sub(1),
+            Self::Arrange { slots, .. } => slots.len(),
+            Self::Fill(_, count) => *count,
+            Self::Nothing | Self::Update(_) | Self::Reorder(_) => count,
+        }
+    }
+
+    /// Whether every position that it names is one of `count` chunks.
+    pub fn fits(&self, count: usize) -> bool {
+        match *self {
+            Self::Nothing | Self::Append(_) => true,
+            Self::Insert(nchunk, _) => nchunk <= count,
+            Self::Update(items) => items.iter().all(|(nchunk, _)| *nchunk < count),
+            Self::Delete(nchunk) => nchunk < count,
+            Self::Reorder(order) => order.len() == count,
+            Self::Arrange { slots, left } => {
+                let there = |slot: &Slot| !matches!(slot, Slot::Old(from) if *from >= count);
+                slots.iter().all(there) && left.iter().all(|from| *from < count)
+            }
+            Self::Fill(..) => count == 0,
+        }
+    }
+
+    /// Checks that the change can be made to the chunks with these offsets.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] where it names others; [`Error::MaxBufsizeExceeded`] where a few bytes tell of so many that
+    /// there is no memory to list them.
+    pub fn check(&self, offsets: &Offsets) -> Result<()> {
+        if !self.fits(offsets.len()) {
+            return Err(Error::InvalidParam);
+        }
+        match (self, offsets) {
+            (Self::Nothing | Self::Fill(..), _) | (_, Offsets::List(_) | Offsets::Runs(_)) => {
+                Ok(())
+            }
+            (_, Offsets::Repeated { count, .. }) if *count <= MOST_LISTED => Ok(()),
+            _ => Err(Error::MaxBufsizeExceeded),
+        }
+    }
+
+    /// The chunks whose bytes nobody needs afterwards.
+    pub fn leaves(&self) -> impl Iterator<Item = usize> + use<'a> {
+        let (one, items, left): (_, &[(usize, Item)], &[usize]) = match *self {
+            Self::Delete(nchunk) => (Some(nchunk), &[], &[]),
+            Self::Update(items) => (None, items, &[]),
+            Self::Arrange { left, .. } => (None, &[], left),
+            _ => (None, &[], &[]),
+        };
+        let replaced = items.iter().filter(|(_, item)| !item.stays());
+        let replaced = replaced.map(|(nchunk, _)| *nchunk);
+        one.into_iter().chain(replaced).chain(left.iter().copied())
+    }
+
+    /// What becomes of `offsets` when the chunks that come in get the offsets `new`, in the order of [`Self::items`].
+    pub fn delta(&self, offsets: &Offsets, new: &[i64]) -> Result<Delta> {
+        let tail = |from: usize| offsets.iter().skip(from);
+        let delta = match *self {
+            Self::Nothing => Delta::Same,
+            Self::Update(items) if items.iter().all(|(_, item)| item.stays()) => Delta::Same,
+            Self::Append(_) => Delta::Push(new[0]),
+            Self::Insert(nchunk, _) => {
+                Delta::From(nchunk, [new[0]].into_iter().chain(tail(nchunk)).list()?)
+            }
+            Self::Update([(nchunk, _)]) => Delta::Set(*nchunk, new[0]),
+            Self::Update(items) => {
+                let first = items.iter().map(|(nchunk, _)| *nchunk).min().unwrap_or(0);
+                let mut list: List<i64> = tail(first).list()?;
+                for ((nchunk, _), offset) in items.iter().zip(new) {
+                    *list.get_mut(nchunk - first).ok_or(Error::InvalidParam)? = *offset;
+                }
+                Delta::From(first, list)
+            }
+            Self::Delete(nchunk) => Delta::From(nchunk, tail(nchunk + 1).list()?),
+            Self::Reorder(order) => {
+                let offset = |from: &usize| offsets.get(*from).ok_or(Error::Data);
+                Delta::From(0, order.iter().map(offset).try_list()?)
+            }
+            Self::Arrange { slots, .. } => {
+                let same =
+                    |(i, slot): &(usize, &Slot)| matches!(slot, Slot::Old(from) if from == i);
+                let first = slots.iter().enumerate().take_while(same).count();
+                let mut new = new.iter();
+                let offset = |slot: &Slot| match slot {
+                    Slot::Old(from) => offsets.get(*from).ok_or(Error::Data),
+                    Slot::New(_) => new.next().copied().ok_or(Error::Data),
+                };
+                Delta::From(first, slots[first..].iter().map(offset).try_list()?)
+            }
+            Self::Fill(place, count) => Delta::All(place.to_offset(), count),
+        };
+        if delta.count(offsets.len()) > MAX_CHUNKS {
+            return Err(Error::Data);
+        }
+        Ok(delta)
+    }
+
+    /// As [`Self::delta`], where chunks whose offsets told all get places before the change: their positions and those.
+    pub fn delta_with(
+        &self,
+        offsets: &Offsets,
+        placed: impl ExactSizeIterator<Item = (usize, i64)>,
+        new: &[i64],
+    ) -> Result<Delta> {
+        if placed.len() == 0 {
+            return self.delta(offsets, new);
+        }
+        let mut offsets = offsets.try_clone()?;
+        let list = offsets.list_mut()?;
+        for (nchunk, offset) in placed {
+            *list.get_mut(nchunk).ok_or(Error::InvalidParam)? = offset;
+        }
+        self.delta(&offsets, new)?.apply(&mut offsets)?;
+        Ok(Delta::From(0, offsets.iter().list()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_do_to_offsets_what_they_say() {
+        let item = Item::Stored(&[]);
+        let after = |change: Change| {
+            let mut offsets = Offsets::List(vec![10, 20, 30].into());
+            let delta = change.delta(&offsets, &[99, 98]).unwrap();
+            let count = delta.count(3);
+            delta.apply(&mut offsets).unwrap();
+            assert_eq!(offsets.len(), count);
+            offsets.iter().collect::<Vec<_>>()
+        };
+        assert_eq!(after(Change::Nothing), [10, 20, 30]);
+        assert_eq!(after(Change::Append(item)), [10, 20, 30, 99]);
+        assert_eq!(after(Change::Insert(1, item)), [10, 99, 20, 30]);
+        assert_eq!(after(Change::Insert(3, item)), [10, 20, 30, 99]);
+        assert_eq!(after(Change::Update(&[(1, item)])), [10, 99, 30]);
+        assert_eq!(after(Change::Update(&[(2, item), (1, item)])), [10, 98, 99]);
+        assert_eq!(after(Change::Update(&[])), [10, 20, 30]);
+        let edited = Item::Edited(&[]);
+        assert_eq!(after(Change::Update(&[(1, edited)])), [10, 20, 30]);
+        assert_eq!(
+            Change::Update(&[(1, edited), (2, item)])
+                .leaves()
+                .collect::<Vec<_>>(),
+            [2]
+        );
+        assert_eq!(after(Change::Delete(0)), [20, 30]);
+        assert_eq!(after(Change::Reorder(&[2, 0, 1])), [30, 10, 20]);
+        let arrange = |slots: &[Slot], left: &[usize]| after(Change::Arrange { slots, left });
+        let (new, old) = (Slot::New(item), Slot::Old);
+        assert_eq!(arrange(&[old(0), new, old(2), new], &[1]), [10, 99, 30, 98]);
+        assert_eq!(arrange(&[old(0), old(1)], &[2]), [10, 20]);
+        assert!(arrange(&[], &[0, 1, 2]).is_empty());
+        let named = Change::Arrange {
+            slots: &[old(3)],
+            left: &[],
+        };
+        assert!(named.fits(4) && !named.fits(3));
+        assert_eq!(after(Change::Fill(Place::At(5), 2)), [5, 5]);
+        let alike = |count| Offsets::Repeated { offset: -1, count };
+        let check = |change: Change, count| change.check(&alike(count));
+        assert_eq!(check(Change::Delete(0), 100), Ok(()));
+        assert_eq!(check(Change::Delete(100), 100), Err(Error::InvalidParam));
+        assert_eq!(check(Change::Nothing, usize::MAX), Ok(()));
+        assert_eq!(
+            check(Change::Delete(0), 1 << 27),
+            Err(Error::MaxBufsizeExceeded)
+        );
+    }
+}

@@ -1,0 +1,108 @@
+//! Several frames one behind the other in a file: a frame is appended to it.
+
+use super::disk::PATIENCE;
+use super::journal;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_io::paths::{self, Made};
+use oxiblosc_io::{Backend, Mode, Storage};
+use oxiblosc_memory::Shared;
+use std::ffi::CStr;
+
+/// How often a file is opened again that was removed or replaced while its lock was waited for.
+const TRIES: usize = 64;
+
+/// The file that a frame is appended to.
+struct Container {
+    file: Shared<dyn Storage>,
+    /// The file, if it was made for this.
+    made: Option<Made>,
+}
+
+/// Appends a frame, given as bytes, to the file at `path`, which is made if it is not there. Gives where the frame begins.
+///
+/// It is one change of the file: it waits for those of others, and they wait for it.
+///
+/// # Errors
+/// Then the file is as it was.
+pub fn append(backend: &dyn Backend, path: &CStr, frame: &[u8], durable: bool) -> Result<u64> {
+    let container = Container::open(backend, path)?;
+    let named = backend.is_filesystem().then_some(path);
+    let appended = container.append(named, frame, durable);
+    container.file.unlock();
+    appended
+}
+
+impl Container {
+    /// Opens or makes the file, and keeps others that change it out.
+    fn open(backend: &dyn Backend, path: &CStr) -> Result<Self> {
+        if !backend.is_filesystem() {
+            let there = backend.open(path, Mode::ReadWrite);
+            let file = there.or_else(|_| backend.open(path, Mode::New))?;
+            return Ok(Self { file, made: None });
+        }
+        for _ in 0..TRIES {
+            let container = Self::open_or_make(backend, path)?;
+            // Who keeps the lock for longer is no writer of this library.
+            container.file.lock_exclusive(PATIENCE);
+            if container.file.identity() == backend.identity(path) {
+                return Ok(container);
+            }
+            // What was appended to a file without a name would be lost.
+            if container.file.size() == Ok(0) {
+                container.remove();
+            }
+            container.file.unlock();
+        }
+        Err(Error::FileOpen)
+    }
+
+    fn open_or_make(backend: &dyn Backend, path: &CStr) -> Result<Self> {
+        if paths::kind(path)?.is_none() {
+            let path = paths::followed(path)?;
+            let new = Made::soon(&path, false, None)?;
+            if let Ok(file) = backend.open(&path, Mode::New) {
+                let made = Some(new.now());
+                return Ok(Self { file, made });
+            }
+            // Somebody else may have made it just now.
+        }
+        let file = backend.open(path, Mode::ReadWrite)?;
+        Ok(Self { file, made: None })
+    }
+
+    /// Removes the file if it was made for this. Nobody else has appended to it.
+    fn remove(&self) {
+        if let Some(made) = &self.made {
+            made.remove();
+        }
+    }
+
+    /// Appends a frame; `named` is the path of a file whose name can be made durable.
+    fn append(&self, named: Option<&CStr>, frame: &[u8], durable: bool) -> Result<u64> {
+        let file = &*self.file;
+        let mut end = None;
+        let appended = (|| {
+            // A frame that was left in the middle of a change has its record at the end, where nobody would find it again.
+            journal::roll_back(file, None, durable, None)?;
+            let pos = *end.insert(file.size()?);
+            file.write_at(pos, frame)?;
+            if durable {
+                file.sync()?;
+            }
+            // Somebody else who made the file may not have come as far as that.
+            if let Some(path) = named.filter(|_| durable && pos == 0) {
+                paths::sync_parent(&paths::followed(path)?)?;
+            }
+            Ok(pos)
+        })();
+        if appended.is_err() {
+            match end {
+                Some(0) if self.made.is_some() => self.remove(),
+                // What was there counts; half a frame behind it does not.
+                Some(end) => drop(file.truncate(end)),
+                None => {}
+            }
+        }
+        appended
+    }
+}

@@ -1,0 +1,279 @@
+//! Closing the holes that replaced and deleted chunks left between others, and putting a frame in order.
+//!
+//! In a small frame all from the first hole on is written anew, in one change. In a large one chunks move down into the holes,
+//! as many at once as there is room for, and the index is changed after each such step. Copies go where nothing is that counts,
+//! so that the frame is whole all the time.
+
+use super::commit::Writes;
+use super::places::Piece;
+use super::{Disk, SMALL};
+use crate::change::{Change, Delta};
+use crate::free_list::FreeList;
+use crate::header::Kind;
+use crate::offsets::Offsets;
+use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_chunk::repack::repack;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_io::Storage;
+use oxiblosc_memory::{Collect, List};
+
+/// Holes are left in a large frame when it is closed, if they have fewer bytes than one in so many of the chunks'.
+const WORTH: u64 = 256;
+/// A chunk with free bytes between its blocks is packed when the frame is closed, if that gains one byte in so many.
+const WORTH_PACKING: usize = 64;
+/// Chunks of at least one byte in so many move behind all others first, and of at least so many bytes, so that those that
+/// follow can move down in few steps.
+const STEPS: (u64, u64) = (16, 1 << 20);
+
+/// A chunk that moves: where it is, its bytes.
+type Moving = (u64, u64);
+
+/// Tells where chunks are after they moved: from where to where, in ascending order.
+fn follow(moved: &[(u64, u64)], place: u64) -> u64 {
+    let found = moved.binary_search_by_key(&place, |(from, _)| *from);
+    found.map_or(place, |i| moved[i].1)
+}
+
+impl Disk {
+    /// Whether closing the frame would make its file shorter.
+    pub(super) fn is_loose(&self) -> bool {
+        let Some(writer) = &self.writer else {
+            return false;
+        };
+        let free = !writer.free.is_fixed() && writer.free.free_bytes() > 0;
+        self.view.untidy || free || !writer.loose.is_empty()
+    }
+
+    /// Puts the frame in order: as short as it can be, with a compressed index.
+    pub(super) fn finalize(&mut self) -> Result<()> {
+        let file = self.prepare()?;
+        if !self.is_loose() {
+            // Another handle has been here, and there is nothing left to do.
+            return Ok(());
+        }
+        let mut holes = 0;
+        if self.kind == Kind::Contiguous {
+            self.pack_chunks(&*file)?;
+            let (end, free) = (self.free_list().end(), self.free_list().free_bytes());
+            if end > SMALL && free > end / WORTH && !self.free_list().is_fixed() {
+                self.compact(&*file)?;
+            }
+            if end > SMALL {
+                holes = u64::MAX;
+            }
+        }
+        let next = self.unchanged()?;
+        self.rewrite(&*file, &Change::Nothing, &[], next, &[], holes)
+    }
+
+    /// Removes what is free between the blocks of chunks.
+    fn pack_chunks(&mut self, file: &dyn Storage) -> Result<()> {
+        let loose = match &mut self.writer {
+            Some(writer) => std::mem::take(&mut writer.loose),
+            None => return Ok(()),
+        };
+        for place in loose {
+            if !self.view.offsets.places().any(|other| other == place) {
+                continue;
+            }
+            let chunk = self.stored_at(place)?.whole()?;
+            let Some(packed) = repack(&chunk)? else {
+                continue;
+            };
+            let (len, keep) = (chunk.len() as u64, packed.len() as u64);
+            if chunk.len() - packed.len() < chunk.len() / WORTH_PACKING {
+                continue;
+            }
+            self.survey()?;
+            let mut free = self.free_list().try_clone()?;
+            free.reserve(1)?;
+            free.cut(place, len, keep);
+            let over: [Piece; 1] = [(place, 0, &packed)];
+            self.write_over(file, &over)?;
+            if let Some(writer) = &mut self.writer {
+                writer.free = free;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes bytes over those of chunks, and nothing else.
+    fn write_over(&mut self, file: &dyn Storage, over: &[Piece]) -> Result<()> {
+        let header_len = u64::from(self.view.extent.header_len);
+        let mut writes = Writes {
+            header: self.view.header.try_clone()?,
+            ..Default::default()
+        };
+        for (place, at, new) in over {
+            writes.over(header_len + place + at, new)?;
+        }
+        self.write(file, writes)
+    }
+
+    /// Closes the holes of a frame that is about to be written anew: gives where the first byte is that changes, and all from
+    /// there on. `parts` are what is written into the chunks as they are in the file. None where chunks cannot be told apart.
+    pub(super) fn tighten(
+        &mut self,
+        file: &dyn Storage,
+        free: &mut FreeList,
+        offsets: &mut Offsets,
+        loose: &mut [u64],
+        parts: &[(u64, &[u8])],
+    ) -> Result<Option<(u64, List<u8>)>> {
+        let (Some(first), end) = (free.first(), free.end()) else {
+            return Ok(None);
+        };
+        if free.is_fixed() {
+            return Ok(None);
+        }
+        let len = usize::try_from(end - first).map_err(|_| Error::MemoryAlloc)?;
+        let mut bytes = List::filled(0, len)?;
+        let there = self.free_list().end().clamp(first, end) - first;
+        let data = self.base + u64::from(self.view.extent.header_len);
+        file.read_at(data + first, &mut bytes[..there as usize])?;
+        for (place, new) in parts {
+            if let Some(at) = place.checked_sub(first) {
+                bytes[at as usize..at as usize + new.len()].copy_from_slice(new);
+            }
+        }
+        let mut places = offsets.places().filter(|place| *place >= first).list()?;
+        places.sort_unstable();
+        places.dedup();
+        let mut moved = List::with_capacity(places.len())?;
+        let mut to = 0;
+        for place in places {
+            let at = (place - first) as usize;
+            let Ok(header) = ChunkHeader::parse(&bytes[at..]) else {
+                return Ok(None);
+            };
+            if header.cbytes > len - at {
+                return Ok(None);
+            }
+            bytes.copy_within(at..at + header.cbytes, to);
+            moved.push((place, first + to as u64))?;
+            to += header.cbytes;
+        }
+        bytes.truncate(to);
+        for offset in offsets
+            .list_mut()?
+            .iter_mut()
+            .filter(|offset| **offset >= 0)
+        {
+            *offset = follow(&moved, *offset as u64) as i64;
+        }
+        for place in loose {
+            *place = follow(&moved, *place);
+        }
+        *free = FreeList::packed(first + to as u64);
+        Ok(Some((first, bytes)))
+    }
+
+    /// Closes the holes of a large frame.
+    pub(super) fn compact(&mut self, file: &dyn Storage) -> Result<()> {
+        self.survey()?;
+        let Some(first) = self.free_list().first() else {
+            return Ok(());
+        };
+        if self.free_list().is_fixed() {
+            return Ok(());
+        }
+        let moving = self.chunks_from(first)?;
+        let (part, least) = STEPS;
+        let end = self.free_list().end();
+        let longest = moving.iter().map(|(_, len)| *len).max().unwrap_or(0);
+        let most = least.max(end / part).max(longest);
+        // Those that come first move behind all others, and down to their places last.
+        let mut step = 0;
+        let away = moving.iter().take_while(|(_, len)| {
+            let more = step < most;
+            step += len;
+            more
+        });
+        let away = away.count();
+        let (leading, kept) = moving.split_at(away);
+        let bytes: u64 = leading.iter().map(|(_, len)| len).sum();
+        self.make_room(file, self.view.offsets.len(), bytes)?;
+        let moved = self.shift(file, leading, end)?;
+        let returning = leading
+            .iter()
+            .map(|(place, len)| (follow(&moved, *place), *len));
+        let moving = kept.iter().copied().chain(returning).list()?;
+        let mut to = first;
+        let mut rest = &moving[..];
+        while let Some((place, _)) = rest.first() {
+            // All before the next chunk is free, and that is more than the longest chunk.
+            let room = place - to;
+            let mut sum = 0;
+            let fits = rest.iter().take_while(|(_, len)| {
+                sum += len;
+                sum <= room
+            });
+            let count = fits.count();
+            if count == 0 {
+                return Err(Error::Failure);
+            }
+            let (now, later) = rest.split_at(count);
+            self.shift(file, now, to)?;
+            to += now.iter().map(|(_, len)| len).sum::<u64>();
+            rest = later;
+        }
+        if let Some(writer) = &mut self.writer {
+            writer.free = FreeList::packed(to);
+            writer.surveyed = true;
+        }
+        Ok(())
+    }
+
+    /// The chunks that lie at `first` or behind it, in the order of their places.
+    fn chunks_from(&mut self, first: u64) -> Result<List<Moving>> {
+        let places = self.view.offsets.places();
+        let mut places = places.filter(|place| *place >= first).list()?;
+        places.sort_unstable();
+        places.dedup();
+        let chunk = |place: u64| Ok((place, self.stored_at(place)?.header()?.cbytes as u64));
+        places.into_iter().map(chunk).try_list()
+    }
+
+    /// Copies chunks one behind the other to `to`, where nothing is that counts, and has the index name the copies. Gives from
+    /// where to where each moved.
+    fn shift(
+        &mut self,
+        file: &dyn Storage,
+        moving: &[Moving],
+        to: u64,
+    ) -> Result<List<(u64, u64)>> {
+        const PIECE: usize = 1 << 20;
+        let data = self.base + u64::from(self.view.extent.header_len);
+        let mut piece = List::filled(0, PIECE)?;
+        let mut moved = List::with_capacity(moving.len())?;
+        let mut end = to;
+        for (place, len) in moving {
+            let mut done = 0;
+            while done < *len {
+                let part = &mut piece[..(len - done).min(PIECE as u64) as usize];
+                file.read_at(data + place + done, part)?;
+                file.write_at(data + end + done, part)?;
+                done += part.len() as u64;
+            }
+            moved.push((*place, end))?;
+            end += len;
+        }
+        let offset = |offset: i64| match u64::try_from(offset) {
+            Ok(place) => follow(&moved, place) as i64,
+            Err(_) => offset,
+        };
+        let delta = Delta::From(0, self.view.offsets.iter().map(offset).list()?);
+        let unchanged = self.unchanged()?;
+        self.write_edit(file, delta, &[], &[], unchanged)?;
+        if let Some(writer) = &mut self.writer {
+            // Until all is done, holes are not to be filled.
+            let end = writer.free.end().max(end);
+            writer.free = FreeList::opaque(end);
+            writer.surveyed = false;
+            for place in &mut writer.loose {
+                *place = follow(&moved, *place);
+            }
+        }
+        Ok(moved)
+    }
+}

@@ -1,0 +1,266 @@
+//! Reading header, index and trailer of a frame, and writing them as the format's documents show them.
+
+use super::{Loaded, Pending, RETRIES, View, patches};
+use crate::header::{self, Extent, Header, Kind, set_extent};
+use crate::journal::{Record, overlay};
+use crate::meta::Borrowed;
+use crate::offsets::{Offsets, WIDTH};
+use crate::trailer;
+use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_io::Storage;
+use oxiblosc_memory::{List, Shared};
+use std::time::Duration;
+
+/// How often a frame is read again without keeping others out.
+const UNLOCKED: usize = 4;
+
+/// A frame in its file, as it is without a change that was begun and not committed.
+struct Source<'a> {
+    file: &'a dyn Storage,
+    base: u64,
+    /// Bytes of the file from the start of the frame on.
+    size: u64,
+    pending: Pending,
+}
+
+impl Source<'_> {
+    fn read(&self, pos: u64, len: u64) -> Result<List<u8>> {
+        // Checked before memory is asked for, so that it is bounded by the file.
+        let end = pos.checked_add(len).filter(|end| *end <= self.size);
+        if end.is_none() {
+            return Err(Error::FileRead);
+        }
+        let len = usize::try_from(len).map_err(|_| Error::MemoryAlloc)?;
+        let mut bytes = List::filled(0, len)?;
+        self.file.read_at(self.base + pos, &mut bytes)?;
+        overlay(patches(&self.pending), pos, &mut bytes);
+        Ok(bytes)
+    }
+}
+
+/// What is known of a frame, and what was found in it.
+pub type Loading = (View, Loaded);
+
+/// Reads what is known of a frame, and again while another handle may be in the middle of a change, as [`load`] does. Where
+/// changes follow one another closely they are kept out for once.
+pub fn load_patiently(file: &dyn Storage, base: u64, kind: Kind, patient: bool) -> Result<Loading> {
+    let (attempts, millis) = RETRIES;
+    let pause = Duration::from_millis(millis);
+    for attempt in 0..attempts {
+        let locked = attempt >= UNLOCKED && file.lock_exclusive(pause);
+        let loaded = load(file, base, kind, patient);
+        if locked {
+            file.unlock();
+        }
+        if let Some(done) = loaded? {
+            return Ok(done);
+        }
+        std::thread::sleep(pause);
+    }
+    Err(Error::FileRead)
+}
+
+/// Reads what is known of a frame. `None` if it changed meanwhile; with `patient`, also if it cannot be read, since it
+/// could be a moment ago.
+fn load(file: &dyn Storage, base: u64, kind: Kind, patient: bool) -> Result<Option<Loading>> {
+    let size = file.size()?;
+    let mut source = Source {
+        file,
+        base,
+        size: size.checked_sub(base).ok_or(Error::FileRead)?,
+        pending: None,
+    };
+    match Record::find(file, size, Some(base)) {
+        Ok(Some(record)) => source.pending = Some(Shared::new(record.patches)?),
+        Ok(None) => {}
+        // The record was cut off while it was read.
+        Err(_) if file.size()? != size => return Ok(None),
+        Err(error) => return Err(error),
+    }
+    let front = source.read(0, header::MIN_LEN as u64)?;
+    if !Header::has_magic(&front) {
+        // A writer never changes that: the file was cut or replaced.
+        return Err(Error::InvalidHeader);
+    }
+    let result = read(&source, kind, &front);
+    let changed = file.size()? != size || source.read(0, header::MIN_LEN as u64)? != front;
+    if changed || (result.is_err() && patient) {
+        Ok(None)
+    } else {
+        result.map(Some)
+    }
+}
+
+fn read(source: &Source, kind: Kind, front: &[u8]) -> Result<Loading> {
+    if !Header::has_magic(front) {
+        return Err(Error::InvalidHeader);
+    }
+    let extent = Extent::parse(front)?;
+    if extent.frame_len > source.size {
+        return Err(Error::InvalidHeader);
+    }
+    let header_len = u64::from(extent.header_len);
+    let header = source.read(0, header_len)?;
+    let parsed = Header::parse(&header)?;
+    if parsed.kind != kind {
+        return Err(Error::FrameType);
+    }
+    let end = extent
+        .frame_len
+        .checked_sub(trailer::MIN_LEN as u64)
+        .ok_or(Error::InvalidHeader)?;
+    let end = source.read(end, trailer::MIN_LEN as u64)?;
+    let trailer_len = trailer::len(&end, extent.frame_len, header_len)? as u64;
+    let mut trailer_pos = extent.frame_len - trailer_len;
+    let mut trailer = source.read(trailer_pos, trailer_len)?;
+    let vlmetalayers = match trailer::parse(&trailer) {
+        // Where there are no data the trailer follows the header, whatever length it tells.
+        Err(_) if parsed.nbytes <= 0 => {
+            trailer_pos = header_len;
+            trailer = source.read(trailer_pos, extent.frame_len - header_len)?;
+            trailer::set_len(&mut trailer)?;
+            trailer::parse(&trailer)?
+        }
+        parsed => parsed?,
+    };
+    let index_pos = match kind {
+        Kind::Contiguous => header_len.checked_add(extent.cbytes),
+        Kind::Sparse => Some(header_len),
+    };
+    let index_pos = index_pos.ok_or(Error::InvalidHeader)?;
+    let (offsets, capacity, untidy) = read_index(source, &parsed, index_pos, trailer_pos)?;
+    offsets.check(kind, &extent)?;
+    let view = View {
+        header,
+        extent,
+        trailer_len: trailer.len(),
+        tail: trailer,
+        offsets,
+        capacity,
+        untidy,
+        pending: source.pending.clone(),
+    };
+    Ok((
+        view,
+        Loaded {
+            header: parsed,
+            vlmetalayers,
+        },
+    ))
+}
+
+const NO_CHUNKS: (Offsets, Option<usize>, bool) = (Offsets::EMPTY, None, false);
+
+/// The offsets, how many there is room for, and whether there is room.
+fn read_index(
+    source: &Source,
+    header: &Header,
+    pos: u64,
+    limit: u64,
+) -> Result<(Offsets, Option<usize>, bool)> {
+    let count = match header.nchunks() {
+        // Chunks without data are counted by the index alone.
+        Some(0) if pos + EXTENDED_HEADER_LENGTH as u64 > limit => return Ok(NO_CHUNKS),
+        Some(0) => None,
+        Some(count) => Some(usize::try_from(count).map_err(|_| Error::InvalidHeader)?),
+        None => None,
+    };
+    let room = limit.checked_sub(pos).ok_or(Error::InvalidHeader)?;
+    if room < EXTENDED_HEADER_LENGTH as u64 {
+        return Err(Error::InvalidHeader);
+    }
+    let front = source.read(pos, EXTENDED_HEADER_LENGTH as u64)?;
+    let index = match ChunkHeader::parse(&front) {
+        Ok(index) if index.cbytes as u64 <= room => index,
+        _ if header.nbytes <= 0 => return Ok(NO_CHUNKS),
+        Ok(_) => return Err(Error::InvalidHeader),
+        Err(error) => return Err(error),
+    };
+    let bytes = source.read(pos, index.cbytes as u64)?;
+    let offsets = match Offsets::decode(&bytes, count, header.kind, source.size) {
+        Ok(offsets) => offsets,
+        Err(_) if header.nbytes <= 0 => return Ok(NO_CHUNKS),
+        Err(error) => return Err(error),
+    };
+    // In a frame that is in order, the trailer follows at once.
+    let untidy = room > index.cbytes as u64;
+    if !untidy && offsets.len() != index.nbytes / WIDTH {
+        // Only an index with room behind it may have more offsets than count, while somebody appends.
+        return Err(Error::InvalidHeader);
+    }
+    let capacity = (room as usize - EXTENDED_HEADER_LENGTH) / WIDTH;
+    let growing = untidy && index.is_memcpyed();
+    Ok((offsets, growing.then_some(capacity), untidy))
+}
+
+/// A frame as the format's documents show it, without its chunks.
+pub struct Image {
+    /// The header.
+    pub header: List<u8>,
+    /// Index and trailer.
+    pub body: List<u8>,
+    /// Where they begin.
+    pub body_pos: u64,
+    /// Bytes of the trailer, at the end of the body.
+    pub trailer_len: usize,
+}
+
+impl Image {
+    /// Puts a frame together whose chunks, if they lie in it, end `data_end` bytes behind the header; `cbytes` is for a
+    /// sparse frame.
+    pub fn new(
+        header: &Header,
+        metalayers: &[Borrowed],
+        vlmetalayers: &[Borrowed],
+        offsets: &Offsets,
+        data_end: u64,
+        cbytes: u64,
+    ) -> Result<Self> {
+        let bytes = header.encode(metalayers)?;
+        let trailer = trailer::encode(vlmetalayers)?;
+        Self::from_parts(header.kind, bytes, &trailer, offsets, data_end, cbytes)
+    }
+
+    /// As [`Self::new`], of a header from [`Header::encode`] and a trailer.
+    pub fn from_parts(
+        kind: Kind,
+        mut header: List<u8>,
+        trailer: &[u8],
+        offsets: &Offsets,
+        data_end: u64,
+        cbytes: u64,
+    ) -> Result<Self> {
+        let mut body = if offsets.is_empty() {
+            List::new()
+        } else {
+            offsets.encode()?
+        };
+        body.extend_from_slice(trailer)?;
+        let (body_pos, cbytes) = match kind {
+            Kind::Contiguous => (header.len() as u64 + data_end, data_end),
+            Kind::Sparse => (header.len() as u64, cbytes),
+        };
+        set_extent(&mut header, body_pos + body.len() as u64, cbytes);
+        Ok(Self {
+            header,
+            body,
+            body_pos,
+            trailer_len: trailer.len(),
+        })
+    }
+
+    /// Leaves one byte free before the trailer.
+    pub fn lengthen(&mut self) -> Result<()> {
+        let cbytes = Extent::parse(&self.header)?.cbytes;
+        self.body.insert(self.body.len() - self.trailer_len, 0)?;
+        let frame_len = self.frame_len();
+        set_extent(&mut self.header, frame_len, cbytes);
+        Ok(())
+    }
+
+    /// Bytes of the frame.
+    pub fn frame_len(&self) -> u64 {
+        self.body_pos + self.body.len() as u64
+    }
+}

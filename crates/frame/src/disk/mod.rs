@@ -1,0 +1,683 @@
+//! A frame in a file or a directory.
+//!
+//! What is known of the frame (header, trailer, offsets) is kept in memory, and read again when the header on disk is
+//! another: somebody else may have changed it. Reading is here; [`Disk::commit`] changes the frame.
+//!
+//! A frame of less than [`SMALL`] bytes lies as the format's documents show it: header, chunks, compressed index, trailer, one
+//! behind the other. The first change of a larger one moves the index away and stores it uncompressed, with room before it for
+//! chunks and behind it for offsets, so that an append writes a chunk, an offset and a new trailer and no more; closing the
+//! handle puts it back in order. Both are frames that every reader of the format understands, and between two changes the file
+//! ends where the frame does.
+
+mod commit;
+mod compact;
+mod edit;
+mod load;
+mod new;
+mod places;
+mod writer;
+
+pub use commit::Next;
+pub use writer::PATIENCE;
+use writer::{WriteHandle, Writer};
+
+use super::header::{Extent, Header, Kind};
+use super::journal::{Patch, overlay};
+use super::meta::{Borrowed, Metalayer};
+use super::offsets::{Offsets, Place};
+use new::NewFrame;
+use oxiblosc_chunk::decode::Chunk;
+use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
+use oxiblosc_chunk::source::BlockSource;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_io::lock::SidecarLock;
+use oxiblosc_io::readers::{READERS, ReaderSlot};
+use oxiblosc_io::{Backend, Mode, Storage};
+use oxiblosc_memory::{Buffer, CStrBuf, List, Shared, Text};
+use std::ffi::CStr;
+
+/// How often, and how long apart in milliseconds, a frame is read again that another process is just changing.
+const RETRIES: (usize, u64) = (50, 1);
+/// A frame of fewer bytes is always in order.
+const SMALL: u64 = 1 << 20;
+
+/// How a frame on disk is to be treated.
+#[derive(Clone)]
+pub struct Options {
+    /// Where the files are.
+    pub backend: Shared<dyn Backend>,
+    /// Whether to keep other handles and processes out with a lock file.
+    pub locking: bool,
+    /// Whether to wait, at every change, until it would survive a loss of power.
+    pub durable: bool,
+}
+
+/// What is known of a frame.
+struct View {
+    /// The header's bytes on disk.
+    header: List<u8>,
+    extent: Extent,
+    /// The last bytes of the frame: the trailer, and before it the index if this handle wrote both at once.
+    tail: List<u8>,
+    /// How many of them are the trailer.
+    trailer_len: usize,
+    offsets: Offsets,
+    /// How many offsets fit where the index is, if it is not compressed.
+    capacity: Option<usize>,
+    /// Whether there is room between index and trailer, so that the frame is to be put in order.
+    untidy: bool,
+    /// What the frame is in places that a change has begun to overwrite, and was not committed.
+    pending: Pending,
+}
+
+impl View {
+    /// The trailer's bytes.
+    fn trailer(&self) -> &[u8] {
+        &self.tail[self.tail.len() - self.trailer_len..]
+    }
+
+    /// Bytes of the frame that need not be read, since the header or the tail has them.
+    fn known(&self, pos: u64, len: usize) -> Option<&[u8]> {
+        let tail = self.extent.frame_len - self.tail.len() as u64;
+        let (bytes, from) = match pos.checked_sub(tail) {
+            Some(from) => (&self.tail, from),
+            None => (&self.header, pos),
+        };
+        let from = usize::try_from(from).ok()?;
+        bytes.get(from..from.checked_add(len)?)
+    }
+
+    /// Keeps of the tail the trailer alone: the index may be elsewhere.
+    fn forget_index(&mut self) {
+        let index = self.tail.len() - self.trailer_len;
+        self.tail.drain(..index);
+    }
+}
+
+/// What a frame is in places that a change has begun to overwrite, if one has; see [`View::pending`].
+type Pending = Option<Shared<List<Patch>>>;
+
+fn patches(pending: &Pending) -> &[Patch] {
+    pending.as_ref().map_or(&[], |patches| &patches[..])
+}
+
+/// What was found in a frame when it was read.
+#[derive(Debug)]
+pub struct Loaded {
+    /// What the header says.
+    pub header: Header,
+    /// The variable-length metalayers.
+    pub vlmetalayers: List<Metalayer>,
+}
+
+/// A read handle that is kept open.
+struct Reader {
+    file: Shared<dyn Storage>,
+    identity: Option<(u64, u64)>,
+    _slot: ReaderSlot<'static>,
+}
+
+/// What the path of a file that is open names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Named {
+    Same,
+    Another,
+    Nothing,
+}
+
+impl Named {
+    fn is_there(self) -> Result<()> {
+        match self {
+            Self::Nothing => Err(Error::FileOpen),
+            Self::Same | Self::Another => Ok(()),
+        }
+    }
+}
+
+/// An open frame.
+pub struct Disk {
+    options: Options,
+    /// The path of the frame: a file or a directory.
+    path: CStrBuf,
+    /// The file with header, index and trailer.
+    file: CStrBuf,
+    kind: Kind,
+    /// Where the frame begins in its file.
+    base: u64,
+    view: View,
+    reader: Option<Reader>,
+    writer: Option<Writer>,
+    /// Kept from one change to the next, where the back end is one for files.
+    write_handle: Option<WriteHandle>,
+    lock: Option<SidecarLock>,
+    /// How many calls of [`Disk::lock`] for a change are waiting for their end.
+    changing: usize,
+    /// Whether somebody was found to lock the file who does not change it.
+    foreign_lock: bool,
+    /// The view is to be read again whatever the header says.
+    stale: bool,
+    /// Why the frame cannot be changed: there was no frame when it was last looked for.
+    missing: Option<Error>,
+    /// What was found when the frame was last read, until somebody is told.
+    news: Option<Loaded>,
+    /// What was made for the frame, if this handle made it.
+    made: Option<NewFrame>,
+}
+
+/// Where a chunk's bytes are to be had.
+pub struct Stored {
+    /// The open file.
+    pub file: Shared<dyn Storage>,
+    /// Where in the file the chunk begins.
+    pub pos: u64,
+    /// How many bytes it can have at the most.
+    pub most: u64,
+    /// How many it probably has.
+    pub expected: Option<u64>,
+    /// How many bytes are free behind it; none where it cannot be changed in place.
+    pub tail: Option<u64>,
+    /// Whether a chunk that comes in its place may have room between its blocks.
+    pub slack: bool,
+    /// Where the frame begins in the file.
+    base: u64,
+    /// See [`View::pending`].
+    pending: Pending,
+}
+
+impl BlockSource for Stored {
+    fn read_at(&self, pos: usize, buf: &mut [u8]) -> Result<()> {
+        self.read(pos as u64, buf)
+    }
+}
+
+/// Where a chunk is.
+pub enum Found {
+    /// Nowhere: its items are all the same.
+    Special(Place),
+    /// In a file.
+    Stored(Stored),
+}
+
+impl Stored {
+    /// Reads bytes of the chunk, which begin at `at`.
+    pub fn read(&self, at: u64, buf: &mut [u8]) -> Result<()> {
+        if at.saturating_add(buf.len() as u64) > self.most {
+            return Err(Error::FileRead);
+        }
+        self.file.read_at(self.pos + at, buf)?;
+        self.overlay(at, buf);
+        Ok(())
+    }
+
+    /// Makes bytes that were read at `at` those of the frame.
+    fn overlay(&self, at: u64, bytes: &mut [u8]) {
+        overlay(
+            patches(&self.pending),
+            (self.pos + at).saturating_sub(self.base),
+            bytes,
+        );
+    }
+
+    /// Reads the first bytes of the chunk, as many as `first` if it can have them, and the header among them.
+    fn start(&self, first: u64) -> Result<(Buffer, ChunkHeader)> {
+        let first = self.most.min(first) as usize;
+        if first < MIN_HEADER_LENGTH {
+            return Err(Error::FileRead);
+        }
+        let mut bytes = Buffer::new();
+        self.extend(&mut bytes, first)?;
+        let header = ChunkHeader::parse(&bytes)?;
+        if header.cbytes as u64 > self.most {
+            return Err(Error::InvalidHeader);
+        }
+        Ok((bytes, header))
+    }
+
+    /// Makes bytes from the front of the chunk `len` long, reading those that are not there yet.
+    fn extend(&self, bytes: &mut Buffer, len: usize) -> Result<()> {
+        let have = bytes.len();
+        if len as u64 > self.most {
+            return Err(Error::FileRead);
+        }
+        if len > have {
+            let at = self.pos + have as u64;
+            self.file.append_to(bytes, at, len - have)?;
+            self.overlay(have as u64, &mut bytes[have..]);
+        }
+        Ok(())
+    }
+
+    /// Reads the front of the chunk: `first` bytes, or as many as say where its blocks are.
+    pub fn front(&self, first: u64) -> Result<(Buffer, ChunkHeader)> {
+        let (mut bytes, header) = self.start(first)?;
+        self.extend(&mut bytes, Chunk::front_len(&header))?;
+        Ok((bytes, header))
+    }
+
+    /// Reads the whole chunk.
+    pub fn whole(&self) -> Result<Buffer> {
+        // Most chunks are read in one go, and small ones cost no second call.
+        const FIRST: u64 = 64 << 10;
+        let (mut bytes, header) = self.start(self.expected.unwrap_or(FIRST))?;
+        self.extend(&mut bytes, header.cbytes)?;
+        bytes.resize(header.cbytes)?;
+        Ok(bytes)
+    }
+
+    /// Reads the chunk's header.
+    pub fn header(&self) -> Result<ChunkHeader> {
+        let mut front = [0; EXTENDED_HEADER_LENGTH];
+        let len = (self.most).min(front.len() as u64) as usize;
+        if len < MIN_HEADER_LENGTH {
+            return Err(Error::FileRead);
+        }
+        self.read(0, &mut front[..len])?;
+        let header = ChunkHeader::parse(&front[..len])?;
+        if header.cbytes as u64 > self.most {
+            return Err(Error::InvalidHeader);
+        }
+        Ok(header)
+    }
+}
+
+fn with_suffix(path: &CStr, suffix: &[u8]) -> Result<CStrBuf> {
+    CStrBuf::concat(&[path.to_bytes(), suffix])
+}
+
+/// The paths of a directory's chunk files: memory is needed for the first alone, so that what was made can be removed.
+struct ChunkPaths(List<u8>);
+
+impl ChunkPaths {
+    /// Those of the directory at `path`.
+    fn in_directory(path: &CStr) -> Result<Self> {
+        let (path, name) = (path.to_bytes(), b"/00000000.chunk\0");
+        let mut paths = List::with_capacity(path.len() + name.len())?;
+        paths.extend_from_slice(path)?;
+        paths.extend_from_slice(name)?;
+        Ok(Self(paths))
+    }
+
+    /// The path of the file with this number.
+    fn of(&mut self, number: u64) -> Result<&CStr> {
+        const BEHIND: usize = b".chunk\0".len();
+        let number = u32::try_from(number).map_err(|_| Error::FileOpen)?;
+        let digits = Text::<8>::of(format_args!("{number:08X}"));
+        let end = self.0.len() - BEHIND;
+        self.0[end - 8..end].copy_from_slice(digits.as_bytes());
+        CStr::from_bytes_with_nul(&self.0).map_err(|_| Error::InvalidParam)
+    }
+}
+
+fn frame_file(path: &CStr, kind: Kind) -> Result<CStrBuf> {
+    match kind {
+        Kind::Contiguous => CStrBuf::copy_of(path),
+        Kind::Sparse => with_suffix(path, b"/chunks.b2frame"),
+    }
+}
+
+impl Disk {
+    /// Makes a new frame without chunks, where nothing may be yet. If that fails, nothing is there again.
+    pub fn create(
+        options: Options,
+        path: &CStr,
+        header: &Header,
+        metalayers: &[Borrowed],
+        vlmetalayers: &[Borrowed],
+    ) -> Result<(Self, Loaded)> {
+        let kind = header.kind;
+        let file = frame_file(path, kind)?;
+        let image = load::Image::new(header, metalayers, vlmetalayers, &Offsets::EMPTY, 0, 0)?;
+        let (storage, made) = new::make(&options, path, kind, &file)?;
+        let created = new::fill(&options, path, kind, &*storage, &image).and_then(|()| {
+            drop(storage);
+            Self::open(options, path, 0, kind)
+        });
+        match created {
+            Ok((mut disk, loaded)) => {
+                disk.made = made;
+                Ok((disk, loaded))
+            }
+            Err(error) => {
+                if let Some(mut made) = made {
+                    made.remove();
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// What was made for this frame, if this handle made it.
+    pub fn take_made(&mut self) -> Option<NewFrame> {
+        self.made.take()
+    }
+
+    /// Opens the frame that begins at `base` in the file at `path`, or in a directory.
+    pub fn open(options: Options, path: &CStr, base: u64, kind: Kind) -> Result<(Self, Loaded)> {
+        let file = frame_file(path, kind)?;
+        let mut lock = options
+            .locking
+            .then(|| SidecarLock::of_frame(path, kind == Kind::Sparse))
+            .transpose()?;
+        if let Some(lock) = &mut lock {
+            lock.lock(false)?;
+        }
+        let loading = options
+            .backend
+            .open(&file, Mode::Read)
+            .and_then(|storage| load::load_patiently(&*storage, base, kind, false));
+        if let Some(lock) = &mut lock {
+            lock.unlock()?;
+        }
+        let (view, loaded) = loading?;
+        let mut disk = Self {
+            options,
+            path: CStrBuf::copy_of(path)?,
+            file,
+            kind,
+            base,
+            view,
+            reader: None,
+            writer: None,
+            write_handle: None,
+            lock,
+            changing: 0,
+            foreign_lock: false,
+            stale: false,
+            missing: None,
+            news: None,
+            made: None,
+        };
+        // What is open can be read also when its path is gone.
+        let _ = disk.reader();
+        if disk.view.pending.is_some() {
+            // Best done now, for readers that do not know of records; if it cannot be, this handle reads as if it were.
+            let _ = disk.recover();
+        }
+        Ok((disk, loaded))
+    }
+
+    /// Where the chunks are.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The offsets.
+    pub fn offsets(&self) -> &Offsets {
+        &self.view.offsets
+    }
+
+    /// Bytes of all chunks, as the header has it; in a contiguous frame with room before its index, without the room.
+    pub fn cbytes(&mut self) -> u64 {
+        let cbytes = self.view.extent.cbytes;
+        if self.kind == Kind::Sparse || self.view.capacity.is_none() {
+            return cbytes;
+        }
+        match &self.writer {
+            Some(writer) => writer.free.end(),
+            None => self.data_end().unwrap_or(cbytes),
+        }
+    }
+
+    /// Bytes of the frame.
+    pub fn frame_len(&self) -> u64 {
+        self.view.extent.frame_len
+    }
+
+    /// A file to read from: the one that is kept open, where the back end and the number of open files allow it. Gives what
+    /// the path names now; if that is nothing, the old file goes on.
+    fn reader(&mut self) -> Result<(Shared<dyn Storage>, Named)> {
+        let Some(reader) = &self.reader else {
+            let file = self.options.backend.open(&self.file, Mode::Read)?;
+            self.keep_reader(&file);
+            return Ok((file, Named::Same));
+        };
+        match self.options.backend.identity(&self.file) {
+            named if named == reader.identity => Ok((reader.file.clone(), Named::Same)),
+            None => Ok((reader.file.clone(), Named::Nothing)),
+            Some(_) => {
+                let file = self.options.backend.open(&self.file, Mode::Read)?;
+                Ok((file, Named::Another))
+            }
+        }
+    }
+
+    /// Keeps a file open to read from, if it may be.
+    fn keep_reader(&mut self, file: &Shared<dyn Storage>) {
+        self.reader = None;
+        if self.options.backend.is_filesystem()
+            && let Some(slot) = READERS.take()
+        {
+            self.reader = Some(Reader {
+                file: file.clone(),
+                identity: file.identity(),
+                _slot: slot,
+            });
+        }
+    }
+
+    /// Reads the frame again if somebody else changed it, and gives what was found if it was read again since the last call.
+    ///
+    /// A file in which there is no frame any more, since somebody cut or replaced it, tells nothing: what is known of the frame
+    /// stays, as with the reference.
+    pub fn refresh(&mut self) -> Result<Option<Loaded>> {
+        // That is an error for who changes the frame, and for who reads chunks that are not there any more.
+        self.missing = self.follow().err();
+        Ok(self.news.take())
+    }
+
+    /// Whether the frame is the one that was last read, so that [`Self::refresh`] would find nothing new.
+    pub fn is_current(&mut self) -> bool {
+        let Ok((file, found)) = self.reader() else {
+            return false;
+        };
+        let current = self.news.is_none() && self.is_current_in(&*file, found);
+        if current {
+            self.missing = found.is_there().err();
+        }
+        current
+    }
+
+    fn is_current_in(&self, file: &dyn Storage, found: Named) -> bool {
+        let current = !self.stale && self.view.pending.is_none() && found != Named::Another;
+        current && self.header_is_current(file)
+    }
+
+    fn follow(&mut self) -> Result<()> {
+        let (file, found) = self.reader()?;
+        if !self.is_current_in(&*file, found) {
+            self.reload(&file, found)?;
+        }
+        found.is_there()
+    }
+
+    /// Reads the frame again. What was found, the next [`Self::refresh`] gives.
+    ///
+    /// # Errors
+    /// Those of reading; [`Error::FileOpen`] in the middle of a change, for which the frame has just been read, and where the
+    /// frame was removed, so that there is nothing new to read.
+    pub fn reread(&mut self) -> Result<()> {
+        if self.changing > 0 {
+            return Err(Error::FileOpen);
+        }
+        let (file, found) = self.reader()?;
+        if found == Named::Nothing {
+            return Err(Error::FileOpen);
+        }
+        self.reload(&file, found)
+    }
+
+    fn header_is_current(&self, file: &dyn Storage) -> bool {
+        let known = &self.view.header;
+        let mut now = [0; 512];
+        let mut done = 0;
+        while done < known.len() {
+            let part = &mut now[..(known.len() - done).min(512)];
+            let same = file.read_at(self.base + done as u64, part).is_ok()
+                && *part == known[done..done + part.len()];
+            if !same {
+                return false;
+            }
+            done += part.len();
+        }
+        true
+    }
+
+    fn reload(&mut self, file: &Shared<dyn Storage>, found: Named) -> Result<()> {
+        let (base, kind) = (self.base, self.kind);
+        // A frame that could not be read the last time is not waited for again.
+        let patient = !self.stale || self.changing > 0;
+        self.stale = true;
+        let (view, loaded) = load::load_patiently(&**file, base, kind, patient)?;
+        if found == Named::Another {
+            self.keep_reader(file);
+            self.write_handle = None;
+        }
+        self.view = view;
+        self.writer = None;
+        self.stale = false;
+        self.news = Some(loaded);
+        Ok(())
+    }
+
+    /// Finds chunk `nchunk`, in the frame as it was last read. `Error::FileOpen` may mean that the chunk was replaced, and
+    /// its file removed, since then.
+    pub fn find(&mut self, nchunk: usize) -> Result<Found> {
+        let place = match self.view.offsets.place(nchunk)? {
+            Place::At(place) => place,
+            special => return Ok(Found::Special(special)),
+        };
+        let extent = self.view.extent;
+        match self.kind {
+            Kind::Contiguous => {
+                if place > extent.cbytes {
+                    return Err(Error::InvalidHeader);
+                }
+                let stored = self.stored_at(place)?;
+                let writer = self.writer.as_ref();
+                Ok(Found::Stored(Stored {
+                    expected: self.room_to_next(nchunk, place),
+                    tail: Some(writer.map_or(0, |writer| writer.free.tail(place))),
+                    ..stored
+                }))
+            }
+            Kind::Sparse => self.stored_apart(place).map(Found::Stored),
+        }
+    }
+
+    /// The chunk that begins `place` bytes behind the header of a contiguous frame.
+    fn stored_at(&mut self, place: u64) -> Result<Stored> {
+        let extent = self.view.extent;
+        Ok(Stored {
+            file: self.current_reader()?,
+            pos: self.base + u64::from(extent.header_len) + place,
+            most: extent.cbytes.saturating_sub(place),
+            expected: None,
+            tail: None,
+            slack: self.view.extent.frame_len > SMALL,
+            base: self.base,
+            pending: self.view.pending.clone(),
+        })
+    }
+
+    /// The chunk in a file of its own.
+    fn stored_apart(&self, number: u64) -> Result<Stored> {
+        let mut paths = self.chunk_paths()?;
+        let file = self.options.backend.open(paths.of(number)?, Mode::Read)?;
+        let most = file.size()?;
+        Ok(Stored {
+            file,
+            pos: 0,
+            most,
+            expected: Some(most),
+            tail: None,
+            slack: false,
+            base: 0,
+            pending: None,
+        })
+    }
+
+    /// From a chunk to the one that follows, if that lies behind it: usually its size.
+    fn room_to_next(&self, nchunk: usize, place: u64) -> Option<u64> {
+        const MOST: u64 = 64 << 20;
+        let next = u64::try_from(self.view.offsets.get(nchunk + 1)?).ok()?;
+        next.checked_sub(place)
+            .filter(|room| (EXTENDED_HEADER_LENGTH as u64..=MOST).contains(room))
+    }
+
+    /// The chunk that a lazy one stands for: `offset` bytes from the start of a contiguous frame, or the number of a file.
+    pub fn at(&mut self, offset: i64) -> Result<Stored> {
+        let offset = u64::try_from(offset).map_err(|_| Error::InvalidParam)?;
+        match self.kind {
+            Kind::Contiguous => {
+                let extent = self.view.extent;
+                let end = u64::from(extent.header_len).saturating_add(extent.cbytes);
+                Ok(Stored {
+                    pos: self.base + offset,
+                    most: end.checked_sub(offset).ok_or(Error::InvalidParam)?,
+                    ..self.stored_at(0)?
+                })
+            }
+            Kind::Sparse => self.stored_apart(offset),
+        }
+    }
+
+    /// Whether chunk `nchunk` can be changed where it is: it lies in this file, and no other chunk there with it.
+    pub fn is_alone(&self, nchunk: usize) -> bool {
+        let Ok(Place::At(place)) = self.view.offsets.place(nchunk) else {
+            return false;
+        };
+        let mut here = self.view.offsets.places().filter(|other| *other == place);
+        self.kind == Kind::Contiguous && here.nth(1).is_none()
+    }
+
+    /// Bytes of the header.
+    pub fn header_len(&self) -> u64 {
+        u64::from(self.view.extent.header_len)
+    }
+
+    /// The file that was last read from, if it is kept open.
+    fn current_reader(&mut self) -> Result<Shared<dyn Storage>> {
+        match &self.reader {
+            Some(reader) => Ok(reader.file.clone()),
+            None => self.reader().map(|(file, _)| file),
+        }
+    }
+
+    fn chunk_paths(&self) -> Result<ChunkPaths> {
+        ChunkPaths::in_directory(&self.path)
+    }
+
+    /// Where the last of the chunks ends, from the end of the header.
+    fn data_end(&mut self) -> Result<u64> {
+        let Some(last) = self.view.offsets.places().max() else {
+            return Ok(0);
+        };
+        let chunk = self.stored_at(last)?;
+        // Behind a chunk that cannot be read there may be anything.
+        let len = chunk
+            .header()
+            .map_or(chunk.most, |header| header.cbytes as u64);
+        Ok(last + len)
+    }
+
+    /// Puts the frame in order after changes, and closes its files.
+    pub fn close(&mut self) -> Result<()> {
+        let mut closed = Ok(());
+        if self.writer.is_some() && self.is_loose() {
+            self.lock()?;
+            let finalized = self.refresh().and_then(|_| self.finalize());
+            closed = self.unlock().and(finalized);
+        }
+        self.writer = None;
+        self.write_handle = None;
+        self.reader = None;
+        closed
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        // What was committed is on disk; the frame is only larger than it need be.
+        let _ = self.close();
+    }
+}

@@ -1,0 +1,107 @@
+//! Files and directories of new frames.
+
+use super::Options;
+use super::load::Image;
+use super::{ChunkPaths, with_suffix};
+use crate::header::Kind;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_io::paths::{self, Made};
+use oxiblosc_io::{Mode, Storage};
+use oxiblosc_memory::{CStrBuf, Shared};
+use std::ffi::CStr;
+
+/// The files of a frame that was just made, so that they can be removed if it cannot be what it should be.
+pub struct NewFrame {
+    made: Made,
+    /// Of a directory: the file with the index, and those of the chunks.
+    files: Option<(CStrBuf, ChunkPaths)>,
+}
+
+impl NewFrame {
+    /// Removes them, as far as that can be done. What was there before is not touched.
+    pub fn remove(&mut self) {
+        if let Some((index, chunks)) = &mut self.files
+            && self.made.is_there()
+        {
+            // By their names, as there may be no memory and no file descriptor to read the directory. The chunks' are numbered
+            // from 0 on; what else there may be is found when the directory is read.
+            let _ = paths::remove_file(index);
+            let mut number = 0;
+            while chunks.of(number).and_then(paths::remove_file).is_ok() {
+                number += 1;
+            }
+        }
+        self.made.remove();
+    }
+}
+
+/// Makes the empty file of a new frame, in a new directory if the frame is one. Beside it what is to be removed if the
+/// frame does not come to be; back ends of programs have no files that could be removed.
+pub fn make(
+    options: &Options,
+    path: &CStr,
+    kind: Kind,
+    file: &CStr,
+) -> Result<(Shared<dyn Storage>, Option<NewFrame>)> {
+    let backend = &options.backend;
+    if kind == Kind::Sparse {
+        let made = Made::soon(path, true, None)?;
+        let files = Some((CStrBuf::copy_of(file)?, ChunkPaths::in_directory(path)?));
+        paths::create_dir(path)?;
+        let mut made = NewFrame {
+            made: made.now(),
+            files,
+        };
+        let opened = backend.open(file, Mode::Create);
+        let storage = opened.inspect_err(|_| made.remove())?;
+        return Ok((storage, Some(made)));
+    }
+    if !backend.is_filesystem() && !backend.is_mmap() {
+        return Ok((backend.open(file, Mode::Create)?, None));
+    }
+    let lock = with_suffix(path, b".b2lock")?;
+    let lock = options.locking.then_some(&*lock);
+    let target = paths::followed(file)?;
+    let made = Made::soon(&target, false, lock)?;
+    if backend.is_filesystem() {
+        let storage = backend.open(&target, Mode::New)?;
+        let (made, files) = (made.now(), None);
+        return Ok((storage, Some(NewFrame { made, files })));
+    }
+    if paths::kind(&target)?.is_some() {
+        return Err(Error::FileOpen);
+    }
+    // The file of a map that cannot be made may be there nevertheless.
+    let opened = backend.open(file, Mode::Create);
+    let made = made.now();
+    let storage = opened.inspect_err(|_| made.remove())?;
+    let files = None;
+    Ok((storage, Some(NewFrame { made, files })))
+}
+
+/// Writes a new frame.
+pub fn fill(
+    options: &Options,
+    path: &CStr,
+    kind: Kind,
+    storage: &dyn Storage,
+    image: &Image,
+) -> Result<()> {
+    let backend = &options.backend;
+    storage.write_all_at(0, &[&image.header, &image.body])?;
+    if !backend.is_filesystem() {
+        // Back ends of programs learn how long the file is to be.
+        storage.truncate(image.frame_len())?;
+    }
+    if !options.durable {
+        return Ok(());
+    }
+    storage.sync()?;
+    if kind == Kind::Sparse {
+        paths::sync_dir(path)?;
+    }
+    if backend.is_filesystem() || backend.is_mmap() {
+        paths::sync_parent(path)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,263 @@
+//! Where chunks go that come into a frame, and what becomes of the room of those that leave it.
+
+use super::{ChunkPaths, Disk, Found};
+use crate::change::{Change, Item};
+use crate::free_list::FreeList;
+use crate::header::Kind;
+use crate::offsets::{Offsets, Place};
+use oxiblosc_chunk::header::EXTENDED_HEADER_LENGTH;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_io::{Mode, paths};
+use oxiblosc_memory::{Collect, List, ToList};
+
+/// With more chunks than this, room between them is not looked for.
+const MOST_SURVEYED: usize = 1 << 16;
+/// Behind a chunk that comes in the place of another in a large frame, one byte in so many is left free; not for chunks of
+/// fewer bytes than that, and not where one byte in so many of all chunks' is free already.
+const TAIL: u64 = 16;
+const MIN_TAILED: u64 = 4 << 10;
+const MOST_TAILS: u64 = 32;
+
+/// Bytes of a chunk: where the chunk begins, from the end of the header; where in it they begin; and what they are.
+pub(super) type Piece<'a> = (u64, u64, &'a [u8]);
+
+/// Removes files of a directory, as far as that can be done.
+fn remove_files(paths: &mut ChunkPaths, numbers: &[u64]) {
+    for number in numbers {
+        let _ = paths.of(*number).and_then(paths::remove_file);
+    }
+}
+
+impl Disk {
+    /// How many bytes to leave free behind each of the chunks that come into a large frame: chunks that were changed once are
+    /// often changed again.
+    pub(super) fn tails(&self, change: &Change, chunks: &[&[u8]]) -> Result<List<u64>> {
+        let list = self.free_list();
+        let mut left = (list.end() / MOST_TAILS).saturating_sub(list.free_bytes());
+        let is_update = self.kind == Kind::Contiguous && matches!(change, Change::Update(_));
+        let tail = |chunk: &&[u8]| {
+            let len = chunk.len() as u64;
+            let tail = len / TAIL;
+            if !is_update || len < MIN_TAILED || tail > left {
+                return 0;
+            }
+            left -= tail;
+            tail
+        };
+        chunks.iter().map(tail).list()
+    }
+
+    /// Finds places for chunks that end before `limit`, with so many bytes as `tail` says of each free behind it.
+    pub(super) fn place_each(
+        &self,
+        free: &mut FreeList,
+        chunks: &[&[u8]],
+        limit: u64,
+        tail: impl Fn(usize) -> u64,
+    ) -> Result<List<u64>> {
+        let mut places = List::new();
+        for (i, chunk) in chunks.iter().enumerate() {
+            let (len, tail) = (chunk.len() as u64, tail(i));
+            let place = free.find(len + tail, limit).ok_or(Error::Failure)?;
+            free.alloc_with_tail(place, len, tail);
+            places.push(place)?;
+        }
+        Ok(places)
+    }
+
+    /// The bytes that edits of chunks overwrite. What comes behind chunks is added to the pieces, in room that is taken for it
+    /// in the free list; without those, nothing may come behind.
+    pub(super) fn edited<'a>(
+        &self,
+        change: &Change<'a>,
+        mut growing: Option<(&mut FreeList, &mut List<Piece<'a>>)>,
+    ) -> Result<List<Piece<'a>>> {
+        let mut over = List::new();
+        let Change::Update(items) = *change else {
+            return Ok(over);
+        };
+        for (nchunk, item) in items {
+            let Item::Edited(edits) = *item else {
+                continue;
+            };
+            let Place::At(place) = self.view.offsets.place(*nchunk)? else {
+                return Err(Error::InvalidParam);
+            };
+            for edit in edits {
+                let (at, new) = (edit.at as u64, &edit.new[..]);
+                if edit.len == new.len() {
+                    over.push((place, at, new))?;
+                    continue;
+                }
+                let Some((free, pieces)) = &mut growing else {
+                    return Err(Error::InvalidParam);
+                };
+                if edit.len != 0 || !free.grow(place, at, new.len() as u64) {
+                    return Err(Error::InvalidParam);
+                }
+                pieces.push((place, at, new))?;
+            }
+        }
+        Ok(over)
+    }
+
+    /// Where chunks begin after the change that may have free bytes between their blocks: those that are edited, and those that
+    /// come at `places` in the place of others.
+    pub(super) fn loose_after(&self, change: &Change, places: &[u64]) -> Result<List<u64>> {
+        let known = self.writer.as_ref().map_or(&[][..], |writer| &writer.loose);
+        let mut loose = known.to_list()?;
+        loose.reserve(places.len())?;
+        let Change::Update(items) = *change else {
+            return Ok(loose);
+        };
+        for (nchunk, item) in items {
+            if let Place::At(place) = self.view.offsets.place(*nchunk)? {
+                loose.retain(|other| *other != place);
+                loose.extend(item.stays().then_some(place))?;
+            }
+        }
+        loose.extend_from_slice(places)?;
+        Ok(loose)
+    }
+
+    /// Writes chunks into files of a directory, whose chunks will have `cbytes` bytes; gives the files' numbers.
+    pub(super) fn write_chunk_files(&mut self, chunks: &[&[u8]], cbytes: u64) -> Result<List<u64>> {
+        let known = self.writer.as_ref().and_then(|writer| writer.next_number);
+        let first = known.unwrap_or_else(|| {
+            let last = self.view.offsets.places().max();
+            last.map_or(0, |number| number.saturating_add(1))
+        });
+        let places = self.numbers(first, chunks.len(), cbytes)?;
+        let mut paths = self.chunk_paths()?;
+        let mut made = 0;
+        let written = chunks.iter().zip(&places).try_for_each(|(chunk, number)| {
+            let path = paths.of(*number)?;
+            made += 1;
+            let storage = self.options.backend.open(path, Mode::Create)?;
+            storage.write_at(0, chunk)?;
+            if self.options.durable {
+                storage.sync()?;
+            }
+            Ok(())
+        });
+        let synced = match written {
+            Ok(()) if self.options.durable && !places.is_empty() => paths::sync_dir(&self.path),
+            other => other,
+        };
+        if let Err(error) = synced {
+            remove_files(&mut paths, &places[..made]);
+            return Err(error);
+        }
+        if let Some(writer) = &mut self.writer {
+            let behind = places.iter().map(|number| number + 1);
+            writer.next_number = behind.chain([first]).max();
+        }
+        Ok(places)
+    }
+
+    /// Numbers for new files: those behind the last one, as long as the reference takes them for offsets that can be, and
+    /// then the lowest that are free.
+    fn numbers(&self, first: u64, count: usize, cbytes: u64) -> Result<List<u64>> {
+        let most = cbytes.saturating_sub(EXTENDED_HEADER_LENGTH as u64);
+        if first + count as u64 <= most {
+            return (first..).take(count).list();
+        }
+        let mut used = self.view.offsets.places().list()?;
+        used.sort_unstable();
+        let free = (0..).filter(|number| used.binary_search(number).is_err());
+        free.take(count).list()
+    }
+
+    /// The reference checks the numbers of a directory's files as if they were offsets among so many bytes of chunks. Where
+    /// chunks left such that it would refuse what stays, files of low numbers take the places of those.
+    pub(super) fn lower_numbers(&mut self) -> Result<()> {
+        let most = (self.view.extent.cbytes).saturating_sub(EXTENDED_HEADER_LENGTH as u64);
+        let is_high = |offset: i64| u64::try_from(offset).is_ok_and(|number| number > most);
+        let offsets = self.view.offsets.iter().enumerate();
+        let high = offsets.filter(|(_, offset)| is_high(*offset));
+        let mut chunks = List::new();
+        for nchunk in high.map(|(nchunk, _)| nchunk).list()? {
+            if let Found::Stored(stored) = self.find(nchunk)? {
+                chunks.push((nchunk, stored.whole()?))?;
+            }
+        }
+        if chunks.is_empty() {
+            return Ok(());
+        }
+        let items = chunks
+            .iter()
+            .map(|(nchunk, chunk)| (*nchunk, Item::Stored(chunk)))
+            .list()?;
+        let next = self.unchanged()?;
+        self.change(&Change::Update(&items), &[], next)
+    }
+
+    pub(super) fn remove_files(&self, numbers: &[u64]) {
+        // A file that stays is in no index.
+        if let Ok(mut paths) = self.chunk_paths() {
+            remove_files(&mut paths, numbers);
+        }
+    }
+
+    /// The places that the change leaves empty, and their bytes.
+    pub(super) fn leaves(&mut self, change: &Change) -> Result<List<(u64, u64)>> {
+        let mut left = List::new();
+        for nchunk in change.leaves() {
+            let Place::At(place) = self.view.offsets.place(nchunk)? else {
+                continue;
+            };
+            if self.kind == Kind::Sparse {
+                left.push((place, 0))?;
+                continue;
+            }
+            self.survey()?;
+            // The room of a chunk that cannot be read is not used again.
+            if let Ok(header) = self.stored_at(place)?.header() {
+                left.push((place, header.cbytes as u64))?;
+            }
+        }
+        Ok(left)
+    }
+
+    /// Learns where chunks lie, so that the room of those that go can be used again.
+    pub(super) fn survey(&mut self) -> Result<()> {
+        let surveyed = self.writer.as_ref().is_none_or(|writer| writer.surveyed);
+        let Offsets::List(list) = &self.view.offsets else {
+            return Ok(());
+        };
+        if surveyed || list.len() > MOST_SURVEYED {
+            return Ok(());
+        }
+        let places = self.view.offsets.places().list()?;
+        let mut chunks = List::with_capacity(places.len())?;
+        for place in places {
+            match self.stored_at(place)?.header() {
+                Ok(header) => chunks.push((place, header.cbytes as u64))?,
+                Err(_) => return Ok(()),
+            }
+        }
+        let free = FreeList::around(chunks)?;
+        if let Some(writer) = &mut self.writer {
+            writer.free = free;
+            writer.surveyed = true;
+        }
+        Ok(())
+    }
+
+    /// Removes the files of chunks that left a directory.
+    pub(super) fn drop_left(&mut self, left: &[(u64, u64)]) {
+        if self.kind == Kind::Contiguous {
+            return;
+        }
+        if let Some(writer) = self.writer.as_mut().filter(|_| !left.is_empty()) {
+            // Their numbers may be free again.
+            writer.next_number = None;
+        }
+        for (place, _) in left {
+            // Several offsets may name one file, though no frame that was written here does that.
+            if !self.view.offsets.places().any(|other| other == *place) {
+                self.remove_files(&[*place]);
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What a handle has that changes its frame: the file, opened and locked, and what is known of the room in it.
+
+use super::Disk;
+use crate::free_list::FreeList;
+use crate::header::Kind;
+use crate::journal;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_io::lock::SidecarLock;
+use oxiblosc_io::{Mode, Storage};
+use oxiblosc_memory::{List, Shared};
+use std::time::Duration;
+
+/// How far behind a frame others are looked for, so as not to write over them.
+const LOOK_AHEAD: u64 = 1 << 20;
+/// How long a change waits for another one of the same file, of a handle without the lock beside the frame.
+pub const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What is known to whoever changes the frame.
+pub(super) struct Writer {
+    /// What is free between header and index; unused in a sparse frame.
+    pub(super) free: FreeList,
+    /// Whether `free` was made from all chunks.
+    pub(super) surveyed: bool,
+    /// Where chunks begin that may have free bytes between their blocks.
+    pub(super) loose: List<u64>,
+    /// In a sparse frame, behind the highest number of a chunk's file, where that is known.
+    pub(super) next_number: Option<u64>,
+}
+
+/// The file as it is opened for changes.
+pub(super) struct WriteHandle {
+    pub(super) file: Shared<dyn Storage>,
+    /// The process that opened it: a lock on it is no lock against the process's children.
+    pub(super) process: u32,
+    /// Whether others that change the file are kept out.
+    pub(super) locked: bool,
+}
+
+impl Disk {
+    /// Whether handles of this frame keep each other out with a lock file.
+    pub fn has_lock(&self) -> bool {
+        self.lock.is_some()
+    }
+
+    /// Whether readers that overlap have kept writers out for so long that they should leave, all of them.
+    pub fn is_shared_for_long(&self) -> bool {
+        let lock = self.lock.as_ref();
+        self.changing == 0 && lock.is_some_and(SidecarLock::is_held_for_long)
+    }
+
+    /// Keeps other handles from changing the frame until [`Self::unlock_shared`]. Calls may nest.
+    pub fn lock_shared(&mut self) -> Result<()> {
+        if let Some(lock) = &mut self.lock {
+            self.stale |= lock.lock(false)?;
+        }
+        Ok(())
+    }
+
+    /// Ends what [`Self::lock_shared`] began.
+    pub fn unlock_shared(&mut self) -> Result<()> {
+        self.lock.as_mut().map_or(Ok(()), SidecarLock::unlock)
+    }
+
+    /// Keeps other handles out until [`Self::unlock`], for a change. Calls may nest; where the frame is locked already, it is
+    /// locked as it was.
+    pub fn lock(&mut self) -> Result<()> {
+        if let Some(lock) = &mut self.lock {
+            self.stale |= lock.lock(true)?;
+        }
+        self.changing += 1;
+        // Where the file cannot be opened, the change will say so.
+        let _ = self.lock_file();
+        Ok(())
+    }
+
+    /// Ends what [`Self::lock`] began.
+    pub fn unlock(&mut self) -> Result<()> {
+        self.changing = self.changing.saturating_sub(1);
+        if let Some(handle) = self
+            .write_handle
+            .as_mut()
+            .filter(|handle| handle.locked && self.changing == 0)
+        {
+            handle.file.unlock();
+            handle.locked = false;
+        }
+        self.lock.as_mut().map_or(Ok(()), SidecarLock::unlock)
+    }
+
+    /// Opens the file for a change, and keeps other changes of the same file out. Those of handles that ask for no lock
+    /// beside the frame are short, so they are waited for; who locks the file for longer is no writer of this library.
+    fn lock_file(&mut self) -> Result<Shared<dyn Storage>> {
+        let process = std::process::id();
+        let known = self.write_handle.as_ref();
+        if known.is_none_or(|handle| handle.process != process) {
+            self.write_handle = None;
+            let file = self.options.backend.open(&self.file, Mode::ReadWrite)?;
+            if !self.options.backend.is_filesystem() {
+                return Ok(file);
+            }
+            self.write_handle = Some(WriteHandle {
+                file,
+                process,
+                locked: false,
+            });
+        }
+        let handle = self.write_handle.as_mut().ok_or(Error::FileOpen)?;
+        if !handle.locked {
+            let patience = match self.foreign_lock {
+                true => Duration::ZERO,
+                false => PATIENCE,
+            };
+            handle.locked = handle.file.lock_exclusive(patience);
+            self.foreign_lock = !handle.locked;
+        }
+        Ok(handle.file.clone())
+    }
+
+    /// Takes a change back that the process which began it did not live to commit. A file that only contains such a change,
+    /// because it is a copy of another one, is left as it is until it is changed.
+    pub(super) fn recover(&mut self) -> Result<()> {
+        if !self.options.backend.is_filesystem() {
+            return Ok(());
+        }
+        let file = self.options.backend.open(&self.file, Mode::ReadWrite)?;
+        let identity = file.identity();
+        if identity.is_none() || !file.lock_exclusive(Duration::ZERO) {
+            return Ok(());
+        }
+        let done = journal::roll_back(&*file, Some(self.base), self.options.durable, identity);
+        file.unlock();
+        if done? {
+            self.view.pending = None;
+        }
+        Ok(())
+    }
+
+    /// Makes sure that the frame can be written, and that it is known what is in it. Whoever asks for a change has called
+    /// [`Disk::refresh`] under the lock under which the change is made.
+    pub(super) fn prepare(&mut self) -> Result<Shared<dyn Storage>> {
+        if let Some(error) = self.missing {
+            return Err(error);
+        }
+        if self.stale {
+            return Err(Error::FileRead);
+        }
+        let is_new = self.write_handle.is_none();
+        let file = self.lock_file()?;
+        if self.options.durable && self.writer.is_none() {
+            // Another process may have cut its record off and not synced that. If the record came back with a loss of power,
+            // bytes would count again that this change is about to overwrite.
+            file.sync()?;
+        }
+        let size = file.size()?.checked_sub(self.base).ok_or(Error::FileRead)?;
+        let behind = size.checked_sub(self.view.extent.frame_len);
+        let behind = behind.ok_or(Error::FileRead)?;
+        if behind > 0 {
+            self.clear_behind(&*file, behind)?;
+        }
+        self.view.pending = None;
+        if (is_new || behind > 0) && !self.header_is_current(&*file) {
+            self.stale = true;
+            return Err(Error::FileRead);
+        }
+        if self.writer.is_none() {
+            let end = match self.kind {
+                Kind::Contiguous => self.data_end()?,
+                Kind::Sparse => 0,
+            };
+            self.writer = Some(Writer {
+                free: FreeList::opaque(end),
+                surveyed: false,
+                loose: List::new(),
+                next_number: None,
+            });
+        }
+        Ok(file)
+    }
+
+    /// Takes a change back that was begun and not committed, and cuts off the `len` bytes that lie behind the frame.
+    fn clear_behind(&self, file: &dyn Storage, len: u64) -> Result<()> {
+        if journal::roll_back(file, Some(self.base), self.options.durable, None)? {
+            return Ok(());
+        }
+        // What is behind the frame may be another frame, which a change would destroy.
+        const FRAME_START: &[u8] = b"\x9e\xa8b2frame\0";
+        let end = self.base + self.view.extent.frame_len;
+        let mut bytes = List::new();
+        let looked = len.min(LOOK_AHEAD) as usize;
+        bytes.reserve_exact(looked)?;
+        bytes.resize(looked, 0)?;
+        file.read_at(end, &mut bytes)?;
+        let mut windows = bytes.windows(FRAME_START.len());
+        if windows.any(|bytes| bytes == FRAME_START) {
+            return Err(Error::FileWrite);
+        }
+        file.truncate(end)
+    }
+}

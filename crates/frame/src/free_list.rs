@@ -1,0 +1,287 @@
+//! The free list of a contiguous frame: which bytes between its header and its index hold no chunk.
+
+use oxiblosc_error::Result;
+use oxiblosc_memory::List;
+
+/// Bytes that were left free behind a chunk for it to grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Tail {
+    /// Where the chunk begins.
+    chunk: u64,
+    /// Where it ends.
+    end: u64,
+    /// How many bytes are free there.
+    free: u64,
+}
+
+/// What is free between the header and the index of a frame. Positions count from the end of the header.
+///
+/// What may need memory is done by [`FreeList::reserve`]; nothing else fails.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct FreeList {
+    /// Behind the last chunk.
+    end: u64,
+    /// Holes before `end`, in ascending order: where each begins, its bytes. No two touch, none is empty.
+    holes: List<(u64, u64)>,
+    /// In ascending order.
+    tails: List<Tail>,
+    /// Whether freed bytes are left alone: where chunks share bytes, or where it is not known where chunks lie.
+    fixed: bool,
+}
+
+impl FreeList {
+    /// No bytes.
+    pub const EMPTY: Self = Self {
+        end: 0,
+        holes: List::new(),
+        tails: List::new(),
+        fixed: false,
+    };
+
+    /// Bytes up to `end` that are all taken, by which chunks is not known.
+    pub fn opaque(end: u64) -> Self {
+        Self {
+            end,
+            fixed: true,
+            ..Self::default()
+        }
+    }
+
+    /// Bytes up to `end` in which chunks lie one behind the other.
+    pub fn packed(end: u64) -> Self {
+        Self {
+            end,
+            ..Self::default()
+        }
+    }
+
+    /// Bytes in which chunks lie: where each begins, its bytes.
+    ///
+    /// # Errors
+    /// [`oxiblosc_error::Error::MemoryAlloc`].
+    pub fn around(mut chunks: List<(u64, u64)>) -> Result<Self> {
+        chunks.sort_unstable();
+        let mut list = Self::default();
+        for (pos, len) in chunks {
+            if pos > list.end {
+                list.reserve(1)?;
+                list.holes.push((list.end, pos - list.end))?;
+            }
+            list.fixed |= pos < list.end;
+            list.end = list.end.max(pos.saturating_add(len));
+        }
+        Ok(list)
+    }
+
+    /// A copy.
+    ///
+    /// # Errors
+    /// [`oxiblosc_error::Error::MemoryAlloc`].
+    pub fn try_clone(&self) -> Result<Self> {
+        Ok(Self {
+            end: self.end,
+            holes: self.holes.try_clone()?,
+            tails: self.tails.try_clone()?,
+            fixed: self.fixed,
+        })
+    }
+
+    /// Gets the memory that `more` calls of the other functions may need.
+    ///
+    /// # Errors
+    /// [`oxiblosc_error::Error::MemoryAlloc`].
+    pub fn reserve(&mut self, more: usize) -> Result<()> {
+        self.holes
+            .reserve(more)
+            .and_then(|()| self.tails.reserve(more))
+    }
+
+    /// Behind the last chunk.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Whether freed bytes are left alone.
+    pub fn is_fixed(&self) -> bool {
+        self.fixed
+    }
+
+    /// Where the first free byte before [`Self::end`] is, if there is one: in a hole, or behind a chunk.
+    pub fn first(&self) -> Option<u64> {
+        let hole = self.holes.first().map(|(pos, _)| *pos);
+        let mut tails = self.tails.iter().filter(|tail| tail.free > 0);
+        let tail = tails.next().map(|tail| tail.end);
+        hole.into_iter().chain(tail).min()
+    }
+
+    /// How many bytes are free before [`Self::end`].
+    pub fn free_bytes(&self) -> u64 {
+        let holes: u64 = self.holes.iter().map(|(_, len)| len).sum();
+        let tails: u64 = self.tails.iter().map(|tail| tail.free).sum();
+        holes + tails
+    }
+
+    /// Whether bytes lie in a hole.
+    pub fn is_hole(&self, pos: u64, len: u64) -> bool {
+        let behind = self.holes.partition_point(|(at, _)| *at <= pos);
+        let before = behind.checked_sub(1).map(|i| self.holes[i]);
+        before.is_some_and(|(at, size)| pos + len <= at + size)
+    }
+
+    fn tail_of(&self, chunk: u64) -> std::result::Result<usize, usize> {
+        self.tails.binary_search_by_key(&chunk, |tail| tail.chunk)
+    }
+
+    /// How many bytes are free for the chunk at `pos` to grow.
+    pub fn tail(&self, pos: u64) -> u64 {
+        self.tail_of(pos).map_or(0, |i| self.tails[i].free)
+    }
+
+    /// Takes bytes as [`Self::alloc`] does, `len` for a chunk and `tail` more that are kept free for it alone.
+    pub fn alloc_with_tail(&mut self, pos: u64, len: u64, tail: u64) {
+        self.alloc(pos, len + tail);
+        if let (true, Err(i)) = (tail > 0, self.tail_of(pos)) {
+            let new = Tail {
+                chunk: pos,
+                end: pos + len,
+                free: tail,
+            };
+            // Room that cannot be noted is not used again, which is all that happens without memory.
+            let _ = self.tails.insert(i, new);
+        }
+    }
+
+    /// Lets the chunk at `pos`, which has `len` bytes, grow by `more`; whether there is room for that.
+    pub fn grow(&mut self, pos: u64, len: u64, more: u64) -> bool {
+        let Ok(i) = self.tail_of(pos) else {
+            return false;
+        };
+        let tail = &mut self.tails[i];
+        let fits = tail.end == pos + len && tail.free >= more;
+        if fits {
+            tail.end += more;
+            tail.free -= more;
+        }
+        fits
+    }
+
+    /// Cuts the chunk at `pos`, which has `len` bytes, to `keep` of them.
+    pub fn cut(&mut self, pos: u64, len: u64, keep: u64) {
+        let free = self.tail(pos);
+        if let Ok(i) = self.tail_of(pos) {
+            self.tails.remove(i);
+        }
+        self.free(pos + keep, len + free - keep);
+    }
+
+    /// Finds `len` bytes that end before `limit`: in the smallest hole that is large enough, else at the end.
+    pub fn find(&self, len: u64, limit: u64) -> Option<u64> {
+        let fits = self.holes.iter().filter(|(_, size)| *size >= len);
+        if let Some((pos, _)) = fits.min_by_key(|(_, size)| *size) {
+            return Some(*pos);
+        }
+        let end = self.end.checked_add(len)?;
+        (end <= limit).then_some(self.end)
+    }
+
+    /// Takes bytes that [`Self::find`] found.
+    pub fn alloc(&mut self, pos: u64, len: u64) {
+        match self.holes.binary_search_by_key(&pos, |(pos, _)| *pos) {
+            Ok(i) if self.holes[i].1 > len => {
+                self.holes[i] = (pos + len, self.holes[i].1 - len);
+            }
+            Ok(i) => drop(self.holes.remove(i)),
+            Err(_) => self.end = self.end.max(pos + len),
+        }
+    }
+
+    /// Frees the bytes of a chunk, with those that were free behind it.
+    pub fn free(&mut self, mut pos: u64, mut len: u64) {
+        if let Ok(i) = self.tail_of(pos) {
+            let tail = self.tails.remove(i);
+            len = tail.end + tail.free - pos;
+        }
+        if self.fixed || len == 0 || pos.saturating_add(len) > self.end {
+            return;
+        }
+        // Holes that the bytes touch, or lie in, become one with them.
+        let first = self.holes.partition_point(|(at, size)| at + size < pos);
+        let last = self.holes.partition_point(|(at, _)| *at <= pos + len);
+        for (at, size) in self.holes.drain(first..last) {
+            let end = (pos + len).max(at + size);
+            pos = pos.min(at);
+            len = end - pos;
+        }
+        if pos + len >= self.end {
+            self.end = pos;
+        } else {
+            // As above.
+            let _ = self.holes.insert(first, (pos, len));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_bytes_are_never_given_back() {
+        let shared = FreeList::around(vec![(0, 100), (50, 100)].into()).unwrap();
+        for mut list in [shared, FreeList::opaque(150)] {
+            list.free(0, 100);
+            assert_eq!((list.end(), list.find(10, 1000)), (150, Some(150)));
+        }
+    }
+
+    #[test]
+    fn a_chunk_grows_into_its_own_tail_alone() {
+        let mut list = FreeList::around(vec![(0, 100)].into()).unwrap();
+        list.alloc_with_tail(100, 80, 20);
+        assert_eq!((list.end(), list.tail(0), list.tail(100)), (200, 0, 20));
+        assert_eq!((list.first(), list.free_bytes()), (Some(180), 20));
+        assert!(!list.grow(100, 79, 1) && !list.grow(100, 80, 21) && !list.grow(0, 100, 1));
+        assert!(list.grow(100, 80, 15));
+        assert_eq!((list.tail(100), list.first()), (5, Some(195)));
+        assert!(list.grow(100, 95, 5));
+        assert_eq!((list.tail(100), list.first()), (0, None));
+        assert_eq!(list.find(10, 1000), Some(200));
+        list.free(100, 100);
+        assert_eq!((list.end(), list.first()), (100, None));
+    }
+
+    #[test]
+    fn behaves_as_a_map_of_bytes() {
+        let mut list = FreeList::default();
+        let mut taken: Vec<(u64, u64)> = Vec::new();
+        let mut used = vec![false; 4000];
+        let mut seed = 1u64;
+        for _ in 0..3000 {
+            seed = seed
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            let random = (seed >> 33) as usize;
+            if random & 1 == 0 && !taken.is_empty() {
+                let (pos, len) = taken.swap_remove(random / 2 % taken.len());
+                list.free(pos, len);
+                used[pos as usize..(pos + len) as usize].fill(false);
+            } else {
+                let len = (random / 2 % 90 + 1) as u64;
+                if let Some(pos) = list.find(len, 4000) {
+                    let range = &mut used[pos as usize..(pos + len) as usize];
+                    assert!(range.iter().all(|used| !used));
+                    range.fill(true);
+                    list.alloc(pos, len);
+                    taken.push((pos, len));
+                }
+            }
+            let end = used.iter().rposition(|used| *used).map_or(0, |at| at + 1);
+            assert_eq!(list.end(), end as u64);
+            assert_eq!(
+                list.free_bytes(),
+                used[..end].iter().filter(|used| !**used).count() as u64
+            );
+            assert_eq!(FreeList::around(taken.clone().into()).unwrap(), list);
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! The header of a frame, contiguous or sparse: sizes, parameters and fixed-length metalayers.
+//!
+//! See the contiguous frame format document, "Header". Positions below count from the start of the frame.
+
+use super::meta::{self, Metalayer};
+use oxiblosc_chunk::header::{MAX_FILTERS, filter_id};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::List;
+
+/// Bytes of a header without metalayers.
+pub const MIN_LEN: usize = 87;
+/// Most headers are no longer.
+const USUAL_LEN: usize = 256;
+/// The most fixed-length metalayers.
+pub const MAX_METALAYERS: usize = 16;
+/// The highest version of the format that is known.
+const MAX_VERSION: u8 = 3;
+/// What frames of equal chunks with equal blocks are written as.
+const VERSION_REGULAR: u8 = 2;
+/// Where the magic is, and what it is.
+const MAGIC: (usize, &[u8; 8]) = (2, b"b2frame\0");
+
+mod at {
+    pub const HEADER_LEN: usize = 11;
+    pub const FRAME_LEN: usize = 16;
+    pub const FLAGS: usize = 25;
+    pub const KIND: usize = 26;
+    pub const CODECS: usize = 27;
+    pub const OTHER_FLAGS: usize = 28;
+    pub const NBYTES: usize = 30;
+    pub const CBYTES: usize = 39;
+    pub const TYPESIZE: usize = 48;
+    pub const BLOCKSIZE: usize = 53;
+    pub const CHUNKSIZE: usize = 58;
+    pub const NTHREADS_C: usize = 63;
+    pub const NTHREADS_D: usize = 66;
+    pub const HAS_VLMETALAYERS: usize = 68;
+    pub const NFILTERS: usize = 70;
+    pub const FILTERS: usize = 71;
+    pub const UDCODEC: usize = 77;
+    pub const CODEC_META: usize = 78;
+    pub const FILTERS_META: usize = 79;
+    pub const OTHER_FLAGS2: usize = 85;
+}
+
+const OFFSETS_64BIT: u8 = 1 << 4;
+const VARIABLE_CHUNKS: u8 = 1 << 6;
+const VL_BLOCKS: u8 = 1 << 7;
+const USE_DICT: u8 = 1;
+/// The codec's field says: look into `UDCODEC`.
+const UDCODEC_FORMAT: u8 = 6;
+
+/// Where the chunks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Behind the header.
+    Contiguous,
+    /// In files beside it.
+    Sparse,
+}
+
+/// What a header says, but for the sizes that follow from where things are put.
+#[cfg_attr(test, derive(Clone))]
+#[derive(Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Where the chunks are.
+    pub kind: Kind,
+    /// Bytes of all data.
+    pub nbytes: i64,
+    /// Bytes of an item.
+    pub typesize: i32,
+    /// Bytes of a block, or 0.
+    pub blocksize: i32,
+    /// Bytes of a chunk's data: -1 as long as nobody knows, 0 when the chunks differ.
+    pub chunksize: i32,
+    /// The codec.
+    pub compcode: u8,
+    /// The codec's meta byte.
+    pub compcode_meta: u8,
+    /// The level.
+    pub clevel: u8,
+    /// The split mode, 1 to 4.
+    pub splitmode: u8,
+    /// Whether chunks get a dictionary.
+    pub use_dict: bool,
+    /// The pipeline.
+    pub filters: [u8; MAX_FILTERS],
+    /// A meta byte a filter.
+    pub filters_meta: [u8; MAX_FILTERS],
+    /// Threads of the compression context.
+    pub nthreads_c: i16,
+    /// Threads of the decompression context.
+    pub nthreads_d: i16,
+    /// Whether the trailer holds metalayers.
+    pub has_vlmetalayers: bool,
+    /// Whether chunks are of variable-length blocks.
+    pub vlblocks: bool,
+    /// The fixed-length metalayers.
+    pub metalayers: List<Metalayer>,
+}
+
+/// The sizes that follow from where things are put.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// Bytes of the header.
+    pub header_len: u32,
+    /// Bytes of the frame, from its header to the end of its trailer.
+    pub frame_len: u64,
+    /// From the end of the header to the index, in a contiguous frame; in a sparse one the bytes of all chunks.
+    pub cbytes: u64,
+}
+
+fn be<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    let mut field = [0; N];
+    field.copy_from_slice(&bytes[at..at + N]);
+    field
+}
+
+impl Extent {
+    /// Reads the sizes at the front of a frame and checks them against each other; `front` has at least [`MIN_LEN`]
+    /// bytes.
+    pub fn parse(front: &[u8]) -> Result<Self> {
+        if front.len() < MIN_LEN {
+            return Err(Error::ReadBuffer);
+        }
+        let header_len = i32::from_be_bytes(be(front, at::HEADER_LEN));
+        let frame_len = i64::from_be_bytes(be(front, at::FRAME_LEN));
+        let cbytes = i64::from_be_bytes(be(front, at::CBYTES));
+        let header_len = u32::try_from(header_len).map_err(|_| Error::InvalidHeader)?;
+        let extent = Self {
+            header_len,
+            frame_len: u64::try_from(frame_len).map_err(|_| Error::InvalidHeader)?,
+            cbytes: u64::try_from(cbytes).map_err(|_| Error::InvalidHeader)?,
+        };
+        if (header_len as usize) < MIN_LEN || u64::from(header_len) > extent.frame_len {
+            return Err(Error::InvalidHeader);
+        }
+        Ok(extent)
+    }
+}
+
+impl Header {
+    /// Whether bytes begin as a frame does.
+    pub fn has_magic(front: &[u8]) -> bool {
+        front.get(MAGIC.0..MAGIC.0 + MAGIC.1.len()) == Some(MAGIC.1)
+    }
+
+    /// Reads a whole header, as long as its [`Extent`] says.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let extent = Extent::parse(bytes)?;
+        let bytes = bytes
+            .get(..extent.header_len as usize)
+            .ok_or(Error::ReadBuffer)?;
+        let flags = bytes[at::FLAGS];
+        if flags & 0x0f > MAX_VERSION {
+            return Err(Error::VersionSupport);
+        }
+        let kind = match bytes[at::KIND] {
+            0 => Kind::Contiguous,
+            1 => Kind::Sparse,
+            _ => return Err(Error::FrameType),
+        };
+        let int32 = |at: usize| i32::from_be_bytes(be(bytes, at));
+        let nfilters = usize::from(bytes[at::NFILTERS]);
+        if nfilters > MAX_FILTERS {
+            return Err(Error::InvalidHeader);
+        }
+        let (mut filters, mut filters_meta) = ([filter_id::NONE; MAX_FILTERS], [0; MAX_FILTERS]);
+        filters[..nfilters].copy_from_slice(&bytes[at::FILTERS..][..nfilters]);
+        filters_meta[..nfilters].copy_from_slice(&bytes[at::FILTERS_META..][..nfilters]);
+        let mut compcode = bytes[at::CODECS] & 0x0f;
+        if compcode == UDCODEC_FORMAT {
+            compcode = bytes[at::UDCODEC];
+        }
+        let header = Self {
+            kind,
+            nbytes: i64::from_be_bytes(be(bytes, at::NBYTES)),
+            typesize: int32(at::TYPESIZE),
+            blocksize: int32(at::BLOCKSIZE),
+            chunksize: int32(at::CHUNKSIZE),
+            compcode,
+            compcode_meta: bytes[at::CODEC_META],
+            clevel: bytes[at::CODECS] >> 4,
+            splitmode: (bytes[at::OTHER_FLAGS] & 3) + 1,
+            use_dict: bytes[at::OTHER_FLAGS2] & USE_DICT != 0,
+            filters,
+            filters_meta,
+            nthreads_c: i16::from_be_bytes(be(bytes, at::NTHREADS_C)),
+            nthreads_d: i16::from_be_bytes(be(bytes, at::NTHREADS_D)),
+            has_vlmetalayers: bytes[at::HAS_VLMETALAYERS] == 0xc3,
+            vlblocks: flags & VL_BLOCKS != 0,
+            metalayers: meta::read(bytes, MIN_LEN, MAX_METALAYERS)?,
+        };
+        if header.typesize <= 0 || (header.nbytes > 0 && header.chunksize < 0) {
+            return Err(Error::InvalidHeader);
+        }
+        Ok(header)
+    }
+
+    /// Number of chunks that the sizes give, or `None` when only the index knows.
+    pub fn nchunks(&self) -> Option<u64> {
+        match (self.nbytes, self.chunksize) {
+            (nbytes, _) if nbytes <= 0 => Some(0),
+            (nbytes, size) if size > 0 => Some((nbytes as u64).div_ceil(size as u64)),
+            _ => None,
+        }
+    }
+
+    /// The header as bytes, with sizes yet to be filled in by [`set_extent`]. `metalayers` are written instead of
+    /// those in `self`, so that nobody has to copy them.
+    pub fn encode(&self, metalayers: &[meta::Borrowed]) -> Result<List<u8>> {
+        if metalayers.len() > MAX_METALAYERS {
+            return Err(Error::InvalidParam);
+        }
+        let mut h = List::with_capacity(USUAL_LEN)?;
+        h.resize(MIN_LEN, 0)?;
+        h[0] = 0x9e;
+        h[1] = 0xa8;
+        h[MAGIC.0..MAGIC.0 + 8].copy_from_slice(MAGIC.1);
+        h[at::HEADER_LEN - 1] = 0xd2;
+        h[at::FRAME_LEN - 1] = 0xcf;
+        h[at::FLAGS - 1] = 0xa4;
+        let variable = self.chunksize == 0;
+        h[at::FLAGS] = OFFSETS_64BIT
+            | if variable || self.vlblocks {
+                MAX_VERSION
+            } else {
+                VERSION_REGULAR
+            }
+            | if variable { VARIABLE_CHUNKS } else { 0 }
+            | if self.vlblocks { VL_BLOCKS } else { 0 };
+        h[at::KIND] = match self.kind {
+            Kind::Contiguous => 0,
+            Kind::Sparse => 1,
+        };
+        let format = if self.compcode > 5 {
+            UDCODEC_FORMAT
+        } else {
+            self.compcode
+        };
+        h[at::CODECS] = format.wrapping_add(self.clevel << 4);
+        h[at::OTHER_FLAGS] = self.splitmode.wrapping_sub(1);
+        for (at, marker, field) in [
+            (at::NBYTES, 0xd3, &self.nbytes.to_be_bytes()[..]),
+            (at::CBYTES, 0xd3, &[0; 8]),
+            (at::TYPESIZE, 0xd2, &self.typesize.to_be_bytes()),
+            (at::BLOCKSIZE, 0xd2, &self.blocksize.to_be_bytes()),
+            (at::CHUNKSIZE, 0xd2, &self.chunksize.to_be_bytes()),
+            (at::NTHREADS_C, 0xd1, &self.nthreads_c.to_be_bytes()),
+            (at::NTHREADS_D, 0xd1, &self.nthreads_d.to_be_bytes()),
+        ] {
+            h[at - 1] = marker;
+            h[at..at + field.len()].copy_from_slice(field);
+        }
+        h[at::HAS_VLMETALAYERS] = if self.has_vlmetalayers { 0xc3 } else { 0xc2 };
+        h[at::NFILTERS - 1] = 0xd8;
+        h[at::NFILTERS] = MAX_FILTERS as u8;
+        h[at::FILTERS..][..MAX_FILTERS].copy_from_slice(&self.filters);
+        h[at::FILTERS_META..][..MAX_FILTERS].copy_from_slice(&self.filters_meta);
+        h[at::UDCODEC] = self.compcode;
+        h[at::CODEC_META] = self.compcode_meta;
+        h[at::OTHER_FLAGS2] = if self.use_dict { USE_DICT } else { 0 };
+        meta::write(metalayers, 0, &mut h)?;
+        let len = i32::try_from(h.len()).map_err(|_| Error::InvalidParam)?;
+        h[at::HEADER_LEN..][..4].copy_from_slice(&len.to_be_bytes());
+        Ok(h)
+    }
+}
+
+/// Fills the sizes into a header from [`Header::encode`].
+pub fn set_extent(header: &mut [u8], frame_len: u64, cbytes: u64) {
+    header[at::FRAME_LEN..][..8].copy_from_slice(&frame_len.to_be_bytes());
+    header[at::CBYTES..][..8].copy_from_slice(&cbytes.to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> Header {
+        Header {
+            kind: Kind::Contiguous,
+            nbytes: 1 << 40,
+            typesize: 300,
+            blocksize: 0,
+            chunksize: 1 << 20,
+            compcode: 33,
+            compcode_meta: 7,
+            clevel: 9,
+            splitmode: 4,
+            use_dict: true,
+            filters: [0, 1, 2, 3, 4, 35],
+            filters_meta: [9, 8, 7, 6, 5, 4],
+            nthreads_c: 2,
+            nthreads_d: 300,
+            has_vlmetalayers: true,
+            vlblocks: false,
+            metalayers: vec![Metalayer {
+                name: b"b2nd".to_vec().into(),
+                content: vec![1, 2, 3].into(),
+            }]
+            .into(),
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let header = example();
+        let mut bytes = header
+            .encode(&meta::borrow(&header.metalayers).unwrap())
+            .unwrap();
+        set_extent(&mut bytes, 12345, 678);
+        assert_eq!(Header::parse(&bytes), Ok(header));
+        assert_eq!(
+            Extent::parse(&bytes),
+            Ok(Extent {
+                header_len: bytes.len() as u32,
+                frame_len: 12345,
+                cbytes: 678
+            })
+        );
+        assert!(Header::has_magic(&bytes));
+    }
+
+    #[test]
+    fn lying_sizes_are_refused() {
+        let header = example();
+        let mut good = header.encode(&[]).unwrap();
+        set_extent(&mut good, 12345, 678);
+        let with = |at: usize, field: &[u8]| {
+            let mut bytes = good.clone();
+            bytes[at..at + field.len()].copy_from_slice(field);
+            Header::parse(&bytes).map(|_| ())
+        };
+        assert_eq!(with(at::HEADER_LEN, &[0xff; 4]), Err(Error::InvalidHeader));
+        assert_eq!(with(at::HEADER_LEN, &[0; 4]), Err(Error::InvalidHeader));
+        assert_eq!(with(at::HEADER_LEN, &[0, 0, 1, 0]), Err(Error::ReadBuffer));
+        assert_eq!(with(at::FRAME_LEN, &[0xff; 8]), Err(Error::InvalidHeader));
+        assert_eq!(with(at::FRAME_LEN, &[0; 8]), Err(Error::InvalidHeader));
+        assert_eq!(with(at::CBYTES, &[0xff; 8]), Err(Error::InvalidHeader));
+        assert_eq!(with(at::TYPESIZE, &[0; 4]), Err(Error::InvalidHeader));
+        assert_eq!(with(at::CHUNKSIZE, &[0xff; 4]), Err(Error::InvalidHeader));
+        assert_eq!(with(at::NFILTERS, &[7]), Err(Error::InvalidHeader));
+        assert_eq!(with(at::FLAGS, &[0x14]), Err(Error::VersionSupport));
+        assert_eq!(with(at::KIND, &[2]), Err(Error::FrameType));
+    }
+}

@@ -1,0 +1,38 @@
+//! Frames: chunks with an index, parameters and metalayers, in a buffer, a file or a directory.
+//!
+//! From the bottom up:
+//! - [`meta`], [`header`], [`trailer`], [`offsets`]: the parts of the format, each parsed once into a checked type
+//! - [`runs`]: very many offsets in little memory
+//! - [`change`]: what can be done to the chunks
+//! - [`free_list`], [`journal`]: what makes changes of files cheap, and safe against being killed
+//! - [`memory`]: a contiguous frame in a buffer
+//! - [`disk`]: a frame in a file or a directory
+//! - [`container`]: frames one behind the other in a file
+//!
+//! The formats are written down in the documents on contiguous and sparse frames.
+#![deny(unsafe_op_in_unsafe_fn)]
+#![warn(clippy::undocumented_unsafe_blocks)]
+// What ends the process where there is no memory: clippy.toml names it, and what to use instead.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::disallowed_types,
+        clippy::disallowed_methods,
+        clippy::disallowed_macros
+    )
+)]
+
+pub mod change;
+pub mod container;
+pub mod disk;
+pub mod free_list;
+pub mod header;
+pub mod journal;
+pub mod memory;
+pub mod meta;
+pub mod offsets;
+pub mod runs;
+pub mod trailer;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,485 @@
+//! A contiguous frame in a buffer.
+//!
+//! Header and chunks are always in the buffer; index and trailer are put behind them when somebody wants to see the whole
+//! frame, so that an append costs no more than its chunk.
+
+use super::change::{Change, Delta, Item};
+use super::disk::Loaded;
+use super::header::{Extent, Header, Kind, set_extent};
+use super::meta::Borrowed;
+use super::offsets::{Offsets, Place, WIDTH};
+use super::trailer;
+use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
+use oxiblosc_chunk::repack::repack;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{Buffer, Collect, List, ToList};
+
+/// The bytes of a frame: the frame's own, or somebody else's.
+enum Bytes {
+    Own(Buffer),
+    /// A whole frame that nobody changes and that outlives this; see [`Memory::borrow`].
+    Borrowed(&'static mut [u8]),
+}
+
+/// A contiguous frame in memory.
+pub struct Memory {
+    bytes: Bytes,
+    header_len: usize,
+    /// Bytes of the chunks, and of what lies between them.
+    data_len: usize,
+    offsets: Offsets,
+    trailer: List<u8>,
+    /// Whether index and trailer are in the buffer.
+    whole: bool,
+    /// Whether chunks may have free bytes between their blocks, since some were changed.
+    loose: bool,
+}
+
+impl Memory {
+    /// A new frame without chunks.
+    pub fn new(
+        header: &Header,
+        metalayers: &[Borrowed],
+        vlmetalayers: &[Borrowed],
+    ) -> Result<Self> {
+        let bytes = header.encode(metalayers)?;
+        Ok(Self {
+            header_len: bytes.len(),
+            data_len: 0,
+            offsets: Offsets::EMPTY,
+            trailer: trailer::encode(vlmetalayers)?,
+            whole: false,
+            loose: false,
+            bytes: Bytes::Own(Buffer::copy_of(&bytes)?),
+        })
+    }
+
+    /// Uses a whole frame where it lies. It is copied before it is changed.
+    ///
+    /// # Safety
+    /// `bytes` stay, unchanged, as long as they are used: until the first change, or until this is dropped.
+    pub unsafe fn borrow(bytes: &'static mut [u8]) -> Result<(Self, Loaded)> {
+        let (extent, loaded, offsets, trailer) = parse(bytes)?;
+        Ok((
+            Self {
+                header_len: extent.header_len as usize,
+                data_len: if offsets.is_empty() {
+                    0
+                } else {
+                    extent.cbytes as usize
+                },
+                offsets,
+                trailer,
+                whole: true,
+                loose: false,
+                bytes: Bytes::Borrowed(bytes),
+            },
+            loaded,
+        ))
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Own(buffer) => buffer,
+            Bytes::Borrowed(bytes) => bytes,
+        }
+    }
+
+    /// Whether other bytes are part of the buffer.
+    pub fn holds(&self, other: &[u8]) -> bool {
+        let (own, other) = (self.bytes().as_ptr_range(), other.as_ptr_range());
+        own.start < other.end && other.start < own.end
+    }
+
+    /// The offsets.
+    pub fn offsets(&self) -> &Offsets {
+        &self.offsets
+    }
+
+    /// Bytes of all chunks, and of what lies between them.
+    pub fn cbytes(&self) -> u64 {
+        self.data_len as u64
+    }
+
+    /// Chunk `nchunk`, or the kind of its items.
+    pub fn find(&self, nchunk: usize) -> Result<std::result::Result<&[u8], Place>> {
+        let place = match self.offsets.place(nchunk)? {
+            Place::At(place) => place,
+            special => return Ok(Err(special)),
+        };
+        let data = &self.bytes()[self.header_len..self.header_len + self.data_len];
+        let chunk = usize::try_from(place).ok().and_then(|at| data.get(at..));
+        let chunk = chunk.ok_or(Error::InvalidHeader)?;
+        let header = ChunkHeader::parse(chunk)?;
+        if header.cbytes < EXTENDED_HEADER_LENGTH {
+            return Err(Error::InvalidHeader);
+        }
+        let chunk = chunk.get(..header.cbytes).ok_or(Error::InvalidHeader)?;
+        Ok(Ok(chunk))
+    }
+
+    /// The bytes of chunk `nchunk`, to be changed where they are; it must go on being a chunk of as many bytes.
+    pub fn chunk_mut(&mut self, nchunk: usize) -> Result<&mut [u8]> {
+        let len = match self.find(nchunk)? {
+            Ok(chunk) => chunk.len(),
+            Err(_) => return Err(Error::InvalidParam),
+        };
+        let Place::At(place) = self.offsets.place(nchunk)? else {
+            return Err(Error::InvalidParam);
+        };
+        if let Bytes::Borrowed(bytes) = &self.bytes {
+            self.bytes = Bytes::Own(Buffer::copy_of(bytes)?);
+        }
+        self.loose = true;
+        let from = self.header_len + place as usize;
+        match &mut self.bytes {
+            Bytes::Own(buffer) => buffer.get_mut(from..from + len).ok_or(Error::Failure),
+            Bytes::Borrowed(_) => Err(Error::Failure),
+        }
+    }
+
+    /// A buffer that can be changed, with nothing behind the chunks.
+    fn open_end(&mut self) -> Result<&mut Buffer> {
+        let end = self.header_len + self.data_len;
+        if let Bytes::Borrowed(bytes) = &self.bytes {
+            self.bytes = Bytes::Own(Buffer::copy_of(&bytes[..end])?);
+        }
+        self.whole = false;
+        match &mut self.bytes {
+            Bytes::Own(buffer) => {
+                buffer.resize(end)?;
+                Ok(buffer)
+            }
+            Bytes::Borrowed(_) => Err(Error::Failure),
+        }
+    }
+
+    /// Applies a change; see [`Disk::commit`](super::disk::Disk::commit). If it fails, the frame is as it was.
+    pub fn commit(
+        &mut self,
+        change: &Change,
+        specials: &[(usize, List<u8>)],
+        header: List<u8>,
+        trailer: Option<List<u8>>,
+    ) -> Result<()> {
+        if header.len() != self.header_len && self.offsets.places().next().is_some() {
+            return Err(Error::InvalidParam);
+        }
+        change.check(&self.offsets)?;
+        let coming: usize = change.items().map(|item| item_len(&item)).sum();
+        let parted: usize = specials.iter().map(|(_, chunk)| chunk.len()).sum();
+        // All that can fail comes before all that changes something.
+        self.open_end()?
+            .reserve_to_grow(coming + parted + header.len())?;
+        for nchunk in change.leaves() {
+            let _ = self.find(nchunk)?;
+        }
+        if let Change::Update(items) = change {
+            if !specials.is_empty() || !items.is_empty() {
+                self.offsets.list_mut()?;
+            }
+            for (nchunk, chunk) in specials {
+                let at = self.put(chunk)?;
+                Delta::Set(*nchunk, at).apply(&mut self.offsets)?;
+            }
+            self.loose = true;
+            for (nchunk, item) in *items {
+                self.update(*nchunk, item)?;
+            }
+        } else {
+            let delta = self.delta(change, specials)?;
+            delta.reserve(&mut self.offsets)?;
+            for (_, chunk) in specials {
+                self.put(chunk)?;
+            }
+            for item in change.items() {
+                if let Item::Stored(chunk) = item {
+                    self.put(chunk)?;
+                }
+            }
+            delta.apply(&mut self.offsets)?;
+        }
+        if self.offsets.is_empty() {
+            self.data_len = 0;
+            self.open_end()?;
+        }
+        self.set_header(&header)?;
+        if let Some(trailer) = trailer {
+            self.trailer = trailer;
+        }
+        Ok(())
+    }
+
+    /// What becomes of the offsets when the chunks of `specials`, and then those that come in, are put behind the others.
+    fn delta(&self, change: &Change, specials: &[(usize, List<u8>)]) -> Result<Delta> {
+        let mut end = self.data_len;
+        let mut next = |len: usize| {
+            let at = end as i64;
+            end += len;
+            at
+        };
+        let parted = specials.iter();
+        let parted = parted.map(|(nchunk, chunk)| (*nchunk, next(chunk.len())));
+        let placed = parted.list()?;
+        let new = change.items().map(|item| match item {
+            Item::Stored(chunk) => Ok(next(chunk.len())),
+            Item::Special(place) => Ok(place.to_offset()),
+            Item::Edited(_) => Err(Error::InvalidParam),
+        });
+        let new = new.try_list()?;
+        change.delta_with(&self.offsets, placed.iter().copied(), &new)
+    }
+
+    /// Puts a chunk behind the others; gives its offset.
+    fn put(&mut self, chunk: &[u8]) -> Result<i64> {
+        self.open_end()?.extend(chunk)?;
+        let at = self.data_len as i64;
+        self.data_len += chunk.len();
+        Ok(at)
+    }
+
+    /// Puts a chunk in the place of another; those behind it move.
+    fn update(&mut self, nchunk: usize, item: &Item) -> Result<()> {
+        let (place, len) = match self.offsets.place(nchunk)? {
+            Place::At(place) => (place as usize, self.find(nchunk)?.map_or(0, <[u8]>::len)),
+            Place::Special(_) => {
+                let offset = match item {
+                    Item::Stored(chunk) => self.put(chunk)?,
+                    Item::Special(place) => place.to_offset(),
+                    Item::Edited(_) => return Err(Error::InvalidParam),
+                };
+                return Delta::Set(nchunk, offset).apply(&mut self.offsets);
+            }
+        };
+        let (bytes, offset) = match item {
+            Item::Stored(chunk) => (*chunk, place as i64),
+            Item::Special(special) => (&[][..], special.to_offset()),
+            Item::Edited(_) => return Err(Error::InvalidParam),
+        };
+        let header_len = self.header_len;
+        replace(self.open_end()?, header_len + place, len, bytes)?;
+        self.data_len = self.data_len + bytes.len() - len;
+        let by = bytes.len() as i64 - len as i64;
+        if by != 0 {
+            for offset in self.offsets.list_mut()?.iter_mut() {
+                if *offset > place as i64 {
+                    *offset += by;
+                }
+            }
+        }
+        Delta::Set(nchunk, offset).apply(&mut self.offsets)
+    }
+
+    fn set_header(&mut self, header: &[u8]) -> Result<()> {
+        let old = self.header_len;
+        if let Bytes::Own(buffer) = &mut self.bytes {
+            if header.len() == old {
+                buffer[..old].copy_from_slice(header);
+            } else {
+                replace(buffer, 0, old, header)?;
+                self.header_len = header.len();
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what changes of chunks left free between their blocks.
+    fn pack(&mut self) -> Result<()> {
+        let mut places = self.offsets.places().list()?;
+        places.sort_unstable();
+        places.dedup();
+        if places.is_empty() {
+            return Ok(());
+        }
+        let data = &self.bytes()[self.header_len..self.header_len + self.data_len];
+        let mut packed = Buffer::new();
+        packed.reserve(self.header_len + self.data_len)?;
+        packed.extend(&self.bytes()[..self.header_len])?;
+        let mut moved = List::with_capacity(places.len())?;
+        let mut end = 0;
+        for place in places {
+            let chunk = data.get(place as usize..).ok_or(Error::InvalidHeader)?;
+            let header = ChunkHeader::parse(chunk)?;
+            let chunk = chunk.get(..header.cbytes).ok_or(Error::InvalidHeader)?;
+            if (place as usize) < end {
+                return Err(Error::InvalidHeader);
+            }
+            end = place as usize + header.cbytes;
+            moved.push((place, packed.len() - self.header_len))?;
+            match repack(chunk)? {
+                Some(chunk) => packed.extend(&chunk)?,
+                None => packed.extend(chunk)?,
+            }
+        }
+        for offset in self.offsets.list_mut()?.iter_mut() {
+            let found = moved.binary_search_by_key(offset, |(from, _)| *from as i64);
+            *offset = found.map_or(*offset, |i| moved[i].1 as i64);
+        }
+        self.data_len = packed.len() - self.header_len;
+        self.bytes = Bytes::Own(packed);
+        self.whole = false;
+        Ok(())
+    }
+
+    /// Whether [`Self::whole`] changes nothing.
+    pub fn is_whole(&self) -> bool {
+        self.whole && !self.loose
+    }
+
+    /// The whole frame.
+    pub fn whole(&mut self) -> Result<&mut [u8]> {
+        if self.loose {
+            match self.pack() {
+                Err(Error::MemoryAlloc) => return Err(Error::MemoryAlloc),
+                // A frame with chunks that cannot be told apart stays as it is.
+                Ok(()) | Err(_) => self.loose = false,
+            }
+        }
+        if !self.whole {
+            let index = match self.offsets.len() {
+                0 => List::new(),
+                _ => self.offsets.encode()?,
+            };
+            let data_len = self.data_len as u64;
+            let more = index.len() + self.trailer.len();
+            self.open_end()?.reserve(more)?;
+            if let Bytes::Own(buffer) = &mut self.bytes {
+                buffer.extend(&index)?;
+                buffer.extend(&self.trailer)?;
+                let len = buffer.len() as u64;
+                set_extent(buffer, len, data_len);
+            }
+            self.whole = true;
+        }
+        Ok(match &mut self.bytes {
+            Bytes::Own(buffer) => buffer,
+            Bytes::Borrowed(bytes) => bytes,
+        })
+    }
+
+    /// Bytes of the whole frame.
+    pub fn frame_len(&mut self) -> Result<u64> {
+        Ok(self.whole()?.len() as u64)
+    }
+
+    /// Copies a borrowed buffer, so that it is used no more.
+    pub fn own(&mut self) -> Result<()> {
+        if let Bytes::Borrowed(bytes) = &self.bytes {
+            self.bytes = Bytes::Own(Buffer::copy_of(bytes)?);
+        }
+        Ok(())
+    }
+
+    /// Makes a borrowed buffer the frame's own.
+    ///
+    /// # Safety
+    /// The buffer came from `malloc`, and is nobody else's from now on.
+    pub unsafe fn take_ownership(&mut self) {
+        if let Bytes::Borrowed(bytes) = &mut self.bytes {
+            // SAFETY: by the caller's word.
+            let buffer = unsafe { Buffer::from_raw(bytes.as_mut_ptr(), bytes.len()) };
+            self.bytes = Bytes::Own(buffer);
+        }
+    }
+
+    /// Gives up the buffer, whole, without freeing it: it is C's from now on. Nothing happens to a borrowed one.
+    pub fn release(mut self) {
+        if self.whole().is_ok()
+            && let Bytes::Own(buffer) = self.bytes
+        {
+            buffer.into_raw();
+        }
+    }
+}
+
+fn item_len(item: &Item) -> usize {
+    match item {
+        Item::Stored(chunk) => chunk.len(),
+        Item::Special(_) | Item::Edited(_) => 0,
+    }
+}
+
+/// Writes `new` over `len` bytes at `at`, moving those behind if the sizes differ.
+fn replace(buffer: &mut Buffer, at: usize, len: usize, new: &[u8]) -> Result<()> {
+    let end = buffer.len();
+    if new.len() > len {
+        buffer.resize(end + new.len() - len)?;
+    }
+    if new.len() != len {
+        buffer.copy_within(at + len..end, at + new.len());
+        buffer.resize(end + new.len() - len)?;
+    }
+    buffer[at..at + new.len()].copy_from_slice(new);
+    Ok(())
+}
+
+/// How many offsets an index has.
+fn held(index: &[u8]) -> Result<usize> {
+    Ok(ChunkHeader::parse_basic(index)?.nbytes / WIDTH)
+}
+
+fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, List<u8>)> {
+    if !Header::has_magic(bytes) {
+        return Err(Error::InvalidHeader);
+    }
+    let extent = Extent::parse(bytes)?;
+    if extent.frame_len != bytes.len() as u64 {
+        return Err(Error::InvalidHeader);
+    }
+    let header = Header::parse(bytes)?;
+    if header.kind != Kind::Contiguous {
+        return Err(Error::FrameType);
+    }
+    let header_len = u64::from(extent.header_len);
+    let end = bytes
+        .len()
+        .checked_sub(trailer::MIN_LEN)
+        .ok_or(Error::InvalidHeader)?;
+    let trailer_len = trailer::len(&bytes[end..], extent.frame_len, header_len)?;
+    let mut trailer_pos = bytes.len() - trailer_len;
+    let mut trailer = bytes[trailer_pos..].to_list()?;
+    let vlmetalayers = match trailer::parse(&trailer) {
+        // Where there are no data the trailer follows the header, whatever length it tells.
+        Err(_) if header.nbytes <= 0 => {
+            trailer_pos = extent.header_len as usize;
+            trailer = bytes[trailer_pos..].to_list()?;
+            trailer::set_len(&mut trailer)?;
+            trailer::parse(&trailer)?
+        }
+        parsed => parsed?,
+    };
+    let index = header_len
+        .checked_add(extent.cbytes)
+        .filter(|pos| *pos <= trailer_pos as u64)
+        .map(|pos| &bytes[pos as usize..trailer_pos]);
+    let count = match (header.nchunks(), index) {
+        // The reference forgets to say so when the last chunk goes.
+        (Some(0), None | Some([])) => Some(0),
+        (_, None) => return Err(Error::InvalidHeader),
+        (Some(0) | None, _) => None,
+        (Some(count), _) => Some(usize::try_from(count).map_err(|_| Error::InvalidHeader)?),
+    };
+    let offsets = match (count, index) {
+        // Only in a file may an index have more offsets than count, while somebody appends.
+        (Some(count), Some(index)) if count > 0 && held(index)? != count => {
+            return Err(Error::InvalidHeader);
+        }
+        (Some(0), _) | (_, None) => Offsets::EMPTY,
+        (count, Some(index)) => {
+            match Offsets::decode(index, count, header.kind, extent.frame_len) {
+                Err(_) if header.nbytes <= 0 => Offsets::EMPTY,
+                other => other?,
+            }
+        }
+    };
+    offsets.check(header.kind, &extent)?;
+    Ok((
+        extent,
+        Loaded {
+            header,
+            vlmetalayers,
+        },
+        offsets,
+        trailer,
+    ))
+}

@@ -1,0 +1,191 @@
+//! Metalayers as the header and the trailer write them down: a map from names to offsets, then the contents.
+//!
+//! See the contiguous frame format document, "Header" and "Trailer".
+
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{Collect, List, ToList};
+
+/// The longest name of a metalayer, in bytes.
+pub const NAME_MAXLEN: usize = 31;
+/// The most metalayers of one kind that a header or a trailer that is read may have.
+pub const MAX_READ: usize = 8 * 1024;
+
+/// A name and what stands under it. A variable-length metalayer's content is a chunk.
+#[cfg_attr(test, derive(Clone))]
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Metalayer {
+    /// The name, without the 0 that C ends it with.
+    pub name: List<u8>,
+    /// The content.
+    pub content: List<u8>,
+}
+
+/// A metalayer that somebody else owns.
+pub type Borrowed<'a> = (&'a [u8], &'a [u8]);
+
+mod marker {
+    pub const ARRAY3: u8 = 0x93;
+    pub const UINT16: u8 = 0xcd;
+    pub const MAP16: u8 = 0xde;
+    pub const FIXSTR: u8 = 0xa0;
+    pub const INT32: u8 = 0xd2;
+    pub const ARRAY16: u8 = 0xdc;
+    pub const BIN32: u8 = 0xc6;
+}
+
+/// Bytes that stand before the name of the first metalayer: an array of three, the size of the map, the map's marker
+/// and number of keys.
+const MAP_START: usize = 1 + 3 + 1 + 2;
+
+/// Writes metalayers behind what is in `out` already, from where offsets count. The size of the map counts from its
+/// `base`th byte on: the header and the trailer differ in that.
+pub fn write(metalayers: &[Borrowed], base: usize, out: &mut List<u8>) -> Result<()> {
+    let count = u16::try_from(metalayers.len()).map_err(|_| Error::Failure)?;
+    let start = out.len();
+    out.extend_from_slice(&[marker::ARRAY3, marker::UINT16, 0, 0, marker::MAP16])?;
+    out.extend_from_slice(&count.to_be_bytes())?;
+    let mut slots = List::with_capacity(metalayers.len())?;
+    for (name, _) in metalayers {
+        if name.len() > NAME_MAXLEN {
+            return Err(Error::Failure);
+        }
+        out.push(marker::FIXSTR + name.len() as u8)?;
+        out.extend_from_slice(name)?;
+        out.push(marker::INT32)?;
+        slots.push(out.len())?;
+        out.extend_from_slice(&[0; 4])?;
+    }
+    let size = u16::try_from(out.len() - start - base).map_err(|_| Error::Failure)?;
+    out[start + 2..start + 4].copy_from_slice(&size.to_be_bytes());
+    out.push(marker::ARRAY16)?;
+    out.extend_from_slice(&count.to_be_bytes())?;
+    for ((_, content), slot) in metalayers.iter().zip(slots) {
+        let offset = i32::try_from(out.len()).map_err(|_| Error::Failure)?;
+        let len = i32::try_from(content.len()).map_err(|_| Error::Failure)?;
+        out[slot..slot + 4].copy_from_slice(&offset.to_be_bytes());
+        out.push(marker::BIN32)?;
+        out.extend_from_slice(&len.to_be_bytes())?;
+        out.extend_from_slice(content)?;
+    }
+    Ok(())
+}
+
+fn take<'a>(bytes: &'a [u8], at: &mut usize, len: usize) -> Result<&'a [u8]> {
+    let end = at.checked_add(len).ok_or(Error::ReadBuffer)?;
+    let part = bytes.get(*at..end).ok_or(Error::ReadBuffer)?;
+    *at = end;
+    Ok(part)
+}
+
+/// Reads the metalayers of a header or trailer (`bytes`, all of it) that begin at `start`; at most `most` of them.
+///
+/// # Errors
+/// [`Error::ReadBuffer`] where something lies outside of `bytes`; [`Error::Data`] for what is not written so, and for contents
+/// that together are longer than `bytes`.
+pub fn read(bytes: &[u8], start: usize, most: usize) -> Result<List<Metalayer>> {
+    let mut at = start + MAP_START - 3;
+    if take(bytes, &mut at, 1)?[0] != marker::MAP16 {
+        return Err(Error::Data);
+    }
+    let count = take(bytes, &mut at, 2)?;
+    let count = usize::from(u16::from_be_bytes([count[0], count[1]]));
+    if count > most {
+        return Err(Error::Data);
+    }
+    let mut metalayers = List::new();
+    // What is left for contents: each has bytes of its own, or a few of them would be copied over and over.
+    let mut left = bytes.len();
+    for _ in 0..count {
+        let mark = take(bytes, &mut at, 1)?[0];
+        if mark & 0xe0 != marker::FIXSTR {
+            return Err(Error::Data);
+        }
+        let name = take(bytes, &mut at, usize::from(mark & 0x1f))?;
+        if take(bytes, &mut at, 1)?[0] != marker::INT32 {
+            return Err(Error::Data);
+        }
+        let offset = be_i32(take(bytes, &mut at, 4)?);
+        let mut place = usize::try_from(offset).map_err(|_| Error::Data)?;
+        if place >= bytes.len() {
+            return Err(Error::Data);
+        }
+        let mark = take(bytes, &mut place, 5)?;
+        if mark[0] != marker::BIN32 {
+            return Err(Error::Data);
+        }
+        let len = usize::try_from(be_i32(&mark[1..])).map_err(|_| Error::Data)?;
+        let content = take(bytes, &mut place, len)?;
+        left = left.checked_sub(mark.len() + len).ok_or(Error::Data)?;
+        // C sees names that end at their first 0.
+        let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+        metalayers.push(Metalayer {
+            name: name.to_list()?,
+            content: content.to_list()?,
+        })?;
+    }
+    Ok(metalayers)
+}
+
+fn be_i32(bytes: &[u8]) -> i32 {
+    i32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+}
+
+/// The metalayers as [`write`] wants them.
+pub fn borrow(metalayers: &[Metalayer]) -> Result<List<Borrowed<'_>>> {
+    metalayers
+        .iter()
+        .map(|layer| (&layer.name[..], &layer.content[..]))
+        .list()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let layers: Vec<Metalayer> = (0..16)
+            .map(|i| Metalayer {
+                name: format!("layer-{i}").into_bytes().into(),
+                content: vec![i as u8; i * 100].into(),
+            })
+            .collect();
+        for count in [0, 1, 16] {
+            let mut out = List::from(vec![0; 87]);
+            write(&borrow(&layers[..count]).unwrap(), 0, &mut out).unwrap();
+            assert_eq!(read(&out, 87, 16).unwrap(), layers[..count]);
+            assert_eq!(read(&out, 87, 0).is_err(), count > 0);
+            for cut in 0..out.len() {
+                // Every content is reached by an offset, so a shorter buffer cannot give all of them.
+                let cut_short = read(&out[..cut], 87, 16);
+                assert!(cut_short.is_err() || count == 0, "{cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn contents_do_not_share_bytes() {
+        let mut out = List::from(vec![0; 87]);
+        write(
+            &[(&b"a"[..], &[7; 200][..]), (&b"b"[..], &[8; 10][..])],
+            0,
+            &mut out,
+        )
+        .unwrap();
+        let offset = |nth: usize| 87 + MAP_START + nth * 7 + 3;
+        let (first, second) = (offset(0), offset(1));
+        let place = out[first..first + 4].to_vec();
+        out[second..second + 4].copy_from_slice(&place);
+        assert_eq!(read(&out, 87, 16), Err(Error::Data));
+    }
+
+    #[test]
+    fn long_names_are_refused() {
+        let mut out = List::new();
+        assert_eq!(write(&[(&[b'x'; 31], b"")], 1, &mut out), Ok(()));
+        assert_eq!(
+            write(&[(&[b'x'; 32], b"")], 1, &mut out),
+            Err(Error::Failure)
+        );
+    }
+}

@@ -1,0 +1,187 @@
+//! Lists of offsets in which a few numbers tell of many: runs of chunks whose offsets are the same or lie equally far apart.
+//!
+//! The compressed index of a few kilobytes can tell of millions of chunks. Where most of them are special, or their files
+//! are numbered one after the other, a run for all of them takes as much memory as for one.
+
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::List;
+
+/// Chunks whose offsets are equal, or rise by the same step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    /// The offset of the first chunk.
+    first: i64,
+    /// Its index.
+    start: u32,
+    /// From one offset to the next; 0 for special chunks.
+    step: u32,
+}
+
+/// Bytes of a run.
+const WIDTH: usize = size_of::<Run>();
+
+/// Offsets as runs.
+#[cfg_attr(test, derive(Clone))]
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Runs {
+    runs: List<Run>,
+    len: usize,
+}
+
+impl Runs {
+    /// How many offsets there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// A copy.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn try_clone(&self) -> Result<Self> {
+        Ok(Self {
+            runs: self.runs.try_clone()?,
+            len: self.len,
+        })
+    }
+
+    /// Bytes of memory that they take.
+    pub fn bytes(&self) -> usize {
+        self.runs.capacity() * WIDTH
+    }
+
+    /// Puts an offset behind the others.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn push(&mut self, offset: i64) -> Result<()> {
+        let start = u32::try_from(self.len).map_err(|_| Error::MemoryAlloc)?;
+        if let Some(run) = self.runs.last_mut() {
+            let count = start - run.start;
+            // The second offset says what the step is.
+            let step = match offset.checked_sub(run.first).map(u32::try_from) {
+                Some(Ok(step)) if count == 1 => step,
+                _ => run.step,
+            };
+            // Special chunks follow equal ones, and others such that lie behind: a run is of one kind.
+            let fits = (run.first < 0) == (step == 0);
+            if fits && run.at(count.into(), step) == Some(offset) {
+                run.step = step;
+                self.len += 1;
+                return Ok(());
+            }
+        }
+        if self.runs.len() == self.runs.capacity() {
+            let more = self.runs.len() / 4 + 64;
+            self.runs.reserve_exact(more)?;
+        }
+        self.runs.push(Run {
+            first: offset,
+            start,
+            step: 0,
+        })?;
+        self.len += 1;
+        Ok(())
+    }
+
+    /// The offset of chunk `nchunk`, if there is one.
+    pub fn get(&self, nchunk: usize) -> Option<i64> {
+        if nchunk >= self.len {
+            return None;
+        }
+        let after = self
+            .runs
+            .partition_point(|run| run.start as usize <= nchunk);
+        let run = &self.runs[after - 1];
+        run.at(nchunk as i64 - i64::from(run.start), run.step)
+    }
+
+    /// First offset, step and length of each run.
+    fn spans(&self) -> impl Iterator<Item = (i64, i64, usize)> + '_ {
+        let ends = self.runs.iter().skip(1).map(|run| run.start as usize);
+        self.runs
+            .iter()
+            .zip(ends.chain([self.len]))
+            .map(|(run, end)| (run.first, i64::from(run.step), end - run.start as usize))
+    }
+
+    /// Every offset.
+    pub fn iter(&self) -> impl Iterator<Item = i64> + '_ {
+        self.spans()
+            .flat_map(|(first, step, count)| (0..count as i64).map(move |i| first + i * step))
+    }
+
+    /// The offsets of real places.
+    pub fn places(&self) -> impl Iterator<Item = u64> + '_ {
+        self.spans()
+            .filter(|(first, ..)| *first >= 0)
+            .flat_map(|(first, step, count)| {
+                (0..count as i64).map(move |i| (first + i * step) as u64)
+            })
+    }
+
+    /// How many of the offsets are real places, and the largest of those.
+    pub fn extent(&self) -> (usize, Option<u64>) {
+        let real = self.spans().filter(|(first, ..)| *first >= 0);
+        real.fold((0, None), |(all, most), (first, step, count)| {
+            let last = (first + (count as i64 - 1) * step) as u64;
+            (all + count, most.max(Some(last)))
+        })
+    }
+}
+
+impl Run {
+    /// The offset of the chunk that is number `i` of the run.
+    fn at(&self, i: i64, step: u32) -> Option<i64> {
+        self.first.checked_add(i64::from(step).checked_mul(i)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runs(offsets: &[i64]) -> Runs {
+        let mut runs = Runs::default();
+        for offset in offsets {
+            runs.push(*offset).unwrap();
+        }
+        runs
+    }
+
+    #[test]
+    fn what_is_put_in_comes_out() {
+        let special = i64::MIN | 1 << 56;
+        let lists: [&[i64]; 6] = [
+            &[],
+            &[5],
+            &[0, 100, 200, 300, 250, 350, 450, 0, 0, 0],
+            &[special, special, 7, special, special + 1, special, -1, -1],
+            &[i64::MAX - 1, i64::MAX, i64::MIN, i64::MIN, 0, i64::MAX, 5],
+            &[3, 3, 3, 2, 1, 0],
+        ];
+        for list in lists {
+            let runs = runs(list);
+            assert_eq!(runs.iter().collect::<Vec<_>>(), list);
+            let each: Vec<i64> = (0..list.len()).map(|i| runs.get(i).unwrap()).collect();
+            assert_eq!((each.as_slice(), runs.get(list.len())), (list, None));
+            let real: Vec<u64> = list.iter().filter_map(|o| u64::try_from(*o).ok()).collect();
+            assert_eq!(runs.places().collect::<Vec<_>>(), real);
+            assert_eq!(runs.extent(), (real.len(), real.iter().max().copied()));
+        }
+    }
+
+    #[test]
+    fn equal_and_equally_distant_offsets_take_one_run() {
+        let special = i64::MIN | 1 << 56;
+        let zeros = [special; 1000];
+        let ascending: Vec<i64> = (0..1000).map(|i| 50 + 32 * i).collect();
+        let list = [&zeros[..], &ascending, &zeros].concat();
+        assert_eq!(runs(&list).runs.len(), 3);
+    }
+}

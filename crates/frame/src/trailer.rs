@@ -1,0 +1,95 @@
+//! The trailer of a frame: variable-length metalayers and room for a fingerprint.
+//!
+//! See the contiguous frame format document, "Trailer".
+
+use super::meta::{self, Metalayer};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::List;
+
+/// Bytes that are read at the end of a frame to learn how long its trailer is.
+pub const MIN_LEN: usize = 25;
+/// The most variable-length metalayers.
+pub const MAX_METALAYERS: usize = meta::MAX_READ;
+
+const VERSION: u8 = 1;
+/// From the trailer's length to the end of the trailer: the length, and the fingerprint with its two marker bytes.
+const LEN_TO_END: usize = 4 + 2 + 16;
+/// Where the metalayers begin.
+const METALAYERS: usize = 2;
+
+/// Writes a trailer.
+pub fn encode(metalayers: &[meta::Borrowed]) -> Result<List<u8>> {
+    if metalayers.len() > MAX_METALAYERS {
+        return Err(Error::InvalidParam);
+    }
+    let mut out = List::of([0x94, VERSION])?;
+    meta::write(metalayers, 1, &mut out)?;
+    let len = out.len() + 1 + LEN_TO_END;
+    if len > i32::MAX as usize {
+        return Err(Error::InvalidParam);
+    }
+    out.push(0xce)?;
+    out.extend_from_slice(&(len as u32).to_be_bytes())?;
+    // No fingerprint.
+    out.extend_from_slice(&[0xd8, 0])?;
+    out.extend_from_slice(&[0; 16])?;
+    Ok(out)
+}
+
+/// How long the trailer is whose last [`MIN_LEN`] bytes are `end`, in a frame of `frame_len` bytes, `header_len` of
+/// which are the header.
+pub fn len(end: &[u8], frame_len: u64, header_len: u64) -> Result<usize> {
+    let at = MIN_LEN - LEN_TO_END;
+    if end.len() != MIN_LEN || end[at - 1] != 0xce {
+        return Err(Error::Data);
+    }
+    let len = u32::from_be_bytes([end[at], end[at + 1], end[at + 2], end[at + 3]]);
+    let most = frame_len.saturating_sub(header_len).min(i32::MAX as u64);
+    if (len as usize) < MIN_LEN || u64::from(len) > most {
+        return Err(Error::Data);
+    }
+    Ok(len as usize)
+}
+
+/// Writes the length of a whole trailer into it, where it had another.
+pub fn set_len(bytes: &mut [u8]) -> Result<()> {
+    let len = u32::try_from(bytes.len()).map_err(|_| Error::Data)?;
+    let at = bytes.len().checked_sub(LEN_TO_END).ok_or(Error::Data)?;
+    bytes[at..at + 4].copy_from_slice(&len.to_be_bytes());
+    Ok(())
+}
+
+/// Reads the metalayers of a whole trailer.
+pub fn parse(bytes: &[u8]) -> Result<List<Metalayer>> {
+    meta::read(bytes, METALAYERS, MAX_METALAYERS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let layers = vec![
+            Metalayer {
+                name: b"a".to_vec().into(),
+                content: vec![7; 1000].into(),
+            },
+            Metalayer {
+                name: b"b".to_vec().into(),
+                content: List::new(),
+            },
+        ];
+        let bytes = encode(&meta::borrow(&layers).unwrap()).unwrap();
+        let end = &bytes[bytes.len() - MIN_LEN..];
+        assert_eq!(len(end, 5000, 87), Ok(bytes.len()));
+        assert_eq!(len(end, bytes.len() as u64 + 86, 87), Err(Error::Data));
+        assert_eq!(parse(&bytes), Ok(layers.into()));
+        assert_eq!(encode(&[]).unwrap().len(), 35);
+        let mut wrong = bytes.clone();
+        let at = wrong.len() - LEN_TO_END;
+        wrong[at..at + 4].fill(7);
+        assert_eq!(set_len(&mut wrong), Ok(()));
+        assert_eq!(wrong, bytes);
+    }
+}

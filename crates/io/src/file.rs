@@ -1,0 +1,320 @@
+//! Files of the file system, by positioned reads and writes on the descriptor: no seek state, no buffer, so that one
+//! handle serves many readers, and what was written is there for whoever opens the file next.
+
+use super::{Backend, Mode, Storage, sys};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{Buffer, Collect, Shared, shared_dyn};
+use std::ffi::CStr;
+use std::fs::{File, TryLockError};
+use std::io::{ErrorKind, IoSlice, Seek, SeekFrom};
+use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// How many parts one system call takes; the least that any system allows is far lower, that of Linux is this.
+const MAX_PARTS: usize = 1024;
+
+/// The path that a C string names.
+#[cfg(test)]
+pub fn path(path: &CStr) -> &std::path::Path {
+    use std::os::unix::ffi::OsStrExt;
+    std::path::Path::new(std::ffi::OsStr::from_bytes(path.to_bytes()))
+}
+
+/// Device and inode that the path names. Nothing else is asked for: on a system that notes who looks at the time of the last
+/// change, the next write has to make that time a new one, which takes longer than the write.
+#[cfg(target_os = "linux")]
+fn identity_of(path: &CStr) -> Option<(u64, u64)> {
+    let mut there = MaybeUninit::<libc::statx>::zeroed();
+    // SAFETY: a C string, and room for what the call fills in.
+    let rc = unsafe {
+        let (mask, there) = (libc::STATX_INO, there.as_mut_ptr());
+        libc::statx(libc::AT_FDCWD, path.as_ptr(), 0, mask, there)
+    };
+    // SAFETY: numbers, zero where nothing was filled in.
+    let there = unsafe { there.assume_init() };
+    let device = libc::makedev(there.stx_dev_major, there.stx_dev_minor);
+    (rc == 0).then_some((device, there.stx_ino))
+}
+
+/// Device and inode that the path names.
+#[cfg(not(target_os = "linux"))]
+fn identity_of(path: &CStr) -> Option<(u64, u64)> {
+    sys::stat(path, true).ok().map(|there| there.identity)
+}
+
+/// The back end for files.
+#[derive(Clone, Copy, Debug)]
+pub struct Filesystem;
+
+impl Backend for Filesystem {
+    fn open(&self, path: &CStr, mode: Mode) -> Result<Shared<dyn Storage>> {
+        let file = PlainFile::open(path, mode)?;
+        shared_dyn!(file => dyn Storage).inspect_err(|_| {
+            if mode == Mode::New {
+                // It was not there before.
+                let _ = sys::unlink(path);
+            }
+        })
+    }
+
+    fn identity(&self, path: &CStr) -> Option<(u64, u64)> {
+        identity_of(path)
+    }
+
+    fn is_filesystem(&self) -> bool {
+        true
+    }
+}
+
+/// An open file.
+#[derive(Debug)]
+pub struct PlainFile {
+    file: File,
+    /// Once asked for: it stays as long as the file is open.
+    identity: OnceLock<(u64, u64)>,
+}
+
+impl PlainFile {
+    /// Opens the file at `path`.
+    pub fn open(path: &CStr, mode: Mode) -> Result<Self> {
+        let file = mode.open(path).map_err(|_| Error::FileOpen)?;
+        let identity = OnceLock::new();
+        Ok(Self { file, identity })
+    }
+}
+
+impl Storage for PlainFile {
+    fn size(&self) -> Result<u64> {
+        // The end is asked for, and not all that the system knows of the file, for the reason of [`identity_of`]. No position is
+        // kept in the descriptor otherwise, so that this moves nobody's.
+        (&self.file)
+            .seek(SeekFrom::End(0))
+            .map_err(|_| Error::FileRead)
+    }
+
+    fn read_at(&self, pos: u64, buf: &mut [u8]) -> Result<()> {
+        if read_up_to(&self.file, pos, buf) == buf.len() {
+            Ok(())
+        } else {
+            Err(Error::FileRead)
+        }
+    }
+
+    fn append_to(&self, buf: &mut Buffer, pos: u64, len: usize) -> Result<()> {
+        let room = buf.spare(len)?;
+        let mut done = 0;
+        while done < len {
+            let left = &mut room[done..];
+            let at = pos.saturating_add(done as u64);
+            let at = libc::off_t::try_from(at).map_err(|_| Error::FileRead)?;
+            // SAFETY: `left` is memory that may be written, as long as it says; the descriptor is open.
+            let read = unsafe {
+                libc::pread(
+                    self.file.as_raw_fd(),
+                    left.as_mut_ptr().cast(),
+                    left.len(),
+                    at,
+                )
+            };
+            match usize::try_from(read) {
+                Ok(0) => return Err(Error::FileRead),
+                Ok(n) => done += n,
+                Err(_) if std::io::Error::last_os_error().kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Err(Error::FileRead),
+            }
+        }
+        // SAFETY: all of them were read.
+        unsafe { buf.advance(len) };
+        Ok(())
+    }
+
+    fn write_at(&self, pos: u64, buf: &[u8]) -> Result<()> {
+        if write_up_to(&self.file, pos, buf) == buf.len() {
+            Ok(())
+        } else {
+            Err(Error::FileWrite)
+        }
+    }
+
+    fn write_all_at(&self, pos: u64, parts: &[&[u8]]) -> Result<()> {
+        write_parts(&self.file, pos, parts)
+    }
+
+    fn truncate(&self, size: u64) -> Result<()> {
+        self.file.set_len(size).map_err(|_| Error::FileTruncate)
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.file.sync_data().map_err(|_| Error::FileWrite)
+    }
+
+    fn lock_exclusive(&self, patience: Duration) -> bool {
+        const MOST: Duration = Duration::from_millis(1);
+        let mut pause = Duration::from_micros(20);
+        let mut waited = Duration::ZERO;
+        loop {
+            match self.file.try_lock() {
+                Err(TryLockError::WouldBlock) if waited < patience => {
+                    std::thread::sleep(pause);
+                    waited += pause;
+                    pause = MOST.min(2 * pause);
+                }
+                Err(TryLockError::WouldBlock) => return false,
+                // A file system without such locks is one for whoever asks.
+                Ok(()) | Err(TryLockError::Error(_)) => return true,
+            }
+        }
+    }
+
+    fn unlock(&self) {
+        // The lock goes with the file at the latest.
+        let _ = self.file.unlock();
+    }
+
+    fn identity(&self) -> Option<(u64, u64)> {
+        if let Some(known) = self.identity.get() {
+            return Some(*known);
+        }
+        let file = self.file.metadata().ok()?;
+        Some(*self.identity.get_or_init(|| (file.dev(), file.ino())))
+    }
+}
+
+/// Reads from `pos` on until `buf` is full, the file ends or an error comes. Returns how many bytes were read.
+pub fn read_up_to(file: &File, pos: u64, buf: &mut [u8]) -> usize {
+    let mut done = 0;
+    while done < buf.len() {
+        match file.read_at(&mut buf[done..], pos.saturating_add(done as u64)) {
+            Ok(0) => break,
+            Ok(n) => done += n,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    done
+}
+
+/// Writes `buf` from `pos` on until all is written or an error comes. Returns how many bytes were written.
+pub fn write_up_to(file: &File, pos: u64, buf: &[u8]) -> usize {
+    let mut done = 0;
+    while done < buf.len() {
+        match file.write_at(&buf[done..], pos.saturating_add(done as u64)) {
+            Ok(0) => break,
+            Ok(n) => done += n,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    done
+}
+
+/// Writes the parts one after another from `pos` on, in as few system calls as it takes, usually one.
+fn write_parts(file: &File, pos: u64, parts: &[&[u8]]) -> Result<()> {
+    let mut slices = parts
+        .iter()
+        .filter(|part| !part.is_empty())
+        .map(|part| IoSlice::new(part))
+        .list()?;
+    let mut left = &mut slices[..];
+    let mut at = libc::off_t::try_from(pos).map_err(|_| Error::FileWrite)?;
+    while !left.is_empty() {
+        let count = left.len().min(MAX_PARTS);
+        // SAFETY: an `IoSlice` has the layout of an `iovec`, as its documentation promises, and each of these borrows
+        // bytes that outlive the call; the descriptor is open.
+        let written =
+            unsafe { libc::pwritev(file.as_raw_fd(), left.as_ptr().cast(), count as i32, at) };
+        match usize::try_from(written) {
+            Ok(0) => return Err(Error::FileWrite),
+            Ok(n) => {
+                IoSlice::advance_slices(&mut left, n);
+                at = at.checked_add(n as libc::off_t).ok_or(Error::FileWrite)?;
+            }
+            Err(_) if std::io::Error::last_os_error().kind() == ErrorKind::Interrupted => {}
+            Err(_) => return Err(Error::FileWrite),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Folder;
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let folder = Folder::new("file");
+        let name = folder.path("a");
+        assert_eq!(
+            PlainFile::open(&name, Mode::Read).err(),
+            Some(Error::FileOpen)
+        );
+        assert_eq!(
+            PlainFile::open(&name, Mode::ReadWrite).err(),
+            Some(Error::FileOpen)
+        );
+        let file = Filesystem.open(&name, Mode::Create).expect("creates");
+        assert_eq!(file.size(), Ok(0));
+        file.write_at(3, b"abc").expect("writes past the end");
+        assert_eq!(file.size(), Ok(6));
+        let mut six = [9; 6];
+        file.read_at(0, &mut six).expect("reads");
+        assert_eq!(&six, b"\0\0\0abc");
+        assert_eq!(file.read_at(1, &mut six), Err(Error::FileRead));
+        let mut bytes = Buffer::copy_of(b"x").expect("one byte");
+        assert_eq!(
+            file.append_to(&mut bytes, 3, 4),
+            Err(Error::FileRead),
+            "one byte more than there is"
+        );
+        assert_eq!(file.append_to(&mut bytes, 3, 3), Ok(()));
+        assert_eq!(file.append_to(&mut bytes, 100, 0), Ok(()));
+        assert_eq!(&bytes[..], b"xabc");
+        assert_eq!(file.read_at(u64::MAX, &mut six), Err(Error::FileRead));
+        assert_eq!(file.read_at(100, &mut []), Ok(()));
+        assert_eq!(file.write_at(u64::MAX, b"a"), Err(Error::FileWrite));
+        file.truncate(4).expect("truncates");
+        assert_eq!(file.size(), Ok(4));
+        assert_eq!(file.truncate(u64::MAX), Err(Error::FileTruncate));
+        assert_eq!(file.sync(), Ok(()));
+        assert_eq!(file.identity(), Filesystem.identity(&name));
+        assert!(file.identity().is_some());
+        assert_eq!(Filesystem.identity(&folder.path("b")), None);
+
+        let reader = Filesystem.open(&name, Mode::Read).expect("opens");
+        assert_eq!(reader.write_at(0, b"a"), Err(Error::FileWrite));
+        assert_eq!(reader.write_all_at(0, &[b"a", b"b"]), Err(Error::FileWrite));
+        assert_eq!(reader.truncate(0), Err(Error::FileTruncate));
+        let again = Filesystem.open(&name, Mode::Create).expect("creates");
+        assert_eq!(again.size(), Ok(0));
+    }
+
+    #[test]
+    fn parts_follow_one_another() {
+        let folder = Folder::new("parts");
+        let file = PlainFile::open(&folder.path("a"), Mode::Create).expect("creates");
+        assert_eq!(file.write_all_at(5, &[]), Ok(()));
+        assert_eq!(file.write_all_at(5, &[b"", b""]), Ok(()));
+        assert_eq!(file.size(), Ok(0));
+        // More parts than one call takes, some of them empty.
+        let whole: Vec<u8> = (0..10_000u32).map(|i| (i % 251) as u8).collect();
+        let parts: Vec<&[u8]> = whole.chunks(3).flat_map(|part| [part, &[][..]]).collect();
+        file.write_all_at(7, &parts).expect("writes");
+        let mut back = vec![0; whole.len()];
+        file.read_at(7, &mut back).expect("reads");
+        assert!(back == whole);
+        assert_eq!(file.write_all_at(u64::MAX, &[b"a"]), Err(Error::FileWrite));
+    }
+
+    #[test]
+    fn a_directory_is_no_file() {
+        let folder = Folder::new("directory");
+        let name = folder.path("");
+        let opened = Filesystem.open(&name, Mode::Read).expect("opens");
+        assert_eq!(opened.read_at(0, &mut [0]), Err(Error::FileRead));
+        assert!(Filesystem.open(&name, Mode::ReadWrite).is_err());
+    }
+}

@@ -1,0 +1,234 @@
+//! Input and output: where the bytes of a frame lie when they do not lie in memory.
+//!
+//! A [`Backend`] makes open files ([`Storage`]) out of paths; frames know nothing else of files. Every access names its
+//! position, so an open file has no state that two threads could disagree on.
+#![deny(unsafe_op_in_unsafe_fn)]
+#![warn(clippy::undocumented_unsafe_blocks)]
+// What ends the process where there is no memory: clippy.toml names it, and what to use instead.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::disallowed_types,
+        clippy::disallowed_methods,
+        clippy::disallowed_macros
+    )
+)]
+
+use oxiblosc_error::Result;
+use oxiblosc_memory::{Buffer, List, Shared, shared_dyn};
+use std::ffi::CStr;
+use std::fs::File;
+use std::time::Duration;
+
+/// Files of the file system.
+pub mod file;
+/// The lock file beside a frame.
+pub mod lock;
+/// Files through a memory map.
+pub mod mmap;
+/// Paths: remove, rename, make, flush.
+pub mod paths;
+/// How many read handles the process keeps open.
+pub mod readers;
+/// The system's calls on paths.
+pub(crate) mod sys;
+mod turnstile;
+/// Whole files, written in one step.
+pub mod whole;
+
+/// An open file of some back end. Positions and sizes are in bytes. Reads may come from several threads at once, and
+/// beside them a write; what a read sees of a write to the same bytes at the same time is not defined.
+pub trait Storage: Send + Sync {
+    /// Bytes of the file.
+    fn size(&self) -> Result<u64>;
+
+    /// Fills `buf` with the bytes from `pos` on, all of it, else `Error::FileRead`.
+    fn read_at(&self, pos: u64, buf: &mut [u8]) -> Result<()>;
+
+    /// Adds the `len` bytes from `pos` on to the end of `buf`, all of them, else `Error::FileRead` and none.
+    fn append_to(&self, buf: &mut Buffer, pos: u64, len: usize) -> Result<()> {
+        let old = buf.len();
+        buf.resize(old + len)?;
+        let read = self.read_at(pos, &mut buf[old..]);
+        if read.is_err() {
+            buf.resize(old)?;
+        }
+        read
+    }
+
+    /// Writes all of `buf` from `pos` on, extending the file where it must, else `Error::FileWrite`; then a part may
+    /// have been written.
+    fn write_at(&self, pos: u64, buf: &[u8]) -> Result<()>;
+
+    /// As [`Storage::write_at`], for the parts one after another: in one system call where the back end can, so that a
+    /// process that dies has most likely written all or nothing.
+    fn write_all_at(&self, pos: u64, parts: &[&[u8]]) -> Result<()> {
+        match parts {
+            [] => Ok(()),
+            [part] => self.write_at(pos, part),
+            parts => {
+                let mut whole = List::with_capacity(parts.iter().map(|part| part.len()).sum())?;
+                parts
+                    .iter()
+                    .try_for_each(|part| whole.extend_from_slice(part))?;
+                self.write_at(pos, &whole)
+            }
+        }
+    }
+
+    /// Makes the file `size` bytes long, else `Error::FileTruncate`.
+    fn truncate(&self, size: u64) -> Result<()>;
+
+    /// Returns once what was written would survive a loss of power; a back end that cannot promise it returns at once.
+    fn sync(&self) -> Result<()>;
+
+    /// Keeps others that ask for the same out until [`Self::unlock`], or until the file is closed; waits for them at most as long
+    /// as `patience`. False if somebody is still there then. Back ends that have no such locks say true.
+    fn lock_exclusive(&self, _patience: Duration) -> bool {
+        true
+    }
+
+    /// Ends what [`Self::lock_exclusive`] began.
+    fn unlock(&self) {}
+
+    /// Device and inode of the open file, where there are such things.
+    fn identity(&self) -> Option<(u64, u64)> {
+        None
+    }
+}
+
+/// What a file is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Reading a file that exists.
+    Read,
+    /// Reading and writing a file that exists.
+    ReadWrite,
+    /// Reading and writing a new file; one that is there is emptied.
+    Create,
+    /// Reading and writing a file that is not there yet. One that is there stays as it is: files are then not opened,
+    /// and back ends that cannot tell open it.
+    New,
+}
+
+impl Mode {
+    /// Opens a file of the file system.
+    fn open(self, path: &CStr) -> std::io::Result<File> {
+        let flags = match self {
+            Self::Read => libc::O_RDONLY,
+            Self::ReadWrite => libc::O_RDWR,
+            Self::Create => libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC,
+            Self::New => libc::O_RDWR | libc::O_CREAT | libc::O_EXCL,
+        };
+        sys::open(path, flags, 0o666)
+    }
+}
+
+/// A back end with one owner, who knows only that it is one.
+///
+/// # Errors
+/// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+pub fn shared(backend: impl Backend + 'static) -> Result<Shared<dyn Backend>> {
+    shared_dyn!(backend => dyn Backend)
+}
+
+/// A back end: makes open files out of paths.
+pub trait Backend: Send + Sync {
+    /// Opens the file at `path`, else `Error::FileOpen`.
+    fn open(&self, path: &CStr, mode: Mode) -> Result<Shared<dyn Storage>>;
+
+    /// Device and inode that the path names now, where there are such things: tells whether a file was replaced since
+    /// it was opened.
+    fn identity(&self, _path: &CStr) -> Option<(u64, u64)> {
+        None
+    }
+
+    /// Whether these are plain files of the file system: handles may be kept open, and the functions of [`paths`] work
+    /// on the paths.
+    fn is_filesystem(&self) -> bool;
+
+    /// Whether these are memory maps.
+    fn is_mmap(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::PathBuf;
+
+    /// A folder for one test, removed at its end.
+    pub struct Folder(PathBuf);
+
+    impl Folder {
+        pub fn new(test: &str) -> Self {
+            let folder =
+                std::env::temp_dir().join(format!("oxiblosc-io-{test}-{}", std::process::id()));
+            let _ = std::fs::remove_dir_all(&folder);
+            std::fs::create_dir(&folder).expect("a folder can be made");
+            Self(folder)
+        }
+
+        pub fn path(&self, name: &str) -> CString {
+            CString::new(self.0.join(name).as_os_str().as_bytes()).expect("no zero inside")
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    /// A back end with nothing but what it must have.
+    struct Memory(std::sync::Mutex<Vec<u8>>);
+
+    impl Storage for Memory {
+        fn size(&self) -> Result<u64> {
+            Ok(self.0.lock().expect("not poisoned").len() as u64)
+        }
+        fn read_at(&self, pos: u64, buf: &mut [u8]) -> Result<()> {
+            let bytes = self.0.lock().expect("not poisoned");
+            buf.copy_from_slice(&bytes[pos as usize..][..buf.len()]);
+            Ok(())
+        }
+        fn write_at(&self, pos: u64, buf: &[u8]) -> Result<()> {
+            let mut bytes = self.0.lock().expect("not poisoned");
+            let end = pos as usize + buf.len();
+            let len = bytes.len().max(end);
+            bytes.resize(len, 0);
+            bytes[pos as usize..end].copy_from_slice(buf);
+            Ok(())
+        }
+        fn truncate(&self, size: u64) -> Result<()> {
+            self.0
+                .lock()
+                .expect("not poisoned")
+                .resize(size as usize, 0);
+            Ok(())
+        }
+        fn sync(&self) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn parts_without_a_call_of_their_own() {
+        let memory = Memory(Vec::new().into());
+        memory.write_all_at(0, &[]).expect("writes nothing");
+        memory.write_all_at(1, &[b"ab"]).expect("writes one");
+        memory
+            .write_all_at(3, &[b"c", b"", b"de"])
+            .expect("writes three");
+        assert_eq!(*memory.0.lock().expect("not poisoned"), b"\0abcde");
+        let mut bytes = Buffer::copy_of(b"x").expect("one byte");
+        memory
+            .append_to(&mut bytes, 1, 3)
+            .expect("three more bytes");
+        assert_eq!(&bytes[..], b"xabc");
+        assert_eq!(memory.identity(), None);
+    }
+}

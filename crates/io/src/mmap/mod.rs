@@ -1,0 +1,295 @@
+//! Files through a memory map.
+//!
+//! A map that shares its bytes with the file serves to hand out addresses; our own reads and writes go through the
+//! descriptor, which the system keeps in step with the map. So a file that somebody cuts short, or a disk that is full,
+//! gives an error where touching the map would end the process. A map whose changes stay in memory has no such way:
+//! there the file's size is asked before each access. What remains is the moment between that question and the
+//! access, and the addresses that were handed out: while another process cuts a file short, reading them can still end
+//! the process.
+
+use super::{Mode, Storage};
+use crate::file::{read_up_to, write_up_to};
+use oxiblosc_error::{Error, Result};
+use region::{Region, page, whole_pages};
+use std::ffi::CStr;
+use std::fs::File;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::MetadataExt;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+mod region;
+#[cfg(test)]
+mod tests;
+
+/// What a map is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// `r`: reading a file that exists.
+    Read,
+    /// `r+`: reading and writing a file that exists.
+    ReadWrite,
+    /// `w+`: reading and writing a new file; one that is there is emptied.
+    Create,
+    /// `c`: reading a file that exists, and writing to memory alone.
+    Copy,
+}
+
+impl Access {
+    /// The access of a mode string.
+    pub fn from_mode(mode: &[u8]) -> Option<Self> {
+        match mode {
+            b"r" => Some(Self::Read),
+            b"r+" => Some(Self::ReadWrite),
+            b"w+" => Some(Self::Create),
+            b"c" => Some(Self::Copy),
+            _ => None,
+        }
+    }
+
+    /// Whether what is written reaches the file.
+    pub fn writes_file(self) -> bool {
+        matches!(self, Self::ReadWrite | Self::Create)
+    }
+
+    /// What the map is protected for, as `mmap` takes it.
+    pub fn protection(self) -> i32 {
+        match self {
+            Self::Read => libc::PROT_READ,
+            _ => libc::PROT_READ | libc::PROT_WRITE,
+        }
+    }
+
+    /// How the map is made, as `mmap` takes it.
+    pub fn flags(self) -> i32 {
+        match self {
+            Self::Copy => libc::MAP_PRIVATE,
+            _ => libc::MAP_SHARED,
+        }
+    }
+
+    fn open(self, name: &CStr) -> std::io::Result<File> {
+        let mode = match self {
+            Self::Read | Self::Copy => Mode::Read,
+            Self::ReadWrite => Mode::ReadWrite,
+            Self::Create => Mode::Create,
+        };
+        mode.open(name)
+    }
+}
+
+/// Where a map lies and how long it is, as of some moment: the next write may move it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Its address.
+    pub address: *mut u8,
+    /// Bytes of address space.
+    pub mapped: usize,
+    /// Bytes of the file; with [`Access::Copy`], of what the file looks like from here.
+    pub size: usize,
+}
+
+/// A mapped file. Unmapped and closed when dropped.
+pub struct Map {
+    file: File,
+    access: Access,
+    region: RwLock<Region>,
+}
+
+impl Map {
+    /// Opens and maps the file at `name`, with room for `room` bytes where the map may grow. `Error::FileOpen` if it
+    /// cannot be opened, `Error::MemoryAlloc` if there is not so much address space.
+    pub fn open(name: &CStr, access: Access, room: usize) -> Result<Self> {
+        let file = access.open(name).map_err(|_| Error::FileOpen)?;
+        let size = file.metadata().map_err(|_| Error::FileRead)?.len();
+        let size = usize::try_from(size).map_err(|_| Error::MemoryAlloc)?;
+        let room = if access == Access::Read { 0 } else { room };
+        let mapped = size.max(room).max(1);
+        let region = if access == Access::Copy {
+            Region::copy(&file, mapped, size)?
+        } else {
+            Region::shared(&file, access, mapped, size)?
+        };
+        Ok(Self {
+            file,
+            access,
+            region: RwLock::new(region),
+        })
+    }
+
+    /// What the map is for.
+    pub fn access(&self) -> Access {
+        self.access
+    }
+
+    /// The descriptor of the file, the map's.
+    pub fn descriptor(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+
+    /// Where the map lies now.
+    pub fn extent(&self) -> Extent {
+        let region = self.look();
+        Extent {
+            address: region.at(0),
+            mapped: region.mapped,
+            size: region.size,
+        }
+    }
+
+    /// The address of `len` bytes at `pos`, until the next write or the end of the map. `Error::FileRead` if they are
+    /// not all there.
+    pub fn address(&self, pos: u64, len: usize) -> Result<*mut u8> {
+        let region = self.look();
+        let pos = region.find(pos, len)?;
+        let needed = match self.access {
+            Access::Copy => region.needed(pos, pos + len),
+            _ if len == 0 => 0,
+            _ => pos + len,
+        };
+        self.check_file(needed, Error::FileRead)?;
+        Ok(region.at(pos))
+    }
+
+    fn look(&self) -> RwLockReadGuard<'_, Region> {
+        self.region.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self) -> RwLockWriteGuard<'_, Region> {
+        self.region.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sees that the file still has its first `needed` bytes.
+    fn check_file(&self, needed: usize, error: Error) -> Result<()> {
+        if needed == 0 {
+            return Ok(());
+        }
+        let there = self.file.metadata().map_err(|_| error)?.len();
+        if there < needed as u64 {
+            Err(error)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Writes to the memory of a map with [`Access::Copy`].
+    fn write_copy(&self, pos: usize, end: usize, bytes: &[u8]) -> Result<()> {
+        let mut region = self.change();
+        self.check_file(region.needed(pos, end), Error::FileWrite)?;
+        if end > region.mapped {
+            region.grow_copy(whole_pages(end.saturating_mul(2))?)?;
+        }
+        region.put(pos, bytes);
+        region.size = region.size.max(end);
+        Ok(())
+    }
+}
+
+impl Storage for Map {
+    /// Of a shared map that of the file as it is now: another handle may have put the frame in order since.
+    fn size(&self) -> Result<u64> {
+        if self.access == Access::Copy {
+            return Ok(self.look().size as u64);
+        }
+        let there = self.file.metadata().map_err(|_| Error::FileRead)?;
+        Ok(there.len())
+    }
+
+    fn read_at(&self, pos: u64, buf: &mut [u8]) -> Result<()> {
+        if self.access != Access::Copy {
+            let whole = read_up_to(&self.file, pos, buf) == buf.len();
+            return if whole { Ok(()) } else { Err(Error::FileRead) };
+        }
+        let region = self.look();
+        let from = region.find(pos, buf.len())?;
+        self.check_file(region.needed(from, from + buf.len()), Error::FileRead)?;
+        region.get(from, buf);
+        Ok(())
+    }
+
+    fn write_at(&self, pos: u64, buf: &[u8]) -> Result<()> {
+        if buf.is_empty() {
+            return Ok(());
+        }
+        if self.access == Access::Read {
+            return Err(Error::FileWrite);
+        }
+        let from = usize::try_from(pos).map_err(|_| Error::FileWrite)?;
+        let end = from
+            .checked_add(buf.len())
+            .filter(|end| isize::try_from(*end).is_ok())
+            .ok_or(Error::FileWrite)?;
+        if self.access == Access::Copy {
+            return self
+                .write_copy(from, end, buf)
+                .map_err(|_| Error::FileWrite);
+        }
+        if end <= self.look().size {
+            let whole = write_up_to(&self.file, pos, buf) == buf.len();
+            return if whole { Ok(()) } else { Err(Error::FileWrite) };
+        }
+        let mut region = self.change();
+        if end > region.mapped {
+            region
+                .grow_shared(end.saturating_mul(2), self.access, &self.file)
+                .map_err(|_| Error::FileWrite)?;
+        }
+        // Another handle may have made the file longer or shorter since this one did.
+        let before = self.file.metadata().map_err(|_| Error::FileWrite)?.len();
+        if write_up_to(&self.file, pos, buf) < buf.len() {
+            // What the part that was written has added to the file goes; more cannot be done about it.
+            let _ = self.file.set_len(before);
+            return Err(Error::FileWrite);
+        }
+        region.size = usize::try_from(before).map_or(end, |size| size.max(end));
+        Ok(())
+    }
+
+    fn truncate(&self, size: u64) -> Result<()> {
+        let mut region = self.change();
+        let size = usize::try_from(size)
+            .ok()
+            .filter(|size| isize::try_from(*size).is_ok())
+            .ok_or(Error::FileTruncate)?;
+        // What another handle made longer or shorter is cut, too.
+        if size == region.size && (self.access == Access::Copy || self.size()? == size as u64) {
+            return Ok(());
+        }
+        let grown = match self.access {
+            Access::Read => Err(Error::FileTruncate),
+            Access::Copy if size < region.size => self
+                .check_file(
+                    region.needed(size, size.next_multiple_of(page())),
+                    Error::FileTruncate,
+                )
+                .and_then(|()| region.cut_copy(size)),
+            Access::Copy if size > region.mapped => {
+                whole_pages(size).and_then(|mapped| region.grow_copy(mapped))
+            }
+            Access::ReadWrite | Access::Create if size > region.mapped => {
+                region.grow_shared(size, self.access, &self.file)
+            }
+            _ => Ok(()),
+        };
+        grown.map_err(|_| Error::FileTruncate)?;
+        if self.access != Access::Copy {
+            self.file
+                .set_len(size as u64)
+                .map_err(|_| Error::FileTruncate)?;
+        }
+        region.size = size;
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<()> {
+        if self.access.writes_file() {
+            self.file.sync_data().map_err(|_| Error::FileWrite)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn identity(&self) -> Option<(u64, u64)> {
+        let file = self.file.metadata().ok()?;
+        Some((file.dev(), file.ino()))
+    }
+}

@@ -1,0 +1,198 @@
+//! Maps against a list of bytes, and files that change under them.
+
+use super::*;
+use crate::file::path;
+use crate::tests::Folder;
+use std::ffi::CString;
+use std::fs::OpenOptions;
+
+fn write(name: &CString, bytes: &[u8]) {
+    std::fs::write(path(name), bytes).expect("writes");
+}
+
+fn read(name: &CString) -> Vec<u8> {
+    std::fs::read(path(name)).expect("reads")
+}
+
+fn whole(map: &Map) -> Vec<u8> {
+    let mut all = vec![0xEE; map.size().expect("has a size") as usize];
+    map.read_at(0, &mut all).expect("reads");
+    let seen = map.address(0, all.len()).expect("lies somewhere");
+    // SAFETY: the map lies there until the next write, and has so many bytes.
+    assert_eq!(all, unsafe { std::slice::from_raw_parts(seen, all.len()) });
+    all
+}
+
+#[test]
+fn modes_do_what_they_say() {
+    let folder = Folder::new("map");
+    let name = folder.path("a");
+    for access in [Access::Read, Access::ReadWrite, Access::Copy] {
+        assert_eq!(Map::open(&name, access, 10).err(), Some(Error::FileOpen));
+    }
+    write(&name, b"0123456789");
+    let map = Map::open(&name, Access::Read, 1 << 20).expect("opens");
+    assert_eq!(
+        (whole(&map), map.extent().mapped),
+        (b"0123456789".to_vec(), 10)
+    );
+    assert_eq!(map.write_at(0, b"a"), Err(Error::FileWrite));
+    assert_eq!(map.truncate(5), Err(Error::FileTruncate));
+    assert_eq!(map.read_at(5, &mut [0; 6]), Err(Error::FileRead));
+    assert_eq!(map.read_at(u64::MAX, &mut [0; 6]), Err(Error::FileRead));
+    assert_eq!(map.address(11, 0), Err(Error::FileRead));
+    assert_eq!(map.sync(), Ok(()));
+
+    let map = Map::open(&name, Access::Copy, 1).expect("opens");
+    map.write_at(8, b"abcd").expect("writes");
+    map.write_at(50_000, b"e").expect("writes and grows");
+    assert_eq!(map.extent().size, 50_001);
+    assert_eq!(&whole(&map)[..14], b"01234567abcd\0\0");
+    assert_eq!(read(&name), b"0123456789");
+
+    let map = Map::open(&name, Access::ReadWrite, 1).expect("opens");
+    map.write_at(8, b"abcd").expect("writes");
+    assert_eq!(read(&name), b"01234567abcd");
+    map.truncate(3).expect("truncates");
+    map.truncate(100_000).expect("truncates");
+    assert!(map.extent().mapped >= 100_000);
+    assert_eq!(&whole(&map)[..5], b"012\0\0");
+    assert_eq!(map.sync(), Ok(()));
+    drop(map);
+    assert_eq!(read(&name).len(), 100_000);
+
+    let map = Map::open(&name, Access::Create, 1 << 20).expect("opens");
+    assert_eq!((map.size(), map.extent().mapped), (Ok(0), 1 << 20));
+    assert_eq!(map.address(0, 1), Err(Error::FileRead));
+    assert_eq!(map.write_at(u64::MAX, b"a"), Err(Error::FileWrite));
+    assert_eq!(map.truncate(u64::MAX), Err(Error::FileTruncate));
+    assert!(map.identity().is_some() && map.descriptor() >= 0);
+    assert!(Map::open(&name, Access::Create, usize::MAX).is_err());
+    assert!(Map::open(&name, Access::Copy, usize::MAX).is_err());
+}
+
+#[test]
+fn maps_are_as_a_list_of_bytes() {
+    let folder = Folder::new("model");
+    let name = folder.path("a");
+    let mut seed = 7u64;
+    let mut random = move |below: u64| {
+        seed = seed
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (seed >> 33) % below
+    };
+    for round in 0..60 {
+        let access = [Access::ReadWrite, Access::Copy, Access::Create][round % 3];
+        let begin: Vec<u8> = (0..random(20_000)).map(|i| (i % 250) as u8 + 1).collect();
+        write(&name, &begin);
+        let map = Map::open(&name, access, random(30_000) as usize).expect("opens");
+        let mut model = if access == Access::Create {
+            Vec::new()
+        } else {
+            begin.clone()
+        };
+        for step in 0..60 {
+            let pos = random(50_000) as usize;
+            match random(4) {
+                0 => {
+                    map.truncate(pos as u64).expect("truncates");
+                    model.resize(pos, 0);
+                }
+                1 => {
+                    let pos = pos.min(model.len());
+                    let mut back = vec![0; (random(9000) as usize).min(model.len() - pos)];
+                    map.read_at(pos as u64, &mut back).expect("reads");
+                    assert_eq!(back, model[pos..][..back.len()]);
+                }
+                _ => {
+                    let bytes = vec![step as u8 + 1; random(9000) as usize];
+                    map.write_at(pos as u64, &bytes).expect("writes");
+                    let end = pos + bytes.len();
+                    if !bytes.is_empty() {
+                        model.resize(model.len().max(end), 0);
+                        model[pos..end].copy_from_slice(&bytes);
+                    }
+                }
+            }
+            assert!(whole(&map) == model, "round {round} step {step}");
+        }
+        drop(map);
+        let expected = if access == Access::Copy {
+            &begin
+        } else {
+            &model
+        };
+        assert!(read(&name) == *expected, "round {round}");
+    }
+}
+
+#[test]
+fn a_file_cut_short_is_an_error() {
+    let folder = Folder::new("cut");
+    let name = folder.path("a");
+    for access in [Access::Read, Access::ReadWrite, Access::Copy] {
+        write(&name, &[1; 100_100]);
+        let map = Map::open(&name, access, 200_000).expect("opens");
+        let file = OpenOptions::new()
+            .write(true)
+            .open(path(&name))
+            .expect("opens");
+        file.set_len(5000).expect("truncates");
+        let mut back = [0; 100];
+        assert_eq!(map.read_at(60_000, &mut back), Err(Error::FileRead));
+        assert_eq!(map.read_at(4950, &mut back), Err(Error::FileRead));
+        assert_eq!(map.address(60_000, 100), Err(Error::FileRead));
+        assert_eq!(map.read_at(4900, &mut back), Ok(()));
+        if access == Access::Copy {
+            assert_eq!(map.write_at(60_000, &back), Err(Error::FileWrite));
+            // In the page of the file's old end, behind that end.
+            assert_eq!(map.write_at(100_200, &back), Err(Error::FileWrite));
+            assert_eq!(map.truncate(60_000), Err(Error::FileTruncate));
+            map.write_at(120_000, &back)
+                .expect("that never came from the file");
+            map.read_at(120_000, &mut back)
+                .expect("nor is it read from there");
+            map.truncate(4096).expect("what is left is there");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_another_handle_made_longer() {
+    let folder = Folder::new("longer");
+    let name = folder.path("a");
+    write(&name, &[1; 100]);
+    let map = Map::open(&name, Access::ReadWrite, 1000).expect("opens");
+    write(&name, &[2; 300]);
+    map.truncate(100).expect("cuts what the other added");
+    assert_eq!(read(&name), [2; 100]);
+    write(&name, &[3; 300]);
+    map.write_at(150, &[4; 20]).expect("writes");
+    assert_eq!((map.size(), map.extent().size), (Ok(300), 300));
+}
+
+#[test]
+fn readers_beside_a_writer_that_grows_the_map() {
+    let folder = Folder::new("grow");
+    let name = folder.path("a");
+    for access in [Access::ReadWrite, Access::Copy] {
+        write(&name, &[7; 9000]);
+        let map = Map::open(&name, access, 1).expect("opens");
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for i in 0..3000 {
+                        let mut back = [0; 500];
+                        map.read_at(i % 8500, &mut back).expect("reads");
+                        assert_eq!(back, [7; 500]);
+                    }
+                });
+            }
+            for i in 0..200 {
+                map.write_at(9000 + i * 1000, &[9; 1000]).expect("writes");
+            }
+        });
+        assert_eq!(map.size(), Ok(209_000));
+    }
+}

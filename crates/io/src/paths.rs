@@ -1,0 +1,325 @@
+//! What is done to paths rather than to open files. Links are removed and renamed, not followed.
+
+use super::sys;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{CStrBuf, List};
+use std::ffi::CStr;
+use std::io::ErrorKind;
+
+/// How many links lead from one to the next at most, as many as Linux follows.
+const MOST_LINKS: usize = 40;
+
+/// What lies at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A directory, or a link to one.
+    Directory,
+    /// Anything else, or a link to it.
+    File,
+}
+
+/// What lies at `name`: nothing if there is no such path, `Error::Failure` if that cannot be told.
+pub fn kind(name: &CStr) -> Result<Option<Kind>> {
+    match sys::stat(name, true) {
+        Ok(there) if there.is_dir() => Ok(Some(Kind::Directory)),
+        Ok(_) => Ok(Some(Kind::File)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(_) => Err(Error::Failure),
+    }
+}
+
+/// Whether a regular file, or a link to one, is there.
+pub fn is_regular(name: &CStr) -> bool {
+    sys::stat(name, true).is_ok_and(sys::Stat::is_file)
+}
+
+/// The path that a link at `name` leads to in the end, whether something is there or not; `name` itself if no link is
+/// there. `Error::FileOpen` if links lead in a circle.
+pub fn followed(name: &CStr) -> Result<CStrBuf> {
+    let mut at = CStrBuf::copy_of(name)?;
+    let mut room = List::filled(0, libc::PATH_MAX as usize)?;
+    for _ in 0..=MOST_LINKS {
+        let Ok(len) = sys::read_link(&at, &mut room) else {
+            return Ok(at);
+        };
+        // A relative link starts where it lies.
+        let from = match room[..len].first() {
+            Some(b'/') => &[],
+            _ => up_to_name(&at),
+        };
+        at = CStrBuf::concat(&[from, &room[..len]])?;
+    }
+    Err(Error::FileOpen)
+}
+
+/// What comes before the last name of a path: nothing, or up to a slash.
+fn up_to_name(path: &CStr) -> &[u8] {
+    let bytes = path.to_bytes();
+    let slash = bytes.iter().rposition(|byte| *byte == b'/');
+    &bytes[..slash.map_or(0, |at| at + 1)]
+}
+
+/// A file or a directory that is made, so that it can be removed if what it was made for fails.
+#[derive(Debug)]
+pub struct Made {
+    path: CStrBuf,
+    /// Device and inode of what was made: nothing else that has the path by then is removed.
+    identity: Option<(u64, u64)>,
+    directory: bool,
+    /// The lock file beside it, if there was none.
+    lock: Option<CStrBuf>,
+}
+
+impl Made {
+    /// What is about to be made at `name`: a directory, or a file and perhaps a lock file at `lock`.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn soon(name: &CStr, directory: bool, lock: Option<&CStr>) -> Result<Self> {
+        let is_new = |lock: &&CStr| !matches!(kind(lock), Ok(Some(_)));
+        Ok(Self {
+            path: CStrBuf::copy_of(name)?,
+            identity: None,
+            directory,
+            lock: lock.filter(is_new).map(CStrBuf::copy_of).transpose()?,
+        })
+    }
+
+    /// It was just made.
+    pub fn now(mut self) -> Self {
+        self.identity = identity(&self.path);
+        self
+    }
+
+    /// Whether nothing else has its path by now. What cannot be looked at is taken for what was made a moment ago.
+    pub fn is_there(&self) -> bool {
+        match (self.identity, identity(&self.path)) {
+            (Some(made), Some(now)) => made == now,
+            _ => true,
+        }
+    }
+
+    /// Removes it, with all that is in it, as far as that can be done.
+    pub fn remove(&self) {
+        if !self.is_there() {
+            return;
+        }
+        // Nothing more can be done about what stays.
+        let _ = match self.directory {
+            true => remove_dir_with_files(&self.path),
+            false => remove_file(&self.path),
+        };
+        if let Some(lock) = &self.lock {
+            let _ = remove_file(lock);
+        }
+    }
+}
+
+fn identity(path: &CStr) -> Option<(u64, u64)> {
+    let there = sys::stat(path, false).ok()?;
+    Some(there.identity)
+}
+
+/// Removes a file or a link, else `Error::FileRemove`.
+pub fn remove_file(name: &CStr) -> Result<()> {
+    sys::unlink(name).map_err(|_| Error::FileRemove)
+}
+
+/// Renames a file or directory, replacing a file that has the new name, else `Error::Failure`.
+pub fn rename(from: &CStr, to: &CStr) -> Result<()> {
+    sys::rename(from, to).map_err(|_| Error::Failure)
+}
+
+/// Makes a directory, else `Error::FileOpen`; one that is there already is an error too.
+pub fn create_dir(name: &CStr) -> Result<()> {
+    sys::make_dir(name).map_err(|_| Error::FileOpen)
+}
+
+/// Returns once the names in the directory would survive a loss of power, else `Error::FileWrite`: what makes a new
+/// file, a removal or a renaming in it durable.
+pub fn sync_dir(name: &CStr) -> Result<()> {
+    sys::open(name, libc::O_RDONLY, 0)
+        .and_then(|directory| directory.sync_all())
+        .map_err(|_| Error::FileWrite)
+}
+
+/// As [`sync_dir`], for the directory that holds `name`.
+pub fn sync_parent(name: &CStr) -> Result<()> {
+    sync_dir(&folder(name)?.ok_or(Error::FileWrite)?)
+}
+
+/// The directory that holds `path`; none holds the root.
+pub fn folder(path: &CStr) -> Result<Option<CStrBuf>> {
+    let trimmed = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .rposition(|byte| *byte != b'/')
+            .map_or(0, |at| at + 1)
+    };
+    let bytes = path.to_bytes();
+    let bytes = &bytes[..trimmed(bytes)];
+    let folder = match bytes.iter().rposition(|byte| *byte == b'/') {
+        _ if bytes.is_empty() => return Ok(None),
+        None => b".",
+        Some(slash) => match trimmed(&bytes[..slash]) {
+            0 => b"/",
+            end => &bytes[..end],
+        },
+    };
+    CStrBuf::new(folder).map(Some)
+}
+
+/// Removes a directory that holds files only, with them. `Error::NotFound` if it cannot be read; `Error::Failure` if
+/// it holds a directory, with nothing removed, or if something could not be removed.
+///
+/// A link to a directory keeps its target, emptied.
+pub fn remove_dir_with_files(name: &CStr) -> Result<()> {
+    // What is empty need not be read, for which there may be no memory or no file descriptor.
+    if sys::remove_dir(name).is_ok() {
+        return Ok(());
+    }
+    let mut files = List::new();
+    sys::each_entry(name, |entry| {
+        if sys::stat(&entry, false).is_ok_and(sys::Stat::is_dir) {
+            return Err(Error::Failure);
+        }
+        files.push(entry)
+    })?;
+    for file in files {
+        match sys::unlink(&file) {
+            Ok(()) => {}
+            // Somebody else was faster.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(_) => return Err(Error::Failure),
+        }
+    }
+    match sys::remove_dir(name) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => Ok(()),
+        Err(_) => Err(Error::Failure),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Folder;
+    use super::*;
+    use crate::file::path;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    fn touch(name: &CStr) {
+        fs::write(path(name), b"x").expect("writes");
+    }
+
+    #[test]
+    fn files_come_and_go() {
+        let folder = Folder::new("paths");
+        let (a, b) = (folder.path("a"), folder.path("b"));
+        assert_eq!(kind(&a), Ok(None));
+        touch(&a);
+        assert_eq!(kind(&a), Ok(Some(Kind::File)));
+        assert_eq!(kind(&folder.path("a/b")), Err(Error::Failure));
+        assert_eq!(rename(&a, &b), Ok(()));
+        assert_eq!(rename(&a, &b), Err(Error::Failure));
+        assert_eq!(remove_file(&b), Ok(()));
+        assert_eq!(remove_file(&b), Err(Error::FileRemove));
+        assert_eq!(create_dir(&a), Ok(()));
+        assert_eq!(create_dir(&a), Err(Error::FileOpen));
+        assert_eq!(kind(&a), Ok(Some(Kind::Directory)));
+        assert_eq!(sync_dir(&a), Ok(()));
+        assert_eq!(sync_parent(&a), Ok(()));
+        assert_eq!(sync_dir(&b), Err(Error::FileWrite));
+        for (of, holds) in [
+            (c"a", c"."),
+            (c"a/", c"."),
+            (c"/a", c"/"),
+            (c"//a//", c"/"),
+            (c"a/b", c"a"),
+            (c"/a//b/c", c"/a//b"),
+            (c"a//b", c"a"),
+        ] {
+            assert_eq!(
+                &*super::folder(of).expect("memory").expect("no root"),
+                holds
+            );
+        }
+        assert_eq!(sync_parent(c"name"), Ok(()));
+        assert_eq!(sync_parent(c"/"), Err(Error::FileWrite));
+    }
+
+    #[test]
+    fn links_are_followed_to_their_end() {
+        let folder = Folder::new("followed");
+        let (file, link, last) = (folder.path("file"), folder.path("a"), folder.path("b"));
+        let leads = |from: &CStr, to: &CStr| followed(from).is_ok_and(|end| *end == *to);
+        assert!(leads(&file, &file));
+        symlink("b", path(&link)).expect("linked");
+        symlink(path(&file), path(&last)).expect("linked");
+        assert!(leads(&link, &file));
+        touch(&file);
+        assert!(leads(&link, &file));
+        symlink("circle", path(&folder.path("circle"))).expect("linked");
+        assert_eq!(
+            followed(&folder.path("circle")).err(),
+            Some(Error::FileOpen)
+        );
+    }
+
+    #[test]
+    fn only_what_was_made_is_removed() {
+        let folder = Folder::new("made");
+        let (a, b, lock) = (folder.path("a"), folder.path("b"), folder.path("lock"));
+        touch(&a);
+        let made = Made::soon(&a, false, Some(&lock)).expect("memory").now();
+        touch(&lock);
+        touch(&b);
+        rename(&b, &a).expect("renamed");
+        made.remove();
+        assert_eq!(kind(&a), Ok(Some(Kind::File)), "another file by then");
+        Made::soon(&a, false, Some(&lock))
+            .expect("memory")
+            .now()
+            .remove();
+        assert_eq!(kind(&a), Ok(None));
+        assert_eq!(kind(&lock), Ok(Some(Kind::File)), "it was there before");
+        create_dir(&a).expect("made");
+        let made = Made::soon(&a, true, None).expect("memory").now();
+        touch(&folder.path("a/file"));
+        made.remove();
+        assert_eq!(kind(&a), Ok(None));
+    }
+
+    #[test]
+    fn directories_go_with_their_files_and_nothing_else() {
+        let folder = Folder::new("remove");
+        let (inside, outside) = (folder.path("inside"), folder.path("outside"));
+        create_dir(&inside).expect("made");
+        create_dir(&outside).expect("made");
+        touch(&folder.path("outside/kept"));
+        touch(&folder.path("inside/a"));
+        symlink(path(&outside), path(&folder.path("inside/link"))).expect("linked");
+        symlink("nowhere", path(&folder.path("inside/dangling"))).expect("linked");
+        assert_eq!(remove_dir_with_files(&inside), Ok(()));
+        assert_eq!(kind(&inside), Ok(None));
+        assert_eq!(kind(&folder.path("outside/kept")), Ok(Some(Kind::File)));
+        assert_eq!(remove_dir_with_files(&inside), Err(Error::NotFound));
+        assert_eq!(
+            remove_dir_with_files(&folder.path("outside/kept")),
+            Err(Error::NotFound)
+        );
+
+        create_dir(&inside).expect("made");
+        touch(&folder.path("inside/a"));
+        create_dir(&folder.path("inside/b")).expect("made");
+        assert_eq!(remove_dir_with_files(&inside), Err(Error::Failure));
+        assert_eq!(kind(&folder.path("inside/a")), Ok(Some(Kind::File)));
+
+        let link = folder.path("link");
+        symlink(path(&outside), path(&link)).expect("linked");
+        assert_eq!(remove_dir_with_files(&link), Ok(()));
+        assert_eq!(kind(&outside), Ok(Some(Kind::Directory)));
+        assert_eq!(kind(&folder.path("outside/kept")), Ok(None));
+    }
+}

@@ -1,0 +1,277 @@
+//! A file that is written as a whole, in one step: whoever opens it finds the old bytes or the new ones, whatever call
+//! fails and whenever the process is stopped.
+//!
+//! The bytes go into a new file in the same directory, which then takes the name. It has the mode, the owner and the group
+//! of the file that it replaces, as far as the process may give them. Links are followed. What is no regular file, such as
+//! a device, cannot be replaced and is written where it is.
+
+use super::file::write_up_to;
+use super::{paths, sys};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{CStrBuf, Text};
+use std::ffi::CStr;
+use std::fs::{File, Metadata, Permissions};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{ErrorKind, Write};
+use std::os::fd::IntoRawFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::time::SystemTime;
+
+/// How many names are tried for a new file.
+const NAMES: usize = 64;
+
+/// Makes `bytes` the content of the file at `name`, which need not be there. If `durable`, returns once that would survive
+/// a loss of power.
+///
+/// # Errors
+/// Then nothing has changed: `Error::FileOpen` if the file cannot be written, or its directory, `Error::FileWrite` if the
+/// bytes cannot.
+pub fn write(name: &CStr, bytes: &[u8], durable: bool) -> Result<()> {
+    let followed = paths::followed(name)?;
+    let target: &CStr = &followed;
+    let old = match sys::stat(target, false) {
+        Ok(there) if there.is_file() => Some(writable(target)?),
+        Ok(_) => return write_in_place(target, bytes),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(_) => return Err(Error::FileOpen),
+    };
+    // Others see the old file's bytes no sooner than its mode allows; a file without a past gets the usual mode.
+    let (new, file) = Temporary::beside(target, if old.is_some() { 0o600 } else { 0o666 })?;
+    fill(file, bytes, old.as_ref(), durable)?;
+    if durable {
+        new.replace_durably(target, old.is_some())
+    } else {
+        new.replace(target)
+    }
+}
+
+/// What is known of a regular file that this process may write.
+fn writable(target: &CStr) -> Result<Metadata> {
+    let flags = libc::O_WRONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    sys::open(target, flags, 0)
+        .and_then(|file| file.metadata())
+        .map_err(|_| Error::FileOpen)
+}
+
+fn write_in_place(target: &CStr, bytes: &[u8]) -> Result<()> {
+    let mut file = sys::open(target, libc::O_WRONLY, 0).map_err(|_| Error::FileOpen)?;
+    file.write_all(bytes).map_err(|_| Error::FileWrite)
+}
+
+/// Writes and closes a new file, and makes it like the old one.
+fn fill(file: File, bytes: &[u8], old: Option<&Metadata>, durable: bool) -> Result<()> {
+    if write_up_to(&file, 0, bytes) < bytes.len() {
+        return Err(Error::FileWrite);
+    }
+    let alike = old.map_or(Ok(()), |old| resemble(&file, old));
+    alike
+        .and_then(|()| if durable { file.sync_all() } else { Ok(()) })
+        .and_then(|()| close(file))
+        .map_err(|_| Error::FileWrite)
+}
+
+/// Gives a new file owner, group and mode of an old one. Where owner or group cannot be given, nobody gets more rights
+/// than before: not those of another owner's program, nor of another group.
+fn resemble(file: &File, old: &Metadata) -> std::io::Result<()> {
+    let new = file.metadata()?;
+    let group = new.gid() == old.gid() || fchown(file, None, Some(old.gid())).is_ok();
+    let owner = new.uid() == old.uid() || fchown(file, Some(old.uid()), None).is_ok();
+    let mut mode = old.mode() & 0o7777;
+    if !owner || !group {
+        mode &= 0o777;
+    }
+    if !group {
+        let others = mode & 0o007;
+        mode &= !0o070 | (others << 3);
+    }
+    file.set_permissions(Permissions::from_mode(mode))
+}
+
+/// Closes a file. Some file systems write only now, and tell only here that they could not.
+fn close(file: File) -> std::io::Result<()> {
+    // SAFETY: the descriptor was the file's alone, and is used no more.
+    if unsafe { libc::close(file.into_raw_fd()) } == 0 {
+        return Ok(());
+    }
+    match std::io::Error::last_os_error() {
+        // It is closed, nonetheless.
+        error if error.kind() == ErrorKind::Interrupted => Ok(()),
+        error => Err(error),
+    }
+}
+
+/// A file under a name of its own, removed when this is dropped unless it took another name.
+struct Temporary(Option<CStrBuf>);
+
+impl Temporary {
+    /// Makes an empty file in the directory of `target`. Nobody can have prepared its name: that is not to be foreseen, and
+    /// what has it already, even a link, is an error. Its length does not depend on `target`'s, which may be the longest.
+    fn beside(target: &CStr, mode: libc::mode_t) -> Result<(Self, File)> {
+        for _ in 0..NAMES {
+            let name = Self::name(target)?;
+            let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+            match sys::open(&name, flags, mode) {
+                Ok(file) => return Ok((Self(Some(name)), file)),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(_) => return Err(Error::FileOpen),
+            }
+        }
+        Err(Error::FileOpen)
+    }
+
+    fn name(target: &CStr) -> Result<CStrBuf> {
+        let folder = paths::folder(target)?.ok_or(Error::FileOpen)?;
+        // Each state has keys of its own, out of the system's random numbers. A forked child goes on with its parent's.
+        let seed = (std::process::id(), SystemTime::now());
+        let number = RandomState::new().hash_one(seed);
+        let name = Text::<32>::of(format_args!("/.b2-{number:016x}.tmp"));
+        CStrBuf::concat(&[folder.to_bytes(), name.as_bytes()])
+    }
+
+    /// Takes the name of `target`.
+    fn replace(mut self, target: &CStr) -> Result<()> {
+        if let Some(name) = &self.0 {
+            sys::rename(name, target).map_err(|_| Error::FileWrite)?;
+        }
+        // There is nothing left to remove.
+        self.0 = None;
+        Ok(())
+    }
+
+    /// As [`Self::replace`], and returns once the name is durable. If it cannot be made so, `target` is what it was.
+    fn replace_durably(self, target: &CStr, is_there: bool) -> Result<()> {
+        let folder = paths::folder(target)?.ok_or(Error::FileWrite)?;
+        let old = if is_there {
+            Self::second_name(target)
+        } else {
+            None
+        };
+        self.replace(target)?;
+        let synced = paths::sync_dir(&folder);
+        if synced.is_err() {
+            // What it was, it is again, or it is not there again; where neither can be done the new file stays.
+            let _ = match old {
+                Some(old) => old.replace(target),
+                None if is_there => Ok(()),
+                None => paths::remove_file(target),
+            };
+        }
+        synced
+    }
+
+    /// Gives a file a second name, where the file system knows that.
+    fn second_name(target: &CStr) -> Option<Self> {
+        let name = Self::name(target).ok()?;
+        sys::link(target, &name).ok()?;
+        Some(Self(Some(name)))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if let Some(name) = &self.0 {
+            // It may be gone already; more cannot be done.
+            let _ = sys::unlink(name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Folder;
+    use super::*;
+    use crate::file::path;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    /// The names in the folder of a file.
+    fn names(of: &Path) -> Vec<String> {
+        let entries = fs::read_dir(of.parent().expect("a folder")).expect("lists");
+        let name = |entry: std::io::Result<fs::DirEntry>| {
+            let name = entry.expect("an entry").file_name();
+            name.to_string_lossy().into_owned()
+        };
+        let mut names: Vec<String> = entries.map(name).collect();
+        names.sort();
+        names
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).expect("there").mode() & 0o7777
+    }
+
+    #[test]
+    fn mode_and_link_stay() {
+        for durable in [false, true] {
+            let folder = Folder::new(&format!("whole-{durable}"));
+            let (name, link) = (folder.path("file"), folder.path("link"));
+            write(&name, b"first", durable).expect("a new file");
+            assert_eq!(fs::read(path(&name)).expect("reads"), b"first");
+            for bits in [0o600, 0o640, 0o444, 0o4755] {
+                fs::set_permissions(path(&name), Permissions::from_mode(bits)).expect("a mode");
+                let content = bits.to_string();
+                match write(&name, content.as_bytes(), durable) {
+                    // Who may write everything is not asked for the mode.
+                    Err(error) => assert_eq!((error, bits), (Error::FileOpen, 0o444)),
+                    Ok(()) => assert_eq!(fs::read(path(&name)).expect("reads"), content.as_bytes()),
+                }
+                assert_eq!(mode(path(&name)), bits);
+            }
+            symlink("file", path(&link)).expect("a link");
+            write(&link, b"through the link", durable).expect("writes");
+            assert!(path(&link).is_symlink());
+            assert_eq!(fs::read(path(&name)).expect("reads"), b"through the link");
+            fs::remove_file(path(&name)).expect("removes");
+            write(&link, b"through a link to nothing", durable).expect("writes");
+            assert_eq!(
+                fs::read(path(&name)).expect("reads"),
+                b"through a link to nothing"
+            );
+            assert_eq!(names(path(&name)), ["file", "link"]);
+        }
+    }
+
+    #[test]
+    fn names_may_be_as_long_as_any() {
+        let folder = Folder::new("whole-long");
+        let longest = "n".repeat(255);
+        let name = folder.path(&longest);
+        for content in [b"first", b"again"] {
+            write(&name, content, false).expect("writes");
+            assert_eq!(fs::read(path(&name)).expect("reads"), content);
+        }
+        assert_eq!(names(path(&name)), [longest]);
+        let name = folder.path(&"n".repeat(256));
+        assert_eq!(write(&name, b"no", false), Err(Error::FileOpen));
+    }
+
+    #[test]
+    fn devices_stay_devices() {
+        let folder = Folder::new("whole-device");
+        let link = folder.path("null");
+        symlink("/dev/null", path(&link)).expect("a link");
+        write(&link, b"bytes", false).expect("writes");
+        assert!(!fs::metadata("/dev/null").expect("there").is_file());
+        assert_eq!(write(&folder.path("."), b"no", false), Err(Error::FileOpen));
+    }
+
+    #[test]
+    fn a_failure_leaves_what_was() {
+        let folder = Folder::new("whole-failure");
+        let directory = folder.path("directory");
+        paths::create_dir(&directory).expect("made");
+        assert_eq!(write(&directory, b"no", false), Err(Error::FileOpen));
+        let inside = folder.path("missing/file");
+        assert_eq!(write(&inside, b"no", false), Err(Error::FileOpen));
+        assert_eq!(names(path(&directory)), ["directory"]);
+        let file = folder.path("file");
+        let (_, other) = Temporary::beside(&file, 0o600).expect("a new file");
+        assert_eq!(fill(other, b"bytes", None, true), Ok(()));
+        assert_eq!(
+            names(path(&directory)),
+            ["directory"],
+            "removed when dropped"
+        );
+    }
+}

@@ -1,0 +1,378 @@
+//! Memory that C may come to own: from `malloc`, so that `free` takes it back.
+
+use super::list::List;
+use oxiblosc_error::{Error, Result};
+use std::mem::MaybeUninit;
+use std::ops::{Deref, DerefMut};
+use std::ptr::null_mut;
+
+/// From this size on, a buffer that goes on growing does so in few steps.
+const LARGE: usize = 256 << 10;
+
+/// Eight times the size at first, then by this much, then by half.
+const LONG_STEP: usize = 16 << 20;
+
+/// Bytes that come instead of others.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// Where the others begin.
+    pub at: usize,
+    /// How many they are.
+    pub len: usize,
+    /// What comes there.
+    pub new: List<u8>,
+}
+
+/// A growable array of bytes from `malloc`.
+pub struct Buffer {
+    /// From `malloc` or null; `capacity` bytes, of which the first `len` are initialised.
+    ptr: *mut u8,
+    len: usize,
+    capacity: usize,
+}
+
+// SAFETY: the memory is the buffer's alone, as that of a vector is.
+unsafe impl Send for Buffer {}
+// SAFETY: a shared buffer can only be read.
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    /// No bytes.
+    pub const fn new() -> Self {
+        Self {
+            ptr: null_mut(),
+            len: 0,
+            capacity: 0,
+        }
+    }
+
+    /// Zeros; memory for them is taken from the system only when they are written.
+    pub fn zeroed(len: usize) -> Result<Self> {
+        // SAFETY: any numbers will do; at least one byte is asked for.
+        let ptr = unsafe { libc::calloc(len.max(1), 1) }.cast::<u8>();
+        if ptr.is_null() {
+            return Err(Error::MemoryAlloc);
+        }
+        Ok(Self {
+            ptr,
+            len,
+            capacity: len.max(1),
+        })
+    }
+
+    /// A copy of `bytes`.
+    pub fn copy_of(bytes: &[u8]) -> Result<Self> {
+        let mut buffer = Self::new();
+        buffer.reserve_exact(bytes.len().max(1))?;
+        buffer.extend(bytes)?;
+        Ok(buffer)
+    }
+
+    /// Takes over memory from `malloc`.
+    ///
+    /// # Safety
+    /// `ptr` came from `malloc` with at least `len` bytes, all initialised, and is nobody else's.
+    pub unsafe fn from_raw(ptr: *mut u8, len: usize) -> Self {
+        Self {
+            ptr,
+            len,
+            capacity: len,
+        }
+    }
+
+    /// Gives the memory away; whoever gets it frees it with `free`.
+    pub fn into_raw(self) -> *mut u8 {
+        let ptr = self.ptr;
+        std::mem::forget(self);
+        ptr
+    }
+
+    /// Where the bytes are.
+    pub fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.ptr
+    }
+
+    fn reserve_exact(&mut self, capacity: usize) -> Result<()> {
+        if capacity > self.capacity {
+            // SAFETY: the pointer is null or from this allocator, and at least one byte is asked for.
+            let ptr = unsafe { libc::realloc(self.ptr.cast(), capacity) };
+            if ptr.is_null() {
+                return Err(Error::MemoryAlloc);
+            }
+            self.ptr = ptr.cast();
+            self.capacity = capacity;
+        }
+        Ok(())
+    }
+
+    /// Makes room for `more` bytes, in steps that grow with the buffer.
+    pub fn reserve(&mut self, more: usize) -> Result<()> {
+        let wanted = self.len.checked_add(more).ok_or(Error::MemoryAlloc)?;
+        if wanted > self.capacity {
+            self.reserve_exact(wanted.max(self.capacity.saturating_add(self.capacity / 2)))?;
+        }
+        Ok(())
+    }
+
+    /// Like [`Self::reserve`], for a buffer that goes on growing and may become large: few steps, since whatever moves them
+    /// comes to pages that the system must give first. What is never written of the room takes no memory, only addresses.
+    pub fn reserve_to_grow(&mut self, more: usize) -> Result<()> {
+        let wanted = self.len.checked_add(more).ok_or(Error::MemoryAlloc)?;
+        if wanted > self.capacity && self.capacity >= LARGE {
+            let step = self.capacity.saturating_mul(7).min(LONG_STEP);
+            let ahead = self.capacity + step.max(self.capacity / 2);
+            if self.reserve_exact(wanted.max(ahead)).is_ok() {
+                return Ok(());
+            }
+        }
+        self.reserve(more)
+    }
+
+    /// Adds bytes at the end.
+    pub fn extend(&mut self, bytes: &[u8]) -> Result<()> {
+        self.reserve(bytes.len())?;
+        if !bytes.is_empty() {
+            // SAFETY: room was made behind the first `len` bytes, and a borrowed slice cannot lie in memory that this
+            // buffer owns alone.
+            unsafe {
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.ptr.add(self.len), bytes.len());
+            }
+        }
+        self.len += bytes.len();
+        Ok(())
+    }
+
+    /// Makes room for `more` bytes behind the buffer, and no more than that, and gives it.
+    pub fn spare(&mut self, more: usize) -> Result<&mut [MaybeUninit<u8>]> {
+        let wanted = self.len.checked_add(more).ok_or(Error::MemoryAlloc)?;
+        self.reserve_exact(wanted.max(1))?;
+        // SAFETY: room was made for them; nothing is said of what is in them.
+        Ok(unsafe { std::slice::from_raw_parts_mut(self.ptr.add(self.len).cast(), more) })
+    }
+
+    /// Makes the buffer longer by bytes that were written into what [`Self::spare`] gave.
+    ///
+    /// # Safety
+    /// The first `more` bytes of it were written.
+    pub unsafe fn advance(&mut self, more: usize) {
+        debug_assert!(more <= self.capacity - self.len);
+        self.len += more;
+    }
+
+    /// Makes the buffer `len` bytes long; new bytes are zeros.
+    pub fn resize(&mut self, len: usize) -> Result<()> {
+        if len > self.len {
+            self.reserve(len - self.len)?;
+            // SAFETY: room was made for them.
+            unsafe { std::ptr::write_bytes(self.ptr.add(self.len), 0, len - self.len) };
+        }
+        self.len = len;
+        Ok(())
+    }
+
+    /// Makes edits, which ascend, do not overlap and lie within the buffer. Bytes that stay are moved no more than need be.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for edits that are not so, [`Error::MemoryAlloc`]; the buffer is then as it was.
+    pub fn edit(&mut self, edits: &[Edit]) -> Result<()> {
+        let mut end = 0;
+        let mut len = self.len;
+        for edit in edits {
+            let inside = edit.at >= end && edit.at <= self.len && edit.len <= self.len - edit.at;
+            if !inside {
+                return Err(Error::InvalidParam);
+            }
+            end = edit.at + edit.len;
+            len = (len - edit.len)
+                .checked_add(edit.new.len())
+                .ok_or(Error::MemoryAlloc)?;
+        }
+        let old_len = self.len;
+        if len > old_len {
+            self.resize(len)?;
+        }
+        // What stays behind edit `i`.
+        let stays = |i: usize| {
+            let from = edits[i].at + edits[i].len;
+            from..edits.get(i + 1).map_or(old_len, |next| next.at)
+        };
+        // What moves down goes first, from the front; what moves up comes from the end. So nothing is written over that is
+        // still to be moved: what moves down stays behind what is in front of it now, and what moves up in front of what is
+        // behind it now. `more` and `less` are how far all in front has grown and shrunk.
+        let (mut more, mut less) = (0, 0);
+        for (i, edit) in edits.iter().enumerate() {
+            more += edit.new.len();
+            less += edit.len;
+            if more < less {
+                let stays = stays(i);
+                let to = stays.start + more - less;
+                self.copy_within(stays, to);
+            }
+        }
+        for (i, edit) in edits.iter().enumerate().rev() {
+            if more > less {
+                let stays = stays(i);
+                let to = stays.start + more - less;
+                self.copy_within(stays, to);
+            }
+            more -= edit.new.len();
+            less -= edit.len;
+        }
+        for edit in edits {
+            let to = edit.at + more - less;
+            self[to..to + edit.new.len()].copy_from_slice(&edit.new);
+            more += edit.new.len();
+            less += edit.len;
+        }
+        self.len = len;
+        Ok(())
+    }
+
+    /// Gives back what is not needed, if that is a good part.
+    pub fn shrink_if_wasteful(&mut self) {
+        if self.capacity / 8 > self.capacity - self.len {
+            return;
+        }
+        self.shrink();
+    }
+
+    /// Gives back what is not needed.
+    pub fn shrink(&mut self) {
+        let capacity = self.len.max(1);
+        if capacity < self.capacity && !self.ptr.is_null() {
+            // SAFETY: as in `reserve_exact`.
+            let ptr = unsafe { libc::realloc(self.ptr.cast(), capacity) };
+            if !ptr.is_null() {
+                self.ptr = ptr.cast();
+                self.capacity = capacity;
+            }
+        }
+    }
+}
+
+impl Default for Buffer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        if self.len == 0 {
+            return &[];
+        }
+        // SAFETY: the first `len` bytes are there and initialised.
+        unsafe { std::slice::from_raw_parts(self.ptr, self.len) }
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        if self.len == 0 {
+            return &mut [];
+        }
+        // SAFETY: as above, and the buffer is borrowed alone.
+        unsafe { std::slice::from_raw_parts_mut(self.ptr, self.len) }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: from `malloc` or null, and nobody else's.
+        unsafe { libc::free(self.ptr.cast()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edits_are_those_of_a_vector() {
+        let mut seed = 1usize;
+        let mut below = |end: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % end
+        };
+        for len in 0..400 {
+            let old: Vec<u8> = (0..len).map(|i| i as u8).collect();
+            let (mut edits, mut at) = (Vec::new(), 0);
+            let mut expected = Vec::<u8>::new();
+            while at < len && edits.len() < 6 {
+                let from = at + below(len - at);
+                let taken = below((len - from).min(40) + 1);
+                let new: Vec<u8> = vec![200; below(50)];
+                expected.extend(&old[at..from]);
+                expected.extend(&new);
+                at = from + taken;
+                edits.push(Edit {
+                    at: from,
+                    len: taken,
+                    new: new.into(),
+                });
+            }
+            expected.extend(&old[at..]);
+            let mut buffer = Buffer::copy_of(&old).unwrap();
+            buffer.edit(&edits).unwrap();
+            assert_eq!(buffer[..], expected[..], "{edits:?}");
+        }
+        let edit = |at, len| Edit {
+            at,
+            len,
+            new: vec![1].into(),
+        };
+        let mut buffer = Buffer::copy_of(&[0; 10]).unwrap();
+        assert!(buffer.edit(&[edit(5, 6)]).is_err());
+        assert!(buffer.edit(&[edit(11, 0)]).is_err());
+        assert!(buffer.edit(&[edit(5, 2), edit(6, 1)]).is_err());
+        assert_eq!(buffer[..], [0; 10]);
+    }
+
+    #[test]
+    fn a_buffer_that_goes_on_growing_seldom_moves() {
+        let mut buffer = Buffer::new();
+        let mut capacities = vec![0];
+        while buffer.len() < 100 << 20 {
+            buffer.reserve_to_grow(8192).unwrap();
+            assert!(buffer.capacity >= buffer.len + 8192);
+            if buffer.capacity != *capacities.last().unwrap() {
+                capacities.push(buffer.capacity);
+            }
+            // SAFETY: nobody reads them.
+            unsafe { buffer.advance(8192) };
+        }
+        let large: Vec<_> = capacities.iter().filter(|c| **c >= LARGE).collect();
+        assert!(large.len() <= 8, "{capacities:?}");
+        for pair in large.windows(2) {
+            assert!(*pair[1] <= (8 * pair[0]).min(pair[0] + pair[0] / 2 + LONG_STEP));
+        }
+        assert!(buffer.reserve_to_grow(usize::MAX).is_err());
+    }
+
+    #[test]
+    fn grows_and_shrinks_as_a_vector_does() {
+        let mut buffer = Buffer::new();
+        let mut vector = Vec::new();
+        for i in 0..1000usize {
+            let piece = vec![i as u8; i % 37];
+            buffer.extend(&piece).unwrap();
+            vector.extend(&piece);
+            assert_eq!(buffer[..], vector[..]);
+        }
+        buffer.resize(10).unwrap();
+        buffer.shrink();
+        buffer.resize(20).unwrap();
+        vector.resize(10, 0);
+        vector.resize(20, 0);
+        assert_eq!(buffer[..], vector[..]);
+        buffer[19] = 7;
+        let len = buffer.len();
+        // SAFETY: just given away, with this length.
+        let again = unsafe { Buffer::from_raw(buffer.into_raw(), len) };
+        assert_eq!(again[19], 7);
+        assert_eq!(Buffer::copy_of(&vector).unwrap()[..], vector[..]);
+        assert!(Buffer::zeroed(5).unwrap().iter().all(|byte| *byte == 0));
+        assert!(Buffer::zeroed(usize::MAX).is_err());
+    }
+}

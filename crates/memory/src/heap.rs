@@ -1,0 +1,52 @@
+//! Single values on the heap.
+
+use oxiblosc_error::{Error, Result};
+use std::alloc::{Layout, alloc};
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+
+/// A value on the heap.
+///
+/// # Errors
+/// [`Error::MemoryAlloc`]; the value is dropped then.
+#[inline]
+pub fn boxed<T>(value: T) -> Result<Box<T>> {
+    let mut place = boxed_uninit::<T>()?;
+    place.write(value);
+    // SAFETY: it was just written.
+    Ok(unsafe { place.assume_init() })
+}
+
+/// Room for a value on the heap, for one too large to be made on the stack first.
+///
+/// # Errors
+/// [`Error::MemoryAlloc`].
+#[inline]
+pub fn boxed_uninit<T>() -> Result<Box<MaybeUninit<T>>> {
+    let layout = Layout::new::<T>();
+    let place = if layout.size() == 0 {
+        NonNull::dangling()
+    } else {
+        // SAFETY: the size is not 0.
+        let memory = unsafe { alloc(layout) };
+        NonNull::new(memory.cast()).ok_or(Error::MemoryAlloc)?
+    };
+    // SAFETY: memory of the global allocator with the layout of `T`, which needs no contents; or no memory at all for a
+    // type without a size.
+    Ok(unsafe { Box::from_raw(place.as_ptr()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_on_the_heap() {
+        assert_eq!(*boxed([7u64; 9]).unwrap(), [7; 9]);
+        assert_eq!(*boxed(()).unwrap(), ());
+        assert_eq!(**boxed(boxed("text").unwrap()).unwrap(), "text");
+        // Seen by `black_box`, so that the compiler cannot leave the allocation out.
+        let large = std::hint::black_box(boxed_uninit::<[u8; 1 << 46]>());
+        assert_eq!(large.err(), Some(Error::MemoryAlloc));
+    }
+}

@@ -1,0 +1,34 @@
+//! Memory: collections whose growth is an error that can be handled, never the end of the process.
+//!
+//! The library uses these instead of those of the standard library, whose growth aborts; `clippy.toml` refuses the others.
+//! - [`List`]: a growable array, as `Vec`
+//! - [`Shared`]: a value with several owners, as `Arc`; [`boxed`]: a value on the heap
+//! - [`CStrBuf`]: an owned C string; [`Lossy`]: one to be shown; [`Stderr`]: lines for it; [`Text`]: a formatted text of limited length, on the stack
+//! - [`Buffer`]: bytes from `malloc`, that C may come to own
+#![deny(unsafe_op_in_unsafe_fn)]
+#![warn(clippy::undocumented_unsafe_blocks)]
+// What ends the process where there is no memory: clippy.toml names it, and what to use instead.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::disallowed_types,
+        clippy::disallowed_methods,
+        clippy::disallowed_macros
+    )
+)]
+
+mod buffer;
+mod heap;
+mod list;
+/// Values of each thread's own.
+pub mod per_thread;
+mod shared;
+mod text;
+
+pub use buffer::{Buffer, Edit};
+pub use heap::{boxed, boxed_uninit};
+pub use list::{Collect, List, ToList};
+#[doc(hidden)]
+pub use shared::Counted;
+pub use shared::Shared;
+pub use text::{CStrBuf, Lossy, Stderr, Text};

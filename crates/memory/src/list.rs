@@ -1,0 +1,413 @@
+//! A growable array whose growth can fail.
+#![expect(clippy::disallowed_types, reason = "the vector is inside")]
+
+use oxiblosc_error::{Error, Result};
+use std::collections::TryReserveError;
+use std::fmt;
+use std::ops::{Deref, DerefMut, RangeBounds};
+
+fn failed(_: TryReserveError) -> Error {
+    Error::MemoryAlloc
+}
+
+/// A `Vec` of which only those functions are left that cannot abort for lack of memory: what may grow it returns
+/// [`Error::MemoryAlloc`], and leaves it as it was. The rest is that of slices.
+#[derive(Eq)]
+pub struct List<T>(Vec<T>);
+
+impl<T> List<T> {
+    /// No items, and no memory.
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// No items, and room for as many as are given.
+    #[inline]
+    pub fn with_capacity(capacity: usize) -> Result<Self> {
+        let mut list = Vec::new();
+        list.try_reserve_exact(capacity).map_err(failed)?;
+        Ok(Self(list))
+    }
+
+    /// The items of an array.
+    #[inline]
+    pub fn of<const N: usize>(items: [T; N]) -> Result<Self> {
+        items.into_iter().list()
+    }
+
+    /// Makes room for `more` items, in steps that grow with the list.
+    #[inline]
+    pub fn reserve(&mut self, more: usize) -> Result<()> {
+        self.0.try_reserve(more).map_err(failed)
+    }
+
+    /// Makes room for `more` items and no more than that.
+    #[inline]
+    pub fn reserve_exact(&mut self, more: usize) -> Result<()> {
+        self.0.try_reserve_exact(more).map_err(failed)
+    }
+
+    /// Adds an item at the end.
+    #[inline]
+    pub fn push(&mut self, item: T) -> Result<()> {
+        self.reserve(1)?;
+        self.0.push(item);
+        Ok(())
+    }
+
+    /// Adds an item at the end, for which there is room: so that nothing can fail where nothing may.
+    ///
+    /// # Panics
+    /// If there is no room.
+    #[inline]
+    pub fn push_within_capacity(&mut self, item: T) {
+        assert!(self.0.len() < self.0.capacity(), "room was made before");
+        self.0.push(item);
+    }
+
+    /// Adds an item before the one at `at`, which is at most the length.
+    #[inline]
+    pub fn insert(&mut self, at: usize, item: T) -> Result<()> {
+        self.reserve(1)?;
+        self.0.insert(at, item);
+        Ok(())
+    }
+
+    /// Adds the items of an iterator at the end. Where memory ends, the first of them may have been added.
+    #[inline]
+    pub fn extend(&mut self, items: impl IntoIterator<Item = T>) -> Result<()> {
+        let items = items.into_iter();
+        self.reserve(items.size_hint().0)?;
+        for item in items {
+            self.push(item)?;
+        }
+        Ok(())
+    }
+
+    /// Moves all items of another list to the end of this one.
+    #[inline]
+    pub fn append(&mut self, other: &mut Self) -> Result<()> {
+        self.reserve(other.len())?;
+        self.0.append(&mut other.0);
+        Ok(())
+    }
+
+    /// Makes the list `len` items long, with new ones from `make`.
+    #[inline]
+    pub fn resize_with(&mut self, len: usize, make: impl FnMut() -> T) -> Result<()> {
+        self.reserve(len.saturating_sub(self.len()))?;
+        self.0.resize_with(len, make);
+        Ok(())
+    }
+
+    /// Takes the last item.
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        self.0.pop()
+    }
+
+    /// Takes the item at `at`; those behind it move up.
+    #[inline]
+    pub fn remove(&mut self, at: usize) -> T {
+        self.0.remove(at)
+    }
+
+    /// Takes the item at `at`; the last one takes its place.
+    #[inline]
+    pub fn swap_remove(&mut self, at: usize) -> T {
+        self.0.swap_remove(at)
+    }
+
+    /// Drops all items from number `len` on.
+    #[inline]
+    pub fn truncate(&mut self, len: usize) {
+        self.0.truncate(len);
+    }
+
+    /// Drops all items.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Takes the items of a range out of the list.
+    #[inline]
+    pub fn drain(&mut self, range: impl RangeBounds<usize>) -> std::vec::Drain<'_, T> {
+        self.0.drain(range)
+    }
+
+    /// Drops the items for which `keeps` says no.
+    #[inline]
+    pub fn retain(&mut self, keeps: impl FnMut(&T) -> bool) {
+        self.0.retain(keeps);
+    }
+
+    /// Drops items that are equal to the one before.
+    #[inline]
+    pub fn dedup(&mut self)
+    where
+        T: PartialEq,
+    {
+        self.0.dedup();
+    }
+
+    /// As [`Self::dedup`], by what `same` says of an item and the one before.
+    #[inline]
+    pub fn dedup_by(&mut self, same: impl FnMut(&mut T, &mut T) -> bool) {
+        self.0.dedup_by(same);
+    }
+
+    /// The items in a box that has no further room; memory that is left over goes to waste where it cannot be given back.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`] where the box is to be smaller than the list's memory, and there is no memory for it.
+    pub fn into_array<const N: usize>(self) -> Result<Box<[T; N]>> {
+        if self.0.len() != self.0.capacity() {
+            return Err(Error::MemoryAlloc);
+        }
+        self.0
+            .into_boxed_slice()
+            .try_into()
+            .map_err(|_| Error::MemoryAlloc)
+    }
+
+    /// How many items there is room for.
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        self.0.capacity()
+    }
+
+    /// The room behind the items.
+    #[inline]
+    pub fn spare_capacity_mut(&mut self) -> &mut [std::mem::MaybeUninit<T>] {
+        self.0.spare_capacity_mut()
+    }
+
+    /// Says how many items there are.
+    ///
+    /// # Safety
+    /// `len` is at most the capacity, and the first `len` items are initialised.
+    #[inline]
+    pub unsafe fn set_len(&mut self, len: usize) {
+        // SAFETY: by the contract.
+        unsafe { self.0.set_len(len) };
+    }
+}
+
+impl<T: Clone> List<T> {
+    /// A copy of a slice.
+    #[inline]
+    pub fn copy_of(items: &[T]) -> Result<Self> {
+        let mut list = Self::with_capacity(items.len())?;
+        list.0.extend_from_slice(items);
+        Ok(list)
+    }
+
+    /// `len` times the same item.
+    #[inline]
+    pub fn filled(item: T, len: usize) -> Result<Self> {
+        let mut list = Self::with_capacity(len)?;
+        list.0.resize(len, item);
+        Ok(list)
+    }
+
+    /// Adds the items of a slice at the end: all of them, or none.
+    #[inline]
+    pub fn extend_from_slice(&mut self, items: &[T]) -> Result<()> {
+        self.reserve(items.len())?;
+        self.0.extend_from_slice(items);
+        Ok(())
+    }
+
+    /// Makes the list `len` items long, with copies of `item`.
+    #[inline]
+    pub fn resize(&mut self, len: usize, item: T) -> Result<()> {
+        self.reserve(len.saturating_sub(self.len()))?;
+        self.0.resize(len, item);
+        Ok(())
+    }
+
+    /// A copy of the list.
+    #[inline]
+    pub fn try_clone(&self) -> Result<Self> {
+        Self::copy_of(self)
+    }
+}
+
+/// Slices into lists.
+pub trait ToList<T> {
+    /// A copy of the slice.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    fn to_list(&self) -> Result<List<T>>;
+}
+
+impl<T: Clone> ToList<T> for [T] {
+    #[inline]
+    fn to_list(&self) -> Result<List<T>> {
+        List::copy_of(self)
+    }
+}
+
+/// Iterators into lists.
+pub trait Collect: Iterator + Sized {
+    /// The items as a list.
+    #[inline]
+    fn list(self) -> Result<List<Self::Item>> {
+        let mut list = List::new();
+        list.extend(self)?;
+        Ok(list)
+    }
+
+    /// The items as a list, or the first error among them.
+    #[inline]
+    fn try_list<T>(self) -> Result<List<T>>
+    where
+        Self: Iterator<Item = Result<T>>,
+    {
+        let mut list = List::with_capacity(self.size_hint().0)?;
+        for item in self {
+            list.push(item?)?;
+        }
+        Ok(list)
+    }
+}
+
+impl<I: Iterator> Collect for I {}
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for List<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<T> Deref for List<T> {
+    type Target = [T];
+    #[inline]
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for List<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.0
+    }
+}
+
+impl<T> AsRef<[T]> for List<T> {
+    fn as_ref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T> IntoIterator for List<T> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
+    #[inline]
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<'a, T> IntoIterator for &'a List<T> {
+    type Item = &'a T;
+    type IntoIter = std::slice::Iter<'a, T>;
+    #[inline]
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+impl<'a, T> IntoIterator for &'a mut List<T> {
+    type Item = &'a mut T;
+    type IntoIter = std::slice::IterMut<'a, T>;
+    #[inline]
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter_mut()
+    }
+}
+
+impl<T: PartialEq, U: AsRef<[T]> + ?Sized> PartialEq<U> for List<T> {
+    fn eq(&self, other: &U) -> bool {
+        **self == *other.as_ref()
+    }
+}
+
+/// For callers of the crate that have vectors: nothing is copied.
+impl<T> From<Vec<T>> for List<T> {
+    fn from(vector: Vec<T>) -> Self {
+        Self(vector)
+    }
+}
+
+/// As above, the other way.
+impl<T> From<List<T>> for Vec<T> {
+    fn from(list: List<T>) -> Self {
+        list.0
+    }
+}
+
+/// What tests may do with lists, as they have memory.
+#[cfg(any(test, feature = "clone"))]
+mod for_tests {
+    use super::List;
+
+    impl<T: Clone> Clone for List<T> {
+        fn clone(&self) -> Self {
+            Self(self.0.clone())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_do_what_vectors_do() {
+        let mut list = List::of([3, 1, 2]).unwrap();
+        list.push(4).unwrap();
+        list.insert(0, 9).unwrap();
+        list.extend(5..7).unwrap();
+        list.extend_from_slice(&[7]).unwrap();
+        assert_eq!(list[..], [9, 3, 1, 2, 4, 5, 6, 7]);
+        assert_eq!(
+            (list.pop(), list.remove(0), list.swap_remove(0)),
+            (Some(7), 9, 3)
+        );
+        list.retain(|item| item % 2 == 0);
+        list.resize(4, 1).unwrap();
+        list.dedup();
+        assert_eq!(list[..], [6, 2, 4, 1]);
+        assert_eq!(list.drain(1..3).list().unwrap()[..], [2, 4]);
+        assert_eq!(list.try_clone().unwrap()[..], [6, 1]);
+        assert_eq!(List::filled(7, 2).unwrap()[..], [7, 7]);
+    }
+
+    #[test]
+    fn errors_come_out_and_too_much_is_an_error() {
+        let good = [Ok(1), Ok(2)].into_iter().try_list().unwrap();
+        assert_eq!(good[..], [1, 2]);
+        let bad = [Ok(1), Err(Error::Data)].into_iter().try_list();
+        assert_eq!(bad.err(), Some(Error::Data));
+        let mut list = List::of([1u64]).unwrap();
+        assert_eq!(list.reserve(usize::MAX), Err(Error::MemoryAlloc));
+        assert_eq!(list.resize(usize::MAX, 0), Err(Error::MemoryAlloc));
+        assert_eq!(list[..], [1]);
+    }
+
+    #[test]
+    #[should_panic(expected = "room was made before")]
+    fn no_room_is_seen() {
+        List::new().push_within_capacity(1);
+    }
+}

@@ -1,0 +1,212 @@
+//! C strings, and texts that are put together.
+
+use super::list::List;
+use oxiblosc_error::{Error, Result};
+use std::ffi::{CStr, c_char};
+use std::fmt;
+use std::ops::Deref;
+
+/// An owned C string: a `CString` whose making can fail.
+#[derive(PartialEq, Eq)]
+pub struct CStrBuf {
+    /// Ends in the only 0.
+    bytes: List<u8>,
+}
+
+impl CStrBuf {
+    /// The pieces one after the other.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] where one has a 0 inside, [`Error::MemoryAlloc`].
+    pub fn concat(pieces: &[&[u8]]) -> Result<Self> {
+        if pieces.iter().any(|piece| piece.contains(&0)) {
+            return Err(Error::InvalidParam);
+        }
+        let len = pieces.iter().map(|piece| piece.len()).sum::<usize>();
+        let mut bytes = List::with_capacity(len + 1)?;
+        for piece in pieces {
+            bytes.extend_from_slice(piece)?;
+        }
+        bytes.push(0)?;
+        Ok(Self { bytes })
+    }
+
+    /// A copy of a C string.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn copy_of(string: &CStr) -> Result<Self> {
+        let bytes = List::copy_of(string.to_bytes_with_nul())?;
+        Ok(Self { bytes })
+    }
+
+    /// Bytes without the 0 at the end; as [`Self::concat`].
+    pub fn new(bytes: &[u8]) -> Result<Self> {
+        Self::concat(&[bytes])
+    }
+
+    /// A copy of the string in memory from `malloc`; whoever gets it frees it with `free`.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn to_malloc(string: &CStr) -> Result<*mut c_char> {
+        let copy = super::Buffer::copy_of(string.to_bytes_with_nul())?;
+        Ok(copy.into_raw().cast())
+    }
+}
+
+impl Deref for CStrBuf {
+    type Target = CStr;
+    fn deref(&self) -> &CStr {
+        // SAFETY: every way to make one puts a 0 at the end, and no other.
+        unsafe { CStr::from_bytes_with_nul_unchecked(&self.bytes) }
+    }
+}
+
+impl fmt::Debug for CStrBuf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// A text of at most `N` bytes, on the stack. What does not fit is left out.
+pub struct Text<const N: usize> {
+    bytes: [u8; N],
+    len: usize,
+}
+
+impl<const N: usize> Text<N> {
+    /// No text.
+    pub const fn new() -> Self {
+        Self {
+            bytes: [0; N],
+            len: 0,
+        }
+    }
+
+    /// `Text::of(format_args!(...))`.
+    pub fn of(arguments: fmt::Arguments<'_>) -> Self {
+        let mut text = Self::new();
+        // What does not fit is left out, which is no error; there is no other.
+        let _ = fmt::Write::write_fmt(&mut text, arguments);
+        text
+    }
+
+    /// Adds bytes, as many as fit.
+    pub fn push(&mut self, bytes: &[u8]) {
+        let fit = bytes.len().min(N - self.len);
+        self.bytes[self.len..self.len + fit].copy_from_slice(&bytes[..fit]);
+        self.len += fit;
+    }
+
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// The text with a 0 behind it; its last byte makes room where it is full.
+    pub fn with_nul(mut self) -> [u8; N] {
+        let end = self.len.min(N - 1);
+        self.bytes[end..].fill(0);
+        self.bytes
+    }
+}
+
+/// A C string to be shown, with marks where it is no UTF-8.
+pub struct Lossy<'a>(pub &'a CStr);
+
+impl fmt::Display for Lossy<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for chunk in self.0.to_bytes().utf8_chunks() {
+            f.write_str(chunk.valid())?;
+            if !chunk.invalid().is_empty() {
+                fmt::Write::write_char(f, char::REPLACEMENT_CHARACTER)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The standard error, for lines of any length: written all at once where they have no more than some hundred bytes.
+pub struct Stderr(Text<512>);
+
+impl Stderr {
+    /// Writes a line. What cannot be written is lost.
+    #[cold]
+    #[inline(never)]
+    pub fn line(arguments: fmt::Arguments<'_>) {
+        let mut line = Self(Text::new());
+        // Neither this nor what it writes to has an error.
+        let _ = fmt::Write::write_fmt(&mut line, arguments);
+        let _ = fmt::Write::write_char(&mut line, '\n');
+        line.flush();
+    }
+
+    fn flush(&mut self) {
+        let mut left = self.0.as_bytes();
+        while !left.is_empty() {
+            // SAFETY: the bytes are there.
+            let written =
+                unsafe { libc::write(libc::STDERR_FILENO, left.as_ptr().cast(), left.len()) };
+            match usize::try_from(written) {
+                Ok(written) if written > 0 => left = &left[written.min(left.len())..],
+                Err(_) if std::io::Error::last_os_error().raw_os_error() == Some(libc::EINTR) => {}
+                _ => break,
+            }
+        }
+        self.0.len = 0;
+    }
+}
+
+impl fmt::Write for Stderr {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for piece in text.as_bytes().chunks(256) {
+            if piece.len() > self.0.bytes.len() - self.0.len {
+                self.flush();
+            }
+            self.0.push(piece);
+        }
+        Ok(())
+    }
+}
+
+impl<const N: usize> Default for Text<N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<const N: usize> fmt::Write for Text<N> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.push(text.as_bytes());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_put_together() {
+        assert_eq!(&*CStrBuf::concat(&[b"a", b"", b"bc"]).unwrap(), c"abc");
+        assert_eq!(&*CStrBuf::new(b"").unwrap(), c"");
+        assert_eq!(CStrBuf::new(b"a\0b").err(), Some(Error::InvalidParam));
+        assert_eq!(&*CStrBuf::copy_of(c"text").unwrap(), c"text");
+        assert_eq!(Lossy(c"a\xFFb").to_string(), "a\u{FFFD}b");
+    }
+
+    #[test]
+    fn texts_are_cut() {
+        assert_eq!(
+            Text::<20>::of(format_args!("{}-{}", 1, "b")).as_bytes(),
+            b"1-b"
+        );
+        assert_eq!(
+            Text::<4>::of(format_args!("{}", "longer")).as_bytes(),
+            b"long"
+        );
+        assert_eq!(Text::<4>::of(format_args!("longer")).with_nul(), *b"lon\0");
+        assert_eq!(Text::<4>::of(format_args!("a")).with_nul(), *b"a\0\0\0");
+    }
+}
