@@ -21,11 +21,10 @@ const fn group_table(rows: usize, sort: bool) -> [u8; 64] {
     table
 }
 
-/// So many tiles of 64 groups are transposed as one where rows begin in different sets of the nearest cache, ...
+/// So many tiles of 64 groups are transposed as one. More would not fit into 16 KB of the stack.
 const TILES: usize = 4;
-/// ... and where all begin in the same.
-const MORE_TILES: usize = 8;
-/// The rows of 16 that are written later then: a set has room for 8 lines at least.
+/// The rows of 16 that are written later where all rows begin in the same set of the nearest cache, which has room for 8 lines
+/// at least.
 const LATER: usize = 8;
 
 /// All groups, at least 64 of them, of typesize 2 (`ROWS` = 16), 4 (32) or 8 (64), with the bits transposed before the bytes:
@@ -40,11 +39,7 @@ pub(super) unsafe fn groups_of<V: Vector, const ROWS: usize, const FORWARD: bool
     dst: *mut u8,
 ) {
     let same_set = groups.is_multiple_of(SETS);
-    let most = match FORWARD && same_set {
-        true => MORE_TILES,
-        false => TILES,
-    };
-    for (start, tiles) in runs(groups, 64, most) {
+    for (start, tiles) in runs(groups, 64, TILES) {
         // SAFETY: all lie among the groups, and the parts of the rows in the rows.
         unsafe {
             let at = start * ROWS;
@@ -73,7 +68,7 @@ const fn column_of<const ROWS: usize>(tile: usize, m: usize, k: usize) -> usize 
     tile * ROWS + k % columns * 16 + m + k / columns
 }
 
-/// `tiles` vectors of each row, at most `MORE_TILES`; `LATER` of 16 rows go through another place. What comes next is asked
+/// `tiles` vectors of each row, at most `TILES`; `LATER` of 16 rows go through another place. What comes next is asked
 /// for line by line, so that nothing else waits for it.
 ///
 /// # Safety
@@ -86,9 +81,9 @@ unsafe fn groups_forward<V: Vector, const ROWS: usize, const LATER: usize>(
     dst: *mut u8,
     row: usize,
 ) {
-    debug_assert!(16 * V::LANES == 64 && ROWS <= 64 && tiles <= MORE_TILES);
-    let mut bytes = Scratch::<{ MORE_TILES * 64 }>::new();
-    let mut later = Scratch::<{ MORE_TILES * self::LATER }>::new();
+    debug_assert!(16 * V::LANES == 64 && ROWS <= 64 && tiles <= TILES);
+    let mut bytes = Scratch::<{ TILES * 64 }>::new();
+    let mut later = Scratch::<{ TILES * self::LATER }>::new();
     // SAFETY: so many groups are read and kept, and all that is kept is read again.
     unsafe {
         for tile in 0..tiles {
@@ -117,13 +112,13 @@ unsafe fn groups_forward<V: Vector, const ROWS: usize, const LATER: usize>(
                     if r < 16 - LATER {
                         v[r].store(dst.add((column + r) * row + 64 * tile));
                     } else {
-                        later.put((r + LATER - 16) * MORE_TILES + tile, v[r]);
+                        later.put((r + LATER - 16) * TILES + tile, v[r]);
                     }
                 });
             }
             for r in 0..LATER {
                 for tile in 0..tiles {
-                    let v: V = later.get(r * MORE_TILES + tile);
+                    let v: V = later.get(r * TILES + tile);
                     v.store(dst.add((column + 16 - LATER + r) * row + 64 * tile));
                 }
             }
