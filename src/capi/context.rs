@@ -1,17 +1,17 @@
 //! The context behind the opaque pointer, and the functions that make, describe and free one.
 //!
 //! Tuners (also those that come as plugins) read and set fields of a context, so its fields lie where the reference
-//! library 3.3.5 has them. All are cells: a callback may change them while a function holds the context.
+//! library 3.3.5 has them. A callback may change them while a function holds the context.
 
 use super::border::{self, code, env, env_number, guard};
 use super::constants::*;
+use super::field::Field;
 use super::registry;
 use super::types::*;
 use oxiblosc_chunk::header::{MAX_FILTERS, filter_id};
 use oxiblosc_core::schunk::operation;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::boxed;
-use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -23,64 +23,64 @@ use std::sync::atomic::{AtomicI64, Ordering};
 )]
 #[repr(C)]
 pub struct Context {
-    pub src: Cell<*const u8>,
-    pub dest: Cell<*mut u8>,
-    pub header_flags: Cell<u8>,
-    pub blosc2_flags: Cell<u8>,
-    pub blosc2_flags2: Cell<u8>,
-    pub sourcesize: Cell<i32>,
-    pub header_overhead: Cell<i32>,
-    pub nblocks: Cell<i32>,
-    pub leftover: Cell<i32>,
-    pub blocksize: Cell<i32>,
-    pub header_blocksize: Cell<i32>,
-    pub splitmode: Cell<i32>,
-    pub output_bytes: Cell<i32>,
-    pub srcsize: Cell<i32>,
+    pub src: Field<*const u8>,
+    pub dest: Field<*mut u8>,
+    pub header_flags: Field<u8>,
+    pub blosc2_flags: Field<u8>,
+    pub blosc2_flags2: Field<u8>,
+    pub sourcesize: Field<i32>,
+    pub header_overhead: Field<i32>,
+    pub nblocks: Field<i32>,
+    pub leftover: Field<i32>,
+    pub blocksize: Field<i32>,
+    pub header_blocksize: Field<i32>,
+    pub splitmode: Field<i32>,
+    pub output_bytes: Field<i32>,
+    pub srcsize: Field<i32>,
     /// Room in `dest`; after compression, the size of the chunk.
-    pub destsize: Cell<i32>,
-    pub typesize: Cell<i32>,
-    pub bstarts: Cell<*mut i32>,
-    pub blocknbytes: Cell<*mut i32>,
-    pub blockoffsets: Cell<*mut i32>,
-    pub blockcbytes: Cell<*mut i32>,
-    pub vlblock_sources: Cell<*mut *const u8>,
-    pub vlblock_dests: Cell<*mut *mut u8>,
-    pub special_type: Cell<i32>,
-    pub compcode: Cell<c_int>,
-    pub compcode_meta: Cell<u8>,
-    pub clevel: Cell<c_int>,
-    pub use_dict: Cell<c_int>,
-    pub dict_buffer: Cell<*mut c_void>,
-    pub dict_size: Cell<i32>,
-    pub dict_cdict: Cell<*mut c_void>,
-    pub dict_ddict: Cell<*mut c_void>,
-    pub filter_flags: Cell<u8>,
-    pub filters: Cell<[u8; MAX_FILTERS]>,
-    pub filters_meta: Cell<[u8; MAX_FILTERS]>,
+    pub destsize: Field<i32>,
+    pub typesize: Field<i32>,
+    pub bstarts: Field<*mut i32>,
+    pub blocknbytes: Field<*mut i32>,
+    pub blockoffsets: Field<*mut i32>,
+    pub blockcbytes: Field<*mut i32>,
+    pub vlblock_sources: Field<*mut *const u8>,
+    pub vlblock_dests: Field<*mut *mut u8>,
+    pub special_type: Field<i32>,
+    pub compcode: Field<c_int>,
+    pub compcode_meta: Field<u8>,
+    pub clevel: Field<c_int>,
+    pub use_dict: Field<c_int>,
+    pub dict_buffer: Field<*mut c_void>,
+    pub dict_size: Field<i32>,
+    pub dict_cdict: Field<*mut c_void>,
+    pub dict_ddict: Field<*mut c_void>,
+    pub filter_flags: Field<u8>,
+    pub filters: Field<[u8; MAX_FILTERS]>,
+    pub filters_meta: Field<[u8; MAX_FILTERS]>,
     /// As large as the reference's array of filters.
     pub urfilters: [[usize; 5]; BLOSC2_MAX_UDFILTERS as usize],
-    pub prefilter: Cell<blosc2_prefilter_fn>,
-    pub postfilter: Cell<blosc2_postfilter_fn>,
+    pub prefilter: Field<blosc2_prefilter_fn>,
+    pub postfilter: Field<blosc2_postfilter_fn>,
     /// A copy that this context owns, or null.
-    pub preparams: Cell<*mut blosc2_prefilter_params>,
+    pub preparams: Field<*mut blosc2_prefilter_params>,
     /// A copy that this context owns, or null.
-    pub postparams: Cell<*mut blosc2_postfilter_params>,
+    pub postparams: Field<*mut blosc2_postfilter_params>,
     /// From `malloc`, owned, or null.
-    pub block_maskout: Cell<*mut bool>,
-    pub block_maskout_nitems: Cell<c_int>,
-    pub schunk: Cell<*mut blosc2_schunk>,
-    pub serial_context: Cell<*mut c_void>,
+    pub block_maskout: Field<*mut bool>,
+    pub block_maskout_nitems: Field<c_int>,
+    pub schunk: Field<*mut blosc2_schunk>,
+    pub serial_context: Field<*mut c_void>,
     /// 1: for compression, 0: for decompression.
-    pub do_compress: Cell<c_int>,
-    pub tuner_params: Cell<*mut c_void>,
-    pub tuner_id: Cell<c_int>,
-    pub codec_params: Cell<*mut c_void>,
-    pub filter_params: Cell<[*mut c_void; MAX_FILTERS]>,
-    pub nthreads: Cell<i16>,
-    pub new_nthreads: Cell<i16>,
-    pub thread_backend: Cell<i16>,
-    pub threads_started: Cell<i16>,
+    pub do_compress: Field<c_int>,
+    pub tuner_params: Field<*mut c_void>,
+    pub tuner_id: Field<c_int>,
+    pub codec_params: Field<*mut c_void>,
+    pub filter_params: Field<[*mut c_void; MAX_FILTERS]>,
+    pub nthreads: Field<i16>,
+    pub new_nthreads: Field<i16>,
+    pub thread_backend: Field<i16>,
+    pub threads_started: Field<i16>,
 }
 
 impl Context {

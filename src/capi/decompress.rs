@@ -5,7 +5,6 @@ use super::context::Context;
 use super::exec::Threads;
 use super::hooks::ContextHooks;
 use super::lazy;
-use super::schunk::slices::is_plain;
 use super::types::*;
 use oxiblosc_chunk::decode::{Chunk, decompress, decompress_block, decompress_blocks};
 use oxiblosc_chunk::getitem::{ItemRange, getitem, stored};
@@ -13,6 +12,8 @@ use oxiblosc_chunk::header::{
     ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH, flags2, i32_at, offset,
 };
 use oxiblosc_chunk::plain;
+use oxiblosc_core::schunk::lazy::{self as lazy_chunk, is_lazy};
+use oxiblosc_core::schunk::ranges::is_plain;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters as filters;
 use oxiblosc_memory::{List, ToList};
@@ -42,9 +43,9 @@ pub unsafe fn read_chunk<'a>(
     // SAFETY: a chunk has as many bytes as it says, and `srcsize` are there if that is less.
     let front = unsafe { bytes(src, front)? };
     header.read(front, true)?;
-    if lazy::is_lazy(header) {
+    if is_lazy(header) {
         // SAFETY: `srcsize` is all that says how long a lazy chunk is.
-        return unsafe { bytes(src, size.min(lazy::size(header))) };
+        return unsafe { bytes(src, size.min(lazy_chunk::size(header))) };
     }
     if header.cbytes > size {
         return Err(Error::InvalidHeader);
@@ -55,7 +56,13 @@ pub unsafe fn read_chunk<'a>(
 
 impl Context {
     /// Sets the fields that describe the chunk to callbacks.
-    fn describe(&self, header: &ChunkHeader, src: &[u8], dest: *mut c_void, destsize: i32) {
+    pub(super) fn describe(
+        &self,
+        header: &ChunkHeader,
+        src: &[u8],
+        dest: *mut c_void,
+        destsize: i32,
+    ) {
         // The program can ask for this one.
         let typesize = i32::from(header.typesize);
         if typesize != self.typesize.get() {
@@ -80,7 +87,7 @@ impl Context {
     }
 
     /// Checks the mask of blocks against the chunk, and gives it.
-    fn maskout(&self, nblocks: usize) -> Result<Option<List<bool>>> {
+    pub(super) fn maskout(&self, nblocks: usize) -> Result<Option<List<bool>>> {
         let mask = self.block_maskout.get();
         if mask.is_null() {
             return Ok(None);

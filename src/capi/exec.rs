@@ -3,7 +3,7 @@
 use super::border::{guard, retire, trace};
 use super::types::blosc_threads_callback;
 use oxiblosc_chunk::hooks::Executor;
-use oxiblosc_core::schunk::operation;
+use oxiblosc_core::exec::with_operations;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Collect, List, boxed};
 use oxiblosc_pool as pool;
@@ -76,26 +76,7 @@ pub struct Threads;
 
 impl Executor for Threads {
     fn run(&self, nthreads: usize, nworkers: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()> {
-        if nworkers <= 1 {
-            return pool::run(1, job);
-        }
-        let Some(operations) = operation::shared() else {
-            return distribute(nthreads, nworkers, job);
-        };
-        // Functions of the program's that helpers call may use what this thread has locked.
-        let no_memory = AtomicBool::new(false);
-        distribute(
-            nthreads,
-            nworkers,
-            &|tid| match operation::help(&operations) {
-                Ok(_helping) => job(tid),
-                Err(_) => no_memory.store(true, Ordering::Relaxed),
-            },
-        )?;
-        if no_memory.into_inner() {
-            return Err(Error::MemoryAlloc);
-        }
-        Ok(())
+        with_operations(nworkers, job, |job| distribute(nthreads, nworkers, job))
     }
 }
 

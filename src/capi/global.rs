@@ -68,6 +68,11 @@ pub extern "C" fn blosc2_free_resources() -> c_int {
 /// Returns the number of threads that the functions without a context use.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc2_get_nthreads() -> i16 {
+    get_nthreads()
+}
+
+/// The number of threads that the functions without a context use.
+pub fn get_nthreads() -> i16 {
     blosc2_init();
     NTHREADS.load(Relaxed)
 }

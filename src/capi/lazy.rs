@@ -4,48 +4,11 @@
 
 use super::context::Context;
 use super::schunk::handle::Handle;
-use super::schunk::lazychunk;
 use oxiblosc_chunk::decode::Chunk;
-use oxiblosc_chunk::header::{ChunkHeader, Special, i32_at};
+use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::source::BlockSource;
+use oxiblosc_core::schunk::lazy::{is_lazy, place, table_len};
 use oxiblosc_error::{Error, Result};
-
-/// Where the frame has a chunk, as the trailer says. Nothing of it was checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The chunk's index; of a chunk in a directory, the number of its file.
-    pub nchunk: i32,
-    /// Where the chunk begins in the frame; of a chunk in a directory, the number of its file.
-    pub offset: i64,
-}
-
-/// Whether the chunk of this header is lazy; special values never are.
-pub fn is_lazy(header: &ChunkHeader) -> bool {
-    header.is_lazy() && header.special() == Special::None
-}
-
-/// Size of the table of block starts. The chunk of stored data has room for one that it does not use.
-fn table_len(header: &ChunkHeader) -> usize {
-    4 * header.nblocks
-}
-
-/// Size of the lazy chunk of this header: the table, the index, the place, and the size of each block.
-pub fn size(header: &ChunkHeader) -> usize {
-    header.overhead() + table_len(header) + 4 + 8 + table_len(header)
-}
-
-/// Reads the trailer of a whole lazy chunk.
-fn place(header: &ChunkHeader, lazy: &[u8]) -> Result<Place> {
-    if lazy.len() < size(header) {
-        return Err(Error::ReadBuffer);
-    }
-    let trailer = &lazy[header.overhead() + table_len(header)..];
-    let (low, high) = (i32_at(trailer, 4), i32_at(trailer, 8));
-    Ok(Place {
-        nchunk: i32_at(trailer, 0),
-        offset: i64::from(high) << 32 | i64::from(low as u32),
-    })
-}
 
 /// Where the blocks of a lazy chunk come from; none if its super-chunk cannot tell.
 ///
@@ -61,8 +24,8 @@ fn source(
     }
     // SAFETY: a super-chunk outlives the contexts that were made for it.
     let schunk = unsafe { Handle::from_c(ctx.schunk.get()) };
-    let schunk = schunk.map_err(|_| Error::InvalidParam)?;
-    lazychunk::source(schunk, place(header, lazy)?)
+    let schunk = schunk.map_err(|_| Error::InvalidParam)?.core();
+    schunk.lazy_source(place(header, lazy)?)
 }
 
 /// The source of a chunk that is lazy.
@@ -100,6 +63,7 @@ fn parse_lazy<'a, 's>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use oxiblosc_core::schunk::lazy::{Place, size};
 
     #[test]
     fn the_trailer_follows_the_block_starts() {

@@ -5,6 +5,7 @@
 pub mod b2nd;
 /// What every exported function goes through.
 pub mod border;
+mod coder;
 /// Compression.
 pub mod compress;
 /// The constants of the C headers.
@@ -17,11 +18,11 @@ pub mod decompress;
 pub mod defaults;
 /// Threads.
 pub mod exec;
+mod field;
 /// Files and paths.
 pub mod files;
 /// The shuffles by themselves.
 pub mod filters;
-mod generated;
 /// The functions without a context.
 pub mod global;
 mod hooks;

@@ -119,21 +119,30 @@ pub unsafe extern "C" fn blosc2_chunk_repeatval(
     destsize: i32,
     repeatval: *const c_void,
 ) -> c_int {
-    code("blosc2_chunk_repeatval", || {
-        let typesize = usize::try_from(cparams.typesize).map_err(|_| Error::InvalidParam)?;
-        if i64::from(destsize) < EXTENDED_HEADER_LENGTH as i64 + typesize as i64 {
-            return Err(Error::Data);
-        }
-        // SAFETY: by the caller's word.
-        unsafe {
-            make(
-                cparams,
-                Special::Value,
-                nbytes,
-                bytes(repeatval.cast(), typesize)?,
-                dest,
-                destsize,
-            )
-        }
+    // SAFETY: by the contract.
+    code("blosc2_chunk_repeatval", || unsafe {
+        repeatval_chunk(cparams, nbytes, dest, destsize, repeatval)
     })
+}
+
+/// See [`blosc2_chunk_repeatval`].
+///
+/// # Safety
+/// As for that.
+pub unsafe fn repeatval_chunk(
+    cparams: blosc2_cparams,
+    nbytes: i32,
+    dest: *mut c_void,
+    destsize: i32,
+    value: *const c_void,
+) -> Result<usize> {
+    let typesize = usize::try_from(cparams.typesize).map_err(|_| Error::InvalidParam)?;
+    if i64::from(destsize) < EXTENDED_HEADER_LENGTH as i64 + typesize as i64 {
+        return Err(Error::Data);
+    }
+    // SAFETY: by the contract.
+    unsafe {
+        let value = bytes(value.cast(), typesize)?;
+        make(cparams, Special::Value, nbytes, value, dest, destsize)
+    }
 }

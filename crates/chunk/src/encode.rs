@@ -67,7 +67,8 @@ pub enum Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    fn nbytes(&self) -> usize {
+    /// How many bytes they are.
+    pub fn nbytes(&self) -> usize {
         match self {
             Self::Buffer(data) => data.len(),
             Self::Generated(nbytes) => *nbytes,

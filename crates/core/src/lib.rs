@@ -13,5 +13,13 @@
 
 /// N-dimensional arrays.
 pub mod b2nd;
+/// What makes chunks, and data of chunks.
+pub mod coder;
+/// Threads.
+pub mod exec;
+/// Chunks that are made block by block.
+pub mod fill;
 /// The super-chunk.
 pub mod schunk;
+
+pub use schunk::SuperChunk;

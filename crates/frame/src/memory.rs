@@ -326,6 +326,11 @@ impl Memory {
         self.whole && !self.loose
     }
 
+    /// The whole frame, where it lies there in order.
+    pub fn as_whole(&self) -> Option<&[u8]> {
+        self.is_whole().then(|| self.bytes())
+    }
+
     /// The whole frame.
     pub fn whole(&mut self) -> Result<&mut [u8]> {
         if self.loose {

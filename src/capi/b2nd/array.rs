@@ -1,21 +1,20 @@
 //! An array behind the pointer that C holds. Its public fields are all there is: they are checked and read anew by every
 //! function, and written anew when the shape changes.
 
-use super::chunks::Access;
 use super::meta::dtype_to_c;
-use crate::capi::exec::Threads;
-use crate::capi::schunk::access::{Changing, Reading};
 use crate::capi::schunk::handle::Handle;
 use crate::capi::schunk::storage::on_heap;
 use crate::capi::types::*;
-use oxiblosc_core::b2nd::chunks::Sizes;
+use oxiblosc_core::b2nd::ArrayRef;
+use oxiblosc_core::b2nd::array::find_metalayer;
 use oxiblosc_core::b2nd::geometry::Geometry;
-use oxiblosc_core::b2nd::meta::{Meta, NAME, OLD_NAME};
-use oxiblosc_core::b2nd::read::Workers;
+use oxiblosc_core::b2nd::meta::Meta;
+use oxiblosc_core::schunk::{Changing, Reading};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{List, ToList};
 use std::ffi::c_char;
 use std::ptr::null_mut;
+use std::sync::{Mutex, PoisonError};
 
 /// The super-chunk of an array, a view or not.
 ///
@@ -26,12 +25,15 @@ pub unsafe fn shown<'a>(array: *const b2nd_array_t) -> Result<&'a Handle> {
     unsafe { Handle::shown(array.as_ref().ok_or(Error::NullPointer)?.sc) }
 }
 
-/// The content of the metalayer that makes a super-chunk an array, copied.
-pub fn metalayer(shown: &Handle) -> Result<Option<&[u8]>> {
-    let layers = shown.metalayers()?;
-    let find = |name: &[u8]| layers.iter().find(|(other, _)| *other == name);
-    let layer = find(NAME).or_else(|| find(OLD_NAME));
-    Ok(layer.map(|(_, content)| *content))
+/// Reads the metalayer that makes a super-chunk an array, within an operation on it.
+///
+/// # Errors
+/// [`Error::MetalayerNotFound`], and those of `read`.
+pub fn with_metalayer<T>(shown: &Handle, read: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
+    let state = shown.core().read()?;
+    let layers = shown.view_metalayers().unwrap_or(state.metalayers());
+    let at = find_metalayer(layers).ok_or(Error::MetalayerNotFound)?;
+    read(&layers[at].content)
 }
 
 /// Writes the shapes, and all that follows from them, into the public fields.
@@ -85,22 +87,20 @@ pub unsafe fn make(
 }
 
 /// An array in use.
-#[derive(Clone)]
 pub struct Array<'a> {
     ptr: *mut b2nd_array_t,
     /// Where the chunks are.
     pub handle: &'a Handle,
     /// The array's own super-chunk: `handle`, or a view of it.
     pub shown: &'a Handle,
-    /// The shapes.
-    pub geometry: Geometry,
-    /// Bytes of an item.
-    pub typesize: i32,
+    /// The array itself.
+    pub core: ArrayRef<'a>,
+    /// Keeps it as it is.
+    _locked: Locked<'a>,
 }
 
-/// Keeps an array as it is until this is dropped.
 #[allow(dead_code, reason = "dropped at the end")]
-pub enum Locked<'a> {
+enum Locked<'a> {
     /// Others may read.
     Shared(Reading<'a>),
     /// It is to be changed.
@@ -108,65 +108,43 @@ pub enum Locked<'a> {
 }
 
 impl<'a> Array<'a> {
-    /// The array behind a pointer, as it is now, and the lock under which it stays so.
+    /// The array behind a pointer, as it is now; it stays so as long as this is used.
     ///
     /// # Safety
-    /// `array` is null or valid, and nobody else uses it meanwhile.
-    pub unsafe fn open(array: *const b2nd_array_t, exclusive: bool) -> Result<(Self, Locked<'a>)> {
-        // SAFETY: by the caller's word.
+    /// `array` is null or valid, and nobody else changes its fields meanwhile.
+    pub unsafe fn open(array: *const b2nd_array_t, exclusive: bool) -> Result<Self> {
+        // SAFETY: by the contract.
         unsafe {
             let shown = shown(array)?;
             let handle = Handle::from_c((*array).sc)?;
+            let schunk = handle.core();
             let locked = match exclusive {
-                true => Locked::Reserved(handle.reserve()?),
-                false => Locked::Shared(handle.read()?),
+                true => Locked::Reserved(schunk.reserve()?),
+                false => Locked::Shared(schunk.read()?),
             };
             refresh_in(shown, array)?;
             let c = &*array;
             let ndim = usize::try_from(c.ndim).map_err(|_| Error::InvalidParam)?;
             let geometry = Geometry::new(ndim, &c.shape, &c.chunkshape, &c.blockshape)?;
-            let opened = Self {
+            let typesize = schunk.peek()?.parameters().typesize;
+            Ok(Self {
                 ptr: array.cast_mut(),
                 handle,
                 shown,
-                geometry,
-                typesize: handle.fields().typesize,
-            };
-            Ok((opened, locked))
+                core: ArrayRef {
+                    schunk,
+                    geometry,
+                    typesize,
+                    is_view: shown.is_view(),
+                },
+                _locked: locked,
+            })
         }
     }
 
-    /// Bytes of an item, a block and a chunk.
-    pub fn sizes(&self) -> Result<Sizes> {
-        if self.typesize <= 0 {
-            return Err(Error::InvalidParam);
-        }
-        Ok(Sizes {
-            item: self.typesize as usize,
-            block: self.geometry.block_nbytes(self.typesize),
-            chunk: self.geometry.chunk_nbytes(self.typesize)?,
-        })
-    }
-
-    /// The chunks, for reading.
-    pub fn chunks(&self) -> Result<Access<'a>> {
-        Access::new(self.handle)
-    }
-
-    /// The threads that decompress.
-    pub fn readers(&self) -> Result<Workers<'static>> {
-        Ok(Workers {
-            nthreads: self.handle.dctx()?.update_nthreads(),
-            exec: &Threads,
-        })
-    }
-
-    /// The threads that compress.
-    pub fn writers(&self) -> Result<Workers<'static>> {
-        Ok(Workers {
-            nthreads: self.handle.cctx()?.update_nthreads(),
-            exec: &Threads,
-        })
+    /// The number of dimensions.
+    pub fn ndim(&self) -> usize {
+        self.core.geometry.ndim
     }
 
     /// The dtype.
@@ -185,19 +163,23 @@ impl<'a> Array<'a> {
         unsafe { (*self.ptr).dtype_format }
     }
 
-    /// Shows a new shape, which the metalayer already has.
-    pub fn reshaped(&mut self, geometry: Geometry) {
+    /// Changes the shape, and shows the new one.
+    pub fn reshape(&mut self, change: impl FnOnce(&mut ArrayRef) -> Result<()>) -> Result<()> {
+        change(&mut self.core)?;
+        let tick = self.core.schunk.peek()?.tick();
         // SAFETY: nobody else uses the fields meanwhile.
         unsafe {
-            show(&mut *self.ptr, &geometry);
-            (*self.ptr).last_tick = self.shown.fields().change_tick;
+            show(&mut *self.ptr, &self.core.geometry);
+            (*self.ptr).last_tick = tick;
         }
-        self.geometry = geometry;
+        Ok(())
     }
 
-    /// What the public fields tell of the chunks is brought up to date, also in a view.
-    pub fn follow(&self) {
+    /// Changes items, and brings what the public fields tell of the chunks up to date, also in a view.
+    pub fn write(&self, change: impl FnOnce(&ArrayRef) -> Result<()>) -> Result<()> {
+        change(&self.core)?;
         self.shown.follow();
+        Ok(())
     }
 }
 
@@ -206,10 +188,10 @@ impl<'a> Array<'a> {
 /// # Safety
 /// `array` is null or valid.
 pub unsafe fn refresh(array: *const b2nd_array_t) -> Result<bool> {
-    // SAFETY: by the caller's word.
-    let (shown, handle) = unsafe { (shown(array)?, Handle::from_c((*array).sc)?) };
-    let _reading = handle.read()?;
-    // SAFETY: by the caller's word.
+    // SAFETY: by the contract.
+    let (shown, schunk) = unsafe { (shown(array)?, Handle::core_of((*array).sc)?) };
+    let _reading = schunk.read()?;
+    // SAFETY: by the contract.
     unsafe { refresh_in(shown, array) }
 }
 
@@ -219,22 +201,22 @@ pub unsafe fn refresh(array: *const b2nd_array_t) -> Result<bool> {
 /// `array` is valid, and `shown` is its super-chunk, which is not changed meanwhile.
 unsafe fn refresh_in(shown: &Handle, array: *const b2nd_array_t) -> Result<bool> {
     shown.follow();
-    // SAFETY: by the caller's word. Threads that read the array at once write its fields one after the other, and where they
-    // are others.
-    let (_one, c) = unsafe { (shown.inner(), &mut *array.cast_mut()) };
-    // SAFETY: one field each.
-    let (framed, tick) = unsafe {
-        let sc = shown.fields();
-        (!sc.frame.is_null(), sc.change_tick)
-    };
-    if !framed || shown.is_view() || c.last_tick == tick {
+    let state = shown.core().read()?;
+    // SAFETY: by the contract.
+    let last_tick = unsafe { (*array).last_tick };
+    if !state.is_frame() || shown.is_view() || last_tick == state.tick() {
         return Ok(false);
     }
-    let Some(content) = metalayer(shown)? else {
+    let Some(at) = find_metalayer(state.metalayers()) else {
         // Perhaps caught in the middle of a change; the next call finds it.
         return Ok(false);
     };
-    let (meta, _) = Meta::parse(content, true)?;
+    // Threads that read the array at once write its fields one after the other.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: by the contract, and under the mutex.
+    let c = unsafe { &mut *array.cast_mut() };
+    let (meta, _) = Meta::parse(&state.metalayers()[at].content, true)?;
     let ndim = meta.ndim;
     let same = i8::try_from(ndim) == Ok(c.ndim)
         && meta.chunkshape[..ndim] == c.chunkshape[..ndim]
@@ -244,6 +226,6 @@ unsafe fn refresh_in(shown: &Handle, array: *const b2nd_array_t) -> Result<bool>
     }
     let geometry = Geometry::new(ndim, &meta.shape, &meta.chunkshape, &meta.blockshape)?;
     show(c, &geometry);
-    c.last_tick = tick;
+    c.last_tick = state.tick();
     Ok(true)
 }

@@ -8,7 +8,8 @@ use crate::capi::types::*;
 use oxiblosc_core::b2nd::geometry;
 use oxiblosc_core::b2nd::{Dims, MAX_DIM};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Text, boxed};
+use oxiblosc_frame::meta::Metalayer;
+use oxiblosc_memory::{CStrBuf, List, Text, boxed};
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null_mut;
 
@@ -61,6 +62,24 @@ impl Layers {
     pub fn all(&self) -> &[blosc2_metalayer] {
         let count = usize::try_from(self.count).unwrap_or(0);
         &self.layers[..count.min(B2ND_MAX_METALAYERS)]
+    }
+
+    /// These, and their names as C has them, which must stay as long as the result is used.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] when there are more than there can be; [`Error::MemoryAlloc`].
+    pub fn of(layers: &[Metalayer]) -> Result<(Self, List<CStrBuf>)> {
+        let (mut all, mut names) = (Self::default(), List::new());
+        for layer in layers {
+            let name = CStrBuf::new(&layer.name)?;
+            all.push(blosc2_metalayer {
+                name: name.as_ptr().cast_mut(),
+                content: layer.content.as_ptr().cast_mut(),
+                content_len: i32::try_from(layer.content.len()).map_err(|_| Error::Failure)?,
+            })?;
+            names.push(name)?;
+        }
+        Ok((all, names))
     }
 
     /// Adds one.

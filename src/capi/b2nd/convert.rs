@@ -4,14 +4,13 @@ use super::array::Array;
 use super::context::Params;
 use super::create::{adopt, deliver, discard, free, special};
 use super::derive::copy_as;
-use super::slices::{get, set, size};
+use super::slices::size;
 use crate::capi::border::{bytes, bytes_mut, code, code64};
-use crate::capi::constants::BLOSC2_SPECIAL_ZERO;
-use crate::capi::schunk::convert::{
-    blosc2_schunk_append_file, blosc2_schunk_to_buffer, from_buffer,
-};
-use crate::capi::schunk::create::{self as schunk, blosc2_schunk_free};
+use crate::capi::schunk::convert::{append_file, from_buffer, to_buffer};
+use crate::capi::schunk::create as schunk;
+use crate::capi::schunk::handle;
 use crate::capi::types::*;
+use oxiblosc_chunk::header::Special;
 use oxiblosc_core::b2nd::Dims;
 use oxiblosc_error::{Error, Result};
 use std::ffi::{c_char, c_int, c_void};
@@ -25,7 +24,7 @@ unsafe fn own(sc: Result<*mut blosc2_schunk>, missing: Error) -> Result<*mut b2n
     // SAFETY: by the caller's word.
     unsafe {
         adopt(sc).inspect_err(|_| {
-            blosc2_schunk_free(sc);
+            handle::free(sc);
         })
     }
 }
@@ -42,17 +41,14 @@ pub unsafe extern "C" fn b2nd_to_cframe(
     cframe_len: *mut i64,
     needs_free: *mut bool,
 ) -> c_int {
-    // SAFETY: by the caller's word.
+    // SAFETY: by the contract.
     code("b2nd_to_cframe", || unsafe {
         if array.is_null() || cframe.is_null() || cframe_len.is_null() || needs_free.is_null() {
             return Err(Error::NullPointer);
         }
-        *cframe_len = blosc2_schunk_to_buffer((*array).sc, cframe, needs_free);
-        if *cframe_len <= 0 {
-            let code = i32::try_from(*cframe_len).unwrap_or(0);
-            return Err(Error::of_code(code, Error::Failure));
-        }
-        Ok(0)
+        let len = to_buffer((*array).sc, &mut *cframe, &mut *needs_free);
+        *cframe_len = len.unwrap_or_else(|error| error.code().into());
+        len.map(|_| 0)
     })
 }
 
@@ -128,15 +124,14 @@ pub unsafe extern "C" fn b2nd_open_offset(
 /// The pointers are NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn b2nd_save(array: *const b2nd_array_t, urlpath: *mut c_char) -> c_int {
-    // SAFETY: by the caller's word.
+    // SAFETY: by the contract.
     code("b2nd_save", || unsafe {
         if urlpath.is_null() {
             return Err(Error::NullPointer);
         }
-        let (array, _locked) = Array::open(array, false)?;
-        let own = array.shown.fields().storage.as_ref();
+        let array = Array::open(array, false)?;
         let mut storage = blosc2_storage {
-            contiguous: own.is_some_and(|own| own.contiguous),
+            contiguous: array.shown.storage().contiguous,
             urlpath,
             ..blosc2_storage::defaults()
         };
@@ -155,14 +150,9 @@ pub unsafe extern "C" fn b2nd_save_append(
     array: *const b2nd_array_t,
     urlpath: *const c_char,
 ) -> i64 {
-    // SAFETY: by the caller's word.
+    // SAFETY: by the contract.
     code64("b2nd_save_append", || unsafe {
-        let sc = array.as_ref().ok_or(Error::NullPointer)?.sc;
-        let at = blosc2_schunk_append_file(sc, urlpath);
-        match i32::try_from(at) {
-            Ok(code) if code < 0 => Err(Error::known(code).unwrap_or(Error::Failure)),
-            _ => Ok(at),
-        }
+        append_file(array.as_ref().ok_or(Error::NullPointer)?.sc, urlpath)
     })
 }
 
@@ -193,7 +183,7 @@ pub unsafe extern "C" fn b2nd_from_cbuffer(
                 return Err(Error::InvalidParam);
             }
             let buffer = bytes(buffer.cast(), size(buffersize)?)?;
-            let made = special(params, BLOSC2_SPECIAL_ZERO)?;
+            let made = special(params, Special::Zero)?;
             let filled = fill(made, buffer);
             if let Err(error) = filled {
                 discard(made);
@@ -209,17 +199,11 @@ pub unsafe extern "C" fn b2nd_from_cbuffer(
 /// # Safety
 /// `made` is valid.
 unsafe fn fill(made: *mut b2nd_array_t, buffer: &[u8]) -> Result<()> {
-    // SAFETY: by the caller's word.
-    let (array, _locked) = unsafe { Array::open(made, true)? };
-    let (ndim, shape) = (array.geometry.ndim, array.geometry.shape);
-    let start = Dims::default();
-    set(
-        &array,
-        &start[..ndim],
-        &shape[..ndim],
-        &shape[..ndim],
-        buffer,
-    )
+    // SAFETY: by the contract.
+    let array = unsafe { Array::open(made, true)? };
+    let (ndim, shape) = (array.ndim(), array.core.geometry.shape);
+    let (start, shape) = (Dims::default(), &shape[..ndim]);
+    array.write(|array| array.write_slice(&start[..ndim], shape, shape, buffer))
 }
 
 /// Reads all items of an array into `buffer`, in C order; `buffersize` is at least their size. Returns 0, or a negative error
@@ -233,12 +217,13 @@ pub unsafe extern "C" fn b2nd_to_cbuffer(
     buffer: *mut c_void,
     buffersize: i64,
 ) -> c_int {
-    // SAFETY: by the caller's word.
+    // SAFETY: by the contract.
     code("b2nd_to_cbuffer", || unsafe {
         if buffer.is_null() {
             return Err(Error::NullPointer);
         }
-        let (array, _locked) = Array::open(array, false)?;
+        let array = Array::open(array, false)?;
+        let array = &array.core;
         let geometry = &array.geometry;
         let needed = geometry.nitems.checked_mul(array.typesize.into());
         if needed.is_none_or(|needed| buffersize < needed) {
@@ -249,7 +234,7 @@ pub unsafe extern "C" fn b2nd_to_cbuffer(
         }
         let buffer = bytes_mut(buffer.cast(), size(buffersize)?)?;
         let (start, stop) = (Dims::default(), &geometry.shape[..geometry.ndim]);
-        get(&array, &start[..geometry.ndim], stop, stop, buffer)?;
+        array.read_slice(&start[..geometry.ndim], stop, stop, buffer)?;
         Ok(0)
     })
 }

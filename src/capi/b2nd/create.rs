@@ -3,20 +3,20 @@
 use super::array::{self, Array};
 use super::context::Params;
 use crate::capi::border::code;
-use crate::capi::constants::*;
-use crate::capi::schunk::create::{self as schunk, blosc2_schunk_free};
-use crate::capi::schunk::handle::Handle;
-use crate::capi::schunk::meta::blosc2_meta_add;
-use crate::capi::schunk::misc::blosc2_schunk_fill_special;
-use crate::capi::schunk::replace::replace;
-use crate::capi::special::blosc2_chunk_repeatval;
+use crate::capi::schunk::create as schunk;
+use crate::capi::schunk::handle::{self, Handle};
+use crate::capi::schunk::meta::{content_of, name_of};
+use crate::capi::schunk::misc::sample_of;
+use crate::capi::special::repeatval_chunk;
 use crate::capi::types::*;
-use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE};
+use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
+use oxiblosc_core::b2nd::ArrayRef;
+use oxiblosc_core::b2nd::create::chunksize;
 use oxiblosc_core::b2nd::geometry::Geometry;
 use oxiblosc_core::b2nd::meta::Meta;
-use oxiblosc_core::schunk::Made;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Buffer, Collect, List};
+use oxiblosc_frame::meta::Borrowed;
+use oxiblosc_memory::{Collect, List};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
 
@@ -42,9 +42,9 @@ pub unsafe fn deliver(
 /// # Safety
 /// `array` is valid, and used no more.
 pub unsafe fn free(array: *mut b2nd_array_t) {
-    // SAFETY: by the caller's word; all from `malloc`, but for the super-chunk.
+    // SAFETY: by the contract; all from `malloc`, but for the super-chunk.
     unsafe {
-        blosc2_schunk_free((*array).sc);
+        handle::free((*array).sc);
         libc::free((*array).dtype.cast());
         libc::free(array.cast());
     }
@@ -64,27 +64,18 @@ pub unsafe fn discard(array: *mut b2nd_array_t) {
 }
 
 /// Makes an array of special values.
-pub fn special(params: &mut Params, kind: c_int) -> Result<*mut b2nd_array_t> {
+pub fn special(params: &mut Params, kind: Special) -> Result<*mut b2nd_array_t> {
     let geometry = Geometry::new(
         params.ndim(),
         &params.shape,
         &params.chunkshape,
         &params.blockshape,
     )?;
-    let nchunks = geometry.nchunks()?;
-    let typesize = params.cparams().typesize;
-    if typesize <= 0 {
-        return Err(Error::InvalidParam);
-    }
-    let chunksize = geometry.extchunknitems.checked_mul(typesize.into());
-    let chunksize = chunksize.ok_or(Error::InvalidParam)?;
-    if chunksize > MAX_BUFFERSIZE.into() {
-        return Err(Error::MaxBufsizeExceeded);
-    }
+    geometry.nchunks()?;
+    chunksize(&geometry, params.cparams().typesize)?;
     // SAFETY: the storage is complete.
     let sc = unsafe { schunk::make(&*params.storage) }.map_err(Error::or_failure)?;
-    let filled = fill(sc, params, &geometry, nchunks, chunksize as i32, kind);
-    filled.inspect_err(|_| {
+    fill(sc, params, &geometry, kind).inspect_err(|_| {
         // SAFETY: just made, and used no more.
         unsafe { schunk::discard(sc) };
     })
@@ -94,9 +85,7 @@ fn fill(
     sc: *mut blosc2_schunk,
     params: &Params,
     geometry: &Geometry,
-    nchunks: i64,
-    chunksize: i32,
-    kind: c_int,
+    kind: Special,
 ) -> Result<*mut b2nd_array_t> {
     // SAFETY: a string of the parameters', or null.
     let dtype =
@@ -109,26 +98,26 @@ fn fill(
         dtype,
         dtype_format: params.dtype_format,
     };
-    let mut content = meta.serialize()?;
-    let len = i32::try_from(content.len()).map_err(|_| Error::Failure)?;
     // SAFETY: the super-chunk was just made; names and contents are the program's.
     unsafe {
-        (*sc).chunksize = chunksize;
-        let done = |code: i64| match i32::try_from(code) {
-            Ok(code) if code < 0 => Err(Error::of_code(code, Error::Failure)),
-            _ => Ok(()),
-        };
-        let add = |name, content, len| done(blosc2_meta_add(sc, name, content, len).into());
-        add(c"b2nd".as_ptr(), content.as_mut_ptr(), len)?;
-        for layer in params.metalayers.all() {
-            add(layer.name, layer.content, layer.content_len)?;
-        }
-        let items = nchunks.checked_mul(geometry.extchunknitems);
-        let items = items.ok_or(Error::Failure)?;
-        if items > 0 {
-            done(blosc2_schunk_fill_special(sc, items, kind, chunksize))?;
-        }
+        let handle = Handle::from_c(sc)?;
+        let others = params.metalayers.all().iter();
+        let others = others.map(|layer| layer_from_c(layer)).try_list()?;
+        let sample = |kind, nbytes| sample_of(handle, kind, nbytes);
+        (handle.core()).become_array(&meta, geometry, &others, (kind, &sample))?;
         array::make(sc, geometry, dtype, params.dtype_format)
+    }
+}
+
+/// A metalayer of the program's.
+///
+/// # Safety
+/// The name is null or a C string, the content null or as long as it says; both outlive what is returned.
+unsafe fn layer_from_c<'a>(layer: &blosc2_metalayer) -> Result<Borrowed<'a>> {
+    // SAFETY: by the contract.
+    unsafe {
+        let name = name_of(layer.name)?;
+        Ok((name, content_of(layer.content, layer.content_len)?))
     }
 }
 
@@ -140,7 +129,7 @@ unsafe fn make(
     name: &str,
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
-    kind: c_int,
+    kind: Special,
 ) -> c_int {
     // SAFETY: by the caller's word.
     code(name, || unsafe {
@@ -160,7 +149,7 @@ pub unsafe extern "C" fn b2nd_uninit(
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
     // SAFETY: by the caller's word.
-    unsafe { make("b2nd_uninit", ctx, array, BLOSC2_SPECIAL_UNINIT) }
+    unsafe { make("b2nd_uninit", ctx, array, Special::Uninit) }
 }
 
 /// As `b2nd_zeros`.
@@ -173,7 +162,7 @@ pub unsafe extern "C" fn b2nd_empty(
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
     // SAFETY: by the caller's word.
-    unsafe { make("b2nd_empty", ctx, array, BLOSC2_SPECIAL_ZERO) }
+    unsafe { make("b2nd_empty", ctx, array, Special::Zero) }
 }
 
 /// Makes an array of zeros. Returns 0, or a negative error code; `*array` is then NULL.
@@ -186,7 +175,7 @@ pub unsafe extern "C" fn b2nd_zeros(
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
     // SAFETY: by the caller's word.
-    unsafe { make("b2nd_zeros", ctx, array, BLOSC2_SPECIAL_ZERO) }
+    unsafe { make("b2nd_zeros", ctx, array, Special::Zero) }
 }
 
 /// Makes an array of NaNs; items have 4 or 8 bytes. Returns 0, or a negative error code; `*array` is then NULL.
@@ -205,7 +194,7 @@ pub unsafe extern "C" fn b2nd_nans(
             if !matches!(params.cparams().typesize, 4 | 8) {
                 return Err(Error::Data);
             }
-            special(params, BLOSC2_SPECIAL_NAN)
+            special(params, Special::Nan)
         })
     })
 }
@@ -229,7 +218,7 @@ pub unsafe extern "C" fn b2nd_full(
             if fill_value.is_null() {
                 return Err(Error::NullPointer);
             }
-            let made = special(params, BLOSC2_SPECIAL_ZERO)?;
+            let made = special(params, Special::Zero)?;
             let filled = repeat(params, made, fill_value);
             if let Err(error) = filled {
                 discard(made);
@@ -246,25 +235,19 @@ pub unsafe extern "C" fn b2nd_full(
 /// `value` points to an item.
 unsafe fn repeat(params: &mut Params, made: *mut b2nd_array_t, value: *const c_void) -> Result<()> {
     // SAFETY: just made.
-    let (array, _locked) = unsafe { Array::open(made, true)? };
-    let sizes = array.sizes()?;
-    let count = usize::try_from(array.handle.counts().nchunks).unwrap_or(0);
-    if count == 0 {
+    let array = unsafe { Array::open(made, true)? };
+    let sizes = array.core.sizes()?;
+    if array.core.schunk.peek()?.nchunks() == 0 {
         return Ok(());
     }
     let mut chunk = List::filled(0u8, EXTENDED_HEADER_LENGTH + sizes.item)?;
     let nbytes = sizes.chunk as i32;
-    // SAFETY: the buffer is as long as it is; the value by the caller's word.
+    // SAFETY: the buffer is as long as it is; the value by the contract.
     let cbytes = unsafe {
         let (dest, room) = (chunk.as_mut_ptr().cast(), chunk.len() as i32);
-        blosc2_chunk_repeatval(*params.cparams(), nbytes, dest, room, value)
+        repeatval_chunk(*params.cparams(), nbytes, dest, room, value)?
     };
-    let len = usize::try_from(cbytes).map_err(|_| Error::of_code(cbytes, Error::Failure))?;
-    chunk.truncate(len);
-    let copy = |nchunk| Ok((nchunk, Made::Whole(Buffer::copy_of(&chunk)?)));
-    let new = (0..count).map(copy).try_list()?;
-    let handle = array.handle;
-    handle.with(true, |inner| replace(handle, inner, new))
+    array.core.fill_with(&chunk[..cbytes])
 }
 
 /// Frees an array and its super-chunk. Views of it go on. Returns 0, or `BLOSC2_ERROR_NULL_POINTER`.
@@ -307,35 +290,22 @@ pub unsafe extern "C" fn b2nd_from_schunk(
 /// # Safety
 /// `schunk` is valid.
 pub unsafe fn adopt(schunk: *mut blosc2_schunk) -> Result<*mut b2nd_array_t> {
-    // SAFETY: by the caller's word.
+    // SAFETY: by the contract.
     unsafe {
         let handle = Handle::shown(schunk)?;
-        let content = array::metalayer(handle)?.ok_or(Error::MetalayerNotFound)?;
-        let (meta, _) = Meta::parse(content, true)?;
-        let lengths = meta.shape.iter().zip(meta.chunkshape).zip(meta.blockshape);
-        for ((shape, chunk), block) in lengths.take(meta.ndim) {
-            if *shape != 0 && (chunk == 0 || block == 0) {
-                return Err(Error::InvalidParam);
+        let state = handle.core().read()?;
+        array::with_metalayer(handle, |content| {
+            let (meta, _) = Meta::parse(content, true)?;
+            let lengths = meta.shape.iter().zip(meta.chunkshape).zip(meta.blockshape);
+            for ((shape, chunk), block) in lengths.take(meta.ndim) {
+                if *shape != 0 && (chunk == 0 || block == 0) {
+                    return Err(Error::InvalidParam);
+                }
             }
-        }
-        let geometry = Geometry::new(meta.ndim, &meta.shape, &meta.chunkshape, &meta.blockshape)?;
-        agree(handle, &geometry)?;
-        array::make(schunk, &geometry, meta.dtype, meta.dtype_format)
-    }
-}
-
-/// Checks that the chunks of a frame are those of an array with these shapes. A super-chunk without chunks may get them later.
-fn agree(handle: &Handle, geometry: &Geometry) -> Result<()> {
-    let counts = handle.counts();
-    if counts.nchunks == 0 || !handle.inner().store.is_frame() {
-        return Ok(());
-    }
-    // SAFETY: one field.
-    let typesize = unsafe { handle.fields().typesize };
-    let chunk = geometry.chunk_nbytes(typesize)?;
-    if i64::from(counts.chunksize) == chunk as i64 && counts.nchunks == geometry.nchunks()? {
-        Ok(())
-    } else {
-        Err(Error::Data)
+            let (chunkshape, blockshape) = (&meta.chunkshape, &meta.blockshape);
+            let geometry = Geometry::new(meta.ndim, &meta.shape, chunkshape, blockshape)?;
+            ArrayRef::check_chunks(&state, &geometry)?;
+            array::make(schunk, &geometry, meta.dtype, meta.dtype_format)
+        })
     }
 }

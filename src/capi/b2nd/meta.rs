@@ -172,23 +172,24 @@ pub unsafe extern "C" fn b2nd_print_meta(array: *const b2nd_array_t) -> c_int {
     code("b2nd_print_meta", || {
         // SAFETY: by the caller's word.
         let shown = unsafe { array::shown(array)? };
-        let content = array::metalayer(shown)?.ok_or(Error::MetalayerNotFound)?;
-        let (meta, _) = Meta::parse(content, true)?;
-        print(format_args!(
-            "b2nd metalayer parameters:\n Ndim:       {}\n shape:      {}\n chunkshape: {}\n",
-            meta.ndim,
-            Numbers(&meta.shape[..meta.ndim]),
-            Numbers(&meta.chunkshape[..meta.ndim]),
-        ));
-        if let Some(dtype) = meta.dtype {
-            let len = c_int::try_from(dtype.len()).map_err(|_| Error::Data)?;
-            // SAFETY: as many bytes as are said.
-            unsafe { libc::printf(c" dtype: %.*s\n".as_ptr(), len, dtype.as_ptr()) };
-        }
-        print(format_args!(
-            " blockshape: {}\n",
-            Numbers(&meta.blockshape[..meta.ndim])
-        ));
-        Ok(0)
+        array::with_metalayer(shown, |content| {
+            let (meta, _) = Meta::parse(content, true)?;
+            print(format_args!(
+                "b2nd metalayer parameters:\n Ndim:       {}\n shape:      {}\n chunkshape: {}\n",
+                meta.ndim,
+                Numbers(&meta.shape[..meta.ndim]),
+                Numbers(&meta.chunkshape[..meta.ndim]),
+            ));
+            if let Some(dtype) = meta.dtype {
+                let len = c_int::try_from(dtype.len()).map_err(|_| Error::Data)?;
+                // SAFETY: as many bytes as are said.
+                unsafe { libc::printf(c" dtype: %.*s\n".as_ptr(), len, dtype.as_ptr()) };
+            }
+            print(format_args!(
+                " blockshape: {}\n",
+                Numbers(&meta.blockshape[..meta.ndim])
+            ));
+            Ok(0)
+        })
     })
 }

@@ -2,8 +2,6 @@
 
 /// The struct behind the pointer.
 pub mod array;
-/// Chunks of an array, as the core wants them.
-pub mod chunks;
 /// What arrays are made from.
 pub mod context;
 /// Arrays out of and into other things.

@@ -1,12 +1,9 @@
 //! Items picked by lists of indices, and one by one.
 
 use super::array::Array;
-use super::slices::{dims, size, write};
+use super::slices::{dims, size};
 use crate::capi::border::{bytes, bytes_mut, code};
 use crate::capi::types::*;
-use oxiblosc_core::b2nd::read::Reading;
-use oxiblosc_core::b2nd::select::Selection;
-use oxiblosc_core::b2nd::sparse;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Collect, List};
 use std::ffi::{c_int, c_void};
@@ -38,25 +35,6 @@ unsafe fn lists<'a>(
     }
 }
 
-/// The items that lists of indices pick. As in the reference, a buffer larger than they are is refused; so is a smaller one.
-fn picked<'a>(
-    array: &'a Array,
-    lists: &[&[i64]],
-    buffershape: &[i64],
-    buffersize: i64,
-) -> Result<Option<Selection<'a>>> {
-    let selection = Selection::picked(&array.geometry, lists, buffershape)?;
-    let items = lists
-        .iter()
-        .try_fold(1i64, |items, list| items.checked_mul(list.len() as i64));
-    let nbytes = items.and_then(|items| items.checked_mul(array.typesize.into()));
-    if nbytes != Some(buffersize) {
-        return Err(Error::InvalidParam);
-    }
-    array.sizes()?;
-    Ok(selection)
-}
-
 /// Reads the items whose indices along each dimension are in `selection`, lists of `selection_size` indices each, in any
 /// order and also repeated, into `buffer`, an array of shape `buffershape`. Returns 0, or a negative error code.
 ///
@@ -71,22 +49,17 @@ pub unsafe extern "C" fn b2nd_get_orthogonal_selection(
     buffershape: *mut i64,
     buffersize: i64,
 ) -> c_int {
-    // SAFETY: by the caller's word.
+    // SAFETY: by the contract.
     code("b2nd_get_orthogonal_selection", || unsafe {
-        let (array, _locked) = Array::open(array, false)?;
+        let array = Array::open(array, false)?;
+        let array = &array.core;
         let ndim = array.geometry.ndim;
         let lists = lists(ndim, selection, selection_size)?;
         let shape = dims(buffershape, ndim)?;
-        let Some(selection) = picked(&array, &lists, shape, buffersize)? else {
-            return Ok(0);
-        };
-        let buffer = bytes_mut(buffer.cast(), size(buffersize)?)?;
-        let reading = Reading {
-            selection: &selection,
-            chunks: &array.chunks()?,
-            sizes: array.sizes()?,
-        };
-        reading.read(buffer, array.readers()?)?;
+        if let Some(selection) = array.select(&lists, shape, buffersize)? {
+            let buffer = bytes_mut(buffer.cast(), size(buffersize)?)?;
+            array.read_selection(&selection, buffer)?;
+        }
         Ok(0)
     })
 }
@@ -106,14 +79,14 @@ pub unsafe extern "C" fn b2nd_set_orthogonal_selection(
     buffershape: *mut i64,
     buffersize: i64,
 ) -> c_int {
-    // SAFETY: by the caller's word.
+    // SAFETY: by the contract.
     code("b2nd_set_orthogonal_selection", || unsafe {
-        let (array, _locked) = Array::open(array, true)?;
-        let ndim = array.geometry.ndim;
-        let lists = lists(ndim, selection, selection_size)?;
-        let shape = dims(buffershape, ndim)?;
-        if let Some(selection) = picked(&array, &lists, shape, buffersize)? {
-            write(&array, &selection, bytes(buffer.cast(), size(buffersize)?)?)?;
+        let array = Array::open(array, true)?;
+        let lists = lists(array.ndim(), selection, selection_size)?;
+        let shape = dims(buffershape, array.ndim())?;
+        if let Some(selection) = array.core.select(&lists, shape, buffersize)? {
+            let buffer = bytes(buffer.cast(), size(buffersize)?)?;
+            array.write(|array| array.write_selection(&selection, buffer))?;
         }
         Ok(0)
     })
@@ -132,9 +105,10 @@ pub unsafe extern "C" fn b2nd_get_sparse_cbuffer(
     buffer: *mut c_void,
     buffersize: i64,
 ) -> c_int {
-    // SAFETY: by the caller's word.
+    // SAFETY: by the contract.
     code("b2nd_get_sparse_cbuffer", || unsafe {
-        let (array, _locked) = Array::open(array, false)?;
+        let array = Array::open(array, false)?;
+        let array = &array.core;
         let count = usize::try_from(ncoords).map_err(|_| Error::InvalidParam)?;
         if count == 0 {
             return Ok(0);
@@ -147,15 +121,7 @@ pub unsafe extern "C" fn b2nd_get_sparse_cbuffer(
             return Err(Error::InvalidParam);
         }
         let coords = dims(coords, count)?;
-        let buffer = bytes_mut(buffer.cast(), size(buffersize)?)?;
-        let access = array.chunks()?;
-        sparse::read(
-            &array.geometry,
-            coords,
-            (&access, array.sizes()?),
-            buffer,
-            array.readers()?,
-        )?;
+        array.read_sparse(coords, bytes_mut(buffer.cast(), size(buffersize)?)?)?;
         Ok(0)
     })
 }

@@ -5,15 +5,17 @@ use super::array::{self, Array};
 use super::context::Params;
 use super::create::deliver;
 use crate::capi::border::code;
-use crate::capi::schunk::create::blosc2_schunk_free;
-use crate::capi::schunk::handle::Handle;
-use crate::capi::schunk::parts::{set_parameters, to_c};
+use crate::capi::schunk::handle::{self, Handle, Unfinished};
+use crate::capi::schunk::parts::set_parameters;
 use crate::capi::types::*;
 use oxiblosc_core::b2nd::geometry::Geometry;
 use oxiblosc_core::b2nd::meta::{Meta, NAME};
 use oxiblosc_core::b2nd::{Dims, MAX_DIM};
 use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::meta::Metalayer;
+use oxiblosc_memory::ToList;
 use std::ffi::c_int;
+use std::ptr::null_mut;
 
 /// The three shapes of a view in the making.
 struct Shapes {
@@ -48,8 +50,9 @@ impl Shapes {
 
 /// Refuses arrays with metalayers that may speak of dimensions.
 fn check(array: &Array) -> Result<()> {
-    let layers = array.shown.metalayers()?;
-    if layers.iter().all(|(name, _)| *name == NAME) {
+    let state = array.core.schunk.read()?;
+    let layers = array.shown.view_metalayers().unwrap_or(state.metalayers());
+    if layers.iter().all(|layer| *layer.name == *NAME) {
         Ok(())
     } else {
         Err(Error::InvalidParam)
@@ -60,7 +63,7 @@ fn view(array: &Array, shapes: &Shapes) -> Result<*mut b2nd_array_t> {
     let (dtype, dtype_format) = (array.dtype()?, array.dtype_format());
     // SAFETY: the storage of a super-chunk is complete.
     let mut params = unsafe {
-        let own = &*array.handle.fields().storage;
+        let own = array.handle.storage();
         Params::new(&blosc2_storage {
             cparams: own.cparams,
             dparams: own.dparams,
@@ -83,20 +86,22 @@ fn view(array: &Array, shapes: &Shapes) -> Result<*mut b2nd_array_t> {
         dtype: dtype.as_deref(),
         dtype_format,
     };
-    let content = meta.serialize()?;
-    // The parameters keep their storage until the view has it.
-    let sc = Handle::view_of(array.handle, params.storage)?;
-    params.storage = std::ptr::null_mut();
-    // SAFETY: just made, with a storage of its own.
+    let metalayer = Metalayer {
+        name: NAME.to_list()?,
+        content: meta.serialize()?,
+    };
+    let mut made = Unfinished::new()?;
+    let storage = std::mem::replace(&mut params.storage, null_mut());
+    // SAFETY: the storage was the parameters' own.
     unsafe {
-        let made = set_parameters(sc).and_then(|()| {
-            (*sc).metalayers[0] = to_c((NAME, &content))?;
-            (*sc).nmetalayers = 1;
-            Handle::shown(sc)?.follow();
+        set_parameters(&mut made, storage)?;
+        let sc = Handle::finish_view(array.handle, made, metalayer)?;
+        let made = Handle::shown(sc).and_then(|shown| {
+            shown.follow();
             array::make(sc, &geometry, dtype.as_deref(), dtype_format)
         });
         made.inspect_err(|_| {
-            blosc2_schunk_free(sc);
+            handle::free(sc);
         })
     }
 }
@@ -115,7 +120,7 @@ pub unsafe extern "C" fn b2nd_expand_dims(
 ) -> c_int {
     // SAFETY: by the caller's word.
     code("b2nd_expand_dims", || unsafe {
-        let (array, _locked) = Array::open(array, false)?;
+        let array = Array::open(array, false)?;
         check(&array)?;
         deliver(view, || {
             if axis.is_null() {
@@ -126,15 +131,15 @@ pub unsafe extern "C" fn b2nd_expand_dims(
             for d in 0..usize::from(final_dims) {
                 // Any byte but 0 is taken for true.
                 if *axis.cast::<u8>().add(d) != 0 {
-                    shapes.push(&array.geometry, None)?;
-                } else if old < array.geometry.ndim {
-                    shapes.push(&array.geometry, Some(old))?;
+                    shapes.push(&array.core.geometry, None)?;
+                } else if old < array.core.geometry.ndim {
+                    shapes.push(&array.core.geometry, Some(old))?;
                     old += 1;
                 } else {
                     return Err(Error::InvalidParam);
                 }
             }
-            if old < array.geometry.ndim {
+            if old < array.core.geometry.ndim {
                 // A dimension would be lost.
                 return Err(Error::InvalidParam);
             }
@@ -147,12 +152,12 @@ pub unsafe extern "C" fn b2nd_expand_dims(
 fn squeezed(array: &Array, drops: impl Fn(usize) -> bool) -> Result<*mut b2nd_array_t> {
     check(array)?;
     let mut shapes = Shapes::NONE;
-    for d in 0..array.geometry.ndim {
+    for d in 0..array.core.geometry.ndim {
         if !drops(d) {
-            shapes.push(&array.geometry, Some(d))?;
-        } else if array.geometry.shape[d] != 1 {
+            shapes.push(&array.core.geometry, Some(d))?;
+        } else if array.core.geometry.shape[d] != 1 {
             return Err(Error::InvalidIndex);
-        } else if array.geometry.extchunkshape[d] > 1 {
+        } else if array.core.geometry.extchunkshape[d] > 1 {
             // Its padding is between the items that would be neighbours.
             return Err(Error::InvalidParam);
         }
@@ -172,8 +177,10 @@ pub unsafe extern "C" fn b2nd_squeeze(
 ) -> c_int {
     // SAFETY: by the caller's word.
     code("b2nd_squeeze", || unsafe {
-        let (array, _locked) = Array::open(array, false)?;
-        deliver(view, || squeezed(&array, |d| array.geometry.shape[d] == 1))
+        let array = Array::open(array, false)?;
+        deliver(view, || {
+            squeezed(&array, |d| array.core.geometry.shape[d] == 1)
+        })
     })
 }
 
@@ -191,7 +198,7 @@ pub unsafe extern "C" fn b2nd_squeeze_index(
 ) -> c_int {
     // SAFETY: by the caller's word.
     code("b2nd_squeeze_index", || unsafe {
-        let (array, _locked) = Array::open(array, false)?;
+        let array = Array::open(array, false)?;
         deliver(view, || {
             if index.is_null() {
                 return Err(Error::NullPointer);

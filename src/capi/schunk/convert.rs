@@ -1,31 +1,22 @@
 //! Copies of super-chunks, and super-chunks as buffers and files.
 
-use super::chunks::{Bytes, bytes_of};
-use super::create::{adopt, blosc2_schunk_free, discard, durable, make};
-use super::handle::{Handle, Plan};
-use super::meta::{blosc2_meta_add, blosc2_vlmeta_add};
-use super::recompress::recompress;
+use super::create::{adopt, adopt_with, discard, durable, make};
+use super::handle::{self, Handle};
+use super::meta::Coder;
 use super::storage::local;
 use crate::capi::border::{code64, pointer};
+use crate::capi::context::Context;
 use crate::capi::io;
 use crate::capi::types::*;
-use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
-use oxiblosc_chunk::repack::repack;
 use oxiblosc_core::schunk::Store;
-use oxiblosc_core::schunk::rules::{Chunk, Counts, Keeping};
+use oxiblosc_core::schunk::copy::{VlmetalayerCoder, metalayers_but};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::change::Change;
 use oxiblosc_frame::container;
 use oxiblosc_frame::header::MIN_LEN;
 use oxiblosc_frame::memory::Memory;
 use oxiblosc_io::{Backend, Mode, paths, whole};
-use oxiblosc_memory::{Buffer, CStrBuf, List};
 use std::ffi::{CStr, c_char};
 use std::ptr::null_mut;
-
-/// A copy of a frame with more chunks of special values than this, and more than its bytes would explain, stays a frame: a few
-/// bytes can tell of millions.
-const MOST_APART: usize = 1 << 16;
 
 /// Makes a super-chunk of a contiguous frame of `len` bytes at `cframe`. With `copy`, chunks are copied and kept each on
 /// its own, and the buffer is used no more; a frame that tells of very many chunks in few bytes is copied as it is. Without, the buffer is the super-chunk's storage and must stay as long as the
@@ -55,100 +46,16 @@ pub unsafe fn from_buffer(cframe: *mut u8, len: i64, copy: bool) -> Result<*mut 
     if cframe.is_null() || len < MIN_LEN {
         return Err(Error::InvalidParam);
     }
-    // SAFETY: by the caller's word; without `copy` for as long as the super-chunk uses it, with it until this returns.
+    // SAFETY: by the contract; without `copy` for as long as the super-chunk uses it, with it until this returns.
     let (memory, loaded) = unsafe { Memory::borrow(std::slice::from_raw_parts_mut(cframe, len))? };
     // SAFETY: files are the back end.
-    let schunk = unsafe { adopt(Store::Memory(memory), loaded, std::ptr::null())? };
-    if !copy {
-        return Ok(schunk);
-    }
-    // SAFETY: just made.
-    let taken = unsafe { Handle::from_c(schunk).and_then(|handle| copy_frame(handle, len)) };
-    if let Err(error) = taken {
-        // SAFETY: just made, and used no more.
-        unsafe { blosc2_schunk_free(schunk) };
-        return Err(error);
-    }
-    Ok(schunk)
-}
-
-/// Makes a super-chunk over a frame of `len` bytes in somebody's buffer independent of that.
-fn copy_frame(handle: &Handle, len: usize) -> Result<()> {
-    {
-        let mut inner = handle.inner();
-        if let Store::Memory(memory) = &mut inner.store
-            && memory.offsets().specials() > MOST_APART.max(len / MIN_LEN)
-        {
-            return memory.own();
-        }
-    }
-    take_apart(handle)
-}
-
-/// Copies the chunks out of a frame, so that each is on its own.
-fn take_apart(handle: &Handle) -> Result<()> {
-    let mut counts = handle.counts();
-    let (mut chunks, mut nbytes, mut blocksize) = (List::new(), 0, None);
-    let (mut room, nchunks) = {
-        let inner = handle.inner();
-        (Room::of(&counts, inner.keeping()), inner.store.nchunks())
-    };
-    counts.cbytes = 0;
-    for nchunk in 0..nchunks {
-        let bytes = bytes_of(handle, nchunk)?;
-        room.take(&bytes)?;
-        // SAFETY: the frame is not changed here.
-        let chunk = Buffer::copy_of(unsafe { bytes.get() })?;
-        let header = ChunkHeader::parse(&chunk)?;
-        nbytes += header.nbytes as i64;
-        counts.cbytes += header.cbytes as i64;
-        let this = header.blocksize_field() as i32;
-        blocksize = Some(match blocksize {
-            Some(other) if other != this => 0,
-            _ => this,
-        });
-        chunks.push(chunk)?;
-    }
-    if nbytes != counts.nbytes {
-        return Err(Error::Data);
-    }
-    let mut inner = handle.inner();
-    inner.reserve_pointers(handle, chunks.len())?;
-    inner.store = Store::Separate(chunks);
-    inner.show_data(handle, &Change::Nothing);
-    handle.set_counts(&counts);
-    // SAFETY: the fields are the library's to write.
     unsafe {
-        let c = handle.fields();
-        c.frame = null_mut();
-        (*c.storage).contiguous = false;
-        if let Some(blocksize) = blocksize {
-            c.blocksize = blocksize;
+        if !copy {
+            return adopt(Store::Memory(memory), loaded, std::ptr::null());
         }
-    }
-    Ok(())
-}
-
-/// What is left of the bytes of a contiguous frame when its chunks are copied. Chunks that share bytes would make large copies
-/// of a small frame.
-struct Room(Option<u64>);
-
-impl Room {
-    fn of(counts: &Counts, keeping: Keeping) -> Self {
-        let contiguous = keeping == Keeping::Contiguous;
-        Self(contiguous.then_some(counts.cbytes.max(0) as u64))
-    }
-
-    /// Takes those of a chunk.
-    fn take(&mut self, chunk: &Bytes) -> Result<()> {
-        // A chunk that is only a header may have been made of its offset.
-        let len = chunk.count();
-        if let Some(left) = &mut self.0
-            && len > EXTENDED_HEADER_LENGTH
-        {
-            *left = left.checked_sub(len as u64).ok_or(Error::Data)?;
-        }
-        Ok(())
+        adopt_with(Store::Memory(memory), loaded, std::ptr::null(), |schunk| {
+            schunk.leave_buffer(len)
+        })
     }
 }
 
@@ -157,10 +64,9 @@ impl Room {
 /// # Safety
 /// `schunk` is valid.
 unsafe fn is_in_memory(schunk: *mut blosc2_schunk) -> Result<bool> {
-    // SAFETY: by the caller's word.
-    let (handle, shown) = unsafe { (Handle::from_c(schunk)?, Handle::shown(schunk)?) };
-    let framed = matches!(handle.inner().store, Store::Memory(_));
-    Ok(framed && !shown.is_view())
+    // SAFETY: by the contract.
+    let (schunk, shown) = unsafe { (Handle::core_of(schunk)?, Handle::shown(schunk)?) };
+    Ok(schunk.peek()?.is_frame_in_memory() && !shown.is_view())
 }
 
 /// Copies a super-chunk into a contiguous frame in memory.
@@ -188,39 +94,45 @@ pub unsafe extern "C" fn blosc2_schunk_to_buffer(
     cframe: *mut *mut u8,
     needs_free: *mut bool,
 ) -> i64 {
-    code64("blosc2_schunk_to_buffer", || {
+    // SAFETY: by the contract.
+    code64("blosc2_schunk_to_buffer", || unsafe {
         if cframe.is_null() || needs_free.is_null() {
             return Err(Error::NullPointer);
         }
-        // SAFETY: by the caller's word.
-        unsafe {
-            (*cframe, *needs_free) = (null_mut(), false);
-            let handle = Handle::from_c(schunk)?;
-            if is_in_memory(schunk)?
-                && let Some(bytes) =
-                    handle.with_frame(|bytes| Ok((bytes.as_mut_ptr(), bytes.len())))?
-            {
-                *cframe = bytes.0;
-                return Ok(bytes.1 as i64);
-            }
-            let copy = in_memory(schunk)?;
-            let mut len = Err(Error::Failure);
-            let copied = Handle::from_c(copy)?;
-            {
-                let mut inner = copied.inner();
-                if let Store::Memory(memory) = &mut inner.store {
-                    len = memory.whole().map(|bytes| {
-                        *cframe = bytes.as_mut_ptr();
-                        bytes.len() as i64
-                    });
-                }
-                inner.avoid_free = len.is_ok();
-            }
-            *needs_free = len.is_ok();
-            blosc2_schunk_free(copy);
-            len
-        }
+        to_buffer(schunk, &mut *cframe, &mut *needs_free)
     })
+}
+
+/// See [`blosc2_schunk_to_buffer`].
+///
+/// # Safety
+/// `schunk` is null or valid.
+pub unsafe fn to_buffer(
+    schunk: *mut blosc2_schunk,
+    cframe: &mut *mut u8,
+    needs_free: &mut bool,
+) -> Result<i64> {
+    (*cframe, *needs_free) = (null_mut(), false);
+    let mut give = |bytes: &[u8]| {
+        *cframe = bytes.as_ptr().cast_mut();
+        Ok(bytes.len() as i64)
+    };
+    // SAFETY: by the contract.
+    unsafe {
+        if is_in_memory(schunk)?
+            && let Some(len) = Handle::core_of(schunk)?.with_frame(&mut give)?
+        {
+            return Ok(len);
+        }
+        let copy = in_memory(schunk)?;
+        let copied = Handle::from_c(copy)?;
+        let len = copied.core().with_frame(&mut give);
+        let len = len.and_then(|len| len.ok_or(Error::Failure));
+        copied.set_avoid_free(len.is_ok());
+        *needs_free = len.is_ok();
+        handle::free(copy);
+        len
+    }
 }
 
 /// Writes a file that has these bytes and no others. On the file system that is done in one step; the functions of other
@@ -259,34 +171,33 @@ pub unsafe extern "C" fn blosc2_schunk_to_file(
         if urlpath.is_null() {
             return Err(Error::InvalidParam);
         }
-        // SAFETY: by the caller's word.
-        unsafe {
+        // SAFETY: by the contract.
+        let len = unsafe {
             let handle = Handle::from_c(schunk)?;
             if is_in_memory(schunk)? {
-                let backend = io::backend((*handle.fields().storage).io)?;
-                let written = handle.with_frame(|bytes| {
-                    write_file(&*backend, local(CStr::from_ptr(urlpath)), bytes)?;
-                    Ok(bytes.len() as i64)
+                let backend = io::backend(handle.storage().io)?;
+                let path = local(CStr::from_ptr(urlpath));
+                let written = handle.core().with_frame(|bytes| {
+                    write_file(&*backend, path, bytes)?;
+                    Ok(bytes.len() as u64)
                 })?;
-                return written.ok_or(Error::Failure);
+                written.ok_or(Error::Failure)
+            } else {
+                let storage = blosc2_storage {
+                    contiguous: true,
+                    urlpath: urlpath.cast_mut(),
+                    ..blosc2_storage::defaults()
+                };
+                let copy = copy(schunk, &storage).map_err(|error| error.or(Error::SchunkCopy))?;
+                let len = Handle::core_of(copy)?.close_frame();
+                match len {
+                    Ok(_) => drop(handle::free(copy)),
+                    Err(_) => discard(copy),
+                }
+                len
             }
-            let storage = blosc2_storage {
-                contiguous: true,
-                urlpath: urlpath.cast_mut(),
-                ..blosc2_storage::defaults()
-            };
-            let copy = copy(schunk, &storage).map_err(|error| error.or(Error::SchunkCopy))?;
-            let len = match &mut Handle::from_c(copy)?.inner().store {
-                Store::Disk(disk) => disk.close().map(|()| disk.frame_len()),
-                _ => Err(Error::Failure),
-            };
-            let len = len.and_then(|len| i64::try_from(len).map_err(|_| Error::Failure));
-            match len {
-                Ok(_) => drop(blosc2_schunk_free(copy)),
-                Err(_) => discard(copy),
-            }
-            len
-        }
+        };
+        i64::try_from(len?).map_err(|_| Error::Failure)
     })
 }
 
@@ -300,29 +211,37 @@ pub unsafe extern "C" fn blosc2_schunk_append_file(
     schunk: *mut blosc2_schunk,
     urlpath: *const c_char,
 ) -> i64 {
-    code64("blosc2_schunk_append_file", || {
-        if urlpath.is_null() {
-            return Err(Error::InvalidParam);
-        }
-        // SAFETY: by the caller's word.
-        unsafe {
-            let apart = !is_in_memory(schunk)?;
-            let source = if apart { in_memory(schunk)? } else { schunk };
-            let done = (|| {
-                let handle = Handle::from_c(source)?;
-                let backend = io::backend((*handle.fields().storage).io)?;
-                let path = local(CStr::from_ptr(urlpath));
-                let append =
-                    |bytes: &mut [u8]| container::append(&*backend, path, bytes, durable());
-                let pos = handle.with_frame(append)?.ok_or(Error::Failure)?;
-                i64::try_from(pos).map_err(|_| Error::Failure)
-            })();
-            if apart {
-                blosc2_schunk_free(source);
-            }
-            done
-        }
+    // SAFETY: by the contract.
+    code64("blosc2_schunk_append_file", || unsafe {
+        append_file(schunk, urlpath)
     })
+}
+
+/// See [`blosc2_schunk_append_file`].
+///
+/// # Safety
+/// As for that.
+pub unsafe fn append_file(schunk: *mut blosc2_schunk, urlpath: *const c_char) -> Result<i64> {
+    if urlpath.is_null() {
+        return Err(Error::InvalidParam);
+    }
+    // SAFETY: by the contract.
+    unsafe {
+        let apart = !is_in_memory(schunk)?;
+        let source = if apart { in_memory(schunk)? } else { schunk };
+        let done = (|| {
+            let handle = Handle::from_c(source)?;
+            let backend = io::backend(handle.storage().io)?;
+            let path = local(CStr::from_ptr(urlpath));
+            let append = |bytes: &[u8]| container::append(&*backend, path, bytes, durable());
+            let pos = handle.core().with_frame(append)?.ok_or(Error::Failure)?;
+            i64::try_from(pos).map_err(|_| Error::Failure)
+        })();
+        if apart {
+            handle::free(source);
+        }
+        done
+    }
 }
 
 /// Copies a super-chunk, with its metalayers, into the storage that is given. Chunks are copied as they are unless the
@@ -350,7 +269,7 @@ pub unsafe fn copy(
     schunk: *mut blosc2_schunk,
     storage: &blosc2_storage,
 ) -> Result<*mut blosc2_schunk> {
-    // SAFETY: by the caller's word.
+    // SAFETY: by the contract.
     unsafe {
         let handle = Handle::from_c(schunk)?;
         let shown = Handle::shown(schunk)?;
@@ -359,7 +278,16 @@ pub unsafe fn copy(
             cparams: &raw mut cparams,
             ..*storage
         })?;
-        let copied = Handle::from_c(new).and_then(|copy| fill(handle, shown, copy, same));
+        let copied = (|| {
+            let metalayers = match shown.view_metalayers() {
+                Some(layers) => metalayers_but(layers, &[])?,
+                None => metalayers_but(handle.core().read()?.metalayers(), &[])?,
+            };
+            let to = Handle::core_of(new)?;
+            with_vlmetalayer_coder(handle, |coder| {
+                to.copy_from(handle.core(), &metalayers, same, coder)
+            })
+        })();
         if let Err(error) = copied {
             discard(new);
             return Err(error);
@@ -368,16 +296,45 @@ pub unsafe fn copy(
     }
 }
 
+/// Runs `body` with contexts for copies of variable-length metalayers.
+///
+/// # Errors
+/// Those of `body`, and [`Error::MemoryAlloc`].
+pub fn with_vlmetalayer_coder<T>(
+    from: &Handle,
+    body: impl FnOnce(VlmetalayerCoder) -> Result<T>,
+) -> Result<T> {
+    // SAFETY: there are no parameters.
+    let (decoder, encoder) = unsafe {
+        let decoder = Coder::decompressing(from)?;
+        (decoder, Coder::compressing(std::ptr::null())?)
+    };
+    body(VlmetalayerCoder {
+        decoder: decoder.context()?,
+        encoder: encoder.context()?,
+    })
+}
+
 /// The parameters of a copy, and whether chunks can be copied as they are.
 ///
 /// # Safety
 /// The pointers in `storage` are null or valid.
 unsafe fn parameters(handle: &Handle, storage: &blosc2_storage) -> Result<(blosc2_cparams, bool)> {
-    let (cctx, dctx) = (handle.cctx()?, handle.dctx()?);
-    // SAFETY: integers, bools, pointers and optional functions may be zero.
-    let mut own: blosc2_cparams = unsafe { std::mem::zeroed() };
-    // SAFETY: one field. A context forgets a typesize that does not fit into chunks.
-    own.typesize = unsafe { handle.fields().typesize };
+    let _unchanged = handle.core().peek()?;
+    // SAFETY: the state is not changed meanwhile; the contexts among the fields are valid. Integers, bools, pointers and optional
+    // functions may be zero.
+    let (typesize, cctx, dctx, mut own) = unsafe {
+        let c = handle.as_c();
+        let (cctx, dctx) = (Context::from_c((*c).cctx)?, Context::from_c((*c).dctx)?);
+        (
+            (*c).typesize,
+            cctx,
+            dctx,
+            std::mem::zeroed::<blosc2_cparams>(),
+        )
+    };
+    // A context forgets a typesize that does not fit into chunks.
+    own.typesize = typesize;
     own.clevel = cctx.clevel.get() as u8;
     own.compcode = cctx.compcode.get() as u8;
     own.compcode_meta = cctx.compcode_meta.get();
@@ -386,7 +343,7 @@ unsafe fn parameters(handle: &Handle, storage: &blosc2_storage) -> Result<(blosc
     own.blocksize = cctx.blocksize.get();
     own.filters = cctx.filters.get();
     own.filters_meta = cctx.filters_meta.get();
-    // SAFETY: by the caller's word.
+    // SAFETY: by the contract.
     let wanted = unsafe { storage.cparams.as_ref() }.copied().unwrap_or(own);
     let blocksize = if wanted.blocksize == 0 {
         own.blocksize
@@ -403,84 +360,4 @@ unsafe fn parameters(handle: &Handle, storage: &blosc2_storage) -> Result<(blosc
         && cctx.prefilter.get().is_none()
         && dctx.postfilter.get().is_none();
     Ok((wanted, same))
-}
-
-/// Copies chunks and metalayers; the fixed-length ones are those of `shown`, a view or `from` itself.
-fn fill(from: &Handle, shown: &Handle, to: &Handle, same: bool) -> Result<()> {
-    let _reading = from.read()?;
-    let counts = from.counts();
-    to.set_counts(&Counts {
-        chunksize: counts.chunksize,
-        flags2: counts.flags2,
-        ..to.counts()
-    });
-    for (name, content) in shown.metalayers()? {
-        let name = CStrBuf::new(name)?;
-        let len = content.len() as i32;
-        // SAFETY: the content is only read.
-        let added =
-            unsafe { blosc2_meta_add(to.as_c(), name.as_ptr(), content.as_ptr().cast_mut(), len) };
-        if added < 0 {
-            return Err(Error::of_code(added, Error::SchunkCopy));
-        }
-    }
-    let vlblocks = counts.flags2 & crate::capi::constants::BLOSC2_VL_BLOCKS as u8 != 0;
-    let nchunks = usize::try_from(counts.nchunks).unwrap_or(0);
-    if same || vlblocks {
-        let mut room = Room::of(&counts, from.inner().keeping());
-        for nchunk in 0..nchunks {
-            from.set_current(nchunk as i64);
-            let bytes = bytes_of(from, nchunk)?;
-            room.take(&bytes)?;
-            // SAFETY: `_reading` keeps changes out.
-            let chunk = unsafe { bytes.get() };
-            // Changes of the chunk may have left free bytes in it; one that is damaged is copied as it is.
-            let packed = repack(chunk).ok().flatten();
-            put(to, packed.as_deref().unwrap_or(chunk))?;
-        }
-    } else {
-        recompress(from, to, nchunks, |chunk| put(to, chunk))?;
-    }
-    copy_vlmetalayers(from, to)
-}
-
-fn put(to: &Handle, chunk: &[u8]) -> Result<()> {
-    let info = Chunk::new(&ChunkHeader::parse(chunk)?);
-    to.change(|inner, counts| {
-        let after = counts.appended(&info, inner.keeping())?;
-        let item = inner.item(after.chunksize, &info, chunk);
-        Ok(Plan {
-            counts: after,
-            change: Change::Append(item),
-            owned: None,
-        })
-    })?;
-    Ok(())
-}
-
-fn copy_vlmetalayers(from: &Handle, to: &Handle) -> Result<()> {
-    for (name, _) in from.vlmetalayers()? {
-        let name = CStrBuf::new(name)?;
-        let (mut content, mut len) = (null_mut(), 0);
-        // SAFETY: the content is ours to free.
-        let added = unsafe {
-            let found = super::meta::blosc2_vlmeta_get(
-                from.as_c(),
-                name.as_ptr(),
-                &raw mut content,
-                &raw mut len,
-            );
-            let added = if found < 0 {
-                found
-            } else {
-                blosc2_vlmeta_add(to.as_c(), name.as_ptr(), content, len, null_mut())
-            };
-            libc::free(content.cast());
-            added
-        };
-        if added < 0 {
-            return Err(Error::of_code(added, Error::SchunkCopy));
-        }
-    }
-    Ok(())
 }

@@ -1,21 +1,23 @@
 //! Making super-chunks, opening those on disk, and freeing them.
 
-use super::handle::{self, Handle};
+use super::handle::{self, Handle, Unfinished};
+use super::parts;
 use super::storage::{self, local};
-use super::{agree, parts};
 use crate::capi::border::{code, env_is_set, pointer};
 use crate::capi::constants::*;
 use crate::capi::io;
 use crate::capi::types::*;
-use oxiblosc_core::schunk::Store;
+use oxiblosc_core::SuperChunk;
+use oxiblosc_core::coder::Host;
+use oxiblosc_core::schunk::{Parameters, State, Store};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::disk::{Disk, Options};
+use oxiblosc_frame::disk::{Disk, Loaded, Options};
 use oxiblosc_frame::header::Kind;
 use oxiblosc_frame::memory::Memory;
 use oxiblosc_io::paths;
 use oxiblosc_memory::{CStrBuf, List, boxed, boxed_uninit};
 use std::ffi::{CStr, c_char, c_int};
-use std::ptr::null_mut;
+use std::sync::Mutex;
 
 /// Whether changes are to survive a loss of power: the environment variable `BLOSC_DURABLE`, neither empty nor `0`.
 pub fn durable() -> bool {
@@ -53,75 +55,57 @@ fn without_slash(path: &CStr) -> Result<CStrBuf> {
 /// # Safety
 /// The pointers in `storage` are null or valid.
 pub unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
-    // SAFETY: by the caller's word.
+    // SAFETY: by the contract.
     unsafe {
         let copy = storage::copy(storage)?;
         if env_is_set(c"BTUNE_TRADEOFF") {
             (*(*copy).cparams).tuner_id = BLOSC_BTUNE;
         }
-        let schunk = Handle::make(Store::Separate(List::new()), copy)
-            .inspect_err(|_| storage::free_storage(copy))?;
-        let made = parts::set_parameters(schunk).and_then(|()| attach(Handle::from_c(schunk)?));
-        if let Err(error) = made {
-            handle::free(schunk);
-            return Err(error);
-        }
-        Ok(schunk)
+        let mut made = Unfinished::new().inspect_err(|_| storage::free_storage(copy))?;
+        parts::set_parameters(&mut made, copy)?;
+        let host = made.host()?;
+        let store = store_for(&*copy, made.parameters(), &*host)?;
+        let (parameters, id) = (made.parameters(), made.id());
+        Ok(made.finish(SuperChunk::new(store, parameters, host, id)))
     }
 }
 
-/// Gives a new super-chunk the frame that its storage asks for.
+/// Where a new super-chunk keeps its chunks.
 ///
 /// # Safety
-/// The storage of the handle is complete.
-unsafe fn attach(handle: &Handle) -> Result<()> {
-    // SAFETY: by the caller's word.
-    let storage = unsafe { &*handle.fields().storage };
+/// The storage is complete.
+unsafe fn store_for(
+    storage: &blosc2_storage,
+    parameters: Parameters,
+    host: &dyn Host,
+) -> Result<Store> {
     let path = if storage.urlpath.is_null() {
         None
     } else {
         // SAFETY: a string of the storage's.
         Some(unsafe { CStr::from_ptr(storage.urlpath) })
     };
-    let counts = handle.counts();
-    let store = match (path, storage.contiguous) {
-        (None, false) => return Ok(()),
-        (None, true) => {
-            let header = handle.header(&counts, Kind::Contiguous);
-            Store::Memory(Memory::new(&header, &[], &[])?)
-        }
+    let header = |kind| State::new(Store::Separate(List::new()), parameters).new_header(host, kind);
+    Ok(match (path, storage.contiguous) {
+        (None, false) => Store::Separate(List::new()),
+        (None, true) => Store::Memory(Memory::new(&header(Kind::Contiguous), &[], &[])?),
         (Some(path), contiguous) => {
             if contiguous && paths::kind(path)?.is_some() {
                 // Nobody's frame is overwritten.
                 return Err(Error::FileOpen);
             }
-            let kind = if contiguous {
-                Kind::Contiguous
-            } else {
-                Kind::Sparse
+            let (kind, path) = match contiguous {
+                true => (Kind::Contiguous, CStrBuf::copy_of(path)?),
+                false => (Kind::Sparse, without_slash(path)?),
             };
-            let path = if contiguous {
-                CStrBuf::copy_of(path)?
-            } else {
-                without_slash(path)?
-            };
-            let header = handle.header(&counts, kind);
             // SAFETY: the storage's own copy of what the program chose.
             let options = unsafe { options(storage.io)? };
             // Its place comes first: once the frame is there, nothing may fail.
             let place = boxed_uninit()?;
-            let (disk, _) = Disk::create(options, &path, &header, &[], &[])?;
-            Store::Disk(Box::write(place, disk))
+            let (disk, _) = Disk::create(options, &path, &header(kind), &[], &[])?;
+            Store::Disk(Mutex::new(Box::write(place, disk)))
         }
-    };
-    set_store(handle, store);
-    Ok(())
-}
-
-fn set_store(handle: &Handle, store: Store) {
-    handle.inner().store = store;
-    // SAFETY: one field; C sees the frame by its address alone.
-    unsafe { handle.fields().frame = handle.as_c().cast() };
+    })
 }
 
 /// Makes a new super-chunk without chunks. It copies `storage` and what that points to, except the parameters of tuners,
@@ -146,35 +130,36 @@ pub unsafe extern "C" fn blosc2_schunk_new(storage: *mut blosc2_storage) -> *mut
 /// `io` is null or valid.
 pub unsafe fn adopt(
     store: Store,
-    loaded: oxiblosc_frame::disk::Loaded,
+    loaded: Loaded,
     io: *const blosc2_io,
 ) -> Result<*mut blosc2_schunk> {
-    let schunk = Handle::make(store, std::ptr::null_mut())?;
-    // SAFETY: just made; by the caller's word.
-    let made = unsafe {
-        parts::set_parameters_from(schunk, &loaded.header, io).and_then(|()| {
-            let handle = Handle::from_c(schunk)?;
-            handle.fields().frame = schunk.cast();
-            handle.take_over(&mut handle.inner(), loaded)?;
-            // A frame whose first chunk cannot be read, or whose chunks are not what it says, is no frame. Another process may
-            // have moved them since the frame was read: then it is looked at once more, with the lock.
-            let agreed = agree::opened(handle, &mut handle.inner());
-            agreed.or_else(|_| handle.with(false, |inner| agree::opened(handle, inner)))
-        })
-    };
-    match made {
-        Ok(()) => Ok(schunk),
-        Err(error) => {
-            // SAFETY: just made, and used no more. The back end is not the super-chunk's before that is made.
-            unsafe {
-                if let Some(storage) = (*schunk).storage.as_mut() {
-                    libc::free(std::mem::replace(&mut storage.io, null_mut()).cast());
-                }
-                handle::free(schunk);
-            }
-            Err(error)
-        }
+    // SAFETY: by the contract.
+    unsafe { adopt_with(store, loaded, io, |_| Ok(())) }
+}
+
+/// As [`adopt`], with something done to the super-chunk first.
+///
+/// # Safety
+/// As for that.
+pub unsafe fn adopt_with(
+    store: Store,
+    loaded: Loaded,
+    io: *const blosc2_io,
+    body: impl FnOnce(&mut SuperChunk) -> Result<()>,
+) -> Result<*mut blosc2_schunk> {
+    let mut made = Unfinished::new()?;
+    // SAFETY: by the contract.
+    unsafe { parts::set_parameters_from(&mut made, &loaded.header, io)? };
+    let (host, id) = (made.host()?, made.id());
+    let mut schunk = SuperChunk::of_frame(store, loaded, host, id)?;
+    body(&mut schunk)?;
+    let framed = schunk.peek()?.is_frame();
+    let schunk = made.finish(schunk);
+    if !framed {
+        // SAFETY: just made.
+        unsafe { Handle::shown(schunk)? }.forget_frame();
     }
+    Ok(schunk)
 }
 
 /// Opens the super-chunk at `urlpath`; see `blosc2_schunk_open_offset_udio`.
@@ -201,14 +186,14 @@ pub unsafe fn open(
                 Some(paths::Kind::File) => (CStrBuf::copy_of(path)?, Kind::Contiguous),
             };
             let (disk, loaded) = Disk::open(options(io)?, &path, base, kind)?;
-            adopt(Store::Disk(boxed(disk)?), loaded, io)
+            adopt(Store::Disk(Mutex::new(boxed(disk)?)), loaded, io)
         })();
         match opened {
             Ok(schunk) => {
                 let path = storage::string_on_heap(given).inspect_err(|_| {
                     handle::free(schunk);
                 })?;
-                (*(*schunk).storage).urlpath = path;
+                Handle::shown(schunk)?.set_urlpath(path);
                 Ok(schunk)
             }
             Err(error) => {
@@ -284,16 +269,12 @@ pub unsafe extern "C" fn blosc2_schunk_open_offset_udio(
 /// # Safety
 /// As for [`blosc2_schunk_free`].
 pub unsafe fn discard(schunk: *mut blosc2_schunk) {
-    // SAFETY: by the caller's word.
+    // SAFETY: by the contract.
     unsafe {
-        let made = Handle::from_c(schunk).ok().and_then(|handle| {
-            let mut inner = handle.inner();
-            match &mut inner.store {
-                Store::Disk(disk) => disk.take_made(),
-                _ => None,
-            }
-        });
-        blosc2_schunk_free(schunk);
+        let made = Handle::core_of(schunk)
+            .ok()
+            .and_then(SuperChunk::take_new_frame);
+        handle::free(schunk);
         if let Some(mut made) = made {
             made.remove();
         }

@@ -1,9 +1,5 @@
 //! The functions of super-chunks.
 
-/// Readers and changes.
-pub mod access;
-/// Chunks against the header of their frame.
-pub mod agree;
 /// Chunks in and out.
 pub mod chunks;
 /// Copies, and super-chunks as buffers and files.
@@ -12,19 +8,15 @@ pub mod convert;
 pub mod create;
 /// The struct behind the pointer.
 pub mod handle;
-/// Chunks of which only the front is in memory.
-pub mod lazychunk;
 /// Metalayers.
 pub mod meta;
+/// The window on the state.
+pub mod mirror;
 /// Parameters, order, locks.
 pub mod misc;
-/// Metalayers and parameters of the struct.
+/// Parameters and contexts.
 pub mod parts;
-/// Chunks that are compressed again with other parameters.
-pub mod recompress;
-/// Chunks in the places of others.
-pub mod replace;
-/// Ranges of items and single items.
+/// Ranges of items, and single items.
 pub mod slices;
 /// The library's copy of a program's parameters.
 pub mod storage;

@@ -1,13 +1,8 @@
 //! How a super-chunk is stored: the library's copy of what the program says.
 
-use super::handle::Handle;
 use crate::capi::types::*;
-use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special};
-use oxiblosc_chunk::special;
-use oxiblosc_chunk::tune::Request;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::offsets::Place;
-use oxiblosc_memory::{Buffer, List};
+use oxiblosc_memory::Buffer;
 use std::ffi::{CStr, c_char};
 use std::ptr::null_mut;
 
@@ -96,48 +91,4 @@ pub unsafe fn free_storage(storage: *mut blosc2_storage) {
         }
         libc::free(storage.cast());
     }
-}
-
-/// The chunk that a special offset stands for.
-pub fn special_chunk(handle: &Handle, place: Place, nbytes: i32) -> Result<List<u8>> {
-    // SAFETY: only read, and copied.
-    let (typesize, blocksize) = unsafe {
-        let c = handle.fields();
-        (c.typesize, c.blocksize)
-    };
-    special_of(place, nbytes, typesize, blocksize)
-}
-
-/// A chunk of special values, `nbytes` of them.
-pub fn special_of(place: Place, nbytes: i32, typesize: i32, blocksize: i32) -> Result<List<u8>> {
-    let Place::Special(kind) = place else {
-        return Err(Error::Failure);
-    };
-    let defaults = blosc2_cparams::defaults();
-    // Where the data are not whole items, as a last chunk's may not be, they are bytes.
-    let whole = typesize > 0 && nbytes % typesize == 0;
-    let fits = whole && typesize as usize <= MAX_TYPESIZE;
-    let request = Request {
-        compcode: i32::from(defaults.compcode),
-        clevel: i32::from(defaults.clevel),
-        typesize: if whole { typesize } else { 1 },
-        nbytes,
-        shuffle: true,
-        splitmode: defaults.splitmode,
-    };
-    let typesize = if fits { typesize as usize } else { 1 };
-    if kind == Special::Nan && !matches!(typesize, 4 | 8) {
-        return Err(Error::Data);
-    }
-    let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH)?;
-    let blocksize = request.blocksize(blocksize.max(0)).max(1);
-    special::write(
-        kind,
-        nbytes as usize,
-        blocksize as usize,
-        typesize,
-        &[],
-        &mut chunk,
-    );
-    Ok(chunk)
 }

@@ -4,10 +4,10 @@ use super::handle::Handle;
 use crate::capi::border::code64;
 use crate::capi::types::*;
 use oxiblosc_core::b2nd::MAX_DIM;
+use oxiblosc_core::b2nd::array::find_metalayer;
 use oxiblosc_core::b2nd::geometry::Geometry;
-use oxiblosc_core::b2nd::meta::{self, Meta};
+use oxiblosc_core::b2nd::meta::Meta;
 use oxiblosc_core::b2nd::select::Selection;
-use oxiblosc_core::schunk::slices::Sizes;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, Collect, List};
 use std::ptr::null_mut;
@@ -40,18 +40,6 @@ unsafe fn of_array(meta: &[u8], start: *const i64, stop: *const i64) -> Result<L
     (0..slice.nchunks()).map(|i| slice.chunk(i).nchunk).list()
 }
 
-/// The chunks of a plain super-chunk that have items of a range.
-fn of_range(handle: &Handle, sizes: &Sizes, start: i64, stop: i64) -> Result<List<i64>> {
-    // SAFETY: one field.
-    let typesize = i64::from(unsafe { handle.fields().typesize });
-    let byte = |item: i64| item.checked_mul(typesize).ok_or(Error::InvalidParam);
-    let (start, stop) = (byte(start)?, byte(stop)?);
-    let start = u64::try_from(start).map_err(|_| Error::InvalidParam)?;
-    let stop = u64::try_from(stop).map_err(|_| Error::InvalidParam)?;
-    let pieces = sizes.pieces(start, stop.min(sizes.nbytes()))?;
-    pieces.map(|piece| piece.nchunk as i64).list()
-}
-
 /// Says which chunks have items of the range from `*start` to before `*stop`; of an array, of the slice between the
 /// positions `start` and `stop`. The program frees `*chunks_idx` with `free`; it is NULL if there are none. Returns how many
 /// there are, or a negative error code.
@@ -66,25 +54,28 @@ pub unsafe extern "C" fn blosc2_get_slice_nchunks(
     chunks_idx: *mut *mut i64,
 ) -> i64 {
     code64("blosc2_get_slice_nchunks", || {
-        // SAFETY: by the caller's word.
+        // SAFETY: by the contract.
         let handle = unsafe { Handle::from_c(schunk)? };
         if start.is_null() || stop.is_null() || chunks_idx.is_null() {
             return Err(Error::NullPointer);
         }
-        // SAFETY: by the caller's word.
+        // SAFETY: by the contract.
         unsafe { *chunks_idx = null_mut() };
-        let _reading = handle.read()?;
-        let layers = handle.metalayers()?;
-        let array = layers
-            .iter()
-            .find(|(name, _)| [meta::NAME, meta::OLD_NAME].contains(name));
-        let chunks = match array {
-            // SAFETY: by the caller's word.
-            Some((_, content)) => unsafe { of_array(content, start, stop)? },
+        let schunk = handle.core();
+        let state = schunk.read()?;
+        let layers = state.metalayers();
+        let chunks = match find_metalayer(layers) {
+            // SAFETY: by the contract.
+            Some(at) => unsafe { of_array(&layers[at].content, start, stop)? },
             None => {
-                let sizes = handle.inner().sizes(&handle.counts())?;
-                // SAFETY: by the caller's word.
-                unsafe { of_range(handle, &sizes, *start, *stop)? }
+                let typesize = i64::from(state.parameters().typesize);
+                // SAFETY: by the contract.
+                let (start, stop) = unsafe { (*start, *stop) };
+                let byte = |item: i64| {
+                    let byte = item.checked_mul(typesize).ok_or(Error::InvalidParam)?;
+                    u64::try_from(byte).map_err(|_| Error::InvalidParam)
+                };
+                schunk.chunks_of(byte(start)?..byte(stop)?)?
             }
         };
         if !chunks.is_empty() {

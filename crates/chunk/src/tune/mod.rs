@@ -19,6 +19,8 @@ pub struct Request {
 
 const ALWAYS_SPLIT: i32 = 1;
 const NEVER_SPLIT: i32 = 2;
+/// As versions before the split mode could be chosen split.
+const FORWARD_COMPAT_SPLIT: i32 = 4;
 const BLOSCLZ: i32 = 0;
 const LZ4: i32 = 1;
 const LZ4HC: i32 = 2;
@@ -33,6 +35,16 @@ const MAX_STREAMS: i32 = 16;
 const MIN_STREAM: i32 = 32;
 
 impl Request {
+    /// The defaults of the C API: BloscLZ at level 5, with a byte shuffle.
+    pub const DEFAULT: Self = Self {
+        compcode: BLOSCLZ,
+        clevel: 5,
+        typesize: 8,
+        nbytes: 0,
+        shuffle: true,
+        splitmode: FORWARD_COMPAT_SPLIT,
+    };
+
     /// Codecs that are for strong compression: they like large blocks.
     fn prefers_large_blocks(&self) -> bool {
         matches!(self.compcode, LZ4HC | ZLIB | ZSTD)

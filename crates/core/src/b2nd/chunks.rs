@@ -1,23 +1,12 @@
 //! Where the blocks of an array come from.
 
 use crate::schunk::parsed::{Wanted, with_bytes, with_stored};
+use crate::schunk::{Bytes, Location};
 use oxiblosc_chunk::decode::Chunk;
-use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special};
+use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, MAX_TYPESIZE};
 use oxiblosc_chunk::hooks::Hooks;
 use oxiblosc_chunk::special;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::disk::Stored;
-use oxiblosc_memory::Buffer;
-
-/// Where a chunk is.
-pub enum Found<'a> {
-    /// In memory, all of it.
-    Bytes(&'a [u8]),
-    /// Nowhere: its items are all of this kind.
-    Special(Special),
-    /// In a file.
-    Stored(Stored),
-}
 
 /// The chunks of an array.
 pub trait Chunks: Sync {
@@ -25,7 +14,7 @@ pub trait Chunks: Sync {
     ///
     /// # Errors
     /// [`Error::InvalidParam`] when there is none; those of input.
-    fn find(&self, nchunk: usize) -> Result<Found<'_>>;
+    fn find(&self, nchunk: usize) -> Result<Location<'_>>;
 
     /// The program's functions, for chunk `nchunk`, whose first bytes are `front`.
     fn hooks<'h>(&'h self, nchunk: usize, front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>>;
@@ -50,7 +39,7 @@ pub struct Sizes {
 /// # Errors
 /// Those of a damaged chunk, of input, and of `body`; [`Error::Data`] for a chunk of another size than the array's.
 pub fn with_chunk<T>(
-    found: &Found,
+    found: &Location,
     sizes: Sizes,
     most: bool,
     body: impl FnOnce(&Chunk, &[u8]) -> Result<T>,
@@ -63,8 +52,8 @@ pub fn with_chunk<T>(
         }
     };
     match found {
-        Found::Bytes(bytes) => with_bytes(bytes, checked),
-        Found::Special(kind) => {
+        Location::Memory(bytes) => with_bytes(bytes, checked),
+        Location::Special(kind) => {
             let mut bytes = [0; EXTENDED_HEADER_LENGTH];
             let typesize = if sizes.item > MAX_TYPESIZE {
                 1
@@ -75,27 +64,9 @@ pub fn with_chunk<T>(
             special::write(*kind, sizes.chunk, blocksize, typesize, &[], &mut bytes);
             with_bytes(&bytes, checked)
         }
-        Found::Stored(stored) => {
+        Location::File(stored) => {
             let wanted = if most { Wanted::Most } else { Wanted::Some };
             with_stored(stored, wanted, checked)
-        }
-    }
-}
-
-/// All bytes of a chunk that is not a special one.
-pub enum Whole<'a> {
-    /// Where they are.
-    Here(&'a [u8]),
-    /// Read for this.
-    Read(Buffer),
-}
-
-impl std::ops::Deref for Whole<'_> {
-    type Target = [u8];
-    fn deref(&self) -> &[u8] {
-        match self {
-            Self::Here(bytes) => bytes,
-            Self::Read(bytes) => bytes,
         }
     }
 }
@@ -104,10 +75,10 @@ impl std::ops::Deref for Whole<'_> {
 ///
 /// # Errors
 /// Those of input.
-pub fn whole<'a>(found: &Found<'a>) -> Result<Option<Whole<'a>>> {
+pub fn whole<'a>(found: &Location<'a>) -> Result<Option<Bytes<'a>>> {
     match found {
-        Found::Bytes(bytes) => Ok(Some(Whole::Here(bytes))),
-        Found::Special(_) => Ok(None),
-        Found::Stored(stored) => Ok(Some(Whole::Read(stored.whole()?))),
+        Location::Memory(bytes) => Ok(Some(Bytes::Borrowed(bytes))),
+        Location::Special(_) => Ok(None),
+        Location::File(stored) => Ok(Some(Bytes::Owned(stored.whole()?))),
     }
 }

@@ -8,13 +8,19 @@
 //! - [`select`]: which blocks a selection touches, and which items of them
 //! - [`runs`]: the items as runs of bytes, in the block and in the caller's buffer
 //! - [`target`]: the buffer that workers fill together
+//! - [`array`], [`create`]: arrays in use and in the making
 //! - [`chunks`]: where the chunks are
 //! - [`read`], [`write`]: blocks out of and into chunks
 //! - [`reshape`]: which chunks stay, come and go when the shape changes
 //! - [`sparse`]: single items
 
+mod access;
+/// Arrays in use.
+pub mod array;
 /// Where blocks come from.
 pub mod chunks;
+/// Super-chunks that become arrays.
+pub mod create;
 /// Shapes and what follows from them.
 pub mod geometry;
 /// The metalayer.
@@ -23,6 +29,7 @@ pub mod meta;
 pub mod read;
 /// Changes of the shape.
 pub mod reshape;
+mod resize;
 /// Copies between buffers of any shapes.
 pub mod runs;
 /// Selections.
@@ -33,6 +40,8 @@ pub mod sparse;
 pub mod target;
 /// Writing.
 pub mod write;
+
+pub use array::ArrayRef;
 
 /// The most dimensions.
 pub const MAX_DIM: usize = 16;

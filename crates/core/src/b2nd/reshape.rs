@@ -7,7 +7,7 @@ use super::read::Workers;
 use super::runs::{Both, Run};
 use super::write::Rewriter;
 use super::{Dims, MAX_DIM};
-use crate::schunk::New;
+use crate::schunk::Update;
 use oxiblosc_chunk::patch::Touched;
 use oxiblosc_chunk::scratch;
 use oxiblosc_error::{Error, Result};
@@ -160,7 +160,7 @@ impl<'a> Reshape<'a> {
     ///
     /// # Errors
     /// [`Error::Failure`] when a chunk cannot be read or made.
-    pub fn cleared(&self, rewriter: &Rewriter, workers: Workers) -> Result<List<New>> {
+    pub fn cleared(&self, rewriter: &Rewriter, workers: Workers) -> Result<List<Update>> {
         let mut changing = List::new();
         for nchunk in 0..self.new.nchunks()? {
             if let Some(old) = self.origin(nchunk)

@@ -2,12 +2,13 @@
 //! those that it covers are not even decoded. What comes out are whole chunks, for the caller to put into the super-chunk all
 //! at once.
 
-use super::chunks::{Chunks, Found, Sizes, Whole, whole, with_chunk};
+use super::chunks::{Chunks, Sizes, whole, with_chunk};
 use super::read::Workers;
 use super::runs::Run;
 use super::select::Selection;
+use crate::fill::Fill;
 use crate::schunk::parsed::patch_stored;
-use crate::schunk::{Made, New};
+use crate::schunk::{Bytes, ChunkUpdate, Location, Update};
 use oxiblosc_chunk::decode::{Chunk, decompress};
 use oxiblosc_chunk::encode::{EncodeParams, lock};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
@@ -16,9 +17,6 @@ use oxiblosc_chunk::patch::{Effort, Patched, Patcher, Touched, Wish};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, Collect, List, ToList};
 use std::sync::Mutex;
-
-/// Makes the data of a block.
-pub type Fill<'a> = dyn Fn(usize, &mut [u8]) -> Result<()> + Sync + 'a;
 
 /// Compresses chunks with the parameters of a super-chunk.
 pub trait Maker: Sync {
@@ -59,10 +57,10 @@ impl Rewriter<'_> {
         &self,
         count: usize,
         workers: Workers,
-        one: &(dyn Fn(usize, Workers) -> Result<Option<New>> + Sync),
-    ) -> Result<List<New>> {
-        let new: Mutex<List<New>> = Mutex::new(List::new());
-        let keep = |made: Option<New>| lock(&new).extend(made);
+        one: &(dyn Fn(usize, Workers) -> Result<Option<Update>> + Sync),
+    ) -> Result<List<Update>> {
+        let new: Mutex<List<Update>> = Mutex::new(List::new());
+        let keep = |made: Option<Update>| lock(&new).extend(made);
         let done = if self.is_shared() && count >= workers.nthreads && workers.nthreads > 1 {
             let alone = Workers {
                 nthreads: 1,
@@ -89,9 +87,9 @@ impl Rewriter<'_> {
         touched: &[Touched],
         change: &Fill,
         workers: Workers,
-    ) -> Result<Made> {
+    ) -> Result<ChunkUpdate> {
         let found = self.chunks.find(old)?;
-        if let Found::Stored(stored) = &found
+        if let Location::File(stored) = &found
             && self.in_place
             && old == nchunk
         {
@@ -104,8 +102,8 @@ impl Rewriter<'_> {
                 },
             )?;
             match patched {
-                Some(Patched::Whole(chunk)) => return Ok(Made::Whole(chunk)),
-                Some(Patched::Edits(edits)) => return Ok(Made::Edits(edits)),
+                Some(Patched::Whole(chunk)) => return Ok(ChunkUpdate::Whole(chunk)),
+                Some(Patched::Edits(edits)) => return Ok(ChunkUpdate::Edits(edits)),
                 None => {}
             }
         }
@@ -114,7 +112,7 @@ impl Rewriter<'_> {
         };
         let header = ChunkHeader::parse(&bytes)?;
         if header.special() != Special::None {
-            let found = Found::Bytes(&bytes);
+            let found = Location::Memory(&bytes);
             return self.with_special(&found, nchunk, touched, change, workers);
         }
         if !self.fits(&header) {
@@ -124,23 +122,23 @@ impl Rewriter<'_> {
         let decoding = self.chunks.hooks(old, &bytes)?;
         // What had to be read whole is written anew.
         let wish = match bytes {
-            Whole::Here(_) => Wish::Edits,
-            Whole::Read(_) => Wish::Whole,
+            Bytes::Borrowed(_) => Wish::Edits,
+            Bytes::Owned(_) => Wish::Whole,
         };
         let wished = (touched, wish);
         match self.patched(&chunk, &*decoding, wished, change, workers)? {
-            Some(Patched::Whole(chunk)) => return Ok(Made::Whole(chunk)),
+            Some(Patched::Whole(chunk)) => return Ok(ChunkUpdate::Whole(chunk)),
             Some(Patched::Edits(edits)) => {
                 drop((chunk, decoding));
                 let mut bytes = match bytes {
-                    Whole::Here(_) if self.in_place && old == nchunk => {
-                        return Ok(Made::Edits(edits));
+                    Bytes::Borrowed(_) if self.in_place && old == nchunk => {
+                        return Ok(ChunkUpdate::Edits(edits));
                     }
-                    Whole::Here(bytes) => Buffer::copy_of(bytes)?,
-                    Whole::Read(bytes) => bytes,
+                    Bytes::Borrowed(bytes) => Buffer::copy_of(bytes)?,
+                    Bytes::Owned(bytes) => bytes,
                 };
                 bytes.edit(&edits)?;
-                return Ok(Made::Whole(bytes));
+                return Ok(ChunkUpdate::Whole(bytes));
             }
             None => {}
         }
@@ -153,7 +151,9 @@ impl Rewriter<'_> {
             block.copy_from_slice(&data[nblock * self.sizes.block..][..block.len()]);
             change_touched(touched, nblock, block, change)
         };
-        self.maker.make(nchunk, &fill, workers).map(Made::Whole)
+        self.maker
+            .make(nchunk, &fill, workers)
+            .map(ChunkUpdate::Whole)
     }
 
     /// Whether a chunk is as large as those of the array.
@@ -201,18 +201,20 @@ impl Rewriter<'_> {
 
     fn with_special(
         &self,
-        found: &Found,
+        found: &Location,
         nchunk: usize,
         touched: &[Touched],
         change: &Fill,
         workers: Workers,
-    ) -> Result<Made> {
+    ) -> Result<ChunkUpdate> {
         with_chunk(found, self.sizes, false, |chunk, _| {
             let fill = |nblock: usize, block: &mut [u8]| {
                 chunk.fill_special(nblock * self.sizes.block, block)?;
                 change_touched(touched, nblock, block, change)
             };
-            self.maker.make(nchunk, &fill, workers).map(Made::Whole)
+            self.maker
+                .make(nchunk, &fill, workers)
+                .map(ChunkUpdate::Whole)
         })
     }
 }
@@ -246,7 +248,7 @@ impl Writing<'_> {
     ///
     /// # Errors
     /// [`Error::InvalidParam`] when the buffer is too small; [`Error::Failure`] when a chunk cannot be read or made.
-    pub fn chunks(&self, workers: Workers) -> Result<List<New>> {
+    pub fn chunks(&self, workers: Workers) -> Result<List<Update>> {
         let items = self.selection.buffer_items()?;
         let needed = items.checked_mul(self.rewriter.sizes.item);
         if needed.is_none_or(|needed| needed > self.buffer.len()) {
@@ -257,7 +259,7 @@ impl Writing<'_> {
             .each(count, workers, &|i, workers| self.one(i, workers).map(Some))
     }
 
-    fn one(&self, i: usize, workers: Workers) -> Result<New> {
+    fn one(&self, i: usize, workers: Workers) -> Result<Update> {
         let chunk = self.selection.chunk(i);
         let nchunk = chunk.nchunk as usize;
         let touched: List<Touched> = (0..chunk.nblocks)
@@ -302,7 +304,7 @@ impl Writing<'_> {
         let made = match old {
             None => {
                 let bytes = self.rewriter.maker.make(nchunk, &change, workers)?;
-                Made::Whole(bytes)
+                ChunkUpdate::Whole(bytes)
             }
             Some(old) => self
                 .rewriter

@@ -1,281 +1,49 @@
 //! The super-chunk: chunks in order, in memory, in a file or in a directory.
 //!
+//! - [`superchunk`]: [`SuperChunk`], its readers and its changes
+//! - [`state`]: what it is, and what a change makes of that; [`store`]: where the chunks are
+//! - [`chunks`], [`ranges`], [`sparse`], [`special`], [`metalayers`]: what can be read and changed
+//! - [`copy`], [`recompress`]: copies; [`lazy`]: chunks of which only the front is in memory
 //! - [`state_lock`]: readers that share a super-chunk, and changes of it
 //! - [`operation`]: what this thread has locked, so that functions of the program's may use the super-chunk they are called for
 //! - [`parsed`]: a chunk wherever it is, ready to be read
 //! - [`rules`]: what a change does to the counters, and whether it may be made
 //! - [`slices`]: which bytes of which chunks a range of items is
-//! - [`Store`]: the four ways to keep chunks, behind one interface
 
+/// Chunks in and out.
+pub mod chunks;
+/// Copies.
+pub mod copy;
+/// Chunks of which only the front is in memory.
+pub mod lazy;
+/// Metalayers.
+pub mod metalayers;
 /// What this thread is in the middle of.
 pub mod operation;
 /// Chunks while something is done with them.
 pub mod parsed;
+/// Ranges of items, read and written.
+pub mod ranges;
+/// Chunks that are compressed again with other parameters.
+pub mod recompress;
 /// Counters, and what changes do to them.
 pub mod rules;
-/// Ranges of items.
+/// Which bytes a range is.
 pub mod slices;
+/// Single items.
+pub mod sparse;
+/// Chunks of special values.
+pub mod special;
+/// The state.
+pub mod state;
 /// The lock on a super-chunk's state.
 pub mod state_lock;
-
-use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::change::{Change, Item, Slot};
-use oxiblosc_frame::disk::{Disk, Found, Next, Stored};
-use oxiblosc_frame::header::{Header, Kind};
-use oxiblosc_frame::memory::Memory;
-use oxiblosc_frame::meta::Borrowed;
-use oxiblosc_frame::offsets::Place;
-use oxiblosc_memory::{Buffer, Edit, List};
-
 /// Where chunks are kept.
-pub enum Store {
-    /// Each on its own, in memory.
-    Separate(List<Buffer>),
-    /// In a buffer that is a frame.
-    Memory(Memory),
-    /// In a file or directory that is a frame.
-    Disk(Box<Disk>),
-}
+pub mod store;
+/// The super-chunk.
+pub mod superchunk;
 
-/// Where a chunk is.
-pub enum Where<'a> {
-    /// In memory.
-    Bytes(&'a [u8]),
-    /// Nowhere: its items are all the same.
-    Special(Place),
-    /// In a file.
-    Stored(Stored),
-}
-
-/// A chunk that is another than before.
-pub enum Made {
-    /// All its bytes.
-    Whole(Buffer),
-    /// What is to be changed in those that it has.
-    Edits(List<Edit>),
-}
-
-/// A new chunk, and its index.
-pub type New = (usize, Made);
-
-impl Store {
-    /// Whether there is a frame.
-    pub fn is_frame(&self) -> bool {
-        !matches!(self, Self::Separate(_))
-    }
-
-    /// What kind of frame there is, or would be.
-    pub fn kind(&self) -> Kind {
-        match self {
-            Self::Disk(disk) => disk.kind(),
-            _ => Kind::Contiguous,
-        }
-    }
-
-    /// Whether all chunks are in memory.
-    pub fn is_in_memory(&self) -> bool {
-        !matches!(self, Self::Disk(_))
-    }
-
-    /// Whether a chunk can be changed where it is.
-    pub fn takes(&self, nchunk: usize, edits: &[Edit]) -> bool {
-        match self {
-            Self::Separate(_) => true,
-            Self::Memory(_) => edits.iter().all(|edit| edit.len == edit.new.len()),
-            Self::Disk(disk) => disk.is_alone(nchunk),
-        }
-    }
-
-    /// Whether edits of chunks are of use at all.
-    pub fn edits(&self) -> bool {
-        self.is_in_memory() || self.kind() == Kind::Contiguous
-    }
-
-    /// Whether edits are part of a [`Change::Update`], so that they are made together with other changes or not at all.
-    /// Those of chunks in memory are made by [`Self::edit`], which does not fail.
-    pub fn commits_edits(&self) -> bool {
-        matches!(self, Self::Disk(_))
-    }
-
-    /// Does of [`Self::edit`] all that can fail.
-    ///
-    /// # Errors
-    /// [`Error::InvalidParam`] for chunks that are not there or cannot be changed so, [`Error::MemoryAlloc`].
-    pub fn ready(&mut self, edits: &[(usize, List<Edit>)]) -> Result<()> {
-        for (nchunk, list) in edits {
-            match self {
-                _ if !self.takes(*nchunk, list) => return Err(Error::InvalidParam),
-                Self::Separate(chunks) => {
-                    let more: usize = list.iter().map(|edit| edit.new.len()).sum();
-                    let less: usize = list.iter().map(|edit| edit.len).sum();
-                    let chunk = chunks.get_mut(*nchunk).ok_or(Error::InvalidParam)?;
-                    chunk.reserve(more.saturating_sub(less))?;
-                }
-                Self::Memory(memory) => drop(memory.chunk_mut(*nchunk)?),
-                Self::Disk(_) => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Changes bytes of chunks where they are.
-    ///
-    /// # Errors
-    /// As for [`Self::ready`], which makes sure that there is none.
-    pub fn edit(&mut self, edits: &[(usize, List<Edit>)]) -> Result<()> {
-        for (nchunk, list) in edits {
-            match self {
-                Self::Separate(chunks) => {
-                    let chunk = chunks.get_mut(*nchunk).ok_or(Error::InvalidParam)?;
-                    chunk.edit(list)?;
-                }
-                Self::Memory(memory) => {
-                    let chunk = memory.chunk_mut(*nchunk)?;
-                    for edit in list {
-                        let place = chunk.get_mut(edit.at..edit.at + edit.len);
-                        place.ok_or(Error::InvalidParam)?.copy_from_slice(&edit.new);
-                    }
-                }
-                Self::Disk(_) => return Err(Error::InvalidParam),
-            }
-        }
-        Ok(())
-    }
-
-    /// How many chunks there are.
-    pub fn nchunks(&self) -> usize {
-        match self {
-            Self::Separate(chunks) => chunks.len(),
-            Self::Memory(memory) => memory.offsets().len(),
-            Self::Disk(disk) => disk.offsets().len(),
-        }
-    }
-
-    /// Whether bytes are part of a frame's buffer.
-    pub fn holds(&self, bytes: &[u8]) -> bool {
-        match self {
-            Self::Memory(memory) => memory.holds(bytes),
-            _ => false,
-        }
-    }
-
-    /// Finds a chunk.
-    pub fn find(&mut self, nchunk: usize) -> Result<Where<'_>> {
-        match self {
-            Self::Separate(chunks) => chunks
-                .get(nchunk)
-                .map(|chunk| Where::Bytes(chunk))
-                .ok_or(Error::InvalidParam),
-            Self::Memory(memory) => Ok(match memory.find(nchunk)? {
-                Ok(bytes) => Where::Bytes(bytes),
-                Err(place) => Where::Special(place),
-            }),
-            Self::Disk(disk) => {
-                let found = match disk.find(nchunk) {
-                    Err(Error::FileOpen) => {
-                        // The chunk's file may have been replaced since the index was read.
-                        disk.reread()?;
-                        disk.find(nchunk)
-                    }
-                    found => found,
-                };
-                Ok(match found? {
-                    Found::Special(place) => Where::Special(place),
-                    Found::Stored(stored) => Where::Stored(stored),
-                })
-            }
-        }
-    }
-
-    /// Applies a change; see [`Disk::commit`]. `owned`, if it is there, are the bytes of the only chunk that comes in, to
-    /// be kept if they can be. Without `vlmetalayers`, those stay as they are.
-    pub fn commit(
-        &mut self,
-        change: &Change,
-        specials: &[(usize, List<u8>)],
-        header: &Header,
-        metalayers: &[Borrowed],
-        vlmetalayers: Option<&[Borrowed]>,
-        cbytes: u64,
-    ) -> Result<()> {
-        match self {
-            Self::Separate(chunks) => commit_separate(chunks, change),
-            Self::Memory(memory) => {
-                let next = Next::new(header, metalayers, vlmetalayers, cbytes)?;
-                memory.commit(change, specials, next.header, next.trailer)
-            }
-            Self::Disk(disk) => {
-                let next = Next::new(header, metalayers, vlmetalayers, cbytes)?;
-                disk.commit(change, specials, next)
-            }
-        }
-    }
-}
-
-fn commit_separate(chunks: &mut List<Buffer>, change: &Change) -> Result<()> {
-    let mut new = List::new();
-    for item in change.items() {
-        match item {
-            Item::Stored(bytes) => new.push(Buffer::copy_of(bytes)?)?,
-            Item::Special(_) | Item::Edited(_) => return Err(Error::Failure),
-        }
-    }
-    keep(chunks, change, &mut new)
-}
-
-/// Applies a change to chunks that each are on their own; `new` are those that come in. All or nothing: where it fails, `new`
-/// has them still.
-pub fn keep(chunks: &mut List<Buffer>, change: &Change, new: &mut List<Buffer>) -> Result<()> {
-    if !change.fits(chunks.len()) {
-        return Err(Error::InvalidParam);
-    }
-    chunks.reserve(new.len())?;
-    match change {
-        Change::Nothing => {}
-        Change::Append(_) => new
-            .drain(..)
-            .for_each(|chunk| chunks.push_within_capacity(chunk)),
-        Change::Insert(nchunk, _) => {
-            for chunk in new.drain(..) {
-                chunks.insert(*nchunk, chunk)?;
-            }
-        }
-        Change::Update(items) => {
-            if items.len() > new.len() {
-                return Err(Error::Failure);
-            }
-            for ((nchunk, _), chunk) in items.iter().zip(new.drain(..)) {
-                chunks[*nchunk] = chunk;
-            }
-        }
-        Change::Delete(nchunk) => drop(chunks.remove(*nchunk)),
-        Change::Arrange { slots, .. } => {
-            let mut old = taken(chunks, slots.len())?;
-            let mut new = new.drain(..);
-            let chunk = |slot: &Slot| match slot {
-                Slot::Old(from) => old[*from].take(),
-                Slot::New(_) => new.next(),
-            };
-            let there = slots.iter().filter_map(chunk);
-            there.for_each(|chunk| chunks.push_within_capacity(chunk));
-        }
-        Change::Reorder(order) => {
-            let mut old = taken(chunks, order.len())?;
-            // The caller made sure that every chunk is named once.
-            let there = order.iter().filter_map(|from| old[*from].take());
-            there.for_each(|chunk| chunks.push_within_capacity(chunk));
-        }
-        Change::Fill(..) => return Err(Error::InvalidParam),
-    }
-    Ok(())
-}
-
-/// Takes all chunks, to be put back in another order; there is room for `count` then.
-fn taken(chunks: &mut List<Buffer>, count: usize) -> Result<List<Option<Buffer>>> {
-    let mut old = List::with_capacity(chunks.len())?;
-    chunks.reserve(count.saturating_sub(chunks.len()))?;
-    for chunk in chunks.drain(..) {
-        old.push_within_capacity(Some(chunk));
-    }
-    Ok(old)
-}
+pub use chunks::Bytes;
+pub use state::{Parameters, State};
+pub use store::{ChunkUpdate, Location, Store, Update};
+pub use superchunk::{Changing, Peek, Reading, SuperChunk};

@@ -38,7 +38,7 @@ pub enum Keeping {
 
 /// A chunk that comes or goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chunk {
+pub struct ChunkInfo {
     /// Bytes of its data.
     pub nbytes: i32,
     /// Bytes of the chunk.
@@ -49,7 +49,7 @@ pub struct Chunk {
     pub special: Option<Place>,
 }
 
-impl Chunk {
+impl ChunkInfo {
     /// From a chunk's header.
     pub fn new(header: &ChunkHeader) -> Self {
         Self {
@@ -60,13 +60,13 @@ impl Chunk {
         }
     }
 
-    /// The chunk that a special offset stands for.
-    pub fn of_place(special: Special, nbytes: i32) -> Self {
+    /// Of a chunk of special values that is told by its offset alone.
+    pub fn of_special(kind: Special, nbytes: i32) -> Self {
         Self {
             nbytes,
             cbytes: EXTENDED_HEADER_LENGTH as i32,
             flags2: 0,
-            special: Some(Place::Special(special)),
+            special: Some(Place::Special(kind)),
         }
     }
 
@@ -94,23 +94,38 @@ impl Chunk {
 }
 
 impl Counts {
+    /// Those of a super-chunk without chunks.
+    pub const EMPTY: Self = Self {
+        nchunks: 0,
+        nbytes: 0,
+        cbytes: 0,
+        chunksize: -1,
+        flags2: 0,
+    };
+
     /// Bytes of the last chunk's data, where chunks are of one size. A frame that lies gets some number.
     fn last_nbytes(&self) -> i64 {
         let before = (self.nchunks - 1).saturating_mul(i64::from(self.chunksize));
         self.nbytes.saturating_sub(before)
     }
 
-    fn mixes(&self, chunk: &Chunk) -> bool {
+    fn mixes(&self, chunk: &ChunkInfo) -> bool {
         self.nchunks > 0 && (self.flags2 & VL_BLOCKS != 0) != chunk.has_vlblocks()
     }
 
     /// A frame counts its chunks by their size, so a chunk without data must not be counted that way.
-    fn uncountable(chunk: &Chunk, keeping: Keeping) -> bool {
+    fn uncountable(chunk: &ChunkInfo, keeping: Keeping) -> bool {
         keeping != Keeping::Separate && chunk.nbytes == 0
     }
 
     /// After a chunk was put before chunk `nchunk`, or behind the last one. `error` is what a refusal is called.
-    fn added(&self, nchunk: i64, chunk: &Chunk, keeping: Keeping, error: Error) -> Result<Self> {
+    fn added(
+        &self,
+        nchunk: i64,
+        chunk: &ChunkInfo,
+        keeping: Keeping,
+        error: Error,
+    ) -> Result<Self> {
         if self.mixes(chunk) {
             return Err(error);
         }
@@ -145,12 +160,12 @@ impl Counts {
     }
 
     /// After a chunk was put behind the last one.
-    pub fn appended(&self, chunk: &Chunk, keeping: Keeping) -> Result<Self> {
+    pub fn appended(&self, chunk: &ChunkInfo, keeping: Keeping) -> Result<Self> {
         self.added(self.nchunks, chunk, keeping, Error::ChunkAppend)
     }
 
     /// After a chunk was put before chunk `nchunk`.
-    pub fn inserted(&self, nchunk: i64, chunk: &Chunk, keeping: Keeping) -> Result<Self> {
+    pub fn inserted(&self, nchunk: i64, chunk: &ChunkInfo, keeping: Keeping) -> Result<Self> {
         self.added(nchunk, chunk, keeping, Error::ChunkInsert)
     }
 
@@ -158,8 +173,8 @@ impl Counts {
     pub fn updated(
         &self,
         nchunk: i64,
-        old: &Chunk,
-        chunk: &Chunk,
+        old: &ChunkInfo,
+        chunk: &ChunkInfo,
         keeping: Keeping,
     ) -> Result<Self> {
         let mut counts = *self;
@@ -193,7 +208,7 @@ impl Counts {
     }
 
     /// After a chunk went.
-    pub fn deleted(&self, old: &Chunk, keeping: Keeping) -> Self {
+    pub fn deleted(&self, old: &ChunkInfo, keeping: Keeping) -> Self {
         let mut counts = *self;
         counts.nchunks -= 1;
         if counts.nchunks == 0 {
@@ -238,8 +253,8 @@ mod tests {
         flags2: 0,
     };
 
-    fn chunk(nbytes: i32) -> Chunk {
-        Chunk {
+    fn chunk(nbytes: i32) -> ChunkInfo {
+        ChunkInfo {
             nbytes,
             cbytes: 100,
             flags2: 0,
@@ -282,7 +297,7 @@ mod tests {
 
     #[test]
     fn kinds_of_chunks_are_not_mixed() {
-        let vl = Chunk {
+        let vl = ChunkInfo {
             flags2: VL_BLOCKS,
             ..chunk(10)
         };
@@ -319,7 +334,7 @@ mod tests {
         }
         let update = lies(i64::MAX - 4, 0).updated(0, &old, &new, keeping);
         assert_eq!(update, Err(Error::ChunkUpdate));
-        let empty = Chunk {
+        let empty = ChunkInfo {
             cbytes: EXTENDED_HEADER_LENGTH as i32,
             ..old
         };

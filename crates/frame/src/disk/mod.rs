@@ -25,7 +25,7 @@ use super::header::{Extent, Header, Kind};
 use super::journal::{Patch, overlay};
 use super::meta::{Borrowed, Metalayer};
 use super::offsets::{Offsets, Place};
-use new::NewFrame;
+pub use new::NewFrame;
 use oxiblosc_chunk::decode::Chunk;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
 use oxiblosc_chunk::source::BlockSource;

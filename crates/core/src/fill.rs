@@ -1,45 +1,21 @@
 //! Chunks whose data are never in memory all at once: they are made block by block while they are compressed.
 
-use super::compress::Input;
-use super::constants::BLOSC_STUNE;
-use super::context::Context;
-use super::hooks::ContextHooks;
 use oxiblosc_cells::BlockShape;
-use oxiblosc_chunk::encode::EncodeParams;
-use oxiblosc_chunk::header::MAX_OVERHEAD;
 use oxiblosc_chunk::hooks::{BlockPos, Hooks};
-use oxiblosc_core::b2nd::write::Fill;
 use oxiblosc_error::{Error, Result};
-use std::ptr::null_mut;
 
-/// What chunks of `nbytes` bytes are compressed with; none where the context wants to see every chunk itself.
-///
-/// # Errors
-/// [`Error::InvalidParam`] for a context that cannot compress, [`Error::MaxBufsizeExceeded`].
-pub fn params(cctx: &Context, nbytes: usize) -> Result<Option<EncodeParams>> {
-    let plain = cctx.prefilter.get().is_none()
-        && cctx.tuner_id.get() == BLOSC_STUNE
-        && cctx.tuner_params.get().is_null();
-    if !plain {
-        return Ok(None);
-    }
-    let room = i32::try_from(nbytes + MAX_OVERHEAD).map_err(|_| Error::MaxBufsizeExceeded)?;
-    cctx.prepare_compression(&Input::Nothing, nbytes as i32, null_mut(), room)?;
-    if cctx.clevel.get() == 0 {
-        cctx.use_dict.set(0);
-    }
-    Ok(Some(cctx.encode_params(true)))
-}
+/// Makes the data of the block of this index.
+pub type Fill<'a> = dyn Fn(usize, &mut [u8]) -> Result<()> + Sync + 'a;
 
 /// Has the engine make the blocks as it goes, with the program's codecs and filters behind that.
-pub struct Filling<'a> {
+pub struct FilledBlocks<'a> {
     /// Makes the data of a block.
     pub fill: &'a Fill<'a>,
     /// The program's functions.
-    pub hooks: &'a ContextHooks<'a>,
+    pub hooks: &'a dyn Hooks,
 }
 
-impl Hooks for Filling<'_> {
+impl Hooks for FilledBlocks<'_> {
     fn has_prefilter(&self) -> bool {
         true
     }

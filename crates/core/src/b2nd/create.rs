@@ -1,0 +1,90 @@
+//! Super-chunks that become arrays.
+
+use super::array::ArrayRef;
+use super::geometry::Geometry;
+use super::meta::{Meta, NAME};
+use crate::schunk::special::Sample;
+use crate::schunk::{ChunkUpdate, State, SuperChunk};
+use oxiblosc_chunk::header::{MAX_BUFFERSIZE, Special};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::meta::Borrowed;
+use oxiblosc_memory::{Buffer, Collect};
+
+/// Bytes of the chunks of an array with items of `typesize` bytes.
+///
+/// # Errors
+/// [`Error::InvalidParam`] and [`Error::MaxBufsizeExceeded`] where there can be no such chunks.
+pub fn chunksize(geometry: &Geometry, typesize: i32) -> Result<i32> {
+    if typesize <= 0 {
+        return Err(Error::InvalidParam);
+    }
+    let chunksize = geometry.extchunknitems.checked_mul(typesize.into());
+    let chunksize = chunksize.ok_or(Error::InvalidParam)?;
+    if chunksize > MAX_BUFFERSIZE.into() {
+        return Err(Error::MaxBufsizeExceeded);
+    }
+    Ok(chunksize as i32)
+}
+
+impl SuperChunk {
+    /// Makes a new super-chunk an array of special values, with further metalayers beside the array's own.
+    ///
+    /// # Errors
+    /// Those of [`Self::add_metalayer`] and [`Self::fill_special`].
+    pub fn become_array(
+        &self,
+        meta: &Meta,
+        geometry: &Geometry,
+        others: &[Borrowed],
+        (kind, sample): (Special, &Sample),
+    ) -> Result<()> {
+        let typesize = self.peek()?.parameters().typesize;
+        let chunksize = chunksize(geometry, typesize)?;
+        self.change(|state| {
+            state.set_chunksize(self.host(), chunksize);
+            Ok(())
+        })?;
+        let content = meta.serialize()?;
+        self.add_metalayer(NAME, &content)?;
+        for (name, content) in others {
+            self.add_metalayer(name, content)?;
+        }
+        let items = geometry.nchunks()?.checked_mul(geometry.extchunknitems);
+        let items = items.ok_or(Error::Failure)?;
+        if items > 0 {
+            self.fill_special(items, Some(kind), chunksize, sample)?;
+        }
+        Ok(())
+    }
+}
+
+impl ArrayRef<'_> {
+    /// Makes every chunk a copy of this one.
+    ///
+    /// # Errors
+    /// Those of a damaged chunk, and of output.
+    pub fn fill_with(&self, chunk: &[u8]) -> Result<()> {
+        self.change(|state: &State| {
+            let copy = |nchunk| Ok((nchunk, ChunkUpdate::Whole(Buffer::copy_of(chunk)?)));
+            (0..state.nchunks()).map(copy).try_list()
+        })
+    }
+
+    /// Checks that the chunks of a frame are those of an array with these shapes. A super-chunk without chunks may get them
+    /// later.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if not.
+    pub fn check_chunks(state: &State, geometry: &Geometry) -> Result<()> {
+        let counts = state.counts();
+        if counts.nchunks == 0 || !state.is_frame() {
+            return Ok(());
+        }
+        let chunk = geometry.chunk_nbytes(state.parameters().typesize)?;
+        if i64::from(counts.chunksize) == chunk as i64 && counts.nchunks == geometry.nchunks()? {
+            Ok(())
+        } else {
+            Err(Error::Data)
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! What a super-chunk makes chunks with, and what makes data of them again.
+//!
+//! A Rust program gives a [`Compressor`](crate::Compressor) and a [`Decompressor`](crate::Decompressor). The C library has
+//! contexts of its own, with functions of the program's, behind the same traits.
+
+use crate::schunk::Parameters;
+use crate::schunk::state::State;
+use oxiblosc_chunk::decode::{self, Chunk};
+use oxiblosc_chunk::encode::{EncodeParams, Source};
+use oxiblosc_chunk::getitem::{self, ItemRange};
+use oxiblosc_chunk::hooks::{Executor, Hooks};
+use oxiblosc_chunk::patch::Effort;
+use oxiblosc_error::Result;
+
+/// Makes chunks.
+pub trait Encoder: Sync {
+    /// Compresses data into the front of `dest`. Gives the size of the chunk, or 0 if it does not fit.
+    ///
+    /// # Errors
+    /// Those of impossible parameters, and of functions that the program registered.
+    fn compress(&self, source: Source, dest: &mut [u8]) -> Result<usize>;
+
+    /// The parameters for a chunk of `nbytes` bytes of data, `in_buffer` if the data are in a buffer. None where every chunk has
+    /// to go through [`Self::compress`], because a prefilter or a tuner wants to see it.
+    ///
+    /// # Errors
+    /// Those of impossible parameters.
+    fn params(&self, nbytes: usize, in_buffer: bool) -> Result<Option<EncodeParams>>;
+
+    /// What counts of the parameters where blocks of a chunk that is there are compressed again.
+    fn effort(&self) -> Effort;
+
+    /// The program's functions, for data that are in a buffer, or made block by block.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    fn hooks<'h>(&'h self, source: Option<&'h [u8]>) -> Result<Box<dyn Hooks + 'h>>;
+
+    /// Makes the blocks of the chunks to come so large.
+    fn set_blocksize(&self, blocksize: usize);
+
+    /// How many threads work on a chunk.
+    fn nthreads(&self) -> usize;
+
+    /// Where they come from.
+    fn executor(&self) -> &dyn Executor;
+}
+
+/// Makes data of chunks.
+pub trait Decoder: Sync {
+    /// Decompresses a chunk that is in memory. Gives the size of its data.
+    ///
+    /// # Errors
+    /// [`Error::WriteBuffer`] where they do not fit into `dest`; those of a damaged chunk, and of the program's functions.
+    fn decompress(&self, chunk: &[u8], dest: &mut [u8]) -> Result<usize>;
+
+    /// As [`Self::decompress`], for a chunk of which the first bytes at least are in memory: these are `front`.
+    ///
+    /// # Errors
+    /// As for that, and those of input.
+    fn decompress_chunk(&self, chunk: &Chunk, front: &[u8], dest: &mut [u8]) -> Result<usize> {
+        let (nthreads, exec) = (self.nthreads(), self.executor());
+        let hooks = self.hooks(front)?;
+        decode::decompress(chunk, dest, None, nthreads, &*hooks, exec)
+    }
+
+    /// Decompresses a range of items of such a chunk.
+    ///
+    /// # Errors
+    /// As for [`Self::decompress_chunk`].
+    fn decompress_items(
+        &self,
+        chunk: &Chunk,
+        front: &[u8],
+        range: ItemRange,
+        dest: &mut [u8],
+    ) -> Result<()> {
+        let hooks = self.hooks(front)?;
+        getitem::getitem(chunk, range, dest, &*hooks)
+    }
+
+    /// Decompresses a block of such a chunk.
+    ///
+    /// # Errors
+    /// As for [`Self::decompress_chunk`].
+    fn decompress_block(
+        &self,
+        chunk: &Chunk,
+        front: &[u8],
+        nblock: usize,
+        dest: &mut [u8],
+    ) -> Result<()> {
+        let hooks = self.hooks(front)?;
+        decode::decompress_block(chunk, nblock, dest, &*hooks)
+    }
+
+    /// The program's functions, for the chunk that begins with `front`, all of its header at least.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    fn hooks<'h>(&'h self, front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>>;
+
+    /// Whether a postfilter has to see every block that is read.
+    fn has_postfilter(&self) -> bool;
+
+    /// How many threads work on a chunk.
+    fn nthreads(&self) -> usize;
+
+    /// Where they come from.
+    fn executor(&self) -> &dyn Executor;
+}
+
+/// What a program may set while a super-chunk is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The parameters of the chunks to come, as a frame's header records them.
+    pub parameters: Parameters,
+    /// Bytes of a chunk's data.
+    pub chunksize: i32,
+}
+
+/// What of a super-chunk is another than before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// A chunk came behind the others.
+    Appended,
+    /// Chunks.
+    Chunks,
+    /// Anything.
+    Everything,
+}
+
+/// The side of a super-chunk that belongs to the program: contexts, and a window in which the program sees its state.
+///
+/// The state itself is the super-chunk's. The C library shows it in a public structure, of which programs may set some fields;
+/// a Rust program needs no window.
+pub trait Host: Send + Sync {
+    /// What compresses.
+    ///
+    /// # Errors
+    /// [`Error::NullPointer`] if there is nothing.
+    fn encoder(&self) -> Result<&dyn Encoder>;
+
+    /// What decompresses.
+    ///
+    /// # Errors
+    /// [`Error::NullPointer`] if there is nothing.
+    fn decoder(&self) -> Result<&dyn Decoder>;
+
+    /// The numbers of threads for compression and decompression that a frame's header records.
+    fn nthreads(&self) -> (i16, i16) {
+        let number = |nthreads: usize| i16::try_from(nthreads).unwrap_or(1);
+        (
+            self.encoder()
+                .map_or(1, |encoder| number(encoder.nthreads())),
+            self.decoder()
+                .map_or(1, |decoder| number(decoder.nthreads())),
+        )
+    }
+
+    /// What the program has set, where it may.
+    fn settings(&self) -> Option<Settings> {
+        None
+    }
+
+    /// Makes room to show so many chunks, metalayers and variable-length metalayers, so that [`Self::show`] cannot fail.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    fn prepare(&self, _state: &mut State, _count: Count) -> Result<()> {
+        Ok(())
+    }
+
+    /// Shows the state, which nobody else uses meanwhile.
+    fn show(&self, _state: &mut State, _changed: Changed) {}
+
+    /// Shows which chunk is worked on. Several threads may say so at once.
+    fn at_chunk(&self, _nchunk: i64) {}
+}
+
+/// How many there are of what a window shows one by one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Chunks that each are on their own; none in a frame.
+    pub separate: usize,
+    /// Fixed-length metalayers.
+    pub metalayers: usize,
+    /// Variable-length metalayers.
+    pub vlmetalayers: usize,
+}

@@ -1,0 +1,45 @@
+//! Threads that help with an operation.
+
+use crate::schunk::operation;
+use oxiblosc_chunk::hooks::Executor;
+use oxiblosc_error::{Error, Result};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The library's own threads.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pool;
+
+impl Executor for Pool {
+    fn run(&self, nthreads: usize, nworkers: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()> {
+        with_operations(nworkers, job, |job| {
+            oxiblosc_pool::run_tasks(nthreads, nworkers, job)
+        })
+    }
+}
+
+/// Runs a job by this thread alone if one worker is wanted, else by those among which `distribute` shares it out. Functions of the
+/// program's that helpers call may then use what this thread has locked.
+///
+/// # Errors
+/// Those of `distribute`, and [`Error::MemoryAlloc`].
+pub fn with_operations(
+    nworkers: usize,
+    job: &(dyn Fn(usize) + Sync),
+    distribute: impl FnOnce(&(dyn Fn(usize) + Sync)) -> Result<()>,
+) -> Result<()> {
+    if nworkers <= 1 {
+        return oxiblosc_pool::run(1, job);
+    }
+    let Some(operations) = operation::shared() else {
+        return distribute(job);
+    };
+    let no_memory = AtomicBool::new(false);
+    distribute(&|tid| match operation::help(&operations) {
+        Ok(_helping) => job(tid),
+        Err(_) => no_memory.store(true, Ordering::Relaxed),
+    })?;
+    if no_memory.into_inner() {
+        return Err(Error::MemoryAlloc);
+    }
+    Ok(())
+}

@@ -1,0 +1,370 @@
+//! Chunks in and out of a super-chunk.
+
+use super::parsed::{Wanted, with_bytes, with_stored};
+use super::rules::ChunkInfo;
+use super::state::{Plan, State};
+use super::store::{Location, Store};
+use super::superchunk::SuperChunk;
+use oxiblosc_chunk::decode::Chunk;
+use oxiblosc_chunk::encode::Source;
+use oxiblosc_chunk::header::{ChunkHeader, MAX_BUFFERSIZE, MAX_OVERHEAD};
+use oxiblosc_chunk::scratch;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::change::Change;
+use oxiblosc_memory::{Buffer, List};
+use std::ops::Deref;
+
+/// Chunks of at most so many bytes of data are rather copied into memory of their own than compressed there, since that has
+/// to be asked for and zeroed before anybody knows how much of it is needed.
+const COPIED: usize = 64 << 10;
+
+/// A chunk, all of it.
+pub enum Bytes<'a> {
+    /// In memory that the super-chunk owns.
+    Borrowed(&'a [u8]),
+    /// Made for this.
+    Owned(Buffer),
+}
+
+impl Deref for Bytes<'_> {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Borrowed(bytes) => bytes,
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// Where a chunk goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Behind the last one.
+    End,
+    /// Before that of this index, or behind the last one.
+    Before(usize),
+    /// In the place of that of this index.
+    Over(usize),
+}
+
+/// The most bytes that a chunk of `nbytes` bytes of data has.
+fn room_for(nbytes: usize) -> Result<usize> {
+    if nbytes > MAX_BUFFERSIZE as usize + MAX_OVERHEAD {
+        return Err(Error::MaxBufsizeExceeded);
+    }
+    Ok(nbytes + MAX_OVERHEAD)
+}
+
+impl State {
+    /// Checks the index of a chunk.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] if there is none.
+    pub fn check_index(&self, nchunk: i64) -> Result<usize> {
+        if (0..self.counts.nchunks).contains(&nchunk) {
+            Ok(nchunk as usize)
+        } else {
+            Err(Error::InvalidParam)
+        }
+    }
+
+    /// The bytes of a chunk.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] if there is none, [`Error::Data`] if it is not of the size that the frame says; those of input.
+    pub fn chunk(&self, nchunk: usize) -> Result<Bytes<'_>> {
+        let bytes = match self.store.find(nchunk)? {
+            Location::Memory(bytes) => Bytes::Borrowed(bytes),
+            Location::File(stored) => Bytes::Owned(stored.whole()?),
+            Location::Special(kind) => {
+                let nbytes = self.counts.nbytes_of(nchunk as i64).ok_or(Error::Data)?;
+                let chunk = self.special_chunk(kind, nbytes)?;
+                return Buffer::copy_of(&chunk).map(Bytes::Owned);
+            }
+        };
+        self.check_size(nchunk, ChunkHeader::parse_basic(&bytes)?.nbytes)?;
+        Ok(bytes)
+    }
+
+    /// Runs `body` on a parsed chunk and its first bytes; of one in a file as much is read first as is `wanted`.
+    pub(crate) fn with_chunk<T>(
+        &self,
+        nchunk: usize,
+        wanted: Wanted,
+        body: impl FnOnce(&Chunk, &[u8]) -> Result<T>,
+    ) -> Result<T> {
+        match self.store.find(nchunk)? {
+            Location::Memory(bytes) => with_bytes(bytes, body),
+            Location::File(stored) => with_stored(&stored, wanted, body),
+            Location::Special(kind) => {
+                let nbytes = self.counts.nbytes_of(nchunk as i64).ok_or(Error::Data)?;
+                with_bytes(&self.special_chunk(kind, nbytes)?, body)
+            }
+        }
+    }
+
+    /// The change that puts a chunk into its place.
+    fn put(
+        &mut self,
+        schunk: &SuperChunk,
+        place: Place,
+        (bytes, info): (&[u8], ChunkInfo),
+        owned: &mut List<Buffer>,
+    ) -> Result<i64> {
+        let (counts, keeping) = (self.counts, self.keeping());
+        let nchunks = counts.nchunks as usize;
+        let (after, current) = match place {
+            Place::End => (counts.appended(&info, keeping)?, nchunks),
+            Place::Before(nchunk) => {
+                if nchunk > nchunks {
+                    return Err(Error::InvalidParam);
+                }
+                let after = counts.inserted(nchunk as i64, &info, keeping)?;
+                (after, nchunk)
+            }
+            Place::Over(nchunk) => {
+                let at = self.check_index(nchunk as i64)?;
+                let old = self.chunk_info(at).map_err(Error::or_failure)?;
+                let after = counts.updated(nchunk as i64, &old, &info, keeping)?;
+                (after, nchunk)
+            }
+        };
+        let item = self.item(after.chunksize, &info, bytes);
+        let update = [(current, item)];
+        let change = match place {
+            Place::End => Change::Append(item),
+            Place::Before(nchunk) => Change::Insert(nchunk, item),
+            Place::Over(_) => Change::Update(&update),
+        };
+        let taken = !self.store.is_frame() && !owned.is_empty();
+        schunk.set_current(current);
+        let plan = Plan {
+            counts: after,
+            change,
+            owned: taken.then_some(owned),
+        };
+        self.apply(schunk.host(), plan)
+    }
+}
+
+impl SuperChunk {
+    /// Puts a copy of a chunk into its place. Gives the number of chunks.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for a place that there is not, [`Error::ChunkAppend`] and its like for a chunk that does not go
+    /// with the others; those of a damaged chunk, and of output.
+    pub fn put_chunk(&self, place: Place, chunk: &[u8]) -> Result<i64> {
+        let header = ChunkHeader::parse(chunk)?;
+        // A lazy chunk is no chunk without the frame that it is from.
+        let chunk = chunk.get(..header.cbytes).ok_or(Error::InvalidParam)?;
+        let info = ChunkInfo::new(&header);
+        let mut changing = self.reserve()?;
+        // The frame's buffer may move while the chunk is put into it.
+        let inside = changing.state()?.store.holds(chunk);
+        let apart = inside.then(|| Buffer::copy_of(chunk)).transpose()?;
+        let chunk = apart.as_deref().unwrap_or(chunk);
+        let result =
+            changing.commit(|state| state.put(self, place, (chunk, info), &mut List::new()));
+        changing.finish()?;
+        result
+    }
+
+    /// As [`Self::put_chunk`], for a chunk that the super-chunk may keep as it is.
+    ///
+    /// # Errors
+    /// As for that; the chunk is given back.
+    pub fn put_owned_chunk(
+        &self,
+        place: Place,
+        chunk: Buffer,
+    ) -> std::result::Result<i64, (Error, Buffer)> {
+        let header = match ChunkHeader::parse(&chunk) {
+            Ok(header) => header,
+            Err(error) => return Err((error, chunk)),
+        };
+        let info = ChunkInfo::new(&header);
+        let mut chunk = Some(chunk);
+        let result = self.change(|state| {
+            if state.store.is_frame() {
+                let bytes = chunk.as_deref().unwrap_or_default();
+                return state.put(self, place, (bytes, info), &mut List::new());
+            }
+            let mut owned = List::new();
+            owned.reserve_exact(1)?;
+            if let Some(chunk) = chunk.take() {
+                owned.push_within_capacity(chunk);
+            }
+            // Where chunks are each on their own, nothing but their number is asked of the bytes.
+            let result = state.put(self, place, (&[], info), &mut owned);
+            chunk = owned.pop();
+            result
+        });
+        result.map_err(|error| (error, chunk.unwrap_or_default()))
+    }
+
+    /// Deletes a chunk. Gives the number of chunks left.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] if there is none; those of output.
+    pub fn delete_chunk(&self, nchunk: i64) -> Result<i64> {
+        self.change_chunks(|state| {
+            let at = state.check_index(nchunk)?;
+            let old = state.chunk_info(at).map_err(Error::or_failure)?;
+            self.set_current(at);
+            Ok(Plan {
+                counts: state.counts.deleted(&old, state.keeping()),
+                change: Change::Delete(at),
+                owned: None,
+            })
+        })
+    }
+
+    /// Puts the chunks into another order: `order[i]` says which of them comes at place `i`.
+    ///
+    /// # Errors
+    /// [`Error::Data`] unless every chunk is named once; those of output.
+    pub fn reorder(&self, order: &[i64]) -> Result<()> {
+        let count = order.len();
+        let mut places = List::with_capacity(count)?;
+        let mut used = List::filled(false, count)?;
+        for from in order {
+            let from = usize::try_from(*from).map_err(|_| Error::Data)?;
+            let used = used.get_mut(from).ok_or(Error::Data)?;
+            if std::mem::replace(used, true) {
+                return Err(Error::Data);
+            }
+            places.push(from)?;
+        }
+        let last_moved = places.last().is_some_and(|last| *last != count - 1);
+        self.change_chunks(|state| {
+            if state.counts.nchunks != count as i64 {
+                return Err(Error::Data);
+            }
+            Ok(Plan {
+                counts: state.counts.reordered(last_moved),
+                change: Change::Reorder(&places),
+                owned: None,
+            })
+        })?;
+        Ok(())
+    }
+
+    /// Compresses data and puts them behind the last chunk. Gives the number of chunks.
+    ///
+    /// # Errors
+    /// Those of compression, and of [`Self::put_chunk`].
+    pub fn append(&self, source: Source) -> Result<i64> {
+        // The encoder compresses one buffer at a time, and tells its functions which chunk that will be.
+        let mut changing = self.reserve()?;
+        let (nchunks, framed) = {
+            let state = changing.state()?;
+            (state.counts.nchunks as usize, state.store.is_frame())
+        };
+        self.set_current(nchunks);
+        let nbytes = source.nbytes();
+        let (place, mut owned) = (Place::End, List::new());
+        let result = if nbytes <= COPIED || framed {
+            let mut scratch = scratch::borrow()?;
+            let room = scratch.out.ensure(room_for(nbytes)?)?;
+            let cbytes = self.encoder()?.compress(source, room)?;
+            let chunk = &room[..cbytes];
+            let info = ChunkInfo::new(&ChunkHeader::parse(chunk)?);
+            changing.commit(|state| state.put(self, place, (chunk, info), &mut owned))
+        } else {
+            let mut chunk = self.compress(source)?;
+            chunk.shrink_if_wasteful();
+            let info = ChunkInfo::new(&ChunkHeader::parse(&chunk)?);
+            owned.push(chunk)?;
+            changing.commit(|state| state.put(self, place, (&[], info), &mut owned))
+        };
+        changing.finish()?;
+        result
+    }
+
+    /// Compresses data into a chunk.
+    ///
+    /// # Errors
+    /// Those of compression.
+    pub fn compress(&self, source: Source) -> Result<Buffer> {
+        let mut chunk = Buffer::zeroed(room_for(source.nbytes())?)?;
+        let cbytes = self.encoder()?.compress(source, &mut chunk)?;
+        chunk.resize(cbytes)?;
+        Ok(chunk)
+    }
+
+    /// Decompresses a chunk into the front of `dest`. Gives the size of its data.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] if there is none, or `dest` is too small; [`Error::WriteBuffer`] if it is too small for a chunk of a
+    /// frame; those of a damaged chunk, and of input.
+    pub fn decompress_chunk(&self, nchunk: i64, dest: &mut [u8]) -> Result<usize> {
+        let state = self.read()?;
+        let at = state.check_index(nchunk)?;
+        self.set_current(at);
+        let chunk = state.chunk(at)?;
+        if ChunkHeader::parse(&chunk)?.nbytes > dest.len() {
+            return Err(match state.store {
+                Store::Separate(_) => Error::InvalidParam,
+                Store::Memory(_) | Store::Disk(_) => Error::WriteBuffer,
+            });
+        }
+        self.decoder()?.decompress(&chunk, dest)
+    }
+
+    /// Decompresses a block of a chunk of variable-length blocks.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] if there is none; those of a damaged chunk, and of input.
+    pub fn decompress_vlblock(&self, nchunk: i64, nblock: i32) -> Result<Buffer> {
+        let state = self.read()?;
+        let at = state.check_index(nchunk)?;
+        self.set_current(at);
+        state.with_chunk(at, Wanted::Some, |chunk, front| {
+            let header = chunk.header();
+            state.check_size(at, header.nbytes)?;
+            if !header.has_vlblocks() {
+                return Err(Error::InvalidParam);
+            }
+            if header.nbytes == 0 {
+                // A header alone stands for no data, however many blocks it claims; there is no block to give.
+                return Err(Error::InvalidHeader);
+            }
+            let nblock = usize::try_from(nblock).map_err(|_| Error::InvalidParam)?;
+            if nblock >= header.nblocks {
+                return Err(Error::InvalidParam);
+            }
+            let mut block = Buffer::zeroed(chunk.block_nbytes(nblock)?)?;
+            self.decoder()?
+                .decompress_block(chunk, front, nblock, &mut block)?;
+            Ok(block)
+        })
+    }
+
+    /// Gives the offsets of the chunks of a frame, as its index has them; see the format documents for what they mean.
+    ///
+    /// # Errors
+    /// [`Error::FrameType`] without a frame.
+    pub fn offsets(&self) -> Result<List<i64>> {
+        let state = self.read()?;
+        let offsets = state.store.offsets()?;
+        if offsets.len() as i64 != state.counts.nchunks {
+            return Err(Error::Data);
+        }
+        Ok(offsets)
+    }
+
+    /// Bytes of the frame, as it is or will be once it is closed; without a frame an estimate.
+    ///
+    /// # Errors
+    /// Those of putting a frame in order.
+    pub fn frame_len(&self) -> Result<u64> {
+        if let Some(len) = self.with_frame(|bytes| Ok(bytes.len() as u64))? {
+            return Ok(len);
+        }
+        let state = self.peek()?;
+        Ok(state.store.disk_len().unwrap_or_else(|| {
+            let counts = state.counts;
+            (counts.cbytes.max(0) as u64).saturating_add(counts.nchunks.max(0) as u64 * 8)
+        }))
+    }
+}

@@ -1,0 +1,193 @@
+//! Copies of super-chunks.
+
+use super::chunks::{Bytes, Place};
+use super::recompress::recompress;
+use super::rules::Keeping;
+use super::state::State;
+use super::store::Store;
+use super::superchunk::SuperChunk;
+use crate::coder::{Changed, Count, Decoder, Encoder};
+use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
+use oxiblosc_chunk::repack::repack;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::header::MIN_LEN;
+use oxiblosc_frame::meta::{self, Metalayer};
+use oxiblosc_memory::{Buffer, List};
+
+/// A copy of a frame with more chunks of special values than this, and more than its bytes would explain, stays a frame: a few
+/// bytes can tell of millions.
+const MOST_APART: usize = 1 << 16;
+
+/// What is left of the bytes of a contiguous frame when its chunks are copied. Chunks that share bytes would make large copies
+/// of a small frame.
+struct Budget(Option<u64>);
+
+impl Budget {
+    fn of(state: &State) -> Self {
+        let contiguous = state.keeping() == Keeping::Contiguous;
+        Self(contiguous.then_some(state.counts.cbytes.max(0) as u64))
+    }
+
+    /// Takes the bytes of a chunk.
+    fn take(&mut self, chunk: &Bytes) -> Result<()> {
+        // A chunk that is only a header may have been made of its offset.
+        if let Some(left) = &mut self.0
+            && chunk.len() > EXTENDED_HEADER_LENGTH
+        {
+            *left = left.checked_sub(chunk.len() as u64).ok_or(Error::Data)?;
+        }
+        Ok(())
+    }
+}
+
+/// How metalayers of variable length are copied.
+#[derive(Clone, Copy)]
+pub struct VlmetalayerCoder<'a> {
+    /// Decompresses those that are copied.
+    pub decoder: &'a dyn Decoder,
+    /// Compresses the copies.
+    pub encoder: &'a dyn Encoder,
+}
+
+impl SuperChunk {
+    /// Copies the chunks and the metalayers of `from` into this super-chunk, which is empty; the fixed-length metalayers are
+    /// those of `metalayers`. Chunks are copied `as_they_are`, or compressed again.
+    ///
+    /// # Errors
+    /// Those of damaged chunks, of compression and output.
+    pub fn copy_from(
+        &self,
+        from: &Self,
+        metalayers: &[Metalayer],
+        as_they_are: bool,
+        coder: VlmetalayerCoder,
+    ) -> Result<()> {
+        let state = from.read()?;
+        let counts = state.counts;
+        self.change(|state| {
+            state.counts.flags2 = counts.flags2;
+            state.set_chunksize(self.host(), counts.chunksize);
+            Ok(())
+        })?;
+        for layer in metalayers {
+            self.add_metalayer(&layer.name, &layer.content)?;
+        }
+        let put = |chunk: &[u8]| self.put_chunk(Place::End, chunk).map(drop);
+        if as_they_are || state.has_vlblocks() {
+            let mut budget = Budget::of(&state);
+            for nchunk in 0..usize::try_from(counts.nchunks).unwrap_or(0) {
+                from.set_current(nchunk);
+                let chunk = state.chunk(nchunk)?;
+                budget.take(&chunk)?;
+                // Changes of the chunk may have left free bytes in it; one that is damaged is copied as it is.
+                let packed = repack(&chunk).ok().flatten();
+                put(packed.as_deref().unwrap_or(&chunk))?;
+            }
+        } else {
+            recompress((from, &state), self, put)?;
+        }
+        self.copy_vlmetalayers(from, coder)
+    }
+
+    /// Copies the variable-length metalayers of another super-chunk.
+    ///
+    /// # Errors
+    /// Those of damaged ones, of compression and output.
+    pub fn copy_vlmetalayers(&self, from: &Self, coder: VlmetalayerCoder) -> Result<()> {
+        let state = from.read()?;
+        for layer in state.vlmetalayers() {
+            let (_, content) = from.vlmetalayer(&layer.name, coder.decoder)?;
+            self.add_vlmetalayer(&layer.name, &content, coder.encoder)?;
+        }
+        Ok(())
+    }
+
+    /// Makes a super-chunk over a frame in somebody's buffer, of `len` bytes, independent of that: its chunks are copied, and kept
+    /// each on its own. A frame that tells of very many chunks in few bytes is copied as it is.
+    ///
+    /// # Errors
+    /// Those of a damaged frame.
+    pub fn leave_buffer(&mut self, len: usize) -> Result<()> {
+        let state = self.state_mut();
+        if let Store::Memory(memory) = &mut state.store
+            && memory.offsets().specials() > MOST_APART.max(len / MIN_LEN)
+        {
+            return memory.own();
+        }
+        self.take_apart()
+    }
+
+    /// Copies the chunks out of a frame, so that each is on its own.
+    fn take_apart(&mut self) -> Result<()> {
+        let (mut chunks, mut nbytes, mut blocksize) = (List::new(), 0, None);
+        let (mut counts, nchunks) = {
+            let state = self.state_mut();
+            (state.counts, state.store.nchunks())
+        };
+        counts.cbytes = 0;
+        {
+            let state = self.peek()?;
+            let mut budget = Budget::of(&state);
+            for nchunk in 0..nchunks {
+                let chunk = state.chunk(nchunk)?;
+                budget.take(&chunk)?;
+                let header = ChunkHeader::parse(&chunk)?;
+                nbytes += header.nbytes as i64;
+                counts.cbytes += header.cbytes as i64;
+                let this = header.blocksize_field() as i32;
+                blocksize = Some(match blocksize {
+                    Some(other) if other != this => 0,
+                    _ => this,
+                });
+                chunks.push(match chunk {
+                    Bytes::Borrowed(bytes) => Buffer::copy_of(bytes)?,
+                    Bytes::Owned(chunk) => chunk,
+                })?;
+            }
+        }
+        if nbytes != counts.nbytes {
+            return Err(Error::Data);
+        }
+        self.become_separate(chunks, |state| {
+            state.counts = counts;
+            state.parameters.blocksize = blocksize.unwrap_or(state.parameters.blocksize);
+        })
+    }
+
+    /// Keeps these chunks, each on its own, instead of the frame.
+    fn become_separate(
+        &mut self,
+        chunks: List<Buffer>,
+        change: impl FnOnce(&mut State),
+    ) -> Result<()> {
+        self.change(|state| {
+            let count = Count {
+                separate: chunks.len(),
+                ..state.count()
+            };
+            self.host().prepare(state, count)?;
+            state.store = Store::Separate(chunks);
+            change(state);
+            self.host().show(state, Changed::Everything);
+            Ok(())
+        })
+    }
+}
+
+/// Metalayers beside these, copied.
+///
+/// # Errors
+/// [`Error::MemoryAlloc`].
+pub fn metalayers_but(layers: &[Metalayer], names: &[&[u8]]) -> Result<List<Metalayer>> {
+    let mut others = List::new();
+    for (name, content) in meta::borrow(layers)? {
+        if !names.contains(&name) {
+            use oxiblosc_memory::ToList;
+            others.push(Metalayer {
+                name: name.to_list()?,
+                content: content.to_list()?,
+            })?;
+        }
+    }
+    Ok(others)
+}

@@ -1,0 +1,292 @@
+//! Metalayers: fixed-length ones in the header of a frame, variable-length ones in its trailer.
+
+use super::state::State;
+use super::superchunk::SuperChunk;
+use crate::coder::{Changed, Count, Decoder, Encoder};
+use oxiblosc_chunk::encode::Source;
+use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::change::Change;
+use oxiblosc_frame::meta::{self, Metalayer, NAME_MAXLEN};
+use oxiblosc_memory::{Buffer, List, ToList};
+
+/// The most fixed-length metalayers, and the most variable-length ones of a frame, as in the reference.
+pub const MAX_METALAYERS: usize = 16;
+/// The most variable-length metalayers of chunks that are each on their own.
+pub const MAX_VLMETALAYERS: usize = 8 * 1024;
+
+fn find(layers: &[Metalayer], name: &[u8]) -> Result<usize> {
+    if name.len() > NAME_MAXLEN {
+        return Err(Error::InvalidParam);
+    }
+    layers
+        .iter()
+        .position(|layer| *layer.name == *name)
+        .ok_or(Error::NotFound)
+}
+
+fn layer(name: &[u8], content: &[u8]) -> Result<Metalayer> {
+    Ok(Metalayer {
+        name: name.to_list()?,
+        content: content.to_list()?,
+    })
+}
+
+impl State {
+    /// The index of a fixed-length metalayer.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::InvalidParam`] for a name that is too long.
+    pub fn find_metalayer(&self, name: &[u8]) -> Result<usize> {
+        find(&self.metalayers, name)
+    }
+
+    /// The index of a variable-length metalayer.
+    ///
+    /// # Errors
+    /// As for [`Self::find_metalayer`].
+    pub fn find_vlmetalayer(&self, name: &[u8]) -> Result<usize> {
+        find(&self.vlmetalayers, name)
+    }
+}
+
+/// Which metalayers a change is about, and what becomes of them.
+enum Edit<'a> {
+    AddFixed(&'a [u8], &'a [u8]),
+    /// As long as before.
+    SetFixed(usize, &'a [u8]),
+    AddVariable(&'a [u8], &'a [u8]),
+    SetVariable(usize, &'a [u8]),
+    DeleteVariable(usize),
+}
+
+impl State {
+    /// Makes a change of metalayers.
+    fn edit_metalayers(&mut self, schunk: &SuperChunk, edit: &Edit) -> Result<()> {
+        let host = schunk.host();
+        let (mut count, new) = (self.count(), edit.layer()?);
+        match edit {
+            Edit::AddFixed(..) => count.metalayers += 1,
+            Edit::AddVariable(..) => count.vlmetalayers += 1,
+            Edit::SetFixed(..) | Edit::SetVariable(..) | Edit::DeleteVariable(_) => {}
+        }
+        self.reserve_metalayers(count)?;
+        host.prepare(self, count)?;
+        if self.store.is_frame() {
+            let counts = self.counts;
+            let mut header = self.header(host, &counts, self.store.kind());
+            let mut fixed = meta::borrow(&self.metalayers)?;
+            let mut variable = None;
+            match edit {
+                Edit::AddFixed(name, content) => fixed.push((name, content))?,
+                Edit::SetFixed(at, content) => fixed[*at].1 = content,
+                Edit::AddVariable(..) | Edit::SetVariable(..) | Edit::DeleteVariable(_) => {
+                    let mut layers = meta::borrow(&self.vlmetalayers)?;
+                    match edit {
+                        Edit::AddVariable(name, content) => layers.push((name, content))?,
+                        Edit::SetVariable(at, content) => layers[*at].1 = content,
+                        Edit::DeleteVariable(at) => drop(layers.remove(*at)),
+                        Edit::AddFixed(..) | Edit::SetFixed(..) => {}
+                    }
+                    header.has_vlmetalayers = !layers.is_empty();
+                    variable = Some(layers);
+                }
+            }
+            let cbytes = counts.cbytes.max(0) as u64;
+            let variable = variable.as_deref();
+            self.store
+                .commit(&Change::Nothing, &[], &header, &fixed, variable, cbytes)?;
+        }
+        // Nothing fails from here on.
+        let mut old = List::new();
+        match (edit, new) {
+            (Edit::AddFixed(..), Some(layer)) => self.metalayers.push_within_capacity(layer),
+            (Edit::SetFixed(at, content), _) => {
+                self.metalayers[*at].content.copy_from_slice(content);
+            }
+            (Edit::AddVariable(..), Some(layer)) => self.vlmetalayers.push_within_capacity(layer),
+            (Edit::SetVariable(at, _), Some(layer)) => {
+                old = std::mem::replace(&mut self.vlmetalayers[*at].content, layer.content);
+            }
+            (Edit::DeleteVariable(at), _) => old = self.vlmetalayers.remove(*at).content,
+            (Edit::AddFixed(..) | Edit::AddVariable(..) | Edit::SetVariable(..), None) => {}
+        }
+        self.tick += 1;
+        host.show(self, Changed::Everything);
+        // What the program sees is never gone.
+        drop(old);
+        Ok(())
+    }
+
+    fn reserve_metalayers(&mut self, count: Count) -> Result<()> {
+        let more = count.metalayers.saturating_sub(self.metalayers.len());
+        self.metalayers.reserve(more)?;
+        let more = count.vlmetalayers.saturating_sub(self.vlmetalayers.len());
+        self.vlmetalayers.reserve(more)
+    }
+}
+
+impl Edit<'_> {
+    /// The metalayer that comes in.
+    fn layer(&self) -> Result<Option<Metalayer>> {
+        Ok(match self {
+            Self::AddFixed(name, content) | Self::AddVariable(name, content) => {
+                Some(layer(name, content)?)
+            }
+            Self::SetVariable(_, content) => Some(layer(&[], content)?),
+            Self::SetFixed(..) | Self::DeleteVariable(_) => None,
+        })
+    }
+}
+
+impl SuperChunk {
+    /// Adds a fixed-length metalayer under a name of at most [`NAME_MAXLEN`] bytes. Frames take them only as long as they hold
+    /// no chunks. Gives its index.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] if there is one of this name, for too many and too long names, and in a frame with chunks; those
+    /// of output.
+    pub fn add_metalayer(&self, name: &[u8], content: &[u8]) -> Result<usize> {
+        let mut changing = self.reserve()?;
+        let at = {
+            let state = changing.state()?;
+            if state.find_metalayer(name) != Err(Error::NotFound) {
+                return Err(Error::InvalidParam);
+            }
+            let at = state.metalayers.len();
+            let full = state.store.is_frame() && state.counts.cbytes > 0;
+            if at >= MAX_METALAYERS || full || i32::try_from(content.len()).is_err() {
+                return Err(Error::InvalidParam);
+            }
+            at
+        };
+        let edit = Edit::AddFixed(name, content);
+        changing.commit(|state| state.edit_metalayers(self, &edit))?;
+        changing.finish()?;
+        Ok(at)
+    }
+
+    /// Overwrites the front of a fixed-length metalayer; its size stays. Content that is longer than the metalayer changes
+    /// nothing. Gives its index.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; those of output.
+    pub fn update_metalayer(&self, name: &[u8], content: &[u8]) -> Result<usize> {
+        let mut changing = self.reserve()?;
+        let (at, new) = {
+            let state = changing.state()?;
+            let at = state.find_metalayer(name)?;
+            let old = &state.metalayers[at].content;
+            if content.len() > old.len() {
+                return Ok(at);
+            }
+            let mut new = old.to_list()?;
+            new[..content.len()].copy_from_slice(content);
+            (at, new)
+        };
+        let edit = Edit::SetFixed(at, &new);
+        changing.commit(|state| state.edit_metalayers(self, &edit))?;
+        changing.finish()?;
+        Ok(at)
+    }
+
+    /// Adds a variable-length metalayer, which `encoder` compresses, under a name of at most [`NAME_MAXLEN`] bytes. Gives its
+    /// index.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] if there is one of this name, or it is too long; [`Error::Failure`] for too many; those of
+    /// compression and output.
+    pub fn add_vlmetalayer(
+        &self,
+        name: &[u8],
+        content: &[u8],
+        encoder: &dyn Encoder,
+    ) -> Result<usize> {
+        let mut changing = self.reserve()?;
+        let (at, most) = {
+            let state = changing.state()?;
+            if state.find_vlmetalayer(name) != Err(Error::NotFound) {
+                return Err(Error::InvalidParam);
+            }
+            let most = if state.store.is_frame() {
+                MAX_METALAYERS
+            } else {
+                MAX_VLMETALAYERS
+            };
+            (state.vlmetalayers.len(), most)
+        };
+        let chunk = compressed(content, encoder)?;
+        if at >= most {
+            return Err(Error::Failure);
+        }
+        let edit = Edit::AddVariable(name, &chunk);
+        changing.commit(|state| state.edit_metalayers(self, &edit))?;
+        changing.finish()?;
+        Ok(at)
+    }
+
+    /// Puts other content into a variable-length metalayer. Gives its index.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; those of compression and output.
+    pub fn update_vlmetalayer(
+        &self,
+        name: &[u8],
+        content: &[u8],
+        encoder: &dyn Encoder,
+    ) -> Result<usize> {
+        let mut changing = self.reserve()?;
+        let at = changing.state()?.find_vlmetalayer(name)?;
+        let chunk = compressed(content, encoder)?;
+        let edit = Edit::SetVariable(at, &chunk);
+        changing.commit(|state| state.edit_metalayers(self, &edit))?;
+        changing.finish()?;
+        Ok(at)
+    }
+
+    /// Deletes a variable-length metalayer. Gives how many are left.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; those of output.
+    pub fn delete_vlmetalayer(&self, name: &[u8]) -> Result<usize> {
+        let mut changing = self.reserve()?;
+        let (at, count) = {
+            let state = changing.state()?;
+            (state.find_vlmetalayer(name)?, state.vlmetalayers.len())
+        };
+        let edit = Edit::DeleteVariable(at);
+        changing.commit(|state| state.edit_metalayers(self, &edit))?;
+        changing.finish()?;
+        Ok(count - 1)
+    }
+
+    /// The content of a variable-length metalayer, which `decoder` decompresses, and its index.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::Data`] and [`Error::ReadBuffer`] for damaged content.
+    pub fn vlmetalayer(&self, name: &[u8], decoder: &dyn Decoder) -> Result<(usize, Buffer)> {
+        let state = self.read()?;
+        let at = state.find_vlmetalayer(name)?;
+        let chunk = &state.vlmetalayers[at].content;
+        let header = ChunkHeader::parse(chunk).map_err(|_| Error::Data)?;
+        if header.cbytes != chunk.len() || header.is_lazy() {
+            return Err(Error::Data);
+        }
+        let mut data = Buffer::zeroed(header.nbytes)?;
+        match decoder.decompress(chunk, &mut data) {
+            Ok(nbytes) if nbytes == header.nbytes => Ok((at, data)),
+            Err(Error::MemoryAlloc) => Err(Error::MemoryAlloc),
+            _ => Err(Error::ReadBuffer),
+        }
+    }
+}
+
+/// The content of a variable-length metalayer as it is stored.
+fn compressed(content: &[u8], encoder: &dyn Encoder) -> Result<Buffer> {
+    let room = content.len() + MAX_OVERHEAD;
+    i32::try_from(room).map_err(|_| Error::InvalidParam)?;
+    let mut chunk = Buffer::zeroed(room)?;
+    let cbytes = encoder.compress(Source::Buffer(content), &mut chunk)?;
+    chunk.resize(cbytes)?;
+    Ok(chunk)
+}

@@ -1,0 +1,332 @@
+//! Ranges of items, read and written.
+
+use super::parsed::{Wanted, patch_stored};
+use super::slices::{Piece, Pieces, Sizes};
+use super::state::State;
+use super::store::{ChunkUpdate, Location};
+use super::superchunk::SuperChunk;
+use crate::coder::{Decoder, Encoder};
+use crate::fill::FilledBlocks;
+use oxiblosc_chunk::decode::{Chunk, decompress};
+use oxiblosc_chunk::encode::{self, Source, lock};
+use oxiblosc_chunk::getitem::{self, ItemRange};
+use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD, filter_id};
+use oxiblosc_chunk::hooks::{Executor, NoHooks, Serial};
+use oxiblosc_chunk::patch::{Patched, Patcher, Touched, Wish};
+use oxiblosc_chunk::shares::Shares;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{Buffer, List};
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+/// Whether a chunk needs only the library's own codecs and filters.
+pub fn is_plain(header: &ChunkHeader) -> bool {
+    let own = |id: &u8| *id <= filter_id::TRUNC_PREC;
+    header.filters.iter().all(own) && (header.udcompcode == 0 || header.flags >> 5 != 6)
+}
+
+impl Piece {
+    fn items(&self) -> ItemRange {
+        ItemRange {
+            start: self.from,
+            len: self.len(),
+        }
+    }
+
+    fn wanted(&self) -> Wanted {
+        if self.is_whole() {
+            Wanted::All
+        } else {
+            Wanted::Some
+        }
+    }
+}
+
+/// Reads ranges of a super-chunk.
+#[derive(Clone, Copy)]
+pub(super) struct Reader<'a> {
+    pub schunk: &'a SuperChunk,
+    pub state: &'a State,
+    pub decoder: &'a dyn Decoder,
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(schunk: &'a SuperChunk, state: &'a State) -> Result<Self> {
+        Ok(Self {
+            schunk,
+            state,
+            decoder: schunk.decoder()?,
+        })
+    }
+
+    /// Reads a piece of a chunk, unless that needs the program's functions. Gives whether it did.
+    fn read_plain(&self, piece: &Piece, dest: &mut [u8], nthreads: usize) -> Result<bool> {
+        self.state
+            .with_chunk(piece.nchunk, piece.wanted(), |chunk, _| {
+                let header = chunk.header();
+                if !is_plain(header) {
+                    return Ok(false);
+                }
+                if header.nbytes != piece.nbytes {
+                    return Err(Error::Data);
+                }
+                if piece.is_whole() {
+                    let exec = match nthreads {
+                        0 | 1 => &Serial as &dyn Executor,
+                        _ => self.decoder.executor(),
+                    };
+                    decompress(chunk, dest, None, nthreads, &NoHooks, exec)?;
+                } else {
+                    getitem::read(chunk, piece.items(), dest, &NoHooks)?;
+                }
+                Ok(true)
+            })
+    }
+
+    /// Reads a piece through the decoder, which knows the program's functions.
+    pub fn read_with_functions(&self, piece: &Piece, dest: &mut [u8]) -> Result<()> {
+        self.schunk.set_current(piece.nchunk);
+        self.state
+            .with_chunk(piece.nchunk, piece.wanted(), |chunk, front| {
+                self.state.check_size(piece.nchunk, chunk.header().nbytes)?;
+                if !piece.is_whole() {
+                    let range = piece.items();
+                    return self.decoder.decompress_items(chunk, front, range, dest);
+                }
+                let nbytes = self.decoder.decompress_chunk(chunk, front, dest)?;
+                if nbytes == dest.len() {
+                    Ok(())
+                } else {
+                    Err(Error::Failure)
+                }
+            })
+    }
+
+    /// Reads the bytes from `start` on into `dest`, by several threads where there are several chunks.
+    fn read(&self, sizes: &Sizes, start: u64, dest: &mut [u8]) -> Result<()> {
+        let stop = start + dest.len() as u64;
+        let mut queue = Queue {
+            pieces: sizes.pieces(start, stop)?,
+            dest,
+        };
+        if self.decoder.has_postfilter() {
+            return queue.try_for_each(|(piece, dest)| self.read_with_functions(&piece, dest));
+        }
+        let nthreads = self.decoder.nthreads();
+        let several = start < stop && sizes.chunk_of(start) != sizes.chunk_of(stop - 1);
+        if !several || nthreads == 1 {
+            return queue.try_for_each(|(piece, dest)| {
+                if self.read_plain(&piece, dest, nthreads)? {
+                    return Ok(());
+                }
+                self.read_with_functions(&piece, dest)
+            });
+        }
+        let len = sizes.chunk_of(stop - 1) - sizes.chunk_of(start) + 1;
+        let shares = Shares::new(queue, len, nthreads.min(len))?;
+        // What needs the program's functions is left for this thread.
+        let left = Mutex::new(List::new());
+        shares.work(nthreads, self.decoder.executor(), |tid| {
+            while let Some((piece, dest)) = shares.next(tid) {
+                if !self.read_plain(&piece, dest, 1)? {
+                    lock(&left).push((piece, dest))?;
+                }
+            }
+            Ok(())
+        })?;
+        (left.into_inner().unwrap_or_else(PoisonError::into_inner))
+            .into_iter()
+            .try_for_each(|(piece, dest)| self.read_with_functions(&piece, dest))
+    }
+}
+
+/// Pieces that are still to be read, with where they go.
+struct Queue<'a> {
+    pieces: Pieces<'a>,
+    dest: &'a mut [u8],
+}
+
+impl<'a> Iterator for Queue<'a> {
+    type Item = (Piece, &'a mut [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let piece = self.pieces.next()?;
+        let (part, rest) = std::mem::take(&mut self.dest).split_at_mut(piece.len());
+        self.dest = rest;
+        Some((piece, part))
+    }
+}
+
+/// What a piece of a chunk is written with.
+struct Writer<'a> {
+    state: &'a State,
+    encoder: &'a dyn Encoder,
+    decoder: &'a dyn Decoder,
+    schunk: &'a SuperChunk,
+}
+
+impl Writer<'_> {
+    /// A chunk of special values with other bytes in a piece of it, made block by block: a few bytes can tell of two gigabytes.
+    /// None where that needs the program's functions.
+    fn fill_special(&self, chunk: &Chunk, piece: &Piece, new: &[u8]) -> Result<Option<Buffer>> {
+        let nbytes = chunk.header().nbytes;
+        if self.decoder.has_postfilter() {
+            return Ok(None);
+        }
+        let Some(params) = self.encoder.params(nbytes, false)? else {
+            return Ok(None);
+        };
+        let fill = |nblock: usize, block: &mut [u8]| {
+            let at = nblock * params.blocksize;
+            chunk.fill_special(at, block)?;
+            let (from, to) = (piece.from.max(at), piece.to.min(at + block.len()));
+            if from < to {
+                block[from - at..to - at].copy_from_slice(&new[from - piece.from..to - piece.from]);
+            }
+            Ok(())
+        };
+        let hooks = FilledBlocks {
+            fill: &fill,
+            hooks: &*self.encoder.hooks(None)?,
+        };
+        let mut made = Buffer::zeroed(nbytes + MAX_OVERHEAD)?;
+        let source = Source::Generated(nbytes);
+        let exec = self.encoder.executor();
+        let cbytes = encode::compress(&params, source, &mut made, &hooks, exec)?;
+        if cbytes == 0 {
+            return Err(Error::Failure);
+        }
+        made.resize(cbytes)?;
+        made.shrink();
+        Ok(Some(made))
+    }
+
+    /// A chunk with other bytes in a piece of it.
+    fn rewrite(&self, piece: &Piece, new: &[u8]) -> Result<ChunkUpdate> {
+        if piece.is_whole() {
+            let chunk = self.schunk.compress(Source::Buffer(new))?;
+            return Ok(ChunkUpdate::Whole(chunk));
+        }
+        let patch = |chunk: &Chunk, src: &[u8], wish: Wish| {
+            Patcher {
+                chunk,
+                effort: self.encoder.effort(),
+                decoding: &*self.decoder.hooks(src)?,
+                encoding: &*self.encoder.hooks(Some(src))?,
+                exec: self.encoder.executor(),
+            }
+            .range(piece.from, new, wish)
+        };
+        if let Location::File(stored) = self.state.store.find(piece.nchunk)? {
+            let touched = |header: &ChunkHeader| Touched::by(header, piece.from, new.len());
+            if let Some(patched) = patch_stored(&stored, touched, patch)? {
+                return Ok(patched.into());
+            }
+            // What had to be read whole is written anew.
+            return self.rewrite_whole(&stored.whole()?, piece, new, Wish::Whole, patch);
+        }
+        let bytes = self.state.chunk(piece.nchunk)?;
+        let wish = match bytes {
+            super::Bytes::Borrowed(_) => Wish::Edits,
+            super::Bytes::Owned(_) => Wish::Whole,
+        };
+        self.rewrite_whole(&bytes, piece, new, wish, patch)
+    }
+
+    fn rewrite_whole(
+        &self,
+        src: &[u8],
+        piece: &Piece,
+        new: &[u8],
+        wish: Wish,
+        patch: impl FnOnce(&Chunk, &[u8], Wish) -> Result<Option<Patched>>,
+    ) -> Result<ChunkUpdate> {
+        let header = ChunkHeader::parse(src)?;
+        let chunk = Chunk::parse(&header, src)?;
+        if chunk.is_special()
+            && let Some(made) = self.fill_special(&chunk, piece, new)?
+        {
+            return Ok(ChunkUpdate::Whole(made));
+        }
+        if let Some(patched) = patch(&chunk, src, wish)? {
+            return Ok(patched.into());
+        }
+        let mut data = Buffer::zeroed(header.nbytes)?;
+        self.decoder.decompress(src, &mut data)?;
+        data[piece.from..piece.to].copy_from_slice(new);
+        let chunk = self.schunk.compress(Source::Buffer(&data))?;
+        Ok(ChunkUpdate::Whole(chunk))
+    }
+}
+
+impl From<Patched> for ChunkUpdate {
+    fn from(patched: Patched) -> Self {
+        match patched {
+            Patched::Whole(chunk) => Self::Whole(chunk),
+            Patched::Edits(edits) => Self::Edits(edits),
+        }
+    }
+}
+
+impl SuperChunk {
+    /// Reads a range of the data, which counts bytes, into `dest`, which is as long.
+    ///
+    /// # Errors
+    /// [`Error::Failure`] for a range that there is not; those of damaged chunks, and of input.
+    pub fn read_bytes(&self, range: Range<u64>, dest: &mut [u8]) -> Result<()> {
+        let state = self.read()?;
+        let sizes = state.sizes()?;
+        if range.is_empty() {
+            return Ok(());
+        }
+        if range.end > sizes.nbytes() || range.end - range.start != dest.len() as u64 {
+            return Err(Error::Failure);
+        }
+        Reader::new(self, &state)?
+            .read(&sizes, range.start, dest)
+            .map_err(Error::or_failure)?;
+        self.set_current(sizes.chunk_of(range.end - 1));
+        Ok(())
+    }
+
+    /// Writes bytes over those from `start` on: all of them or, if that fails, none. Of a chunk that is not written whole, only
+    /// the blocks that change are compressed again.
+    ///
+    /// # Errors
+    /// Those of a range that there is not, of damaged chunks, of compression and output.
+    pub fn write_bytes(&self, start: u64, mut new: &[u8]) -> Result<()> {
+        let mut changing = self.reserve()?;
+        let mut updates = List::new();
+        {
+            let state = changing.state()?;
+            let sizes = state.sizes()?;
+            let stop = start.checked_add(new.len() as u64);
+            let pieces = sizes.pieces(start, stop.ok_or(Error::Failure)?)?;
+            let writer = Writer {
+                state: &state,
+                encoder: self.encoder()?,
+                decoder: self.decoder()?,
+                schunk: self,
+            };
+            for piece in pieces {
+                let (part, rest) = new.split_at(piece.len());
+                new = rest;
+                self.set_current(piece.nchunk);
+                updates.push((piece.nchunk, writer.rewrite(&piece, part)?))?;
+            }
+        }
+        changing.commit(|state| state.update(self.host(), updates))?;
+        changing.finish()
+    }
+
+    /// The chunks that have items of a range, which counts bytes.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for a range that ends before it begins.
+    pub fn chunks_of(&self, range: Range<u64>) -> Result<List<i64>> {
+        use oxiblosc_memory::Collect;
+        let sizes = self.read()?.sizes()?;
+        let pieces = sizes.pieces(range.start, range.end.min(sizes.nbytes()))?;
+        pieces.map(|piece| piece.nchunk as i64).list()
+    }
+}

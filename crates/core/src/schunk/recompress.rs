@@ -1,0 +1,119 @@
+//! Chunks that are compressed again with other parameters, several at once.
+
+use super::chunks::Bytes;
+use super::ranges::is_plain;
+use super::state::State;
+use super::superchunk::SuperChunk;
+use oxiblosc_chunk::decode::{Chunk, decompress};
+use oxiblosc_chunk::encode::{EncodeParams, Source, compress, lock};
+use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD, filter_id};
+use oxiblosc_chunk::hooks::{NoHooks, Serial};
+use oxiblosc_codecs::Codec;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{Buffer, Collect, List};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Chunks in work at once, for each thread: enough that one slow chunk does not keep the others waiting.
+const CHUNKS_PER_THREAD: usize = 2;
+
+/// Compresses all chunks of `from`, whose state is `state`, again, with the parameters of `to`, and gives them to `each` in their
+/// order. With several threads, each works on chunks of its own; the bytes are the same for any number.
+///
+/// # Errors
+/// Those of a damaged chunk, and those of `each`.
+pub(super) fn recompress(
+    (from, state): (&SuperChunk, &State),
+    to: &SuperChunk,
+    mut each: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let (decoder, encoder) = (from.decoder()?, to.encoder()?);
+    let nthreads = decoder.nthreads().max(encoder.nthreads());
+    let nchunks = state.nchunks();
+    let mut first = 0;
+    while first < nchunks {
+        let batch = (CHUNKS_PER_THREAD * nthreads).min(nchunks - first);
+        let mut jobs = List::new();
+        for nchunk in first..first + batch {
+            let mut job = Job::new(state, nchunk)?;
+            if nthreads > 1 && batch > 1 && !decoder.has_postfilter() && is_plain(&job.header) {
+                let params = encoder.params(job.header.nbytes, true)?;
+                job.params = params.filter(needs_no_functions);
+            }
+            let apart = job.params.is_some();
+            jobs.push(job)?;
+            if !apart {
+                break;
+            }
+        }
+        if jobs.len() == batch && jobs.iter().all(|job| job.params.is_some()) {
+            let next = AtomicUsize::new(0);
+            let done: List<Mutex<Option<Result<Buffer>>>> =
+                jobs.iter().map(|_| Mutex::new(None)).list()?;
+            let exec = encoder.executor();
+            exec.run(nthreads, nthreads.min(batch), &|_| {
+                while let at = next.fetch_add(1, Ordering::Relaxed)
+                    && let (Some(job), Some(slot)) = (jobs.get(at), done.get(at))
+                {
+                    *lock(slot) = Some(job.alone());
+                }
+            })?;
+            for slot in done {
+                let chunk = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
+                each(&chunk.ok_or(Error::ThreadCreate)??)?;
+            }
+        } else {
+            for (job, nchunk) in jobs.iter().zip(first..) {
+                from.set_current(nchunk);
+                to.set_current(nchunk);
+                let mut data = Buffer::zeroed(job.header.nbytes)?;
+                decoder.decompress(&job.bytes, &mut data)?;
+                each(&to.compress(Source::Buffer(&data))?)?;
+            }
+        }
+        first += jobs.len();
+    }
+    Ok(())
+}
+
+/// Whether nothing of the program's own takes part in compressing.
+fn needs_no_functions(params: &EncodeParams) -> bool {
+    Codec::from_code(params.compcode.into()).is_some()
+        && params.filters.iter().all(|id| *id <= filter_id::TRUNC_PREC)
+}
+
+/// One chunk, and how it is to be.
+struct Job<'a> {
+    bytes: Bytes<'a>,
+    header: ChunkHeader,
+    /// For work without the contexts.
+    params: Option<EncodeParams>,
+}
+
+impl<'a> Job<'a> {
+    fn new(state: &'a State, nchunk: usize) -> Result<Self> {
+        let bytes = state.chunk(nchunk)?;
+        Ok(Self {
+            header: ChunkHeader::parse(&bytes)?,
+            bytes,
+            params: None,
+        })
+    }
+
+    /// Does the work by this thread alone, without the contexts.
+    fn alone(&self) -> Result<Buffer> {
+        let nbytes = self.header.nbytes;
+        let params = EncodeParams {
+            nthreads: 1,
+            ..self.params.clone().ok_or(Error::Failure)?
+        };
+        let mut data = Buffer::zeroed(nbytes)?;
+        let chunk = Chunk::parse(&self.header, &self.bytes)?;
+        decompress(&chunk, &mut data, None, 1, &NoHooks, &Serial)?;
+        let mut new = Buffer::zeroed(nbytes + MAX_OVERHEAD)?;
+        let source = Source::Buffer(&data);
+        let cbytes = compress(&params, source, &mut new, &NoHooks, &Serial)?;
+        new.resize(cbytes)?;
+        Ok(new)
+    }
+}

@@ -1,0 +1,126 @@
+//! Super-chunks full of special values.
+
+use super::rules::{ChunkInfo, Counts};
+use super::state::Plan;
+use super::superchunk::SuperChunk;
+use oxiblosc_chunk::header::{ChunkHeader, Special};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::change::{Change, Item};
+use oxiblosc_frame::offsets::{MAX_CHUNKS, Place};
+use oxiblosc_memory::List;
+
+/// Makes the chunk that stands for so many bytes of a special value.
+pub type Sample<'a> = dyn Fn(Special, i32) -> Result<List<u8>> + 'a;
+
+impl SuperChunk {
+    /// Fills an empty super-chunk with `nitems` items of a special value (none where the program asked for one that there is not)
+    /// in chunks of `chunksize` bytes, which `sample` makes. In a frame they take no room, however many they are. Gives the
+    /// number of chunks.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for impossible sizes; [`Error::FrameSpecial`] or, without a frame, [`Error::SchunkSpecial`] for
+    /// others, and where there are chunks; those of output.
+    pub fn fill_special(
+        &self,
+        nitems: i64,
+        kind: Option<Special>,
+        chunksize: i32,
+        sample: &Sample,
+    ) -> Result<i64> {
+        if nitems == 0 {
+            return Ok(0);
+        }
+        let mut changing = self.reserve()?;
+        let (typesize, counts, framed) = {
+            let state = changing.state()?;
+            (
+                state.parameters.typesize,
+                state.counts,
+                state.store.is_frame(),
+            )
+        };
+        if nitems < 0 || chunksize <= 0 || typesize <= 0 {
+            return Err(Error::InvalidParam);
+        }
+        if counts.nbytes > 0 || counts.cbytes > 0 {
+            return Err(Error::FrameSpecial);
+        }
+        let chunkitems = i64::from(chunksize / typesize);
+        if chunkitems == 0 {
+            return Err(Error::InvalidParam);
+        }
+        let nbytes = nitems.checked_mul(i64::from(typesize));
+        let nbytes = nbytes.ok_or(Error::SchunkSpecial)?;
+        if nitems / chunkitems > i64::from(i32::MAX) {
+            return Err(Error::SchunkSpecial);
+        }
+        let error = if framed {
+            Error::FrameSpecial
+        } else {
+            Error::SchunkSpecial
+        };
+        let nchunks = usize::try_from((nitems + chunkitems - 1) / chunkitems).map_err(|_| error)?;
+        let kind = kind.ok_or(error)?;
+        if chunksize % typesize != 0 || nchunks > MAX_CHUNKS {
+            return Err(error);
+        }
+        let chunk = sample(kind, chunksize).map_err(|why| why.or(error))?;
+        let last = (nbytes - (nchunks as i64 - 1) * i64::from(chunksize)) as i32;
+        if !framed {
+            return self.fill_separate(&chunk, &sample(kind, last)?, nchunks);
+        }
+        let filled = Counts {
+            nchunks: nchunks as i64,
+            nbytes,
+            chunksize,
+            ..counts
+        };
+        let blocksize = ChunkHeader::parse(&chunk)?.blocksize_field() as i32;
+        let done = changing.commit(|state| {
+            if state.store.nchunks() > 0 {
+                return Err(Error::FrameSpecial);
+            }
+            let before = std::mem::replace(&mut state.parameters.blocksize, blocksize);
+            let plan = Plan {
+                counts: filled,
+                change: Change::Fill(Place::Special(kind), nchunks),
+                owned: None,
+            };
+            let done = state.apply(self.host(), plan);
+            done.inspect_err(|_| state.parameters.blocksize = before)
+        });
+        changing.finish()?;
+        done
+    }
+
+    /// Appends chunks, the last of which is another one.
+    fn fill_separate(&self, chunk: &[u8], last: &[u8], nchunks: usize) -> Result<i64> {
+        let before = self.peek()?.counts;
+        for nchunk in 0..nchunks {
+            let bytes = if nchunk + 1 == nchunks { last } else { chunk };
+            let info = ChunkInfo::new(&ChunkHeader::parse(bytes)?);
+            self.set_current(nchunk);
+            let appended = self.change_chunks(|state| {
+                Ok(Plan {
+                    counts: state.counts.appended(&info, state.keeping())?,
+                    change: Change::Append(Item::Stored(bytes)),
+                    owned: None,
+                })
+            });
+            if let Err(error) = appended {
+                // Those that came before it go again, which takes no memory.
+                for last in (0..nchunk).rev() {
+                    self.change_chunks(|_| {
+                        Ok(Plan {
+                            counts: before,
+                            change: Change::Delete(last),
+                            owned: None,
+                        })
+                    })?;
+                }
+                return Err(error.or(Error::SchunkSpecial));
+            }
+        }
+        Ok(self.peek()?.counts.nchunks)
+    }
+}

@@ -1,0 +1,303 @@
+//! Where the chunks of a super-chunk are kept.
+
+use oxiblosc_chunk::header::Special;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::change::{Change, Item, Slot};
+use oxiblosc_frame::disk::{Disk, Found, Next, Stored};
+use oxiblosc_frame::header::{Header, Kind};
+use oxiblosc_frame::memory::Memory;
+use oxiblosc_frame::meta::Borrowed;
+use oxiblosc_frame::offsets::Place;
+use oxiblosc_memory::{Buffer, Collect, Edit, List};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Where chunks are kept.
+pub enum Store {
+    /// Each on its own, in memory.
+    Separate(List<Buffer>),
+    /// In a buffer that is a frame.
+    Memory(Memory),
+    /// In a file or directory that is a frame. Readers share it, and lock it for moments.
+    Disk(Mutex<Box<Disk>>),
+}
+
+/// Where a chunk is.
+pub enum Location<'a> {
+    /// In memory, all of it.
+    Memory(&'a [u8]),
+    /// Nowhere: its items are all of this kind.
+    Special(Special),
+    /// In a file.
+    File(Stored),
+}
+
+/// What becomes of a chunk.
+pub enum ChunkUpdate {
+    /// All its bytes.
+    Whole(Buffer),
+    /// What is to be changed in those that it has.
+    Edits(List<Edit>),
+}
+
+/// The index of a chunk, and what becomes of it.
+pub type Update = (usize, ChunkUpdate);
+
+impl Store {
+    /// Whether there is a frame.
+    pub fn is_frame(&self) -> bool {
+        !matches!(self, Self::Separate(_))
+    }
+
+    /// What kind of frame there is, or would be.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Disk(disk) => lock(disk).kind(),
+            _ => Kind::Contiguous,
+        }
+    }
+
+    /// Whether all chunks are in memory.
+    pub fn is_in_memory(&self) -> bool {
+        !matches!(self, Self::Disk(_))
+    }
+
+    /// Whether a chunk can be changed where it is.
+    pub fn takes(&self, nchunk: usize, edits: &[Edit]) -> bool {
+        match self {
+            Self::Separate(_) => true,
+            Self::Memory(_) => edits.iter().all(|edit| edit.len == edit.new.len()),
+            Self::Disk(disk) => lock(disk).is_alone(nchunk),
+        }
+    }
+
+    /// Whether edits of chunks are of use at all.
+    pub fn edits(&self) -> bool {
+        self.is_in_memory() || self.kind() == Kind::Contiguous
+    }
+
+    /// Whether edits are part of a [`Change::Update`], so that they are made together with other changes or not at all.
+    /// Those of chunks in memory are made by [`Self::edit`], which does not fail.
+    pub fn commits_edits(&self) -> bool {
+        matches!(self, Self::Disk(_))
+    }
+
+    /// Does of [`Self::edit`] all that can fail.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for chunks that are not there or cannot be changed so, [`Error::MemoryAlloc`].
+    pub fn ready(&mut self, edits: &[(usize, List<Edit>)]) -> Result<()> {
+        for (nchunk, list) in edits {
+            match self {
+                _ if !self.takes(*nchunk, list) => return Err(Error::InvalidParam),
+                Self::Separate(chunks) => {
+                    let more: usize = list.iter().map(|edit| edit.new.len()).sum();
+                    let less: usize = list.iter().map(|edit| edit.len).sum();
+                    let chunk = chunks.get_mut(*nchunk).ok_or(Error::InvalidParam)?;
+                    chunk.reserve(more.saturating_sub(less))?;
+                }
+                Self::Memory(memory) => drop(memory.chunk_mut(*nchunk)?),
+                Self::Disk(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes bytes of chunks where they are.
+    ///
+    /// # Errors
+    /// As for [`Self::ready`], which makes sure that there is none.
+    pub fn edit(&mut self, edits: &[(usize, List<Edit>)]) -> Result<()> {
+        for (nchunk, list) in edits {
+            match self {
+                Self::Separate(chunks) => {
+                    let chunk = chunks.get_mut(*nchunk).ok_or(Error::InvalidParam)?;
+                    chunk.edit(list)?;
+                }
+                Self::Memory(memory) => {
+                    let chunk = memory.chunk_mut(*nchunk)?;
+                    for edit in list {
+                        let place = chunk.get_mut(edit.at..edit.at + edit.len);
+                        place.ok_or(Error::InvalidParam)?.copy_from_slice(&edit.new);
+                    }
+                }
+                Self::Disk(_) => return Err(Error::InvalidParam),
+            }
+        }
+        Ok(())
+    }
+
+    /// How many chunks there are.
+    pub fn nchunks(&self) -> usize {
+        match self {
+            Self::Separate(chunks) => chunks.len(),
+            Self::Memory(memory) => memory.offsets().len(),
+            Self::Disk(disk) => lock(disk).offsets().len(),
+        }
+    }
+
+    /// The offsets of the chunks of a frame.
+    ///
+    /// # Errors
+    /// [`Error::FrameType`] without a frame.
+    pub fn offsets(&self) -> Result<List<i64>> {
+        match self {
+            Self::Separate(_) => Err(Error::FrameType),
+            Self::Memory(memory) => memory.offsets().iter().list(),
+            Self::Disk(disk) => lock(disk).offsets().iter().list(),
+        }
+    }
+
+    /// Bytes of the frame on disk, if there is one.
+    pub fn disk_len(&self) -> Option<u64> {
+        match self {
+            Self::Disk(disk) => Some(lock(disk).frame_len()),
+            Self::Separate(_) | Self::Memory(_) => None,
+        }
+    }
+
+    /// Whether bytes are part of a frame's buffer.
+    pub fn holds(&self, bytes: &[u8]) -> bool {
+        match self {
+            Self::Memory(memory) => memory.holds(bytes),
+            _ => false,
+        }
+    }
+
+    /// Finds a chunk.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] where there is none; those of input.
+    pub fn find(&self, nchunk: usize) -> Result<Location<'_>> {
+        let special = |place| match place {
+            Place::Special(kind) => Ok(Location::Special(kind)),
+            Place::At(_) => Err(Error::Failure),
+        };
+        match self {
+            Self::Separate(chunks) => chunks
+                .get(nchunk)
+                .map(|chunk| Location::Memory(chunk))
+                .ok_or(Error::InvalidParam),
+            Self::Memory(memory) => memory
+                .find(nchunk)?
+                .map_or_else(special, |bytes| Ok(Location::Memory(bytes))),
+            Self::Disk(disk) => {
+                let disk = &mut *lock(disk);
+                let found = match disk.find(nchunk) {
+                    Err(Error::FileOpen) => {
+                        // The chunk's file may have been replaced since the index was read.
+                        disk.reread()?;
+                        disk.find(nchunk)
+                    }
+                    found => found,
+                };
+                match found? {
+                    Found::Special(place) => special(place),
+                    Found::Stored(stored) => Ok(Location::File(stored)),
+                }
+            }
+        }
+    }
+
+    /// Applies a change; see [`Disk::commit`]. `owned`, if it is there, are the bytes of the only chunk that comes in, to
+    /// be kept if they can be. Without `vlmetalayers`, those stay as they are.
+    pub fn commit(
+        &mut self,
+        change: &Change,
+        specials: &[(usize, List<u8>)],
+        header: &Header,
+        metalayers: &[Borrowed],
+        vlmetalayers: Option<&[Borrowed]>,
+        cbytes: u64,
+    ) -> Result<()> {
+        match self {
+            Self::Separate(chunks) => commit_separate(chunks, change),
+            Self::Memory(memory) => {
+                let next = Next::new(header, metalayers, vlmetalayers, cbytes)?;
+                memory.commit(change, specials, next.header, next.trailer)
+            }
+            Self::Disk(disk) => {
+                let next = Next::new(header, metalayers, vlmetalayers, cbytes)?;
+                unlocked(disk).commit(change, specials, next)
+            }
+        }
+    }
+}
+
+/// The frame on disk, for a moment.
+pub(super) fn lock(disk: &Mutex<Box<Disk>>) -> MutexGuard<'_, Box<Disk>> {
+    // A panic leaves nothing half done that counts: changes of a frame are all or nothing.
+    disk.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The frame on disk, for whoever has it exclusively.
+pub(super) fn unlocked(disk: &mut Mutex<Box<Disk>>) -> &mut Box<Disk> {
+    disk.get_mut().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn commit_separate(chunks: &mut List<Buffer>, change: &Change) -> Result<()> {
+    let mut new = List::new();
+    for item in change.items() {
+        match item {
+            Item::Stored(bytes) => new.push(Buffer::copy_of(bytes)?)?,
+            Item::Special(_) | Item::Edited(_) => return Err(Error::Failure),
+        }
+    }
+    keep(chunks, change, &mut new)
+}
+
+/// Applies a change to chunks that each are on their own; `new` are those that come in. All or nothing: where it fails, `new`
+/// has them still.
+pub fn keep(chunks: &mut List<Buffer>, change: &Change, new: &mut List<Buffer>) -> Result<()> {
+    if !change.fits(chunks.len()) {
+        return Err(Error::InvalidParam);
+    }
+    chunks.reserve(new.len())?;
+    match change {
+        Change::Nothing => {}
+        Change::Append(_) => new
+            .drain(..)
+            .for_each(|chunk| chunks.push_within_capacity(chunk)),
+        Change::Insert(nchunk, _) => {
+            for chunk in new.drain(..) {
+                chunks.insert(*nchunk, chunk)?;
+            }
+        }
+        Change::Update(items) => {
+            if items.len() > new.len() {
+                return Err(Error::Failure);
+            }
+            for ((nchunk, _), chunk) in items.iter().zip(new.drain(..)) {
+                chunks[*nchunk] = chunk;
+            }
+        }
+        Change::Delete(nchunk) => drop(chunks.remove(*nchunk)),
+        Change::Arrange { slots, .. } => {
+            let mut old = taken(chunks, slots.len())?;
+            let mut new = new.drain(..);
+            let chunk = |slot: &Slot| match slot {
+                Slot::Old(from) => old[*from].take(),
+                Slot::New(_) => new.next(),
+            };
+            let there = slots.iter().filter_map(chunk);
+            there.for_each(|chunk| chunks.push_within_capacity(chunk));
+        }
+        Change::Reorder(order) => {
+            let mut old = taken(chunks, order.len())?;
+            // The caller made sure that every chunk is named once.
+            let there = order.iter().filter_map(|from| old[*from].take());
+            there.for_each(|chunk| chunks.push_within_capacity(chunk));
+        }
+        Change::Fill(..) => return Err(Error::InvalidParam),
+    }
+    Ok(())
+}
+
+/// Takes all chunks, to be put back in another order; there is room for `count` then.
+fn taken(chunks: &mut List<Buffer>, count: usize) -> Result<List<Option<Buffer>>> {
+    let mut old = List::with_capacity(chunks.len())?;
+    chunks.reserve(count.saturating_sub(chunks.len()))?;
+    for chunk in chunks.drain(..) {
+        old.push_within_capacity(Some(chunk));
+    }
+    Ok(old)
+}

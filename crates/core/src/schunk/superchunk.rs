@@ -1,0 +1,603 @@
+//! The super-chunk, and who reads and changes it: threads through one handle, and other handles of its frame.
+
+use super::operation::{self, Access};
+use super::state::{Parameters, Plan, State};
+use super::state_lock::StateLock;
+use super::store::{Store, lock, unlocked};
+use crate::coder::{Changed, Decoder, Encoder, Host};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::disk::{Loaded, NewFrame};
+use oxiblosc_frame::memory::Memory;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, TryLockError};
+
+/// Chunks in order, with parameters and metalayers, in memory or in a frame.
+///
+/// Threads may share one: readers see the state before or after each change, and changes wait for each other.
+pub struct SuperChunk {
+    /// Who reads the state, and who changes it. Whoever waits, waits for this.
+    lock: StateLock,
+    /// Never waited for: `lock` says who may have it.
+    state: RwLock<State>,
+    /// The program's side.
+    host: Box<dyn Host>,
+    /// What the operations of a thread know this super-chunk by.
+    id: usize,
+    /// How often the program locked the frame itself.
+    program_locks: AtomicUsize,
+}
+
+impl SuperChunk {
+    /// A super-chunk with these chunks and the program's side `host`. Among the operations of a thread it goes by `id`, which no
+    /// other super-chunk has at the same time.
+    pub fn new(store: Store, parameters: Parameters, host: Box<dyn Host>, id: usize) -> Self {
+        let mut state = State::new(store, parameters);
+        host.show(&mut state, Changed::Everything);
+        Self::with_state(state, host, id)
+    }
+
+    fn with_state(state: State, host: Box<dyn Host>, id: usize) -> Self {
+        Self {
+            lock: StateLock::default(),
+            state: RwLock::new(state),
+            host,
+            id,
+            program_locks: AtomicUsize::new(0),
+        }
+    }
+
+    /// As [`Self::new`], for a frame that was just read.
+    ///
+    /// # Errors
+    /// [`Error::Data`] where the chunks are not what the frame says; those of reading them.
+    pub fn of_frame(store: Store, loaded: Loaded, host: Box<dyn Host>, id: usize) -> Result<Self> {
+        let mut state = State::new(store, Parameters::of(&loaded.header));
+        state.load(&*host, loaded)?;
+        let checked = state.check_opened();
+        let mut opened = Self::with_state(state, host, id);
+        // A frame whose first chunk cannot be read, or whose chunks are not what it says, is no frame. Another process may
+        // have moved them since the frame was read: then it is looked at once more, with the lock.
+        let checked = checked.or_else(|_| opened.read()?.check_opened())?;
+        if let Some(counts) = checked {
+            let state = opened.state.get_mut();
+            let state = state.unwrap_or_else(PoisonError::into_inner);
+            state.counts = counts;
+            opened.host.show(state, Changed::Everything);
+        }
+        Ok(opened)
+    }
+
+    /// The chunks alone, wherever they are.
+    pub fn into_store(self) -> Store {
+        let state = self.state.into_inner();
+        state.unwrap_or_else(PoisonError::into_inner).store
+    }
+
+    /// The files that were made for this super-chunk, so that they can be removed; none if there are none, or once they were asked
+    /// for.
+    pub fn take_new_frame(&self) -> Option<NewFrame> {
+        match &self.peek().ok()?.store {
+            Store::Disk(disk) => lock(disk).take_made(),
+            Store::Separate(_) | Store::Memory(_) => None,
+        }
+    }
+
+    /// Puts a frame on disk in order and closes its files. Gives its size.
+    ///
+    /// # Errors
+    /// [`Error::Failure`] without one; those of output.
+    pub fn close_frame(&self) -> Result<u64> {
+        match &self.peek()?.store {
+            Store::Disk(disk) => {
+                let mut disk = lock(disk);
+                disk.close()?;
+                Ok(disk.frame_len())
+            }
+            Store::Separate(_) | Store::Memory(_) => Err(Error::Failure),
+        }
+    }
+
+    /// The program's side.
+    pub fn host(&self) -> &dyn Host {
+        &*self.host
+    }
+
+    /// What compresses.
+    ///
+    /// # Errors
+    /// Those of [`Host::encoder`].
+    pub fn encoder(&self) -> Result<&dyn Encoder> {
+        self.host.encoder()
+    }
+
+    /// What decompresses.
+    ///
+    /// # Errors
+    /// Those of [`Host::decoder`].
+    pub fn decoder(&self) -> Result<&dyn Decoder> {
+        self.host.decoder()
+    }
+
+    /// What the operations of a thread know this super-chunk by.
+    pub fn id(&self) -> usize {
+        self.id
+    }
+
+    /// Says which chunk is worked on: to functions that are called for it, and to the program, who sees the last of several
+    /// threads.
+    pub fn set_current(&self, nchunk: usize) {
+        operation::set_chunk(self.id, nchunk as i64);
+        self.host.at_chunk(nchunk as i64);
+    }
+
+    /// The state for this thread, which `lock` lets read it.
+    fn guard(&self) -> Result<RwLockReadGuard<'_, State>> {
+        match self.state.try_read() {
+            Ok(guard) => Ok(guard),
+            // A panic leaves nothing half done that counts: changes are all or nothing.
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(Error::Lock),
+        }
+    }
+
+    /// Runs something on the state, which `lock` has given to this thread alone.
+    fn exclusively<T>(&self, body: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
+        match self.state.try_write() {
+            Ok(mut state) => body(&mut state),
+            Err(TryLockError::Poisoned(poisoned)) => body(&mut poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(Error::Lock),
+        }
+    }
+
+    /// The state, for whoever owns the super-chunk.
+    pub fn state_mut(&mut self) -> &mut State {
+        self.state.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state as it is now. Until what is returned is dropped it stays so: changes are kept out, of this handle and, where
+    /// the frame is locked, of others. What others changed before is known then.
+    ///
+    /// # Errors
+    /// [`Error::Lock`] in a function of a back end that an operation on this super-chunk called; those of reading a frame.
+    pub fn read(&self) -> Result<Reading<'_>> {
+        if operation::access(self.id)?.is_some() {
+            // An operation of this thread keeps changes out.
+            return Ok(Reading {
+                state: self.guard()?,
+                _access: None,
+            });
+        }
+        let (shared, locked) = match self.read_current()? {
+            Some(current) => current,
+            None => self.read_anew()?,
+        };
+        let entered = operation::enter(self.id, Access::Shared);
+        let operation = entered.inspect_err(|_| {
+            if locked {
+                self.unlock_shared();
+            }
+        })?;
+        let access = SharedAccess {
+            locked: locked.then_some(self),
+            _operation: operation,
+            _shared: shared,
+        };
+        Ok(Reading {
+            state: self.guard()?,
+            _access: Some(access),
+        })
+    }
+
+    /// The state as it is known, without a look at what others did to the frame.
+    ///
+    /// # Errors
+    /// As for [`Self::read`].
+    pub fn peek(&self) -> Result<Peek<'_>> {
+        if operation::access(self.id)?.is_some() {
+            return Ok(Peek {
+                state: self.guard()?,
+                _shared: SharedState(None),
+            });
+        }
+        self.lock.lock_shared(!operation::is_idle());
+        let shared = SharedState(Some(self));
+        Ok(Peek {
+            state: self.guard()?,
+            _shared: shared,
+        })
+    }
+
+    fn unlock_shared(&self) {
+        if let Ok(state) = self.guard()
+            && let Store::Disk(disk) = &state.store
+        {
+            // The lock goes with the file at the latest.
+            let _ = lock(disk).unlock_shared();
+        }
+    }
+
+    /// Becomes a reader of what is known, if that is the super-chunk as it is now. Gives whether the frame is locked.
+    fn read_current(&self) -> Result<Option<(SharedState<'_>, bool)>> {
+        self.lock.lock_shared(!operation::is_idle());
+        let shared = SharedState(Some(self));
+        let state = self.guard()?;
+        if !state.has_settings(&*self.host) {
+            return Ok(None);
+        }
+        let Store::Disk(disk) = &state.store else {
+            return Ok(Some((shared, false)));
+        };
+        let mut disk = lock(disk);
+        if disk.is_shared_for_long() {
+            return Ok(None);
+        }
+        disk.lock_shared()?;
+        if disk.is_current() {
+            return Ok(Some((shared, disk.has_lock())));
+        }
+        disk.unlock_shared()?;
+        Ok(None)
+    }
+
+    /// As [`Self::read_current`], for what is read again first.
+    fn read_anew(&self) -> Result<(SharedState<'_>, bool)> {
+        self.lock.reserve();
+        let reserved = Reserved(self);
+        self.lock.upgrade();
+        let exclusive = Exclusive(self);
+        let locked = self.exclusively(|state| {
+            state.lock_shared()?;
+            if let Err(error) = state.refresh(&*self.host) {
+                state.unlock_shared()?;
+                return Err(error);
+            }
+            Ok(state.has_lock())
+        })?;
+        std::mem::forget(exclusive);
+        self.lock.downgrade_to_shared();
+        drop(reserved);
+        Ok((SharedState(Some(self)), locked))
+    }
+
+    /// Begins a change: keeps other changes out, of this handle and, as the file system's locks allow, of others. What others
+    /// changed before is known then. Others may read until [`Changing::commit`].
+    ///
+    /// # Errors
+    /// [`Error::Lock`] in a function of the program's that is called for this super-chunk, which may only read; those of locking
+    /// and reading a frame.
+    pub fn reserve(&self) -> Result<Changing<'_>> {
+        match operation::access(self.id)? {
+            Some(Access::Reserved) if !operation::in_callback_of(self.id) => {
+                return Ok(Changing {
+                    schunk: self,
+                    begun: None,
+                });
+            }
+            Some(_) => return Err(Error::Lock),
+            None => {}
+        }
+        self.lock.reserve();
+        let reserved = Reserved(self);
+        let operation = operation::enter(self.id, Access::Reserved)?;
+        let mut exclusive = None;
+        let has_lock = self.guard()?.has_lock();
+        if has_lock {
+            // The lock of a writer is taken by a handle that reads no more.
+            self.lock.upgrade();
+            exclusive = Some(Exclusive(self));
+        }
+        self.lock_frame()?;
+        let changing = Changing {
+            schunk: self,
+            begun: Some(Begun {
+                _operation: operation,
+                _reserved: reserved,
+            }),
+        };
+        let mut refreshed = Ok(());
+        if !self.is_current()? {
+            if exclusive.is_none() {
+                self.lock.upgrade();
+                exclusive = Some(Exclusive(self));
+            }
+            refreshed = self.exclusively(|state| state.refresh(&*self.host));
+        }
+        drop(exclusive);
+        refreshed?;
+        Ok(changing)
+    }
+
+    /// Keeps other handles out of the frame, for a change.
+    fn lock_frame(&self) -> Result<()> {
+        match &self.guard()?.store {
+            Store::Disk(disk) => lock(disk).lock(),
+            Store::Separate(_) | Store::Memory(_) => Ok(()),
+        }
+    }
+
+    /// Ends what [`Self::lock_frame`] began.
+    fn unlock_frame(&self) -> Result<()> {
+        match &self.guard()?.store {
+            Store::Disk(disk) => lock(disk).unlock(),
+            Store::Separate(_) | Store::Memory(_) => Ok(()),
+        }
+    }
+
+    /// Whether what is known is the frame as it is, and what the program has set.
+    fn is_current(&self) -> Result<bool> {
+        let state = self.guard()?;
+        Ok(state.has_settings(&*self.host)
+            && match &state.store {
+                Store::Disk(disk) => lock(disk).is_current(),
+                Store::Separate(_) | Store::Memory(_) => true,
+            })
+    }
+
+    /// Keeps other handles and processes away from the frame until [`Self::unlock`], so that what happens in between happens at
+    /// once for them. Calls may nest. Without locking it does nothing.
+    ///
+    /// # Errors
+    /// [`Error::Lock`] within an operation on the super-chunk, which has its own lock; those of locking.
+    pub fn lock(&self) -> Result<()> {
+        if operation::access(self.id)?.is_some() {
+            return Err(Error::Lock);
+        }
+        self.lock.reserve();
+        let _reserved = Reserved(self);
+        self.lock.upgrade();
+        let _exclusive = Exclusive(self);
+        self.lock_frame()?;
+        self.program_locks.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Ends what [`Self::lock`] began; without one it does nothing.
+    ///
+    /// # Errors
+    /// Those of unlocking.
+    pub fn unlock(&self) -> Result<()> {
+        let less = |locks: usize| locks.checked_sub(1);
+        let (order, failed) = (Ordering::Relaxed, Ordering::Relaxed);
+        if self
+            .program_locks
+            .fetch_update(order, failed, less)
+            .is_err()
+        {
+            return Ok(());
+        }
+        let state = self.peek()?;
+        match &state.store {
+            Store::Disk(disk) => lock(disk).unlock(),
+            Store::Separate(_) | Store::Memory(_) => Ok(()),
+        }
+    }
+
+    /// Reads the frame again if another handle changed it. Gives whether one did.
+    ///
+    /// # Errors
+    /// Those of reading it.
+    pub fn refresh(&self) -> Result<bool> {
+        let before = self.peek()?.tick;
+        Ok(self.read()?.tick != before)
+    }
+
+    /// Runs something on the bytes of a frame in memory, all of them. None if the super-chunk is no such frame.
+    ///
+    /// # Errors
+    /// Those of `body`, and of putting the frame in order.
+    pub fn with_frame<T>(&self, body: impl FnOnce(&[u8]) -> Result<T>) -> Result<Option<T>> {
+        {
+            let state = self.read()?;
+            match &state.store {
+                Store::Memory(memory) => {
+                    if let Some(bytes) = memory.as_whole() {
+                        return body(bytes).map(Some);
+                    }
+                }
+                Store::Separate(_) | Store::Disk(_) => return Ok(None),
+            }
+        }
+        // The index and the trailer are put behind the chunks, which may move all of them.
+        self.change(|state| match &mut state.store {
+            Store::Memory(memory) => body(memory.whole()?).map(Some),
+            Store::Separate(_) | Store::Disk(_) => Ok(None),
+        })
+    }
+
+    /// Runs something on a frame in memory, whose bytes it may not change. None if the super-chunk is no such frame.
+    ///
+    /// # Errors
+    /// As for [`Self::reserve`].
+    pub fn with_memory<T>(&self, body: impl FnOnce(&mut Memory) -> T) -> Result<Option<T>> {
+        self.change(|state| {
+            Ok(match &mut state.store {
+                Store::Memory(memory) => Some(body(memory)),
+                Store::Separate(_) | Store::Disk(_) => None,
+            })
+        })
+    }
+
+    /// Makes a change of the state as it is now.
+    pub(crate) fn change<T>(&self, body: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
+        let mut changing = self.reserve()?;
+        let result = changing.commit(body);
+        changing.finish()?;
+        result
+    }
+
+    /// Makes a change of the chunks: `plan` says which. Gives the number of chunks after it.
+    pub(crate) fn change_chunks<'p>(
+        &self,
+        plan: impl FnOnce(&mut State) -> Result<Plan<'p>>,
+    ) -> Result<i64> {
+        self.change(|state| {
+            let plan = plan(state)?;
+            state.apply(&*self.host, plan)
+        })
+    }
+}
+
+impl State {
+    /// Keeps changes by other handles out.
+    fn lock_shared(&mut self) -> Result<()> {
+        match &mut self.store {
+            Store::Disk(disk) => unlocked(disk).lock_shared(),
+            Store::Separate(_) | Store::Memory(_) => Ok(()),
+        }
+    }
+
+    /// Ends what [`Self::lock_shared`] began.
+    fn unlock_shared(&mut self) -> Result<()> {
+        match &mut self.store {
+            Store::Disk(disk) => unlocked(disk).unlock_shared(),
+            Store::Separate(_) | Store::Memory(_) => Ok(()),
+        }
+    }
+}
+
+/// A reader of the state.
+struct SharedState<'a>(Option<&'a SuperChunk>);
+
+impl Drop for SharedState<'_> {
+    fn drop(&mut self) {
+        if let Some(schunk) = self.0 {
+            schunk.lock.unlock_shared();
+        }
+    }
+}
+
+/// The state is reserved.
+struct Reserved<'a>(&'a SuperChunk);
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        self.0.lock.release();
+    }
+}
+
+/// The state is this thread's alone.
+struct Exclusive<'a>(&'a SuperChunk);
+
+impl Drop for Exclusive<'_> {
+    fn drop(&mut self) {
+        self.0.lock.downgrade();
+    }
+}
+
+/// The state of a super-chunk, which is not changed until this is dropped; see [`SuperChunk::read`].
+pub struct Reading<'a> {
+    // Goes first: whoever waits for the lock may write to the state at once.
+    state: RwLockReadGuard<'a, State>,
+    /// None where an operation around this one keeps changes out.
+    _access: Option<SharedAccess<'a>>,
+}
+
+impl Deref for Reading<'_> {
+    type Target = State;
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+
+/// As [`Reading`], of what is known; see [`SuperChunk::peek`].
+pub struct Peek<'a> {
+    // Goes first, as in `Reading`.
+    state: RwLockReadGuard<'a, State>,
+    _shared: SharedState<'a>,
+}
+
+impl Deref for Peek<'_> {
+    type Target = State;
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+
+struct SharedAccess<'a> {
+    /// The super-chunk, if its frame is locked.
+    locked: Option<&'a SuperChunk>,
+    _operation: operation::Entered,
+    _shared: SharedState<'a>,
+}
+
+impl Drop for SharedAccess<'_> {
+    fn drop(&mut self) {
+        if let Some(schunk) = self.locked {
+            schunk.unlock_shared();
+        }
+    }
+}
+
+/// A change that was begun; see [`SuperChunk::reserve`]. It ends when this is dropped.
+pub struct Changing<'a> {
+    schunk: &'a SuperChunk,
+    /// None within a change that began before.
+    begun: Option<Begun<'a>>,
+}
+
+struct Begun<'a> {
+    _operation: operation::Entered,
+    _reserved: Reserved<'a>,
+}
+
+impl Changing<'_> {
+    /// The state before the change.
+    ///
+    /// # Errors
+    /// As for [`SuperChunk::read`].
+    pub fn state(&self) -> Result<Peek<'_>> {
+        self.schunk.peek()
+    }
+
+    /// Makes the change, once those who read have left. Nothing in `body` may call functions of the program's that work on
+    /// blocks.
+    ///
+    /// # Errors
+    /// Those of `body`.
+    pub fn commit<T>(&mut self, body: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
+        let schunk = self.schunk;
+        schunk.lock.upgrade();
+        let _exclusive = Exclusive(schunk);
+        let _access = ExclusiveAccess::of(schunk);
+        schunk.exclusively(body)
+    }
+
+    /// Ends what was begun, and says whether the frame could be unlocked.
+    ///
+    /// # Errors
+    /// Those of unlocking.
+    pub fn finish(mut self) -> Result<()> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<()> {
+        match self.begun.take() {
+            Some(_begun) => self.schunk.unlock_frame(),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        // The lock goes with the file at the latest.
+        let _ = self.end();
+    }
+}
+
+/// The operation of this thread has the super-chunk exclusively.
+struct ExclusiveAccess(usize);
+
+impl ExclusiveAccess {
+    fn of(schunk: &SuperChunk) -> Self {
+        operation::set_access(schunk.id, Access::Exclusive);
+        Self(schunk.id)
+    }
+}
+
+impl Drop for ExclusiveAccess {
+    fn drop(&mut self) {
+        operation::set_access(self.0, Access::Reserved);
+    }
+}

@@ -1,0 +1,134 @@
+//! Contexts as a super-chunk uses them.
+
+use super::compress::Input;
+use super::constants::BLOSC_STUNE;
+use super::context::Context;
+use super::exec::Threads;
+use super::hooks::ContextHooks;
+use oxiblosc_chunk::decode::{Chunk, decompress, decompress_block};
+use oxiblosc_chunk::encode::{EncodeParams, Source};
+use oxiblosc_chunk::getitem::{ItemRange, getitem};
+use oxiblosc_chunk::header::MAX_OVERHEAD;
+use oxiblosc_chunk::hooks::{Executor, Hooks};
+use oxiblosc_chunk::patch::Effort;
+use oxiblosc_core::coder::{Decoder, Encoder};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::boxed;
+use std::ptr::{NonNull, null, null_mut};
+
+/// A size as C takes it.
+fn c_size(len: usize) -> Result<i32> {
+    i32::try_from(len).map_err(|_| Error::MaxBufsizeExceeded)
+}
+
+impl Encoder for Context {
+    fn compress(&self, source: Source, dest: &mut [u8]) -> Result<usize> {
+        let input = match source {
+            Source::Buffer(data) => Input::Buffer(data.as_ptr()),
+            Source::Generated(_) => Input::Buffer(null()),
+            Source::Variable(blocks) => Input::Blocks(blocks),
+        };
+        let (nbytes, room) = (c_size(source.nbytes())?, c_size(dest.len())?);
+        // SAFETY: the source and `dest` have the sizes given.
+        unsafe { self.compress(&input, nbytes, dest.as_mut_ptr(), room, true) }
+    }
+
+    fn params(&self, nbytes: usize, in_buffer: bool) -> Result<Option<EncodeParams>> {
+        let plain = self.prefilter.get().is_none()
+            && self.tuner_id.get() == BLOSC_STUNE
+            && self.tuner_params.get().is_null();
+        if !plain {
+            return Ok(None);
+        }
+        let room = c_size(nbytes + MAX_OVERHEAD)?;
+        // Nothing looks at what is there, but only whether something is.
+        let there = NonNull::<u8>::dangling().as_ptr();
+        let input = match in_buffer {
+            true => Input::Buffer(there),
+            false => Input::Nothing,
+        };
+        self.prepare_compression(&input, nbytes as i32, null_mut(), room)?;
+        Ok(Some(self.encode_params(true)))
+    }
+
+    fn effort(&self) -> Effort {
+        self.encode_params(true).effort()
+    }
+
+    fn hooks<'h>(&'h self, source: Option<&'h [u8]>) -> Result<Box<dyn Hooks + 'h>> {
+        let source = source.map_or(null(), <[u8]>::as_ptr);
+        Ok(boxed(ContextHooks::for_compression(self, source))?)
+    }
+
+    fn set_blocksize(&self, blocksize: usize) {
+        self.blocksize.set(blocksize as i32);
+    }
+
+    fn nthreads(&self) -> usize {
+        self.update_nthreads()
+    }
+
+    fn executor(&self) -> &dyn Executor {
+        &Threads
+    }
+}
+
+impl Decoder for Context {
+    fn decompress(&self, chunk: &[u8], dest: &mut [u8]) -> Result<usize> {
+        let (src, dest_ptr) = (chunk.as_ptr().cast(), dest.as_mut_ptr().cast());
+        // SAFETY: both have the sizes given.
+        unsafe { self.decompress(src, c_size(chunk.len())?, dest_ptr, c_size(dest.len())?) }
+    }
+
+    fn decompress_chunk(&self, chunk: &Chunk, front: &[u8], dest: &mut [u8]) -> Result<usize> {
+        let header = chunk.header();
+        self.describe(header, front, dest.as_mut_ptr().cast(), c_size(dest.len())?);
+        let maskout = self.maskout(header.nblocks)?;
+        let hooks = ContextHooks::for_decompression(self, front);
+        let nthreads = self.update_nthreads();
+        decompress(chunk, dest, maskout.as_deref(), nthreads, &hooks, &Threads)
+    }
+
+    fn decompress_items(
+        &self,
+        chunk: &Chunk,
+        front: &[u8],
+        range: ItemRange,
+        dest: &mut [u8],
+    ) -> Result<()> {
+        let room = c_size(dest.len())?;
+        self.describe(chunk.header(), front, dest.as_mut_ptr().cast(), room);
+        let hooks = ContextHooks::for_decompression(self, front);
+        getitem(chunk, range, dest, &hooks)
+    }
+
+    fn decompress_block(
+        &self,
+        chunk: &Chunk,
+        front: &[u8],
+        nblock: usize,
+        dest: &mut [u8],
+    ) -> Result<()> {
+        let header = chunk.header();
+        self.describe(header, front, null_mut(), c_size(header.nbytes)?);
+        self.maskout(header.nblocks)?;
+        let hooks = ContextHooks::for_decompression(self, front);
+        decompress_block(chunk, nblock, dest, &hooks)
+    }
+
+    fn hooks<'h>(&'h self, front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
+        Ok(boxed(ContextHooks::for_decompression(self, front))?)
+    }
+
+    fn has_postfilter(&self) -> bool {
+        self.postfilter.get().is_some()
+    }
+
+    fn nthreads(&self) -> usize {
+        self.update_nthreads()
+    }
+
+    fn executor(&self) -> &dyn Executor {
+        &Threads
+    }
+}
