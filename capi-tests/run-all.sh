@@ -56,8 +56,8 @@ need_reference
 need_plugins
 
 check "cargo fmt" cargo fmt --all --check
-check "cargo clippy" cargo clippy --workspace --profile checked --features cli --all-targets --quiet -- -D warnings
-check "cargo test" cargo test --workspace --profile checked --features cli --no-fail-fast
+check "cargo clippy" cargo clippy --workspace --profile checked --all-targets --quiet -- -D warnings
+check "cargo test" cargo test --workspace --profile checked --no-fail-fast
 check "Build and install into ${prefix#"$root"/}" build_and_install
 check "Compile the C programs against what is installed" c_programs
 check "C programs, shared library" run_labelled shared

@@ -8,9 +8,10 @@ use super::hooks::ContextHooks;
 use super::registry;
 use super::types::*;
 use oxiblosc_chunk::encode::{EncodeParams, Source, compress};
-use oxiblosc_chunk::header::{MAX_BUFFERSIZE, MAX_OVERHEAD, MAX_TYPESIZE, filter_id};
+use oxiblosc_chunk::header::{MAX_BUFFERSIZE, MAX_TYPESIZE, filter_id};
 use oxiblosc_chunk::tune::Request;
 use oxiblosc_codecs::Codec;
+use oxiblosc_core::params::{Checked, check};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;
 use std::ffi::{c_int, c_void};
@@ -133,16 +134,13 @@ impl Context {
         });
         self.filter_flags.set(shuffle as u8);
         self.tune()?;
-        if srcsize > MAX_BUFFERSIZE || destsize < MAX_OVERHEAD as i32 {
-            return Err(Error::MaxBufsizeExceeded);
-        }
-        if !(0..=9).contains(&self.clevel.get()) {
-            return Err(Error::CodecParam);
-        }
         let takes_dict = Codec::from_code(self.compcode.get()).is_some_and(Codec::supports_dict);
-        if self.use_dict.get() != 0 && !takes_dict && !self.src.get().is_null() {
-            return Err(Error::CodecParam);
-        }
+        check(&Checked {
+            nbytes: srcsize,
+            room: destsize,
+            level: self.clevel.get(),
+            takes_no_dict: self.use_dict.get() != 0 && !takes_dict && !self.src.get().is_null(),
+        })?;
         if self.typesize.get() > BLOSC2_MAXTYPESIZE {
             return Err(Error::InvalidParam);
         }

@@ -2,15 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-/// The folder of the fixtures: the one that `OXIBLOSC_FIXTURES` names, or `../shared/fixtures`. `None`, with a line that says so,
+/// The folder of the fixtures: the one that `OXIBLOSC_FIXTURES` names, or `shared/fixtures` beside the repository. `None`, with a line that says so,
 /// where there is none: they belong to no package that CI could get them from, so there too their tests may do nothing.
 pub fn fixtures() -> Option<PathBuf> {
     let folder = match std::env::var_os("OXIBLOSC_FIXTURES") {
         Some(folder) => PathBuf::from(folder),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures"),
+        None => Path::new(env!("CARGO_MANIFEST_DIR"))
+            .ancestors()
+            .map(|folder| folder.join("shared/fixtures"))
+            .find(|folder| folder.is_dir())
+            .unwrap_or_default(),
     };
     if !folder.is_dir() {
-        println!("skipped: no fixtures at {}", folder.display());
+        println!("skipped: no fixtures in shared/fixtures beside the repository");
         return None;
     }
     Some(folder)

@@ -1,4 +1,11 @@
-//! Blosc2 for Rust programs: super-chunks and n-dimensional arrays.
+//! Blosc2 for Rust programs.
+//!
+//! - [`Compressor`] and [`Decompressor`] make chunks of data, and data of chunks, as [`CParams`] and [`DParams`] say
+//! - [`SuperChunk`]: chunks in order, with metalayers, in memory, in a file or in a directory ([`Place`])
+//! - [`Array`]: an n-dimensional array
+//!
+//! All of them may be shared by threads: reading takes a shared reference, and so does changing, which waits for its turn. No input
+//! makes them panic. Errors are those of the C API ([`Error`]).
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 // What ends the process where there is no memory: clippy.toml names it, and what to use instead.
@@ -15,11 +22,20 @@
 pub mod b2nd;
 /// What makes chunks, and data of chunks.
 pub mod coder;
+/// Contexts.
+pub mod context;
 /// Threads.
 pub mod exec;
 /// Chunks that are made block by block.
 pub mod fill;
+/// Parameters.
+pub mod params;
 /// The super-chunk.
 pub mod schunk;
 
+pub use b2nd::owned::{Array, Layout};
+pub use context::{Compressor, Decompressor};
+pub use oxiblosc_error::{Error, Result};
+pub use params::{CParams, DParams, Split};
 pub use schunk::SuperChunk;
+pub use schunk::open::{Place, Protection};

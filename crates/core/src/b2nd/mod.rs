@@ -25,6 +25,8 @@ pub mod create;
 pub mod geometry;
 /// The metalayer.
 pub mod meta;
+/// Arrays of Rust programs.
+pub mod owned;
 /// Reading.
 pub mod read;
 /// Changes of the shape.

@@ -3,6 +3,7 @@
 //! - [`superchunk`]: [`SuperChunk`], its readers and its changes
 //! - [`state`]: what it is, and what a change makes of that; [`store`]: where the chunks are
 //! - [`chunks`], [`ranges`], [`sparse`], [`special`], [`metalayers`]: what can be read and changed
+//! - [`open`]: super-chunks of Rust programs
 //! - [`copy`], [`recompress`]: copies; [`lazy`]: chunks of which only the front is in memory
 //! - [`state_lock`]: readers that share a super-chunk, and changes of it
 //! - [`operation`]: what this thread has locked, so that functions of the program's may use the super-chunk they are called for
@@ -18,6 +19,8 @@ pub mod copy;
 pub mod lazy;
 /// Metalayers.
 pub mod metalayers;
+/// Super-chunks of Rust programs.
+pub mod open;
 /// What this thread is in the middle of.
 pub mod operation;
 /// Chunks while something is done with them.

@@ -5,7 +5,7 @@ use crate::compress::{array_shape, box_size, plain_sizes};
 use crate::decompress::each_chunk;
 use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
-use crate::library::{Array, Place, SuperChunk, c_path, zeros};
+use crate::library::{Array, Place, SuperChunk, zeros};
 use crate::npy::boxes;
 use crate::output::{Output, say, size_of};
 use crate::progress::Progress;
@@ -37,10 +37,10 @@ pub fn run(args: &ConvertArgs) -> Result<Outcome> {
             "a directory does not go through a pipe (--contiguous makes a file)",
         ));
     }
-    let path = c_path(output.path())?;
+    let path = output.path();
     let place = match kind {
-        Kind::Contiguous => Place::File(&path),
-        Kind::Sparse => Place::Directory(&path),
+        Kind::Contiguous => Place::File(path),
+        Kind::Sparse => Place::Directory(path),
     };
     let settings = args.coding.apply(frame.settings(args.threads.count()))?;
     let shapes = args.chunks.is_some() || args.blocks.is_some();
@@ -228,7 +228,7 @@ fn reshape(
         ..*settings
     };
     let mut new = Array::new(place, &settings, &shape, &others).map_err(failed)?;
-    let old = Array::open(&c_path(input.path())?).map_err(failed)?;
+    let old = Array::open(input.path()).map_err(failed)?;
     let progress = Progress::new("converting", frame.header.nbytes.max(0) as u64);
     let empty = shape.shape.contains(&0);
     for (start, stop) in boxes(&shape.shape, &shape.chunks).take_while(|_| !empty) {

@@ -113,10 +113,10 @@ fn rebuild(
 ) -> Result<Tally> {
     let header = &salvage.header;
     let failed = |error| Failure::of(output.name(), error);
-    let path = c_path(output.path())?;
+    let path = output.path();
     let place = match header.kind {
-        Kind::Contiguous => Place::File(&path),
-        Kind::Sparse => Place::Directory(&path),
+        Kind::Contiguous => Place::File(path),
+        Kind::Sparse => Place::Directory(path),
     };
     let settings = settings_of(header, threads);
     let mut frame = SuperChunk::new(place, &settings).map_err(failed)?;

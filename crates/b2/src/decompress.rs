@@ -4,7 +4,7 @@ use crate::args::DecompressArgs;
 use crate::compress::box_size;
 use crate::failure::{Failure, Outcome, Result, describe};
 use crate::input::Input;
-use crate::library::{Array, SuperChunk, c_path, zeros};
+use crate::library::{Array, SuperChunk, zeros};
 use crate::npy::{Npy, boxes, runs};
 use crate::output::{Output, say};
 use crate::progress::Progress;
@@ -170,7 +170,7 @@ fn decompress_array(
             input.name()
         ))
     })?;
-    let array = Array::open(&c_path(input.path())?).map_err(failed)?;
+    let array = Array::open(input.path()).map_err(failed)?;
     let (dtype, itemsize) = dtype_of(&meta, frame);
     let shape = &meta.shape[..meta.ndim];
     let header = if args.raw {

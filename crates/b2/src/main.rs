@@ -3,11 +3,10 @@
 //! - [`args`]: what can be asked for
 //! - [`info`], [`verify`], [`repair`], [`compress`], [`decompress`], [`convert`], [`bench`]: the commands
 //! - [`source`], [`salvage`], [`check`]: frames as they lie on disk, whole or damaged
-//! - [`library`]: the C functions of the library behind safe types; all else is the library's Rust core
+//! - [`library`]: the library's contexts, super-chunks and arrays with what the options say
 //! - [`npy`], [`msgpack`], [`json`]: formats of others
 //! - [`input`], [`output`], [`progress`], [`picture`], [`plot`], [`text`]: files, pipes and people
-#![deny(unsafe_op_in_unsafe_fn)]
-#![warn(clippy::undocumented_unsafe_blocks)]
+#![forbid(unsafe_code)]
 
 mod args;
 mod bench;

@@ -3,6 +3,6 @@
 mod arrays;
 mod commands;
 mod damage;
-#[path = "../common/fixtures.rs"]
+#[path = "../../../../tests/common/fixtures.rs"]
 mod fixtures;
 mod support;

@@ -3,7 +3,7 @@
 use crate::args::{CompressArgs, lengths, size};
 use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
-use crate::library::{Array, Place, Shape, SuperChunk, c_path, zeros};
+use crate::library::{Array, Place, Shape, SuperChunk, zeros};
 use crate::npy::{MAGIC, Npy, boxes};
 use crate::output::{Output, say};
 use crate::progress::Progress;
@@ -125,7 +125,7 @@ pub fn plain_sizes(
     Ok((chunk, block as i32))
 }
 
-fn place<'a>(path: &'a std::ffi::CStr, sparse: bool) -> Place<'a> {
+fn place<'a>(path: &'a std::path::Path, sparse: bool) -> Place<'a> {
     if sparse {
         Place::Directory(path)
     } else {
@@ -152,8 +152,8 @@ fn compress_bytes(
             .apply(defaults(typesize, args.threads.count()))?
     };
     let failed = |error| Failure::of(output.name(), error);
-    let path = c_path(output.path())?;
-    let mut frame = SuperChunk::new(place(&path, args.sparse), &settings).map_err(failed)?;
+    let path = output.path();
+    let mut frame = SuperChunk::new(place(path, args.sparse), &settings).map_err(failed)?;
     let progress = Progress::new("compressing", size);
     let mut data = Vec::new();
     let mut total = 0;
@@ -263,8 +263,8 @@ fn compress_array(args: &CompressArgs, input: &Input, output: &Output) -> Result
         .coding
         .apply(defaults(itemsize, args.threads.count()))?;
     let failed = |error| Failure::of(output.name(), error);
-    let path = c_path(output.path())?;
-    let place = place(&path, args.sparse);
+    let path = output.path();
+    let place = place(path, args.sparse);
     let mut array = Array::new(place, &settings, &shape, &[]).map_err(failed)?;
     let total = box_size(&vec![0; npy.shape.len()], &npy.shape, npy.itemsize) as u64;
     let progress = Progress::new("compressing", total);

@@ -1,0 +1,186 @@
+//! The library as the tool uses it: contexts and super-chunks for data on their way in or out, and arrays.
+
+use crate::failure::{Failure, Result};
+use crate::settings::Settings;
+use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_core::schunk::chunks;
+use oxiblosc_core::{CParams, Compressor, DParams, Error, Layout, Protection, Split};
+use oxiblosc_memory::{Buffer, CStrBuf};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// What most of this gives.
+type Done<T> = std::result::Result<T, Error>;
+
+/// A path as files are opened by.
+pub fn c_path(path: &Path) -> Result<CStrBuf> {
+    CStrBuf::new(path.as_os_str().as_bytes())
+        .map_err(|_| Failure::say(format!("{}: not a path", path.display())))
+}
+
+/// Zeros, or an error where there is no memory for them; what is never written takes none.
+pub fn zeros(len: usize) -> Done<Buffer> {
+    Buffer::zeroed(len)
+}
+
+/// Frames are locked and durable if the environment says so, as it does for all programs of the library.
+fn protection() -> Protection {
+    let is_set = |name: &str| {
+        std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != OsStr::new("0"))
+    };
+    Protection {
+        locking: is_set("BLOSC_LOCKING"),
+        durable: is_set("BLOSC_DURABLE"),
+    }
+}
+
+fn cparams(settings: &Settings) -> CParams {
+    CParams {
+        codec: settings.codec,
+        codec_meta: settings.codec_meta,
+        level: settings.level,
+        use_dict: settings.dict,
+        typesize: settings.typesize,
+        blocksize: settings.blocksize,
+        split: Split::from_code(settings.splitmode).unwrap_or_default(),
+        filters: settings.filters,
+        filters_meta: settings.filters_meta,
+        nthreads: settings.threads,
+    }
+}
+
+fn dparams(settings: &Settings) -> DParams {
+    DParams {
+        nthreads: settings.threads,
+    }
+}
+
+pub use oxiblosc_core::Place;
+
+/// A super-chunk: contexts with the metalayers that some codecs ask for, and a place for chunks.
+pub struct SuperChunk(oxiblosc_core::SuperChunk);
+
+impl SuperChunk {
+    /// A new one without chunks; what is at the place already must be gone.
+    pub fn new(place: Place, settings: &Settings) -> Done<Self> {
+        let (cparams, dparams) = (cparams(settings), dparams(settings));
+        oxiblosc_core::SuperChunk::create(place, cparams, dparams, protection()).map(Self)
+    }
+
+    /// Puts a fixed-length metalayer into it, which has no chunks yet.
+    pub fn add_meta(&mut self, name: &[u8], content: &[u8]) -> Done<()> {
+        self.0.add_metalayer(name, content).map(drop)
+    }
+
+    /// Puts a variable-length metalayer into it, uncompressed as it is given.
+    pub fn add_vlmeta(&mut self, name: &[u8], content: &[u8]) -> Done<()> {
+        add_vlmeta(&self.0, name, content)
+    }
+
+    /// Compresses data and puts them behind the last chunk.
+    pub fn append_data(&mut self, data: &[u8]) -> Done<()> {
+        self.0.append_data(data).map(drop)
+    }
+
+    /// Puts a chunk behind the last one.
+    pub fn append_chunk(&mut self, chunk: &[u8]) -> Done<()> {
+        if ChunkHeader::parse(chunk)?.cbytes != chunk.len() {
+            return Err(Error::InvalidHeader);
+        }
+        self.0.put_chunk(chunks::Place::End, chunk).map(drop)
+    }
+
+    /// Compresses data into a chunk.
+    pub fn compress(&mut self, data: &[u8]) -> Done<Buffer> {
+        self.0
+            .compress(oxiblosc_chunk::encode::Source::Buffer(data))
+    }
+
+    /// Decompresses a chunk, in the super-chunk or not, into the front of `data`.
+    pub fn decompress(&self, chunk: &[u8], data: &mut [u8]) -> Done<usize> {
+        self.0.decoder()?.decompress(chunk, data)
+    }
+
+    /// Decompresses `count` items of a chunk, from item `start` on, into `data`.
+    pub fn items(&self, chunk: &[u8], start: usize, count: usize, data: &mut [u8]) -> Done<usize> {
+        let decoder = self.0.decoder()?;
+        oxiblosc_core::context::decompress_items(decoder, chunk, start, count, data)
+    }
+
+    /// Puts the frame in order and closes it.
+    pub fn close(self) -> Done<()> {
+        match self.0.close_frame() {
+            Ok(_) => Ok(()),
+            // There is none.
+            Err(Error::Failure) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn add_vlmeta(schunk: &oxiblosc_core::SuperChunk, name: &[u8], content: &[u8]) -> Done<()> {
+    let encoder = Compressor::new(CParams::default());
+    schunk.add_vlmetalayer(name, content, &encoder).map(drop)
+}
+
+/// How an array is cut, and what its items are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Items along each dimension.
+    pub shape: Vec<i64>,
+    /// Items of a chunk along each dimension.
+    pub chunks: Vec<i32>,
+    /// Items of a block along each dimension.
+    pub blocks: Vec<i32>,
+    /// The dtype in NumPy's way.
+    pub dtype: String,
+}
+
+/// An n-dimensional array.
+pub struct Array(oxiblosc_core::Array);
+
+impl Array {
+    /// A new one, of zeros, with metalayers by name beside its own; what is at the place already must be gone.
+    pub fn new(
+        place: Place,
+        settings: &Settings,
+        shape: &Shape,
+        metalayers: &[(&[u8], &[u8])],
+    ) -> Done<Self> {
+        let layout = Layout {
+            shape: &shape.shape,
+            chunks: &shape.chunks,
+            blocks: &shape.blocks,
+            dtype: Some(shape.dtype.as_bytes()),
+            metalayers,
+        };
+        let (cparams, dparams) = (cparams(settings), dparams(settings));
+        oxiblosc_core::Array::zeros(place, &layout, cparams, dparams, protection()).map(Self)
+    }
+
+    /// Opens an array in a file or directory.
+    pub fn open(path: &Path) -> Done<Self> {
+        oxiblosc_core::Array::open(path, 1, protection()).map(Self)
+    }
+
+    /// Reads the items from `start` to before `stop` into `items`, which has exactly that many, in C order.
+    pub fn read(&self, start: &[i64], stop: &[i64], items: &mut [u8]) -> Done<()> {
+        self.0.read(start, stop, items)
+    }
+
+    /// Writes the items from `start` to before `stop`, which lie in C order.
+    pub fn write(&mut self, start: &[i64], stop: &[i64], items: &[u8]) -> Done<()> {
+        self.0.write(start, stop, items)
+    }
+
+    /// Puts a variable-length metalayer into the array.
+    pub fn add_vlmeta(&mut self, name: &[u8], content: &[u8]) -> Done<()> {
+        add_vlmeta(self.0.schunk(), name, content)
+    }
+
+    /// Puts the frame in order and closes it.
+    pub fn close(self) -> Done<()> {
+        self.0.schunk().close_frame().map(drop)
+    }
+}

@@ -1,0 +1,279 @@
+//! Contexts of Rust programs.
+
+use crate::coder::{Decoder, Encoder, Host};
+use crate::exec::Pool;
+use crate::params::{CParams, DParams};
+use crate::schunk::State;
+use crate::{b2nd, coder};
+use oxiblosc_cells::BlockShape;
+use oxiblosc_chunk::decode::{self, Chunk};
+use oxiblosc_chunk::encode::{EncodeParams, Source, compress, lock};
+use oxiblosc_chunk::getitem::ItemRange;
+use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
+use oxiblosc_chunk::hooks::{Executor, Hooks};
+use oxiblosc_chunk::patch::Effort;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{Buffer, boxed};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// What codecs and filters for arrays ask of the super-chunk that a context belongs to.
+#[derive(Clone, Copy, Debug)]
+struct Surroundings {
+    typesize: Option<i32>,
+    block_shape: Result<BlockShape>,
+}
+
+impl Hooks for Surroundings {
+    fn schunk_typesize(&self) -> Option<i32> {
+        self.typesize
+    }
+
+    fn block_shape(&self) -> Result<BlockShape> {
+        self.block_shape
+    }
+}
+
+impl Default for Surroundings {
+    fn default() -> Self {
+        Self {
+            typesize: None,
+            block_shape: Err(Error::Failure),
+        }
+    }
+}
+
+impl Surroundings {
+    fn of(state: &State) -> Self {
+        let layers = state.metalayers();
+        let array = b2nd::array::find_metalayer(layers);
+        let shape = array.ok_or(Error::Failure).and_then(|at| {
+            let (meta, _) = b2nd::meta::Meta::parse(&layers[at].content, false)?;
+            BlockShape::new(&meta.blockshape[..meta.ndim])
+        });
+        Self {
+            typesize: Some(state.parameters().typesize),
+            block_shape: shape,
+        }
+    }
+}
+
+/// Compresses data into chunks.
+///
+/// ```
+/// use oxiblosc_core::{CParams, Compressor, Decompressor, DParams};
+///
+/// # fn main() -> Result<(), oxiblosc_core::Error> {
+/// let data = [7u8; 10_000];
+/// let chunk = Compressor::new(CParams::default()).compress(&data)?;
+/// assert!(chunk.len() < 100);
+/// let mut back = [0u8; 10_000];
+/// let nbytes = Decompressor::new(DParams::default()).decompress(&chunk, &mut back)?;
+/// assert_eq!((nbytes, back), (10_000, data));
+/// # Ok(())
+/// # }
+/// ```
+pub struct Compressor {
+    params: CParams,
+    /// The size of blocks that an array wants; 0 for that of the parameters.
+    blocksize: AtomicI32,
+    surroundings: Mutex<Surroundings>,
+}
+
+impl Compressor {
+    /// A context with these parameters. Whether they are possible is seen when something is compressed.
+    pub fn new(params: CParams) -> Self {
+        Self {
+            params,
+            blocksize: AtomicI32::new(0),
+            surroundings: Mutex::default(),
+        }
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &CParams {
+        &self.params
+    }
+
+    /// Compresses data into a chunk.
+    ///
+    /// # Errors
+    /// Those of [`CParams::plan`], and [`Error::MemoryAlloc`].
+    pub fn compress(&self, data: &[u8]) -> Result<Buffer> {
+        let mut chunk = Buffer::zeroed(data.len() + MAX_OVERHEAD)?;
+        let cbytes = Encoder::compress(self, Source::Buffer(data), &mut chunk)?;
+        chunk.resize(cbytes)?;
+        Ok(chunk)
+    }
+
+    fn plan(&self, nbytes: usize) -> Result<EncodeParams> {
+        let blocksize = match self.blocksize.load(Ordering::Relaxed) {
+            0 => return self.params.plan(nbytes),
+            blocksize => blocksize,
+        };
+        CParams {
+            blocksize,
+            ..self.params.clone()
+        }
+        .plan(nbytes)
+    }
+}
+
+impl Encoder for Compressor {
+    fn compress(&self, source: Source, dest: &mut [u8]) -> Result<usize> {
+        let params = self.plan(source.nbytes())?;
+        compress(&params, source, dest, &*lock(&self.surroundings), &Pool)
+    }
+
+    fn params(&self, nbytes: usize, _in_buffer: bool) -> Result<Option<EncodeParams>> {
+        self.plan(nbytes).map(Some)
+    }
+
+    fn effort(&self) -> Effort {
+        Effort {
+            compcode: self.params.codec,
+            clevel: self.params.level,
+            nthreads: Encoder::nthreads(self),
+        }
+    }
+
+    fn hooks<'h>(&'h self, _source: Option<&'h [u8]>) -> Result<Box<dyn Hooks + 'h>> {
+        Ok(boxed(*lock(&self.surroundings))?)
+    }
+
+    fn set_blocksize(&self, blocksize: usize) {
+        let blocksize = i32::try_from(blocksize).unwrap_or(0);
+        self.blocksize.store(blocksize, Ordering::Relaxed);
+    }
+
+    fn nthreads(&self) -> usize {
+        usize::try_from(self.params.nthreads).unwrap_or(1).max(1)
+    }
+
+    fn executor(&self) -> &dyn Executor {
+        &Pool
+    }
+}
+
+/// Makes data of chunks; see [`Compressor`] for an example.
+pub struct Decompressor {
+    params: DParams,
+    surroundings: Mutex<Surroundings>,
+}
+
+impl Decompressor {
+    /// A context with these parameters.
+    pub fn new(params: DParams) -> Self {
+        Self {
+            params,
+            surroundings: Mutex::default(),
+        }
+    }
+
+    /// Decompresses a chunk into the front of `dest`. Gives the size of the data.
+    ///
+    /// # Errors
+    /// [`Error::WriteBuffer`] where they do not fit; those of a damaged chunk.
+    pub fn decompress(&self, chunk: &[u8], dest: &mut [u8]) -> Result<usize> {
+        Decoder::decompress(self, chunk, dest)
+    }
+
+    /// Decompresses `nitems` items of a chunk, from item `start` on, into the front of `dest`. An item has the typesize that the
+    /// chunk records. Gives how many bytes they are.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for items that there are not; those of a damaged chunk.
+    pub fn decompress_items(
+        &self,
+        chunk: &[u8],
+        start: usize,
+        nitems: usize,
+        dest: &mut [u8],
+    ) -> Result<usize> {
+        decompress_items(self, chunk, start, nitems, dest)
+    }
+}
+
+/// See [`Decompressor::decompress_items`]; for any decoder.
+///
+/// # Errors
+/// As for that.
+pub fn decompress_items(
+    decoder: &dyn Decoder,
+    chunk: &[u8],
+    start: usize,
+    nitems: usize,
+    dest: &mut [u8],
+) -> Result<usize> {
+    let header = ChunkHeader::parse(chunk)?;
+    if header.has_vlblocks() {
+        return Err(Error::InvalidParam);
+    }
+    let number = |number: usize| i32::try_from(number).map_err(|_| Error::InvalidParam);
+    let room = i32::try_from(dest.len()).unwrap_or(i32::MAX);
+    let range = ItemRange::new(&header, number(start)?, number(nitems)?, room)?;
+    if range.len == 0 {
+        return Ok(0);
+    }
+    let dest = dest.get_mut(..range.len).ok_or(Error::WriteBuffer)?;
+    let parsed = Chunk::parse(&header, chunk)?;
+    decoder.decompress_items(&parsed, chunk, range, dest)?;
+    Ok(range.len)
+}
+
+impl Decoder for Decompressor {
+    fn decompress(&self, chunk: &[u8], dest: &mut [u8]) -> Result<usize> {
+        let header = ChunkHeader::parse(chunk)?;
+        if header.nbytes > dest.len() {
+            return Err(Error::WriteBuffer);
+        }
+        let parsed = Chunk::parse(&header, chunk)?;
+        self.decompress_chunk(&parsed, chunk, dest)
+    }
+
+    fn decompress_chunk(&self, chunk: &Chunk, _front: &[u8], dest: &mut [u8]) -> Result<usize> {
+        let surroundings = *lock(&self.surroundings);
+        let nthreads = Decoder::nthreads(self);
+        decode::decompress(chunk, dest, None, nthreads, &surroundings, &Pool)
+    }
+
+    fn hooks<'h>(&'h self, _front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
+        Ok(boxed(*lock(&self.surroundings))?)
+    }
+
+    fn has_postfilter(&self) -> bool {
+        false
+    }
+
+    fn nthreads(&self) -> usize {
+        usize::try_from(self.params.nthreads).unwrap_or(1).max(1)
+    }
+
+    fn executor(&self) -> &dyn Executor {
+        &Pool
+    }
+}
+
+/// The side of a super-chunk that belongs to a Rust program: two contexts.
+pub(crate) struct Contexts {
+    pub compressor: Compressor,
+    pub decompressor: Decompressor,
+}
+
+impl Host for Contexts {
+    fn encoder(&self) -> Result<&dyn Encoder> {
+        Ok(&self.compressor)
+    }
+
+    fn decoder(&self) -> Result<&dyn Decoder> {
+        Ok(&self.decompressor)
+    }
+
+    fn show(&self, state: &mut State, changed: coder::Changed) {
+        if changed == coder::Changed::Everything {
+            let surroundings = Surroundings::of(state);
+            *lock(&self.compressor.surroundings) = surroundings;
+            *lock(&self.decompressor.surroundings) = surroundings;
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! How chunks are compressed and decompressed.
+
+use crate::schunk::Parameters;
+use oxiblosc_chunk::encode::EncodeParams;
+use oxiblosc_chunk::header::{MAX_BUFFERSIZE, MAX_FILTERS, MAX_OVERHEAD, MAX_TYPESIZE, filter_id};
+use oxiblosc_chunk::tune::Request;
+use oxiblosc_codecs::Codec;
+use oxiblosc_error::{Error, Result};
+
+/// Whether blocks are cut into as many streams as an item has bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Split {
+    /// Always.
+    Always = 1,
+    /// Never.
+    Never,
+    /// Where the built-in tuner expects a gain.
+    Auto,
+    /// As releases before Blosc 2 did.
+    #[default]
+    ForwardCompatible,
+}
+
+impl Split {
+    /// The mode of this number.
+    pub fn from_code(code: i32) -> Option<Self> {
+        [
+            Self::Always,
+            Self::Never,
+            Self::Auto,
+            Self::ForwardCompatible,
+        ]
+        .into_iter()
+        .find(|split| *split as i32 == code)
+    }
+}
+
+/// How data are compressed. Sizes are in bytes.
+///
+/// ```
+/// use oxiblosc_core::CParams;
+///
+/// let params = CParams { typesize: 4, level: 9, ..CParams::default() };
+/// assert_eq!(params.filters[5], 1, "a byte shuffle comes last");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CParams {
+    /// The codec's id: 0 BloscLZ, 1 LZ4, 2 LZ4HC, 4 zlib, 5 Zstd, 32 NDLZ, 33 to 35 ZFP.
+    pub codec: u8,
+    /// A parameter of the codec.
+    pub codec_meta: u8,
+    /// 0 (store) to 9.
+    pub level: u8,
+    /// Whether chunks get a dictionary, which LZ4, LZ4HC and Zstd can use.
+    pub use_dict: bool,
+    /// An item.
+    pub typesize: i32,
+    /// A block; 0 lets the built-in tuner choose.
+    pub blocksize: i32,
+    /// Whether blocks are cut into streams.
+    pub split: Split,
+    /// The filters, in the order in which they are applied: 1 shuffle, 2 bitshuffle, 3 delta, 4 truncated precision; 0 for none.
+    pub filters: [u8; MAX_FILTERS],
+    /// A parameter of each filter.
+    pub filters_meta: [u8; MAX_FILTERS],
+    /// How many threads work on a chunk, at least 1.
+    pub nthreads: i16,
+}
+
+impl Default for CParams {
+    /// BloscLZ at level 5, shuffled items of 8 bytes, one thread.
+    fn default() -> Self {
+        let mut filters = [filter_id::NONE; MAX_FILTERS];
+        filters[MAX_FILTERS - 1] = filter_id::SHUFFLE;
+        Self {
+            codec: 0,
+            codec_meta: 0,
+            level: 5,
+            use_dict: false,
+            typesize: 8,
+            blocksize: 0,
+            split: Split::default(),
+            filters,
+            filters_meta: [0; MAX_FILTERS],
+            nthreads: 1,
+        }
+    }
+}
+
+/// How data are decompressed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DParams {
+    /// How many threads work on a chunk, at least 1.
+    pub nthreads: i16,
+}
+
+impl Default for DParams {
+    /// One thread.
+    fn default() -> Self {
+        Self { nthreads: 1 }
+    }
+}
+
+/// Codecs that are part of the library: the format's own, NDLZ and ZFP.
+const MAX_CODEC: u8 = 35;
+
+impl CParams {
+    /// The parameters as a frame's header records them.
+    pub fn recorded(&self) -> Parameters {
+        Parameters {
+            typesize: self.typesize,
+            blocksize: self.blocksize,
+            compcode: self.codec,
+            compcode_meta: self.codec_meta,
+            clevel: self.level,
+            splitmode: self.split as u8,
+            use_dict: self.use_dict,
+            filters: self.filters,
+            filters_meta: self.filters_meta,
+        }
+    }
+
+    /// Those that a frame's header records.
+    pub fn from_recorded(recorded: &Parameters, nthreads: i16) -> Self {
+        Self {
+            codec: recorded.compcode,
+            codec_meta: recorded.compcode_meta,
+            level: recorded.clevel,
+            use_dict: recorded.use_dict,
+            typesize: recorded.typesize,
+            blocksize: recorded.blocksize,
+            split: Split::from_code(recorded.splitmode.into()).unwrap_or_default(),
+            filters: recorded.filters,
+            filters_meta: recorded.filters_meta,
+            nthreads,
+        }
+    }
+
+    /// What decides the bytes of a chunk with `nbytes` bytes of data.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for items of no or more than 2 GiB, [`Error::CodecParam`] for a level above 9 and a dictionary for a
+    /// codec that takes none, [`Error::CodecSupport`] for a codec that is not the library's, [`Error::MaxBufsizeExceeded`].
+    pub fn plan(&self, nbytes: usize) -> Result<EncodeParams> {
+        let size = i32::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)?;
+        if self.typesize <= 0 {
+            return Err(Error::InvalidParam);
+        }
+        let known = Codec::from_code(self.codec.into());
+        if known.is_none() && !(32..=MAX_CODEC).contains(&self.codec) {
+            return Err(Error::CodecSupport);
+        }
+        check(&Checked {
+            nbytes: size,
+            room: i32::MAX,
+            level: self.level.into(),
+            takes_no_dict: self.use_dict && !known.is_some_and(Codec::supports_dict),
+        })?;
+        let request = Request {
+            compcode: self.codec.into(),
+            clevel: self.level.into(),
+            typesize: self.typesize,
+            nbytes: size,
+            shuffle: self.filters.contains(&filter_id::SHUFFLE),
+            splitmode: self.split as i32,
+        };
+        let blocksize = request.blocksize(self.blocksize.max(0));
+        // Larger items are compressed as bytes.
+        let fits = self.typesize as usize <= MAX_TYPESIZE;
+        let request = Request {
+            typesize: if fits { self.typesize } else { 1 },
+            ..request
+        };
+        Ok(EncodeParams {
+            compcode: self.codec,
+            compcode_meta: self.codec_meta,
+            versionlz: 1,
+            clevel: self.level,
+            typesize: request.typesize as usize,
+            blocksize: blocksize.max(1) as usize,
+            filters: self.filters,
+            filters_meta: self.filters_meta,
+            split: request.split(blocksize),
+            // Data that are only stored have no use for a dictionary.
+            use_dict: self.use_dict && self.level > 0,
+            instrumented: false,
+            extended: true,
+            nthreads: usize::try_from(self.nthreads).unwrap_or(1).max(1),
+        })
+    }
+}
+
+/// What is checked of parameters before a chunk is compressed.
+#[derive(Clone, Copy, Debug)]
+pub struct Checked {
+    /// Bytes of the data.
+    pub nbytes: i32,
+    /// Bytes of the place for the chunk.
+    pub room: i32,
+    /// The level.
+    pub level: i32,
+    /// Whether a dictionary is wanted for a codec that takes none.
+    pub takes_no_dict: bool,
+}
+
+/// Checks parameters.
+///
+/// # Errors
+/// [`Error::MaxBufsizeExceeded`] for data that are too large, or too small a place; [`Error::CodecParam`].
+pub fn check(checked: &Checked) -> Result<()> {
+    if checked.nbytes > MAX_BUFFERSIZE || checked.room < MAX_OVERHEAD as i32 {
+        return Err(Error::MaxBufsizeExceeded);
+    }
+    if !(0..=9).contains(&checked.level) || checked.takes_no_dict {
+        return Err(Error::CodecParam);
+    }
+    Ok(())
+}

@@ -1,0 +1,236 @@
+//! Super-chunks of Rust programs: made, opened, kept as frames.
+
+use super::copy::VlmetalayerCoder;
+use super::state::State;
+use super::store::Store;
+use super::superchunk::SuperChunk;
+use crate::coder::Host;
+use crate::context::{Compressor, Contexts, Decompressor};
+use crate::params::{CParams, DParams};
+use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::disk::{Disk, Options};
+use oxiblosc_frame::header::Kind;
+use oxiblosc_frame::memory::Memory;
+use oxiblosc_io::file::Filesystem;
+use oxiblosc_io::{paths, shared};
+use oxiblosc_memory::{Buffer, CStrBuf, List, boxed};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Where a super-chunk or an array keeps its chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place<'a> {
+    /// In memory, each chunk on its own.
+    Memory,
+    /// In memory, as a contiguous frame.
+    Frame,
+    /// In a file, as a contiguous frame.
+    File(&'a Path),
+    /// In a directory, with a file for each chunk.
+    Directory(&'a Path),
+}
+
+/// How frames on disk are kept from others and from harm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Protection {
+    /// Whether a lock file keeps other processes out while the frame is changed, and changes out while it is read.
+    pub locking: bool,
+    /// Whether each change waits until it would survive a loss of power.
+    pub durable: bool,
+}
+
+fn c_path(path: &Path) -> Result<CStrBuf> {
+    CStrBuf::new(path.as_os_str().as_bytes()).map_err(|error| match error {
+        Error::MemoryAlloc => error,
+        _ => Error::FileOpen,
+    })
+}
+
+impl Protection {
+    fn options(self) -> Result<Options> {
+        Ok(Options {
+            backend: shared(Filesystem)?,
+            locking: self.locking,
+            durable: self.durable,
+        })
+    }
+}
+
+/// What the operations of a thread know the next super-chunk by. Super-chunks of C programs go by addresses, which are even.
+fn next_id() -> usize {
+    static LAST: AtomicUsize = AtomicUsize::new(1);
+    LAST.fetch_add(2, Ordering::Relaxed)
+}
+
+fn contexts(cparams: CParams, dparams: DParams) -> Result<Box<dyn Host>> {
+    Ok(boxed(Contexts {
+        compressor: Compressor::new(cparams),
+        decompressor: Decompressor::new(dparams),
+    })?)
+}
+
+impl SuperChunk {
+    /// Makes a super-chunk without chunks.
+    ///
+    /// ```
+    /// use oxiblosc_core::{CParams, DParams, Place, Protection, SuperChunk};
+    ///
+    /// # fn main() -> Result<(), oxiblosc_core::Error> {
+    /// let params = CParams { typesize: 4, ..CParams::default() };
+    /// let schunk = SuperChunk::create(Place::Memory, params, DParams::default(), Protection::default())?;
+    /// for n in 0..10u8 {
+    ///     schunk.append_data(&[n; 4000])?;
+    /// }
+    /// let mut items = [0; 8];
+    /// schunk.read_bytes(3996..4004, &mut items)?;
+    /// assert_eq!(items, [0, 0, 0, 0, 1, 1, 1, 1]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::FileOpen`] if something is at the place already; those of impossible parameters, and of output.
+    pub fn create(
+        place: Place,
+        cparams: CParams,
+        dparams: DParams,
+        protection: Protection,
+    ) -> Result<Self> {
+        let parameters = cparams.recorded();
+        let host = contexts(cparams, dparams)?;
+        let header =
+            |kind| State::new(Store::Separate(List::new()), parameters).new_header(&*host, kind);
+        let on_disk = |path: &Path, kind| {
+            let path = c_path(path)?;
+            if paths::kind(&path)?.is_some() {
+                return Err(Error::FileOpen);
+            }
+            let (disk, _) = Disk::create(protection.options()?, &path, &header(kind), &[], &[])?;
+            Ok(Store::Disk(Mutex::new(boxed(disk)?)))
+        };
+        let store = match place {
+            Place::Memory => Store::Separate(List::new()),
+            Place::Frame => Store::Memory(Memory::new(&header(Kind::Contiguous), &[], &[])?),
+            Place::File(path) => on_disk(path, Kind::Contiguous)?,
+            Place::Directory(path) => on_disk(path, Kind::Sparse)?,
+        };
+        Ok(Self::new(store, parameters, host, next_id()))
+    }
+
+    /// Opens the super-chunk in a file, `offset` bytes behind its begin, or in a directory. Nothing is read but the index and the
+    /// metalayers. Compression goes on with the parameters that the frame records.
+    ///
+    /// # Errors
+    /// [`Error::FileOpen`] if there is nothing; those of a damaged frame.
+    pub fn open(path: &Path, offset: u64, nthreads: i16, protection: Protection) -> Result<Self> {
+        let path = c_path(path)?;
+        let kind = match paths::kind(&path)? {
+            None => return Err(Error::FileOpen),
+            Some(paths::Kind::Directory) => Kind::Sparse,
+            Some(paths::Kind::File) => Kind::Contiguous,
+        };
+        let (disk, loaded) = Disk::open(protection.options()?, &path, offset, kind)?;
+        let cparams = CParams::from_recorded(&super::Parameters::of(&loaded.header), nthreads);
+        let host = contexts(cparams, DParams { nthreads })?;
+        let store = Store::Disk(Mutex::new(boxed(disk)?));
+        Self::of_frame(store, loaded, host, next_id())
+    }
+
+    /// Compresses data and puts them behind the last chunk. Gives the number of chunks.
+    ///
+    /// # Errors
+    /// Those of [`Self::append`].
+    pub fn append_data(&self, data: &[u8]) -> Result<i64> {
+        self.append(oxiblosc_chunk::encode::Source::Buffer(data))
+    }
+
+    /// How many chunks there are.
+    ///
+    /// # Errors
+    /// Those of [`Self::read`].
+    pub fn nchunks(&self) -> Result<usize> {
+        Ok(self.read()?.nchunks())
+    }
+
+    /// Bytes of all data.
+    ///
+    /// # Errors
+    /// Those of [`Self::read`].
+    pub fn nbytes(&self) -> Result<u64> {
+        Ok(self.read()?.counts().nbytes.max(0) as u64)
+    }
+
+    /// Copies the super-chunk, with its metalayers, to another place. Its chunks are copied as they are where `cparams` are the same
+    /// as its own.
+    ///
+    /// # Errors
+    /// Those of [`Self::create`], of damaged chunks, and of output.
+    pub fn copy_to(
+        &self,
+        place: Place,
+        cparams: CParams,
+        dparams: DParams,
+        protection: Protection,
+    ) -> Result<Self> {
+        let same = cparams.recorded() == *self.read()?.parameters();
+        let copy = Self::create(place, cparams, dparams, protection)?;
+        let copied = self.copy_into(&copy, same);
+        if let Err(error) = copied {
+            let made = copy.take_new_frame();
+            drop(copy);
+            if let Some(mut made) = made {
+                made.remove();
+            }
+            return Err(error);
+        }
+        Ok(copy)
+    }
+
+    fn copy_into(&self, copy: &Self, same: bool) -> Result<()> {
+        let metalayers = super::copy::metalayers_but(self.read()?.metalayers(), &[])?;
+        let encoder = Compressor::new(CParams::default());
+        let decoder = Decompressor::new(DParams::default());
+        let coder = VlmetalayerCoder {
+            decoder: &decoder,
+            encoder: &encoder,
+        };
+        copy.copy_from(self, &metalayers, same, coder)
+    }
+
+    /// The super-chunk as a contiguous frame: the bytes that a file with it would have.
+    ///
+    /// # Errors
+    /// Those of [`Self::copy_to`].
+    pub fn to_frame(&self) -> Result<Buffer> {
+        if let Some(frame) = self.with_frame(Buffer::copy_of)? {
+            return Ok(frame);
+        }
+        let cparams = CParams::from_recorded(self.read()?.parameters(), 1);
+        let copy = self.copy_to(
+            Place::Frame,
+            cparams,
+            DParams::default(),
+            Protection::default(),
+        )?;
+        copy.with_frame(Buffer::copy_of)?.ok_or(Error::Failure)
+    }
+
+    /// The chunk that stands for so many bytes of a special value.
+    pub(crate) fn special_sample(&self, kind: Special, nbytes: i32) -> Result<List<u8>> {
+        let state = self.peek()?;
+        let params = CParams::from_recorded(state.parameters(), 1);
+        let nbytes = usize::try_from(nbytes).map_err(|_| Error::InvalidParam)?;
+        let typesize = usize::try_from(params.typesize).unwrap_or(1).max(1);
+        if nbytes % typesize != 0 {
+            return Err(Error::Data);
+        }
+        let plan = params.plan(nbytes)?;
+        let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH)?;
+        let (blocksize, typesize) = (plan.blocksize, plan.typesize);
+        oxiblosc_chunk::special::write(kind, nbytes, blocksize, typesize, &[], &mut chunk);
+        Ok(chunk)
+    }
+}
