@@ -4,7 +4,7 @@
 //! - [`List`]: a growable array, as `Vec`
 //! - [`Shared`]: a value with several owners, as `Arc`; [`boxed`]: a value on the heap
 //! - [`CStrBuf`]: an owned C string; [`Lossy`]: one to be shown; [`Stderr`]: lines for it; [`Text`]: a formatted text of limited length, on the stack
-//! - [`Buffer`]: bytes from `malloc`, that C may come to own; [`AlignedBuffer`]: zeros for the data of blocks
+//! - [`Buffer`]: bytes from `malloc`, that C may come to own; [`CowBuffer`]: those that may be C's at first; [`AlignedBuffer`]: zeros for the data of blocks
 //! - [`depot`]: values that are kept between uses; [`per_thread`]: values of each thread's own
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
@@ -20,6 +20,7 @@
 
 mod aligned;
 mod buffer;
+mod cow;
 /// Values that are kept for whoever needs one next.
 pub mod depot;
 mod heap;
@@ -31,6 +32,7 @@ mod text;
 
 pub use aligned::AlignedBuffer;
 pub use buffer::{Buffer, Edit};
+pub use cow::{CowBuffer, HandedOver};
 pub use heap::{boxed, boxed_uninit};
 pub use list::{Collect, List, ToList};
 #[doc(hidden)]
