@@ -1,6 +1,5 @@
 //! Blosc2 for Rust programs: super-chunks and n-dimensional arrays.
-#![deny(unsafe_op_in_unsafe_fn)]
-#![warn(clippy::undocumented_unsafe_blocks)]
+#![forbid(unsafe_code)]
 // What ends the process where there is no memory: clippy.toml names it, and what to use instead.
 #![cfg_attr(
     not(test),

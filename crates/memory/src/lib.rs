@@ -5,6 +5,7 @@
 //! - [`Shared`]: a value with several owners, as `Arc`; [`boxed`]: a value on the heap
 //! - [`CStrBuf`]: an owned C string; [`Lossy`]: one to be shown; [`Stderr`]: lines for it; [`Text`]: a formatted text of limited length, on the stack
 //! - [`Buffer`]: bytes from `malloc`, that C may come to own; [`CowBuffer`]: those that may be C's at first; [`AlignedBuffer`]: zeros for the data of blocks
+//! - [`grid`]: buffers that workers fill together
 //! - [`depot`]: values that are kept between uses; [`per_thread`]: values of each thread's own
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
@@ -23,6 +24,8 @@ mod buffer;
 mod cow;
 /// Values that are kept for whoever needs one next.
 pub mod depot;
+/// Arrays in a buffer, of which workers write parts at the same time.
+pub mod grid;
 mod heap;
 mod list;
 /// Values of each thread's own.
