@@ -5,7 +5,7 @@ use super::encode::workers;
 use super::header::{Blocks, ChunkHeader, Special, flags2, i32_at};
 use super::hooks::{BlockPos, Executor, Hooks};
 use super::pipeline::Pipeline;
-use super::scratch::{self, Buf};
+use super::scratch;
 use super::shares::Shares;
 use super::source::{BlockSource, Elsewhere, read_front};
 use super::special;
@@ -13,7 +13,7 @@ use super::store::{copy, in_pieces};
 use oxiblosc_codecs::{Codec, Dict};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters as filters;
-use oxiblosc_memory::{List, boxed};
+use oxiblosc_memory::{AlignedBuffer, List, boxed};
 
 /// A chunk whose header, block starts and dictionary were checked: what is left to find wrong is in the streams.
 pub struct Chunk<'a> {
@@ -188,7 +188,7 @@ impl<'a> Chunk<'a> {
 
     /// The bytes of the chunk from `from` to `to`, read into `buf` if they are elsewhere.
     #[inline(always)]
-    fn fetch<'s>(&'s self, from: usize, to: usize, buf: &'s mut Buf) -> Result<&'s [u8]> {
+    fn fetch<'s>(&'s self, from: usize, to: usize, buf: &'s mut AlignedBuffer) -> Result<&'s [u8]> {
         match &self.elsewhere {
             Some(elsewhere) if to > self.bytes.len() => {
                 if from > to || to > self.header.cbytes {
@@ -258,7 +258,7 @@ impl<'a> Chunk<'a> {
         &'s self,
         nblock: usize,
         all: bool,
-        buf: &'s mut Buf,
+        buf: &'s mut AlignedBuffer,
     ) -> Result<&'s [u8]> {
         let (start, end) = self.span(nblock, all)?;
         match &self.elsewhere {
@@ -293,7 +293,7 @@ impl<'a> Chunk<'a> {
 
     fn read_dict(&self) -> Result<Option<Box<Dict>>> {
         let at = self.starts_end();
-        let mut buf = Buf::default();
+        let mut buf = AlignedBuffer::default();
         let size = self.fetch(at, at + 4, &mut buf)?;
         let size = usize::try_from(i32_at(size, 0)).map_err(|_| Error::CodecDict)?;
         if size == 0 || size > oxiblosc_codecs::MAX_DICT_SIZE {
@@ -368,7 +368,10 @@ impl<'a> Chunk<'a> {
                 if start < self.starts_end() || end - start < 4 {
                     return Err(Error::InvalidHeader);
                 }
-                let nbytes = i32_at(self.fetch(start, start + 4, &mut Buf::default())?, 0);
+                let nbytes = i32_at(
+                    self.fetch(start, start + 4, &mut AlignedBuffer::default())?,
+                    0,
+                );
                 let nbytes = usize::try_from(nbytes).unwrap_or(0);
                 if nbytes == 0 || nbytes > self.header.nbytes {
                     return Err(Error::InvalidHeader);

@@ -6,13 +6,13 @@ use super::header::{Blocks, ChunkHeader, Special, flags, flags2, i32_at};
 use super::hooks::{BlockPos, Hooks};
 use super::pipeline::{DeltaReference, Pipeline, Stage};
 use super::registered;
-use super::scratch::{self, Buf, Bufs, State};
+use super::scratch::{self, Bufs, State};
 use super::special;
 use oxiblosc_cells::BlockShape;
 use oxiblosc_codecs::{Codec, Packed, Room};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{self, shuffle};
-use oxiblosc_memory::List;
+use oxiblosc_memory::{AlignedBuffer, List};
 
 /// Format code of codecs that are none of the format's own.
 pub(super) const UDCODEC_FORMAT: u8 = 6;
@@ -211,7 +211,7 @@ impl<'a> BlockDecoder<'a> {
         &self,
         nblock: usize,
         out: &mut [u8],
-        input: &mut Buf,
+        input: &mut AlignedBuffer,
         codec: &mut State,
     ) -> Result<()> {
         self.unpack_or_join(nblock, out, None, input, codec)?;
@@ -225,7 +225,7 @@ impl<'a> BlockDecoder<'a> {
         nblock: usize,
         out: &mut [u8],
         mut joined: Option<(usize, &mut [u8])>,
-        input: &mut Buf,
+        input: &mut AlignedBuffer,
         codec: &mut State,
     ) -> Result<bool> {
         let again = joined.as_mut().map(|(n, dst)| (*n, &mut **dst));
@@ -245,7 +245,7 @@ impl<'a> BlockDecoder<'a> {
         all: bool,
         mut out: &mut [u8],
         joined: Option<(usize, &mut [u8])>,
-        input: &mut Buf,
+        input: &mut AlignedBuffer,
         codec: &mut State,
     ) -> Result<bool> {
         let bytes = self.chunk.block_bytes(nblock, all, input)?;

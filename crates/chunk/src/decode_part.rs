@@ -4,11 +4,11 @@ use super::decode_block::{BlockDecoder, Stream, Streams, UDCODEC_FORMAT};
 use super::header::{flags2, version};
 use super::pipeline::Stage;
 use super::registered;
-use super::scratch::{Buf, Bufs, State};
+use super::scratch::{Bufs, State};
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{bitshuffle, shuffle};
-use oxiblosc_memory::List;
+use oxiblosc_memory::{AlignedBuffer, List};
 
 /// Blocks that are not larger are decoded as a whole in the time that it takes to look for parts.
 const SMALL: usize = 4096;
@@ -102,7 +102,7 @@ impl BlockDecoder<'_> {
         &'s self,
         (nblock, bsize, codec): (usize, usize, Codec),
         end: impl Fn(usize, usize) -> usize,
-        (data, input): (&'s mut Buf, &'s mut Buf),
+        (data, input): (&'s mut AlignedBuffer, &'s mut AlignedBuffer),
         state: &mut State,
     ) -> Result<Option<Filtered<'s>>> {
         let chunk = self.chunk;

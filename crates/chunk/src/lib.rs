@@ -2,8 +2,7 @@
 //!
 //! A chunk operation parses the header into checked sizes, then runs over the blocks, on several workers where that
 //! pays. The format is written down in the chunk format document of the reference library.
-#![deny(unsafe_op_in_unsafe_fn)]
-#![warn(clippy::undocumented_unsafe_blocks)]
+#![forbid(unsafe_code)]
 // What ends the process where there is no memory: clippy.toml names it, and what to use instead.
 #![cfg_attr(
     not(test),

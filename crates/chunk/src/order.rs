@@ -2,10 +2,9 @@
 
 use super::encode::lock;
 use super::encode_block::{Encoded, RawBlock};
-use super::scratch::Buf;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters as filters;
-use oxiblosc_memory::List;
+use oxiblosc_memory::{AlignedBuffer, List};
 use std::sync::Mutex;
 
 /// Blocks and where they belong.
@@ -40,11 +39,11 @@ pub struct Order<'a> {
     /// Where the next one will.
     position: usize,
     /// Blocks that came before their turn: index, what was made of it, bytes.
-    waiting: List<(usize, Encoded<'a>, Buf)>,
+    waiting: List<(usize, Encoded<'a>, AlignedBuffer)>,
     /// Raw blocks and their places, as long as there are no others: the chunk is likely to be stored.
     late: Option<Places<'a>>,
     /// Buffers to hand out in exchange for one that waits.
-    spare: List<Buf>,
+    spare: List<AlignedBuffer>,
     /// `Ok(false)`: a block did not fit.
     outcome: Result<bool>,
 }
@@ -87,7 +86,7 @@ impl<'a> Order<'a> {
         order: &Mutex<Self>,
         nblock: usize,
         block: Result<Encoded<'a>>,
-        bytes: &mut Buf,
+        bytes: &mut AlignedBuffer,
         raw: impl FnMut(RawBlock, &mut [u8]) -> Result<()>,
     ) -> bool {
         match block.and_then(|block| Self::place(order, nblock, block, bytes, raw)) {
@@ -112,7 +111,7 @@ impl<'a> Order<'a> {
         order: &Mutex<Self>,
         nblock: usize,
         block: Encoded<'a>,
-        bytes: &mut Buf,
+        bytes: &mut AlignedBuffer,
         mut raw: impl FnMut(RawBlock, &mut [u8]) -> Result<()>,
     ) -> Result<bool> {
         let mut this = lock(order);
@@ -125,7 +124,7 @@ impl<'a> Order<'a> {
                     let other = this.spare.pop().unwrap_or_default();
                     std::mem::replace(bytes, other)
                 }
-                Encoded::Raw(_) => Buf::default(),
+                Encoded::Raw(_) => AlignedBuffer::default(),
             };
             this.waiting.push((nblock, block, bytes))?;
             return Ok(true);
@@ -197,7 +196,7 @@ mod tests {
         let all = Mutex::new(Order::new(&mut starts, &mut rest, 100));
         for &nblock in order {
             let size = sizes[nblock];
-            let mut bytes = Buf::default();
+            let mut bytes = AlignedBuffer::default();
             bytes.ensure(size + 3).unwrap().fill(data[nblock][0]);
             let block = match raw[nblock] {
                 true => Encoded::Raw(RawBlock {
@@ -253,7 +252,7 @@ mod tests {
     fn an_error_is_what_all_end_with() {
         let (mut starts, mut rest) = ([0; 8], [0; 100]);
         let all = Mutex::new(Order::new(&mut starts, &mut rest, 0));
-        let mut bytes = Buf::default();
+        let mut bytes = AlignedBuffer::default();
         bytes.ensure(10).unwrap();
         let mut deliver =
             |nblock, block| Order::deliver(&all, nblock, block, &mut bytes, raw_stream);

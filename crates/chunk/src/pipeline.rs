@@ -3,9 +3,9 @@
 use super::header::{MAX_FILTERS, filter_id};
 use super::hooks::{BlockPos, Hooks};
 use super::registered;
-use super::scratch::Buf;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{bitshuffle, delta, shuffle, trunc_prec};
+use oxiblosc_memory::AlignedBuffer;
 
 /// A filter with its parameter, resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,7 +166,7 @@ impl Pipeline {
         input: Option<&'a [u8]>,
         bsize: usize,
         reference: DeltaReference,
-        (ping, pong): (&'a mut Buf, &'a mut Buf),
+        (ping, pong): (&'a mut AlignedBuffer, &'a mut AlignedBuffer),
         hooks: &dyn Hooks,
     ) -> Result<&'a [u8]> {
         let typesize = usize::from(self.typesize);
@@ -216,7 +216,7 @@ impl Pipeline {
         pos: BlockPos,
         dst: &mut [u8],
         reference: DeltaReference,
-        (ping, pong, ttmp): (&mut Buf, &mut Buf, &mut [u8]),
+        (ping, pong, ttmp): (&mut AlignedBuffer, &mut AlignedBuffer, &mut [u8]),
         hooks: &dyn Hooks,
     ) -> Result<()> {
         let (bsize, typesize) = (dst.len(), usize::from(self.typesize));

@@ -1,9 +1,8 @@
 //! Chunks whose blocks are not in memory: they are fetched one by one, where and when they are needed.
 
 use super::header::i32_at;
-use super::scratch::Buf;
 use oxiblosc_error::Result;
-use oxiblosc_memory::List;
+use oxiblosc_memory::{AlignedBuffer, List};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Gives bytes of a chunk that is somewhere else, a file say. Several workers ask at once.
@@ -68,7 +67,7 @@ impl<'a> Elsewhere<'a> {
 
     /// Reads `len` bytes from `pos` on into `buf`.
     #[cold]
-    pub fn read<'b>(&self, pos: usize, len: usize, buf: &'b mut Buf) -> Result<&'b [u8]> {
+    pub fn read<'b>(&self, pos: usize, len: usize, buf: &'b mut AlignedBuffer) -> Result<&'b [u8]> {
         let bytes = buf.ensure(len)?;
         self.source.read_at(pos, bytes)?;
         Ok(bytes)

@@ -6,8 +6,7 @@
 //!
 //! All of them may be shared by threads: reading takes a shared reference, and so does changing, which waits for its turn. No input
 //! makes them panic. Errors are those of the C API ([`Error`]).
-#![deny(unsafe_op_in_unsafe_fn)]
-#![warn(clippy::undocumented_unsafe_blocks)]
+#![forbid(unsafe_code)]
 // What ends the process where there is no memory: clippy.toml names it, and what to use instead.
 #![cfg_attr(
     not(test),

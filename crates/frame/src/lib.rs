@@ -10,8 +10,7 @@
 //! - [`container`]: frames one behind the other in a file
 //!
 //! The formats are written down in the documents on contiguous and sparse frames.
-#![deny(unsafe_op_in_unsafe_fn)]
-#![warn(clippy::undocumented_unsafe_blocks)]
+#![forbid(unsafe_code)]
 // What ends the process where there is no memory: clippy.toml names it, and what to use instead.
 #![cfg_attr(
     not(test),

@@ -12,18 +12,12 @@ use super::trailer;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 use oxiblosc_chunk::repack::repack;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Buffer, Collect, List, ToList};
-
-/// The bytes of a frame: the frame's own, or somebody else's.
-enum Bytes {
-    Own(Buffer),
-    /// A whole frame that nobody changes and that outlives this; see [`Memory::borrow`].
-    Borrowed(&'static mut [u8]),
-}
+use oxiblosc_memory::{Buffer, Collect, CowBuffer, HandedOver, List, ToList};
 
 /// A contiguous frame in memory.
 pub struct Memory {
-    bytes: Bytes,
+    /// While they are borrowed, they are a whole frame.
+    bytes: CowBuffer,
     header_len: usize,
     /// Bytes of the chunks, and of what lies between them.
     data_len: usize,
@@ -50,16 +44,16 @@ impl Memory {
             trailer: trailer::encode(vlmetalayers)?,
             whole: false,
             loose: false,
-            bytes: Bytes::Own(Buffer::copy_of(&bytes)?),
+            bytes: Buffer::copy_of(&bytes)?.into(),
         })
     }
 
-    /// Uses a whole frame where it lies. It is copied before it is changed.
+    /// Uses a whole frame where it lies. If it is borrowed, it is copied before it is changed.
     ///
-    /// # Safety
-    /// `bytes` stay, unchanged, as long as they are used: until the first change, or until this is dropped.
-    pub unsafe fn borrow(bytes: &'static mut [u8]) -> Result<(Self, Loaded)> {
-        let (extent, loaded, offsets, trailer) = parse(bytes)?;
+    /// # Errors
+    /// Those of a damaged frame, [`Error::MemoryAlloc`].
+    pub fn over(bytes: CowBuffer) -> Result<(Self, Loaded)> {
+        let (extent, loaded, offsets, trailer) = parse(&bytes)?;
         Ok((
             Self {
                 header_len: extent.header_len as usize,
@@ -72,22 +66,15 @@ impl Memory {
                 trailer,
                 whole: true,
                 loose: false,
-                bytes: Bytes::Borrowed(bytes),
+                bytes,
             },
             loaded,
         ))
     }
 
-    fn bytes(&self) -> &[u8] {
-        match &self.bytes {
-            Bytes::Own(buffer) => buffer,
-            Bytes::Borrowed(bytes) => bytes,
-        }
-    }
-
     /// Whether other bytes are part of the buffer.
     pub fn holds(&self, other: &[u8]) -> bool {
-        let (own, other) = (self.bytes().as_ptr_range(), other.as_ptr_range());
+        let (own, other) = (self.bytes.as_ptr_range(), other.as_ptr_range());
         own.start < other.end && other.start < own.end
     }
 
@@ -107,7 +94,7 @@ impl Memory {
             Place::At(place) => place,
             special => return Ok(Err(special)),
         };
-        let data = &self.bytes()[self.header_len..self.header_len + self.data_len];
+        let data = &self.bytes[self.header_len..self.header_len + self.data_len];
         let chunk = usize::try_from(place).ok().and_then(|at| data.get(at..));
         let chunk = chunk.ok_or(Error::InvalidHeader)?;
         let header = ChunkHeader::parse(chunk)?;
@@ -127,31 +114,19 @@ impl Memory {
         let Place::At(place) = self.offsets.place(nchunk)? else {
             return Err(Error::InvalidParam);
         };
-        if let Bytes::Borrowed(bytes) = &self.bytes {
-            self.bytes = Bytes::Own(Buffer::copy_of(bytes)?);
-        }
-        self.loose = true;
         let from = self.header_len + place as usize;
-        match &mut self.bytes {
-            Bytes::Own(buffer) => buffer.get_mut(from..from + len).ok_or(Error::Failure),
-            Bytes::Borrowed(_) => Err(Error::Failure),
-        }
+        let bytes = self.bytes.to_mut()?;
+        self.loose = true;
+        bytes.get_mut(from..from + len).ok_or(Error::Failure)
     }
 
     /// A buffer that can be changed, with nothing behind the chunks.
     fn open_end(&mut self) -> Result<&mut Buffer> {
         let end = self.header_len + self.data_len;
-        if let Bytes::Borrowed(bytes) = &self.bytes {
-            self.bytes = Bytes::Own(Buffer::copy_of(&bytes[..end])?);
-        }
+        let buffer = self.bytes.front_to_mut(end)?;
         self.whole = false;
-        match &mut self.bytes {
-            Bytes::Own(buffer) => {
-                buffer.resize(end)?;
-                Ok(buffer)
-            }
-            Bytes::Borrowed(_) => Err(Error::Failure),
-        }
+        buffer.resize(end)?;
+        Ok(buffer)
     }
 
     /// Applies a change; see [`Disk::commit`](super::disk::Disk::commit). If it fails, the frame is as it was.
@@ -272,7 +247,7 @@ impl Memory {
 
     fn set_header(&mut self, header: &[u8]) -> Result<()> {
         let old = self.header_len;
-        if let Bytes::Own(buffer) = &mut self.bytes {
+        if let Some(buffer) = self.bytes.own_mut() {
             if header.len() == old {
                 buffer[..old].copy_from_slice(header);
             } else {
@@ -291,10 +266,10 @@ impl Memory {
         if places.is_empty() {
             return Ok(());
         }
-        let data = &self.bytes()[self.header_len..self.header_len + self.data_len];
+        let data = &self.bytes[self.header_len..self.header_len + self.data_len];
         let mut packed = Buffer::new();
         packed.reserve(self.header_len + self.data_len)?;
-        packed.extend(&self.bytes()[..self.header_len])?;
+        packed.extend(&self.bytes[..self.header_len])?;
         let mut moved = List::with_capacity(places.len())?;
         let mut end = 0;
         for place in places {
@@ -316,7 +291,7 @@ impl Memory {
             *offset = found.map_or(*offset, |i| moved[i].1 as i64);
         }
         self.data_len = packed.len() - self.header_len;
-        self.bytes = Bytes::Own(packed);
+        self.bytes = packed.into();
         self.whole = false;
         Ok(())
     }
@@ -328,7 +303,7 @@ impl Memory {
 
     /// The whole frame, where it lies there in order.
     pub fn as_whole(&self) -> Option<&[u8]> {
-        self.is_whole().then(|| self.bytes())
+        self.is_whole().then_some(&*self.bytes)
     }
 
     /// The whole frame.
@@ -348,7 +323,7 @@ impl Memory {
             let data_len = self.data_len as u64;
             let more = index.len() + self.trailer.len();
             self.open_end()?.reserve(more)?;
-            if let Bytes::Own(buffer) = &mut self.bytes {
+            if let Some(buffer) = self.bytes.own_mut() {
                 buffer.extend(&index)?;
                 buffer.extend(&self.trailer)?;
                 let len = buffer.len() as u64;
@@ -356,10 +331,7 @@ impl Memory {
             }
             self.whole = true;
         }
-        Ok(match &mut self.bytes {
-            Bytes::Own(buffer) => buffer,
-            Bytes::Borrowed(bytes) => bytes,
-        })
+        Ok(self.bytes.in_place())
     }
 
     /// Bytes of the whole frame.
@@ -369,28 +341,23 @@ impl Memory {
 
     /// Copies a borrowed buffer, so that it is used no more.
     pub fn own(&mut self) -> Result<()> {
-        if let Bytes::Borrowed(bytes) = &self.bytes {
-            self.bytes = Bytes::Own(Buffer::copy_of(bytes)?);
-        }
-        Ok(())
+        self.bytes.to_mut().map(drop)
     }
 
-    /// Makes a borrowed buffer the frame's own.
-    ///
-    /// # Safety
-    /// The buffer came from `malloc`, and is nobody else's from now on.
-    pub unsafe fn take_ownership(&mut self) {
-        if let Bytes::Borrowed(bytes) = &mut self.bytes {
-            // SAFETY: by the caller's word.
-            let buffer = unsafe { Buffer::from_raw(bytes.as_mut_ptr(), bytes.len()) };
-            self.bytes = Bytes::Own(buffer);
-        }
+    /// Where the frame is, if its buffer is borrowed.
+    pub fn borrowed(&self) -> Option<*const u8> {
+        self.bytes.borrowed()
+    }
+
+    /// Makes the borrowed buffer the frame's own.
+    pub fn take_over(&mut self, buffer: HandedOver) {
+        self.bytes.take_over(buffer);
     }
 
     /// Gives up the buffer, whole, without freeing it: it is C's from now on. Nothing happens to a borrowed one.
     pub fn release(mut self) {
         if self.whole().is_ok()
-            && let Bytes::Own(buffer) = self.bytes
+            && let Some(buffer) = self.bytes.into_own()
         {
             buffer.into_raw();
         }

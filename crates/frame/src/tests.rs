@@ -10,7 +10,7 @@ use oxiblosc_chunk::header::Special;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{Backend, Mode, Storage};
-use oxiblosc_memory::{List, Shared, shared_dyn};
+use oxiblosc_memory::{CowBuffer, List, Shared, shared_dyn};
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -522,8 +522,7 @@ fn frames_in_memory_hold_what_was_put_in() {
                 .unwrap();
             if random.next(4) == 0 {
                 let bytes = memory.whole().unwrap().to_vec().leak();
-                // SAFETY: leaked.
-                let (again, loaded) = unsafe { Memory::borrow(bytes) }.unwrap();
+                let (again, loaded) = Memory::over(CowBuffer::borrow(bytes)).unwrap();
                 assert_eq!(loaded.header.metalayers, model.metalayers);
                 assert_eq!(loaded.vlmetalayers, model.vlmetalayers);
                 memory = again;

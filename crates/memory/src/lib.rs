@@ -4,7 +4,9 @@
 //! - [`List`]: a growable array, as `Vec`
 //! - [`Shared`]: a value with several owners, as `Arc`; [`boxed`]: a value on the heap
 //! - [`CStrBuf`]: an owned C string; [`Lossy`]: one to be shown; [`Stderr`]: lines for it; [`Text`]: a formatted text of limited length, on the stack
-//! - [`Buffer`]: bytes from `malloc`, that C may come to own
+//! - [`Buffer`]: bytes from `malloc`, that C may come to own; [`CowBuffer`]: those that may be C's at first; [`AlignedBuffer`]: zeros for the data of blocks
+//! - [`grid`]: buffers that workers fill together
+//! - [`depot`]: values that are kept between uses; [`per_thread`]: values of each thread's own
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 // What ends the process where there is no memory: clippy.toml names it, and what to use instead.
@@ -17,7 +19,13 @@
     )
 )]
 
+mod aligned;
 mod buffer;
+mod cow;
+/// Values that are kept for whoever needs one next.
+pub mod depot;
+/// Arrays in a buffer, of which workers write parts at the same time.
+pub mod grid;
 mod heap;
 mod list;
 /// Values of each thread's own.
@@ -25,7 +33,9 @@ pub mod per_thread;
 mod shared;
 mod text;
 
+pub use aligned::AlignedBuffer;
 pub use buffer::{Buffer, Edit};
+pub use cow::{CowBuffer, HandedOver};
 pub use heap::{boxed, boxed_uninit};
 pub use list::{Collect, List, ToList};
 #[doc(hidden)]

@@ -15,6 +15,7 @@ use oxiblosc_frame::container;
 use oxiblosc_frame::header::MIN_LEN;
 use oxiblosc_frame::memory::Memory;
 use oxiblosc_io::{Backend, Mode, paths, whole};
+use oxiblosc_memory::CowBuffer;
 use std::ffi::{CStr, c_char};
 use std::ptr::null_mut;
 
@@ -47,7 +48,7 @@ pub unsafe fn from_buffer(cframe: *mut u8, len: i64, copy: bool) -> Result<*mut 
         return Err(Error::InvalidParam);
     }
     // SAFETY: by the contract; without `copy` for as long as the super-chunk uses it, with it until this returns.
-    let (memory, loaded) = unsafe { Memory::borrow(std::slice::from_raw_parts_mut(cframe, len))? };
+    let (memory, loaded) = Memory::over(unsafe { CowBuffer::borrow_raw(cframe, len) })?;
     // SAFETY: files are the back end.
     unsafe {
         if !copy {

@@ -9,7 +9,7 @@ use crate::capi::special;
 use crate::capi::types::*;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Buffer, List};
+use oxiblosc_memory::{Buffer, HandedOver, List};
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
@@ -214,10 +214,12 @@ pub unsafe extern "C" fn blosc2_schunk_avoid_cframe_free(
         };
         handle.set_avoid_free(avoid_cframe_free);
         if !avoid_cframe_free {
-            // SAFETY: by the contract.
-            let _ = handle
-                .core()
-                .with_memory(|memory| unsafe { memory.take_ownership() });
+            let _ = handle.core().with_memory(|memory| {
+                if let Some(start) = memory.borrowed() {
+                    // SAFETY: by the contract.
+                    memory.take_over(unsafe { HandedOver::at(start) });
+                }
+            });
         }
     });
 }

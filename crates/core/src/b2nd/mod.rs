@@ -7,7 +7,6 @@
 //! - [`geometry`]: what follows from the shapes
 //! - [`select`]: which blocks a selection touches, and which items of them
 //! - [`runs`]: the items as runs of bytes, in the block and in the caller's buffer
-//! - [`target`]: the buffer that workers fill together
 //! - [`array`], [`create`]: arrays in use and in the making
 //! - [`chunks`]: where the chunks are
 //! - [`read`], [`write`]: blocks out of and into chunks
@@ -38,15 +37,13 @@ pub mod runs;
 pub mod select;
 /// Single items.
 pub mod sparse;
-/// Buffers shared by workers.
-pub mod target;
 /// Writing.
 pub mod write;
 
 pub use array::ArrayRef;
 
 /// The most dimensions.
-pub const MAX_DIM: usize = 16;
+pub const MAX_DIM: usize = oxiblosc_memory::grid::MAX_AXES;
 
 /// One number a dimension; those behind the last dimension mean nothing.
 pub type Dims = [i64; MAX_DIM];

@@ -2,9 +2,7 @@
 //! memory and from there, by the same worker, to its places in the caller's buffer.
 
 use super::chunks::{Chunks, Sizes, with_chunk};
-use super::runs::Run;
 use super::select::{Selection, TouchedBlock, TouchedChunk};
-use super::target::Target;
 use oxiblosc_chunk::decode::Chunk;
 use oxiblosc_chunk::encode::workers;
 use oxiblosc_chunk::getitem::{ItemRange, getitem};
@@ -13,6 +11,7 @@ use oxiblosc_chunk::scratch::{self, Scratch};
 use oxiblosc_chunk::shares::Shares;
 use oxiblosc_chunk::visit::BlockReader;
 use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::grid::{Grid, Tile};
 use std::ops::Range;
 
 /// Where workers come from, and how many.
@@ -25,24 +24,26 @@ pub struct Workers<'a> {
 }
 
 impl Workers<'_> {
-    /// Runs `tasks` tasks that together make `nbytes` bytes; the first error ends it.
+    /// Runs a task for each piece of work, which together make `nbytes` bytes; the first error ends it. A task gets its piece
+    /// and the worker's number.
     ///
     /// # Errors
     /// That of a task.
-    pub fn run(
+    pub fn run<T: Send>(
         &self,
-        tasks: usize,
+        mut pieces: impl ExactSizeIterator<Item = T>,
         nbytes: usize,
-        task: &(dyn Fn(usize, usize) -> Result<()> + Sync),
+        task: &(dyn Fn(T, usize) -> Result<()> + Sync),
     ) -> Result<()> {
+        let tasks = pieces.len();
         let nworkers = workers(self.nthreads, tasks, nbytes);
         if nworkers <= 1 {
-            return (0..tasks).try_for_each(|i| task(i, 0));
+            return pieces.try_for_each(|piece| task(piece, 0));
         }
-        let shares = Shares::new(0..tasks, tasks, nworkers)?;
+        let shares = Shares::new(pieces, tasks, nworkers)?;
         shares.work(self.nthreads, self.exec, |tid| {
-            while let Some(i) = shares.next(tid) {
-                task(i, tid)?;
+            while let Some(piece) = shares.next(tid) {
+                task(piece, tid)?;
             }
             Ok(())
         })
@@ -68,12 +69,7 @@ impl Reading<'_> {
     /// # Errors
     /// [`Error::InvalidParam`] when the buffer is too small; [`Error::Failure`] when a chunk cannot be read.
     pub fn read(&self, buffer: &mut [u8], workers: Workers) -> Result<()> {
-        let items = self.selection.buffer_items()?;
-        let needed = items.checked_mul(self.sizes.item);
-        if needed.is_none_or(|needed| needed > buffer.len()) {
-            return Err(Error::InvalidParam);
-        }
-        let target = Target::new(buffer);
+        let grid = self.selection.grid(buffer, self.sizes.item)?;
         let nchunks = self.selection.nchunks();
         let first = self.selection.chunk(0);
         let nbytes = first
@@ -96,14 +92,14 @@ impl Reading<'_> {
             ..workers
         };
         workers
-            .run(nchunks * parts, nbytes, &|task, tid| {
+            .run(0..nchunks * parts, nbytes, &|task, tid| {
                 let chunk = self.selection.chunk(task / parts);
                 let (part, count) = (task % parts, chunk.nblocks);
                 let blocks = count * part / parts..count * (part + 1) / parts;
                 if blocks.is_empty() {
                     return Ok(());
                 }
-                self.read_blocks(&chunk, blocks, tid, &target)
+                self.read_blocks(&chunk, blocks, tid, &grid)
             })
             .map_err(Error::or_failure)
     }
@@ -114,7 +110,7 @@ impl Reading<'_> {
         touched: &TouchedChunk,
         blocks: Range<usize>,
         tid: usize,
-        target: &Target,
+        grid: &Grid,
     ) -> Result<()> {
         let nchunk = touched.nchunk as usize;
         let found = self.chunks.find(nchunk)?;
@@ -122,16 +118,16 @@ impl Reading<'_> {
         with_chunk(&found, self.sizes, most, |chunk, front| {
             let hooks = self.chunks.hooks(nchunk, front)?;
             if chunk.is_special() && !hooks.has_postfilter() {
-                return self.fill(chunk, touched, blocks, target);
+                return self.fill(chunk, touched, blocks, grid);
             }
             if chunk.header().blocksize_field() != self.sizes.block {
-                return self.read_ranges(chunk, touched, blocks, &*hooks, target);
+                return self.read_ranges(chunk, touched, blocks, &*hooks, grid);
             }
             chunk.with_reader(&*hooks, |reader| {
                 let mut scratch = scratch::borrow()?;
                 for j in blocks {
                     let block = self.selection.block(touched, j);
-                    self.read_block(reader, &block, tid, &mut scratch, target)?;
+                    self.read_block(reader, &block, tid, &mut scratch, grid)?;
                 }
                 Ok(())
             })
@@ -144,7 +140,7 @@ impl Reading<'_> {
         block: &TouchedBlock,
         tid: usize,
         scratch: &mut Scratch,
-        target: &Target,
+        grid: &Grid,
     ) -> Result<()> {
         let Sizes {
             item, block: size, ..
@@ -152,12 +148,10 @@ impl Reading<'_> {
         let Scratch {
             bufs, data, codec, ..
         } = scratch;
-        let both = self.selection.as_box(block);
-        if let Some(run) = both.as_ref().and_then(|both| both.single())
-            && run.len * item == size
+        let mut tile = self.selection.tile(grid, block)?;
+        if let Some((_, dest)) = tile.single()
+            && dest.len() == size
         {
-            // SAFETY: a selection has every item of the buffer in one block.
-            let dest = unsafe { target.part(run.at * item, size)? };
             return reader.block(block.nblock, tid, dest, (bufs, codec));
         }
         let (count, first, len) = self.selection.extent(block);
@@ -167,11 +161,7 @@ impl Reading<'_> {
             let parts = (&mut *bufs, &mut *codec);
             let span = (first, first + len, item);
             let done = reader.items(block.nblock, span, parts, |items| {
-                self.selection.each(block, &mut |run| {
-                    // SAFETY: as above.
-                    let dest = unsafe { target.part(run.at * item, run.len * item)? };
-                    items.get(run.inside * item, dest)
-                })
+                tile.each(&mut |inside, dest| items.get(inside * item, dest))
             })?;
             if done {
                 return Ok(());
@@ -184,16 +174,7 @@ impl Reading<'_> {
         if !part {
             reader.block(block.nblock, tid, data, (bufs, codec))?;
         }
-        let mut copy = |run: Run| {
-            // SAFETY: as above.
-            let dest = unsafe { target.part(run.at * item, run.len * item)? };
-            dest.copy_from_slice(&data[run.inside * item..][..run.len * item]);
-            Ok(())
-        };
-        match both {
-            Some(both) => both.each(&mut copy),
-            None => self.selection.each(block, &mut copy),
-        }
+        copy(data, item, &mut tile)
     }
 
     /// Fills the places of items that are all the same.
@@ -202,17 +183,14 @@ impl Reading<'_> {
         chunk: &Chunk,
         touched: &TouchedChunk,
         blocks: Range<usize>,
-        target: &Target,
+        grid: &Grid,
     ) -> Result<()> {
         let item = self.sizes.item;
         for j in blocks {
             let block = self.selection.block(touched, j);
             let start = block.nblock * self.sizes.block;
-            self.selection.each(&block, &mut |run| {
-                // SAFETY: as in `read_block`.
-                let dest = unsafe { target.part(run.at * item, run.len * item)? };
-                chunk.fill_special(start + run.inside * item, dest)
-            })?;
+            let mut tile = self.selection.tile(grid, &block)?;
+            tile.each(&mut |inside, dest| chunk.fill_special(start + inside * item, dest))?;
         }
         Ok(())
     }
@@ -224,7 +202,7 @@ impl Reading<'_> {
         touched: &TouchedChunk,
         blocks: Range<usize>,
         hooks: &dyn Hooks,
-        target: &Target,
+        grid: &Grid,
     ) -> Result<()> {
         let Sizes {
             item, block: size, ..
@@ -238,13 +216,16 @@ impl Reading<'_> {
                 len: size,
             };
             getitem(chunk, range, data, hooks)?;
-            self.selection.each(&block, &mut |run| {
-                // SAFETY: as in `read_block`.
-                let dest = unsafe { target.part(run.at * item, run.len * item)? };
-                dest.copy_from_slice(&data[run.inside * item..][..run.len * item]);
-                Ok(())
-            })?;
+            copy(data, item, &mut self.selection.tile(grid, &block)?)?;
         }
         Ok(())
     }
+}
+
+/// Copies a tile's items, of `item` bytes, out of the data of its block.
+fn copy(data: &[u8], item: usize, tile: &mut Tile) -> Result<()> {
+    tile.each(&mut |inside, dest| {
+        dest.copy_from_slice(&data[inside * item..][..dest.len()]);
+        Ok(())
+    })
 }

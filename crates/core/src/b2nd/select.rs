@@ -5,6 +5,7 @@ use super::geometry::Geometry;
 use super::runs::{Both, Run, strides};
 use super::{Dims, MAX_DIM};
 use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::grid::{self, Grid, Part, Tile, as_box, walk};
 use oxiblosc_memory::{Collect, List};
 
 /// The items that a selection takes along one dimension.
@@ -15,34 +16,52 @@ enum Axis {
 
 /// Items one after the other.
 struct Range {
+    /// Their places in the buffer, by block.
+    places: grid::Axis,
     start: i64,
     stop: i64,
     /// Length of the array, of a chunk and of a block.
     shape: i64,
     chunk: i64,
     block: i64,
+    /// Blocks of a chunk.
+    blocks: i64,
 }
 
-/// Any items. The lists begin where their parts do, and each ends with one entry more.
+/// Any items.
 struct Picked {
-    runs: List<Run>,
-    /// The block in its chunk, and its first run.
-    blocks: List<(i64, usize)>,
-    /// The chunk, and its first block.
+    /// Their places in the buffer, by block.
+    places: grid::Axis,
+    /// Each block's number in its chunk.
+    blocks: List<i64>,
+    /// The chunk, and its first block; one entry more at the end.
     chunks: List<(i64, usize)>,
 }
 
 /// What a selection takes of a block along one dimension.
-#[derive(Clone, Copy)]
 struct Piece<'a> {
     block: i64,
-    one: Run,
-    many: Option<&'a [Run]>,
+    /// Which part of the axis it is.
+    number: usize,
+    part: Part<'a>,
     /// Every item that the array has there is taken.
     whole: bool,
 }
 
 impl Range {
+    fn new(start: i64, stop: i64, shape: i64, (chunk, block): (i64, i64)) -> Result<Self> {
+        let size = |len: i64| usize::try_from(len).map_err(|_| Error::InvalidParam);
+        Ok(Self {
+            places: grid::Axis::even(size(start)?..size(stop)?, size(chunk)?, size(block)?)?,
+            start,
+            stop,
+            shape,
+            chunk,
+            block,
+            blocks: (chunk + block - 1) / block,
+        })
+    }
+
     /// From where to where the `i`th touched chunk is taken, counted in the chunk.
     fn taken(&self, i: usize) -> (i64, i64, i64) {
         let first = (self.start / self.chunk + i as i64) * self.chunk;
@@ -50,21 +69,21 @@ impl Range {
         (first, from - first, to - first)
     }
 
-    fn piece(&self, i: usize, j: usize) -> Piece<'static> {
-        let (first, from, to) = self.taken(i);
+    fn piece(&self, i: usize, j: usize) -> Piece<'_> {
+        let (first, from, _) = self.taken(i);
         let block = from / self.block + j as i64;
-        let (lo, hi) = (block * self.block, (block + 1) * self.block);
-        let (inside, end) = (from.max(lo), to.min(hi));
-        let there = hi.min(self.chunk).min(self.shape - first);
+        // Blocks are counted from the first that is taken on, and in every chunk there are as many.
+        let before = self.start / self.chunk * self.blocks + self.start % self.chunk / self.block;
+        let number = (first / self.chunk * self.blocks + block - before) as usize;
+        let lo = block * self.block;
+        let there = (lo + self.block).min(self.chunk).min(self.shape - first) - lo;
+        let part = self.places.part(number);
+        let items: usize = part.runs().iter().map(|run| run.len).sum();
         Piece {
             block,
-            one: Run {
-                inside: (inside - lo) as usize,
-                at: (first + inside - self.start) as usize,
-                len: (end - inside) as usize,
-            },
-            many: None,
-            whole: inside == lo && end == there,
+            number,
+            part,
+            whole: items as i64 == there,
         }
     }
 }
@@ -75,55 +94,58 @@ impl Picked {
         order.reserve_exact(indices.len())?;
         order.extend(indices.iter().copied().zip(0..))?;
         order.sort_unstable();
-        let mut picked = Self {
-            runs: List::new(),
-            blocks: List::new(),
-            chunks: List::new(),
-        };
+        let (mut runs, mut firsts) = (List::<Run>::new(), List::new());
+        let mut blocks = List::new();
+        let mut chunks: List<(i64, usize)> = List::new();
         for (index, at) in order {
             let (nchunk, item) = (index / chunk, index % chunk);
             let (nblock, inside) = (item / block, (item % block) as usize);
-            let new_chunk = picked.chunks.last().is_none_or(|last| last.0 != nchunk);
+            let new_chunk = chunks.last().is_none_or(|last| last.0 != nchunk);
             if new_chunk {
-                picked.chunks.push((nchunk, picked.blocks.len()))?;
+                chunks.push((nchunk, blocks.len()))?;
             }
-            let new_block = new_chunk || picked.blocks.last().is_none_or(|last| last.0 != nblock);
+            let new_block = new_chunk || blocks.last() != Some(&nblock);
             if new_block {
-                picked.blocks.push((nblock, picked.runs.len()))?;
+                blocks.push(nblock)?;
+                firsts.push(runs.len())?;
             }
-            match picked.runs.last_mut() {
+            match runs.last_mut() {
                 Some(run)
                     if !new_block && (run.inside + run.len, run.at + run.len) == (inside, at) =>
                 {
                     run.len += 1;
                 }
-                _ => picked.runs.push(Run { inside, at, len: 1 })?,
+                _ => runs.push(Run { inside, at, len: 1 })?,
             }
         }
-        picked.chunks.push((0, picked.blocks.len()))?;
-        picked.blocks.push((0, picked.runs.len()))?;
-        Ok(picked)
+        chunks.push((0, blocks.len()))?;
+        firsts.push(runs.len())?;
+        Ok(Self {
+            places: grid::Axis::listed(runs, firsts)?,
+            blocks,
+            chunks,
+        })
     }
 
     fn piece(&self, i: usize, j: usize) -> Piece<'_> {
-        let at = self.chunks[i].1 + j;
-        let runs = &self.runs[self.blocks[at].1..self.blocks[at + 1].1];
+        let number = self.chunks[i].1 + j;
         Piece {
-            block: self.blocks[at].0,
-            one: runs[0],
-            many: (runs.len() > 1).then_some(runs),
+            block: self.blocks[number],
+            number,
+            part: self.places.part(number),
             whole: false,
         }
     }
 }
 
-impl Piece<'_> {
-    fn runs(&self) -> &[Run] {
-        self.many.unwrap_or(std::slice::from_ref(&self.one))
-    }
-}
-
 impl Axis {
+    fn places(&self) -> &grid::Axis {
+        match self {
+            Self::Range(range) => &range.places,
+            Self::Picked(picked) => &picked.places,
+        }
+    }
+
     fn nchunks(&self) -> usize {
         match self {
             Self::Range(range) => {
@@ -184,7 +206,9 @@ pub struct TouchedChunk {
 pub struct TouchedBlock<'s> {
     /// Its index in the chunk.
     pub nblock: usize,
-    pieces: [Piece<'s>; MAX_DIM],
+    /// Which part of each axis it is.
+    numbers: [usize; MAX_DIM],
+    parts: [Part<'s>; MAX_DIM],
     /// All that the array has of it is taken.
     pub whole: bool,
 }
@@ -226,15 +250,12 @@ impl<'a> Selection<'a> {
             return Ok(None);
         }
         let axes = (0..ndim).map(|d| {
-            Axis::Range(Range {
-                start: start[d],
-                stop: stop[d].min(geometry.shape[d]),
-                shape: geometry.shape[d],
-                chunk: geometry.chunkshape[d].into(),
-                block: geometry.blockshape[d].into(),
-            })
+            let (start, stop) = (start[d], stop[d].min(geometry.shape[d]));
+            let (chunk, block) = (geometry.chunkshape[d], geometry.blockshape[d]);
+            Range::new(start, stop, geometry.shape[d], (chunk.into(), block.into()))
+                .map(Axis::Range)
         });
-        Self::new(geometry, axes.list()?, &buffershape[..ndim]).map(Some)
+        Self::new(geometry, axes.try_list()?, &buffershape[..ndim]).map(Some)
     }
 
     /// The items at the given indices along each dimension, in a buffer of shape `buffershape`. None where there are none.
@@ -298,15 +319,7 @@ impl<'a> Selection<'a> {
     pub fn buffer_items(&self) -> Result<usize> {
         let mut last = 0usize;
         for (d, axis) in self.axes.iter().enumerate() {
-            let most = match axis {
-                Axis::Range(range) => (range.stop - range.start - 1) as usize,
-                Axis::Picked(picked) => picked
-                    .runs
-                    .iter()
-                    .map(|run| run.at + run.len - 1)
-                    .max()
-                    .unwrap_or(0),
-            };
+            let most = axis.places().len() - 1;
             let offset = most.checked_mul(self.at[d]);
             last = offset
                 .and_then(|offset| last.checked_add(offset))
@@ -339,15 +352,10 @@ impl<'a> Selection<'a> {
 
     /// The `j`th touched block of a chunk; they ascend.
     pub fn block(&self, chunk: &TouchedChunk, mut j: usize) -> TouchedBlock<'_> {
-        let empty = Piece {
-            block: 0,
-            one: Run::default(),
-            many: None,
-            whole: true,
-        };
         let mut touched = TouchedBlock {
             nblock: 0,
-            pieces: [empty; MAX_DIM],
+            numbers: [0; MAX_DIM],
+            parts: [Part::EMPTY; MAX_DIM],
             whole: true,
         };
         let mut nblock = 0;
@@ -358,7 +366,8 @@ impl<'a> Selection<'a> {
             j /= count;
             nblock += piece.block * self.geometry.strides.block_chunk[d];
             touched.whole &= piece.whole;
-            touched.pieces[d] = piece;
+            touched.numbers[d] = piece.number;
+            touched.parts[d] = piece.part;
         }
         touched.nblock = nblock as usize;
         touched
@@ -367,8 +376,8 @@ impl<'a> Selection<'a> {
     /// How many items are taken of a block, the place of the first, and how far behind it the last one ends.
     pub fn extent(&self, block: &TouchedBlock) -> (usize, usize, usize) {
         let (mut count, mut first, mut last) = (1, 0, 0);
-        for (piece, stride) in block.pieces[..self.axes.len()].iter().zip(&self.inside) {
-            let runs = piece.runs();
+        for (part, stride) in block.parts[..self.axes.len()].iter().zip(&self.inside) {
+            let runs = part.runs();
             count *= runs.iter().map(|run| run.len).sum::<usize>();
             // They ascend, though some may be there twice.
             if let (Some(from), Some(to)) = (runs.first(), runs.last()) {
@@ -382,15 +391,29 @@ impl<'a> Selection<'a> {
     /// The items of a block as one box, where they are one.
     pub fn as_box(&self, block: &TouchedBlock) -> Option<Both> {
         let ndim = self.axes.len();
-        let pieces = &block.pieces[..ndim];
-        if pieces.iter().any(|piece| piece.many.is_some()) {
-            return None;
-        }
-        let mut runs = [Run::default(); MAX_DIM];
-        for (run, piece) in runs.iter_mut().zip(pieces) {
-            *run = piece.one;
-        }
-        Both::new(&runs[..ndim], &self.inside[..ndim], &self.at[..ndim])
+        as_box(&block.parts[..ndim], &self.inside[..ndim], &self.at[..ndim])
+    }
+
+    /// The buffer, for workers to fill block by block.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] when it is too small, [`Error::MemoryAlloc`].
+    pub fn grid<'b>(&'b self, buffer: &'b mut [u8], item: usize) -> Result<Grid<'b>> {
+        let places = self.axes.iter().map(Axis::places);
+        Grid::new(
+            buffer,
+            item,
+            places.zip(self.at[..self.axes.len()].iter().copied()),
+        )
+    }
+
+    /// The items of a block in the buffer, which nobody else gets.
+    ///
+    /// # Errors
+    /// [`Error::Failure`] where somebody got them already.
+    pub fn tile<'g>(&self, grid: &'g Grid, block: &TouchedBlock) -> Result<Tile<'g>> {
+        let ndim = self.axes.len();
+        grid.claim(&block.numbers[..ndim], &self.inside[..ndim])
     }
 
     /// Calls `each` with every run of items of a block, until it fails.
@@ -401,35 +424,12 @@ impl<'a> Selection<'a> {
     ) -> Result<()> {
         match self.as_box(block) {
             Some(both) => both.each(each),
-            None => self.walk(&block.pieces[..self.axes.len()], 0, Run::default(), each),
-        }
-    }
-
-    fn walk(
-        &self,
-        pieces: &[Piece],
-        d: usize,
-        from: Run,
-        each: &mut impl FnMut(Run) -> Result<()>,
-    ) -> Result<()> {
-        let (inside, at) = (self.inside[d], self.at[d]);
-        for run in pieces[d].runs() {
-            let mut from = Run {
-                inside: from.inside + run.inside * inside,
-                at: from.at + run.at * at,
-                len: run.len,
-            };
-            if d + 1 == pieces.len() {
-                each(from)?;
-                continue;
-            }
-            for _ in 0..run.len {
-                self.walk(pieces, d + 1, from, each)?;
-                from.inside += inside;
-                from.at += at;
+            None => {
+                let ndim = self.axes.len();
+                let strides = (&self.inside[..ndim], &self.at[..ndim]);
+                walk(&block.parts[..ndim], strides, Run::default(), each)
             }
         }
-        Ok(())
     }
 }
 

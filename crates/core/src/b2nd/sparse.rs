@@ -3,7 +3,6 @@
 use super::chunks::{Chunks, Sizes, with_chunk};
 use super::geometry::Geometry;
 use super::read::Workers;
-use super::target::Target;
 use oxiblosc_chunk::getitem::{ItemRange, getitem};
 use oxiblosc_chunk::scratch::{self, Scratch};
 use oxiblosc_chunk::visit::BlockReader;
@@ -11,15 +10,14 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Collect, List};
 
 /// An item: where it is, and where it goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
+struct Entry<'a> {
     nchunk: i64,
     /// Its place in the chunk's data, counted in items.
     inside: i64,
-    at: usize,
+    dest: &'a mut [u8],
 }
 
-fn locate(geometry: &Geometry, mut coord: i64, at: usize) -> Entry {
+fn locate<'a>(geometry: &Geometry, mut coord: i64, dest: &'a mut [u8]) -> Entry<'a> {
     let (mut place, mut nblock, mut inside) = (super::Dims::default(), 0, 0);
     for d in (0..geometry.ndim).rev() {
         let (chunk, block) = (
@@ -36,7 +34,7 @@ fn locate(geometry: &Geometry, mut coord: i64, at: usize) -> Entry {
     Entry {
         nchunk: geometry.nchunk(&place),
         inside: nblock * i64::from(geometry.blocknitems) + inside,
-        at,
+        dest,
     }
 }
 
@@ -53,20 +51,21 @@ pub fn read(
 ) -> Result<()> {
     let item = sizes.item;
     let needed = coords.len().checked_mul(item);
-    if needed.is_none_or(|needed| needed > buffer.len()) {
+    if item == 0 || needed.is_none_or(|needed| needed > buffer.len()) {
         return Err(Error::InvalidParam);
     }
     let mut entries: List<Entry> = List::new();
     entries.reserve_exact(coords.len())?;
-    for (at, coord) in coords.iter().enumerate() {
+    for (coord, dest) in coords.iter().zip(buffer.chunks_exact_mut(item)) {
         if !(0..geometry.nitems).contains(coord) {
             return Err(Error::InvalidParam);
         }
-        entries.push(locate(geometry, *coord, at))?;
+        entries.push(locate(geometry, *coord, dest))?;
     }
-    entries.sort_unstable();
-    let groups: List<&[Entry]> = entries.chunk_by(|a, b| a.nchunk == b.nchunk).list()?;
-    let target = Target::new(buffer);
+    entries.sort_unstable_by_key(|entry| (entry.nchunk, entry.inside));
+    let nbytes = entries.len().saturating_mul(sizes.block);
+    let groups = entries.chunk_by_mut(|a, b| a.nchunk == b.nchunk);
+    let groups: List<&mut [Entry]> = groups.list()?;
     let nthreads = if chunks.is_shared() {
         workers.nthreads
     } else {
@@ -76,81 +75,59 @@ pub fn read(
         nthreads,
         ..workers
     };
-    let nbytes = entries.len().saturating_mul(sizes.block);
-    workers.run(groups.len(), nbytes, &|i, tid| {
-        let nchunk = groups[i][0].nchunk as usize;
+    workers.run(groups.into_iter(), nbytes, &|entries, tid| {
+        let nchunk = entries[0].nchunk as usize;
         with_chunk(&chunks.find(nchunk)?, sizes, false, |chunk, front| {
             let hooks = chunks.hooks(nchunk, front)?;
-            let group = Group {
-                entries: groups[i],
-                sizes,
-                target: &target,
-            };
             if chunk.is_special() && !hooks.has_postfilter() {
-                return group.entries.iter().try_for_each(|entry| {
-                    chunk.fill_special(entry.inside as usize * item, group.dest(entry)?)
+                return entries.iter_mut().try_for_each(|entry| {
+                    chunk.fill_special(entry.inside as usize * item, entry.dest)
                 });
             }
             if chunk.header().blocksize_field() != sizes.block {
-                return group.entries.iter().try_for_each(|entry| {
+                return entries.iter_mut().try_for_each(|entry| {
                     let range = ItemRange {
                         start: entry.inside as usize * item,
                         len: item,
                     };
-                    getitem(chunk, range, group.dest(entry)?, &*hooks)
+                    getitem(chunk, range, entry.dest, &*hooks)
                 });
             }
-            chunk.with_reader(&*hooks, |reader| group.read(reader, tid))
+            chunk.with_reader(&*hooks, |reader| read_chunk(reader, tid, entries, sizes))
         })
     })
 }
 
-/// The entries of one chunk.
-struct Group<'a> {
-    entries: &'a [Entry],
-    sizes: Sizes,
-    target: &'a Target<'a>,
-}
-
-impl Group<'_> {
-    /// Where an entry goes.
-    #[allow(clippy::mut_from_ref, reason = "every entry has a place of its own")]
-    fn dest(&self, entry: &Entry) -> Result<&mut [u8]> {
-        let item = self.sizes.item;
-        // SAFETY: every entry has a place of its own, and gets it once.
-        unsafe { self.target.part(entry.at * item, item) }
-    }
-
-    fn read(&self, reader: &BlockReader, tid: usize) -> Result<()> {
-        let Sizes {
-            item, block: size, ..
-        } = self.sizes;
-        let place = |entry: &Entry| {
-            let at = entry.inside as usize * item;
-            (at / size, at % size)
-        };
-        let mut scratch = scratch::borrow()?;
-        let Scratch {
-            bufs, data, codec, ..
-        } = &mut *scratch;
-        for run in self.entries.chunk_by(|a, b| place(a).0 == place(b).0) {
-            let (nblock, from) = place(&run[0]);
-            let to = place(&run[run.len() - 1]).1 + item;
-            let parts = (&mut *bufs, &mut *codec);
-            let done = reader.items(nblock, (from, to, item), parts, |items| {
-                run.iter()
-                    .try_for_each(|entry| items.get(place(entry).1, self.dest(entry)?))
-            })?;
-            if done {
-                continue;
-            }
-            let data = data.ensure(size)?;
-            reader.block(nblock, tid, data, (&mut *bufs, &mut *codec))?;
-            for entry in run {
-                let from = place(entry).1;
-                self.dest(entry)?.copy_from_slice(&data[from..from + item]);
-            }
+/// Reads the entries of one chunk.
+fn read_chunk(reader: &BlockReader, tid: usize, entries: &mut [Entry], sizes: Sizes) -> Result<()> {
+    let Sizes {
+        item, block: size, ..
+    } = sizes;
+    let place = |entry: &Entry| {
+        let at = entry.inside as usize * item;
+        (at / size, at % size)
+    };
+    let mut scratch = scratch::borrow()?;
+    let Scratch {
+        bufs, data, codec, ..
+    } = &mut *scratch;
+    for run in entries.chunk_by_mut(|a, b| place(a).0 == place(b).0) {
+        let (nblock, from) = place(&run[0]);
+        let to = place(&run[run.len() - 1]).1 + item;
+        let parts = (&mut *bufs, &mut *codec);
+        let done = reader.items(nblock, (from, to, item), parts, |items| {
+            run.iter_mut()
+                .try_for_each(|entry| items.get(place(entry).1, entry.dest))
+        })?;
+        if done {
+            continue;
         }
-        Ok(())
+        let data = data.ensure(size)?;
+        reader.block(nblock, tid, data, (&mut *bufs, &mut *codec))?;
+        for entry in run {
+            let from = place(entry).1;
+            entry.dest.copy_from_slice(&data[from..from + item]);
+        }
     }
+    Ok(())
 }

@@ -67,7 +67,7 @@ impl Rewriter<'_> {
                 exec: &Serial,
             };
             let nbytes = count.saturating_mul(self.sizes.chunk);
-            workers.run(count, nbytes, &|i, _| one(i, alone).and_then(keep))
+            workers.run(0..count, nbytes, &|i, _| one(i, alone).and_then(keep))
         } else {
             (0..count).try_for_each(|i| one(i, workers).and_then(keep))
         };

@@ -6,7 +6,7 @@
 //! over the operations of the thread that they help.
 
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::per_thread::{PerThread, Zeroed};
+use oxiblosc_memory::per_thread::PerThread;
 use std::cell::Cell;
 
 /// As many super-chunks can be locked within each other.
@@ -14,10 +14,9 @@ const MOST: usize = 8;
 
 /// How an operation has locked a super-chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Access {
     /// It reads.
-    Shared = 0,
+    Shared,
     /// It prepares a change, while others read.
     Reserved,
     /// It makes a change.
@@ -26,10 +25,9 @@ pub enum Access {
 
 /// What kind of function of the program's this thread is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
 enum Callback {
     /// None.
-    No = 0,
+    No,
     /// One that works on blocks.
     Blocks,
     /// One of a back end, which may be called while the library's own state is locked.
@@ -53,8 +51,21 @@ struct Operations {
     callback: Cell<Callback>,
 }
 
-// SAFETY: numbers, and enums whose first variant is 0; there is nothing to drop.
-unsafe impl Zeroed for Operations {}
+impl Default for Operations {
+    fn default() -> Self {
+        let none = Entry {
+            id: 0,
+            access: Access::Shared,
+            nchunk: -1,
+            within: Callback::No,
+        };
+        Self {
+            entries: [none; MOST].map(Cell::new),
+            len: Cell::new(0),
+            callback: Cell::new(Callback::No),
+        }
+    }
+}
 
 static CURRENT: PerThread<Operations> = PerThread::empty();
 
