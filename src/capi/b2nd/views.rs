@@ -5,7 +5,7 @@ use super::array::{self, Array};
 use super::context::Params;
 use super::create::deliver;
 use crate::capi::border::code;
-use crate::capi::schunk::handle::{self, Handle, Unfinished};
+use crate::capi::schunk::handle::{self, BackEnd, Handle, Unfinished};
 use crate::capi::schunk::parts::set_parameters;
 use crate::capi::types::*;
 use oxiblosc_core::b2nd::geometry::Geometry;
@@ -90,7 +90,7 @@ fn view(array: &Array, shapes: &Shapes) -> Result<*mut b2nd_array_t> {
         name: NAME.to_list()?,
         content: meta.serialize()?,
     };
-    let mut made = Unfinished::new()?;
+    let mut made = Unfinished::new(BackEnd::Handles)?;
     let storage = std::mem::replace(&mut params.storage, null_mut());
     // SAFETY: the storage was the parameters' own.
     unsafe {

@@ -1,6 +1,6 @@
 //! Making super-chunks, opening those on disk, and freeing them.
 
-use super::handle::{self, Handle, Unfinished};
+use super::handle::{self, BackEnd, Handle, Unfinished};
 use super::parts;
 use super::storage::{self, local};
 use crate::capi::border::{code, env_is_set, pointer};
@@ -61,7 +61,8 @@ pub unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
         if env_is_set(c"BTUNE_TRADEOFF") {
             (*(*copy).cparams).tuner_id = BLOSC_BTUNE;
         }
-        let mut made = Unfinished::new().inspect_err(|_| storage::free_storage(copy))?;
+        let made = Unfinished::new(BackEnd::Handles);
+        let mut made = made.inspect_err(|_| storage::free_storage(copy))?;
         parts::set_parameters(&mut made, copy)?;
         let host = made.host()?;
         let store = store_for(&*copy, made.parameters(), &*host)?;
@@ -147,7 +148,7 @@ pub unsafe fn adopt_with(
     io: *const blosc2_io,
     body: impl FnOnce(&mut SuperChunk) -> Result<()>,
 ) -> Result<*mut blosc2_schunk> {
-    let mut made = Unfinished::new()?;
+    let mut made = Unfinished::new(BackEnd::Callers)?;
     // SAFETY: by the contract.
     unsafe { parts::set_parameters_from(&mut made, &loaded.header, io)? };
     let (host, id) = (made.host()?, made.id());

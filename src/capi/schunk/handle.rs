@@ -57,16 +57,25 @@ struct View {
 }
 
 /// A handle in the making: the public structure alone.
-pub struct Unfinished(Box<MaybeUninit<Handle>>);
+pub struct Unfinished(Box<MaybeUninit<Handle>>, BackEnd);
+
+/// Whose the back end of a handle is that does not come to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackEnd {
+    /// The handle's: it is told that the super-chunk is done with it.
+    Handles,
+    /// The caller's, who goes on with it.
+    Callers,
+}
 
 impl Unfinished {
     /// A structure with empty fields, no contexts and no storage.
-    pub fn new() -> Result<Self> {
+    pub fn new(back_end: BackEnd) -> Result<Self> {
         let mut handle = boxed_uninit::<Handle>()?;
         // SAFETY: the memory is there. The fields of C's struct, 66 KB, are written where they are: each is an integer, a bool or a
         // pointer, for which zero is a value.
         unsafe { (&raw mut (*handle.as_mut_ptr()).c).write_bytes(0, 1) };
-        Ok(Self(handle))
+        Ok(Self(handle, back_end))
     }
 
     /// The pointer that C will hold.
@@ -120,10 +129,13 @@ impl Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        // SAFETY: the fields are the library's own, and used no more. A back end belongs to a super-chunk only once that is made.
+        let back_end = self.1;
+        // SAFETY: the fields are the library's own, and used no more.
         unsafe {
             let c = self.fields();
-            if let Some(storage) = c.storage.as_mut() {
+            if back_end == BackEnd::Callers
+                && let Some(storage) = c.storage.as_mut()
+            {
                 libc::free(std::mem::replace(&mut storage.io, null_mut()).cast());
             }
             free_fields(c);
