@@ -221,8 +221,11 @@ fn slice_shape(array: &ArrayRef, start: &[i64], stop: &[i64]) -> Result<Dims> {
         return Err(Error::InvalidParam);
     }
     let mut shape = Dims::default();
-    for (len, (start, stop)) in shape.iter_mut().zip(start.iter().zip(stop)) {
-        *len = stop.checked_sub(*start).ok_or(Error::InvalidParam)?;
+    for (d, (start, stop)) in start.iter().zip(stop).enumerate() {
+        if *start < 0 || start > stop || *stop > array.geometry.shape[d] {
+            return Err(Error::InvalidParam);
+        }
+        shape[d] = stop - start;
     }
     Ok(shape)
 }
