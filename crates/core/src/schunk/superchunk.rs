@@ -6,6 +6,7 @@ use super::state_lock::StateLock;
 use super::store::{Store, lock, unlocked};
 use crate::coder::{Changed, Decoder, Encoder, Host};
 use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::disk::look::Seen;
 use oxiblosc_frame::disk::{Loaded, NewFrame};
 use oxiblosc_frame::memory::Memory;
 use std::ops::Deref;
@@ -228,15 +229,28 @@ impl SuperChunk {
         let Store::Disk(disk) = &state.store else {
             return Ok(Some((shared, false)));
         };
-        let mut disk = lock(disk);
-        if disk.is_shared_for_long() {
-            return Ok(None);
+        let (has_lock, look) = {
+            let mut disk = lock(disk);
+            if disk.is_shared_for_long() {
+                return Ok(None);
+            }
+            disk.lock_shared()?;
+            (disk.has_lock(), disk.look())
+        };
+        // Threads look at the file at once.
+        let current = match look.map(|look| look.take()) {
+            Some(Seen::Current) => true,
+            Some(Seen::Moved(missing)) => {
+                lock(disk).set_missing(missing);
+                true
+            }
+            Some(Seen::Other) => false,
+            None => lock(disk).is_current(),
+        };
+        if current {
+            return Ok(Some((shared, has_lock)));
         }
-        disk.lock_shared()?;
-        if disk.is_current() {
-            return Ok(Some((shared, disk.has_lock())));
-        }
-        disk.unlock_shared()?;
+        lock(disk).unlock_shared()?;
         Ok(None)
     }
 

@@ -13,6 +13,8 @@ mod commit;
 mod compact;
 mod edit;
 mod load;
+/// Whether a frame is the one that was last read.
+pub mod look;
 mod new;
 mod places;
 mod writer;
@@ -140,7 +142,7 @@ pub struct Disk {
     /// The path of the frame: a file or a directory.
     path: CStrBuf,
     /// The file with header, index and trailer.
-    file: CStrBuf,
+    file: Shared<CStrBuf>,
     kind: Kind,
     /// Where the frame begins in its file.
     base: u64,
@@ -372,7 +374,7 @@ impl Disk {
         let mut disk = Self {
             options,
             path: CStrBuf::copy_of(path)?,
-            file,
+            file: Shared::new(file)?,
             kind,
             base,
             view,

@@ -1,0 +1,85 @@
+//! A look at whether a frame is the one that was last read, which several threads can take at once.
+
+use super::{Disk, Named};
+use oxiblosc_error::Error;
+use oxiblosc_io::{Backend, Storage};
+use oxiblosc_memory::{CStrBuf, Shared};
+
+/// The longest header that is copied for a look.
+const LONGEST: usize = 512;
+
+/// What has to be looked at.
+pub struct Look {
+    backend: Shared<dyn Backend>,
+    path: Shared<CStrBuf>,
+    file: Shared<dyn Storage>,
+    identity: Option<(u64, u64)>,
+    base: u64,
+    header: [u8; LONGEST],
+    len: usize,
+    /// What was known of whether the frame is there.
+    missing: Option<Error>,
+}
+
+/// What was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// The frame that was last read.
+    Current,
+    /// That one, but whether it is there has changed: see [`Disk::set_missing`].
+    Moved(Option<Error>),
+    /// Another one, or nothing that can be read.
+    Other,
+}
+
+impl Look {
+    /// Takes the look.
+    pub fn take(&self) -> Seen {
+        let named = match self.backend.identity(&self.path) {
+            named if named == self.identity => Named::Same,
+            None => Named::Nothing,
+            Some(_) => return Seen::Other,
+        };
+        let known = &self.header[..self.len];
+        let mut now = [0; LONGEST];
+        let now = &mut now[..self.len];
+        if self.file.read_at(self.base, now).is_err() || now != known {
+            return Seen::Other;
+        }
+        let missing = named.is_there().err();
+        if missing == self.missing {
+            Seen::Current
+        } else {
+            Seen::Moved(missing)
+        }
+    }
+}
+
+impl Disk {
+    /// What a look at the frame takes. None where it has to be read again anyway, or no file is kept open.
+    pub fn look(&self) -> Option<Look> {
+        let reader = self.reader.as_ref()?;
+        let known = &self.view.header;
+        let stale = self.stale || self.view.pending.is_some() || self.news.is_some();
+        if stale || known.len() > LONGEST {
+            return None;
+        }
+        let mut header = [0; LONGEST];
+        header[..known.len()].copy_from_slice(known);
+        Some(Look {
+            backend: self.options.backend.clone(),
+            path: self.file.clone(),
+            file: reader.file.clone(),
+            identity: reader.identity,
+            base: self.base,
+            header,
+            len: known.len(),
+            missing: self.missing,
+        })
+    }
+
+    /// Says whether there is a frame to be changed, as a look has shown.
+    pub fn set_missing(&mut self, missing: Option<Error>) {
+        self.missing = missing;
+    }
+}
