@@ -33,11 +33,14 @@ impl Encoder for Context {
         unsafe { self.compress(&input, nbytes, dest.as_mut_ptr(), room, true) }
     }
 
+    fn sees_chunks(&self) -> bool {
+        self.prefilter.get().is_some()
+            || self.tuner_id.get() != BLOSC_STUNE
+            || !self.tuner_params.get().is_null()
+    }
+
     fn params(&self, nbytes: usize, in_buffer: bool) -> Result<Option<EncodeParams>> {
-        let plain = self.prefilter.get().is_none()
-            && self.tuner_id.get() == BLOSC_STUNE
-            && self.tuner_params.get().is_null();
-        if !plain {
+        if Encoder::sees_chunks(self) {
             return Ok(None);
         }
         let room = c_size(nbytes + MAX_OVERHEAD)?;

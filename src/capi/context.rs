@@ -436,6 +436,15 @@ pub unsafe fn decompression(dparams: blosc2_dparams) -> Result<*mut blosc2_conte
 /// `context` came from `blosc2_create_cctx` or `blosc2_create_dctx`, was not freed, and nobody uses it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_free_ctx(context: *mut blosc2_context) {
+    // SAFETY: by the contract.
+    unsafe { free(context) };
+}
+
+/// See [`blosc2_free_ctx`].
+///
+/// # Safety
+/// As for that.
+pub unsafe fn free(context: *mut blosc2_context) {
     guard((), || {
         if !context.is_null() {
             // SAFETY: both functions above make contexts with `Box::into_raw`.

@@ -3,15 +3,14 @@
 //! The settings are single atomics, and every call works on a context of its own, so calls from several threads do
 //! not wait for each other, and a child after `fork` never finds a lock taken.
 
+use super::border;
 use super::border::{code, env, guard};
 use super::compress::Input;
 use super::constants::*;
-use super::context::{
-    Context, blosc2_free_ctx, env_at_least, env_delta, env_shuffle, env_splitmode, set_shuffle,
-};
+use super::context::{Context, env_at_least, env_delta, env_shuffle, env_splitmode, set_shuffle};
+use super::decompress::getitem_of;
 use super::registry;
 use super::types::*;
-use super::{border, decompress};
 use oxiblosc_chunk::scratch;
 use oxiblosc_core::schunk::operation;
 use oxiblosc_error::Error;
@@ -35,6 +34,11 @@ pub(super) fn is_initialized() -> bool {
 /// Begins the use of the library. Other functions do it by themselves where it is needed.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc2_init() {
+    init();
+}
+
+/// Begins the use of the library, if it has not begun.
+fn init() {
     INITIALIZED.store(true, Relaxed);
 }
 
@@ -73,7 +77,7 @@ pub extern "C" fn blosc2_get_nthreads() -> i16 {
 
 /// The number of threads that the functions without a context use.
 pub fn get_nthreads() -> i16 {
-    blosc2_init();
+    init();
     NTHREADS.load(Relaxed)
 }
 
@@ -81,7 +85,7 @@ pub fn get_nthreads() -> i16 {
 /// `BLOSC2_ERROR_INVALID_PARAM`.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc2_set_nthreads(nthreads: i16) -> i16 {
-    blosc2_init();
+    init();
     if nthreads <= 0 {
         return Error::InvalidParam.code() as i16;
     }
@@ -91,7 +95,7 @@ pub extern "C" fn blosc2_set_nthreads(nthreads: i16) -> i16 {
 /// Returns the name of the codec that the functions without a context use (not to be freed).
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc1_get_compressor() -> *const c_char {
-    blosc2_init();
+    init();
     guard(null(), || {
         registry::compname_of(COMPRESSOR.load(Relaxed)).unwrap_or(null())
     })
@@ -112,7 +116,7 @@ pub unsafe extern "C" fn blosc1_set_compressor(compname: *const c_char) -> c_int
 }
 
 fn set_compressor(name: &str) -> c_int {
-    blosc2_init();
+    init();
     let compcode = registry::compcode_of(name);
     if compcode >= BLOSC_LAST_CODEC {
         border::trace(
@@ -128,28 +132,28 @@ fn set_compressor(name: &str) -> c_int {
 /// Sets whether the functions without a context apply the delta filter (1) or not (0).
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc2_set_delta(dodelta: c_int) {
-    blosc2_init();
+    init();
     DELTA.store(dodelta, Relaxed);
 }
 
 /// Returns the block size that the functions without a context use; 0 means that it is chosen for each buffer.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc1_get_blocksize() -> c_int {
-    blosc2_init();
+    init();
     BLOCKSIZE.load(Relaxed)
 }
 
 /// Sets the block size in bytes that the functions without a context use; 0 means that it is chosen for each buffer.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc1_set_blocksize(blocksize: usize) {
-    blosc2_init();
+    init();
     BLOCKSIZE.store(blocksize as i32, Relaxed);
 }
 
 /// Sets when the functions without a context split blocks, `BLOSC_ALWAYS_SPLIT` and so on.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc1_set_splitmode(splitmode: c_int) {
-    blosc2_init();
+    init();
     SPLITMODE.store(splitmode, Relaxed);
 }
 
@@ -170,23 +174,40 @@ pub unsafe extern "C" fn blosc2_compress(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
+    // SAFETY: by the contract.
+    unsafe { compress(clevel, doshuffle, typesize, src, srcsize, dest, destsize) }
+}
+
+/// See [`blosc2_compress`].
+///
+/// # Safety
+/// As for that.
+unsafe fn compress(
+    clevel: c_int,
+    doshuffle: c_int,
+    typesize: i32,
+    src: *const c_void,
+    srcsize: i32,
+    dest: *mut c_void,
+    destsize: i32,
+) -> c_int {
     code("blosc2_compress", || {
-        blosc2_init();
+        init();
         let clevel = env_at_least(c"BLOSC_CLEVEL", 0).unwrap_or(clevel);
         let doshuffle = env_shuffle().unwrap_or(doshuffle);
         if let Some(delta) = env_delta() {
-            blosc2_set_delta(delta.into());
+            DELTA.store(delta.into(), Relaxed);
         }
         let typesize = env_at_least(c"BLOSC_TYPESIZE", 1).unwrap_or(typesize);
         env(c"BLOSC_COMPRESSOR", set_compressor);
-        if let Some(blocksize) = env_at_least(c"BLOSC_BLOCKSIZE", 1) {
-            blosc1_set_blocksize(blocksize);
+        if let Some(blocksize) = env_at_least::<i32>(c"BLOSC_BLOCKSIZE", 1) {
+            BLOCKSIZE.store(blocksize, Relaxed);
         }
         if let Some(nthreads) = env_at_least(c"BLOSC_NTHREADS", 1) {
-            blosc2_set_nthreads(nthreads);
+            NTHREADS.store(nthreads, Relaxed);
         }
         if let Some(splitmode) = env_splitmode() {
-            blosc1_set_splitmode(splitmode);
+            SPLITMODE.store(splitmode, Relaxed);
         }
         let mut filters = [0; 6];
         let delta = DELTA.load(Relaxed) != 0;
@@ -208,7 +229,7 @@ pub unsafe extern "C" fn blosc2_compress(
                     destsize,
                     true,
                 );
-                blosc2_free_ctx(pointer);
+                super::context::free(pointer);
                 result
             };
         }
@@ -251,18 +272,9 @@ pub unsafe extern "C" fn blosc1_compress(
     destsize: usize,
 ) -> c_int {
     let capped = |size: usize| i32::try_from(size).unwrap_or(i32::MAX);
-    // SAFETY: by the caller's word.
-    unsafe {
-        blosc2_compress(
-            clevel,
-            doshuffle,
-            capped(typesize),
-            src,
-            capped(nbytes),
-            dest,
-            capped(destsize),
-        )
-    }
+    let (typesize, nbytes, destsize) = (capped(typesize), capped(nbytes), capped(destsize));
+    // SAFETY: by the contract.
+    unsafe { compress(clevel, doshuffle, typesize, src, nbytes, dest, destsize) }
 }
 
 /// Decompresses without a context, with the process's number of threads, which `BLOSC_NTHREADS` overrides. Returns the
@@ -277,14 +289,23 @@ pub unsafe extern "C" fn blosc2_decompress(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
+    // SAFETY: by the contract.
+    unsafe { decompress(src, srcsize, dest, destsize) }
+}
+
+/// See [`blosc2_decompress`].
+///
+/// # Safety
+/// As for that.
+unsafe fn decompress(src: *const c_void, srcsize: i32, dest: *mut c_void, destsize: i32) -> c_int {
     code("blosc2_decompress", || {
-        blosc2_init();
+        init();
         if let Some(nthreads) = border::env_number(c"BLOSC_NTHREADS") {
             let nthreads = i16::try_from(nthreads)
                 .ok()
                 .filter(|n| *n > 0)
                 .ok_or(Error::InvalidParam)?;
-            blosc2_set_nthreads(nthreads);
+            NTHREADS.store(nthreads, Relaxed);
         }
         let ctx = Context::zeroed();
         ctx.new_nthreads.set(NTHREADS.load(Relaxed));
@@ -304,15 +325,9 @@ pub unsafe extern "C" fn blosc1_decompress(
     dest: *mut c_void,
     destsize: usize,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    unsafe {
-        blosc2_decompress(
-            src,
-            i32::MAX,
-            dest,
-            i32::try_from(destsize).unwrap_or(i32::MAX),
-        )
-    }
+    let destsize = i32::try_from(destsize).unwrap_or(i32::MAX);
+    // SAFETY: by the contract.
+    unsafe { decompress(src, i32::MAX, dest, destsize) }
 }
 
 /// As `blosc2_getitem`, for a chunk whose size only its header tells, and a destination with room for the items.
@@ -327,5 +342,5 @@ pub unsafe extern "C" fn blosc1_getitem(
     dest: *mut c_void,
 ) -> c_int {
     // SAFETY: by the caller's word.
-    unsafe { decompress::blosc2_getitem(src, i32::MAX, start, nitems, dest, i32::MAX) }
+    unsafe { getitem_of(src, i32::MAX, start, nitems, dest, i32::MAX) }
 }

@@ -171,7 +171,7 @@ pub unsafe fn destroy(io: *const blosc2_io) -> c_int {
         };
         if c_int::from(io.id) == BLOSC2_IO_FILESYSTEM_MMAP {
             // Its entry may have to be made first, for which there may be no memory.
-            return mmap::blosc2_stdio_mmap_destroy(io.params);
+            return mmap::destroy(io.params);
         }
         let callbacks = entry(io.id).as_ref();
         callbacks

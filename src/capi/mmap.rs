@@ -342,6 +342,15 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_truncate(stream: *mut c_void, size: i
 /// `params` is NULL or points to a `blosc2_stdio_mmap` that nobody else uses; with `needs_free` it comes from `malloc`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_stdio_mmap_destroy(params: *mut c_void) -> c_int {
+    // SAFETY: by the contract.
+    unsafe { destroy(params) }
+}
+
+/// See [`blosc2_stdio_mmap_destroy`].
+///
+/// # Safety
+/// As for that.
+pub unsafe fn destroy(params: *mut c_void) -> c_int {
     guard(-1, || {
         let stream: *mut blosc2_stdio_mmap = params.cast();
         if stream.is_null() {

@@ -2,7 +2,7 @@
 
 use super::border::{bytes, bytes_mut, code};
 use super::compress::Input;
-use super::context::{self, Context, blosc2_free_ctx};
+use super::context::{self, Context};
 use super::types::*;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
 use oxiblosc_chunk::special;
@@ -39,7 +39,7 @@ pub unsafe fn make(
         .prepare_compression(&Input::Nothing, nbytes, dest.cast(), destsize)
         .map(|()| (ctx.blocksize.get() as usize, ctx.typesize.get() as usize));
     // SAFETY: made above, and used no more.
-    unsafe { blosc2_free_ctx(pointer) };
+    unsafe { context::free(pointer) };
     let (blocksize, typesize) = sizes?;
     // SAFETY: by the caller's word.
     let dest = unsafe { bytes_mut(dest.cast(), needed)? };

@@ -20,8 +20,11 @@ pub trait Encoder: Sync {
     /// Those of impossible parameters, and of functions that the program registered.
     fn compress(&self, source: Source, dest: &mut [u8]) -> Result<usize>;
 
+    /// Whether functions of the program, or its tuner, want to see every chunk.
+    fn sees_chunks(&self) -> bool;
+
     /// The parameters for a chunk of `nbytes` bytes of data, `in_buffer` if the data are in a buffer. None where every chunk has
-    /// to go through [`Self::compress`], because a prefilter or a tuner wants to see it.
+    /// to go through [`Self::compress`]: see [`Self::sees_chunks`].
     ///
     /// # Errors
     /// Those of impossible parameters.

@@ -125,6 +125,10 @@ impl Encoder for Compressor {
         compress(&params, source, dest, &*lock(&self.surroundings), &Pool)
     }
 
+    fn sees_chunks(&self) -> bool {
+        false
+    }
+
     fn params(&self, nbytes: usize, _in_buffer: bool) -> Result<Option<EncodeParams>> {
         self.plan(nbytes).map(Some)
     }

@@ -2,7 +2,7 @@
 
 use super::mirror::{Layer, Mirror, parameters};
 use super::storage::free_storage;
-use crate::capi::context::blosc2_free_ctx;
+use crate::capi::context;
 use crate::capi::io;
 use crate::capi::types::*;
 use oxiblosc_core::SuperChunk;
@@ -348,8 +348,8 @@ unsafe fn free_parts(schunk: *mut blosc2_schunk) -> i32 {
 unsafe fn free_fields(c: &mut blosc2_schunk) -> i32 {
     // SAFETY: by the contract.
     unsafe {
-        blosc2_free_ctx(c.cctx);
-        blosc2_free_ctx(c.dctx);
+        context::free(c.cctx);
+        context::free(c.dctx);
         libc::free(c.blockshape.cast());
         let Some(storage) = c.storage.as_ref() else {
             return 0;

@@ -2,7 +2,7 @@
 
 use super::handle::Handle;
 use crate::capi::border::{bytes, code};
-use crate::capi::context::{self, Context, blosc2_free_ctx};
+use crate::capi::context::{self, Context};
 use crate::capi::types::*;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::NAME_MAXLEN;
@@ -146,7 +146,7 @@ impl Coder {
 impl Drop for Coder {
     fn drop(&mut self) {
         // SAFETY: made above, and used no more.
-        unsafe { blosc2_free_ctx(self.0) };
+        unsafe { context::free(self.0) };
     }
 }
 

@@ -254,8 +254,12 @@ impl SuperChunk {
     /// # Errors
     /// Those of compression, and of [`Self::put_chunk`].
     pub fn append(&self, source: Source) -> Result<i64> {
-        // The encoder compresses one buffer at a time, and tells its functions which chunk that will be.
-        let mut changing = self.reserve()?;
+        // The encoder compresses one buffer at a time, and tells its functions which chunk that will be. Where there are none, other
+        // handles need not wait for it.
+        let mut changing = self.reserve_here()?;
+        if self.encoder()?.sees_chunks() {
+            changing.lock()?;
+        }
         let (nchunks, framed) = {
             let state = changing.state()?;
             (state.counts.nchunks as usize, state.store.is_frame())

@@ -281,6 +281,16 @@ impl SuperChunk {
     /// [`Error::Lock`] in a function of the program's that is called for this super-chunk, which may only read; those of locking
     /// and reading a frame.
     pub fn reserve(&self) -> Result<Changing<'_>> {
+        let mut changing = self.reserve_here()?;
+        changing.lock()?;
+        Ok(changing)
+    }
+
+    /// As [`Self::reserve`], but keeps out changes of this handle alone, until [`Changing::lock`].
+    ///
+    /// # Errors
+    /// As for that.
+    pub(crate) fn reserve_here(&self) -> Result<Changing<'_>> {
         match operation::access(self.id)? {
             Some(Access::Reserved) if !operation::in_callback_of(self.id) => {
                 return Ok(Changing {
@@ -293,33 +303,14 @@ impl SuperChunk {
         }
         self.lock.reserve();
         let reserved = Reserved(self);
-        let operation = operation::enter(self.id, Access::Reserved)?;
-        let mut exclusive = None;
-        let has_lock = self.guard()?.has_lock();
-        if has_lock {
-            // The lock of a writer is taken by a handle that reads no more.
-            self.lock.upgrade();
-            exclusive = Some(Exclusive(self));
-        }
-        self.lock_frame()?;
-        let changing = Changing {
+        Ok(Changing {
             schunk: self,
             begun: Some(Begun {
-                _operation: operation,
+                locked: false,
+                _operation: operation::enter(self.id, Access::Reserved)?,
                 _reserved: reserved,
             }),
-        };
-        let mut refreshed = Ok(());
-        if !self.is_current()? {
-            if exclusive.is_none() {
-                self.lock.upgrade();
-                exclusive = Some(Exclusive(self));
-            }
-            refreshed = self.exclusively(|state| state.refresh(&*self.host));
-        }
-        drop(exclusive);
-        refreshed?;
-        Ok(changing)
+        })
     }
 
     /// Keeps other handles out of the frame, for a change.
@@ -551,11 +542,43 @@ pub struct Changing<'a> {
 }
 
 struct Begun<'a> {
+    /// Whether other handles are kept out of the frame.
+    locked: bool,
     _operation: operation::Entered,
     _reserved: Reserved<'a>,
 }
 
 impl Changing<'_> {
+    /// Keeps other handles out of the frame, if that was not done, and reads it again where others changed it.
+    ///
+    /// # Errors
+    /// Those of locking and reading a frame.
+    pub(crate) fn lock(&mut self) -> Result<()> {
+        let schunk = self.schunk;
+        let Some(begun) = self.begun.as_mut().filter(|begun| !begun.locked) else {
+            return Ok(());
+        };
+        let mut exclusive = None;
+        let has_lock = schunk.guard()?.has_lock();
+        if has_lock {
+            // The lock of a writer is taken by a handle that reads no more.
+            schunk.lock.upgrade();
+            exclusive = Some(Exclusive(schunk));
+        }
+        schunk.lock_frame()?;
+        begun.locked = true;
+        if schunk.is_current()? {
+            return Ok(());
+        }
+        if exclusive.is_none() {
+            schunk.lock.upgrade();
+            exclusive = Some(Exclusive(schunk));
+        }
+        let refreshed = schunk.exclusively(|state| state.refresh(&*schunk.host));
+        drop(exclusive);
+        refreshed
+    }
+
     /// The state before the change.
     ///
     /// # Errors
@@ -570,6 +593,7 @@ impl Changing<'_> {
     /// # Errors
     /// Those of `body`.
     pub fn commit<T>(&mut self, body: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
+        self.lock()?;
         let schunk = self.schunk;
         schunk.lock.upgrade();
         let _exclusive = Exclusive(schunk);
@@ -587,8 +611,8 @@ impl Changing<'_> {
 
     fn end(&mut self) -> Result<()> {
         match self.begun.take() {
-            Some(_begun) => self.schunk.unlock_frame(),
-            None => Ok(()),
+            Some(begun) if begun.locked => self.schunk.unlock_frame(),
+            Some(_) | None => Ok(()),
         }
     }
 }
