@@ -215,7 +215,7 @@ impl Noise {
             }
             let mut count = None;
             while known <= at {
-                count = self.repeated(stream, search, known, &mut parts[known])?;
+                count = self.count_repeats(stream, search, known, &mut parts[known])?;
                 known += 1;
             }
             // Of a stream's first pieces there is less that they could repeat.
@@ -237,14 +237,14 @@ impl Noise {
         }
         if parts.iter().any(|part| part.worth > Worth::Search) {
             for (at, part) in parts.iter_mut().enumerate().skip(known) {
-                self.repeated(stream, search, at, part)?;
+                self.count_repeats(stream, search, at, part)?;
             }
         }
         Ok(())
     }
 
     /// How many words of a piece were seen before, none if too few tell; its part learns where.
-    fn repeated(
+    fn count_repeats(
         &mut self,
         stream: &[u8],
         search: Search,

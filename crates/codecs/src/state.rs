@@ -1,6 +1,6 @@
 //! What a worker keeps between streams: one state per library, made when it is first needed.
 
-use super::{Codec, Dict, Packed, Room, blosclz, lz4, noise, noise::Noise, zlib, zstd};
+use super::{Codec, Dict, PaddedDst, PaddedSrc, blosclz, lz4, noise, noise::Noise, zlib, zstd};
 use oxiblosc_error::{Error, Result};
 
 /// Compresses streams. One per worker; see the module for what is promised about reuse.
@@ -104,7 +104,7 @@ impl Decoder {
         src: &[u8],
         dst: &mut [u8],
     ) -> Result<usize> {
-        self.decompress_among(codec, dict, src.into(), dst.into())
+        self.decompress_padded(codec, dict, src.into(), dst.into())
     }
 
     /// The same among other bytes, of which those behind `dst` may be overwritten too.
@@ -112,20 +112,20 @@ impl Decoder {
     /// # Errors
     /// As [`Decoder::decompress`].
     #[inline(always)]
-    pub fn decompress_among(
+    pub fn decompress_padded(
         &mut self,
         codec: Codec,
         dict: Option<&Dict>,
-        src: Packed,
-        dst: Room,
+        src: PaddedSrc,
+        dst: PaddedDst,
     ) -> Result<usize> {
-        if src.alone().len() > i32::MAX as usize || dst.size() > i32::MAX as usize {
+        if src.exact().len() > i32::MAX as usize || dst.size() > i32::MAX as usize {
             return Err(Error::TwoGbLimit);
         }
         match (codec, dict) {
             // What is fastest feels every call on the way the most.
             (Codec::Lz4 | Codec::Lz4hc, None) => lz4::decompress(src, dst),
-            _ => self.decompress_other(codec, dict, src.alone(), dst.alone()),
+            _ => self.decompress_other(codec, dict, src.exact(), dst.exact()),
         }
     }
 

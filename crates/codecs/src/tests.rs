@@ -91,7 +91,7 @@ fn streams() -> Vec<(String, Vec<u8>)> {
     all
 }
 
-/// Room in which every codec's worst case fits.
+/// A destination size that is enough for the worst case of every codec.
 fn roomy(len: usize) -> usize {
     len + len / 8 + 1024
 }

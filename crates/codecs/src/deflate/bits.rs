@@ -2,7 +2,7 @@
 
 use core::hint::cold_path;
 
-use crate::copy::chunk_mut;
+use crate::copy::array_at_mut;
 
 /// What is written, with the bits that are not yet a byte.
 pub(super) struct Bits<'a> {
@@ -44,7 +44,7 @@ impl<'a> Bits<'a> {
     #[inline(always)]
     pub(super) fn flush(&mut self) -> Option<()> {
         let bytes = self.count / 8;
-        match chunk_mut(self.dst, self.at) {
+        match array_at_mut(self.dst, self.at) {
             Some(room) => *room = self.held.to_le_bytes(),
             None => {
                 cold_path();

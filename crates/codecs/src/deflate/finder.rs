@@ -4,8 +4,8 @@ use core::hint::{cold_path, select_unpredictable};
 
 use super::block::LONGEST;
 use crate::copy::{match_len, read4};
-use crate::known::{first_difference, load};
-use crate::table::{SPREAD, zeros};
+use crate::table::{KNUTH_MULTIPLIER, zeros};
+use crate::unaligned::{first_mismatch, load};
 use oxiblosc_error::Result;
 
 /// The bits of a distance that one byte more of a match makes up for.
@@ -144,7 +144,7 @@ fn length(src: &[u8], at: usize, from: usize, most: usize) -> usize {
             return match_len(src, at, from, at + most, n);
         }
         // SAFETY: there are 32 bytes at `at + n`, and `from` is before `at`.
-        if let Some(first) = unsafe { first_difference(src, from + n, at + n) } {
+        if let Some(first) = unsafe { first_mismatch(src, from + n, at + n) } {
             return most.min(n + first);
         }
         n += 32;
@@ -214,7 +214,7 @@ impl Places<'_> {
     /// Where the last place is with these four bytes, or others of the same hash.
     #[inline(always)]
     fn slot(&self, four: u32) -> usize {
-        (four.wrapping_mul(SPREAD) >> self.shift) as usize % (1 << MOST_BITS)
+        (four.wrapping_mul(KNUTH_MULTIPLIER) >> self.shift) as usize % (1 << MOST_BITS)
     }
 
     /// Enters a place, for this search alone; the match with the last one like it, of at most `most` bytes, which are at
@@ -233,8 +233,8 @@ impl Places<'_> {
         // Nobody can guess that; what is compared instead counts for nothing.
         let from = at - select_unpredictable(within, distance, 0);
         // SAFETY: no distance is more than `number`.
-        let differ = unsafe { load::<u32>(self.src, from) } ^ four;
-        if differ | u32::from(!within) != 0 {
+        let xor = unsafe { load::<u32>(self.src, from) } ^ four;
+        if xor | u32::from(!within) != 0 {
             return Match::default();
         }
         Match {
@@ -247,7 +247,7 @@ impl Places<'_> {
     #[inline(always)]
     pub(super) fn enter_three(&mut self, at: usize) -> Threes {
         // An odd factor changes no more than the order of all there are.
-        let hash = read4(self.src, at).wrapping_mul(SPREAD) & 0xFF_FFFF;
+        let hash = read4(self.src, at).wrapping_mul(KNUTH_MULTIPLIER) & 0xFF_FFFF;
         let number = (at - self.base) as u32;
         let rest = hash << 16 & ((1 << (16 + THREE_REST)) - 1) & !PLACE;
         let place = number | rest;

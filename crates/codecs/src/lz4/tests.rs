@@ -189,8 +189,8 @@ fn streams_are_decoded_and_refused_as_the_library_does() {
                 .chain((0..behind).map(|_| random(256) as u8))
                 .collect();
             let mut among = vec![0xaa; room + room_behind];
-            let src = Packed::new(&packed, stream.len()).unwrap();
-            let dst = Room::new(&mut among, room).unwrap();
+            let src = PaddedSrc::new(&packed, stream.len()).unwrap();
+            let dst = PaddedDst::new(&mut among, room).unwrap();
             assert_eq!(decompress(src, dst), expected, "round {round}: {stream:?}");
             let n = expected.unwrap_or(0);
             assert!(among[..n] == theirs[..n], "round {round}");

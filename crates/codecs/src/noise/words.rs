@@ -1,6 +1,6 @@
 //! Every word of a stream, looked for among those before it.
 
-use crate::table::SPREAD;
+use crate::table::KNUTH_MULTIPLIER;
 use oxiblosc_error::Result;
 use oxiblosc_memory::List;
 
@@ -29,7 +29,7 @@ impl<const SLOTS: u32> Words<SLOTS> {
         let number = u32::from(self.stream) << 16;
         let mut twice = 0;
         let few = stream.array_windows::<WORD>().rev().all(|word| {
-            let hash = u32::from_le_bytes(*word).wrapping_mul(SPREAD);
+            let hash = u32::from_le_bytes(*word).wrapping_mul(KNUTH_MULTIPLIER);
             let word = number | hash & 0xffff;
             let seen = &mut self.seen[(hash >> (32 - SLOTS)) as usize];
             twice += usize::from(*seen == word);
