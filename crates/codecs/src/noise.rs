@@ -15,7 +15,7 @@ use oxiblosc_memory::List;
 pub(super) const PIECE: usize = 4096;
 /// The bytes at the start of a piece that are tested first. They are enough to recognise most compressible pieces.
 const PREFIX: usize = 512;
-/// If less than one word of so many is repeated, a search is not worthwhile: it would save half a percent.
+/// If fewer than one in this many words are repeated, a search is not worthwhile: it would save less than half a percent.
 const WORDS_PER_REPEAT: usize = 256;
 /// In shorter streams codecs search so thoroughly that more words must be sampled.
 const MIN_SPARSE: usize = 4 * PIECE;
@@ -40,7 +40,7 @@ pub(super) struct SearchParams {
     pub window: usize,
     /// The shortest match that saves something, in bytes. At most 5.
     pub min_match: u32,
-    /// One word of so many is sampled: a power of two, at most 128.
+    /// One in this many words is sampled. A power of two, at most 128.
     pub sampling: usize,
     /// How many repeated words a random piece has by chance if the window is full.
     pub expected_repeats: u32,

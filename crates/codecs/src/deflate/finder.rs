@@ -439,11 +439,12 @@ impl MatchFinder<'_> {
         best: Match,
         (at, max_len, limit): (usize, usize, usize),
     ) -> Option<Chain> {
+        debug_assert!(best.len >= HASH_BYTES);
         let mut best_len = best.len;
         while best_len < max_len {
             let offset = best_len - 3;
-            // SAFETY: `best_len < max_len`, so more than `best_len` bytes lie at `at`. `best_len` is at least 3: the chain was only followed
-            // in part, which the caller does only for a match of `HASH_BYTES` or more.
+            // SAFETY: `best_len < max_len`, so more than `best_len` bytes lie at `at`. `best_len` is at least `HASH_BYTES`, since
+            // `longer_match` calls this only if its `reach` is less than the limit, which it is only for such a match.
             let end = unsafe { load::<u32>(self.src, at + offset) };
             let candidate = usize::from(self.head[self.slot(end)]);
             let distance = (at - self.base + offset).wrapping_sub(candidate);

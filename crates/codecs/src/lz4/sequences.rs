@@ -174,8 +174,8 @@ struct Limits {
     distance: usize,
     /// The last end of long literals. `LITERAL_STEP` bytes of `src` lie there, or it is 0.
     literals: usize,
-    /// The last position of the data at which a sequence may begin. `DST_MARGIN` bytes of the data lie there, and `wanted` lies
-    /// behind it.
+    /// The last position of the data at which a sequence may begin: `DST_MARGIN` bytes of the data lie there, and it is less than
+    /// `wanted`.
     out: usize,
     /// The last position of the data at which a step of literals may end. `DST_MARGIN` bytes of the data lie there.
     literals_out: usize,

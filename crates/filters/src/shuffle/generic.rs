@@ -545,7 +545,8 @@ unsafe fn half_forward<V: Vector, const S: usize, const HIGH: bool>(
 /// Unshuffles a column of one tile. Elements are written 16 bytes each, in ascending order.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`. Readable: `S` vectors at `src(j)` for each `j < streams`. Writable: 16 bytes at `dst + e * typesize` for each element `e` of the tile.
+/// The CPU has the instruction set of `V`. Readable: `S` vectors at `src(j)` for each `j < streams`. Writable: 16 bytes at
+/// `dst + e * typesize` for each element `e` of the tile.
 #[inline(always)]
 unsafe fn column_backward<V: Vector, const S: usize>(
     src: impl Fn(usize) -> *const u8,
