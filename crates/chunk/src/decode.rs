@@ -6,10 +6,10 @@ use super::header::{Blocks, ChunkHeader, Special, flags2, i32_at};
 use super::hooks::{BlockPos, Executor, Hooks};
 use super::pipeline::Pipeline;
 use super::scratch;
-use super::shares::Shares;
 use super::source::{BlockSource, Elsewhere, read_front};
 use super::special;
 use super::store::{copy, in_pieces};
+use super::work_stealing::StealingQueue;
 use oxiblosc_codecs::{Codec, Dict};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters as filters;
@@ -530,10 +530,10 @@ pub fn decompress_blocks<'d>(
         }
         return Ok(());
     }
-    let shares = Shares::new(blocks, nblocks - from, nworkers)?;
-    shares.work(nthreads, exec, |tid| {
+    let queue = StealingQueue::new(blocks, nblocks - from, nworkers)?;
+    queue.work(nthreads, exec, |tid| {
         let mut scratch = scratch::borrow()?;
-        while let Some((nblock, dst)) = shares.next(tid) {
+        while let Some((nblock, dst)) = queue.next(tid) {
             if !masked(nblock) {
                 decoder.decode(position(nblock, tid), reference, dst, scratch.parts())?;
             }

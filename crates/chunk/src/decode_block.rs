@@ -9,7 +9,7 @@ use super::registered;
 use super::scratch::{self, Bufs, State};
 use super::special;
 use oxiblosc_cells::BlockShape;
-use oxiblosc_codecs::{Codec, Packed, Room};
+use oxiblosc_codecs::{Codec, PaddedDst, PaddedSrc};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{self, shuffle};
 use oxiblosc_memory::{AlignedBuffer, List};
@@ -33,7 +33,7 @@ pub(super) enum Stream<'a> {
     /// The bytes as they are.
     Stored(&'a [u8]),
     /// To be given to the codec.
-    Compressed(Packed<'a>),
+    Compressed(PaddedSrc<'a>),
 }
 
 /// The streams of a block, one after the other.
@@ -87,7 +87,7 @@ impl<'a> Streams<'a> {
         &mut self,
         mut room: &'r mut [u8],
         dst: &mut [u8],
-        mut decode: impl FnMut(Stream, Room) -> Result<()>,
+        mut decode: impl FnMut(Stream, PaddedDst) -> Result<()>,
     ) -> Result<()>
     where
         'a: 'r,
@@ -103,7 +103,7 @@ impl<'a> Streams<'a> {
                 stream => {
                     decode(
                         stream,
-                        Room::new(&mut *room, self.neblock).ok_or(Error::Failure)?,
+                        PaddedDst::new(&mut *room, self.neblock).ok_or(Error::Failure)?,
                     )?;
                     None
                 }
@@ -155,12 +155,12 @@ impl<'a> Streams<'a> {
             // Nobody stores a stream that is longer than its data, and many blocks could begin with a very long one.
             return Err(Error::Data);
         }
-        let Some(data) = Packed::new(rest, size as usize) else {
+        let Some(data) = PaddedSrc::new(rest, size as usize) else {
             return Err(Error::ReadBuffer);
         };
         self.rest = &rest[size as usize..];
         Ok(if size as usize == self.neblock {
-            Stream::Stored(data.alone())
+            Stream::Stored(data.exact())
         } else {
             Stream::Compressed(data)
         })
@@ -257,7 +257,7 @@ impl<'a> BlockDecoder<'a> {
             return Ok(true);
         }
         while !out.is_empty()
-            && let Some(room) = Room::new(&mut *out, streams.neblock)
+            && let Some(room) = PaddedDst::new(&mut *out, streams.neblock)
         {
             self.stream(streams.next()?, room, codec)?;
             out = &mut out[streams.neblock..];
@@ -324,14 +324,14 @@ impl<'a> BlockDecoder<'a> {
 
     /// Decodes one stream; `room` has the size of its data.
     #[inline(always)]
-    fn stream(&self, stream: Stream, room: Room, codec: &mut State) -> Result<()> {
+    fn stream(&self, stream: Stream, room: PaddedDst, codec: &mut State) -> Result<()> {
         let data = match stream {
             Stream::Run(value) => {
-                room.alone().fill(value);
+                room.exact().fill(value);
                 return Ok(());
             }
             Stream::Stored(data) => {
-                oxiblosc_filters::copy(data, room.alone());
+                oxiblosc_filters::copy(data, room.exact());
                 return Ok(());
             }
             Stream::Compressed(data) => data,
@@ -340,9 +340,9 @@ impl<'a> BlockDecoder<'a> {
         let nbytes = match self.codec {
             Some(known) => {
                 let dict = self.chunk.dict.as_deref();
-                codec.decoder.decompress_among(known, dict, data, room)?
+                codec.decoder.decompress_padded(known, dict, data, room)?
             }
-            None => self.decode_registered(data.alone(), room.alone())?,
+            None => self.decode_registered(data.exact(), room.exact())?,
         };
         if nbytes == expected {
             Ok(())

@@ -129,7 +129,7 @@ impl BlockDecoder<'_> {
                         let got = state.decoder.decompress_front(
                             codec,
                             chunk.dict.as_deref(),
-                            bytes.alone(),
+                            bytes.exact(),
                             out,
                             end,
                         )?;
@@ -263,7 +263,7 @@ impl BlockDecoder<'_> {
         match streams.next() {
             Ok(Stream::Compressed(data)) if streams.neblock == bsize => {
                 let codec = (header.udcompcode, header.compcode_meta);
-                registered::decode_part(codec, data.alone(), from, part, self.hooks)
+                registered::decode_part(codec, data.exact(), from, part, self.hooks)
             }
             _ => Ok(false),
         }

@@ -10,7 +10,7 @@ use super::header::{
     Special, flags, flags2, version,
 };
 use super::hooks::{BlockPos, Executor, Hooks};
-use super::order::Order;
+use super::ordered_writer::OrderedWriter;
 use super::pipeline::Pipeline;
 use super::scratch::{self, Bufs, Scratch};
 use super::store::store;
@@ -428,14 +428,14 @@ impl<'a> Chunk<'a> {
             return self.encode_serial(encoder, starts, body, rest);
         }
         let next = AtomicUsize::new(0);
-        let order = Mutex::new(Order::new(starts, rest, body));
+        let writer = Mutex::new(OrderedWriter::new(starts, rest, body));
         // As long as no block compresses, none is written: the chunk is likely to be stored.
         let later = AtomicBool::new(true);
         exec.run(self.params.nthreads, nworkers, &|tid| {
             let mut scratch = match scratch::borrow() {
                 Ok(scratch) => scratch,
                 Err(error) => {
-                    Order::fail(&order, error);
+                    OrderedWriter::fail(&writer, error);
                     next.store(self.nblocks, Ordering::Relaxed);
                     return;
                 }
@@ -461,9 +461,10 @@ impl<'a> Chunk<'a> {
                 if let Ok(Encoded::Bytes(_)) = block {
                     later.store(false, Ordering::Relaxed);
                 }
-                let goes_on = Order::deliver(&order, nblock, block, out, |block, place| {
-                    encoder.write_raw_block(block, bufs, place)
-                });
+                let goes_on =
+                    OrderedWriter::deliver(&writer, nblock, block, out, |block, place| {
+                        encoder.write_raw_block(block, bufs, place)
+                    });
                 if !goes_on {
                     // Nobody needs to claim any more blocks.
                     next.store(self.nblocks, Ordering::Relaxed);
@@ -471,7 +472,7 @@ impl<'a> Chunk<'a> {
                 }
             }
         })?;
-        order
+        writer
             .into_inner()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
             .finish(|block, place| {

@@ -29,7 +29,7 @@ pub mod header;
 pub mod hooks;
 /// Changing some blocks of a chunk that stays where it is in a file.
 pub mod in_place;
-mod order;
+mod ordered_writer;
 /// Changing some blocks of a chunk.
 pub mod patch;
 mod pipeline;
@@ -39,8 +39,6 @@ mod registered;
 pub mod repack;
 /// Buffers and codec states of workers.
 pub mod scratch;
-/// Work shared out among workers.
-pub mod shares;
 /// Chunks whose blocks are not in memory.
 pub mod source;
 /// Chunks whose content follows from the header.
@@ -52,5 +50,7 @@ mod tests;
 pub mod tune;
 /// Blocks in any order.
 pub mod visit;
+/// Work shared out among workers.
+pub mod work_stealing;
 
 pub use encode_block::INSTR_SIZE;

@@ -4,7 +4,7 @@
 use super::decode_block::{Stream, Streams};
 use super::header::{Blocks, ChunkHeader, MAX_FILTERS, filter_id, i32_at};
 use super::scratch::{self, State};
-use oxiblosc_codecs::{Codec, Room};
+use oxiblosc_codecs::{Codec, PaddedDst};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{self, shuffle};
 
@@ -39,7 +39,7 @@ pub fn decompress(header: &ChunkHeader, src: &[u8], dest: &mut [u8]) -> Option<(
     let (bufs, state) = scratch.parts();
     let (nstreams, nbytes) = (usize::from(nstreams), dest.len());
     if streams.can_join(nstreams, nbytes) {
-        let decode = |stream: Stream, room: Room| decode(codec, stream, room, state);
+        let decode = |stream: Stream, room: PaddedDst| decode(codec, stream, room, state);
         return streams
             .join(bufs.ping.ensure(nbytes).ok()?, dest, decode)
             .ok();
@@ -51,7 +51,7 @@ pub fn decompress(header: &ChunkHeader, src: &[u8], dest: &mut [u8]) -> Option<(
     };
     let mut rest = block;
     while !rest.is_empty() {
-        let room = Room::new(&mut *rest, streams.neblock)?;
+        let room = PaddedDst::new(&mut *rest, streams.neblock)?;
         decode(codec, streams.next().ok()?, room, state).ok()?;
         rest = &mut rest[streams.neblock..];
     }
@@ -63,13 +63,13 @@ pub fn decompress(header: &ChunkHeader, src: &[u8], dest: &mut [u8]) -> Option<(
 
 /// Decodes one stream; `room` has the size of its data.
 #[inline(always)]
-fn decode(codec: Codec, stream: Stream, room: Room, state: &mut State) -> Result<()> {
+fn decode(codec: Codec, stream: Stream, room: PaddedDst, state: &mut State) -> Result<()> {
     match stream {
-        Stream::Run(value) => room.alone().fill(value),
-        Stream::Stored(data) => oxiblosc_filters::copy(data, room.alone()),
+        Stream::Run(value) => room.exact().fill(value),
+        Stream::Stored(data) => oxiblosc_filters::copy(data, room.exact()),
         Stream::Compressed(data) => {
             let expected = room.size();
-            let nbytes = state.decoder.decompress_among(codec, None, data, room)?;
+            let nbytes = state.decoder.decompress_padded(codec, None, data, room)?;
             if nbytes != expected {
                 return Err(Error::Data);
             }

@@ -4,7 +4,7 @@ use super::encode::{EncodeParams, Source, ttmp_size, workers};
 use super::header::{ChunkHeader, flags, flags2};
 use super::hooks::{BlockPos, Executor, Hooks};
 use super::scratch;
-use super::shares::Shares;
+use super::work_stealing::StealingQueue;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters as filters;
 
@@ -30,10 +30,10 @@ pub fn store(
         _ => {
             let blocks = body.chunks_mut(params.blocksize).enumerate();
             let nworkers = workers(params.nthreads, header.nblocks, header.nbytes);
-            let shares = Shares::new(blocks, header.nblocks, nworkers)?;
-            shares.work(params.nthreads, exec, |tid| {
+            let queue = StealingQueue::new(blocks, header.nblocks, nworkers)?;
+            queue.work(params.nthreads, exec, |tid| {
                 let mut scratch = scratch::borrow()?;
-                while let Some((nblock, out)) = shares.next(tid) {
+                while let Some((nblock, out)) = queue.next(tid) {
                     let pos = BlockPos {
                         nblock,
                         offset: nblock * params.blocksize,
@@ -104,7 +104,7 @@ pub fn in_pieces(
         return write(0, dest);
     }
     let len = dest.len().div_ceil(PIECE);
-    let pieces = Shares::new(dest.chunks_mut(PIECE).enumerate(), len, nworkers)?;
+    let pieces = StealingQueue::new(dest.chunks_mut(PIECE).enumerate(), len, nworkers)?;
     pieces.work(nthreads, exec, |tid| {
         while let Some((index, piece)) = pieces.next(tid) {
             write(index * PIECE, piece)?;

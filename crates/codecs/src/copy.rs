@@ -1,175 +1,171 @@
-//! Repeating what was just written: the one thing every LZ77 decoder does all day.
+//! Copying literals and matches, for several LZ77 codecs.
 
-/// What fixed-size copies move at once, at most.
+/// The largest step of the fixed-size copies, in bytes.
 pub(super) const STEP: usize = 32;
-/// Matches longer than this are not copied in steps ...
-const LONG: usize = 64;
-/// ... but those of one, two, four or eight bytes up to this: their steps load nothing.
-const LONG_REPEATED: usize = 512;
+/// Up to this length a match is copied in fixed steps; a longer one with `copy_within`.
+const MAX_STEPWISE: usize = 64;
+/// The same limit for distances of 1, 2, 4 and 8. It is higher because their steps store a pattern and load nothing.
+const MAX_STEPWISE_PATTERN: usize = 512;
 
-/// The `N` bytes at `at`, where there are so many. Asked this way round, the one comparison is with a number that does
-/// not change in a loop.
+/// The `N` bytes at `at`; `None` if there are fewer. Comparing `at` with `len - N` (and not `at + N` with `len`) lets the compiler
+/// move the subtraction out of loops.
 #[inline(always)]
-pub(super) fn chunk<const N: usize>(bytes: &[u8], at: usize) -> Option<&[u8; N]> {
+pub(super) fn array_at<const N: usize>(bytes: &[u8], at: usize) -> Option<&[u8; N]> {
     match bytes.len().checked_sub(N) {
         Some(last) if at <= last => bytes[at..].first_chunk(),
         _ => None,
     }
 }
 
-/// The same, to write to.
+/// Like [`array_at`], but mutable.
 #[inline(always)]
-pub(super) fn chunk_mut<const N: usize>(bytes: &mut [u8], at: usize) -> Option<&mut [u8; N]> {
+pub(super) fn array_at_mut<const N: usize>(bytes: &mut [u8], at: usize) -> Option<&mut [u8; N]> {
     match bytes.len().checked_sub(N) {
         Some(last) if at <= last => bytes[at..].first_chunk_mut(),
         _ => None,
     }
 }
 
-/// Copies `N` bytes that lie before `to` there; nothing where there is no room.
+/// Copies the `N` bytes at `from` to `to`, or nothing if either is out of bounds.
 #[inline(always)]
-fn step<const N: usize>(bytes: &mut [u8], from: usize, to: usize) {
-    if let Some(&block) = chunk::<N>(bytes, from)
-        && let Some(room) = chunk_mut::<N>(bytes, to)
+fn copy_step<const N: usize>(bytes: &mut [u8], from: usize, to: usize) {
+    if let Some(&block) = array_at::<N>(bytes, from)
+        && let Some(target) = array_at_mut::<N>(bytes, to)
     {
-        *room = block;
+        *target = block;
     }
 }
 
-/// The four bytes at `at`, as a number whose lowest byte is the first; 0 where there are less.
+/// The four bytes at `at` as a little-endian integer; 0 if there are fewer.
 #[inline(always)]
 pub(super) fn read4(bytes: &[u8], at: usize) -> u32 {
-    chunk(bytes, at).map_or(0, |four| u32::from_le_bytes(*four))
+    array_at(bytes, at).map_or(0, |four| u32::from_le_bytes(*four))
 }
 
-/// The eight bytes at `at`, as a number whose lowest byte is the first; 0 where there are less.
+/// The eight bytes at `at` as a little-endian integer; 0 if there are fewer.
 #[inline(always)]
 pub(super) fn read8(bytes: &[u8], at: usize) -> u64 {
-    chunk(bytes, at).map_or(0, |eight| u64::from_le_bytes(*eight))
+    array_at(bytes, at).map_or(0, |eight| u64::from_le_bytes(*eight))
 }
 
-/// How many bytes of `src[ahead..limit]` agree with those from `behind` on, given that the first `known` do. `behind`
-/// is less than `ahead`, and `ahead + known` at most `limit`, which is at most `src.len()`.
+/// The length of the match between `src[at..limit]` and `src[from..]`, whose first `known` bytes are known to match.
+/// Requires `from < at` and `at + known <= limit <= src.len()`.
 #[inline(always)]
-pub(super) fn match_len(
-    src: &[u8],
-    ahead: usize,
-    behind: usize,
-    limit: usize,
-    known: usize,
-) -> usize {
-    let ahead = &src[ahead..limit];
-    let behind = &src[behind..behind + ahead.len()];
+pub(super) fn match_len(src: &[u8], at: usize, from: usize, limit: usize, known: usize) -> usize {
+    let now = &src[at..limit];
+    let earlier = &src[from..from + now.len()];
     let mut n = known;
-    while let (Some(x), Some(y)) = (chunk::<8>(ahead, n), chunk::<8>(behind, n)) {
-        let diff = u64::from_le_bytes(*x) ^ u64::from_le_bytes(*y);
-        if diff != 0 {
-            return n + (diff.trailing_zeros() / 8) as usize;
+    while let (Some(x), Some(y)) = (array_at::<8>(now, n), array_at::<8>(earlier, n)) {
+        let xor = u64::from_le_bytes(*x) ^ u64::from_le_bytes(*y);
+        if xor != 0 {
+            return n + (xor.trailing_zeros() / 8) as usize;
         }
         n += 8;
-        // Past a first step, the match is likely a long one.
-        while let (Some(x), Some(y)) = (chunk::<32>(ahead, n), chunk::<32>(behind, n))
+        // A match that outlasts the first step is likely long, so larger steps pay.
+        while let (Some(x), Some(y)) = (array_at::<32>(now, n), array_at::<32>(earlier, n))
             && x == y
         {
             n += 32;
         }
     }
-    while n < ahead.len() && ahead[n] == behind[n] {
+    while n < now.len() && now[n] == earlier[n] {
         n += 1;
     }
     n
 }
 
-/// Copies all of `from` to the start of `to`, which is as long at least; what is short in one or two steps.
+/// Copies all of `from` to the start of `to`, which must be at least as long. Up to 16 bytes take one or two fixed steps
+/// instead of a call of `memcpy`.
 #[inline(always)]
 pub(super) fn copy_all(from: &[u8], to: &mut [u8]) {
     let to = &mut to[..from.len()];
     if from.len() > 16 {
         to.copy_from_slice(from);
-    } else if !ends::<8>(from, to) && !ends::<4>(from, to) {
+    } else if !copy_both_ends::<8>(from, to) && !copy_both_ends::<4>(from, to) {
         for (to, from) in to.iter_mut().zip(from) {
             *to = *from;
         }
     }
 }
 
-/// Copies the first and the last `N` bytes of `from`; says whether there are so many.
+/// Copies the first `N` and the last `N` bytes of `from`, which together are all of it for lengths from `N` to `2 * N`. Returns
+/// false and copies nothing if there are fewer than `N`. Both slices have the same length.
 #[inline(always)]
-fn ends<const N: usize>(from: &[u8], to: &mut [u8]) -> bool {
+fn copy_both_ends<const N: usize>(from: &[u8], to: &mut [u8]) -> bool {
     if let (Some(&first), Some(&last)) = (from.first_chunk::<N>(), from.last_chunk::<N>())
-        && let Some(room) = to.first_chunk_mut()
+        && let Some(target) = to.first_chunk_mut()
     {
-        *room = first;
-        if let Some(room) = to.last_chunk_mut() {
-            *room = last;
+        *target = first;
+        if let Some(target) = to.last_chunk_mut() {
+            *target = last;
         }
         return true;
     }
     false
 }
 
-/// Repeats at `out` the bytes from `distance` before it, `len` of them. `distance` is 1..=`out`, and `out + len` at
-/// most `dst.len()`; bytes behind `out + len` may be overwritten too.
+/// Copies a match: `len` bytes from `distance` before `out` to `out`, byte by byte in effect, so that they may overlap.
+/// Requires `1 <= distance <= out` and `out + len <= dst.len()`. Bytes past `out + len` may be overwritten.
 #[inline(always)]
 pub(super) fn copy_match(dst: &mut [u8], out: usize, distance: usize, len: usize) {
-    let head = len.min(LONG);
-    if head + STEP > dst.len() - out || (distance == 1 && len > LONG_REPEATED) {
-        return repeat_exactly(dst, out, distance, len, 0);
+    let head = len.min(MAX_STEPWISE);
+    if head + STEP > dst.len() - out || (distance == 1 && len > MAX_STEPWISE_PATTERN) {
+        return copy_match_exact(dst, out, distance, len, 0);
     }
     let from = out - distance;
     let mut done = 0;
     if distance >= 16 {
-        // Two steps at once: most matches need no more, and no branch is spent on it.
+        // Two steps without a branch in between, because most matches need no more than these.
         while done < head {
-            step::<16>(dst, from + done, out + done);
-            step::<16>(dst, from + done + 16, out + done + 16);
+            copy_step::<16>(dst, from + done, out + done);
+            copy_step::<16>(dst, from + done + 16, out + done + 16);
             done += 32;
         }
     } else if distance == 1 {
         let block = [dst[from]; STEP];
         while done < len
-            && let Some(room) = chunk_mut(dst, out + done)
+            && let Some(target) = array_at_mut(dst, out + done)
         {
-            *room = block;
+            *target = block;
             done += STEP;
         }
     } else if distance >= 8 {
         while done < head {
-            step::<8>(dst, from + done, out + done);
+            copy_step::<8>(dst, from + done, out + done);
             done += 8;
         }
     } else {
-        // The pattern is made once and written over and over, so that no step waits for the one before.
-        let (pattern, whole) = repeated(read8(dst, from), distance);
+        // The pattern is built once in a register and stored repeatedly, so no step has to load what the one before stored.
+        let (pattern, whole) = replicate(read8(dst, from), distance);
         if whole == 8 {
             let eight = pattern.to_le_bytes();
             let mut block = [0; STEP];
             for part in block.chunks_exact_mut(8) {
                 part.copy_from_slice(&eight);
             }
-            let most = len.min(LONG_REPEATED);
+            let most = len.min(MAX_STEPWISE_PATTERN);
             while done < most
-                && let Some(room) = chunk_mut(dst, out + done)
+                && let Some(target) = array_at_mut(dst, out + done)
             {
-                *room = block;
+                *target = block;
                 done += STEP;
             }
         } else {
             while done < head {
-                if let Some(room) = chunk_mut(dst, out + done) {
-                    *room = pattern.to_le_bytes();
+                if let Some(target) = array_at_mut(dst, out + done) {
+                    *target = pattern.to_le_bytes();
                 }
                 done += whole;
             }
         }
     }
     if done < len {
-        repeat_exactly(dst, out, distance, len, done);
+        copy_match_exact(dst, out, distance, len, done);
     }
 }
 
-/// For distances up to 8: which bits of eight bytes are the pattern, what they are multiplied by to fill all eight, and
-/// how many of these are whole repetitions.
+/// For each distance up to 8: the mask of the pattern in eight bytes, the factor that replicates it over all eight, and how many
+/// bytes hold whole repetitions.
 const PATTERNS: [(u64, u64, usize); 9] = {
     let mut patterns = [(u64::MAX, 1, 8); 9];
     let mut distance = 1;
@@ -186,19 +182,19 @@ const PATTERNS: [(u64, u64, usize); 9] = {
     patterns
 };
 
-/// Eight bytes that repeat the first `distance` of `eight`, at most 8, the first byte lowest; and how many of them are
-/// whole repetitions.
+/// Replicates the lowest `distance` bytes of `eight` (at most 8, first byte lowest) over eight bytes. Also returns how many of
+/// those eight hold whole repetitions, which is how far the next copy of the pattern starts.
 #[inline(always)]
-pub(super) fn repeated(eight: u64, distance: usize) -> (u64, usize) {
+pub(super) fn replicate(eight: u64, distance: usize) -> (u64, usize) {
     let (mask, repeat, whole) = PATTERNS[distance];
     ((eight & mask).wrapping_mul(repeat), whole)
 }
 
-/// What [`copy_match`] does, from `done` bytes on and without a byte too much, for long matches, or near the end: what is there already is
-/// copied as a whole, so that there is twice as much to copy each time.
-fn repeat_exactly(dst: &mut [u8], out: usize, distance: usize, len: usize, done: usize) {
-    if len <= LONG {
-        return repeat_near_end(dst, out, distance, len);
+/// Like [`copy_match`], but writes nothing past the match, of which `done` bytes are already there. Used for long matches and near
+/// the end of `dst`. Each round copies everything that repeats so far, so the size of the copies doubles.
+fn copy_match_exact(dst: &mut [u8], out: usize, distance: usize, len: usize, done: usize) {
+    if len <= MAX_STEPWISE {
+        return copy_match_near_end(dst, out, distance, len);
     }
     let from = out - distance;
     if distance == 1 {
@@ -214,22 +210,22 @@ fn repeat_exactly(dst: &mut [u8], out: usize, distance: usize, len: usize, done:
     }
 }
 
-/// The same for short matches, in steps of eight bytes as long as there is room for them.
+/// Like [`copy_match_exact`] for short matches: steps of eight bytes as long as they fit, then single bytes.
 #[inline(always)]
-fn repeat_near_end(dst: &mut [u8], out: usize, distance: usize, len: usize) {
+fn copy_match_near_end(dst: &mut [u8], out: usize, distance: usize, len: usize) {
     let from = out - distance;
     let mut done = 0;
     if distance >= 8 {
         while done < len && dst.len() - out - done >= 8 {
-            step::<8>(dst, from + done, out + done);
+            copy_step::<8>(dst, from + done, out + done);
             done += 8;
         }
-    } else if let Some(&eight) = chunk::<8>(dst, from) {
-        let (pattern, whole) = repeated(u64::from_le_bytes(eight), distance);
+    } else if let Some(&eight) = array_at::<8>(dst, from) {
+        let (pattern, whole) = replicate(u64::from_le_bytes(eight), distance);
         while done < len
-            && let Some(room) = chunk_mut(dst, out + done)
+            && let Some(target) = array_at_mut(dst, out + done)
         {
-            *room = pattern.to_le_bytes();
+            *target = pattern.to_le_bytes();
             done += whole;
         }
     }

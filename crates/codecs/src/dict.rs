@@ -1,4 +1,4 @@
-//! Dictionaries: bytes stored once in a chunk, that every block of it may refer back to.
+//! Dictionaries: bytes that are stored once in a chunk, and to which matches in all of its blocks may refer.
 
 use super::{Codec, lz4, zstd};
 use oxiblosc_error::{Error, Result};
@@ -6,11 +6,11 @@ use oxiblosc_memory::List;
 
 /// The largest dictionary a chunk may carry, in bytes.
 pub const MAX_DICT_SIZE: usize = 32 * 1024;
-/// Below this size a dictionary is not worth its place, and the chunk is written without one.
+/// A smaller dictionary does not pay, and the chunk is written without one.
 pub const MIN_USEFUL_DICT: usize = 256;
 
-/// Bytes kept free behind a dictionary. LZ4 looks whether a stream happens to follow its dictionary in memory and then
-/// writes other bytes; with a gap it never does, and the output does not depend on where buffers lie.
+/// Unused bytes behind a dictionary. LZ4 writes other bytes if the data happen to follow the dictionary in memory. The gap prevents
+/// that, so that the output does not depend on addresses.
 const GAP: usize = 16;
 
 /// The digested form of the bytes.
@@ -22,9 +22,9 @@ enum Prepared {
     ZstdDecode(zstd::DecodeDict),
 }
 
-/// A dictionary made ready for one codec and one direction; shared by all workers of a chunk.
+/// A dictionary that is prepared for one codec, to compress or to decompress. All workers of a chunk share it.
 pub struct Dict {
-    // Dropped before `bytes`, into which some forms point.
+    // Dropped before `bytes`, since some variants point into them.
     prepared: Prepared,
     bytes: List<u8>,
     len: usize,
@@ -39,7 +39,8 @@ impl Dict {
     pub fn for_compression(codec: Codec, clevel: u8, bytes: &[u8]) -> Result<Self> {
         let (owned, len) = own(bytes)?;
         let prepared = match codec {
-            // SAFETY: the heap allocation of `owned` is never written to or replaced, and lives in the same value.
+            // SAFETY: `owned` moves into the same value as the prepared form, which is dropped first (see `Dict`). Its heap allocation
+            // neither moves with it nor changes, since nothing borrows `bytes` mutably.
             Codec::Lz4 => Prepared::Lz4Encode(unsafe { lz4::FastDict::new(&owned[..len]) }?),
             // SAFETY: as above.
             Codec::Lz4hc => Prepared::Lz4hcEncode(
@@ -56,7 +57,7 @@ impl Dict {
         })
     }
 
-    /// For decompressing streams of `codec`, from bytes that may come from anywhere.
+    /// For decompressing streams of `codec`. The bytes need not be trusted.
     ///
     /// # Errors
     /// As for [`Dict::for_compression`], and [`Error::CodecDict`] when the bytes are a damaged Zstd dictionary.
@@ -74,9 +75,9 @@ impl Dict {
         })
     }
 
-    /// Makes the bytes of a dictionary of at most `max_size` bytes from samples of the given sizes, which lie end to
-    /// end at the start of `samples`. LZ4 and LZ4HC take the samples as they are; Zstd trains on them.
-    /// `None` when nothing useful comes of it: the chunk is then to be written without a dictionary.
+    /// Makes a dictionary of at most `max_size` bytes from samples of the given sizes, which lie end to end at the start of
+    /// `samples`. For LZ4 and LZ4HC it consists of the samples themselves; Zstd trains on them. `None` if that gives no useful
+    /// dictionary; the chunk is to be written without one then.
     ///
     /// # Errors
     /// [`Error::CodecDict`] when the codec takes no dictionaries; [`Error::InvalidParam`] when `samples` is shorter
@@ -156,7 +157,7 @@ impl Dict {
     }
 }
 
-/// A copy of `bytes` with a gap behind it, and the length of the part that counts.
+/// A copy of `bytes` with a gap behind it, and the length without the gap.
 fn own(bytes: &[u8]) -> Result<(List<u8>, usize)> {
     if bytes.is_empty() || bytes.len() > MAX_DICT_SIZE {
         return Err(Error::CodecDict);

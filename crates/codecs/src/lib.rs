@@ -1,11 +1,11 @@
-//! Codecs: what turns one stream of a block into fewer bytes and back.
+//! Codecs: they compress one stream of a block, and decompress it.
 //!
-//! [`Encoder`] and [`Decoder`] belong to one worker each and are reused from call to call, so that a library's state is
-//! allocated once; what they were used for before never shows in the bytes they write. Levels run from 1 to 9 as in the
-//! C API, and mean the same effort as in the reference.
+//! Each worker has an [`Encoder`] and a [`Decoder`] of its own and reuses them, so that the state of each codec is allocated
+//! once. Earlier streams never influence the bytes of later ones. Levels run from 1 to 9 as in the C API, and mean the same
+//! effort as in the reference.
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
-// What ends the process where there is no memory: clippy.toml names it, and what to use instead.
+// These abort the process when an allocation fails. clippy.toml lists them and what to use instead.
 #![cfg_attr(
     not(test),
     deny(
@@ -15,18 +15,18 @@
     )
 )]
 
-mod among;
 mod blosclz;
 mod copy;
 mod deflate;
 mod dict;
-mod known;
 mod lz4;
 mod names;
 pub mod ndlz;
 mod noise;
+mod padded;
 mod state;
 mod table;
+mod unaligned;
 pub mod zfp;
 mod zlib;
 mod zstd;
@@ -34,7 +34,7 @@ mod zstd;
 #[cfg(test)]
 mod tests;
 
-pub use among::{Packed, Room};
 pub use dict::{Dict, MAX_DICT_SIZE, MIN_USEFUL_DICT};
 pub use names::Codec;
+pub use padded::{PaddedDst, PaddedSrc};
 pub use state::{Decoder, Encoder};

@@ -1,4 +1,4 @@
-//! Which codecs there are, and every name and number by which the C API and the chunk format know them.
+//! The list of codecs, with their names and numbers in the C API and in the chunk format.
 
 /// A codec that is part of the library. The discriminants are the C API's compressor codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,7 +26,7 @@ impl Codec {
         Codec::Zstd,
     ];
 
-    /// The codec of a compressor code (`BLOSC_BLOSCLZ` ...), `None` for a code that is not one of ours.
+    /// The codec with a compressor code (`BLOSC_BLOSCLZ` ...); `None` if there is none.
     pub fn from_code(code: i32) -> Option<Codec> {
         Self::ALL.into_iter().find(|c| c.code() == code)
     }
@@ -36,7 +36,7 @@ impl Codec {
         self as i32
     }
 
-    /// The codec of a compressor name, exact in case, as the C API wants it.
+    /// The codec with a compressor name. Case matters, as in the C API.
     pub fn from_name(name: &str) -> Option<Codec> {
         Self::ALL.into_iter().find(|c| c.name() == name)
     }
@@ -62,12 +62,12 @@ impl Codec {
         }
     }
 
-    /// The codec that reads a chunk's format number; [`Codec::Lz4`] for what LZ4HC wrote too.
+    /// The codec that decompresses a chunk with this format number: [`Codec::Lz4`] also for what LZ4HC wrote.
     pub fn from_format(format: u8) -> Option<Codec> {
         Self::ALL.into_iter().find(|c| c.format() == format)
     }
 
-    /// The version of the codec's format, stored in a chunk's header. All are still at their first.
+    /// The version of the codec's format, which a chunk's header has. It is 1 for all codecs so far.
     pub const fn format_version(self) -> u8 {
         1
     }

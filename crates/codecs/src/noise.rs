@@ -1,8 +1,8 @@
-//! Finds the stretches of a stream on which a codec's search for repeated bytes is wasted, such as the low bytes of
-//! measured numbers: it takes most of the time, and most of it for nothing.
+//! Finds the incompressible stretches of a stream, such as the low bytes of measured numbers, on which a codec would spend most of
+//! its time in a search for matches that finds nothing.
 //!
-//! A stretch is judged by how evenly its bytes are spread, and by whether words of it were seen before in the stream.
-//! The answer depends on the bytes of the stream alone.
+//! A stretch is classified by a chi-square test of its byte histogram, and by whether samples of its words (short sequences of
+//! bytes) occurred before in the stream. The answer depends on the bytes of the stream alone.
 
 mod short;
 mod words;
@@ -11,182 +11,183 @@ use core::hint::select_unpredictable;
 use oxiblosc_error::Result;
 use oxiblosc_memory::List;
 
-/// The bytes that are judged as one; the last piece of a stream may be nearly twice as long.
+/// The bytes that are classified together. The last piece of a stream may be nearly twice as long.
 pub(super) const PIECE: usize = 4096;
-/// The bytes at the start of a piece that tell most pieces on which the search is not wasted.
-const GLANCE: usize = 512;
-/// One repeated word of so many is not worth the search: all that it finds is shorter by half a percent.
-const FEW: usize = 256;
-/// The length below which a codec searches so closely that a small part of what it finds must not be missed.
-const CLOSE: usize = 4 * PIECE;
-/// The length from which on samples tell of a stream whether it is noise.
-const SAMPLED: usize = 16 * PIECE;
-/// The bytes of one sample.
-const LINE: usize = 64;
-/// Words that are looked for begin with a byte of these low bits: places chosen by what is there and not by position,
-/// so that what is repeated at any distance is found.
-const CHOSEN: u8 = 0b1_0110;
-/// The low bits of what is remembered of a word; above them is the number of its piece.
+/// The bytes at the start of a piece that are tested first. They are enough to recognise most compressible pieces.
+const PREFIX: usize = 512;
+/// If fewer than one in this many words are repeated, a search is not worthwhile: it would save less than half a percent.
+const WORDS_PER_REPEAT: usize = 256;
+/// In shorter streams codecs search so thoroughly that more words must be sampled.
+const MIN_SPARSE: usize = 4 * PIECE;
+/// In streams of this length and more only samples are counted for the histogram.
+const MIN_SAMPLED: usize = 16 * PIECE;
+/// The bytes of one such sample.
+const SAMPLE: usize = 64;
+/// A word is sampled if its first byte has these low bits. Sampling by content and not by position finds repeats at any distance.
+const SAMPLE_PATTERN: u8 = 0b1_0110;
+/// An entry of the table of words: a word in the low bits, and the number of its piece above them.
 const WORD_BITS: u32 = 40;
-const WORD: u64 = (1 << WORD_BITS) - 1;
-/// The places looked at in one step: many, since nobody can guess how many of them are chosen.
+const WORD_MASK: u64 = (1 << WORD_BITS) - 1;
+/// How many positions are tested for the pattern in one step. It is large, since the number of hits is unpredictable.
 const GROUP: usize = 64;
-/// Those at the end of a piece.
+/// The same at the end of a piece.
 const SMALL_GROUP: usize = 16;
 
-/// What a search finds.
+/// Properties of a codec's search for matches.
 #[derive(Clone, Copy)]
-pub(super) struct Search {
-    /// How far back, in bytes.
+pub(super) struct SearchParams {
+    /// How far back matches reach, in bytes.
     pub window: usize,
-    /// The bytes of the words that are worth referring to, at most 5.
-    pub word: u32,
-    /// One place of so many is looked at: a power of two, at most 128.
-    pub sparse: usize,
-    /// The words of a piece of noise that may have been seen before, in a window that is full: what chance gives.
-    pub chance: u32,
-    /// Whether the codec can do with a code alone.
-    pub code: bool,
+    /// The shortest match that saves something, in bytes. At most 5.
+    pub min_match: u32,
+    /// One in this many words is sampled. A power of two, at most 128.
+    pub sampling: usize,
+    /// How many repeated words a random piece has by chance if the window is full.
+    pub expected_repeats: u32,
+    /// Whether the codec can do without a search, with Huffman codes only.
+    pub huffman_only: bool,
 }
 
-impl Search {
-    /// How many words are remembered: twice as many as are chosen of a window.
+impl SearchParams {
+    /// Slots of the table of words: twice as many as words are sampled in a window.
     fn slots(self) -> usize {
-        self.window.next_power_of_two() / self.sparse
+        self.window.next_power_of_two() / self.sampling
     }
 }
 
-/// What is worth trying on a stretch, the most first.
+/// How to compress a stretch, from the most effort to the least.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Worth {
-    /// Looking for repeated bytes.
+pub(super) enum Method {
+    /// Search for matches.
     Search,
-    /// A code for single bytes: nothing is repeated.
-    Code,
-    /// Nothing: the bytes are as evenly spread as by chance.
-    Nothing,
+    /// Huffman codes for single bytes. Nothing is repeated.
+    HuffmanOnly,
+    /// Store the bytes. They are random.
+    Store,
 }
 
 /// A stretch of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Part {
     pub len: usize,
-    pub worth: Worth,
-    /// From where on in the stream there is something that it or a later stretch repeats, as far as that can be told.
+    pub method: Method,
+    /// Matches of this and later stretches refer to bytes from here on, judging by the samples.
     pub repeats_from: usize,
 }
 
-/// What was found of the words of a piece.
+/// Statistics of the sampled words of a piece.
 struct Repeats {
-    /// The words looked at.
+    /// Words that were sampled.
     words: usize,
-    /// Those that were seen before.
+    /// How many of them occurred before.
     count: u32,
     /// The first piece of the stream that has one of them; the piece itself if there is none.
     oldest: usize,
 }
 
 impl Repeats {
-    /// Whether enough words of so many bytes were looked at to tell something: half as many as chance gives.
-    fn tell(words: usize, len: usize, search: Search) -> bool {
-        words >= len / (2 * search.sparse)
+    /// Whether enough words were sampled for a piece of `len` bytes: at least half as many as expected.
+    fn is_significant(words: usize, len: usize, search: SearchParams) -> bool {
+        words >= len / (2 * search.sampling)
     }
 }
 
-/// Judges streams; one per worker.
+/// Classifies streams. One per worker.
 #[derive(Default)]
 pub(super) struct Noise {
-    /// The last word with this hash, and above its bits the number of its piece. Pieces are numbered on and on from 1,
-    /// so that nothing has to be forgotten between streams.
-    seen: List<u64>,
-    /// The numbers of the stream's first piece and of the next stream's.
+    /// For each hash, the last word with it and the number of its piece. Pieces of all streams are numbered consecutively from 1 on,
+    /// so that the table need not be cleared between streams.
+    table: List<u64>,
+    /// The numbers of the first piece of this stream and of the next.
     first: u64,
     next: u64,
     parts: List<Part>,
-    places: Places,
+    positions: Positions,
     short: short::Short,
     words: words::Words<16>,
 }
 
 impl Noise {
-    /// Whether a stream is noise from end to end, which no codec shortens.
-    pub(super) fn fills(&mut self, stream: &[u8]) -> Result<bool> {
+    /// Whether all of a stream is incompressible for every codec.
+    pub(super) fn is_incompressible(&mut self, stream: &[u8]) -> Result<bool> {
         if stream.len() < 2 * PIECE {
-            return self.short.fills(stream);
+            return self.short.is_incompressible(stream);
         }
-        let (window, sparse, least) = if stream.len() < CLOSE {
-            (1 << 16, 16, FEW)
-        } else if stream.len() < SAMPLED {
-            (1 << 17, 32, FEW)
+        let (window, sampling, words_per_repeat) = if stream.len() < MIN_SPARSE {
+            (1 << 16, 16, WORDS_PER_REPEAT)
+        } else if stream.len() < MIN_SAMPLED {
+            (1 << 17, 32, WORDS_PER_REPEAT)
         } else {
             (1 << 20, 128, usize::MAX)
         };
-        let few = stream.len() / sparse / least;
-        let search = Search {
+        let max_repeats = stream.len() / sampling / words_per_repeat;
+        let search = SearchParams {
             window,
-            // Four bytes are alike by chance here and there in so much.
-            word: 5,
-            sparse,
-            chance: 0,
-            code: false,
+            // In streams of this length words of four bytes are repeated by chance.
+            min_match: 5,
+            sampling,
+            expected_repeats: 0,
+            huffman_only: false,
         };
-        // Most streams that are not show it in their last piece: the high bytes of numbers.
-        if !all_even(stream) {
+        // The histogram comes first, since it recognises most compressible streams by the last piece, the high bytes of numbers.
+        if !all_uniform(stream) {
             return Ok(false);
         }
         self.start(search, stream)?;
         let (mut words, mut count) = (0, 0);
         for (at, piece) in pieces(stream).enumerate() {
-            let repeats = self.repeats(search, piece, at)?;
+            let repeats = self.sample(search, piece, at)?;
             words += repeats.words;
             count += repeats.count as usize;
-            if count > few {
+            if count > max_repeats {
                 return Ok(false);
             }
         }
-        Ok(Repeats::tell(words, stream.len(), search))
+        Ok(Repeats::is_significant(words, stream.len(), search))
     }
 
-    /// Whether a stream has hardly a word twice, so that a codec that can only refer to what it repeats shortens it by less than
-    /// half a percent, however uneven its bytes are. Some words hide behind others, a half of those that are far apart.
-    pub(super) fn repeats_nothing(&mut self, stream: &[u8]) -> Result<bool> {
-        self.words.hardly_repeat(stream, stream.len() / (2 * FEW))
+    /// Whether so few words of a stream are repeated that a codec without entropy coding would save less than half a percent,
+    /// however uneven the histogram is. The limit is half of the usual one, since slots are overwritten by other words: of repeats that
+    /// are far apart half is missed.
+    pub(super) fn rarely_repeats(&mut self, stream: &[u8]) -> Result<bool> {
+        self.words
+            .rarely_repeat(stream, stream.len() / (2 * WORDS_PER_REPEAT))
     }
 
-    /// The stretches that make up a stream, each as long as can be. A few pieces beside others that are worth more are
-    /// treated like them, since what is cut off is not referred to and each stretch has a code of its own.
-    pub(super) fn parts(&mut self, stream: &[u8], search: Search) -> Result<&[Part]> {
+    /// Divides a stream into stretches, as long as possible. A few pieces beside others that deserve more effort are treated like
+    /// those, because a stored piece interrupts matches, and each stretch needs Huffman codes of its own.
+    pub(super) fn parts(&mut self, stream: &[u8], search: SearchParams) -> Result<&[Part]> {
         let mut parts = core::mem::take(&mut self.parts);
         parts.clear();
         parts.extend(pieces(stream).map(|piece| Part {
             len: piece.len(),
-            worth: Worth::Search,
+            method: Method::Search,
             repeats_from: 0,
         }))?;
         if !self.is_repetitive(stream, search)? {
-            self.judge(stream, search, &mut parts)?;
+            self.classify(stream, search, &mut parts)?;
         }
         merge(&mut parts);
         for i in 0..parts.len() {
-            let end = match parts[i].worth {
-                Worth::Nothing => Worth::Nothing,
-                _ => Worth::Search,
+            let end = match parts[i].method {
+                Method::Store => Method::Store,
+                _ => Method::Search,
             };
-            let beside = |j: usize| parts.get(j).map_or(end, |part| part.worth);
-            let least = beside(i.wrapping_sub(1)).min(beside(i + 1));
+            let neighbour = |j: usize| parts.get(j).map_or(end, |part| part.method);
+            let most_effort = neighbour(i.wrapping_sub(1)).min(neighbour(i + 1));
             let part = &mut parts[i];
-            let few = match part.worth {
-                Worth::Nothing => 2 * PIECE,
+            let min_len = match part.method {
+                Method::Store => 2 * PIECE,
                 _ => 4 * PIECE,
             };
-            if part.len < few {
-                part.worth = part.worth.min(least);
+            if part.len < min_len {
+                part.method = part.method.min(most_effort);
             }
         }
         merge(&mut parts);
         let mut from = usize::MAX;
         let searched = parts.iter_mut().rev();
-        for part in searched.filter(|part| part.worth == Worth::Search) {
+        for part in searched.filter(|part| part.method == Method::Search) {
             from = from.min(part.repeats_from);
             part.repeats_from = from;
         }
@@ -194,86 +195,95 @@ impl Noise {
         Ok(&self.parts)
     }
 
-    /// Says what each piece of a stream is worth by itself. What takes longer is done last: its first bytes tell most pieces
-    /// that are worth a search, and repeated words most others.
-    fn judge(&mut self, stream: &[u8], search: Search, parts: &mut [Part]) -> Result<()> {
-        let least = match search.code {
-            true => Worth::Code,
-            false => Worth::Nothing,
+    /// Chooses the method of each piece by itself. Cheap tests come first: the first bytes recognise most pieces that deserve a
+    /// search, and repeated words most others.
+    fn classify(&mut self, stream: &[u8], search: SearchParams, parts: &mut [Part]) -> Result<()> {
+        let min_method = match search.huffman_only {
+            true => Method::HuffmanOnly,
+            false => Method::Store,
         };
-        let all = (search.window / PIECE) as u32;
-        // The words of so many pieces were looked at.
-        let mut known = 0;
+        let pieces_in_window = (search.window / PIECE) as u32;
+        // How many pieces have been sampled.
+        let mut sampled = 0;
         for (at, piece) in pieces(stream).enumerate() {
-            let mut counts = Counts::NONE;
-            let first = counts.glance(piece);
-            if first < least {
+            let mut histogram = Histogram::EMPTY;
+            let prefix = histogram.add_prefix(piece);
+            if prefix < min_method {
                 continue;
             }
-            if known == 0 {
+            if sampled == 0 {
                 self.start(search, stream)?;
             }
             let mut count = None;
-            while known <= at {
-                count = self.repeated(stream, search, known, &mut parts[known])?;
-                known += 1;
+            while sampled <= at {
+                count = self.count_repeats(stream, search, sampled, &mut parts[sampled])?;
+                sampled += 1;
             }
-            // Of a stream's first pieces there is less that they could repeat.
-            let chance = search.chance * (at as u32 + 1).min(all) / all;
-            // A piece that begins unevenly is not noise.
-            let most = match first {
-                Worth::Nothing => chance.max(1),
+            // At the start of a stream the window holds less that could be repeated by chance.
+            let expected =
+                search.expected_repeats * (at as u32 + 1).min(pieces_in_window) / pieces_in_window;
+            // A piece with an uneven prefix is not random, so no repeats are expected.
+            let max_repeats = match prefix {
+                Method::Store => expected.max(1),
                 _ => 1,
             };
             if let Some(count) = count
-                && count <= most
+                && count <= max_repeats
             {
-                parts[at].worth = match counts.finish(piece) {
-                    Worth::Code if search.code && count <= 1 && !has_runs(piece) => Worth::Code,
-                    Worth::Nothing if count <= chance => Worth::Nothing,
-                    _ => Worth::Search,
+                parts[at].method = match histogram.add_rest(piece) {
+                    Method::HuffmanOnly
+                        if search.huffman_only && count <= 1 && !has_runs(piece) =>
+                    {
+                        Method::HuffmanOnly
+                    }
+                    Method::Store if count <= expected => Method::Store,
+                    _ => Method::Search,
                 };
             }
         }
-        if parts.iter().any(|part| part.worth > Worth::Search) {
-            for (at, part) in parts.iter_mut().enumerate().skip(known) {
-                self.repeated(stream, search, at, part)?;
+        if parts.iter().any(|part| part.method > Method::Search) {
+            for (at, part) in parts.iter_mut().enumerate().skip(sampled) {
+                self.count_repeats(stream, search, at, part)?;
             }
         }
         Ok(())
     }
 
-    /// How many words of a piece were seen before, none if too few tell; its part learns where.
-    fn repeated(
+    /// How many sampled words of a piece occurred before; `None` if there are too few samples. Also sets `part.repeats_from`.
+    fn count_repeats(
         &mut self,
         stream: &[u8],
-        search: Search,
+        search: SearchParams,
         at: usize,
         part: &mut Part,
     ) -> Result<Option<u32>> {
         let piece = piece(stream, at);
-        let repeats = self.repeats(search, piece, at)?;
-        let tell = Repeats::tell(repeats.words, piece.len(), search);
-        part.repeats_from = if tell { repeats.oldest * PIECE } else { 0 };
-        Ok(tell.then_some(repeats.count))
+        let repeats = self.sample(search, piece, at)?;
+        let significant = Repeats::is_significant(repeats.words, piece.len(), search);
+        part.repeats_from = if significant {
+            repeats.oldest * PIECE
+        } else {
+            0
+        };
+        Ok(significant.then_some(repeats.count))
     }
 
-    /// Whether in the beginning, the middle and the end of a stream many words were seen shortly before: then nothing
-    /// further is looked at, which with text would take a tenth of the time.
-    fn is_repetitive(&mut self, stream: &[u8], search: Search) -> Result<bool> {
+    /// Whether at the beginning, in the middle and at the end of a stream many words are repeated. Such a stream is not classified any
+    /// further, which for text would take a tenth of the time.
+    fn is_repetitive(&mut self, stream: &[u8], search: SearchParams) -> Result<bool> {
         const PROBE: usize = 3;
-        const FEW: usize = 64;
+        const MIN_WORDS: usize = 64;
         let all = stream.len() / PIECE;
         let mut repeats_itself = |first: usize| {
             let probe = &stream[first * PIECE..][..PROBE * PIECE];
             self.start(search, probe)?;
             let (mut words, mut count) = (0, 0);
             for (at, piece) in pieces(probe).enumerate() {
-                let repeats = self.repeats(search, piece, at)?;
+                let repeats = self.sample(search, piece, at)?;
                 words += repeats.words;
                 count += repeats.count as usize;
             }
-            Ok(words >= FEW && 8 * count > words)
+            Ok(words >= MIN_WORDS && 8 * count > words)
         };
         if all < 5 * PROBE {
             return Ok(false);
@@ -286,109 +296,113 @@ impl Noise {
         Ok(true)
     }
 
-    /// Makes ready to look at the words of a stream.
-    fn start(&mut self, search: Search, stream: &[u8]) -> Result<()> {
-        let len = self.seen.len().max(search.slots());
+    /// Prepares to sample a stream.
+    fn start(&mut self, search: SearchParams, stream: &[u8]) -> Result<()> {
+        let len = self.table.len().max(search.slots());
         let pieces = (stream.len() / PIECE).max(1) as u64;
         self.first = self.next;
-        if self.seen.len() != len || (self.first + pieces) >> (u64::BITS - WORD_BITS) != 0 {
-            self.seen.clear();
-            self.seen.resize(len, 0)?;
+        if self.table.len() != len || (self.first + pieces) >> (u64::BITS - WORD_BITS) != 0 {
+            self.table.clear();
+            self.table.resize(len, 0)?;
             self.first = 1;
         }
         self.next = self.first + pieces;
         Ok(())
     }
 
-    /// Looks at the words of the stream's piece with this number, and remembers them.
+    /// Samples words of piece number `at` of the stream: looks them up in the table, and inserts them.
     #[inline(never)]
-    fn repeats(&mut self, search: Search, piece: &[u8], at: usize) -> Result<Repeats> {
+    fn sample(&mut self, search: SearchParams, piece: &[u8], at: usize) -> Result<Repeats> {
         let reach = search.window / PIECE + 1;
         let this = self.first + at as u64;
         let oldest = self.first.max(this.saturating_sub(reach as u64));
-        let mask = (1 << (8 * search.word)) - 1;
+        let mask = (1 << (8 * search.min_match)) - 1;
         let shift = search.slots().leading_zeros() + 1;
         let (mut count, mut first) = (0, this);
-        let choosing = (search.sparse - 1) as u8;
-        let places = match choosing {
-            ..16 => self.places.find::<8>(piece, choosing)?,
-            _ => self.places.find::<2>(piece, choosing)?,
+        let pattern_mask = (search.sampling - 1) as u8;
+        let positions = match pattern_mask {
+            ..16 => self.positions.find::<8>(piece, pattern_mask)?,
+            _ => self.positions.find::<2>(piece, pattern_mask)?,
         };
-        for &place in places {
-            let bytes = piece[usize::from(place)..]
+        for &position in positions {
+            let bytes = piece[usize::from(position)..]
                 .first_chunk()
-                .expect("within the bytes behind");
+                .expect("`find` leaves seven bytes behind each position");
             let word = u64::from_le_bytes(*bytes) & mask;
             let hash = word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> shift;
-            let seen = core::mem::replace(&mut self.seen[hash as usize], word | this << WORD_BITS);
-            // Nobody can guess it.
-            let again = seen & WORD == word && seen >> WORD_BITS >= oldest;
-            count += u32::from(again);
-            first = first.min(select_unpredictable(again, seen >> WORD_BITS, this));
+            let entry =
+                core::mem::replace(&mut self.table[hash as usize], word | this << WORD_BITS);
+            // No branch, since this is unpredictable.
+            let repeated = entry & WORD_MASK == word && entry >> WORD_BITS >= oldest;
+            count += u32::from(repeated);
+            first = first.min(select_unpredictable(repeated, entry >> WORD_BITS, this));
         }
         Ok(Repeats {
-            words: places.len(),
+            words: positions.len(),
             count,
             oldest: (first - self.first) as usize,
         })
     }
 }
 
-/// Where in a piece the words begin that are looked for.
+/// The positions of the sampled words of a piece.
 #[derive(Default)]
-struct Places(List<u16>);
+struct Positions(List<u16>);
 
-impl Places {
-    /// Those of the bytes of a piece that are chosen by these bits, in order.
+impl Positions {
+    /// Finds the positions in a piece whose byte matches [`SAMPLE_PATTERN`] in the bits of `pattern_mask`, in order. At least seven
+    /// bytes of the piece follow each.
     ///
-    /// Nobody can guess how many are chosen of a group, so `FEW` are taken, of which there hardly ever are more; those that are
-    /// none are written over by the next group's.
+    /// How many a group has is unpredictable. So `BATCH` positions are always written, which is rarely too few, and those beyond the
+    /// actual number are overwritten by the next group's.
     #[inline(always)]
-    fn find<const FEW: usize>(&mut self, piece: &[u8], choosing: u8) -> Result<&[u16]> {
-        self.0.resize(2 * PIECE + FEW, 0)?;
+    fn find<const BATCH: usize>(&mut self, piece: &[u8], pattern_mask: u8) -> Result<&[u16]> {
+        self.0.resize(2 * PIECE + BATCH, 0)?;
         let mut found = 0;
-        let mut take = |at: usize, mut left: u64| {
-            if FEW > 2 && left == 0 {
+        let mut push_all = |at: usize, mut hits: u64| {
+            if BATCH > 2 && hits == 0 {
                 return;
             }
             loop {
-                let (places, _) = self.0[found..].split_at_mut(FEW);
-                for place in places {
-                    *place = (at + (left | 1 << 63).trailing_zeros() as usize) as u16;
-                    found += usize::from(left != 0);
-                    left &= left.wrapping_sub(1);
+                let (positions, _) = self.0[found..].split_at_mut(BATCH);
+                for position in positions {
+                    *position = (at + (hits | 1 << 63).trailing_zeros() as usize) as u16;
+                    found += usize::from(hits != 0);
+                    hits &= hits.wrapping_sub(1);
                 }
-                if left == 0 {
+                if hits == 0 {
                     break;
                 }
             }
         };
-        // A group, and the bytes behind it that words at its end reach into.
+        // A group is followed by seven bytes, which words at its end need.
         let mut at = 0;
         while let Some(group) = piece.get(at..at + GROUP + 7) {
             let (sixteens, _) = group.as_chunks::<SMALL_GROUP>();
-            let places = sixteens[..GROUP / SMALL_GROUP]
+            let hits = sixteens[..GROUP / SMALL_GROUP]
                 .iter()
                 .rev()
-                .fold(0, |places, sixteen| {
-                    places << SMALL_GROUP | u64::from(chosen(sixteen, choosing))
+                .fold(0, |hits, sixteen| {
+                    hits << SMALL_GROUP | u64::from(pattern_hits(sixteen, pattern_mask))
                 });
-            take(at, places);
+            push_all(at, hits);
             at += GROUP;
         }
         while let Some(group) = piece.get(at..at + SMALL_GROUP + 7) {
-            let first = group.first_chunk().expect("the group");
-            take(at, chosen(first, choosing).into());
+            let first = group
+                .first_chunk()
+                .expect("a group has `SMALL_GROUP` bytes");
+            push_all(at, pattern_hits(first, pattern_mask).into());
             at += SMALL_GROUP;
         }
         Ok(&self.0[..found])
     }
 }
 
-/// Makes one of parts that follow each other and are worth the same.
+/// Joins adjacent parts with the same method.
 fn merge(parts: &mut List<Part>) {
     parts.dedup_by(|next, part| {
-        let same = next.worth == part.worth;
+        let same = next.method == part.method;
         if same {
             part.len += next.len;
             part.repeats_from = part.repeats_from.min(next.repeats_from);
@@ -397,8 +411,8 @@ fn merge(parts: &mut List<Part>) {
     });
 }
 
-/// Whether more than one of 64 words of eight bytes is one byte repeated, such as none of the words that are looked for may
-/// be.
+/// Whether more than one in 64 groups of eight bytes is one byte repeated. Such runs need not be among the sampled words, since
+/// their byte may not match the pattern.
 fn has_runs(piece: &[u8]) -> bool {
     let (words, _) = piece.as_chunks::<8>();
     let runs = words.iter().filter(|word| {
@@ -408,33 +422,33 @@ fn has_runs(piece: &[u8]) -> bool {
     64 * runs.count() > words.len()
 }
 
-/// The places of a group whose bytes are chosen by these bits, a bit each, the first lowest.
-fn chosen(group: &[u8; SMALL_GROUP], choosing: u8) -> u16 {
-    let chosen = CHOSEN & choosing;
+/// Which bytes of a group match [`SAMPLE_PATTERN`] in the bits of `mask`. One bit each, the first byte lowest.
+fn pattern_hits(group: &[u8; SMALL_GROUP], mask: u8) -> u16 {
+    let pattern = SAMPLE_PATTERN & mask;
     #[cfg(target_arch = "x86_64")]
     {
         use core::arch::x86_64::*;
-        // SAFETY: SSE2 is in every x86-64; the load takes the sixteen bytes of the group from anywhere.
+        // SAFETY: every x86-64 has SSE2; the unaligned load takes the 16 bytes of `group`.
         unsafe {
             let bytes = _mm_loadu_si128(group.as_ptr().cast());
-            let low = _mm_and_si128(bytes, _mm_set1_epi8(choosing as i8));
-            _mm_movemask_epi8(_mm_cmpeq_epi8(low, _mm_set1_epi8(chosen as i8))) as u16
+            let low = _mm_and_si128(bytes, _mm_set1_epi8(mask as i8));
+            _mm_movemask_epi8(_mm_cmpeq_epi8(low, _mm_set1_epi8(pattern as i8))) as u16
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    group.iter().enumerate().fold(0, |places, (i, byte)| {
-        places | u16::from(byte & choosing == chosen) << i
+    group.iter().enumerate().fold(0, |hits, (i, byte)| {
+        hits | u16::from(byte & mask == pattern) << i
     })
 }
 
-/// How many pieces a stream has, at least one.
-fn whole(stream: &[u8]) -> usize {
+/// How many pieces a stream has; at least one.
+fn piece_count(stream: &[u8]) -> usize {
     (stream.len() / PIECE).max(1)
 }
 
-/// The piece of a stream with this number.
+/// Piece number `i` of a stream.
 fn piece(stream: &[u8], i: usize) -> &[u8] {
-    let end = if i + 1 == whole(stream) {
+    let end = if i + 1 == piece_count(stream) {
         stream.len()
     } else {
         (i + 1) * PIECE
@@ -442,42 +456,43 @@ fn piece(stream: &[u8], i: usize) -> &[u8] {
     &stream[i * PIECE..end]
 }
 
-/// A stream in pieces.
+/// The pieces of a stream.
 fn pieces(stream: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
-    (0..whole(stream)).map(|i| piece(stream, i))
+    (0..piece_count(stream)).map(|i| piece(stream, i))
 }
 
-/// Whether the bytes of all pieces are as evenly spread as by chance. Of a long stream only a quarter is counted, each
-/// piece's by itself and all together, which tells finer.
+/// Whether the bytes of each piece are uniformly distributed. For a long stream only a quarter of the bytes is counted; each piece is
+/// tested, and all of them together, which is more sensitive.
 #[inline(never)]
-fn all_even(stream: &[u8]) -> bool {
-    if stream.len() < SAMPLED {
+fn all_uniform(stream: &[u8]) -> bool {
+    if stream.len() < MIN_SAMPLED {
         return pieces(stream).rev().all(|piece| {
-            let mut counts = Counts::NONE;
-            counts.glance(piece) == Worth::Nothing && counts.finish(piece) == Worth::Nothing
+            let mut histogram = Histogram::EMPTY;
+            histogram.add_prefix(piece) == Method::Store
+                && histogram.add_rest(piece) == Method::Store
         });
     }
     let mut all = [0; 256];
-    let even = pieces(stream).rev().all(|piece| {
-        let mut counts = Counts::NONE;
-        // Lines that follow no pattern, lest they follow one of the data's.
-        let (cells, rest) = piece.as_chunks::<{ 4 * LINE }>();
-        for (cell, i) in cells.iter().zip(0_u32..) {
-            let line = (i.wrapping_mul(0x9E37_79B9) >> 30) as usize;
-            counts.add(&cell[line * LINE..][..LINE]);
+    let uniform = pieces(stream).rev().all(|piece| {
+        let mut histogram = Histogram::EMPTY;
+        // Take one sample of four, at irregular positions, so that they do not coincide with a period in the data.
+        let (groups, rest) = piece.as_chunks::<{ 4 * SAMPLE }>();
+        for (group, i) in groups.iter().zip(0_u32..) {
+            let sample = (i.wrapping_mul(0x9E37_79B9) >> 30) as usize;
+            histogram.add(&group[sample * SAMPLE..][..SAMPLE]);
         }
-        counts.add(rest);
-        counts.add_to(&mut all);
-        counts.worth() == Worth::Nothing
+        histogram.add(rest);
+        histogram.add_to(&mut all);
+        histogram.method() == Method::Store
     });
-    even && worth(&all) == Worth::Nothing
+    uniform && method(&all) == Method::Store
 }
 
-/// How often each byte was seen, in two tables: a count that was just stored can't be loaded again at once.
-struct Counts([[u16; 256]; 2]);
+/// A byte histogram. It has two tables for alternate bytes, since loading a count that was just stored stalls.
+struct Histogram([[u16; 256]; 2]);
 
-impl Counts {
-    const NONE: Self = Self([[0; 256]; 2]);
+impl Histogram {
+    const EMPTY: Self = Self([[0; 256]; 2]);
 
     #[inline(never)]
     fn add(&mut self, bytes: &[u8]) {
@@ -493,19 +508,19 @@ impl Counts {
         }
     }
 
-    /// Counts the first bytes of a piece; what the piece may be worth, by them.
-    fn glance(&mut self, piece: &[u8]) -> Worth {
+    /// Counts the prefix of a piece, and chooses a method by that.
+    fn add_prefix(&mut self, piece: &[u8]) -> Method {
         if piece.len() < PIECE {
-            return Worth::Search;
+            return Method::Search;
         }
-        self.add(&piece[..GLANCE]);
-        self.worth()
+        self.add(&piece[..PREFIX]);
+        self.method()
     }
 
-    /// Counts the others; what the piece is worth if nothing in it is repeated.
-    fn finish(&mut self, piece: &[u8]) -> Worth {
-        self.add(&piece[GLANCE..]);
-        self.worth()
+    /// Counts what [`add_prefix`](Self::add_prefix) left, and chooses a method by all of the piece.
+    fn add_rest(&mut self, piece: &[u8]) -> Method {
+        self.add(&piece[PREFIX..]);
+        self.method()
     }
 
     fn add_to(&self, all: &mut [u32; 256]) {
@@ -515,36 +530,38 @@ impl Counts {
         }
     }
 
-    fn worth(&self) -> Worth {
+    fn method(&self) -> Method {
         let mut all = [0; 256];
         self.add_to(&mut all);
-        worth(&all)
+        method(&all)
     }
 }
 
-/// Of Pearson's chi-square of the counts of `n` bytes, whose `squares` add up to this, chance gives 255, whatever their
-/// number, and seldom much more. It is `n / 32` higher where a code gains 0.023 bits of each byte, and that much is given up.
-fn is_chance(n: u64, squares: u64) -> bool {
-    /// More than five times the deviation of 22.6.
-    const CHANCE: u64 = 128;
-    256 * squares <= n * (n + 255 + CHANCE.max(n / 32))
+/// Pearson's chi-square test for a uniform distribution of `n` bytes, given the sum of the squares of their counts.
+///
+/// For random bytes chi-square is 255 on average, for any `n`. It is larger by `n / 32` where Huffman codes would save 0.023 bits
+/// per byte; that much is given up.
+fn is_uniform(n: u64, squares: u64) -> bool {
+    /// More than five times the standard deviation of 22.6.
+    const TOLERANCE: u64 = 128;
+    256 * squares <= n * (n + 255 + TOLERANCE.max(n / 32))
 }
 
-/// What bytes with these counts are worth. Where two are alike more often than one time in 12 there are repeated words also
-/// by chance.
+/// Chooses a method by the counts of all bytes. If two random bytes are equal in more than one of 12 cases, words are also repeated
+/// by chance, so that a search finds some.
 #[inline(never)]
-fn worth(counts: &[u32; 256]) -> Worth {
+fn method(counts: &[u32; 256]) -> Method {
     let n: u64 = counts.iter().map(|count| u64::from(*count)).sum();
     let squares: u64 = counts
         .iter()
         .map(|count| u64::from(*count) * u64::from(*count))
         .sum();
-    if is_chance(n, squares) {
-        Worth::Nothing
+    if is_uniform(n, squares) {
+        Method::Store
     } else if 12 * squares <= n * n {
-        Worth::Code
+        Method::HuffmanOnly
     } else {
-        Worth::Search
+        Method::Search
     }
 }
 
@@ -552,15 +569,15 @@ fn worth(counts: &[u32; 256]) -> Worth {
 mod tests {
     use super::*;
 
-    const SEARCH: Search = Search {
+    const SEARCH: SearchParams = SearchParams {
         window: 1 << 15,
-        word: 4,
-        sparse: 16,
-        chance: 0,
-        code: true,
+        min_match: 4,
+        sampling: 16,
+        expected_repeats: 0,
+        huffman_only: true,
     };
 
-    /// Bytes of a small generator (splitmix), as even as any.
+    /// Pseudorandom bytes (splitmix).
     pub(super) fn random(len: usize, mut seed: u64) -> Vec<u8> {
         let next = || {
             seed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -572,21 +589,21 @@ mod tests {
     }
 
     #[test]
-    fn random_bytes_are_noise() {
+    fn random_bytes_are_incompressible() {
         let mut noise = Noise::default();
         for len in [PIECE, PIECE + 1, 2 * PIECE - 1, 100_000, 1 << 21] {
             assert!(
-                noise.fills(&random(len, len as u64)).unwrap(),
+                noise.is_incompressible(&random(len, len as u64)).unwrap(),
                 "{len} bytes"
             );
         }
     }
 
     #[test]
-    fn what_can_be_shortened_is_not() {
+    fn compressible_bytes_are_recognised() {
         let mut noise = Noise::default();
         let bytes = random(100_000, 1);
-        // Half a bit of each byte can be saved, and a tenth of one.
+        // Huffman codes could save half a bit per byte, and a tenth of one.
         let of = |values: u32| -> Vec<u8> {
             bytes
                 .iter()
@@ -594,11 +611,11 @@ mod tests {
                 .collect()
         };
         for values in [181, 239] {
-            assert!(!noise.fills(&of(values)).unwrap());
-            assert_eq!(parts(&of(values)), [(100_000, Worth::Code)]);
+            assert!(!noise.is_incompressible(&of(values)).unwrap());
+            assert_eq!(parts(&of(values)), [(100_000, Method::HuffmanOnly)]);
         }
-        assert_eq!(parts(&of(16)), [(100_000, Worth::Search)]);
-        // Whatever is said twice, near, far and not at a whole piece.
+        assert_eq!(parts(&of(16)), [(100_000, Method::Search)]);
+        // Repeats: near, far, and not aligned to pieces.
         for (period, len) in [
             (1000, 8192),
             (5000, 20_000),
@@ -606,52 +623,52 @@ mod tests {
             (500_000, 1 << 20),
         ] {
             let twice: Vec<u8> = random(period, 2).into_iter().cycle().take(len).collect();
-            assert!(!noise.fills(&twice).unwrap(), "every {period}");
+            assert!(!noise.is_incompressible(&twice).unwrap(), "every {period}");
         }
         let mut once = bytes.clone();
         once.copy_within(100..400, 90_000);
-        assert!(!noise.fills(&once).unwrap());
+        assert!(!noise.is_incompressible(&once).unwrap());
         assert!(
-            noise.fills(&bytes).unwrap(),
-            "what was seen in one stream is forgotten in the next"
+            noise.is_incompressible(&bytes).unwrap(),
+            "words of one stream do not count in the next"
         );
     }
 
-    /// The parts of a stream, without what they repeat.
-    fn parts(stream: &[u8]) -> Vec<(usize, Worth)> {
+    /// The parts of a stream, without `repeats_from`.
+    fn parts(stream: &[u8]) -> Vec<(usize, Method)> {
         let mut noise = Noise::default();
         let parts = noise.parts(stream, SEARCH).unwrap();
-        parts.iter().map(|part| (part.len, part.worth)).collect()
+        parts.iter().map(|part| (part.len, part.method)).collect()
     }
 
     #[test]
     fn parts_make_up_the_stream() {
-        use Worth::{Code, Nothing, Search};
+        use Method::{HuffmanOnly, Search, Store};
         assert_eq!(parts(&[]), [(0, Search)]);
         assert_eq!(parts(&random(100, 3)), [(100, Search)]);
-        assert_eq!(parts(&random(5 * PIECE + 7, 3)), [(5 * PIECE + 7, Nothing)]);
+        assert_eq!(parts(&random(5 * PIECE + 7, 3)), [(5 * PIECE + 7, Store)]);
         let mut planes = vec![7; 3 * PIECE];
         planes.extend(random(4 * PIECE, 4));
         planes.extend(random(4 * PIECE, 6).iter().map(|byte| byte % 192));
         planes.extend(vec![8; PIECE]);
-        // One piece alone is not worth a block of its own.
+        // A single piece does not become a part of its own.
         planes.extend(random(PIECE, 5));
         planes.extend(vec![8; 99]);
         assert_eq!(
             parts(&planes),
             [
                 (3 * PIECE, Search),
-                (4 * PIECE, Nothing),
-                (4 * PIECE, Code),
+                (4 * PIECE, Store),
+                (4 * PIECE, HuffmanOnly),
                 (2 * PIECE + 99, Search)
             ]
         );
     }
 
     #[test]
-    fn in_what_repeats_itself_throughout_no_noise_is_looked_for() {
+    fn repetitive_streams_are_not_searched_for_noise() {
         let mut noise = Noise::default();
-        // Words, in no order.
+        // A text of random words.
         let words: Vec<_> = random(600, 7).chunks(6).map(<[u8]>::to_vec).collect();
         let order = random(20_000, 8);
         let text: Vec<u8> = order

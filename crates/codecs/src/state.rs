@@ -1,9 +1,9 @@
-//! What a worker keeps between streams: one state per library, made when it is first needed.
+//! The compressor and decompressor that a worker reuses for all streams. Each codec's state is made when it is first needed.
 
-use super::{Codec, Dict, Packed, Room, blosclz, lz4, noise, noise::Noise, zlib, zstd};
+use super::{Codec, Dict, PaddedDst, PaddedSrc, blosclz, lz4, noise, noise::Noise, zlib, zstd};
 use oxiblosc_error::{Error, Result};
 
-/// Compresses streams. One per worker; see the module for what is promised about reuse.
+/// Compresses streams. One per worker. Earlier streams never influence the bytes of later ones.
 #[derive(Default)]
 pub struct Encoder {
     blosclz: blosclz::Compressor,
@@ -15,13 +15,13 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// An encoder that holds no memory yet.
+    /// An encoder that has not allocated anything yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Compresses `src` into `dst` and gives the number of bytes written, or `Ok(0)` when the result does not fit into
-    /// `dst` or the codec judges the data not worth its while. The result may be as long as `dst`.
+    /// Compresses `src` into `dst`. Returns the number of bytes written, at most `dst.len()`, or `Ok(0)` if the result does not fit
+    /// or the codec gives up on the data as incompressible.
     ///
     /// `clevel` is 1..=9. `dict` must have been made for compression with the same codec and level.
     ///
@@ -42,21 +42,22 @@ impl Encoder {
         if src.len() > i32::MAX as usize {
             return Err(Error::TwoGbLimit);
         }
-        // The libraries count in `int`; no stream gains from more room than its own length and a little.
-        let room = dst.len().min(i32::MAX as usize);
-        let dst = &mut dst[..room];
-        // What searches little passes over noise as quickly as it is found, and zlib looks for it in parts.
-        // LZ4HC is through with a short stream before noise is found in it. A dictionary may have what is nowhere else.
-        let searches = match codec {
+        // The libraries' lengths are of type `int`. No result needs more room than that.
+        let dst_len = dst.len().min(i32::MAX as usize);
+        let dst = &mut dst[..dst_len];
+        // Look for incompressible data first where the codec would search it for long. Fast levels skip it as quickly, zlib does
+        // this for parts of a stream, and LZ4HC is faster for short streams. With a dictionary even random bytes may have matches.
+        let slow = match codec {
             Codec::Lz4hc => clevel >= 3 && src.len() >= noise::PIECE,
             Codec::Zstd => clevel >= 5,
             _ => false,
         };
-        let searches = searches && dict.is_none();
-        let hopeless = |noise: &mut Noise| -> Result<bool> {
-            Ok(noise.fills(src)? || (codec == Codec::Lz4hc && noise.repeats_nothing(src)?))
+        let check_first = slow && dict.is_none() && dst_len <= src.len();
+        let give_up = |noise: &mut Noise| -> Result<bool> {
+            Ok(noise.is_incompressible(src)?
+                || (codec == Codec::Lz4hc && noise.rarely_repeats(src)?))
         };
-        if searches && room <= src.len() && hopeless(&mut self.noise)? {
+        if check_first && give_up(&mut self.noise)? {
             return Ok(0);
         }
         match (codec, dict) {
@@ -86,13 +87,13 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder that holds no memory yet.
+    /// A decoder that has not allocated anything yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Decompresses the stream `src` into `dst` and gives the number of bytes written, which is less than `dst.len()`
-    /// when the stream ends early. Bytes of `dst` behind that number may have been overwritten.
+    /// Decompresses the stream `src` into `dst`. Returns the number of bytes written, which is less than `dst.len()` for a stream of
+    /// less data. Bytes of `dst` behind it may have been overwritten.
     ///
     /// # Errors
     /// [`Error::Data`] for a stream that is malformed or longer than `dst`; [`Error::CodecDict`] for a dictionary that
@@ -104,28 +105,28 @@ impl Decoder {
         src: &[u8],
         dst: &mut [u8],
     ) -> Result<usize> {
-        self.decompress_among(codec, dict, src.into(), dst.into())
+        self.decompress_padded(codec, dict, src.into(), dst.into())
     }
 
-    /// The same among other bytes, of which those behind `dst` may be overwritten too.
+    /// Like [`Decoder::decompress`], with padding behind both buffers. That of `dst` may be overwritten.
     ///
     /// # Errors
     /// As [`Decoder::decompress`].
     #[inline(always)]
-    pub fn decompress_among(
+    pub fn decompress_padded(
         &mut self,
         codec: Codec,
         dict: Option<&Dict>,
-        src: Packed,
-        dst: Room,
+        src: PaddedSrc,
+        dst: PaddedDst,
     ) -> Result<usize> {
-        if src.alone().len() > i32::MAX as usize || dst.size() > i32::MAX as usize {
+        if src.exact().len() > i32::MAX as usize || dst.size() > i32::MAX as usize {
             return Err(Error::TwoGbLimit);
         }
         match (codec, dict) {
-            // What is fastest feels every call on the way the most.
+            // The fastest codec is called directly, since the cost of another call would show.
             (Codec::Lz4 | Codec::Lz4hc, None) => lz4::decompress(src, dst),
-            _ => self.decompress_other(codec, dict, src.alone(), dst.alone()),
+            _ => self.decompress_other(codec, dict, src.exact(), dst.exact()),
         }
     }
 
@@ -150,7 +151,7 @@ impl Decoder {
         }
     }
 
-    /// As [`Decoder::decompress`], but stops once the first `wanted` bytes of `dst` are there, where the codec can.
+    /// Like [`Decoder::decompress`], but may stop once the first `wanted` bytes of `dst` are there.
     ///
     /// # Errors
     /// As [`Decoder::decompress`].
@@ -163,8 +164,8 @@ impl Decoder {
         wanted: usize,
     ) -> Result<usize> {
         match (codec, dict) {
-            // The library ends a partial decode byte by byte, within what may be a very long match: it pays only where
-            // matches are short, that is where the stream did not compress well.
+            // Stopping early saves something only if matches are short, that is if the stream did not compress well: a match is
+            // always decoded as a whole.
             (Codec::Lz4 | Codec::Lz4hc, None)
                 if wanted < dst.len() / 4 * 3
                     && src.len() > dst.len() / 4

@@ -1,15 +1,15 @@
-//! Where a hash of four bytes was last seen.
+//! Hash tables of match finders: for each hash, the last position that had it.
 
 use oxiblosc_error::Result;
 use oxiblosc_memory::List;
 
-/// A slot: wide enough for every position of the streams it serves.
+/// The integer type of a slot. It is chosen to be wide enough for every position of a stream.
 pub(super) trait Slot: Copy + Default {
     /// The largest value a slot holds.
     const MAX: usize;
-    /// From a value that is at most `MAX`.
+    /// Converts from a value that is at most `MAX`.
     fn new(value: usize) -> Self;
-    /// Back again.
+    /// Converts back.
     fn get(self) -> u32;
 }
 
@@ -37,9 +37,10 @@ impl Slot for u32 {
     }
 }
 
-/// A hash table of `SLOTS` slots over one stream at a time. A slot holds `base + position`. Long streams have the table cleared and a
-/// base of 0. Short ones, for which clearing is half the work, get a base above all that earlier streams wrote: old
-/// entries show themselves by lying below it. Either way the entries that count are the same.
+/// A hash table of `SLOTS` slots, used for one stream at a time. A slot holds `base + position`.
+///
+/// For a long stream the table is cleared and the base is 0. For a short one, clearing would be half of the work. Its base is higher
+/// than every entry of earlier streams instead, so an entry below the base is stale. Both ways find the same matches.
 pub(super) struct Table<S, const SLOTS: usize> {
     slots: Option<Box<[S; SLOTS]>>,
     next_base: usize,
@@ -56,7 +57,7 @@ impl<S, const SLOTS: usize> Default for Table<S, SLOTS> {
 
 impl<S: Slot, const SLOTS: usize> Table<S, SLOTS> {
     /// Whether a slot can hold every position of a stream of this length.
-    pub(super) fn serves(len: usize) -> bool {
+    pub(super) fn fits(len: usize) -> bool {
         len.saturating_sub(1) <= S::MAX
     }
 
@@ -67,7 +68,7 @@ impl<S: Slot, const SLOTS: usize> Table<S, SLOTS> {
         }
     }
 
-    /// The slots for a stream of `len` bytes, the first `used` of them cleared; its base is 0.
+    /// The slots for a stream of `len` bytes, the first `used` of them cleared. The base is 0.
     pub(super) fn cleared(&mut self, len: usize, used: usize) -> Result<&mut [S; SLOTS]> {
         self.next_base = self.next_base.max(len);
         let slots = self.slots()?;
@@ -75,8 +76,8 @@ impl<S: Slot, const SLOTS: usize> Table<S, SLOTS> {
         Ok(slots)
     }
 
-    /// The slots and the base for a stream of `len` bytes that [`Table::serves`].
-    pub(super) fn carried(&mut self, len: usize) -> Result<(&mut [S; SLOTS], usize)> {
+    /// The slots with stale entries, and the base for a stream of `len` bytes. [`Table::fits`] must hold for `len`.
+    pub(super) fn without_clearing(&mut self, len: usize) -> Result<(&mut [S; SLOTS], usize)> {
         if len > S::MAX.saturating_sub(self.next_base) {
             self.next_base = 0;
             self.slots()?.fill(S::default());
@@ -87,7 +88,7 @@ impl<S: Slot, const SLOTS: usize> Table<S, SLOTS> {
     }
 }
 
-/// An array of zeros on the heap.
+/// An array of zeros on the heap, made without a copy on the stack.
 pub(super) fn zeros<S: Copy + Default, const N: usize>() -> Result<Box<[S; N]>> {
     let mut fresh = List::new();
     fresh.reserve_exact(N)?;
@@ -95,11 +96,11 @@ pub(super) fn zeros<S: Copy + Default, const N: usize>() -> Result<Box<[S; N]>> 
     fresh.into_array()
 }
 
-/// What a hash multiplies by: an odd number near the golden part of all that 32 bits count.
-pub(super) const SPREAD: u32 = 2_654_435_761;
+/// The factor of Knuth's multiplicative hash: a prime near 2^32 divided by the golden ratio.
+pub(super) const KNUTH_MULTIPLIER: u32 = 2_654_435_761;
 
-/// The slot of four bytes, given as a number, in a table of `1 << LOG` slots.
+/// The slot of four bytes (as an integer) in a table of `1 << LOG` slots.
 #[inline(always)]
 pub(super) fn hash<const LOG: u32>(four: u32) -> usize {
-    (four.wrapping_mul(SPREAD) >> (32 - LOG)) as usize
+    (four.wrapping_mul(KNUTH_MULTIPLIER) >> (32 - LOG)) as usize
 }

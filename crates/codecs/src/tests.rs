@@ -1,4 +1,4 @@
-//! What every codec promises, whatever library it comes from.
+//! Tests of what all codecs promise.
 
 use super::{Codec, Decoder, Dict, Encoder};
 
@@ -17,13 +17,13 @@ impl Numbers {
         (self.next() % n as u64) as usize
     }
 
-    /// So many of the numbers below `of`.
+    /// `n` numbers below `of`.
     pub fn bytes(&mut self, n: usize, of: usize) -> Vec<u8> {
         (0..n).map(|_| self.below(of) as u8).collect()
     }
 }
 
-/// The bytes of `width`-byte items gathered by place, as the shuffle filter does.
+/// Shuffles `width`-byte items like the shuffle filter.
 fn shuffled(data: &[u8], width: usize) -> Vec<u8> {
     (0..width)
         .flat_map(|b| data.iter().skip(b).step_by(width).copied())
@@ -58,7 +58,7 @@ fn streams() -> Vec<(String, Vec<u8>)> {
             let n = numbers.below(100).min(back);
             runs.extend_from_within(runs.len() - back..runs.len() - back + n);
         }
-        // Stretches of noise, of bytes that have a code but nothing repeated, of few values and of what was before.
+        // Stretches of noise, of bytes that Huffman codes shorten but that do not repeat, of few values, and of repeats.
         let mut numbers = Numbers(len as u64 + 1);
         let mut stretches = Vec::new();
         while stretches.len() < len {
@@ -91,7 +91,7 @@ fn streams() -> Vec<(String, Vec<u8>)> {
     all
 }
 
-/// Room in which every codec's worst case fits.
+/// A destination size that is enough for the worst case of every codec.
 fn roomy(len: usize) -> usize {
     len + len / 8 + 1024
 }
@@ -122,7 +122,7 @@ fn every_stream_comes_back_and_fits_where_it_says() {
                 assert_eq!(got, Ok(data.len()), "{codec:?} {clevel} {name}");
                 assert!(back == data, "{codec:?} {clevel} {name}");
                 if n > 66 {
-                    // One byte less than it takes: says so, and leaves what lies behind alone.
+                    // With one byte less it does not fit, and nothing is written behind the destination.
                     let mut tight = vec![0x55; n - 1 + 64];
                     let (room, guard) = tight.split_at_mut(n - 1);
                     let less = encoder.compress(codec, clevel, None, &data, room).unwrap();
@@ -170,7 +170,7 @@ fn bytes_do_not_depend_on_what_the_state_did_before() {
     }
 }
 
-/// A sine, of which stretches are noise, and others repeat what lies before those.
+/// A sine: some stretches are noise, and others repeat what is before those.
 #[test]
 fn what_is_deflated_between_noise_does_not_depend_on_earlier_streams() {
     for clevel in 1..=9 {
@@ -196,7 +196,7 @@ fn what_is_deflated_between_noise_does_not_depend_on_earlier_streams() {
     }
 }
 
-/// Noise that comes again behind what repeats none of it.
+/// Noise that is repeated after other data.
 #[test]
 fn what_is_deflated_later_is_known_though_what_is_between_repeats_none_of_it() {
     let mut numbers = Numbers(3);
@@ -222,7 +222,7 @@ fn what_is_deflated_later_is_known_though_what_is_between_repeats_none_of_it() {
     }
 }
 
-/// Noise between runs of one byte, as bit planes have it.
+/// Noise between runs of one byte, as in bit planes.
 #[test]
 fn runs_between_noise_cost_nearly_nothing() {
     let mut numbers = Numbers(3);
@@ -232,7 +232,7 @@ fn runs_between_noise_cost_nearly_nothing() {
         data.extend([0; 596]);
     }
     let mut encoder = Encoder::new();
-    // Level 1 has one code for all.
+    // Level 1 uses the fixed codes.
     for clevel in 2..=9 {
         let mut packed = vec![0; roomy(data.len())];
         let n = encoder
@@ -325,7 +325,7 @@ fn dictionaries_help_and_come_back() {
                 }
                 assert_eq!(first, &packed[..n]);
             }
-            // A dictionary for one direction or level is refused in the other.
+            // A dictionary for one direction or level is rejected in another.
             assert!(
                 encoder
                     .compress(codec, clevel, Some(&from), block, &mut [0; 8000])

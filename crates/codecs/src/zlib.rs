@@ -1,12 +1,15 @@
-//! Zlib streams: deflated here ([`super::deflate`]), inflated by two libraries.
+//! Zlib streams. Our own code compresses them ([`super::deflate`]); two libraries decompress them.
 //!
-//! Measured on blocks of 16 KiB to 1 MiB against zlib-ng (which the reference uses). Deflating, zlib-rs makes the same
-//! streams as zlib-ng in 0.8 to 1 times the speed, and what it is told was seen before shows in its bytes what it did
-//! before; libdeflate is 1.3 to 6 times as fast at levels 5 to 9, but some of its streams are more than 0.5 % larger
-//! (32-bit integers: 2.6 %), and all of them, being cut into many short blocks, inflate at half the speed; zlib-ng itself
-//! would need cmake to build. Ours is 1.1 to 3.5 times as fast as zlib-ng with streams as short. Inflating, libdeflate is
-//! the fastest (by up to 1.3) but for very redundant data, where zlib-rs is. What all of them spend on noise is spared:
-//! see [`super::noise`].
+//! Measured on blocks of 16 KiB to 1 MiB against zlib-ng, which the reference uses:
+//! - Compressing, ours is 1.1 to 3.5 times as fast, and its streams are as small.
+//! - zlib-rs makes the same streams as zlib-ng at 0.8 to 1 times the speed, and a preset dictionary makes its bytes depend on
+//!   earlier calls.
+//! - libdeflate is 1.3 to 6 times as fast at levels 5 to 9. But some of its streams are more than 0.5 % larger (2.6 % for 32-bit
+//!   integers), and all of them have many short blocks, so that they inflate at half the speed.
+//! - zlib-ng itself would need cmake to build.
+//! - Decompressing, libdeflate is the fastest, by up to 1.3 times, except for very redundant data, where zlib-rs is.
+//!
+//! The time that all of them spend on incompressible data is saved: see [`super::noise`].
 
 use core::ptr::NonNull;
 use oxiblosc_memory::boxed;
@@ -18,34 +21,31 @@ use zlib_rs::inflate::{self, InflateStream};
 use zlib_rs::{InflateConfig, InflateFlush, ReturnCode};
 
 use super::deflate::Deflater;
-use super::noise::{Noise, Part, Search, Worth};
+use super::noise::{Method, Noise, Part, SearchParams};
 use oxiblosc_error::{Error, Result};
 
-/// The version reported to callers: the zlib that zlib-rs stands for, which inflates.
+/// The version reported to callers: the version of zlib that zlib-rs, which decompresses, declares to implement.
 pub(super) const VERSION: &str = "1.3.0-zlib-rs-0.6";
 
 /// zlib's window, as a power of two.
 const WINDOW_BITS: u8 = 15;
-/// A stream that is smaller than its data by more than this factor is very redundant.
-const REDUNDANT: usize = 4;
+/// Data with a higher compression ratio counts as very redundant.
+const REDUNDANT_RATIO: usize = 4;
 
-/// What pays at a level: the high ones find words of three bytes, which are also repeated by chance; at the lowest a
-/// search costs no more than a code.
-fn sought(clevel: u8) -> Search {
-    let (word, chance) = if clevel < 7 { (4, 5) } else { (3, 3) };
-    Search {
+/// The properties of the search at a level. High levels find matches of three bytes, which also occur by chance. At the lowest
+/// level a search takes no longer than Huffman codes only.
+fn search_params(clevel: u8) -> SearchParams {
+    let (min_match, expected_repeats) = if clevel < 7 { (4, 5) } else { (3, 3) };
+    SearchParams {
         window: 1 << WINDOW_BITS,
-        word,
-        sparse: 16,
-        chance,
-        code: (2..7).contains(&clevel),
+        min_match,
+        sampling: 16,
+        expected_repeats,
+        huffman_only: (2..7).contains(&clevel),
     }
 }
 
-/// The compressor.
-///
-/// Where looking for repeated bytes is wasted it is spared: such stretches are stored, or given a code for single bytes
-/// only.
+/// The compressor. It searches for matches only where some are likely; other stretches are stored or get Huffman codes only.
 #[derive(Default)]
 pub(super) struct Compressor {
     noise: Noise,
@@ -53,25 +53,25 @@ pub(super) struct Compressor {
 }
 
 impl Compressor {
-    /// A function of its own, as it takes much of the stack, on which the blocks of a stream need room too.
+    /// Not inlined, since it needs a large stack frame, which would add to those of the functions that write blocks.
     #[cold]
     #[inline(never)]
     fn deflater() -> Result<Box<Deflater>> {
         boxed(Deflater::new()?)
     }
 
-    /// Bytes written; 0 when they do not fit.
+    /// Returns the bytes written, or 0 if they do not fit.
     pub(super) fn compress(&mut self, clevel: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         let deflater = match &mut self.deflater {
             Some(deflater) => deflater,
             none => none.insert(Self::deflater()?),
         };
-        let parts = self.noise.parts(src, sought(clevel))?;
+        let parts = self.noise.parts(src, search_params(clevel))?;
         Ok(write(parts, deflater, clevel, src, dst).unwrap_or(0))
     }
 }
 
-/// Writes a whole stream; none when it does not fit.
+/// Writes a whole stream. Returns its length, or `None` if it does not fit.
 fn write(
     parts: &[Part],
     deflater: &mut Deflater,
@@ -81,14 +81,14 @@ fn write(
 ) -> Option<usize> {
     let stored: usize = parts
         .iter()
-        .filter(|part| part.worth == Worth::Nothing)
+        .filter(|part| part.method == Method::Store)
         .map(|part| part.len)
         .sum();
     if stored > dst.len() {
         return None;
     }
     let (head, rest) = dst.split_first_chunk_mut()?;
-    // The window's size and the effort (RFC 1950, 2.2); together a multiple of 31.
+    // The window size and the level (RFC 1950, 2.2), as a multiple of 31.
     *head = match clevel {
         ..=1 => [0x78, 0x01],
         2..=5 => [0x78, 0x5E],
@@ -97,10 +97,10 @@ fn write(
     };
     let mut stream = deflater.stream(clevel, src, rest);
     for part in parts {
-        match part.worth {
-            Worth::Nothing => stream.store(part.len)?,
-            Worth::Code => stream.code(part.len)?,
-            Worth::Search => stream.search(part.len, part.repeats_from)?,
+        match part.method {
+            Method::Store => stream.store(part.len)?,
+            Method::HuffmanOnly => stream.huffman_only(part.len)?,
+            Method::Search => stream.search(part.len, part.repeats_from)?,
         }
     }
     let written = stream.finish()?;
@@ -110,25 +110,25 @@ fn write(
 }
 
 /// libdeflate's decompressor, freed with this value.
-struct Whole(NonNull<sys::libdeflate_decompressor>);
+struct Libdeflate(NonNull<sys::libdeflate_decompressor>);
 
-// SAFETY: plain memory owned by this value alone.
-unsafe impl Send for Whole {}
+// SAFETY: plain memory that only this value owns.
+unsafe impl Send for Libdeflate {}
 
-impl Drop for Whole {
+impl Drop for Libdeflate {
     fn drop(&mut self) {
-        // SAFETY: came from `libdeflate_alloc_decompressor`, freed once.
+        // SAFETY: the pointer came from `libdeflate_alloc_decompressor` and is freed once.
         unsafe { sys::libdeflate_free_decompressor(self.0.as_ptr()) };
     }
 }
 
 /// zlib-rs's decompressor, freed with this value.
-struct Inflater(z_stream);
+struct ZlibRs(z_stream);
 
-// SAFETY: its state is plain memory owned by this value alone.
-unsafe impl Send for Inflater {}
+// SAFETY: its state is plain memory that only this value owns.
+unsafe impl Send for ZlibRs {}
 
-impl Inflater {
+impl ZlibRs {
     fn new() -> Result<Self> {
         let mut stream = z_stream::default();
         match inflate::init(
@@ -142,14 +142,15 @@ impl Inflater {
         }
     }
 
-    /// Bytes written.
+    /// Returns the number of bytes written.
     fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         let count = |len: usize| len.try_into().map_err(|_| Error::TwoGbLimit);
         self.0.next_in = src.as_ptr().cast_mut();
         self.0.avail_in = count(src.len())?;
         self.0.next_out = dst.as_mut_ptr();
         self.0.avail_out = count(dst.len())?;
-        // SAFETY: `new` made the stream with `init`; it reads `src`, writes at most `dst.len()`, and is used by no one else.
+        // SAFETY: `new` initialised the stream, and `&mut self` makes this its only user. It reads `avail_in` bytes of `src` and
+        // writes at most `avail_out` bytes to `dst`, as set above.
         let (end, left) = unsafe {
             let stream = InflateStream::from_stream_mut(&mut self.0).ok_or(Error::Failure)?;
             inflate::reset(stream);
@@ -166,9 +167,9 @@ impl Inflater {
     }
 }
 
-impl Drop for Inflater {
+impl Drop for ZlibRs {
     fn drop(&mut self) {
-        // SAFETY: made with `init`, ended once.
+        // SAFETY: `new` initialised the stream, and it is ended once.
         if let Some(stream) = unsafe { InflateStream::from_stream_mut(&mut self.0) } {
             inflate::end(stream);
         }
@@ -178,34 +179,35 @@ impl Drop for Inflater {
 /// The decompressor.
 #[derive(Default)]
 pub(super) struct Decompressor {
-    redundant: Option<Inflater>,
-    whole: Option<Whole>,
+    zlib_rs: Option<ZlibRs>,
+    libdeflate: Option<Libdeflate>,
 }
 
 impl Decompressor {
-    /// Bytes written. What follows the stream in `src` is left alone.
+    /// Returns the number of bytes written. Bytes behind the stream in `src` are ignored.
     pub(super) fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        if src.len() < dst.len() / REDUNDANT {
-            let inflater = match &mut self.redundant {
-                Some(inflater) => inflater,
-                none => none.insert(Inflater::new()?),
+        if src.len() < dst.len() / REDUNDANT_RATIO {
+            let zlib_rs = match &mut self.zlib_rs {
+                Some(zlib_rs) => zlib_rs,
+                none => none.insert(ZlibRs::new()?),
             };
-            return inflater.decompress(src, dst);
+            return zlib_rs.decompress(src, dst);
         }
-        let whole = match &self.whole {
-            Some(whole) => whole,
+        let libdeflate = match &self.libdeflate {
+            Some(libdeflate) => libdeflate,
             None => {
-                // SAFETY: takes nothing; null when there is no memory.
+                // SAFETY: the function takes nothing and returns null if there is no memory.
                 let raw = unsafe { sys::libdeflate_alloc_decompressor() };
-                self.whole
-                    .insert(Whole(NonNull::new(raw).ok_or(Error::MemoryAlloc)?))
+                self.libdeflate
+                    .insert(Libdeflate(NonNull::new(raw).ok_or(Error::MemoryAlloc)?))
             }
         };
         let (mut taken, mut written) = (0, 0);
-        // SAFETY: live decompressor; reads `src`, writes at most `dst.len()`.
+        // SAFETY: the decompressor is live, and `&mut self` makes this its only user. It reads `src.len()` bytes of `src` and writes at
+        // most `dst.len()` bytes to `dst`.
         let result = unsafe {
             sys::libdeflate_zlib_decompress_ex(
-                whole.0.as_ptr(),
+                libdeflate.0.as_ptr(),
                 src.as_ptr().cast(),
                 src.len(),
                 dst.as_mut_ptr().cast(),

@@ -1,4 +1,4 @@
-//! Zstandard through the codec's own library.
+//! Zstandard, by the Zstandard library.
 
 use core::ffi::{CStr, c_int, c_uint};
 use core::ptr::NonNull;
@@ -15,7 +15,7 @@ pub(super) fn version() -> &'static str {
         .unwrap_or("unknown")
 }
 
-/// The library's own level: odd numbers up to 15, and its highest for our highest.
+/// The library's level: the odd numbers up to 15, and its highest for level 9.
 fn level(clevel: u8) -> c_int {
     if clevel < 9 {
         c_int::from(clevel) * 2 - 1
@@ -31,11 +31,11 @@ fn is_error(code: usize) -> bool {
     unsafe { sys::ZSTD_isError(code) != 0 }
 }
 
-/// The library's number for lack of memory.
+/// The return value for lack of memory.
 const NO_MEMORY: usize =
     0usize.wrapping_sub(sys::ZSTD_ErrorCode::ZSTD_error_memory_allocation as usize);
 
-/// The error of a return value that is one.
+/// The error for a return value that is an error number.
 fn error(code: usize, otherwise: Error) -> Error {
     match code {
         NO_MEMORY => Error::MemoryAlloc,
@@ -43,7 +43,7 @@ fn error(code: usize, otherwise: Error) -> Error {
     }
 }
 
-/// What a compressing function returned: the bytes written, 0 where they do not fit.
+/// Converts the return value of a compressing function: the bytes written, 0 if they did not fit.
 fn written(code: usize) -> Result<usize> {
     match code {
         NO_MEMORY => Err(Error::MemoryAlloc),
@@ -52,7 +52,8 @@ fn written(code: usize) -> Result<usize> {
     }
 }
 
-/// Why the library made no dictionary of these bytes: they pretend to be a trained one and are none, or there was no memory.
+/// Why the library made no dictionary of these bytes: either they have the magic number of a trained dictionary but are malformed, or
+/// there was no memory.
 fn refused(bytes: &[u8]) -> Error {
     const MAGIC: [u8; 4] = sys::ZSTD_MAGIC_DICTIONARY.to_le_bytes();
     if !bytes.starts_with(&MAGIC) {
@@ -72,7 +73,7 @@ macro_rules! handle {
         $(#[$doc])*
         struct $name(NonNull<$inner>);
 
-        // SAFETY: the object is plain memory owned by this value alone; the library keeps no thread-bound data.
+        // SAFETY: the object is plain memory that only this value owns; the library keeps no data bound to a thread.
         unsafe impl Send for $name {}
 
         impl Drop for $name {
@@ -109,7 +110,7 @@ handle!(
     sys::ZSTD_freeDDict
 );
 
-// SAFETY: the library documents digested dictionaries as read-only after their making, to be shared between threads.
+// SAFETY: the library documents that digested dictionaries are read-only once made, and may be shared between threads.
 unsafe impl Sync for Cdict {}
 // SAFETY: as for `Cdict`.
 unsafe impl Sync for Ddict {}
@@ -130,10 +131,11 @@ impl Compressor {
             .ok_or(Error::MemoryAlloc)
     }
 
-    /// The number of bytes written; 0 when they do not fit.
+    /// Returns the number of bytes written, or 0 if they do not fit.
     pub(super) fn compress(&mut self, clevel: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         let cctx = self.context()?;
-        // SAFETY: a live context used by no one else; the library reads `src` and writes at most `dst.len()` bytes.
+        // SAFETY: the context is live, and `&mut self` makes this its only user. The library reads `src` and writes at most
+        // `dst.len()` bytes.
         let n = unsafe {
             sys::ZSTD_compressCCtx(
                 cctx,
@@ -147,7 +149,7 @@ impl Compressor {
         written(n)
     }
 
-    /// The same with a dictionary, whose level is fixed at its making.
+    /// Like [`compress`](Self::compress), with a dictionary, which determines the level.
     pub(super) fn compress_with(
         &mut self,
         dict: &EncodeDict,
@@ -155,7 +157,7 @@ impl Compressor {
         dst: &mut [u8],
     ) -> Result<usize> {
         let cctx = self.context()?;
-        // SAFETY: as in `compress`; the dictionary lives during the call.
+        // SAFETY: as in `compress`; `dict` keeps the dictionary alive during the call.
         let n = unsafe {
             sys::ZSTD_compress_usingCDict(
                 cctx,
@@ -186,11 +188,11 @@ impl Decompressor {
             .ok_or(Error::MemoryAlloc)
     }
 
-    /// The number of bytes written. The whole output is one buffer, so the library allocates no window, whatever
-    /// window a frame asks for.
+    /// Returns the number of bytes written. The whole output is one buffer, so the library allocates no window, whatever window size
+    /// a frame asks for.
     pub(super) fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         let dctx = self.context()?;
-        // SAFETY: a live context used by no one else; the library reads `src` and writes at most `dst.len()` bytes.
+        // SAFETY: as in `Compressor::compress`.
         let n = unsafe {
             sys::ZSTD_decompressDCtx(
                 dctx,
@@ -207,7 +209,7 @@ impl Decompressor {
         }
     }
 
-    /// The same with a dictionary.
+    /// Like [`decompress`](Self::decompress), with a dictionary.
     pub(super) fn decompress_with(
         &mut self,
         dict: &DecodeDict,
@@ -215,7 +217,7 @@ impl Decompressor {
         dst: &mut [u8],
     ) -> Result<usize> {
         let dctx = self.context()?;
-        // SAFETY: as in `decompress`; the dictionary lives during the call.
+        // SAFETY: as in `decompress`; `dict` keeps the dictionary alive during the call.
         let n = unsafe {
             sys::ZSTD_decompress_usingDDict(
                 dctx,
@@ -238,8 +240,7 @@ impl Decompressor {
 pub(super) struct EncodeDict(Cdict);
 
 impl EncodeDict {
-    /// Digests `bytes` for the library's level 1, the one that chunks with dictionaries are written with at every
-    /// level: the reference does, and the ratio of its chunks is what ours are measured against.
+    /// Digests `bytes` for the library's level 1, whatever the level of the chunk, as the reference does.
     pub(super) fn new(bytes: &[u8]) -> Result<Self> {
         // SAFETY: the library reads `bytes` and copies them.
         let dict = unsafe { sys::ZSTD_createCDict(bytes.as_ptr().cast(), bytes.len(), 1) };
@@ -253,7 +254,7 @@ impl EncodeDict {
 pub(super) struct DecodeDict(Ddict);
 
 impl DecodeDict {
-    /// Digests `bytes`; an error when they pretend to be a trained dictionary and are none.
+    /// Digests `bytes`. An error if they have the magic number of a trained dictionary but are malformed.
     pub(super) fn new(bytes: &[u8]) -> Result<Self> {
         // SAFETY: the library reads `bytes` and copies them.
         let dict = unsafe { sys::ZSTD_createDDict(bytes.as_ptr().cast(), bytes.len()) };
@@ -263,9 +264,8 @@ impl DecodeDict {
     }
 }
 
-/// Trains a dictionary of at most `dict.len()` bytes on the samples that lie end to end in `samples`, of the sizes in
-/// `sizes` (their sum must not exceed `samples.len()`). Gives its size, `None` when the samples yield none;
-/// [`Error::MemoryAlloc`].
+/// Trains a dictionary of at most `dict.len()` bytes on samples of the given sizes, which lie end to end in `samples`. Returns its
+/// size, or `None` if the samples are not enough. Fails with [`Error::MemoryAlloc`].
 pub(super) fn train(dict: &mut [u8], samples: &[u8], sizes: &[usize]) -> Result<Option<usize>> {
     let total = sizes.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
     let (Some(total), Ok(count)) = (total, c_uint::try_from(sizes.len())) else {
@@ -274,7 +274,8 @@ pub(super) fn train(dict: &mut [u8], samples: &[u8], sizes: &[usize]) -> Result<
     if total > samples.len() {
         return Ok(None);
     }
-    // SAFETY: the library writes at most `dict.len()` bytes and reads `count` sizes and their sum of sample bytes.
+    // SAFETY: the library writes at most `dict.len()` bytes. It reads `count` sizes, and sample bytes up to their sum, which was
+    // checked to be at most `samples.len()`.
     let n = unsafe {
         sys::ZDICT_trainFromBuffer(
             dict.as_mut_ptr().cast(),

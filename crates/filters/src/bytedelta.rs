@@ -1,14 +1,13 @@
-//! Bytedelta: in each of the byte streams that a shuffle made of a block, every byte becomes its difference from the one
-//! before.
+//! Bytedelta: replaces every byte by its difference from the previous one, in each of the byte streams that a shuffle has made.
 //!
-//! A block is as many streams of the same length as an item has bytes; what is left after them is copied as it is.
+//! A block consists of as many streams of equal length as an item has bytes. The rest behind them is copied.
 
 use super::simd;
 
-/// Bytes that the first release of the filter took at once.
+/// The vector size, in bytes, of the first release of the filter.
 const VECTOR: usize = 16;
 
-/// Calls `kernel` for each of the `streams` streams of `src` and the same part of `dst`, and copies the rest.
+/// Calls `kernel` for each stream of `src` and the same part of `dst`, and copies the rest.
 fn by_stream(streams: usize, src: &[u8], dst: &mut [u8], mut kernel: impl FnMut(&[u8], &mut [u8])) {
     let dst = &mut dst[..src.len()];
     let len = src.len().checked_div(streams).unwrap_or(0);
@@ -22,7 +21,7 @@ fn by_stream(streams: usize, src: &[u8], dst: &mut [u8], mut kernel: impl FnMut(
     rest.copy_from_slice(leftover);
 }
 
-/// As [`by_stream`], with each stream cut where whole vectors end: the first release began anew there.
+/// Like [`by_stream`], but cuts each stream where its whole vectors end, since the first release started over there.
 fn by_cut_stream(streams: usize, src: &[u8], dst: &mut [u8], kernel: impl Fn(&[u8], &mut [u8])) {
     by_stream(streams, src, dst, |src, dst| {
         let cut = src.len() / VECTOR * VECTOR;
@@ -49,7 +48,7 @@ pub fn backward(streams: usize, src: &[u8], dst: &mut [u8]) {
     by_stream(streams, src, dst, |src, dst| kernels.sums(src, dst));
 }
 
-/// As [`forward`], as it was first released: the bytes of a stream that fill no vector are a stream of their own.
+/// Like [`forward`], in the form of the first release: the bytes of a stream that do not fill a vector are a stream of their own.
 ///
 /// # Panics
 /// As there.
@@ -67,7 +66,7 @@ pub fn backward_cut(streams: usize, src: &[u8], dst: &mut [u8]) {
     by_cut_stream(streams, src, dst, |src, dst| kernels.sums(src, dst));
 }
 
-/// The differences of neighbouring bytes, the first one from 0; as wide as the CPU features of the caller allow.
+/// The difference of each byte from the previous one; the first from 0. It is compiled with the CPU features of the caller.
 #[inline(always)]
 pub(crate) fn differences(src: &[u8], dst: &mut [u8]) {
     let Some((first, dst)) = dst.split_first_mut() else {
@@ -79,7 +78,7 @@ pub(crate) fn differences(src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// The running sum, from `sum` on, of the bytes of `src`: the inverse of [`differences`] for whoever has no vectors.
+/// The prefix sum of the bytes of `src`, starting from `sum`: the inverse of [`differences`], without vectors.
 #[inline(always)]
 pub(crate) fn sums_from(mut sum: u8, src: &[u8], dst: &mut [u8]) {
     for (to, from) in dst.iter_mut().zip(src) {
@@ -88,7 +87,7 @@ pub(crate) fn sums_from(mut sum: u8, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// The running sum of the bytes of `src`.
+/// The prefix sum of the bytes of `src`.
 pub(crate) fn sums(src: &[u8], dst: &mut [u8]) {
     sums_from(0, src, dst);
 }
@@ -107,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kernel_takes_differences_and_sums_them_up() {
+    fn every_kernel_computes_differences_and_sums() {
         let data = noise(1500);
         for kernels in simd::supported() {
             for len in (0..200).chain([255, 256, 257, 1000, 1499]) {
@@ -137,7 +136,7 @@ mod tests {
             assert_eq!(out[streams * len..515], data[streams * len..]);
             backward(streams, &out[..515], &mut back);
             assert!(back[..515] == data && out[515] == 0);
-            // Cut after each 16 bytes of a stream as far as there are whole ones.
+            // Each stream is cut behind its last whole vector.
             forward_cut(streams, &data, &mut out);
             for n in 0..streams {
                 let (start, end) = (n * len, (n + 1) * len);

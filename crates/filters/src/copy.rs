@@ -1,22 +1,22 @@
-//! A copy that keeps its speed wherever the two buffers lie, and however large they are.
+//! A copy whose speed depends neither on the addresses of the two buffers nor on their size.
 
 use super::simd;
 #[cfg(target_arch = "x86_64")]
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Bytes from which on [`copy`] is more than `memcpy`,
+/// From this length on [`copy`] uses vectors instead of `memcpy`,
 const SHORT: usize = 2048;
-/// and those from which on it is `memcpy` again, of so many bytes at once: of more than the nearest caches hold the C library
-/// takes other instructions.
+/// and from this one on `memcpy` again.
 const LONG: usize = 32 << 10;
+/// How many bytes are passed to `memcpy` at once. For lengths that exceed the nearest caches the C library uses other instructions.
 const PIECE: usize = 128 << 10;
 
 /// Copies `src` into the first `src.len()` bytes of `dst`.
 ///
-/// From about 2 KiB on the C library's `memcpy` uses `rep movsb` on many CPUs. Out of the caches it is the fastest there is on some
-/// of these (by a tenth to a third on AMD's family 26), and in them slower than vectors; on others it runs at a twentieth of
-/// its speed where the destination lies, modulo the page size, a little behind the source, as it does when a buffer is
-/// copied behind a header. There, and where it is slower, this one moves vectors, and asks for what it will write beforehand.
+/// From about 2 KiB on, the C library's `memcpy` uses `rep movsb` on many CPUs. For data outside of the caches that is the fastest way on
+/// some of them (by a tenth to a third on AMD's family 26), but for data in the caches vectors are faster. On other CPUs it runs at a
+/// twentieth of its speed if the destination is, modulo the page size, a little behind the source, which is so when a buffer is copied
+/// behind a header. In these cases this function moves vectors, and prefetches the destination.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
@@ -30,7 +30,7 @@ pub fn copy(src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// The same for what is not short.
+/// [`copy`] for lengths of at least `SHORT`.
 #[inline(never)]
 fn copy_more(src: &[u8], dst: &mut [u8]) {
     if src.len() < LONG || (is_a_little_behind(src, dst) && slow_where_little_behind()) {
@@ -42,18 +42,18 @@ fn copy_more(src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Whether `dst` lies less than a quarter of a page behind `src`, modulo the page size.
+/// Whether `dst` is less than a quarter of a page behind `src`, modulo the page size.
 fn is_a_little_behind(src: &[u8], dst: &[u8]) -> bool {
     const PAGE: usize = 4096;
     dst.as_ptr().addr().wrapping_sub(src.as_ptr().addr()) % PAGE < PAGE / 4
 }
 
-/// Whether the CPU is of AMD's family 25 (Zen 3 and 4), where that makes `rep movsb` slow
+/// Whether the CPU is of AMD's family 25 (Zen 3 and 4), on which that makes `rep movsb` slow
 /// (<https://sourceware.org/bugzilla/show_bug.cgi?id=30994>).
 #[cfg(target_arch = "x86_64")]
 fn slow_where_little_behind() -> bool {
     use core::arch::x86_64::__cpuid;
-    /// Asked for once, since virtual machines take long to answer: 0 is not yet, 1 no, 2 yes.
+    /// Cached, since CPUID is slow in virtual machines. 0 means not known yet, 1 no, 2 yes.
     static ANSWER: AtomicU8 = AtomicU8::new(0);
     let answer = match ANSWER.load(Ordering::Relaxed) {
         0 => {
@@ -81,7 +81,7 @@ mod tests {
     use oxiblosc_testing::noise;
 
     #[test]
-    fn every_kernel_copies_everything_and_no_more() {
+    fn every_kernel_copies_exactly_the_source() {
         let data = noise(3 * PIECE);
         for len in (0..600).chain([2047, 2048, 2049, 4096, 9_900, LONG - 1, LONG, 2 * PIECE + 1]) {
             for offset in [0, 1, 31] {

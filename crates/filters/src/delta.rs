@@ -1,9 +1,9 @@
-//! Delta: every block XORed with the first block of its chunk, and the first block with itself one element on.
+//! Delta: XORs every block with the first block of its chunk. In the first block each unit is XORed with the previous one.
 //!
-//! The unit is an element of 1, 2, 4 or 8 bytes; other sizes count as 8 where they are a multiple of it, else as 1.
-//! Bytes after the last whole unit are copied as they are.
+//! The unit is an element of 1, 2, 4 or 8 bytes. For other type sizes it is 8 bytes if the size is a multiple of 8, else one byte.
+//! Bytes after the last whole unit are copied.
 
-/// The bytes in the unit that is used for `typesize`.
+/// The size of the unit for `typesize`.
 fn unit(typesize: usize) -> usize {
     match typesize {
         2 | 4 | 8 => typesize,
@@ -12,7 +12,7 @@ fn unit(typesize: usize) -> usize {
     }
 }
 
-/// The bytes at the start of `len` that are whole units.
+/// The total size of the whole units in `len` bytes.
 fn whole_units(typesize: usize, len: usize) -> usize {
     len / unit(typesize) * unit(typesize)
 }
@@ -30,8 +30,8 @@ pub fn encode_first(typesize: usize, src: &[u8], dst: &mut [u8]) {
     dst[whole..].copy_from_slice(&src[whole..]);
 }
 
-/// Encodes a block other than the first, `src`, into the first `src.len()` bytes of `dst`: each byte XOR the one at the
-/// same place of `reference`, the first block before any filter. Past the end of `reference` bytes are copied.
+/// Encodes a block other than the first, `src`, into the first `src.len()` bytes of `dst`: each byte is XORed with the one at the same
+/// position of `reference`, the unfiltered first block. Bytes past the end of `reference` are copied.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
@@ -54,27 +54,27 @@ pub fn decode_first(typesize: usize, block: &mut [u8]) {
     }
 }
 
-/// Decodes a block other than the first in place; `reference` is the first block, decoded.
+/// Decodes a block other than the first in place. `reference` is the decoded first block.
 pub fn decode(typesize: usize, reference: &[u8], block: &mut [u8]) {
     let whole = whole_units(typesize, block.len());
     xor_with(&mut block[..whole], reference);
 }
 
-/// `to[i] = a[i] ^ b[i]`, as far as all reach.
+/// `to[i] = a[i] ^ b[i]`, up to the end of the shortest slice.
 fn xor(a: &[u8], b: &[u8], to: &mut [u8]) {
     for (to, (a, b)) in to.iter_mut().zip(a.iter().zip(b)) {
         *to = a ^ b;
     }
 }
 
-/// `to[i] ^= from[i]`, as far as both reach.
+/// `to[i] ^= from[i]`, up to the end of the shorter slice.
 fn xor_with(to: &mut [u8], from: &[u8]) {
     for (to, from) in to.iter_mut().zip(from) {
         *to ^= from;
     }
 }
 
-/// Undoes the XOR of each unit of `U` bytes with the one before it: a running XOR, taken over 8 bytes at a time.
+/// Undoes the XOR of each unit of `U` bytes with the previous one: a prefix XOR, computed 8 bytes at a time.
 fn decode_units<const U: usize>(block: &mut [u8]) {
     let mut last = 0_u64;
     let (words, rest) = block.as_chunks_mut::<8>();

@@ -1,8 +1,8 @@
-//! Truncated integers: low bits set to zero. Lossy; there is no inverse.
+//! Truncated integers: sets their low bits to zero. Lossy; there is no inverse.
 
 use oxiblosc_error::{Error, Result};
 
-/// How many low bits of integers of `bits` bits are zeroed; at least one stays.
+/// How many low bits of integers of `bits` bits are zeroed. An error if none would be kept.
 fn zeroed_bits(precision: i8, bits: i16) -> Result<u32> {
     let precision = i16::from(precision);
     let zeroed = if precision >= 0 {
@@ -16,7 +16,7 @@ fn zeroed_bits(precision: i8, bits: i16) -> Result<u32> {
     Ok(u32::from(zeroed as u16))
 }
 
-/// ANDs the bytes of `src` with `mask`, over and over, into `dst`; what is less than a mask at the end is copied.
+/// ANDs `src` with `mask`, 8 bytes at a time, into `dst`. The last bytes, if fewer than 8, are ANDed with the first bytes of the mask.
 #[inline(always)]
 fn mask_with(mask: u64, src: &[u8], dst: &mut [u8]) {
     let mask = mask.to_le_bytes();
@@ -42,8 +42,7 @@ fn mask_with_avx2(mask: u64, src: &[u8], dst: &mut [u8]) {
 /// zero. Bytes after the last whole integer are copied as they are.
 ///
 /// # Errors
-/// [`Error::Failure`] where `typesize` is not 1, 2, 4 or 8, where no bit would be kept, and where more are to be kept than
-/// there are.
+/// [`Error::Failure`] if `typesize` is not 1, 2, 4 or 8, no bit would be kept, or more bits are to be kept than there are.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
@@ -62,7 +61,7 @@ pub fn truncate(precision: i8, typesize: usize, src: &[u8], dst: &mut [u8]) -> R
     rest.copy_from_slice(leftover);
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the feature was just detected.
+        // SAFETY: the condition above says that the CPU has the feature.
         unsafe { mask_with_avx2(mask, src, dst) };
         return Ok(());
     }
@@ -99,7 +98,7 @@ mod tests {
                     assert_eq!(kept[..len], expected(zeroed as u32, typesize, src));
                     assert_eq!(kept[len], 0xee);
                     let whole = truncate(-zeroed, typesize, src, &mut cut);
-                    // To zero no bits is to keep none.
+                    // A precision of -0 is 0, which would keep no bits.
                     assert_eq!(whole.is_ok(), zeroed > 0);
                     assert!(zeroed == 0 || cut == kept);
                 }

@@ -1,9 +1,10 @@
-//! Filters: reversible (or, for [`trunc_prec`], lossy) rearrangements of a block that make it compress better.
+//! Filters: transformations of a block that make it compress better. Most are reversible; [`trunc_prec`], [`int_trunc`] and [`ndmean`]
+//! are lossy.
 //!
-//! All take slices, the source and a destination of at least its length, and leave what lies past that length alone.
+//! Each takes a source and a destination of at least the same length. Bytes of the destination past that length are not touched.
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
-// What ends the process where there is no memory: clippy.toml names it, and what to use instead.
+// These abort the process when an allocation fails. clippy.toml lists them and what to use instead.
 #![cfg_attr(
     not(test),
     deny(

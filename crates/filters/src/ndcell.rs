@@ -1,11 +1,11 @@
-//! Ndcell: the items of an n-dimensional block sorted by the cell that they are in, cells being cubes of some side.
+//! Ndcell: reorders the items of an n-dimensional block cell by cell. Cells are (hyper)cubes.
 //!
-//! Neighbours along any dimension come to lie close to each other, where a codec finds them.
+//! Neighbours along any dimension are then close to each other, which helps a codec.
 
 use oxiblosc_cells::{BlockShape, Cells};
 use oxiblosc_error::{Error, Result};
 
-/// The cells of a block of `len` bytes; there must be as many bytes as an uncut cell has.
+/// The cells of a block of `len` bytes, which must be at least as large as a whole cell.
 fn cells(block: BlockShape, side: u8, typesize: usize, len: usize) -> Result<Cells> {
     let cells = Cells::new(block, |_| side.into(), typesize, len)?;
     let whole = block.dims().iter().fold(typesize as u64, |nbytes, _| {
@@ -17,7 +17,7 @@ fn cells(block: BlockShape, side: u8, typesize: usize, len: usize) -> Result<Cel
     Ok(cells)
 }
 
-/// Copies a row of a cell; most rows have one of a few lengths, for which this is a move or two.
+/// Copies a row of a cell. The common lengths are special cases, which compile to one or two moves.
 #[inline(always)]
 fn copy_row(src: &[u8], dst: &mut [u8]) {
     fn whole<const N: usize>(src: &[u8], dst: &mut [u8]) {
@@ -33,10 +33,10 @@ fn copy_row(src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Sorts the items of `src`, of `typesize` bytes each, by cells of `side` items a dimension into `dst`.
+/// Copies the items of `src`, of `typesize` bytes each, to `dst` cell by cell. A cell has `side` items along each dimension.
 ///
 /// # Errors
-/// [`Error::Failure`] where `block` is not the shape of `src`, `side` is 0, or a whole cell is larger than the block.
+/// [`Error::Failure`] if `block` is not the shape of `src`, `side` is 0, or a whole cell is larger than the block.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
@@ -83,7 +83,7 @@ pub fn backward(
     Ok(())
 }
 
-/// Copies the items of `src`, of `typesize` bytes each, which lie cell by cell, to their places in `dst`.
+/// Copies the items of `src`, which are ordered cell by cell, to their positions in `dst`.
 ///
 /// # Panics
 /// If `src` or `dst` is shorter than the cells.

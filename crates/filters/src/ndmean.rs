@@ -1,15 +1,15 @@
-//! Ndmean: every item of a cell of an n-dimensional block becomes the cell's mean, and cells follow each other as with
-//! [`ndcell`](super::ndcell). Lossy: undoing it puts the means where the items were.
+//! Ndmean: replaces every item of a cell of an n-dimensional block by the cell's mean, and reorders the items cell by cell like
+//! [`ndcell`](super::ndcell). Lossy: the inverse puts the means where the items were.
 //!
-//! A block shorter than a cell along some dimension makes the cells shorter there. Where that is so along the first
-//! dimension but not along all, the format's own rule for where cells begin (at multiples of the side along the *first*
-//! dimension) makes them overlap; such blocks are written as the format has it, and cannot be undone.
+//! Where the block is shorter than a cell, cells are as short as the block. If that is so along the first dimension but not along all,
+//! cells overlap, since the format lets them begin at multiples of their length along the *first* dimension. Such blocks are encoded as
+//! the format prescribes, but cannot be decoded.
 
 use super::ndcell::put_back;
 use oxiblosc_cells::{BlockShape, Cells};
 use oxiblosc_error::{Error, Result};
 
-/// The cells of a block of `len` bytes; `side` is the filter's meta byte, taken as a signed number.
+/// The cells of a block of `len` bytes. `side` is the filter's meta byte, a signed number.
 fn cells(block: BlockShape, side: u8, typesize: usize, len: usize) -> Result<Cells> {
     let side = usize::try_from(side as i8).map_err(|_| Error::Failure)?;
     if side == 0 {
@@ -19,7 +19,7 @@ fn cells(block: BlockShape, side: u8, typesize: usize, len: usize) -> Result<Cel
     Ok(cells.with_steps_of_first_side())
 }
 
-/// A type of which means can be taken, and its `N` bytes.
+/// A floating-point type of `N` bytes.
 trait Float<const N: usize>: Copy + Default {
     /// From its bytes.
     fn read(bytes: [u8; N]) -> Self;
@@ -57,7 +57,7 @@ impl Float<8> for f64 {
     }
 }
 
-/// Writes the means of all cells. Items are added up one after the other: the order shows in the last bits.
+/// Writes the means of all cells. Items are added in order, since the order determines the rounding.
 fn write_means<F: Float<N>, const N: usize>(cells: &Cells, src: &[u8], dst: &mut [u8]) {
     let (src, dst) = (src.as_chunks::<N>().0, dst.as_chunks_mut::<N>().0);
     let mut to = 0;
@@ -73,11 +73,10 @@ fn write_means<F: Float<N>, const N: usize>(cells: &Cells, src: &[u8], dst: &mut
     }
 }
 
-/// Writes the mean of each cell of `src`, floats of `typesize` 4 or 8, as often as the cell has items into `dst`.
+/// Writes the mean of each cell of `src` to `dst`, as often as the cell has items. Items are floats of `typesize` 4 or 8.
 ///
 /// # Errors
-/// [`Error::Failure`] where `block` is not the shape of `src`, `side` as a signed number is not positive, or `typesize`
-/// is another one.
+/// [`Error::Failure`] if `block` is not the shape of `src`, `side` is not positive as a signed number, or `typesize` is not 4 or 8.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
@@ -99,11 +98,11 @@ pub fn forward(
     Ok(())
 }
 
-/// Puts items of `typesize` bytes that lie cell by cell in `src` where they belong in `dst`.
+/// Copies the items of `src`, which are ordered cell by cell, to their positions in `dst`.
 ///
 /// # Errors
-/// [`Error::Failure`] where `block` is not the shape of `src`, `side` or `typesize` as signed bytes are not positive, or
-/// the cells overlap.
+/// [`Error::Failure`] if `block` is not the shape of `src`, `side` or `typesize` are not positive as signed bytes, or the cells
+/// overlap.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
@@ -172,7 +171,7 @@ mod tests {
             let refused = forward(block, side, typesize, &[0; 64][..len], &mut out);
             assert_eq!(refused, Err(Error::Failure), "{side} {typesize} {len}");
         }
-        // But undone can be what another typesize is said to have been filtered.
+        // Decoding also accepts other type sizes.
         assert_eq!(backward(block, 2, 2, &[0; 8], &mut out), Ok(()));
         assert_eq!(
             backward(block, 200, 2, &[0; 8], &mut out),

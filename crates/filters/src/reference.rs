@@ -1,4 +1,4 @@
-//! The reference library's filters, and data, for the tests of the kernels.
+//! The reference library's filters, and test parameters, for the tests of the kernels.
 
 use libloading::Library;
 use std::sync::OnceLock;
@@ -6,10 +6,10 @@ use std::sync::OnceLock;
 /// `blosc2_shuffle` and its like: type size, bytes, source, destination.
 type Filter = unsafe extern "C" fn(i32, i32, *const u8, *mut u8) -> i32;
 
-/// The largest type size that the reference's functions take.
+/// The largest type size that the reference's functions accept.
 pub(super) const MAX_TYPESIZE: usize = 256;
 
-/// The reference library, if it is there.
+/// The reference library, if it is available.
 fn library() -> Option<&'static Library> {
     static LIBRARY: OnceLock<Library> = OnceLock::new();
     let path = oxiblosc_testing::needs::reference_path()?;
@@ -18,7 +18,7 @@ fn library() -> Option<&'static Library> {
     Some(LIBRARY.get_or_init(load))
 }
 
-/// What the reference's function `name` makes of `src`; `None` where there is no reference library.
+/// The result of the reference's function `name` for `src`; `None` if there is no reference library.
 pub(super) fn filter(name: &str, typesize: usize, src: &[u8]) -> Option<Vec<u8>> {
     let library = library()?;
     let mut dst = vec![0; src.len()];
@@ -37,7 +37,7 @@ pub(super) fn typesizes() -> impl Iterator<Item = usize> {
     (1..=64).chain([100, 255, 300])
 }
 
-/// Lengths around the places where a kernel changes its way for `typesize`, of up to a few tiles of the widest vector.
+/// Lengths around those at which kernels switch to other code for `typesize`, up to a few tiles of the widest vector.
 pub(super) fn lengths(typesize: usize) -> impl Iterator<Item = usize> {
     let edges = [
         8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 96, 127, 128, 129, 136, 200,

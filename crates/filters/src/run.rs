@@ -1,13 +1,13 @@
-//! Data that are one byte over and over.
+//! Detects data that consist of one repeated byte.
 
 use super::simd;
 
-/// Bytes that tell nearly all data that are no run.
+/// How many bytes are compared first. They are enough to recognise nearly all data that are not a run.
 const FRONT: usize = 16;
-/// Bytes compared before it is looked whether to go on.
+/// How many bytes are compared between two tests whether to go on.
 const PIECE: usize = 256;
 
-/// The byte that `data` repeats from front to end, if it does.
+/// The byte of which `data` consists; `None` if the data are empty or not a run.
 pub fn run_of(data: &[u8]) -> Option<u8> {
     let (&value, rest) = data.split_first()?;
     let (front, rest) = rest.split_at(rest.len().min(FRONT));
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_are_told_from_what_differs_in_one_byte() {
+    fn one_different_byte_makes_it_not_a_run() {
         assert_eq!(run_of(&[]), None);
         for len in (1..40).chain([512, 513, 529, 1041, 5000]) {
             let mut data = vec![7; len];

@@ -1,4 +1,4 @@
-//! Truncated precision: the low bits of the mantissas of floats and doubles set to zero. Lossy; there is no inverse.
+//! Truncated precision: sets the low bits of the mantissas of floats and doubles to zero. Lossy; there is no inverse.
 
 use oxiblosc_error::{Error, Result};
 
@@ -8,8 +8,8 @@ use oxiblosc_error::{Error, Result};
 /// zero. Bytes after the last whole element are copied as they are.
 ///
 /// # Errors
-/// [`Error::Failure`] where `typesize` is neither 4 nor 8, where `precision` is larger (either way) than the mantissa (23
-/// or 52 bits), and where no bit of it would be kept; `dst` is then untouched.
+/// [`Error::Failure`] if `typesize` is neither 4 nor 8, the absolute value of `precision` is larger than the mantissa (23 or 52 bits),
+/// or no bit of the mantissa would be kept. `dst` is not touched then.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
@@ -39,7 +39,7 @@ pub fn truncate(precision: i8, typesize: usize, src: &[u8], dst: &mut [u8]) -> R
     Ok(())
 }
 
-/// How many of the `mantissa` bits `precision` sets to zero; never all of them, which would turn NaNs into infinities.
+/// How many of the `mantissa` bits are set to zero. An error if it would be all of them, since that would turn NaNs into infinities.
 fn zeroed_bits(precision: i8, mantissa: u8) -> Result<u8> {
     let asked = precision.unsigned_abs();
     if asked > mantissa {

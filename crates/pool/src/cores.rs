@@ -1,23 +1,23 @@
-//! How many processors the process may use.
+//! The number of processors that the process may use.
 
 use oxiblosc_memory::Text;
 use std::ffi::CStr;
 
-/// As many as it may run on, and no more than its control group may use at once; at least 1. That of the standard library
-/// takes memory that it must have.
+/// The number of processors in the process's affinity mask, limited by the CPU quota of its cgroup; at least 1. It is what
+/// `available_parallelism` of the standard library returns, but that function aborts the process if there is no memory.
 pub fn count() -> usize {
     allowed().min(quota().unwrap_or(usize::MAX)).max(1)
 }
 
 #[cfg(target_os = "linux")]
 fn allowed() -> usize {
-    // SAFETY: a set of bits, for which zeros are a value; the call writes as many bytes as it is told.
+    // SAFETY: a `cpu_set_t` is a bit mask, for which all zeros is a valid value; the call writes at most the given size.
     let (refused, set) = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         (libc::sched_getaffinity(0, size_of_val(&set), &mut set), set)
     };
     if refused == 0 {
-        // SAFETY: the set was written.
+        // SAFETY: `set` is initialised.
         return unsafe { libc::CPU_COUNT(&set) }.max(1) as usize;
     }
     online()
@@ -29,11 +29,11 @@ fn allowed() -> usize {
 }
 
 fn online() -> usize {
-    // SAFETY: a number for a number.
+    // SAFETY: the call takes a number and returns one.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(1)
 }
 
-/// What the control group (of version 2) of the process and those above it allow, if anything is said.
+/// The smallest CPU quota of the process's cgroup (version 2) and its ancestors, in processors. `None` if there is no limit.
 #[cfg(target_os = "linux")]
 fn quota() -> Option<usize> {
     let mut buffer = [0; 1024];
@@ -68,7 +68,8 @@ fn quota() -> Option<usize> {
     None
 }
 
-/// The processors that a line like `150000 100000` allows: microseconds in each period. None for `max`.
+/// The number of processors that a `cpu.max` file allows. A line like `150000 100000` is the quota and the period in microseconds.
+/// `None` for `max`.
 #[cfg(any(target_os = "linux", test))]
 fn allowance(line: &[u8]) -> Option<usize> {
     let mut numbers = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
@@ -77,10 +78,10 @@ fn allowance(line: &[u8]) -> Option<usize> {
     Some((quota / period.max(1)).max(1))
 }
 
-/// The front of a file.
+/// Reads the start of a file, as much as fits into `buffer`.
 #[cfg(target_os = "linux")]
 fn read<'a>(path: &CStr, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
-    // SAFETY: the path is a C string, and as many bytes are read as there is room for. The descriptor is closed once.
+    // SAFETY: the path is nul-terminated, at most `buffer.len()` bytes are written to `buffer`, and the descriptor is closed once.
     let got = unsafe {
         let file = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
         if file < 0 {
@@ -98,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_as_the_standard_library_counts() {
+    fn count_is_that_of_the_standard_library() {
         let expected = std::thread::available_parallelism().map_or(1, |n| n.get());
         assert_eq!(count(), expected);
     }

@@ -1,29 +1,29 @@
-//! The board under the model checker: every interleaving (up to the given number of preemptions) of small scenes.
+//! Tests of the job slots under the model checker, which runs every interleaving (up to the given number of preemptions) of small
+//! scenarios.
 //!
-//! The jobs write through loom's cells, which report two threads that touch one without an order between them. So the
-//! scenes show at once that blocks and scratch are never shared, that the caller sees what the helpers wrote, and that
-//! no helper touches the job once the caller went on.
+//! The jobs write through loom's cells, which report unsynchronised accesses. So the scenarios show that blocks and scratch are
+//! never shared, that the caller sees what the workers wrote, and that no worker touches the job after the caller has gone on.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 
-use super::board::Board;
+use super::job_slots::JobSlots;
 
-/// Interleavings with more preemptions than this are left out; the interesting ones have few.
+/// Interleavings with more preemptions are not explored; few are enough to show most bugs.
 const PREEMPTIONS: usize = 3;
 
-fn explore(preemptions: usize, scene: impl Fn() + Sync + Send + 'static) {
+fn explore(preemptions: usize, scenario: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(preemptions);
-    model.check(scene);
+    model.check(scenario);
 }
 
 /// A cell whose accesses loom checks.
 struct Checked(UnsafeCell<usize>);
 
-// SAFETY: this is what the scenes are to find out; loom stops at the first pair of accesses without an order.
+// SAFETY: whether accesses are synchronised is what the scenarios test; loom stops at the first pair that is not.
 unsafe impl Sync for Checked {}
 
 impl Checked {
@@ -42,31 +42,31 @@ impl Checked {
     }
 }
 
-/// Hires a helper. The term is read by who hires, before any dismissal that is to reach the helper.
-fn hire(board: &Arc<Board>) -> thread::JoinHandle<()> {
-    let (board, term) = (Arc::clone(board), board.term());
-    thread::spawn(move || board.serve(term))
+/// Starts a worker. The starting thread reads the epoch, before any stop that is to reach the worker.
+fn start_worker(slots: &Arc<JobSlots>) -> thread::JoinHandle<()> {
+    let (slots, epoch) = (Arc::clone(slots), slots.epoch());
+    thread::spawn(move || slots.work(epoch))
 }
 
-/// Hires `helpers` helpers, plays `scene`, and dismisses them: an end that a helper misses shows as a deadlock.
-fn with_helpers(helpers: usize, scene: impl FnOnce(&Arc<Board>)) {
-    let board = Arc::new(Board::new(2));
-    let helpers: Vec<_> = (0..helpers).map(|_| hire(&board)).collect();
-    scene(&board);
-    board.dismiss();
-    for helper in helpers {
-        helper.join().unwrap();
+/// Starts workers, runs a scenario, and stops them. If a worker misses the stop, loom reports a deadlock.
+fn with_workers(workers: usize, scenario: impl FnOnce(&Arc<JobSlots>)) {
+    let slots = Arc::new(JobSlots::new(2));
+    let workers: Vec<_> = (0..workers).map(|_| start_worker(&slots)).collect();
+    scenario(&slots);
+    slots.stop();
+    for worker in workers {
+        worker.join().unwrap();
     }
 }
 
 /// A job of `blocks` blocks: each is done exactly once, by workers that each have a scratch of their own.
-fn blocks_done_once(board: &Board, seats: usize, blocks: usize) {
+fn blocks_done_once(slots: &JobSlots, helpers: usize, blocks: usize) {
     let next = AtomicUsize::new(0);
     let done: Vec<_> = (0..blocks).map(|_| Checked::new()).collect();
-    let scratch: Vec<_> = (0..=seats).map(|_| Checked::new()).collect();
-    // Who joins must see what the caller did before it posted the job.
+    let scratch: Vec<_> = (0..=helpers).map(|_| Checked::new()).collect();
+    // A worker that joins must see what the caller did before it posted the job.
     done.iter().chain(&scratch).for_each(|cell| cell.add(0));
-    let complete = board.run(seats, &|worker| {
+    let complete = slots.run(helpers, &|worker| {
         scratch[worker].add(1);
         loop {
             let block = next.fetch_add(1, Ordering::Relaxed);
@@ -81,41 +81,41 @@ fn blocks_done_once(board: &Board, seats: usize, blocks: usize) {
         scratch.iter().all(|cell| cell.get() <= 1),
         "an index was given twice"
     );
-    // The caller may now do what it likes with its memory.
+    // The caller may now reuse its memory.
     done.iter().chain(&scratch).for_each(|cell| cell.add(1));
 }
 
 #[test]
-fn one_caller_one_helper() {
+fn one_caller_one_worker() {
     explore(PREEMPTIONS, || {
-        with_helpers(1, |board| blocks_done_once(board, 1, 2))
+        with_workers(1, |slots| blocks_done_once(slots, 1, 2))
     });
 }
 
 #[test]
-fn one_caller_two_helpers() {
-    explore(2, || with_helpers(2, |board| blocks_done_once(board, 2, 2)));
+fn one_caller_two_workers() {
+    explore(2, || with_workers(2, |slots| blocks_done_once(slots, 2, 2)));
 }
 
 #[test]
 fn runs_follow_each_other_in_one_slot() {
     explore(2, || {
-        with_helpers(1, |board| {
-            blocks_done_once(board, 1, 1);
-            blocks_done_once(board, 2, 1);
+        with_workers(1, |slots| {
+            blocks_done_once(slots, 1, 1);
+            blocks_done_once(slots, 2, 1);
         });
     });
 }
 
 #[test]
-fn two_callers_share_a_helper() {
+fn two_callers_share_a_worker() {
     explore(1, || {
-        with_helpers(1, |board| {
+        with_workers(1, |slots| {
             let other = {
-                let board = Arc::clone(board);
-                thread::spawn(move || blocks_done_once(&board, 1, 1))
+                let slots = Arc::clone(slots);
+                thread::spawn(move || blocks_done_once(&slots, 1, 1))
             };
-            blocks_done_once(board, 1, 1);
+            blocks_done_once(slots, 1, 1);
             other.join().unwrap();
         });
     });
@@ -124,10 +124,10 @@ fn two_callers_share_a_helper() {
 #[test]
 fn runs_within_runs_until_no_slot_is_left() {
     explore(1, || {
-        with_helpers(1, |board| {
-            let complete = board.run(1, &|_| {
-                let complete = board.run(1, &|_| {
-                    assert!(board.run(1, &|worker| assert!(worker <= 1)));
+        with_workers(1, |slots| {
+            let complete = slots.run(1, &|_| {
+                let complete = slots.run(1, &|_| {
+                    assert!(slots.run(1, &|worker| assert!(worker <= 1)));
                 });
                 assert!(complete);
             });
@@ -137,16 +137,16 @@ fn runs_within_runs_until_no_slot_is_left() {
 }
 
 #[test]
-fn dismissed_during_a_run() {
+fn stop_during_a_run() {
     explore(PREEMPTIONS, || {
-        let board = Arc::new(Board::new(2));
-        let helper = hire(&board);
+        let slots = Arc::new(JobSlots::new(2));
+        let worker = start_worker(&slots);
         let caller = {
-            let board = Arc::clone(&board);
-            thread::spawn(move || blocks_done_once(&board, 1, 1))
+            let slots = Arc::clone(&slots);
+            thread::spawn(move || blocks_done_once(&slots, 1, 1))
         };
-        board.dismiss();
-        helper.join().unwrap();
+        slots.stop();
+        worker.join().unwrap();
         caller.join().unwrap();
     });
 }

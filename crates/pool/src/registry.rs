@@ -1,67 +1,67 @@
-//! The teams of this process: one per thread count, in a list that only grows.
+//! The thread pools of this process: one per thread count, in a linked list that only grows.
 //!
-//! A team is never freed. That makes finding one a short walk without a lock or a reference count, on the way into
-//! every parallel run, and leaves no lock that a `fork` could freeze. The price is some kilobytes per thread count
-//! that was ever used; the threads themselves end at `shutdown`.
+//! A pool is never freed. So every parallel run finds its pool by a short walk without a lock or a reference count, and there is no
+//! lock that a `fork` could leave locked. The price is some kilobytes per thread count that was ever used; the threads themselves
+//! end at `shutdown`.
 
 use std::iter;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::fork;
-use super::team::Team;
+use super::thread_pool::ThreadPool;
 use oxiblosc_memory::boxed;
 
-/// The team that was added last; each team leads to the one before it.
-static NEWEST: AtomicPtr<Team> = AtomicPtr::new(std::ptr::null_mut());
+/// The head of the list: the pool that was added last.
+static HEAD: AtomicPtr<ThreadPool> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The team for runs of `nthreads` workers, made at the first call. `None` when no team may be made because children
-/// could not be told to forget it.
-pub fn team(nthreads: usize) -> Option<&'static Team> {
-    let mut newest = newest();
-    if let Some(team) = find(newest, nthreads) {
-        return Some(team);
+/// The pool for runs of `nthreads` workers, made at the first call. `None` if there is no memory for it, or if the handler that
+/// makes child processes forget it could not be registered.
+pub fn pool(nthreads: usize) -> Option<&'static ThreadPool> {
+    let mut head = head();
+    if let Some(pool) = find(head, nthreads) {
+        return Some(pool);
     }
-    if !fork::watch() {
+    if !fork::register() {
         return None;
     }
-    let mut fresh = boxed(Team::new(nthreads)).ok()?;
+    let mut new = boxed(ThreadPool::new(nthreads)).ok()?;
     loop {
-        fresh.set_older(newest);
-        let expected = newest.map_or(std::ptr::null_mut(), |team| {
-            std::ptr::from_ref(team).cast_mut()
+        new.set_next(head);
+        let expected = head.map_or(std::ptr::null_mut(), |pool| {
+            std::ptr::from_ref(pool).cast_mut()
         });
-        let raw = Box::into_raw(fresh);
-        if NEWEST
+        let raw = Box::into_raw(new);
+        if HEAD
             .compare_exchange(expected, raw, Ordering::AcqRel, Ordering::Acquire)
             .is_ok()
         {
-            // SAFETY: `raw` came from a box that nothing frees from here on.
+            // SAFETY: `raw` came from a box, which nothing frees from here on.
             return Some(unsafe { &*raw });
         }
-        // SAFETY: the exchange failed, so the pointer was not published and is still ours alone.
-        fresh = unsafe { Box::from_raw(raw) };
-        newest = self::newest();
-        if let Some(team) = find(newest, nthreads) {
-            return Some(team);
+        // SAFETY: the exchange failed, so the pointer was not published, and this function still owns the box.
+        new = unsafe { Box::from_raw(raw) };
+        head = self::head();
+        if let Some(pool) = find(head, nthreads) {
+            return Some(pool);
         }
     }
 }
 
-/// Every team of this process.
-pub fn teams() -> impl Iterator<Item = &'static Team> {
-    iter::successors(newest(), |team| team.older())
+/// All pools of this process.
+pub fn pools() -> impl Iterator<Item = &'static ThreadPool> {
+    iter::successors(head(), |pool| pool.next())
 }
 
-/// Starts the list anew, in a child process.
+/// Empties the list, in a child process.
 pub fn forget() {
-    NEWEST.store(std::ptr::null_mut(), Ordering::Relaxed);
+    HEAD.store(std::ptr::null_mut(), Ordering::Relaxed);
 }
 
-fn newest() -> Option<&'static Team> {
-    // SAFETY: what is stored here is null or points to a team, published complete (release, acquire) and never freed.
-    unsafe { NEWEST.load(Ordering::Acquire).as_ref() }
+fn head() -> Option<&'static ThreadPool> {
+    // SAFETY: the pointer is null, or that of a pool that `pool` published completely (release, acquired here) and nothing frees.
+    unsafe { HEAD.load(Ordering::Acquire).as_ref() }
 }
 
-fn find(newest: Option<&'static Team>, nthreads: usize) -> Option<&'static Team> {
-    iter::successors(newest, |team| team.older()).find(|team| team.nthreads() == nthreads)
+fn find(head: Option<&'static ThreadPool>, nthreads: usize) -> Option<&'static ThreadPool> {
+    iter::successors(head, |pool| pool.next()).find(|pool| pool.nthreads() == nthreads)
 }

@@ -1,23 +1,22 @@
-//! The primitives of the pool: atomics, and a word to sleep on. Under `--cfg loom` the tests get them from the model
-//! checker.
+//! Synchronisation primitives: atomics and a futex. Under `--cfg loom` the tests get them from the model checker.
 //!
-//! What a thread may read after waiting is settled by the atomics alone; sleeping and waking carry no meaning of their
-//! own. So a race detector that knows nothing of futexes still understands the whole protocol.
+//! Only the atomics order memory; sleeping and waking do not. So a race detector that does not know futexes still understands the whole
+//! protocol.
 
 #[cfg(all(test, loom))]
 pub use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 #[cfg(not(all(test, loom)))]
 pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
-pub use gate::Gate;
+pub use futex::Futex;
 
-/// How long a thread watches for a change before it sleeps. Waking a sleeping thread takes tens of microseconds on a
-/// virtual machine, longer than a small chunk; the calls of a loop over chunks follow each other faster than this.
+/// How long a thread spins before it sleeps. Waking a sleeping thread takes tens of microseconds on a virtual machine, longer than a
+/// small chunk takes. In a loop over chunks the calls follow each other within this time.
 #[cfg(not(all(test, loom)))]
 const SPIN: std::time::Duration = std::time::Duration::from_micros(30);
 
-/// Watches for `done` for a short while. False when it gave up. (The model checker explores the way without it, the one
-/// that waits.)
+/// Spins until `done`, for a short time. Returns false if it gave up. (For the model checker it always gives up, since the path that
+/// sleeps is the one to explore.)
 #[cfg(not(all(test, loom)))]
 pub fn spin_until(done: impl Fn() -> bool) -> bool {
     let start = std::time::Instant::now();
@@ -40,30 +39,30 @@ pub fn spin_until(_done: impl Fn() -> bool) -> bool {
 }
 
 #[cfg(all(target_os = "linux", not(all(test, loom))))]
-mod gate {
+mod futex {
     use super::{AtomicU32, Ordering};
 
     /// An atomic word on which threads can sleep until it changes.
-    pub struct Gate {
+    pub struct Futex {
         /// The word.
         pub word: AtomicU32,
     }
 
-    impl Gate {
-        /// A gate whose word is `value`.
+    impl Futex {
+        /// A futex whose word is `value`.
         pub fn new(value: u32) -> Self {
             Self {
                 word: AtomicU32::new(value),
             }
         }
 
-        /// Sleeps until woken, unless the word is no longer `expected`. May return early for no reason.
+        /// Sleeps until woken, unless the word is no longer `expected`. May also wake up spuriously.
         pub fn wait(&self, expected: u32) {
             if self.word.load(Ordering::SeqCst) != expected {
                 return;
             }
             let forever: *const libc::timespec = std::ptr::null();
-            // SAFETY: the address is that of a live, aligned 32-bit word, and a null timeout means none.
+            // SAFETY: the address is that of an aligned 32-bit word, which `&self` keeps alive, and a null timeout means none.
             unsafe {
                 libc::syscall(
                     libc::SYS_futex,
@@ -78,7 +77,7 @@ mod gate {
         /// Wakes at most `count` of the threads that sleep here. Change the word first.
         pub fn wake(&self, count: usize) {
             let count = i32::try_from(count).unwrap_or(i32::MAX);
-            // SAFETY: the address is that of a live, aligned 32-bit word.
+            // SAFETY: the address is that of an aligned 32-bit word, which `&self` keeps alive.
             unsafe {
                 libc::syscall(
                     libc::SYS_futex,
@@ -92,7 +91,7 @@ mod gate {
 }
 
 #[cfg(any(not(target_os = "linux"), all(test, loom)))]
-mod gate {
+mod futex {
     use super::{AtomicU32, Ordering};
     #[cfg(all(test, loom))]
     use loom::sync::{Condvar, Mutex};
@@ -101,40 +100,40 @@ mod gate {
     use std::sync::{Condvar, Mutex};
 
     /// An atomic word on which threads can sleep until it changes.
-    pub struct Gate {
+    pub struct Futex {
         /// The word.
         pub word: AtomicU32,
-        parking: Mutex<()>,
-        bell: Condvar,
+        mutex: Mutex<()>,
+        condvar: Condvar,
     }
 
-    impl Gate {
-        /// A gate whose word is `value`.
+    impl Futex {
+        /// A futex whose word is `value`.
         pub fn new(value: u32) -> Self {
             Self {
                 word: AtomicU32::new(value),
-                parking: Mutex::new(()),
-                bell: Condvar::new(),
+                mutex: Mutex::new(()),
+                condvar: Condvar::new(),
             }
         }
 
-        /// Sleeps until woken, unless the word is no longer `expected`. May return early for no reason.
+        /// Sleeps until woken, unless the word is no longer `expected`. May also wake up spuriously.
         pub fn wait(&self, expected: u32) {
-            let parked = self.parking.lock().unwrap_or_else(PoisonError::into_inner);
+            let guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
             if self.word.load(Ordering::SeqCst) == expected {
-                drop(self.bell.wait(parked));
+                drop(self.condvar.wait(guard));
             }
         }
 
         /// Wakes at most `count` of the threads that sleep here. Change the word first.
         pub fn wake(&self, count: usize) {
-            // A sleeper checks the word and falls asleep under this lock: past it, it either saw the change or hears
-            // the bell.
-            drop(self.parking.lock());
+            // A waiting thread checks the word and starts to sleep under this lock. Once we have had the lock, it has either seen the
+            // change or is asleep and will be notified.
+            drop(self.mutex.lock());
             if count == 1 {
-                self.bell.notify_one();
+                self.condvar.notify_one();
             } else {
-                self.bell.notify_all();
+                self.condvar.notify_all();
             }
         }
     }

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 use super::{available, run, run_tasks, shutdown};
 use oxiblosc_error::Error;
 
-/// For the tests that need the helpers for themselves; the others hold it too, so that no `shutdown` takes theirs away.
-static ALONE: Mutex<()> = Mutex::new(());
+/// Held by every test, since some count threads or call `shutdown`, which would stop the threads of the others.
+static SERIAL: Mutex<()> = Mutex::new(());
 
-fn alone() -> MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+fn serial() -> MutexGuard<'static, ()> {
+    SERIAL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A job as the engine's: `blocks` blocks claimed from a counter, each filled with what depends on its number only.
+/// A job like those of the engine: `blocks` blocks are claimed from a counter, and each is filled depending on its number only.
 fn fill(nthreads: usize, blocks: usize) -> Vec<u64> {
     let next = AtomicUsize::new(0);
     let out: Vec<Mutex<u64>> = (0..blocks).map(|_| Mutex::new(0)).collect();
@@ -29,7 +29,7 @@ fn fill(nthreads: usize, blocks: usize) -> Vec<u64> {
         .collect()
 }
 
-/// Waits until `workers` threads are in one job, or gives up: proof that so many really take part.
+/// Whether `workers` threads are in one job at the same time. Each waits for the others, up to a timeout.
 fn meet(nthreads: usize, workers: usize) -> bool {
     let inside = AtomicUsize::new(0);
     let met = AtomicBool::new(false);
@@ -47,9 +47,9 @@ fn meet(nthreads: usize, workers: usize) -> bool {
     met.into_inner()
 }
 
-/// Threads of this process that the pool started, by their names. (The test program's own name begins like theirs.)
+/// The number of threads of this process that a pool started, by their names. (The name of the test program begins like theirs.)
 #[cfg(target_os = "linux")]
-fn helpers_alive() -> usize {
+fn worker_threads() -> usize {
     let program = std::fs::read_to_string("/proc/self/comm").unwrap();
     std::fs::read_dir("/proc/self/task")
         .unwrap()
@@ -60,7 +60,7 @@ fn helpers_alive() -> usize {
 
 #[test]
 fn the_result_does_not_depend_on_the_threads() {
-    let _alone = alone();
+    let _serial = serial();
     let expected = fill(1, 1000);
     for nthreads in [0, 2, 3, 4, 8, 16] {
         assert_eq!(fill(nthreads, 1000), expected, "{nthreads} threads");
@@ -69,7 +69,7 @@ fn the_result_does_not_depend_on_the_threads() {
 
 #[test]
 fn every_worker_can_be_there_at_once() {
-    let _alone = alone();
+    let _serial = serial();
     for nthreads in [2, 4, 8] {
         assert!(meet(nthreads, nthreads), "{nthreads} threads");
         assert_eq!(available(nthreads), nthreads);
@@ -78,7 +78,7 @@ fn every_worker_can_be_there_at_once() {
 
 #[test]
 fn indices_are_unique_and_in_range() {
-    let _alone = alone();
+    let _serial = serial();
     for _ in 0..2000 {
         let given: [AtomicUsize; 4] = Default::default();
         let next = AtomicUsize::new(0);
@@ -94,8 +94,8 @@ fn indices_are_unique_and_in_range() {
 }
 
 #[test]
-fn no_more_helpers_than_tasks() {
-    let _alone = alone();
+fn no_more_workers_than_tasks() {
+    let _serial = serial();
     for tasks in 0..4 {
         for _ in 0..200 {
             let calls = AtomicUsize::new(0);
@@ -110,10 +110,10 @@ fn no_more_helpers_than_tasks() {
 
 #[test]
 fn many_callers_at_once() {
-    let _alone = alone();
+    let _serial = serial();
     let expected = fill(1, 50);
     let start = Barrier::new(40);
-    // More callers than the board has slots.
+    // More callers than there are job slots.
     thread::scope(|scope| {
         let (start, expected) = (&start, &expected);
         let call = |caller: usize| {
@@ -124,7 +124,7 @@ fn many_callers_at_once() {
                 }
             })
         };
-        // Joined one by one: race detectors see the end of a thread that way, and not through the scope.
+        // Join them explicitly: race detectors do not understand the implicit join of the scope.
         for caller in (0..40).map(call).collect::<Vec<_>>() {
             caller.join().unwrap();
         }
@@ -133,7 +133,7 @@ fn many_callers_at_once() {
 
 #[test]
 fn runs_within_runs() {
-    let _alone = alone();
+    let _serial = serial();
     let leaves = AtomicUsize::new(0);
     let (outer, inner) = (AtomicUsize::new(0), AtomicUsize::new(0));
     run(4, &|_| {
@@ -160,7 +160,7 @@ fn runs_within_runs() {
 
 #[test]
 fn runs_nested_deeper_than_the_slots() {
-    let _alone = alone();
+    let _serial = serial();
     fn descend(depth: usize, reached: &AtomicUsize) {
         run(2, &|worker| {
             if worker == 0 {
@@ -178,8 +178,8 @@ fn runs_nested_deeper_than_the_slots() {
 }
 
 #[test]
-fn a_panic_is_an_error_and_the_helpers_live_on() {
-    let _alone = alone();
+fn a_panic_is_an_error_and_the_threads_survive() {
+    let _serial = serial();
     for nthreads in [1, 2, 4] {
         let on_caller = run(nthreads, &|worker| {
             assert!(worker != 0, "on purpose, on the caller")
@@ -187,32 +187,32 @@ fn a_panic_is_an_error_and_the_helpers_live_on() {
         assert_eq!(on_caller, Err(Error::Failure));
     }
     let inside = AtomicUsize::new(0);
-    let on_helpers = run(4, &|worker| {
+    let on_workers = run(4, &|worker| {
         let deadline = Instant::now() + Duration::from_secs(20);
         inside.fetch_add(1, Ordering::Relaxed);
         while inside.load(Ordering::Relaxed) < 4 && Instant::now() < deadline {
             thread::yield_now();
         }
-        assert!(worker == 0, "on purpose, on a helper");
+        assert!(worker == 0, "on purpose, on a worker thread");
     });
-    assert_eq!(on_helpers, Err(Error::Failure));
+    assert_eq!(on_workers, Err(Error::Failure));
     assert!(meet(4, 4));
 }
 
 #[test]
 #[cfg(target_os = "linux")]
-fn shutdown_ends_all_helpers_and_a_run_starts_them_again() {
-    let _alone = alone();
+fn shutdown_ends_all_threads_and_a_run_starts_them_again() {
+    let _serial = serial();
     for _ in 0..20 {
         assert!(meet(3, 3) && meet(2, 2));
-        assert!(helpers_alive() >= 3);
+        assert!(worker_threads() >= 3);
         shutdown();
-        // The kernel lets go of a thread's entry a moment after it can be joined.
+        // The kernel removes a thread's entry in /proc a moment after the thread can be joined.
         let deadline = Instant::now() + Duration::from_secs(5);
-        while helpers_alive() > 0 && Instant::now() < deadline {
+        while worker_threads() > 0 && Instant::now() < deadline {
             thread::yield_now();
         }
-        assert_eq!(helpers_alive(), 0);
+        assert_eq!(worker_threads(), 0);
         shutdown();
     }
     assert!(meet(3, 3));
@@ -220,7 +220,7 @@ fn shutdown_ends_all_helpers_and_a_run_starts_them_again() {
 
 #[test]
 fn shutdown_while_others_run() {
-    let _alone = alone();
+    let _serial = serial();
     let expected = fill(1, 20);
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -247,7 +247,7 @@ fn shutdown_while_others_run() {
 
 #[test]
 fn shutdown_from_inside_a_job() {
-    let _alone = alone();
+    let _serial = serial();
     for shutting in [0, 1] {
         let inside = AtomicUsize::new(0);
         run(3, &|worker| {
@@ -267,7 +267,7 @@ fn shutdown_from_inside_a_job() {
 
 #[test]
 fn thousands_of_tiny_jobs() {
-    let _alone = alone();
+    let _serial = serial();
     let calls = AtomicUsize::new(0);
     for _ in 0..20_000 {
         run(2, &|worker| {
@@ -281,8 +281,8 @@ fn thousands_of_tiny_jobs() {
 }
 
 #[test]
-fn the_caller_sleeps_until_slow_helpers_are_out() {
-    let _alone = alone();
+fn the_caller_sleeps_until_slow_workers_have_left() {
+    let _serial = serial();
     let slow = AtomicUsize::new(0);
     let inside = AtomicUsize::new(0);
     run(3, &|worker| {
@@ -300,11 +300,11 @@ fn the_caller_sleeps_until_slow_helpers_are_out() {
     assert_eq!(slow.into_inner(), 2);
 }
 
-/// A signal sent to the process is never taken by a helper, and the caller's own mask is as before.
+/// Worker threads block signals, and the caller's own mask does not change.
 #[test]
 #[cfg(target_os = "linux")]
-fn helpers_take_no_signals() {
-    let _alone = alone();
+fn worker_threads_block_signals() {
+    let _serial = serial();
     let mask = |thread: &str| {
         let status = std::fs::read_to_string(format!("/proc/{thread}/status")).unwrap();
         let line = status

@@ -1,27 +1,27 @@
-//! Threads by the system's own calls: those of the standard library take memory that they must have.
+//! Threads by calls of pthreads. The standard library's threads allocate memory, and abort the process if there is none.
 
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Text, boxed};
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-/// A thread that was started. It goes on where this is dropped; nobody can wait for it then.
+/// A thread that was started. If this is dropped, the thread is detached.
 pub struct Thread(Option<libc::pthread_t>);
 
-// SAFETY: a `pthread_t` is a name that any thread may use, where it is not a number but a pointer, too.
+// SAFETY: a `pthread_t` identifies a thread and may be used by any thread, even where it is a pointer.
 unsafe impl Send for Thread {}
 
-/// What a thread begins with.
+/// The arguments of a new thread.
 struct Start<F> {
     number: usize,
     work: F,
 }
 
 impl Thread {
-    /// Starts a thread called `blosc2-number`, with a stack of so many bytes. A panic of its work ends the process.
+    /// Starts a thread called `blosc2-number` with a stack of `stack` bytes. If `work` panics, the process is aborted.
     ///
     /// # Errors
-    /// [`Error::MemoryAlloc`]; [`Error::ThreadCreate`] where the system has no thread.
+    /// [`Error::MemoryAlloc`]; [`Error::ThreadCreate`] if the system refuses.
     pub fn start<F: FnOnce() + Send + 'static>(
         number: usize,
         stack: usize,
@@ -30,14 +30,14 @@ impl Thread {
         let start = Box::into_raw(boxed(Start { number, work })?);
         let mut thread = MaybeUninit::uninit();
         let mut attributes = MaybeUninit::uninit();
-        // SAFETY: the attributes are initialised before they are used, and destroyed after. The new thread gets the
-        // box's pointer and is its only owner.
+        // SAFETY: the attributes are initialised before they are used, and destroyed afterwards. The new thread gets the pointer
+        // of the box and becomes its only owner.
         let refused = unsafe {
             if libc::pthread_attr_init(attributes.as_mut_ptr()) != 0 {
                 drop(Box::from_raw(start));
                 return Err(Error::MemoryAlloc);
             }
-            // A system that does not take this size has one of its own.
+            // If the system rejects this size, the thread gets the default size.
             libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), stack);
             let refused = libc::pthread_create(
                 thread.as_mut_ptr(),
@@ -49,25 +49,25 @@ impl Thread {
             refused
         };
         if refused != 0 {
-            // SAFETY: there is no thread, so the box is still this function's.
+            // SAFETY: no thread was started, so this function still owns the box.
             drop(unsafe { Box::from_raw(start) });
             return Err(Error::ThreadCreate);
         }
-        // SAFETY: initialised by the call, which succeeded.
+        // SAFETY: `pthread_create` succeeded, so it initialised `thread`.
         Ok(Self(Some(unsafe { thread.assume_init() })))
     }
 
-    /// Whether this is the thread that asks.
+    /// Whether this is the calling thread.
     pub fn is_this(&self) -> bool {
-        // SAFETY: both are threads that were not joined yet.
+        // SAFETY: neither thread has been joined or detached: `join` and `drop` take it out of here.
         self.0
             .is_some_and(|thread| unsafe { libc::pthread_equal(thread, libc::pthread_self()) } != 0)
     }
 
-    /// Waits for the thread's end.
+    /// Waits until the thread has ended.
     pub fn join(mut self) {
         if let Some(thread) = self.0.take() {
-            // SAFETY: neither joined nor detached before: both take it out of here.
+            // SAFETY: the thread was neither joined nor detached before: both take it out of here.
             unsafe { libc::pthread_join(thread, std::ptr::null_mut()) };
         }
     }
@@ -83,12 +83,12 @@ impl Drop for Thread {
 }
 
 extern "C" fn begin<F: FnOnce()>(start: *mut c_void) -> *mut c_void {
-    // SAFETY: from `start`, which gave the box to this thread alone.
+    // SAFETY: `Thread::start` got the pointer from a box of this type, and left it to this thread.
     let start = *unsafe { Box::from_raw(start.cast::<Start<F>>()) };
-    // The system's names have at most 15 bytes.
+    // Linux allows at most 15 bytes.
     let name = Text::<16>::of(format_args!("blosc2-{}", start.number)).with_nul();
     #[cfg(target_os = "linux")]
-    // SAFETY: the name ends in 0; the thread is this one.
+    // SAFETY: the name is nul-terminated, and the thread is this one.
     unsafe {
         libc::pthread_setname_np(libc::pthread_self(), name.as_ptr().cast());
     }

@@ -1,41 +1,41 @@
-//! The compressor: greedy, one candidate per position, and a probe that gives up early on what does not compress.
+//! The compressor: a greedy parse with one candidate per position, and a probe that gives up early on incompressible data.
 //!
-//! Which matches are taken, and when it gives up, is what makes a BloscLZ stream's size; both follow the reference's
-//! choices exactly, so that streams are the same bytes. How they are found does not.
+//! Which matches are taken, and when the probe gives up, follows the reference exactly, so that the streams are the same bytes.
+//! How matches are found is our own.
 
 use core::hint::select_unpredictable;
 
-use super::{FAR, MAX_LITERALS, OUT_OF_REACH};
+use super::{FAR, MAX_LITERALS, WINDOW};
 use crate::copy::{match_len, read4, read8};
 use crate::table::{Slot, Table, hash};
 use oxiblosc_error::Result;
 
-/// Logarithm of the slots of a table at its largest.
-const MAX_LOG: u32 = 14;
+/// Binary logarithm of the most slots that a table uses.
+const MAX_HASH_LOG: u32 = 14;
 /// Slots of a table.
-const SLOTS: usize = 1 << MAX_LOG;
+const SLOTS: usize = 1 << MAX_HASH_LOG;
 
-/// Streams shorter than this are not worth a packet.
-const MIN_STREAM: usize = 16;
-/// Nor is there any point with less room than this for the result.
-const MIN_ROOM: usize = 66;
-/// No match starts within this many bytes of the end; it is also what lets eight bytes be read at any position tried.
+/// Shorter streams are not compressed.
+const MIN_SRC: usize = 16;
+/// With a shorter destination nothing is compressed.
+const MIN_DST: usize = 66;
+/// No match starts within this many bytes of the end. This also allows reading eight bytes at every position that is tried.
 const TAIL: usize = 12;
-/// What a match found is shortened by before it is coded: taken together with the two bytes that a coded length stands
-/// short of its match, the search goes on at the match's last byte but one.
-const SHIFT: usize = 4;
-/// Of a candidate, the bytes that must agree: fewer would leave nothing to code after the shift.
+/// The reference codes a match as this many bytes shorter than what it found (before the format's own difference of 2), so the
+/// search continues at the last byte but one of the match that was found.
+const LENGTH_SHIFT: usize = 4;
+/// A candidate must match in these bytes (7, the first lowest): with fewer, the coded length would be 0.
 const MIN_MATCH_MASK: u64 = (1 << (8 * 7)) - 1;
-/// Coded lengths up to this are not worth a far distance.
-const SHORT: usize = 5;
+/// Matches with a coded length up to this are not taken at a far distance, which costs two bytes more.
+const MAX_SHORT_CODE: usize = 5;
 
-/// The ratio that the probe must promise, by level.
-const WORTHWHILE: [f64; 10] = [0.0, 2.0, 1.5, 1.2, 1.2, 1.2, 1.2, 1.15, 1.1, 1.0];
+/// The compression ratio that the probe must predict, by level. The figures are the reference's.
+const MIN_RATIO: [f64; 10] = [0.0, 2.0, 1.5, 1.2, 1.2, 1.2, 1.2, 1.15, 1.1, 1.0];
 
-/// Streams below this length share a table that is not cleared in between.
+/// Shorter streams share a table that is not cleared between them.
 const SHORT_STREAM: usize = 1024;
 
-/// The compressor's tables: narrow slots for short streams, which leave more of the first-level cache to the data.
+/// The compressor's hash tables. Short streams get narrow slots, which leave more of the first-level cache to the data.
 #[derive(Default)]
 pub(crate) struct Compressor {
     narrow: Table<u16, SLOTS>,
@@ -43,38 +43,38 @@ pub(crate) struct Compressor {
 }
 
 impl Compressor {
-    /// Compresses `src` into `dst` at level 1..=9: bytes written, 0 when it does not fit or is not worthwhile.
+    /// Compresses `src` into `dst` at level 1..=9. Returns the bytes written, or 0 if they do not fit or the probe gives up.
     pub(crate) fn compress(&mut self, clevel: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        if src.len() < MIN_STREAM || dst.len() < MIN_ROOM {
+        if src.len() < MIN_SRC || dst.len() < MIN_DST {
             return Ok(0);
         }
         match clevel {
-            1 => self.run::<{ MAX_LOG - 2 }, false>(clevel, src, dst),
-            2 => self.run::<{ MAX_LOG - 1 }, false>(clevel, src, dst),
-            9 => self.run::<MAX_LOG, true>(clevel, src, dst),
-            _ => self.run::<MAX_LOG, false>(clevel, src, dst),
+            1 => self.run::<{ MAX_HASH_LOG - 2 }, false>(clevel, src, dst),
+            2 => self.run::<{ MAX_HASH_LOG - 1 }, false>(clevel, src, dst),
+            9 => self.run::<MAX_HASH_LOG, true>(clevel, src, dst),
+            _ => self.run::<MAX_HASH_LOG, false>(clevel, src, dst),
         }
     }
 
-    fn run<const LOG: u32, const TWICE: bool>(
+    fn run<const LOG: u32, const INSERT_TWO: bool>(
         &mut self,
         clevel: u8,
         src: &[u8],
         dst: &mut [u8],
     ) -> Result<usize> {
-        // The part looked at lies at the end, and is the smaller the less effort is asked for.
-        let share = match clevel {
+        // The probe looks at a sample near the end, a smaller one at lower levels.
+        let divisor = match clevel {
             ..2 => 8,
             2..4 => 4,
             4..7 => 2,
             _ => 1,
         };
-        let part = src.len() / share;
+        let part = src.len() / divisor;
         let start = src.len() - part;
         let sample = &src[start..start + part.min(1 << LOG)];
-        let wanted = WORTHWHILE[usize::from(clevel)];
+        let wanted = MIN_RATIO[usize::from(clevel)];
         let worthwhile = if sample.len() < SHORT_STREAM {
-            let (slots, base) = self.narrow.carried(sample.len())?;
+            let (slots, base) = self.narrow.without_clearing(sample.len())?;
             probe(
                 sample,
                 &mut Finder::<u16, LOG, true> { slots, base },
@@ -92,55 +92,52 @@ impl Compressor {
             return Ok(0);
         }
         let written = if src.len() < SHORT_STREAM {
-            let (slots, base) = self.narrow.carried(src.len())?;
-            encode::<_, LOG, true, TWICE>(src, dst, &mut Finder { slots, base })
-        } else if Table::<u16, SLOTS>::serves(src.len()) {
+            let (slots, base) = self.narrow.without_clearing(src.len())?;
+            encode::<_, LOG, true, INSERT_TWO>(src, dst, &mut Finder { slots, base })
+        } else if Table::<u16, SLOTS>::fits(src.len()) {
             let slots = self.narrow.cleared(src.len(), 1 << LOG)?;
-            encode::<_, LOG, false, TWICE>(src, dst, &mut Finder { slots, base: 0 })
+            encode::<_, LOG, false, INSERT_TWO>(src, dst, &mut Finder { slots, base: 0 })
         } else {
             let slots = self.wide.cleared(src.len(), 1 << LOG)?;
-            encode::<_, LOG, false, TWICE>(src, dst, &mut Finder { slots, base: 0 })
+            encode::<_, LOG, false, INSERT_TWO>(src, dst, &mut Finder { slots, base: 0 })
         };
         Ok(written.unwrap_or(0))
     }
 }
 
-/// Finds earlier occurrences with a table of `1 << LOG` slots, `CARRIED` over from other streams or cleared.
-struct Finder<'a, S, const LOG: u32, const CARRIED: bool> {
+/// A match finder with a table of `1 << LOG` slots. With `REUSED` the table was not cleared: entries below `base` are stale.
+struct Finder<'a, S, const LOG: u32, const REUSED: bool> {
     slots: &'a mut [S; SLOTS],
     base: usize,
 }
 
-impl<S: Slot, const LOG: u32, const CARRIED: bool> Finder<'_, S, LOG, CARRIED> {
-    /// Enters position `at`, whose four bytes are `four`.
+impl<S: Slot, const LOG: u32, const REUSED: bool> Finder<'_, S, LOG, REUSED> {
+    /// Inserts position `at`, whose four bytes are `four`.
     #[inline(always)]
-    fn enter(&mut self, four: u32, at: usize) {
+    fn insert(&mut self, four: u32, at: usize) {
         self.slots[hash::<LOG>(four)] = S::new(self.base + at);
     }
 
-    /// Goes from `at` to the next position that has an earlier occurrence of at least seven bytes, entering each
-    /// position as it passes; both positions, or `None` when `limit` comes first.
+    /// Finds the first position from `at` on that has a match of at least seven bytes, and inserts every position on the way.
+    /// Returns both positions, or `None` when `limit` comes first.
     #[inline(always)]
     fn next(&mut self, src: &[u8], at: usize, limit: usize) -> Option<(usize, usize)> {
-        let base = if CARRIED { self.base } else { 0 };
-        // Windows spare a check of each position; `limit` leaves room for one.
+        let base = if REUSED { self.base } else { 0 };
+        // Iterating over windows avoids a bounds check per position. `limit` is `TAIL` before the end, so none is cut short.
         for (at, here) in (at..limit).zip(src.get(at..)?.windows(8)) {
             let here = read8(here, 0);
             let slot = &mut self.slots[hash::<LOG>(here as u32)];
             let mut from = slot.get();
             *slot = S::new(base + at);
-            // An unused slot reads as the first position, and so does, by the selection below, one that an earlier
-            // stream left. That cannot match: bytes like the first position's would have used this very slot. A
-            // branch would hang on whether an entry is old, which no processor can guess.
-            if CARRIED {
+            // An empty slot reads as position 0. That cannot be a false match: bytes like those at position 0 have the same
+            // hash, so the slot would hold their position. A stale entry is turned into position 0 as well, without a branch,
+            // because whether an entry is stale is unpredictable.
+            if REUSED {
                 from = from.wrapping_sub(base as u32);
                 from = select_unpredictable((from as usize) < at, from, 0);
             }
             let from = from as usize;
-            if (read8(src, from) ^ here) & MIN_MATCH_MASK == 0
-                && at - from < OUT_OF_REACH
-                && from < at
-            {
+            if (read8(src, from) ^ here) & MIN_MATCH_MASK == 0 && at - from < WINDOW && from < at {
                 return Some((at, from));
             }
         }
@@ -148,18 +145,19 @@ impl<S: Slot, const LOG: u32, const CARRIED: bool> Finder<'_, S, LOG, CARRIED> {
     }
 }
 
-/// One past the first byte at which `src[at..]` and `src[from..]` differ, counted on `at` and not beyond the last byte;
-/// the first seven bytes are known to agree.
+/// The position after the first byte at which `src[at..]` and `src[from..]` differ, at most that of the last byte of `src`. The first
+/// seven bytes are known to match.
 #[inline(always)]
 fn match_end(src: &[u8], at: usize, from: usize) -> usize {
     let bound = src.len() - 1;
     (at + match_len(src, at, from, bound, 7) + 1).min(bound)
 }
 
-/// What encoding `sample` would give, judged as soon as it is certain: whether length over cost reaches `wanted`.
-fn probe<const LOG: u32, const CARRIED: bool>(
+/// Whether compressing `sample` would reach the ratio `wanted`. It parses like [`encode`] but only counts bytes, and returns as
+/// soon as the answer is certain.
+fn probe<const LOG: u32, const REUSED: bool>(
     sample: &[u8],
-    finder: &mut Finder<'_, u16, LOG, CARRIED>,
+    finder: &mut Finder<'_, u16, LOG, REUSED>,
     wanted: f64,
 ) -> bool {
     let len = sample.len();
@@ -167,22 +165,22 @@ fn probe<const LOG: u32, const CARRIED: bool>(
         return false;
     }
     let limit = len - TAIL;
-    // Coded bytes so far, but for the literals since `anchor`.
+    // Compressed size so far, without the literals since `anchor`.
     let mut cost = 5usize;
     let mut pending = 4usize;
     let mut anchor = 0;
-    // A sample that costs more falls short of what is wanted, however it ends. Literals cost a byte at least, so without
-    // a match up to `stop` it does.
-    let too_much = (len as f64 / wanted) as usize + 8;
+    // At this size the ratio is missed, whatever follows. A literal costs at least a byte, so it is also missed if no match
+    // starts before `stop`.
+    let too_large = (len as f64 / wanted) as usize + 8;
     loop {
-        let stop = anchor + too_much.saturating_sub(cost);
+        let stop = anchor + too_large.saturating_sub(cost);
         let Some((at, from)) = finder.next(sample, anchor, stop.min(limit)) else {
             if stop < limit {
                 return false;
             }
             break;
         };
-        let coded = match_end(sample, at, from) - SHIFT - at;
+        let coded = match_end(sample, at, from) - LENGTH_SHIFT - at;
         let literals = at - anchor;
         cost += literals + (pending + literals) / MAX_LITERALS;
         if (pending + literals).is_multiple_of(MAX_LITERALS) {
@@ -193,10 +191,10 @@ fn probe<const LOG: u32, const CARRIED: bool>(
         }
         cost += if at - from - 1 < FAR { 3 } else { 5 };
         let next = at + coded;
-        finder.enter(read4(sample, next), next);
+        finder.insert(read4(sample, next), next);
         pending = 0;
         anchor = next + 2;
-        // Certain by now, whatever follows? At worst it is all literals; at best it is free.
+        // Bounds of the final size: the rest is all literals at worst, and costs nothing at best.
         let worst = cost + len.saturating_sub(anchor) * (MAX_LITERALS + 1) / MAX_LITERALS + 2;
         if limit as f64 >= wanted * worst as f64 {
             return true;
@@ -211,21 +209,21 @@ fn probe<const LOG: u32, const CARRIED: bool>(
     end as f64 / cost as f64 >= wanted
 }
 
-/// The encoder proper; `None` when `dst` is too short.
-fn encode<S: Slot, const LOG: u32, const CARRIED: bool, const TWICE: bool>(
+/// Writes the stream. Returns its length, or `None` if `dst` is too short.
+fn encode<S: Slot, const LOG: u32, const REUSED: bool, const INSERT_TWO: bool>(
     src: &[u8],
     dst: &mut [u8],
-    finder: &mut Finder<'_, S, LOG, CARRIED>,
+    finder: &mut Finder<'_, S, LOG, REUSED>,
 ) -> Option<usize> {
     let limit = src.len() - TAIL;
     let mut out = 0;
     let mut anchor = 0;
-    finder.enter(read4(src, 0), 0);
+    finder.insert(read4(src, 0), 0);
     let mut start = 4;
     while let Some((at, from)) = finder.next(src, start, limit) {
-        let coded = match_end(src, at, from) - SHIFT - at;
+        let coded = match_end(src, at, from) - LENGTH_SHIFT - at;
         let distance = at - from - 1;
-        if coded <= SHORT && distance >= FAR {
+        if coded <= MAX_SHORT_CODE && distance >= FAR {
             start = at + 1;
             continue;
         }
@@ -233,21 +231,21 @@ fn encode<S: Slot, const LOG: u32, const CARRIED: bool, const TWICE: bool>(
         out = put_match(dst, out, coded, distance)?;
         let next = at + coded;
         let here = read4(src, next);
-        finder.enter(here, next);
-        if TWICE {
-            // Only three bytes of the next position go in: it finds what ends in a zero there.
-            finder.enter(here >> 8, next + 1);
+        finder.insert(here, next);
+        if INSERT_TWO {
+            // The reference hashes three bytes and a zero here, so this position is found only where a zero follows them.
+            finder.insert(here >> 8, next + 1);
         }
         anchor = next + 2;
         start = anchor;
     }
     out = put_literals(src, anchor, src.len(), dst, out)?;
-    // The mark of the first packet.
+    // The mark of the first packet (see the module).
     dst[0] |= 1 << 5;
     Some(out)
 }
 
-/// Writes `src[from..to]` as literals at `dst[out..]`; where the output then ends.
+/// Writes `src[from..to]` as literals at `dst[out..]`. Returns the end of the output.
 #[inline(always)]
 fn put_literals(
     src: &[u8],
@@ -269,7 +267,8 @@ fn put_literals(
     if n == 0 {
         return Some(out);
     }
-    // Where there is room on both sides a whole packet is copied; what is too much is written over later.
+    // Copy a packet of the largest size if both buffers have that much: a fixed-size copy is faster, and what it writes too much is
+    // overwritten later.
     if let (Some(packet), Some(bytes)) = (
         dst.get_mut(out..)
             .and_then(|t| t.first_chunk_mut::<{ MAX_LITERALS + 1 }>()),
@@ -286,7 +285,7 @@ fn put_literals(
     Some(out + n + 1)
 }
 
-/// Writes a match at `dst[out..]`; where the output then ends.
+/// Writes a match at `dst[out..]`. Returns the end of the output.
 #[inline(always)]
 fn put_match(dst: &mut [u8], mut out: usize, coded: usize, mut distance: usize) -> Option<usize> {
     let far = distance >= FAR;

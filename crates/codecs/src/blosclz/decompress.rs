@@ -1,17 +1,17 @@
-//! The decompressor. Copies are of fixed size wherever there is room to write too much, exact near the end.
+//! The decompressor. It copies in fixed steps where there is room to write past the end of a packet, and exactly near the end.
 
 use super::FAR;
-use crate::copy::{STEP, chunk, chunk_mut, copy_match, read8, repeated};
+use crate::copy::{STEP, array_at, array_at_mut, copy_match, read8, replicate};
 use oxiblosc_error::{Error, Result};
 
-/// Input looked at in one piece: the longest run of literals, and the control bytes around it.
-const WINDOW: usize = STEP + 4;
-/// Room that the fixed-size copies of one window may use up: literals, and a match in one step of eight.
-const ROOM: usize = STEP + 8;
-/// The length code with further bytes.
-const OPEN_ENDED: u8 = 7;
+/// Input that the fast loop reads at once: the longest run of literals, and the bytes of the match behind it.
+const SRC_MARGIN: usize = STEP + 4;
+/// Output that one turn of the fast loop may write: a step of literals, and a short match in one step of eight.
+const DST_MARGIN: usize = STEP + 8;
+/// The length code that is followed by extra length bytes.
+const MAX_LENGTH_CODE: u8 = 7;
 
-/// Decodes the stream `src` into `dst`; the number of bytes written.
+/// Decodes the stream `src` into `dst`. Returns the number of bytes written.
 pub(crate) fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize> {
     let Some(&first) = src.first() else {
         return Ok(0);
@@ -20,8 +20,8 @@ pub(crate) fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize> {
     let mut at = 1;
     let mut out = 0;
     loop {
-        (control, at, out) = packets(src, dst, control, at, out)?;
-        // One packet with every check, for what the quick way leaves: the unusual, and the end.
+        (control, at, out) = decode_fast(src, dst, control, at, out)?;
+        // Decode one packet with every check: the fast loop stops at unusual packets and near both ends.
         if control < 32 {
             let n = usize::from(control) + 1;
             let from = src.get(at..at + n).ok_or(Error::Data)?;
@@ -32,7 +32,7 @@ pub(crate) fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize> {
             out += n;
         } else {
             let mut len = usize::from(control >> 5) + 2;
-            if control >> 5 == OPEN_ENDED {
+            if control >> 5 == MAX_LENGTH_CODE {
                 loop {
                     let more = *src.get(at).ok_or(Error::Data)?;
                     at += 1;
@@ -44,9 +44,9 @@ pub(crate) fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize> {
             }
             let low = *src.get(at).ok_or(Error::Data)?;
             at += 1;
-            let mut distance = near(control, low);
+            let mut distance = near_distance(control, low);
             if distance > FAR {
-                let far = chunk::<2>(src, at).ok_or(Error::Data)?;
+                let far = array_at::<2>(src, at).ok_or(Error::Data)?;
                 distance += usize::from(u16::from_be_bytes(*far));
                 at += 2;
             }
@@ -64,61 +64,61 @@ pub(crate) fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize> {
     }
 }
 
-/// The distance in a control byte and the one that follows, counted from 1; `FAR + 1` when it goes on.
+/// The distance in a control byte and the byte after it, counted from 1. `FAR + 1` means that two more bytes follow.
 #[inline(always)]
-fn near(control: u8, low: u8) -> usize {
+fn near_distance(control: u8, low: u8) -> usize {
     (usize::from(control & 31) << 8 | usize::from(low)) + 1
 }
 
-/// Decodes packets as long as they are of the usual sort and far from both ends: literals and the match behind them
-/// are taken from one window of the input. Takes and gives the control byte of the next packet, the position behind
-/// it, and the length of the output.
+/// Decodes packets until one is unusual (a far distance, or a length of several extra bytes) or close to the end of `src` or
+/// `dst`. Takes and returns the control byte of the next packet, the position after it, and the length of the output.
 #[inline(always)]
-fn packets(
+fn decode_fast(
     src: &[u8],
     dst: &mut [u8],
     mut control: u8,
     mut at: usize,
     mut out: usize,
 ) -> Result<(u8, usize, usize)> {
-    while let Some(window) = chunk::<WINDOW>(src, at)
-        && dst.len() - out >= ROOM
+    while let Some(input) = array_at::<SRC_MARGIN>(src, at)
+        && dst.len() - out >= DST_MARGIN
     {
-        let mut seen = 0;
+        let mut used = 0;
         if control < 32 {
             let n = usize::from(control) + 1;
-            if let (Some(room), Some(step)) = (chunk_mut::<STEP>(dst, out), window.first_chunk()) {
+            if let (Some(room), Some(step)) = (array_at_mut::<STEP>(dst, out), input.first_chunk())
+            {
                 *room = *step;
             }
             out += n;
-            control = window[n];
+            control = input[n];
             at += n + 1;
             if control < 32 {
                 continue;
             }
-            seen = n + 1;
+            used = n + 1;
         }
         let code = control >> 5;
-        if code != OPEN_ENDED {
-            let distance = near(control, window[seen]);
+        if code != MAX_LENGTH_CODE {
+            let distance = near_distance(control, input[used]);
             if distance > FAR {
                 break;
             }
             if distance > out {
                 return Err(Error::Data);
             }
-            // At most eight bytes, in one go: a distance below that is made good by repeating the pattern.
-            let (eight, _) = repeated(read8(dst, out - distance), distance.min(8));
-            if let Some(room) = chunk_mut(dst, out) {
+            // The match is at most eight bytes, which one store writes. For a distance below eight the pattern is replicated.
+            let (eight, _) = replicate(read8(dst, out - distance), distance.min(8));
+            if let Some(room) = array_at_mut(dst, out) {
                 *room = eight.to_le_bytes();
             }
             out += usize::from(code) + 2;
-            control = window[seen + 1];
+            control = input[used + 1];
             at += 2;
         } else {
-            let more = window[seen];
-            let distance = near(control, window[seen + 1]);
-            let len = usize::from(OPEN_ENDED) + 2 + usize::from(more);
+            let more = input[used];
+            let distance = near_distance(control, input[used + 1]);
+            let len = usize::from(MAX_LENGTH_CODE) + 2 + usize::from(more);
             if more == 255 || distance > FAR || len > dst.len() - out {
                 break;
             }
@@ -127,7 +127,7 @@ fn packets(
             }
             copy_match(dst, out, distance, len);
             out += len;
-            control = window[seen + 2];
+            control = input[used + 2];
             at += 3;
         }
     }

@@ -1,78 +1,80 @@
-//! Bits written to a buffer, the first lowest (RFC 1951, 3.1.1).
+//! Writes bits to a buffer, the lowest bit of each byte first (RFC 1951, 3.1.1).
 
 use core::hint::cold_path;
 
-use crate::copy::chunk_mut;
+use crate::copy::array_at_mut;
 
-/// What is written, with the bits that are not yet a byte.
-pub(super) struct Bits<'a> {
+/// The destination, and the bits that do not fill a byte yet.
+pub(super) struct BitWriter<'a> {
     dst: &'a mut [u8],
+    /// Bytes written.
     at: usize,
-    held: u64,
-    count: u32,
+    bit_buffer: u64,
+    bit_count: u32,
 }
 
-impl<'a> Bits<'a> {
+impl<'a> BitWriter<'a> {
     pub(super) fn new(dst: &'a mut [u8]) -> Self {
-        Bits {
+        BitWriter {
             dst,
             at: 0,
-            held: 0,
-            count: 0,
+            bit_buffer: 0,
+            bit_count: 0,
         }
     }
 
-    /// The bytes written; after [`align`](Self::align), all that was put.
+    /// Bytes written. Call [`align`](Self::align) before, so that no bits are missing.
     pub(super) fn written(&self) -> usize {
         self.at
     }
 
-    /// The bits that are held until there are enough for a byte.
-    pub(super) fn held(&self) -> u32 {
-        self.count
+    /// Bits that are buffered.
+    pub(super) fn pending_bits(&self) -> u32 {
+        self.bit_count
     }
 
-    /// Puts the lowest `count` bits of a number, which has no others; 56 at most between one [`flush`](Self::flush) and
-    /// the next.
+    /// Appends `count` bits. Higher bits of `bits` must be 0. At most 56 bits may be appended between calls of
+    /// [`flush`](Self::flush).
     #[inline(always)]
     pub(super) fn put(&mut self, bits: u64, count: u32) {
-        self.held |= bits << self.count;
-        self.count += count;
+        self.bit_buffer |= bits << self.bit_count;
+        self.bit_count += count;
     }
 
-    /// Writes all whole bytes; none where there is no room for them.
+    /// Writes all whole bytes. `None` if they do not fit.
     #[inline(always)]
     pub(super) fn flush(&mut self) -> Option<()> {
-        let bytes = self.count / 8;
-        match chunk_mut(self.dst, self.at) {
-            Some(room) => *room = self.held.to_le_bytes(),
+        let bytes = self.bit_count / 8;
+        match array_at_mut(self.dst, self.at) {
+            Some(room) => *room = self.bit_buffer.to_le_bytes(),
             None => {
                 cold_path();
-                let held = self.held.to_le_bytes();
+                let buffer = self.bit_buffer.to_le_bytes();
                 let room = self.dst.get_mut(self.at..self.at + bytes as usize)?;
-                room.copy_from_slice(&held[..room.len()]);
+                room.copy_from_slice(&buffer[..room.len()]);
             }
         }
         self.at += bytes as usize;
-        self.held >>= 8 * bytes;
-        self.count %= 8;
+        self.bit_buffer >>= 8 * bytes;
+        self.bit_count %= 8;
         Some(())
     }
 
-    /// Writes by a function that has these bits to itself, so that they are at hand; nothing more once it could not.
-    pub(super) fn all(&mut self, write: impl FnOnce(Self) -> Option<Self>) -> Option<()> {
-        let bits = core::mem::replace(self, Bits::new(&mut []));
+    /// Lets a function write to a local copy of this value, which the compiler can keep in registers. If it fails, nothing can be
+    /// written any more.
+    pub(super) fn with_local(&mut self, write: impl FnOnce(Self) -> Option<Self>) -> Option<()> {
+        let bits = core::mem::replace(self, BitWriter::new(&mut []));
         *self = write(bits)?;
         Some(())
     }
 
-    /// Fills up the last byte with zeros and writes it.
+    /// Pads the last byte with zeros and writes it.
     pub(super) fn align(&mut self) -> Option<()> {
-        self.count = self.count.next_multiple_of(8);
+        self.bit_count = self.bit_count.next_multiple_of(8);
         self.flush()
     }
 
-    /// Writes whole bytes, where a byte begins.
+    /// Writes whole bytes. Call [`align`](Self::align) before.
     pub(super) fn bytes(&mut self, bytes: &[u8]) -> Option<()> {
         self.dst
             .get_mut(self.at..)?
@@ -88,13 +90,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_fill_bytes_from_below_as_far_as_there_is_room() {
-        // 11 bits a time: their numbers.
+    fn bits_fill_bytes_from_the_lowest_bit_until_there_is_no_room() {
+        // Writes the numbers below `n`, each in 11 bits.
         let n = 40;
         let whole = (n * 11usize).div_ceil(8);
         for room in 0..whole + 10 {
             let mut dst = vec![0xAA; room];
-            let mut bits = Bits::new(&mut dst);
+            let mut bits = BitWriter::new(&mut dst);
             let written = (0..n).try_for_each(|i| {
                 bits.put(i as u64, 11);
                 bits.flush()

@@ -1,47 +1,49 @@
-//! Blocks: their symbols, and how they are written (RFC 1951, 3.2.3 to 3.2.7).
+//! Blocks: the symbols of a block, and the ways to write it (RFC 1951, 3.2.3 to 3.2.7). The names are zlib's or the RFC's.
 
-use super::bits::Bits;
-use super::code::{MOST_SYMBOLS, codes, lengths};
+use super::bits::BitWriter;
+use super::code::{ALPHABET, codes, lengths};
 use crate::table::zeros;
 use oxiblosc_error::Result;
 use oxiblosc_memory::boxed;
 
-/// The symbols of one block, at most.
-pub(super) const SYMBOLS: usize = 1 << 14;
+/// The most symbols in one block.
+pub(super) const MAX_SYMBOLS: usize = 1 << 14;
 /// The shortest and the longest match.
-pub(super) const SHORTEST: usize = 3;
-pub(super) const LONGEST: usize = 258;
-/// The most bytes of one stored block.
-const STORED: usize = 0xFFFF;
-/// The symbol behind the last of a block, and the first of those for lengths.
-const END: usize = 256;
-const LENGTHS: usize = 257;
-/// Symbols for literals and lengths that are used, at most, and for distances.
-const LITERALS: usize = 286;
-const DISTANCES: usize = 30;
-/// Where a symbol keeps its distance less one; below are a byte, or 256 and a length less the shortest.
-const DISTANCE: u32 = 9;
-const LOW: u32 = (1 << DISTANCE) - 1;
-/// Where it keeps the symbol for its distance, or the one for none.
-const SLOT: u32 = 25;
-const NO_DISTANCE: usize = 31;
-/// The order in which the lengths of the codes for lengths are written.
-const ORDER: [usize; 19] = [
+pub(super) const MIN_MATCH: usize = 3;
+pub(super) const MAX_MATCH: usize = 258;
+/// The most bytes of a stored block.
+const MAX_STORED: usize = 0xFFFF;
+/// The code for the end of a block, and the first code for lengths.
+const END_BLOCK: usize = 256;
+const FIRST_LENGTH: usize = 257;
+/// The number of codes for literals and lengths, and for distances.
+const LITERAL_CODES: usize = 286;
+const DISTANCE_CODES: usize = 30;
+/// The order in which the header has the lengths of the codes for code lengths.
+const CODE_LENGTH_ORDER: [usize; 19] = [
     16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15,
 ];
-/// How many further bits the symbols have that repeat a code's length.
-const REPEAT_BITS: [u32; 3] = [2, 3, 7];
+/// The extra bits of the codes 16, 17 and 18, which repeat a code length.
+const REPEAT_EXTRA_BITS: [u32; 3] = [2, 3, 7];
 
-/// How a block is written.
+// A symbol is packed into 32 bits. The lowest `DISTANCE_SHIFT` bits are a byte, or `END_BLOCK` plus the length of a match less
+// `MIN_MATCH`. Then come the distance less one, and from `DISTANCE_CODE_SHIFT` on the code for it, or `NO_DISTANCE`.
+const DISTANCE_SHIFT: u32 = 9;
+const LITERAL_MASK: u32 = (1 << DISTANCE_SHIFT) - 1;
+const DISTANCE_CODE_SHIFT: u32 = 25;
+const NO_DISTANCE: usize = 31;
+
+/// The type of a block.
 #[derive(Clone, Copy)]
 enum Kind {
     Stored = 0,
     Fixed = 1,
-    Own = 2,
+    Dynamic = 2,
 }
 
-/// The symbol for a length less the shortest, counted from the first, and its further bits.
-const fn length_symbol(len: u32) -> (usize, u32) {
+/// The code for a length, as an index from `FIRST_LENGTH` on, and the number of its extra bits. `len` is the length less
+/// `MIN_MATCH`.
+const fn length_code(len: u32) -> (usize, u32) {
     match len {
         0..8 => (len as usize, 0),
         255 => (28, 0),
@@ -52,9 +54,9 @@ const fn length_symbol(len: u32) -> (usize, u32) {
     }
 }
 
-/// The symbol for a distance less one.
+/// The code for a distance, given less one.
 #[inline(always)]
-const fn distance_symbol(distance: u32) -> usize {
+const fn distance_code(distance: u32) -> usize {
     if distance < 4 {
         distance as usize
     } else {
@@ -63,88 +65,84 @@ const fn distance_symbol(distance: u32) -> usize {
     }
 }
 
-/// The further bits of a distance's symbol.
-const fn distance_bits(symbol: usize) -> u32 {
-    if symbol < 4 { 0 } else { symbol as u32 / 2 - 1 }
+/// The number of extra bits of a distance code.
+const fn distance_extra_bits(code: usize) -> u32 {
+    if code < 4 { 0 } else { code as u32 / 2 - 1 }
 }
 
-/// Where a symbol's bits end, in what it is written as, and their number begins.
-const NUMBER: u32 = 24;
-/// Behind a distance's code, which of its bits follow, the length of the code, and that of all.
-const FURTHER: u32 = 16;
-const LENGTH: u32 = 32;
-const ALL: u32 = 40;
-
-/// The codes of a block.
-struct Codes {
-    literals: [u8; MOST_SYMBOLS],
-    distances: [u8; DISTANCES + 2],
+/// The code lengths of a block's two Huffman codes.
+struct CodeLengths {
+    literals: [u8; ALPHABET],
+    distances: [u8; DISTANCE_CODES + 2],
 }
 
-impl Codes {
-    /// Those that need not be told.
+impl CodeLengths {
+    /// Those of the fixed codes.
     fn fixed() -> Self {
-        let mut literals = [8; MOST_SYMBOLS];
+        let mut literals = [8; ALPHABET];
         literals[144..256].fill(9);
         literals[256..280].fill(7);
-        Codes {
+        CodeLengths {
             literals,
-            distances: [5; DISTANCES + 2],
+            distances: [5; DISTANCE_CODES + 2],
         }
     }
 }
 
-/// The lengths of a block's codes, as they are told.
-struct Told {
-    /// Symbols, each with its further bits above.
-    symbols: [u16; LITERALS + DISTANCES],
+/// The header of a block with dynamic codes: their code lengths, run-length encoded.
+struct DynamicHeader {
+    /// The run-length encoded code lengths: a code from 0 to 18 in the low five bits, and its extra bits above.
+    runs: [u16; LITERAL_CODES + DISTANCE_CODES],
     len: usize,
+    /// How many code lengths of literals and of distances there are.
     literals: usize,
     distances: usize,
-    /// Of the codes for these symbols, in their order, so many lengths are told.
-    ordered: usize,
+    /// The lengths of the codes that encode `runs`, and how many of them are written, in `CODE_LENGTH_ORDER`.
     lengths: [u8; 19],
+    lengths_written: usize,
 }
 
-impl Told {
-    fn new(own: &Codes) -> Self {
+impl DynamicHeader {
+    fn new(dynamic: &CodeLengths) -> Self {
         let used = |lengths: &[u8], least: usize| {
             let last = lengths.iter().rposition(|len| *len > 0);
             last.map_or(least, |last| (last + 1).max(least))
         };
-        let literals = used(&own.literals[..LITERALS], LENGTHS);
-        let distances = used(&own.distances[..DISTANCES], 1);
-        let mut all = [0; LITERALS + DISTANCES];
-        all[..literals].copy_from_slice(&own.literals[..literals]);
-        all[literals..literals + distances].copy_from_slice(&own.distances[..distances]);
-        let mut told = Told {
-            symbols: [0; LITERALS + DISTANCES],
+        let literals = used(&dynamic.literals[..LITERAL_CODES], FIRST_LENGTH);
+        let distances = used(&dynamic.distances[..DISTANCE_CODES], 1);
+        let mut all = [0; LITERAL_CODES + DISTANCE_CODES];
+        all[..literals].copy_from_slice(&dynamic.literals[..literals]);
+        all[literals..literals + distances].copy_from_slice(&dynamic.distances[..distances]);
+        let mut header = DynamicHeader {
+            runs: [0; LITERAL_CODES + DISTANCE_CODES],
             len: 0,
             literals,
             distances,
-            ordered: 0,
             lengths: [0; 19],
+            lengths_written: 0,
         };
         for run in all[..literals + distances].chunk_by(|a, b| a == b) {
-            told.run(run[0], run.len());
+            header.push_run(run[0], run.len());
         }
         let mut frequencies = [0; 19];
-        for symbol in &told.symbols[..told.len] {
-            frequencies[usize::from(symbol & 31)] += 1;
+        for run in &header.runs[..header.len] {
+            frequencies[usize::from(run & 31)] += 1;
         }
-        lengths(&frequencies, 7, &mut told.lengths);
-        let last = ORDER.iter().rposition(|symbol| told.lengths[*symbol] > 0);
-        told.ordered = last.map_or(4, |last| (last + 1).max(4));
-        told
+        lengths(&frequencies, 7, &mut header.lengths);
+        let last = CODE_LENGTH_ORDER
+            .iter()
+            .rposition(|code| header.lengths[*code] > 0);
+        header.lengths_written = last.map_or(4, |last| (last + 1).max(4));
+        header
     }
 
-    fn push(&mut self, symbol: u16, further: usize) {
-        self.symbols[self.len] = symbol | (further as u16) << 5;
+    fn push(&mut self, code: u16, extra: usize) {
+        self.runs[self.len] = code | (extra as u16) << 5;
         self.len += 1;
     }
 
-    /// Tells a length `n` times.
-    fn run(&mut self, len: u8, mut n: usize) {
+    /// Appends `n` times the same code length.
+    fn push_run(&mut self, len: u8, mut n: usize) {
         if len == 0 {
             while n >= 11 {
                 let times = n.min(138);
@@ -169,48 +167,47 @@ impl Told {
         }
     }
 
-    fn further_bits(symbol: u16) -> u32 {
-        usize::from(symbol & 31)
+    fn extra_bits(run: u16) -> u32 {
+        usize::from(run & 31)
             .checked_sub(16)
-            .map_or(0, |repeat| REPEAT_BITS[repeat])
+            .map_or(0, |repeat| REPEAT_EXTRA_BITS[repeat])
     }
 
-    /// How many bits all of it takes.
+    /// The size of the header in bits.
     fn bits(&self) -> usize {
-        let symbols = self.symbols[..self.len].iter().map(|symbol| {
-            usize::from(self.lengths[usize::from(symbol & 31)])
-                + Self::further_bits(*symbol) as usize
+        let runs = self.runs[..self.len].iter().map(|run| {
+            usize::from(self.lengths[usize::from(run & 31)]) + Self::extra_bits(*run) as usize
         });
-        5 + 5 + 4 + 3 * self.ordered + symbols.sum::<usize>()
+        5 + 5 + 4 + 3 * self.lengths_written + runs.sum::<usize>()
     }
 
-    fn write(&self, bits: &mut Bits) -> Option<()> {
+    fn write(&self, bits: &mut BitWriter) -> Option<()> {
         bits.put((self.literals - 257) as u64, 5);
         bits.put((self.distances - 1) as u64, 5);
-        bits.put((self.ordered - 4) as u64, 4);
-        for symbol in &ORDER[..self.ordered] {
-            bits.put(self.lengths[*symbol].into(), 3);
+        bits.put((self.lengths_written - 4) as u64, 4);
+        for code in &CODE_LENGTH_ORDER[..self.lengths_written] {
+            bits.put(self.lengths[*code].into(), 3);
             bits.flush()?;
         }
         let codes = codes(&self.lengths);
-        for symbol in &self.symbols[..self.len] {
-            let this = usize::from(symbol & 31);
-            bits.put(codes[this].into(), self.lengths[this].into());
-            bits.put((symbol >> 5).into(), Self::further_bits(*symbol));
+        for run in &self.runs[..self.len] {
+            let code = usize::from(run & 31);
+            bits.put(codes[code].into(), self.lengths[code].into());
+            bits.put((run >> 5).into(), Self::extra_bits(*run));
             bits.flush()?;
         }
         Some(())
     }
 }
 
-/// A block that is being made.
+/// The symbols of a block that is being made.
 pub(super) struct Block {
-    symbols: Box<[u32; SYMBOLS]>,
-    /// How often each byte and each length occurs, and each symbol for distances.
-    literals: [u32; 1 << DISTANCE],
-    distances: [u32; DISTANCES + 2],
-    /// The codes that need not be told.
-    pub fixed: Box<Written>,
+    symbols: Box<[u32; MAX_SYMBOLS]>,
+    /// The frequencies of bytes and match lengths, and of distance codes.
+    literals: [u32; 1 << DISTANCE_SHIFT],
+    distances: [u32; DISTANCE_CODES + 2],
+    /// The fixed codes.
+    pub fixed: Box<CodeTable>,
 }
 
 impl Block {
@@ -219,227 +216,249 @@ impl Block {
     pub(super) fn new() -> Result<Self> {
         Ok(Block {
             symbols: zeros()?,
-            literals: [0; 1 << DISTANCE],
-            distances: [0; DISTANCES + 2],
+            literals: [0; 1 << DISTANCE_SHIFT],
+            distances: [0; DISTANCE_CODES + 2],
             fixed: Self::fixed()?,
         })
     }
 
-    /// A function of its own, so that what it needs of the stack is not needed beside what its callers do.
+    /// Not inlined, so that its stack frame does not add to that of the callers.
     #[inline(never)]
-    fn fixed() -> Result<Box<Written>> {
-        boxed(Written::new(&Codes::fixed()))
+    fn fixed() -> Result<Box<CodeTable>> {
+        boxed(CodeTable::new(&CodeLengths::fixed()))
     }
 
-    /// Forgets what was begun.
+    /// Resets the frequencies.
     pub(super) fn clear(&mut self) {
         self.literals.fill(0);
         self.distances.fill(0);
     }
 
     #[inline(always)]
-    fn put(&mut self, i: usize, symbol: u32) {
+    fn push(&mut self, i: usize, symbol: u32) {
         self.symbols[i] = symbol;
-        self.literals[(symbol & LOW) as usize] += 1;
+        self.literals[(symbol & LITERAL_MASK) as usize] += 1;
     }
 
-    /// How many bytes there are as they are.
+    /// How many literals the block has.
     pub(super) fn literals(&self) -> usize {
-        self.literals[..END].iter().sum::<u32>() as usize
+        self.literals[..END_BLOCK].iter().sum::<u32>() as usize
     }
 
-    /// A byte as it is, as the symbol with this number.
+    /// Makes symbol `i` a literal. Symbols are pushed in order.
     #[inline(always)]
-    pub(super) fn literal(&mut self, i: usize, byte: u8) {
-        self.put(i, u32::from(byte) | (NO_DISTANCE as u32) << SLOT);
+    pub(super) fn push_literal(&mut self, i: usize, byte: u8) {
+        self.push(
+            i,
+            u32::from(byte) | (NO_DISTANCE as u32) << DISTANCE_CODE_SHIFT,
+        );
     }
 
-    /// A match of `SHORTEST..=LONGEST` bytes, as the symbol with this number.
+    /// Makes symbol `i` a match of `MIN_MATCH..=MAX_MATCH` bytes.
     #[inline(always)]
-    pub(super) fn copy(&mut self, i: usize, len: usize, distance: usize) {
-        let (symbol, slot) = copy(len, distance);
-        self.put(i, symbol);
-        self.distances[slot] += 1;
+    pub(super) fn push_match(&mut self, i: usize, len: usize, distance: usize) {
+        let (symbol, distance_code) = match_symbol(len, distance);
+        self.push(i, symbol);
+        self.distances[distance_code] += 1;
     }
 
-    /// Writes the block, so many symbols that stand for `bytes`, in the shortest way, and begins another one.
+    /// Writes the first `symbols` symbols, which stand for `bytes`, as the type of block that is the shortest, and resets the
+    /// frequencies for the next block. `None` if there is no room.
     #[inline(never)]
     pub(super) fn write(
         &mut self,
-        bits: &mut Bits,
+        bits: &mut BitWriter,
         symbols: usize,
         bytes: &[u8],
         last: bool,
     ) -> Option<()> {
-        let (literals, further) = self.frequencies();
-        let distances = &self.distances[..DISTANCES];
-        let mut own = Codes {
-            literals: [0; MOST_SYMBOLS],
-            distances: [0; DISTANCES + 2],
+        let (literals, extra) = self.frequencies();
+        let distances = &self.distances[..DISTANCE_CODES];
+        let mut dynamic = CodeLengths {
+            literals: [0; ALPHABET],
+            distances: [0; DISTANCE_CODES + 2],
         };
-        lengths(&literals, 15, &mut own.literals);
-        lengths(distances, 15, &mut own.distances);
-        let told = Told::new(&own);
+        lengths(&literals, 15, &mut dynamic.literals);
+        lengths(distances, 15, &mut dynamic.distances);
+        let header = DynamicHeader::new(&dynamic);
         let sum = |frequencies: &[u32], lengths: &[u8]| -> usize {
             let bits = frequencies.iter().zip(lengths);
             bits.map(|(n, len)| *n as usize * usize::from(*len)).sum()
         };
-        let all = |codes: &Codes| {
-            further + sum(&literals, &codes.literals) + sum(distances, &codes.distances)
+        let size = |codes: &CodeLengths| {
+            extra + sum(&literals, &codes.literals) + sum(distances, &codes.distances)
         };
-        let in_own = told.bits() + all(&own);
-        let in_fixed = all(&Codes::fixed());
-        let stored = {
-            let blocks = bytes.len().div_ceil(STORED).max(1);
-            let align = (bits.held() + 3).next_multiple_of(8) - bits.held() - 3;
+        let dynamic_size = header.bits() + size(&dynamic);
+        let fixed_size = size(&CodeLengths::fixed());
+        let stored_size = {
+            let blocks = bytes.len().div_ceil(MAX_STORED).max(1);
+            let pending = bits.pending_bits() + 3;
+            let align = pending.next_multiple_of(8) - pending;
             align as usize + (blocks - 1) * 8 + blocks * 32 + bytes.len() * 8
         };
-        if stored <= in_own.min(in_fixed) {
+        if stored_size <= dynamic_size.min(fixed_size) {
             store(bits, bytes, last)?;
-        } else if in_fixed <= in_own {
+        } else if fixed_size <= dynamic_size {
             begin(bits, Kind::Fixed, last)?;
-            self.fixed.all(bits, &self.symbols[..symbols])?;
+            self.fixed.write_all(bits, &self.symbols[..symbols])?;
         } else {
-            begin(bits, Kind::Own, last)?;
-            told.write(bits)?;
-            Written::new(&own).all(bits, &self.symbols[..symbols])?;
+            begin(bits, Kind::Dynamic, last)?;
+            header.write(bits)?;
+            CodeTable::new(&dynamic).write_all(bits, &self.symbols[..symbols])?;
         }
         self.clear();
         Some(())
     }
 
-    /// How often each symbol for literals and lengths occurs, and the further bits of all symbols.
-    fn frequencies(&self) -> ([u32; MOST_SYMBOLS], usize) {
-        let mut literals = [0; MOST_SYMBOLS];
-        literals[..END].copy_from_slice(&self.literals[..END]);
-        literals[END] = 1;
-        let mut further = 0;
-        for (len, &n) in self.literals[END..].iter().enumerate() {
-            let (symbol, bits) = length_symbol(len as u32);
-            literals[LENGTHS + symbol] += n;
-            further += n as usize * bits as usize;
+    /// The frequencies of the codes for literals and lengths, and the number of extra bits of all symbols.
+    fn frequencies(&self) -> ([u32; ALPHABET], usize) {
+        let mut literals = [0; ALPHABET];
+        literals[..END_BLOCK].copy_from_slice(&self.literals[..END_BLOCK]);
+        literals[END_BLOCK] = 1;
+        let mut extra = 0;
+        for (len, &n) in self.literals[END_BLOCK..].iter().enumerate() {
+            let (code, bits) = length_code(len as u32);
+            literals[FIRST_LENGTH + code] += n;
+            extra += n as usize * bits as usize;
         }
-        for (symbol, &n) in self.distances[..DISTANCES].iter().enumerate() {
-            further += n as usize * distance_bits(symbol) as usize;
+        for (code, &n) in self.distances[..DISTANCE_CODES].iter().enumerate() {
+            extra += n as usize * distance_extra_bits(code) as usize;
         }
-        (literals, further)
+        (literals, extra)
     }
 }
 
-/// What symbols are written as.
-pub(super) struct Written {
-    /// A byte's or a length's code and further bits; from `NUMBER` on how many they are.
-    literals: [u32; 1 << DISTANCE],
-    /// A distance's code; from `FURTHER` on which bits of the distance follow, from `LENGTH` on the length of the code, from
-    /// `ALL` on that of both. The last is for what has no distance.
-    distances: [u64; DISTANCES + 2],
-    end: u32,
+// The fields of an entry for literals and lengths: the bits to write (code and extra bits), and from here on their number.
+const LITERAL_LEN_SHIFT: u32 = 24;
+// The fields of an entry for distances: the code, a mask of the distance's bits that are extra bits, the length of the code, and the
+// length of code and extra bits together.
+const EXTRA_MASK_SHIFT: u32 = 16;
+const CODE_LEN_SHIFT: u32 = 32;
+const TOTAL_LEN_SHIFT: u32 = 40;
+
+/// Lookup tables from symbols to the bits that are written for them.
+pub(super) struct CodeTable {
+    /// For bytes, and for match lengths from `END_BLOCK` on.
+    literals: [u32; 1 << DISTANCE_SHIFT],
+    /// For distance codes. The last entry, for `NO_DISTANCE`, writes nothing.
+    distances: [u64; DISTANCE_CODES + 2],
+    end_block: u32,
 }
 
-impl Written {
-    fn new(with: &Codes) -> Self {
-        let codes_of_literals = codes(&with.literals);
-        let literal = |symbol: usize, further: u32, n: u32| -> u32 {
-            let len = u32::from(with.literals[symbol]);
-            u32::from(codes_of_literals[symbol]) | further << len | (len + n) << NUMBER
+impl CodeTable {
+    fn new(lengths: &CodeLengths) -> Self {
+        let literal_codes = codes(&lengths.literals);
+        let literal = |code: usize, extra: u32, n: u32| -> u32 {
+            let len = u32::from(lengths.literals[code]);
+            u32::from(literal_codes[code]) | extra << len | (len + n) << LITERAL_LEN_SHIFT
         };
-        let mut written = Written {
-            literals: [0; 1 << DISTANCE],
-            distances: [0; DISTANCES + 2],
-            end: literal(END, 0, 0),
+        let mut table = CodeTable {
+            literals: [0; 1 << DISTANCE_SHIFT],
+            distances: [0; DISTANCE_CODES + 2],
+            end_block: literal(END_BLOCK, 0, 0),
         };
-        for symbol in 0..END {
-            written.literals[symbol] = literal(symbol, 0, 0);
-            let len = symbol as u32;
-            let (symbol, n) = length_symbol(len);
-            written.literals[END + len as usize] =
-                literal(LENGTHS + symbol, len & ((1 << n) - 1), n);
+        for i in 0..END_BLOCK {
+            table.literals[i] = literal(i, 0, 0);
+            let len = i as u32;
+            let (code, n) = length_code(len);
+            table.literals[END_BLOCK + i] = literal(FIRST_LENGTH + code, len & ((1 << n) - 1), n);
         }
-        let codes_of_distances = codes(&with.distances);
-        for (symbol, distance) in written.distances[..DISTANCES].iter_mut().enumerate() {
-            let n = distance_bits(symbol);
-            let len = u32::from(with.distances[symbol]);
-            *distance = u64::from(codes_of_distances[symbol])
-                | ((1 << n) - 1) << FURTHER
-                | u64::from(len) << LENGTH
-                | u64::from(len + n) << ALL;
+        let distance_codes = codes(&lengths.distances);
+        for (code, distance) in table.distances[..DISTANCE_CODES].iter_mut().enumerate() {
+            let n = distance_extra_bits(code);
+            let len = u32::from(lengths.distances[code]);
+            *distance = u64::from(distance_codes[code])
+                | ((1 << n) - 1) << EXTRA_MASK_SHIFT
+                | u64::from(len) << CODE_LEN_SHIFT
+                | u64::from(len + n) << TOTAL_LEN_SHIFT;
         }
-        written
+        table
     }
 
     #[inline(always)]
-    fn put(&self, bits: &mut Bits, symbol: u32) -> Option<()> {
-        let literal = self.literals[(symbol & LOW) as usize];
-        let n = literal >> NUMBER;
-        let how = self.distances[(symbol >> SLOT) as usize % (DISTANCES + 2)];
-        let further = how >> FURTHER & u64::from(symbol >> DISTANCE & 0x7FFF);
-        let distance = how & 0xFFFF | further << (how >> LENGTH & 15);
+    fn write(&self, bits: &mut BitWriter, symbol: u32) -> Option<()> {
+        let literal = self.literals[(symbol & LITERAL_MASK) as usize];
+        let n = literal >> LITERAL_LEN_SHIFT;
+        let entry = self.distances[(symbol >> DISTANCE_CODE_SHIFT) as usize % (DISTANCE_CODES + 2)];
+        let extra = entry >> EXTRA_MASK_SHIFT & u64::from(symbol >> DISTANCE_SHIFT & 0x7FFF);
+        let distance = entry & 0xFFFF | extra << (entry >> CODE_LEN_SHIFT & 15);
         bits.put(
-            u64::from(literal & ((1 << NUMBER) - 1)) | distance << n,
-            n + (how >> ALL) as u32,
+            u64::from(literal & ((1 << LITERAL_LEN_SHIFT) - 1)) | distance << n,
+            n + (entry >> TOTAL_LEN_SHIFT) as u32,
         );
         bits.flush()
     }
 
-    /// A byte as it is; none where there is no room for it.
+    /// Writes a literal. `None` if there is no room, here and below.
     #[inline(always)]
-    pub(super) fn literal(&self, bits: &mut Bits, byte: u8) -> Option<()> {
-        self.literal_or_end(bits, self.literals[usize::from(byte)])
+    pub(super) fn write_literal(&self, bits: &mut BitWriter, byte: u8) -> Option<()> {
+        self.write_entry(bits, self.literals[usize::from(byte)])
     }
 
-    /// A match; none where there is no room for it.
+    /// Writes a match.
     #[inline(always)]
-    pub(super) fn copy(&self, bits: &mut Bits, len: usize, distance: usize) -> Option<()> {
-        self.put(bits, copy(len, distance).0)
+    pub(super) fn write_match(
+        &self,
+        bits: &mut BitWriter,
+        len: usize,
+        distance: usize,
+    ) -> Option<()> {
+        self.write(bits, match_symbol(len, distance).0)
     }
 
-    /// The end of a block.
-    pub(super) fn end(&self, bits: &mut Bits) -> Option<()> {
-        self.literal_or_end(bits, self.end)
+    /// Writes the end of a block.
+    pub(super) fn write_end(&self, bits: &mut BitWriter) -> Option<()> {
+        self.write_entry(bits, self.end_block)
     }
 
     #[inline(always)]
-    fn literal_or_end(&self, bits: &mut Bits, written: u32) -> Option<()> {
-        bits.put(u64::from(written & ((1 << NUMBER) - 1)), written >> NUMBER);
+    fn write_entry(&self, bits: &mut BitWriter, entry: u32) -> Option<()> {
+        bits.put(
+            u64::from(entry & ((1 << LITERAL_LEN_SHIFT) - 1)),
+            entry >> LITERAL_LEN_SHIFT,
+        );
         bits.flush()
     }
 
-    /// Symbols and the end of their block.
-    fn all(&self, bits: &mut Bits, symbols: &[u32]) -> Option<()> {
-        bits.all(|mut bits| {
+    /// Writes symbols and the end of their block.
+    fn write_all(&self, bits: &mut BitWriter, symbols: &[u32]) -> Option<()> {
+        bits.with_local(|mut bits| {
             for &symbol in symbols {
-                self.put(&mut bits, symbol)?;
+                self.write(&mut bits, symbol)?;
             }
             Some(bits)
         })?;
-        self.end(bits)
+        self.write_end(bits)
     }
 }
 
-/// The symbol of a match of `SHORTEST..=LONGEST` bytes, and that of its distance.
+/// The packed symbol of a match of `MIN_MATCH..=MAX_MATCH` bytes, and its distance code.
 #[inline(always)]
-fn copy(len: usize, distance: usize) -> (u32, usize) {
+fn match_symbol(len: usize, distance: usize) -> (u32, usize) {
     let distance = distance as u32 - 1;
-    let slot = distance_symbol(distance) % (DISTANCES + 2);
-    let low = (END + len - SHORTEST) as u32;
-    ((slot as u32) << SLOT | distance << DISTANCE | low, slot)
+    let code = distance_code(distance) % (DISTANCE_CODES + 2);
+    let low = (END_BLOCK + len - MIN_MATCH) as u32;
+    (
+        (code as u32) << DISTANCE_CODE_SHIFT | distance << DISTANCE_SHIFT | low,
+        code,
+    )
 }
 
-/// Begins a block in codes that need not be told.
-pub(super) fn begin_fixed(bits: &mut Bits, last: bool) -> Option<()> {
+/// Begins a block with fixed codes.
+pub(super) fn begin_fixed(bits: &mut BitWriter, last: bool) -> Option<()> {
     begin(bits, Kind::Fixed, last)
 }
 
-fn begin(bits: &mut Bits, kind: Kind, last: bool) -> Option<()> {
+fn begin(bits: &mut BitWriter, kind: Kind, last: bool) -> Option<()> {
     bits.put(u64::from(last) | (kind as u64) << 1, 3);
     bits.flush()
 }
 
-/// Writes bytes as they are.
-pub(super) fn store(bits: &mut Bits, bytes: &[u8], last: bool) -> Option<()> {
+/// Writes bytes as stored blocks.
+pub(super) fn store(bits: &mut BitWriter, bytes: &[u8], last: bool) -> Option<()> {
     let mut rest = bytes;
     loop {
-        let (block, behind) = rest.split_at(rest.len().min(STORED));
+        let (block, behind) = rest.split_at(rest.len().min(MAX_STORED));
         begin(bits, Kind::Stored, last && behind.is_empty())?;
         bits.align()?;
         let len = block.len() as u16;
@@ -458,8 +477,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn symbols_stand_for_what_the_format_says() {
-        // The first length and the first distance of each symbol (RFC 1951, 3.2.5).
+    fn codes_are_those_of_the_format() {
+        // The first length and the first distance of each code (RFC 1951, 3.2.5).
         let first_lengths = [
             3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99,
             115, 131, 163, 195, 227, 258,
@@ -468,19 +487,19 @@ mod tests {
             1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257, 385, 513, 769, 1025,
             1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577,
         ];
-        for len in SHORTEST..=LONGEST {
-            let (symbol, bits) = length_symbol((len - SHORTEST) as u32);
+        for len in MIN_MATCH..=MAX_MATCH {
+            let (code, bits) = length_code((len - MIN_MATCH) as u32);
             let begin = first_lengths.iter().rposition(|first| *first <= len);
-            assert_eq!(Some(symbol), begin, "{len}");
-            let low = (len - SHORTEST) & ((1 << bits) - 1);
-            assert_eq!(first_lengths[symbol] + low, len);
+            assert_eq!(Some(code), begin, "{len}");
+            let low = (len - MIN_MATCH) & ((1 << bits) - 1);
+            assert_eq!(first_lengths[code] + low, len);
         }
         for distance in 1..=1 << 15 {
-            let symbol = distance_symbol(distance - 1);
+            let code = distance_code(distance - 1);
             let begin = first_distances.iter().rposition(|first| *first <= distance);
-            assert_eq!(Some(symbol), begin, "{distance}");
-            let low = (distance - 1) & ((1 << distance_bits(symbol)) - 1);
-            assert_eq!(first_distances[symbol] + low, distance);
+            assert_eq!(Some(code), begin, "{distance}");
+            let low = (distance - 1) & ((1 << distance_extra_bits(code)) - 1);
+            assert_eq!(first_distances[code] + low, distance);
         }
     }
 }

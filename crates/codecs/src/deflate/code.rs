@@ -1,16 +1,16 @@
-//! Codes of as few bits as can be for symbols of known frequencies (RFC 1951, 3.2.2).
+//! Canonical Huffman codes of limited length (RFC 1951, 3.2.2).
 
-/// The symbols of the largest alphabet: bytes, the end of a block, lengths, and two that are never used.
-pub(super) const MOST_SYMBOLS: usize = 288;
-/// The bits of the longest code.
-const LONGEST: usize = 15;
+/// The size of the largest alphabet: bytes, the end of a block, lengths, and two symbols that are never used.
+pub(super) const ALPHABET: usize = 288;
+/// The longest code in bits.
+const MAX_BITS: usize = 15;
 
-/// Chooses for each symbol the length of its code, 0 for those that do not occur, at most `limit` bits. A code with
-/// fewer than two symbols gets others, since not every decoder takes one that leaves something undefined.
+/// Chooses the length of each symbol's code: 0 if it does not occur, else at most `limit` bits. At least two symbols get a code,
+/// since some decoders reject an incomplete code.
 pub(super) fn lengths(frequencies: &[u32], limit: usize, lengths: &mut [u8]) {
     lengths.fill(0);
-    // Those that occur, with their frequency above, so that they can be put into order.
-    let mut leaves = [0u32; MOST_SYMBOLS];
+    // The symbols that occur, each with its frequency in the upper bits, so that sorting orders them by frequency.
+    let mut leaves = [0u32; ALPHABET];
     let mut n = 0;
     for (symbol, &frequency) in frequencies.iter().enumerate() {
         if frequency > 0 {
@@ -26,9 +26,9 @@ pub(super) fn lengths(frequencies: &[u32], limit: usize, lengths: &mut [u8]) {
     }
     let leaves = &mut leaves[..n];
     leaves.sort_unstable();
-    let mut counts = counts(leaves);
-    shorten(&mut counts, limit);
-    // The rarest have the longest codes.
+    let mut counts = length_counts(leaves);
+    limit_lengths(&mut counts, limit);
+    // The rarest symbols get the longest codes.
     let mut rarest = leaves.iter();
     for len in (1..=limit).rev() {
         for leaf in rarest.by_ref().take(counts[len] as usize) {
@@ -37,50 +37,54 @@ pub(super) fn lengths(frequencies: &[u32], limit: usize, lengths: &mut [u8]) {
     }
 }
 
-/// How many codes of each length the best code has, for two symbols at least, in order of their frequency.
-fn counts(leaves: &[u32]) -> [u32; MOST_SYMBOLS] {
+/// How many codes of each length the Huffman code has. `leaves` are at least two, sorted by frequency.
+///
+/// This is van Leeuwen's method: because the leaves are sorted, inner nodes are made in the order of their frequency, so two queues
+/// replace the heap.
+fn length_counts(leaves: &[u32]) -> [u32; ALPHABET] {
     let n = leaves.len();
-    // The pairs, in the order in which they are made, which is that of their frequency; then of each the pair it is in.
-    let mut frequency = [0u32; MOST_SYMBOLS];
-    let mut inside = [0u16; MOST_SYMBOLS];
-    let mut of_leaf = [0u16; MOST_SYMBOLS];
-    let (mut leaf, mut pair) = (0, 0);
-    for made in 0..n - 1 {
+    let mut frequency = [0u32; ALPHABET];
+    let mut parent = [0u16; ALPHABET];
+    let mut leaf_parent = [0u16; ALPHABET];
+    // The first leaf and the first inner node without a parent.
+    let (mut leaf, mut node) = (0, 0);
+    for new in 0..n - 1 {
         for _ in 0..2 {
-            let lighter_leaf = leaf < n && (pair == made || leaves[leaf] >> 9 <= frequency[pair]);
-            if lighter_leaf {
-                frequency[made] += leaves[leaf] >> 9;
-                of_leaf[leaf] = made as u16;
+            let take_leaf = leaf < n && (node == new || leaves[leaf] >> 9 <= frequency[node]);
+            if take_leaf {
+                frequency[new] += leaves[leaf] >> 9;
+                leaf_parent[leaf] = new as u16;
                 leaf += 1;
             } else {
-                frequency[made] += frequency[pair];
-                inside[pair] = made as u16;
-                pair += 1;
+                frequency[new] += frequency[node];
+                parent[node] = new as u16;
+                node += 1;
             }
         }
     }
-    // From the last pair, which has all of them, down.
-    let mut depth = [0u16; MOST_SYMBOLS];
-    for pair in (0..n - 2).rev() {
-        depth[pair] = depth[usize::from(inside[pair])] + 1;
+    // The last node is the root. Parents come after their children, so going down every parent's depth is known.
+    let mut depth = [0u16; ALPHABET];
+    for node in (0..n - 2).rev() {
+        depth[node] = depth[usize::from(parent[node])] + 1;
     }
-    let mut counts = [0; MOST_SYMBOLS];
-    for pair in &of_leaf[..n] {
-        counts[usize::from(depth[usize::from(*pair)]) + 1] += 1;
+    let mut counts = [0; ALPHABET];
+    for node in &leaf_parent[..n] {
+        counts[usize::from(depth[usize::from(*node)]) + 1] += 1;
     }
     counts
 }
 
-/// Makes codes longer than `limit` as long as that, and shorter ones longer for it, until there is room for all of them.
-fn shorten(counts: &mut [u32; MOST_SYMBOLS], limit: usize) {
+/// Cuts codes to `limit` bits, and lengthens shorter ones in return, until the Kraft sum is 1 again.
+fn limit_lengths(counts: &mut [u32; ALPHABET], limit: usize) {
     let (kept, longer) = counts.split_at_mut(limit + 1);
     kept[limit] += longer.iter().sum::<u32>();
     longer.fill(0);
+    // The Kraft sum, in units of the share that a code of `limit` bits takes.
     let whole = 1u32 << limit;
     let share = |len: usize| 1u32 << (limit - len);
     let mut taken: u32 = (1..=limit).map(|len| kept[len] * share(len)).sum();
     while taken > whole {
-        // The longest of the others loses the least.
+        // Lengthen the longest of the shorter codes, which costs the least.
         let len = (1..limit)
             .rev()
             .find(|len| kept[*len] > 0)
@@ -89,7 +93,7 @@ fn shorten(counts: &mut [u32; MOST_SYMBOLS], limit: usize) {
         kept[len + 1] += 1;
         taken -= share(len + 1);
     }
-    // What is left over goes to the longest.
+    // If that freed too much, shorten the shortest code for which the rest is enough.
     while taken < whole {
         let len = (2..=limit)
             .find(|len| kept[*len] > 0 && share(*len) <= whole - taken)
@@ -100,18 +104,18 @@ fn shorten(counts: &mut [u32; MOST_SYMBOLS], limit: usize) {
     }
 }
 
-/// The codes of these lengths, each with its first bit lowest.
-pub(super) fn codes(lengths: &[u8]) -> [u16; MOST_SYMBOLS] {
-    let mut counts = [0u16; LONGEST + 1];
+/// The canonical codes of these lengths. The first bit of each is the lowest, as it is written.
+pub(super) fn codes(lengths: &[u8]) -> [u16; ALPHABET] {
+    let mut counts = [0u16; MAX_BITS + 1];
     for &len in lengths {
         counts[usize::from(len)] += 1;
     }
     counts[0] = 0;
-    let mut next = [0u16; LONGEST + 1];
-    for len in 1..=LONGEST {
+    let mut next = [0u16; MAX_BITS + 1];
+    for len in 1..=MAX_BITS {
         next[len] = (next[len - 1] + counts[len - 1]) << 1;
     }
-    let mut codes = [0; MOST_SYMBOLS];
+    let mut codes = [0; ALPHABET];
     for (code, &len) in codes.iter_mut().zip(lengths) {
         if len > 0 {
             let next = &mut next[usize::from(len)];
@@ -126,7 +130,7 @@ pub(super) fn codes(lengths: &[u8]) -> [u16; MOST_SYMBOLS] {
 mod tests {
     use super::*;
 
-    /// What the best code takes: two of the lightest are put together until all are.
+    /// The size of the optimal code, by Huffman's algorithm: join the two lightest until one is left.
     fn least_bits(frequencies: &[u32]) -> u64 {
         let mut weights: Vec<u64> = frequencies.iter().map(|n| u64::from(*n)).collect();
         weights.retain(|n| *n > 0);
@@ -163,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_as_short_as_can_be() {
+    fn codes_are_optimal_or_nearly_so() {
         let mut number = 1u64;
         for n in [2, 3, 5, 19, 30, 286] {
             for shape in 0..8 {
@@ -188,7 +192,7 @@ mod tests {
                 }
                 let bits = check(&frequencies, 15);
                 let least = least_bits(&frequencies);
-                // A code that must be shortened is nearly the best.
+                // A code of limited length may be a little larger than the optimal one.
                 assert!(
                     bits * 100 <= least * 101,
                     "{bits}, not {least}: {frequencies:?}"
@@ -201,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_like_rabbits_is_kept_within_the_limit() {
+    fn fibonacci_frequencies_are_kept_within_the_limit() {
         let mut frequencies = [1u32; 22];
         for i in 2..22 {
             frequencies[i] = frequencies[i - 1] + frequencies[i - 2];
@@ -212,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_has_two_symbols_at_least() {
+    fn a_code_has_at_least_two_symbols() {
         for frequencies in [[0, 0, 0], [3, 0, 0], [0, 0, 9]] {
             let mut lens = [9; 3];
             lengths(&frequencies, 15, &mut lens);

@@ -1,37 +1,42 @@
-//! Where the bytes at a place were seen before: chains of places whose first four bytes have the same hash.
+//! The match finder: hash chains, as in zlib. `head` has the last position with each hash, and `prev` links each position to the
+//! one before it with the same hash.
+//!
+//! Chains and their names are zlib's. Changing over to the chain of a later part of the match, where that has fewer candidates
+//! ([`MatchFinder::longer_match`]), is Konstantin Nosov's idea (<https://github.com/gildor2/fast_zlib>), which zlib-ng has too. The code
+//! is our own.
 
 use core::hint::{cold_path, select_unpredictable};
 
-use super::block::LONGEST;
+use super::block::MAX_MATCH;
 use crate::copy::{match_len, read4};
-use crate::known::{first_difference, load};
-use crate::table::{SPREAD, zeros};
+use crate::table::{KNUTH_MULTIPLIER, zeros};
+use crate::unaligned::{first_mismatch, load};
 use oxiblosc_error::Result;
 
-/// The bits of a distance that one byte more of a match makes up for.
-const WORTH: u32 = 6;
-/// Matches reach back less than this.
-const WINDOW: usize = 1 << 15;
-/// How far back they are looked for.
-const REACH: usize = WINDOW - 1;
-/// Logarithms of the slots for the longest streams and for the shortest.
-const MOST_BITS: u32 = 17;
-const LEAST_BITS: u32 = 9;
-/// That of the slots for a quick search: as many as a processor has at hand.
-const QUICK_BITS: u32 = 15;
-/// That of those for three bytes, and the bits of the rest of their hash, which tells them from others in the same slot.
-const THREE_BITS: u32 = 14;
-const THREE_REST: u32 = 24 - THREE_BITS;
-/// How many places are looked at that are so near that a match would repeat itself.
-const NEAR: u32 = 4;
-/// The bits of a place's number.
-const PLACE: u32 = 0xFFFF;
-/// The bytes that are hashed.
-pub(super) const HASHED: usize = 4;
-/// A place is numbered by what it is behind `base`, which moves on before numbers get larger than this.
-const HIGHEST: usize = (1 << 16) - 2 * LONGEST;
+/// A match must be one byte longer for this many more bits of its distance.
+const DISTANCE_BITS_PER_BYTE: u32 = 6;
+/// The size of deflate's window. It is a power of two, and matches reach back less than it.
+const WINDOW_SIZE: usize = 1 << 15;
+/// The largest distance that is searched.
+const MAX_DISTANCE: usize = WINDOW_SIZE - 1;
+/// Bits of the hash, for the longest streams and for the shortest.
+const MAX_HASH_BITS: u32 = 17;
+const MIN_HASH_BITS: u32 = 9;
+/// Bits of the hash at the level for speed, so that the table fits into the first-level cache.
+const QUICK_HASH_BITS: u32 = 15;
+/// Bits of the hash of three bytes that select a bucket. The rest are its tag, which tells apart the hashes of one bucket.
+const HASH3_BITS: u32 = 14;
+const TAG_BITS: u32 = 24 - HASH3_BITS;
+/// How many candidates are tried whose distance is so small that the match would overlap itself.
+const MAX_OVERLAPPING: u32 = 4;
+/// The bits of a position in a bucket of `head3`; the tag is above.
+const POSITION_MASK: u32 = 0xFFFF;
+/// How many bytes are hashed.
+pub(super) const HASH_BYTES: usize = 4;
+/// The largest position, relative to `base`. Before it is exceeded, the tables slide. A match behind it still fits into 16 bits.
+const MAX_POSITION: usize = (1 << 16) - 2 * MAX_MATCH;
 
-/// Bytes that were there before; of no length if there are none.
+/// A match. Its length is 0 if there is none.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Match {
     pub len: usize,
@@ -39,81 +44,86 @@ pub(super) struct Match {
 }
 
 impl Match {
-    /// By how many bytes one from so far must be more than one byte longer, to make up for the bits of its distance.
+    /// A match at `distance` is better than this one if it is longer by more than this, to make up for the extra bits of a larger
+    /// distance.
     #[inline(always)]
-    fn gain_for(self, distance: usize) -> usize {
+    fn min_gain(self, distance: usize) -> usize {
         let bits = (distance | 1)
             .ilog2()
             .saturating_sub((self.distance | 1).ilog2());
         match self.len {
             0 => 0,
-            _ => (bits / WORTH) as usize,
+            _ => (bits / DISTANCE_BITS_PER_BYTE) as usize,
         }
     }
 }
 
-/// How hard is searched.
+/// How long to search for a match.
 #[derive(Clone, Copy)]
 pub(super) struct Effort {
-    /// So many places are looked at,
-    pub depth: u32,
-    /// until a match is so long.
-    pub nice: usize,
+    /// At most this many candidates are tried.
+    pub max_chain: u32,
+    /// The search ends at a match of this length.
+    pub nice_length: usize,
 }
 
-/// The places of one stream at a time.
-pub(super) struct Finder {
-    /// The last place with each hash; 0 for none, which is why none is found that is numbered so.
-    last: Box<[u16; 1 << MOST_BITS]>,
-    /// The one before each place.
-    before: Box<[u16; WINDOW]>,
-    /// The last places with each hash of three bytes, where that is asked for: the last one lowest, each below the rest of
-    /// its hash.
-    three: Box<[[u32; 4]; 1 << THREE_BITS]>,
-    bits: u32,
-    /// Whether matches of three bytes are asked for.
-    of_three: bool,
+/// The tables of the match finder, kept from stream to stream. All positions are relative to `base`; 0 = empty, so position 0 never
+/// matches.
+pub(super) struct HashTables {
+    /// For each hash, the last position with it.
+    head: Box<[u16; 1 << MAX_HASH_BITS]>,
+    /// For each position modulo `WINDOW_SIZE`, the position before it with the same hash.
+    prev: Box<[u16; WINDOW_SIZE]>,
+    /// For each upper part of a hash of three bytes, the last four positions with it, the last one first. Each has its tag above.
+    head3: Box<[[u32; 4]; 1 << HASH3_BITS]>,
+    hash_bits: u32,
+    /// Whether `head3` is used.
+    with_match3: bool,
     base: usize,
 }
 
-impl Finder {
+impl HashTables {
     /// # Errors
     /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
     pub(super) fn new() -> Result<Self> {
-        Ok(Finder {
-            last: zeros()?,
-            before: zeros()?,
-            three: zeros()?,
-            bits: LEAST_BITS,
-            of_three: false,
+        Ok(HashTables {
+            head: zeros()?,
+            prev: zeros()?,
+            head3: zeros()?,
+            hash_bits: MIN_HASH_BITS,
+            with_match3: false,
             base: 0,
         })
     }
 
-    /// Forgets all, for a stream of `len` bytes. The shorter it is, the less there is to clear.
-    pub(super) fn start(&mut self, len: usize, quick: bool, of_three: bool) {
-        let most = if quick { QUICK_BITS } else { MOST_BITS };
-        self.bits = (usize::BITS - len.leading_zeros() + 1).clamp(LEAST_BITS, most);
-        self.last[..1 << self.bits].fill(0);
-        self.of_three = of_three;
-        if of_three {
-            self.three.as_flattened_mut().fill(0);
+    /// Clears the tables for a stream of `len` bytes. A short stream uses fewer slots, so that there is less to clear.
+    pub(super) fn start(&mut self, len: usize, quick: bool, with_match3: bool) {
+        let max_bits = if quick {
+            QUICK_HASH_BITS
+        } else {
+            MAX_HASH_BITS
+        };
+        self.hash_bits = (usize::BITS - len.leading_zeros() + 1).clamp(MIN_HASH_BITS, max_bits);
+        self.head[..1 << self.hash_bits].fill(0);
+        self.with_match3 = with_match3;
+        if with_match3 {
+            self.head3.as_flattened_mut().fill(0);
         }
         self.base = 0;
     }
 
-    /// To look for places in `src`; [`close`](Self::close) takes back what this one counts.
+    /// A match finder for `src`. Its `base` is to be handed back to [`close`](Self::close).
     #[inline(always)]
-    pub(super) fn open<'a>(&'a mut self, src: &'a [u8]) -> Places<'a> {
-        Places {
+    pub(super) fn open<'a>(&'a mut self, src: &'a [u8]) -> MatchFinder<'a> {
+        MatchFinder {
             src,
-            last: &mut self.last,
-            before: &mut self.before,
-            three: match self.of_three {
-                true => &mut self.three[..],
+            head: &mut self.head,
+            prev: &mut self.prev,
+            head3: match self.with_match3 {
+                true => &mut self.head3[..],
                 false => &mut [],
             },
-            shift: 32 - self.bits,
+            shift: 32 - self.hash_bits,
             base: self.base,
         }
     }
@@ -123,87 +133,87 @@ impl Finder {
     }
 }
 
-/// A finder at work: what changes with every byte is at hand.
-pub(super) struct Places<'a> {
+/// A match finder at work. It holds what changes with every byte, so that the compiler can keep that in registers.
+pub(super) struct MatchFinder<'a> {
     src: &'a [u8],
-    last: &'a mut [u16; 1 << MOST_BITS],
-    before: &'a mut [u16; WINDOW],
-    three: &'a mut [[u32; 4]],
+    head: &'a mut [u16; 1 << MAX_HASH_BITS],
+    prev: &'a mut [u16; WINDOW_SIZE],
+    head3: &'a mut [[u32; 4]],
     shift: u32,
     pub base: usize,
 }
 
-/// How many bytes from `at` on, at most `most`, are those from `from` on, given that the first four are: what
-/// [`match_len`] says, where what ends within 36 bytes does so without a branch.
+/// The length of the match between `at` and `from`, at most `max_len`; its first `HASH_BYTES` bytes are known to match. It gives what
+/// [`match_len`] gives, but without a branch on the length up to 36 bytes, since that is unpredictable. Requires `from < at`.
 #[inline(always)]
-fn length(src: &[u8], at: usize, from: usize, most: usize) -> usize {
-    let mut n = HASHED;
-    while n < most {
+fn match_len_branchless(src: &[u8], at: usize, from: usize, max_len: usize) -> usize {
+    let mut n = HASH_BYTES;
+    while n < max_len {
         if at + n + 32 > src.len() {
             cold_path();
-            return match_len(src, at, from, at + most, n);
+            return match_len(src, at, from, at + max_len, n);
         }
-        // SAFETY: there are 32 bytes at `at + n`, and `from` is before `at`.
-        if let Some(first) = unsafe { first_difference(src, from + n, at + n) } {
-            return most.min(n + first);
+        // SAFETY: the check above leaves 32 bytes at `at + n`, and `from` is less than `at`.
+        if let Some(first) = unsafe { first_mismatch(src, from + n, at + n) } {
+            return max_len.min(n + first);
         }
         n += 32;
     }
-    most
+    max_len
 }
 
-impl Places<'_> {
-    /// The earliest place that is found from `at`.
-    pub(super) fn reach(at: usize) -> usize {
-        at.saturating_sub(REACH)
+impl MatchFinder<'_> {
+    /// The first position that a match at `at` can refer to.
+    pub(super) fn window_start(at: usize) -> usize {
+        at.saturating_sub(MAX_DISTANCE)
     }
 
-    /// Makes ready for places up to a match behind `at`.
+    /// Slides the tables if necessary, so that positions up to a match behind `at` can be inserted.
     #[inline(always)]
-    pub(super) fn move_on(&mut self, at: usize) {
-        let number = at - self.base;
-        if number > HIGHEST {
-            self.slide(number / WINDOW * WINDOW);
+    pub(super) fn slide_if_needed(&mut self, at: usize) {
+        let pos = at - self.base;
+        if pos > MAX_POSITION {
+            self.slide(pos / WINDOW_SIZE * WINDOW_SIZE);
         }
     }
 
-    /// Numbers all places `by` less.
+    /// Moves `base` on by `by`. All positions become less by that, those that leave the window 0.
     #[cold]
     fn slide(&mut self, by: usize) {
         let less = u16::try_from(by).unwrap_or(u16::MAX);
-        for places in [&mut self.last[..1 << (32 - self.shift)], self.before] {
-            for place in places {
-                *place = place.saturating_sub(less);
+        for positions in [&mut self.head[..1 << (32 - self.shift)], self.prev] {
+            for pos in positions {
+                *pos = pos.saturating_sub(less);
             }
         }
-        for place in self.three.as_flattened_mut() {
-            *place -= (*place & PLACE).min(less.into());
+        for pos in self.head3.as_flattened_mut() {
+            *pos -= (*pos & POSITION_MASK).min(less.into());
         }
         self.base += by;
     }
 
-    /// Enters a place, of which there are four bytes; the number of the last one like it.
+    /// Inserts a position, at which there must be `HASH_BYTES` bytes. Returns the head of its chain before.
     #[inline(always)]
-    pub(super) fn enter(&mut self, at: usize) -> usize {
-        let number = at - self.base;
+    pub(super) fn insert(&mut self, at: usize) -> usize {
+        let pos = at - self.base;
         let slot = self.slot(read4(self.src, at));
-        let last = core::mem::replace(&mut self.last[slot], number as u16);
-        self.before[number % WINDOW] = last;
-        last.into()
+        let head = core::mem::replace(&mut self.head[slot], pos as u16);
+        self.prev[pos % WINDOW_SIZE] = head;
+        head.into()
     }
 
-    /// Enters the places of `from..to` that have four bytes, to be found later; the first that is not entered.
+    /// Inserts the positions `from..to`, as far as `HASH_BYTES` bytes follow them. Returns the first that is not inserted.
     #[inline(always)]
-    pub(super) fn enter_all<const THREE: bool>(&mut self, from: usize, to: usize) -> usize {
+    pub(super) fn insert_all<const MATCH3: bool>(&mut self, from: usize, to: usize) -> usize {
         let mut at = from;
-        let to = to.min(self.src.len().saturating_sub(HASHED - 1));
+        let to = to.min(self.src.len().saturating_sub(HASH_BYTES - 1));
         while at < to {
-            self.move_on(at);
-            let to = to.min(at + LONGEST);
+            self.slide_if_needed(at);
+            let to = to.min(at + MAX_MATCH);
             while at < to {
-                self.enter(at);
-                if THREE {
-                    self.enter_three(at);
+                self.insert(at);
+                if MATCH3 {
+                    self.insert3(at);
                 }
                 at += 1;
             }
@@ -211,148 +221,153 @@ impl Places<'_> {
         at
     }
 
-    /// Where the last place is with these four bytes, or others of the same hash.
+    /// The slot of four bytes in `head`.
     #[inline(always)]
     fn slot(&self, four: u32) -> usize {
-        (four.wrapping_mul(SPREAD) >> self.shift) as usize % (1 << MOST_BITS)
+        (four.wrapping_mul(KNUTH_MULTIPLIER) >> self.shift) as usize % (1 << MAX_HASH_BITS)
     }
 
-    /// Enters a place, for this search alone; the match with the last one like it, of at most `most` bytes, which are at
-    /// least four.
+    /// The match with the last position of the same hash, of at most `max_len` bytes. It also inserts `at` into `head`, but not into
+    /// the chains, so all of a stream must be searched in this way. Requires `HASH_BYTES <= max_len <= src.len() - at`.
     #[inline(always)]
-    pub(super) fn last(&mut self, at: usize, most: usize) -> Match {
-        debug_assert!(HASHED <= most && most <= self.src.len() - at);
-        // SAFETY: there are four bytes at `at`.
+    pub(super) fn quick_match(&mut self, at: usize, max_len: usize) -> Match {
+        debug_assert!(HASH_BYTES <= max_len && max_len <= self.src.len() - at);
+        // SAFETY: there are at least `max_len` bytes at `at`, and so `HASH_BYTES`.
         let four = unsafe { load::<u32>(self.src, at) };
-        let number = at - self.base;
+        let pos = at - self.base;
         let slot = self.slot(four);
-        let last = core::mem::replace(&mut self.last[slot], number as u16);
-        let distance = number.wrapping_sub(last.into());
-        let limit = number.saturating_sub(1).min(REACH);
-        let within = distance.wrapping_sub(1) < limit;
-        // Nobody can guess that; what is compared instead counts for nothing.
-        let from = at - select_unpredictable(within, distance, 0);
-        // SAFETY: no distance is more than `number`.
-        let differ = unsafe { load::<u32>(self.src, from) } ^ four;
-        if differ | u32::from(!within) != 0 {
+        let head = core::mem::replace(&mut self.head[slot], pos as u16);
+        let distance = pos.wrapping_sub(head.into());
+        let limit = pos.saturating_sub(1).min(MAX_DISTANCE);
+        let in_window = distance.wrapping_sub(1) < limit;
+        // No branch, since this is unpredictable. Outside the window `at` is compared with itself, and the result is ignored.
+        let from = at - select_unpredictable(in_window, distance, 0);
+        // SAFETY: `from` is not negative, since `distance <= limit < pos <= at`, and not after `at`, where there are four bytes.
+        let xor = unsafe { load::<u32>(self.src, from) } ^ four;
+        if xor | u32::from(!in_window) != 0 {
             return Match::default();
         }
         Match {
-            len: match_len(self.src, at, from, at + most, HASHED),
+            len: match_len(self.src, at, from, at + max_len, HASH_BYTES),
             distance,
         }
     }
 
-    /// Enters a place for its first three bytes alone; what was there before.
+    /// Inserts a position for its first three bytes. Returns the candidates for a match of three bytes.
     #[inline(always)]
-    pub(super) fn enter_three(&mut self, at: usize) -> Threes {
-        // An odd factor changes no more than the order of all there are.
-        let hash = read4(self.src, at).wrapping_mul(SPREAD) & 0xFF_FFFF;
-        let number = (at - self.base) as u32;
-        let rest = hash << 16 & ((1 << (16 + THREE_REST)) - 1) & !PLACE;
-        let place = number | rest;
-        let slot = &mut self.three[(hash >> THREE_REST) as usize];
-        let before = *slot;
-        *slot = [place, before[0], before[1], before[2]];
-        Threes { place, before }
+    pub(super) fn insert3(&mut self, at: usize) -> Candidates3 {
+        // An odd factor makes this a permutation of the 24-bit numbers: bucket and tag together identify the three bytes.
+        let hash = read4(self.src, at).wrapping_mul(KNUTH_MULTIPLIER) & 0xFF_FFFF;
+        let pos = (at - self.base) as u32;
+        let tag = hash << 16 & ((1 << (16 + TAG_BITS)) - 1) & !POSITION_MASK;
+        let this = pos | tag;
+        let bucket = &mut self.head3[(hash >> TAG_BITS) as usize];
+        let earlier = *bucket;
+        *bucket = [this, earlier[0], earlier[1], earlier[2]];
+        Candidates3 { this, earlier }
     }
 
-    /// The longest match at `at`, of at most `most` bytes, which are at least four; of no length if there is none. The
-    /// number of the first candidate is given.
+    /// The longest match at `at` on the chain that begins at `candidate`, of at most `max_len` bytes. Requires
+    /// `HASH_BYTES <= max_len <= src.len() - at`.
     #[inline(always)]
-    pub(super) fn longest(
+    pub(super) fn longest_match(
         &self,
         (at, candidate): (usize, usize),
-        most: usize,
+        max_len: usize,
         effort: Effort,
     ) -> Match {
-        let number = at - self.base;
-        debug_assert!(HASHED <= most && most <= self.src.len() - at);
-        let limit = number.saturating_sub(1).min(REACH);
+        let pos = at - self.base;
+        debug_assert!(HASH_BYTES <= max_len && max_len <= self.src.len() - at);
+        let limit = pos.saturating_sub(1).min(MAX_DISTANCE);
         let mut best = Match::default();
         let mut chain = Chain {
             candidate,
-            behind: 0,
-            beaten: HASHED - 1,
+            offset: 0,
+            best_len: HASH_BYTES - 1,
         };
-        let mut turns = effort.depth;
-        while let (Some(distance), left) = self.next_alike(&mut chain, at, limit, turns) {
-            turns = left;
-            let len = match_len(self.src, at, at - distance, at + most, HASHED);
-            if len > chain.beaten {
+        let mut chain_length = effort.max_chain;
+        while let (Some(distance), left) = self.next_candidate(&mut chain, at, limit, chain_length)
+        {
+            chain_length = left;
+            let len = match_len(self.src, at, at - distance, at + max_len, HASH_BYTES);
+            if len > chain.best_len {
                 best = Match { len, distance };
-                if len >= effort.nice || len >= most {
+                if len >= effort.nice_length || len >= max_len {
                     break;
                 }
-                chain.beaten = len;
+                chain.best_len = len;
             }
         }
         best
     }
 
-    /// A match at `at` that is better than one that is known, of at most `most` bytes, which are at least four; of no length
-    /// if there is none. The number of the first candidate is given.
+    /// A match at `at` that is better than `known`, of at most `max_len` bytes, on the chain that begins at `candidate` or on one that
+    /// [`rarer_chain`](Self::rarer_chain) finds. Requires `HASH_BYTES <= max_len <= src.len() - at`.
     #[inline(always)]
-    pub(super) fn longer(
+    pub(super) fn longer_match(
         &self,
         (at, candidate): (usize, usize),
         known: Match,
-        most: usize,
+        max_len: usize,
         effort: Effort,
     ) -> Match {
         let src = self.src;
         let none = Match::default();
-        let number = at - self.base;
-        debug_assert!(HASHED <= most && most <= src.len() - at);
-        // Distances are at most this, and do not go back to number 0.
-        let limit = number.saturating_sub(1).min(REACH);
-        if number.wrapping_sub(candidate).wrapping_sub(1) >= limit {
+        let pos = at - self.base;
+        debug_assert!(HASH_BYTES <= max_len && max_len <= src.len() - at);
+        // The largest distance: within the window, and not as far back as position 0.
+        let limit = pos.saturating_sub(1).min(MAX_DISTANCE);
+        if pos.wrapping_sub(candidate).wrapping_sub(1) >= limit {
             return none;
         }
         let mut chain = Chain {
             candidate,
-            behind: 0,
-            beaten: HASHED - 1,
+            offset: 0,
+            best_len: HASH_BYTES - 1,
         };
         let mut best = none;
         let mut to_beat = known;
-        let mut depth = effort.depth;
-        let mut near = NEAR;
-        // How far back it is looked on this chain: all the way where it is the chain for what is to be beaten. What is so
-        // near that it repeats itself ends where nothing is entered yet.
-        let mut reach = match known.len < HASHED {
+        let mut chain_length = effort.max_chain;
+        let mut overlapping = MAX_OVERLAPPING;
+        // The largest distance to follow this chain to. Once there is a match to beat, a rarer chain serves better, except for
+        // distances less than the match's length: there the end of the match is not inserted yet, so that its chain lacks these.
+        let mut reach = match known.len < HASH_BYTES {
             true => limit,
             false => limit.min(known.len - 3),
         };
         loop {
             let nearby = reach < limit;
-            let turns = if nearby { near.min(depth) } else { depth };
-            let (alike, left) = self.next_alike(&mut chain, at, reach, turns);
-            depth -= turns - left;
+            let budget = if nearby {
+                overlapping.min(chain_length)
+            } else {
+                chain_length
+            };
+            let (found, left) = self.next_candidate(&mut chain, at, reach, budget);
+            chain_length -= budget - left;
             if nearby {
                 cold_path();
-                near -= turns - left;
-                if near == 0 {
+                overlapping -= budget - left;
+                if overlapping == 0 {
                     reach = 0;
                 }
             }
-            if let Some(distance) = alike {
-                let len = length(src, at, at - distance, most);
-                if len > chain.beaten && len > to_beat.len + to_beat.gain_for(distance) {
+            if let Some(distance) = found {
+                let len = match_len_branchless(src, at, at - distance, max_len);
+                if len > chain.best_len && len > to_beat.len + to_beat.min_gain(distance) {
                     best = Match { len, distance };
                     to_beat = best;
-                    if len >= effort.nice || len >= most {
+                    if len >= effort.nice_length || len >= max_len {
                         break;
                     }
-                    reach = match near {
+                    reach = match overlapping {
                         0 => 0,
                         _ => limit.min(len - 3),
                     };
                 }
-            } else if depth == 0 || !nearby || chain.distance(number).wrapping_sub(1) >= limit {
+            } else if chain_length == 0 || !nearby || chain.distance(pos).wrapping_sub(1) >= limit {
                 break;
             } else {
-                match self.rarer(chain, to_beat, (at, most, limit)) {
+                match self.rarer_chain(chain, to_beat, (at, max_len, limit)) {
                     Some(rarer) => chain = rarer,
                     None => break,
                 }
@@ -362,111 +377,118 @@ impl Places<'_> {
         best
     }
 
-    /// Goes along a chain for so many turns at most, not farther back than `reach`, to the next place where what is at both
-    /// ends of a match is that of one from `at` on that is long enough; how far back it is, and the turns that are left.
+    /// Follows a chain to the next candidate that matches in the first bytes and in those that end at `best_len`, so that it is likely
+    /// longer. It tries at most `budget` candidates at distances up to `reach`. Returns the distance, and what is left of the budget.
     #[inline(always)]
-    fn next_alike(
+    fn next_candidate(
         &self,
         chain: &mut Chain,
         at: usize,
         reach: usize,
-        turns: u32,
+        budget: u32,
     ) -> (Option<usize>, u32) {
-        match chain.beaten {
-            ..7 => self.next_alike_in::<u32>(chain, at, reach, turns),
-            7..15 => self.next_alike_in::<u64>(chain, at, reach, turns),
-            15.. => self.next_alike_in::<u128>(chain, at, reach, turns),
+        match chain.best_len {
+            ..7 => self.next_candidate_by::<u32>(chain, at, reach, budget),
+            7..15 => self.next_candidate_by::<u64>(chain, at, reach, budget),
+            15.. => self.next_candidate_by::<u128>(chain, at, reach, budget),
         }
     }
 
-    /// The same, with ends of the width of `T`, which are not more than what must be alike.
+    /// [`next_candidate`](Self::next_candidate), comparing integers of type `T`, which must be no longer than `best_len + 1` bytes.
     #[inline(always)]
-    fn next_alike_in<T: Copy + PartialEq>(
+    fn next_candidate_by<T: Copy + PartialEq>(
         &self,
         chain: &mut Chain,
         at: usize,
         reach: usize,
-        mut turns: u32,
+        mut budget: u32,
     ) -> (Option<usize>, u32) {
         let src = self.src;
-        let number = at - self.base;
-        let last = chain.beaten + 1 - size_of::<T>();
-        // SAFETY: more than `beaten` bytes are at `at`.
-        let ends = unsafe { (load::<T>(src, at), load::<T>(src, at + last)) };
-        while turns > 0 {
-            let distance = chain.distance(number);
+        let pos = at - self.base;
+        debug_assert!(size_of::<T>() <= chain.best_len + 1 && chain.best_len < src.len() - at);
+        let last = chain.best_len + 1 - size_of::<T>();
+        // SAFETY: `best_len` is less than the `max_len` of the callers, so `best_len + 1` bytes lie at `at`.
+        let (start, end) = unsafe { (load::<T>(src, at), load::<T>(src, at + last)) };
+        while budget > 0 {
+            let distance = chain.distance(pos);
             if distance.wrapping_sub(1) >= reach {
                 break;
             }
-            turns -= 1;
+            budget -= 1;
             let from = at - distance;
-            // SAFETY: `from` is in the bytes, since no distance is more than `number`, and before `at`.
-            let alike =
-                unsafe { load::<T>(src, from + last) == ends.1 && load::<T>(src, from) == ends.0 };
-            chain.candidate = self.before[chain.candidate % WINDOW].into();
-            if alike {
-                return (Some(distance), turns);
+            // SAFETY: `1 <= distance <= reach`, and `reach` is at most the `limit` of the callers, which is less than `pos`. So `from` is
+            // not negative and less than `at`, and `best_len + 1` bytes lie there, too.
+            let matches =
+                unsafe { load::<T>(src, from + last) == end && load::<T>(src, from) == start };
+            chain.candidate = self.prev[chain.candidate % WINDOW_SIZE].into();
+            if matches {
+                return (Some(distance), budget);
             }
         }
-        (None, turns)
+        (None, budget)
     }
 
-    /// Where to look for what is better than `best`: it has the four bytes that it must end with, too. If they were last seen
-    /// farther back than the next candidate is, none that is nearer will do; if so far back that it would have to be longer,
-    /// the bytes that it must end with then are what counts. None if there are no such bytes.
+    /// A chain on which matches longer than `best` are found with fewer candidates: that of the four bytes at the end of such a
+    /// match. It is used if its head is farther back than the next candidate of `chain`; else `chain` goes on. If its head is so far
+    /// back that a match there would have to be longer to be better, the same is tried for the end of that longer match. `None` if
+    /// no better match can exist in the window.
     #[inline(always)]
-    fn rarer(
+    fn rarer_chain(
         &self,
         chain: Chain,
         best: Match,
-        (at, most, limit): (usize, usize, usize),
+        (at, max_len, limit): (usize, usize, usize),
     ) -> Option<Chain> {
-        let mut beaten = best.len;
-        while beaten < most {
-            // SAFETY: more than `beaten` bytes are at `at`, and three at least are beaten.
-            let end = unsafe { load::<u32>(self.src, at + beaten - 3) };
-            let candidate = usize::from(self.last[self.slot(end)]);
-            let distance = (at - self.base + beaten - 3).wrapping_sub(candidate);
+        debug_assert!(best.len >= HASH_BYTES);
+        let mut best_len = best.len;
+        while best_len < max_len {
+            let offset = best_len - 3;
+            // SAFETY: `best_len < max_len`, so more than `best_len` bytes lie at `at`. `best_len` is at least `HASH_BYTES`, since
+            // `longer_match` calls this only if its `reach` is less than the limit, which it is only for such a match.
+            let end = unsafe { load::<u32>(self.src, at + offset) };
+            let candidate = usize::from(self.head[self.slot(end)]);
+            let distance = (at - self.base + offset).wrapping_sub(candidate);
             if distance.wrapping_sub(1) >= limit {
                 return None;
             }
-            let least = best.len + best.gain_for(distance);
-            if least <= beaten {
-                let farther = candidate + chain.behind < chain.candidate + beaten - 3;
+            let min_len = best.len + best.min_gain(distance);
+            if min_len <= best_len {
+                let farther = candidate + chain.offset < chain.candidate + offset;
                 return Some(if farther {
                     Chain {
                         candidate,
-                        behind: beaten - 3,
-                        beaten,
+                        offset,
+                        best_len,
                     }
                 } else {
-                    Chain { beaten, ..chain }
+                    Chain { best_len, ..chain }
                 });
             }
-            beaten = least;
+            best_len = min_len;
         }
         None
     }
 }
 
-/// A place, below the rest of the hash of its first three bytes, and the ones that were last seen in its slot.
-pub(super) struct Threes {
-    place: u32,
-    before: [u32; 4],
+/// Candidates for a match of three bytes: the entries that were in the bucket of a position. Each is a position and its tag.
+pub(super) struct Candidates3 {
+    this: u32,
+    earlier: [u32; 4],
 }
 
-impl Threes {
-    /// The match with the last one that begins with the same bytes.
+impl Candidates3 {
+    /// The match of three bytes with the last of the candidates that have the same tag.
     #[inline(always)]
-    pub(super) fn last_like_it(self) -> Match {
-        let number = self.place & PLACE;
-        let limit = number.saturating_sub(1).min(REACH as u32);
+    pub(super) fn last_match(self) -> Match {
+        let pos = self.this & POSITION_MASK;
+        let limit = pos.saturating_sub(1).min(MAX_DISTANCE as u32);
         let mut distance = 0;
-        for before in self.before.into_iter().rev() {
-            let this = number.wrapping_sub(before & PLACE);
-            // Nobody can guess that.
-            let like = ((before ^ self.place) & !PLACE == 0) & (this.wrapping_sub(1) < limit);
-            distance = select_unpredictable(like, this, distance);
+        for earlier in self.earlier.into_iter().rev() {
+            let this = pos.wrapping_sub(earlier & POSITION_MASK);
+            // No branch, since this is unpredictable.
+            let same =
+                ((earlier ^ self.this) & !POSITION_MASK == 0) & (this.wrapping_sub(1) < limit);
+            distance = select_unpredictable(same, this, distance);
         }
         Match {
             len: if distance > 0 { 3 } else { 0 },
@@ -475,22 +497,20 @@ impl Threes {
     }
 }
 
-/// Places that are looked at.
+/// A hash chain that is being followed.
 #[derive(Clone, Copy)]
 struct Chain {
-    /// The number of the next one, which is so many bytes behind where a match would begin.
+    /// The position of the next candidate, which is `offset` bytes behind the start of its match.
     candidate: usize,
-    behind: usize,
-    /// A match must have more bytes than this.
-    beaten: usize,
+    offset: usize,
+    /// A match must be longer than this.
+    best_len: usize,
 }
 
 impl Chain {
-    /// How far back the match would be.
+    /// The distance of the next candidate's match from `pos`.
     #[inline(always)]
-    fn distance(self, number: usize) -> usize {
-        number
-            .wrapping_sub(self.candidate)
-            .wrapping_add(self.behind)
+    fn distance(self, pos: usize) -> usize {
+        pos.wrapping_sub(self.candidate).wrapping_add(self.offset)
     }
 }

@@ -1,4 +1,4 @@
-//! Deflate, the format of zlib's streams (RFC 1951): the compressor.
+//! The deflate compressor (RFC 1951), for the body of zlib streams.
 
 mod bits;
 mod block;
@@ -6,29 +6,29 @@ mod code;
 mod finder;
 mod parse;
 
-use bits::Bits;
-use block::{Block, SYMBOLS};
-use finder::Finder;
+use bits::BitWriter;
+use block::{Block, MAX_SYMBOLS};
+use finder::HashTables;
 
 use oxiblosc_error::Result;
 
-/// What is kept between streams.
+/// The memory of a compressor, reused from stream to stream.
 pub(super) struct Deflater {
-    finder: Finder,
+    tables: HashTables,
     block: Block,
 }
 
-/// A stream that is being written: blocks for one stretch of `src` after the other.
+/// A stream that is being written. Each call writes the blocks for the next stretch of `src`.
 pub(super) struct Stream<'a> {
-    finder: &'a mut Finder,
+    tables: &'a mut HashTables,
     block: &'a mut Block,
-    bits: Bits<'a>,
+    bits: BitWriter<'a>,
     src: &'a [u8],
     clevel: u8,
-    /// What lies before it is written,
+    /// All bytes before it are written.
     at: usize,
-    /// or entered.
-    entered: usize,
+    /// All positions before it are inserted into the hash tables, or need not be.
+    inserted: usize,
 }
 
 impl Deflater {
@@ -36,55 +36,56 @@ impl Deflater {
     /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
     pub(super) fn new() -> Result<Self> {
         Ok(Deflater {
-            finder: Finder::new()?,
+            tables: HashTables::new()?,
             block: Block::new()?,
         })
     }
 
-    /// Begins a stream at a level, of `src` into `dst`.
+    /// Begins to compress `src` into `dst`.
     pub(super) fn stream<'a>(
         &'a mut self,
         clevel: u8,
         src: &'a [u8],
         dst: &'a mut [u8],
     ) -> Stream<'a> {
-        self.finder
-            .start(src.len(), clevel <= parse::QUICK, clevel >= parse::THREE);
+        let quick = clevel <= parse::QUICK_LEVEL;
+        let with_match3 = clevel >= parse::MATCH3_LEVEL;
+        self.tables.start(src.len(), quick, with_match3);
         self.block.clear();
         Stream {
-            finder: &mut self.finder,
+            tables: &mut self.tables,
             block: &mut self.block,
-            bits: Bits::new(dst),
+            bits: BitWriter::new(dst),
             src,
             clevel,
             at: 0,
-            entered: 0,
+            inserted: 0,
         }
     }
 }
 
 impl Stream<'_> {
-    /// The next bytes, so many, and those behind them.
-    fn next(&mut self, len: usize) -> (usize, usize, bool) {
+    /// Moves on by `len` bytes. Returns where they begin and end, and whether they are the last.
+    fn advance(&mut self, len: usize) -> (usize, usize, bool) {
         let (at, end) = (self.at, self.at + len);
         self.at = end;
         (at, end, end == self.src.len())
     }
 
-    /// The next `len` bytes as they are; none where there is no room for them, here and below.
+    /// Stores the next `len` bytes. `None` if there is no room, here and below.
     pub(super) fn store(&mut self, len: usize) -> Option<()> {
-        let (at, end, last) = self.next(len);
+        let (at, end, last) = self.advance(len);
         block::store(&mut self.bits, &self.src[at..end], last)
     }
 
-    /// The next `len` bytes in codes for single bytes.
-    pub(super) fn code(&mut self, len: usize) -> Option<()> {
-        let (at, end, last) = self.next(len);
+    /// Encodes the next `len` bytes as literals with Huffman codes, without a search for matches.
+    pub(super) fn huffman_only(&mut self, len: usize) -> Option<()> {
+        let (at, end, last) = self.advance(len);
         let mut rest = &self.src[at..end];
         loop {
-            let (bytes, behind) = rest.split_at(rest.len().min(SYMBOLS));
+            let (bytes, behind) = rest.split_at(rest.len().min(MAX_SYMBOLS));
             for (i, byte) in bytes.iter().enumerate() {
-                self.block.literal(i, *byte);
+                self.block.push_literal(i, *byte);
             }
             let last = last && behind.is_empty();
             self.block.write(&mut self.bits, bytes.len(), bytes, last)?;
@@ -95,7 +96,7 @@ impl Stream<'_> {
         }
     }
 
-    /// Fills up the last byte; how many were written.
+    /// Pads the last byte and returns how many bytes were written.
     pub(super) fn finish(mut self) -> Option<usize> {
         self.bits.align()?;
         Some(self.bits.written())

@@ -1,345 +1,379 @@
-//! Which of the matches are taken.
+//! The parse: which of the matches are taken.
 
 use super::Stream;
-use super::bits::Bits;
-use super::block::{self, Block, LONGEST, SYMBOLS};
-use super::finder::{Effort, HASHED, Match, Places};
+use super::bits::BitWriter;
+use super::block::{self, Block, MAX_MATCH, MAX_SYMBOLS};
+use super::finder::{Effort, HASH_BYTES, Match, MatchFinder};
 
-/// The level at which speed is all.
-pub(super) const QUICK: u8 = 1;
+/// The level at which only speed counts.
+pub(super) const QUICK_LEVEL: u8 = 1;
 
 /// The level from which on matches of three bytes are taken.
-pub(super) const THREE: u8 = 9;
+pub(super) const MATCH3_LEVEL: u8 = 9;
 
-/// What a level does.
+/// How a level parses.
 #[derive(Clone, Copy)]
-struct Plan {
+struct Config {
     effort: Effort,
-    how: How,
+    strategy: Strategy,
 }
 
+/// Ways to parse. `max_insert` is how many positions of a match are inserted into the hash chains, half of them at each end.
 #[derive(Clone, Copy)]
-enum How {
-    /// Takes the first match; enters so many of its places, those at both ends, here and below.
-    First { entered: usize },
-    /// Looks whether the next one reaches back far enough to make one superfluous; aims at what is longer where that pays.
-    Next { entered: usize },
-    /// The same, and aims at what is longer everywhere.
-    Aimed { entered: usize },
-    /// Looks for a longer one a byte further, where one is shorter than `patience`, and less far where it is `good`.
-    Longer { patience: usize, good: usize },
-    /// The same, and takes matches of three bytes.
-    Shortest,
+enum Strategy {
+    /// Takes the longest match at each position (zlib's `deflate_fast`).
+    Greedy { max_insert: usize },
+    /// Also looks at the match behind each, and lets it replace the first if it reaches back far enough (zlib-ng's
+    /// `deflate_medium`). Changes over to rarer chains in blocks that consist mostly of matches.
+    Medium { max_insert: usize },
+    /// The same, with rarer chains everywhere.
+    MediumRareChains { max_insert: usize },
+    /// Lazy matching (zlib's `deflate_slow`): a match shorter than `max_lazy` is dropped for a better one a byte later. From a match
+    /// of `good_length` on, fewer candidates are tried for that.
+    Lazy { max_lazy: usize, good_length: usize },
+    /// The same for all lengths, and takes matches of three bytes.
+    LazyMatch3,
 }
 
-/// The plans of the levels, with about the ratios that the levels of zlib are known for.
+/// The configuration of a level, whose compression ratio is about that of the same level of zlib.
 ///
-/// The figures are those of zlib-ng's `configuration_table` (depth is its `max_chain`, nice `nice_length`, patience `max_lazy`, good
-/// `good_length`), but for level 6, where its depth is 128. `Longer` and `Shortest` are zlib's lazy evaluation (`deflate_slow`), `Next` and
-/// `Aimed` the strategy that zlib-ng calls medium (`deflate_medium`, first written at Intel): look at the match behind this one, and
-/// let it reach back. Figures and ideas are theirs, the code is not.
-const fn plan(clevel: u8) -> Plan {
-    let (depth, nice, how) = match clevel {
-        ..=2 => (4, 8, How::First { entered: 16 }),
-        3 => (6, 16, How::First { entered: 32 }),
-        4 => (24, 32, How::First { entered: 32 }),
-        5 => (32, 32, How::Next { entered: 32 }),
-        6 => (32, 128, How::Aimed { entered: 64 }),
+/// The figures are those of zlib-ng's `configuration_table` and have their names there (`max_chain`, `nice_length`, `max_lazy`,
+/// `good_length`), except that the chain length of its level 6 is 128. The strategies are zlib's (fast, lazy) and zlib-ng's (medium,
+/// first written at Intel). Figures and ideas are theirs, the code is not.
+const fn config(clevel: u8) -> Config {
+    let (max_chain, nice_length, strategy) = match clevel {
+        ..=2 => (4, 8, Strategy::Greedy { max_insert: 16 }),
+        3 => (6, 16, Strategy::Greedy { max_insert: 32 }),
+        4 => (24, 32, Strategy::Greedy { max_insert: 32 }),
+        5 => (32, 32, Strategy::Medium { max_insert: 32 }),
+        6 => (32, 128, Strategy::MediumRareChains { max_insert: 64 }),
         7 => (
             256,
             128,
-            How::Longer {
-                patience: 32,
-                good: 8,
+            Strategy::Lazy {
+                max_lazy: 32,
+                good_length: 8,
             },
         ),
         8 => (
             1024,
-            LONGEST,
-            How::Longer {
-                patience: 128,
-                good: 32,
+            MAX_MATCH,
+            Strategy::Lazy {
+                max_lazy: 128,
+                good_length: 32,
             },
         ),
-        9.. => (4096, LONGEST, How::Shortest),
+        9.. => (4096, MAX_MATCH, Strategy::LazyMatch3),
     };
-    Plan {
-        effort: Effort { depth, nice },
-        how,
+    Config {
+        effort: Effort {
+            max_chain,
+            nice_length,
+        },
+        strategy,
     }
 }
 
-/// A search at work.
+/// The search for matches in one stretch.
 struct Search<'a> {
-    places: Places<'a>,
+    finder: MatchFinder<'a>,
     src: &'a [u8],
     end: usize,
     effort: Effort,
-    /// What lies before it is entered.
-    entered: usize,
+    /// All positions before this one are inserted, or need not be.
+    inserted: usize,
 }
 
 impl Search<'_> {
-    /// Enters the places before `to` that are not yet, to be found later.
+    /// Inserts the positions before `to` that are not yet inserted.
     #[inline(always)]
-    fn enter<const THREE: bool>(&mut self, to: usize) {
-        self.entered = self.places.enter_all::<THREE>(self.entered, to);
+    fn insert_up_to<const MATCH3: bool>(&mut self, to: usize) {
+        self.inserted = self.finder.insert_all::<MATCH3>(self.inserted, to);
     }
 
-    /// Enters `at`; the number of the last place like it, and how long a match can be. None if there are too few bytes.
+    /// Inserts `at`. Returns the head of its chain and the longest possible match; `None` if too few bytes are left.
     #[inline(always)]
-    fn enter_here(&mut self, at: usize) -> Option<(usize, usize)> {
+    fn insert(&mut self, at: usize) -> Option<(usize, usize)> {
         let rest = self.end - at;
-        if rest < HASHED {
+        if rest < HASH_BYTES {
             return None;
         }
-        self.places.move_on(at);
-        self.entered = at + 1;
-        Some((self.places.enter(at), LONGEST.min(rest)))
+        self.finder.slide_if_needed(at);
+        self.inserted = at + 1;
+        Some((self.finder.insert(at), MAX_MATCH.min(rest)))
     }
 
-    /// Enters `at`; the longest match there. If `AIM`, one for whose length its distance pays.
+    /// Inserts `at` and returns the longest match there, or with `RARE_CHAINS` the best one, which weighs length against distance.
     #[inline(always)]
-    fn find<const AIM: bool>(&mut self, at: usize) -> Match {
+    fn find<const RARE_CHAINS: bool>(&mut self, at: usize) -> Match {
         let effort = self.effort;
-        if AIM {
+        if RARE_CHAINS {
             return self.find_better::<false>(at, Match::default(), effort);
         }
-        let Some((candidate, most)) = self.enter_here(at) else {
+        let Some((candidate, max_len)) = self.insert(at) else {
             return Match::default();
         };
-        self.places.longest((at, candidate), most, effort)
+        self.finder.longest_match((at, candidate), max_len, effort)
     }
 
-    /// Enters `at`; a better match there than one that is known.
+    /// Inserts `at` and returns a match there that is better than `known`.
     #[inline(always)]
-    fn find_better<const THREE: bool>(&mut self, at: usize, known: Match, effort: Effort) -> Match {
-        let Some((candidate, most)) = self.enter_here(at) else {
+    fn find_better<const MATCH3: bool>(
+        &mut self,
+        at: usize,
+        known: Match,
+        effort: Effort,
+    ) -> Match {
+        let Some((candidate, max_len)) = self.insert(at) else {
             return Match::default();
         };
-        // Looked up in any case and early, since it takes as long as the search.
-        let three = if THREE {
-            self.places.enter_three(at).last_like_it()
+        // Always looked up, and before the search, so that the two run at the same time: the lookup takes as long as the search.
+        let match3 = if MATCH3 {
+            self.finder.insert3(at).last_match()
         } else {
             Match::default()
         };
-        let found = self.places.longer((at, candidate), known, most, effort);
-        if THREE && found.len == 0 && known.len == 0 {
-            three
+        let found = self
+            .finder
+            .longer_match((at, candidate), known, max_len, effort);
+        if MATCH3 && found.len == 0 && known.len == 0 {
+            match3
         } else {
             found
         }
     }
 
-    /// How many of the last bytes before `at` are those `distance` before them, at most `most`.
+    /// How many bytes before `at` match those `distance` before them, at most `limit`.
     #[inline(always)]
-    fn agree_before(&self, at: usize, distance: usize, most: usize) -> usize {
-        let most = most.min(at - distance);
-        let (now, then) = (&self.src[at - most..at], &self.src[at - distance - most..]);
-        (1..=most)
-            .take_while(|back| now[most - back] == then[most - back])
+    fn match_len_backward(&self, at: usize, distance: usize, limit: usize) -> usize {
+        let limit = limit.min(at - distance);
+        let (now, earlier) = (
+            &self.src[at - limit..at],
+            &self.src[at - distance - limit..],
+        );
+        (1..=limit)
+            .take_while(|back| now[limit - back] == earlier[limit - back])
             .count()
     }
 }
 
-/// The block that is being made.
-struct Made<'a, 'b> {
+/// Collects the symbols of a block.
+struct BlockBuilder<'a, 'b> {
     block: &'a mut Block,
-    bits: &'a mut Bits<'b>,
+    bits: &'a mut BitWriter<'b>,
     src: &'a [u8],
-    /// Where it begins,
-    from: usize,
-    /// and how many symbols it has.
+    /// Where the block begins in `src`.
+    start: usize,
+    /// How many symbols it has.
     symbols: usize,
 }
 
-impl Made<'_, '_> {
-    /// Writes the block when it is full.
+impl BlockBuilder<'_, '_> {
+    /// Writes the block if it is full; the next one begins at `at`. `None` if there is no room, here and below.
     #[inline(always)]
-    fn make_room(&mut self, at: usize) -> Option<()> {
-        if self.symbols == SYMBOLS {
+    fn flush_if_full(&mut self, at: usize) -> Option<()> {
+        if self.symbols == MAX_SYMBOLS {
             self.block
-                .write(self.bits, self.symbols, &self.src[self.from..at], false)?;
-            self.from = at;
+                .write(self.bits, self.symbols, &self.src[self.start..at], false)?;
+            self.start = at;
             self.symbols = 0;
         }
         Some(())
     }
 
     #[inline(always)]
-    fn literal(&mut self, at: usize) {
-        self.block.literal(self.symbols, self.src[at]);
+    fn push_literal(&mut self, at: usize) {
+        self.block.push_literal(self.symbols, self.src[at]);
         self.symbols += 1;
     }
 
     #[inline(always)]
-    fn copy(&mut self, found: Match) {
-        self.block.copy(self.symbols, found.len, found.distance);
+    fn push_match(&mut self, found: Match) {
+        self.block
+            .push_match(self.symbols, found.len, found.distance);
         self.symbols += 1;
     }
 }
 
 impl Stream<'_> {
-    /// What [`search`](Self::search) does from `at` on, as quickly as can be, where the places from `from` on are not yet
-    /// entered: each place is compared with the last one of the same hash, what a match has is not entered, and the codes
-    /// are those that need not be told.
+    /// [`search`](Self::search) at the level for speed: each position is compared with the last one of the same hash only, the
+    /// positions of a match are not inserted, and the block has fixed codes (zlib-ng's `deflate_quick`). Positions from `from` on are
+    /// not yet inserted.
     #[inline(never)]
     fn search_quickly(&mut self, from: usize, at: usize, end: usize, last: bool) -> Option<()> {
         block::begin_fixed(&mut self.bits, last)?;
-        let mut places = self.finder.open(self.src);
-        places.enter_all::<false>(from, at);
-        self.entered = end;
+        let mut finder = self.tables.open(self.src);
+        finder.insert_all::<false>(from, at);
+        self.inserted = end;
         let (src, fixed) = (self.src, &self.block.fixed);
-        let mut base = places.base;
-        self.bits.all(|mut bits| {
+        let mut base = finder.base;
+        self.bits.with_local(|mut bits| {
             let mut at = at;
             while at < end {
-                if end - at >= HASHED {
-                    places.move_on(at);
-                    let found = places.last(at, LONGEST.min(end - at));
+                if end - at >= HASH_BYTES {
+                    finder.slide_if_needed(at);
+                    let found = finder.quick_match(at, MAX_MATCH.min(end - at));
                     if found.len > 0 {
-                        fixed.copy(&mut bits, found.len, found.distance)?;
+                        fixed.write_match(&mut bits, found.len, found.distance)?;
                         at += found.len;
                         continue;
                     }
                 }
-                fixed.literal(&mut bits, src[at])?;
+                fixed.write_literal(&mut bits, src[at])?;
                 at += 1;
             }
-            base = places.base;
+            base = finder.base;
             Some(bits)
         })?;
-        self.finder.close(base);
-        fixed.end(&mut self.bits)
+        self.tables.close(base);
+        fixed.write_end(&mut self.bits)
     }
 
-    /// The next `len` bytes with references to what they repeat from `seen_from` on; none where there is no room.
+    /// Compresses the next `len` bytes with matches, which may refer to bytes from `seen_from` on. `None` if there is no room.
     #[inline(never)]
     pub(crate) fn search(&mut self, len: usize, seen_from: usize) -> Option<()> {
-        let (at, end, last) = self.next(len);
-        let entered = self.entered.max(seen_from).max(Places::reach(at));
-        if self.clevel <= QUICK {
-            return self.search_quickly(entered, at, end, last);
+        let (at, end, last) = self.advance(len);
+        let inserted = self
+            .inserted
+            .max(seen_from)
+            .max(MatchFinder::window_start(at));
+        if self.clevel <= QUICK_LEVEL {
+            return self.search_quickly(inserted, at, end, last);
         }
-        let Plan { effort, how } = plan(self.clevel);
+        let Config { effort, strategy } = config(self.clevel);
         let mut search = Search {
-            places: self.finder.open(self.src),
+            finder: self.tables.open(self.src),
             src: self.src,
             end,
             effort,
-            entered,
+            inserted,
         };
-        let mut made = Made {
+        let mut builder = BlockBuilder {
             block: self.block,
             bits: &mut self.bits,
             src: self.src,
-            from: at,
+            start: at,
             symbols: 0,
         };
-        match how {
-            How::First { entered } => {
-                parse_first::<false, false>(&mut search, &mut made, at, entered)
+        match strategy {
+            Strategy::Greedy { max_insert } => {
+                parse_greedy::<false, false>(&mut search, &mut builder, at, max_insert)
             }
-            How::Next { entered } => parse_mixed(&mut search, &mut made, at, entered),
-            How::Aimed { entered } => {
-                parse_first::<true, true>(&mut search, &mut made, at, entered)
+            Strategy::Medium { max_insert } => {
+                parse_medium(&mut search, &mut builder, at, max_insert)
             }
-            How::Longer { patience, good } => {
-                parse_longer::<false>(&mut search, &mut made, at, patience, good)
+            Strategy::MediumRareChains { max_insert } => {
+                parse_greedy::<true, true>(&mut search, &mut builder, at, max_insert)
             }
-            How::Shortest => parse_longer::<true>(&mut search, &mut made, at, LONGEST, 32),
+            Strategy::Lazy {
+                max_lazy,
+                good_length,
+            } => parse_lazy::<false>(&mut search, &mut builder, at, max_lazy, good_length),
+            Strategy::LazyMatch3 => {
+                parse_lazy::<true>(&mut search, &mut builder, at, MAX_MATCH, 32)
+            }
         }?;
-        let Made { from, symbols, .. } = made;
-        self.entered = search.entered;
-        let base = search.places.base;
-        self.finder.close(base);
+        let BlockBuilder { start, symbols, .. } = builder;
+        self.inserted = search.inserted;
+        let base = search.finder.base;
+        self.tables.close(base);
         self.block
-            .write(&mut self.bits, symbols, &self.src[from..end], last)
+            .write(&mut self.bits, symbols, &self.src[start..end], last)
     }
 }
 
-/// The symbols of a block that tell what the others are like.
-const TELLING: usize = SYMBOLS / 16;
+/// The number of symbols after which a block is judged.
+const SAMPLE_SYMBOLS: usize = MAX_SYMBOLS / 16;
 
-/// Aims at what is longer in blocks that have hardly a byte as it is: there are long matches.
+/// [`Strategy::Medium`]. A block with few literals has long matches, which rarer chains find faster. This is judged after the first
+/// symbols of each block and at its end.
 #[inline(always)]
-fn parse_mixed(search: &mut Search, made: &mut Made, at: usize, entered: usize) -> Option<()> {
-    search.enter::<false>(at);
-    let plain = search.effort;
-    let aimed = Effort {
-        depth: plain.depth / 4,
-        ..plain
+fn parse_medium(
+    search: &mut Search,
+    builder: &mut BlockBuilder,
+    at: usize,
+    max_insert: usize,
+) -> Option<()> {
+    search.insert_up_to::<false>(at);
+    let effort = search.effort;
+    let rare_effort = Effort {
+        max_chain: effort.max_chain / 4,
+        ..effort
     };
     let mut begin = (at, None);
-    let mut aim = false;
+    let mut rare_chains = false;
     while begin.0 < search.end {
-        made.make_room(begin.0)?;
-        for until in [TELLING, SYMBOLS] {
-            begin = if aim {
-                search.effort = aimed;
-                parse_block::<true, true>(search, made, begin, entered, until)
+        builder.flush_if_full(begin.0)?;
+        for until in [SAMPLE_SYMBOLS, MAX_SYMBOLS] {
+            begin = if rare_chains {
+                search.effort = rare_effort;
+                parse_block::<true, true>(search, builder, begin, max_insert, until)
             } else {
-                search.effort = plain;
-                parse_block::<true, false>(search, made, begin, entered, until)
+                search.effort = effort;
+                parse_block::<true, false>(search, builder, begin, max_insert, until)
             };
-            aim = made.block.literals() < made.symbols / 8;
+            rare_chains = builder.block.literals() < builder.symbols / 8;
         }
     }
     Some(())
 }
 
+/// [`Strategy::Greedy`], and with `LOOK_AHEAD` a medium one.
 #[inline(always)]
-fn parse_first<const NEXT: bool, const AIM: bool>(
+fn parse_greedy<const LOOK_AHEAD: bool, const RARE_CHAINS: bool>(
     search: &mut Search,
-    made: &mut Made,
+    builder: &mut BlockBuilder,
     at: usize,
-    entered: usize,
+    max_insert: usize,
 ) -> Option<()> {
-    search.enter::<false>(at);
+    search.insert_up_to::<false>(at);
     let mut begin = (at, None);
     while begin.0 < search.end {
-        made.make_room(begin.0)?;
-        begin = parse_block::<NEXT, AIM>(search, made, begin, entered, SYMBOLS);
+        builder.flush_if_full(begin.0)?;
+        begin =
+            parse_block::<LOOK_AHEAD, RARE_CHAINS>(search, builder, begin, max_insert, MAX_SYMBOLS);
     }
     Some(())
 }
 
-/// Goes on until the block has so many symbols; how far that is, and what is known of that place.
+/// Parses from `at` on until the block has `until` symbols. `known` is the match at `at` if that was already looked for. Returns both
+/// for the next call.
 #[inline(always)]
-fn parse_block<const NEXT: bool, const AIM: bool>(
+fn parse_block<const LOOK_AHEAD: bool, const RARE_CHAINS: bool>(
     search: &mut Search,
-    made: &mut Made,
+    builder: &mut BlockBuilder,
     (mut at, mut known): (usize, Option<Match>),
-    entered: usize,
+    max_insert: usize,
     until: usize,
 ) -> (usize, Option<Match>) {
-    while at < search.end && made.symbols < until {
+    while at < search.end && builder.symbols < until {
         let found = match known.take() {
             Some(found) => found,
-            None => search.find::<AIM>(at),
+            None => search.find::<RARE_CHAINS>(at),
         };
         if found.len == 0 {
-            made.literal(at);
+            builder.push_literal(at);
             at += 1;
             continue;
         }
-        let behind = at + found.len;
-        if found.len > entered {
-            search.enter::<false>(at + entered / 2);
-            search.entered = search.entered.max(behind - entered / 2);
+        let match_end = at + found.len;
+        if found.len > max_insert {
+            search.insert_up_to::<false>(at + max_insert / 2);
+            search.inserted = search.inserted.max(match_end - max_insert / 2);
         }
-        search.enter::<false>(behind);
-        if NEXT {
-            let next = search.find::<AIM>(behind);
+        search.insert_up_to::<false>(match_end);
+        if LOOK_AHEAD {
+            let next = search.find::<RARE_CHAINS>(match_end);
             known = Some(next);
             if next.len > 0 {
-                let most = found.len.min(LONGEST - next.len);
-                let back = search.agree_before(behind, next.distance, most);
+                let limit = found.len.min(MAX_MATCH - next.len);
+                let back = search.match_len_backward(match_end, next.distance, limit);
+                // The next match reaches back over this one, or all but its first byte, which then is a literal.
                 if back + 1 >= found.len {
                     if back < found.len {
-                        made.literal(at);
+                        builder.push_literal(at);
                     }
-                    at = behind - back;
+                    at = match_end - back;
                     known = Some(Match {
                         len: next.len + back,
                         ..next
@@ -348,52 +382,53 @@ fn parse_block<const NEXT: bool, const AIM: bool>(
                 }
             }
         }
-        made.copy(found);
-        at = behind;
+        builder.push_match(found);
+        at = match_end;
     }
     (at, known)
 }
 
+/// [`Strategy::Lazy`], and with `MATCH3` also matches of three bytes. As in zlib, `prev` is the match at the position before, and
+/// `match_available` says that the literal there is not written yet.
 #[inline(always)]
-fn parse_longer<const THREE: bool>(
+fn parse_lazy<const MATCH3: bool>(
     search: &mut Search,
-    made: &mut Made,
+    builder: &mut BlockBuilder,
     mut at: usize,
-    patience: usize,
-    good: usize,
+    max_lazy: usize,
+    good_length: usize,
 ) -> Option<()> {
-    search.enter::<THREE>(at);
-    let mut before = Match::default();
-    // Whether the byte before is not yet written.
-    let mut pending = false;
+    search.insert_up_to::<MATCH3>(at);
+    let mut prev = Match::default();
+    let mut match_available = false;
     while at < search.end {
-        made.make_room(at - usize::from(pending))?;
-        let mut here = Match::default();
-        if before.len < patience {
+        builder.flush_if_full(at - usize::from(match_available))?;
+        let mut current = Match::default();
+        if prev.len < max_lazy {
             let mut effort = search.effort;
-            if before.len >= good {
-                effort.depth /= 4;
+            if prev.len >= good_length {
+                effort.max_chain /= 4;
             }
-            here = search.find_better::<THREE>(at, before, effort);
+            current = search.find_better::<MATCH3>(at, prev, effort);
         }
-        if before.len > 0 && here.len == 0 {
-            made.copy(before);
-            at += before.len - 1;
-            search.enter::<THREE>(at);
-            before = Match::default();
-            pending = false;
+        if prev.len > 0 && current.len == 0 {
+            builder.push_match(prev);
+            at += prev.len - 1;
+            search.insert_up_to::<MATCH3>(at);
+            prev = Match::default();
+            match_available = false;
         } else {
-            if pending {
-                made.literal(at - 1);
+            if match_available {
+                builder.push_literal(at - 1);
             }
-            pending = true;
-            before = here;
+            match_available = true;
+            prev = current;
             at += 1;
         }
     }
-    if pending {
-        made.make_room(at - 1)?;
-        made.literal(at - 1);
+    if match_available {
+        builder.flush_if_full(at - 1)?;
+        builder.push_literal(at - 1);
     }
     Some(())
 }

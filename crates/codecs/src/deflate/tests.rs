@@ -1,4 +1,4 @@
-//! What is deflated comes back, inflated by a library.
+//! Round trips: what is deflated here is inflated by zlib-rs.
 
 use zlib_rs::{Inflate, InflateFlush, Status};
 
@@ -19,11 +19,11 @@ fn inflated(packed: &[u8], len: usize) -> Vec<u8> {
 #[derive(Clone, Copy, Debug)]
 enum As {
     Stored,
-    Code,
+    HuffmanOnly,
     Search { seen_from: usize },
 }
 
-/// Deflates stretches into so much room.
+/// Deflates stretches into a destination of `room` bytes.
 fn deflated(
     deflater: &mut Deflater,
     clevel: u8,
@@ -36,7 +36,7 @@ fn deflated(
     for &(len, part) in parts {
         match part {
             As::Stored => stream.store(len),
-            As::Code => stream.code(len),
+            As::HuffmanOnly => stream.huffman_only(len),
             As::Search { seen_from } => stream.search(len, seen_from),
         }?;
     }
@@ -45,7 +45,7 @@ fn deflated(
     Some(dst)
 }
 
-/// Deflates stretches, and inflates them again; how many bytes they took.
+/// Deflates stretches and inflates them again. Returns the compressed size.
 fn check(deflater: &mut Deflater, clevel: u8, src: &[u8], parts: &[(usize, As)]) -> usize {
     let roomy = src.len() + src.len() / 8 + 100;
     let packed = deflated(deflater, clevel, src, parts, roomy).expect("there is room");
@@ -55,7 +55,7 @@ fn check(deflater: &mut Deflater, clevel: u8, src: &[u8], parts: &[(usize, As)])
         let none = deflated(deflater, clevel, src, parts, n.saturating_sub(less));
         assert_eq!(none, None, "{clevel} {parts:?}: {less} bytes less");
     }
-    // What was written before does not show.
+    // Earlier streams do not influence the bytes.
     let exactly = deflated(deflater, clevel, src, parts, n);
     let fresh = deflated(&mut Deflater::new().unwrap(), clevel, src, parts, roomy);
     for again in [exactly, fresh] {
@@ -89,7 +89,7 @@ fn stretches_come_back() {
                 }
                 let part = match numbers.below(5) {
                     0 => As::Stored,
-                    1 => As::Code,
+                    1 => As::HuffmanOnly,
                     _ => As::Search {
                         seen_from: numbers.below(at + 1),
                     },
@@ -106,14 +106,14 @@ fn nothing_and_little_come_back() {
     let mut deflater = Deflater::new().unwrap();
     for clevel in 1..=9 {
         for len in 0..20 {
-            for part in [As::Stored, As::Code, As::Search { seen_from: 0 }] {
+            for part in [As::Stored, As::HuffmanOnly, As::Search { seen_from: 0 }] {
                 check(&mut deflater, clevel, &vec![3; len], &[(len, part)]);
             }
         }
     }
 }
 
-/// Places are numbered anew again and again; what is passed over may be longer than all numbers.
+/// The hash tables slide several times, and what is skipped may be longer than the window.
 #[test]
 fn long_streams_come_back_and_refer_across_what_is_passed_over() {
     let mut numbers = Numbers(11);

@@ -1,45 +1,47 @@
-//! The compressor: greedy, one candidate per position, passing over more the longer nothing is found.
+//! The compressor: a greedy parse with one candidate per position, which skips more positions the longer it finds no match.
 //!
-//! It takes the matches that the library takes, so that streams are the same bytes; a test holds it to that. How it gets
-//! there is its own. Whether a candidate is within reach, nobody can guess in a long stream that repeats little, so that is
-//! no branch by itself; a match's end is found first, since the next search waits for it, and then its beginning, eight
-//! bytes at once. Planes of bits, some of them noise, compress in two thirds of the time for it.
+//! It takes the matches that the LZ4 library takes, so the streams are the same bytes, and a test compares the two. The code is
+//! arranged for shuffled data. Whether a candidate is within the window is unpredictable in a long stream with few matches, so it
+//! is not a branch of its own. The end of a match is found before its beginning, because the next search depends on the end. The
+//! backward extension compares eight bytes at once. Bit planes, some of them noise, take two thirds of the time this way.
 
 use core::hint::{cold_path, select_unpredictable};
 
-use super::bytes::Bytes;
-use super::decompress::{LAST_BEGIN, LAST_LITERALS, LEAST, OPEN_ENDED};
+use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, RUN_MASK};
+use super::unchecked::UncheckedDst;
 use crate::copy::copy_all;
-use crate::known::{differ, first_difference, load};
 use crate::table::{Table, hash};
+use crate::unaligned::{first_mismatch, load, xor8};
 use oxiblosc_error::Result;
 
-/// Logarithm of the slots for streams whose positions take two bytes,
-const NARROW: u32 = 13;
-/// and for others.
-const WIDE: u32 = 12;
-/// Streams of this length and less are of the first kind: no match begins in the last bytes.
-const NARROW_STREAM: usize = (1 << 16) + LAST_BEGIN - 2;
-/// Streams below this length share a table that is not cleared in between.
+/// Binary logarithm of the number of slots in the table with 16-bit positions.
+const NARROW_LOG: u32 = 13;
+/// The same for the table with 32-bit positions.
+const WIDE_LOG: u32 = 12;
+/// The longest stream for 16-bit positions. It is longer than 64 KiB because no match begins in the last bytes.
+const MAX_NARROW_STREAM: usize = (1 << 16) + MF_LIMIT - 2;
+/// Shorter streams share a table that is not cleared between them.
 const SHORT_STREAM: usize = 8192;
 /// Matches reach back less than this.
-const OUT_OF_REACH: usize = 1 << 16;
-/// Searches without success after which one position more is passed over each time, as a logarithm.
-const PATIENCE: u32 = 6;
-/// Room, beside the literals, for a sequence with one further byte of each length, its literals copied 16 at once, and for the
-/// last sequence.
-const ROOM: usize = 24;
+const WINDOW: usize = 1 << 16;
+/// After `1 << SKIP_TRIGGER` positions without a match, the search step grows by one.
+const SKIP_TRIGGER: u32 = 6;
+/// The destination must have this much room, besides the literals, for a sequence to be written without checks.
+///
+/// [`put_sequence_unchecked`] needs at most 17 of it. A last sequence of 6 bytes must fit behind the sequence as well, or the
+/// library would have given up; token, distance, one extra byte per length and the last sequence are 11.
+const SEQUENCE_MARGIN: usize = 24;
 
-/// The compressor's tables.
+/// The compressor's hash tables.
 #[derive(Default)]
 pub(super) struct Tables {
-    narrow: Table<u16, { 1 << NARROW }>,
-    wide: Table<u32, { 1 << WIDE }>,
+    narrow: Table<u16, { 1 << NARROW_LOG }>,
+    wide: Table<u32, { 1 << WIDE_LOG }>,
 }
 
 impl Tables {
-    /// Compresses `src` into `dst`; bytes written, 0 when they do not fit. A search looks at two positions, then at each
-    /// `acceleration`-th.
+    /// Compresses `src` into `dst`. Returns the bytes written, or 0 if they do not fit. A search tries two positions one after the
+    /// other, then every `acceleration`-th.
     pub(super) fn compress(
         &mut self,
         acceleration: usize,
@@ -48,103 +50,107 @@ impl Tables {
     ) -> Result<usize> {
         let len = src.len();
         let written = if len < SHORT_STREAM {
-            let (slots, base) = self.narrow.carried(len)?;
+            let (slots, base) = self.narrow.without_clearing(len)?;
             encode(Narrow::<true> { slots, base }, acceleration, src, dst)
-        } else if len <= NARROW_STREAM {
-            let slots = self.narrow.cleared(len, 1 << NARROW)?;
+        } else if len <= MAX_NARROW_STREAM {
+            let slots = self.narrow.cleared(len, 1 << NARROW_LOG)?;
             encode(Narrow::<false> { slots, base: 0 }, acceleration, src, dst)
         } else {
-            let slots = self.wide.cleared(len, 1 << WIDE)?;
+            let slots = self.wide.cleared(len, 1 << WIDE_LOG)?;
             encode(Wide { slots }, acceleration, src, dst)
         };
         Ok(written.unwrap_or(0))
     }
 }
 
-/// Where the next bytes were last seen; at the first position, if nowhere.
+/// A hash table of positions. Positions are inserted in increasing order, from 0 on; an empty slot reads as 0. So every candidate
+/// lies before the position that it is a candidate for, unless that is 0.
 trait Finder {
-    /// Whether candidates may be out of reach.
-    const FAR: bool;
+    /// Whether a candidate may lie outside the window.
+    const CHECK_WINDOW: bool;
 
-    /// The slot of the bytes at `at`.
+    /// The slot for the bytes at `at`.
     ///
     /// # Safety
-    /// There are eight of them.
+    /// `at + 8 <= src.len()`.
     unsafe fn slot(&self, src: &[u8], at: usize) -> usize;
 
-    /// Enters `at` into a slot; the position that was there, which is before it.
+    /// Stores `at` in a slot and returns the position that was there.
     fn replace(&mut self, slot: usize, at: usize) -> usize;
 
-    /// Enters `at`; where its bytes were last seen.
+    /// Inserts `at` and returns the candidate: the last position with the same hash.
     ///
     /// # Safety
-    /// As for [`slot`](Self::slot).
+    /// `at + 8 <= src.len()`.
     #[inline(always)]
-    unsafe fn enter(&mut self, src: &[u8], at: usize) -> usize {
-        // SAFETY: as the caller promises.
+    unsafe fn insert(&mut self, src: &[u8], at: usize) -> usize {
+        // SAFETY: the caller promises eight bytes at `at`.
         let slot = unsafe { self.slot(src, at) };
-        self.replace(slot, at)
+        let candidate = self.replace(slot, at);
+        debug_assert!(candidate < at || at == 0);
+        candidate
     }
 
-    /// Whether the four bytes at `at` are those at `from`, and near enough.
+    /// Whether the first four bytes match and the candidate `from` lies in the window.
     ///
     /// # Safety
-    /// They are in `src`.
+    /// `from <= at` and `at + 4 <= src.len()`.
     #[inline(always)]
-    unsafe fn agree(src: &[u8], from: usize, at: usize) -> bool {
-        // SAFETY: as the caller promises.
-        let differ = unsafe { load::<u32>(src, from) ^ load::<u32>(src, at) };
-        let far = if Self::FAR {
-            (at - from) / OUT_OF_REACH
+    unsafe fn is_match(src: &[u8], from: usize, at: usize) -> bool {
+        // SAFETY: the caller promises four bytes at `at`, and `from` is not after it.
+        let xor = unsafe { load::<u32>(src, from) ^ load::<u32>(src, at) };
+        let outside = if Self::CHECK_WINDOW {
+            (at - from) / WINDOW
         } else {
             0
         };
-        far as u32 | differ == 0
+        outside as u32 | xor == 0
     }
 }
 
-/// A table of two-byte slots, `CARRIED` over from other streams or cleared.
-struct Narrow<'a, const CARRIED: bool> {
-    slots: &'a mut [u16; 1 << NARROW],
+/// A table of 16-bit positions. With `REUSED` it was not cleared: entries below `base` are stale.
+struct Narrow<'a, const REUSED: bool> {
+    slots: &'a mut [u16; 1 << NARROW_LOG],
     base: usize,
 }
 
-impl<const CARRIED: bool> Finder for Narrow<'_, CARRIED> {
-    const FAR: bool = false;
+impl<const REUSED: bool> Finder for Narrow<'_, REUSED> {
+    const CHECK_WINDOW: bool = false;
 
     #[inline(always)]
     unsafe fn slot(&self, src: &[u8], at: usize) -> usize {
-        // SAFETY: as the caller promises.
-        hash::<NARROW>(u32::from_le(unsafe { load(src, at) }))
+        // SAFETY: the caller promises eight bytes at `at`; this loads four.
+        hash::<NARROW_LOG>(u32::from_le(unsafe { load(src, at) }))
     }
 
     #[inline(always)]
     fn replace(&mut self, slot: usize, at: usize) -> usize {
-        if CARRIED {
-            let before = core::mem::replace(&mut self.slots[slot], (self.base + at) as u16);
-            // What an earlier stream left stands for the first position, as an unused slot does: nobody can guess it.
-            let before = usize::from(before).wrapping_sub(self.base);
-            select_unpredictable(before < at, before, 0)
+        if REUSED {
+            let entry = core::mem::replace(&mut self.slots[slot], (self.base + at) as u16);
+            // A stale entry reads as position 0, like an empty slot. No branch, because stale entries are unpredictable.
+            let candidate = usize::from(entry).wrapping_sub(self.base);
+            select_unpredictable(candidate < at, candidate, 0)
         } else {
             core::mem::replace(&mut self.slots[slot], at as u16).into()
         }
     }
 }
 
-/// A table of slots for all positions.
+/// A table of 32-bit positions.
 struct Wide<'a> {
-    slots: &'a mut [u32; 1 << WIDE],
+    slots: &'a mut [u32; 1 << WIDE_LOG],
 }
 
 impl Finder for Wide<'_> {
-    const FAR: bool = true;
+    const CHECK_WINDOW: bool = true;
 
     #[inline(always)]
     unsafe fn slot(&self, src: &[u8], at: usize) -> usize {
-        // Five bytes: in long streams four are found too often where no more agree.
-        // SAFETY: as the caller promises.
+        // Hashes five bytes. In a long stream four would give too many candidates that match in no more than four. The factor
+        // is the LZ4 library's, since the streams are to be the same.
+        // SAFETY: the caller promises eight bytes at `at`.
         let five = u64::from_le(unsafe { load(src, at) }) << 24;
-        (five.wrapping_mul(889_523_592_379) >> (64 - WIDE)) as usize
+        (five.wrapping_mul(889_523_592_379) >> (64 - WIDE_LOG)) as usize
     }
 
     #[inline(always)]
@@ -153,91 +159,212 @@ impl Finder for Wide<'_> {
     }
 }
 
-/// How many further bytes a length has.
-fn further_bytes(len: usize) -> usize {
-    (len + 255 - OPEN_ENDED) / 255
+/// How many extra bytes encode a length that does not fit into a token.
+fn extra_bytes(len: usize) -> usize {
+    (len + 255 - RUN_MASK) / 255
 }
 
-/// Writes the further bytes of a length, at `out`; where they end.
-fn put_further(dst: &mut [u8], out: usize, len: usize) -> usize {
-    let end = out + further_bytes(len);
+/// Writes the extra bytes of a length at `out`. Returns where they end.
+fn put_extra_bytes(dst: &mut [u8], out: usize, len: usize) -> usize {
+    let end = out + extra_bytes(len);
     if let Some((last, full)) = dst[out..end].split_last_mut() {
         full.fill(255);
-        *last = ((len - OPEN_ENDED) % 255) as u8;
+        *last = ((len - RUN_MASK) % 255) as u8;
     }
     end
 }
 
-/// Writes a token and literals, for which there is room; where they end.
-fn put_literals(dst: &mut [u8], out: usize, literals: &[u8], code: usize) -> usize {
+/// Writes a token and literals, which must fit. Returns where they end.
+fn put_literals(dst: &mut [u8], out: usize, literals: &[u8], match_code: usize) -> usize {
     let len = literals.len();
-    dst[out] = (len.min(OPEN_ENDED) << 4 | code) as u8;
-    let out = put_further(dst, out + 1, len);
+    dst[out] = (len.min(RUN_MASK) << 4 | match_code) as u8;
+    let out = put_extra_bytes(dst, out + 1, len);
     copy_all(literals, &mut dst[out..out + len]);
     out + len
 }
 
-/// Where the match at `at` ends, of which eight bytes behind the first four agree, if there are so many. What
-/// `copy::match_len` finds too, in steps that suit shuffled data: that a match has more than these, nobody can guess, and
-/// where it ends is no branch then, up to 44 bytes.
+/// The end of the match at `at`, of which the first 12 bytes (`MIN_MATCH` and eight) are known to match. Requires
+/// `at + MF_LIMIT <= src.len()` and `1 <= distance <= at`.
+///
+/// It finds what `copy::match_len` would find, in steps that suit shuffled data: where a match ends is unpredictable, so no branch
+/// depends on it for matches up to 44 bytes.
 #[inline(always)]
 fn match_end(src: &[u8], at: usize, distance: usize) -> usize {
-    let mut end = at + LEAST + 8;
+    debug_assert!(at + MF_LIMIT <= src.len() && distance <= at);
+    let mut end = at + MIN_MATCH + 8;
     while end + 32 <= src.len() {
-        // SAFETY: there are 32 bytes at `end`, and `distance` before.
-        if let Some(first) = unsafe { first_difference(src, end - distance, end) } {
+        // SAFETY: the loop's condition leaves 32 bytes at `end`; `end - distance` is an earlier position since `distance <= at < end`.
+        if let Some(first) = unsafe { first_mismatch(src, end - distance, end) } {
             return end + first;
         }
         end += 32;
     }
     cold_path();
     while end + 16 <= src.len() {
-        // SAFETY: there are 16 bytes at `end`, and `distance` before.
-        let differ = unsafe { load::<u128>(src, end) ^ load::<u128>(src, end - distance) };
-        if differ != 0 {
-            return end + (u128::from_le(differ).trailing_zeros() / 8) as usize;
+        // SAFETY: the loop's condition leaves 16 bytes at `end`, and `end - distance` is an earlier position.
+        let xor = unsafe { load::<u128>(src, end) ^ load::<u128>(src, end - distance) };
+        if xor != 0 {
+            return end + (u128::from_le(xor).trailing_zeros() / 8) as usize;
         }
         end += 16;
     }
     if end + 8 <= src.len() {
-        // SAFETY: as above.
-        let differ = unsafe { differ(src, end - distance, end) };
-        if differ != 0 {
-            return end + (differ.trailing_zeros() / 8) as usize;
+        // SAFETY: the condition leaves 8 bytes at `end`, and `end - distance` is an earlier position.
+        let xor = unsafe { xor8(src, end - distance, end) };
+        if xor != 0 {
+            return end + (xor.trailing_zeros() / 8) as usize;
         }
     }
     cold_path();
-    // The last eight bytes begin behind the first of the match, and those before `end` agree.
+    // Compare the last eight bytes, which overlap what is known to match. If all match, the number of zeros is 64, which gives
+    // the end of `src`.
     let tail = src.len() - 8;
-    // SAFETY: as above.
-    tail + (unsafe { differ(src, tail - distance, tail) }.trailing_zeros() / 8) as usize
+    // SAFETY: 8 bytes lie at `tail`. It is at least `at + 4` since `at + MF_LIMIT <= src.len()`, so `tail - distance` is an earlier
+    // position.
+    tail + (unsafe { xor8(src, tail - distance, tail) }.trailing_zeros() / 8) as usize
 }
 
-/// How many of the last bytes before `at` are those before `from`, at most `most`, which is `from` at most.
+/// How many bytes before `at` match those before `from`, at most `limit`. Requires `limit <= from < at <= src.len()`. (The
+/// LZ4 library calls this step "catch up".)
 #[inline(always)]
-fn agree_before(src: &[u8], from: usize, at: usize, most: usize) -> usize {
-    let mut agree = 0;
-    while from - agree >= 8 {
-        // SAFETY: `at` is behind `from`, so there are eight bytes before both, less those that agree.
-        let differ = unsafe { differ(src, from - agree - 8, at - agree - 8) }.swap_bytes();
-        // The last byte is lowest now. (Counting zeros from above takes longer where it is no instruction of its own.)
-        if differ != 0 {
-            return most.min(agree + (differ.trailing_zeros() / 8) as usize);
+fn match_len_backward(src: &[u8], from: usize, at: usize, limit: usize) -> usize {
+    debug_assert!(limit <= from && from < at && at <= src.len());
+    let mut len = 0;
+    while from - len >= 8 {
+        // SAFETY: `from - len - 8` is not negative by the loop's condition, and `at - len - 8 + 8 <= at <= src.len()`, with `from < at`.
+        let xor = unsafe { xor8(src, from - len - 8, at - len - 8) }.swap_bytes();
+        // The swap makes the last byte the lowest: where the processor has no instruction to count leading zeros, counting
+        // trailing ones is faster.
+        if xor != 0 {
+            return limit.min(len + (xor.trailing_zeros() / 8) as usize);
         }
         cold_path();
-        agree += 8;
-        if agree >= most {
-            return most;
+        len += 8;
+        if len >= limit {
+            return limit;
         }
     }
     cold_path();
-    while agree < most && src[at - agree - 1] == src[from - agree - 1] {
-        agree += 1;
+    while len < limit && src[at - len - 1] == src[from - len - 1] {
+        len += 1;
     }
-    agree
+    len
 }
 
-/// The encoder proper, once for each kind of table; `None` when `dst` is too short.
+/// Searches for a match from the position after `at` on, and inserts the positions that it tries. Returns the position and its
+/// candidate; `None` once the next position would lie behind `last`, which must be `src.len() - MF_LIMIT`.
+#[inline(always)]
+fn find_match<F: Finder>(
+    finder: &mut F,
+    acceleration: usize,
+    src: &[u8],
+    at: usize,
+    last: usize,
+) -> Option<(usize, usize)> {
+    let mut tries = acceleration << SKIP_TRIGGER;
+    let mut step = 1;
+    let mut at = at + 1;
+    loop {
+        let next = at + step;
+        if next > last + 1 {
+            return None;
+        }
+        // SAFETY: `at < next <= last + 1`, so `at + MF_LIMIT <= src.len()`: 12 bytes lie at `at`. The candidate is an earlier position.
+        unsafe {
+            let from = finder.insert(src, at);
+            if F::is_match(src, from, at) {
+                return Some((at, from));
+            }
+        }
+        at = next;
+        step = tries >> SKIP_TRIGGER;
+        tries += 1;
+    }
+}
+
+/// A sequence: literals, and a match behind them.
+#[derive(Clone, Copy)]
+struct Sequence {
+    /// Where the literals begin, and how many there are.
+    anchor: usize,
+    literals: usize,
+    /// The distance of the match.
+    distance: [u8; 2],
+    /// Its length less `MIN_MATCH`.
+    extra_len: usize,
+}
+
+/// Writes a sequence at `out` without checks. Returns where it ends.
+///
+/// # Safety
+/// Let `literals` and `extra_len` be those of the sequence, and `end = anchor + literals + MIN_MATCH + extra_len` where its match
+/// ends. Both lengths are less than `RUN_MASK + 255`, so each has at most one extra byte;
+/// `out + literals + SEQUENCE_MARGIN <= dst.len()`; and `end + MF_LIMIT <= src.len()`.
+#[inline(always)]
+unsafe fn put_sequence_unchecked(
+    dst: &mut UncheckedDst,
+    mut out: usize,
+    src: &[u8],
+    sequence: Sequence,
+) -> usize {
+    let Sequence {
+        anchor,
+        literals,
+        distance,
+        extra_len,
+    } = sequence;
+    debug_assert!(literals.max(extra_len) < RUN_MASK + 255);
+    debug_assert!(literals + SEQUENCE_MARGIN <= dst.len() - out);
+    debug_assert!(anchor + literals + MIN_MATCH + extra_len + MF_LIMIT <= src.len());
+    let match_code = extra_len.min(RUN_MASK);
+    // SAFETY: Writes, as offsets from the first `out`, must end at `literals + 24` at most. With less than 15 literals they end at 1
+    // (token), 17 (16 bytes of literals) and `1 + literals + 3` (distance and extra byte). With more they end at 2 (token and extra
+    // byte), at `2 + literals - 1 + 16` (the last step of literals begins before their end) and at `2 + literals + 3`.
+    // Reads: the last step of literals begins at `anchor + literals - 1` at most, or at `anchor`, and is 16 bytes long. The match
+    // ends at `anchor + literals + 4` at least, and 12 bytes lie behind it, so there are 16 bytes behind the literals.
+    unsafe {
+        if literals < RUN_MASK {
+            dst.store(out, (literals << 4 | match_code) as u8);
+            dst.store::<u128>(out + 1, load(src, anchor));
+            out += 1 + literals;
+        } else {
+            cold_path();
+            dst.store(out, (RUN_MASK << 4 | match_code) as u8);
+            dst.store(out + 1, (literals - RUN_MASK) as u8);
+            out += 2;
+            for done in (0..literals).step_by(16) {
+                dst.store::<u128>(out + done, load(src, anchor + done));
+            }
+            out += literals;
+        }
+        dst.store(out, distance);
+        // Without an extra byte this is overwritten by the next sequence.
+        dst.store(out + 2, extra_len.wrapping_sub(RUN_MASK) as u8);
+    }
+    out + 2 + usize::from(match_code == RUN_MASK)
+}
+
+/// Writes a sequence at `out`, with checks. Returns where it ends; `None` if the sequence and a last one, of literals only, do not fit.
+#[inline(always)]
+fn put_sequence(dst: &mut [u8], out: usize, src: &[u8], sequence: Sequence) -> Option<usize> {
+    let Sequence {
+        anchor,
+        literals,
+        distance,
+        extra_len,
+    } = sequence;
+    let min_last_sequence = 1 + LAST_LITERALS;
+    let lengths = extra_bytes(literals) + extra_bytes(extra_len);
+    if 1 + literals + 2 + lengths + min_last_sequence > dst.len() - out {
+        return None;
+    }
+    let match_code = extra_len.min(RUN_MASK);
+    let out = put_literals(dst, out, &src[anchor..anchor + literals], match_code);
+    dst[out..out + 2].copy_from_slice(&distance);
+    Some(put_extra_bytes(dst, out + 2, extra_len))
+}
+
+/// Writes the stream. Returns its length, or `None` if `dst` is too short. Compiled once for each kind of table.
 #[inline(never)]
 fn encode<F: Finder>(
     mut finder: F,
@@ -245,91 +372,52 @@ fn encode<F: Finder>(
     src: &[u8],
     dst: &mut [u8],
 ) -> Option<usize> {
-    let mut dst = Bytes::new(dst);
+    let mut dst = UncheckedDst::new(dst);
     let mut out = 0;
-    // What lies before it is written.
+    // Everything before `anchor` is written.
     let mut anchor = 0;
-    if src.len() > LAST_BEGIN {
-        let last = src.len() - LAST_BEGIN;
-        // SAFETY: there are more than twelve bytes.
-        unsafe { finder.enter(src, 0) };
+    if src.len() > MF_LIMIT {
+        // The last position at which a match may begin.
+        let last = src.len() - MF_LIMIT;
+        // SAFETY: `src` has more than `MF_LIMIT`, that is 12, bytes.
+        unsafe { finder.insert(src, 0) };
         let mut at = 0;
-        'sequences: loop {
-            let mut tries = acceleration << PATIENCE;
-            let mut step = 1;
+        'sequences: while let Some(found) = find_match(&mut finder, acceleration, src, at, last) {
             let mut from;
-            at += 1;
-            loop {
-                let next = at + step;
-                if next > last + 1 {
-                    break 'sequences;
-                }
-                // SAFETY: `at` is not behind `last`, so there are twelve bytes, and what was entered lies before.
-                unsafe {
-                    from = finder.enter(src, at);
-                    if F::agree(src, from, at) {
-                        break;
-                    }
-                }
-                at = next;
-                step = tries >> PATIENCE;
-                tries += 1;
-            }
+            (at, from) = found;
             // Where a match ends, another one may begin.
             loop {
+                debug_assert!(from < at && at <= last);
                 let distance = at - from;
-                // SAFETY: there are twelve bytes at `at`.
-                let differ = unsafe { differ(src, from + LEAST, at + LEAST) };
-                let end = if differ != 0 {
-                    at + LEAST + (differ.trailing_zeros() / 8) as usize
+                // SAFETY: `at <= last`, so 12 bytes lie at `at`: `MIN_MATCH` and the eight that are compared. `from` is less than `at`.
+                let xor = unsafe { xor8(src, from + MIN_MATCH, at + MIN_MATCH) };
+                let end = if xor != 0 {
+                    at + MIN_MATCH + (xor.trailing_zeros() / 8) as usize
                 } else {
                     match_end(src, at, distance)
                 };
                 let mut literals = at - anchor;
                 if literals > 0 {
-                    literals -= agree_before(src, from, at, literals.min(from));
+                    literals -= match_len_backward(src, from, at, literals.min(from));
                 }
-                let more = end - anchor - literals - LEAST;
-                let distance = (distance as u16).to_le_bytes();
-                let room = dst.len() - out;
-                let code = more.min(OPEN_ENDED);
-                if literals.max(more) < OPEN_ENDED + 255 && room >= literals + ROOM && end <= last {
-                    // SAFETY: there is room for all of this. The match is of four bytes at least, and twelve are behind it.
-                    unsafe {
-                        if literals < OPEN_ENDED {
-                            dst.store(out, (literals << 4 | code) as u8);
-                            dst.store::<u128>(out + 1, load(src, anchor));
-                            out += 1 + literals;
-                        } else {
-                            cold_path();
-                            dst.store(out, (OPEN_ENDED << 4 | code) as u8);
-                            dst.store(out + 1, (literals - OPEN_ENDED) as u8);
-                            out += 2;
-                            for done in (0..literals).step_by(16) {
-                                dst.store::<u128>(out + done, load(src, anchor + done));
-                            }
-                            out += literals;
-                        }
-                        dst.store(out, distance);
-                        // Written over where it does not count.
-                        dst.store(out + 2, more.wrapping_sub(OPEN_ENDED) as u8);
-                    }
-                    out += 2 + usize::from(code == OPEN_ENDED);
+                let mut sequence = Sequence {
+                    anchor,
+                    literals,
+                    distance: (distance as u16).to_le_bytes(),
+                    extra_len: end - anchor - literals - MIN_MATCH,
+                };
+                if literals.max(sequence.extra_len) < RUN_MASK + 255
+                    && dst.len() - out >= literals + SEQUENCE_MARGIN
+                    && end <= last
+                {
+                    // SAFETY: the condition above is what the function requires; `end <= last` says that `end + MF_LIMIT <= src.len()`.
+                    out = unsafe { put_sequence_unchecked(&mut dst, out, src, sequence) };
                 } else {
                     cold_path();
-                    let end = end.min(last + (LAST_BEGIN - LAST_LITERALS));
-                    let more = end - anchor - literals - LEAST;
-                    let code = more.min(OPEN_ENDED);
-                    // Behind the match comes a last sequence, of this many bytes at least.
-                    let least = 1 + LAST_LITERALS;
-                    let lengths = further_bytes(literals) + further_bytes(more);
-                    if 1 + literals + 2 + lengths + least > room {
-                        return None;
-                    }
-                    let dst = dst.slice();
-                    out = put_literals(dst, out, &src[anchor..anchor + literals], code);
-                    dst[out..out + 2].copy_from_slice(&distance);
-                    out = put_further(dst, out + 2, more);
+                    // The last literals are never part of a match.
+                    let end = end.min(src.len() - LAST_LITERALS);
+                    sequence.extra_len = end - anchor - literals - MIN_MATCH;
+                    out = put_sequence(dst.slice(), out, src, sequence)?;
                     if end > last {
                         anchor = end;
                         break 'sequences;
@@ -337,11 +425,12 @@ fn encode<F: Finder>(
                 }
                 at = end;
                 anchor = end;
-                // SAFETY: there are twelve bytes at `at`, and what was entered lies before.
+                // SAFETY: here `end <= last`, so 12 bytes lie at `at`. Both positions are higher than all inserted so far, since the
+                // match is at least `MIN_MATCH` long, so `from` is less than `at`.
                 unsafe {
-                    finder.enter(src, at - 2);
-                    from = finder.enter(src, at);
-                    if !F::agree(src, from, at) {
+                    finder.insert(src, at - 2);
+                    from = finder.insert(src, at);
+                    if !F::is_match(src, from, at) {
                         break;
                     }
                 }
@@ -349,7 +438,7 @@ fn encode<F: Finder>(
         }
     }
     let literals = &src[anchor..];
-    if 1 + literals.len() + further_bytes(literals.len()) > dst.len() - out {
+    if 1 + literals.len() + extra_bytes(literals.len()) > dst.len() - out {
         return None;
     }
     Some(put_literals(dst.slice(), out, literals, 0))

@@ -1,25 +1,25 @@
-//! LZ4 and LZ4HC: LZ4 is compressed and both are decompressed here; LZ4HC, and LZ4 with a dictionary, are compressed through
-//! the codec's own library.
+//! LZ4 and LZ4HC. Compressing LZ4 and decompressing both is our own code; the LZ4 library compresses LZ4HC, and LZ4 with a
+//! dictionary.
 //!
-//! The library's states live on the heap. LZ4HC's is carried over from stream to stream with its fast reset, which spares
-//! clearing 256 KiB per stream. The fast reset rejects whatever an earlier stream left in the tables, so the bytes are
-//! those of a fresh state; the tests hold it to that.
+//! The library's states live on the heap. LZ4HC's is reused from stream to stream with its fast reset, which avoids clearing
+//! 256 KiB per stream. The fast reset ignores whatever an earlier stream left in the tables, so the bytes are those of a fresh
+//! state, which the tests check.
 
-mod bytes;
 mod compress;
 mod decompress;
 mod sequences;
+mod unchecked;
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::NonNull;
 
-// The crate only builds and links the library: the functions used here are not all among its declarations.
+// The crate builds and links the library, but does not declare all functions that are used here.
 use lz4_sys as _;
 
-use super::{Packed, Room};
+use super::{PaddedDst, PaddedSrc};
 use oxiblosc_error::{Error, Result};
 
-/// Size of the library's `LZ4_stream_t`, a plain block of memory without pointers into itself.
+/// Size of the library's `LZ4_stream_t`, plain memory without pointers into itself, so that it can be copied.
 const STREAM_SIZE: usize = (1 << 14) + 32;
 /// Size of the library's `LZ4_streamHC_t`, likewise.
 const STREAM_HC_SIZE: usize = 262_200;
@@ -71,7 +71,7 @@ struct Stream(NonNull<c_void>);
 
 // SAFETY: the state is plain memory owned by this value alone; the library keeps no thread-bound data.
 unsafe impl Send for Stream {}
-// SAFETY: a shared reference is only ever read from (copied out of, as a prepared dictionary).
+// SAFETY: a shared reference (of a dictionary) is only used to copy the stream from.
 unsafe impl Sync for Stream {}
 
 impl Stream {
@@ -114,7 +114,7 @@ impl Drop for StreamHc {
     }
 }
 
-/// A value of the tuple's state, made on first use.
+/// The value in `slot`, made on first use.
 fn get_or_make<T>(slot: &mut Option<T>, make: impl FnOnce() -> Result<T>) -> Result<&mut T> {
     match slot {
         Some(value) => Ok(value),
@@ -122,12 +122,12 @@ fn get_or_make<T>(slot: &mut Option<T>, make: impl FnOnce() -> Result<T>) -> Res
     }
 }
 
-/// What the library's compressors return: bytes written, 0 when they did not fit.
+/// Converts the return value of the library's compressors: the bytes written, 0 if they did not fit.
 fn written(n: c_int) -> Result<usize> {
     usize::try_from(n).or(Ok(0))
 }
 
-/// The acceleration of a level: the lower the level, the more positions are skipped.
+/// The acceleration for a level. At lower levels more positions are skipped.
 fn acceleration(clevel: u8) -> u8 {
     10 - clevel
 }
@@ -140,12 +140,12 @@ pub(super) struct Fast {
 }
 
 impl Fast {
-    /// `src` and `dst` are at most `i32::MAX` long; 0 when the result does not fit.
+    /// Returns the bytes written, or 0 if they do not fit. `src` and `dst` are at most `i32::MAX` long.
     pub(super) fn compress(&mut self, clevel: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         self.plain.compress(acceleration(clevel).into(), src, dst)
     }
 
-    /// The same with a dictionary, which must outlive the call, not more.
+    /// Like [`compress`](Self::compress), with a dictionary, which is needed during the call only.
     pub(super) fn compress_with(
         &mut self,
         dict: &FastDict,
@@ -154,9 +154,9 @@ impl Fast {
         dst: &mut [u8],
     ) -> Result<usize> {
         let state = get_or_make(&mut self.with_dict, Stream::new)?.0.as_ptr();
-        // SAFETY: both are streams of `STREAM_SIZE` bytes and distinct allocations. The copy points into the
-        // dictionary's bytes, which `dict` keeps alive during the call; the next call overwrites it before use.
-        // The library reads `src.len()` bytes and writes at most `dst.len()`, both of which fit a `c_int`.
+        // SAFETY: both are streams of `STREAM_SIZE` bytes in allocations of their own. The copy points into the dictionary's
+        // bytes, which `dict` keeps alive during the call (see `FastDict::new`); the next call overwrites it before use.
+        // The library reads `src.len()` bytes and writes at most `dst.len()`; `Encoder::compress` made sure that both fit a `c_int`.
         written(unsafe {
             core::ptr::copy_nonoverlapping(
                 dict.stream.0.as_ptr().cast::<u8>(),
@@ -183,11 +183,11 @@ pub(super) struct High {
 }
 
 impl High {
-    /// `src` and `dst` are at most `i32::MAX` long; 0 when the result does not fit.
+    /// Returns the bytes written, or 0 if they do not fit. `src` and `dst` are at most `i32::MAX` long.
     pub(super) fn compress(&mut self, clevel: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         let state = get_or_make(&mut self.plain, StreamHc::new)?.0.as_ptr();
-        // SAFETY: `state` is an initialised stream that only ever saw this function, as its fast reset demands; the
-        // library reads `src.len()` bytes and writes at most `dst.len()`, both of which fit a `c_int`.
+        // SAFETY: `state` is an initialised stream on which no other function has run, as the fast reset requires. The
+        // library reads `src.len()` bytes and writes at most `dst.len()`; `Encoder::compress` made sure that both fit a `c_int`.
         written(unsafe {
             LZ4_compress_HC_extStateHC_fastReset(
                 state,
@@ -200,7 +200,7 @@ impl High {
         })
     }
 
-    /// The same with a dictionary that was prepared for the level wanted.
+    /// Like [`compress`](Self::compress), with a dictionary, which determines the level.
     pub(super) fn compress_with(
         &mut self,
         dict: &HighDict,
@@ -226,17 +226,18 @@ impl High {
     }
 }
 
-/// A dictionary hashed for LZ4. It points into the bytes it was made from: keep them together.
+/// A dictionary hashed for LZ4. It points into the bytes it was made from.
 pub(super) struct FastDict {
     stream: Stream,
 }
 
 impl FastDict {
     /// # Safety
-    /// `bytes` must stay where it is and unchanged as long as the value lives.
+    /// `bytes` must neither move nor change as long as the value lives.
     pub(super) unsafe fn new(bytes: &[u8]) -> Result<Self> {
         let stream = Stream::new()?;
-        // SAFETY: an initialised stream, and `bytes` as the caller promises; its length is that of a dictionary.
+        // SAFETY: the stream is initialised, the caller promises that `bytes` outlives it, and the length of a dictionary (at most
+        // `MAX_DICT_SIZE`) fits a `c_int`.
         unsafe {
             LZ4_loadDict(
                 stream.0.as_ptr(),
@@ -248,17 +249,17 @@ impl FastDict {
     }
 }
 
-/// A dictionary hashed for LZ4HC at one level. It points into the bytes it was made from: keep them together.
+/// A dictionary hashed for LZ4HC at one level. It points into the bytes it was made from.
 pub(super) struct HighDict {
     stream: StreamHc,
 }
 
 impl HighDict {
     /// # Safety
-    /// `bytes` must stay where it is and unchanged as long as the value lives.
+    /// `bytes` must neither move nor change as long as the value lives.
     pub(super) unsafe fn new(bytes: &[u8], clevel: u8) -> Result<Self> {
         let stream = StreamHc::new()?;
-        // SAFETY: an initialised stream, and `bytes` as the caller promises; its length is that of a dictionary.
+        // SAFETY: as in `FastDict::new`.
         unsafe {
             LZ4_resetStreamHC_fast(stream.0.as_ptr(), c_int::from(clevel));
             LZ4_loadDictHC(
@@ -271,14 +272,14 @@ impl HighDict {
     }
 }
 
-/// Decodes an LZ4 stream; the number of bytes written.
+/// Decodes an LZ4 stream. Returns the number of bytes written.
 ///
-/// No valid stream has a match of distance 0, but the library takes it and writes zeros.
-pub(super) fn decompress(src: Packed, dst: Room) -> Result<usize> {
+/// A match of distance 0 is not valid, but the LZ4 library accepts it and writes zeros, so this does too.
+pub(super) fn decompress(src: PaddedSrc, dst: PaddedDst) -> Result<usize> {
     decompress::decompress(&[], src, dst, usize::MAX)
 }
 
-/// Decodes an LZ4 stream up to its first `wanted` bytes, or all of it; the number of bytes written.
+/// Decodes an LZ4 stream at least until its first `wanted` bytes are there. Returns the number of bytes written.
 pub(super) fn decompress_front(src: &[u8], dst: &mut [u8], wanted: usize) -> Result<usize> {
     let wanted = if wanted < dst.len() {
         wanted

@@ -1,38 +1,49 @@
-//! The sequences far from both ends of a stream and of its data, which are nearly all: copied in steps that may go past
-//! what is wanted, since there is room, and with no check a step.
+//! The fast loops of the decompressor. They decode nearly all sequences, and copy in steps that may read and write past the
+//! end of what is wanted, without a check per step. Margins at the ends of both buffers make that safe; they are checked once per
+//! sequence.
 //!
-//! Matches overlap what they write. One that repeats few bytes is made of registers that hold them, so that no step waits
-//! for the one before.
+//! Matches may overlap what they write. For a short distance the repeated bytes are kept in registers, so that no step waits
+//! for the store of the one before.
+//!
+//! # Why no input makes the unchecked accesses go out of bounds
+//! Positions and lengths come from the stream, which may be hostile. Each sequence is checked against the [`Limits`], whose
+//! comments say what follows from each. The safety comments refer to them, and debug builds (the tests and the fuzz targets) assert
+//! every single access.
 
 use core::hint::cold_path;
 
-use super::bytes::Bytes;
-use super::decompress::{BEHIND, LAST_BEGIN, LAST_LITERALS, LEAST, OPEN_ENDED};
-use crate::copy::repeated;
-use crate::known::load;
-use crate::{Packed, Room};
+use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, MIN_REST, RUN_MASK};
+use super::unchecked::UncheckedDst;
+use crate::copy::replicate;
+use crate::unaligned::load;
+use crate::{PaddedDst, PaddedSrc};
 
-/// How far from the end of the bytes the last sequence begins that is decoded here: a token, and 16 literals in one step.
-/// Where a stream has no bytes behind it, the library, too, looks at nothing more from there on.
+/// Bytes of the source from the last token that is decoded here: the token, and 16 bytes of literals in one step. Where the
+/// stream has no padding, the library's own fast loop ends there, too.
 const SRC_MARGIN: usize = 1 + 16 + 1;
-/// What more literals are copied with in one step: in most cases there is only one, so that no branch is spent on it.
-const LITERALS: usize = 64;
-/// How far from the end of the data it may lie if its lengths are in its token: 14 literals, and 24 bytes written for a match.
-const SHORT_MARGIN: usize = 14 + 24;
-/// The same for any: what a step of literals writes.
-const DST_MARGIN: usize = LITERALS;
-/// What a match may write beyond its end.
-const MATCH: usize = 31;
+/// The step in which long literals are copied. Most take only one, so its size avoids a branch.
+const LITERAL_STEP: usize = 64;
+/// The most literals that a token encodes without extra bytes.
+const MAX_SHORT_LITERALS: usize = RUN_MASK - 1;
+/// What [`repeat_short`](UncheckedDst::repeat_short) writes at most.
+const SHORT_MATCH_STEP: usize = 24;
+/// Bytes of the destination that a sequence without extra bytes may write: its literals, and a match in fixed steps.
+const SHORT_DST_MARGIN: usize = MAX_SHORT_LITERALS + SHORT_MATCH_STEP;
+/// Bytes of the destination that any sequence may write before the position of its match is checked: a step of literals.
+const DST_MARGIN: usize = LITERAL_STEP;
+/// What a match may write past its end.
+const MATCH_OVERRUN: usize = 31;
 
-impl Bytes<'_> {
-    /// Copies the first `len` of `bytes` to `at`, or 32 where there are so many and `len` is less.
+impl UncheckedDst<'_> {
+    /// Copies the first `len` of `bytes` to `at`. For a `len` up to 32 it copies 32 bytes, if `bytes` has as many.
     ///
     /// # Safety
-    /// There are `len` of them, and at `at` there is room for that or 32.
+    /// `len <= bytes.len()`, and `at + len.max(32) <= self.len()`.
     #[inline(always)]
     unsafe fn copy(&mut self, at: usize, bytes: &[u8], len: usize) {
+        debug_assert!(len <= bytes.len() && at + len.max(32) <= self.len());
         if len <= 32 && bytes.len() >= 32 {
-            // SAFETY: as the caller promises.
+            // SAFETY: the condition leaves 32 bytes to load; the caller promises 32 bytes at `at`.
             unsafe {
                 self.store::<u128>(at, load(bytes, 0));
                 self.store::<u128>(at + 16, load(bytes, 16));
@@ -42,23 +53,25 @@ impl Bytes<'_> {
         }
     }
 
-    /// Repeats at `at` the bytes from `distance` before it, 18 of them, and up to 6 more.
+    /// Copies a match of up to 18 bytes from `distance` before `at` to `at`. Up to [`SHORT_MATCH_STEP`] bytes are written.
     ///
     /// # Safety
-    /// The 24 bytes from `at` on are among these, and so are those `distance` before `at`. It is not 0.
+    /// `1 <= distance <= at`, and `at + SHORT_MATCH_STEP <= self.len()`.
     #[inline(always)]
     unsafe fn repeat_short(&mut self, at: usize, distance: usize) {
-        let back = at - distance;
-        // SAFETY: as the caller promises; those read lie before the ones written.
+        debug_assert!(1 <= distance && distance <= at && at + SHORT_MATCH_STEP <= self.len());
+        let from = at - distance;
+        // SAFETY: `from` is not negative since `distance <= at`. Loads end at `from + 18` at most, which is less than `at + 18`. Stores
+        // end at `at + 18`, or at `at + 2 * whole + 8` with `whole <= 8`, which is `at + SHORT_MATCH_STEP`.
         unsafe {
-            let first = self.load::<u64>(back);
+            let first = self.load::<u64>(from);
             if distance >= 8 {
                 self.store(at, first);
-                self.store::<u64>(at + 8, self.load(back + 8));
-                self.store::<u16>(at + 16, self.load(back + 16));
+                self.store::<u64>(at + 8, self.load(from + 8));
+                self.store::<u16>(at + 16, self.load(from + 16));
             } else {
                 cold_path();
-                let (eight, whole) = repeated(u64::from_le(first), distance);
+                let (eight, whole) = replicate(u64::from_le(first), distance);
                 self.store(at, eight.to_le());
                 self.store(at + whole, eight.to_le());
                 self.store(at + 2 * whole, eight.to_le());
@@ -66,16 +79,20 @@ impl Bytes<'_> {
         }
     }
 
-    /// Repeats at `at` the bytes from `distance` before it, up to `stop`, and up to 31 bytes more.
+    /// Copies a match from `distance` before `at` to `at..stop`. Up to [`MATCH_OVERRUN`] bytes past `stop` are written.
     ///
     /// # Safety
-    /// The bytes up to 31 behind `stop` are among these, and so are those `distance` before `at`. It is not 0.
+    /// `1 <= distance <= at < stop`, and `stop + MATCH_OVERRUN <= self.len()`.
     #[inline(always)]
     unsafe fn repeat(&mut self, mut at: usize, distance: usize, stop: usize) {
-        let back = at - distance;
+        debug_assert!(1 <= distance && distance <= at && at < stop);
+        debug_assert!(stop + MATCH_OVERRUN <= self.len());
+        let from = at - distance;
+        // In each loop below a step begins before `stop` and stores 32 bytes at most, so it ends at `stop - 1 + 32` at most, which
+        // is `stop + MATCH_OVERRUN`. Loads begin at `from` or later, which is not negative since `distance <= at`.
         if distance > 32 {
             while at < stop {
-                // SAFETY: 32 bytes from before `stop` on, and from before those.
+                // SAFETY: a step of 32 bytes, from before `stop`. The loads end before `at`.
                 unsafe {
                     self.store::<u128>(at, self.load(at - distance));
                     self.store::<u128>(at + 16, self.load(at + 16 - distance));
@@ -83,10 +100,10 @@ impl Bytes<'_> {
                 at += 32;
             }
         } else if distance >= 16 {
-            // SAFETY: both end at `at` at most.
-            let (first, last) = unsafe { (self.load::<u128>(back), self.load::<u128>(at - 16)) };
+            // SAFETY: `distance` is at least 16, so both loads end at `at` at most.
+            let (first, last) = unsafe { (self.load::<u128>(from), self.load::<u128>(at - 16)) };
             while at < stop {
-                // SAFETY: `distance` bytes from before `stop` on.
+                // SAFETY: a step of `distance` bytes, 32 at most, from before `stop`.
                 unsafe {
                     self.store(at, first);
                     self.store(at + distance - 16, last);
@@ -94,10 +111,10 @@ impl Bytes<'_> {
                 at += distance;
             }
         } else if distance >= 8 {
-            // SAFETY: both end at `at` at most.
-            let (first, last) = unsafe { (self.load::<u64>(back), self.load::<u64>(at - 8)) };
+            // SAFETY: `distance` is at least 8, so both loads end at `at` at most.
+            let (first, last) = unsafe { (self.load::<u64>(from), self.load::<u64>(at - 8)) };
             while at < stop {
-                // SAFETY: twice `distance` bytes from before `stop` on.
+                // SAFETY: a step of `2 * distance` bytes, 30 at most, from before `stop`.
                 unsafe {
                     self.store(at, first);
                     self.store(at + distance - 8, last);
@@ -107,15 +124,15 @@ impl Bytes<'_> {
                 at += 2 * distance;
             }
         } else {
-            // SAFETY: 8 bytes from before `at` on.
-            let (low, whole) = repeated(u64::from_le(unsafe { self.load(back) }), distance);
-            // The next eight bytes go on where these stop.
-            let over = 8 - whole;
-            let high = low >> (8 * over) | low << (8 * (distance - over));
+            // SAFETY: the load ends at `from + 8 < at + 8`, and 31 bytes lie behind `stop`.
+            let (low, whole) = replicate(u64::from_le(unsafe { self.load(from) }), distance);
+            // The upper eight bytes continue the pattern where the lower eight cut it.
+            let cut = 8 - whole;
+            let high = low >> (8 * cut) | low << (8 * (distance - cut));
             let sixteen = (u128::from(low) | u128::from(high) << 64).to_le();
             let whole = 2 * whole;
             while at < stop {
-                // SAFETY: 32 bytes at most from before `stop` on.
+                // SAFETY: a step of `whole + 16` bytes with `whole <= 16`, from before `stop`.
                 unsafe {
                     self.store(at, sixteen);
                     self.store(at + whole, sixteen);
@@ -126,15 +143,17 @@ impl Bytes<'_> {
     }
 }
 
-/// The further bytes of a length, of those at `last` at most; a length that no data have where they are not all there.
+/// The sum of the extra bytes of a length, which may lie up to `last`. If the length continues behind `last`, the result is larger
+/// than any valid length, so that the caller's check rejects it.
 ///
 /// # Safety
-/// There is a byte at `last`.
+/// `last < src.len()`.
 #[inline(always)]
-unsafe fn further(src: &[u8], at: &mut usize, last: usize) -> usize {
+unsafe fn extra_length(src: &[u8], at: &mut usize, last: usize) -> usize {
+    debug_assert!(last < src.len());
     let mut len = 0;
     while *at <= last {
-        // SAFETY: one before that at `last`, or that one.
+        // SAFETY: `*at <= last < src.len()`.
         let more = unsafe { load::<u8>(src, *at) };
         *at += 1;
         len += usize::from(more);
@@ -145,146 +164,202 @@ unsafe fn further(src: &[u8], at: &mut usize, last: usize) -> usize {
     usize::MAX / 2
 }
 
-/// Decodes sequences whose matches may reach back into `dict`, from `at` on in the stream and `out` in the data, up to one
-/// that begins near an end, or behind `wanted` bytes of the data, or that is odd. Gives where that one begins, in both; what
-/// is decoded is right, and bytes behind it may be overwritten.
+/// The last positions at which [`decode`] may do things. `src` and `dst` are the buffers with padding, `src_len` and `dst_len` the
+/// lengths without.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// The last token. `SRC_MARGIN` bytes of `src` lie there, and `MIN_REST` of the stream.
+    token: usize,
+    /// The last end of literals that are followed by a match. `MIN_REST` bytes of the stream lie there, so a distance can be read.
+    distance: usize,
+    /// The last end of long literals. `LITERAL_STEP` bytes of `src` lie there, or it is 0.
+    literals: usize,
+    /// The last position of the data at which a sequence may begin: `DST_MARGIN` bytes of the data lie there, and it is less than
+    /// `wanted`.
+    out: usize,
+    /// The last position of the data at which a step of literals may end. `DST_MARGIN` bytes of the data lie there.
+    literals_out: usize,
+    /// The last end of a match. It is as close to the end of the data as the format allows, if there is padding for the overrun:
+    /// `MATCH_OVERRUN` bytes of `dst` lie there.
+    match_out: usize,
+}
+
+impl Limits {
+    /// `None` if one of the buffers is shorter than its margin.
+    #[inline(always)]
+    fn new(
+        (src, src_len): (&[u8], usize),
+        (dst, dst_len): (&[u8], usize),
+        wanted: usize,
+    ) -> Option<Self> {
+        let distance = src_len.checked_sub(MIN_REST)?;
+        let token = src.len().checked_sub(SRC_MARGIN)?.min(distance);
+        let literals_out = dst_len.checked_sub(DST_MARGIN)?;
+        Some(Limits {
+            token,
+            distance,
+            literals: src.len().saturating_sub(LITERAL_STEP).min(distance),
+            out: literals_out.min(wanted.saturating_sub(1)),
+            literals_out,
+            match_out: (dst_len - LAST_LITERALS).min(dst.len() - MATCH_OVERRUN),
+        })
+    }
+}
+
+/// Decodes sequences whose matches may reach back into `dict`, starting at `at` in the stream and `out` in the data. It stops at a
+/// sequence that begins near an end, or behind the first `wanted` bytes of the data, or that may be invalid, and returns where that
+/// sequence begins, in both. Everything before is correct; bytes behind it may be overwritten.
 ///
-/// A function of its own, which keeps all that its loop needs in registers.
+/// It is not inlined, so that the compiler keeps all values of its loop in registers.
 #[inline(never)]
 pub(super) fn decode(
     dict: &[u8],
-    src: Packed,
-    dst: Room,
+    src: PaddedSrc,
+    dst: PaddedDst,
     (mut at, mut out): (usize, usize),
     wanted: usize,
 ) -> (usize, usize) {
-    let ((src, src_len), (dst, dst_len)) = (src.among(), dst.among());
-    let (Some(distance_last), Some(src_last), Some(dst_last)) = (
-        src_len.checked_sub(BEHIND),
-        src.len().checked_sub(SRC_MARGIN),
-        dst_len.checked_sub(DST_MARGIN),
-    ) else {
+    let ((src, src_len), (dst, dst_len)) = (src.with_padding(), dst.with_padding());
+    let Some(limits) = Limits::new((src, src_len), (dst, dst_len), wanted) else {
         return (at, out);
     };
-    let src_last = src_last.min(distance_last);
-    let literals_last = src.len().saturating_sub(LITERALS).min(distance_last);
-    let out_last = dst_last.min(wanted.saturating_sub(1));
-    // A match may end as near to the end of the data as any does, where what is written too much has room behind them.
-    let match_last = (dst_len - LAST_LITERALS).min(dst.len() - MATCH);
-    let mut dst = Bytes::new(dst);
-    while at <= src_last && out <= out_last {
+    let mut dst = UncheckedDst::new(dst);
+    while at <= limits.token && out <= limits.out {
         let token = usize::from(src[at]);
         let mut next = at + 1;
         let mut literals = token >> 4;
-        // SAFETY: the 16 bytes behind `src_last`, and 16 from `dst_last` on, are within the margins.
+        // SAFETY: `at <= limits.token` leaves `SRC_MARGIN` bytes at `at`, so 17 at `next`; `out <= limits.out` leaves `DST_MARGIN`.
         unsafe { dst.store::<u128>(out, load(src, next)) };
-        // What is said to be cold is not: it is what may lie apart, so that the rest is one straight piece of code.
-        if literals == OPEN_ENDED {
+        if literals == RUN_MASK {
+            // `cold_path` only moves this out of line, so that the rest is straight code; it is not rare.
             cold_path();
-            // SAFETY: there are so many bytes, or at least the one at 0.
-            literals += unsafe { further(src, &mut next, src_len.saturating_sub(1 + OPEN_ENDED)) };
-            if next + literals > literals_last || literals > dst_last - out {
+            // SAFETY: `src_len` is at least `MIN_REST`, so both `src_len - 16` and 0 are less than it.
+            literals +=
+                unsafe { extra_length(src, &mut next, src_len.saturating_sub(1 + RUN_MASK)) };
+            if next + literals > limits.literals || literals > limits.literals_out - out {
                 break;
             }
             let mut done = 0;
             while done < literals {
-                // SAFETY: the literals end `LITERALS` from the end of the stream and of the data at least, and these bytes, as many,
-                // begin before that.
+                // SAFETY: `done < literals`, so this step begins before `next + literals <= limits.literals` in the source and before
+                // `out + literals <= limits.literals_out` in the data, both of which leave `LITERAL_STEP` bytes.
                 unsafe {
                     let all = [0, 16, 32, 48].map(|i| load::<u128>(src, next + done + i));
                     for (i, sixteen) in all.into_iter().enumerate() {
                         dst.store(out + done + 16 * i, sixteen);
                     }
                 }
-                done += LITERALS;
+                done += LITERAL_STEP;
             }
         }
         next += literals;
         let end = out + literals;
-        if next > distance_last {
+        if next > limits.distance {
             break;
         }
-        // SAFETY: two bytes are there at least.
+        // SAFETY: `next <= limits.distance` leaves `MIN_REST` bytes, of which two are the distance.
         let distance = usize::from(u16::from_le_bytes(unsafe { load(src, next) }));
         next += 2;
-        let code = token & 15;
-        let within = distance.wrapping_sub(1) < end;
-        if code < OPEN_ENDED && within {
-            // SAFETY: `end` is 14 behind `dst_last` at most.
+        let match_code = token & 15;
+        let in_data = distance.wrapping_sub(1) < end;
+        if match_code < RUN_MASK && in_data {
+            // SAFETY: `in_data` says that `1 <= distance <= end`. Short literals end at `limits.out + MAX_SHORT_LITERALS` at most, and long
+            // ones at `limits.literals_out`, so `DST_MARGIN - MAX_SHORT_LITERALS`, that is 50, bytes of the data lie at `end`.
             unsafe { dst.repeat_short(end, distance) };
             at = next;
-            out = end + code + LEAST;
+            out = end + match_code + MIN_MATCH;
             continue;
         }
         cold_path();
-        let mut len = code + LEAST;
-        if code == OPEN_ENDED {
-            // SAFETY: this is before the end.
-            len += unsafe { further(src, &mut next, src_len - LAST_LITERALS) };
+        let mut len = match_code + MIN_MATCH;
+        if match_code == RUN_MASK {
+            // SAFETY: `src_len` is at least `MIN_REST`, so this position is not negative and lies before the end.
+            len += unsafe { extra_length(src, &mut next, src_len - LAST_LITERALS) };
         }
-        if end > match_last || len > match_last - end {
+        if end > limits.match_out || len > limits.match_out - end {
             break;
         }
-        let stop = end + len;
-        if within {
-            // SAFETY: the match ends at `match_last` at most, every step begins before that and writes 32 bytes at most.
-            // Those read lie before the ones written.
-            unsafe { dst.repeat(end, distance, stop) };
-        } else {
-            let from = distance
-                .checked_sub(end)
-                .and_then(|back| dict.len().checked_sub(back));
-            match from.and_then(|from| dict.get(from..)) {
-                // SAFETY: there are so many; it ends at `match_last` at most, `MATCH` before the end.
-                Some(bytes) if len <= bytes.len() => unsafe { dst.copy(end, bytes, len) },
-                _ => break,
-            }
+        // SAFETY: the check above says that `end + len <= limits.match_out`.
+        if !unsafe { copy_long_match(&mut dst, dict, end, distance, len) } {
+            break;
         }
         at = next;
-        out = stop;
+        out = end + len;
     }
     (at, out)
 }
 
-/// The same near the ends, where each step is checked, as long as there are other bytes behind both: sequences that tell all
-/// in their tokens, and the last one, behind which the stream ends.
+/// Copies a match of `len` bytes to `at`, from `distance` before it in the data or else from `dict`. Returns false if neither has
+/// all of its bytes.
+///
+/// # Safety
+/// `len >= MIN_MATCH`, and `at + len + MATCH_OVERRUN <= dst.len()`.
+#[inline(always)]
+unsafe fn copy_long_match(
+    dst: &mut UncheckedDst,
+    dict: &[u8],
+    at: usize,
+    distance: usize,
+    len: usize,
+) -> bool {
+    debug_assert!(len >= MIN_MATCH && at + len + MATCH_OVERRUN <= dst.len());
+    if distance.wrapping_sub(1) < at {
+        // SAFETY: the condition says that `1 <= distance <= at`; the caller promises `MATCH_OVERRUN` bytes behind the match.
+        unsafe { dst.repeat(at, distance, at + len) };
+        return true;
+    }
+    let from = distance
+        .checked_sub(at)
+        .and_then(|back| dict.len().checked_sub(back));
+    match from.and_then(|from| dict.get(from..)) {
+        Some(bytes) if len <= bytes.len() => {
+            // SAFETY: the guard says that `len <= bytes.len()`. `at + 32` is at most `at + len + MATCH_OVERRUN`, which the caller promises.
+            unsafe { dst.copy(at, bytes, len) };
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Like [`decode`], but nearer to the ends, for buffers with padding. Each sequence is checked against the lengths without
+/// padding. It stops at a sequence with extra bytes, and decodes the last sequence of the stream if it has none.
 #[inline(never)]
-pub(super) fn decode_end(
-    src: Packed,
-    dst: Room,
+pub(super) fn decode_near_end(
+    src: PaddedSrc,
+    dst: PaddedDst,
     (mut at, mut out): (usize, usize),
 ) -> (usize, usize) {
-    let ((src, src_len), (dst, dst_len)) = (src.among(), dst.among());
-    let (Some(src_last), Some(dst_last)) = (
+    let ((src, src_len), (dst, dst_len)) = (src.with_padding(), dst.with_padding());
+    let (Some(last_token), Some(last_out)) = (
         src.len().checked_sub(SRC_MARGIN),
-        dst.len().checked_sub(SHORT_MARGIN),
+        dst.len().checked_sub(SHORT_DST_MARGIN),
     ) else {
         return (at, out);
     };
-    let mut dst = Bytes::new(dst);
-    while at <= src_last && out <= dst_last {
+    let mut dst = UncheckedDst::new(dst);
+    while at <= last_token && out <= last_out {
         let token = usize::from(src[at]);
-        let (literals, code) = (token >> 4, token & 15);
-        if literals == OPEN_ENDED {
+        let (literals, match_code) = (token >> 4, token & 15);
+        if literals == RUN_MASK {
             break;
         }
-        // SAFETY: both are within the margins.
+        // SAFETY: `at <= last_token` leaves `SRC_MARGIN` bytes at `at`, so 17 behind it; `out <= last_out` leaves `SHORT_DST_MARGIN`.
         unsafe { dst.store::<u128>(out, load(src, at + 1)) };
         let (next, end) = (at + 1 + literals, out + literals);
-        if next + BEHIND > src_len || end + LAST_BEGIN > dst_len {
+        if next + MIN_REST > src_len || end + MF_LIMIT > dst_len {
             if next == src_len && end <= dst_len {
                 (at, out) = (next, end);
             }
             break;
         }
-        // SAFETY: two bytes are there at least.
+        // SAFETY: the check above leaves `MIN_REST` bytes at `next`, of which two are the distance.
         let distance = usize::from(u16::from_le_bytes(unsafe { load(src, next) }));
-        let stop = end + code + LEAST;
-        let odd = distance.wrapping_sub(1) >= end || code == OPEN_ENDED;
-        if odd || stop + LAST_LITERALS > dst_len {
+        let stop = end + match_code + MIN_MATCH;
+        let in_data = distance.wrapping_sub(1) < end;
+        if !in_data || match_code == RUN_MASK || stop + LAST_LITERALS > dst_len {
             break;
         }
-        // SAFETY: `end` is 14 behind `dst_last` at most.
+        // SAFETY: `in_data` says that `1 <= distance <= end`. `end <= last_out + MAX_SHORT_LITERALS`, so `SHORT_MATCH_STEP` bytes lie there.
         unsafe { dst.repeat_short(end, distance) };
         (at, out) = (next + 2, stop);
     }

@@ -2,7 +2,7 @@ use core::ffi::{c_char, c_int};
 
 use super::*;
 
-/// A stream: literals, a match of distance 0, the same again, and literals to end with. Gives its data's size too.
+/// A stream of literals and a match of distance 0, both twice, and last literals. Also returns the size of its data.
 fn repeating_nothing(literals: usize, matched: usize, tail: usize) -> (Vec<u8>, usize) {
     let length = |n: usize, out: &mut Vec<u8>| {
         if n >= 15 {
@@ -42,7 +42,7 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Bytes that the library writes of a stream, 0 when they do not fit.
+/// Compresses with the library. Returns the bytes written, or 0 if they do not fit.
 fn written_by_library(src: &[u8], dst: &mut [u8], acceleration: usize) -> usize {
     // SAFETY: the library reads only `src` and writes only `dst`; the lengths fit a `c_int`.
     let n = unsafe {
@@ -57,7 +57,7 @@ fn written_by_library(src: &[u8], dst: &mut [u8], acceleration: usize) -> usize 
     n.try_into().unwrap()
 }
 
-/// What the library makes of a stream.
+/// Decompresses with the library.
 fn by_library(dict: &[u8], src: &[u8], dst: &mut [u8]) -> Result<usize> {
     // SAFETY: the library reads only `src` and `dict` and writes only `dst`, whatever the bytes; the lengths fit a `c_int`.
     let n = unsafe {
@@ -73,7 +73,7 @@ fn by_library(dict: &[u8], src: &[u8], dst: &mut [u8]) -> Result<usize> {
     usize::try_from(n).map_err(|_| Error::Data)
 }
 
-/// Numbers below what is asked for, the same in each run.
+/// A generator of pseudorandom numbers below its argument, the same in each run.
 fn numbers() -> impl FnMut(usize) -> usize {
     let mut seed = 1_u64;
     move |below| {
@@ -82,21 +82,21 @@ fn numbers() -> impl FnMut(usize) -> usize {
     }
 }
 
-/// `start`, and behind it `len` bytes that repeat at any distance, near and far, in pieces of any length.
+/// `start`, followed by `len` bytes with repeats of any length at any distance.
 fn repetitive(start: &[u8], len: usize, random: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
     let mut data = start.to_vec();
     let noise = random(4);
     while data.len() < start.len() + len {
         let period = 1 + random(40).min(random(300));
         let word: Vec<u8> = match random(4) {
-            // Of long ago,
+            // A repeat from far back,
             0 if data.len() > period => {
                 let from = random(data.len() - period);
                 data[from..from + period].to_vec()
             }
-            // nothing that repeats,
+            // noise,
             1 => (0..period * noise).map(|_| random(256) as u8).collect(),
-            // or runs of few words, of any period.
+            // or a word that will be repeated.
             _ => (0..period).map(|_| random(3) as u8).collect(),
         };
         let most = random(900) / (1 + word.len());
@@ -109,7 +109,7 @@ fn repetitive(start: &[u8], len: usize, random: &mut impl FnMut(usize) -> usize)
     data
 }
 
-/// Also where there is little room for them, and whatever the tables were used for before.
+/// Also with too small a destination, and with tables that were used before.
 #[test]
 fn streams_are_the_bytes_that_the_library_writes() {
     let mut random = numbers();
@@ -126,7 +126,7 @@ fn streams_are_the_bytes_that_the_library_writes() {
         };
         let mut data = repetitive(&[], len, &mut random);
         if random(5) == 0 {
-            // Planes of bits: noise, then runs.
+            // Like bit planes: noise, then runs.
             let noise = random(1 + len);
             data[..noise].fill_with(|| random(256) as u8);
         }
@@ -183,14 +183,14 @@ fn streams_are_decoded_and_refused_as_the_library_does() {
         let got = decompress_with(&dict, &stream, &mut ours);
         assert_eq!(got, expected, "round {round}: {stream:?} in {room}");
         if dict.is_empty() {
-            // Among other bytes it is the same.
+            // With padding the result is the same.
             let (behind, room_behind) = (random(80), random(80));
             let packed: Vec<u8> = (stream.iter().copied())
                 .chain((0..behind).map(|_| random(256) as u8))
                 .collect();
             let mut among = vec![0xaa; room + room_behind];
-            let src = Packed::new(&packed, stream.len()).unwrap();
-            let dst = Room::new(&mut among, room).unwrap();
+            let src = PaddedSrc::new(&packed, stream.len()).unwrap();
+            let dst = PaddedDst::new(&mut among, room).unwrap();
             assert_eq!(decompress(src, dst), expected, "round {round}: {stream:?}");
             let n = expected.unwrap_or(0);
             assert!(among[..n] == theirs[..n], "round {round}");

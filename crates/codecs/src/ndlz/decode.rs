@@ -1,20 +1,19 @@
-//! Reading streams.
+//! The decoder.
 //!
-//! What a cell is put together from follows from its token by a table, so that all but those of one byte are read by the
-//! same instructions: which kind of cell comes next is what processors cannot foresee.
+//! A table maps each token to the sources of the cell's rows. So all cells, except those of one repeated byte, are decoded by the same
+//! instructions, without a branch on the kind of cell, which is unpredictable.
 
-use super::HEADER;
+use super::HEADER_LEN;
 use super::kinds::{Kind, Source};
 use oxiblosc_error::{Error, Result};
 
-/// The token of a cell that is one byte everywhere.
+/// The token of a cell of one repeated byte.
 const REPEATED: u8 = 0x40;
 
-/// Where the rows of a source are, if that is in the stream; `at` is where the token is, and `distance` what follows it.
+/// The position of a source's rows, which may lie outside the stream. `at` is the position of the token, and `distance` its operand.
 #[inline(always)]
 fn place_of(source: Source, at: usize, distance: u16) -> usize {
-    // A distance that is so large that the token and its operands make it overflow counts, as the format's readers have it,
-    // from behind them.
+    // The reference's decoder adds the size of the token and its operands to the distance in 16 bits, so that it may overflow.
     let from_end = (distance & source.mask).wrapping_add(source.operands.into());
     (at + usize::from(source.base)).wrapping_sub(from_end.into())
 }
@@ -28,8 +27,8 @@ fn rows_at<const SIDE: usize, const CELL: usize>(
     Some(cell.as_chunks().0)
 }
 
-/// Reads the whole cell whose token is at `at` into its rows; gives where the next token is. None where a little more than
-/// the cell would have to be in the stream, and where something is wrong: these are for [`read`].
+/// Decodes a full cell, whose token is at `at`, and passes its rows to `put`. Returns the position of the next token. `None` close to
+/// the end of the stream, since it reads past short cells, and if the cell is invalid; [`read`] decides about those.
 #[inline(always)]
 fn read_whole<const SIDE: usize, const CELL: usize>(
     kinds: &[Kind<SIDE>; 256],
@@ -55,7 +54,7 @@ fn read_whole<const SIDE: usize, const CELL: usize>(
     (kind.size > 0).then_some(at + usize::from(kind.size))
 }
 
-/// Reads a cell of which `len` bytes are there, into the front of `cell`.
+/// Decodes a cell of `len` bytes, fewer than `SIDE * SIDE` if it is cut, into the front of `cell`, with every check.
 #[cold]
 fn read<const SIDE: usize>(
     kinds: &[Kind<SIDE>; 256],
@@ -78,7 +77,7 @@ fn read<const SIDE: usize>(
     if kind.size == 0 {
         return Err(Error::Failure);
     }
-    // A literal one is as long as the cell.
+    // A cut literal cell is shorter.
     let whole = SIDE * SIDE;
     let literal = kind.first.mask == 0;
     let size = usize::from(kind.size) - if literal { whole - len } else { 0 };
@@ -89,10 +88,10 @@ fn read<const SIDE: usize>(
     };
     let mut rows = [[[0; SIDE]; SIDE]; 2];
     for (n, source) in [kind.first, kind.second].into_iter().enumerate() {
-        let need = usize::from(source.need);
-        let need = if need == whole { len } else { need };
+        let source_len = usize::from(source.len);
+        let source_len = if source_len == whole { len } else { source_len };
         let place = place_of(source, *at, distance(1 + 2 * n));
-        rows[n].as_flattened_mut()[..need].copy_from_slice(part(place, need)?);
+        rows[n].as_flattened_mut()[..source_len].copy_from_slice(part(place, source_len)?);
     }
     for (to, row) in cell.iter_mut().zip(kind.rows) {
         *to = rows.as_flattened()[usize::from(row)];
@@ -101,14 +100,14 @@ fn read<const SIDE: usize>(
     Ok(())
 }
 
-/// Decompresses a block of cells of `SIDE` x `SIDE`, which are `CELL` bytes, into the front of `dst`; gives its bytes.
+/// Decompresses a block of cells of `SIDE` x `SIDE`, that is `CELL`, bytes into the front of `dst`. Returns the size of the block.
 #[inline(always)]
 pub fn decompress<const SIDE: usize, const CELL: usize>(
     kinds: &[Kind<SIDE>; 256],
     src: &[u8],
     dst: &mut [u8],
 ) -> Result<usize> {
-    let Some(([2, lengths @ ..], _)) = src.split_first_chunk::<HEADER>() else {
+    let Some(([2, lengths @ ..], _)) = src.split_first_chunk::<HEADER_LEN>() else {
         return Err(Error::Failure);
     };
     let length = |n: usize| {
@@ -116,13 +115,13 @@ pub fn decompress<const SIDE: usize, const CELL: usize>(
         usize::try_from(length).map_err(|_| Error::Failure)
     };
     let (rows, columns) = (length(0)?, length(1)?);
-    // No more than 2^62.
+    // Both are less than 2^31, so this does not overflow.
     let nbytes = rows as u64 * columns as u64;
     if nbytes > dst.len() as u64 || nbytes == 0 {
         return Err(Error::Failure);
     }
     let nbytes = nbytes as usize;
-    let mut at = HEADER;
+    let mut at = HEADER_LEN;
     for band in dst[..nbytes].chunks_mut(SIDE * columns) {
         let height = band.len() / columns;
         let mut lines = band.chunks_exact_mut(columns);

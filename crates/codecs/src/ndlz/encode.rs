@@ -1,44 +1,44 @@
-//! What cells of both sizes have in common where streams are written.
+//! The encoder's parts that do not depend on the size of cells.
 
-use super::HEADER;
+use super::HEADER_LEN;
 #[cfg(target_arch = "x86_64")]
 use super::hash::Avx2;
-use super::hash::{self, LANES, Lane, Words};
+use super::hash::{self, LANES, Lanes, Vector};
 
-/// The first distance that is too large.
-pub const MAX_DISTANCE: usize = 65535;
+/// Distances are less than this.
+pub const WINDOW: usize = 65535;
 /// Slots of a hash table.
 pub const SLOTS: usize = 1 << hash::BITS;
 
-/// Cells of one size to bytes; `ROOM` is what a literal one takes.
-pub trait Encode<const SIDE: usize, const ROOM: usize> {
-    /// Hashes a row of cells that lie side by side, row by row of them, before the first of them is put.
-    fn hash<V: Words>(&mut self, group: &[[[u8; SIDE]; LANES]; SIDE]);
+/// An encoder for cells of one size. `MAX_LEN` is the length of a literal cell with its token, the longest.
+pub trait Encode<const SIDE: usize, const MAX_LEN: usize> {
+    /// Hashes a group of adjacent cells, given row by row. It is called before the first of them is put.
+    fn hash<V: Vector>(&mut self, group: &[[[u8; SIDE]; LANES]; SIDE]);
 
-    /// Writes cell `n` of the last group behind what was written; gives the bytes of it.
+    /// Encodes cell `n` of the last group into `out`, which follows `written`, the stream so far. Returns the bytes written.
     fn put(
         &mut self,
         n: usize,
         cell: [[u8; SIDE]; SIDE],
         written: &[u8],
-        room: &mut [u8; ROOM],
+        out: &mut [u8; MAX_LEN],
     ) -> usize;
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn hash_avx2<E: Encode<SIDE, ROOM>, const SIDE: usize, const ROOM: usize>(
+fn hash_avx2<E: Encode<SIDE, MAX_LEN>, const SIDE: usize, const MAX_LEN: usize>(
     encoder: &mut E,
     group: &[[[u8; SIDE]; LANES]; SIDE],
 ) {
     encoder.hash::<Avx2>(group);
 }
 
-/// Writes a block of `rows` times `columns` bytes; gives the bytes written, or 0 where it did not become smaller or may turn
-/// out not to fit.
+/// Compresses a block of `rows` times `columns` bytes. Returns the bytes written, or 0 if the result is not smaller than `src` or
+/// might not fit into `dst`.
 #[inline(always)]
-pub fn compress<const SIDE: usize, const ROOM: usize>(
-    mut encoder: impl Encode<SIDE, ROOM>,
+pub fn compress<const SIDE: usize, const MAX_LEN: usize>(
+    mut encoder: impl Encode<SIDE, MAX_LEN>,
     [rows, columns]: [usize; 2],
     src: &[u8],
     dst: &mut [u8],
@@ -49,8 +49,8 @@ pub fn compress<const SIDE: usize, const ROOM: usize>(
     }
     dst[0] = 2;
     dst[1..5].copy_from_slice(&(rows as u32).to_le_bytes());
-    dst[5..HEADER].copy_from_slice(&(columns as u32).to_le_bytes());
-    let mut at = HEADER;
+    dst[5..HEADER_LEN].copy_from_slice(&(columns as u32).to_le_bytes());
+    let mut at = HEADER_LEN;
     let mut group = [[[0; SIDE]; LANES]; SIDE];
     #[cfg(target_arch = "x86_64")]
     let avx2 = std::arch::is_x86_feature_detected!("avx2");
@@ -63,26 +63,26 @@ pub fn compress<const SIDE: usize, const ROOM: usize>(
             }
             #[cfg(target_arch = "x86_64")]
             if avx2 {
-                // SAFETY: the feature was detected.
+                // SAFETY: `avx2` says that the CPU has the feature.
                 unsafe { hash_avx2(&mut encoder, &group) };
             } else {
-                encoder.hash::<Lane>(&group);
+                encoder.hash::<Lanes>(&group);
             }
             #[cfg(not(target_arch = "x86_64"))]
-            encoder.hash::<Lane>(&group);
+            encoder.hash::<Lanes>(&group);
             for n in 0..width.div_ceil(SIDE) {
                 let (written, rest) = dst.split_at_mut(at);
-                let Some(room) = rest.first_chunk_mut() else {
+                let Some(out) = rest.first_chunk_mut() else {
                     return 0;
                 };
                 let cell = group.each_ref().map(|row| row[n]);
                 let width = SIDE.min(width - n * SIDE);
                 at += if height == SIDE && width == SIDE {
-                    encoder.put(n, cell, written, room)
+                    encoder.put(n, cell, written, out)
                 } else {
-                    room[0] = 0;
+                    out[0] = 0;
                     let rows = cell.iter().take(height);
-                    for (to, from) in room[1..].chunks_exact_mut(width).zip(rows) {
+                    for (to, from) in out[1..].chunks_exact_mut(width).zip(rows) {
                         to.copy_from_slice(&from[..width]);
                     }
                     1 + height * width
@@ -96,41 +96,42 @@ pub fn compress<const SIDE: usize, const ROOM: usize>(
     at
 }
 
-/// Puts bytes into the front of `room`; gives their number.
+/// Writes bytes to the front of `out`. Returns their number.
 #[inline(always)]
-pub fn put<const N: usize>(room: &mut [u8], bytes: [u8; N]) -> usize {
-    room[..N].copy_from_slice(&bytes);
+pub fn put<const N: usize>(out: &mut [u8], bytes: [u8; N]) -> usize {
+    out[..N].copy_from_slice(&bytes);
     N
 }
 
-/// The bytes at a place, if there are so many, as `read` takes them.
+/// `N` bytes of the stream at `position`, converted by `read`. `None` if there are fewer.
 #[inline(always)]
 pub fn part_at<const N: usize, T>(
     written: &[u8],
-    place: usize,
+    position: usize,
     read: impl Fn([u8; N]) -> T,
 ) -> Option<T> {
-    let part = written.get(place..).and_then(<[u8]>::first_chunk);
+    let part = written.get(position..).and_then(<[u8]>::first_chunk);
     part.map(|part| read(*part))
 }
 
-/// Places in a stream of the parts with a hash; 0 for none.
+/// A hash table of positions in the stream; 0 = empty.
 pub type Table = [u32; SLOTS];
 
-/// Enters parts of a literal cell, the first row of which is at `start`, into the `slots` of a table. Those that have slots
-/// of their own, if the first one has; what the others hold is forgotten then.
-pub fn enter<const N: usize>(
+/// Inserts parts of a literal cell, whose first row is at `start` in the stream, into a table: part `i` begins at row `i`. Nothing
+/// is inserted unless the slot of the first part is free. Then those with a free slot are inserted, and the other slots are emptied.
+/// This is what the reference does.
+pub fn insert<const N: usize>(
     table: &mut Table,
     slots: &[u32; N],
-    own: &[bool; N],
+    free: &[bool; N],
     start: usize,
     side: usize,
 ) {
-    if !own[0] {
+    if !free[0] {
         return;
     }
-    for (row, (slot, own)) in slots.iter().zip(own).enumerate() {
-        let place = start + side * row;
-        table[*slot as usize] = if *own { place as u32 } else { 0 };
+    for (row, (slot, free)) in slots.iter().zip(free).enumerate() {
+        let position = start + side * row;
+        table[*slot as usize] = if *free { position as u32 } else { 0 };
     }
 }

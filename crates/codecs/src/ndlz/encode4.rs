@@ -1,61 +1,60 @@
-//! Cells of 4 x 4.
+//! The encoder for cells of 4 x 4.
 //!
-//! All parts of a cell are looked up before anything is decided by what was found: which of them that is, no processor
-//! foresees.
+//! It looks up all parts of a cell before it branches on any result, because which part is found is unpredictable.
 
-use super::encode::{Encode, MAX_DISTANCE, Table, enter, part_at, put};
-use super::hash::{self, LANES, Lane, Words};
+use super::encode::{Encode, Table, WINDOW, insert, part_at, put};
+use super::hash::{self, LANES, Lanes, Vector};
 use crate::table::zeros;
 
 const SIDE: usize = 4;
 
-/// Two rows each, the first three with row 0, in the order in which they are tried.
+/// The parts of two rows, in the order in which they are tried. Pair `i` and pair `5 - i` together are the cell.
 const PAIRS: [[usize; 2]; 6] = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]];
-/// Three rows each, in the order in which they are tried, with their tokens.
+/// The parts of three rows, in the order in which they are tried, with their tokens.
 const TRIPLES: [([usize; 3], u8); 4] = [
     ([0, 1, 2], 0xe8),
     ([0, 1, 3], 0xf0),
     ([0, 2, 3], 0xf8),
     ([1, 2, 3], 0xe0),
 ];
-/// Those that are contiguous.
+/// Those whose rows are adjacent. Only these are inserted into the tables.
 const CONTIGUOUS_PAIRS: [usize; 3] = [0, 3, 5];
 const CONTIGUOUS_TRIPLES: [usize; 2] = [0, 3];
 
-/// Where parts of literal cells were written, by their hashes; 0 for nowhere.
+/// The hash tables of the encoder, and the hashes of the current group of cells.
 pub struct Encoder {
     slots: Slots,
     cells: Box<Table>,
     triples: Box<Table>,
     pairs: Box<Table>,
-    /// Slots that the next literal cell fills, for the parts that are contiguous: those of the last cells in which they
-    /// were found empty. Where one is not found empty in that cell itself, what it held is forgotten.
+    /// For each contiguous part, the slot that the next literal cell inserts it into: the last one that was found empty for it,
+    /// which may have been in an earlier cell (see [`insert`]).
     triple_slots: [u32; 2],
     pair_slots: [u32; 3],
 }
 
-/// What tables say of the `N` parts of a cell; bits stand for the parts, from the lowest on in their order.
-struct Known<const N: usize> {
+/// The results of looking up the `N` parts of a cell. Bit `i` of a mask stands for part `i`.
+struct LookUp<const N: usize> {
     slots: [u32; N],
-    places: [u32; N],
-    /// Parts that are where the table says, and not too far.
+    positions: [u32; N],
+    /// Parts that were found, within the window.
     found: u32,
     /// Parts whose slots are empty.
     empty: u32,
 }
 
-impl<const N: usize> Known<N> {
-    const NOTHING: Self = Self {
+impl<const N: usize> LookUp<N> {
+    const NONE: Self = Self {
         slots: [0; N],
-        places: [0; N],
+        positions: [0; N],
         found: 0,
         empty: 0,
     };
 
-    /// Looks up part `i`, with `row` in front; `is_at` says whether it is what was written at a place.
+    /// Looks up part `i`, whose first row is `row`. `is_at` tells whether the part is at a position in the stream.
     ///
-    /// Readers add 3 to the distance of a part, in 16 bits. The reference takes parts for which that overflows, and such
-    /// cells do not come back; they can only be ones with the first row.
+    /// Decoders add 3 to the distance of a part, in 16 bits. The reference also takes matches for which that overflows, and then the
+    /// cell is decoded wrongly. We do not; it can happen only for parts that begin with the first row.
     #[inline(always)]
     fn look_up(
         &mut self,
@@ -65,21 +64,21 @@ impl<const N: usize> Known<N> {
         anchor: usize,
         is_at: impl Fn(usize) -> bool,
     ) {
-        let place = table[slot as usize];
+        let position = table[slot as usize];
         let limit = if row == 0 {
             u16::MAX as usize - 2
         } else {
-            MAX_DISTANCE
+            WINDOW
         };
-        let near = anchor + SIDE * row - (place as usize) < limit;
-        // `&&` would be branches.
-        let found = (place != 0) & near & is_at(place as usize);
+        let in_window = anchor + SIDE * row - (position as usize) < limit;
+        // `&` and not `&&`, which would branch.
+        let found = (position != 0) & in_window & is_at(position as usize);
         self.found |= u32::from(found) << i;
-        self.empty |= u32::from(place == 0) << i;
-        (self.slots[i], self.places[i]) = (slot, place);
+        self.empty |= u32::from(position == 0) << i;
+        (self.slots[i], self.positions[i]) = (slot, position);
     }
 
-    /// The first part that was found, and of the ones before it those with empty slots.
+    /// The first part that was found, and a mask of the parts before it that have empty slots.
     #[inline(always)]
     fn first(&self) -> (Option<usize>, u32) {
         let lowest = self.found & self.found.wrapping_neg();
@@ -87,28 +86,28 @@ impl<const N: usize> Known<N> {
         (first, self.empty & lowest.wrapping_sub(1))
     }
 
-    /// The distance to a part.
+    /// The distance of part `i`.
     #[inline(always)]
     fn distance(&self, i: usize, anchor: usize) -> [u8; 2] {
-        ((anchor - self.places[i] as usize) as u16).to_le_bytes()
+        ((anchor - self.positions[i] as usize) as u16).to_le_bytes()
     }
 }
 
-/// Two rows as they lie in a stream.
+/// Two rows as they are in a stream.
 #[inline(always)]
 fn two(rows: [u32; SIDE], [a, b]: [usize; 2]) -> u64 {
     u64::from(rows[a]) | u64::from(rows[b]) << 32
 }
 
-/// The slots in the tables of some cells and their parts.
+/// The slots (hashes) of a group of cells and their parts.
 struct Slots {
-    cells: Lane,
-    pairs: [Lane; 6],
-    triples: [Lane; 4],
+    cells: Lanes,
+    pairs: [Lanes; 6],
+    triples: [Lanes; 4],
 }
 
 impl Encoder {
-    /// Nothing is known yet. The tables are on the heap: small stacks have no room for them.
+    /// An encoder with empty tables. They are on the heap because they are too large for small stacks.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
@@ -127,67 +126,69 @@ impl Encoder {
         })
     }
 
-    /// Writes a cell of which parts are known; of others it keeps in mind that they are to be literal.
+    /// Writes a cell as a match of some of its rows, and returns its length. If there is none, the cell will be literal: returns
+    /// `None` and inserts its parts into the tables.
     #[inline(always)]
     fn put_parts(
         &mut self,
         n: usize,
         rows: [u32; SIDE],
         written: &[u8],
-        room: &mut [u8; 17],
+        out: &mut [u8; 17],
     ) -> Option<usize> {
         let anchor = written.len();
-        let mut pairs = Known::<6>::NOTHING;
+        let mut pairs = LookUp::<6>::NONE;
         for (i, pair) in PAIRS.into_iter().enumerate() {
             pairs.look_up(
                 &self.pairs,
                 (i, pair[0]),
                 self.slots.pairs[i][n],
                 anchor,
-                |place| part_at(written, place, u64::from_le_bytes) == Some(two(rows, pair)),
+                |position| part_at(written, position, u64::from_le_bytes) == Some(two(rows, pair)),
             );
         }
-        // Row 0 with another one, and the two others: pairs that stand opposite each other in the list.
-        let opposite = pairs.found & pairs.found.reverse_bits() >> 26 & 7;
-        let i = opposite.trailing_zeros() as usize;
-        // Readers add 5 here; see above.
-        if opposite != 0 && anchor + 5 - pairs.places[i] as usize <= u16::MAX.into() {
+        // Two pairs that together are the cell: `i` and `5 - i`, of which the first has row 0.
+        let complementary = pairs.found & pairs.found.reverse_bits() >> 26 & 7;
+        let i = complementary.trailing_zeros() as usize;
+        // Decoders add 5 to this distance, which must not overflow either.
+        if complementary != 0 && anchor + 5 - pairs.positions[i] as usize <= u16::MAX.into() {
             let [low, high] = pairs.distance(i, anchor);
             let [other_low, other_high] = pairs.distance(5 - i, anchor);
             let token = 0x20 | (i as u8 + 1) << 3;
-            return Some(put(room, [token, low, high, other_low, other_high]));
+            return Some(put(out, [token, low, high, other_low, other_high]));
         }
 
-        let mut triples = Known::<4>::NOTHING;
+        let mut triples = LookUp::<4>::NONE;
         for (i, ([a, b, c], _)) in TRIPLES.into_iter().enumerate() {
             triples.look_up(
                 &self.triples,
                 (i, a),
                 self.slots.triples[i][n],
                 anchor,
-                |place| {
-                    let pair = part_at(written, place, u64::from_le_bytes);
-                    let last = part_at(written, place + 2 * SIDE, u32::from_le_bytes);
+                |position| {
+                    let pair = part_at(written, position, u64::from_le_bytes);
+                    let last = part_at(written, position + 2 * SIDE, u32::from_le_bytes);
                     (pair == Some(two(rows, [a, b]))) & (last == Some(rows[c]))
                 },
             );
         }
-        let (found, own_triples) = triples.first();
+        let (found, free_triples) = triples.first();
         for (row, i) in CONTIGUOUS_TRIPLES.into_iter().enumerate() {
-            if own_triples >> i & 1 == 1 {
+            if free_triples >> i & 1 == 1 {
                 self.triple_slots[row] = triples.slots[i];
             }
         }
         if let Some(i) = found {
-            let (named, token) = TRIPLES[i];
+            let (triple, token) = TRIPLES[i];
             let [low, high] = triples.distance(i, anchor);
-            let [a, b, c, d] = rows[6 - named.iter().sum::<usize>()].to_le_bytes();
-            return Some(put(room, [token, low, high, a, b, c, d]));
+            // The row that is not in the triple: the numbers of all four add up to 6.
+            let [a, b, c, d] = rows[6 - triple.iter().sum::<usize>()].to_le_bytes();
+            return Some(put(out, [token, low, high, a, b, c, d]));
         }
 
-        let (found, own_pairs) = pairs.first();
+        let (found, free_pairs) = pairs.first();
         for (row, i) in CONTIGUOUS_PAIRS.into_iter().enumerate() {
-            if own_pairs >> i & 1 == 1 {
+            if free_pairs >> i & 1 == 1 {
                 self.pair_slots[row] = pairs.slots[i];
             }
         }
@@ -195,24 +196,24 @@ impl Encoder {
             let [a, b] = PAIRS[i];
             let token = if a == 2 { 0 } else { a << 5 | b << 3 };
             let [low, high] = pairs.distance(i, anchor);
-            put(room, [0x80 | token as u8, low, high]);
-            room[3..11].copy_from_slice(&two(rows, PAIRS[5 - i]).to_le_bytes());
+            put(out, [0x80 | token as u8, low, high]);
+            out[3..11].copy_from_slice(&two(rows, PAIRS[5 - i]).to_le_bytes());
             return Some(11);
         }
 
-        let own = |parts: u32, i: usize| parts >> i & 1 == 1;
-        let triples = CONTIGUOUS_TRIPLES.map(|i| own(own_triples, i));
-        let pairs = CONTIGUOUS_PAIRS.map(|i| own(own_pairs, i));
+        let is_free = |mask: u32, i: usize| mask >> i & 1 == 1;
+        let triples = CONTIGUOUS_TRIPLES.map(|i| is_free(free_triples, i));
+        let pairs = CONTIGUOUS_PAIRS.map(|i| is_free(free_pairs, i));
         let start = anchor + 1;
-        enter(&mut self.triples, &self.triple_slots, &triples, start, SIDE);
-        enter(&mut self.pairs, &self.pair_slots, &pairs, start, SIDE);
+        insert(&mut self.triples, &self.triple_slots, &triples, start, SIDE);
+        insert(&mut self.pairs, &self.pair_slots, &pairs, start, SIDE);
         None
     }
 }
 
 impl Encode<SIDE, 17> for Encoder {
     #[inline(always)]
-    fn hash<V: Words>(&mut self, group: &[[[u8; SIDE]; LANES]; SIDE]) {
+    fn hash<V: Vector>(&mut self, group: &[[[u8; SIDE]; LANES]; SIDE]) {
         let mut rows = [[0; LANES]; SIDE];
         for (to, from) in rows.as_flattened_mut().iter_mut().zip(group.as_flattened()) {
             *to = u32::from_le_bytes(*from);
@@ -233,27 +234,27 @@ impl Encode<SIDE, 17> for Encoder {
         n: usize,
         cell: [[u8; SIDE]; SIDE],
         written: &[u8],
-        room: &mut [u8; 17],
+        out: &mut [u8; 17],
     ) -> usize {
         let rows = cell.map(u32::from_le_bytes);
         if rows == [rows[0].rotate_left(8); SIDE] {
-            return put(room, [0x40, rows[0] as u8]);
+            return put(out, [0x40, rows[0] as u8]);
         }
         let slot = self.slots.cells[n] as usize;
-        let place = self.cells[slot] as usize;
+        let position = self.cells[slot] as usize;
         let anchor = written.len();
         let bytes = u128::from(two(rows, [0, 1])) | u128::from(two(rows, [2, 3])) << 64;
-        let same = part_at(written, place, u128::from_le_bytes) == Some(bytes);
-        if (place != 0) & (anchor - place < MAX_DISTANCE) & same {
-            let [low, high] = ((anchor - place) as u16).to_le_bytes();
-            return put(room, [0xc0, low, high]);
+        let same = part_at(written, position, u128::from_le_bytes) == Some(bytes);
+        if (position != 0) & (anchor - position < WINDOW) & same {
+            let [low, high] = ((anchor - position) as u16).to_le_bytes();
+            return put(out, [0xc0, low, high]);
         }
-        if let Some(len) = self.put_parts(n, rows, written, room) {
+        if let Some(len) = self.put_parts(n, rows, written, out) {
             return len;
         }
         self.cells[slot] = (anchor + 1) as u32;
-        room[0] = 0;
-        room[1..].copy_from_slice(&bytes.to_le_bytes());
-        room.len()
+        out[0] = 0;
+        out[1..].copy_from_slice(&bytes.to_le_bytes());
+        out.len()
     }
 }

@@ -1,46 +1,46 @@
-//! The hash by which cells and parts of them are looked up: the upper bits of XXH32 with seed 1.
+//! The hash of cells and parts of cells: the upper bits of XXH32 (by Yann Collet) with seed 1.
 //!
-//! Those of some cells side by side are computed at once, one in each lane, which compilers turn into vector instructions.
+//! Several adjacent cells are hashed at once, one in each lane, which compilers turn into vector instructions.
 
-/// Bits of a hash that count.
+/// Bits of a hash that are used.
 pub const BITS: u32 = 12;
 /// Cells that are hashed at once.
 pub const LANES: usize = 8;
 /// One word of each cell.
-pub type Lane = [u32; LANES];
+pub type Lanes = [u32; LANES];
 
 const SEED: u32 = 1;
 const PRIMES: [u32; 5] = [2654435761, 2246822519, 3266489917, 668265263, 374761393];
 
-/// Arithmetic on a word of each lane.
-pub trait Words: Copy {
-    /// These words.
-    fn new(lane: Lane) -> Self;
-    /// The words.
-    fn lane(self) -> Lane;
-    /// Sums.
-    fn plus(self, other: Self) -> Self;
-    /// Products with a word.
-    fn times(self, word: u32) -> Self;
-    /// Rotated to the left by `BY` bits; `REST` is 32 less that.
-    fn rotated<const BY: i32, const REST: i32>(self) -> Self;
-    /// Exclusive or with themselves shifted to the right.
-    fn mixed<const BY: i32>(self) -> Self;
+/// A vector of one word per lane.
+pub trait Vector: Copy {
+    /// Loads the words.
+    fn new(lanes: Lanes) -> Self;
+    /// Stores the words.
+    fn lanes(self) -> Lanes;
+    /// Adds each word, wrapping.
+    fn add(self, other: Self) -> Self;
+    /// Multiplies each word by `word`, wrapping.
+    fn mul(self, word: u32) -> Self;
+    /// Rotates each word left by `BY` bits. `REST` must be `32 - BY`.
+    fn rotate<const BY: i32, const REST: i32>(self) -> Self;
+    /// XORs each word with itself shifted right by `BY` bits.
+    fn xorshift<const BY: i32>(self) -> Self;
 }
 
-impl Words for Lane {
+impl Vector for Lanes {
     #[inline(always)]
-    fn new(lane: Lane) -> Self {
+    fn new(lane: Lanes) -> Self {
         lane
     }
 
     #[inline(always)]
-    fn lane(self) -> Lane {
+    fn lanes(self) -> Lanes {
         self
     }
 
     #[inline(always)]
-    fn plus(mut self, other: Self) -> Self {
+    fn add(mut self, other: Self) -> Self {
         for (word, other) in self.iter_mut().zip(other) {
             *word = word.wrapping_add(other);
         }
@@ -48,59 +48,59 @@ impl Words for Lane {
     }
 
     #[inline(always)]
-    fn times(self, word: u32) -> Self {
+    fn mul(self, word: u32) -> Self {
         self.map(|own| own.wrapping_mul(word))
     }
 
     #[inline(always)]
-    fn rotated<const BY: i32, const REST: i32>(self) -> Self {
+    fn rotate<const BY: i32, const REST: i32>(self) -> Self {
         self.map(|word| word.rotate_left(BY as u32))
     }
 
     #[inline(always)]
-    fn mixed<const BY: i32>(self) -> Self {
+    fn xorshift<const BY: i32>(self) -> Self {
         self.map(|word| word ^ (word >> BY))
     }
 }
 
-/// Words for CPUs with AVX2. Only code that is compiled for these, and runs on them, makes any.
+/// A vector for CPUs with AVX2. Only [`of`] makes values of this type, and callers name it only where AVX2 was detected.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 pub struct Avx2(std::arch::x86_64::__m256i);
 
 #[cfg(target_arch = "x86_64")]
-impl Words for Avx2 {
+impl Vector for Avx2 {
     #[inline(always)]
-    fn new(lane: Lane) -> Self {
+    fn new(lane: Lanes) -> Self {
         use std::arch::x86_64::_mm256_loadu_si256;
-        // SAFETY: 32 bytes; the CPU has AVX2, as everywhere below: see the type.
+        // SAFETY: the array has 32 bytes, and the load needs no alignment. The CPU has AVX2 here and below: see the type.
         Self(unsafe { _mm256_loadu_si256(lane.as_ptr().cast()) })
     }
 
     #[inline(always)]
-    fn lane(self) -> Lane {
+    fn lanes(self) -> Lanes {
         use std::arch::x86_64::_mm256_storeu_si256;
         let mut lane = [0; LANES];
-        // SAFETY: 32 bytes.
+        // SAFETY: the array has 32 bytes, and the store needs no alignment.
         unsafe { _mm256_storeu_si256(lane.as_mut_ptr().cast(), self.0) };
         lane
     }
 
     #[inline(always)]
-    fn plus(self, other: Self) -> Self {
+    fn add(self, other: Self) -> Self {
         // SAFETY: see the type.
         Self(unsafe { std::arch::x86_64::_mm256_add_epi32(self.0, other.0) })
     }
 
     #[inline(always)]
-    fn times(self, word: u32) -> Self {
+    fn mul(self, word: u32) -> Self {
         use std::arch::x86_64::{_mm256_mullo_epi32, _mm256_set1_epi32};
         // SAFETY: see the type.
         Self(unsafe { _mm256_mullo_epi32(self.0, _mm256_set1_epi32(word as i32)) })
     }
 
     #[inline(always)]
-    fn rotated<const BY: i32, const REST: i32>(self) -> Self {
+    fn rotate<const BY: i32, const REST: i32>(self) -> Self {
         use std::arch::x86_64::{_mm256_or_si256, _mm256_slli_epi32, _mm256_srli_epi32};
         // SAFETY: see the type.
         Self(unsafe {
@@ -112,7 +112,7 @@ impl Words for Avx2 {
     }
 
     #[inline(always)]
-    fn mixed<const BY: i32>(self) -> Self {
+    fn xorshift<const BY: i32>(self) -> Self {
         use std::arch::x86_64::{_mm256_srli_epi32, _mm256_xor_si256};
         // SAFETY: see the type.
         Self(unsafe { _mm256_xor_si256(self.0, _mm256_srli_epi32::<BY>(self.0)) })
@@ -120,29 +120,29 @@ impl Words for Avx2 {
 }
 
 #[inline(always)]
-fn round<V: Words>(state: V, words: V) -> V {
-    let state = state.plus(words.times(PRIMES[1]));
-    state.rotated::<13, 19>().times(PRIMES[0])
+fn round<V: Vector>(state: V, words: V) -> V {
+    let state = state.add(words.mul(PRIMES[1]));
+    state.rotate::<13, 19>().mul(PRIMES[0])
 }
 
 #[inline(always)]
-fn tail<V: Words>(hash: V, words: V) -> V {
-    let hash = hash.plus(words.times(PRIMES[2]));
-    hash.rotated::<17, 15>().times(PRIMES[3])
+fn tail<V: Vector>(hash: V, words: V) -> V {
+    let hash = hash.add(words.mul(PRIMES[2]));
+    hash.rotate::<17, 15>().mul(PRIMES[3])
 }
 
 #[inline(always)]
-fn finish<V: Words>(hash: V) -> Lane {
-    let hash = hash.mixed::<15>().times(PRIMES[1]);
-    let hash = hash.mixed::<13>().times(PRIMES[2]).mixed::<16>();
-    let mut lane = hash.lane();
+fn finish<V: Vector>(hash: V) -> Lanes {
+    let hash = hash.xorshift::<15>().mul(PRIMES[1]);
+    let hash = hash.xorshift::<13>().mul(PRIMES[2]).xorshift::<16>();
+    let mut lane = hash.lanes();
     for hash in &mut lane {
         *hash >>= 32 - BITS;
     }
     lane
 }
 
-/// The state in which the hash of 16 bytes or more begins.
+/// The initial state for 16 bytes or more.
 const fn start() -> [u32; 4] {
     [
         SEED.wrapping_add(PRIMES[0]).wrapping_add(PRIMES[1]),
@@ -153,15 +153,15 @@ const fn start() -> [u32; 4] {
 }
 
 #[inline(always)]
-fn merge<V: Words>([a, b, c, d]: [V; 4]) -> V {
-    let (a, b) = (a.rotated::<1, 31>(), b.rotated::<7, 25>());
-    let (c, d) = (c.rotated::<12, 20>(), d.rotated::<18, 14>());
-    a.plus(b).plus(c.plus(d))
+fn merge<V: Vector>([a, b, c, d]: [V; 4]) -> V {
+    let (a, b) = (a.rotate::<1, 31>(), b.rotate::<7, 25>());
+    let (c, d) = (c.rotate::<12, 20>(), d.rotate::<18, 14>());
+    a.add(b).add(c.add(d))
 }
 
-/// The hashes of parts of `N` words. To be compiled for the CPU features of the caller, so no closure has a part in it.
+/// Hashes `N` words of each lane. There is no closure in it, because closures are not compiled with the CPU features of the caller.
 #[inline(always)]
-pub fn of<V: Words, const N: usize>(words: [&Lane; N]) -> Lane {
+pub fn of<V: Vector, const N: usize>(words: [&Lanes; N]) -> Lanes {
     let (stripes, rest) = words.as_chunks::<4>();
     let [a, b, c, d] = start();
     let mut state = [
@@ -180,7 +180,7 @@ pub fn of<V: Words, const N: usize>(words: [&Lane; N]) -> Lane {
     } else {
         merge(state)
     };
-    hash = hash.plus(V::new([4 * N as u32; LANES]));
+    hash = hash.add(V::new([4 * N as u32; LANES]));
     for lane in rest {
         hash = tail(hash, V::new(**lane));
     }
@@ -191,7 +191,7 @@ pub fn of<V: Words, const N: usize>(words: [&Lane; N]) -> Lane {
 mod tests {
     use super::*;
 
-    /// XXH32 by its definition, for lengths that are multiples of 4.
+    /// XXH32 as it is specified, for lengths that are multiples of 4.
     fn xxh32(words: &[u32]) -> u32 {
         let (stripes, rest) = words.as_chunks::<4>();
         let round = |state: u32, word: u32| {
@@ -227,8 +227,8 @@ mod tests {
         assert_eq!(xxh32(&[]), 0x0b2c_b792);
         fn check<const W: usize>() {
             let word = |w: usize, i: usize| ((w * LANES + i) as u32).wrapping_mul(0x9e37_79b9);
-            let lanes: [Lane; W] = std::array::from_fn(|w| std::array::from_fn(|i| word(w, i)));
-            let hashes = of::<Lane, W>(lanes.each_ref());
+            let lanes: [Lanes; W] = std::array::from_fn(|w| std::array::from_fn(|i| word(w, i)));
+            let hashes = of::<Lanes, W>(lanes.each_ref());
             for (i, hash) in hashes.into_iter().enumerate() {
                 let words: Vec<u32> = lanes.iter().map(|lane| lane[i]).collect();
                 assert_eq!(hash, xxh32(&words) >> 20, "{W} words");

@@ -1,12 +1,11 @@
-//! NDLZ: a Lempel-Ziv codec for two-dimensional blocks of bytes, in cells of 4 x 4 or 8 x 8.
+//! NDLZ: a Lempel-Ziv codec for two-dimensional blocks of bytes, which works on cells of 4 x 4 or 8 x 8 bytes.
 //!
-//! A stream is the number of dimensions (2), the two lengths of the block (32 bits, little endian), and a token with its
-//! operands for each cell, row of cells by row. Cells at the lower and right edge are literal where they are cut. What a
-//! cell has in common with an earlier literal one is written as a distance back from the token; which parts of a cell
-//! (all, or some of its rows) are looked up by hash in tables is part of the encoder, and the same as in the reference:
-//! so are the bytes.
+//! A stream is the number of dimensions (2), the two lengths of the block (32 bits, little-endian), and a token with its operands
+//! for each cell, in row-major order of the cells. Cells that the lower or right edge cuts are literal. A match refers to rows of an
+//! earlier literal cell by the distance back from the token. Which rows of a cell are hashed and looked up is up to the encoder; ours
+//! does it as the reference does, so the bytes are the same.
 //!
-//! | token, 4 x 4 | token, 8 x 8 | operands | the cell is |
+//! | token, 4 x 4 | token, 8 x 8 | operands | cell |
 //! |---|---|---|---|
 //! | `00` | `00` | the cell | literal |
 //! | `40` | `40` | one byte | that byte everywhere |
@@ -27,18 +26,20 @@ mod tests;
 use oxiblosc_cells::BlockShape;
 use oxiblosc_error::{Error, Result};
 
-/// Bytes in front of the cells.
-const HEADER: usize = 9;
-/// Compresses a block of the shape `block` whose items are bytes; `side`, the codec's meta byte, is that of a cell. Gives
-/// the bytes written, or 0 where it did not become smaller or `dst` is too small.
+/// The length of the header, in front of the cells.
+const HEADER_LEN: usize = 9;
+
+/// Compresses a block of bytes. `side`, the codec's meta byte, is the side of a cell. Returns the bytes written, or 0 if the result
+/// is not smaller than `src` or `dst` is too small.
 ///
 /// # Errors
-/// [`Error::Failure`] where there are no such cells, or `src` is no such block; [`Error::MemoryAlloc`].
+/// [`Error::Failure`] if `side` is not 4 or 8, the block does not have two dimensions, or `src` does not have its size;
+/// [`Error::MemoryAlloc`].
 pub fn compress(side: u8, block: BlockShape, src: &[u8], dst: &mut [u8]) -> Result<usize> {
     let &[rows, columns] = block.dims() else {
         return Err(Error::Failure);
     };
-    if block.nbytes(1) != src.len() as u64 || dst.len() < HEADER {
+    if block.nbytes(1) != src.len() as u64 || dst.len() < HEADER_LEN {
         return Err(Error::Failure);
     }
     match side {
@@ -58,10 +59,11 @@ pub fn compress(side: u8, block: BlockShape, src: &[u8], dst: &mut [u8]) -> Resu
     }
 }
 
-/// Decompresses a block into the front of `dst`; gives its bytes. `side`, the codec's meta byte, is that of a cell.
+/// Decompresses a block into the front of `dst`. `side`, the codec's meta byte, is the side of a cell. Returns the size of the
+/// block.
 ///
 /// # Errors
-/// [`Error::Failure`] where there are no such cells, the stream is malformed, or the block is larger than `dst`.
+/// [`Error::Failure`] if `side` is not 4 or 8, the stream is malformed, or the block is larger than `dst`.
 pub fn decompress(side: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
     match side {
         4 => decode::decompress::<4, 16>(&kinds::KINDS_4, src, dst),

@@ -1,9 +1,9 @@
-//! What the streams are is for `tests/plugins` to say, beside the reference; here, that nothing goes wrong.
+//! Round trips and damaged streams. `tests/plugins` compares the streams with the reference's.
 
 use super::*;
 use oxiblosc_testing::noise;
 
-/// Blocks of which much repeats, at a distance: rows are taken from a few, some changed.
+/// A block with many repeats, near and far: its rows are taken from a few patterns, with some bytes changed.
 fn repetitive(rows: usize, columns: usize) -> Vec<u8> {
     let random = noise(rows * columns + 1000);
     let mut data = vec![0; rows * columns];
@@ -32,7 +32,7 @@ fn what_is_compressed_comes_back() {
         (3, 100),
         (100, 5),
         (300, 301),
-        // Parts at distances that readers' sums make too large.
+        // Parts at distances that overflow where decoders add the size of the operands.
         (265, 600),
     ] {
         let data = repetitive(rows, columns);

@@ -1,41 +1,42 @@
-//! Every word of a stream, looked for among those before it.
+//! Counts repeated words, looking up every word of a stream among those before it.
 
-use crate::table::SPREAD;
+use crate::table::KNUTH_MULTIPLIER;
 use oxiblosc_error::Result;
 use oxiblosc_memory::List;
 
-/// The bytes of a word: no codec gains from shorter ones that are repeated.
+/// The bytes of a word. No codec gains from shorter matches.
 const WORD: usize = 4;
 
-/// The last word for each of `1 << SLOTS` values that the upper bits of its hash have.
+/// A table of the last word for each hash of `LOG` bits.
 #[derive(Default)]
-pub(super) struct Words<const SLOTS: u32> {
-    /// The lower half of its hash, below the number of its stream.
-    seen: List<u32>,
+pub(super) struct Words<const LOG: u32> {
+    /// The lower 16 bits of the word's full hash, and above them the number of its stream.
+    table: List<u32>,
     stream: u16,
 }
 
-impl<const SLOTS: u32> Words<SLOTS> {
-    /// Whether at most so many words of a stream are there twice. It is looked at from its end: the high bytes of numbers,
-    /// which most often are repeated, come last. Of a word `16 - SLOTS` bits are not compared, and some hide behind others.
+impl<const LOG: u32> Words<LOG> {
+    /// Whether at most `max_repeats` words of a stream occur a second time. It runs from the end, since the high bytes of numbers,
+    /// which repeat the most often, come last. It is approximate: `16 - LOG` bits of a word are not compared, and a word is
+    /// forgotten when another one takes its slot.
     #[inline(never)]
-    pub(super) fn hardly_repeat(&mut self, stream: &[u8], most: usize) -> Result<bool> {
-        if self.seen.is_empty() || self.stream == u16::MAX {
-            self.seen.clear();
-            self.seen.resize(1 << SLOTS, 0)?;
+    pub(super) fn rarely_repeat(&mut self, stream: &[u8], max_repeats: usize) -> Result<bool> {
+        if self.table.is_empty() || self.stream == u16::MAX {
+            self.table.clear();
+            self.table.resize(1 << LOG, 0)?;
             self.stream = 0;
         }
         self.stream += 1;
         let number = u32::from(self.stream) << 16;
-        let mut twice = 0;
-        let few = stream.array_windows::<WORD>().rev().all(|word| {
-            let hash = u32::from_le_bytes(*word).wrapping_mul(SPREAD);
+        let mut repeats = 0;
+        let rare = stream.array_windows::<WORD>().rev().all(|word| {
+            let hash = u32::from_le_bytes(*word).wrapping_mul(KNUTH_MULTIPLIER);
             let word = number | hash & 0xffff;
-            let seen = &mut self.seen[(hash >> (32 - SLOTS)) as usize];
-            twice += usize::from(*seen == word);
-            *seen = word;
-            twice <= most
+            let entry = &mut self.table[(hash >> (32 - LOG)) as usize];
+            repeats += usize::from(*entry == word);
+            *entry = word;
+            repeats <= max_repeats
         });
-        Ok(few)
+        Ok(rare)
     }
 }

@@ -1,17 +1,17 @@
-//! Streams of bits, the lowest bit of each byte first, written in words of 64 bits.
+//! Bit streams, the lowest bit of each byte first, written in words of 64 bits.
 
-/// Writes into a buffer; what does not fit is dropped, and [`Writer::finish`] tells.
+/// Writes bits to a buffer. If they do not fit, the rest is dropped, and [`Writer::finish`] returns `None`.
 pub struct Writer<'a> {
     out: &'a mut [u8],
-    /// Bytes written, or that would have been.
+    /// Bytes written, counting those that did not fit.
     at: usize,
-    /// Bits that fill no word yet, and how many they are: fewer than 64.
+    /// Bits that do not fill a word yet, and their number, which is less than 64.
     word: u64,
     len: u32,
 }
 
 impl<'a> Writer<'a> {
-    /// At the front of `out`.
+    /// A writer that starts at the front of `out`.
     pub fn new(out: &'a mut [u8]) -> Self {
         Self {
             out,
@@ -21,7 +21,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Whether something did not fit.
+    /// Whether bits were dropped.
     pub fn is_full(&self) -> bool {
         self.at > self.out.len()
     }
@@ -34,14 +34,14 @@ impl<'a> Writer<'a> {
         self.at += 8;
     }
 
-    /// Appends the `count` (0 to 64) low bits of `bits`; higher ones are 0.
+    /// Appends the `count` (0 to 64) low bits of `bits`. Higher bits must be 0.
     #[inline(always)]
     pub fn put(&mut self, bits: u64, count: u32) {
         self.word |= bits << self.len;
         let len = self.len + count;
         if len >= 64 {
             self.put_word(self.word);
-            // What of `bits` went into that word; 64 only where all did.
+            // So many of `bits` went into that word. It is 64 only if `self.len` was 0, and then nothing is left.
             let used = 64 - self.len;
             self.word = bits.checked_shr(used).unwrap_or(0);
             self.len = len - 64;
@@ -60,7 +60,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Fills up the last word. Gives the bytes written, none if they did not fit.
+    /// Pads the last word with zeros. Returns the bytes written, or `None` if they did not fit.
     pub fn finish(mut self) -> Option<usize> {
         if self.len > 0 {
             self.put_word(self.word);
@@ -69,7 +69,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Reads from a buffer, and zeros behind its end.
+/// Reads bits from a buffer. Behind its end there are zeros.
 pub struct Reader<'a> {
     bytes: &'a [u8],
     /// Bits read.
@@ -77,12 +77,12 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// From bit `at` of `bytes` on.
+    /// A reader that starts at bit `at` of `bytes`.
     pub fn new(bytes: &'a [u8], at: usize) -> Self {
         Self { bytes, at }
     }
 
-    /// The next 64 bits.
+    /// The next 64 bits, without skipping them.
     #[inline(always)]
     pub fn peek(&self) -> u64 {
         let (byte, shift) = (self.at / 8, self.at as u32 % 8);
@@ -104,13 +104,13 @@ impl<'a> Reader<'a> {
         (u128::from_le_bytes(bits) >> shift) as u64
     }
 
-    /// Passes over `count` bits.
+    /// Skips `count` bits.
     #[inline(always)]
     pub fn skip(&mut self, count: usize) {
         self.at += count;
     }
 
-    /// The next `count` (0 to 64) bits.
+    /// Reads the next `count` (0 to 64) bits.
     #[inline(always)]
     pub fn take(&mut self, count: u32) -> u64 {
         let bits = self.peek() & u64::MAX.checked_shr(64 - count).unwrap_or(0);

@@ -1,40 +1,41 @@
-//! One cell of 4, 16, 64 or 256 items: numbers to integers with a common exponent, the transform along each dimension, and
-//! back.
+//! Coding of one cell of 4, 16, 64 or 256 items: conversion to integers with a common exponent (block floating point), the transform
+//! along each dimension, and the inverse of both.
 
 use super::bits::{Reader, Writer};
 use super::number::{Int, Real};
 use super::planes::{Coder, Limits};
 
-/// How much of a cell is coded.
+/// How much of a cell is coded. The first four have the names `minbits`, `maxbits`, `maxprec` and `minexp` in the ZFP library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Quality {
-    /// Bits that a cell takes at least, and at most.
-    pub bits: (usize, usize),
-    /// Planes that are coded at most.
-    pub planes: u32,
-    /// No plane is coded of which a bit is worth less than 2 to this power, roughly.
-    pub exponent: i32,
-    /// The order of the coefficients of a cell. It is here, and not where it is used, that compilers do not turn it into
-    /// a line of code for each coefficient.
+pub struct Params {
+    /// The least number of bits that a cell takes. A shorter one is padded with zeros.
+    pub min_bits: usize,
+    /// The most bits that a cell takes.
+    pub max_bits: usize,
+    /// The most bit planes that are coded.
+    pub max_precision: u32,
+    /// The exponent of the lowest bit plane that is coded, roughly.
+    pub min_exponent: i32,
+    /// The order of the coefficients. It is passed at run time, since otherwise the compiler unrolls the loops over it completely.
     pub order: &'static [u8],
 }
 
-impl Quality {
-    /// Planes of a cell with this exponent.
-    fn planes_of(&self, exponent: i32, dims: i32) -> u32 {
-        let above = exponent - self.exponent + 2 * dims + 2;
-        self.planes.min(above.max(0) as u32)
+impl Params {
+    /// The number of bit planes of a cell with this exponent.
+    fn precision(&self, exponent: i32, dims: i32) -> u32 {
+        let planes = exponent - self.min_exponent + 2 * dims + 2;
+        self.max_precision.min(planes.max(0) as u32)
     }
 }
 
-/// Dimensions of a cell with so many items.
+/// The number of dimensions of a cell with so many items.
 const fn dims_of(items: usize) -> usize {
     items.trailing_zeros() as usize / 2
 }
 
-/// One step of the transform: four integers become their average and differences.
+/// The lifting scheme of the forward transform: four integers become their average and differences.
 #[inline(always)]
-fn lift<I: Int>([mut x, mut y, mut z, mut w]: [I; 4]) -> [I; 4] {
+fn forward_lift<I: Int>([mut x, mut y, mut z, mut w]: [I; 4]) -> [I; 4] {
     x = x.plus(w).half();
     w = w.minus(x);
     z = z.plus(y).half();
@@ -48,9 +49,9 @@ fn lift<I: Int>([mut x, mut y, mut z, mut w]: [I; 4]) -> [I; 4] {
     [x, y, z, w]
 }
 
-/// The inverse of [`lift`], up to rounding.
+/// The inverse of [`forward_lift`], up to rounding.
 #[inline(always)]
-fn unlift<I: Int>([mut x, mut y, mut z, mut w]: [I; 4]) -> [I; 4] {
+fn inverse_lift<I: Int>([mut x, mut y, mut z, mut w]: [I; 4]) -> [I; 4] {
     y = y.plus(w.half());
     w = w.minus(y.half());
     y = y.plus(w);
@@ -64,7 +65,7 @@ fn unlift<I: Int>([mut x, mut y, mut z, mut w]: [I; 4]) -> [I; 4] {
     [x, y, z, w]
 }
 
-/// Applies a step along the dimension whose neighbours are `STRIDE` apart, if the cell has it.
+/// Applies a transform along the dimension whose neighbours are `STRIDE` apart, if the cell has that dimension.
 #[inline(always)]
 fn along<I: Int, const N: usize, const STRIDE: usize>(
     cell: &mut [I; N],
@@ -83,62 +84,59 @@ fn along<I: Int, const N: usize, const STRIDE: usize>(
     }
 }
 
-/// Writes a cell of `N` items; `W` is the number of words that `N` bits need.
+/// Encodes a cell of `N` items. `W` is the number of words that `N` bits need.
 #[inline(always)]
-pub fn put<R: Real, const N: usize, const W: usize>(
+pub fn encode<R: Real, const N: usize, const W: usize>(
     coder: impl Coder,
     items: &[R; N],
-    quality: &Quality,
+    params: &Params,
     out: &mut Writer,
 ) {
     let largest = items
         .iter()
         .fold(R::default(), |max, item| max.larger(*item));
     let exponent = largest.exponent();
-    let planes = quality.planes_of(exponent, dims_of(N) as i32);
-    let (least, most) = quality.bits;
+    let planes = params.precision(exponent, dims_of(N) as i32);
     if planes == 0 || exponent == -R::BIAS {
-        out.put_zeros(least.max(1));
+        out.put_zeros(params.min_bits.max(1));
         return;
     }
-    let front = 1 + R::EXPONENT_BITS;
-    out.put(((exponent + R::BIAS) as u64) << 1 | 1, front);
+    let header_bits = 1 + R::EXPONENT_BITS;
+    out.put(((exponent + R::BIAS) as u64) << 1 | 1, header_bits);
     let precision = 8 * R::SIZE as u32;
     let scale = R::power_of_two(precision as i32 - 2 - exponent);
     let mut ints = items.map(|item| item.quantize(scale));
-    along::<_, N, 1>(&mut ints, lift);
-    along::<_, N, 4>(&mut ints, lift);
-    along::<_, N, 16>(&mut ints, lift);
-    along::<_, N, 64>(&mut ints, lift);
+    along::<_, N, 1>(&mut ints, forward_lift);
+    along::<_, N, 4>(&mut ints, forward_lift);
+    along::<_, N, 16>(&mut ints, forward_lift);
+    along::<_, N, 64>(&mut ints, forward_lift);
     let mut coefficients = [0; N];
-    for (coefficient, place) in coefficients.iter_mut().zip(quality.order) {
-        // All places are below `N`, which is a power of two.
-        *coefficient = ints[usize::from(*place) % N].to_negabinary();
+    for (coefficient, position) in coefficients.iter_mut().zip(params.order) {
+        // Positions are less than `N`, a power of two. The remainder only tells the compiler so.
+        *coefficient = ints[usize::from(*position) % N].to_negabinary();
     }
     let limits = Limits {
         precision,
         planes,
-        bits: most - front as usize,
+        bits: params.max_bits - header_bits as usize,
     };
-    let used = front as usize + coder.encode::<N, W>(&coefficients, limits, out);
-    if used < least {
-        out.put_zeros(least - used);
+    let used = header_bits as usize + coder.encode::<N, W>(&coefficients, limits, out);
+    if used < params.min_bits {
+        out.put_zeros(params.min_bits - used);
     }
 }
 
-/// Reads a cell into `items`.
+/// Decodes a cell into `items`.
 #[inline(always)]
-pub fn take<R: Real, const N: usize, const W: usize>(
+pub fn decode<R: Real, const N: usize, const W: usize>(
     coder: impl Coder,
-    quality: &Quality,
+    params: &Params,
     input: &mut Reader,
     items: &mut [R; N],
 ) {
-    let (least, most) = quality.bits;
-    let front = 1 + R::EXPONENT_BITS;
-    let used = front as usize;
+    let header_bits = 1 + R::EXPONENT_BITS as usize;
     if input.take(1) == 0 {
-        input.skip(least.max(1) - 1);
+        input.skip(params.min_bits.max(1) - 1);
         *items = [R::default(); N];
         return;
     }
@@ -146,20 +144,20 @@ pub fn take<R: Real, const N: usize, const W: usize>(
     let precision = 8 * R::SIZE as u32;
     let limits = Limits {
         precision,
-        planes: quality.planes_of(exponent, dims_of(N) as i32),
-        bits: most - front as usize,
+        planes: params.precision(exponent, dims_of(N) as i32),
+        bits: params.max_bits - header_bits,
     };
     let mut coefficients = [0; N];
     let bits = coder.decode::<N, W>(&mut coefficients, limits, input);
-    input.skip(least.saturating_sub(used + bits));
+    input.skip(params.min_bits.saturating_sub(header_bits + bits));
     let mut ints = [R::Int::default(); N];
-    for (place, coefficient) in quality.order.iter().zip(coefficients) {
-        ints[usize::from(*place) % N] = R::Int::from_negabinary(coefficient);
+    for (position, coefficient) in params.order.iter().zip(coefficients) {
+        ints[usize::from(*position) % N] = R::Int::from_negabinary(coefficient);
     }
-    along::<_, N, 64>(&mut ints, unlift);
-    along::<_, N, 16>(&mut ints, unlift);
-    along::<_, N, 4>(&mut ints, unlift);
-    along::<_, N, 1>(&mut ints, unlift);
+    along::<_, N, 64>(&mut ints, inverse_lift);
+    along::<_, N, 16>(&mut ints, inverse_lift);
+    along::<_, N, 4>(&mut ints, inverse_lift);
+    along::<_, N, 1>(&mut ints, inverse_lift);
     let scale = R::power_of_two(exponent - (precision as i32 - 2));
     for (item, int) in items.iter_mut().zip(ints) {
         *item = R::dequantize(int, scale);
@@ -179,31 +177,32 @@ mod tests {
                 seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 (seed >> 3) as i32 - (1 << 28)
             });
-            let back = unlift(lift(four));
+            let back = inverse_lift(forward_lift(four));
             for (a, b) in four.iter().zip(back) {
                 assert!((a - b).abs() <= 8, "{four:?} {back:?}");
             }
         }
-        assert_eq!(lift([5; 4]), [5, 0, 0, 0]);
+        assert_eq!(forward_lift([5; 4]), [5, 0, 0, 0]);
     }
 
     #[test]
     fn a_smooth_cell_comes_back_within_the_tolerance() {
         let items: [f64; 64] = std::array::from_fn(|i| (i as f64 * 0.1).sin());
         for exponent in [-5, -20, -40] {
-            let quality = Quality {
-                bits: (1, 16658),
-                planes: 64,
-                exponent,
+            let params = Params {
+                min_bits: 1,
+                max_bits: 16658,
+                max_precision: 64,
+                min_exponent: exponent,
                 order: crate::zfp::order::of(3),
             };
             let mut out = [0; 1000];
             let mut writer = Writer::new(&mut out);
-            put::<f64, 64, 1>(AnyCpu, &items, &quality, &mut writer);
+            encode::<f64, 64, 1>(AnyCpu, &items, &params, &mut writer);
             let len = writer.finish().expect("there is room");
             let mut back = [0.0; 64];
             let mut reader = Reader::new(&out[..len], 0);
-            take::<f64, 64, 1>(AnyCpu, &quality, &mut reader, &mut back);
+            decode::<f64, 64, 1>(AnyCpu, &params, &mut reader, &mut back);
             let worst = items.iter().zip(back).map(|(a, b)| (a - b).abs());
             assert!(worst.fold(0.0, f64::max) <= f64::power_of_two(exponent));
         }

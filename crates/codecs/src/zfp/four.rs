@@ -1,34 +1,35 @@
-//! Planes of four coefficients: cells of one dimension.
+//! The coding of [`planes`](super::planes) for four coefficients: cells of one dimension.
 //!
-//! Planes are words of four bits here, sixteen to a `u64`. As long as the same coefficients are significant, planes take equally
-//! many bits in a stream and are written or read all at once; the few between are looked up in tables.
+//! A plane is four bits here, and sixteen planes are a `u64`. As long as no more coefficients become significant, each plane takes
+//! the same number of bits in the stream, and many planes are written or read at once. The few planes in between are looked up in
+//! tables.
 
 use super::bits::{Reader, Writer};
 use super::planes::{Limits, transpose};
 
-/// Coefficients.
+/// The number of coefficients.
 const N: usize = 4;
-/// No plane takes more bits than this.
-const LONGEST: u32 = 7;
+/// The most bits that a plane takes in the stream.
+const MAX_PLANE_BITS: u32 = 7;
 
-/// A plane as it is in a stream, or what of a stream is a plane.
+/// An entry of the tables: a plane and its code in the stream.
 #[derive(Clone, Copy)]
 struct Code {
-    /// The plane's bits, or those that stand for them.
+    /// The code, in the table for encoding; the plane, in the table for decoding.
     bits: u8,
-    /// Bits in the stream.
+    /// The length of the code in bits.
     len: u8,
-    /// Coefficients that are significant from here on.
-    known: u8,
+    /// The number of significant coefficients after this plane.
+    significant: u8,
 }
 
-/// What stands for a plane when `known` coefficients are significant.
-const fn code_of(known: usize, plane: u8) -> Code {
-    let mut bits = plane & ((1 << known) - 1);
-    let (mut len, mut known) = (known, known);
-    while known < N {
-        // Whether there is one more, and then how far it is to that; for the last one there is nothing else.
-        let rest = plane >> known;
+/// The code of a plane if the first `significant` coefficients are significant.
+const fn code_of(significant: usize, plane: u8) -> Code {
+    let mut bits = plane & ((1 << significant) - 1);
+    let (mut len, mut significant) = (significant, significant);
+    while significant < N {
+        // The group test, and a unary code for the distance to the next significant coefficient, unless that is the last.
+        let rest = plane >> significant;
         if rest == 0 {
             len += 1;
             break;
@@ -36,8 +37,8 @@ const fn code_of(known: usize, plane: u8) -> Code {
         let zeros = rest.trailing_zeros() as usize;
         bits |= 1 << len;
         len += 1 + zeros;
-        known += zeros + 1;
-        if known < N {
+        significant += zeros + 1;
+        if significant < N {
             bits |= 1 << len;
             len += 1;
         }
@@ -45,40 +46,45 @@ const fn code_of(known: usize, plane: u8) -> Code {
     Code {
         bits,
         len: len as u8,
-        known: known as u8,
+        significant: significant as u8,
     }
 }
 
-/// The plane that begins with `bits`, of which only `left` are there, when `known` coefficients are significant.
-const fn plane_of(known: usize, bits: u64, left: usize) -> Code {
-    let mut len = if known < left { known } else { left };
+/// The plane whose code is at the front of `bits`, of which only `left` exist, if the first `significant` coefficients are
+/// significant.
+const fn plane_of(significant: usize, bits: u64, left: usize) -> Code {
+    let mut len = if significant < left {
+        significant
+    } else {
+        left
+    };
     let mut plane = bits & ((1 << len) - 1);
-    let mut known = known;
-    while known < N && len < left {
+    let mut significant = significant;
+    while significant < N && len < left {
         len += 1;
         if bits >> (len - 1) & 1 == 0 {
             break;
         }
-        // Where bits end before a one, that is the place of it.
-        while known < N - 1 && len < left {
+        // If the bits end within the unary code, the coefficient at that position becomes significant.
+        while significant < N - 1 && len < left {
             len += 1;
             if bits >> (len - 1) & 1 == 1 {
                 break;
             }
-            known += 1;
+            significant += 1;
         }
-        plane |= 1 << known;
-        known += 1;
+        plane |= 1 << significant;
+        significant += 1;
     }
     Code {
         bits: plane as u8,
         len: len as u8,
-        known: known as u8,
+        significant: significant as u8,
     }
 }
 
-/// [`code_of`] by `known` and plane.
-static CODES: [[Code; 1 << N]; N] = {
+/// [`code_of`], indexed by `significant` and the plane.
+static ENCODE_TABLE: [[Code; 1 << N]; N] = {
     let mut codes = [[code_of(0, 0); 1 << N]; N];
     let mut i = 0;
     while i < N << N {
@@ -88,52 +94,53 @@ static CODES: [[Code; 1 << N]; N] = {
     codes
 };
 
-/// [`plane_of`] by `known` and as many bits as it takes.
-static PLANES: [[Code; 1 << LONGEST]; N] = {
-    let mut planes = [[plane_of(0, 0, 0); 1 << LONGEST]; N];
+/// [`plane_of`], indexed by `significant` and the next `MAX_PLANE_BITS` bits.
+static DECODE_TABLE: [[Code; 1 << MAX_PLANE_BITS]; N] = {
+    let mut planes = [[plane_of(0, 0, 0); 1 << MAX_PLANE_BITS]; N];
     let mut i = 0;
-    while i < N << LONGEST {
-        let bits = i % (1 << LONGEST);
-        planes[i >> LONGEST][bits] = plane_of(i >> LONGEST, bits as u64, LONGEST as usize);
+    while i < N << MAX_PLANE_BITS {
+        let bits = i % (1 << MAX_PLANE_BITS);
+        planes[i >> MAX_PLANE_BITS][bits] =
+            plane_of(i >> MAX_PLANE_BITS, bits as u64, MAX_PLANE_BITS as usize);
         i += 1;
     }
     planes
 };
 
-/// Planes in a word.
-const PLANES_OF_WORD: usize = 16;
+/// How many planes a word holds.
+const PLANES_PER_WORD: usize = 16;
 
-/// The lowest `count` bits, at most 64.
+/// The lowest `count` bits, 0 to 64.
 #[inline(always)]
-fn low(bits: u64, count: usize) -> u64 {
+fn low_bits(bits: u64, count: usize) -> u64 {
     bits & u64::MAX.checked_shr(64 - count as u32).unwrap_or(0)
 }
 
-/// Groups of four bits in the opposite order.
+/// Reverses the order of the groups of four bits.
 #[inline(always)]
-fn reversed(word: u64) -> u64 {
+fn reverse_nibbles(word: u64) -> u64 {
     let low = 0x0f0f_0f0f_0f0f_0f0f;
     ((word & low) << 4 | word >> 4 & low).swap_bytes()
 }
 
-/// Word `n` of the planes, the highest plane first, of which the rows of [`transpose`] hold every fourth.
+/// Word `n` of the planes, the highest plane first. Each row that [`transpose`] made has every fourth plane.
 #[inline(always)]
 fn word_of(rows: &[u64; N], precision: u32, n: usize) -> u64 {
-    let shift = precision as usize - PLANES_OF_WORD * (n + 1);
+    let shift = precision as usize - PLANES_PER_WORD * (n + 1);
     let mut word = 0;
     for (n, row) in rows.iter().enumerate() {
         let four = row >> (shift % 64) & 0xffff;
         let four = (four | four << 24) & 0x0000_00ff_0000_00ff;
         word |= ((four | four << 12) & 0x000f_000f_000f_000f) << (4 * n);
     }
-    reversed(word)
+    reverse_nibbles(word)
 }
 
-/// The inverse of [`word_of`], into rows that are 0 there.
+/// The inverse of [`word_of`]. The bits of `rows` that it sets must be 0.
 #[inline(always)]
 fn put_word(rows: &mut [u64; N], precision: u32, n: usize, word: u64) {
-    let shift = precision as usize - PLANES_OF_WORD * (n + 1);
-    let word = reversed(word);
+    let shift = precision as usize - PLANES_PER_WORD * (n + 1);
+    let word = reverse_nibbles(word);
     for (n, row) in rows.iter_mut().enumerate() {
         let four = word >> (4 * n) & 0x000f_000f_000f_000f;
         let four = (four | four >> 12) & 0x0000_00ff_0000_00ff;
@@ -141,7 +148,7 @@ fn put_word(rows: &mut [u64; N], precision: u32, n: usize, word: u64) {
     }
 }
 
-/// Puts the lowest `width` bits of each group of four side by side; the others are 0.
+/// Moves the lowest `width` bits of each group of four together. The other bits must be 0.
 #[inline(always)]
 fn pack(word: u64, width: usize) -> u64 {
     let gap = 4 - width;
@@ -155,17 +162,17 @@ fn pack(word: u64, width: usize) -> u64 {
 #[inline(always)]
 fn unpack(word: u64, width: usize) -> u64 {
     let gap = 4 - width;
-    let half = low(word, 8 * width);
+    let half = low_bits(word, 8 * width);
     let word = half | (word ^ half) << (8 * gap);
-    let half = word & (low(u64::MAX, 4 * width) * 0x1_0000_0001);
+    let half = word & (low_bits(u64::MAX, 4 * width) * 0x1_0000_0001);
     let word = half | (word ^ half) << (4 * gap);
-    let half = word & (low(u64::MAX, 2 * width) * 0x0001_0001_0001_0001);
+    let half = word & (low_bits(u64::MAX, 2 * width) * 0x0001_0001_0001_0001);
     let word = half | (word ^ half) << (2 * gap);
-    let half = word & (low(u64::MAX, width) * 0x0101_0101_0101_0101);
+    let half = word & (low_bits(u64::MAX, width) * 0x0101_0101_0101_0101);
     half | (word ^ half) << gap
 }
 
-/// As [`super::planes::encode`].
+/// Like [`super::planes::encode`].
 #[inline(always)]
 pub fn encode(values: &[u64; N], limits: Limits, out: &mut Writer) -> usize {
     let Limits {
@@ -175,34 +182,34 @@ pub fn encode(values: &[u64; N], limits: Limits, out: &mut Writer) -> usize {
     } = limits;
     let mut rows = *values;
     transpose(&mut rows);
-    // The first plane in which one is set that is not known, by how many are.
+    // For each number of significant coefficients, the first plane in which another one becomes significant.
     let mut rest = 0;
-    let mut news = [usize::MAX; N + 1];
-    for (value, new) in values.iter().zip(&mut news).rev() {
+    let mut next_new = [usize::MAX; N + 1];
+    for (value, new) in values.iter().zip(&mut next_new).rev() {
         rest |= value;
         *new = (rest.leading_zeros() + precision - 64) as usize;
     }
     let end = precision.min(planes) as usize;
-    let (mut at, mut known, mut left) = (0, 0, bits);
+    let (mut at, mut significant, mut left) = (0, 0, bits);
     while at < end && left > 0 {
-        let word = word_of(&rows, precision, at / PLANES_OF_WORD);
-        let stop = end.min(at / PLANES_OF_WORD * PLANES_OF_WORD + PLANES_OF_WORD);
+        let word = word_of(&rows, precision, at / PLANES_PER_WORD);
+        let stop = end.min(at / PLANES_PER_WORD * PLANES_PER_WORD + PLANES_PER_WORD);
         while at < stop && left > 0 {
-            let next = stop.min(news[known]);
-            // With the bit that says that there is no other.
-            let width = (known + 1).min(N);
+            let next = stop.min(next_new[significant]);
+            // Each plane up to there has the bits of the significant coefficients and a group test of 0.
+            let width = (significant + 1).min(N);
             let len = ((next - at) * width).min(left);
-            let same = pack(word >> (4 * (at % PLANES_OF_WORD)), width);
-            out.put(low(same, len), len as u32);
+            let same = pack(word >> (4 * (at % PLANES_PER_WORD)), width);
+            out.put(low_bits(same, len), len as u32);
             left -= len;
             at = next;
             if at < stop {
-                let plane = word >> (4 * (at % PLANES_OF_WORD)) & 15;
-                let code = CODES[known][plane as usize];
+                let plane = word >> (4 * (at % PLANES_PER_WORD)) & 15;
+                let code = ENCODE_TABLE[significant][plane as usize];
                 let len = usize::from(code.len).min(left);
-                out.put(low(code.bits.into(), len), len as u32);
+                out.put(low_bits(code.bits.into(), len), len as u32);
                 left -= len;
-                known = code.known.into();
+                significant = code.significant.into();
                 at += 1;
             }
         }
@@ -210,18 +217,19 @@ pub fn encode(values: &[u64; N], limits: Limits, out: &mut Writer) -> usize {
     bits - left
 }
 
-/// The bits of which the first one that is set ends planes alike, by how many coefficients are known.
-const ENDS: [u64; N + 1] = [
+/// For each number of significant coefficients, a mask of the group tests in a run of planes without new ones. The first one that
+/// is set ends the run.
+const GROUP_TESTS: [u64; N + 1] = [
     u64::MAX,
     0xaaaa_aaaa_aaaa_aaaa,
     0x4924_9249_2492_4924,
     0x8888_8888_8888_8888,
     0,
 ];
-/// What to multiply by to divide by the bits that such planes take, shifted left by 16.
-const SHARES: [usize; N + 1] = [65536, 32768, 21846, 16384, 16384];
+/// The reciprocals of the number of bits that such planes take, times 2^16.
+const RECIPROCALS: [usize; N + 1] = [65536, 32768, 21846, 16384, 16384];
 
-/// As [`super::planes::decode`].
+/// Like [`super::planes::decode`].
 #[inline(always)]
 pub fn decode(limits: Limits, input: &mut Reader) -> ([u64; N], usize) {
     let Limits {
@@ -231,33 +239,34 @@ pub fn decode(limits: Limits, input: &mut Reader) -> ([u64; N], usize) {
     } = limits;
     let end = precision.min(planes) as usize;
     let mut rows = [0; N];
-    let (mut at, mut known, mut left) = (0, 0, bits);
+    let (mut at, mut significant, mut left) = (0, 0, bits);
     while at < end && left > 0 {
-        let first = at / PLANES_OF_WORD;
-        let stop = end.min((first + 1) * PLANES_OF_WORD);
+        let first = at / PLANES_PER_WORD;
+        let stop = end.min((first + 1) * PLANES_PER_WORD);
         let mut word = 0;
         while at < stop && left > 0 {
             let mut bits = input.peek();
-            let width = (known + 1).min(N);
-            let share = |bits: usize| (bits * SHARES[known]) >> 16;
-            let alike = share((bits & ENDS[known]).trailing_zeros() as usize);
-            let count = alike.min(stop - at).min(share(left.min(64)));
+            let width = (significant + 1).min(N);
+            let planes_in = |bits: usize| (bits * RECIPROCALS[significant]) >> 16;
+            let run = planes_in((bits & GROUP_TESTS[significant]).trailing_zeros() as usize);
+            let count = run.min(stop - at).min(planes_in(left.min(64)));
             let mut len = count * width;
-            word |= unpack(low(bits, len), width) << (4 * (at % PLANES_OF_WORD));
+            word |= unpack(low_bits(bits, len), width) << (4 * (at % PLANES_PER_WORD));
             left -= len;
             at += count;
             if at < stop && left > 0 {
-                // At least 4 bits are left, which is enough if there are so many planes of 4 bits.
+                // `bits` still has the whole code: a run is at most 15 planes of 4 bits, which leaves 4, and where planes take 4 bits
+                // (3 or 4 significant coefficients) every code does.
                 bits >>= len;
-                let code = if left >= LONGEST as usize {
-                    PLANES[known][bits as usize % (1 << LONGEST)]
+                let code = if left >= MAX_PLANE_BITS as usize {
+                    DECODE_TABLE[significant][bits as usize % (1 << MAX_PLANE_BITS)]
                 } else {
-                    plane_of(known, bits, left)
+                    plane_of(significant, bits, left)
                 };
-                word |= u64::from(code.bits) << (4 * (at % PLANES_OF_WORD));
+                word |= u64::from(code.bits) << (4 * (at % PLANES_PER_WORD));
                 len += usize::from(code.len);
                 left -= usize::from(code.len);
-                known = code.known.into();
+                significant = code.significant.into();
                 at += 1;
             }
             input.skip(len);

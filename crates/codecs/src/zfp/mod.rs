@@ -1,12 +1,12 @@
-//! ZFP, version 5 of the format: floats and doubles in blocks of one to four dimensions, in cells of 4 items along each.
+//! ZFP (by Peter Lindstrom), version 5 of the format: lossy compression of floats and doubles in blocks of one to four dimensions,
+//! divided into cells of 4 items along each. The codec's id and meta byte choose one of three [`Mode`]s.
 //!
-//! Written after the specification, as no binding crate builds without CMake or libclang, and because the C library's decoder
-//! trusts the stream: it reads behind the end of a cut one. Streams are the same as that library's bit for bit, and so is
-//! what is decoded. Lossy, in one of three ways that the codec's id and meta byte choose; see [`Mode`].
+//! This is written after the specification. No binding crate builds without CMake or libclang, and the C library's decoder trusts the
+//! stream: it reads past the end of a truncated one. Streams and decoded values are the same as that library's, bit for bit.
 //!
-//! A cell is a bit that says whether there is anything in it, the common exponent, and bit planes ([`planes`]) of the
-//! coefficients that a transform along each dimension makes of the items ([`cell`]). Cells follow each other in the order
-//! of their places, without gaps; the stream ends with zeros up to a multiple of 8 bytes.
+//! A cell is a bit that is 0 if all items are, the common exponent, and the bit planes ([`planes`]) of the coefficients, which are the
+//! result of a transform along each dimension ([`cell`]). Cells follow each other in row-major order without gaps. The stream ends
+//! with zeros up to a multiple of 8 bytes.
 
 mod bits;
 mod cell;
@@ -18,7 +18,7 @@ mod planes;
 mod tests;
 
 use bits::{Reader, Writer};
-use cell::Quality;
+use cell::Params;
 use number::Real;
 use oxiblosc_cells::{BlockShape, Cell, Cells};
 use oxiblosc_error::{Error, Result};
@@ -30,40 +30,41 @@ use planes::{AnyCpu, Coder};
 const SIDE: usize = 4;
 /// The most dimensions.
 const MAX_DIM: usize = 4;
-/// No cell takes more bits than this.
+/// The most bits that a cell can take.
 const MAX_BITS: usize = 16658;
 /// Bit planes of a double.
 const MAX_PLANES: u32 = 64;
 /// The exponent of the smallest double.
 const MIN_EXPONENT: i32 = -1074;
 
-/// What is kept of the items.
+/// What the compression may lose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// All values within a tolerance: 10 to the power of the meta byte, taken as a signed number.
+    /// All values are within a tolerance of 10 to the power of the meta byte (as a signed number).
     Accuracy,
-    /// So many bit planes: the meta byte, and 5, 7, 9 or 11 with 1, 2, 3 or 4 dimensions.
+    /// A fixed number of bit planes is kept: the meta byte, plus 5, 7, 9 or 11 with 1, 2, 3 or 4 dimensions.
     Precision,
-    /// So many bits a cell: the meta byte is a percentage of the data's size.
+    /// Each cell takes a fixed number of bits: the meta byte is the percentage of the uncompressed size.
     Rate,
 }
 
 impl Mode {
-    fn quality(self, meta: u8, dims: usize, typesize: usize) -> Quality {
-        let all = Quality {
-            bits: (1, MAX_BITS),
-            planes: MAX_PLANES,
-            exponent: MIN_EXPONENT,
+    fn params(self, meta: u8, dims: usize, typesize: usize) -> Params {
+        let all = Params {
+            min_bits: 1,
+            max_bits: MAX_BITS,
+            max_precision: MAX_PLANES,
+            min_exponent: MIN_EXPONENT,
             order: order::of(dims),
         };
         match self {
             // The largest power of two that is not more than the tolerance.
-            Self::Accuracy => Quality {
-                exponent: (f64::from(meta as i8) * std::f64::consts::LOG2_10).floor() as i32,
+            Self::Accuracy => Params {
+                min_exponent: (f64::from(meta as i8) * std::f64::consts::LOG2_10).floor() as i32,
                 ..all
             },
-            Self::Precision => Quality {
-                planes: MAX_PLANES.min(u32::from(meta) + 3 + 2 * dims as u32),
+            Self::Precision => Params {
+                max_precision: MAX_PLANES.min(u32::from(meta) + 3 + 2 * dims as u32),
                 ..all
             },
             Self::Rate => {
@@ -71,8 +72,9 @@ impl Mode {
                 let bits = (f64::from(1u32 << (2 * dims)) * rate + 0.5).floor() as usize;
                 let exponent = if typesize == 4 { 8 } else { 11 };
                 let bits = bits.max(1 + exponent);
-                Quality {
-                    bits: (bits, bits),
+                Params {
+                    min_bits: bits,
+                    max_bits: bits,
                     ..all
                 }
             }
@@ -80,7 +82,7 @@ impl Mode {
     }
 }
 
-/// What is to be done for the type of the items and the number of dimensions.
+/// Work that is compiled for each type of items and each number of items in a cell.
 trait Job {
     type Output;
     fn run<R: Real, const N: usize, const W: usize>(
@@ -90,7 +92,7 @@ trait Job {
     ) -> Self::Output;
 }
 
-/// Repeats items at the end of a row of four of which only the first `len` are there.
+/// Fills up a row of four items, of which only the first `len` exist, with copies. They are the ones that the format prescribes.
 fn pad<R: Real>(items: &mut [R], stride: usize, len: usize) {
     if len < 2 {
         items[stride] = items[0];
@@ -103,7 +105,7 @@ fn pad<R: Real>(items: &mut [R], stride: usize, len: usize) {
     }
 }
 
-/// The place in a whole cell of a row of a cut one: rows are counted along all dimensions but the last.
+/// Iterates over the rows of a cut cell, and gives each one's position in a whole cell. A row runs along the last dimension.
 struct Rows<'a> {
     extent: &'a [usize],
     index: [usize; MAX_DIM],
@@ -112,7 +114,7 @@ struct Rows<'a> {
 impl Iterator for Rows<'_> {
     type Item = usize;
 
-    /// Never ends: it begins anew behind the last row.
+    /// Never ends: after the last row it starts over.
     fn next(&mut self) -> Option<usize> {
         let outer = self.extent.len() - 1;
         let place = self.index[..outer]
@@ -136,7 +138,7 @@ fn rows(extent: &[usize]) -> Rows<'_> {
     }
 }
 
-/// The items of a cell; where it is cut, items are repeated.
+/// Loads the items of a cell. A cut cell is padded.
 #[inline(always)]
 fn gather<R: Real, const N: usize>(cell: &Cell, src: &[u8], items: &mut [R; N]) {
     if cell.nitems() != N {
@@ -151,7 +153,7 @@ fn gather<R: Real, const N: usize>(cell: &Cell, src: &[u8], items: &mut [R; N]) 
     });
 }
 
-/// The items of a cell that is cut. There are few of them, so once for every CPU will do.
+/// [`gather`] for a cut cell. There are few of these, so this is not inlined and not compiled for each CPU.
 #[inline(never)]
 fn gather_cut<R: Real, const N: usize>(cell: &Cell, src: &[u8], items: &mut [R; N]) {
     let (extent, width) = (cell.extent(), cell.width());
@@ -173,7 +175,7 @@ fn gather_cut<R: Real, const N: usize>(cell: &Cell, src: &[u8], items: &mut [R; 
     }
 }
 
-/// Puts the items of a cell where they belong.
+/// Stores the items of a cell.
 #[inline(always)]
 fn scatter<R: Real, const N: usize>(cell: &Cell, items: &[R; N], dst: &mut [u8]) {
     let (extent, width) = (cell.extent(), cell.width());
@@ -188,7 +190,7 @@ fn scatter<R: Real, const N: usize>(cell: &Cell, items: &[R; N], dst: &mut [u8])
 }
 
 struct Compress<'a> {
-    quality: Quality,
+    params: Params,
     src: &'a [u8],
     dst: &'a mut [u8],
 }
@@ -209,16 +211,16 @@ impl Job for Compress<'_> {
                 return 0;
             }
             gather::<R, N>(&cell, self.src, &mut items);
-            cell::put::<R, N, W>(coder, &items, &self.quality, &mut out);
+            cell::encode::<R, N, W>(coder, &items, &self.params, &mut out);
         }
         out.finish().unwrap_or(0)
     }
 }
 
 struct Decompress<'a> {
-    quality: Quality,
+    params: Params,
     src: &'a [u8],
-    /// The number of the one cell that is wanted, and of the first item wanted of it; none for all of the block.
+    /// Decompresses only the cell with this number, from this item of the cell on. `None` decompresses the whole block.
     only: Option<(usize, usize)>,
     dst: &'a mut [u8],
 }
@@ -230,11 +232,11 @@ impl Job for Decompress<'_> {
     fn run<R: Real, const N: usize, const W: usize>(self, coder: impl Coder, cells: &Cells) {
         let begin = self
             .only
-            .map_or(0, |(ncell, _)| ncell * self.quality.bits.1);
+            .map_or(0, |(ncell, _)| ncell * self.params.max_bits);
         let mut input = Reader::new(self.src, begin);
         let mut items = [R::default(); N];
         for cell in cells.iter() {
-            cell::take::<R, N, W>(coder, &self.quality, &mut input, &mut items);
+            cell::decode::<R, N, W>(coder, &self.params, &mut input, &mut items);
             if let Some((_, first)) = self.only {
                 let wanted = self.dst.chunks_exact_mut(R::SIZE);
                 for (to, from) in wanted.zip(&items[first..]) {
@@ -247,7 +249,7 @@ impl Job for Decompress<'_> {
     }
 }
 
-/// Runs a job for the items' type, known by their size, and the number of items in a cell. The numbers were checked.
+/// Runs a job for the type of the items, given by their size, and the number of items in a cell. `check` has accepted both arguments.
 fn run<J: Job>(job: J, cells: &Cells, typesize: usize, dims: usize) -> J::Output {
     match (typesize, dims) {
         (4, 1) => run_for::<J, f32, 4, 1>(job, cells),
@@ -261,8 +263,7 @@ fn run<J: Job>(job: J, cells: &Cells, typesize: usize, dims: usize) -> J::Output
     }
 }
 
-/// Runs a job with the instructions that this CPU has for it. What the job keeps on the stack is needed once: each of its
-/// functions is one of its own.
+/// Runs a job with the instructions that this CPU has. Neither variant is inlined, so that their stack frames do not add up.
 fn run_for<J: Job, R: Real, const N: usize, const W: usize>(job: J, cells: &Cells) -> J::Output {
     #[inline(never)]
     fn run_anywhere<J: Job, R: Real, const N: usize, const W: usize>(
@@ -282,14 +283,14 @@ fn run_for<J: Job, R: Real, const N: usize, const W: usize>(job: J, cells: &Cell
             job.run::<R, N, W>(coder, cells)
         }
         if let Some(coder) = Avx2::new() {
-            // SAFETY: there is such a coder only where the CPU has these features.
+            // SAFETY: `Avx2::new` returned a value, so the CPU has these features.
             return unsafe { run_avx2::<J, R, N, W>(job, coder, cells) };
         }
     }
     run_anywhere::<J, R, N, W>(job, cells)
 }
 
-/// Checks what the codec can do: floats or doubles in 1 to 4 dimensions. Gives the dimensions.
+/// Checks that the items are floats or doubles in 1 to 4 dimensions. Returns the number of dimensions.
 fn check(block: BlockShape, typesize: usize) -> Result<usize> {
     let dims = block.dims().len();
     if dims > MAX_DIM || !matches!(typesize, 4 | 8) {
@@ -298,8 +299,8 @@ fn check(block: BlockShape, typesize: usize) -> Result<usize> {
     Ok(dims)
 }
 
-/// Compresses a block of items of `typesize` bytes; gives the bytes written, or 0 where it did not become smaller, `dst` is
-/// too small, or `src` is not a whole block.
+/// Compresses a block of items of `typesize` bytes. Returns the bytes written, or 0 if the result is not smaller, `dst` is too small,
+/// or `src` is not a whole block.
 ///
 /// # Errors
 /// [`Error::Failure`] for other items than floats and doubles, more than 4 dimensions, and blocks shorter than a cell.
@@ -320,14 +321,14 @@ pub fn compress(
     let cells = Cells::new(block, |_| SIDE, typesize, src.len())?;
     let room = dst.len().min(src.len() - 1);
     let job = Compress {
-        quality: mode.quality(meta, dims, typesize),
+        params: mode.params(meta, dims, typesize),
         src,
         dst: &mut dst[..room],
     };
     Ok(run(job, &cells, typesize, dims))
 }
 
-/// Decompresses a block of items of `typesize` bytes into the front of `dst`, and zeros behind it.
+/// Decompresses a block of items of `typesize` bytes into the front of `dst`, and fills the rest of `dst` with zeros.
 ///
 /// # Errors
 /// [`Error::Failure`] for other items than floats and doubles, more than 4 dimensions, and blocks larger than `dst`.
@@ -347,7 +348,7 @@ pub fn decompress(
     rest.fill(0);
     let cells = Cells::new(block, |_| SIDE, typesize, dst.len())?;
     let job = Decompress {
-        quality: mode.quality(meta, dims, typesize),
+        params: mode.params(meta, dims, typesize),
         src,
         only: None,
         dst,
@@ -356,11 +357,11 @@ pub fn decompress(
     Ok(())
 }
 
-/// Decompresses the items from number `first` on of a block that was compressed with [`Mode::Rate`], as many as fill `dst`,
-/// if they lie side by side in one cell; says whether they do.
+/// Decompresses as many items as fill `dst`, from item `first` of a block on that was compressed with [`Mode::Rate`]. Returns false and
+/// does nothing if they are not adjacent in one cell.
 ///
 /// # Errors
-/// As [`decompress`]; and where the stream ends before the cell does.
+/// As [`decompress`], and if the stream ends before the cell does.
 pub fn decompress_items(
     meta: u8,
     block: BlockShape,
@@ -371,7 +372,7 @@ pub fn decompress_items(
 ) -> Result<bool> {
     let dims = check(block, typesize)?;
     let (mut left, mut place, mut ncell) = (first, 0, 0);
-    // Along each dimension from the last: the item's index, the cell's, and how many cells there are.
+    // Divides the index, from the last dimension on, into the number of the cell and the position in the cell.
     let (mut place_stride, mut cell_stride) = (1, 1);
     for (d, len) in block.dims().iter().enumerate().rev() {
         let index = left % len;
@@ -386,13 +387,13 @@ pub fn decompress_items(
         place_stride *= SIDE;
         cell_stride *= len.div_ceil(SIDE);
     }
-    let quality = Mode::Rate.quality(meta, dims, typesize);
-    if left > 0 || ncell >= 8 * src.len() / quality.bits.1 {
+    let params = Mode::Rate.params(meta, dims, typesize);
+    if left > 0 || ncell >= 8 * src.len() / params.max_bits {
         return Err(Error::Data);
     }
     let cells = Cells::new(block, |_| SIDE, typesize, block.nbytes(typesize) as usize)?;
     let job = Decompress {
-        quality,
+        params,
         src,
         only: Some((ncell, place)),
         dst,

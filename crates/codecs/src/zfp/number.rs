@@ -1,6 +1,6 @@
-//! The two types of items, and the integers that their coefficients are.
+//! The two types of items, and the integer types of their coefficients.
 
-/// A signed integer with the arithmetic of the transform, which wraps.
+/// A signed integer with the wrapping arithmetic of the transform.
 pub trait Int: Copy + Default {
     /// `self + other`.
     fn plus(self, other: Self) -> Self;
@@ -8,7 +8,7 @@ pub trait Int: Copy + Default {
     fn minus(self, other: Self) -> Self;
     /// Half of it, rounded down.
     fn half(self) -> Self;
-    /// Its bits in base -2.
+    /// Its representation in base -2.
     fn to_negabinary(self) -> u64;
     /// The inverse of [`Int::to_negabinary`].
     fn from_negabinary(bits: u64) -> Self;
@@ -19,7 +19,7 @@ const ODD_BITS: u64 = 0xaaaa_aaaa_aaaa_aaaa;
 
 /// A floating-point number.
 pub trait Real: Copy + Default {
-    /// What its coefficients are.
+    /// The type of its coefficients.
     type Int: Int;
     /// Bytes of an item.
     const SIZE: usize;
@@ -27,26 +27,27 @@ pub trait Real: Copy + Default {
     const EXPONENT_BITS: u32;
     /// Bits of its fraction.
     const FRACTION_BITS: u32 = 8 * Self::SIZE as u32 - 1 - Self::EXPONENT_BITS;
-    /// What is added to an exponent to make it positive.
+    /// The bias of its exponent.
     const BIAS: i32 = (1 << (Self::EXPONENT_BITS - 1)) - 1;
     /// From [`Real::SIZE`] bytes.
     fn read(bytes: &[u8]) -> Self;
     /// Into [`Real::SIZE`] bytes.
     fn write(self, bytes: &mut [u8]);
-    /// The larger one without its sign; NaN is smaller than anything.
+    /// The larger of `self` and the absolute value of `other`. NaN counts as smaller than anything.
     fn larger(self, other: Self) -> Self;
-    /// The exponent of a number that is positive or 0, as the format has it: the smallest `e` with `self` < 2^e, but not
-    /// below that of the smallest normal number; for 0 minus [`Real::BIAS`], and for infinity 0.
+    /// The exponent of a number that is positive or 0, as the format defines it: the smallest `e` with `self` < 2^e, but at least
+    /// that of the smallest normal number. Minus [`Real::BIAS`] for 0, and 0 for infinity.
     fn exponent(self) -> i32;
-    /// 2 to that power: infinity where it is too large, 0 where it is too small.
+    /// 2 to a power: infinity if it is too large, 0 if it is too small.
     fn power_of_two(exponent: i32) -> Self;
-    /// `self * scale` without its fraction; the smallest integer where it does not fit.
+    /// `self * scale`, truncated. The smallest integer if it does not fit.
     fn quantize(self, scale: Self) -> Self::Int;
     /// `int * scale`.
     fn dequantize(int: Self::Int, scale: Self) -> Self;
 }
 
-/// A type of items, its integer, that as bits, the bits of an exponent, and on x86-64 how it becomes an integer.
+/// Implements the traits for a type of items. The arguments are its signed and its unsigned integer type, the number of exponent
+/// bits, and the x86-64 intrinsics that convert it to an integer.
 macro_rules! number {
     ($real:ident, $int:ident, $bits:ident, $exponent_bits:literal, $convert:ident($set:ident)) => {
         impl Int for $int {
@@ -132,11 +133,11 @@ macro_rules! number {
                 #[cfg(target_arch = "x86_64")]
                 {
                     use core::arch::x86_64::{$convert, $set};
-                    // SAFETY: SSE2 is part of x86-64.
+                    // SAFETY: every x86-64 has SSE2.
                     unsafe { $convert($set(scaled)) }
                 }
                 #[cfg(not(target_arch = "x86_64"))]
-                // Both are powers of two, and exact.
+                // Both bounds are powers of two, so their conversion is exact.
                 if ($int::MIN as Self..-($int::MIN as Self)).contains(&scaled) {
                     scaled as $int
                 } else {

@@ -1,7 +1,7 @@
-//! The order in which the format has the coefficients of a cell: by the sum of their places along the dimensions, then
-//! by the sum of the squares, ties as the format's tables have them. A place is `x + 4 y + 16 z + 64 w`.
+//! The order of the coefficients of a cell, from low to high frequencies: by the sum of their indices along the dimensions, then by
+//! the sum of the squares. For ties it is the order of the format's tables. An entry is the position `x + 4 y + 16 z + 64 w`.
 
-/// The order for cells of so many dimensions, 1 to 4.
+/// The order for cells of 1 to 4 dimensions.
 pub fn of(dims: usize) -> &'static [u8] {
     match dims {
         1 => &ORDER_1,

@@ -1,17 +1,18 @@
-//! Coefficients as bit planes, and planes as bits: from the highest plane down, of each the bits of the coefficients that
-//! were seen to be significant as they are, and for the others how far it is to the next one that becomes so.
+//! Embedded coding of coefficients, from the highest bit plane down. A coefficient is significant once it had a bit set. Of each
+//! plane, the bits of the significant coefficients are written as they are. The others are coded by group tests: a bit says whether
+//! any more becomes significant in this plane, and if so, a unary code tells which is the next.
 
 use super::bits::{Reader, Writer};
 use super::four;
 
-/// Where coding ends: at a plane, and at a number of bits.
+/// When coding ends.
 #[derive(Clone, Copy)]
 pub struct Limits {
-    /// Bits of a coefficient.
+    /// The bits of a coefficient, 32 or 64.
     pub precision: u32,
-    /// Planes, of the highest ones, that are coded.
+    /// How many planes are coded, from the highest on.
     pub planes: u32,
-    /// Bits that may be written.
+    /// The most bits that may be written.
     pub bits: usize,
 }
 
@@ -22,7 +23,7 @@ impl Limits {
     }
 }
 
-/// One step of [`transpose`], if there are more rows than `STEP`.
+/// One step of [`transpose`]: swaps blocks of `STEP` x `STEP` bits, if there are more rows than `STEP`.
 #[inline(always)]
 fn exchange<const N: usize, const STEP: usize>(rows: &mut [u64; N]) {
     if STEP >= N {
@@ -40,8 +41,8 @@ fn exchange<const N: usize, const STEP: usize>(rows: &mut [u64; N]) {
     }
 }
 
-/// Transposes the `N` x `N` bits in each of the 64 / `N` columns of `rows`: bit `i` of row `j` becomes bit `j` of row `i`.
-/// Step by step, as a loop over steps would be left one, with shifts by what is not known.
+/// Transposes the `N` x `N` bits in each of the 64 / `N` columns of `rows`: bit `i` of row `j` becomes bit `j` of row `i`. The steps
+/// are written out because the compiler does not unroll a loop over them, and then the shifts would not be constant.
 #[inline(always)]
 pub fn transpose<const N: usize>(rows: &mut [u64; N]) {
     exchange::<N, 32>(rows);
@@ -52,7 +53,7 @@ pub fn transpose<const N: usize>(rows: &mut [u64; N]) {
     exchange::<N, 1>(rows);
 }
 
-/// The planes of 64 coefficients with `precision` bits, 32 or 64, into word `word` of each plane.
+/// Stores the planes of 64 coefficients with `precision` bits, 32 or 64, in word `word` of each plane.
 #[inline(always)]
 fn planes_of_64<const W: usize>(
     precision: u32,
@@ -96,30 +97,30 @@ fn values_of_64<const W: usize>(
     }
 }
 
-/// The most coefficients that are few.
-const FEW: usize = 16;
+/// Up to this many coefficients, the planes are kept packed.
+const MAX_PACKED: usize = 16;
 
 /// The planes of `N` coefficients (4, 16, 64 or 256), each of `W` words: bit `i` of plane `k` is bit `k` of coefficient `i`.
 struct Planes<const N: usize, const W: usize> {
-    /// Of few coefficients: row `k % N`, of `N`, holds plane `k` from bit `k - k % N` on.
-    rows: [u64; FEW],
-    /// Of many.
+    /// Used for up to `MAX_PACKED` coefficients: of `N` rows, row `k % N` has plane `k` from bit `k - k % N` on.
+    rows: [u64; MAX_PACKED],
+    /// Used for more.
     all: [[u64; W]; 64],
 }
 
 impl<const N: usize, const W: usize> Planes<N, W> {
-    const FEW: bool = N <= FEW;
+    const PACKED: bool = N <= MAX_PACKED;
 
-    /// No bit set.
+    /// All bits 0.
     #[inline(always)]
     fn empty() -> Self {
         Self {
-            rows: [0; FEW],
+            rows: [0; MAX_PACKED],
             all: [[0; W]; 64],
         }
     }
 
-    /// Those of coefficients with `precision` bits.
+    /// The planes of coefficients with `precision` bits.
     #[inline(always)]
     fn of(precision: u32, values: &[u64; N]) -> Self {
         let mut planes = Self::empty();
@@ -134,7 +135,7 @@ impl<const N: usize, const W: usize> Planes<N, W> {
         planes
     }
 
-    /// Gives the coefficients.
+    /// The inverse of [`of`](Self::of).
     #[inline(always)]
     fn values(&mut self, precision: u32, values: &mut [u64; N]) {
         if let Some(rows) = self.rows.first_chunk_mut::<N>() {
@@ -149,7 +150,7 @@ impl<const N: usize, const W: usize> Planes<N, W> {
 
     #[inline(always)]
     fn get(&self, k: usize) -> [u64; W] {
-        if !Self::FEW {
+        if !Self::PACKED {
             return self.all[k];
         }
         let mut plane = [0; W];
@@ -157,10 +158,10 @@ impl<const N: usize, const W: usize> Planes<N, W> {
         plane
     }
 
-    /// Sets a plane that is empty.
+    /// Sets a plane, which must be 0.
     #[inline(always)]
     fn set(&mut self, k: usize, plane: [u64; W]) {
-        if Self::FEW {
+        if Self::PACKED {
             self.rows[k % N] |= plane[0] << (k - k % N);
         } else {
             self.all[k] = plane;
@@ -168,7 +169,7 @@ impl<const N: usize, const W: usize> Planes<N, W> {
     }
 }
 
-/// The first set bit of a plane from bit `from` on.
+/// The index of the first set bit of a plane from bit `from` on.
 #[inline(always)]
 fn next_one<const W: usize>(plane: &[u64; W], from: usize) -> Option<usize> {
     let mut word = from / 64;
@@ -182,7 +183,7 @@ fn next_one<const W: usize>(plane: &[u64; W], from: usize) -> Option<usize> {
     }
 }
 
-/// Writes `N` coefficients; gives the bits written. `W` is the number of words that `N` bits need.
+/// Writes `N` coefficients. Returns the number of bits written. `W` is the number of words that `N` bits need.
 #[inline(always)]
 pub fn encode<const N: usize, const W: usize>(
     values: &[u64; N],
@@ -196,26 +197,27 @@ pub fn encode<const N: usize, const W: usize>(
     }
     let planes = Planes::<N, W>::of(limits.precision, values);
     let mut left = limits.bits;
-    // Coefficients that are significant: the first ones of the cell.
-    let mut known = 0usize;
+    // The number of significant coefficients. Because of the order, all before the last of them count as significant.
+    let mut significant = 0usize;
     for k in (limits.last()..limits.precision).rev() {
         if left == 0 {
             break;
         }
         let plane = planes.get(k as usize);
         for (word, bits) in plane.iter().enumerate() {
-            let count = known.saturating_sub(64 * word).min(64).min(left) as u32;
+            let count = significant.saturating_sub(64 * word).min(64).min(left) as u32;
             out.put(bits & u64::MAX.checked_shr(64 - count).unwrap_or(0), count);
             left -= count as usize;
         }
-        while left > 0 && known < N {
-            let Some(next) = next_one(&plane, known) else {
+        while left > 0 && significant < N {
+            let Some(next) = next_one(&plane, significant) else {
                 out.put(0, 1);
                 left -= 1;
                 break;
             };
-            // One bit for there being one, one for each coefficient passed over, and one for it, unless it is the last.
-            let zeros = next - known;
+            // A 1 for the group test, a 0 for each coefficient that is skipped, and a 1 for the significant one. If that is the last
+            // coefficient, its 1 is implied.
+            let zeros = next - significant;
             let len = zeros + 1 + usize::from(next < N - 1);
             if len <= 64 {
                 let bits = 1 | u64::from(next < N - 1) << 1 << zeros;
@@ -229,13 +231,13 @@ pub fn encode<const N: usize, const W: usize>(
                 }
             }
             left -= len.min(left);
-            known = next + 1;
+            significant = next + 1;
         }
     }
     limits.bits - left
 }
 
-/// Reads `N` coefficients into `values`; gives the bits read.
+/// Reads `N` coefficients into `values`. Returns the number of bits read.
 #[inline(always)]
 pub fn decode<const N: usize, const W: usize>(
     values: &mut [u64; N],
@@ -251,28 +253,28 @@ pub fn decode<const N: usize, const W: usize>(
     }
     let mut planes = Planes::<N, W>::empty();
     let mut left = limits.bits;
-    let mut known = 0usize;
+    let mut significant = 0usize;
     for k in (limits.last()..limits.precision).rev() {
         if left == 0 {
             break;
         }
         let mut plane = [0; W];
         for (word, bits) in plane.iter_mut().enumerate() {
-            let count = known.saturating_sub(64 * word).min(64).min(left);
+            let count = significant.saturating_sub(64 * word).min(64).min(left);
             if count > 0 {
                 *bits = input.take(count as u32);
                 left -= count;
             }
         }
-        while left > 0 && known < N {
+        while left > 0 && significant < N {
             let bits = input.peek();
             left -= 1;
             if bits & 1 == 0 {
                 input.skip(1);
                 break;
             }
-            // The first 63 bits behind that one, and more if these are all 0.
-            let most = left.min(N - 1 - known);
+            // Count zeros in the 63 bits behind the group test; more bits are needed only if all of them are 0.
+            let most = left.min(N - 1 - significant);
             let mut zeros = (bits >> 1 | 1 << 63).trailing_zeros() as usize;
             if zeros < 63.min(most) {
                 input.skip(zeros + 2);
@@ -294,9 +296,9 @@ pub fn decode<const N: usize, const W: usize>(
                 }
                 left -= zeros;
             }
-            known += zeros;
-            plane[known / 64] |= 1 << (known % 64);
-            known += 1;
+            significant += zeros;
+            plane[significant / 64] |= 1 << (significant % 64);
+            significant += 1;
         }
         planes.set(k as usize, plane);
     }
@@ -304,8 +306,8 @@ pub fn decode<const N: usize, const W: usize>(
     limits.bits - left
 }
 
-/// What codes the planes of a cell, with the instructions of one kind of CPU. The same for floats and doubles, so it is not
-/// inlined where a cell is large enough.
+/// The coding of bit planes with the instructions of one kind of CPU. It does not depend on the type of the items, so it is not
+/// inlined (except for small cells, where a call would cost too much), to be compiled only once.
 pub trait Coder: Copy {
     /// See [`encode`].
     fn encode<const N: usize, const W: usize>(
@@ -323,7 +325,7 @@ pub trait Coder: Copy {
     ) -> usize;
 }
 
-/// Instructions that every CPU of the architecture has.
+/// The instructions that every CPU of the architecture has.
 #[derive(Clone, Copy)]
 pub struct AnyCpu;
 
@@ -349,14 +351,14 @@ impl Coder for AnyCpu {
     }
 }
 
-/// AVX2 and the instructions for bits that came with it.
+/// AVX2, and the bit manipulation instructions that came with it. A value exists only if the CPU has them.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 pub struct Avx2(());
 
 #[cfg(target_arch = "x86_64")]
 impl Avx2 {
-    /// If this CPU has them.
+    /// `None` if the CPU lacks one of the features.
     pub fn new() -> Option<Self> {
         (std::arch::is_x86_feature_detected!("avx2")
             && std::arch::is_x86_feature_detected!("bmi1")
@@ -387,7 +389,7 @@ impl Coder for Avx2 {
         if N == 4 {
             return encode::<N, W>(values, limits, out);
         }
-        // SAFETY: there is a value of this type only where the CPU has these features.
+        // SAFETY: only `new` makes values of this type, after it has detected all of these features.
         unsafe { with_avx2::<N, W>(values, limits, out) }
     }
 
@@ -420,27 +422,27 @@ mod tests {
     use super::*;
     use oxiblosc_testing::noise;
 
-    /// The format bit by bit, as its specification has it.
+    /// The format bit by bit, as it is specified.
     fn slowly(values: &[u64], limits: Limits) -> Vec<bool> {
         let mut bits = Vec::new();
-        let mut known = 0;
+        let mut significant = 0;
         for k in (limits.last()..limits.precision).rev() {
             let bit = |i: usize| values[i] >> k & 1 == 1;
-            bits.extend((0..known).map(bit));
-            while known < values.len() {
-                let any = (known..values.len()).any(bit);
+            bits.extend((0..significant).map(bit));
+            while significant < values.len() {
+                let any = (significant..values.len()).any(bit);
                 bits.push(any);
                 if !any {
                     break;
                 }
-                while known < values.len() - 1 {
-                    bits.push(bit(known));
-                    if bit(known) {
+                while significant < values.len() - 1 {
+                    bits.push(bit(significant));
+                    if bit(significant) {
                         break;
                     }
-                    known += 1;
+                    significant += 1;
                 }
-                known += 1;
+                significant += 1;
             }
         }
         bits.truncate(limits.bits);

@@ -1,5 +1,5 @@
-//! What the streams are is for `tests/plugins` to say, beside the reference; here, that the promises of the modes are kept
-//! and that nothing goes wrong.
+//! Tests that each mode keeps its promise, and that damaged streams do no harm. `tests/plugins` compares the streams with the
+//! reference's.
 
 use super::*;
 use oxiblosc_testing::noise;
@@ -77,7 +77,7 @@ fn a_rate_is_a_size_and_allows_access() {
                     .iter()
                     .map(|len| (*len as usize).div_ceil(4))
                     .product();
-                let bits = Mode::Rate.quality(meta, shape.len(), typesize).bits.1;
+                let bits = Mode::Rate.params(meta, shape.len(), typesize).max_bits;
                 assert_eq!(len, (cells * bits).div_ceil(64) * 8);
                 let packed = &packed[..len];
                 decompress(mode, block, typesize, packed, &mut back).expect("a stream");
@@ -112,7 +112,7 @@ fn what_it_cannot_do_is_refused() {
         compress(mode, block(&[32, 8]), 2, &data, &mut out),
         Err(Error::Failure)
     );
-    // Not a whole block: to be stored as it is.
+    // Not a whole block, which is to be stored instead.
     assert_eq!(
         compress(mode, block(&[8, 8]), 8, &data[..504], &mut out),
         Ok(0)

@@ -8,8 +8,8 @@ use oxiblosc_chunk::encode::workers;
 use oxiblosc_chunk::getitem::{ItemRange, getitem};
 use oxiblosc_chunk::hooks::{Executor, Hooks};
 use oxiblosc_chunk::scratch::{self, Scratch};
-use oxiblosc_chunk::shares::Shares;
 use oxiblosc_chunk::visit::BlockReader;
+use oxiblosc_chunk::work_stealing::StealingQueue;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::grid::{Grid, Tile};
 use std::ops::Range;
@@ -40,9 +40,9 @@ impl Workers<'_> {
         if nworkers <= 1 {
             return pieces.try_for_each(|piece| task(piece, 0));
         }
-        let shares = Shares::new(pieces, tasks, nworkers)?;
-        shares.work(self.nthreads, self.exec, |tid| {
-            while let Some(piece) = shares.next(tid) {
+        let queue = StealingQueue::new(pieces, tasks, nworkers)?;
+        queue.work(self.nthreads, self.exec, |tid| {
+            while let Some(piece) = queue.next(tid) {
                 task(piece, tid)?;
             }
             Ok(())

@@ -13,7 +13,7 @@ use oxiblosc_chunk::getitem::{self, ItemRange};
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD, filter_id};
 use oxiblosc_chunk::hooks::{Executor, NoHooks, Serial};
 use oxiblosc_chunk::patch::{Patched, Patcher, Touched, Wish};
-use oxiblosc_chunk::shares::Shares;
+use oxiblosc_chunk::work_stealing::StealingQueue;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, List};
 use std::ops::Range;
@@ -123,11 +123,11 @@ impl<'a> Reader<'a> {
             });
         }
         let len = sizes.chunk_of(stop - 1) - sizes.chunk_of(start) + 1;
-        let shares = Shares::new(queue, len, nthreads.min(len))?;
+        let queue = StealingQueue::new(queue, len, nthreads.min(len))?;
         // What needs the program's functions is left for this thread.
         let left = Mutex::new(List::new());
-        shares.work(nthreads, self.decoder.executor(), |tid| {
-            while let Some((piece, dest)) = shares.next(tid) {
+        queue.work(nthreads, self.decoder.executor(), |tid| {
+            while let Some((piece, dest)) = queue.next(tid) {
                 if !self.read_plain(&piece, dest, 1)? {
                     lock(&left).push((piece, dest))?;
                 }

@@ -1,14 +1,14 @@
 //! The bitshuffle kernels, for any [`Vector`]: one pass over the data.
 //!
 //! A *group* is eight elements, `8 * typesize` bytes, and becomes one byte of every row. A *tile* is `16 * V::LANES * S`
-//! groups: lane `l` of vector `s` of a row works on groups `16 * (s * V::LANES + l) ..` of it, so that every row gets `S`
-//! whole vectors per tile; as in shuffle, `S` makes that a cache line. Transposing the groups' bytes gives one vector for
-//! each byte `b` of each element `i` of a group; the eight vectors of one `b`, with their bits transposed, are the rows
-//! `8 * b ..`. The last tile of a block overlaps the one before it.
+//! groups: lane `l` of vector `s` of a row has groups `16 * (s * V::LANES + l) ..` of it, so every row gets `S` whole vectors per
+//! tile. As in shuffle, `S` is chosen to make that a cache line. Transposing the groups' bytes gives one vector for each byte `b` of
+//! each element `i` of a group. The eight vectors of one `b`, with their bits transposed, are the rows `8 * b ..`. The last tile of a
+//! block overlaps the one before it.
 //!
-//! Rows that are a power of two apart share few sets of the nearest cache, and a processor asks for the lines that it is about
-//! to write before it writes the first of them: more at once than a set has room for, and most are lost before they are
-//! written. So several tiles are transposed at once, and eight rows get a few lines before the next eight get any.
+//! Rows that are a power of two apart map to few sets of the first-level cache. A processor fetches the lines that it is about to write
+//! before it writes the first of them; if these are more than a set has ways, most are evicted before they are written. So several
+//! tiles are transposed at once, and eight rows get a few lines before the next eight get any.
 
 use super::groups::groups_of;
 use crate::simd::BitKernel;
@@ -17,20 +17,20 @@ use crate::simd::vector::{
     transpose_bits, transpose16, unroll,
 };
 
-/// Typesizes below this one are transposed in columns of whole groups, the others in columns of one element.
+/// Smaller typesizes are transposed in columns of whole groups, larger ones in columns of one element.
 const WIDE: usize = 16;
 /// A partial tile is padded in columns of at most so many bytes of an element.
 const PADDED_WIDTH: usize = 8;
-/// Bytes in a tile of one lane with elements of that size.
+/// The size in bytes of a tile of one lane with elements of that width.
 const PADDED: usize = 16 * 8 * PADDED_WIDTH;
-/// Bytes that a row gets of so many tiles as are transposed at once: four lines.
-const AT_ONCE: usize = 256;
-/// The largest typesize for which that is so; others get half of it, and those of 1 and wide ones what a tile gives them.
-const MOST_AT_ONCE: usize = 8;
+/// How many bytes of each row are written at once: four cache lines.
+const BATCH: usize = 256;
+/// The largest typesize with such batches. Larger ones have half of it. Typesize 1 and wide ones have one tile.
+const MAX_BATCH_TYPESIZE: usize = 8;
 
-/// Transposes all of `src`, a multiple of eight elements, into `dst` of the same length (or back), in tiles of `S` vectors
-/// of `V`. What `V` is not for is left to `others`: less than a tile, and, where it has fast matrices, elements of sizes that
-/// these are no use for.
+/// Bitshuffles all of `src`, a multiple of eight elements, into `dst`, which has the same length (or back), in tiles of `S` vectors
+/// of `V`. Returns `others` for what `V` cannot do: less than a tile, and, if it has fast bit matrices, typesizes for which these are
+/// of no use.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`.
@@ -50,17 +50,17 @@ pub(crate) unsafe fn run<V: Vector, const S: usize, const FORWARD: bool>(
     if groups < 16 * V::LANES * S || (V::FAST_MATRICES && !matrices_fit) {
         return Some(others);
     }
-    // SAFETY: the caller vouches for the instruction set.
+    // SAFETY: the caller promises the instruction set; the check above leaves at least one tile.
     unsafe { tiles::<V, S, FORWARD>(typesize, groups, src, dst) };
     None
 }
 
-/// As [`run`], in tiles of one vector; less than one of them is left to `others`.
+/// Like [`run`], in tiles of one vector. Returns `others` for less than a tile.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`, which has one lane.
 #[inline(always)]
-pub(crate) unsafe fn few<V: Vector, const FORWARD: bool>(
+pub(crate) unsafe fn run_small<V: Vector, const FORWARD: bool>(
     typesize: usize,
     src: &[u8],
     dst: &mut [u8],
@@ -70,13 +70,13 @@ pub(crate) unsafe fn few<V: Vector, const FORWARD: bool>(
     if groups < 16 {
         return Some(others);
     }
-    // SAFETY: the caller vouches for the instruction set.
+    // SAFETY: the caller promises the instruction set; the check above leaves at least one tile.
     unsafe { tiles::<V, 1, FORWARD>(typesize, groups, src, dst) };
     None
 }
 
-/// Transposes fewer than 16 groups, as part of a tile of 16 with whatever bytes after them, by `kernel`; elements of more
-/// than `PADDED_WIDTH` bytes in columns of as many, the last one overlapping.
+/// Bitshuffles fewer than 16 groups with `kernel`, padded to a tile of 16. Elements of more than `PADDED_WIDTH` bytes are done in
+/// columns of that width, of which the last one overlaps.
 ///
 /// # Safety
 /// The CPU has the instruction set of `kernel`.
@@ -105,7 +105,7 @@ pub(crate) unsafe fn padded<const FORWARD: bool>(
             }
         }
         let bytes = 16 * 8 * width;
-        // SAFETY: the caller vouches for the instruction set.
+        // SAFETY: the caller promises the instruction set.
         unsafe { kernel.run(width, &from[..bytes], &mut to[..bytes]) };
         if FORWARD {
             for (row, whole) in dst[rows].chunks_exact_mut(groups).zip(to.chunks_exact(16)) {
@@ -120,8 +120,8 @@ pub(crate) unsafe fn padded<const FORWARD: bool>(
     }
 }
 
-/// Picks the kernel for `typesize` (one that they fit where `V` has fast matrices) and runs it over all groups, at least one
-/// tile.
+/// Chooses the kernel for `typesize` and runs it on all groups, which must be at least one tile. If `V` has fast bit matrices, they must
+/// fit the typesize (see [`run`]).
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`.
@@ -133,14 +133,15 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
     dst: &mut [u8],
 ) {
     let tile = 16 * V::LANES * S;
-    // Every bound below rests on these.
+    // All bounds below follow from these assertions.
     const { assert!(16 * V::LANES * S <= 64) };
     assert!(groups >= tile && typesize > 0);
     let bytes = groups.checked_mul(8 * typesize);
     assert!(bytes.is_some_and(|bytes| bytes <= src.len() && bytes <= dst.len()));
     let (src, dst) = (src.as_ptr(), dst.as_mut_ptr());
-    // SAFETY: just asserted, as far as it goes; the caller vouches for the instruction set. All tiles end at `groups` at
-    // the latest, so they lie inside the elements, and their parts of each row inside the row.
+    // SAFETY: the caller promises the instruction set. `groups * 8 * typesize` bytes are readable and writable, as asserted. A run of
+    // tiles ends at `groups` at most (see `runs`), so it lies within the elements, and its part of each row, of `groups` bytes, within
+    // the row.
     unsafe {
         match typesize {
             2 if V::FAST_PERMUTE => return groups_of::<V, 16, FORWARD>(groups, src, dst),
@@ -150,10 +151,10 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
         }
         let most = if typesize == 1 || typesize >= WIDE {
             1
-        } else if typesize > MOST_AT_ONCE {
-            AT_ONCE / 2 / tile
+        } else if typesize > MAX_BATCH_TYPESIZE {
+            BATCH / 2 / tile
         } else {
-            AT_ONCE / tile
+            BATCH / tile
         };
         for (start, tiles) in runs(groups, tile, most) {
             let at = start * 8 * typesize;
@@ -177,24 +178,24 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
     }
 }
 
-/// The scratch of the kernels here: so many bytes of so many rows as they write at once.
-type Rows = Scratch<{ AT_ONCE * 8 * MOST_AT_ONCE / 64 }>;
+/// The scratch of the kernels: a batch of each row.
+type Rows = Scratch<{ BATCH * 8 * MAX_BATCH_TYPESIZE / 64 }>;
 
-/// [`transpose_bits`] of `S` times eight vectors, one after the other: the compiler keeps the order of what it is given, and
-/// with all else done for one before the next is begun it is up to a sixth slower.
+/// [`transpose_bits`] of `S` times eight vectors, one after the other. The compiler keeps this order of instructions. If each eight
+/// vectors were also loaded and stored in between, it would be up to a sixth slower.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`.
 #[inline(always)]
 unsafe fn transpose_each<V: Vector, const S: usize>(mut v: [[V; 8]; S]) -> [[V; 8]; S] {
     unroll!(s < S, {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller promises the instruction set.
         v[s] = unsafe { transpose_bits(v[s]) };
     });
     v
 }
 
-/// Writes `S` vectors each of the rows at `dst`, `row` apart.
+/// Stores `S` vectors to each of eight rows, which are `row` bytes apart.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`. Writable at `dst + k * row`: `S` vectors for each `k < 8`.
@@ -202,7 +203,7 @@ unsafe fn transpose_each<V: Vector, const S: usize>(mut v: [[V; 8]; S]) -> [[V; 
 unsafe fn store_rows<V: Vector, const S: usize>(v: [[V; 8]; S], dst: *mut u8, row: usize) {
     unroll!(k < 8, {
         unroll!(s < S, {
-            // SAFETY: the caller's contract.
+            // SAFETY: vector `s < S` of row `k < 8`, all of which the caller promises to be writable.
             unsafe { v[s][k].store(dst.add(k * row + s * 16 * V::LANES)) };
         });
     });
@@ -214,7 +215,7 @@ unsafe fn store_rows<V: Vector, const S: usize>(v: [[V; 8]; S], dst: *mut u8, ro
 /// The CPU has the instruction set of `V`. Readable at `src + k * row`: `S` vectors for each `k < 8`.
 #[inline(always)]
 unsafe fn load_rows<V: Vector, const S: usize>(src: *const u8, row: usize) -> [[V; 8]; S] {
-    // SAFETY: the caller's contract.
+    // SAFETY: vectors `s < S` of rows `k < 8`, all of which the caller promises to be readable.
     unsafe {
         let mut v = [[V::zero(); 8]; S];
         unroll!(k < 8, {
@@ -226,14 +227,15 @@ unsafe fn load_rows<V: Vector, const S: usize>(src: *const u8, row: usize) -> [[
     }
 }
 
-/// `n`, of which the compiler forgets all it knew. The places of a column are multiples of a group apart; known before the
-/// loop over columns, each of them would be kept up to date there in memory, there being more of them than registers.
+/// Returns `n` in such a way that the compiler knows nothing about it. The addresses in a column are multiples of a group apart. If the
+/// compiler could compute them outside of the loop over columns, it would keep each of them in memory, since there are more of them than
+/// registers.
 #[inline(always)]
-fn anew(n: usize) -> usize {
+fn opaque(n: usize) -> usize {
     core::hint::black_box(n)
 }
 
-/// Reads 16 bytes of each of the `16 * V::LANES` groups at `src`, `group` bytes apart, and transposes them.
+/// Loads 16 bytes of each of the `16 * V::LANES` groups at `src`, `group` bytes apart, and transposes them.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`. Readable: 16 bytes at `src + m * group` for each group `m`.
@@ -266,10 +268,9 @@ unsafe fn store_column<V: Vector>(v: [V; 16], dst: *mut u8, group: usize) {
     }
 }
 
-/// One tile of typesize 1. In this and the functions below, a tile is `16 * V::LANES * S` groups at one pointer, and `S`
-/// vectors of each of the `8 * typesize` rows, which are `row` bytes apart, at the other. Where there are several tiles, they
-/// are at most `AT_ONCE` bytes of a row, and half of that for typesizes above `MOST_AT_ONCE`, so that [`Rows`] holds what is
-/// kept of them.
+/// Bitshuffles one tile of typesize 1. In this and the functions below, a tile is `16 * V::LANES * S` groups at one pointer, and `S`
+/// vectors of each of the `8 * typesize` rows, which are `row` bytes apart, at the other. Several tiles are at most `BATCH` bytes of a
+/// row, or half of that for typesizes above `MAX_BATCH_TYPESIZE`, so that they fit into [`Rows`].
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`; all tiles are readable at `src` and writable at `dst`.
@@ -277,7 +278,7 @@ unsafe fn store_column<V: Vector>(v: [V; 16], dst: *mut u8, group: usize) {
 unsafe fn bytes_forward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8, row: usize) {
     let size = 8 * 16 * V::LANES;
     prefetch(src.wrapping_add(S * size), S * size);
-    // SAFETY: the vectors' parts of the tile follow each other.
+    // SAFETY: `S` parts of `size` bytes are the tile, which the caller promises to be readable; so are the rows writable.
     unsafe {
         let mut rows = [[V::zero(); 8]; S];
         unroll!(s < S, {
@@ -320,8 +321,8 @@ unsafe fn bytes_backward<V: Vector, const S: usize>(src: *const u8, dst: *mut u8
     }
 }
 
-/// `tiles` tiles of typesize 2: a group is one column of 16 bytes. Half of the rows are written later where all begin
-/// in the same set.
+/// Bitshuffles `tiles` tiles of typesize 2: a group is one column of 16 bytes. If all rows start in the same cache set, half of them are
+/// buffered and written later.
 ///
 /// # Safety
 /// As [`bytes_forward`].
@@ -335,7 +336,8 @@ unsafe fn pairs_forward<V: Vector, const S: usize>(
     let tile = 16 * V::LANES * S;
     let same_set = row.is_multiple_of(SETS);
     let mut later = Rows::new();
-    // SAFETY: the tiles follow each other, and the vectors' parts of them; all that is kept is read again.
+    // SAFETY: the tiles are adjacent, and so are the `S` parts of each; all are readable. The indices of `later` are less than
+    // `8 * tiles * S`, which fits `Rows`, and each is put before it is got.
     unsafe {
         for t in 0..tiles {
             let src = src.add(16 * t * tile);
@@ -425,8 +427,8 @@ unsafe fn pairs_backward<V: Vector, const S: usize>(
     }
 }
 
-/// The table that sorts the two groups of typesize 1, or the one group of typesize 2, in 16 bytes into matrices of 8
-/// bytes, one for each group and byte of an element, the first element last.
+/// A lookup table for the two groups of typesize 1, or the one group of typesize 2, in 16 bytes. It collects each byte of the elements
+/// of a group in an 8-byte matrix, the first element last.
 const fn matrix_table(typesize: usize) -> [u8; 16] {
     let mut table = [0; 16];
     let mut i = 0;
@@ -441,7 +443,7 @@ const fn matrix_table(typesize: usize) -> [u8; 16] {
     table
 }
 
-/// The table that undoes the sorting of [`matrix_table`] for typesize 2, the first element first.
+/// The inverse of [`matrix_table`] for typesize 2, but with the first element first in each matrix.
 const fn pair_table() -> [u8; 16] {
     let mut table = [0; 16];
     let mut i = 0;
@@ -452,13 +454,13 @@ const fn pair_table() -> [u8; 16] {
     table
 }
 
-/// One vector of each row of typesize 1 (`ROWS` = 8) or 2 (16), with the bits transposed before the bytes.
+/// Computes one vector of each row of typesize 1 (`ROWS` = 8) or 2 (16). The bits are transposed before the bytes.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`. Readable at `src`: `16 * V::LANES` groups of `ROWS` bytes.
 #[inline(always)]
 pub(super) unsafe fn matrices_forward<V: Vector, const ROWS: usize>(src: *const u8) -> [V; ROWS] {
-    // SAFETY: lane `l` reads its 16 groups in `ROWS` vectors.
+    // SAFETY: `ROWS` vectors are `16 * V::LANES` groups of `ROWS` bytes, which the caller promises to be readable.
     unsafe {
         let mut v: [V; ROWS] = load_lanes(src);
         unroll!(i < ROWS, {
@@ -478,11 +480,11 @@ pub(super) unsafe fn matrices_backward<V: Vector, const ROWS: usize>(
     rows: [V; ROWS],
     dst: *mut u8,
 ) {
-    // SAFETY: the caller's contract.
+    // SAFETY: `ROWS` vectors are `16 * V::LANES` groups of `ROWS` bytes, which the caller promises to be writable.
     unsafe {
         let mut v = rows;
         unroll!(r < ROWS, {
-            // In each matrix the last row comes first.
+            // `transpose_matrices` takes the rows of each matrix in descending order.
             v[r] = rows[r ^ 7];
         });
         let mut v = rotate_bytes(v, ROWS.ilog2() as usize);
@@ -496,7 +498,7 @@ pub(super) unsafe fn matrices_backward<V: Vector, const ROWS: usize>(
     }
 }
 
-/// `tiles` tiles of a typesize from 3 to 15: a group is several columns of 16 bytes, the last one overlapping.
+/// Bitshuffles `tiles` tiles of a typesize from 3 to 15: a group is several columns of 16 bytes, of which the last one overlaps.
 ///
 /// # Safety
 /// As [`bytes_forward`]; `typesize` is in that range.
@@ -512,13 +514,14 @@ unsafe fn narrow_forward<V: Vector, const S: usize>(
     // Of one vector's groups.
     let size = 16 * V::LANES * group;
     let mut bytes = Rows::new();
-    // SAFETY: every column lies inside the group, so inside the tile; together they store all of the group's bytes.
+    // SAFETY: every column lies within its group (see `starts`), and so within the tile. Together the columns put all bytes of the
+    // group, so every vector is put before it is got.
     unsafe {
         for s in 0..tiles * S {
             let src = src.add(s * size);
             prefetch(src.wrapping_add(size), size);
             for column in starts(group, 16) {
-                let v = load_column::<V>(src.add(column), anew(group));
+                let v = load_column::<V>(src.add(column), opaque(group));
                 unroll!(c < 16, {
                     bytes.put(s * group + column + c, v[c]);
                 });
@@ -575,13 +578,13 @@ unsafe fn narrow_backward<V: Vector, const S: usize>(
                 unroll!(c < 16, {
                     v[c] = bytes.get(s * group + column + c);
                 });
-                store_column(v, dst.add(column), anew(group));
+                store_column(v, dst.add(column), opaque(group));
             }
         }
     }
 }
 
-/// One tile of a typesize of 16 or more: columns of 16 bytes of an element, the last one overlapping.
+/// Bitshuffles one tile of a typesize of 16 or more: columns of 16 bytes of an element, of which the last one overlaps.
 ///
 /// # Safety
 /// As [`bytes_forward`]; `typesize` is in that range.
@@ -596,13 +599,14 @@ unsafe fn wide_forward<V: Vector, const S: usize>(
     let mut bytes = Rows::new();
     let tile = 16 * V::LANES * S * group;
     prefetch(src.wrapping_add(tile), tile);
-    // SAFETY: every column lies inside its element, so inside the tile; all 16 bytes of the eight columns are stored.
+    // SAFETY: every column lies within its element (see `starts`), and so within the tile. All 128 vectors of the eight columns are put
+    // before they are got.
     unsafe {
         for column in starts(typesize, 16) {
             for s in 0..S {
                 let src = src.add(s * 16 * V::LANES * group + column);
                 for i in 0..8 {
-                    let v = load_column::<V>(src.add(i * typesize), anew(group));
+                    let v = load_column::<V>(src.add(i * typesize), opaque(group));
                     unroll!(c < 16, {
                         bytes.put(128 * s + 16 * i + c, v[c]);
                     });
@@ -655,7 +659,7 @@ unsafe fn wide_backward<V: Vector, const S: usize>(
                     unroll!(c < 16, {
                         v[c] = bytes.get(128 * s + 16 * i + c);
                     });
-                    store_column(v, dst.add(i * typesize), anew(group));
+                    store_column(v, dst.add(i * typesize), opaque(group));
                 }
             }
         }

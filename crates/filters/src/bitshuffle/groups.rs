@@ -1,10 +1,10 @@
-//! Bitshuffle of items of 2, 4 and 8 bytes with vectors of 64 bytes and fast matrices: the groups in a vector are whole,
-//! and their bits are transposed before their bytes.
+//! Bitshuffle of items of 2, 4 and 8 bytes with 64-byte vectors and fast bit-matrix transposition (GFNI). A vector holds whole groups,
+//! so their bits are transposed before their bytes.
 
 use crate::simd::vector::{SETS, Scratch, Vector, prefetch, runs, transpose16, unroll};
 
-/// The table that sorts the groups of `rows` bytes in 64 bytes into matrices of 8 bytes, one for each byte of an element,
-/// the first element last; or what undoes that, the first element first.
+/// A permutation table for the groups of `rows` bytes in 64 bytes. With `sort` it collects each byte of the elements in an 8-byte
+/// matrix, the first element last. Otherwise it undoes that, with the first element first in each matrix.
 const fn group_table(rows: usize, sort: bool) -> [u8; 64] {
     let typesize = rows / 8;
     let mut table = [0; 64];
@@ -21,17 +21,17 @@ const fn group_table(rows: usize, sort: bool) -> [u8; 64] {
     table
 }
 
-/// So many tiles of 64 groups are transposed as one. More would not fit into 16 KB of the stack.
+/// How many tiles of 64 groups are transposed together. More would need more than 16 KB of stack.
 const TILES: usize = 4;
-/// The rows of 16 that are written later where all rows begin in the same set of the nearest cache, which has room for 8 lines
-/// at least.
+/// How many of 16 rows are buffered and written later if all rows start in the same cache set. The first-level cache holds at least 8
+/// lines of a set.
 const LATER: usize = 8;
 
-/// All groups, at least 64 of them, of typesize 2 (`ROWS` = 16), 4 (32) or 8 (64), with the bits transposed before the bytes:
-/// those of a group lie in one vector.
+/// Transposes all groups, at least 64, of typesize 2 (`ROWS` = 16), 4 (32) or 8 (64).
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`, a vector of which has 64 bytes. `groups * ROWS` bytes are readable and writable.
+/// The CPU has the instruction set of `V`, whose vectors have 64 bytes. `groups * ROWS` bytes are readable at `src` and writable at
+/// `dst`.
 #[inline(always)]
 pub(super) unsafe fn groups_of<V: Vector, const ROWS: usize, const FORWARD: bool>(
     groups: usize,
@@ -40,7 +40,8 @@ pub(super) unsafe fn groups_of<V: Vector, const ROWS: usize, const FORWARD: bool
 ) {
     let same_set = groups.is_multiple_of(SETS);
     for (start, tiles) in runs(groups, 64, TILES) {
-        // SAFETY: all lie among the groups, and the parts of the rows in the rows.
+        // SAFETY: a run ends at `groups` at most (see `runs`), so its groups end at `groups * ROWS`, and its part of each row, of
+        // `groups` bytes, within the row.
         unsafe {
             let at = start * ROWS;
             if !FORWARD {
@@ -54,25 +55,25 @@ pub(super) unsafe fn groups_of<V: Vector, const ROWS: usize, const FORWARD: bool
     }
 }
 
-/// Where group `16 * l + m` of a tile begins, and with it 64 bytes that are one, two or four groups.
+/// The offset of group `16 * l + m` of a tile. A vector that is loaded from there has one, two or four groups.
 #[inline(always)]
 const fn line_of<const ROWS: usize>(tile: usize, l: usize, m: usize) -> usize {
     (64 * tile + 16 * l + m) * ROWS
 }
 
-/// Where the bytes for 16 rows of groups `m`, `16 + m`, `32 + m` and `48 + m` of a tile are kept: `k` counts the sixteens of all
-/// rows, and goes on with those of the groups behind.
+/// The index in the scratch of the vector with 16 rows of groups `m`, `16 + m`, `32 + m` and `48 + m` of a tile. `k` is the number of
+/// the 16 rows, and continues with those of the next groups.
 #[inline(always)]
 const fn column_of<const ROWS: usize>(tile: usize, m: usize, k: usize) -> usize {
     let columns = ROWS / 16;
     tile * ROWS + k % columns * 16 + m + k / columns
 }
 
-/// `tiles` vectors of each row, at most `TILES`; `LATER` of 16 rows go through another place. What comes next is asked
-/// for line by line, so that nothing else waits for it.
+/// Transposes `tiles` tiles, at most `TILES`. The last `LATER` of each 16 rows are buffered and written after the others. The next tile
+/// is prefetched line by line between the other work, so that nothing waits for it.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`. Readable at `src`: the tiles, of 64 groups of `ROWS` bytes. Writable at
+/// The CPU has the instruction set of `V`. Readable at `src`: `tiles` tiles of 64 groups of `ROWS` bytes. Writable at
 /// `dst + r * row`: `tiles` vectors for each `r < ROWS`.
 #[inline(always)]
 unsafe fn groups_forward<V: Vector, const ROWS: usize, const LATER: usize>(
@@ -84,7 +85,9 @@ unsafe fn groups_forward<V: Vector, const ROWS: usize, const LATER: usize>(
     debug_assert!(16 * V::LANES == 64 && ROWS <= 64 && tiles <= TILES);
     let mut bytes = Scratch::<{ TILES * 64 }>::new();
     let mut later = Scratch::<{ TILES * self::LATER }>::new();
-    // SAFETY: so many groups are read and kept, and all that is kept is read again.
+    // SAFETY: loads begin at `line_of` with `m < 16` and `l < 4`, so they lie in the tile. The indices of `bytes` are less than
+    // `tiles * ROWS <= TILES * 64`, and those of `later` less than `LATER * TILES`; each is put before it is got. Stores write one vector
+    // per tile to each row.
     unsafe {
         for tile in 0..tiles {
             for m in (0..16).step_by(64 / ROWS) {
@@ -126,10 +129,10 @@ unsafe fn groups_forward<V: Vector, const ROWS: usize, const LATER: usize>(
     }
 }
 
-/// The inverse of [`groups_forward`], for `TILES` tiles at most: lines that are read are not lost.
+/// The inverse of [`groups_forward`]. It needs no buffer for rows of the same cache set, since lines that are only read may be evicted.
 ///
 /// # Safety
-/// As [`groups_forward`], with the places read and written exchanged.
+/// As [`groups_forward`], but readable at `src + r * row` and writable at `dst`.
 #[inline(always)]
 unsafe fn groups_backward<V: Vector, const ROWS: usize>(
     tiles: usize,
@@ -145,7 +148,7 @@ unsafe fn groups_backward<V: Vector, const ROWS: usize>(
             for tile in 0..tiles {
                 let mut v = [V::zero(); 16];
                 unroll!(r < 16, {
-                    // In each matrix the last row comes first.
+                    // `transpose_matrices` takes the rows of each matrix in descending order.
                     v[r] = V::load(src.add((column + (r ^ 7)) * row + 64 * tile));
                 });
                 let v = transpose16(v);

@@ -1,8 +1,8 @@
-//! Bitshuffle: the bits of an array's elements sorted by their place in the element.
+//! Bitshuffle: transposes the bits of an array, so that equal bit positions of all elements are together.
 //!
 //! A block of `n` elements of `typesize` bytes, `n` a multiple of 8, becomes `8 * typesize` rows of `n / 8` bytes: bit
-//! `i` of byte `m` of row `8 * b + k` is bit `k` of byte `b` of element `8 * m + i`. Elements past the last multiple of
-//! 8, and what is left after the last whole element, are copied as they are.
+//! `i` of byte `m` of row `8 * b + k` is bit `k` of byte `b` of element `8 * m + i`. Elements past the last multiple of 8, and bytes
+//! after the last whole element, are copied.
 
 pub(crate) mod generic;
 mod groups;
@@ -15,14 +15,14 @@ use super::{copy, simd};
 /// The last version of the chunk format in which blocks were bitshuffled whole or not at all.
 const WHOLE_BLOCKS_VERSION: u8 = 2;
 
-/// The bytes at the start of a block of `len` bytes that are transposed.
+/// How many bytes at the start of a block of `len` bytes are transposed.
 fn transposed(typesize: usize, len: usize) -> usize {
     len.checked_div(typesize).unwrap_or(0) / 8 * 8 * typesize
 }
 
 /// Bitshuffles `src` into the first `src.len()` bytes of `dst`.
 ///
-/// Any `typesize` is allowed; with less than eight elements (or a `typesize` of 0) it is a copy.
+/// Any `typesize` is allowed. With fewer than eight elements, or a `typesize` of 0, this is a copy.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
@@ -34,11 +34,10 @@ pub fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Undoes [`bitshuffle`] in a chunk of version `format_version` of the format: the first `src.len()` bytes of `dst`
-/// become what was bitshuffled into `src`.
+/// Undoes [`bitshuffle`], from `src` into the first `src.len()` bytes of `dst`. `format_version` is that of the chunk.
 ///
-/// In version 2 blocks whose number of elements is no multiple of 8 were not transposed at all, and are copied. In the
-/// others what was left after the last element was never stored: those bytes become 0.
+/// In version 2, a block was not transposed at all unless its number of elements was a multiple of 8; it is copied. Of the other
+/// blocks, bytes after the last whole element were not stored; they become 0.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.

@@ -1,4 +1,4 @@
-//! Bit transposition in plain Rust: eight elements at a time, in 64-bit words.
+//! Bit transposition without vectors: eight elements at a time, in 64-bit words.
 
 use crate::simd::BitKernel;
 
@@ -15,7 +15,7 @@ pub(crate) fn transpose(mut x: u64) -> u64 {
     x
 }
 
-/// Transposes all of `src`, which holds a multiple of eight elements, into `dst` of the same length.
+/// Bitshuffles `src`, a multiple of eight elements, into `dst`, which has the same length.
 pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let row = src.len() / typesize / 8;
     if row == 0 {

@@ -1,4 +1,4 @@
-//! Every kernel against the definition, and against the reference library.
+//! Compares every kernel with the definition and with the reference library.
 
 use super::*;
 use crate::reference::{self, lengths, typesizes};
@@ -22,7 +22,7 @@ fn expected(typesize: usize, src: &[u8]) -> Vec<u8> {
 fn every_kernel_does_as_defined() {
     let data = noise(1040 * 300 + 64);
     for typesize in typesizes() {
-        // Of the most, rows lie a multiple of the page size apart.
+        // With 4096 groups, rows are a multiple of the page size apart.
         let many = [63, 64, 65, 96, 100, 128, 129, 255, 257, 600, 4096];
         for (round, groups) in (1..=40).chain(many).enumerate() {
             let (from, to) = (round % 37, round % 41);
@@ -125,13 +125,13 @@ fn odd_typesizes_are_copies() {
     }
 }
 
-/// The kernels of CPUs that transpose bit matrices in one instruction, on one that does it in many.
+/// The kernels for CPUs with an instruction for bit matrices, run with a vector that emulates it.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[test]
 fn kernels_of_bit_matrices_do_as_defined() {
     let data = noise(16 * 16);
     let (mut out, mut back) = ([0; 16 * 16], [0; 16 * 16]);
-    // SAFETY: any CPU has the vector, and the buffers hold its tile of 16 groups of two-byte elements.
+    // SAFETY: every CPU of the architecture has the vector, and the buffers have the size of its tile of 16 groups of two-byte elements.
     unsafe {
         let rows: [simd::AnyCpu; 8] = generic::matrices_forward(data.as_ptr());
         out.chunks_exact_mut(16)

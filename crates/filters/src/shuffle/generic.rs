@@ -1,17 +1,16 @@
 //! The shuffle kernels, for any [`Vector`].
 //!
-//! A tile is `16 * V::LANES * S` elements: lane `l` of vector `s` of a stream works on elements `16 * (s * V::LANES + l) ..`
-//! of it, so that every stream gets `S` whole vectors per tile. `S` is chosen to make that a cache line: streams are
-//! often a multiple of the page size apart, so that their lines compete for the same few places in the cache, and a line
-//! that is left half done is likely gone when its second half is due. The last tile of a block overlaps the one before
-//! it instead of leaving a remainder; its bytes are written twice with the same value.
+//! A tile is `16 * V::LANES * S` elements: lane `l` of vector `s` of a stream has elements `16 * (s * V::LANES + l) ..` of it, so every
+//! stream gets `S` whole vectors per tile. `S` is chosen to make that a cache line. Streams are often a multiple of the page size apart,
+//! so that their lines map to the same cache set, and a half-written line is likely to be evicted before its second half is written.
+//! The last tile of a block overlaps the one before it instead of leaving a remainder; the bytes in both are written twice with the same
+//! value.
 //!
-//! The way of a tile depends on the size of an element, rounded up to a power of two:
+//! The method depends on the size of an element:
 //!
-//! - 2, 4, 8: as many vectors as bytes, each lane a run of whole elements;
-//! - 3 and 5 to 7: the same, with elements spread to 4 or 8 bytes on the way in and squeezed on the way out, if vectors can
-//!   do that;
-//! - all others: 16 vectors, each lane 16 bytes (a column) of one element, transposed as a 16 x 16 matrix.
+//! - 2, 4 and 8 bytes: as many vectors as bytes, each lane a run of whole elements;
+//! - 3 and 5 to 7 bytes, if vectors have a byte lookup: the same, with elements spread to 4 or 8 bytes;
+//! - others: 16 vectors, each lane 16 bytes (a column) of one element, transposed as a 16 x 16 matrix.
 
 use crate::simd::vector::{
     SETS, Scratch, Vector, WRITE_AHEAD, load_lanes, prefetch, rotate, rotate_bytes, runs, starts,
@@ -19,13 +18,13 @@ use crate::simd::vector::{
 };
 use crate::simd::{Joiner, Kernel};
 
-/// Elements in the largest tile: a cache line of each stream.
+/// The number of elements in the largest tile: a cache line of each stream.
 const MAX_TILE: usize = 64;
-/// Bytes past a tile that a padded load or store may touch.
+/// How many bytes past a tile the loads and stores of spread elements may touch.
 const SLACK: usize = 16;
 
-/// Shuffles `src` into `dst` of the same length (or back), in tiles of `S` vectors of `V`; with `fewer` where that is less
-/// than one. The way back may be that of `joiner`, for the sizes it is for.
+/// Shuffles `src` into `dst`, which has the same length (or back), in tiles of `S` vectors of `V`. Less than a tile is left to `fewer`.
+/// Unshuffling uses `joiner` for the sizes that it accepts.
 ///
 /// # Safety
 /// The CPU has the instruction sets of `V`, of `fewer` and of `joiner`.
@@ -38,14 +37,14 @@ pub(crate) unsafe fn run<V: Vector, const S: usize, const FORWARD: bool>(
     joiner: Option<Joiner>,
 ) {
     let n = src.len() / typesize;
-    // SAFETY: the caller vouches for the instruction sets.
+    // SAFETY: the caller promises the instruction sets; `tiles` gets at least one tile, as the first check ensures.
     unsafe {
         if n < 16 * V::LANES * S || typesize == 1 {
             return fewer(typesize, src, dst);
         }
         match joiner {
-            // With less it costs more to say where the streams are than to take them as they come.
-            Some(joiner) if can_join(typesize) && n >= JOINED => {
+            // For shorter streams, setting up the pointers costs more than it gains.
+            Some(joiner) if can_join(typesize) && n >= MIN_JOINED_LEN => {
                 let mut streams = [&src[..0]; MAX_JOINED];
                 let mut rest = src;
                 for stream in &mut streams[..typesize] {
@@ -59,30 +58,30 @@ pub(crate) unsafe fn run<V: Vector, const S: usize, const FORWARD: bool>(
     dst[n * typesize..src.len()].copy_from_slice(&src[n * typesize..]);
 }
 
-/// The most streams that [`join_streams`] can put together.
+/// The most streams that [`join_streams`] accepts.
 pub(crate) const MAX_JOINED: usize = 16;
 
-/// The least bytes in each of them for which it is worth it: the processor reads shorter streams ahead one after the other, not
-/// all at once.
-pub(crate) const JOINED: usize = 2048;
+/// The shortest streams for which joining is faster. Shorter ones the processor prefetches one after the other, not all at once.
+pub(crate) const MIN_JOINED_LEN: usize = 2048;
 
-/// Whether [`join_streams`] can put `nstreams` streams together.
+/// Whether [`join_streams`] accepts `nstreams` streams.
 pub(crate) fn can_join(nstreams: usize) -> bool {
     matches!(nstreams, 2 | 4 | 8 | MAX_JOINED)
 }
 
-/// Puts the elements whose bytes are in `streams`, wherever each of them is, together in `dst`.
+/// Joins streams in separate buffers into elements in `dst`.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`.
 #[inline(always)]
 pub(crate) unsafe fn join_streams<V: Vector, const S: usize>(streams: &[&[u8]], dst: &mut [u8]) {
-    // Every bound below rests on these.
+    // All bounds below follow from these assertions.
     const { assert!(16 * V::LANES * S <= MAX_TILE) };
     let n = streams[0].len();
     assert!(n >= MAX_TILE && streams.iter().all(|stream| stream.len() == n));
     assert!(n.checked_mul(streams.len()) == Some(dst.len()));
-    // SAFETY: just asserted; the caller vouches for the instruction set.
+    // SAFETY: the caller promises the instruction set. A tile ends at `n` at most (see `starts`), so it lies within each stream, and its
+    // elements within `dst`, as asserted.
     unsafe {
         match streams {
             [a, b] => join_small::<V, S, 2>([a, b], dst),
@@ -116,7 +115,7 @@ unsafe fn join_small<V: Vector, const S: usize, const T: usize>(
 ) {
     let from = streams.map(<[u8]>::as_ptr);
     for start in starts(streams[0].len(), 16 * V::LANES * S) {
-        // SAFETY: a tile ends where the streams do at the latest, and with it its elements in `dst`.
+        // SAFETY: a tile ends at the end of the streams at most (see `starts`), so its elements end at the end of `dst` at most.
         unsafe {
             let to = dst.as_mut_ptr().add(start * T);
             prefetch(to.wrapping_add(WRITE_AHEAD), 16 * V::LANES * S * T);
@@ -125,7 +124,7 @@ unsafe fn join_small<V: Vector, const S: usize, const T: usize>(
     }
 }
 
-/// Picks the kernel for `typesize` (at least 2) and runs it over all `n` elements, `n` at least one tile.
+/// Chooses the kernel for `typesize` (at least 2) and runs it on all `n` elements, which must be at least one tile.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`.
@@ -136,12 +135,12 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
     src: &[u8],
     dst: &mut [u8],
 ) {
-    // Every bound below rests on these.
+    // All bounds below follow from these assertions.
     const { assert!(16 * V::LANES * S <= MAX_TILE) };
     assert!(typesize > 1 && n >= 16 * V::LANES * S);
     let bytes = n.checked_mul(typesize);
     assert!(bytes.is_some_and(|bytes| bytes <= src.len() && bytes <= dst.len()));
-    // SAFETY: just asserted; the caller vouches for the instruction set.
+    // SAFETY: the caller promises the instruction set; the assertions are what the kernels require.
     unsafe {
         match typesize {
             3 | 5..8 if !V::FAST_LOOKUP => narrow_columns::<V, S, FORWARD>(typesize, n, src, dst),
@@ -153,7 +152,7 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
             7 => small::<V, S, 7, 8, FORWARD>(n, src, dst),
             8 => small::<V, S, 8, 8, FORWARD>(n, src, dst),
             16 if FORWARD && V::LANES == 4 => sixteens::<V>(n, src, dst),
-            // A kernel of its own for a common size: the same code with its loops unrolled, a fourth faster.
+            // The constant lets the compiler unroll the loops, which is a quarter faster for this common size.
             16 if FORWARD => columns::<V, S, FORWARD>(16, n, src, dst),
             9..16 => narrow_columns::<V, S, FORWARD>(typesize, n, src, dst),
             _ => columns::<V, S, FORWARD>(typesize, n, src, dst),
@@ -161,7 +160,7 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
     }
 }
 
-/// Elements of `T` bytes in groups of `G` (a power of two, 2 to 8, at least `T`).
+/// Elements of `T` bytes, spread to `G` bytes (a power of two, 2 to 8, at least `T`).
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`; `n` is at least one tile; both slices hold `n * T` bytes.
@@ -174,10 +173,10 @@ unsafe fn small<V: Vector, const S: usize, const T: usize, const G: usize, const
     let tile = 16 * V::LANES * S;
     for start in starts(n, tile) {
         let at = start * T;
-        // Whole elements fill their vectors exactly; others are moved with bytes of what follows them.
+        // Elements of `G` bytes fill vectors exactly. Others are loaded and stored together with bytes behind the tile.
         let inside = T == G || at + tile * T + SLACK <= n * T;
-        // SAFETY: a tile ends at `n` at the latest, so it lies inside the elements, and its part of stream `j` inside
-        // stream `j`. The slack past it is inside too, or the tile is moved through a buffer that has it.
+        // SAFETY: a tile ends at `n` at most (see `starts`), so it lies within the elements, and its part of stream `j` within the
+        // stream. The slack behind it lies within the elements, too, or the tile is copied through a buffer with slack.
         unsafe {
             if FORWARD {
                 let to = dst.as_mut_ptr().add(start);
@@ -191,7 +190,7 @@ unsafe fn small<V: Vector, const S: usize, const T: usize, const G: usize, const
             } else {
                 let from = |j: usize| src.as_ptr().add(start + j * n);
                 if T < G {
-                    // The others of more than a few elements are joined.
+                    // Only here, since for `T == G` long streams are joined instead.
                     prefetch(dst.as_ptr().wrapping_add(at + WRITE_AHEAD), tile * T);
                 }
                 if inside {
@@ -206,8 +205,8 @@ unsafe fn small<V: Vector, const S: usize, const T: usize, const G: usize, const
     }
 }
 
-/// The table that brings a run of `T`-byte elements into `G` groups of `16 / G` bytes, group `j` holding byte `j` of
-/// every element (zeros where `j >= T`).
+/// A lookup table that transposes a run of `T`-byte elements into `G` groups of `16 / G` bytes. Group `j` has byte `j` of every element,
+/// or zeros if `j >= T`.
 const fn group_table<const T: usize, const G: usize>() -> [u8; 16] {
     let mut table = [0x80; 16];
     let run = 16 / G;
@@ -223,7 +222,7 @@ const fn group_table<const T: usize, const G: usize>() -> [u8; 16] {
     table
 }
 
-/// The table that moves elements of `T` bytes, `G` bytes apart, together.
+/// A lookup table that packs elements of `T` bytes, which are `G` bytes apart.
 const fn squeeze_table<const T: usize, const G: usize>() -> [u8; 16] {
     let mut table = [0x80; 16];
     let mut i = 0;
@@ -245,7 +244,7 @@ unsafe fn small_forward<V: Vector, const S: usize, const T: usize, const G: usiz
     dst: *mut u8,
     n: usize,
 ) {
-    // SAFETY: the vectors' parts of the tile, and of the streams, follow each other.
+    // SAFETY: the `S` parts of the tile are adjacent, and so are the vectors of each stream; the caller promises both.
     unsafe {
         let mut streams = [[V::zero(); G]; S];
         unroll!(s < S, {
@@ -259,7 +258,7 @@ unsafe fn small_forward<V: Vector, const S: usize, const T: usize, const G: usiz
     }
 }
 
-/// One vector of each of `T` streams, from the `16 * V::LANES` elements at `src`. The rest of the result is of no use.
+/// Shuffles the `16 * V::LANES` elements at `src` into one vector of each of `T` streams. The other vectors of the result are unused.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`. Readable at `src`: those elements, and `SLACK` bytes more where `T < G`.
@@ -293,7 +292,7 @@ unsafe fn split<V: Vector, const T: usize, const G: usize>(src: *const u8) -> [V
                 }
             }
         } else {
-            debug_assert!(T == G, "[`tiles`] takes another way");
+            debug_assert!(T == G, "`tiles` uses `narrow_columns` for these sizes");
             rotate_bytes(v, 4)
         }
     }
@@ -309,7 +308,8 @@ unsafe fn small_backward<V: Vector, const S: usize, const T: usize, const G: usi
     src: impl Fn(usize) -> *const u8,
     dst: *mut u8,
 ) {
-    // SAFETY: the vectors' parts of the streams, and of the tile, follow each other, going up in address.
+    // SAFETY: the `S` vectors of each stream are adjacent, and so are the parts of the tile; the caller promises both. The parts are
+    // written in ascending order, as `join` requires.
     unsafe {
         let mut streams = [[V::zero(); G]; S];
         unroll!(j < T, {
@@ -323,8 +323,8 @@ unsafe fn small_backward<V: Vector, const S: usize, const T: usize, const G: usi
     }
 }
 
-/// The inverse of [`split`]: the elements are written at `dst`. What a store writes past its elements is overwritten by
-/// the next one, so that the bytes past the last element are the only ones to be spoilt.
+/// The inverse of [`split`]: writes the elements at `dst`. A store may write past its elements; the next one overwrites that, so only the
+/// bytes past the last element are left overwritten.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`. Writable at `dst`: `16 * V::LANES` elements, and `SLACK` bytes more where
@@ -348,7 +348,7 @@ unsafe fn join<V: Vector, const T: usize, const G: usize>(streams: [V; G], dst: 
     }
 }
 
-/// Elements of less than 16 bytes: one column, moved with the first bytes of the next element.
+/// Elements of less than 16 bytes: one column, which is loaded and stored together with the first bytes of the next element.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`; `n` is at least one tile; both slices hold `n * typesize` bytes.
@@ -384,7 +384,7 @@ unsafe fn narrow_columns<V: Vector, const S: usize, const FORWARD: bool>(
                     padded.as_mut_ptr()
                 };
                 prefetch(dst.as_ptr().wrapping_add(at + WRITE_AHEAD), bytes);
-                // Vector by vector, so that their elements are written going up in address too.
+                // Vector by vector, so that elements are written in ascending order.
                 for first in (0..tile).step_by(16 * V::LANES) {
                     let to = to.add(first * typesize);
                     let from = |j: usize| from.add(first + j * n);
@@ -398,8 +398,8 @@ unsafe fn narrow_columns<V: Vector, const S: usize, const FORWARD: bool>(
     }
 }
 
-/// Elements of 16 bytes, a cache line of all 16 streams at a time. Where these begin in the same set of the cache, which has
-/// not the room for so many lines, half of them are written later.
+/// Elements of 16 bytes, a cache line of all 16 streams at a time. If all streams start in the same cache set, which has too few ways for
+/// that, half of them are buffered and written later.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`, which has four lanes; `n` is at least one tile; both slices hold `16 * n` bytes.
@@ -409,7 +409,8 @@ unsafe fn sixteens<V: Vector>(n: usize, src: &[u8], dst: &mut [u8]) {
     let same_set = n.is_multiple_of(SETS);
     let mut later = Scratch::<{ 8 * TILES }>::new();
     for (start, tiles) in runs(n, 64, TILES) {
-        // SAFETY: the tiles lie among the elements, and their parts of the streams in these; all that is kept is read again.
+        // SAFETY: a run of tiles ends at `n` at most (see `runs`), so it lies within the elements, and its parts of the streams within
+        // them. The indices of `later` are less than `8 * TILES`, and each is put before it is got.
         unsafe {
             let (src, dst) = (src.as_ptr().add(16 * start), dst.as_mut_ptr().add(start));
             for t in 0..tiles {
@@ -434,8 +435,7 @@ unsafe fn sixteens<V: Vector>(n: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Elements of 16 bytes and more, in columns of 16 bytes (half columns on the way forward); the last column overlaps
-/// the one before it.
+/// Elements of 16 bytes and more, in columns of 16 bytes (half columns when shuffling). The last column overlaps the one before it.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`; `n` is at least one tile; both slices hold `n * typesize` bytes; `typesize`
@@ -449,8 +449,8 @@ unsafe fn columns<V: Vector, const S: usize, const FORWARD: bool>(
 ) {
     for start in starts(n, 16 * V::LANES * S) {
         let at = start * typesize;
-        // SAFETY: the tile ends at `n` and the column at `typesize` at the latest, so that all 16 bytes of the column
-        // of each element, and the tile's part of each of the column's streams, are inside the slices.
+        // SAFETY: the tile ends at `n` at most, and the column at `typesize` at most (see `starts`). So the column's 16 bytes of each
+        // element, and the tile's part of each of the column's streams, lie within the slices.
         unsafe {
             if FORWARD {
                 let (from, to) = (src.as_ptr().add(at), dst.as_mut_ptr().add(start));
@@ -475,8 +475,8 @@ unsafe fn columns<V: Vector, const S: usize, const FORWARD: bool>(
     }
 }
 
-/// A whole column of one tile, vector by vector: 16 bytes of elements `typesize` apart, of which the first `streams`
-/// become streams `n` apart.
+/// Shuffles a column of one tile, vector by vector: of 16 bytes of elements that are `typesize` apart, the first `streams` become streams
+/// that are `n` apart.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`. Readable: 16 bytes at `src + e * typesize` for each element `e` of the tile.
@@ -510,8 +510,8 @@ unsafe fn column_forward<V: Vector, const S: usize>(
     }
 }
 
-/// Half a column of one tile: of 16 bytes of elements `typesize` apart the first 8, or with `HIGH` the last 8, become
-/// streams `n` apart.
+/// Shuffles half a column of one tile: of 16 bytes of elements that are `typesize` apart, the first 8, or with `HIGH` the last 8, become
+/// streams that are `n` apart.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`. Readable: 16 bytes at `src + e * typesize` for each element `e` of the tile.
@@ -542,10 +542,11 @@ unsafe fn half_forward<V: Vector, const S: usize, const HIGH: bool>(
     }
 }
 
-/// A whole column of one tile, on the way back. Elements are written 16 bytes each, going up in address.
+/// Unshuffles a column of one tile. Elements are written 16 bytes each, in ascending order.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`. Readable: `S` vectors at `src(j)` for each `j < streams`. Writable: 16 bytes at `dst + e * typesize` for each element `e` of the tile.
+/// The CPU has the instruction set of `V`. Readable: `S` vectors at `src(j)` for each `j < streams`. Writable: 16 bytes at
+/// `dst + e * typesize` for each element `e` of the tile.
 #[inline(always)]
 unsafe fn column_backward<V: Vector, const S: usize>(
     src: impl Fn(usize) -> *const u8,

@@ -1,7 +1,7 @@
-//! Shuffle: the bytes of an array's elements sorted by their place in the element.
+//! Shuffle: transposes the bytes of an array, so that equal byte positions of all elements are together.
 //!
-//! A block of `n` elements of `typesize` bytes becomes `typesize` streams of `n` bytes, stream `j` holding byte `j` of
-//! every element. What is left of the block after the last whole element is copied as it is.
+//! A block of `n` elements of `typesize` bytes becomes `typesize` streams of `n` bytes. Stream `j` has byte `j` of every element. Bytes
+//! after the last whole element are copied.
 
 pub(crate) mod generic;
 pub(crate) mod portable;
@@ -12,7 +12,7 @@ use super::{copy, simd};
 
 /// Shuffles `src` into the first `src.len()` bytes of `dst`.
 ///
-/// Any `typesize` is allowed; one of 0 or 1, or more than `src.len()`, makes it a copy.
+/// Any `typesize` is allowed. With 0 or 1, or more than `src.len()`, this is a copy.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
@@ -25,7 +25,7 @@ pub fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Undoes [`shuffle`]: the first `src.len()` bytes of `dst` become what was shuffled into `src`.
+/// Undoes [`shuffle`], from `src` into the first `src.len()` bytes of `dst`.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
@@ -38,21 +38,21 @@ pub fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// The most streams that [`join`] takes.
+/// The most streams that [`join`] accepts.
 pub const MAX_JOINED: usize = generic::MAX_JOINED;
 
-/// Whether [`join`] takes `nstreams` streams of `n` bytes each, and is worth it.
+/// Whether [`join`] accepts `nstreams` streams of `n` bytes each, and is faster than copying them together first.
 pub fn joins(nstreams: usize, n: usize) -> bool {
-    n >= generic::JOINED && generic::can_join(nstreams)
+    n >= generic::MIN_JOINED_LEN && generic::can_join(nstreams)
 }
 
-/// Asks for the beginning of a stream that is to be joined: all of them are read side by side, which the processor does not
-/// expect of those that it has not seen yet.
+/// Prefetches the beginning of a stream that is to be joined. The streams are read in parallel, and the processor's own prefetcher does
+/// not know those that have not been accessed yet.
 pub fn prefetch(stream: &[u8]) {
     simd::vector::prefetch(stream.as_ptr(), stream.len());
 }
 
-/// Undoes [`shuffle`] where each stream is in a place of its own: byte `j` of the elements of `dst` is in `streams[j]`.
+/// Undoes [`shuffle`] for streams in separate buffers: byte `j` of the elements of `dst` is in `streams[j]`.
 ///
 /// # Panics
 /// If [`joins`] says no, or the sizes differ.

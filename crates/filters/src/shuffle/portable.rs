@@ -1,6 +1,6 @@
-//! Byte transposition in plain Rust, for CPUs without a SIMD kernel and for the few elements that fill no vector.
+//! Byte transposition without vectors, for CPUs without a SIMD kernel and for elements that are too few for a vector.
 
-/// Elements handled together, so that the bytes read for one stream are still in the cache for the next.
+/// How many elements are transposed together, so that the bytes read for one stream are still in the cache for the next.
 const TILE: usize = 64;
 
 /// See [`super::shuffle`]; `typesize` is at least 1 and `dst` as long as `src`.
@@ -36,7 +36,7 @@ pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
     join_all(streams.len(), streams.iter().copied(), dst);
 }
 
-/// Puts elements of `typesize` bytes together from as many streams.
+/// Joins `typesize` streams into elements.
 fn join_all<'a>(typesize: usize, streams: impl Iterator<Item = &'a [u8]> + Clone, dst: &mut [u8]) {
     for (t, tile) in dst.chunks_mut(TILE * typesize).enumerate() {
         let start = t * TILE;

@@ -1,4 +1,4 @@
-//! Every kernel against the definition, and against the reference library.
+//! Compares every kernel with the definition and with the reference library.
 
 use super::*;
 use crate::reference::{self, lengths, typesizes};
@@ -20,8 +20,8 @@ fn expected(typesize: usize, src: &[u8]) -> Vec<u8> {
 fn every_kernel_does_as_defined() {
     let data = noise(1040 * 300 + 64);
     for typesize in typesizes() {
-        // So much that streams are joined.
-        let joined = (generic::JOINED + 5) * typesize;
+        // Long enough that streams are joined.
+        let joined = (generic::MIN_JOINED_LEN + 5) * typesize;
         let joined = [joined, joined + 1]
             .into_iter()
             .filter(|len| *len < data.len() - 64);
@@ -42,7 +42,7 @@ fn every_kernel_does_as_defined() {
 
                 let n = len / typesize;
                 if generic::can_join(typesize) && n >= 64 && n * typesize == len {
-                    // Streams far apart, in places that have nothing to do with each other.
+                    // Streams in separate buffers, at unrelated addresses.
                     let apart: Vec<_> = want
                         .chunks_exact(n)
                         .enumerate()

@@ -1,4 +1,4 @@
-//! The CPU feature table: which shuffle and bitshuffle kernels there are, and which one this CPU gets.
+//! The table of kernels by instruction set, and the choice of those for this CPU.
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
@@ -12,29 +12,29 @@ use std::sync::OnceLock;
 /// A kernel: type size, source, destination of the same length.
 pub(crate) type Kernel = unsafe fn(usize, &[u8], &mut [u8]);
 
-/// A kernel of [`Kernel`]'s arguments that does its work, or names another one for it. That one is called when the first has
-/// returned: each keeps many vectors on the stack, and small stacks have room for those of one.
+/// A kernel that either does the work or returns another kernel that is to do it. The other one is called after the first has
+/// returned, so that their stack frames, which hold many vectors, do not add up.
 #[derive(Clone, Copy)]
 pub(crate) struct BitKernel(pub(crate) unsafe fn(usize, &[u8], &mut [u8]) -> Option<BitKernel>);
 
 impl BitKernel {
-    /// Has the work done.
+    /// Runs the kernel, or the one that it returns.
     ///
     /// # Safety
-    /// The CPU has the instruction sets of the kernel and of those that it names.
+    /// The CPU has the instruction sets of the kernel and of those that it returns.
     pub(crate) unsafe fn run(self, typesize: usize, src: &[u8], dst: &mut [u8]) {
         let mut next = Some(self);
         while let Some(BitKernel(kernel)) = next {
-            // SAFETY: the caller's contract.
+            // SAFETY: the caller promises that the CPU has the instruction sets.
             next = unsafe { kernel(typesize, src, dst) };
         }
     }
 }
 
-/// A kernel that puts the elements whose bytes are in streams of the same length together.
+/// A kernel that joins byte streams of equal length into elements.
 pub(crate) type Joiner = unsafe fn(&[&[u8]], &mut [u8]);
 
-/// A kernel that knows no items: source, destination of the same length.
+/// A kernel that works on bytes: source, destination of the same length.
 type Mover = unsafe fn(&[u8], &mut [u8]);
 
 /// The kernels for one instruction set.
@@ -54,21 +54,21 @@ pub(crate) struct Kernels {
     repeats: unsafe fn(u8, &[u8]) -> bool,
 }
 
-/// Whether the CPU has GFNI beside AVX2, and it works.
+/// Whether the CPU has AVX2 and a working GFNI.
 #[cfg(target_arch = "x86_64")]
 fn has_gfni() -> bool {
     std::arch::is_x86_feature_detected!("avx2")
         && std::arch::is_x86_feature_detected!("gfni")
-        // SAFETY: both features were just detected.
+        // SAFETY: the conditions before say that the CPU has both features.
         && unsafe { x86_64::avx2::gfni_works() }
 }
 
-/// The copy of instruction sets that have nothing better to offer.
+/// The copy for instruction sets without a kernel for it.
 fn copy_by_library(src: &[u8], dst: &mut [u8]) {
     dst.copy_from_slice(src);
 }
 
-/// Every set of kernels that was compiled, the fastest first; the last one runs anywhere.
+/// All sets of kernels that were compiled, the fastest first. The last one runs on any CPU.
 static ALL: &[Kernels] = &[
     #[cfg(target_arch = "x86_64")]
     Kernels {
@@ -179,7 +179,7 @@ static ALL: &[Kernels] = &[
     },
 ];
 
-/// A set of kernels that this CPU can run: the only way to get at one is [`best`] or [`supported`].
+/// A set of kernels that this CPU can run. Only [`best`] and [`supported`] make values of this type, after checking that.
 #[derive(Clone, Copy)]
 pub(crate) struct Runnable(&'static Kernels);
 
@@ -189,9 +189,9 @@ impl Runnable {
         self.0.name
     }
 
-    /// Shuffles `src` into `dst`, of the same length; `typesize` is at least 1.
+    /// Shuffles `src` into `dst`, which has the same length. `typesize` is at least 1.
     pub(crate) fn shuffle(self, typesize: usize, src: &[u8], dst: &mut [u8]) {
-        // SAFETY: `self` proves that the CPU has what the kernel needs.
+        // SAFETY: a `Runnable` exists only if the CPU has the instruction set of its kernels (see the type).
         unsafe { (self.0.shuffle)(typesize, src, dst) }
     }
 
@@ -201,14 +201,14 @@ impl Runnable {
         unsafe { (self.0.unshuffle)(typesize, src, dst) }
     }
 
-    /// Puts the elements whose bytes are in `streams` together in `dst`, which has the size of all of them. How many streams
-    /// there can be says [`shuffle::generic::can_join`]; they have the same length, 64 at least.
+    /// Joins byte streams into elements in `dst`, which has the size of all streams. Their number must be one that
+    /// [`shuffle::generic::can_join`] accepts, and their lengths equal and at least 64.
     pub(crate) fn join(self, streams: &[&[u8]], dst: &mut [u8]) {
         // SAFETY: as in `shuffle`.
         unsafe { (self.0.join)(streams, dst) }
     }
 
-    /// Transposes the bits of `src` into `dst`, of the same length, which is a positive multiple of `8 * typesize`.
+    /// Bitshuffles `src` into `dst`, which has the same length, a positive multiple of `8 * typesize`.
     pub(crate) fn bitshuffle(self, typesize: usize, src: &[u8], dst: &mut [u8]) {
         // SAFETY: as in `shuffle`.
         unsafe { self.0.bitshuffle.run(typesize, src, dst) }
@@ -220,13 +220,13 @@ impl Runnable {
         unsafe { self.0.bitunshuffle.run(typesize, src, dst) }
     }
 
-    /// Copies `src` into `dst`, of the same length.
+    /// Copies `src` to `dst`, which has the same length.
     pub(crate) fn copy(self, src: &[u8], dst: &mut [u8]) {
         // SAFETY: as in `shuffle`.
         unsafe { (self.0.copy)(src, dst) }
     }
 
-    /// The differences of neighbouring bytes of `src`, the first one from 0, into `dst`, of the same length.
+    /// Writes the difference of each byte of `src` from the previous one (the first from 0) to `dst`, which has the same length.
     pub(crate) fn differences(self, src: &[u8], dst: &mut [u8]) {
         // SAFETY: as in `shuffle`.
         unsafe { (self.0.differences)(src, dst) }
@@ -238,7 +238,7 @@ impl Runnable {
         unsafe { (self.0.sums)(src, dst) }
     }
 
-    /// Whether all of `data` is `value`.
+    /// Whether all bytes of `data` are `value`.
     pub(crate) fn repeats(self, value: u8, data: &[u8]) -> bool {
         // SAFETY: as in `shuffle`.
         unsafe { (self.0.repeats)(value, data) }
@@ -257,14 +257,14 @@ pub fn kernels_in_use() -> &'static str {
     best().name()
 }
 
-/// Every set of kernels that this CPU can run, the fastest first.
+/// All sets of kernels that this CPU can run, the fastest first.
 pub(crate) fn supported() -> impl Iterator<Item = Runnable> {
     ALL.iter()
         .filter(|kernels| (kernels.supported)())
         .map(Runnable)
 }
 
-/// The fastest kernels for this CPU, found out once.
+/// The fastest kernels for this CPU. The choice is made once.
 pub(crate) fn best() -> Runnable {
     static BEST: OnceLock<Runnable> = OnceLock::new();
     *BEST.get_or_init(|| supported().next().unwrap_or(Runnable(&ALL[ALL.len() - 1])))

@@ -1,14 +1,14 @@
-//! The small vector vocabulary that the shuffle and bitshuffle kernels are written in.
+//! The vector operations of the shuffle and bitshuffle kernels, for all instruction sets.
 //!
-//! A vector is one to four *lanes* of 16 bytes, and every operation works inside its lanes. Lane `l` of a tile holds
-//! the elements `16 * l ..`: loading the lanes from places far apart (or storing them there) is what makes one kernel
-//! fit every vector width without a shuffle that crosses lanes.
+//! A vector is one to four *lanes* of 16 bytes, and most operations work within lanes. Lane `l` of a tile has the elements `16 * l ..`.
+//! Because lanes can be loaded from and stored to addresses that are far apart, one kernel fits every vector width without shuffles across
+//! lanes.
 
 use crate::bitshuffle;
 use core::mem::MaybeUninit;
 
-/// Runs the block for `i` = 0 up to a count of 16 at most in straight lines. A loop that the compiler leaves a loop would
-/// keep arrays of vectors in memory, and how many turns it unrolls by itself depends on how it is asked to optimise.
+/// Unrolls a loop of at most 16 iterations. In a loop that the compiler does not unroll, arrays of vectors would be in memory, and which
+/// loops it unrolls depends on the optimisation level.
 macro_rules! unroll {
     ($i:ident < $count:expr, $block:block) => {
         unroll!($i < $count, $block; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
@@ -22,20 +22,20 @@ macro_rules! unroll {
 }
 pub(crate) use unroll;
 
-/// One SIMD register type. All functions are `#[inline(always)]` so that they take on the features of the entry point
-/// they are inlined into.
+/// A SIMD register type. All functions are `#[inline(always)]`, so that they are compiled with the features of the entry point that they
+/// are inlined into.
 ///
 /// # Safety
-/// Every function may only run on a CPU that has the instruction set of the implementation. Functions that take a
-/// pointer say which bytes must be readable or writable; no alignment is required.
+/// Every function may only run on a CPU that has the instruction set of the implementation. Functions with a pointer say which bytes must
+/// be readable or writable; no alignment is required.
 pub(crate) unsafe trait Vector: Copy {
-    /// 16-byte lanes in a vector.
+    /// The number of 16-byte lanes in a vector.
     const LANES: usize;
-    /// Whether [`Vector::lookup`] is one instruction; kernels then use it to save interleaving steps.
+    /// Whether [`Vector::lookup`] is one instruction. Kernels then use it to save interleaving steps.
     const FAST_LOOKUP: bool;
-    /// Whether [`Vector::transpose_matrices`] is one instruction; kernels then use it instead of [`transpose_bits`].
+    /// Whether [`Vector::transpose_matrices`] is one instruction. Kernels then use it instead of [`transpose_bits`].
     const FAST_MATRICES: bool = false;
-    /// Whether [`Vector::permute`] is one instruction, which says so of fast matrices, too.
+    /// Whether [`Vector::permute`] is one instruction. Implies `FAST_MATRICES`.
     const FAST_PERMUTE: bool = false;
 
     /// All bits zero.
@@ -51,7 +51,7 @@ pub(crate) unsafe trait Vector: Copy {
     /// Lane `lane` (< `LANES`) of `a`, then that of `b`: 32 bytes written at `p`.
     #[inline(always)]
     unsafe fn store_pair(a: Self, b: Self, lane: usize, p: *mut u8) {
-        // SAFETY: the caller vouches for the 32 bytes.
+        // SAFETY: the caller promises 32 writable bytes.
         unsafe {
             a.store_lane(lane, p);
             b.store_lane(lane, p.add(16));
@@ -60,30 +60,30 @@ pub(crate) unsafe trait Vector: Copy {
 
     /// Interleaves the bytes of each lane: (low halves, high halves).
     unsafe fn zip8(a: Self, b: Self) -> (Self, Self);
-    /// As [`Vector::zip8`], in units of 2 bytes.
+    /// Like [`Vector::zip8`], in units of 2 bytes.
     unsafe fn zip16(a: Self, b: Self) -> (Self, Self);
-    /// As [`Vector::zip8`], in units of 4 bytes.
+    /// Like [`Vector::zip8`], in units of 4 bytes.
     unsafe fn zip32(a: Self, b: Self) -> (Self, Self);
-    /// As [`Vector::zip8`], in units of 8 bytes.
+    /// Like [`Vector::zip8`], in units of 8 bytes.
     unsafe fn zip64(a: Self, b: Self) -> (Self, Self);
-    /// Byte `i` of each lane becomes byte `table[i]` of that lane, or zero where `table[i]` is 0x80.
+    /// Byte `i` of each lane becomes byte `table[i]` of that lane, or zero if `table[i]` is 0x80.
     unsafe fn lookup(self, table: &[u8; 16]) -> Self;
-    /// Byte `i` of the vector becomes byte `table[i]` of it, which is less than its size, in whatever lane that is.
+    /// Byte `i` of the vector becomes byte `table[i]` of the whole vector. Entries must be less than the vector's size.
     #[inline(always)]
     unsafe fn permute(self, table: &[u8; 64]) -> Self {
         let mut bytes = [0_u8; 64];
-        // SAFETY: no vector is larger than the array.
+        // SAFETY: a vector is at most 64 bytes, the size of the array.
         unsafe { self.store(bytes.as_mut_ptr()) };
         let permuted = table.map(|from| bytes[usize::from(from) % 64]);
         // SAFETY: as above.
         unsafe { Self::load(permuted.as_ptr()) }
     }
-    /// Transposes the matrix of the lanes of four vectors of four: lane `k` of vector `l` of the result is lane `l` of vector `k`.
+    /// Transposes the 4 x 4 matrix of lanes of four vectors with four lanes: lane `k` of vector `l` of the result is lane `l` of vector `k`.
     #[inline(always)]
     unsafe fn transpose_lanes(v: [Self; 4]) -> [Self; 4] {
         let mut bytes = [0_u8; 4 * 64];
         let at = bytes.as_mut_ptr();
-        // SAFETY: no vector is larger than a quarter of the array, and lanes are read from within it.
+        // SAFETY: a vector is at most 64 bytes, a quarter of the array. The lanes are loaded from offsets 0 to 240.
         unsafe {
             unroll!(k < 4, {
                 v[k].store(at.add(64 * k));
@@ -91,12 +91,12 @@ pub(crate) unsafe trait Vector: Copy {
             [0, 16, 32, 48].map(|lane| Self::load_lanes(at.add(lane), 64))
         }
     }
-    /// The lanes of two vectors of four in turns: the first two of each, and the last two.
+    /// Interleaves the lanes of two vectors with four lanes: (low halves, high halves).
     #[inline(always)]
     unsafe fn zip_lanes(a: Self, b: Self) -> (Self, Self) {
         let mut bytes = [0_u8; 4 * 64];
         let at = bytes.as_mut_ptr();
-        // SAFETY: no vector is larger than a quarter of the array, and vectors are read from within it.
+        // SAFETY: the lanes are stored at offsets 0 to 112, and vectors, of at most 64 bytes, are loaded from offsets 0 and 64.
         unsafe {
             unroll!(lane < 4, {
                 if lane < Self::LANES {
@@ -112,15 +112,14 @@ pub(crate) unsafe trait Vector: Copy {
     unsafe fn unzip_lanes(a: Self, b: Self) -> (Self, Self) {
         let mut bytes = [0_u8; 4 * 64];
         let at = bytes.as_mut_ptr();
-        // SAFETY: as in `zip_lanes`.
+        // SAFETY: vectors, of at most 64 bytes, are stored at offsets 0 and 64, and lanes are loaded from offsets 0 to 112.
         unsafe {
             a.store(at);
             b.store(at.add(64));
             (Self::load_lanes(at, 32), Self::load_lanes(at.add(16), 32))
         }
     }
-    /// In each byte, exchanges the `S`-bit groups at odd places of `a` with those at even places of `b` (`S` is 1, 2 or
-    /// 4): one step of a bit transpose.
+    /// In each byte, exchanges the odd `S`-bit groups of `a` with the even ones of `b` (`S` is 1, 2 or 4): one step of a bit transposition.
     unsafe fn swap_bits<const S: i32>(a: Self, b: Self) -> (Self, Self);
 
     /// Transposes the 8 x 8 bit matrix in each 8 bytes, given with its rows in descending order: bit `i` of byte `k` of
@@ -128,7 +127,7 @@ pub(crate) unsafe trait Vector: Copy {
     #[inline(always)]
     unsafe fn transpose_matrices(self) -> Self {
         let mut bytes = [0_u8; 64];
-        // SAFETY: no vector is larger than the array.
+        // SAFETY: a vector is at most 64 bytes, the size of the array.
         unsafe { self.store(bytes.as_mut_ptr()) };
         for matrix in bytes.as_chunks_mut::<8>().0 {
             *matrix = bitshuffle::portable::transpose(u64::from_be_bytes(*matrix)).to_le_bytes();
@@ -138,7 +137,7 @@ pub(crate) unsafe trait Vector: Copy {
     }
 }
 
-/// The mask that keeps the `s`-bit groups at even places of a byte.
+/// The mask of the even `s`-bit groups of a byte.
 pub(crate) const fn even_bits(s: i32) -> u8 {
     match s {
         1 => 0x55,
@@ -147,8 +146,8 @@ pub(crate) const fn even_bits(s: i32) -> u8 {
     }
 }
 
-/// One step of a perfect shuffle over `N` vectors (`N` a power of two): the address of a unit (vector number, then
-/// place in the lane) rotates left by one bit.
+/// One step of a perfect shuffle of `N` vectors (`N` is a power of two): the address of a unit (vector number, then position in the lane)
+/// rotates left by one bit.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`.
@@ -164,7 +163,7 @@ pub(crate) unsafe fn rotate<V: Vector, const N: usize>(
     out
 }
 
-/// As [`rotate`] with bytes as the units, `times` (4 at most) times over.
+/// Repeats [`rotate`] `times` times (at most 4), with bytes as the units.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`.
@@ -175,7 +174,7 @@ pub(crate) unsafe fn rotate_bytes<V: Vector, const N: usize>(
 ) -> [V; N] {
     unroll!(time < 4, {
         if time < times {
-            // SAFETY: the caller vouches for the instruction set.
+            // SAFETY: the caller promises the instruction set.
             v = unsafe { rotate(v, |a, b| V::zip8(a, b)) };
         }
     });
@@ -188,17 +187,17 @@ pub(crate) unsafe fn rotate_bytes<V: Vector, const N: usize>(
 /// The CPU has the instruction set of `V`.
 #[inline(always)]
 pub(crate) unsafe fn transpose16<V: Vector>(v: [V; 16]) -> [V; 16] {
-    // SAFETY: the caller vouches for the instruction set.
+    // SAFETY: the caller promises the instruction set.
     unsafe { rotate_bytes(v, 4) }
 }
 
-/// Half of [`transpose16`]: vectors 0 to 7 of its result, or with `HIGH` 8 to 15. Half the work, and half the registers.
+/// Half of [`transpose16`]: vectors 0 to 7 of its result, or with `HIGH` 8 to 15. It needs half the work and half the registers.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`.
 #[inline(always)]
 pub(crate) unsafe fn transpose16_half<V: Vector, const HIGH: bool>(v: [V; 16]) -> [V; 8] {
-    // SAFETY: the caller vouches for the instruction set.
+    // SAFETY: the caller promises the instruction set.
     unsafe {
         let mut half = [V::zero(); 8];
         unroll!(j < 8, {
@@ -217,7 +216,7 @@ pub(crate) unsafe fn transpose16_half<V: Vector, const HIGH: bool>(v: [V; 16]) -
 #[inline(always)]
 pub(crate) unsafe fn transpose_bits<V: Vector>(v: [V; 8]) -> [V; 8] {
     let mut v = v;
-    // SAFETY: the caller vouches for the instruction set.
+    // SAFETY: the caller promises the instruction set.
     unsafe {
         unroll!(i < 4, {
             (v[i], v[i + 4]) = V::swap_bits::<4>(v[i], v[i + 4]);
@@ -234,14 +233,14 @@ pub(crate) unsafe fn transpose_bits<V: Vector>(v: [V; 8]) -> [V; 8] {
     v
 }
 
-/// Writes a lane of all `N` (even) vectors after the other, lane `l` at `p + 16 * N * l`. Going up in address, a cache line at a
-/// time, is a fifth faster than vector by vector where the nearest cache does not hold the lines.
+/// Stores `N` (even) vectors lane by lane: lane `l` of all vectors from `p + 16 * N * l` on. Writing in ascending order, a cache line at a
+/// time, is a fifth faster than vector by vector if the lines are not in the first-level cache.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`. Writable at `p`: `N` vectors.
 #[inline(always)]
 pub(crate) unsafe fn store_lanes<V: Vector, const N: usize>(v: [V; N], p: *mut u8) {
-    // SAFETY: the caller vouches for the instruction set and the bytes.
+    // SAFETY: the caller promises the instruction set and the bytes.
     unsafe {
         if V::LANES == 4 && N.is_multiple_of(4) {
             let v = transpose_fours(v);
@@ -270,7 +269,7 @@ pub(crate) unsafe fn store_lanes<V: Vector, const N: usize>(v: [V; N], p: *mut u
 /// The CPU has the instruction set of `V`. Readable at `p`: `N` vectors.
 #[inline(always)]
 pub(crate) unsafe fn load_lanes<V: Vector, const N: usize>(p: *const u8) -> [V; N] {
-    // SAFETY: the caller vouches for the instruction set and the bytes.
+    // SAFETY: the caller promises the instruction set and the bytes.
     unsafe {
         let mut v = [V::zero(); N];
         if V::LANES == 4 && N.is_multiple_of(4) {
@@ -299,36 +298,35 @@ pub(crate) unsafe fn load_lanes<V: Vector, const N: usize>(p: *const u8) -> [V; 
 #[inline(always)]
 unsafe fn transpose_fours<V: Vector, const N: usize>(mut v: [V; N]) -> [V; N] {
     for four in v.as_chunks_mut::<4>().0 {
-        // SAFETY: the caller vouches for the instruction set.
+        // SAFETY: the caller promises the instruction set.
         *four = unsafe { V::transpose_lanes(*four) };
     }
     v
 }
 
-/// The most that [`prefetch`] asks for at once.
-const AHEAD: usize = 4096;
+/// The most bytes that [`prefetch`] fetches at once.
+const MAX_PREFETCH: usize = 4096;
 
-/// Asks for the `len` bytes at `p`, which need not be there, or the first of them: soon they will be read or written in an
-/// order that the processor does not see through.
+/// Prefetches the `len` bytes at `p`, or the first of them. The address need not be valid. It is for bytes that will soon be accessed
+/// in an order that the processor's own prefetcher does not recognise.
 #[inline(always)]
 pub(crate) fn prefetch(p: *const u8, len: usize) {
     #[cfg(target_arch = "x86_64")]
-    for line in (0..len.min(AHEAD)).step_by(64) {
+    for line in (0..len.min(MAX_PREFETCH)).step_by(64) {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: all processors of this architecture have it, and it never faults.
+        // SAFETY: every x86-64 has the instruction, and it never faults.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(p.wrapping_add(line).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (p, len, AHEAD);
+    let _ = (p, len, MAX_PREFETCH);
 }
 
-/// How far before they are written bytes are asked for by what writes one after the other. The processor sees the order by
-/// itself, but looks less far ahead, and not at all beyond a page: this is worth a tenth to a third where the nearest cache
-/// does not hold the bytes, and costs nothing where it does.
+/// How far ahead sequential writes prefetch. The processor recognises the order by itself, but prefetches less far ahead and not across
+/// pages. This gains a tenth to a third if the bytes are not in the first-level cache, and costs nothing if they are.
 pub(crate) const WRITE_AHEAD: usize = 2048;
 
-/// The starts of the pieces of `size` that cover `n` (at least `size`): one after the other, the last one moved back to
-/// end at `n`.
+/// The starts of pieces of `size` that cover `0..n` (`n` is at least `size`). They are adjacent, except that the last one is moved back to
+/// end at `n`. So every piece ends at `n` at most.
 #[inline(always)]
 pub(crate) fn starts(n: usize, size: usize) -> impl Iterator<Item = usize> {
     let last = n - size;
@@ -340,8 +338,8 @@ pub(crate) fn starts(n: usize, size: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Covers `n` (at least one tile) by runs of tiles, `most` of them at once: where each begins, and how many tiles it has. As in
-/// [`starts`], what is less than a tile at the end is one moved back.
+/// Covers `0..n` (at least one tile) with runs of at most `most` tiles. Yields the start of each run and its number of tiles. As in
+/// [`starts`], a partial tile at the end is a whole one moved back, so every run ends at `n` at most.
 #[inline(always)]
 pub(crate) fn runs(n: usize, tile: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
     let mut start = 0;
@@ -354,11 +352,10 @@ pub(crate) fn runs(n: usize, tile: usize, most: usize) -> impl Iterator<Item = (
     })
 }
 
-/// Bytes as far apart as a multiple of this lie in the same set of the nearest cache.
+/// Addresses that differ by a multiple of this are in the same set of the first-level cache.
 pub(crate) const SETS: usize = 4096;
 
-/// A place for vectors between the two halves of the work, `LINES` times 64 bytes that are not initialised before they are
-/// written.
+/// A buffer for vectors between two passes: `LINES` times 64 bytes, which are not initialised.
 #[repr(align(64))]
 pub(crate) struct Scratch<const LINES: usize>([MaybeUninit<[u8; 64]>; LINES]);
 
@@ -368,25 +365,25 @@ impl<const LINES: usize> Scratch<LINES> {
         Scratch([MaybeUninit::uninit(); LINES])
     }
 
-    /// Stores `v` as number `i`.
+    /// Stores vector number `i`.
     ///
     /// # Safety
-    /// There is room for so many vectors; the CPU has the instruction set of `V`.
+    /// `(i + 1) * V::LANES <= LINES * 4`; the CPU has the instruction set of `V`.
     #[inline(always)]
     pub(crate) unsafe fn put<V: Vector>(&mut self, i: usize, v: V) {
         debug_assert!((i + 1) * V::LANES <= LINES * 4);
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller promises that the vector ends within the buffer, and the instruction set.
         unsafe { v.store(self.0.as_mut_ptr().cast::<u8>().add(i * 16 * V::LANES)) };
     }
 
-    /// Number `i`.
+    /// Loads vector number `i`.
     ///
     /// # Safety
-    /// It was stored before; the CPU has the instruction set of `V`.
+    /// It was stored before, as the same type; the CPU has the instruction set of `V`.
     #[inline(always)]
     pub(crate) unsafe fn get<V: Vector>(&self, i: usize) -> V {
         debug_assert!((i + 1) * V::LANES <= LINES * 4);
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller promises that these bytes are initialised, and the instruction set.
         unsafe { V::load(self.0.as_ptr().cast::<u8>().add(i * 16 * V::LANES)) }
     }
 }

@@ -16,19 +16,19 @@ unsafe impl Vector for Neon {
 
     #[inline(always)]
     unsafe fn zero() -> Self {
-        // SAFETY: NEON is part of aarch64.
+        // SAFETY: every aarch64 has NEON.
         unsafe { Self(vdupq_n_u8(0)) }
     }
 
     #[inline(always)]
     unsafe fn load(p: *const u8) -> Self {
-        // SAFETY: the caller vouches for 16 readable bytes.
+        // SAFETY: the caller promises 16 readable bytes.
         unsafe { Self(vld1q_u8(p)) }
     }
 
     #[inline(always)]
     unsafe fn store(self, p: *mut u8) {
-        // SAFETY: the caller vouches for 16 writable bytes.
+        // SAFETY: the caller promises 16 writable bytes.
         unsafe { vst1q_u8(p, self.0) }
     }
 
@@ -46,13 +46,13 @@ unsafe impl Vector for Neon {
 
     #[inline(always)]
     unsafe fn zip8(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: NEON is part of aarch64.
+        // SAFETY: every aarch64 has NEON.
         unsafe { (Self(vzip1q_u8(a.0, b.0)), Self(vzip2q_u8(a.0, b.0))) }
     }
 
     #[inline(always)]
     unsafe fn zip16(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: NEON is part of aarch64.
+        // SAFETY: every aarch64 has NEON.
         unsafe {
             let (a, b) = (vreinterpretq_u16_u8(a.0), vreinterpretq_u16_u8(b.0));
             (
@@ -64,7 +64,7 @@ unsafe impl Vector for Neon {
 
     #[inline(always)]
     unsafe fn zip32(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: NEON is part of aarch64.
+        // SAFETY: every aarch64 has NEON.
         unsafe {
             let (a, b) = (vreinterpretq_u32_u8(a.0), vreinterpretq_u32_u8(b.0));
             (
@@ -76,7 +76,7 @@ unsafe impl Vector for Neon {
 
     #[inline(always)]
     unsafe fn zip64(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: NEON is part of aarch64.
+        // SAFETY: every aarch64 has NEON.
         unsafe {
             let (a, b) = (vreinterpretq_u64_u8(a.0), vreinterpretq_u64_u8(b.0));
             (
@@ -88,13 +88,13 @@ unsafe impl Vector for Neon {
 
     #[inline(always)]
     unsafe fn lookup(self, table: &[u8; 16]) -> Self {
-        // SAFETY: NEON is part of aarch64; the table is 16 bytes. Indices past 15 give zero.
+        // SAFETY: every aarch64 has NEON; the table is 16 bytes. Indices past 15 give zero.
         unsafe { Self(vqtbl1q_u8(self.0, vld1q_u8(table.as_ptr()))) }
     }
 
     #[inline(always)]
     unsafe fn swap_bits<const S: i32>(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: NEON is part of aarch64.
+        // SAFETY: every aarch64 has NEON.
         unsafe {
             let mask = vdupq_n_u8(even_bits(S));
             let (down, up) = match S {
@@ -112,49 +112,49 @@ unsafe impl Vector for Neon {
 
 /// See [`crate::simd::Kernels::shuffle`].
 pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: NEON is part of aarch64.
-    unsafe { shuffle::generic::run::<Neon, 4, true>(typesize, src, dst, few_shuffle, None) }
+    // SAFETY: every aarch64 has NEON.
+    unsafe { shuffle::generic::run::<Neon, 4, true>(typesize, src, dst, shuffle_few, None) }
 }
 
 /// See [`crate::simd::Kernels::unshuffle`].
 pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: NEON is part of aarch64.
+    // SAFETY: every aarch64 has NEON.
     unsafe {
-        shuffle::generic::run::<Neon, 4, false>(typesize, src, dst, few_unshuffle, Some(join))
+        shuffle::generic::run::<Neon, 4, false>(typesize, src, dst, unshuffle_few, Some(join))
     }
 }
 
 /// See [`crate::simd::Kernels::join`].
 pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
-    // SAFETY: NEON is part of aarch64.
+    // SAFETY: every aarch64 has NEON.
     unsafe { shuffle::generic::join_streams::<Neon, 4>(streams, dst) }
 }
 
 /// See [`crate::simd::Kernels::bitshuffle`].
 pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(few_bitshuffle);
-    // SAFETY: NEON is part of aarch64.
+    // SAFETY: every aarch64 has NEON.
     unsafe { bitshuffle::generic::run::<Neon, 4, true>(typesize, src, dst, others) }
 }
 
 /// See [`crate::simd::Kernels::bitunshuffle`].
 pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(few_bitunshuffle);
-    // SAFETY: NEON is part of aarch64.
+    // SAFETY: every aarch64 has NEON.
     unsafe { bitshuffle::generic::run::<Neon, 4, false>(typesize, src, dst, others) }
 }
 
-/// As [`shuffle`], in small tiles, for little data.
-fn few_shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: NEON is part of aarch64.
+/// Like [`shuffle`], in small tiles, for few elements.
+fn shuffle_few(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    // SAFETY: every aarch64 has NEON.
     unsafe {
         shuffle::generic::run::<Neon, 1, true>(typesize, src, dst, shuffle::portable::shuffle, None)
     }
 }
 
-/// As [`unshuffle`], in small tiles, for little data.
-fn few_unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: NEON is part of aarch64.
+/// Like [`unshuffle`], in small tiles, for few elements.
+fn unshuffle_few(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    // SAFETY: every aarch64 has NEON.
     unsafe {
         shuffle::generic::run::<Neon, 1, false>(
             typesize,
@@ -166,32 +166,32 @@ fn few_unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// As [`bitshuffle`], in small tiles, for little data.
+/// Like [`bitshuffle`], in small tiles, for few elements.
 fn few_bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(padded_bitshuffle);
-    // SAFETY: NEON is part of aarch64.
-    unsafe { bitshuffle::generic::few::<Neon, true>(typesize, src, dst, others) }
+    // SAFETY: every aarch64 has NEON.
+    unsafe { bitshuffle::generic::run_small::<Neon, true>(typesize, src, dst, others) }
 }
 
-/// As [`few_bitshuffle`], for less than a tile.
+/// Like [`few_bitshuffle`], for less than a tile.
 fn padded_bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let kernel = BitKernel(few_bitshuffle);
-    // SAFETY: NEON is part of aarch64.
+    // SAFETY: every aarch64 has NEON.
     unsafe { bitshuffle::generic::padded::<true>(typesize, src, dst, kernel) };
     None
 }
 
-/// As [`bitunshuffle`], in small tiles, for little data.
+/// Like [`bitunshuffle`], in small tiles, for few elements.
 fn few_bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(padded_bitunshuffle);
-    // SAFETY: NEON is part of aarch64.
-    unsafe { bitshuffle::generic::few::<Neon, false>(typesize, src, dst, others) }
+    // SAFETY: every aarch64 has NEON.
+    unsafe { bitshuffle::generic::run_small::<Neon, false>(typesize, src, dst, others) }
 }
 
-/// As [`few_bitunshuffle`], for less than a tile.
+/// Like [`few_bitunshuffle`], for less than a tile.
 fn padded_bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let kernel = BitKernel(few_bitunshuffle);
-    // SAFETY: NEON is part of aarch64.
+    // SAFETY: every aarch64 has NEON.
     unsafe { bitshuffle::generic::padded::<false>(typesize, src, dst, kernel) };
     None
 }
@@ -200,10 +200,10 @@ fn padded_bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<Bi
 pub(crate) fn sums(src: &[u8], dst: &mut [u8]) {
     let (blocks, leftover) = src.as_chunks::<16>();
     let (outs, rest) = dst.as_chunks_mut::<16>();
-    // SAFETY: NEON is part of aarch64; a block has 16 bytes.
+    // SAFETY: every aarch64 has NEON; a block has 16 bytes.
     let sum = unsafe {
         let zero = vdupq_n_u8(0);
-        // In every byte, the sum of all blocks before.
+        // The sum of all previous blocks, in every byte.
         let mut sum = zero;
         for (block, out) in blocks.iter().zip(outs) {
             let mut x = vld1q_u8(block.as_ptr());

@@ -6,7 +6,7 @@ use crate::simd::vector::{Vector, WRITE_AHEAD, even_bits, prefetch};
 use crate::{bitshuffle, bytedelta, run, shuffle};
 use core::arch::x86_64::*;
 
-/// Two lanes; with `GFNI` it needs that instruction set too.
+/// A vector of two lanes. With `GFNI` it needs that instruction set, too.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2<const GFNI: bool>(__m256i);
 
@@ -18,25 +18,25 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 
     #[inline(always)]
     unsafe fn zero() -> Self {
-        // SAFETY: the caller vouches for AVX2.
+        // SAFETY: the caller promises AVX2.
         unsafe { Self(_mm256_setzero_si256()) }
     }
 
     #[inline(always)]
     unsafe fn load(p: *const u8) -> Self {
-        // SAFETY: the caller vouches for AVX2 and 32 readable bytes.
+        // SAFETY: the caller promises AVX2 and 32 readable bytes.
         unsafe { Self(_mm256_loadu_si256(p.cast())) }
     }
 
     #[inline(always)]
     unsafe fn store(self, p: *mut u8) {
-        // SAFETY: the caller vouches for AVX2 and 32 writable bytes.
+        // SAFETY: the caller promises AVX2 and 32 writable bytes.
         unsafe { _mm256_storeu_si256(p.cast(), self.0) }
     }
 
     #[inline(always)]
     unsafe fn load_lanes(p: *const u8, stride: usize) -> Self {
-        // SAFETY: the caller vouches for AVX2 and 16 readable bytes at both places.
+        // SAFETY: the caller promises AVX2 and 16 readable bytes at both places.
         unsafe {
             let low = _mm256_castsi128_si256(_mm_loadu_si128(p.cast()));
             let high = _mm_loadu_si128(p.add(stride).cast());
@@ -46,7 +46,7 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 
     #[inline(always)]
     unsafe fn store_lane(self, lane: usize, p: *mut u8) {
-        // SAFETY: the caller vouches for AVX2 and 16 writable bytes.
+        // SAFETY: the caller promises AVX2 and 16 writable bytes.
         unsafe {
             let lane = match lane {
                 0 => _mm256_castsi256_si128(self.0),
@@ -58,7 +58,7 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 
     #[inline(always)]
     unsafe fn store_pair(a: Self, b: Self, lane: usize, p: *mut u8) {
-        // SAFETY: the caller vouches for AVX2 and 32 writable bytes.
+        // SAFETY: the caller promises AVX2 and 32 writable bytes.
         unsafe {
             let pair = match lane {
                 0 => _mm256_permute2x128_si256::<0x20>(a.0, b.0),
@@ -70,7 +70,7 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 
     #[inline(always)]
     unsafe fn zip8(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: the caller vouches for AVX2.
+        // SAFETY: the caller promises AVX2.
         unsafe {
             (
                 Self(_mm256_unpacklo_epi8(a.0, b.0)),
@@ -81,7 +81,7 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 
     #[inline(always)]
     unsafe fn zip16(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: the caller vouches for AVX2.
+        // SAFETY: the caller promises AVX2.
         unsafe {
             (
                 Self(_mm256_unpacklo_epi16(a.0, b.0)),
@@ -92,7 +92,7 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 
     #[inline(always)]
     unsafe fn zip32(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: the caller vouches for AVX2.
+        // SAFETY: the caller promises AVX2.
         unsafe {
             (
                 Self(_mm256_unpacklo_epi32(a.0, b.0)),
@@ -103,7 +103,7 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 
     #[inline(always)]
     unsafe fn zip64(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: the caller vouches for AVX2.
+        // SAFETY: the caller promises AVX2.
         unsafe {
             (
                 Self(_mm256_unpacklo_epi64(a.0, b.0)),
@@ -114,7 +114,7 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 
     #[inline(always)]
     unsafe fn lookup(self, table: &[u8; 16]) -> Self {
-        // SAFETY: the caller vouches for AVX2; the table is 16 bytes.
+        // SAFETY: the caller promises AVX2; the table is 16 bytes.
         unsafe {
             let table = _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast()));
             Self(_mm256_shuffle_epi8(self.0, table))
@@ -123,11 +123,11 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 
     #[inline(always)]
     unsafe fn swap_bits<const S: i32>(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: the caller vouches for AVX2.
+        // SAFETY: the caller promises AVX2.
         unsafe {
             let mask = _mm256_set1_epi8(even_bits(S) as i8);
             let t = _mm256_and_si256(_mm256_xor_si256(_mm256_srli_epi16::<S>(a.0), b.0), mask);
-            // Doubling is an addition, which more ports can do than a shift.
+            // An addition doubles, and more execution ports can add than shift.
             let up = if S == 1 {
                 _mm256_add_epi8(t, t)
             } else {
@@ -142,8 +142,8 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 
     #[inline(always)]
     unsafe fn transpose_matrices(self) -> Self {
-        // SAFETY: the caller vouches for AVX2 and, as `FAST_MATRICES` is true with it alone, for GFNI. Byte `k` of the
-        // result is the product of the matrix, its first row last, with the unit vector of bit `k`.
+        // SAFETY: the caller promises AVX2, and GFNI, since kernels call this only if `FAST_MATRICES` is true. Byte `k` of the result
+        // is the product of the matrix, with its rows in descending order, and the unit vector of bit `k`.
         unsafe {
             let units = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
             Self(_mm256_gf2p8affine_epi64_epi8::<0>(units, self.0))
@@ -154,20 +154,20 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 /// See [`crate::simd::Kernels::shuffle`].
 #[target_feature(enable = "avx2")]
 pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: the features of this function are those of the vectors.
-    unsafe { shuffle::generic::run::<Avx2<false>, 2, true>(typesize, src, dst, few_shuffle, None) }
+    // SAFETY: this function has the features of the vectors.
+    unsafe { shuffle::generic::run::<Avx2<false>, 2, true>(typesize, src, dst, shuffle_few, None) }
 }
 
 /// See [`crate::simd::Kernels::unshuffle`].
 #[target_feature(enable = "avx2")]
 pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: the features of this function are those of the vectors.
+    // SAFETY: this function has the features of the vectors.
     unsafe {
         shuffle::generic::run::<Avx2<false>, 2, false>(
             typesize,
             src,
             dst,
-            few_unshuffle,
+            unshuffle_few,
             Some(join),
         )
     }
@@ -176,7 +176,7 @@ pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 /// See [`crate::simd::Kernels::join`].
 #[target_feature(enable = "avx2")]
 pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
-    // SAFETY: the features of this function are those of the vectors.
+    // SAFETY: this function has the features of the vectors.
     unsafe { shuffle::generic::join_streams::<Avx2<false>, 2>(streams, dst) }
 }
 
@@ -184,7 +184,7 @@ pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
 #[target_feature(enable = "avx2")]
 pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(sse2::bitshuffle);
-    // SAFETY: the features of this function are those of the vectors.
+    // SAFETY: this function has the features of the vectors.
     unsafe { bitshuffle::generic::run::<Avx2<false>, 2, true>(typesize, src, dst, others) }
 }
 
@@ -192,14 +192,14 @@ pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<
 #[target_feature(enable = "avx2")]
 pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(sse2::bitunshuffle);
-    // SAFETY: the features of this function are those of the vectors.
+    // SAFETY: this function has the features of the vectors.
     unsafe { bitshuffle::generic::run::<Avx2<false>, 2, false>(typesize, src, dst, others) }
 }
 
-/// As [`shuffle`], in small tiles, for little data.
+/// Like [`shuffle`], in small tiles, for few elements.
 #[target_feature(enable = "avx2")]
-pub(super) fn few_shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: the features of this function are those of the vectors.
+pub(super) fn shuffle_few(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    // SAFETY: this function has the features of the vectors.
     unsafe {
         shuffle::generic::run::<Lane<true>, 1, true>(
             typesize,
@@ -211,10 +211,10 @@ pub(super) fn few_shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// As [`unshuffle`], in small tiles, for little data.
+/// Like [`unshuffle`], in small tiles, for few elements.
 #[target_feature(enable = "avx2")]
-pub(super) fn few_unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: the features of this function are those of the vectors.
+pub(super) fn unshuffle_few(typesize: usize, src: &[u8], dst: &mut [u8]) {
+    // SAFETY: this function has the features of the vectors.
     unsafe {
         shuffle::generic::run::<Lane<true>, 1, false>(
             typesize,
@@ -226,24 +226,24 @@ pub(super) fn few_unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// As [`bitshuffle`], with GFNI.
+/// Like [`bitshuffle`], with GFNI.
 #[target_feature(enable = "avx2,gfni")]
 pub(crate) fn bitshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(bitshuffle);
-    // SAFETY: the features of this function are those of the vectors.
+    // SAFETY: this function has the features of the vectors.
     unsafe { bitshuffle::generic::run::<Avx2<true>, 2, true>(typesize, src, dst, others) }
 }
 
-/// As [`bitunshuffle`], with GFNI.
+/// Like [`bitunshuffle`], with GFNI.
 #[target_feature(enable = "avx2,gfni")]
 pub(crate) fn bitunshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(bitunshuffle);
-    // SAFETY: the features of this function are those of the vectors.
+    // SAFETY: this function has the features of the vectors.
     unsafe { bitshuffle::generic::run::<Avx2<true>, 2, false>(typesize, src, dst, others) }
 }
 
-/// See [`crate::simd::Kernels::copy`]. Vectors are written where they cross no cache line: that is half the time
-/// near the processor, and three quarters of it farther off.
+/// See [`crate::simd::Kernels::copy`]. Stores are aligned, so that they do not cross cache lines. That takes half the time in the
+/// first-level cache, and three quarters of it in others.
 #[target_feature(enable = "avx2")]
 pub(crate) fn copy(src: &[u8], dst: &mut [u8]) {
     type Vector2 = Avx2<false>;
@@ -257,7 +257,7 @@ pub(crate) fn copy(src: &[u8], dst: &mut [u8]) {
     let last = src.len() - STEP;
     let step = |at: usize| {
         prefetch(to.wrapping_add(at + WRITE_AHEAD), STEP);
-        // SAFETY: the feature of this function is that of the vector, and `at` is `last` at most.
+        // SAFETY: this function has the feature of the vector. `at` is at most `last`, which is `STEP` before the end of both slices.
         unsafe {
             let v = [0, 1, 2, 3].map(|i| Vector2::load(from.add(at + SIZE * i)));
             for (i, v) in v.into_iter().enumerate() {
@@ -265,7 +265,7 @@ pub(crate) fn copy(src: &[u8], dst: &mut [u8]) {
             }
         }
     };
-    // SAFETY: as above; the slices have more than a vector's size.
+    // SAFETY: this function has the feature of the vector, and both slices are longer than one, as checked above.
     unsafe { Vector2::load(from).store(to) };
     let mut at = SIZE - to.addr() % SIZE;
     while at <= last {
@@ -275,13 +275,12 @@ pub(crate) fn copy(src: &[u8], dst: &mut [u8]) {
     step(last);
 }
 
-/// Whether GFNI gives what its manual says. Emulators may not: that of Bochs 2.7 gives the complement, which would go
-/// into the data unnoticed.
+/// Whether GFNI does what its manual says. In the emulator Bochs 2.7 it returns the complement, which would corrupt data.
 #[target_feature(enable = "avx2,gfni")]
 pub(crate) fn gfni_works() -> bool {
     let rows: [u8; 32] = core::array::from_fn(|i| (i * i * 37 + 11) as u8);
     let mut got = [0; 32];
-    // SAFETY: the features of this function are those of the vector, and the arrays are as large as it.
+    // SAFETY: this function has the features of the vector, and the arrays have its size.
     unsafe {
         Avx2::<true>::load(rows.as_ptr())
             .transpose_matrices()
@@ -308,12 +307,12 @@ pub(crate) fn repeats(value: u8, data: &[u8]) -> bool {
     run::repeats(value, data)
 }
 
-/// The sums of the bytes in each half of 32 up to each of them.
+/// The prefix sums of the bytes in each lane.
 #[target_feature(enable = "avx2")]
 fn sums_of_halves(bytes: &[u8; 32]) -> __m256i {
-    // SAFETY: there are 32 bytes.
+    // SAFETY: the array has 32 bytes.
     let bytes = unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) };
-    // Shifts up to 8 bytes; shuffles, which processors have fewer ports for, only then.
+    // Shifts sum up to 8 bytes; only the last step needs a shuffle, for which there are fewer execution ports.
     let of_2 = _mm256_add_epi8(bytes, _mm256_slli_epi64::<8>(bytes));
     let of_4 = _mm256_add_epi8(of_2, _mm256_slli_epi64::<16>(of_2));
     let of_8 = _mm256_add_epi8(of_4, _mm256_slli_epi64::<32>(of_4));
@@ -328,17 +327,17 @@ pub(crate) fn sums(src: &[u8], dst: &mut [u8]) {
     assert_eq!(src.len(), dst.len());
     let (body, leftover) = src.as_chunks::<64>();
     let (out, rest) = dst.as_chunks_mut::<64>();
-    // The sum of all before, in each byte.
+    // The sum of all previous bytes, in every byte.
     let mut before = _mm256_setzero_si256();
     for (from, to) in body.iter().zip(out) {
-        // Two at a time: nothing but the sum of all before is waited for.
+        // Two vectors per iteration. They depend on each other only by `before`.
         for (from, to) in from.as_chunks().0.iter().zip(to.as_chunks_mut::<32>().0) {
             let halves = sums_of_halves(from);
             let of_half = _mm256_shuffle_epi8(halves, _mm256_set1_epi8(15));
             let lower = _mm256_permute2x128_si256::<0x08>(of_half, of_half);
             let other = _mm256_permute2x128_si256::<0x01>(of_half, of_half);
             let sums = _mm256_add_epi8(_mm256_add_epi8(halves, lower), before);
-            // SAFETY: there are 32 bytes.
+            // SAFETY: `to` has 32 bytes.
             unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), sums) };
             before = _mm256_add_epi8(before, _mm256_add_epi8(of_half, other));
         }

@@ -6,11 +6,11 @@ use crate::simd::{BitKernel, Joiner, Kernel};
 use crate::{bitshuffle, shuffle};
 use core::arch::x86_64::*;
 
-/// Four lanes; with `GFNI` it needs that instruction set and VBMI too.
+/// A vector of four lanes. With `GFNI` it needs that instruction set and VBMI, too.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512<const GFNI: bool>(__m512i);
 
-/// The ternary-logic table of "`a` where the mask is set, else `b`", with operands (mask, a, b).
+/// The truth table of "`a` if the mask is set, else `b`" for ternary logic with the operands (mask, a, b).
 const SELECT: i32 = 0xca;
 
 // SAFETY: each operation is what the trait says, on four lanes; whole loads and stores touch 64 bytes, those of a lane
@@ -23,25 +23,25 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn zero() -> Self {
-        // SAFETY: the caller vouches for AVX-512F.
+        // SAFETY: the caller promises AVX-512F.
         unsafe { Self(_mm512_setzero_si512()) }
     }
 
     #[inline(always)]
     unsafe fn load(p: *const u8) -> Self {
-        // SAFETY: the caller vouches for AVX-512F and 64 readable bytes.
+        // SAFETY: the caller promises AVX-512F and 64 readable bytes.
         unsafe { Self(_mm512_loadu_si512(p.cast())) }
     }
 
     #[inline(always)]
     unsafe fn store(self, p: *mut u8) {
-        // SAFETY: the caller vouches for AVX-512F and 64 writable bytes.
+        // SAFETY: the caller promises AVX-512F and 64 writable bytes.
         unsafe { _mm512_storeu_si512(p.cast(), self.0) }
     }
 
     #[inline(always)]
     unsafe fn load_lanes(p: *const u8, stride: usize) -> Self {
-        // SAFETY: the caller vouches for AVX-512F and 16 readable bytes at the four places.
+        // SAFETY: the caller promises AVX-512F and 16 readable bytes at the four places.
         unsafe {
             let lane = |l: usize| _mm_loadu_si128(p.add(l * stride).cast());
             let v = _mm512_castsi128_si512(lane(0));
@@ -53,7 +53,7 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn store_lane(self, lane: usize, p: *mut u8) {
-        // SAFETY: the caller vouches for AVX-512F and 16 writable bytes.
+        // SAFETY: the caller promises AVX-512F and 16 writable bytes.
         unsafe {
             let lane = match lane {
                 0 => _mm512_castsi512_si128(self.0),
@@ -67,7 +67,7 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn zip8(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: the caller vouches for AVX-512BW.
+        // SAFETY: the caller promises AVX-512BW.
         unsafe {
             (
                 Self(_mm512_unpacklo_epi8(a.0, b.0)),
@@ -78,7 +78,7 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn zip16(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: the caller vouches for AVX-512BW.
+        // SAFETY: the caller promises AVX-512BW.
         unsafe {
             (
                 Self(_mm512_unpacklo_epi16(a.0, b.0)),
@@ -89,7 +89,7 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn zip32(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: the caller vouches for AVX-512F.
+        // SAFETY: the caller promises AVX-512F.
         unsafe {
             (
                 Self(_mm512_unpacklo_epi32(a.0, b.0)),
@@ -100,7 +100,7 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn zip64(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: the caller vouches for AVX-512F.
+        // SAFETY: the caller promises AVX-512F.
         unsafe {
             (
                 Self(_mm512_unpacklo_epi64(a.0, b.0)),
@@ -111,7 +111,7 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn lookup(self, table: &[u8; 16]) -> Self {
-        // SAFETY: the caller vouches for AVX-512BW; the table is 16 bytes.
+        // SAFETY: the caller promises AVX-512BW; the table is 16 bytes.
         unsafe {
             let table = _mm512_broadcast_i32x4(_mm_loadu_si128(table.as_ptr().cast()));
             Self(_mm512_shuffle_epi8(self.0, table))
@@ -120,8 +120,7 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn permute(self, table: &[u8; 64]) -> Self {
-        // SAFETY: the caller vouches for AVX-512F and, as `FAST_PERMUTE` is true with it alone, for VBMI; the table is 64
-        // bytes.
+        // SAFETY: the caller promises AVX-512F, and VBMI, since kernels call this only if `FAST_PERMUTE` is true. The table is 64 bytes.
         unsafe {
             let table = _mm512_loadu_si512(table.as_ptr().cast());
             Self(_mm512_permutexvar_epi8(table, self.0))
@@ -130,7 +129,7 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn transpose_lanes(v: [Self; 4]) -> [Self; 4] {
-        // SAFETY: the caller vouches for AVX-512F. Halves of two vectors first, then every other lane of two of these.
+        // SAFETY: the caller promises AVX-512F. It combines halves of two vectors first, then every other lane of two of those.
         unsafe {
             let [a, b, c, d] = v.map(|v| v.0);
             let low = |a, b| _mm512_shuffle_i32x4::<0x44>(a, b);
@@ -150,7 +149,7 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn zip_lanes(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: the caller vouches for AVX-512F.
+        // SAFETY: the caller promises AVX-512F.
         unsafe {
             let low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
             let high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
@@ -163,7 +162,7 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn unzip_lanes(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: the caller vouches for AVX-512F.
+        // SAFETY: the caller promises AVX-512F.
         unsafe {
             (
                 Self(_mm512_shuffle_i32x4::<0x88>(a.0, b.0)),
@@ -174,7 +173,7 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn swap_bits<const S: i32>(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: the caller vouches for AVX-512BW.
+        // SAFETY: the caller promises AVX-512BW.
         unsafe {
             let mask = _mm512_set1_epi8(even_bits(S) as i8);
             let (down, up) = match S {
@@ -191,8 +190,8 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn transpose_matrices(self) -> Self {
-        // SAFETY: the caller vouches for AVX-512F and, as `FAST_MATRICES` is true with it alone, for GFNI. Byte `k` of the
-        // result is the product of the matrix, its first row last, with the unit vector of bit `k`.
+        // SAFETY: the caller promises AVX-512F, and GFNI, since kernels call this only if `FAST_MATRICES` is true. Byte `k` of the result
+        // is the product of the matrix, with its rows in descending order, and the unit vector of bit `k`.
         unsafe {
             let units = _mm512_set1_epi64(0x8040_2010_0804_0201_u64 as i64);
             Self(_mm512_gf2p8affine_epi64_epi8::<0>(units, self.0))
@@ -200,11 +199,11 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
     }
 }
 
-/// Shuffles items of the sizes that these vectors are for, or the other way; others go to `others`. A size that is known takes
-/// no kernels of other sizes along.
+/// Shuffles or unshuffles elements of the sizes for which these vectors are faster; other sizes are left to `others`. Each call passes a
+/// constant size, so that no kernels for other sizes are compiled.
 ///
 /// # Safety
-/// The CPU has the instruction sets of the vectors and of all functions.
+/// The CPU has the instruction sets of the vectors and of all given functions.
 #[inline(always)]
 unsafe fn by_size<const FORWARD: bool>(
     typesize: usize,
@@ -214,7 +213,7 @@ unsafe fn by_size<const FORWARD: bool>(
     joiner: Option<Joiner>,
 ) {
     let run = shuffle::generic::run::<Avx512<false>, 1, FORWARD>;
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller promises the instruction sets.
     unsafe {
         match typesize {
             2 => run(2, src, dst, few, joiner),
@@ -229,22 +228,22 @@ unsafe fn by_size<const FORWARD: bool>(
 /// See [`crate::simd::Kernels::shuffle`].
 #[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: the features of this function are those of the vectors.
-    unsafe { by_size::<true>(typesize, src, dst, [avx2::few_shuffle, avx2::shuffle], None) }
+    // SAFETY: this function has the features of the vectors.
+    unsafe { by_size::<true>(typesize, src, dst, [avx2::shuffle_few, avx2::shuffle], None) }
 }
 
 /// See [`crate::simd::Kernels::unshuffle`].
 #[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    let kernels: [Kernel; 2] = [avx2::few_unshuffle, avx2::unshuffle];
-    // SAFETY: the features of this function are those of the vectors.
+    let kernels: [Kernel; 2] = [avx2::unshuffle_few, avx2::unshuffle];
+    // SAFETY: this function has the features of the vectors.
     unsafe { by_size::<false>(typesize, src, dst, kernels, Some(join)) }
 }
 
 /// See [`crate::simd::Kernels::join`].
 #[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
-    // SAFETY: the features of this function are those of the vectors.
+    // SAFETY: this function has the features of the vectors.
     unsafe { shuffle::generic::join_streams::<Avx512<false>, 1>(streams, dst) }
 }
 
@@ -252,7 +251,7 @@ pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
 #[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(sse2::bitshuffle);
-    // SAFETY: the features of this function are those of the vectors.
+    // SAFETY: this function has the features of the vectors.
     unsafe { bitshuffle::generic::run::<Avx512<false>, 1, true>(typesize, src, dst, others) }
 }
 
@@ -260,22 +259,22 @@ pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<
 #[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(sse2::bitunshuffle);
-    // SAFETY: the features of this function are those of the vectors.
+    // SAFETY: this function has the features of the vectors.
     unsafe { bitshuffle::generic::run::<Avx512<false>, 1, false>(typesize, src, dst, others) }
 }
 
-/// As [`bitshuffle`], with GFNI and VBMI.
+/// Like [`bitshuffle`], with GFNI and VBMI.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vbmi,gfni")]
 pub(crate) fn bitshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(bitshuffle);
-    // SAFETY: the features of this function are those of the vectors.
+    // SAFETY: this function has the features of the vectors.
     unsafe { bitshuffle::generic::run::<Avx512<true>, 1, true>(typesize, src, dst, others) }
 }
 
-/// As [`bitunshuffle`], with GFNI and VBMI.
+/// Like [`bitunshuffle`], with GFNI and VBMI.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vbmi,gfni")]
 pub(crate) fn bitunshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(bitunshuffle);
-    // SAFETY: the features of this function are those of the vectors.
+    // SAFETY: this function has the features of the vectors.
     unsafe { bitshuffle::generic::run::<Avx512<true>, 1, false>(typesize, src, dst, others) }
 }

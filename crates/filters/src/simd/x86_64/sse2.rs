@@ -1,11 +1,11 @@
-//! One lane: SSE2, what every x86-64 CPU has, and the same with the lookup of SSSE3.
+//! SSE2, which every x86-64 CPU has: one lane. Also with the byte lookup of SSSE3.
 
 use crate::simd::BitKernel;
 use crate::simd::vector::{Vector, even_bits};
 use crate::{bitshuffle, bytedelta, shuffle};
 use core::arch::x86_64::*;
 
-/// One lane; with `SSSE3` it needs that instruction set too.
+/// A vector of one lane. With `SSSE3` it needs that instruction set, too.
 #[derive(Clone, Copy)]
 pub(crate) struct Lane<const SSSE3: bool>(__m128i);
 
@@ -16,19 +16,19 @@ unsafe impl<const SSSE3: bool> Vector for Lane<SSSE3> {
 
     #[inline(always)]
     unsafe fn zero() -> Self {
-        // SAFETY: SSE2 is part of x86-64.
+        // SAFETY: every x86-64 has SSE2.
         unsafe { Self(_mm_setzero_si128()) }
     }
 
     #[inline(always)]
     unsafe fn load(p: *const u8) -> Self {
-        // SAFETY: the caller vouches for 16 readable bytes.
+        // SAFETY: the caller promises 16 readable bytes.
         unsafe { Self(_mm_loadu_si128(p.cast())) }
     }
 
     #[inline(always)]
     unsafe fn store(self, p: *mut u8) {
-        // SAFETY: the caller vouches for 16 writable bytes.
+        // SAFETY: the caller promises 16 writable bytes.
         unsafe { _mm_storeu_si128(p.cast(), self.0) }
     }
 
@@ -46,7 +46,7 @@ unsafe impl<const SSSE3: bool> Vector for Lane<SSSE3> {
 
     #[inline(always)]
     unsafe fn zip8(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: SSE2 is part of x86-64.
+        // SAFETY: every x86-64 has SSE2.
         unsafe {
             (
                 Self(_mm_unpacklo_epi8(a.0, b.0)),
@@ -57,7 +57,7 @@ unsafe impl<const SSSE3: bool> Vector for Lane<SSSE3> {
 
     #[inline(always)]
     unsafe fn zip16(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: SSE2 is part of x86-64.
+        // SAFETY: every x86-64 has SSE2.
         unsafe {
             (
                 Self(_mm_unpacklo_epi16(a.0, b.0)),
@@ -68,7 +68,7 @@ unsafe impl<const SSSE3: bool> Vector for Lane<SSSE3> {
 
     #[inline(always)]
     unsafe fn zip32(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: SSE2 is part of x86-64.
+        // SAFETY: every x86-64 has SSE2.
         unsafe {
             (
                 Self(_mm_unpacklo_epi32(a.0, b.0)),
@@ -79,7 +79,7 @@ unsafe impl<const SSSE3: bool> Vector for Lane<SSSE3> {
 
     #[inline(always)]
     unsafe fn zip64(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: SSE2 is part of x86-64.
+        // SAFETY: every x86-64 has SSE2.
         unsafe {
             (
                 Self(_mm_unpacklo_epi64(a.0, b.0)),
@@ -91,7 +91,7 @@ unsafe impl<const SSSE3: bool> Vector for Lane<SSSE3> {
     #[inline(always)]
     unsafe fn lookup(self, table: &[u8; 16]) -> Self {
         if SSSE3 {
-            // SAFETY: the caller vouches for SSSE3; the table is 16 bytes.
+            // SAFETY: the caller promises SSSE3; the table is 16 bytes.
             return unsafe { Self(_mm_shuffle_epi8(self.0, Self::load(table.as_ptr()).0)) };
         }
         let mut bytes = [0_u8; 16];
@@ -105,11 +105,11 @@ unsafe impl<const SSSE3: bool> Vector for Lane<SSSE3> {
 
     #[inline(always)]
     unsafe fn swap_bits<const S: i32>(a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: SSE2 is part of x86-64.
+        // SAFETY: every x86-64 has SSE2.
         unsafe {
             let mask = _mm_set1_epi8(even_bits(S) as i8);
             let t = _mm_and_si128(_mm_xor_si128(_mm_srli_epi16::<S>(a.0), b.0), mask);
-            // Doubling is an addition, which more ports can do than a shift.
+            // An addition doubles, and more execution ports can add than shift.
             let up = if S == 1 {
                 _mm_add_epi8(t, t)
             } else {
@@ -122,7 +122,7 @@ unsafe impl<const SSSE3: bool> Vector for Lane<SSSE3> {
 
 /// See [`crate::simd::Kernels::shuffle`].
 pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: SSE2 is part of x86-64.
+    // SAFETY: every x86-64 has SSE2.
     unsafe {
         shuffle::generic::run::<Lane<false>, 4, true>(
             typesize,
@@ -136,7 +136,7 @@ pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 
 /// See [`crate::simd::Kernels::unshuffle`].
 pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: SSE2 is part of x86-64.
+    // SAFETY: every x86-64 has SSE2.
     unsafe {
         shuffle::generic::run::<Lane<false>, 4, false>(
             typesize,
@@ -150,36 +150,36 @@ pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 
 /// See [`crate::simd::Kernels::join`].
 pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
-    // SAFETY: SSE2 is part of x86-64.
+    // SAFETY: every x86-64 has SSE2.
     unsafe { shuffle::generic::join_streams::<Lane<false>, 4>(streams, dst) }
 }
 
-/// See [`crate::simd::Kernels::bitshuffle`]. Also does what those of larger vectors leave over.
+/// See [`crate::simd::Kernels::bitshuffle`]. It also does what the kernels of wider vectors leave.
 pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(padded_bitshuffle);
-    // SAFETY: SSE2 is part of x86-64.
-    unsafe { bitshuffle::generic::few::<Lane<false>, true>(typesize, src, dst, others) }
+    // SAFETY: every x86-64 has SSE2.
+    unsafe { bitshuffle::generic::run_small::<Lane<false>, true>(typesize, src, dst, others) }
 }
 
-/// As [`bitshuffle`], for less than a tile.
+/// Like [`bitshuffle`], for less than a tile.
 fn padded_bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let kernel = BitKernel(bitshuffle);
-    // SAFETY: SSE2 is part of x86-64.
+    // SAFETY: every x86-64 has SSE2.
     unsafe { bitshuffle::generic::padded::<true>(typesize, src, dst, kernel) };
     None
 }
 
-/// See [`crate::simd::Kernels::bitunshuffle`]. Also does what those of larger vectors leave over.
+/// See [`crate::simd::Kernels::bitunshuffle`]. It also does what the kernels of wider vectors leave.
 pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(padded_bitunshuffle);
-    // SAFETY: SSE2 is part of x86-64.
-    unsafe { bitshuffle::generic::few::<Lane<false>, false>(typesize, src, dst, others) }
+    // SAFETY: every x86-64 has SSE2.
+    unsafe { bitshuffle::generic::run_small::<Lane<false>, false>(typesize, src, dst, others) }
 }
 
-/// As [`bitunshuffle`], for less than a tile.
+/// Like [`bitunshuffle`], for less than a tile.
 fn padded_bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let kernel = BitKernel(bitunshuffle);
-    // SAFETY: SSE2 is part of x86-64.
+    // SAFETY: every x86-64 has SSE2.
     unsafe { bitshuffle::generic::padded::<false>(typesize, src, dst, kernel) };
     None
 }
@@ -188,9 +188,9 @@ fn padded_bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<Bi
 pub(crate) fn sums(src: &[u8], dst: &mut [u8]) {
     let (blocks, leftover) = src.as_chunks::<16>();
     let (outs, rest) = dst.as_chunks_mut::<16>();
-    // SAFETY: SSE2 is part of x86-64; a block has 16 bytes.
+    // SAFETY: every x86-64 has SSE2; a block has 16 bytes.
     let sum = unsafe {
-        // In every byte, the sum of all blocks before.
+        // The sum of all previous blocks, in every byte.
         let mut sum = _mm_setzero_si128();
         for (block, out) in blocks.iter().zip(outs) {
             let mut x = _mm_loadu_si128(block.as_ptr().cast());

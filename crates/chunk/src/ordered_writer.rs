@@ -1,4 +1,4 @@
-//! Blocks that workers finish in any order, placed in the order of their index.
+//! Writes blocks to the chunk in the order of their index, while workers finish them in any order.
 
 use super::encode::lock;
 use super::encode_block::{Encoded, RawBlock};
@@ -7,10 +7,10 @@ use oxiblosc_filters as filters;
 use oxiblosc_memory::{AlignedBuffer, List};
 use std::sync::Mutex;
 
-/// Blocks and where they belong.
+/// Blocks and their destinations.
 type Places<'a> = List<(Encoded<'a>, &'a mut [u8])>;
 
-/// Writes blocks; those that are not raw are at the front of `bytes`, for the others there is `raw`.
+/// Writes blocks: raw ones by calling `raw`, others by copying the front of `bytes`.
 fn write_all(
     places: Places,
     bytes: &[u8],
@@ -27,29 +27,29 @@ fn write_all(
         })
 }
 
-/// Puts blocks into the chunk in the order of their index, whatever order they come in.
-pub struct Order<'a> {
+/// Collects the blocks of a chunk.
+pub struct OrderedWriter<'a> {
     starts: &'a mut [u8],
-    /// What is left of `dest`.
+    /// The part of the destination that is not reserved yet.
     rest: &'a mut [u8],
-    /// Index of the next block to be placed.
+    /// The index of the next block.
     next: usize,
-    /// Where the first one starts in the chunk.
+    /// The offset of the first block in the chunk.
     body: usize,
-    /// Where the next one will.
+    /// The offset of the next block in the chunk.
     position: usize,
-    /// Blocks that came before their turn: index, what was made of it, bytes.
+    /// Blocks that were finished before it was their turn: index, block, and its bytes.
     waiting: List<(usize, Encoded<'a>, AlignedBuffer)>,
-    /// Raw blocks and their places, as long as there are no others: the chunk is likely to be stored.
-    late: Option<Places<'a>>,
-    /// Buffers to hand out in exchange for one that waits.
+    /// Raw blocks that are not written yet, as long as all blocks are raw: the chunk is likely to be stored instead.
+    deferred: Option<Places<'a>>,
+    /// Buffers to give to workers in exchange for those of waiting blocks.
     spare: List<AlignedBuffer>,
-    /// `Ok(false)`: a block did not fit.
+    /// `Ok(false)` if a block did not fit.
     outcome: Result<bool>,
 }
 
-impl<'a> Order<'a> {
-    /// Blocks go to `rest`, which begins at `body` in the chunk; where each one starts goes to `starts`, 4 bytes each.
+impl<'a> OrderedWriter<'a> {
+    /// Blocks are written to `rest`, which begins at offset `body` in the chunk, and their offsets to `starts`, 4 bytes each.
     pub fn new(starts: &'a mut [u8], rest: &'a mut [u8], body: usize) -> Self {
         Self {
             starts,
@@ -58,63 +58,64 @@ impl<'a> Order<'a> {
             body,
             position: body,
             waiting: List::new(),
-            late: Some(List::new()),
+            deferred: Some(List::new()),
             spare: List::new(),
             outcome: Ok(true),
         }
     }
 
-    /// The bytes that all blocks took, none if they did not fit, or the error of one of them.
+    /// Writes deferred blocks and returns the total size of all blocks; `None` if they did not fit. Fails with the error of the first
+    /// block that failed.
     pub fn finish(
         self,
         raw: impl FnMut(RawBlock, &mut [u8]) -> Result<()>,
     ) -> Result<Option<usize>> {
         match self.outcome? {
             true if 4 * self.next == self.starts.len() => {
-                write_all(self.late.unwrap_or_default(), &[], raw)?;
+                write_all(self.deferred.unwrap_or_default(), &[], raw)?;
                 Ok(Some(self.position - self.body))
             }
-            // A worker went away without its block.
+            // A worker ended without delivering its block.
             true => Err(Error::Failure),
             false => Ok(None),
         }
     }
 
-    /// Takes in block `nblock`, whose bytes are at the front of `bytes`; `raw` writes those that have none. Says whether to go
-    /// on.
+    /// Accepts block `nblock`, whose bytes are at the front of `bytes` unless it is raw; `raw` writes raw blocks. Returns false if the
+    /// remaining blocks are not needed.
     pub fn deliver(
-        order: &Mutex<Self>,
+        writer: &Mutex<Self>,
         nblock: usize,
         block: Result<Encoded<'a>>,
         bytes: &mut AlignedBuffer,
         raw: impl FnMut(RawBlock, &mut [u8]) -> Result<()>,
     ) -> bool {
-        match block.and_then(|block| Self::place(order, nblock, block, bytes, raw)) {
+        match block.and_then(|block| Self::place(writer, nblock, block, bytes, raw)) {
             Ok(goes_on) => goes_on,
             Err(error) => {
-                Self::fail(order, error);
+                Self::fail(writer, error);
                 false
             }
         }
     }
 
-    /// Has the whole end with an error, unless it has ended already.
-    pub fn fail(order: &Mutex<Self>, error: Error) {
-        let outcome = &mut lock(order).outcome;
+    /// Makes `finish` return an error, unless the outcome is decided already.
+    pub fn fail(writer: &Mutex<Self>, error: Error) {
+        let outcome = &mut lock(writer).outcome;
         if *outcome == Ok(true) {
             *outcome = Err(error);
         }
     }
 
-    /// The same for a block that was encoded without an error; that of writing one.
+    /// [`deliver`](Self::deliver) for a block that was encoded without an error. Fails if writing a block does.
     fn place(
-        order: &Mutex<Self>,
+        writer: &Mutex<Self>,
         nblock: usize,
         block: Encoded<'a>,
         bytes: &mut AlignedBuffer,
         mut raw: impl FnMut(RawBlock, &mut [u8]) -> Result<()>,
     ) -> Result<bool> {
-        let mut this = lock(order);
+        let mut this = lock(writer);
         if this.outcome != Ok(true) {
             return Ok(false);
         }
@@ -133,10 +134,10 @@ impl<'a> Order<'a> {
             return Ok(false);
         };
         drop(this);
-        // Only the reservation needs the lock; the copies of several workers overlap in time.
+        // Only the reservation needs the lock, so that workers copy at the same time.
         write_all(places, bytes, &mut raw)?;
         loop {
-            let mut this = lock(order);
+            let mut this = lock(writer);
             let turn = this.next;
             let Some(found) = this.waiting.iter().position(|(nblock, ..)| *nblock == turn) else {
                 return Ok(true);
@@ -147,11 +148,11 @@ impl<'a> Order<'a> {
             };
             drop(this);
             write_all(places, &bytes, &mut raw)?;
-            lock(order).spare.push(bytes)?;
+            lock(writer).spare.push(bytes)?;
         }
     }
 
-    /// What is to be written for the next block, or none if it does not fit.
+    /// Reserves the destination of the next block. Returns the blocks that are to be written now; `None` if it does not fit.
     fn reserve(&mut self, block: Encoded<'a>) -> Result<Option<Places<'a>>> {
         let size = block.size();
         if size > self.rest.len() {
@@ -163,11 +164,11 @@ impl<'a> Order<'a> {
         self.rest = rest;
         self.position += size;
         self.next += 1;
-        if let (Encoded::Raw(_), Some(late)) = (&block, &mut self.late) {
-            late.push((block, place))?;
+        if let (Encoded::Raw(_), Some(deferred)) = (&block, &mut self.deferred) {
+            deferred.push((block, place))?;
             return Ok(Some(List::new()));
         }
-        let mut places = self.late.take().unwrap_or_default();
+        let mut places = self.deferred.take().unwrap_or_default();
         places.push((block, place))?;
         Ok(Some(places))
     }
@@ -183,8 +184,8 @@ mod tests {
         Ok(())
     }
 
-    /// Delivers blocks of the sizes given in the order given, into `room` bytes, those that are `raw` as such; gives what
-    /// `finish` says, the starts and the bytes.
+    /// Delivers blocks of the given sizes in the given order into `room` bytes; `raw` tells which are raw. Returns the result of
+    /// `finish`, the offsets and the bytes.
     fn deliver(
         sizes: &[usize],
         raw: [bool; 4],
@@ -193,7 +194,7 @@ mod tests {
     ) -> (Result<Option<usize>>, Vec<u8>, Vec<u8>) {
         let data: Vec<_> = (1..=4u8).map(|value| [value; 10]).collect();
         let (mut starts, mut rest) = (vec![0; 4 * sizes.len()], vec![0; room]);
-        let all = Mutex::new(Order::new(&mut starts, &mut rest, 100));
+        let all = Mutex::new(OrderedWriter::new(&mut starts, &mut rest, 100));
         for &nblock in order {
             let size = sizes[nblock];
             let mut bytes = AlignedBuffer::default();
@@ -205,7 +206,7 @@ mod tests {
                 }),
                 false => Encoded::Bytes(size),
             };
-            Order::deliver(&all, nblock, Ok(block), &mut bytes, raw_stream);
+            OrderedWriter::deliver(&all, nblock, Ok(block), &mut bytes, raw_stream);
         }
         let finished = all.into_inner().unwrap().finish(raw_stream);
         (finished, starts, rest)
@@ -251,11 +252,11 @@ mod tests {
     #[test]
     fn an_error_is_what_all_end_with() {
         let (mut starts, mut rest) = ([0; 8], [0; 100]);
-        let all = Mutex::new(Order::new(&mut starts, &mut rest, 0));
+        let all = Mutex::new(OrderedWriter::new(&mut starts, &mut rest, 0));
         let mut bytes = AlignedBuffer::default();
         bytes.ensure(10).unwrap();
         let mut deliver =
-            |nblock, block| Order::deliver(&all, nblock, block, &mut bytes, raw_stream);
+            |nblock, block| OrderedWriter::deliver(&all, nblock, block, &mut bytes, raw_stream);
         assert!(!deliver(1, Err(Error::Data)));
         assert!(!deliver(0, Ok(Encoded::Bytes(10))));
         let finished = all.into_inner().unwrap().finish(raw_stream);

@@ -1,56 +1,56 @@
-//! Bytes read and written where they are known to be.
+//! A destination that is read and written without bounds checks.
 
 use core::marker::PhantomData;
 use core::slice;
 
-/// The bytes of a slice.
-pub(super) struct Bytes<'a> {
+/// A mutable slice whose unsafe methods check bounds in debug builds only (the tests and the fuzz targets are such builds).
+pub(super) struct UncheckedDst<'a> {
     base: *mut u8,
     len: usize,
     slice: PhantomData<&'a mut [u8]>,
 }
 
-impl<'a> Bytes<'a> {
+impl<'a> UncheckedDst<'a> {
     pub(super) fn new(slice: &'a mut [u8]) -> Self {
-        Bytes {
+        UncheckedDst {
             base: slice.as_mut_ptr(),
             len: slice.len(),
             slice: PhantomData,
         }
     }
 
-    /// How many there are.
+    /// Length in bytes.
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// All of them, to be written with every check.
+    /// The slice, for code that checks bounds.
     #[inline(always)]
     pub(super) fn slice(&mut self) -> &mut [u8] {
-        // SAFETY: these are a slice's, which is borrowed for as long.
+        // SAFETY: `new` took pointer and length from one slice, which is borrowed mutably for `'a`.
         unsafe { slice::from_raw_parts_mut(self.base, self.len) }
     }
 
-    /// The integer at `at`.
+    /// Loads the integer that starts at `at`.
     ///
     /// # Safety
-    /// All of its bytes are among these.
+    /// `at + size_of::<T>() <= self.len()`, and any bytes are a valid `T`.
     #[inline(always)]
     pub(super) unsafe fn load<T: Copy>(&self, at: usize) -> T {
         debug_assert!(at <= self.len && size_of::<T>() <= self.len - at);
-        // SAFETY: as the caller promises; the bytes of any integer are one.
+        // SAFETY: the caller promises that the bytes lie in the slice and form a `T`; `read_unaligned` needs no alignment.
         unsafe { self.base.add(at).cast::<T>().read_unaligned() }
     }
 
-    /// Writes an integer at `at`.
+    /// Stores an integer at `at`.
     ///
     /// # Safety
-    /// As for [`load`](Self::load).
+    /// `at + size_of::<T>() <= self.len()`.
     #[inline(always)]
     pub(super) unsafe fn store<T: Copy>(&mut self, at: usize, value: T) {
         debug_assert!(at <= self.len && size_of::<T>() <= self.len - at);
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller promises that the bytes lie in the slice; `write_unaligned` needs no alignment.
         unsafe { self.base.add(at).cast::<T>().write_unaligned(value) }
     }
 }

@@ -1,0 +1,97 @@
+//! Sources and destinations with padding behind them.
+//!
+//! Decoders copy in fixed steps, which may read or write past the end of what is wanted. Where the caller owns the bytes behind a
+//! stream or its data (the next stream of the block), they serve as padding, and fewer copies need the exact, slower way.
+
+/// A compressed stream, followed by bytes that may be read but do not change the result.
+#[derive(Clone, Copy, Debug)]
+pub struct PaddedSrc<'a> {
+    bytes: &'a [u8],
+    len: usize,
+}
+
+impl<'a> PaddedSrc<'a> {
+    /// A stream of the first `len` of `bytes`, the rest being padding. `None` if there are fewer than `len` bytes.
+    #[inline(always)]
+    pub fn new(bytes: &'a [u8], len: usize) -> Option<Self> {
+        (len <= bytes.len()).then_some(Self { bytes, len })
+    }
+
+    /// The stream without its padding.
+    #[inline(always)]
+    pub fn exact(self) -> &'a [u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// The stream with its padding, and the length of the stream, which is at most that of the slice.
+    #[inline(always)]
+    pub fn with_padding(self) -> (&'a [u8], usize) {
+        (self.bytes, self.len)
+    }
+}
+
+impl<'a> From<&'a [u8]> for PaddedSrc<'a> {
+    /// A stream without padding.
+    #[inline(always)]
+    fn from(bytes: &'a [u8]) -> Self {
+        let len = bytes.len();
+        Self { bytes, len }
+    }
+}
+
+/// The destination of decompressed data, followed by bytes that may be overwritten.
+#[derive(Debug)]
+pub struct PaddedDst<'a> {
+    bytes: &'a mut [u8],
+    len: usize,
+}
+
+impl<'a> PaddedDst<'a> {
+    /// A destination of the first `len` of `bytes`, the rest being padding. `None` if there are fewer than `len` bytes.
+    #[inline(always)]
+    pub fn new(bytes: &'a mut [u8], len: usize) -> Option<Self> {
+        (len <= bytes.len()).then_some(Self { bytes, len })
+    }
+
+    /// The same destination, borrowed for a shorter time.
+    #[inline(always)]
+    pub fn reborrow(&mut self) -> PaddedDst<'_> {
+        PaddedDst {
+            bytes: self.bytes,
+            len: self.len,
+        }
+    }
+
+    /// Length in bytes, without the padding.
+    #[inline(always)]
+    pub fn size(&self) -> usize {
+        self.len
+    }
+
+    /// Length of the padding in bytes.
+    #[inline(always)]
+    pub fn padding(&self) -> usize {
+        self.bytes.len() - self.len
+    }
+
+    /// The destination without its padding.
+    #[inline(always)]
+    pub fn exact(self) -> &'a mut [u8] {
+        &mut self.bytes[..self.len]
+    }
+
+    /// The destination with its padding, and its length without it, which is at most that of the slice.
+    #[inline(always)]
+    pub fn with_padding(self) -> (&'a mut [u8], usize) {
+        (self.bytes, self.len)
+    }
+}
+
+impl<'a> From<&'a mut [u8]> for PaddedDst<'a> {
+    /// A destination without padding.
+    #[inline(always)]
+    fn from(bytes: &'a mut [u8]) -> Self {
+        let len = bytes.len();
+        Self { bytes, len }
+    }
+}

@@ -1,0 +1,167 @@
+//! A thread pool: job slots, and the worker threads that join the jobs in them.
+
+use std::mem::MaybeUninit;
+use std::sync::{Mutex, PoisonError, TryLockError};
+
+use super::Job;
+use super::job_slots::{self, JobSlots, MAX_JOINED};
+use super::sync::{AtomicUsize, Ordering};
+use super::thread::Thread;
+use oxiblosc_error::Error;
+use oxiblosc_memory::List;
+
+/// The stack size of a worker thread in bytes. It is what the main thread usually has, since users' codecs and filters run on it.
+/// Pages that are never touched take no memory.
+const STACK: usize = 8 << 20;
+
+/// The worker threads for all runs of one thread count.
+pub struct ThreadPool {
+    nthreads: usize,
+    next: Option<&'static ThreadPool>,
+    slots: JobSlots,
+    /// How many threads run.
+    started: AtomicUsize,
+    /// How many threads may run. It is lowered when the system refuses a thread, so that not every run tries again.
+    limit: AtomicUsize,
+    /// Locked to start or stop threads, never while a job runs.
+    threads: Mutex<List<Thread>>,
+}
+
+impl ThreadPool {
+    /// A pool for runs of `nthreads` workers (2 or more), with no thread started.
+    pub fn new(nthreads: usize) -> Self {
+        let cores = super::cores::count();
+        Self {
+            nthreads,
+            next: None,
+            slots: JobSlots::new(cores),
+            started: AtomicUsize::new(0),
+            limit: AtomicUsize::new(max_threads(nthreads)),
+            threads: Mutex::new(List::new()),
+        }
+    }
+
+    /// The number of workers of its runs, callers included.
+    pub fn nthreads(&self) -> usize {
+        self.nthreads
+    }
+
+    /// The next pool in the registry's list.
+    pub fn next(&self) -> Option<&'static ThreadPool> {
+        self.next
+    }
+
+    /// Sets the next pool in the list, before the pool is published.
+    pub fn set_next(&mut self, next: Option<&'static ThreadPool>) {
+        self.next = next;
+    }
+
+    /// How many workers a run can have, the caller included.
+    pub fn available(&self) -> usize {
+        1 + self.limit.load(Ordering::Relaxed)
+    }
+
+    /// Runs `job` on this thread and on at most `wanted` worker threads; starts those that are missing. Returns false if a call of
+    /// the job panicked or was lost in a fork.
+    pub fn run(&'static self, wanted: usize, job: &Job<'_>) -> bool {
+        let wanted = wanted.min(self.limit.load(Ordering::Relaxed));
+        let mut started = self.started.load(Ordering::Relaxed);
+        if started < wanted {
+            self.grow(wanted);
+            started = self.started.load(Ordering::Relaxed);
+        }
+        match wanted.min(started) {
+            0 => job_slots::call(job, 0),
+            helpers => self.slots.run(helpers, job),
+        }
+    }
+
+    /// Whether the calling thread is one of the pool's.
+    pub fn has_this_thread(&self) -> bool {
+        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.iter().any(Thread::is_this)
+    }
+
+    /// Makes all threads end after the job they are in. The caller is to join the returned threads.
+    pub fn stop(&self) -> List<Thread> {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        self.started.store(0, Ordering::Relaxed);
+        self.limit
+            .store(max_threads(self.nthreads), Ordering::Relaxed);
+        self.slots.stop();
+        std::mem::take(&mut *threads)
+    }
+
+    /// Starts threads until there are `wanted`. If another thread is already doing that, it does not wait: a run also works with
+    /// the threads that exist.
+    fn grow(&'static self, wanted: usize) {
+        let mut threads = match self.threads.try_lock() {
+            Ok(threads) => threads,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        let epoch = self.slots.epoch();
+        let _blocked = SignalsBlocked::new();
+        while threads.len() < wanted {
+            // Reserve before starting: a thread that is not in the list could not be joined.
+            if threads.reserve(1).is_err() {
+                break;
+            }
+            match Thread::start(threads.len() + 1, STACK, move || self.slots.work(epoch)) {
+                Ok(thread) => threads.push_within_capacity(thread),
+                // The next run may try again: there may be memory then.
+                Err(Error::MemoryAlloc) => break,
+                Err(_) => {
+                    self.limit.store(threads.len(), Ordering::Relaxed);
+                    break;
+                }
+            }
+        }
+        self.started.store(threads.len(), Ordering::Relaxed);
+    }
+}
+
+fn max_threads(nthreads: usize) -> usize {
+    (nthreads - 1).min(MAX_JOINED)
+}
+
+/// Blocks signals on the current thread while it lives. Threads that are started meanwhile inherit the mask for good, so that the
+/// host's signal handlers run on the host's own threads only. Signals by which the processor reports a fault of the running thread
+/// stay unblocked, since a blocked one would kill the process even if the host has a handler.
+struct SignalsBlocked {
+    before: libc::sigset_t,
+}
+
+impl SignalsBlocked {
+    fn new() -> Self {
+        let mut block = MaybeUninit::uninit();
+        let mut before = MaybeUninit::uninit();
+        // SAFETY: `sigfillset` initialises `block` before the other calls use it. `pthread_sigmask` cannot fail with valid
+        // arguments, and initialises `before`.
+        unsafe {
+            libc::sigfillset(block.as_mut_ptr());
+            for fault in [
+                libc::SIGSEGV,
+                libc::SIGBUS,
+                libc::SIGFPE,
+                libc::SIGILL,
+                libc::SIGTRAP,
+                libc::SIGSYS,
+            ] {
+                libc::sigdelset(block.as_mut_ptr(), fault);
+            }
+            libc::pthread_sigmask(libc::SIG_SETMASK, block.as_ptr(), before.as_mut_ptr());
+            Self {
+                before: before.assume_init(),
+            }
+        }
+    }
+}
+
+impl Drop for SignalsBlocked {
+    fn drop(&mut self) {
+        // SAFETY: `new` got `before` as the mask of this thread. The guard is a local variable of `grow`, so it is dropped on the
+        // thread that made it.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut()) };
+    }
+}
