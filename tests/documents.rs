@@ -143,3 +143,17 @@ fn the_map_of_the_sources_is_whole() {
     }
     assert!(missing.is_empty(), "not on the map: {missing:?}");
 }
+
+/// The program in Rust that the README shows is the one that the documentation of `oxiblosc-core` has, and that is compiled.
+#[test]
+fn the_program_in_rust_compiles() {
+    let readme = read("README.md");
+    let (_, rest) = readme.split_once("```rust\n").expect("a program");
+    let (program, _) = rest.split_once("```").expect("its end");
+    let documented: String = read("crates/core/src/lib.rs")
+        .lines()
+        .filter_map(|line| line.strip_prefix("//!"))
+        .map(|line| line.strip_prefix(' ').unwrap_or(line).to_owned() + "\n")
+        .collect();
+    assert!(documented.contains(program), "not in the documentation");
+}

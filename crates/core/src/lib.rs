@@ -6,6 +6,24 @@
 //!
 //! All of them may be shared by threads: reading takes a shared reference, and so does changing, which waits for its turn. No input
 //! makes them panic. Errors are those of the C API ([`Error`]).
+//!
+//! ```no_run
+//! use oxiblosc_core::{CParams, DParams, Place, Protection, SuperChunk};
+//! use std::path::Path;
+//!
+//! fn main() -> Result<(), oxiblosc_core::Error> {
+//!     let numbers: Vec<u8> = (0..1_000_000i32).flat_map(|i| (i / 3).to_le_bytes()).collect();
+//!     let params = CParams { typesize: 4, codec: 5, nthreads: 2, ..CParams::default() };
+//!     let path = Path::new("numbers.b2frame");
+//!
+//!     let schunk = SuperChunk::create(Place::File(path), params, DParams::default(), Protection::default())?;
+//!     schunk.append_data(&numbers)?;
+//!     let mut some = [0; 4000];
+//!     schunk.read_bytes(2_000_000..2_004_000, &mut some)?;
+//!     assert_eq!(some, numbers[2_000_000..2_004_000]);
+//!     Ok(())
+//! }
+//! ```
 #![forbid(unsafe_code)]
 // What ends the process where there is no memory: clippy.toml names it, and what to use instead.
 #![cfg_attr(
