@@ -63,11 +63,7 @@ impl Context {
         dest: *mut c_void,
         destsize: i32,
     ) {
-        // The program can ask for this one.
-        let typesize = i32::from(header.typesize);
-        if typesize != self.typesize.get() {
-            self.typesize.set(typesize);
-        }
+        self.describe_typesize(header);
         if self.postfilter.get().is_none() && is_plain(header) {
             // Nobody else is there to read them, and threads that share a super-chunk need not write the same memory.
             return;
@@ -84,6 +80,15 @@ impl Context {
         self.compcode_meta.set(header.compcode_meta);
         self.use_dict
             .set(c_int::from(header.blosc2_flags & flags2::USE_DICT != 0));
+    }
+
+    /// Sets the field that the program can ask for. Threads that share a super-chunk need not write it where it is the same.
+    #[inline(always)]
+    fn describe_typesize(&self, header: &ChunkHeader) {
+        let typesize = i32::from(header.typesize);
+        if typesize != self.typesize.get() {
+            self.typesize.set(typesize);
+        }
     }
 
     /// Checks the mask of blocks against the chunk, and gives it.
@@ -125,7 +130,7 @@ impl Context {
         let nthreads = self.update_nthreads();
         let everything = self.postfilter.get().is_none() && self.block_maskout.get().is_null();
         if everything && plain::decompress(&header, src, dest_bytes).is_some() {
-            self.describe(&header, src, dest, destsize);
+            self.describe_typesize(&header);
             return Ok(header.nbytes);
         }
         let chunk = lazy::parse(self, (&header, src), &mut source, &mut chunk)?;

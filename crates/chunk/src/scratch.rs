@@ -80,7 +80,7 @@ pub struct Borrowed(depot::Borrowed<Scratch>);
 ///
 /// # Errors
 /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
-#[inline]
+#[inline(always)]
 pub fn borrow() -> Result<Borrowed> {
     DEPOT.borrow(Scratch::default).map(Borrowed)
 }

@@ -54,7 +54,7 @@ impl<T: Send + 'static, const SLOTS: usize> Depot<T, SLOTS> {
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
-    #[inline]
+    #[inline(always)]
     pub fn borrow(&'static self, make: impl FnOnce() -> T) -> Result<Borrowed<T>> {
         let kept = self.slots.iter().find_map(|slot| {
             let value = take(slot, without_provenance_mut(AT_WORK))?;
@@ -98,7 +98,7 @@ impl<T: Send> Borrowed<T> {
 }
 
 impl<T: Send> Drop for Borrowed<T> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: nobody sees the field after this.
         let value = unsafe { ManuallyDrop::take(&mut self.value) };

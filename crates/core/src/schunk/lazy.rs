@@ -23,6 +23,7 @@ pub struct Place {
 }
 
 /// Whether the chunk of this header is lazy; special values never are.
+#[inline]
 pub fn is_lazy(header: &ChunkHeader) -> bool {
     header.is_lazy() && header.special() == Special::None
 }

@@ -20,6 +20,7 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 /// Whether a chunk needs only the library's own codecs and filters.
+#[inline]
 pub fn is_plain(header: &ChunkHeader) -> bool {
     let own = |id: &u8| *id <= filter_id::TRUNC_PREC;
     header.filters.iter().all(own) && (header.udcompcode == 0 || header.flags >> 5 != 6)
