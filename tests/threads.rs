@@ -1,5 +1,5 @@
 //! Several threads of a program at once, each with contexts of its own, which share worker threads: what they get is what
-//! one thread gets alone. Meant to be run under ThreadSanitizer too (`tests/tsan.supp` says how), where `OXIBLOSC_ROUNDS`
+//! one thread gets alone. Meant to be run under ThreadSanitizer too (CONTRIBUTING.md says how), where `OXIBLOSC_ROUNDS`
 //! may ask for fewer rounds.
 
 use blosc2::capi::blosc2_compress_ctx;

@@ -184,8 +184,6 @@ pub unsafe extern "C" fn blosc2_schunk_decompress_chunk(
         // SAFETY: by the contract.
         let schunk = unsafe { Handle::core_of(schunk)? };
         let room = usize::try_from(nbytes).unwrap_or(0);
-        let state = schunk.read()?;
-        state.check_index(nchunk)?;
         let dest = if dest.is_null() {
             // Then there must be nothing to write.
             &mut []

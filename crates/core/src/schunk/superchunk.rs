@@ -169,9 +169,13 @@ impl SuperChunk {
                 _access: None,
             });
         }
-        let (shared, locked) = match self.read_current()? {
+        // What is declared last goes first: the state is left before the lock.
+        let (shared, locked, state) = match self.read_current()? {
             Some(current) => current,
-            None => self.read_anew()?,
+            None => {
+                let (shared, locked) = self.read_anew()?;
+                (shared, locked, self.guard()?)
+            }
         };
         let entered = operation::enter(self.id, Access::Shared);
         let operation = entered.inspect_err(|_| {
@@ -185,7 +189,7 @@ impl SuperChunk {
             _shared: shared,
         };
         Ok(Reading {
-            state: self.guard()?,
+            state,
             _access: Some(access),
         })
     }
@@ -219,7 +223,7 @@ impl SuperChunk {
     }
 
     /// Becomes a reader of what is known, if that is the super-chunk as it is now. Gives whether the frame is locked.
-    fn read_current(&self) -> Result<Option<(SharedState<'_>, bool)>> {
+    fn read_current(&self) -> Result<Option<Current<'_>>> {
         self.lock.lock_shared(!operation::is_idle());
         let shared = SharedState(Some(self));
         let state = self.guard()?;
@@ -227,7 +231,7 @@ impl SuperChunk {
             return Ok(None);
         }
         let Store::Disk(disk) = &state.store else {
-            return Ok(Some((shared, false)));
+            return Ok(Some((shared, false, state)));
         };
         let (has_lock, look) = {
             let mut disk = lock(disk);
@@ -248,7 +252,7 @@ impl SuperChunk {
             None => lock(disk).is_current(),
         };
         if current {
-            return Ok(Some((shared, has_lock)));
+            return Ok(Some((shared, has_lock, state)));
         }
         lock(disk).unlock_shared()?;
         Ok(None)
@@ -460,6 +464,9 @@ impl State {
         }
     }
 }
+
+/// A reader, whether it has the lock of the frame, and what it reads.
+type Current<'a> = (SharedState<'a>, bool, RwLockReadGuard<'a, State>);
 
 /// A reader of the state.
 struct SharedState<'a>(Option<&'a SuperChunk>);
