@@ -46,6 +46,12 @@ pub fn start(seconds: u32, work: impl FnOnce() -> Result<(), String>) -> Child {
 }
 
 impl Child {
+    /// Kills the child, wherever it is.
+    pub fn kill(&self) {
+        // SAFETY: this parent's child, not waited for yet.
+        unsafe { libc::kill(self.process, libc::SIGKILL) };
+    }
+
     /// Waits for the child; its error, or how it died.
     pub fn join(mut self) -> Result<(), String> {
         let mut said = Vec::new();
