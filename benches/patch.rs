@@ -8,7 +8,7 @@ use oxiblosc_chunk::decode::{Chunk, decompress};
 use oxiblosc_chunk::encode::{EncodeParams, Source, compress};
 use oxiblosc_chunk::header::{ChunkHeader, filter_id};
 use oxiblosc_chunk::hooks::{NoHooks, Serial};
-use oxiblosc_chunk::patch::{Patcher, Wish};
+use oxiblosc_chunk::patch::{PatchMode, Patcher};
 use oxiblosc_chunk::tune::Request;
 use std::ffi::{CString, c_char};
 use std::time::Instant;
@@ -160,13 +160,13 @@ fn main() {
                 let begun = Instant::now();
                 let patcher = Patcher {
                     chunk: &parsed,
-                    effort: params.effort(),
+                    params: params.recompress_params(),
                     decoding: &NoHooks,
                     encoding: &NoHooks,
                     exec: &Serial,
                 };
                 let patched = patcher
-                    .range(start, new, Wish::Edits)
+                    .range(start, new, PatchMode::Edits)
                     .expect("a chunk")
                     .expect("one that can be patched")
                     .whole(&parsed)

@@ -12,12 +12,12 @@ use common::report::{Report, difference};
 use oxiblosc_chunk::decode::Chunk;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::hooks::NoHooks;
-use oxiblosc_chunk::patch::{Effort, Patcher, Touched, Wish};
+use oxiblosc_chunk::patch::{PatchMode, Patcher, RecompressParams, Touched};
 use oxiblosc_error::{Error, Result};
 use proptest::prelude::*;
 
-fn effort(compcode: u8, clevel: u8, nthreads: usize) -> Effort {
-    Effort {
+fn recompress(compcode: u8, clevel: u8, nthreads: usize) -> RecompressParams {
+    RecompressParams {
         compcode,
         clevel,
         nthreads,
@@ -25,21 +25,26 @@ fn effort(compcode: u8, clevel: u8, nthreads: usize) -> Effort {
 }
 
 /// Does something with the chunk through a [`Patcher`].
-fn patched<T>(bytes: &[u8], effort: Effort, run: impl FnOnce(Patcher) -> T) -> T {
+fn patched<T>(bytes: &[u8], params: RecompressParams, run: impl FnOnce(Patcher) -> T) -> T {
     let header = ChunkHeader::parse(bytes).expect("a chunk");
     let chunk = Chunk::parse(&header, bytes).expect("a chunk");
     run(Patcher {
         chunk: &chunk,
-        effort,
+        params,
         decoding: &NoHooks,
         encoding: &NoHooks,
         exec: &Threads,
     })
 }
 
-fn range(bytes: &[u8], effort: Effort, start: usize, new: &[u8]) -> Result<Option<Vec<u8>>> {
-    patched(bytes, effort, |patcher| {
-        let patched = patcher.range(start, new, Wish::Edits)?;
+fn range(
+    bytes: &[u8],
+    recompress: RecompressParams,
+    start: usize,
+    new: &[u8],
+) -> Result<Option<Vec<u8>>> {
+    patched(bytes, recompress, |patcher| {
+        let patched = patcher.range(start, new, PatchMode::Edits)?;
         let whole = patched.map(|patched| patched.whole(patcher.chunk));
         Ok(whole.transpose()?.map(|bytes| bytes.to_vec()))
     })
@@ -97,7 +102,7 @@ fn both_libraries_read_what_was_patched() {
                     };
                     let clevel = cparams.clevel;
                     let [one, four] =
-                        [1, 4].map(|n| range(&chunk, effort(compcode, clevel, n), start, &new));
+                        [1, 4].map(|n| range(&chunk, recompress(compcode, clevel, n), start, &new));
                     report.check(one == four, "threads", which);
                     let bytes = match one {
                         Ok(Some(bytes)) => bytes,
@@ -158,7 +163,7 @@ proptest! {
             let size = (size as usize).min(len - start);
             let new = Kind::ALL[seed as usize % Kind::ALL.len()].bytes(size, seed);
             data[start..start + size].copy_from_slice(&new);
-            chunk = match range(&chunk, effort(compcode, clevel, nthreads), start, &new) {
+            chunk = match range(&chunk, recompress(compcode, clevel, nthreads), start, &new) {
                 Ok(Some(bytes)) => bytes,
                 Ok(None) => ours().compress(&cparams, &data).1,
                 Err(error) => return Err(TestCaseError::fail(format!("{error}"))),
@@ -202,16 +207,18 @@ fn many_runs_in_some_blocks() {
     };
     let mut seen = None;
     for nthreads in [1, 3] {
-        let effort = effort(LZ4, 5, nthreads);
-        let bytes = patched(&chunk, effort, |patcher| patcher.blocks(&touched, &change));
+        let recompress = recompress(LZ4, 5, nthreads);
+        let bytes = patched(&chunk, recompress, |patcher| {
+            patcher.blocks(&touched, &change)
+        });
         let bytes = bytes.expect("a good chunk").expect("that can be patched");
         let mut expected = data.clone();
         for t in &touched {
             change(t.nblock, &mut expected[t.nblock * 1000..][..1000]);
         }
         assert_eq!(wrong(ours(), &bytes, &expected), None);
-        let edited = patched(&chunk, effort, |patcher| {
-            let edited = patcher.changed(&touched, &change, Wish::Edits);
+        let edited = patched(&chunk, recompress, |patcher| {
+            let edited = patcher.changed(&touched, &change, PatchMode::Edits);
             edited.map(|edited| edited.map(|edited| edited.whole(patcher.chunk)))
         });
         let Ok(Some(Ok(edited))) = edited else {
@@ -237,7 +244,7 @@ fn blocks_that_were_not_touched_are_the_same_bytes() {
     };
     // Nothing is changed, though block 5 is compressed anew, at another level.
     let new = &data[5000..5100];
-    let bytes = range(&chunk, effort(LZ4, 1, 1), 5000, new)
+    let bytes = range(&chunk, recompress(LZ4, 1, 1), 5000, new)
         .expect("a good chunk")
         .expect("that can be patched");
     for nblock in (0..19).filter(|nblock| *nblock != 5) {
@@ -247,7 +254,7 @@ fn blocks_that_were_not_touched_are_the_same_bytes() {
         );
         assert!(chunk[a] == bytes[b], "block {nblock}");
     }
-    assert!(range(&chunk, effort(LZ4, 5, 1), 5000, new) == Ok(Some(chunk)));
+    assert!(range(&chunk, recompress(LZ4, 5, 1), 5000, new) == Ok(Some(chunk)));
 }
 
 #[test]
@@ -259,7 +266,7 @@ fn zeros_in_the_end_are_a_chunk_of_zeros() {
         ..CParams::default()
     };
     let chunk = ours().compress(&cparams, &data).1;
-    let bytes = range(&chunk, effort(BLOSCLZ, 5, 1), 7777, &[0]);
+    let bytes = range(&chunk, recompress(BLOSCLZ, 5, 1), 7777, &[0]);
     let bytes = bytes.expect("a good chunk").expect("that can be patched");
     assert_eq!(bytes.len(), 32);
     assert_eq!(wrong(ours(), &bytes, &[0; 20_000]), None);
@@ -273,7 +280,7 @@ fn what_cannot_be_patched_is_left_to_the_caller() {
         sample(cparams).0
     };
     let fails = |chunk: &[u8], start: usize, new: &[u8]| {
-        assert_eq!(range(chunk, effort(LZ4, 5, 1), start, new), Ok(None));
+        assert_eq!(range(chunk, recompress(LZ4, 5, 1), start, new), Ok(None));
     };
     fails(&with(|p| p.filters[4] = DELTA), 0, &[1]);
     fails(&with(|p| p.use_dict = 1), 0, &[1]);
@@ -283,7 +290,7 @@ fn what_cannot_be_patched_is_left_to_the_caller() {
     let noise = Kind::Random.bytes(19_999, 1);
     fails(&chunk, 0, &noise);
     for (start, len) in [(20_000, 1), (19_999, 2), (usize::MAX, 2)] {
-        let result = range(&chunk, effort(LZ4, 5, 1), start, &noise[..len]);
+        let result = range(&chunk, recompress(LZ4, 5, 1), start, &noise[..len]);
         assert_eq!(result, Err(Error::InvalidParam));
     }
     for wrong in [vec![3, 3], vec![4, 3], vec![20]] {
@@ -294,7 +301,7 @@ fn what_cannot_be_patched_is_left_to_the_caller() {
                 whole: false,
             })
             .collect();
-        let result = patched(&chunk, effort(LZ4, 5, 1), |patcher| {
+        let result = patched(&chunk, recompress(LZ4, 5, 1), |patcher| {
             patcher.blocks(&touched, &|_, _| {})
         });
         assert_eq!(result.err(), Some(Error::InvalidParam));
@@ -303,8 +310,8 @@ fn what_cannot_be_patched_is_left_to_the_caller() {
     let mut damaged = chunk.clone();
     let at = i32::from_le_bytes([chunk[52], chunk[53], chunk[54], chunk[55]]) as usize;
     damaged[at..at + 4].copy_from_slice(&i32::MAX.to_le_bytes());
-    let result = range(&damaged, effort(LZ4, 5, 1), 5000, &[1]);
+    let result = range(&damaged, recompress(LZ4, 5, 1), 5000, &[1]);
     assert_eq!(result, Err(Error::Data));
-    let result = range(&damaged, effort(LZ4, 5, 1), 0, &[1]);
+    let result = range(&damaged, recompress(LZ4, 5, 1), 0, &[1]);
     assert!(matches!(result, Ok(Some(_))));
 }

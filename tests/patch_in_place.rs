@@ -10,14 +10,14 @@ use common::library::{both, ours};
 use oxiblosc_chunk::decode::Chunk;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::hooks::NoHooks;
-use oxiblosc_chunk::in_place::Spot;
-use oxiblosc_chunk::patch::{Effort, Patched, Patcher, Touched, Wish};
+use oxiblosc_chunk::in_place::PatchTarget;
+use oxiblosc_chunk::patch::{PatchMode, Patched, Patcher, RecompressParams, Touched};
 use oxiblosc_chunk::source::BlockSource;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::Buffer;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-const EFFORT: Effort = Effort {
+const EFFORT: RecompressParams = RecompressParams {
     compcode: LZ4,
     clevel: 5,
     nthreads: 1,
@@ -42,17 +42,17 @@ fn patch(chunk: &[u8], tail: usize, start: usize, new: &[u8]) -> Result<(Option<
     let touched = Touched::by(&header, start, new.len())?.expect("blocks of one size");
     let file = File(chunk, AtomicUsize::new(0));
     let front = &chunk[..chunk.len().min(32 + 4 * header.nblocks)];
-    let Some(spot) = Spot::read(&file, &header, front, &touched, (tail, true))? else {
+    let Some(target) = PatchTarget::read(&file, &header, front, &touched, (tail, true))? else {
         return Ok((None, 0));
     };
     let patched = Patcher {
-        chunk: &spot.chunk()?,
-        effort: EFFORT,
+        chunk: &target.chunk()?,
+        recompress: EFFORT,
         decoding: &NoHooks,
         encoding: &NoHooks,
         exec: &Threads,
     }
-    .range(start, new, Wish::InPlace(&spot))?;
+    .range(start, new, PatchMode::InPlace(&target))?;
     Ok((patched, file.1.load(Ordering::Relaxed)))
 }
 
@@ -160,12 +160,12 @@ fn a_chunk_in_memory_stays_dense() {
             let header = ChunkHeader::parse(&chunk).expect("a chunk");
             let patcher = Patcher {
                 chunk: &Chunk::parse(&header, &chunk).expect("a chunk"),
-                effort: EFFORT,
+                recompress: EFFORT,
                 decoding: &NoHooks,
                 encoding: &NoHooks,
                 exec: &Threads,
             };
-            match patcher.range(start, &new, Wish::Edits) {
+            match patcher.range(start, &new, PatchMode::Edits) {
                 Ok(Some(Patched::Edits(edits))) => {
                     behind += edits.iter().filter(|edit| edit.len == 0).count();
                     chunk.edit(&edits).expect("edits that ascend");

@@ -10,7 +10,7 @@ use oxiblosc_chunk::encode::{EncodeParams, Source};
 use oxiblosc_chunk::getitem::{ItemRange, getitem};
 use oxiblosc_chunk::header::MAX_OVERHEAD;
 use oxiblosc_chunk::hooks::{Executor, Hooks};
-use oxiblosc_chunk::patch::Effort;
+use oxiblosc_chunk::patch::RecompressParams;
 use oxiblosc_core::coder::{Decoder, Encoder};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::boxed;
@@ -54,8 +54,8 @@ impl Encoder for Context {
         Ok(Some(self.encode_params(true)))
     }
 
-    fn effort(&self) -> Effort {
-        self.encode_params(true).effort()
+    fn recompress_params(&self) -> RecompressParams {
+        self.encode_params(true).recompress_params()
     }
 
     fn hooks<'h>(&'h self, source: Option<&'h [u8]>) -> Result<Box<dyn Hooks + 'h>> {

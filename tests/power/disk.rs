@@ -211,7 +211,7 @@ impl Random {
 
 /// How many disks are made of one moment.
 #[derive(Clone, Copy, Debug)]
-pub struct Effort {
+pub struct RecompressParams {
     /// Every subset of so many parts; of more, as many subsets as there are of these.
     pub parts: u32,
     /// Disks with writes that are torn.
@@ -409,7 +409,7 @@ impl Disk {
     }
 
     /// Disks that a cut at this moment may leave, each once.
-    pub fn cuts(&self, effort: Effort, seed: u64, give: &mut dyn FnMut(Tree)) {
+    pub fn cuts(&self, recompress: RecompressParams, seed: u64, give: &mut dyn FnMut(Tree)) {
         let parts = self.parts();
         let mut random = Random(seed);
         let mut subsets: Vec<HashSet<Part>> = Vec::new();
@@ -419,7 +419,7 @@ impl Disk {
                 .map(|(_, part)| *part)
                 .collect()
         };
-        if parts.len() <= effort.parts as usize {
+        if parts.len() <= recompress.parts as usize {
             for bits in 0..1u64 << parts.len() {
                 subsets.push(chosen(&mut |i| bits >> i & 1 == 1));
             }
@@ -430,7 +430,7 @@ impl Disk {
                 subsets.push(chosen(&mut |i| i == end));
                 subsets.push(chosen(&mut |i| i != end));
             }
-            while subsets.len() < 1 << effort.parts {
+            while subsets.len() < 1 << recompress.parts {
                 let bits = random.next();
                 subsets.push(chosen(&mut |i| bits >> (i % 64) & 1 == 1));
             }
@@ -450,7 +450,11 @@ impl Disk {
             .iter()
             .filter_map(|part| Some((*part, self.sectors(*part)?)))
             .collect();
-        for _ in 0..if writes.is_empty() { 0 } else { effort.torn } {
+        for _ in 0..if writes.is_empty() {
+            0
+        } else {
+            recompress.torn
+        } {
             // Mostly lengths are there, since nothing is seen of what lies behind them.
             let bits = random.next() | random.next();
             let there = chosen(&mut |i| bits >> (i % 64) & 1 == 1);

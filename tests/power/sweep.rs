@@ -1,7 +1,7 @@
 //! Every scenario, every moment of it, what a cut may leave.
 
 use super::child::{log, obey};
-use super::disk::{Disk, Effort, Event, Random, Tree, restore};
+use super::disk::{Disk, Event, Random, RecompressParams, Tree, restore};
 use super::scenario::{Scenario, Seen, Work, scenarios};
 use crate::common::isolated::isolated;
 use crate::common::report::Report;
@@ -46,9 +46,9 @@ struct Case<'a> {
 /// How much is looked at.
 #[derive(Clone, Copy)]
 struct Budget {
-    effort: Effort,
+    recompress: RecompressParams,
     /// The same after a kill, of which there are many.
-    after_kill: Effort,
+    after_kill: RecompressParams,
     /// Disks of one scenario.
     disks: usize,
     /// Kills at one event of so many.
@@ -59,18 +59,18 @@ struct Budget {
 
 impl Budget {
     fn of_environment() -> Budget {
-        let effort = |parts, torn| Effort { parts, torn };
+        let recompress = |parts, torn| RecompressParams { parts, torn };
         match std::env::var("OXIBLOSC_POWER").as_deref() {
             Ok("full") => Budget {
-                effort: effort(8, 64),
-                after_kill: effort(5, 8),
+                recompress: recompress(8, 64),
+                after_kill: recompress(5, 8),
                 disks: usize::MAX,
                 kills: 1,
                 whole_files: true,
             },
             _ => Budget {
-                effort: effort(5, 8),
-                after_kill: effort(4, 4),
+                recompress: recompress(5, 8),
+                after_kill: recompress(4, 4),
                 disks: 16,
                 kills: 24,
                 whole_files: false,
@@ -155,7 +155,7 @@ impl Case<'_> {
 
 /// Follows a log; at each moment after which less may be there, all disks that a cut leaves.
 struct Follower {
-    effort: Effort,
+    recompress: RecompressParams,
     /// Where in `lefts` a disk is, by its hash.
     given: HashMap<u64, usize>,
     lefts: Vec<Left>,
@@ -178,7 +178,7 @@ impl Follower {
 
     fn cut(&mut self, disk: &Disk, moment: Moment, seed: u64) {
         let (given, lefts) = (&mut self.given, &mut self.lefts);
-        disk.cuts(self.effort, seed, &mut |tree| {
+        disk.cuts(self.recompress, seed, &mut |tree| {
             let mut hasher = DefaultHasher::new();
             tree.hash(&mut hasher);
             let hash = hasher.finish();
@@ -231,7 +231,7 @@ impl Sweep {
         let mut disk = Disk::of(&self.work);
         let events = log(number, false, true, &self.work, &case.places, &self.shim)?;
         let mut follower = Follower {
-            effort: self.budget.effort,
+            recompress: self.budget.recompress,
             given: HashMap::new(),
             lefts: Vec::new(),
         };
@@ -266,7 +266,7 @@ impl Sweep {
             work: Work::Recover,
             ..*case.scenario
         };
-        follower.effort = self.budget.after_kill;
+        follower.recompress = self.budget.after_kill;
         let mut marks = 0;
         for (at, event) in events.iter().enumerate() {
             disk.apply(event);

@@ -41,7 +41,7 @@ enum Origin<'a> {
 }
 
 /// A chunk of which some blocks are to be changed.
-pub struct Spot<'a> {
+pub struct PatchTarget<'a> {
     origin: Origin<'a>,
     header: &'a ChunkHeader,
     /// What each block to be changed may take, in their order.
@@ -102,7 +102,7 @@ fn layout(header: &ChunkHeader, front: &[u8], touched: &[Touched]) -> Result<Opt
     Ok(Some((rooms, starts)))
 }
 
-impl<'a> Spot<'a> {
+impl<'a> PatchTarget<'a> {
     /// Reads of the chunk in `source`, whose first bytes are `front`, the blocks in `touched`. `tail` is how many bytes are free
     /// behind it, and `slack` whether it gets room between its blocks if it is written anew. None where the chunk cannot be
     /// changed in place.

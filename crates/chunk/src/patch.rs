@@ -7,7 +7,7 @@ use super::encode::{EncodeParams, lock, workers};
 use super::encode_block::{BlockEncoder, BlockInput, difference};
 use super::header::{Blocks, ChunkHeader, Special, flags, flags2, version};
 use super::hooks::{BlockPos, Executor, Hooks};
-use super::in_place::Spot;
+use super::in_place::PatchTarget;
 use super::pipeline::{Pipeline, Stage};
 use super::scratch::{self, Scratch};
 use oxiblosc_codecs::Codec;
@@ -50,7 +50,7 @@ impl Touched {
 
 /// What of a program's parameters counts for a chunk that is there already; its header says the rest.
 #[derive(Clone, Copy, Debug)]
-pub struct Effort {
+pub struct RecompressParams {
     /// Which of the codecs of the chunk's format.
     pub compcode: u8,
     /// The level.
@@ -61,8 +61,8 @@ pub struct Effort {
 
 impl EncodeParams {
     /// What of them counts for a chunk that is there already.
-    pub fn effort(&self) -> Effort {
-        Effort {
+    pub fn recompress_params(&self) -> RecompressParams {
+        RecompressParams {
             compcode: self.compcode,
             clevel: self.clevel,
             nthreads: self.nthreads,
@@ -76,7 +76,7 @@ pub struct Patcher<'a> {
     /// The chunk, in memory.
     pub chunk: &'a Chunk<'a>,
     /// How it is written.
-    pub effort: Effort,
+    pub params: RecompressParams,
     /// The caller's functions for decompression.
     pub decoding: &'a dyn Hooks,
     /// The caller's functions for compression.
@@ -87,13 +87,13 @@ pub struct Patcher<'a> {
 
 /// In which form a changed chunk is wanted.
 #[derive(Clone, Copy)]
-pub enum Wish<'a> {
+pub enum PatchMode<'a> {
     /// All its bytes.
     Whole,
     /// Edits that leave all other bytes where they are, if that is less: the chunk is in memory.
     Edits,
     /// The same for a chunk that is in a file, and in memory only in part.
-    InPlace(&'a Spot<'a>),
+    InPlace(&'a PatchTarget<'a>),
 }
 
 /// What comes of changing a chunk.
@@ -154,11 +154,11 @@ impl Patcher<'_> {
     ///
     /// # Errors
     /// [`Error::InvalidParam`] when the range is not within the data; those of a damaged chunk.
-    pub fn range(&self, start: usize, new: &[u8], wish: Wish) -> Result<Option<Patched>> {
+    pub fn range(&self, start: usize, new: &[u8], mode: PatchMode) -> Result<Option<Patched>> {
         let Some(touched) = Touched::by(self.chunk.header(), start, new.len())? else {
             return Ok(None);
         };
-        self.apply(&touched, &Change::Bytes { start, new }, wish)
+        self.apply(&touched, &Change::Bytes { start, new }, mode)
     }
 
     /// Changes the blocks in `touched`, which ascend: `change` gets the index and the data of each, from any worker and in
@@ -176,7 +176,7 @@ impl Patcher<'_> {
         touched: &[Touched],
         change: &(dyn Fn(usize, &mut [u8]) + Sync),
     ) -> Result<Option<Buffer>> {
-        self.apply(touched, &Change::Blocks(change), Wish::Whole)?
+        self.apply(touched, &Change::Blocks(change), PatchMode::Whole)?
             .map(|patched| patched.whole(self.chunk))
             .transpose()
     }
@@ -190,16 +190,21 @@ impl Patcher<'_> {
         &self,
         touched: &[Touched],
         change: &(dyn Fn(usize, &mut [u8]) + Sync),
-        wish: Wish,
+        mode: PatchMode,
     ) -> Result<Option<Patched>> {
-        self.apply(touched, &Change::Blocks(change), wish)
+        self.apply(touched, &Change::Blocks(change), mode)
     }
 
-    fn apply(&self, touched: &[Touched], change: &Change, wish: Wish) -> Result<Option<Patched>> {
+    fn apply(
+        &self,
+        touched: &[Touched],
+        change: &Change,
+        mode: PatchMode,
+    ) -> Result<Option<Patched>> {
         let header = self.chunk.header();
         let ascend = touched.is_sorted_by(|a, b| a.nblock < b.nblock);
         let inside = touched.last().is_none_or(|t| t.nblock < header.nblocks);
-        let in_place = matches!(wish, Wish::InPlace(_));
+        let in_place = matches!(mode, PatchMode::InPlace(_));
         if !ascend || !inside || (self.chunk.is_elsewhere() && !in_place) {
             return Err(Error::InvalidParam);
         }
@@ -211,7 +216,7 @@ impl Patcher<'_> {
             return Ok(None);
         }
         if header.is_memcpyed() {
-            return self.stored(touched, change, wish).map(Some);
+            return self.stored(touched, change, mode).map(Some);
         }
         let Some(params) = self.own_params(blocksize) else {
             return Ok(None);
@@ -234,29 +239,30 @@ impl Patcher<'_> {
             dict: None,
         };
         let here;
-        let spot = match wish {
-            Wish::InPlace(spot) if !spot.holds(self.chunk, touched) => return Ok(None),
-            Wish::InPlace(spot) => Some(spot),
-            Wish::Edits => {
-                here = Spot::of(self.chunk, touched)?;
-                here.as_ref().filter(|spot| spot.holds(self.chunk, touched))
+        let target = match mode {
+            PatchMode::InPlace(target) if !target.holds(self.chunk, touched) => return Ok(None),
+            PatchMode::InPlace(target) => Some(target),
+            PatchMode::Edits => {
+                here = PatchTarget::of(self.chunk, touched)?;
+                here.as_ref()
+                    .filter(|target| target.holds(self.chunk, touched))
             }
-            Wish::Whole => None,
+            PatchMode::Whole => None,
         };
         let changed = self.recompress(&decoder, &encoder, touched, change)?;
-        let Some(spot) = spot else {
+        let Some(target) = target else {
             let whole = assemble(self.chunk, &encoder, touched, &changed, |_| 0)?;
             return Ok(whole.map(Patched::Whole));
         };
-        if let Some(edits) = spot.edits(self.chunk, touched, &changed)? {
+        if let Some(edits) = target.edits(self.chunk, touched, &changed)? {
             return Ok(Some(Patched::Edits(edits)));
         }
-        let bytes = spot.whole()?;
+        let bytes = target.whole()?;
         let chunk = match &bytes {
-            Some(bytes) => Chunk::loaded(spot.header(), bytes)?,
-            None => spot.chunk()?,
+            Some(bytes) => Chunk::loaded(target.header(), bytes)?,
+            None => target.chunk()?,
         };
-        let spaced = assemble(&chunk, &encoder, touched, &changed, |len| spot.slack(len))?;
+        let spaced = assemble(&chunk, &encoder, touched, &changed, |len| target.slack(len))?;
         let whole = match spaced {
             Some(bytes) => Some(bytes),
             None => assemble(&chunk, &encoder, touched, &changed, |_| 0)?,
@@ -265,13 +271,13 @@ impl Patcher<'_> {
     }
 
     /// A chunk whose data are stored as they are, with other data.
-    fn stored(&self, touched: &[Touched], change: &Change, wish: Wish) -> Result<Patched> {
+    fn stored(&self, touched: &[Touched], change: &Change, mode: PatchMode) -> Result<Patched> {
         let header = self.chunk.header();
         let blocksize = header.blocksize_field();
         let edit = |(i, t): (usize, &Touched)| -> Result<Option<Edit>> {
             let from = header.overhead() + t.nblock * blocksize;
-            let old = match wish {
-                Wish::InPlace(spot) => spot.room(i),
+            let old = match mode {
+                PatchMode::InPlace(target) => target.room(i),
                 _ => &self.chunk.bytes()[from..header.cbytes.min(from + blocksize)],
             };
             let mut new = old.to_list()?;
@@ -288,11 +294,13 @@ impl Patcher<'_> {
         };
         let edits = touched.iter().enumerate().map(edit);
         let edits = edits.filter_map(Result::transpose).try_list()?;
-        let mut bytes = match wish {
-            Wish::Edits => return Ok(Patched::Edits(edits)),
-            Wish::InPlace(spot) if spot.allows(&edits) => return Ok(Patched::Edits(edits)),
-            Wish::InPlace(spot) => spot.whole()?.ok_or(Error::Failure)?,
-            Wish::Whole => Buffer::copy_of(self.chunk.bytes())?,
+        let mut bytes = match mode {
+            PatchMode::Edits => return Ok(Patched::Edits(edits)),
+            PatchMode::InPlace(target) if target.allows(&edits) => {
+                return Ok(Patched::Edits(edits));
+            }
+            PatchMode::InPlace(target) => target.whole()?.ok_or(Error::Failure)?,
+            PatchMode::Whole => Buffer::copy_of(self.chunk.bytes())?,
         };
         bytes.edit(&edits)?;
         Ok(Patched::Whole(bytes))
@@ -319,20 +327,20 @@ impl Patcher<'_> {
         let compcode = if format == UDCODEC_FORMAT {
             header.udcompcode
         } else {
-            let wanted = Codec::from_code(self.effort.compcode.into());
+            let wanted = Codec::from_code(self.params.compcode.into());
             let same = wanted.filter(|codec| codec.format() == format);
             same.or_else(|| Codec::from_format(format))?.code() as u8
         };
         let typesize = usize::from(header.typesize);
         let split = header.flags & flags::DONT_SPLIT == 0;
-        if self.effort.clevel == 0 || (split && !blocksize.is_multiple_of(typesize)) {
+        if self.params.clevel == 0 || (split && !blocksize.is_multiple_of(typesize)) {
             return None;
         }
         Some(EncodeParams {
             compcode,
             compcode_meta: header.compcode_meta,
             versionlz: header.versionlz,
-            clevel: self.effort.clevel,
+            clevel: self.params.clevel,
             typesize,
             blocksize,
             filters: header.filters,
@@ -341,7 +349,7 @@ impl Patcher<'_> {
             use_dict: false,
             instrumented: false,
             extended: true,
-            nthreads: self.effort.nthreads,
+            nthreads: self.params.nthreads,
         })
     }
 
@@ -370,7 +378,7 @@ impl Patcher<'_> {
             Ok(bytes)
         };
         let nbytes = touched.len() * encoder.params.blocksize;
-        let nworkers = workers(self.effort.nthreads, touched.len(), nbytes);
+        let nworkers = workers(self.params.nthreads, touched.len(), nbytes);
         if nworkers <= 1 {
             let mut scratch = scratch::borrow()?;
             return touched.iter().map(|t| one(*t, 0, &mut scratch)).try_list();
@@ -380,7 +388,7 @@ impl Patcher<'_> {
         results.resize_with(touched.len(), || Err(Error::MemoryAlloc))?;
         let results = Mutex::new(results);
         let next = AtomicUsize::new(0);
-        self.exec.run(self.effort.nthreads, nworkers, &|tid| {
+        self.exec.run(self.params.nthreads, nworkers, &|tid| {
             let Ok(mut scratch) = scratch::borrow() else {
                 return;
             };

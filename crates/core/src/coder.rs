@@ -9,7 +9,7 @@ use oxiblosc_chunk::decode::{self, Chunk};
 use oxiblosc_chunk::encode::{EncodeParams, Source};
 use oxiblosc_chunk::getitem::{self, ItemRange};
 use oxiblosc_chunk::hooks::{Executor, Hooks};
-use oxiblosc_chunk::patch::Effort;
+use oxiblosc_chunk::patch::RecompressParams;
 use oxiblosc_error::Result;
 
 /// Makes chunks.
@@ -31,7 +31,7 @@ pub trait Encoder: Sync {
     fn params(&self, nbytes: usize, in_buffer: bool) -> Result<Option<EncodeParams>>;
 
     /// What counts of the parameters where blocks of a chunk that is there are compressed again.
-    fn effort(&self) -> Effort;
+    fn recompress_params(&self) -> RecompressParams;
 
     /// The program's functions, for data that are in a buffer, or made block by block.
     ///

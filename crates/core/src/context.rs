@@ -11,7 +11,7 @@ use oxiblosc_chunk::encode::{EncodeParams, Source, compress, lock};
 use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc_chunk::hooks::{Executor, Hooks};
-use oxiblosc_chunk::patch::Effort;
+use oxiblosc_chunk::patch::RecompressParams;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, boxed};
 use std::sync::Mutex;
@@ -133,8 +133,8 @@ impl Encoder for Compressor {
         self.plan(nbytes).map(Some)
     }
 
-    fn effort(&self) -> Effort {
-        Effort {
+    fn recompress_params(&self) -> RecompressParams {
+        RecompressParams {
             compcode: self.params.codec,
             clevel: self.params.level,
             nthreads: Encoder::nthreads(self),

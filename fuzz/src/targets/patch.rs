@@ -4,7 +4,7 @@ use super::{Case, LARGEST, MANY_BLOCKS};
 use oxiblosc_chunk::decode::{Chunk, decompress};
 use oxiblosc_chunk::header::{ChunkHeader, filter_id};
 use oxiblosc_chunk::hooks::{NoHooks, Serial};
-use oxiblosc_chunk::patch::{Effort, Patcher, Wish};
+use oxiblosc_chunk::patch::{PatchMode, Patcher, RecompressParams};
 
 /// Options, of which some numbers are a codec, a range and what goes there, then a chunk.
 pub fn run(data: &[u8]) {
@@ -21,14 +21,14 @@ pub fn run(data: &[u8]) {
         return;
     };
     let [codec, a, b, c, d, e, _] = case.numbers;
-    let effort = Effort {
+    let params = RecompressParams {
         compcode: codec % 6,
         clevel: 1 + codec % 3,
         nthreads: 1,
     };
     let patcher = Patcher {
         chunk: &chunk,
-        effort,
+        params,
         decoding: &NoHooks,
         encoding: &NoHooks,
         exec: &Serial,
@@ -36,7 +36,7 @@ pub fn run(data: &[u8]) {
     let start = usize::from(u16::from_le_bytes([a, b])) % (header.nbytes + 1);
     let len = usize::from(u16::from_le_bytes([c, d])).min(header.nbytes - start);
     let new: Vec<u8> = (0..len).map(|i| (i as u8).wrapping_mul(e)).collect();
-    let Ok(Some(patched)) = patcher.range(start, &new, Wish::Edits) else {
+    let Ok(Some(patched)) = patcher.range(start, &new, PatchMode::Edits) else {
         return;
     };
     let patched = patched.whole(&chunk).expect("edits of this chunk");

@@ -4,7 +4,7 @@
 use super::chunks::with_chunk;
 use super::geometry::Geometry;
 use super::read::Workers;
-use super::runs::{Both, Run};
+use super::runs::{Run, StridedCopy};
 use super::write::Rewriter;
 use super::{Dims, MAX_DIM};
 use crate::schunk::Update;
@@ -209,7 +209,7 @@ impl<'a> Reshape<'a> {
         }
         let strides = self.old.strides.item_block.map(|stride| stride as usize);
         let mut kept = List::filled(0, data.len())?;
-        if let Some(both) = Both::new(&runs[..ndim], &strides[..ndim], &strides[..ndim]) {
+        if let Some(both) = StridedCopy::new(&runs[..ndim], &strides[..ndim], &strides[..ndim]) {
             both.each(&mut |run| {
                 let part = run.inside * item..(run.inside + run.len) * item;
                 kept[part.clone()].copy_from_slice(&data[part]);

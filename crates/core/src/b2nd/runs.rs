@@ -2,7 +2,7 @@
 
 use super::MAX_DIM;
 use oxiblosc_error::{Error, Result};
-pub use oxiblosc_memory::grid::{Both, Run};
+pub use oxiblosc_memory::grid::{Run, StridedCopy};
 
 /// C-order strides of an array, in items.
 ///
@@ -40,7 +40,7 @@ impl Transfer<'_> {
     ///
     /// # Errors
     /// [`Error::InvalidParam`] when it is not inside both arrays.
-    pub fn runs(&self) -> Result<Option<Both>> {
+    pub fn runs(&self) -> Result<Option<StridedCopy>> {
         let ndim = self.src_shape.len();
         if (0..ndim).any(|d| self.stop[d] == self.start[d]) {
             return Ok(None);
@@ -73,7 +73,7 @@ impl Transfer<'_> {
                 .filter(|items| *items <= isize::MAX as usize)
                 .ok_or(Error::InvalidParam)?;
         }
-        Ok(Both::new(&runs[..ndim], &src[..ndim], &dst[..ndim]))
+        Ok(StridedCopy::new(&runs[..ndim], &src[..ndim], &dst[..ndim]))
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
         items
     }
 
-    fn by_runs(both: &Both) -> Vec<(usize, usize)> {
+    fn by_runs(both: &StridedCopy) -> Vec<(usize, usize)> {
         let mut items = Vec::new();
         both.each(&mut |run| {
             items.extend((0..run.len).map(|i| (run.inside + i, run.at + i)));

@@ -2,7 +2,7 @@
 //! and which items of each.
 
 use super::geometry::Geometry;
-use super::runs::{Both, Run, strides};
+use super::runs::{Run, StridedCopy, strides};
 use super::{Dims, MAX_DIM};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::grid::{self, Grid, Part, Tile, as_box, walk};
@@ -389,7 +389,7 @@ impl<'a> Selection<'a> {
     }
 
     /// The items of a block as one box, where they are one.
-    pub fn as_box(&self, block: &TouchedBlock) -> Option<Both> {
+    pub fn as_box(&self, block: &TouchedBlock) -> Option<StridedCopy> {
         let ndim = self.axes.len();
         as_box(&block.parts[..ndim], &self.inside[..ndim], &self.at[..ndim])
     }

@@ -13,7 +13,7 @@ use oxiblosc_chunk::decode::{Chunk, decompress};
 use oxiblosc_chunk::encode::{EncodeParams, lock};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_chunk::hooks::{Hooks, Serial};
-use oxiblosc_chunk::patch::{Effort, Patched, Patcher, Touched, Wish};
+use oxiblosc_chunk::patch::{PatchMode, Patched, Patcher, RecompressParams, Touched};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, Collect, List, ToList};
 use std::sync::Mutex;
@@ -96,9 +96,9 @@ impl Rewriter<'_> {
             let patched = patch_stored(
                 stored,
                 |header| self.fits(header).then(|| touched.to_list()).transpose(),
-                |chunk, front, wish| {
+                |chunk, front, mode| {
                     let decoding = self.chunks.hooks(old, front)?;
-                    self.patched(chunk, &*decoding, (touched, wish), change, workers)
+                    self.patched(chunk, &*decoding, (touched, mode), change, workers)
                 },
             )?;
             match patched {
@@ -121,12 +121,12 @@ impl Rewriter<'_> {
         let chunk = Chunk::parse(&header, &bytes)?;
         let decoding = self.chunks.hooks(old, &bytes)?;
         // What had to be read whole is written anew.
-        let wish = match bytes {
-            Bytes::Borrowed(_) => Wish::Edits,
-            Bytes::Owned(_) => Wish::Whole,
+        let mode = match bytes {
+            Bytes::Borrowed(_) => PatchMode::Edits,
+            Bytes::Owned(_) => PatchMode::Whole,
         };
-        let wished = (touched, wish);
-        match self.patched(&chunk, &*decoding, wished, change, workers)? {
+        let wanted = (touched, mode);
+        match self.patched(&chunk, &*decoding, wanted, change, workers)? {
             Some(Patched::Whole(chunk)) => return Ok(ChunkUpdate::Whole(chunk)),
             Some(Patched::Edits(edits)) => {
                 drop((chunk, decoding));
@@ -166,7 +166,7 @@ impl Rewriter<'_> {
         &self,
         chunk: &Chunk,
         decoding: &dyn Hooks,
-        (touched, wish): (&[Touched], Wish),
+        (touched, mode): (&[Touched], PatchMode),
         change: &Fill,
         workers: Workers,
     ) -> Result<Option<Patched>> {
@@ -178,9 +178,9 @@ impl Rewriter<'_> {
         }
         let patcher = Patcher {
             chunk,
-            effort: Effort {
+            params: RecompressParams {
                 nthreads: workers.nthreads,
-                ..params.effort()
+                ..params.recompress_params()
             },
             decoding,
             encoding,
@@ -192,7 +192,7 @@ impl Rewriter<'_> {
                 lock(&failed).get_or_insert(error);
             }
         };
-        let patched = patcher.changed(touched, &noted, wish)?;
+        let patched = patcher.changed(touched, &noted, mode)?;
         match lock(&failed).take() {
             Some(error) => Err(error),
             None => Ok(patched),

@@ -2,8 +2,8 @@
 
 use oxiblosc_chunk::decode::Chunk;
 use oxiblosc_chunk::header::ChunkHeader;
-use oxiblosc_chunk::in_place::Spot;
-use oxiblosc_chunk::patch::{Patched, Touched, Wish};
+use oxiblosc_chunk::in_place::PatchTarget;
+use oxiblosc_chunk::patch::{PatchMode, Patched, Touched};
 use oxiblosc_error::Result;
 use oxiblosc_frame::disk::Stored;
 use oxiblosc_memory::{Buffer, List};
@@ -67,7 +67,7 @@ pub fn with_stored<T>(
 }
 
 /// Changes the blocks of a chunk in a file that `touched` names, such that it can stay where it is if that is possible: `patch`
-/// gets the chunk as far as it was read, its first bytes, and what to wish for from a
+/// gets the chunk as far as it was read, its first bytes, and which mode to ask for from a
 /// [`Patcher`](oxiblosc_chunk::patch::Patcher). None where the chunk has to be read whole.
 ///
 /// # Errors
@@ -75,7 +75,7 @@ pub fn with_stored<T>(
 pub fn patch_stored(
     stored: &Stored,
     touched: impl FnOnce(&ChunkHeader) -> Result<Option<List<Touched>>>,
-    patch: impl FnOnce(&Chunk, &[u8], Wish) -> Result<Option<Patched>>,
+    patch: impl FnOnce(&Chunk, &[u8], PatchMode) -> Result<Option<Patched>>,
 ) -> Result<Option<Patched>> {
     let Some(tail) = stored.tail else {
         return Ok(None);
@@ -85,8 +85,12 @@ pub fn patch_stored(
         return Ok(None);
     };
     let room = (tail as usize, stored.slack);
-    let Some(spot) = Spot::read(stored, &header, &front, &touched, room)? else {
+    let Some(target) = PatchTarget::read(stored, &header, &front, &touched, room)? else {
         return Ok(None);
     };
-    patch(&spot.chunk()?, spot.bytes(), Wish::InPlace(&spot))
+    patch(
+        &target.chunk()?,
+        target.bytes(),
+        PatchMode::InPlace(&target),
+    )
 }

@@ -12,7 +12,7 @@ use oxiblosc_chunk::encode::{self, Source, lock};
 use oxiblosc_chunk::getitem::{self, ItemRange};
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD, filter_id};
 use oxiblosc_chunk::hooks::{Executor, NoHooks, Serial};
-use oxiblosc_chunk::patch::{Patched, Patcher, Touched, Wish};
+use oxiblosc_chunk::patch::{PatchMode, Patched, Patcher, Touched};
 use oxiblosc_chunk::work_stealing::StealingQueue;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, List};
@@ -208,15 +208,15 @@ impl Writer<'_> {
             let chunk = self.schunk.compress(Source::Buffer(new))?;
             return Ok(ChunkUpdate::Whole(chunk));
         }
-        let patch = |chunk: &Chunk, src: &[u8], wish: Wish| {
+        let patch = |chunk: &Chunk, src: &[u8], mode: PatchMode| {
             Patcher {
                 chunk,
-                effort: self.encoder.effort(),
+                params: self.encoder.recompress_params(),
                 decoding: &*self.decoder.hooks(src)?,
                 encoding: &*self.encoder.hooks(Some(src))?,
                 exec: self.encoder.executor(),
             }
-            .range(piece.from, new, wish)
+            .range(piece.from, new, mode)
         };
         if let Location::File(stored) = self.state.store.find(piece.nchunk)? {
             let touched = |header: &ChunkHeader| Touched::by(header, piece.from, new.len());
@@ -224,14 +224,14 @@ impl Writer<'_> {
                 return Ok(patched.into());
             }
             // What had to be read whole is written anew.
-            return self.rewrite_whole(&stored.whole()?, piece, new, Wish::Whole, patch);
+            return self.rewrite_whole(&stored.whole()?, piece, new, PatchMode::Whole, patch);
         }
         let bytes = self.state.chunk(piece.nchunk)?;
-        let wish = match bytes {
-            super::Bytes::Borrowed(_) => Wish::Edits,
-            super::Bytes::Owned(_) => Wish::Whole,
+        let mode = match bytes {
+            super::Bytes::Borrowed(_) => PatchMode::Edits,
+            super::Bytes::Owned(_) => PatchMode::Whole,
         };
-        self.rewrite_whole(&bytes, piece, new, wish, patch)
+        self.rewrite_whole(&bytes, piece, new, mode, patch)
     }
 
     fn rewrite_whole(
@@ -239,8 +239,8 @@ impl Writer<'_> {
         src: &[u8],
         piece: &Piece,
         new: &[u8],
-        wish: Wish,
-        patch: impl FnOnce(&Chunk, &[u8], Wish) -> Result<Option<Patched>>,
+        mode: PatchMode,
+        patch: impl FnOnce(&Chunk, &[u8], PatchMode) -> Result<Option<Patched>>,
     ) -> Result<ChunkUpdate> {
         let header = ChunkHeader::parse(src)?;
         let chunk = Chunk::parse(&header, src)?;
@@ -249,7 +249,7 @@ impl Writer<'_> {
         {
             return Ok(ChunkUpdate::Whole(made));
         }
-        if let Some(patched) = patch(&chunk, src, wish)? {
+        if let Some(patched) = patch(&chunk, src, mode)? {
             return Ok(patched.into());
         }
         let mut data = Buffer::zeroed(header.nbytes)?;

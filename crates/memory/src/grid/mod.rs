@@ -10,7 +10,7 @@ mod runs;
 use crate::{Collect, List};
 pub use axis::Axis;
 use oxiblosc_error::{Error, Result};
-pub use runs::{Both, Part, Run, as_box, walk};
+pub use runs::{Part, Run, StridedCopy, as_box, walk};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -129,7 +129,7 @@ impl<'a> Grid<'a> {
             grid: self,
             parts: [Part::EMPTY; MAX_AXES],
             inside: [0; MAX_AXES],
-            both: None,
+            copy: None,
         };
         let mut number = 0;
         for (d, axis) in self.axes[..naxes].iter().flatten().enumerate() {
@@ -140,7 +140,7 @@ impl<'a> Grid<'a> {
             return Err(Error::Failure);
         }
         tile.inside[..naxes].copy_from_slice(inside);
-        tile.both = as_box(&tile.parts[..naxes], inside, &self.strides[..naxes]);
+        tile.copy = as_box(&tile.parts[..naxes], inside, &self.strides[..naxes]);
         Ok(tile)
     }
 }
@@ -152,7 +152,7 @@ pub struct Tile<'g> {
     parts: [Part<'g>; MAX_AXES],
     inside: [usize; MAX_AXES],
     /// The same as a box, if it is one.
-    both: Option<Both>,
+    copy: Option<StridedCopy>,
 }
 
 impl Tile<'_> {
@@ -173,7 +173,7 @@ impl Tile<'_> {
     /// place there.
     #[inline]
     pub fn single(&mut self) -> Option<(usize, &mut [u8])> {
-        let run = self.both.as_ref()?.single()?;
+        let run = self.copy.as_ref()?.single()?;
         // SAFETY: it is all of the tile, which is borrowed with it.
         Some((run.inside, unsafe { self.bytes(run) }))
     }
@@ -190,8 +190,8 @@ impl Tile<'_> {
             // places of this tile's items; the bytes are given back before the next run comes.
             each(run.inside, unsafe { self.bytes(run) })
         };
-        if let Some(both) = &self.both {
-            return both.each(&mut each);
+        if let Some(copy) = &self.copy {
+            return copy.each(&mut each);
         }
         let naxes = self.grid.naxes;
         let strides = (&self.inside[..naxes], &self.grid.strides[..naxes]);

@@ -16,7 +16,7 @@ pub struct Run {
 
 /// A box of items that lies in two arrays at once.
 #[derive(Clone, Debug)]
-pub struct Both {
+pub struct StridedCopy {
     /// Lengths and strides of what cannot be merged, the innermost last; strides of the innermost are 1.
     lens: [usize; MAX_AXES + 1],
     inside: [usize; MAX_AXES + 1],
@@ -25,7 +25,7 @@ pub struct Both {
     origin: Run,
 }
 
-impl Both {
+impl StridedCopy {
     /// From, for each dimension, the run along it and the strides in both arrays. None where a run is empty.
     ///
     /// Its places in the second array are, whatever is said of the first: for each combination of one place of every run, the
@@ -170,7 +170,7 @@ impl<'a> Part<'a> {
 
 /// The items at every combination of places, one from each part, as one box; none where that is not a box, or nothing.
 #[inline]
-pub fn as_box(parts: &[Part], inside: &[usize], at: &[usize]) -> Option<Both> {
+pub fn as_box(parts: &[Part], inside: &[usize], at: &[usize]) -> Option<StridedCopy> {
     if parts.iter().any(|part| part.many.is_some()) {
         return None;
     }
@@ -178,11 +178,11 @@ pub fn as_box(parts: &[Part], inside: &[usize], at: &[usize]) -> Option<Both> {
     for (run, part) in runs.iter_mut().zip(parts) {
         *run = part.one;
     }
-    Both::new(&runs[..parts.len()], inside, at)
+    StridedCopy::new(&runs[..parts.len()], inside, at)
 }
 
 /// Calls `each` with every run of the items at every combination of places, one from each of at least one part, until it
-/// fails. Strides of the innermost are 1. What [`Both::new`] says of places holds here too.
+/// fails. Strides of the innermost are 1. What [`StridedCopy::new`] says of places holds here too.
 pub fn walk(
     parts: &[Part],
     (inside, at): (&[usize], &[usize]),
