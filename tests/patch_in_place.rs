@@ -17,7 +17,7 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::Buffer;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-const EFFORT: RecompressParams = RecompressParams {
+const PARAMS: RecompressParams = RecompressParams {
     compcode: LZ4,
     clevel: 5,
     nthreads: 1,
@@ -47,7 +47,7 @@ fn patch(chunk: &[u8], tail: usize, start: usize, new: &[u8]) -> Result<(Option<
     };
     let patched = Patcher {
         chunk: &target.chunk()?,
-        recompress: EFFORT,
+        params: PARAMS,
         decoding: &NoHooks,
         encoding: &NoHooks,
         exec: &Threads,
@@ -160,7 +160,7 @@ fn a_chunk_in_memory_stays_dense() {
             let header = ChunkHeader::parse(&chunk).expect("a chunk");
             let patcher = Patcher {
                 chunk: &Chunk::parse(&header, &chunk).expect("a chunk"),
-                recompress: EFFORT,
+                params: PARAMS,
                 decoding: &NoHooks,
                 encoding: &NoHooks,
                 exec: &Threads,
