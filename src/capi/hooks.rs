@@ -3,13 +3,14 @@
 use super::constants::BLOSC2_CHUNK_TYPESIZE;
 use super::context::Context;
 use super::registry;
+use super::schunk::handle::Handle;
 use super::types::*;
 use oxiblosc_cells::BlockShape;
 use oxiblosc_chunk::hooks::{BlockPos, Hooks};
 use oxiblosc_core::b2nd::meta::{self, Meta};
 use oxiblosc_core::schunk::operation;
 use oxiblosc_error::{Error, Result};
-use std::ffi::{CStr, c_void};
+use std::ffi::c_void;
 use std::sync::OnceLock;
 
 type Prefilter = unsafe extern "C" fn(*mut blosc2_prefilter_params) -> i32;
@@ -78,30 +79,16 @@ impl<'a> ContextHooks<'a> {
         }
     }
 
-    /// The super-chunk that the context was made for.
-    fn schunk(&self) -> Option<&blosc2_schunk> {
-        // SAFETY: a super-chunk outlives the contexts that were made for it.
-        unsafe { self.ctx.schunk.get().as_ref() }
-    }
-
     /// The shape of blocks as the metalayer of an array has it.
     fn read_block_shape(&self) -> Result<BlockShape> {
-        let schunk = self.schunk().ok_or(Error::Failure)?;
-        let count = usize::from(schunk.nmetalayers).min(schunk.metalayers.len());
-        for layer in &schunk.metalayers[..count] {
-            // SAFETY: the metalayers are the library's, each with a C string for a name and as many bytes as it says;
-            // nobody changes them while chunks are worked on.
-            let content = unsafe {
-                let layer = layer.as_ref().ok_or(Error::Failure)?;
-                if CStr::from_ptr(layer.name).to_bytes() != meta::NAME {
-                    continue;
-                }
-                super::border::bytes(layer.content, layer.content_len.max(0) as usize)?
-            };
-            let (meta, _) = Meta::parse(content, false)?;
-            return BlockShape::new(&meta.blockshape[..meta.ndim]);
-        }
-        Err(Error::Failure)
+        // SAFETY: a super-chunk outlives the contexts that were made for it.
+        let shown = unsafe { Handle::shown(self.ctx.schunk.get()) };
+        let shown = shown.map_err(|_| Error::Failure)?;
+        let state = shown.core().peek()?;
+        let layers = shown.view_metalayers().unwrap_or(state.metalayers());
+        let layer = layers.iter().find(|layer| *layer.name == *meta::NAME);
+        let (meta, _) = Meta::parse(&layer.ok_or(Error::Failure)?.content, false)?;
+        BlockShape::new(&meta.blockshape[..meta.ndim])
     }
 
     fn output_typesize(&self) -> i32 {
@@ -201,7 +188,9 @@ impl Hooks for ContextHooks<'_> {
     }
 
     fn schunk_typesize(&self) -> Option<i32> {
-        self.schunk().map(|schunk| schunk.typesize)
+        let schunk = self.ctx.schunk.get();
+        // SAFETY: a super-chunk outlives the contexts that were made for it; one field, which only the program writes.
+        (!schunk.is_null()).then(|| unsafe { (*schunk).typesize })
     }
 
     fn block_shape(&self) -> Result<BlockShape> {
