@@ -84,11 +84,12 @@ fn along<I: Int, const N: usize, const STRIDE: usize>(
     }
 }
 
-/// Encodes a cell of `N` items. `W` is the number of words that `N` bits need.
+/// Encodes a cell of `N` items; `coefficients` is room for them. `W` is the number of words that `N` bits need.
 #[inline(always)]
 pub fn encode<R: Real, const N: usize, const W: usize>(
     coder: impl Coder,
     items: &[R; N],
+    coefficients: &mut [u64; N],
     params: &Params,
     out: &mut Writer,
 ) {
@@ -110,7 +111,6 @@ pub fn encode<R: Real, const N: usize, const W: usize>(
     along::<_, N, 4>(&mut ints, forward_lift);
     along::<_, N, 16>(&mut ints, forward_lift);
     along::<_, N, 64>(&mut ints, forward_lift);
-    let mut coefficients = [0; N];
     for (coefficient, position) in coefficients.iter_mut().zip(params.order) {
         // Positions are less than `N`, a power of two. The remainder only tells the compiler so.
         *coefficient = ints[usize::from(*position) % N].to_negabinary();
@@ -120,18 +120,19 @@ pub fn encode<R: Real, const N: usize, const W: usize>(
         planes,
         bits: params.max_bits - header_bits as usize,
     };
-    let used = header_bits as usize + coder.encode::<N, W>(&coefficients, limits, out);
+    let used = header_bits as usize + coder.encode::<N, W>(coefficients, limits, out);
     if used < params.min_bits {
         out.put_zeros(params.min_bits - used);
     }
 }
 
-/// Decodes a cell into `items`.
+/// Decodes a cell into `items`; `coefficients` is room for what is decoded.
 #[inline(always)]
 pub fn decode<R: Real, const N: usize, const W: usize>(
     coder: impl Coder,
     params: &Params,
     input: &mut Reader,
+    coefficients: &mut [u64; N],
     items: &mut [R; N],
 ) {
     let header_bits = 1 + R::EXPONENT_BITS as usize;
@@ -147,12 +148,11 @@ pub fn decode<R: Real, const N: usize, const W: usize>(
         planes: params.precision(exponent, dims_of(N) as i32),
         bits: params.max_bits - header_bits,
     };
-    let mut coefficients = [0; N];
-    let bits = coder.decode::<N, W>(&mut coefficients, limits, input);
+    let bits = coder.decode::<N, W>(coefficients, limits, input);
     input.skip(params.min_bits.saturating_sub(header_bits + bits));
     let mut ints = [R::Int::default(); N];
-    for (position, coefficient) in params.order.iter().zip(coefficients) {
-        ints[usize::from(*position) % N] = R::Int::from_negabinary(coefficient);
+    for (position, coefficient) in params.order.iter().zip(&*coefficients) {
+        ints[usize::from(*position) % N] = R::Int::from_negabinary(*coefficient);
     }
     along::<_, N, 64>(&mut ints, inverse_lift);
     along::<_, N, 16>(&mut ints, inverse_lift);
@@ -198,11 +198,11 @@ mod tests {
             };
             let mut out = [0; 1000];
             let mut writer = Writer::new(&mut out);
-            encode::<f64, 64, 1>(AnyCpu, &items, &params, &mut writer);
+            encode::<f64, 64, 1>(AnyCpu, &items, &mut [0; 64], &params, &mut writer);
             let len = writer.finish().expect("there is room");
             let mut back = [0.0; 64];
             let mut reader = Reader::new(&out[..len], 0);
-            decode::<f64, 64, 1>(AnyCpu, &params, &mut reader, &mut back);
+            decode::<f64, 64, 1>(AnyCpu, &params, &mut reader, &mut [0; 64], &mut back);
             let worst = items.iter().zip(back).map(|(a, b)| (a - b).abs());
             assert!(worst.fold(0.0, f64::max) <= f64::power_of_two(exponent));
         }

@@ -22,6 +22,7 @@ use cell::Params;
 use number::Real;
 use oxiblosc_cells::{BlockShape, Cell, Cells};
 use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::List;
 #[cfg(target_arch = "x86_64")]
 use planes::Avx2;
 use planes::{AnyCpu, Coder};
@@ -193,6 +194,8 @@ struct Compress<'a> {
     params: Params,
     src: &'a [u8],
     dst: &'a mut [u8],
+    /// Room for the coefficients of a cell.
+    coefficients: &'a mut [u64],
 }
 
 impl Job for Compress<'_> {
@@ -206,12 +209,15 @@ impl Job for Compress<'_> {
     ) -> usize {
         let mut out = Writer::new(self.dst);
         let mut items = [R::default(); N];
+        let Some(coefficients) = self.coefficients.first_chunk_mut() else {
+            return 0;
+        };
         for cell in cells.iter() {
             if out.is_full() {
                 return 0;
             }
             gather::<R, N>(&cell, self.src, &mut items);
-            cell::encode::<R, N, W>(coder, &items, &self.params, &mut out);
+            cell::encode::<R, N, W>(coder, &items, coefficients, &self.params, &mut out);
         }
         out.finish().unwrap_or(0)
     }
@@ -223,6 +229,8 @@ struct Decompress<'a> {
     /// Decompresses only the cell with this number, from this item of the cell on. `None` decompresses the whole block.
     only: Option<(usize, usize)>,
     dst: &'a mut [u8],
+    /// As in [`Compress`].
+    coefficients: &'a mut [u64],
 }
 
 impl Job for Decompress<'_> {
@@ -235,8 +243,11 @@ impl Job for Decompress<'_> {
             .map_or(0, |(ncell, _)| ncell * self.params.max_bits);
         let mut input = Reader::new(self.src, begin);
         let mut items = [R::default(); N];
+        let Some(coefficients) = self.coefficients.first_chunk_mut() else {
+            return;
+        };
         for cell in cells.iter() {
-            cell::decode::<R, N, W>(coder, &self.params, &mut input, &mut items);
+            cell::decode::<R, N, W>(coder, &self.params, &mut input, coefficients, &mut items);
             if let Some((_, first)) = self.only {
                 let wanted = self.dst.chunks_exact_mut(R::SIZE);
                 for (to, from) in wanted.zip(&items[first..]) {
@@ -290,6 +301,17 @@ fn run_for<J: Job, R: Real, const N: usize, const W: usize>(job: J, cells: &Cell
     run_anywhere::<J, R, N, W>(job, cells)
 }
 
+/// Runs `body` with room for the coefficients of a cell. Those of a cell of four dimensions are too many for a small stack.
+///
+/// # Errors
+/// [`Error::MemoryAlloc`].
+fn with_coefficients<T>(dims: usize, body: impl FnOnce(&mut [u64]) -> T) -> Result<T> {
+    if dims < MAX_DIM {
+        return Ok(body(&mut [0; 64]));
+    }
+    Ok(body(&mut List::filled(0, 256)?))
+}
+
 /// Checks that the items are floats or doubles in 1 to 4 dimensions. Returns the number of dimensions.
 fn check(block: BlockShape, typesize: usize) -> Result<usize> {
     let dims = block.dims().len();
@@ -320,12 +342,15 @@ pub fn compress(
     let dims = check(block, typesize)?;
     let cells = Cells::new(block, |_| SIDE, typesize, src.len())?;
     let room = dst.len().min(src.len() - 1);
-    let job = Compress {
-        params: mode.params(meta, dims, typesize),
-        src,
-        dst: &mut dst[..room],
-    };
-    Ok(run(job, &cells, typesize, dims))
+    with_coefficients(dims, |coefficients| {
+        let job = Compress {
+            params: mode.params(meta, dims, typesize),
+            src,
+            dst: &mut dst[..room],
+            coefficients,
+        };
+        run(job, &cells, typesize, dims)
+    })
 }
 
 /// Decompresses a block of items of `typesize` bytes into the front of `dst`, and fills the rest of `dst` with zeros.
@@ -347,14 +372,16 @@ pub fn decompress(
     let (dst, rest) = dst.split_at_mut(nbytes as usize);
     rest.fill(0);
     let cells = Cells::new(block, |_| SIDE, typesize, dst.len())?;
-    let job = Decompress {
-        params: mode.params(meta, dims, typesize),
-        src,
-        only: None,
-        dst,
-    };
-    run(job, &cells, typesize, dims);
-    Ok(())
+    with_coefficients(dims, |coefficients| {
+        let job = Decompress {
+            params: mode.params(meta, dims, typesize),
+            src,
+            only: None,
+            dst,
+            coefficients,
+        };
+        run(job, &cells, typesize, dims);
+    })
 }
 
 /// Decompresses as many items as fill `dst`, from item `first` of a block on that was compressed with [`Mode::Rate`]. Returns false and
@@ -392,12 +419,15 @@ pub fn decompress_items(
         return Err(Error::Data);
     }
     let cells = Cells::new(block, |_| SIDE, typesize, block.nbytes(typesize) as usize)?;
-    let job = Decompress {
-        params,
-        src,
-        only: Some((ncell, place)),
-        dst,
-    };
-    run(job, &cells, typesize, dims);
-    Ok(true)
+    with_coefficients(dims, |coefficients| {
+        let job = Decompress {
+            params,
+            src,
+            only: Some((ncell, place)),
+            dst,
+            coefficients,
+        };
+        run(job, &cells, typesize, dims);
+        true
+    })
 }

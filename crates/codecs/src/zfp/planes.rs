@@ -120,22 +120,20 @@ impl<const N: usize, const W: usize> Planes<N, W> {
         }
     }
 
-    /// The planes of coefficients with `precision` bits.
+    /// Makes these the planes of coefficients with `precision` bits. (In place: a copy has 2 KB, and the stack may be small.)
     #[inline(always)]
-    fn of(precision: u32, values: &[u64; N]) -> Self {
-        let mut planes = Self::empty();
-        if let Some(rows) = planes.rows.first_chunk_mut::<N>() {
+    fn fill(&mut self, precision: u32, values: &[u64; N]) {
+        if let Some(rows) = self.rows.first_chunk_mut::<N>() {
             *rows = *values;
             transpose(rows);
-            return planes;
+            return;
         }
         for (word, values) in values.as_chunks::<64>().0.iter().enumerate() {
-            planes_of_64(precision, values, &mut planes.all, word);
+            planes_of_64(precision, values, &mut self.all, word);
         }
-        planes
     }
 
-    /// The inverse of [`of`](Self::of).
+    /// The inverse of [`fill`](Self::fill).
     #[inline(always)]
     fn values(&mut self, precision: u32, values: &mut [u64; N]) {
         if let Some(rows) = self.rows.first_chunk_mut::<N>() {
@@ -195,7 +193,8 @@ pub fn encode<const N: usize, const W: usize>(
     {
         return four::encode(values, limits, out);
     }
-    let planes = Planes::<N, W>::of(limits.precision, values);
+    let mut planes = Planes::<N, W>::empty();
+    planes.fill(limits.precision, values);
     let mut left = limits.bits;
     // The number of significant coefficients. Because of the order, all before the last of them count as significant.
     let mut significant = 0usize;

@@ -161,8 +161,13 @@ impl SuperChunk {
         let mut changing = self.reserve()?;
         // The frame's buffer may move while the chunk is put into it.
         let inside = changing.state()?.store.holds(chunk);
-        let apart = inside.then(|| Buffer::copy_of(chunk)).transpose()?;
-        let chunk = apart.as_deref().unwrap_or(chunk);
+        let apart;
+        let chunk = if inside {
+            apart = Buffer::copy_of(chunk)?;
+            &apart[..]
+        } else {
+            chunk
+        };
         let result =
             changing.commit(|state| state.put(self, place, (chunk, info), &mut List::new()));
         changing.finish()?;
