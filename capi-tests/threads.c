@@ -157,7 +157,7 @@ static void threads_of_the_program(void) {
     CHECK_EQ(callback_calls, 2);
     CHECK_EQ(callback_jobs, 4);
     CHECK_BYTES(back, src, NBYTES);
-    /* One thread needs nobody's help. */
+    /* One thread needs no pool. */
     CHECK_EQ(decompress_with(1, chunk, cbytes, back, NBYTES), NBYTES);
     CHECK_EQ(callback_calls, 2);
     free(chunk);

@@ -139,7 +139,7 @@ static void answers_of_the_decoder(void) {
   free(chunk);
 }
 
-static void codecs_nobody_registered(void) {
+static void unregistered_codecs(void) {
   int32_t *src = ramp(NITEMS);
   blosc2_cparams cparams = parameters(1);
   cparams.compcode = SPOILT_CODEC;
@@ -155,7 +155,7 @@ int main(void) {
   RUN(round_trip);
   RUN(answers_of_the_encoder);
   RUN(answers_of_the_decoder);
-  RUN(codecs_nobody_registered);
+  RUN(unregistered_codecs);
   blosc2_destroy();
   return finish();
 }

@@ -91,7 +91,7 @@ static void errors_are_passed_on(void) {
   free(chunk);
 }
 
-static void filters_nobody_registered(void) {
+static void unregistered_filters(void) {
   int32_t *src = ramp(NITEMS);
   blosc2_cparams cparams = parameters(1);
   cparams.filters[4] = SPOILT;
@@ -106,7 +106,7 @@ int main(void) {
   RUN(registration);
   RUN(round_trip);
   RUN(errors_are_passed_on);
-  RUN(filters_nobody_registered);
+  RUN(unregistered_filters);
   blosc2_destroy();
   return finish();
 }

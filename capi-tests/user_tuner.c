@@ -99,7 +99,7 @@ static void errors_are_passed_on(void) {
   blosc2_free_ctx(cctx);
 }
 
-static void tuners_nobody_registered(void) {
+static void unregistered_tuners(void) {
   blosc2_cparams cparams = BLOSC2_CPARAMS_DEFAULTS;
   cparams.tuner_id = MY_TUNER + 1;
   CHECK(blosc2_create_cctx(cparams) == NULL);
@@ -110,7 +110,7 @@ int main(void) {
   RUN(registration);
   RUN(called_in_turn);
   RUN(errors_are_passed_on);
-  RUN(tuners_nobody_registered);
+  RUN(unregistered_tuners);
   blosc2_destroy();
   return finish();
 }

@@ -304,7 +304,7 @@ int b2nd_full(b2nd_context_t *ctx,
  * Frees an array and its super-chunk. Views of it go on. Returns 0, or `BLOSC2_ERROR_NULL_POINTER`.
  *
  * Required of the caller:
- * `array` is NULL or an array that was not freed, and nobody uses it.
+ * `array` is NULL or an array that was not freed and is not in use.
  */
 BLOSC_EXPORT int b2nd_free(b2nd_array_t *array);
 

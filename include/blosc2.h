@@ -1033,7 +1033,7 @@ typedef struct blosc2_schunk {
  * or a negative error code.
  *
  * Required of the caller:
- * `context` is a compression context that nobody else uses meanwhile; the buffers have the sizes given.
+ * `context` is a compression context that no other thread uses during the call; the buffers have the sizes given.
  */
 BLOSC_EXPORT
 int blosc2_compress_ctx(blosc2_context *context,
@@ -1047,7 +1047,7 @@ int blosc2_compress_ctx(blosc2_context *context,
  * Returns the size of the chunk, 0 if it does not fit into `destsize` bytes, or a negative error code.
  *
  * Required of the caller:
- * `context` is a compression context that nobody else uses meanwhile; the arrays have `nblocks` elements, the buffers
+ * `context` is a compression context that no other thread uses during the call; the arrays have `nblocks` elements, the buffers
  * the sizes given.
  */
 BLOSC_EXPORT
@@ -1062,7 +1062,7 @@ int blosc2_vlcompress_ctx(blosc2_context *context,
  * Makes a context for compression; environment variables override `cparams`. The context keeps the pointers in
  * `cparams`, except `preparams`, which is copied. Free it with `blosc2_free_ctx`.
  *
- * Returns NULL if a filter id is nobody's, `BLOSC_COMPRESSOR` names a user-defined codec, the tuner is not there or
+ * Returns NULL if a filter id is not assigned, `BLOSC_COMPRESSOR` names a user-defined codec, the tuner is not there or
  * refuses, or memory is short.
  *
  * Required of the caller:
@@ -1083,7 +1083,7 @@ BLOSC_EXPORT blosc2_context *blosc2_create_dctx(blosc2_dparams dparams);
  * Frees a context and what it owns. NULL is allowed.
  *
  * Required of the caller:
- * `context` came from `blosc2_create_cctx` or `blosc2_create_dctx`, was not freed, and nobody uses it.
+ * `context` came from `blosc2_create_cctx` or `blosc2_create_dctx`, was not freed and is not in use.
  */
 BLOSC_EXPORT void blosc2_free_ctx(blosc2_context *context);
 
@@ -1119,7 +1119,7 @@ BLOSC_EXPORT int blosc2_set_maskout(blosc2_context *ctx, bool *maskout, int nblo
  * short.
  *
  * Required of the caller:
- * `context` is a decompression context that nobody else uses meanwhile; `src` points to a chunk, or to `srcsize`
+ * `context` is a decompression context that no other thread uses during the call; `src` points to a chunk, or to `srcsize`
  * bytes if those are fewer; `dest` has `destsize` bytes.
  */
 BLOSC_EXPORT
@@ -1142,7 +1142,7 @@ BLOSC_EXPORT int blosc2_getitem(const void *src, int32_t srcsize, int start, int
  * As `blosc2_getitem`, with the postfilter of a decompression context.
  *
  * Required of the caller:
- * As for `blosc2_getitem`; `context` is a decompression context that nobody else uses meanwhile.
+ * As for `blosc2_getitem`; `context` is a decompression context that no other thread uses during the call.
  */
 BLOSC_EXPORT
 int blosc2_getitem_ctx(blosc2_context *context,
@@ -1697,7 +1697,7 @@ BLOSC_EXPORT int64_t blosc2_schunk_to_buffer(blosc2_schunk *schunk, uint8_t **cf
 /**
  * Writes a super-chunk into a file as a contiguous frame. Returns the size of the frame, or a negative error code.
  *
- * A frame in memory replaces a file that is there, in one step: whoever opens it finds the old bytes or the new ones, and
+ * A frame in memory replaces a file that is there, in one step: an open finds the old bytes or the new ones, and
  * mode, owner and group stay, as far as the process may give them. Links are followed. The directory must be writable, as
  * the bytes are written to a file beside it first. Any other super-chunk is written only where nothing is yet.
  *
@@ -1778,7 +1778,7 @@ BLOSC_EXPORT blosc2_schunk *blosc2_schunk_open_offset_udio(const char *urlpath, 
  * back end could not free its own.
  *
  * Required of the caller:
- * `schunk` is NULL or a super-chunk that was not freed, and nobody uses it.
+ * `schunk` is NULL or a super-chunk that was not freed and is not in use.
  */
 BLOSC_EXPORT int blosc2_schunk_free(blosc2_schunk *schunk);
 
@@ -2026,7 +2026,7 @@ BLOSC_EXPORT int blosc2_chunk_zeros(blosc2_cparams cparams, int32_t nbytes, void
 BLOSC_EXPORT int blosc2_chunk_nans(blosc2_cparams cparams, int32_t nbytes, void *dest, int32_t destsize);
 
 /**
- * Makes a chunk of values that nobody set in `dest`: decompressing it leaves the destination as it was. Otherwise as
+ * Makes a chunk of uninitialised values in `dest`: decompressing it leaves the destination as it was. Otherwise as
  * `blosc2_chunk_zeros`.
  *
  * Required of the caller:

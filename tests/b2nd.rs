@@ -398,7 +398,7 @@ fn exercise(array: &Array, rng: &mut Rng) {
     let shape = array.shape();
     let nitems = array.fields().nitems;
     if nitems < 1 << 16 && array.typesize() <= 4096 {
-        // The bytes of a damaged array are nobody's to judge.
+        // The bytes of a damaged array cannot be judged.
         let _ = array.to_buffer();
     }
     let start: Vec<i64> = shape

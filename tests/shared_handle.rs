@@ -192,7 +192,7 @@ impl Shared {
     }
 
     fn free(self) {
-        // SAFETY: nobody uses it any more.
+        // SAFETY: it is no longer used.
         assert_eq!(unsafe { blosc2_schunk_free(self.0) }, 0);
     }
 }

@@ -95,7 +95,7 @@ pub fn measure(row: &Row, libs: [&'static SchunkLib; 2], folder: &Path, quick: b
                 &paths[n].with_extension(format!("{}-{turn}", row.chunks)),
             );
             // Memory comes from the system, few chunks or many.
-            // SAFETY: gives back what nobody uses.
+            // SAFETY: the region is no longer used.
             unsafe { libc::malloc_trim(0) };
             let start = clock.now();
             append_all(&s, row, &data);

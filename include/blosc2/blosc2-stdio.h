@@ -152,8 +152,8 @@ BLOSC_EXPORT int64_t blosc2_stdio_mmap_size(void *stream);
  * file where it must; addresses that were read before may be out of date then. Returns `nitems`, or 0.
  *
  * Required of the caller:
- * `ptr` has `size * nitems` bytes, or is NULL; `stream` comes from `blosc2_stdio_mmap_open`, or is NULL; nobody else
- * uses it meanwhile.
+ * `ptr` has `size * nitems` bytes, or is NULL; `stream` comes from `blosc2_stdio_mmap_open`, or is NULL; no other
+ * thread uses it meanwhile.
  */
 BLOSC_EXPORT
 int64_t blosc2_stdio_mmap_write(const void *ptr,
@@ -177,7 +177,7 @@ BLOSC_EXPORT int64_t blosc2_stdio_mmap_read(void **ptr, int64_t size, int64_t ni
  * Makes the file, or with mode `"c"` what it looks like from here, `size` bytes long. Returns 0, or -1.
  *
  * Required of the caller:
- * `stream` comes from `blosc2_stdio_mmap_open`, or is NULL; nobody else uses it meanwhile.
+ * `stream` comes from `blosc2_stdio_mmap_open`, or is NULL; no other thread uses it meanwhile.
  */
 BLOSC_EXPORT int blosc2_stdio_mmap_truncate(void *stream, int64_t size);
 
@@ -186,9 +186,10 @@ BLOSC_EXPORT int blosc2_stdio_mmap_truncate(void *stream, int64_t size);
  * Returns 0, or -1 if no file was open.
  *
  * Required of the caller:
- * `params` is NULL or points to a `blosc2_stdio_mmap` that nobody else uses; with `needs_free` it comes from `malloc`.
+ * `params` is NULL or points to a `blosc2_stdio_mmap` that no other thread uses; with `needs_free` it comes from `malloc`.
  */
-BLOSC_EXPORT int blosc2_stdio_mmap_destroy(void *params);
+BLOSC_EXPORT
+int blosc2_stdio_mmap_destroy(void *params);
 
 /** Parameters of the back end for files: no locking. */
 static const blosc2_stdio_params BLOSC2_STDIO_PARAMS_DEFAULTS = {false};

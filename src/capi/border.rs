@@ -82,8 +82,8 @@ struct Retired {
 
 static RETIRED: AtomicPtr<Retired> = AtomicPtr::new(null_mut());
 
-/// Keeps an entry that was published through an atomic pointer and is replaced now. Without a lock nobody knows who
-/// still reads it, so it is never freed; it stays reachable, that a leak checker does not take it for lost.
+/// Keeps an entry that was published through an atomic pointer and is replaced now. Readers take no lock, so whether
+/// one still uses it is unknown: it is never freed. It stays reachable, so that a leak checker does not report it.
 pub fn retire<T>(entry: *mut T) {
     if entry.is_null() {
         return;
@@ -155,7 +155,7 @@ pub fn pointer<T>(name: &str, body: impl FnOnce() -> Result<*mut T>) -> *mut T {
 /// The bytes at `src`, as many as `len`; none for a null pointer, unless nothing is wanted.
 ///
 /// # Safety
-/// A pointer that is not null points to `len` readable bytes that nobody writes meanwhile.
+/// A pointer that is not null points to `len` readable bytes that no other thread writes meanwhile.
 pub unsafe fn bytes<'a>(src: *const u8, len: usize) -> Result<&'a [u8]> {
     if len == 0 {
         return Ok(&[]);
@@ -170,7 +170,7 @@ pub unsafe fn bytes<'a>(src: *const u8, len: usize) -> Result<&'a [u8]> {
 /// The buffer at `dest`; as [`bytes`].
 ///
 /// # Safety
-/// A pointer that is not null points to `len` writable bytes that nobody else uses meanwhile.
+/// A pointer that is not null points to `len` writable bytes that no other thread uses meanwhile.
 pub unsafe fn bytes_mut<'a>(dest: *mut u8, len: usize) -> Result<&'a mut [u8]> {
     if len == 0 {
         return Ok(&mut []);

@@ -225,7 +225,7 @@ impl Context {
 /// or a negative error code.
 ///
 /// # Safety
-/// `context` is a compression context that nobody else uses meanwhile; the buffers have the sizes given.
+/// `context` is a compression context that no other thread uses during the call; the buffers have the sizes given.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_compress_ctx(
     context: *mut blosc2_context,
@@ -257,7 +257,7 @@ pub unsafe extern "C" fn blosc2_compress_ctx(
 /// Returns the size of the chunk, 0 if it does not fit into `destsize` bytes, or a negative error code.
 ///
 /// # Safety
-/// `context` is a compression context that nobody else uses meanwhile; the arrays have `nblocks` elements, the buffers
+/// `context` is a compression context that no other thread uses during the call; the arrays have `nblocks` elements, the buffers
 /// the sizes given.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_vlcompress_ctx(

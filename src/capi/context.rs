@@ -111,7 +111,7 @@ impl Context {
             if schunk.is_null()
                 || (self.prefilter.get().is_none() && self.postfilter.get().is_none())
             {
-                // Nobody asks for it; and the super-chunk may be gone.
+                // It is not needed, and the super-chunk may be gone.
                 return -1;
             }
             // SAFETY: a super-chunk outlives the contexts with functions that were made for it; the field is there, aligned, and
@@ -280,7 +280,7 @@ fn unrecognized<T>(name: &str) -> Option<T> {
 }
 
 /// Ids between those of the format and the last registered one, and between that and the first user-defined one,
-/// are nobody's.
+/// are not assigned.
 fn filter_is_defined(id: u8) -> bool {
     let id = c_int::from(id);
     let reserved = (BLOSC_LAST_FILTER..=BLOSC2_DEFINED_FILTERS_STOP).contains(&id);
@@ -292,7 +292,7 @@ fn filter_is_defined(id: u8) -> bool {
 /// Makes a context for compression; environment variables override `cparams`. The context keeps the pointers in
 /// `cparams`, except `preparams`, which is copied. Free it with `blosc2_free_ctx`.
 ///
-/// Returns NULL if a filter id is nobody's, `BLOSC_COMPRESSOR` names a user-defined codec, the tuner is not there or
+/// Returns NULL if a filter id is not assigned, `BLOSC_COMPRESSOR` names a user-defined codec, the tuner is not there or
 /// refuses, or memory is short.
 ///
 /// # Safety
@@ -433,7 +433,7 @@ pub unsafe fn decompression(dparams: blosc2_dparams) -> Result<*mut blosc2_conte
 /// Frees a context and what it owns. NULL is allowed.
 ///
 /// # Safety
-/// `context` came from `blosc2_create_cctx` or `blosc2_create_dctx`, was not freed, and nobody uses it.
+/// `context` came from `blosc2_create_cctx` or `blosc2_create_dctx`, was not freed and is not in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_free_ctx(context: *mut blosc2_context) {
     // SAFETY: by the contract.

@@ -65,7 +65,7 @@ impl Context {
     ) {
         self.describe_typesize(header);
         if self.postfilter.get().is_none() && is_plain(header) {
-            // Nobody else is there to read them, and threads that share a super-chunk need not write the same memory.
+            // Only callbacks read them, and threads that share a super-chunk should not write the same memory.
             return;
         }
         self.src.set(src.as_ptr());
@@ -194,7 +194,7 @@ impl Context {
 /// short.
 ///
 /// # Safety
-/// `context` is a decompression context that nobody else uses meanwhile; `src` points to a chunk, or to `srcsize`
+/// `context` is a decompression context that no other thread uses during the call; `src` points to a chunk, or to `srcsize`
 /// bytes if those are fewer; `dest` has `destsize` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_decompress_ctx(
@@ -260,7 +260,7 @@ pub unsafe fn getitem_of(
 /// As `blosc2_getitem`, with the postfilter of a decompression context.
 ///
 /// # Safety
-/// As for `blosc2_getitem`; `context` is a decompression context that nobody else uses meanwhile.
+/// As for `blosc2_getitem`; `context` is a decompression context that no other thread uses during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_getitem_ctx(
     context: *mut blosc2_context,
@@ -440,7 +440,7 @@ pub unsafe extern "C" fn blosc2_vldecompress_ctx(
             )
         });
         for (i, (pointer, len)) in memory.into_iter().enumerate() {
-            // SAFETY: the arrays have at least `nblocks` elements; the buffers are from `c_buffer` and nobody uses them.
+            // SAFETY: the arrays have at least `nblocks` elements; the buffers are from `c_buffer` and no longer used.
             unsafe {
                 match result {
                     Ok(()) => (*dests.add(i), *destsizes.add(i)) = (pointer.cast(), len as i32),
@@ -483,7 +483,7 @@ pub unsafe extern "C" fn blosc2_vldecompress_block_ctx(
         let hooks = ContextHooks::for_decompression(ctx, src);
         let len = block.len();
         if let Err(error) = decompress_block(&chunk, nblock, block, &hooks) {
-            // SAFETY: from `c_buffer`, and nobody uses it.
+            // SAFETY: from `c_buffer`, and no longer used.
             unsafe { libc::free(pointer.cast()) };
             return Err(error);
         }

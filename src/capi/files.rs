@@ -64,7 +64,7 @@ pub unsafe extern "C" fn blosc2_stdio_open(
             trace("error", "blosc2_stdio_open: no path or no mode");
             return null_mut();
         }
-        // SAFETY: by the caller's word the strings end; the stream is filled before anybody sees it.
+        // SAFETY: by the caller's word the strings end; the stream is filled before it is published.
         unsafe {
             let mode = CStr::from_ptr(mode).to_bytes();
             // A child that runs another program does not inherit the file.
@@ -264,7 +264,7 @@ fn remove(path: &CStr) -> Result<()> {
         Some(Kind::File) => {
             let lock = CStrBuf::concat(&[path.to_bytes(), b".b2lock"])?;
             paths::remove_file(path)?;
-            // There is one only if somebody asked for locking.
+            // There is one only with locking.
             let _ = paths::remove_file(&lock);
             Ok(())
         }

@@ -31,7 +31,7 @@ pub struct ContextHooks<'a> {
     block_shape: OnceLock<Result<BlockShape>>,
 }
 
-// SAFETY: workers only read: the copies made below, and fields of the context that nobody writes while blocks are
+// SAFETY: workers only read: the copies made below, and fields of the context that are not written while blocks are
 // processed (the engine does not, and a callback that did would race in the reference as well).
 unsafe impl Sync for ContextHooks<'_> {}
 

@@ -78,7 +78,7 @@ fn publish(
     match slot.compare_exchange(null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => Ok(fresh),
         Err(there) => {
-            // SAFETY: nobody else has seen it.
+            // SAFETY: just made; no other thread knows it.
             drop(unsafe { Box::from_raw(fresh) });
             Err(Some(there))
         }
@@ -282,7 +282,7 @@ struct RegisteredFile {
 
 /// What `open` returned.
 struct Stream {
-    /// Null where there is none, which nobody but `open` uses.
+    /// Null where there is none; only `open` uses it.
     pointer: *mut c_void,
     /// Whether it was opened to make a file, and cannot be read.
     writes_only: bool,

@@ -1,7 +1,7 @@
 //! The back end for memory maps as C sees it.
 //!
 //! The struct of the parameters is the stream. Its map, a [`Map`], is kept in front of the path that the struct points
-//! to: the one allocation that nobody but this file frees. The other fields say where the map was after the last call
+//! to: the one allocation that only this file frees. The other fields say where the map was after the last call
 //! that was made through the struct. A struct without a path is no file, only the memory that its fields tell of.
 
 use super::border::{guard, info, trace};
@@ -57,7 +57,7 @@ unsafe fn kept(stream: *const blosc2_stdio_mmap) -> Option<*mut Kept> {
 /// # Safety
 /// As for [`kept`]; the stream is not destroyed meanwhile.
 unsafe fn map_of(stream: *const blosc2_stdio_mmap) -> Option<Shared<Map>> {
-    // SAFETY: by the caller's word; the map stays until the stream is destroyed, and then for whoever still has it.
+    // SAFETY: by the caller's word; the map stays until the stream is destroyed, and then for those that still have it.
     unsafe {
         let map = (*kept(stream)?).map;
         Some(Shared::clone_raw(map))
@@ -67,7 +67,7 @@ unsafe fn map_of(stream: *const blosc2_stdio_mmap) -> Option<Shared<Map>> {
 /// Says in the stream's fields where its map is.
 ///
 /// # Safety
-/// As for [`map_of`]; nobody else uses the stream meanwhile.
+/// As for [`map_of`]; no other thread uses the stream meanwhile.
 unsafe fn tell(stream: *mut blosc2_stdio_mmap, map: &Map) {
     let now = map.extent();
     // SAFETY: by the caller's word.
@@ -81,7 +81,7 @@ unsafe fn tell(stream: *mut blosc2_stdio_mmap, map: &Map) {
 /// The map of the file at `urlpath`, opened in the mode of `params` unless it is open there already.
 ///
 /// # Safety
-/// `params` is null, or points to a struct with a mode, or to one that was opened; nobody else uses it meanwhile.
+/// `params` is null, or points to a struct with a mode, or to one that was opened; no other thread uses it meanwhile.
 pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Shared<Map>> {
     if params.is_null() {
         return Err(Error::NullPointer);
@@ -205,8 +205,8 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_size(stream: *mut c_void) -> i64 {
 /// file where it must; addresses that were read before may be out of date then. Returns `nitems`, or 0.
 ///
 /// # Safety
-/// `ptr` has `size * nitems` bytes, or is NULL; `stream` comes from `blosc2_stdio_mmap_open`, or is NULL; nobody else
-/// uses it meanwhile.
+/// `ptr` has `size * nitems` bytes, or is NULL; `stream` comes from `blosc2_stdio_mmap_open`, or is NULL; no other
+/// thread uses it meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_stdio_mmap_write(
     ptr: *const c_void,
@@ -309,7 +309,7 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_read(
 /// Makes the file, or with mode `"c"` what it looks like from here, `size` bytes long. Returns 0, or -1.
 ///
 /// # Safety
-/// `stream` comes from `blosc2_stdio_mmap_open`, or is NULL; nobody else uses it meanwhile.
+/// `stream` comes from `blosc2_stdio_mmap_open`, or is NULL; no other thread uses it meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_stdio_mmap_truncate(stream: *mut c_void, size: i64) -> c_int {
     guard(-1, || {
@@ -339,7 +339,7 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_truncate(stream: *mut c_void, size: i
 /// Returns 0, or -1 if no file was open.
 ///
 /// # Safety
-/// `params` is NULL or points to a `blosc2_stdio_mmap` that nobody else uses; with `needs_free` it comes from `malloc`.
+/// `params` is NULL or points to a `blosc2_stdio_mmap` that no other thread uses; with `needs_free` it comes from `malloc`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_stdio_mmap_destroy(params: *mut c_void) -> c_int {
     // SAFETY: by the contract.

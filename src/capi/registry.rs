@@ -53,7 +53,7 @@ impl<T: Entry> Table<T> {
         let fresh = match boxed(entry) {
             Ok(fresh) => Box::into_raw(fresh),
             Err(error) => {
-                // SAFETY: just made, and nobody else's.
+                // SAFETY: just made; no other thread knows it.
                 unsafe { libc::free(name.cast()) };
                 return Err(error);
             }

@@ -88,7 +88,7 @@ pub unsafe extern "C" fn blosc2_chunk_nans(
     })
 }
 
-/// Makes a chunk of values that nobody set in `dest`: decompressing it leaves the destination as it was. Otherwise as
+/// Makes a chunk of uninitialised values in `dest`: decompressing it leaves the destination as it was. Otherwise as
 /// `blosc2_chunk_zeros`.
 ///
 /// # Safety

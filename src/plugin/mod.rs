@@ -35,7 +35,7 @@ enum Known {
     Missing(Instant),
 }
 
-/// The name of a plugin, and what is known of it. Whoever looks for the plugin keeps that locked.
+/// The name of a plugin, and what is known of it, locked while the plugin is looked for.
 struct Plugin {
     name: List<u8>,
     known: &'static Mutex<Known>,

@@ -203,6 +203,6 @@ fn read_until(pipe: c_int, buffer: &mut [u8], until: Instant) -> Option<usize> {
             Err(_) => return None,
         }
     }
-    // There may be more, which nobody reads.
+    // There may be more, which is not needed.
     None
 }

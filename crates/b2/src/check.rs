@@ -91,7 +91,7 @@ pub fn chunk(contexts: &SuperChunk, chunk: &[u8], expected: Option<usize>) -> Re
 }
 
 /// Whether a chunk has items of the size that its frame says. If not, shuffles are undone in another way than they were
-/// done, and nobody notices.
+/// done, without an error.
 pub fn item_size(chunk: &[u8], typesize: i32) -> Result<(), Damage> {
     let said = ChunkHeader::parse(chunk).map(|header| i32::from(header.typesize));
     match said {

@@ -195,7 +195,7 @@ fn decompress_array(
             Failure::say(format!(
                 "{}: the chunk at {} is damaged: {} (b2 repair brings back the others)",
                 input.name(),
-                crate::info::tuple(&start),
+                crate::summary::tuple(&start),
                 describe(error)
             ))
         })?;

@@ -19,8 +19,8 @@ pub enum Outcome {
 pub enum Failure {
     /// One line for the person who asked.
     Said(String),
-    /// Whoever reads the output has gone away: no reason to complain.
-    NobodyReads,
+    /// The reader of the output has closed its end, as `head` does: ends the program without a message.
+    BrokenPipe,
 }
 
 /// What every part of the tool returns.
@@ -40,7 +40,7 @@ impl Failure {
     /// A failure of the system, about a path.
     pub fn at(path: &Path, error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            return Self::NobodyReads;
+            return Self::BrokenPipe;
         }
         let what = match error.kind() {
             io::ErrorKind::NotFound => "no such file or directory".to_string(),
@@ -55,7 +55,7 @@ impl Failure {
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            Self::NobodyReads
+            Self::BrokenPipe
         } else {
             Self::Said(error.to_string())
         }

@@ -7,22 +7,22 @@ use crate::json::Json;
 use crate::library::SuperChunk;
 use crate::msgpack;
 use crate::picture::{self, Share};
-use crate::settings::{codec_name, filter_names, split_name};
+use crate::settings::{codec_name, filter_names};
 use crate::source::{Frame, Source, array_meta, vlmeta_content};
-use crate::text::{self, bytes, clean, grouped, ratio};
+use crate::summary::{Summary, array_fields, joined};
+use crate::text::{bytes, clean, grouped, ratio};
 use oxiblosc_chunk::header::{Blocks, ChunkHeader, Special, flags, flags2};
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::Error;
 use oxiblosc_frame::header::Kind;
 use oxiblosc_frame::offsets::Place;
 use std::io::{IsTerminal, Write};
-use std::sync::Arc;
 
 /// Chunks whose headers are read for the picture, at most.
 const SAMPLES: usize = 1 << 14;
 /// Variable-length metalayers larger than this are not decoded, only named.
 const MOST_META: usize = 16 << 20;
-/// Columns of the picture where nobody knows how wide the terminal is.
+/// Columns of the picture where the output is no terminal.
 const WIDTH: usize = 72;
 
 /// A chunk as the table shows it.
@@ -165,12 +165,17 @@ fn chunk_fields(header: &ChunkHeader) -> Vec<(&'static str, String, Json)> {
     ]
 }
 
-fn joined(names: &[String]) -> String {
-    if names.is_empty() {
-        "none".into()
+/// The first rows and the last ones, where there are more chunks than `most`.
+fn rows(frame: &mut Frame, most: usize) -> Vec<Row> {
+    let nchunks = frame.nchunks();
+    let shown = nchunks.min(most);
+    let head = if shown < nchunks {
+        shown.div_ceil(2)
     } else {
-        names.join(", then ")
-    }
+        shown
+    };
+    let listed = (0..head).chain(nchunks - (shown - head)..nchunks);
+    listed.map(|nchunk| Row::of(frame, nchunk)).collect()
 }
 
 impl Row {
@@ -237,144 +242,17 @@ fn shares(frame: &mut Frame) -> Vec<Share> {
 
 impl Report {
     fn of(frame: &mut Frame, input: &Input, most_rows: usize) -> Result<Self> {
-        let header = Arc::clone(&frame.header);
-        let extent = frame.extent;
         let nchunks = frame.nchunks();
-        let file_size = crate::output::size_of(input.path());
-        let nbytes = header.nbytes.max(0) as u64;
-        let filters = filter_names(&header.filters, &header.filters_meta);
-        let kind = match header.kind {
-            Kind::Contiguous => "contiguous",
-            Kind::Sparse => "sparse",
-        };
-        let array = frame
-            .array()
-            .and_then(|content| array_meta(content).map(|meta| array_fields(&meta)));
-        let chunksize = match header.chunksize {
-            0 => "chunks of different sizes".to_string(),
-            size => format!("chunks of {}", bytes(size.max(0) as u64)),
-        };
-        let blocksize = match header.blocksize {
-            0 => String::new(),
-            size => format!(", blocks of {}", bytes(size.max(0) as u64)),
-        };
-        let flags: Vec<&str> = [
-            (header.vlblocks, "variable-length blocks"),
-            (header.chunksize == 0, "chunks of different sizes"),
-            (header.use_dict, "dictionaries"),
-            (header.has_vlmetalayers, "variable-length metalayers"),
-        ]
-        .iter()
-        .filter(|(set, _)| *set)
-        .map(|(_, name)| *name)
-        .collect();
-        let mut fields = vec![(
-            "file",
-            format!("{}: {kind} frame", clean(input.name().as_bytes())),
-        )];
-        if let Some((text, _)) = &array {
-            fields.push(("array", text.clone()));
-        }
-        fields.extend([
-            (
-                "data",
-                format!(
-                    "{} in {}; {chunksize}{blocksize}, items of {}",
-                    bytes(nbytes),
-                    text::plural(nchunks, "chunk", "chunks"),
-                    bytes(header.typesize as u64)
-                ),
-            ),
-            (
-                "compressed",
-                format!("{}, ratio {}", bytes(file_size), ratio(nbytes, file_size)),
-            ),
-            (
-                "codec",
-                format!(
-                    "{}, level {}; blocks split: {}",
-                    codec_name(header.compcode),
-                    header.clevel,
-                    split_name(header.splitmode)
-                ),
-            ),
-            ("filters", joined(&filters)),
-            (
-                "flags",
-                if flags.is_empty() {
-                    "none".into()
-                } else {
-                    flags.join(", ")
-                },
-            ),
-            (
-                "layout",
-                format!(
-                    "header {}, chunks {}, whole frame {}",
-                    bytes(extent.header_len.into()),
-                    bytes(extent.cbytes),
-                    bytes(extent.frame_len)
-                ),
-            ),
-        ]);
-        let mut json: Vec<(String, Json)> = Vec::new();
-        let mut add = |name: &str, value: Json| json.push((name.to_string(), value));
-        add("file", Json::from(input.name()));
-        add("kind", Json::from(kind));
-        add("file_size", Json::from(file_size));
-        add("header_len", Json::from(extent.header_len));
-        add("frame_len", Json::from(extent.frame_len));
-        add("nbytes", Json::from(header.nbytes));
-        add("cbytes", Json::from(extent.cbytes));
-        add(
-            "ratio",
-            if file_size == 0 {
-                Json::Null
-            } else {
-                Json::from(nbytes as f64 / file_size as f64)
-            },
-        );
-        add("nchunks", Json::from(nchunks));
-        add("chunksize", Json::from(header.chunksize));
-        add("blocksize", Json::from(header.blocksize));
-        add("typesize", Json::from(header.typesize));
-        add("codec", Json::from(codec_name(header.compcode)));
-        add("codec_meta", Json::from(header.compcode_meta));
-        add("level", Json::from(header.clevel));
-        add("split", Json::from(split_name(header.splitmode)));
-        add("filters", Json::list(filters));
-        add("flags", Json::list(flags));
-        add(
-            "threads",
-            Json::list([header.nthreads_c, header.nthreads_d]),
-        );
-        if let Some((_, value)) = array {
-            add("array", value);
-        }
-        let shown = nchunks.min(most_rows);
-        // The first ones and the last ones, where there are too many.
-        let head = if shown < nchunks {
-            shown.div_ceil(2)
-        } else {
-            shown
-        };
-        let listed = (0..head).chain(nchunks - (shown - head)..nchunks);
-        let rows = listed.map(|nchunk| Row::of(frame, nchunk)).collect();
+        let summary = Summary::of(frame, input);
+        let fields = summary.text();
+        let json = summary.json();
         let contexts = frame.contexts(1).ok();
-        let metalayers = header.metalayers.iter().map(|layer| {
-            let name = clean(&layer.name);
-            let value = match array_meta(&layer.content) {
-                Some(meta) if name == "b2nd" || name == "caterva" => array_fields(&meta).1,
-                _ => msgpack::show(&layer.content),
-            };
-            (name, layer.content.len(), value)
-        });
         Ok(Self {
             fields,
             json,
-            metalayers: metalayers.collect(),
+            metalayers: metalayers(frame),
             vlmetalayers: vlmetalayers(frame, contexts.as_ref()),
-            rows,
+            rows: rows(frame, most_rows),
             nchunks,
             shares: shares(frame),
         })
@@ -466,36 +344,16 @@ impl Report {
     }
 }
 
-/// An array's shapes, as text and as data.
-fn array_fields(meta: &oxiblosc_core::b2nd::meta::Meta) -> (String, Json) {
-    let ndim = meta.ndim;
-    let shape = &meta.shape[..ndim];
-    let (chunks, blocks) = (&meta.chunkshape[..ndim], &meta.blockshape[..ndim]);
-    let dtype = clean(meta.dtype.unwrap_or_default());
-    let text = format!(
-        "shape {}, chunks {}, blocks {}, dtype {}",
-        tuple(shape),
-        tuple(chunks),
-        tuple(blocks),
-        if dtype.is_empty() { "unknown" } else { &dtype }
-    );
-    let json = Json::object([
-        ("shape", Json::list(shape.iter().copied())),
-        ("chunks", Json::list(chunks.iter().copied())),
-        ("blocks", Json::list(blocks.iter().copied())),
-        ("dtype", Json::from(dtype)),
-        ("dtype_format", Json::from(i64::from(meta.dtype_format))),
-    ]);
-    (text, json)
-}
-
-/// Lengths as Python writes them.
-pub fn tuple<T: ToString>(lengths: &[T]) -> String {
-    let lengths: Vec<String> = lengths.iter().map(ToString::to_string).collect();
-    match &lengths[..] {
-        [one] => format!("({one},)"),
-        many => format!("({})", many.join(", ")),
-    }
+fn metalayers(frame: &Frame) -> Vec<(String, usize, Json)> {
+    let layers = frame.header.metalayers.iter().map(|layer| {
+        let name = clean(&layer.name);
+        let value = match array_meta(&layer.content) {
+            Some(meta) if name == "b2nd" || name == "caterva" => array_fields(&meta).1,
+            _ => msgpack::show(&layer.content),
+        };
+        (name, layer.content.len(), value)
+    });
+    layers.collect()
 }
 
 fn vlmetalayers(frame: &Frame, contexts: Option<&SuperChunk>) -> Vec<(String, usize, Json)> {

@@ -29,6 +29,7 @@ mod repair;
 mod salvage;
 mod settings;
 mod source;
+mod summary;
 mod text;
 mod verify;
 
@@ -45,7 +46,7 @@ const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
     match run(&Cli::parse().command) {
-        Ok(Outcome::Fine) | Err(Failure::NobodyReads) => ExitCode::SUCCESS,
+        Ok(Outcome::Fine) | Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
         Ok(Outcome::Damaged) => ExitCode::from(DAMAGED),
         Err(Failure::Said(text)) => {
             // Names from files may hold what a terminal would take as a command, or several lines.
@@ -53,7 +54,7 @@ fn main() -> ExitCode {
                 .chars()
                 .map(|c| if c.is_control() { ' ' } else { c })
                 .collect();
-            // Where this cannot be written there is nobody to tell.
+            // If this cannot be written either, only the exit code is left.
             let _ = writeln!(std::io::stderr(), "b2: {line}");
             ExitCode::from(FAILED)
         }

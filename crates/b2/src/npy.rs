@@ -126,7 +126,7 @@ impl Npy {
         } else {
             format!("'{dtype}'")
         };
-        let shape = crate::info::tuple(shape);
+        let shape = crate::summary::tuple(shape);
         let text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}");
         // The items begin at a multiple of 64; the header ends with a line feed.
         let wide = text.len() > usize::from(u16::MAX) - 64;

@@ -102,7 +102,7 @@ pub fn size_of(path: &Path) -> u64 {
         .sum()
 }
 
-/// A line for whoever reads the output.
+/// A line for the reader of the output.
 pub fn say(line: &str) -> Result<()> {
     Ok(writeln!(io::stdout().lock(), "{line}")?)
 }

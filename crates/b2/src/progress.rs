@@ -5,8 +5,8 @@ use crate::output::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, stderr};
 
-/// A bar that fills while `total` bytes are worked on; nothing where nobody looks, that is, where the messages of the
-/// tool do not go to a terminal.
+/// A bar that fills while `total` bytes are worked on; nothing where the messages of the tool do not go to a
+/// terminal.
 pub struct Progress(ProgressBar);
 
 impl Progress {
@@ -29,7 +29,7 @@ impl Progress {
         self.0.inc(count as u64);
     }
 
-    /// A line for whoever reads the output, above the bar.
+    /// A line for the reader of the output, above the bar.
     pub fn say(&self, line: &str) -> Result<()> {
         self.0.suspend(|| say(line))
     }

@@ -155,7 +155,7 @@ fn rebuild(
                 Fill::Nan => Special::Nan,
                 Fill::Uninit => Special::Uninit,
             };
-            // Where chunks differ nobody knows how large it was: then it is left out.
+            // Where chunks differ in size that of a lost one is unknown: it is left out.
             expected.and_then(|nbytes| copied(&special_chunk(kind, nbytes, header)))
         });
         if let Some(chunk) = chunk {

@@ -46,7 +46,7 @@ impl<'a> Chunk<'a> {
             return Err(Error::InvalidHeader);
         }
         if header.is_lazy() && header.special() == Special::None {
-            // The blocks of a lazy chunk are in a frame, which nobody has given.
+            // The blocks of a lazy chunk are in a frame, which is not given here.
             return Err(Error::InvalidParam);
         }
         let chunk = place.insert(Self::unread(header, src));

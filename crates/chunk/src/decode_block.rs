@@ -152,7 +152,7 @@ impl<'a> Streams<'a> {
             };
         }
         if size as usize > self.neblock {
-            // Nobody stores a stream that is longer than its data, and many blocks could begin with a very long one.
+            // No encoder stores a stream that is longer than its data, and many blocks could begin with a very long one.
             return Err(Error::Data);
         }
         let Some(data) = PaddedSrc::new(rest, size as usize) else {
@@ -230,7 +230,7 @@ impl<'a> BlockDecoder<'a> {
     ) -> Result<bool> {
         let again = joined.as_mut().map(|(n, dst)| (*n, &mut **dst));
         match self.unpack_from(nblock, false, out, again, input, codec) {
-            // Only the chunk of somebody who wants it so has blocks that share bytes, but it is a chunk.
+            // Only a chunk made by hand has blocks that share bytes, but it is valid.
             Err(Error::ReadBuffer) if self.chunk.is_elsewhere() => {
                 self.unpack_from(nblock, true, out, joined, input, codec)
             }

@@ -466,7 +466,7 @@ impl<'a> Chunk<'a> {
                         encoder.write_raw_block(block, bufs, place)
                     });
                 if !goes_on {
-                    // Nobody needs to claim any more blocks.
+                    // No more blocks need to be claimed.
                     next.store(self.nblocks, Ordering::Relaxed);
                     return;
                 }

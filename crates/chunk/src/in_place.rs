@@ -180,7 +180,7 @@ impl<'a> PatchTarget<'a> {
         }))
     }
 
-    /// The chunk, as far as it was read, for a [`Patcher`](super::patch::Patcher) and nobody else.
+    /// The chunk, as far as it was read, for a [`Patcher`](super::patch::Patcher) only.
     ///
     /// # Errors
     /// Those of a damaged chunk.

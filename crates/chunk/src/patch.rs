@@ -384,7 +384,7 @@ impl Patcher<'_> {
             return touched.iter().map(|t| one(*t, 0, &mut scratch)).try_list();
         }
         let mut results = List::new();
-        // What nobody claims is what nobody had the memory for.
+        // A block is left unclaimed only if no worker had the memory for it.
         results.resize_with(touched.len(), || Err(Error::MemoryAlloc))?;
         let results = Mutex::new(results);
         let next = AtomicUsize::new(0);

@@ -1,4 +1,4 @@
-//! The engine without the C border: what goes in comes out, whoever does the work.
+//! The engine without the C border: what goes in comes out, whichever thread does the work.
 
 mod lazy;
 

@@ -174,7 +174,7 @@ pub trait Host: Send + Sync {
         Ok(())
     }
 
-    /// Shows the state, which nobody else uses meanwhile.
+    /// Shows the state, which is not used otherwise meanwhile.
     fn show(&self, _state: &mut State, _changed: Changed) {}
 
     /// Shows which chunk is worked on. Several threads may say so at once.

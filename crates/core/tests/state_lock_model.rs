@@ -27,10 +27,10 @@ unsafe impl Send for Guarded {}
 impl Guarded {
     fn change(&self) {
         self.lock.reserve();
-        // SAFETY: loom checks that nobody writes meanwhile.
+        // SAFETY: loom checks that no other thread writes meanwhile.
         let before = self.value.with(|value| unsafe { *value });
         self.lock.upgrade();
-        // SAFETY: loom checks that nobody else uses it meanwhile.
+        // SAFETY: loom checks that no other thread uses it meanwhile.
         self.value.with_mut(|value| unsafe { *value = before + 1 });
         self.lock.downgrade();
         self.lock.release();
@@ -38,7 +38,7 @@ impl Guarded {
 
     fn read(&self, nested: bool) -> usize {
         self.lock.lock_shared(nested);
-        // SAFETY: loom checks that nobody writes meanwhile.
+        // SAFETY: loom checks that no other thread writes meanwhile.
         let value = self.value.with(|value| unsafe { *value });
         self.lock.unlock_shared();
         value

@@ -183,7 +183,7 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// The chunks whose bytes nobody needs afterwards.
+    /// The chunks whose bytes are not needed afterwards.
     pub fn leaves(&self) -> impl Iterator<Item = usize> + use<'a> {
         let (one, items, left): (_, &[(usize, Item)], &[usize]) = match *self {
             Self::Delete(nchunk) => (Some(nchunk), &[], &[]),

@@ -64,13 +64,13 @@ impl Container {
                 let made = Some(new.now());
                 return Ok(Self { file, made });
             }
-            // Somebody else may have made it just now.
+            // Another process may have made it just now.
         }
         let file = backend.open(path, Mode::ReadWrite)?;
         Ok(Self { file, made: None })
     }
 
-    /// Removes the file if it was made for this. Nobody else has appended to it.
+    /// Removes the file if it was made for this. No other process has appended to it.
     fn remove(&self) {
         if let Some(made) = &self.made {
             made.remove();
@@ -82,14 +82,14 @@ impl Container {
         let file = &*self.file;
         let mut end = None;
         let appended = (|| {
-            // A frame that was left in the middle of a change has its record at the end, where nobody would find it again.
+            // A frame that was left in the middle of a change has its record at the end, where it would not be found again.
             journal::roll_back(file, None, durable, None)?;
             let pos = *end.insert(file.size()?);
             file.write_at(pos, frame)?;
             if durable {
                 file.sync()?;
             }
-            // Somebody else who made the file may not have come as far as that.
+            // Another process that made the file may not have come as far as that.
             if let Some(path) = named.filter(|_| durable && pos == 0) {
                 paths::sync_parent(&paths::followed(path)?)?;
             }

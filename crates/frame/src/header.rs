@@ -71,7 +71,7 @@ pub struct Header {
     pub typesize: i32,
     /// Bytes of a block, or 0.
     pub blocksize: i32,
-    /// Bytes of a chunk's data: -1 as long as nobody knows, 0 when the chunks differ.
+    /// Bytes of a chunk's data: -1 while unknown, 0 when the chunks differ.
     pub chunksize: i32,
     /// The codec.
     pub compcode: u8,
@@ -207,7 +207,7 @@ impl Header {
     }
 
     /// The header as bytes, with sizes yet to be filled in by [`set_extent`]. `metalayers` are written instead of
-    /// those in `self`, so that nobody has to copy them.
+    /// those in `self`, without a copy.
     pub fn encode(&self, metalayers: &[meta::Borrowed]) -> Result<List<u8>> {
         if metalayers.len() > MAX_METALAYERS {
             return Err(Error::InvalidParam);

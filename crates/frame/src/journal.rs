@@ -2,7 +2,7 @@
 //!
 //! A change first writes its new bytes where nothing is that counts, and behind all that a record of the bytes that it is
 //! about to overwrite; then it overwrites them; then it cuts the file to the new length of the frame, and the record with it.
-//! That cut is the commit: as long as the record is whole, the frame is what it was before the change, and whoever finds it
+//! That cut is the commit: as long as the record is whole, the frame is what it was before the change, and a handle that finds it
 //! reads the old bytes ([`overlay`]) or puts them back ([`roll_back`]). Between two changes a file ends where its frame ends.
 //! Other readers of the format do not look behind the end of a frame.
 //!
@@ -65,7 +65,7 @@ pub struct Record {
     pub patches: List<Patch>,
 }
 
-/// Tells whether bytes are what they were. Not meant to withstand somebody who wants two to be alike.
+/// Tells whether bytes are what they were. Not meant to withstand a deliberate collision.
 pub fn hash(bytes: &[u8]) -> u64 {
     const K: u64 = 0x9e37_79b9_7f4a_7c15;
     let step = |h: u64, word: u64| (h ^ word).wrapping_mul(K).rotate_left(29);
@@ -304,7 +304,7 @@ impl Record {
 
 /// Makes the frame at `base`, or the one that ends where the file does, what it was before a change that was not committed, if
 /// there is a record of one; gives whether.
-/// Nobody else may change the file meanwhile. With `only`, a record of another file than this (device and inode) does not count:
+/// No other process may change the file meanwhile. With `only`, a record of another file than this (device and inode) does not count:
 /// such a file is a copy, which its reader leaves as it is.
 ///
 /// # Errors

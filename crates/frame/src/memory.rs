@@ -1,6 +1,6 @@
 //! A contiguous frame in a buffer.
 //!
-//! Header and chunks are always in the buffer; index and trailer are put behind them when somebody wants to see the whole
+//! Header and chunks are always in the buffer; index and trailer are put behind them when the whole frame is asked for
 //! frame, so that an append costs no more than its chunk.
 
 use super::change::{Change, Delta, Item};
@@ -432,7 +432,7 @@ fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, List<u8>)> {
         (Some(count), _) => Some(usize::try_from(count).map_err(|_| Error::InvalidHeader)?),
     };
     let offsets = match (count, index) {
-        // Only in a file may an index have more offsets than count, while somebody appends.
+        // Only in a file may an index have more offsets than count, during an append.
         (Some(count), Some(index)) if count > 0 && held(index)? != count => {
             return Err(Error::InvalidHeader);
         }

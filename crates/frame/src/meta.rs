@@ -20,7 +20,7 @@ pub struct Metalayer {
     pub content: List<u8>,
 }
 
-/// A metalayer that somebody else owns.
+/// A borrowed metalayer.
 pub type Borrowed<'a> = (&'a [u8], &'a [u8]);
 
 mod marker {

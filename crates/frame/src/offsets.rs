@@ -26,7 +26,7 @@ const BLOCKSIZE: usize = 16 << 10;
 /// What an index may take of memory or time whatever the size of its frame.
 const FREE: usize = 4 << 20;
 /// How many bytes of offsets a byte of an index may tell of. Those that are written have 16 KB in a block, of which no codec
-/// makes less than 16 bytes; behind more than this is nobody's frame, but somebody who wants to keep its reader busy.
+/// makes less than 16 bytes: no writer exceeds this ratio, only a file made to keep its reader busy does.
 const MOST_RATIO: usize = 1 << 10;
 
 /// Where a chunk is.

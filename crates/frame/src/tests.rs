@@ -83,7 +83,7 @@ impl Storage for UnluckyFile {
             Ok(())
         }
     }
-    /// Nobody cuts the power here.
+    /// The power is never cut here.
     fn sync(&self) -> Result<()> {
         match self.verdict() {
             (_, true) => Err(Error::FileWrite),
@@ -180,7 +180,7 @@ fn cbytes(model: &Model) -> u64 {
     sizes.sum()
 }
 
-/// Compares chunks by size and first byte, since nobody can read a difference in full.
+/// Compares chunks by size and first byte, since a difference in full is unreadable.
 fn assert_same(
     found: &[std::result::Result<Vec<u8>, Place>],
     expected: &[std::result::Result<Vec<u8>, Place>],

@@ -1,5 +1,5 @@
 //! Files of the file system, by positioned reads and writes on the descriptor: no seek state, no buffer, so that one
-//! handle serves many readers, and what was written is there for whoever opens the file next.
+//! handle serves many readers, and what was written is there for the next open of the file.
 
 use super::{Backend, Mode, Storage, sys};
 use oxiblosc_error::{Error, Result};
@@ -89,7 +89,7 @@ impl PlainFile {
 impl Storage for PlainFile {
     fn size(&self) -> Result<u64> {
         // The end is asked for, and not all that the system knows of the file, for the reason of [`identity_of`]. No position is
-        // kept in the descriptor otherwise, so that this moves nobody's.
+        // kept in the descriptor otherwise, so that this moves no shared position.
         (&self.file)
             .seek(SeekFrom::End(0))
             .map_err(|_| Error::FileRead)
@@ -163,7 +163,7 @@ impl Storage for PlainFile {
                     pause = MOST.min(2 * pause);
                 }
                 Err(TryLockError::WouldBlock) => return false,
-                // A file system without such locks is one for whoever asks.
+                // On a file system without such locks every request succeeds.
                 Ok(()) | Err(TryLockError::Error(_)) => return true,
             }
         }

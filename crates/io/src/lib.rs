@@ -83,7 +83,7 @@ pub trait Storage: Send + Sync {
     fn sync(&self) -> Result<()>;
 
     /// Keeps others that ask for the same out until [`Self::unlock`], or until the file is closed; waits for them at most as long
-    /// as `patience`. False if somebody is still there then. Back ends that have no such locks say true.
+    /// as `patience`. False if another process still holds it then. Back ends that have no such locks say true.
     fn lock_exclusive(&self, _patience: Duration) -> bool {
         true
     }

@@ -2,7 +2,7 @@
 //! reference's, keep out of each other's way.
 //!
 //! The lock is the system's advisory lock on the whole lock file (`flock`): readers share it, a writer has it alone.
-//! Eight bytes at offset 8 of the lock file count the writers, in the machine's byte order: whoever takes the lock
+//! Eight bytes at offset 8 of the lock file count the writers, in the machine's byte order: a process that takes the lock
 //! alone adds one, so a handle that finds another count than it last saw knows that the frame has changed. A file that
 //! is too short counts zero.
 
@@ -25,7 +25,7 @@ const LONG: Duration = Duration::from_millis(5);
 /// first needed and stays open.
 ///
 /// Nesting counts depth only, as in the reference: a writer's lock inside a reader's is still a reader's lock, which
-/// shuts nobody out and counts no writer. Code that will write must ask for the lock alone at the outermost call.
+/// keeps no reader out and counts no writer. Code that will write must ask for the lock alone at the outermost call.
 ///
 /// The child of a `fork` gets a copy of the handle that holds nothing, whatever the parent holds: the system would let
 /// both through, as it takes their descriptor for one, and the child's unlocking for the parent's.
@@ -64,7 +64,7 @@ impl SidecarLock {
     }
 
     /// Takes the lock, alone (`exclusive`) or with other readers, waiting for it as long as it takes. Returns whether
-    /// somebody else has had it alone since this handle last looked, so that what is known of the frame may be out of
+    /// another process has had it alone since this handle last looked, so that what is known of the frame may be out of
     /// date. `Error::Lock` if the lock file cannot be made, locked or read; then the lock is not taken.
     pub fn lock(&mut self, exclusive: bool) -> Result<bool> {
         self.leave_to_parent();
@@ -134,8 +134,8 @@ impl SidecarLock {
         }
     }
 
-    /// The lock file, locked. A file that was removed or replaced while it was open or waited for is let go: nobody who
-    /// comes later would look at it. True beside the file then: the counts of two files say nothing of each other.
+    /// The lock file, locked. A file that was removed or replaced while it was open or waited for is let go: processes that
+    /// come later would not look at it. True beside the file then: the counts of two files say nothing of each other.
     fn acquire(&mut self, exclusive: bool) -> io::Result<(File, bool)> {
         let mut replaced = false;
         loop {
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_file_that_was_removed_locks_nobody() {
+    fn a_removed_lock_file_locks_nothing() {
         let folder = Folder::new("replaced");
         let path = folder.path("a.b2lock");
         let mut one = lock_at(&path);

@@ -188,7 +188,7 @@ pub fn remove_dir_with_files(name: &CStr) -> Result<()> {
     for file in files {
         match sys::unlink(&file) {
             Ok(()) => {}
-            // Somebody else was faster.
+            // Another process was faster.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(_) => return Err(Error::Failure),
         }

@@ -62,7 +62,7 @@ pub fn open(path: &CStr, flags: c_int, mode: libc::mode_t) -> io::Result<File> {
             )
         };
         if fd >= 0 {
-            // SAFETY: just opened, and nobody else's.
+            // SAFETY: just opened, and owned by nothing else.
             return Ok(unsafe { File::from_raw_fd(fd) });
         }
         let error = io::Error::last_os_error();

@@ -2,8 +2,8 @@
 //!
 //! `flock` lets a new reader in beside those that are there, also while a writer waits. So who waits to have a lock file alone
 //! has, meanwhile, a second lock, on one byte far behind the file's contents; and who comes to share the file waits first until
-//! nobody has that one. It belongs to the open file, and goes with the process at the latest. The reference library does not
-//! know of it: its readers wait for nobody, and its writers wait as ever.
+//! no process is given that one. It belongs to the open file, and goes with the process at the latest. The reference library does not
+//! know of it: its readers do not wait here, and its writers wait as ever.
 
 use std::fs::File;
 

@@ -1,4 +1,4 @@
-//! A file that is written as a whole, in one step: whoever opens it finds the old bytes or the new ones, whatever call
+//! A file that is written as a whole, in one step: an open finds the old bytes or the new ones, whatever call
 //! fails and whenever the process is stopped.
 //!
 //! The bytes go into a new file in the same directory, which then takes the name. It has the mode, the owner and the group
@@ -70,7 +70,7 @@ fn fill(file: File, bytes: &[u8], old: Option<&Metadata>, durable: bool) -> Resu
         .map_err(|_| Error::FileWrite)
 }
 
-/// Gives a new file owner, group and mode of an old one. Where owner or group cannot be given, nobody gets more rights
+/// Gives a new file owner, group and mode of an old one. Where owner or group cannot be given, no other user gets more rights
 /// than before: not those of another owner's program, nor of another group.
 fn resemble(file: &File, old: &Metadata) -> std::io::Result<()> {
     let new = file.metadata()?;
@@ -104,8 +104,8 @@ fn close(file: File) -> std::io::Result<()> {
 struct Temporary(Option<CStrBuf>);
 
 impl Temporary {
-    /// Makes an empty file in the directory of `target`. Nobody can have prepared its name: that is not to be foreseen, and
-    /// what has it already, even a link, is an error. Its length does not depend on `target`'s, which may be the longest.
+    /// Makes an empty file in the directory of `target`. Its name is random, so that another user cannot prepare it, and
+    /// whatever has that name already, even a link, is an error. Its length does not depend on `target`'s, which may be the longest.
     fn beside(target: &CStr, mode: libc::mode_t) -> Result<(Self, File)> {
         for _ in 0..NAMES {
             let name = Self::name(target)?;

@@ -71,7 +71,7 @@ impl Buffer {
     /// Takes over memory from `malloc`.
     ///
     /// # Safety
-    /// `ptr` came from `malloc` with at least `len` bytes, all initialised, and is nobody else's.
+    /// `ptr` came from `malloc` with at least `len` bytes, all initialised, and has no other owner.
     pub unsafe fn from_raw(ptr: *mut u8, len: usize) -> Self {
         Self {
             ptr,
@@ -80,7 +80,7 @@ impl Buffer {
         }
     }
 
-    /// Gives the memory away; whoever gets it frees it with `free`.
+    /// Gives the memory away; the caller frees it with `free`.
     pub fn into_raw(self) -> *mut u8 {
         let ptr = self.ptr;
         std::mem::forget(self);
@@ -279,7 +279,7 @@ impl DerefMut for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: from `malloc` or null, and nobody else's.
+        // SAFETY: from `malloc` or null, with no other owner.
         unsafe { libc::free(self.ptr.cast()) };
     }
 }
@@ -339,7 +339,7 @@ mod tests {
             if buffer.capacity != *capacities.last().unwrap() {
                 capacities.push(buffer.capacity);
             }
-            // SAFETY: nobody reads them.
+            // SAFETY: they are not read.
             unsafe { buffer.advance(8192) };
         }
         let large: Vec<_> = capacities.iter().filter(|c| **c >= LARGE).collect();

@@ -1,4 +1,4 @@
-//! Bytes that may lie in somebody else's buffer until they are changed.
+//! Bytes that may be borrowed until they are changed (copy on write).
 
 use super::buffer::Buffer;
 use oxiblosc_error::Result;
@@ -32,7 +32,7 @@ impl From<Buffer> for CowBuffer {
 }
 
 impl CowBuffer {
-    /// Bytes of which nobody else has a reference.
+    /// Bytes without another reference to them.
     pub fn borrow(bytes: &'static mut [u8]) -> Self {
         Self(Bytes::Borrowed(bytes))
     }
@@ -40,7 +40,7 @@ impl CowBuffer {
     /// The `len` bytes at `start`, in a buffer of the program's.
     ///
     /// # Safety
-    /// They are there and initialised, and nobody else changes or frees them for as long as this uses them: until they are
+    /// They are there and initialised, and nothing else changes or frees them for as long as this uses them: until they are
     /// copied ([`Self::to_mut`], [`Self::front_to_mut`]), handed over, or until this is dropped.
     pub unsafe fn borrow_raw(start: *mut u8, len: usize) -> Self {
         // SAFETY: by the contract; no reference is given out that lasts longer than `self` is borrowed.
@@ -98,7 +98,7 @@ impl CowBuffer {
         if let Bytes::Borrowed(bytes) = &mut self.0
             && bytes.as_ptr() == buffer.0
         {
-            // SAFETY: whoever made `HandedOver` promised that `malloc` gave the memory and that it is ours; the bytes in it
+            // SAFETY: the maker of `HandedOver` promised that `malloc` gave the memory and that it is ours; the bytes in it
             // are initialised, since there is a slice of them. That slice is gone with this assignment.
             let own = unsafe { Buffer::from_raw(bytes.as_mut_ptr(), bytes.len()) };
             self.0 = Bytes::Own(own);
@@ -154,7 +154,7 @@ mod tests {
         );
         // SAFETY: it was given away, and only this uses it.
         let mut cow = unsafe { CowBuffer::borrow_raw(start, 2) };
-        // SAFETY: nobody uses that buffer any more.
+        // SAFETY: that buffer is no longer used.
         cow.take_over(unsafe { HandedOver::at(other.as_ptr()) });
         assert!(cow.own_mut().is_none(), "it was another one");
         // SAFETY: it came from `malloc`, and only `cow` uses it.

@@ -1,4 +1,4 @@
-//! Values that are kept for whoever needs one next, of whichever thread.
+//! Values that are kept for the next use, by any thread.
 
 use super::heap::boxed;
 use oxiblosc_error::Result;
@@ -15,7 +15,7 @@ type Slot<T> = AtomicPtr<T>;
 const AT_WORK: usize = 1;
 
 /// As many values as can be expected to be in use at the same time. Taking one is a single atomic exchange, leaving it a
-/// store, so nobody ever waits. A `fork` leaves every slot in order, but what another thread had borrowed is lost to the
+/// store, so no thread ever waits. A `fork` leaves every slot in order, but what another thread had borrowed is lost to the
 /// child, and its slot.
 pub struct Depot<T: Send + 'static, const SLOTS: usize> {
     slots: [Slot<T>; SLOTS],
@@ -24,7 +24,7 @@ pub struct Depot<T: Send + 'static, const SLOTS: usize> {
 /// A value that goes back to its depot when it is dropped: into this slot, or nowhere if there was none for it.
 pub struct Borrowed<T: Send + 'static> {
     value: ManuallyDrop<Box<T>>,
-    /// It holds [`AT_WORK`], and nobody else stores to it.
+    /// It holds [`AT_WORK`], and no other thread stores to it.
     slot: Option<&'static Slot<T>>,
 }
 
@@ -100,7 +100,7 @@ impl<T: Send> Borrowed<T> {
 impl<T: Send> Drop for Borrowed<T> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: nobody sees the field after this.
+        // SAFETY: the field is not used after this.
         let value = unsafe { ManuallyDrop::take(&mut self.value) };
         if let Some(slot) = self.slot {
             slot.store(Box::into_raw(value), Ordering::Release);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_has_the_value_of_another_thread() {
+    fn no_thread_has_the_value_of_another() {
         static DEPOT: Depot<usize, 3> = Depot::empty();
         std::thread::scope(|scope| {
             for id in 1..=4 {

@@ -22,7 +22,7 @@
 mod aligned;
 mod buffer;
 mod cow;
-/// Values that are kept for whoever needs one next.
+/// Values that are kept for the next use.
 pub mod depot;
 /// Arrays in a buffer, of which workers write parts at the same time.
 pub mod grid;

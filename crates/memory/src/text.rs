@@ -45,7 +45,7 @@ impl CStrBuf {
         Self::concat(&[bytes])
     }
 
-    /// A copy of the string in memory from `malloc`; whoever gets it frees it with `free`.
+    /// A copy of the string in memory from `malloc`; the caller frees it with `free`.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].

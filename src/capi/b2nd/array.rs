@@ -111,7 +111,7 @@ impl<'a> Array<'a> {
     /// The array behind a pointer, as it is now; it stays so as long as this is used.
     ///
     /// # Safety
-    /// `array` is null or valid, and nobody else changes its fields meanwhile.
+    /// `array` is null or valid, and no other thread changes its fields meanwhile.
     pub unsafe fn open(array: *const b2nd_array_t, exclusive: bool) -> Result<Self> {
         // SAFETY: by the contract.
         unsafe {
@@ -167,7 +167,7 @@ impl<'a> Array<'a> {
     pub fn reshape(&mut self, change: impl FnOnce(&mut ArrayRef) -> Result<()>) -> Result<()> {
         change(&mut self.core)?;
         let tick = self.core.schunk.peek()?.tick();
-        // SAFETY: nobody else uses the fields meanwhile.
+        // SAFETY: no other thread uses the fields meanwhile.
         unsafe {
             show(&mut *self.ptr, &self.core.geometry);
             (*self.ptr).last_tick = tick;

@@ -35,7 +35,7 @@ pub struct Params {
     pub metalayers: Layers,
 }
 
-/// Metalayers whose names and contents are somebody else's.
+/// Metalayers with borrowed names and contents.
 #[repr(C)]
 pub struct Layers {
     layers: [blosc2_metalayer; B2ND_MAX_METALAYERS],
@@ -108,7 +108,7 @@ impl Params {
     /// The parameters behind the pointer.
     ///
     /// # Safety
-    /// `ctx` is null or valid, and nobody else uses it meanwhile.
+    /// `ctx` is null or valid, and no other thread uses it meanwhile.
     pub unsafe fn from_c<'a>(ctx: *mut b2nd_context_t) -> Result<&'a mut Self> {
         // SAFETY: by the caller's word.
         unsafe { ctx.cast::<Self>().as_mut() }.ok_or(Error::NullPointer)

@@ -253,7 +253,7 @@ unsafe fn repeat(params: &mut Params, made: *mut b2nd_array_t, value: *const c_v
 /// Frees an array and its super-chunk. Views of it go on. Returns 0, or `BLOSC2_ERROR_NULL_POINTER`.
 ///
 /// # Safety
-/// `array` is NULL or an array that was not freed, and nobody uses it.
+/// `array` is NULL or an array that was not freed and is not in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn b2nd_free(array: *mut b2nd_array_t) -> c_int {
     code("b2nd_free", || {

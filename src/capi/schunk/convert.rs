@@ -157,7 +157,7 @@ fn write_file(backend: &dyn Backend, path: &CStr, bytes: &[u8]) -> Result<()> {
 
 /// Writes a super-chunk into a file as a contiguous frame. Returns the size of the frame, or a negative error code.
 ///
-/// A frame in memory replaces a file that is there, in one step: whoever opens it finds the old bytes or the new ones, and
+/// A frame in memory replaces a file that is there, in one step: an open finds the old bytes or the new ones, and
 /// mode, owner and group stay, as far as the process may give them. Links are followed. The directory must be writable, as
 /// the bytes are written to a file beside it first. Any other super-chunk is written only where nothing is yet.
 ///

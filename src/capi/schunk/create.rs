@@ -92,7 +92,7 @@ unsafe fn store_for(
         (None, true) => Store::Memory(Memory::new(&header(Kind::Contiguous), &[], &[])?),
         (Some(path), contiguous) => {
             if contiguous && paths::kind(path)?.is_some() {
-                // Nobody's frame is overwritten.
+                // An existing frame is not overwritten.
                 return Err(Error::FileOpen);
             }
             let (kind, path) = match contiguous {
@@ -286,7 +286,7 @@ pub unsafe fn discard(schunk: *mut blosc2_schunk) {
 /// back end could not free its own.
 ///
 /// # Safety
-/// `schunk` is NULL or a super-chunk that was not freed, and nobody uses it.
+/// `schunk` is NULL or a super-chunk that was not freed and is not in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_free(schunk: *mut blosc2_schunk) -> c_int {
     code("blosc2_schunk_free", || {

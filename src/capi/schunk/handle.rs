@@ -85,7 +85,7 @@ impl Unfinished {
 
     /// The public fields.
     pub fn fields(&mut self) -> &mut blosc2_schunk {
-        // SAFETY: written by `new`, and nobody else's.
+        // SAFETY: written by `new`, and owned by this handle alone.
         unsafe { &mut *self.as_c() }
     }
 
@@ -102,7 +102,7 @@ impl Unfinished {
 
     /// The parameters that the public fields stand for.
     pub fn parameters(&mut self) -> Parameters {
-        // SAFETY: written by `new`, and nobody else's.
+        // SAFETY: written by `new`, and owned by this handle alone.
         unsafe { parameters(self.as_c()) }
     }
 
@@ -204,7 +204,7 @@ impl Handle {
 
     /// Says that the chunks are in no frame any more.
     pub fn forget_frame(&self) {
-        // SAFETY: the storage is the handle's own; it was just made, so nobody else has it.
+        // SAFETY: the storage is the handle's own; it was just made, so no other thread knows it.
         unsafe { (*(*self.c.get()).storage).contiguous = false };
     }
 
@@ -297,7 +297,7 @@ impl Handle {
 /// Frees a super-chunk and all that is its own. Gives what the back end returned.
 ///
 /// # Safety
-/// `schunk` is a handle that nobody uses.
+/// `schunk` is a handle that is not in use.
 pub unsafe fn free(schunk: *mut blosc2_schunk) -> i32 {
     // SAFETY: by the contract; every part is the handle's own.
     unsafe {

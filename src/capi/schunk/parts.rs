@@ -13,7 +13,7 @@ use std::ptr::null_mut;
 /// Gives a handle in the making a storage, and sets the parameters among its public fields, and makes the contexts, from that.
 ///
 /// # Safety
-/// The storage came from [`storage::copy`], and is nobody else's; the pointers in its parameters are valid as long as the
+/// The storage came from [`storage::copy`], and has no other owner; the pointers in its parameters are valid as long as the
 /// super-chunk is.
 pub unsafe fn set_parameters(schunk: &mut Unfinished, storage: *mut blosc2_storage) -> Result<()> {
     let pointer = schunk.as_c();

@@ -42,7 +42,7 @@ pub enum Slot {
     At(u64),
     /// Nowhere: its items are all the same.
     Special(Special),
-    /// Nobody knows.
+    /// Unknown.
     Lost,
 }
 

@@ -20,7 +20,7 @@ pub fn find_metalayer(layers: &[Metalayer]) -> Option<usize> {
     find(NAME).or_else(|| find(OLD_NAME))
 }
 
-/// An array, which somebody keeps from being changed by others as long as this is used.
+/// An array that cannot change as long as this is used.
 #[derive(Clone)]
 pub struct ArrayRef<'a> {
     /// Where the chunks are.

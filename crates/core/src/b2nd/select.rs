@@ -407,10 +407,10 @@ impl<'a> Selection<'a> {
         )
     }
 
-    /// The items of a block in the buffer, which nobody else gets.
+    /// The items of a block in the buffer, given out once.
     ///
     /// # Errors
-    /// [`Error::Failure`] where somebody got them already.
+    /// [`Error::Failure`] where they were given out already.
     pub fn tile<'g>(&self, grid: &'g Grid, block: &TouchedBlock) -> Result<Tile<'g>> {
         let ndim = self.axes.len();
         grid.claim(&block.numbers[..ndim], &self.inside[..ndim])

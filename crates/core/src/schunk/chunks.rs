@@ -15,7 +15,7 @@ use oxiblosc_memory::{Buffer, List};
 use std::ops::Deref;
 
 /// Chunks of at most so many bytes of data are rather copied into memory of their own than compressed there, since that has
-/// to be asked for and zeroed before anybody knows how much of it is needed.
+/// to be asked for and zeroed before it is known how much of it is needed.
 const COPIED: usize = 64 << 10;
 
 /// A chunk, all of it.

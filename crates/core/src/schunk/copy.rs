@@ -102,7 +102,7 @@ impl SuperChunk {
         Ok(())
     }
 
-    /// Makes a super-chunk over a frame in somebody's buffer, of `len` bytes, independent of that: its chunks are copied, and kept
+    /// Makes a super-chunk over a frame in a borrowed buffer, of `len` bytes, independent of that: its chunks are copied, and kept
     /// each on its own. A frame that tells of very many chunks in few bytes is copied as it is.
     ///
     /// # Errors

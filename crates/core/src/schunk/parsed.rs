@@ -19,7 +19,7 @@ pub enum Wanted {
     All,
 }
 
-/// The front of a chunk that is read before anybody knows how much is needed.
+/// The front of a chunk that is read before it is known how much is needed.
 const FRONT: u64 = 4 << 10;
 /// Chunks that are not larger are read in one go where most of their blocks are wanted.
 const SMALL: u64 = 1 << 20;

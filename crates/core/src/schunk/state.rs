@@ -69,7 +69,7 @@ pub struct State {
     pub(crate) metalayers: List<Metalayer>,
     pub(crate) vlmetalayers: List<Metalayer>,
     pub(crate) tick: i64,
-    /// How large the chunks are, where they differ, once somebody asked.
+    /// How large the chunks are, where they differ, once asked for.
     sizes: Mutex<Option<Sizes>>,
     /// Whether the chunks of a frame were seen to have as many bytes together as its header says, where they differ in size.
     sum_checked: AtomicBool,
@@ -264,7 +264,7 @@ impl State {
         Ok(())
     }
 
-    /// Reads the frame again if somebody else changed it.
+    /// Reads the frame again if another handle or process changed it.
     pub(crate) fn refresh(&mut self, host: &dyn Host) -> Result<()> {
         if let Some(settings) = host.settings() {
             self.parameters = settings.parameters;

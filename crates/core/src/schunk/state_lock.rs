@@ -1,9 +1,9 @@
 //! The lock on the state of a super-chunk, for threads of this process.
 //!
 //! It has the levels that SQLite's locks have. Readers share it. One thread at a time may *reserve* it to prepare a change,
-//! while readers go on; to make the change it waits until the readers have left and has it *exclusively*. Readers that come
-//! while somebody waits for that wait too, so readers that overlap for ever keep no change waiting. An exception are readers
-//! that are part of another operation: whoever waits for that one would wait for ever.
+//! while readers go on; to make the change it waits until the readers have left and has it *exclusively*. Readers that
+//! arrive while a change waits for this wait behind it, so that readers that always overlap cannot starve it. Readers that are
+//! part of an operation that is already reading do not wait: it could never end.
 
 #[cfg(all(test, loom))]
 use loom::sync::atomic::{AtomicUsize, Ordering};
@@ -15,9 +15,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[cfg(not(all(test, loom)))]
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-/// Somebody has the state exclusively.
+/// A writer has the state exclusively.
 const EXCLUSIVE: usize = 1;
-/// Somebody waits for the readers to leave.
+/// A writer waits for the readers to leave.
 const PENDING: usize = 2;
 /// One reader.
 const READER: usize = 4;
@@ -53,7 +53,7 @@ impl StateLock {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Becomes a reader if that is possible without waiting; `nested`: also while somebody waits for the readers to leave.
+    /// Becomes a reader if that is possible without waiting; `nested`: also while a writer waits for the readers to leave.
     fn try_lock_shared(&self, nested: bool) -> bool {
         let blocked = if nested {
             EXCLUSIVE
@@ -91,7 +91,7 @@ impl StateLock {
         // Release: what the reader read comes before what the next writer writes.
         let before = self.word.fetch_sub(READER, Ordering::Release);
         if before & PENDING != 0 {
-            // Whoever waits has either seen the new count or sleeps, once this mutex is free.
+            // A waiting thread has either seen the new count or sleeps, once this mutex is free.
             drop(self.sleepers());
             self.changed.notify_all();
         }

@@ -229,7 +229,7 @@ pub(super) fn lock(disk: &Mutex<Box<Disk>>) -> MutexGuard<'_, Box<Disk>> {
     disk.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The frame on disk, for whoever has it exclusively.
+/// The frame on disk, for the exclusive owner.
 pub(super) fn unlocked(disk: &mut Mutex<Box<Disk>>) -> &mut Box<Disk> {
     disk.get_mut().unwrap_or_else(PoisonError::into_inner)
 }

@@ -17,7 +17,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, TryLockError};
 ///
 /// Threads may share one: readers see the state before or after each change, and changes wait for each other.
 pub struct SuperChunk {
-    /// Who reads the state, and who changes it. Whoever waits, waits for this.
+    /// Counts the threads that read the state and those that change it. All waiting is done here.
     lock: StateLock,
     /// Never waited for: `lock` says who may have it.
     state: RwLock<State>,
@@ -151,7 +151,7 @@ impl SuperChunk {
         }
     }
 
-    /// The state, for whoever owns the super-chunk.
+    /// The state, for the owner of the super-chunk.
     pub fn state_mut(&mut self) -> &mut State {
         self.state.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
@@ -499,7 +499,7 @@ impl Drop for Exclusive<'_> {
 
 /// The state of a super-chunk, which is not changed until this is dropped; see [`SuperChunk::read`].
 pub struct Reading<'a> {
-    // Goes first: whoever waits for the lock may write to the state at once.
+    // Goes first: a thread that waits for the lock may write to the state at once.
     state: RwLockReadGuard<'a, State>,
     /// None where an operation around this one keeps changes out.
     _access: Option<SharedAccess<'a>>,

@@ -186,7 +186,7 @@ fn read_index(
     // In a frame that is in order, the trailer follows at once.
     let untidy = room > index.cbytes as u64;
     if !untidy && offsets.len() != index.nbytes / WIDTH {
-        // Only an index with room behind it may have more offsets than count, while somebody appends.
+        // Only an index with room behind it may have more offsets than count, during an append.
         return Err(Error::InvalidHeader);
     }
     let capacity = (room as usize - EXTENDED_HEADER_LENGTH) / WIDTH;

@@ -1,7 +1,7 @@
 //! A frame in a file or a directory.
 //!
 //! What is known of the frame (header, trailer, offsets) is kept in memory, and read again when the header on disk is
-//! another: somebody else may have changed it. Reading is here; [`Disk::commit`] changes the frame.
+//! another: a different handle or process may have changed it. Reading is here; [`Disk::commit`] changes the frame.
 //!
 //! A frame of less than [`SMALL`] bytes lies as the format's documents show it: header, chunks, compressed index, trailer, one
 //! behind the other. The first change of a larger one moves the index away and stores it uncompressed, with room before it for
@@ -154,13 +154,13 @@ pub struct Disk {
     lock: Option<SidecarLock>,
     /// How many calls of [`Disk::lock`] for a change are waiting for their end.
     changing: usize,
-    /// Whether somebody was found to lock the file who does not change it.
+    /// Whether another process was found to hold the lock of the file without changing it.
     foreign_lock: bool,
     /// The view is to be read again whatever the header says.
     stale: bool,
     /// Why the frame cannot be changed: there was no frame when it was last looked for.
     missing: Option<Error>,
-    /// What was found when the frame was last read, until somebody is told.
+    /// What was found when the frame was last read, until it is reported.
     news: Option<Loaded>,
     /// What was made for the frame, if this handle made it.
     made: Option<NewFrame>,
@@ -457,9 +457,10 @@ impl Disk {
         }
     }
 
-    /// Reads the frame again if somebody else changed it, and gives what was found if it was read again since the last call.
+    /// Reads the frame again if another handle or process changed it. Gives what was found if it was read again since the last
+    /// call.
     ///
-    /// A file in which there is no frame any more, since somebody cut or replaced it, tells nothing: what is known of the frame
+    /// A file in which there is no frame any more, since it was cut or replaced, tells nothing: what is known of the frame
     /// stays, as with the reference.
     pub fn refresh(&mut self) -> Result<Option<Loaded>> {
         // That is an error for who changes the frame, and for who reads chunks that are not there any more.

@@ -15,7 +15,7 @@ const LOOK_AHEAD: u64 = 1 << 20;
 /// How long a change waits for another one of the same file, of a handle without the lock beside the frame.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What is known to whoever changes the frame.
+/// What a change of the frame needs to know.
 pub(super) struct Writer {
     /// What is free between header and index; unused in a sparse frame.
     pub(super) free: FreeList,
@@ -135,7 +135,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Makes sure that the frame can be written, and that it is known what is in it. Whoever asks for a change has called
+    /// Makes sure that the frame can be written, and that its content is known. Every change has called
     /// [`Disk::refresh`] under the lock under which the change is made.
     pub(super) fn prepare(&mut self) -> Result<Shared<dyn Storage>> {
         if let Some(error) = self.missing {

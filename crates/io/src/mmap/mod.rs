@@ -1,7 +1,7 @@
 //! Files through a memory map.
 //!
 //! A map that shares its bytes with the file serves to hand out addresses; our own reads and writes go through the
-//! descriptor, which the system keeps in step with the map. So a file that somebody cuts short, or a disk that is full,
+//! descriptor, which the system keeps in step with the map. So a file that another process cuts short, or a disk that is full,
 //! gives an error where touching the map would end the process. A map whose changes stay in memory has no such way:
 //! there the file's size is asked before each access. What remains is the moment between that question and the
 //! access, and the addresses that were handed out: while another process cuts a file short, reading them can still end

@@ -29,7 +29,7 @@ unsafe impl Sync for Region {}
 impl Drop for Region {
     fn drop(&mut self) {
         if self.mapped > 0 {
-            // SAFETY: the region is mapped with this length and this value's alone; nobody can use it from here on.
+            // SAFETY: the region is mapped with this length and owned by this value alone, which ends here.
             unsafe { libc::munmap(self.base.as_ptr().cast(), self.mapped) };
         }
     }
@@ -100,7 +100,7 @@ impl Region {
     pub fn get(&self, pos: usize, buf: &mut [u8]) {
         assert!(pos + buf.len() <= self.mapped);
         // SAFETY: the bytes lie inside the region, as was just checked, and it cannot change or move while it is looked
-        // at; `buf` is no part of it, as nobody has a reference into it.
+        // at; `buf` is no part of it, as there are no references into it.
         unsafe {
             self.at(pos)
                 .copy_to_nonoverlapping(buf.as_mut_ptr(), buf.len());
@@ -110,7 +110,7 @@ impl Region {
     /// Copies bytes into a writable region. What comes from the file must be there.
     pub fn put(&mut self, pos: usize, bytes: &[u8]) {
         assert!(pos + bytes.len() <= self.mapped);
-        // SAFETY: the bytes lie inside the region, as was just checked; nobody else looks at it meanwhile.
+        // SAFETY: the bytes lie inside the region, as was just checked, and are not accessed otherwise meanwhile.
         unsafe { self.at(pos).copy_from(bytes.as_ptr(), bytes.len()) };
     }
 
@@ -138,7 +138,7 @@ impl Region {
         let split = whole_pages(self.size)?;
         if split > 0 {
             // SAFETY: the range is the front of this region, which has at least `split` bytes, being whole pages that
-            // hold `size`; nobody uses it yet.
+            // hold `size`; it is not in use yet.
             let laid = unsafe {
                 libc::mmap(
                     self.base.as_ptr().cast(),
@@ -203,7 +203,7 @@ impl Region {
         if moved == libc::MAP_FAILED {
             return Err(Error::MemoryAlloc);
         }
-        // Those addresses are anybody's now.
+        // Those addresses may be mapped by something else now.
         // SAFETY: `split` is at most `mapped`.
         old.base = unsafe { old.base.add(old.split) };
         old.mapped -= old.split;
@@ -227,7 +227,7 @@ impl Region {
     pub fn cut_copy(&mut self, size: usize) -> Result<()> {
         let keep = whole_pages(size)?.min(self.mapped);
         if keep < self.mapped {
-            // SAFETY: the range is the end of this region, from a page's start on, and nobody else uses it.
+            // SAFETY: the range is the end of this region, from a page's start on, and not in use.
             let cleared = unsafe {
                 libc::mmap(
                     self.base.as_ptr().add(keep).cast(),

@@ -1,7 +1,7 @@
 //! An array in a buffer that is cut into tiles, which workers fill at the same time.
 //!
 //! Along each [`Axis`] every place belongs to one part. A tile is a combination of parts, one of each axis, so no two tiles
-//! have an item in common. Each can be claimed once, and whoever claims it has its items alone, wherever in the buffer they
+//! have an item in common. Each can be claimed once, and the thread that claims it has its items alone, wherever in the buffer they
 //! are.
 
 mod axis;
@@ -41,7 +41,7 @@ impl Claims {
             &self.many[tile / 64]
         };
         let bit = 1 << (tile % 64);
-        // Relaxed: nobody who gets the tile has to see what somebody else did to it before, since there was nobody.
+        // Relaxed: each tile is given out once, so there are no earlier writes to it that must be seen.
         word.fetch_or(bit, Ordering::Relaxed) & bit == 0
     }
 }
