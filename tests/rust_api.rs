@@ -202,6 +202,7 @@ fn chunks_come_go_and_change() {
         let protection = Protection {
             locking: true,
             durable: true,
+            checksums: true,
         };
         let copy = schunk.copy_to(
             Place::File(&path),

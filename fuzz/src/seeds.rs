@@ -5,6 +5,7 @@ use super::numbers::Random;
 use super::user;
 use blosc2::capi::special::*;
 use blosc2::capi::types::blosc2_cparams;
+use oxiblosc_chunk::checksum;
 use oxiblosc_chunk::encode::{EncodeParams, Source, compress as compress_chunk};
 use oxiblosc_chunk::header::{MAX_OVERHEAD, flags2};
 use oxiblosc_chunk::hooks::{NoHooks, Serial};
@@ -149,6 +150,14 @@ pub fn all() -> Vec<Seed> {
     let mut lazy = chunk(params(5, 4, 1024, &[1]), &data(3000, 4));
     lazy[31] |= flags2::LAZY;
     add("lazy".into(), lazy);
+    // One of three with checksums, which has some of every kind.
+    for i in (0..seeds.len()).step_by(3) {
+        if let Ok(Some(chunk)) = checksum::add(&seeds[i].chunk) {
+            let name = format!("{}-checksums", seeds[i].name);
+            let chunk = chunk.to_vec();
+            seeds.push(Seed { name, chunk });
+        }
+    }
     seeds
 }
 

@@ -57,7 +57,7 @@ fn parse_lazy<'a, 's>(
     *kept = source(ctx, header, src)?;
     let source = kept.as_deref().ok_or(Error::InvalidParam)?;
     let front = src.get(..Chunk::front_len(header));
-    Chunk::lazy(header, front.ok_or(Error::ReadBuffer)?, source)
+    Chunk::lazy_copy(header, front.ok_or(Error::ReadBuffer)?, source)
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@
 pub mod b2nd;
 /// What every exported function goes through.
 pub mod border;
+/// Checksums.
+pub mod checksums;
 mod coder;
 /// Compression.
 pub mod compress;

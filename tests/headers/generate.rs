@@ -25,15 +25,23 @@ struct Header {
     function: fn(&str) -> bool,
 }
 
-/// The eight headers of the library.
-const HEADERS: [Header; 8] = [
+/// The headers of the library: the eight that the reference has, and one of its own.
+const HEADERS: [Header; 9] = [
     Header {
         path: "blosc2.h",
         fragments: "blosc2",
         constants: &["macros", "blosc1", "blosc2", "errors"],
         types: &["context", "io", "plugin", "schunk"],
         only: None,
-        function: |name| !is_b2nd(name) && !is_stdio(name),
+        function: |name| !is_b2nd(name) && !is_stdio(name) && !is_own(name),
+    },
+    Header {
+        path: "oxiblosc.h",
+        fragments: "oxiblosc",
+        constants: &[],
+        types: &[],
+        only: None,
+        function: is_own,
     },
     Header {
         path: "b2nd.h",
@@ -101,6 +109,11 @@ const BLOSC1_FILE: &str = "blosc1";
 
 fn is_b2nd(name: &str) -> bool {
     name.starts_with("b2nd_")
+}
+
+/// Whether the reference has no function of this name.
+fn is_own(name: &str) -> bool {
+    name.starts_with("oxiblosc_")
 }
 
 fn is_stdio(name: &str) -> bool {

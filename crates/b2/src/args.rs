@@ -175,6 +175,9 @@ pub struct Coding {
     /// Gives every chunk a dictionary (zstd, lz4 and lz4hc)
     #[arg(long)]
     pub dict: bool,
+    /// Gives the frame checksums, so that any damage of it is found
+    #[arg(long)]
+    pub checksum: bool,
 }
 
 impl Coding {
@@ -203,6 +206,7 @@ impl Coding {
             settings.splitmode = known.map_or(settings.splitmode, |(_, mode)| *mode);
         }
         settings.dict |= self.dict;
+        settings.checksums |= self.checksum;
         Ok(settings)
     }
 }

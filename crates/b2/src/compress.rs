@@ -36,6 +36,7 @@ pub fn defaults(typesize: i32, threads: i16) -> Settings {
         blocksize: 0,
         splitmode: 4,
         dict: false,
+        checksums: false,
         threads,
     }
 }

@@ -24,14 +24,16 @@ pub fn zeros(len: usize) -> Done<Buffer> {
     Buffer::zeroed(len)
 }
 
-/// Frames are locked and durable if the environment says so, as it does for all programs of the library.
-fn protection() -> Protection {
+/// Frames are locked and durable, and new ones have checksums, if the environment says so, as it does for all programs of the
+/// library; checksums also where they are asked for.
+fn protection(checksums: bool) -> Protection {
     let is_set = |name: &str| {
         std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != OsStr::new("0"))
     };
     Protection {
         locking: is_set("BLOSC_LOCKING"),
         durable: is_set("BLOSC_DURABLE"),
+        checksums: checksums || is_set("BLOSC_CHECKSUMS"),
     }
 }
 
@@ -65,7 +67,8 @@ impl SuperChunk {
     /// A new one without chunks; what is at the place already must be gone.
     pub fn new(place: Place, settings: &Settings) -> Done<Self> {
         let (cparams, dparams) = (cparams(settings), dparams(settings));
-        oxiblosc_core::SuperChunk::create(place, cparams, dparams, protection()).map(Self)
+        let protection = protection(settings.checksums);
+        oxiblosc_core::SuperChunk::create(place, cparams, dparams, protection).map(Self)
     }
 
     /// Puts a fixed-length metalayer into it, which has no chunks yet.
@@ -156,12 +159,13 @@ impl Array {
             metalayers,
         };
         let (cparams, dparams) = (cparams(settings), dparams(settings));
-        oxiblosc_core::Array::zeros(place, &layout, cparams, dparams, protection()).map(Self)
+        let protection = protection(settings.checksums);
+        oxiblosc_core::Array::zeros(place, &layout, cparams, dparams, protection).map(Self)
     }
 
     /// Opens an array in a file or directory.
     pub fn open(path: &Path) -> Done<Self> {
-        oxiblosc_core::Array::open(path, 1, protection()).map(Self)
+        oxiblosc_core::Array::open(path, 1, protection(false)).map(Self)
     }
 
     /// Reads the items from `start` to before `stop` into `items`, which has exactly that many, in C order.

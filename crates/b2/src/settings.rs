@@ -25,6 +25,8 @@ pub struct Settings {
     pub splitmode: i32,
     /// Whether chunks get a dictionary.
     pub dict: bool,
+    /// Whether a new frame gets checksums.
+    pub checksums: bool,
     /// Threads.
     pub threads: i16,
 }

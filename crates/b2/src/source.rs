@@ -11,6 +11,7 @@ use oxiblosc_chunk::special;
 use oxiblosc_core::b2nd::meta::{Meta, NAME, OLD_NAME};
 use oxiblosc_error::Error;
 use oxiblosc_frame::disk::{Disk, Found, Loaded, Options};
+use oxiblosc_frame::fingerprint::Coverage;
 use oxiblosc_frame::header::{Extent, Header, Kind, MIN_LEN};
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_frame::offsets::{Offsets, Place};
@@ -51,6 +52,8 @@ pub struct Frame {
     pub extent: Extent,
     /// The variable-length metalayers: their contents are chunks.
     pub vlmetalayers: Vec<Metalayer>,
+    /// Which checksums there are besides those of chunks.
+    pub coverage: Coverage,
     disk: Disk,
 }
 
@@ -97,6 +100,7 @@ impl Frame {
         let Loaded {
             header,
             vlmetalayers,
+            coverage,
         } = loaded;
         let mut front = [0; MIN_LEN];
         std::fs::File::open(frame_file(path))
@@ -106,6 +110,7 @@ impl Frame {
             header: Arc::new(header),
             extent: Extent::parse(&front)?,
             vlmetalayers: vlmetalayers.into(),
+            coverage,
             disk,
         })
     }
@@ -153,7 +158,19 @@ impl Frame {
 
     /// The parameters that chunks of this frame are made with.
     pub fn settings(&self, threads: i16) -> Settings {
-        settings_of(&self.header, threads)
+        Settings {
+            checksums: self.coverage.is_any(),
+            ..settings_of(&self.header, threads)
+        }
+    }
+
+    /// What of the frame, besides its chunks, has checksums.
+    pub fn covered(&self) -> &'static str {
+        match self.coverage {
+            Coverage::All => "header, index and metalayers",
+            Coverage::AllButHeader => "index and variable-length metalayers",
+            Coverage::None => "none",
+        }
     }
 
     /// Contexts for chunks of this frame.
@@ -191,6 +208,7 @@ pub fn settings_of(header: &Header, threads: i16) -> Settings {
         blocksize: header.blocksize,
         splitmode: header.splitmode.into(),
         dict: header.use_dict,
+        checksums: false,
         threads,
     }
 }
@@ -222,6 +240,7 @@ pub fn plain_contexts(threads: i16) -> std::result::Result<SuperChunk, Error> {
         blocksize: 0,
         splitmode: 4,
         dict: false,
+        checksums: false,
         threads,
     };
     SuperChunk::new(crate::library::Place::Memory, &settings)

@@ -105,6 +105,7 @@ impl<'a> Summary<'a> {
             ("codec", codec),
             ("filters", joined(&self.filters)),
             ("flags", flags),
+            ("checksums", self.frame.covered().to_string()),
             ("layout", layout),
         ]);
         fields
@@ -137,6 +138,7 @@ impl<'a> Summary<'a> {
             ("split", Json::from(split_name(header.splitmode))),
             ("filters", Json::list(self.filters)),
             ("flags", Json::list(self.flags)),
+            ("checksums", Json::from(self.frame.covered())),
             (
                 "threads",
                 Json::list([header.nthreads_c, header.nthreads_d]),

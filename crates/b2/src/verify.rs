@@ -8,6 +8,7 @@ use crate::output::say;
 use crate::progress::Progress;
 use crate::source::{Frame, Piece, Source, plain_contexts, vlmeta_content};
 use crate::text::{bytes, clean, plural, ranges};
+use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_error::Error;
 use oxiblosc_frame::header::Kind;
 use oxiblosc_frame::offsets::Place as At;
@@ -22,13 +23,16 @@ const RANGES: usize = 8;
 struct Findings {
     damaged: usize,
     unknown: usize,
+    /// Chunks with checksums, and without.
+    checked: usize,
+    unchecked: usize,
 }
 
 /// Runs the command.
 pub fn run(args: &VerifyArgs) -> Result<Outcome> {
     let input = Input::new(&args.input)?;
     let mut findings = Findings::default();
-    let (what, nbytes) = match Source::try_open(&input)? {
+    let (what, nbytes, covered) = match Source::try_open(&input)? {
         Err(error) => {
             say(&format!("{}: damaged: {}", input.name(), describe(error)))?;
             return Ok(Outcome::Damaged);
@@ -36,23 +40,26 @@ pub fn run(args: &VerifyArgs) -> Result<Outcome> {
         Ok(Source::Chunk(chunk)) => {
             let contexts = plain_contexts(args.threads.count());
             let contexts = contexts.map_err(|error| Failure::of(input.name(), error))?;
-            if let Err(damage) = check::chunk(&contexts, &chunk, None) {
-                findings.note(&Progress::new("", 0), "the chunk", &damage)?;
+            match check::chunk(&contexts, &chunk, None) {
+                Err(damage) => findings.note(&Progress::new("", 0), "the chunk", &damage)?,
+                Ok(()) => findings.count(&chunk),
             }
-            ("1 chunk".to_string(), chunk.len() as u64)
+            ("1 chunk".to_string(), chunk.len() as u64, "none")
         }
         Ok(Source::Frame(mut frame)) => {
             verify(&mut frame, &input, args.threads.count(), &mut findings)?;
             let nbytes = frame.header.nbytes.max(0) as u64;
-            (plural(frame.nchunks(), "chunk", "chunks"), nbytes)
+            let chunks = plural(frame.nchunks(), "chunk", "chunks");
+            (chunks, nbytes, frame.covered())
         }
     };
     if findings.damaged + findings.unknown == 0 {
         if !args.quiet {
             say(&format!(
-                "{}: fine ({what}, {})",
+                "{}: fine ({what}, {}; {})",
                 input.name(),
-                bytes(nbytes)
+                bytes(nbytes),
+                findings.checks(covered)
             ))?;
         }
         return Ok(Outcome::Fine);
@@ -84,7 +91,8 @@ fn verify(frame: &mut Frame, input: &Input, threads: i16, findings: &mut Finding
         let result = match frame.chunk(nchunk) {
             Ok(Piece::Special(..)) => Ok(()),
             Ok(Piece::Bytes(chunk)) => check::chunk(&contexts, &chunk, expected)
-                .and_then(|()| check::item_size(&chunk, frame.header.typesize)),
+                .and_then(|()| check::item_size(&chunk, frame.header.typesize))
+                .map(|()| findings.count(&chunk)),
             Err(error) => Err(Damage {
                 error,
                 blocks: Vec::new(),
@@ -159,6 +167,25 @@ fn check_array(
 }
 
 impl Findings {
+    /// Counts a chunk that is right.
+    fn count(&mut self, chunk: &[u8]) {
+        match ChunkHeader::parse(chunk).is_ok_and(|header| header.has_checksums()) {
+            true => self.checked += 1,
+            false => self.unchecked += 1,
+        }
+    }
+
+    /// What kind of check each part had, where all are right; `covered` are those with checksums besides chunks.
+    fn checks(&self, covered: &str) -> String {
+        let chunks = match (self.checked, self.unchecked) {
+            (0, _) if covered == "none" => return "no checksums, all can be decompressed".into(),
+            (0, _) => String::new(),
+            (_, 0) => ", all chunks".into(),
+            (some, _) => format!(", {some} of the chunks"),
+        };
+        format!("checksums of {covered}{chunks} are right").replace("of none, ", "of ")
+    }
+
     fn note(&mut self, progress: &Progress, what: &str, damage: &Damage) -> Result<()> {
         let unknown = matches!(damage.error, Error::CodecSupport | Error::FilterPipeline);
         let count = if unknown {

@@ -1,5 +1,6 @@
 //! Putting a chunk together of which some blocks were compressed again.
 
+use super::checksum::CHECKSUMS;
 use super::decode::Chunk;
 use super::encode_block::BlockEncoder;
 use super::header::{ChunkHeader, Special};
@@ -43,6 +44,8 @@ pub(super) fn assemble(
     }
     let mut header = ChunkHeader {
         cbytes: bytes.len(),
+        // They are made anew, as the caller needs them.
+        blosc2_flags2: header.blosc2_flags2 & !CHECKSUMS,
         ..*header
     };
     if full == 4 * encoder.total_streams(header.nbytes) {

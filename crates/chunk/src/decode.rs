@@ -1,8 +1,9 @@
 //! Decompressing a chunk, whole or block by block.
 
+use super::checksum::{self, Checksums};
 use super::decode_block::{BlockDecoder, Streams};
 use super::encode::workers;
-use super::header::{Blocks, ChunkHeader, Special, flags2, i32_at};
+use super::header::{Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, Special, flags2, i32_at};
 use super::hooks::{BlockPos, Executor, Hooks};
 use super::pipeline::Pipeline;
 use super::scratch;
@@ -13,7 +14,10 @@ use super::work_stealing::StealingQueue;
 use oxiblosc_codecs::{Codec, Dict};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters as filters;
-use oxiblosc_memory::{AlignedBuffer, List, boxed};
+use oxiblosc_memory::{AlignedBuffer, List, ToList, boxed};
+
+/// The byte of a chunk that says it is lazy.
+const LAZY_FLAG: usize = EXTENDED_HEADER_LENGTH - 1;
 
 /// A chunk whose header, block starts and dictionary were checked: what is left to find wrong is in the streams.
 pub struct Chunk<'a> {
@@ -25,6 +29,10 @@ pub struct Chunk<'a> {
     /// For variable-length blocks: where the data of each block begin in the chunk's data, and the end. Unknown, and
     /// empty, while the blocks are elsewhere.
     pub(super) offsets: List<usize>,
+    /// Where header, block starts and dictionary end.
+    front_end: usize,
+    /// Of the blocks, if the chunk has any.
+    checksums: Option<Checksums<'a>>,
 }
 
 impl<'a> Chunk<'a> {
@@ -65,20 +73,51 @@ impl<'a> Chunk<'a> {
         front: &'a [u8],
         source: &'a dyn BlockSource,
     ) -> Result<Self> {
+        if header.is_lazy() && header.has_checksums() {
+            // They were made for another header.
+            return Err(Error::Data);
+        }
+        Self::lazy_copy(header, front, source)
+    }
+
+    /// The same for a lazy chunk, which differs from the one in `source` by saying that it is lazy, and in all that follows its
+    /// block starts.
+    ///
+    /// # Errors
+    /// As for [`Self::lazy`].
+    pub fn lazy_copy(
+        header: &'a ChunkHeader,
+        front: &'a [u8],
+        source: &'a dyn BlockSource,
+    ) -> Result<Self> {
         if front.len() < Self::front_len(header) {
             return Err(Error::ReadBuffer);
         }
         Self::new(header, front, Some(source))
     }
 
-    /// How many bytes from the front of a chunk say where its blocks are: header and block starts, or all there is of a
-    /// chunk of special values.
+    /// How many bytes from the front of a chunk say where its blocks are: header and block starts, and checksums if there are
+    /// any and no dictionary before them; or all there is of a chunk of special values.
     pub fn front_len(header: &ChunkHeader) -> usize {
+        // In a lazy chunk there is something else behind the block starts.
+        let more = match header.has_checksums() && !header.is_lazy() {
+            true => checksum::table_len(header.nblocks),
+            false => 0,
+        };
         match header.special() {
             Special::None if header.is_memcpyed() => header.overhead(),
-            Special::None => (header.overhead() + 4 * header.nblocks).min(header.cbytes),
+            Special::None => (header.overhead() + 4 * header.nblocks + more).min(header.cbytes),
             _ => header.cbytes,
         }
+    }
+
+    /// As [`Self::front_len`], and as much as says that there are really no checksums where the header says so.
+    pub fn front_wanted(header: &ChunkHeader) -> usize {
+        let more = match header.has_checksums() || header.special() != Special::None {
+            true => 0,
+            false => checksum::MAGIC.len(),
+        };
+        (Self::front_len(header) + more).min(header.cbytes)
     }
 
     fn new(
@@ -100,6 +139,8 @@ impl<'a> Chunk<'a> {
             elsewhere: None,
             dict: None,
             offsets: List::new(),
+            front_end: header.overhead(),
+            checksums: None,
         }
     }
 
@@ -121,9 +162,18 @@ impl<'a> Chunk<'a> {
             self.elsewhere = Some(boxed(elsewhere)?);
         }
         if streams {
+            self.front_end = self.starts_end();
             if header.blosc2_flags & flags2::USE_DICT != 0 {
-                self.dict = self.read_dict()?;
+                self.front_end += 4 + self.dict_len()?;
             }
+        }
+        if header.has_checksums() {
+            self.checksums = self.read_checksums(streams)?;
+        } else if checksum::is_denied(header, self.bytes) {
+            return Err(Error::Data);
+        }
+        if streams {
+            self.dict = self.read_dict()?;
             if header.has_vlblocks() {
                 if header.nbytes == 0 {
                     // No block is empty.
@@ -135,6 +185,43 @@ impl<'a> Chunk<'a> {
             }
         }
         Ok(())
+    }
+
+    fn read_checksums(&self, streams: bool) -> Result<Option<Checksums<'a>>> {
+        if !streams {
+            if self.header.nbytes > 0 && !self.is_special() {
+                return Err(Error::Data);
+            }
+            checksum::check_header_only(self.bytes)?;
+            return Ok(None);
+        }
+        let to = self.front_end + checksum::table_len(self.header.nblocks);
+        let whole = self.bytes.get(..to);
+        if let Some(front) = whole {
+            let table = checksum::check_front(front, self.header.nblocks)?;
+            return Ok(Some(Checksums::Borrowed(table)));
+        }
+        let Some(elsewhere) = self.elsewhere.as_ref().filter(|_| to <= self.header.cbytes) else {
+            return Err(Error::Data);
+        };
+        let mut bytes = read_front(elsewhere.source, to)?;
+        // What was used already is what has to be right.
+        bytes[..self.bytes.len()].copy_from_slice(self.bytes);
+        if self.header.is_lazy() {
+            bytes[LAZY_FLAG] &= !flags2::LAZY;
+        }
+        let table = checksum::check_front(&bytes, self.header.nblocks)?;
+        Ok(Some(Checksums::Owned(table.to_list()?)))
+    }
+
+    /// The checksums of the blocks.
+    pub(super) fn checksums(&self) -> Option<&Checksums<'a>> {
+        self.checksums.as_ref()
+    }
+
+    /// Where header, block starts and dictionary end.
+    pub(super) fn front_end(&self) -> usize {
+        self.front_end
     }
 
     /// All bytes of a chunk whose blocks are elsewhere.
@@ -151,6 +238,10 @@ impl<'a> Chunk<'a> {
     pub fn loaded(header: &'a ChunkHeader, bytes: &'a [u8]) -> Result<Self> {
         if header.cbytes > bytes.len() {
             return Err(Error::InvalidHeader);
+        }
+        if header.is_lazy() && header.has_checksums() {
+            // As in `lazy`.
+            return Err(Error::Data);
         }
         Self::new(header, bytes, None)
     }
@@ -261,45 +352,82 @@ impl<'a> Chunk<'a> {
         buf: &'s mut AlignedBuffer,
     ) -> Result<&'s [u8]> {
         let (start, end) = self.span(nblock, all)?;
-        match &self.elsewhere {
+        let bytes = match &self.elsewhere {
             Some(elsewhere) if all => {
                 let bytes = elsewhere.whole()?.get(start..end);
                 bytes.ok_or(Error::ReadBuffer)
             }
             _ => self.fetch(start, end, buf),
+        };
+        match &self.checksums {
+            None => bytes,
+            Some(checksums) => self.checked(nblock, bytes?, checksums),
         }
+    }
+
+    /// The streams of block `nblock`, which begin with `bytes`, if they are as the checksums say.
+    fn checked<'s>(
+        &self,
+        nblock: usize,
+        bytes: &'s [u8],
+        checksums: &Checksums,
+    ) -> Result<&'s [u8]> {
+        let streams = if self.header.has_vlblocks() {
+            bytes
+        } else {
+            let size = self.block_nbytes(nblock)?;
+            let len = streams_len(self.header, bytes, size, |_| ());
+            &bytes[..len.map_err(|_| Error::Data)?]
+        };
+        checksums.check_block(nblock, streams)?;
+        Ok(streams)
+    }
+
+    /// The streams of block `nblock`, in memory; a variable-length block is one.
+    pub(super) fn block_streams(&self, nblock: usize) -> Result<&'a [u8]> {
+        if !self.header.has_vlblocks() {
+            return self.compressed(nblock, |_| ());
+        }
+        let (start, end) = self.vl_span(nblock).ok_or(Error::Data)?;
+        self.bytes.get(start..end).ok_or(Error::ReadBuffer)
     }
 
     /// The compressed bytes of block `nblock`, all its streams and no more; `each` gets every stream with its size in
     /// front. Only of blocks in memory.
-    pub(super) fn compressed(
-        &self,
-        nblock: usize,
-        mut each: impl FnMut(&'a [u8]),
-    ) -> Result<&'a [u8]> {
+    pub(super) fn compressed(&self, nblock: usize, each: impl FnMut(&'a [u8])) -> Result<&'a [u8]> {
         let (start, end) = self.span(nblock, true)?;
         let bytes = self.bytes.get(start..end).ok_or(Error::ReadBuffer)?;
-        let bsize = self.block_nbytes(nblock)?;
-        let mut streams = Streams::new(self.header, bytes, bsize)?;
-        let mut at = 0;
-        for _ in 0..bsize / streams.neblock {
-            streams.next()?;
-            let next = bytes.len() - streams.left();
-            each(&bytes[at..next]);
-            at = next;
+        let len = streams_len(self.header, bytes, self.block_nbytes(nblock)?, each)?;
+        Ok(&bytes[..len])
+    }
+
+    fn dict_len(&self) -> Result<usize> {
+        let at = self.starts_end();
+        let mut buf = AlignedBuffer::default();
+        let len = i32_at(self.fetch(at, at + 4, &mut buf)?, 0);
+        let len = usize::try_from(len).unwrap_or(0);
+        match (1..=oxiblosc_codecs::MAX_DICT_SIZE).contains(&len) {
+            true => Ok(len),
+            false if self.header.has_checksums() => Err(Error::Data),
+            false => Err(Error::CodecDict),
         }
-        Ok(&bytes[..at])
     }
 
     fn read_dict(&self) -> Result<Option<Box<Dict>>> {
         let at = self.starts_end();
-        let mut buf = AlignedBuffer::default();
-        let size = self.fetch(at, at + 4, &mut buf)?;
-        let size = usize::try_from(i32_at(size, 0)).map_err(|_| Error::CodecDict)?;
-        if size == 0 || size > oxiblosc_codecs::MAX_DICT_SIZE {
-            return Err(Error::CodecDict);
+        if self.front_end == at {
+            return Ok(None);
         }
-        let raw = self.fetch(at + 4, at + 4 + size, &mut buf)?;
+        let mut buf = AlignedBuffer::default();
+        // What follows says whether there are really no checksums where the header says so.
+        let end = (self.front_end + checksum::MAGIC.len()).min(self.header.cbytes);
+        let bytes = self.fetch(at + 4, end, &mut buf)?;
+        let (raw, behind) = bytes
+            .split_at_checked(self.front_end - at - 4)
+            .ok_or(Error::ReadBuffer)?;
+        if behind == checksum::MAGIC && !self.header.has_checksums() {
+            return Err(Error::Data);
+        }
         match Codec::from_format(self.header.flags >> 5) {
             Some(codec) if codec.supports_dict() => {
                 Ok(Some(boxed(Dict::for_decompression(codec, raw)?)?))
@@ -540,6 +668,24 @@ pub fn decompress_blocks<'d>(
         }
         Ok(())
     })
+}
+
+/// How many of `bytes` are the streams of a block with `bsize` bytes of data; `each` gets every stream with its size in front.
+pub(super) fn streams_len<'a>(
+    header: &ChunkHeader,
+    bytes: &'a [u8],
+    bsize: usize,
+    mut each: impl FnMut(&'a [u8]),
+) -> Result<usize> {
+    let mut streams = Streams::new(header, bytes, bsize)?;
+    let mut at = 0;
+    for _ in 0..bsize / streams.neblock {
+        streams.next()?;
+        let next = bytes.len() - streams.left();
+        each(&bytes[at..next]);
+        at = next;
+    }
+    Ok(at)
 }
 
 /// Decompresses block `nblock` into `dst`, which has the block's size ([`Chunk::block_nbytes`]).

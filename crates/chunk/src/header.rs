@@ -2,6 +2,7 @@
 //!
 //! Parsed once, into numbers that were checked against each other; see the chunk format document, "Header".
 
+use super::checksum::CHECKSUMS;
 use oxiblosc_error::{Error, Result};
 
 /// Length of a Blosc 1 header, and of the part that both versions share.
@@ -184,7 +185,7 @@ pub struct ChunkHeader {
     pub compcode_meta: u8,
     /// See [`flags2`].
     pub blosc2_flags: u8,
-    /// Second byte of flags; see [`flags2::VL_BLOCKS`].
+    /// Second byte of flags; see [`flags2::VL_BLOCKS`] and [`CHECKSUMS`].
     pub blosc2_flags2: u8,
 }
 
@@ -358,6 +359,11 @@ impl ChunkHeader {
     /// Whether the blocks are somewhere else.
     pub fn is_lazy(&self) -> bool {
         self.blosc2_flags & flags2::LAZY != 0
+    }
+
+    /// Whether there are [checksums](crate::checksum).
+    pub fn has_checksums(&self) -> bool {
+        self.blosc2_flags2 & CHECKSUMS != 0
     }
 
     /// Whether the blocks have sizes of their own.

@@ -7,9 +7,10 @@
 //! the next one starts, and refuses to if that is further than a block can be long. A chunk that is written anew because its
 //! blocks grew gets a little room behind each of them.
 
-use super::decode::Chunk;
+use super::checksum::{self, CHECKSUMS, Checksums};
+use super::decode::{Chunk, streams_len};
 use super::encode_block::difference;
-use super::header::{ChunkHeader, Special, i32_at};
+use super::header::{ChunkHeader, Special, flags2, i32_at};
 use super::patch::Touched;
 use super::source::BlockSource;
 use oxiblosc_error::{Error, Result};
@@ -54,6 +55,8 @@ pub struct PatchTarget<'a> {
     tail: usize,
     /// Whether the chunk, if it is written anew, gets room between its blocks.
     slack: bool,
+    /// Header, block starts and checksums as they are in the chunk, if it has checksums.
+    front: List<u8>,
 }
 
 /// What each block to be changed may take, and where all start.
@@ -69,7 +72,7 @@ fn layout(header: &ChunkHeader, front: &[u8], touched: &[Touched]) -> Result<Opt
         return Err(Error::InvalidParam);
     }
     if header.is_memcpyed() {
-        if header.cbytes != header.nbytes + header.overhead() {
+        if header.cbytes != header.nbytes + header.overhead() || header.has_checksums() {
             return Ok(None);
         }
         let room = |t: &Touched| {
@@ -78,8 +81,12 @@ fn layout(header: &ChunkHeader, front: &[u8], touched: &[Touched]) -> Result<Opt
         };
         return Ok(Some((touched.iter().map(room).list()?, List::new())));
     }
-    let body = header.overhead() + 4 * header.nblocks;
-    let Some(table) = front.get(header.overhead()..body) else {
+    if header.has_checksums() && header.blosc2_flags & flags2::USE_DICT != 0 {
+        return Ok(None);
+    }
+    let body = body(header);
+    let table = header.overhead()..header.overhead() + 4 * header.nblocks;
+    let Some(table) = front.get(table) else {
         return Ok(None);
     };
     let start = |nblock: usize| usize::try_from(i32_at(table, 4 * nblock)).unwrap_or(0);
@@ -119,7 +126,7 @@ impl<'a> PatchTarget<'a> {
         let Some((rooms, starts)) = layout(header, front, touched)? else {
             return Ok(None);
         };
-        let front = &front[..Chunk::front_len(header)];
+        let front = &front[..body(header).min(front.len())];
         let mut bytes = Buffer::copy_of(front)?;
         bytes.resize(front.len() + rooms.iter().map(Range::len).sum::<usize>())?;
         if !header.is_memcpyed() {
@@ -139,7 +146,20 @@ impl<'a> PatchTarget<'a> {
             source.read_at(first, &mut bytes[to..to + end - first])?;
             to += end - first;
         }
+        let kept = kept_front(header, front)?;
+        if header.has_checksums() {
+            let sums = Checksums::Borrowed(checksum::check_front(front, header.nblocks)?);
+            for ((t, place), room) in touched.iter().zip(&places).zip(&rooms) {
+                if !t.whole {
+                    let size = blocksize_of(header, t.nblock);
+                    let room = &bytes[*place..][..room.len()];
+                    let len = streams_len(header, room, size, |_| ()).map_err(|_| Error::Data)?;
+                    sums.check_block(t.nblock, &room[..len])?;
+                }
+            }
+        }
         let mut small = *header;
+        small.blosc2_flags2 &= !CHECKSUMS;
         if !header.is_memcpyed() {
             for (t, place) in touched.iter().zip(&places) {
                 let start = (*place as i32).to_le_bytes();
@@ -156,6 +176,7 @@ impl<'a> PatchTarget<'a> {
             starts,
             tail,
             slack,
+            front: kept,
         }))
     }
 
@@ -177,6 +198,7 @@ impl<'a> PatchTarget<'a> {
             starts,
             tail: usize::MAX,
             slack: true,
+            front: kept_front(header, bytes)?,
         }))
     }
 
@@ -256,7 +278,7 @@ impl<'a> PatchTarget<'a> {
         cbytes: usize,
     ) -> bool {
         let header = self.header;
-        let body = header.overhead() + 4 * header.nblocks;
+        let body = body(header);
         if header.cbytes - body <= WASTE * header.nblocks {
             return false;
         }
@@ -331,7 +353,7 @@ impl<'a> PatchTarget<'a> {
         let cbytes = header.cbytes + behind.len();
         if !self.allows(&inside)
             || behind.len() > self.tail
-            || cbytes > header.nbytes + header.overhead()
+            || cbytes > header.nbytes + header.overhead() + self.front.len() + 4 * self.sums()
         {
             return Ok(None);
         }
@@ -354,6 +376,9 @@ impl<'a> PatchTarget<'a> {
             })?;
             edits.extend(starts)?;
         }
+        if self.sums() > 0 && !(inside.is_empty() && behind.is_empty()) {
+            self.add_checksums(touched, changed, &mut edits)?;
+        }
         inside.sort_unstable_by_key(|edit| edit.at);
         edits.extend(inside)?;
         if grows {
@@ -365,4 +390,73 @@ impl<'a> PatchTarget<'a> {
         }
         Ok(Some(edits))
     }
+
+    /// How many checksums the chunk has.
+    fn sums(&self) -> usize {
+        match self.front.is_empty() {
+            true => 0,
+            false => self.header.nblocks,
+        }
+    }
+
+    /// Adds to the edits of header and block starts those of the checksums.
+    fn add_checksums(
+        &self,
+        touched: &[Touched],
+        changed: &[List<u8>],
+        edits: &mut List<Edit>,
+    ) -> Result<()> {
+        let mut front = self.front.to_list()?;
+        for edit in edits.iter() {
+            front[edit.at..][..edit.len].copy_from_slice(&edit.new);
+        }
+        let at = checksums_at(self.header);
+        for (t, new) in touched.iter().zip(changed) {
+            checksum::set_block(&mut front[at..], t.nblock, new);
+        }
+        checksum::seal(&mut front, at);
+        // Behind those of the blocks is that of the front.
+        let last = self.header.nblocks;
+        let blocks = touched.iter().map(|t| t.nblock).chain([last]);
+        for place in blocks.map(checksum::place) {
+            edits.push(Edit {
+                at: at + place.start,
+                len: place.len(),
+                new: front[at..][place].to_list()?,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Where the blocks of a chunk without a dictionary may begin.
+fn body(header: &ChunkHeader) -> usize {
+    let starts = match header.is_memcpyed() {
+        true => 0,
+        false => 4 * header.nblocks,
+    };
+    let checksums = match header.has_checksums() {
+        true => checksum::table_len(header.nblocks),
+        false => 0,
+    };
+    header.overhead() + starts + checksums
+}
+
+/// The front of a chunk that has checksums; nothing of another.
+fn kept_front(header: &ChunkHeader, bytes: &[u8]) -> Result<List<u8>> {
+    match header.has_checksums() {
+        true => bytes[..body(header).min(bytes.len())].to_list(),
+        false => Ok(List::new()),
+    }
+}
+
+/// Where the checksums are in a chunk without a dictionary.
+fn checksums_at(header: &ChunkHeader) -> usize {
+    header.overhead() + 4 * header.nblocks
+}
+
+/// Bytes of data in block `nblock` of blocks of one size.
+fn blocksize_of(header: &ChunkHeader, nblock: usize) -> usize {
+    let blocksize = header.blocksize_field();
+    blocksize.min(header.nbytes - nblock * blocksize)
 }

@@ -14,6 +14,8 @@
 )]
 
 mod assemble;
+/// Checksums of blocks.
+pub mod checksum;
 /// Decompressing whole chunks.
 pub mod decode;
 mod decode_block;

@@ -1,6 +1,8 @@
 //! A short way through the plainest chunks: one block, in memory, of a codec of the format's own, shuffled at most. Small
 //! chunks are of this kind, and what is asked and prepared for all others takes nearly as long as to decode one.
 
+use super::checksum::{self, CHECKSUMS, Checksums};
+use super::decode::streams_len;
 use super::decode_block::{Stream, Streams};
 use super::header::{Blocks, ChunkHeader, MAX_FILTERS, filter_id, i32_at};
 use super::scratch::{self, State};
@@ -15,6 +17,7 @@ pub fn decompress(header: &ChunkHeader, src: &[u8], dest: &mut [u8]) -> Option<(
     let plain = header.nblocks == 1
         && matches!(header.blocks, Blocks::Regular { .. })
         && header.blosc2_flags == 0
+        && header.blosc2_flags2 & !CHECKSUMS == 0
         && !header.is_memcpyed()
         && before == [filter_id::NONE; MAX_FILTERS - 1]
         && !dest.is_empty();
@@ -34,7 +37,16 @@ pub fn decompress(header: &ChunkHeader, src: &[u8], dest: &mut [u8]) -> Option<(
     if start == 0 || start >= chunk.len() {
         return None;
     }
-    let mut streams = Streams::new(header, &chunk[start..], dest.len()).ok()?;
+    let mut bytes = &chunk[start..];
+    if header.has_checksums() {
+        let front = header.overhead() + 4 + checksum::table_len(1);
+        let table = checksum::check_front(chunk.get(..front)?, 1).ok()?;
+        bytes = &bytes[..streams_len(header, bytes, dest.len(), |_| ()).ok()?];
+        Checksums::Borrowed(table).check_block(0, bytes).ok()?;
+    } else if checksum::is_denied(header, chunk) {
+        return None;
+    }
+    let mut streams = Streams::new(header, bytes, dest.len()).ok()?;
     let mut scratch = scratch::borrow().ok()?;
     let (bufs, state) = scratch.parts();
     let (nstreams, nbytes) = (usize::from(nstreams), dest.len());

@@ -1,5 +1,6 @@
 //! Packing a chunk whose blocks were changed where they are: without the free bytes that this left between them.
 
+use super::checksum::{self, CHECKSUMS};
 use super::decode::Chunk;
 use super::header::{ChunkHeader, Special, flags2};
 use oxiblosc_error::Result;
@@ -25,10 +26,14 @@ pub fn repack(bytes: &[u8]) -> Result<Option<Buffer>> {
     let chunk = Chunk::parse(&header, bytes)?;
     let table = header.overhead();
     let mut cbytes = table + 4 * header.nblocks;
+    let sums = match header.has_checksums() {
+        true => checksum::table_len(header.nblocks),
+        false => 0,
+    };
     for nblock in 0..header.nblocks {
         cbytes += chunk.compressed(nblock, |_| ())?.len();
     }
-    if cbytes >= header.cbytes {
+    if cbytes + sums >= header.cbytes {
         return Ok(None);
     }
     let mut packed = Buffer::new();
@@ -39,7 +44,17 @@ pub fn repack(bytes: &[u8]) -> Result<Option<Buffer>> {
         packed[table + 4 * nblock..][..4].copy_from_slice(&start);
         packed.extend(chunk.compressed(nblock, |_| ())?)?;
     }
-    ChunkHeader { cbytes, ..header }.write(&mut packed);
+    let plain = ChunkHeader {
+        cbytes,
+        blosc2_flags2: header.blosc2_flags2 & !CHECKSUMS,
+        ..header
+    };
+    plain.write(&mut packed);
+    if sums > 0 {
+        // Not those that were there: they would be those of damaged blocks, too.
+        chunk.check_checksums()?;
+        return checksum::add(&packed);
+    }
     Ok(Some(packed))
 }
 

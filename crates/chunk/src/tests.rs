@@ -1,5 +1,6 @@
 //! The engine without the C border: what goes in comes out, whichever thread does the work.
 
+mod checksums;
 mod lazy;
 
 use super::decode::{Chunk, decompress};

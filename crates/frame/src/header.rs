@@ -17,6 +17,8 @@ pub const MAX_METALAYERS: usize = 16;
 const MAX_VERSION: u8 = 3;
 /// What frames of equal chunks with equal blocks are written as.
 const VERSION_REGULAR: u8 = 2;
+/// A byte without a use in the format: see [`fingerprint`](crate::fingerprint).
+pub const MARK: usize = MIN_LEN - 1;
 /// Where the magic is, and what it is.
 const MAGIC: (usize, &[u8; 8]) = (2, b"b2frame\0");
 

@@ -4,6 +4,7 @@
 //! - [`meta`], [`header`], [`trailer`], [`offsets`]: the parts of the format, each parsed once into a checked type
 //! - [`runs`]: very many offsets in little memory
 //! - [`change`]: what can be done to the chunks
+//! - [`fingerprint`]: checksums of these parts
 //! - [`free_list`], [`journal`]: what makes changes of files cheap, and safe against being killed
 //! - [`memory`]: a contiguous frame in a buffer
 //! - [`disk`]: a frame in a file or a directory
@@ -24,6 +25,7 @@
 pub mod change;
 pub mod container;
 pub mod disk;
+pub mod fingerprint;
 pub mod free_list;
 pub mod header;
 pub mod journal;

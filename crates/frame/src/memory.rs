@@ -5,6 +5,7 @@
 
 use super::change::{Change, Delta, Item};
 use super::disk::Loaded;
+use super::fingerprint;
 use super::header::{Extent, Header, Kind, set_extent};
 use super::meta::Borrowed;
 use super::offsets::{Offsets, Place, WIDTH};
@@ -27,6 +28,8 @@ pub struct Memory {
     whole: bool,
     /// Whether chunks may have free bytes between their blocks, since some were changed.
     loose: bool,
+    /// Whether the whole frame has [checksums](super::fingerprint).
+    checksums: bool,
 }
 
 impl Memory {
@@ -44,6 +47,7 @@ impl Memory {
             trailer: trailer::encode(vlmetalayers)?,
             whole: false,
             loose: false,
+            checksums: false,
             bytes: Buffer::copy_of(&bytes)?.into(),
         })
     }
@@ -66,10 +70,20 @@ impl Memory {
                 trailer,
                 whole: true,
                 loose: false,
+                checksums: loaded.coverage.is_any(),
                 bytes,
             },
             loaded,
         ))
+    }
+
+    /// Has the whole frame get checksums of header, index and trailer, or none.
+    pub fn set_checksums(&mut self, checksums: bool) -> Result<()> {
+        if self.checksums != checksums {
+            self.open_end()?;
+            self.checksums = checksums;
+        }
+        Ok(())
     }
 
     /// Whether other bytes are part of the buffer.
@@ -326,8 +340,12 @@ impl Memory {
             if let Some(buffer) = self.bytes.own_mut() {
                 buffer.extend(&index)?;
                 buffer.extend(&self.trailer)?;
-                let len = buffer.len() as u64;
-                set_extent(buffer, len, data_len);
+                let len = buffer.len();
+                set_extent(buffer, len as u64, data_len);
+                let (front, trailer) = buffer.split_at_mut(len - self.trailer.len());
+                let header = &mut front[..self.header_len];
+                let index = fingerprint::of_index(&index);
+                fingerprint::stamp(self.checksums, header, index, trailer);
             }
             self.whole = true;
         }
@@ -383,6 +401,12 @@ fn replace(buffer: &mut Buffer, at: usize, len: usize, new: &[u8]) -> Result<()>
     }
     buffer[at..at + new.len()].copy_from_slice(new);
     Ok(())
+}
+
+/// The index at the front of bytes.
+fn index_bytes(bytes: &[u8]) -> &[u8] {
+    let len = ChunkHeader::parse_basic(bytes).map_or(0, |header| header.cbytes);
+    bytes.get(..len).unwrap_or_default()
 }
 
 /// How many offsets an index has.
@@ -445,11 +469,17 @@ fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, List<u8>)> {
         }
     };
     offsets.check(header.kind, &extent)?;
+    let index_crc = || match index {
+        Some(index) if !offsets.is_empty() => fingerprint::of_index(index_bytes(index)),
+        _ => 0,
+    };
+    let coverage = fingerprint::check(&bytes[..extent.header_len as usize], index_crc, &trailer)?;
     Ok((
         extent,
         Loaded {
             header,
             vlmetalayers,
+            coverage,
         },
         offsets,
         trailer,

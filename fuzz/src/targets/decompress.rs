@@ -3,6 +3,7 @@
 use super::super::calls::{Decompression, c_len, decompress};
 use super::{Case, LARGEST, MANY_BLOCKS};
 use blosc2::capi::global::{blosc1_decompress, blosc2_decompress};
+use oxiblosc_chunk::checksum;
 use oxiblosc_chunk::decode::{self, Chunk};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::hooks::{NoHooks, Serial};
@@ -78,8 +79,9 @@ fn fetched(case: &Case) {
         Ok(dest)
     };
     let in_memory = run(Chunk::loaded(&header, bytes));
+    with_checksums(bytes, &in_memory);
     let source = Fetched(bytes);
-    let front = &bytes[..Chunk::front_len(&header)];
+    let front = &bytes[..Chunk::front_wanted(&header)];
     let elsewhere = run(Chunk::lazy(&header, front, &source));
     assert_eq!(in_memory.is_ok(), elsewhere.is_ok(), "blocks elsewhere");
     assert!(in_memory.is_err() || in_memory == elsewhere);
@@ -96,6 +98,24 @@ fn fetched(case: &Case) {
     if let (Ok(data), Ok(()), Some(blocksize)) = (in_memory, result, case.blocksize()) {
         assert!(data[nblock * blocksize..][..size] == *block, "one block");
     }
+}
+
+/// A chunk that gets checksums gives what it gave without, and one that has some loses nothing by being looked at.
+fn with_checksums(bytes: &[u8], data: &Result<Box<[u8]>>) {
+    let Ok(Some(checked)) = checksum::add(bytes) else {
+        return;
+    };
+    let header = ChunkHeader::parse(&checked).expect("a chunk of our own");
+    let chunk = Chunk::parse(&header, &checked);
+    let Ok(chunk) = chunk else {
+        assert!(data.is_err(), "{header:?}");
+        return;
+    };
+    assert_eq!(chunk.check_checksums(), Ok(true), "{header:?}");
+    let mut dest = vec![0x33; header.nbytes].into_boxed_slice();
+    let again = decode::decompress(&chunk, &mut dest, None, 1, &NoHooks, &Serial);
+    assert!(data.is_err() || again.is_ok(), "{data:?} {again:?}");
+    assert!(data.is_err() || *data == Ok(dest));
 }
 
 /// `blosc2_decompress`, and `blosc1_decompress` where the chunk is whole, as its caller promises.

@@ -21,8 +21,11 @@ use std::sync::Mutex;
 
 /// Whether changes are to survive a loss of power: the environment variable `BLOSC_DURABLE`, neither empty nor `0`.
 pub fn durable() -> bool {
-    crate::capi::border::env(c"BLOSC_DURABLE", |value| !value.is_empty() && value != "0")
-        == Some(true)
+    is_on(c"BLOSC_DURABLE")
+}
+
+fn is_on(variable: &CStr) -> bool {
+    crate::capi::border::env(variable, |value| !value.is_empty() && value != "0") == Some(true)
 }
 
 /// How frames of a back end are treated.
@@ -67,7 +70,12 @@ pub unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
         let host = made.host()?;
         let store = store_for(&*copy, made.parameters(), &*host)?;
         let (parameters, id) = (made.parameters(), made.id());
-        Ok(made.finish(SuperChunk::new(store, parameters, host, id)))
+        let schunk = SuperChunk::new(store, parameters, host, id);
+        let schunk = match is_on(c"BLOSC_CHECKSUMS") {
+            true => schunk.with_checksums()?,
+            false => schunk,
+        };
+        Ok(made.finish(schunk))
     }
 }
 

@@ -261,7 +261,10 @@ impl ArrayRef<'_> {
         let mut new: List<(usize, Buffer)> = updates
             .into_iter()
             .map(|(nchunk, update)| match update {
-                ChunkUpdate::Whole(chunk) => Ok((nchunk, chunk)),
+                ChunkUpdate::Whole(chunk) => {
+                    let chunk = state.with_checksums(&chunk)?.unwrap_or(chunk);
+                    Ok((nchunk, chunk))
+                }
                 ChunkUpdate::Edits(_) => Err(Error::Failure),
             })
             .try_list()?;

@@ -111,6 +111,11 @@ impl State {
         (bytes, info): (&[u8], ChunkInfo),
         owned: &mut List<Buffer>,
     ) -> Result<i64> {
+        let with_checksums = self.with_checksums(bytes)?;
+        let (bytes, info) = match &with_checksums {
+            Some(chunk) => (&chunk[..], ChunkInfo::new(&ChunkHeader::parse(chunk)?)),
+            None => (bytes, info),
+        };
         let (counts, keeping) = (self.counts, self.keeping());
         let nchunks = counts.nchunks as usize;
         let (after, current) = match place {

@@ -11,6 +11,8 @@
 //! - [`rules`]: what a change does to the counters, and whether it may be made
 //! - [`slices`]: which bytes of which chunks a range of items is
 
+/// Checksums.
+pub mod checksums;
 /// Chunks in and out.
 pub mod chunks;
 /// Copies.

@@ -40,6 +40,8 @@ pub struct Protection {
     pub locking: bool,
     /// Whether each change waits until it would survive a loss of power.
     pub durable: bool,
+    /// Whether a new frame gets checksums, so that damage of it is found; see [`SuperChunk::add_checksums`].
+    pub checksums: bool,
 }
 
 fn c_path(path: &Path) -> Result<CStrBuf> {
@@ -117,7 +119,11 @@ impl SuperChunk {
             Place::File(path) => on_disk(path, Kind::Contiguous)?,
             Place::Directory(path) => on_disk(path, Kind::Sparse)?,
         };
-        Ok(Self::new(store, parameters, host, next_id()))
+        let schunk = Self::new(store, parameters, host, next_id());
+        match protection.checksums {
+            true => schunk.with_checksums(),
+            false => Ok(schunk),
+        }
     }
 
     /// Opens the super-chunk in a file, `offset` bytes behind its begin, or in a directory. Nothing is read but the index and the

@@ -4,6 +4,7 @@
 //! The size of a chunk (`chunksize`) is -1 until the first chunk comes, then the size of all chunks but the last, which may
 //! be shorter, and 0 from the moment on when that no longer holds.
 
+use oxiblosc_chunk::checksum::CHECKSUMS;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, Special};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::offsets::Place;
@@ -43,8 +44,10 @@ pub struct ChunkInfo {
     pub nbytes: i32,
     /// Bytes of the chunk.
     pub cbytes: i32,
-    /// Its second flags byte.
+    /// Its second flags byte, without the bit for checksums.
     pub flags2: u8,
+    /// Whether it has checksums.
+    pub checksums: bool,
     /// Where it goes if it needs no room in a frame.
     pub special: Option<Place>,
 }
@@ -55,7 +58,8 @@ impl ChunkInfo {
         Self {
             nbytes: header.nbytes as i32,
             cbytes: header.cbytes as i32,
-            flags2: header.blosc2_flags2,
+            flags2: header.blosc2_flags2 & !CHECKSUMS,
+            checksums: header.has_checksums(),
             special: Place::special_of(header),
         }
     }
@@ -66,6 +70,7 @@ impl ChunkInfo {
             nbytes,
             cbytes: EXTENDED_HEADER_LENGTH as i32,
             flags2: 0,
+            checksums: false,
             special: Some(Place::Special(kind)),
         }
     }
@@ -258,6 +263,7 @@ mod tests {
             nbytes,
             cbytes: 100,
             flags2: 0,
+            checksums: false,
             special: None,
         }
     }

@@ -7,14 +7,14 @@ use crate::coder::{Changed, Count, Host, Settings};
 use oxiblosc_chunk::header::{
     ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, MAX_TYPESIZE, Special, flags2,
 };
-use oxiblosc_chunk::special;
 use oxiblosc_chunk::tune::Request;
+use oxiblosc_chunk::{checksum, special};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{Change, Item};
 use oxiblosc_frame::disk::Loaded;
 use oxiblosc_frame::header::{Header, Kind};
 use oxiblosc_frame::meta::{self, Metalayer};
-use oxiblosc_memory::{Buffer, Collect, Edit, List, Shared};
+use oxiblosc_memory::{Buffer, Collect, Edit, List, Shared, ToList};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -73,6 +73,8 @@ pub struct State {
     sizes: Mutex<Option<Sizes>>,
     /// Whether the chunks of a frame were seen to have as many bytes together as its header says, where they differ in size.
     sum_checked: AtomicBool,
+    /// Whether chunks get checksums when they come into the frame.
+    checksums: bool,
 }
 
 /// A change, and the counters after it.
@@ -97,6 +99,7 @@ impl State {
             tick: 0,
             sizes: Mutex::new(None),
             sum_checked: AtomicBool::new(false),
+            checksums: false,
         }
     }
 
@@ -184,6 +187,35 @@ impl State {
     }
 
     /// What counts of a chunk.
+    /// Whether chunks get checksums when they come into the frame.
+    pub fn has_checksums(&self) -> bool {
+        self.checksums
+    }
+
+    /// Has chunks that come into the frame get checksums from now on, and the frame too; or none.
+    pub(crate) fn set_checksums(&mut self, checksums: bool) -> Result<()> {
+        match &mut self.store {
+            Store::Separate(_) => return Ok(()),
+            Store::Memory(memory) => memory.set_checksums(checksums)?,
+            Store::Disk(disk) => unlocked(disk).set_checksums(checksums),
+        }
+        self.checksums = checksums;
+        Ok(())
+    }
+
+    /// The chunk as the frame is to have it, if that is another: with checksums.
+    pub(crate) fn with_checksums(&self, chunk: &[u8]) -> Result<Option<Buffer>> {
+        if !self.checksums || !self.store.is_frame() {
+            return Ok(None);
+        }
+        match checksum::add(chunk) {
+            Err(Error::MemoryAlloc) => Err(Error::MemoryAlloc),
+            // A damaged chunk is kept as it is.
+            Err(_) => Ok(None),
+            added => added,
+        }
+    }
+
     pub(crate) fn chunk_info(&self, nchunk: usize) -> Result<ChunkInfo> {
         Ok(match self.store.find(nchunk)? {
             Location::Memory(bytes) => ChunkInfo::new(&ChunkHeader::parse(bytes)?),
@@ -259,6 +291,9 @@ impl State {
         self.metalayers = header.metalayers;
         self.vlmetalayers = loaded.vlmetalayers;
         let first = self.chunk_info(0).ok();
+        // Other writers leave nothing but those of chunks.
+        let checksums = loaded.coverage.is_any() || first.is_some_and(|chunk| chunk.checksums);
+        self.set_checksums(checksums)?;
         self.counts.flags2 = first.map_or(0, |chunk| chunk.flags2);
         host.show(self, Changed::Everything);
         Ok(())
@@ -357,7 +392,12 @@ impl State {
                     return Err(Error::MaxBufsizeExceeded);
                 }
                 let nbytes = self.counts.nbytes_of(nchunk as i64).ok_or(Error::Data)?;
-                specials.push((nchunk, self.special_chunk(kind, nbytes)?))?;
+                let chunk = self.special_chunk(kind, nbytes)?;
+                let chunk = match self.with_checksums(&chunk)? {
+                    Some(chunk) => chunk.to_list()?,
+                    None => chunk,
+                };
+                specials.push((nchunk, chunk))?;
             }
         }
         Ok(specials)
@@ -384,11 +424,13 @@ impl State {
                         Location::Special(_) => return Err(Error::Failure),
                     };
                     chunk.edit(&list)?;
+                    let chunk = self.with_checksums(&chunk)?.unwrap_or(chunk);
                     let info = ChunkInfo::new(&ChunkHeader::parse(&chunk)?);
                     wholes.push((nchunk, chunk, info))?;
                     info
                 }
                 ChunkUpdate::Whole(chunk) => {
+                    let chunk = self.with_checksums(&chunk)?.unwrap_or(chunk);
                     let info = ChunkInfo::new(&ChunkHeader::parse(&chunk)?);
                     wholes.push((nchunk, chunk, info))?;
                     info

@@ -5,9 +5,11 @@ use super::load::Image;
 use super::places::Piece;
 use super::{Disk, SMALL};
 use crate::change::{Change, Delta, Item};
+use crate::fingerprint;
 use crate::free_list::FreeList;
 use crate::header::{Kind, set_extent};
 use crate::offsets::{Offsets, WIDTH, stored_header};
+use oxiblosc_chunk::checksum::{crc32c, extended};
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
@@ -241,7 +243,8 @@ impl Disk {
         }
         let trailer = next.trailer.as_deref();
         let trailer = trailer.unwrap_or(self.view.trailer());
-        let is_other = offsets != self.view.offsets || trailer != self.view.trailer();
+        let is_other = offsets != self.view.offsets
+            || fingerprint::without(trailer) != fingerprint::without(self.view.trailer());
         let mut image = Image::from_parts(
             self.kind,
             next.header,
@@ -250,11 +253,13 @@ impl Disk {
             free.end(),
             next.cbytes,
         )?;
+        image.stamp(self.view.checksums);
         if is_other && image.header == self.view.header && !offsets.is_empty() {
             // Handles without a lock look at the header, those of the reference at the frame's length alone.
             // The byte stays when the frame is closed: taken away, the length would be again what such a handle knows. The next
             // change takes it away.
             image.lengthen()?;
+            image.stamp(self.view.checksums);
         }
         let mut writes = Writes {
             header: image.header,
@@ -275,6 +280,7 @@ impl Disk {
         self.view.tail = image.body;
         self.view.offsets = offsets;
         self.view.capacity = None;
+        self.view.offsets_crc = None;
         self.view.untidy = false;
         if let Some(writer) = &mut self.writer {
             writer.free = free;
@@ -332,7 +338,7 @@ impl Disk {
             Kind::Contiguous => header_len + end + len + slack(end),
             Kind::Sparse => header_len,
         };
-        let trailer = self.view.trailer().to_list()?;
+        let mut trailer = self.view.trailer().to_list()?;
         let trailer_len = trailer.len() as u64;
         // The old index and trailer stay as they are until the new ones are in place, and where those do not fit in front of them
         // they come behind.
@@ -357,11 +363,51 @@ impl Disk {
             }
         };
         set_extent(&mut writes.header, trailer_pos + trailer_len, cbytes);
+        let offsets_crc = self
+            .view
+            .checksums
+            .then(|| crc32c(&index[EXTENDED_HEADER_LENGTH..]));
+        self.stamp(&mut writes.header, &index, offsets_crc, &mut trailer);
         writes.dead.push((trailer_pos, &trailer))?;
         self.write(file, writes)?;
+        self.view.tail = trailer;
+        self.view.offsets_crc = offsets_crc;
         self.view.capacity = Some(capacity);
         self.view.untidy = true;
         Ok(())
+    }
+
+    /// Writes checksums of header, index and trailer into header and trailer, or takes them out. The index is stored as it is.
+    fn stamp(&self, header: &mut [u8], index: &[u8], offsets_crc: Option<u32>, trailer: &mut [u8]) {
+        let front = &index[..EXTENDED_HEADER_LENGTH];
+        let index = offsets_crc.map_or(0, |crc| fingerprint::of_index_parts(front, crc));
+        fingerprint::stamp(offsets_crc.is_some(), header, index, trailer);
+    }
+
+    /// The checksum of the offsets after a change of them, if the frame has checksums.
+    fn offsets_crc_after(&self, delta: &Delta) -> Result<Option<u32>> {
+        if !self.view.checksums {
+            return Ok(None);
+        }
+        let offsets = &self.view.offsets;
+        let before = match self.view.offsets_crc {
+            Some(crc) => crc,
+            None => crc32c(&to_le_bytes(offsets.iter())?),
+        };
+        Ok(Some(match delta {
+            Delta::Same => before,
+            Delta::Push(offset) => extended(before, &offset.to_le_bytes()),
+            Delta::Set(nchunk, offset) => {
+                let old = offsets.get(*nchunk).ok_or(Error::Failure)?.to_le_bytes();
+                let behind = (offsets.len() - nchunk - 1) * WIDTH;
+                fingerprint::replace_eight(before, old, offset.to_le_bytes(), behind)
+            }
+            Delta::From(from, list) => {
+                let kept = offsets.iter().take(*from);
+                crc32c(&to_le_bytes(kept.chain(list.iter().copied()))?)
+            }
+            Delta::All(..) => return Err(Error::Failure),
+        }))
     }
 
     /// Applies a change to a large frame, whose index can grow.
@@ -489,22 +535,25 @@ impl Disk {
                 old: Some(stored_header(count)?[INDEX_SIZES].to_list()?),
             })?;
         }
-        let trailer = match next.trailer {
+        let mut trailer = match next.trailer {
             Some(trailer) => trailer,
             None => self.view.trailer().to_list()?,
         };
         let trailer_pos = self.next_trailer_pos(new_count, trailer.len() as u64);
-        writes.dead.push((trailer_pos, &trailer))?;
         let cbytes = match self.kind {
             Kind::Contiguous => extent.cbytes,
             Kind::Sparse => next.cbytes,
         };
         let frame_len = trailer_pos + trailer.len() as u64;
         set_extent(&mut writes.header, frame_len, cbytes);
+        let offsets_crc = self.offsets_crc_after(&delta)?;
+        self.stamp(&mut writes.header, &sizes, offsets_crc, &mut trailer);
+        writes.dead.push((trailer_pos, &trailer))?;
         delta.reserve(&mut self.view.offsets)?;
         self.write(file, writes)?;
         self.view.trailer_len = trailer.len();
         self.view.tail = trailer;
+        self.view.offsets_crc = offsets_crc;
         self.view.untidy = true;
         delta.apply(&mut self.view.offsets)
     }

@@ -1,11 +1,13 @@
 //! Reading header, index and trailer of a frame, and writing them as the format's documents show them.
 
 use super::{Loaded, Pending, RETRIES, View, patches};
+use crate::fingerprint;
 use crate::header::{self, Extent, Header, Kind, set_extent};
 use crate::journal::{Record, overlay};
 use crate::meta::Borrowed;
 use crate::offsets::{Offsets, WIDTH};
 use crate::trailer;
+use oxiblosc_chunk::checksum::crc32c;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
@@ -129,36 +131,59 @@ fn read(source: &Source, kind: Kind, front: &[u8]) -> Result<Loading> {
         Kind::Sparse => Some(header_len),
     };
     let index_pos = index_pos.ok_or(Error::InvalidHeader)?;
-    let (offsets, capacity, untidy) = read_index(source, &parsed, index_pos, trailer_pos)?;
-    offsets.check(kind, &extent)?;
+    let index = read_index(source, &parsed, index_pos, trailer_pos, &trailer)?;
+    index.offsets.check(kind, &extent)?;
+    let coverage = fingerprint::check(&header, || index.crc, &trailer)?;
     let view = View {
         header,
         extent,
         trailer_len: trailer.len(),
         tail: trailer,
-        offsets,
-        capacity,
-        untidy,
+        offsets: index.offsets,
+        capacity: index.capacity,
+        untidy: index.untidy,
         pending: source.pending.clone(),
+        checksums: coverage.is_any(),
+        offsets_crc: index.offsets_crc,
     };
     Ok((
         view,
         Loaded {
             header: parsed,
             vlmetalayers,
+            coverage,
         },
     ))
 }
 
-const NO_CHUNKS: (Offsets, Option<usize>, bool) = (Offsets::EMPTY, None, false);
+/// What is known of an index.
+struct Index {
+    offsets: Offsets,
+    /// How many offsets there is room for, if it can grow.
+    capacity: Option<usize>,
+    /// Whether there is room behind it.
+    untidy: bool,
+    /// Its checksum, if the trailer has one.
+    crc: u32,
+    /// That of its offsets, if they are stored as they are.
+    offsets_crc: Option<u32>,
+}
 
-/// The offsets, how many there is room for, and whether there is room.
+const NO_CHUNKS: Index = Index {
+    offsets: Offsets::EMPTY,
+    capacity: None,
+    untidy: false,
+    crc: 0,
+    offsets_crc: None,
+};
+
 fn read_index(
     source: &Source,
     header: &Header,
     pos: u64,
     limit: u64,
-) -> Result<(Offsets, Option<usize>, bool)> {
+    trailer: &[u8],
+) -> Result<Index> {
     let count = match header.nchunks() {
         // Chunks without data are counted by the index alone.
         Some(0) if pos + EXTENDED_HEADER_LENGTH as u64 > limit => return Ok(NO_CHUNKS),
@@ -191,7 +216,20 @@ fn read_index(
     }
     let capacity = (room as usize - EXTENDED_HEADER_LENGTH) / WIDTH;
     let growing = untidy && index.is_memcpyed();
-    Ok((offsets, growing.then_some(capacity), untidy))
+    let (mut crc, mut offsets_crc) = (0, None);
+    if fingerprint::is_in(trailer) {
+        let (front, stored) = bytes.split_at(EXTENDED_HEADER_LENGTH);
+        let behind = crc32c(stored);
+        crc = fingerprint::of_index_parts(front, behind);
+        offsets_crc = growing.then_some(behind);
+    }
+    Ok(Index {
+        offsets,
+        capacity: growing.then_some(capacity),
+        untidy,
+        crc,
+        offsets_crc,
+    })
 }
 
 /// A frame as the format's documents show it, without its chunks.
@@ -204,6 +242,8 @@ pub struct Image {
     pub body_pos: u64,
     /// Bytes of the trailer, at the end of the body.
     pub trailer_len: usize,
+    /// Bytes of the index, at the front of the body.
+    index_len: usize,
 }
 
 impl Image {
@@ -236,6 +276,7 @@ impl Image {
         } else {
             offsets.encode()?
         };
+        let index_len = body.len();
         body.extend_from_slice(trailer)?;
         let (body_pos, cbytes) = match kind {
             Kind::Contiguous => (header.len() as u64 + data_end, data_end),
@@ -247,7 +288,16 @@ impl Image {
             body,
             body_pos,
             trailer_len: trailer.len(),
+            index_len,
         })
+    }
+
+    /// Writes checksums of all parts, or takes them out.
+    pub fn stamp(&mut self, checksums: bool) {
+        let end = self.body.len() - self.trailer_len;
+        let (front, trailer) = self.body.split_at_mut(end);
+        let index = fingerprint::of_index(&front[..self.index_len]);
+        fingerprint::stamp(checksums, &mut self.header, index, trailer);
     }
 
     /// Leaves one byte free before the trailer.

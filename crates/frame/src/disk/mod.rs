@@ -23,6 +23,7 @@ pub use commit::Next;
 pub use writer::PATIENCE;
 use writer::{WriteHandle, Writer};
 
+use super::fingerprint::Coverage;
 use super::header::{Extent, Header, Kind};
 use super::journal::{Patch, overlay};
 use super::meta::{Borrowed, Metalayer};
@@ -70,6 +71,10 @@ struct View {
     untidy: bool,
     /// What the frame is in places that a change has begun to overwrite, and was not committed.
     pending: Pending,
+    /// Whether the frame has checksums; see [`fingerprint`](crate::fingerprint).
+    checksums: bool,
+    /// That of the offsets, if it is known and they are stored as they are.
+    offsets_crc: Option<u32>,
 }
 
 impl View {
@@ -110,6 +115,8 @@ pub struct Loaded {
     pub header: Header,
     /// The variable-length metalayers.
     pub vlmetalayers: List<Metalayer>,
+    /// Which checksums there are, and are right.
+    pub coverage: Coverage,
 }
 
 /// A read handle that is kept open.
@@ -252,7 +259,7 @@ impl Stored {
     /// Reads the front of the chunk: `first` bytes, or as many as say where its blocks are.
     pub fn front(&self, first: u64) -> Result<(Buffer, ChunkHeader)> {
         let (mut bytes, header) = self.start(first)?;
-        self.extend(&mut bytes, Chunk::front_len(&header))?;
+        self.extend(&mut bytes, Chunk::front_wanted(&header))?;
         Ok((bytes, header))
     }
 
@@ -401,6 +408,12 @@ impl Disk {
     /// Where the chunks are.
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// Has the next change write checksums of header, index and trailer, or none. Reading a frame again, since another handle
+    /// changed it, sets this as it is there.
+    pub fn set_checksums(&mut self, checksums: bool) {
+        self.view.checksums = checksums;
     }
 
     /// The offsets.

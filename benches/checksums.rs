@@ -1,0 +1,173 @@
+//! What checksums cost: the same calls on two frames that differ in nothing but them, one after the other, again and again.
+//!
+//! Prints for each row the speed with checksums over the speed without (1 is as fast), and the geometric mean of each group beside
+//! its goal. Words keep the rows whose description holds all of them.
+
+use oxiblosc_core::{CParams, DParams, Place, Protection, SuperChunk};
+use std::path::PathBuf;
+use std::time::Instant;
+
+const ROUNDS: usize = 15;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Where {
+    Memory,
+    File,
+    Directory,
+}
+
+fn numbers(len: usize, noise: u32) -> Vec<u8> {
+    let mut state = 1u64;
+    let items = (0..len as u32 / 4).map(|i| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        i.wrapping_mul(3) ^ ((state >> 33) as u32 & ((1u64 << noise) - 1) as u32)
+    });
+    items.flat_map(u32::to_le_bytes).collect()
+}
+
+struct Case {
+    name: String,
+    place: Where,
+    chunk: usize,
+    data: Vec<u8>,
+    codec: u8,
+}
+
+impl Case {
+    fn make(&self, path: &PathBuf, checksums: bool) -> SuperChunk {
+        let _ = std::fs::remove_file(path);
+        let _ = std::fs::remove_dir_all(path);
+        let place = match self.place {
+            Where::Memory => Place::Frame,
+            Where::File => Place::File(path),
+            Where::Directory => Place::Directory(path),
+        };
+        let cparams = CParams {
+            typesize: 4,
+            codec: self.codec,
+            nthreads: 1,
+            ..CParams::default()
+        };
+        let protection = Protection {
+            checksums,
+            ..Protection::default()
+        };
+        let schunk = SuperChunk::create(place, cparams, DParams { nthreads: 1 }, protection);
+        schunk.expect("a super-chunk")
+    }
+
+    fn fill(&self, schunk: &SuperChunk) {
+        for chunk in self.data.chunks(self.chunk) {
+            schunk.append_data(chunk).expect("an append");
+        }
+    }
+}
+
+fn best(times: &mut [f64]) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 4]
+}
+
+fn main() {
+    let words: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with("--"))
+        .collect();
+    let folder =
+        std::env::temp_dir().join(format!("oxiblosc-bench-checksums-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let paths = [folder.join("without"), folder.join("with")];
+    let mut groups: Vec<(&str, f64, Vec<f64>)> = vec![
+        ("append", 0.95, vec![]),
+        ("write slices", 0.95, vec![]),
+        ("read whole", 0.97, vec![]),
+        ("read slices", 0.97, vec![]),
+    ];
+    for (place, at) in [
+        (Where::Memory, "memory"),
+        (Where::File, "file"),
+        (Where::Directory, "directory"),
+    ] {
+        for (chunk, size) in [(8 << 10, "8 KB"), (1 << 20, "1 MB")] {
+            for (noise, kind) in [(3, "numbers"), (16, "half noise"), (32, "noise")] {
+                for (codec, codec_name) in [(1, "LZ4"), (5, "Zstd")] {
+                    let case = Case {
+                        name: format!("{at}, {size}, {kind}, {codec_name}"),
+                        place,
+                        chunk,
+                        data: numbers(if chunk < 1 << 20 { 4 << 20 } else { 16 << 20 }, noise),
+                        codec,
+                    };
+                    row(&case, &paths, &words, &mut groups);
+                }
+            }
+        }
+    }
+    for (group, goal, ratios) in groups {
+        let mean =
+            (ratios.iter().map(|r: &f64| r.ln()).sum::<f64>() / ratios.len().max(1) as f64).exp();
+        let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+        println!(
+            "{group}: {mean:.3} (goal {goal}), least {least:.3}, {} rows",
+            ratios.len()
+        );
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+fn row(case: &Case, paths: &[PathBuf; 2], words: &[String], groups: &mut [(&str, f64, Vec<f64>)]) {
+    for (i, what) in ["append", "write slices", "read whole", "read slices"]
+        .into_iter()
+        .enumerate()
+    {
+        let name = format!("{what}: {}", case.name);
+        if !words.iter().all(|word| name.contains(word.as_str())) {
+            continue;
+        }
+        let mut times = [Vec::new(), Vec::new()];
+        let mut kept: Vec<SuperChunk> = Vec::new();
+        if i > 0 {
+            for (with, path) in paths.iter().enumerate() {
+                let schunk = case.make(path, with == 1);
+                case.fill(&schunk);
+                kept.push(schunk);
+            }
+        }
+        let mut dest = vec![0; case.data.len()];
+        for round in 0..ROUNDS {
+            for with in [round % 2, 1 - round % 2] {
+                let started;
+                if i == 0 {
+                    let schunk = case.make(&paths[with], with == 1);
+                    started = Instant::now();
+                    case.fill(&schunk);
+                } else {
+                    let schunk = &kept[with];
+                    started = Instant::now();
+                    let len = case.data.len() as u64;
+                    match i {
+                        1 => (0..200u64).for_each(|n| {
+                            let at = n * 7919 * 4 % (len - 4000) / 4 * 4;
+                            let new = &case.data[at as usize..][..4000];
+                            schunk.write_bytes(at, new).expect("a write");
+                        }),
+                        2 => schunk.read_bytes(0..len, &mut dest).expect("a read"),
+                        _ => (0..400u64).for_each(|n| {
+                            let at = n * 104_729 * 4 % (len - 4000) / 4 * 4;
+                            schunk
+                                .read_bytes(at..at + 4000, &mut dest[..4000])
+                                .expect("a read");
+                        }),
+                    }
+                }
+                times[with].push(started.elapsed().as_secs_f64());
+            }
+        }
+        let [without, with] = &mut times;
+        let ratio = best(without) / best(with);
+        println!("{ratio:.3}  {name}");
+        groups[i].2.push(ratio);
+    }
+}

@@ -1,0 +1,314 @@
+//! Checksums in a chunk, where every reader of the format passes over them.
+//!
+//! Block starts say where blocks are, so nothing stops a writer from leaving room before the first. A chunk with checksums has
+//! a table there, behind its block starts and its dictionary, and a bit in its second flags byte ([`CHECKSUMS`]):
+//!
+//! | bytes | |
+//! |---|---|
+//! | 4 | [`MAGIC`] |
+//! | 4 for each block | checksum of its streams, with their sizes |
+//! | 4 | checksum of the front: of all bytes of the chunk before it |
+//!
+//! All are CRC-32C, little-endian. Since they are part of the chunk, they go wherever it goes, and go with it when another writer
+//! replaces it. A chunk without blocks (a repeated value, or no data) has the checksum of its bytes in the first four of the
+//! `filters_meta`, which count as zeros in it, and no filters. A chunk whose data are stored as they are has no block starts;
+//! it becomes one with a stored stream for each block.
+
+use crate::decode::Chunk;
+use crate::header::{
+    Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, Special, flags, flags2, i32_at,
+    version,
+};
+use crc_fast::{CrcAlgorithm, Digest, checksum};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{Buffer, Collect, List};
+use std::ops::Range;
+
+/// In the second flags byte: the chunk has checksums.
+pub const CHECKSUMS: u8 = 0x80;
+/// The byte of a chunk with this bit.
+const FLAGS: usize = EXTENDED_HEADER_LENGTH - 2;
+/// What the table begins with. As the size of a stream, which would be there otherwise, it is impossible.
+pub const MAGIC: [u8; 4] = [0xc5, 0x5c, 0xa3, 0x9a];
+/// Where a chunk without blocks has its checksum.
+const IN_HEADER: Range<usize> = 24..28;
+
+/// CRC-32C.
+pub fn crc32c(bytes: &[u8]) -> u32 {
+    checksum(CrcAlgorithm::Crc32Iscsi, bytes) as u32
+}
+
+/// CRC-32C of bytes and more of them, from that of the first.
+pub fn extended(crc: u32, more: &[u8]) -> u32 {
+    let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, u64::from(!crc));
+    digest.update(more);
+    digest.finalize() as u32
+}
+
+/// What becomes of a CRC-32C when so many zeros follow.
+pub fn shifted(crc: u32, zeros: usize) -> u32 {
+    crc_fast::checksum_combine(CrcAlgorithm::Crc32Iscsi, crc.into(), 0, zeros as u64) as u32
+}
+
+/// Bytes of the table of a chunk of so many blocks.
+pub fn table_len(nblocks: usize) -> usize {
+    MAGIC.len() + 4 * nblocks + 4
+}
+
+/// Where in the table the checksum of block `nblock` is; that of the front follows the last one.
+pub fn place(nblock: usize) -> Range<usize> {
+    let at = MAGIC.len() + 4 * nblock;
+    at..at + 4
+}
+
+/// Writes the checksum of block `nblock`, whose streams are `streams`, into the table.
+pub fn set_block(table: &mut [u8], nblock: usize, streams: &[u8]) {
+    table[place(nblock)].copy_from_slice(&crc32c(streams).to_le_bytes());
+}
+
+/// The checksum of a chunk without blocks.
+fn of_header_only(chunk: &[u8]) -> u32 {
+    let (front, behind) = chunk.split_at(EXTENDED_HEADER_LENGTH);
+    let mut header = [0; EXTENDED_HEADER_LENGTH];
+    header.copy_from_slice(front);
+    header[IN_HEADER].fill(0);
+    extended(crc32c(&header), behind)
+}
+
+/// The checksums of the blocks of a chunk, whose front was checked.
+pub enum Checksums<'a> {
+    /// In the bytes of the chunk.
+    Borrowed(&'a [u8]),
+    /// Read from elsewhere.
+    Owned(List<u8>),
+}
+
+impl Checksums<'_> {
+    fn table(&self) -> &[u8] {
+        match self {
+            Self::Borrowed(bytes) => bytes,
+            Self::Owned(bytes) => bytes,
+        }
+    }
+
+    /// Checks the streams of block `nblock`.
+    #[inline]
+    pub fn check_block(&self, nblock: usize, streams: &[u8]) -> Result<()> {
+        let sum = self.table().get(place(nblock)).ok_or(Error::Data)?;
+        match sum == crc32c(streams).to_le_bytes() {
+            true => Ok(()),
+            false => Err(Error::Data),
+        }
+    }
+}
+
+/// Checks the front of a chunk with `nblocks` blocks, table included; gives the table.
+///
+/// # Errors
+/// [`Error::Data`].
+pub fn check_front(front: &[u8], nblocks: usize) -> Result<&[u8]> {
+    let at = front.len().checked_sub(table_len(nblocks));
+    let (at, (before, sum)) = at.zip(front.split_last_chunk()).ok_or(Error::Data)?;
+    let table = &front[at..];
+    match table[..MAGIC.len()] == MAGIC && crc32c(before) == u32::from_le_bytes(*sum) {
+        true => Ok(table),
+        false => Err(Error::Data),
+    }
+}
+
+/// Checks a chunk without blocks that says it has a checksum.
+pub fn check_header_only(chunk: &[u8]) -> Result<()> {
+    let sum = chunk.get(IN_HEADER).ok_or(Error::ReadBuffer)?;
+    match sum == of_header_only(chunk).to_le_bytes() {
+        true => Ok(()),
+        false => Err(Error::Data),
+    }
+}
+
+/// Whether a chunk that says it has no checksums has some all the same, so that what it says is wrong. `bytes` are as many of
+/// the chunk as are at hand.
+pub fn is_denied(header: &ChunkHeader, bytes: &[u8]) -> bool {
+    let magic_at = |at: usize| bytes.get(at..at + MAGIC.len()) == Some(&MAGIC);
+    if !header.is_extended() {
+        // If one bit of the flags were another, its header would be longer.
+        return magic_at(EXTENDED_HEADER_LENGTH + 4 * header.nblocks);
+    }
+    if header.special() != Special::None || header.nbytes == 0 {
+        let sum = header.filters == [0; MAX_FILTERS] && header.filters_meta != [0; MAX_FILTERS];
+        return sum
+            && bytes
+                .get(..header.cbytes)
+                .is_some_and(is_header_only_denied);
+    }
+    let mut at = header.overhead() + 4 * header.nblocks;
+    if header.blosc2_flags & flags2::USE_DICT != 0 {
+        let Some(size) = bytes.get(at..at + 4) else {
+            return false;
+        };
+        at += 4 + usize::try_from(i32_at(size, 0)).unwrap_or(0);
+    }
+    !header.is_memcpyed() && magic_at(at)
+}
+
+/// Whether the checksum of a chunk without blocks would be right if the chunk said that it has one.
+#[cold]
+fn is_header_only_denied(chunk: &[u8]) -> bool {
+    let (front, behind) = chunk.split_at(EXTENDED_HEADER_LENGTH);
+    let mut header = [0; EXTENDED_HEADER_LENGTH];
+    header.copy_from_slice(front);
+    header[FLAGS] |= CHECKSUMS;
+    extended(of_header_only(&header), behind).to_le_bytes() == chunk[IN_HEADER]
+}
+
+/// The chunk with checksums. None if it has some, or cannot have any: chunks of Blosc 1, and those that would get too long.
+///
+/// # Errors
+/// Those of a damaged chunk, [`Error::MemoryAlloc`].
+pub fn add(chunk: &[u8]) -> Result<Option<Buffer>> {
+    let header = ChunkHeader::parse(chunk)?;
+    let known = [version::STABLE, version::VL_BLOCKS].contains(&header.version);
+    let other = flags2::LAZY | flags2::INSTRUMENTED;
+    if !header.is_extended() || !known || header.blosc2_flags & other != 0 || header.has_checksums()
+    {
+        return Ok(None);
+    }
+    let chunk = chunk.get(..header.cbytes).ok_or(Error::InvalidHeader)?;
+    let is_empty = header.nbytes == 0 && header.cbytes == header.overhead();
+    if header.special() != Special::None || is_empty {
+        return add_to_header(&header, chunk).map(Some);
+    }
+    if header.nbytes == 0 {
+        return Ok(None);
+    }
+    if header.is_memcpyed() {
+        return add_to_stored(&header, chunk);
+    }
+    let parsed = Chunk::parse(&header, chunk)?;
+    let blocks = parsed.blocks_in_order()?;
+    let Some(front_len) = blocks.first().map(|(start, _)| *start) else {
+        return Ok(None);
+    };
+    let front_end = parsed.front_end();
+    // Blocks that share bytes cannot each have a checksum.
+    let apart = blocks.windows(2).all(|pair| pair[0].1 <= pair[1].0);
+    let more = table_len(header.nblocks);
+    let cbytes = header.cbytes + more;
+    if front_len < front_end || !apart || i32::try_from(cbytes).is_err() {
+        return Ok(None);
+    }
+    let mut bytes = Buffer::new();
+    bytes.reserve(cbytes)?;
+    bytes.extend(&chunk[..front_end])?;
+    bytes.resize(front_end + more)?;
+    bytes.extend(&chunk[front_end..])?;
+    for nblock in 0..header.nblocks {
+        let at = header.overhead() + 4 * nblock;
+        let start = i32_at(&bytes, at) + more as i32;
+        bytes[at..at + 4].copy_from_slice(&start.to_le_bytes());
+        set_block(
+            &mut bytes[front_end..],
+            nblock,
+            parsed.block_streams(nblock)?,
+        );
+    }
+    finish(&header, cbytes, front_end, &mut bytes);
+    Ok(Some(bytes))
+}
+
+/// Writes the header, the magic and the checksum of the front of a chunk that has all the rest.
+fn finish(header: &ChunkHeader, cbytes: usize, front_end: usize, bytes: &mut [u8]) {
+    let header = ChunkHeader {
+        cbytes,
+        blosc2_flags2: header.blosc2_flags2 | CHECKSUMS,
+        ..*header
+    };
+    header.write(bytes);
+    seal(
+        &mut bytes[..front_end + table_len(header.nblocks)],
+        front_end,
+    );
+}
+
+/// Writes magic and checksum of the front into a front that has all the rest; the table begins at `at`.
+pub fn seal(front: &mut [u8], at: usize) {
+    front[at..at + MAGIC.len()].copy_from_slice(&MAGIC);
+    if let Some((before, sum)) = front.split_last_chunk_mut() {
+        *sum = crc32c(before).to_le_bytes();
+    }
+}
+
+fn add_to_header(header: &ChunkHeader, chunk: &[u8]) -> Result<Buffer> {
+    let mut bytes = Buffer::copy_of(chunk)?;
+    let header = ChunkHeader {
+        blosc2_flags2: header.blosc2_flags2 | CHECKSUMS,
+        filters: [0; MAX_FILTERS],
+        filters_meta: [0; MAX_FILTERS],
+        ..*header
+    };
+    header.write(&mut bytes);
+    let sum = of_header_only(&bytes).to_le_bytes();
+    bytes[IN_HEADER].copy_from_slice(&sum);
+    Ok(bytes)
+}
+
+/// Makes a chunk of stored streams out of stored data.
+fn add_to_stored(header: &ChunkHeader, chunk: &[u8]) -> Result<Option<Buffer>> {
+    let Blocks::Regular { blocksize } = header.blocks else {
+        return Ok(None);
+    };
+    let front_end = header.overhead() + 4 * header.nblocks;
+    let body = front_end + table_len(header.nblocks);
+    let cbytes = body + 4 * header.nblocks + header.nbytes;
+    let data = &chunk[header.overhead()..];
+    if i32::try_from(cbytes).is_err() || data.len() != header.nbytes {
+        return Ok(None);
+    }
+    let mut bytes = Buffer::new();
+    bytes.reserve(cbytes)?;
+    bytes.resize(body)?;
+    for (nblock, block) in data.chunks(blocksize).enumerate() {
+        let start = bytes.len();
+        bytes.extend(&(block.len() as i32).to_le_bytes())?;
+        bytes.extend(block)?;
+        let (front, streams) = bytes.split_at_mut(start);
+        front[header.overhead() + 4 * nblock..][..4].copy_from_slice(&(start as i32).to_le_bytes());
+        set_block(&mut front[front_end..], nblock, streams);
+    }
+    let header = ChunkHeader {
+        flags: (header.flags & !flags::MEMCPYED) | flags::DONT_SPLIT,
+        filters: [0; MAX_FILTERS],
+        filters_meta: [0; MAX_FILTERS],
+        blosc2_flags: 0,
+        ..*header
+    };
+    finish(&header, cbytes, front_end, &mut bytes);
+    Ok(Some(bytes))
+}
+
+impl Chunk<'_> {
+    /// From where to where each block goes, in the order of their places.
+    fn blocks_in_order(&self) -> Result<List<(usize, usize)>> {
+        let span = |nblock: usize| {
+            let streams = self.block_streams(nblock)?;
+            let start = usize::try_from(self.start(nblock)).map_err(|_| Error::Data)?;
+            Ok((start, start + streams.len()))
+        };
+        let mut blocks: List<(usize, usize)> = (0..self.header().nblocks).map(span).try_list()?;
+        blocks.sort_unstable();
+        Ok(blocks)
+    }
+
+    /// Checks all checksums of a chunk in memory, without decompressing it. Says whether it has any.
+    ///
+    /// # Errors
+    /// [`Error::Data`] where one is wrong, and those of a damaged chunk.
+    pub fn check_checksums(&self) -> Result<bool> {
+        let Some(sums) = self.checksums() else {
+            return Ok(self.header().has_checksums());
+        };
+        for nblock in 0..self.header().nblocks {
+            sums.check_block(nblock, self.block_streams(nblock)?)?;
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,227 @@
+//! Chunks with checksums: they give what they gave without, and any bit that is another is found.
+
+use super::super::checksum::{add, table_len};
+use super::super::decode::{Chunk, decompress, decompress_block};
+use super::super::encode::{EncodeParams, Source};
+use super::super::getitem::{ItemRange, getitem};
+use super::super::header::{ChunkHeader, Special};
+use super::super::hooks::{NoHooks, Serial};
+use super::super::patch::{PatchMode, Patcher, RecompressParams};
+use super::super::plain;
+use super::super::repack::repack;
+use super::super::special;
+use super::lazy::Store;
+use super::{LZ4_SHUFFLED, compressed, data, decompressed, variants};
+use oxiblosc_error::{Error, Result};
+
+fn noise(len: usize) -> Vec<u8> {
+    let mut state = 1u64;
+    let next = |_| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 56) as u8
+    };
+    (0..len).map(next).collect()
+}
+
+/// Chunks of every kind, with few blocks.
+fn chunks() -> Vec<Vec<u8>> {
+    let mut chunks = Vec::new();
+    for len in [0, 1, 31, 4096, 20_003] {
+        for params in variants() {
+            for data in [data(len), noise(len), vec![0; len]] {
+                chunks.push(compressed(
+                    &params,
+                    Source::Buffer(&data),
+                    len + 32,
+                    &Serial,
+                ));
+            }
+        }
+    }
+    let data = data(9000);
+    let blocks = [&data[..5], &data[5..6000], &data[6000..]];
+    for use_dict in [false, true] {
+        let params = EncodeParams {
+            use_dict,
+            compcode: 5,
+            split: false,
+            ..LZ4_SHUFFLED
+        };
+        chunks.push(compressed(
+            &params,
+            Source::Variable(&blocks),
+            12_000,
+            &Serial,
+        ));
+    }
+    for (kind, value) in [
+        (Special::Value, &b"abcd"[..]),
+        (Special::Nan, b""),
+        (Special::Zero, b""),
+    ] {
+        let mut chunk = vec![0; 32 + value.len()];
+        special::write(kind, 4000, 1000, 4, value, &mut chunk);
+        chunks.push(chunk);
+    }
+    chunks
+}
+
+fn with(chunk: &[u8]) -> Vec<u8> {
+    add(chunk)
+        .unwrap()
+        .expect("any chunk can have checksums")
+        .to_vec()
+}
+
+/// The data, by every way there is, which must agree.
+fn read(bytes: &[u8]) -> Result<Vec<u8>> {
+    let header = ChunkHeader::parse(bytes)?;
+    let chunk = Chunk::parse(&header, bytes)?;
+    let mut whole = vec![0xee; header.nbytes];
+    decompress(&chunk, &mut whole, None, 1, &NoHooks, &Serial)?;
+    let mut short = vec![0xee; header.nbytes];
+    if plain::decompress(&header, bytes, &mut short).is_some() {
+        assert!(short == whole);
+    }
+    if !header.has_vlblocks() {
+        let mut items = vec![0xee; header.nbytes];
+        let range = ItemRange {
+            start: 0,
+            len: header.nbytes,
+        };
+        getitem(&chunk, range, &mut items, &NoHooks)?;
+        assert!(items == whole);
+    }
+    let mut by_blocks = Vec::new();
+    for nblock in 0..if header.nbytes > 0 { header.nblocks } else { 0 } {
+        let mut block = vec![0xee; chunk.block_nbytes(nblock)?];
+        decompress_block(&chunk, nblock, &mut block, &NoHooks)?;
+        by_blocks.extend(block);
+    }
+    assert!(by_blocks == whole);
+    chunk.check_checksums()?;
+    Ok(whole)
+}
+
+/// The same from a chunk that is elsewhere.
+fn fetched(bytes: &[u8]) -> Result<Vec<u8>> {
+    let header = ChunkHeader::parse(bytes)?;
+    let store = Store::new(bytes);
+    let front = bytes
+        .get(..Chunk::front_wanted(&header))
+        .ok_or(Error::ReadBuffer)?;
+    let chunk = Chunk::lazy(&header, front, &store)?;
+    let mut whole = vec![0xee; header.nbytes];
+    decompress(&chunk, &mut whole, None, 1, &NoHooks, &Serial)?;
+    if !header.has_vlblocks() {
+        let mut items = vec![0xee; header.nbytes / 12 * 4];
+        let range = ItemRange {
+            start: header.nbytes / 8 * 4,
+            len: items.len(),
+        };
+        getitem(&chunk, range, &mut items, &NoHooks)?;
+        assert!(items == whole[range.start..][..range.len]);
+    }
+    Ok(whole)
+}
+
+#[test]
+fn the_data_are_the_same() {
+    for chunk in chunks() {
+        let header = ChunkHeader::parse(&chunk).unwrap();
+        let checked = with(&chunk);
+        let more = ChunkHeader::parse(&checked).unwrap();
+        let data = decompressed(&chunk, None, 1);
+        assert!(more.has_checksums() && more.cbytes == checked.len());
+        assert!(read(&checked).as_ref() == Ok(&data));
+        let there = fetched(&checked);
+        assert!(
+            there.as_ref() == Ok(&data),
+            "{:?} {header:?}",
+            there.map(|data| data.len())
+        );
+        for nthreads in [2, 8] {
+            assert!(decompressed(&checked, None, nthreads) == data);
+        }
+        assert!(add(&checked).unwrap().is_none() && repack(&checked).unwrap().is_none());
+        let plus = match header.is_memcpyed() && header.nbytes > 0 {
+            true => 8 * header.nblocks,
+            false => 0,
+        };
+        let table = match more.special() {
+            Special::None if header.nbytes > 0 => table_len(header.nblocks),
+            _ => 0,
+        };
+        assert_eq!(checked.len(), chunk.len() + table + plus);
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_found() {
+    for chunk in chunks() {
+        let mut checked = with(&chunk);
+        let step = 1 + checked.len() / 1500;
+        for at in (0..checked.len()).filter(|at| *at < 300 || at % step == 0) {
+            for bit in 0..8 {
+                checked[at] ^= 1 << bit;
+                let header = ChunkHeader::parse(&checked);
+                // Some of the header says how much is to be read, and there is not as much.
+                let (here, there) = (read(&checked), fetched(&checked));
+                assert!(here.is_err(), "bit {bit} of byte {at}: {header:?}");
+                assert!(there.is_err(), "bit {bit} of byte {at}: {header:?}");
+                checked[at] ^= 1 << bit;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_patched_chunk_keeps_them() {
+    let params = RecompressParams {
+        compcode: 1,
+        clevel: 5,
+        nthreads: 1,
+    };
+    for base in [data(40_000), noise(40_000)] {
+        let mut data = base.clone();
+        let mut bytes = with(&compressed(
+            &LZ4_SHUFFLED,
+            Source::Buffer(&data),
+            data.len() + 32,
+            &Serial,
+        ));
+        for (start, new) in [
+            (5, &[7u8; 3000][..]),
+            (12_000, b"abc"),
+            (30_000, &base[..9000]),
+        ] {
+            data[start..start + new.len()].copy_from_slice(new);
+            let header = ChunkHeader::parse(&bytes).unwrap();
+            let chunk = Chunk::parse(&header, &bytes).unwrap();
+            let patcher = Patcher {
+                chunk: &chunk,
+                params,
+                decoding: &NoHooks,
+                encoding: &NoHooks,
+                exec: &Serial,
+            };
+            let patched = patcher.range(start, new, PatchMode::Edits).unwrap();
+            let Some(patched) = patched else {
+                // Blocks that are stored do not become smaller than the whole chunk may be.
+                continue;
+            };
+            let patched = patched.whole(&chunk).unwrap().to_vec();
+            let header = ChunkHeader::parse(&patched).unwrap();
+            bytes = match header.has_checksums() {
+                true => patched,
+                false => with(&patched),
+            };
+            assert!(read(&bytes).as_ref() == Ok(&data), "{start}");
+            if let Some(packed) = repack(&bytes).unwrap() {
+                assert!(read(&packed).as_ref() == Ok(&data), "{start}");
+            }
+        }
+    }
+}

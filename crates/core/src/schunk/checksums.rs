@@ -1,0 +1,126 @@
+//! Checksums of frames: of their chunks, block by block, and of all that they have besides.
+
+use super::parsed::with_bytes;
+use super::rules::ChunkInfo;
+use super::state::State;
+use super::store::ChunkUpdate;
+use super::superchunk::SuperChunk;
+use oxiblosc_chunk::checksum;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::change::Change;
+use oxiblosc_memory::List;
+
+/// Chunks get checksums together, as many as have so many bytes.
+const BATCH: usize = 16 << 20;
+
+impl SuperChunk {
+    /// Whether chunks that come into the frame get checksums, as the others have them.
+    ///
+    /// # Errors
+    /// Those of reading the frame again, if another handle changed it.
+    pub fn has_checksums(&self) -> Result<bool> {
+        Ok(self.read()?.has_checksums())
+    }
+
+    /// Gives the frame checksums: its chunks, header, index and metalayers now, and all that comes later, by this handle and by
+    /// every other one of this library. Damage is then an error of the read that meets it ([`Error::Data`]), and no wrong data.
+    /// Other readers and writers of the format pass over them: chunks that those write have none, and all else they leave valid.
+    ///
+    /// Chunks that have none are written anew, some at a time; an error, or a crash, leaves those that came before with checksums,
+    /// and the others without. Chunks of Blosc 1, and those with hardly less than 2 GiB, cannot have any.
+    ///
+    /// # Errors
+    /// [`Error::FrameType`] if the super-chunk is no frame; those of a damaged chunk, and of writing.
+    ///
+    /// # Examples
+    /// ```
+    /// use oxiblosc_core::{CParams, DParams, Place, Protection, SuperChunk};
+    ///
+    /// let (cparams, dparams) = (CParams::default(), DParams::default());
+    /// let protection = Protection::default();
+    /// let schunk = SuperChunk::create(Place::Frame, cparams, dparams, protection)?;
+    /// schunk.append_data(&[7; 1000])?;
+    /// schunk.add_checksums()?;
+    /// assert!(schunk.has_checksums()?);
+    /// # Ok::<(), oxiblosc_core::Error>(())
+    /// ```
+    pub fn add_checksums(&self) -> Result<()> {
+        self.change(|state| {
+            if !state.is_frame() {
+                return Err(Error::FrameType);
+            }
+            let before = state.has_checksums();
+            state.set_checksums(true)?;
+            let added = self.add_to_chunks(state);
+            if added.is_err() {
+                state.set_checksums(before)?;
+            }
+            added
+        })
+    }
+
+    /// Gives a new super-chunk checksums if it is a frame. Where that fails, what was made for it on disk is removed.
+    ///
+    /// # Errors
+    /// Those of [`Self::add_checksums`].
+    pub fn with_checksums(self) -> Result<Self> {
+        let is_frame = self.peek()?.is_frame();
+        let added = match is_frame {
+            true => self.add_checksums(),
+            false => Ok(()),
+        };
+        if let Err(error) = added {
+            let made = self.take_new_frame();
+            drop(self);
+            if let Some(mut made) = made {
+                made.remove();
+            }
+            return Err(error);
+        }
+        Ok(self)
+    }
+
+    fn add_to_chunks(&self, state: &mut State) -> Result<()> {
+        let mut nchunk = 0;
+        while nchunk < state.nchunks() {
+            let (mut updates, mut len) = (List::new(), 0);
+            while nchunk < state.nchunks() && len < BATCH {
+                if !self.has_own(state, nchunk)? {
+                    let chunk = state.chunk(nchunk)?;
+                    if let Some(chunk) = checksum::add(&chunk)? {
+                        len += chunk.len();
+                        updates.push((nchunk, ChunkUpdate::Whole(chunk)))?;
+                    }
+                }
+                nchunk += 1;
+            }
+            state.update(self.host(), updates)?;
+        }
+        // Header, index and trailer get theirs also where no chunk changed.
+        let plan = super::state::Plan {
+            counts: state.counts,
+            change: Change::Nothing,
+            owned: None,
+        };
+        state.apply(self.host(), plan).map(drop)
+    }
+
+    /// Whether a chunk has checksums, or none because its offset tells all of it.
+    fn has_own(&self, state: &State, nchunk: usize) -> Result<bool> {
+        let info: ChunkInfo = state.chunk_info(nchunk)?;
+        Ok(info.checksums || info.special.is_some() && state.counts.chunksize > 0)
+    }
+
+    /// Checks all checksums of chunk `nchunk`, without decompressing it. Says whether it has any; a chunk that is told by the index
+    /// alone has those of the index.
+    ///
+    /// # Errors
+    /// [`Error::Data`] where the chunk is damaged; [`Error::InvalidParam`] if there is no such chunk; those of input.
+    pub fn check_chunk(&self, nchunk: i64) -> Result<bool> {
+        let state = self.read()?;
+        let at = state.check_index(nchunk)?;
+        let chunk = state.chunk(at)?;
+        let own = with_bytes(&chunk, |chunk, _| chunk.check_checksums())?;
+        Ok(own || self.has_own(&state, at)? && state.has_checksums())
+    }
+}

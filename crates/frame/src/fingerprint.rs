@@ -1,0 +1,183 @@
+//! Checksums of what a frame has besides its chunks, in the fingerprint of its trailer.
+//!
+//! The trailer ends with a type and 16 bytes, for which the format has no use yet: other writers write zeros, with every change
+//! of chunks or of variable-length metalayers, and readers pass over them. A frame with checksums has there, under a type of its
+//! own, four CRC-32C: of the header, of the index (the chunk of offsets; none is that of no bytes), of the trailer before the
+//! type, and of these three.
+//!
+//! Other writers rewrite the header alone where a fixed metalayer changes. So a header that counts has a mark in a byte which
+//! they write as zero: without it, the checksum of the header is out of date, and no damage. The chunks have [checksums of their
+//! own](oxiblosc_chunk::checksum).
+
+use crate::header::MARK;
+use oxiblosc_chunk::checksum::{crc32c, extended, shifted};
+use oxiblosc_chunk::header::EXTENDED_HEADER_LENGTH;
+use oxiblosc_error::{Error, Result};
+
+/// Bytes at the end of a trailer: a marker, the type, and the fingerprint.
+const LEN: usize = 2 + 16;
+/// The marker: 16 bytes of some type follow.
+const MARKER: u8 = 0xd8;
+/// The type. No bit of it can be changed such that it becomes one that others know (0 to 3).
+const TYPE: u8 = 0x5c;
+/// The mark in the header.
+const MARKED: u8 = 0x5c;
+
+/// What a fingerprint says of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coverage {
+    /// Nothing: there is none, or another writer changed the frame.
+    None,
+    /// Index and trailer are right; the header was changed by another writer.
+    AllButHeader,
+    /// Header, index and trailer are right.
+    All,
+}
+
+impl Coverage {
+    /// Whether there are checksums.
+    pub fn is_any(self) -> bool {
+        self != Self::None
+    }
+}
+
+fn word(bytes: &[u8], i: usize) -> u32 {
+    u32::from_le_bytes([
+        bytes[4 * i],
+        bytes[4 * i + 1],
+        bytes[4 * i + 2],
+        bytes[4 * i + 3],
+    ])
+}
+
+/// Whether a trailer has a fingerprint of this kind.
+pub fn is_in(trailer: &[u8]) -> bool {
+    let end = trailer.last_chunk::<LEN>();
+    end.is_some_and(|end| end[..2] == [MARKER, TYPE])
+}
+
+/// A trailer without its fingerprint.
+pub fn without(trailer: &[u8]) -> &[u8] {
+    &trailer[..trailer.len().saturating_sub(LEN)]
+}
+
+/// Writes the fingerprint into a trailer, and the mark into the header, which is not to change any more. Without `checksums`,
+/// takes out both.
+pub fn stamp(checksums: bool, header: &mut [u8], index_crc: u32, trailer: &mut [u8]) {
+    let end = trailer.len() - LEN;
+    let (before, fingerprint) = trailer.split_at_mut(end);
+    fingerprint.fill(0);
+    fingerprint[0] = MARKER;
+    header[MARK] = 0;
+    if !checksums {
+        return;
+    }
+    header[MARK] = MARKED;
+    fingerprint[1] = TYPE;
+    let sums = [crc32c(header), index_crc, crc32c(before)];
+    for (place, sum) in fingerprint[2..].chunks_exact_mut(4).zip(sums) {
+        place.copy_from_slice(&sum.to_le_bytes());
+    }
+    let sum = crc32c(&fingerprint[2..LEN - 4]);
+    fingerprint[LEN - 4..].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// Checks header, index and trailer of a frame, as far as there are checksums of them. The index is told by its checksum, which
+/// is asked for if it is needed.
+///
+/// # Errors
+/// [`Error::Data`] where one is wrong.
+pub fn check(header: &[u8], index_crc: impl FnOnce() -> u32, trailer: &[u8]) -> Result<Coverage> {
+    let Some((before, fingerprint)) = trailer.split_last_chunk::<LEN>() else {
+        return Ok(Coverage::None);
+    };
+    let mark = header.get(MARK).copied().unwrap_or(0);
+    match fingerprint[1] {
+        TYPE if fingerprint[0] == MARKER => {}
+        // Others' fingerprints, and none.
+        1..=3 if mark == 0 => return Ok(Coverage::None),
+        0 if fingerprint[2..] == [0; 16] => return Ok(Coverage::None),
+        _ if mark == 0 => return Ok(Coverage::None),
+        _ => return Err(Error::Data),
+    }
+    let sums = &fingerprint[2..];
+    let right = crc32c(&sums[..12]) == word(sums, 3)
+        && crc32c(before) == word(sums, 2)
+        && index_crc() == word(sums, 1);
+    match (right, crc32c(header) == word(sums, 0), mark) {
+        (true, true, _) => Ok(Coverage::All),
+        (true, false, 0) => Ok(Coverage::AllButHeader),
+        _ => Err(Error::Data),
+    }
+}
+
+/// The checksum of an index: of the bytes behind its header, and then the header, so that it can be had from the checksum of
+/// offsets when more of them come.
+pub fn of_index(bytes: &[u8]) -> u32 {
+    match bytes.split_at_checked(EXTENDED_HEADER_LENGTH) {
+        Some((header, behind)) => of_index_parts(header, crc32c(behind)),
+        None => 0,
+    }
+}
+
+/// The same, from the header and the checksum of the bytes behind it.
+pub fn of_index_parts(header: &[u8], behind_crc: u32) -> u32 {
+    extended(behind_crc, header)
+}
+
+/// The checksum of bytes of which eight are replaced, with `behind` more behind them.
+pub fn replace_eight(crc: u32, old: [u8; 8], new: [u8; 8], behind: usize) -> u32 {
+    let difference = (u64::from_le_bytes(old) ^ u64::from_le_bytes(new)).to_le_bytes();
+    crc ^ shifted(crc32c(&difference) ^ crc32c(&[0; 8]), behind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trailer;
+
+    #[test]
+    fn eight_bytes_are_replaced() {
+        let mut bytes: Vec<u8> = (0..200).collect();
+        for at in [0, 8, 96, 184, 192] {
+            let crc = crc32c(&bytes);
+            let (mut old, new) = ([0; 8], [0xa5; 8]);
+            old.copy_from_slice(&bytes[at..at + 8]);
+            bytes[at..at + 8].copy_from_slice(&new);
+            assert_eq!(replace_eight(crc, old, new, 200 - at - 8), crc32c(&bytes));
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_is_found() {
+        let layers = vec![(&b"name"[..], &b"some content"[..])];
+        let mut trailer = trailer::encode(&layers).unwrap();
+        let mut header: Vec<u8> = (0..120).collect();
+        let index = [7u8; 99];
+        let crc = || crc32c(&index);
+        stamp(true, &mut header, crc(), &mut trailer);
+        let all = |header: &[u8], trailer: &[u8]| check(header, crc, trailer);
+        assert_eq!(all(&header, &trailer), Ok(Coverage::All));
+        for at in 0..header.len() + trailer.len() {
+            for bit in 0..8 {
+                let (mut header, mut trailer) = (header.clone(), trailer.to_vec());
+                match at.checked_sub(header.len()) {
+                    Some(at) => trailer[at] ^= 1 << bit,
+                    None => header[at] ^= 1 << bit,
+                }
+                assert_eq!(all(&header, &trailer), Err(Error::Data), "{at} {bit}");
+            }
+        }
+        assert_eq!(check(&header, || 1, &trailer), Err(Error::Data));
+        // What another writer leaves.
+        let mut other = header.clone();
+        other[MARK] = 0;
+        other[40] ^= 1;
+        assert_eq!(all(&other, &trailer), Ok(Coverage::AllButHeader));
+        let mut unstamped = trailer.to_vec();
+        stamp(false, &mut other, crc(), &mut unstamped);
+        assert_eq!(all(&other, &unstamped), Ok(Coverage::None));
+        assert_eq!(all(&header, &unstamped), Ok(Coverage::None));
+        assert_eq!(unstamped[..], trailer::encode(&layers).unwrap()[..]);
+    }
+}

@@ -1,0 +1,55 @@
+//! Checksums of frames.
+
+use super::border::code;
+use super::schunk::handle::Handle;
+use super::types::*;
+use std::ffi::c_int;
+
+/// Gives a super-chunk in a frame checksums: its chunks, header, index and metalayers now, and all that comes later, by this
+/// handle and by every other one of this library. Damage is then an error of the read that meets it (`BLOSC2_ERROR_DATA`), and
+/// no wrong data. Other readers and writers of the format pass over the checksums; chunks that those write have none.
+///
+/// Chunks that have none are written anew, some at a time, so that after an error some may have checksums and others not. New
+/// frames get checksums by themselves where the environment variable `BLOSC_CHECKSUMS` is set, neither empty nor `0`.
+///
+/// Returns 0, or a negative error code: `BLOSC2_ERROR_FRAME_TYPE` if the super-chunk is no frame, `BLOSC2_ERROR_DATA` if a chunk is
+/// damaged.
+///
+/// # Safety
+/// `schunk` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oxiblosc_schunk_add_checksums(schunk: *mut blosc2_schunk) -> c_int {
+    code("oxiblosc_schunk_add_checksums", || {
+        // SAFETY: by the contract.
+        unsafe { Handle::core_of(schunk)? }.add_checksums()?;
+        Ok(0)
+    })
+}
+
+/// Whether chunks that come into a super-chunk get checksums: 1 or 0, or a negative error code.
+///
+/// # Safety
+/// `schunk` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oxiblosc_schunk_has_checksums(schunk: *mut blosc2_schunk) -> c_int {
+    code("oxiblosc_schunk_has_checksums", || {
+        // SAFETY: by the contract.
+        Ok(unsafe { Handle::core_of(schunk)? }.has_checksums()?)
+    })
+}
+
+/// Checks all checksums of a chunk, without decompressing it. Returns 1 if they are right, 0 if the chunk has none, or a negative
+/// error code: `BLOSC2_ERROR_DATA` if the chunk is damaged.
+///
+/// # Safety
+/// `schunk` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oxiblosc_schunk_check_chunk(
+    schunk: *mut blosc2_schunk,
+    nchunk: i64,
+) -> c_int {
+    code("oxiblosc_schunk_check_chunk", || {
+        // SAFETY: by the contract.
+        Ok(unsafe { Handle::core_of(schunk)? }.check_chunk(nchunk)?)
+    })
+}

@@ -1,0 +1,199 @@
+//! The reference reads frames with checksums, and changes them.
+
+use crate::common::data::Kind;
+use crate::common::folder::Folder;
+use crate::common::isolated::isolated;
+use crate::common::schunk::{SchunkLib, our_schunks, reference_schunks};
+use crate::common::schunk_state::read;
+use crate::{add_checksums, check_chunk, frames, has_checksums, read_files, write_files};
+use blosc2::capi::types::blosc2_cparams;
+
+const DATA: i64 = -3;
+
+#[test]
+fn the_reference_reads_them_as_others() {
+    let Some(reference) = reference_schunks() else {
+        return;
+    };
+    let lib = our_schunks();
+    let folder = Folder::new("checksums-reference");
+    let path = folder.join("frame");
+    for frame in frames(lib, &folder.0) {
+        let look = |files, lib: &'static SchunkLib| {
+            write_files(&path, files);
+            let s = lib.open_path(&path).expect("a frame");
+            let fields = s.fields();
+            (read(&s), fields.nchunks, fields.nbytes, fields.flags2 & 1)
+        };
+        let (before, after) = (
+            look(&frame.plain, reference),
+            look(&frame.checked, reference),
+        );
+        assert!(before == after, "{:?}", before.0.chunks.len());
+        let ours = (look(&frame.plain, lib), look(&frame.checked, lib));
+        assert!(ours.0 == ours.1, "{:?}", before.0.chunks.len());
+    }
+}
+
+/// Data that cannot be compressed, so that all chunks of them have the same size.
+fn noise(seed: u64) -> Vec<u8> {
+    Kind::Random.bytes(8000, seed)
+}
+
+#[test]
+fn what_the_reference_changes_is_no_damage_and_the_rest_stays_checked() {
+    let Some(reference) = reference_schunks() else {
+        return;
+    };
+    let lib = our_schunks();
+    let folder = Folder::new("checksums-changed");
+    let cparams = blosc2_cparams {
+        typesize: 4,
+        blocksize: 2048,
+        ..blosc2_cparams::defaults()
+    };
+    for contiguous in [true, false] {
+        let path = folder.join(if contiguous { "file" } else { "directory" });
+        let s = lib
+            .create(contiguous, Some(&path), &cparams, 1, None)
+            .expect("a frame");
+        assert_eq!(
+            (has_checksums(&s), add_checksums(&s), has_checksums(&s)),
+            (0, 0, 1)
+        );
+        assert!(s.meta_add(c"fixed", b"before") >= 0);
+        let mut model: Vec<(Vec<u8>, i32)> = (0..8)
+            .map(|i| match i % 2 {
+                0 => (Kind::Runs.bytes(8000, i), 1),
+                _ => (noise(i), 1),
+            })
+            .collect();
+        for (data, _) in &model {
+            assert!(s.append_buffer(data, 8000) > 0);
+        }
+        drop(s);
+        let check = |model: &[(Vec<u8>, i32)]| {
+            let s = lib.open_path(&path).expect("a frame");
+            let state = read(&s);
+            let data = model.iter().map(|(data, _)| Ok(data.clone()));
+            assert!(state.chunks == data.collect::<Vec<_>>(), "{contiguous}");
+            let sums: Vec<i32> = (0..s.get().nchunks).map(|n| check_chunk(&s, n)).collect();
+            let wanted: Vec<i32> = model.iter().map(|(_, sum)| *sum).collect();
+            assert_eq!(sums, wanted, "{contiguous}");
+            assert_eq!(has_checksums(&s), 1);
+        };
+        check(&model);
+        let chunk = |data: &[u8]| {
+            let own = crate::common::abi::CParams {
+                typesize: 4,
+                ..Default::default()
+            };
+            reference.lib.compress(&own, data).1
+        };
+        // Each by a handle of its own, and looked at by ours in between.
+        for step in 0..7u64 {
+            let s = reference.open_path(&path).expect("the reference reads it");
+            let data = noise(100 + step);
+            let rc = match step {
+                0 => s.append_buffer(&data, 8000),
+                // As many bytes as were there, in the same place.
+                1 => s.update_chunk(3, &chunk(&data), true),
+                2 => s.update_chunk(4, &chunk(&Kind::Runs.bytes(8000, 50)), true),
+                3 => s.insert_chunk(2, &chunk(&data), true),
+                4 => s.delete_chunk(0),
+                5 => s.meta_update(c"fixed", b"behind"),
+                _ => s.vlmeta_add(c"more", b"content"),
+            };
+            assert!(rc >= 0, "step {step}: {rc}");
+            drop(s);
+            match step {
+                0 => model.push((data, 0)),
+                1 => model[3] = (data, 0),
+                2 => model[4] = (Kind::Runs.bytes(8000, 50), 0),
+                3 => model.insert(2, (data, 0)),
+                4 => drop(model.remove(0)),
+                _ => {}
+            }
+            check(&model);
+        }
+        // Damage of the others is found still: every chunk of ours, each in the middle of its bytes.
+        let whole = read_files(&path);
+        let s = lib.open_path(&path).expect("a frame");
+        let chunks: Vec<Vec<u8>> = (0..model.len() as i64)
+            .map(|n| s.get_chunk(n).bytes)
+            .collect();
+        drop(s);
+        for (nchunk, (_, sum)) in model.iter().enumerate() {
+            let chunk = &chunks[nchunk];
+            let mut damaged = whole.clone();
+            let found = damaged.iter_mut().find_map(|(_, bytes)| {
+                let at = bytes.windows(chunk.len()).position(|w| w == &chunk[..])?;
+                bytes[at + chunk.len() - 5] ^= 4;
+                Some(())
+            });
+            assert!(found.is_some(), "chunk {nchunk}");
+            write_files(&path, &damaged);
+            let s = lib.open_path(&path).expect("a frame");
+            if *sum == 1 {
+                let mut data = vec![0; 8000];
+                assert_eq!(s.decompress_chunk(nchunk as i64, &mut data), DATA);
+                assert_eq!(i64::from(check_chunk(&s, nchunk as i64)), DATA);
+            }
+        }
+        write_files(&path, &whole);
+        // A change by us, and the frame is covered again; and all of it once more is asked for.
+        let s = lib.open_path(&path).expect("a frame");
+        let data = noise(200);
+        assert!(s.append_buffer(&data, 8000) > 0);
+        model.push((data, 1));
+        assert_eq!(add_checksums(&s), 0);
+        drop(s);
+        model.iter_mut().for_each(|(_, sum)| *sum = 1);
+        check(&model);
+        assert!(
+            read(&reference.open_path(&path).expect("the reference"))
+                .chunks
+                .len()
+                == model.len()
+        );
+    }
+}
+
+#[test]
+fn the_environment_asks_for_them() {
+    let lib = our_schunks();
+    let folder = Folder::new("checksums-environment");
+    let cparams = blosc2_cparams::defaults();
+    let made = move |value: Option<&str>, contiguous: bool, name: Option<&str>| {
+        // SAFETY: this process has no other thread.
+        unsafe {
+            match value {
+                Some(value) => std::env::set_var("BLOSC_CHECKSUMS", value),
+                None => std::env::remove_var("BLOSC_CHECKSUMS"),
+            }
+        }
+        let path = name.map(|name| folder.join(name));
+        let s = lib.create(contiguous, path.as_deref(), &cparams, 1, None);
+        let s = s.expect("a super-chunk");
+        let has = has_checksums(&s);
+        // SAFETY: as above.
+        unsafe { std::env::remove_var("BLOSC_CHECKSUMS") };
+        has
+    };
+    let outcome = isolated(60, || {
+        let got = [
+            made(None, true, None),
+            made(Some("0"), true, None),
+            made(Some("1"), true, None),
+            made(Some("1"), true, Some("file")),
+            made(Some("1"), false, Some("directory")),
+            // Chunks that are each on their own are no frame.
+            made(Some("1"), false, None),
+        ];
+        match got == [0, 0, 1, 1, 1, 0] {
+            true => Ok(()),
+            false => Err(format!("{got:?}")),
+        }
+    });
+    assert_eq!(outcome, Ok(()));
+}
