@@ -18,9 +18,11 @@ mod assemble;
 pub mod decode;
 mod decode_block;
 mod decode_part;
+mod dictionary;
 /// Compressing whole chunks.
 pub mod encode;
 mod encode_block;
+mod encode_chunk;
 /// Reading ranges of items.
 pub mod getitem;
 /// The chunk header.
