@@ -94,7 +94,7 @@ impl SuperChunk {
     /// Compresses data into a chunk.
     pub fn compress(&mut self, data: &[u8]) -> Done<Buffer> {
         self.0
-            .compress(oxiblosc_chunk::encode::Source::Buffer(data))
+            .compress(oxiblosc_chunk::encode::ChunkInput::Buffer(data))
     }
 
     /// Decompresses a chunk, in the super-chunk or not, into the front of `data`.

@@ -1,6 +1,6 @@
 //! Dictionaries for the codecs, made from a chunk's own data and stored in front of its blocks.
 
-use super::encode::Source;
+use super::encode::ChunkInput;
 use super::encode_chunk::ChunkEncoder;
 use super::scratch;
 use oxiblosc_codecs::{Codec, Dict, MAX_DICT_SIZE, MIN_USEFUL_DICT};
@@ -23,7 +23,7 @@ impl ChunkEncoder<'_> {
         };
         let nbytes = self.source.nbytes();
         let max_size = MAX_DICT_SIZE.min(nbytes / 20);
-        let variable = matches!(self.source, Source::Variable(_));
+        let variable = matches!(self.source, ChunkInput::Variable(_));
         let nsamples = match (variable, self.split) {
             (true, _) => self.nblocks,
             (false, true) => (self.nblocks * self.params.typesize).max(8),

@@ -61,7 +61,7 @@ impl EncodeParams {
 
 /// The data to compress.
 #[derive(Clone, Copy)]
-pub enum Source<'a> {
+pub enum ChunkInput<'a> {
     /// A buffer, cut into blocks of `blocksize`.
     Buffer(&'a [u8]),
     /// No data: the prefilter makes this many bytes.
@@ -70,7 +70,7 @@ pub enum Source<'a> {
     Variable(&'a [&'a [u8]]),
 }
 
-impl<'a> Source<'a> {
+impl<'a> ChunkInput<'a> {
     /// How many bytes they are.
     pub fn nbytes(&self) -> usize {
         match self {
@@ -119,14 +119,14 @@ impl<'a> Source<'a> {
 /// Compresses `source` into `dest`. Gives the chunk's size, or 0 if it does not fit.
 pub fn compress(
     params: &EncodeParams,
-    source: Source,
+    source: ChunkInput,
     dest: &mut [u8],
     hooks: &dyn Hooks,
     exec: &dyn Executor,
 ) -> Result<usize> {
     let nbytes = source.nbytes();
     let nblocks = source.nblocks(params.blocksize);
-    let variable = matches!(source, Source::Variable(_));
+    let variable = matches!(source, ChunkInput::Variable(_));
     let within;
     let params = if !variable && nbytes > 0 && params.blocksize > nbytes {
         // The header can only say that a block is as large as the data, which decides whether it is split.

@@ -2,7 +2,7 @@
 
 use super::decode_block::UDCODEC_FORMAT;
 use super::dictionary::write_dict;
-use super::encode::{EncodeParams, Source, workers};
+use super::encode::{ChunkInput, EncodeParams, workers};
 use super::encode_block::{BlockEncoder, BlockInput, Encoded};
 use super::header::{ChunkHeader, Special, filter_id, flags, flags2, version};
 use super::hooks::{BlockPos, Executor, Hooks};
@@ -24,7 +24,7 @@ fn format_of(compcode: u8) -> u8 {
 /// Encodes one chunk.
 pub struct ChunkEncoder<'a> {
     pub(super) params: &'a EncodeParams,
-    pub(super) source: Source<'a>,
+    pub(super) source: ChunkInput<'a>,
     hooks: &'a dyn Hooks,
     pub(super) nblocks: usize,
     pipeline: Pipeline,
@@ -45,14 +45,14 @@ struct Shared<'a> {
 impl<'a> ChunkEncoder<'a> {
     pub fn new(
         params: &'a EncodeParams,
-        source: Source<'a>,
+        source: ChunkInput<'a>,
         hooks: &'a dyn Hooks,
         nblocks: usize,
     ) -> Result<Self> {
         let mut pipeline = Pipeline::EMPTY;
         pipeline.set_typesize(params.typesize as u8, version::STABLE);
         pipeline.resolve(&params.filters, &params.filters_meta, false)?;
-        let variable = matches!(source, Source::Variable(_));
+        let variable = matches!(source, ChunkInput::Variable(_));
         // A block that does not divide into streams would lose its tail.
         let divides =
             params.blocksize >= params.typesize && params.blocksize.is_multiple_of(params.typesize);
@@ -143,7 +143,9 @@ impl<'a> ChunkEncoder<'a> {
     /// unless a prefilter would have to make the data again.
     fn room(&self, size: usize) -> usize {
         match self.source {
-            Source::Buffer(data) if !self.params.instrumented && !self.hooks.has_prefilter() => {
+            ChunkInput::Buffer(data)
+                if !self.params.instrumented && !self.hooks.has_prefilter() =>
+            {
                 size.min(self.params.overhead() + data.len())
             }
             _ => size,
@@ -157,7 +159,7 @@ impl<'a> ChunkEncoder<'a> {
             pipeline: &self.pipeline,
             reference: self.reference.as_deref(),
             split: self.split,
-            variable: matches!(self.source, Source::Variable(_)),
+            variable: matches!(self.source, ChunkInput::Variable(_)),
             dict,
         }
     }

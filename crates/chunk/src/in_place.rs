@@ -231,7 +231,7 @@ impl<'a> PatchTarget<'a> {
     }
 
     /// Whether the blocks lie in their rooms.
-    pub(super) fn holds(&self, chunk: &Chunk, touched: &[Touched]) -> bool {
+    pub(super) fn blocks_fit(&self, chunk: &Chunk, touched: &[Touched]) -> bool {
         let mut blocks = touched.iter().zip(&self.rooms);
         blocks.all(|(t, room)| {
             let bytes = chunk.compressed(t.nblock, |_| ());
@@ -240,7 +240,7 @@ impl<'a> PatchTarget<'a> {
     }
 
     /// Whether so much may be overwritten.
-    pub(super) fn allows(&self, edits: &[Edit]) -> bool {
+    pub(super) fn may_overwrite(&self, edits: &[Edit]) -> bool {
         let overwritten: usize = edits.iter().map(|edit| edit.len).sum();
         matches!(self.origin, Origin::Memory(_))
             || overwritten <= self.header.cbytes / MOST_OVERWRITTEN
@@ -329,7 +329,7 @@ impl<'a> PatchTarget<'a> {
         }
         left.sort_unstable();
         let cbytes = header.cbytes + behind.len();
-        if !self.allows(&inside)
+        if !self.may_overwrite(&inside)
             || behind.len() > self.tail
             || cbytes > header.nbytes + header.overhead()
         {

@@ -46,7 +46,7 @@ pub fn repack(bytes: &[u8]) -> Result<Option<Buffer>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::encode::{EncodeParams, Source, compress};
+    use crate::encode::{ChunkInput, EncodeParams, compress};
     use crate::hooks::{NoHooks, Serial};
 
     fn compressed(data: &[u8], clevel: u8) -> Vec<u8> {
@@ -66,7 +66,14 @@ mod tests {
             nthreads: 1,
         };
         let mut chunk = vec![0; data.len() + 32];
-        let len = compress(&params, Source::Buffer(data), &mut chunk, &NoHooks, &Serial).unwrap();
+        let len = compress(
+            &params,
+            ChunkInput::Buffer(data),
+            &mut chunk,
+            &NoHooks,
+            &Serial,
+        )
+        .unwrap();
         chunk.truncate(len);
         chunk
     }

@@ -6,7 +6,7 @@
 use crate::schunk::Parameters;
 use crate::schunk::state::State;
 use oxiblosc_chunk::decode::{self, Chunk};
-use oxiblosc_chunk::encode::{EncodeParams, Source};
+use oxiblosc_chunk::encode::{ChunkInput, EncodeParams};
 use oxiblosc_chunk::getitem::{self, ItemRange};
 use oxiblosc_chunk::hooks::{Executor, Hooks};
 use oxiblosc_chunk::patch::RecompressParams;
@@ -18,7 +18,7 @@ pub trait Encoder: Sync {
     ///
     /// # Errors
     /// Those of impossible parameters, and of functions that the program registered.
-    fn compress(&self, source: Source, dest: &mut [u8]) -> Result<usize>;
+    fn compress(&self, source: ChunkInput, dest: &mut [u8]) -> Result<usize>;
 
     /// Whether functions of the program, or its tuner, want to see every chunk.
     fn sees_chunks(&self) -> bool;

@@ -6,13 +6,13 @@
 use super::header::{Extent, Kind};
 use super::runs::Runs;
 use oxiblosc_chunk::decode::{Chunk, decompress_block};
-use oxiblosc_chunk::encode::{EncodeParams, Source, compress};
+use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
 use oxiblosc_chunk::header::{
     Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE, Special, filter_id, flags2,
 };
 use oxiblosc_chunk::hooks::{NoHooks, Serial};
 use oxiblosc_chunk::special;
-use oxiblosc_chunk::tune::Request;
+use oxiblosc_chunk::tune::BlocksizeRequest;
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;
@@ -395,7 +395,7 @@ impl Offsets {
         let mut chunk = List::filled(0, bytes.len() + EXTENDED_HEADER_LENGTH)?;
         let cbytes = compress(
             &params(bytes.len()),
-            Source::Buffer(&bytes),
+            ChunkInput::Buffer(&bytes),
             &mut chunk,
             &NoHooks,
             &Serial,
@@ -469,7 +469,7 @@ fn params(nbytes: usize) -> EncodeParams {
     let compcode = Codec::BloscLz;
     let mut filters = [filter_id::NONE; 6];
     filters[5] = filter_id::SHUFFLE;
-    let request = Request {
+    let request = BlocksizeRequest {
         compcode: compcode as i32,
         clevel: i32::from(CLEVEL),
         typesize: WIDTH as i32,

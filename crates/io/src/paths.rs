@@ -61,7 +61,7 @@ fn up_to_name(path: &CStr) -> &[u8] {
 
 /// A file or a directory that is made, so that it can be removed if what it was made for fails.
 #[derive(Debug)]
-pub struct Made {
+pub struct NewPath {
     path: CStrBuf,
     /// Device and inode of what was made: nothing else that has the path by then is removed.
     identity: Option<(u64, u64)>,
@@ -70,7 +70,7 @@ pub struct Made {
     lock: Option<CStrBuf>,
 }
 
-impl Made {
+impl NewPath {
     /// What is about to be made at `name`: a directory, or a file and perhaps a lock file at `lock`.
     ///
     /// # Errors
@@ -272,20 +272,20 @@ mod tests {
         let folder = Folder::new("made");
         let (a, b, lock) = (folder.path("a"), folder.path("b"), folder.path("lock"));
         touch(&a);
-        let made = Made::soon(&a, false, Some(&lock)).expect("memory").now();
+        let made = NewPath::soon(&a, false, Some(&lock)).expect("memory").now();
         touch(&lock);
         touch(&b);
         rename(&b, &a).expect("renamed");
         made.remove();
         assert_eq!(kind(&a), Ok(Some(Kind::File)), "another file by then");
-        Made::soon(&a, false, Some(&lock))
+        NewPath::soon(&a, false, Some(&lock))
             .expect("memory")
             .now()
             .remove();
         assert_eq!(kind(&a), Ok(None));
         assert_eq!(kind(&lock), Ok(Some(Kind::File)), "it was there before");
         create_dir(&a).expect("made");
-        let made = Made::soon(&a, true, None).expect("memory").now();
+        let made = NewPath::soon(&a, true, None).expect("memory").now();
         touch(&folder.path("a/file"));
         made.remove();
         assert_eq!(kind(&a), Ok(None));

@@ -62,9 +62,9 @@ mod system {
 }
 
 /// Makes readers that come wait, until what is returned is dropped.
-pub struct Closed<'a>(&'a File);
+pub struct WriterTurn<'a>(&'a File);
 
-impl<'a> Closed<'a> {
+impl<'a> WriterTurn<'a> {
     /// Waits for other writers that wait.
     pub fn new(file: &'a File) -> Self {
         system::close(file);
@@ -72,7 +72,7 @@ impl<'a> Closed<'a> {
     }
 }
 
-impl Drop for Closed<'_> {
+impl Drop for WriterTurn<'_> {
     fn drop(&mut self) {
         system::open(self.0);
     }
@@ -104,7 +104,7 @@ mod tests {
         };
         let (one, two) = (open(), open());
         pass(&two);
-        let closed = Closed::new(&one);
+        let closed = WriterTurn::new(&one);
         let open_again = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let reader = scope.spawn(|| {

@@ -4,7 +4,7 @@ use super::handle::Handle;
 use crate::capi::border::{bytes, bytes_mut, code, code64};
 use crate::capi::decompress::read_chunk;
 use crate::capi::types::*;
-use oxiblosc_chunk::encode::Source;
+use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_core::SuperChunk;
 use oxiblosc_core::schunk::Bytes;
@@ -159,10 +159,10 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
         let schunk = unsafe { Handle::core_of(schunk)? };
         let nbytes = usize::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)?;
         let source = if src.is_null() && nbytes > 0 {
-            Source::Generated(nbytes)
+            ChunkInput::Generated(nbytes)
         } else {
             // SAFETY: by the contract.
-            Source::Buffer(unsafe { bytes(src.cast(), nbytes)? })
+            ChunkInput::Buffer(unsafe { bytes(src.cast(), nbytes)? })
         };
         schunk.append(source)
     })

@@ -6,7 +6,7 @@ use super::state::{Plan, State};
 use super::store::{Location, Store};
 use super::superchunk::SuperChunk;
 use oxiblosc_chunk::decode::Chunk;
-use oxiblosc_chunk::encode::Source;
+use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_BUFFERSIZE, MAX_OVERHEAD};
 use oxiblosc_chunk::scratch;
 use oxiblosc_error::{Error, Result};
@@ -258,7 +258,7 @@ impl SuperChunk {
     ///
     /// # Errors
     /// Those of compression, and of [`Self::put_chunk`].
-    pub fn append(&self, source: Source) -> Result<i64> {
+    pub fn append(&self, source: ChunkInput) -> Result<i64> {
         // The encoder compresses one buffer at a time, and tells its functions which chunk that will be. Where there are none, other
         // handles need not wait for it.
         let mut changing = self.reserve_here()?;
@@ -294,7 +294,7 @@ impl SuperChunk {
     ///
     /// # Errors
     /// Those of compression.
-    pub fn compress(&self, source: Source) -> Result<Buffer> {
+    pub fn compress(&self, source: ChunkInput) -> Result<Buffer> {
         let mut chunk = Buffer::zeroed(room_for(source.nbytes())?)?;
         let cbytes = self.encoder()?.compress(source, &mut chunk)?;
         chunk.resize(cbytes)?;

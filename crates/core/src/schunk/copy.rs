@@ -2,7 +2,7 @@
 
 use super::chunks::{Bytes, Place};
 use super::recompress::recompress;
-use super::rules::Keeping;
+use super::rules::StorageKind;
 use super::state::State;
 use super::store::Store;
 use super::superchunk::SuperChunk;
@@ -24,7 +24,7 @@ struct Budget(Option<u64>);
 
 impl Budget {
     fn of(state: &State) -> Self {
-        let contiguous = state.keeping() == Keeping::Contiguous;
+        let contiguous = state.keeping() == StorageKind::Contiguous;
         Self(contiguous.then_some(state.counts.cbytes.max(0) as u64))
     }
 

@@ -1,14 +1,14 @@
 //! The state of a super-chunk, and changes of it.
 
-use super::rules::{ChunkInfo, Counts, Keeping};
-use super::slices::Sizes;
+use super::rules::{ChunkInfo, Counts, StorageKind};
+use super::slices::ChunkSizes;
 use super::store::{ChunkUpdate, Location, Store, Update, keep, lock, unlocked};
 use crate::coder::{Changed, Count, Host, Settings};
 use oxiblosc_chunk::header::{
     ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, MAX_TYPESIZE, Special, flags2,
 };
 use oxiblosc_chunk::special;
-use oxiblosc_chunk::tune::Request;
+use oxiblosc_chunk::tune::BlocksizeRequest;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{Change, Item};
 use oxiblosc_frame::disk::Loaded;
@@ -70,7 +70,7 @@ pub struct State {
     pub(crate) vlmetalayers: List<Metalayer>,
     pub(crate) tick: i64,
     /// How large the chunks are, where they differ, once asked for.
-    sizes: Mutex<Option<Sizes>>,
+    sizes: Mutex<Option<ChunkSizes>>,
     /// Whether the chunks of a frame were seen to have as many bytes together as its header says, where they differ in size.
     sum_checked: AtomicBool,
 }
@@ -167,11 +167,11 @@ impl State {
     }
 
     /// How the chunks are counted.
-    pub(crate) fn keeping(&self) -> Keeping {
+    pub(crate) fn keeping(&self) -> StorageKind {
         match (&self.store, self.store.kind()) {
-            (Store::Separate(_), _) => Keeping::Separate,
-            (_, Kind::Contiguous) => Keeping::Contiguous,
-            (_, Kind::Sparse) => Keeping::Sparse,
+            (Store::Separate(_), _) => StorageKind::Separate,
+            (_, Kind::Contiguous) => StorageKind::Contiguous,
+            (_, Kind::Sparse) => StorageKind::Sparse,
         }
     }
 
@@ -446,13 +446,13 @@ impl State {
     ///
     /// # Errors
     /// [`Error::Data`] where the chunks of a frame are not what its header says; those of reading them.
-    pub fn sizes(&self) -> Result<Sizes> {
+    pub fn sizes(&self) -> Result<ChunkSizes> {
         self.sizes_of(&self.counts)
     }
 
-    pub(crate) fn sizes_of(&self, counts: &Counts) -> Result<Sizes> {
+    pub(crate) fn sizes_of(&self, counts: &Counts) -> Result<ChunkSizes> {
         if counts.chunksize > 0 {
-            return Ok(Sizes::Equal {
+            return Ok(ChunkSizes::Equal {
                 chunksize: counts.chunksize as u64,
                 nbytes: counts.nbytes.max(0) as u64,
             });
@@ -476,7 +476,7 @@ impl State {
             return Err(Error::Data);
         }
         self.sum_checked.store(true, Ordering::Relaxed);
-        let sizes = Sizes::Starts(Shared::new(starts)?);
+        let sizes = ChunkSizes::Starts(Shared::new(starts)?);
         *known = Some(sizes.clone());
         Ok(sizes)
     }
@@ -579,10 +579,10 @@ pub fn special_chunk(
     // Where the data are not whole items, as a last chunk's may not be, they are bytes.
     let whole = typesize > 0 && nbytes % typesize == 0;
     let fits = whole && typesize as usize <= MAX_TYPESIZE;
-    let request = Request {
+    let request = BlocksizeRequest {
         typesize: if whole { typesize } else { 1 },
         nbytes,
-        ..Request::DEFAULT
+        ..BlocksizeRequest::DEFAULT
     };
     let typesize = if fits { typesize as usize } else { 1 };
     if kind == Special::Nan && !matches!(typesize, 4 | 8) {
