@@ -88,7 +88,7 @@ impl SuperChunk {
         if ChunkHeader::parse(chunk)?.cbytes != chunk.len() {
             return Err(Error::InvalidHeader);
         }
-        self.0.put_chunk(chunks::Place::End, chunk).map(drop)
+        self.0.put_chunk(chunks::Position::End, chunk).map(drop)
     }
 
     /// Compresses data into a chunk.

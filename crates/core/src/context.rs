@@ -17,7 +17,7 @@ use oxiblosc_memory::{Buffer, boxed};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// What codecs and filters for arrays ask of the super-chunk that a context belongs to.
+/// What codecs and filters for arrays need to know of the super-chunk that a context belongs to.
 #[derive(Clone, Copy, Debug)]
 struct SchunkInfo {
     typesize: Option<i32>,
@@ -81,7 +81,7 @@ pub struct Compressor {
 }
 
 impl Compressor {
-    /// A context with these parameters. Whether they are possible is seen when something is compressed.
+    /// A context with these parameters. They are checked when something is compressed.
     pub fn new(params: CParams) -> Self {
         Self {
             params,
@@ -159,7 +159,7 @@ impl Encoder for Compressor {
     }
 }
 
-/// Makes data of chunks; see [`Compressor`] for an example.
+/// Decompresses chunks; see [`Compressor`] for an example.
 pub struct Decompressor {
     params: DParams,
     surroundings: Mutex<SchunkInfo>,
@@ -186,7 +186,7 @@ impl Decompressor {
     /// chunk records. Gives how many bytes they are.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for items that there are not; those of a damaged chunk.
+    /// [`Error::InvalidParam`] for items out of range; those of a damaged chunk.
     pub fn decompress_items(
         &self,
         chunk: &[u8],

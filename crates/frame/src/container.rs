@@ -59,9 +59,9 @@ impl Container {
     fn open_or_make(backend: &dyn Backend, path: &CStr) -> Result<Self> {
         if paths::kind(path)?.is_none() {
             let path = paths::followed(path)?;
-            let new = NewPath::soon(&path, false, None)?;
+            let new = NewPath::planned(&path, false, None)?;
             if let Ok(file) = backend.open(&path, Mode::New) {
-                let made = Some(new.now());
+                let made = Some(new.created());
                 return Ok(Self { file, made });
             }
             // Another process may have made it just now.

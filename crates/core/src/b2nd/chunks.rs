@@ -71,7 +71,7 @@ pub fn with_chunk<T>(
     }
 }
 
-/// All bytes of a chunk; none of one that is told by its kind alone.
+/// All bytes of a chunk; none for a special chunk without bytes.
 ///
 /// # Errors
 /// Those of input.

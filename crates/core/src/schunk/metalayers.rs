@@ -50,7 +50,7 @@ impl State {
     }
 }
 
-/// Which metalayers a change is about, and what becomes of them.
+/// Which metalayers a change is about, and what is done with them.
 enum Edit<'a> {
     AddFixed(&'a [u8], &'a [u8]),
     /// As long as before.

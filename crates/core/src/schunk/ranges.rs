@@ -167,7 +167,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// A chunk of special values with other bytes in a part of it, made block by block: a few bytes can tell of two gigabytes.
+    /// A chunk of special values with other bytes in a part of it, made block by block: a few bytes can stand for two gigabytes.
     /// None where that needs the program's functions.
     fn fill_special(&self, chunk: &Chunk, part: &ChunkPart, new: &[u8]) -> Result<Option<Buffer>> {
         let nbytes = chunk.header().nbytes;

@@ -25,7 +25,7 @@ pub struct Counts {
     pub flags2: u8,
 }
 
-/// How the chunks are kept, as far as counting goes.
+/// The kind of storage, which decides how the bytes of chunks are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StorageKind {
     /// Each on its own.
@@ -60,7 +60,7 @@ impl ChunkInfo {
         }
     }
 
-    /// Of a chunk of special values that is told by its offset alone.
+    /// Of a special chunk that is only an offset in the index.
     pub fn of_special(kind: Special, nbytes: i32) -> Self {
         Self {
             nbytes,

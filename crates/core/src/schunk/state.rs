@@ -175,7 +175,7 @@ impl State {
         }
     }
 
-    /// How a chunk goes into the store when chunks will be of `chunksize`: by its offset alone, if that tells all there is.
+    /// How a chunk goes into the store when chunks will be of `chunksize`: as a special offset without any bytes, if that is enough.
     pub(crate) fn item<'a>(&self, chunksize: i32, chunk: &ChunkInfo, bytes: &'a [u8]) -> Item<'a> {
         match chunk.special {
             Some(place) if self.store.is_frame() && chunksize > 0 => Item::Special(place),
@@ -342,8 +342,8 @@ impl State {
         Ok(plan.counts.nchunks)
     }
 
-    /// Chunks that were told by their offsets alone need places from the moment on when sizes differ, since then the
-    /// header no longer tells how large they are. A few bytes may tell of so many that there is no memory for them.
+    /// Special chunks that are only an offset in the index must be stored as soon as chunk sizes differ, since the header then no
+    /// longer has their size. A small index may have more of them than memory can hold.
     fn special_chunks_to_store(&self, plan: &Plan) -> Result<List<(usize, List<u8>)>> {
         let mut specials = List::new();
         if !self.store.is_frame() || self.counts.chunksize <= 0 || plan.counts.chunksize != 0 {
@@ -457,12 +457,12 @@ impl State {
                 nbytes: counts.nbytes.max(0) as u64,
             });
         }
-        // One thread looks at the chunks, and the others that ask wait for it.
+        // One thread reads the sizes; others that need them wait for it.
         let mut known = self.sizes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sizes) = &*known {
             return Ok(sizes.clone());
         }
-        // Memory follows the chunks that are there, not those that an index tells of.
+        // Memory grows with the chunks that are found, not with the number that an index claims.
         let mut starts: List<u64> = List::new();
         let mut end = 0;
         for nchunk in 0..self.store.nchunks() {
@@ -491,8 +491,8 @@ impl State {
         }
     }
 
-    /// Checks that chunk `nchunk`, of `nbytes` bytes of data, has as many as the counters say. A program makes its buffers as
-    /// large as these tell. Chunks that are each on their own are the program's, and may be anything.
+    /// Checks that chunk `nchunk`, of `nbytes` bytes of data, has as many as the counters say. Programs size
+    /// their buffers by the counters. Separate chunks come from the program, and may have any size.
     ///
     /// # Errors
     /// [`Error::Data`] if not.
@@ -507,10 +507,9 @@ impl State {
         }
     }
 
-    /// Checks that chunks are what the header of their frame says, for one that was just opened: the first and the last. The
-    /// others are looked at when something is read of them. Where chunks differ in size the header knows only the sum, for
-    /// which all of them must be looked at once. Gives the counters that hold instead of the header's, where chunks are of other
-    /// sizes than it says.
+    /// Checks the first and the last chunk of a frame that was just opened against its header. The
+    /// others are checked when they are read. If chunks differ in size, the header has only the sum, which needs the headers of all
+    /// chunks. Returns the corrected counters if the chunks have other sizes than the header says.
     ///
     /// # Errors
     /// [`Error::Data`] where header and chunks do not agree; those of reading a chunk.

@@ -45,11 +45,11 @@ pub fn make(
 ) -> Result<(Shared<dyn Storage>, Option<NewFrame>)> {
     let backend = &options.backend;
     if kind == Kind::Sparse {
-        let made = NewPath::soon(path, true, None)?;
+        let made = NewPath::planned(path, true, None)?;
         let files = Some((CStrBuf::copy_of(file)?, ChunkPaths::in_directory(path)?));
         paths::create_dir(path)?;
         let mut made = NewFrame {
-            made: made.now(),
+            made: made.created(),
             files,
         };
         let opened = backend.open(file, Mode::Create);
@@ -62,10 +62,10 @@ pub fn make(
     let lock = with_suffix(path, b".b2lock")?;
     let lock = options.locking.then_some(&*lock);
     let target = paths::followed(file)?;
-    let made = NewPath::soon(&target, false, lock)?;
+    let made = NewPath::planned(&target, false, lock)?;
     if backend.is_filesystem() {
         let storage = backend.open(&target, Mode::New)?;
-        let (made, files) = (made.now(), None);
+        let (made, files) = (made.created(), None);
         return Ok((storage, Some(NewFrame { made, files })));
     }
     if paths::kind(&target)?.is_some() {
@@ -73,7 +73,7 @@ pub fn make(
     }
     // The file of a map that cannot be made may be there nevertheless.
     let opened = backend.open(file, Mode::Create);
-    let made = made.now();
+    let made = made.created();
     let storage = opened.inspect_err(|_| made.remove())?;
     let files = None;
     Ok((storage, Some(NewFrame { made, files })))
