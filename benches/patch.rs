@@ -5,11 +5,11 @@
 
 use libloading::Symbol;
 use oxiblosc_chunk::decode::{Chunk, decompress};
-use oxiblosc_chunk::encode::{EncodeParams, Source, compress};
+use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
 use oxiblosc_chunk::header::{ChunkHeader, filter_id};
 use oxiblosc_chunk::hooks::{NoHooks, Serial};
 use oxiblosc_chunk::patch::{PatchMode, Patcher};
-use oxiblosc_chunk::tune::Request;
+use oxiblosc_chunk::tune::BlocksizeRequest;
 use std::ffi::{CString, c_char};
 use std::time::Instant;
 
@@ -110,7 +110,7 @@ fn main() {
             .into_iter()
             .flat_map(|wanted| kinds.iter().map(move |kind| (wanted, kind)))
         {
-            let request = Request {
+            let request = BlocksizeRequest {
                 compcode,
                 clevel,
                 typesize: 8,
@@ -135,7 +135,13 @@ fn main() {
                 nthreads: 1,
             };
             let mut chunk = vec![0; NBYTES + 32];
-            let cbytes = compress(&params, Source::Buffer(data), &mut chunk, &NoHooks, &Serial);
+            let cbytes = compress(
+                &params,
+                ChunkInput::Buffer(data),
+                &mut chunk,
+                &NoHooks,
+                &Serial,
+            );
             chunk.truncate(cbytes.expect("good parameters"));
             let header = ChunkHeader::parse(&chunk).expect("a chunk");
             let (mut whole, mut patch, mut theirs) = (f64::MAX, f64::MAX, f64::NAN);
@@ -148,8 +154,14 @@ fn main() {
                 let parsed = Chunk::parse(&header, &chunk).expect("a chunk");
                 decompress(&parsed, &mut all, None, 1, &NoHooks, &Serial).expect("a chunk");
                 all[start..start + SLICE].copy_from_slice(new);
-                compress(&params, Source::Buffer(&all), &mut out, &NoHooks, &Serial)
-                    .expect("good parameters");
+                compress(
+                    &params,
+                    ChunkInput::Buffer(&all),
+                    &mut out,
+                    &NoHooks,
+                    &Serial,
+                )
+                .expect("good parameters");
                 whole = whole.min(begun.elapsed().as_secs_f64());
                 if let Some(reference) = &reference {
                     reference.set(name, wanted as usize);

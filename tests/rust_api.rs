@@ -8,7 +8,7 @@ use common::b2nd::{Spec, our_arrays, reference_arrays};
 use common::data::Kind;
 use common::folder::Folder;
 use common::schunk::{our_schunks, reference_schunks};
-use oxiblosc_core::schunk::chunks::Place as At;
+use oxiblosc_core::schunk::chunks::Position as At;
 use oxiblosc_core::{
     Array, CParams, Compressor, DParams, Decompressor, Error, Layout, Place, Protection, Split,
     SuperChunk,

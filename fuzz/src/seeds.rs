@@ -6,7 +6,7 @@ use super::user;
 use blosc2::capi::special::*;
 use blosc2::capi::types::blosc2_cparams;
 use oxiblosc_chunk::checksum;
-use oxiblosc_chunk::encode::{EncodeParams, Source, compress as compress_chunk};
+use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress as compress_chunk};
 use oxiblosc_chunk::header::{MAX_OVERHEAD, flags2};
 use oxiblosc_chunk::hooks::{NoHooks, Serial};
 
@@ -188,7 +188,13 @@ fn blosc1(compcode: u8, filters: [u8; 2], salt: u64) -> Vec<u8> {
     };
     let data = data(3003, salt);
     let mut dest = vec![0; data.len() + MAX_OVERHEAD];
-    let cbytes = compress_chunk(&params, Source::Buffer(&data), &mut dest, &NoHooks, &Serial);
+    let cbytes = compress_chunk(
+        &params,
+        ChunkInput::Buffer(&data),
+        &mut dest,
+        &NoHooks,
+        &Serial,
+    );
     let mut chunk = finish(cbytes.expect("good parameters") as i32, dest);
     chunk[0] = 2;
     chunk

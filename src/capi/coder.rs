@@ -6,7 +6,7 @@ use super::context::Context;
 use super::exec::Threads;
 use super::hooks::ContextHooks;
 use oxiblosc_chunk::decode::{Chunk, decompress, decompress_block};
-use oxiblosc_chunk::encode::{EncodeParams, Source};
+use oxiblosc_chunk::encode::{ChunkInput, EncodeParams};
 use oxiblosc_chunk::getitem::{ItemRange, getitem};
 use oxiblosc_chunk::header::MAX_OVERHEAD;
 use oxiblosc_chunk::hooks::{Executor, Hooks};
@@ -22,11 +22,11 @@ fn c_size(len: usize) -> Result<i32> {
 }
 
 impl Encoder for Context {
-    fn compress(&self, source: Source, dest: &mut [u8]) -> Result<usize> {
+    fn compress(&self, source: ChunkInput, dest: &mut [u8]) -> Result<usize> {
         let input = match source {
-            Source::Buffer(data) => Input::Buffer(data.as_ptr()),
-            Source::Generated(_) => Input::Buffer(null()),
-            Source::Variable(blocks) => Input::Blocks(blocks),
+            ChunkInput::Buffer(data) => Input::Buffer(data.as_ptr()),
+            ChunkInput::Generated(_) => Input::Buffer(null()),
+            ChunkInput::Variable(blocks) => Input::Blocks(blocks),
         };
         let (nbytes, room) = (c_size(source.nbytes())?, c_size(dest.len())?);
         // SAFETY: the source and `dest` have the sizes given.

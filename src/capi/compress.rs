@@ -7,9 +7,9 @@ use super::exec::Threads;
 use super::hooks::ContextHooks;
 use super::registry;
 use super::types::*;
-use oxiblosc_chunk::encode::{EncodeParams, Source, compress};
+use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
 use oxiblosc_chunk::header::{MAX_BUFFERSIZE, MAX_TYPESIZE, filter_id};
-use oxiblosc_chunk::tune::Request;
+use oxiblosc_chunk::tune::BlocksizeRequest;
 use oxiblosc_codecs::Codec;
 use oxiblosc_core::params::{Checked, check};
 use oxiblosc_error::{Error, Result};
@@ -28,8 +28,8 @@ pub enum Input<'a> {
 }
 
 impl Context {
-    fn request(&self) -> Request {
-        Request {
+    fn request(&self) -> BlocksizeRequest {
+        BlocksizeRequest {
             compcode: self.compcode.get(),
             clevel: self.clevel.get(),
             typesize: self.typesize.get(),
@@ -46,7 +46,7 @@ impl Context {
         self.blocksize.set(blocksize);
         info(std::fmt::from_fn(|f| {
             let split = request.split(request.nbytes);
-            let Request {
+            let BlocksizeRequest {
                 compcode,
                 clevel,
                 typesize,
@@ -201,12 +201,12 @@ impl Context {
             // A null pointer to nothing is an empty buffer.
             Input::Buffer(src) if !src.is_null() || srcsize == 0 => {
                 // SAFETY: by the caller's word.
-                Source::Buffer(unsafe { bytes(src, srcsize as usize)? })
+                ChunkInput::Buffer(unsafe { bytes(src, srcsize as usize)? })
             }
-            Input::Blocks(blocks) => Source::Variable(blocks),
-            _ => Source::Generated(srcsize as usize),
+            Input::Blocks(blocks) => ChunkInput::Variable(blocks),
+            _ => ChunkInput::Generated(srcsize as usize),
         };
-        if let Source::Buffer(data) = source {
+        if let ChunkInput::Buffer(data) = source {
             apart(data.as_ptr(), data.len(), dest, destsize as usize)?;
         }
         // SAFETY: by the caller's word.

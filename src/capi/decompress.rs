@@ -402,7 +402,7 @@ pub unsafe extern "C" fn blosc2_vldecompress_ctx(
         let (ctx, chunk, src) =
             unsafe { read_vlchunk(context, src, srcsize, &mut header, &mut source)? };
         let loaded;
-        let chunk = if chunk.is_elsewhere() {
+        let chunk = if chunk.is_lazy() {
             loaded = chunk.load()?;
             Chunk::loaded(chunk.header(), &loaded)?
         } else {

@@ -63,7 +63,7 @@ fn parse_lazy<'a, 's>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use oxiblosc_core::schunk::lazy::{Place, size};
+    use oxiblosc_core::schunk::lazy::{LazyTrailer, size};
 
     #[test]
     fn the_trailer_follows_the_block_starts() {
@@ -81,7 +81,7 @@ mod tests {
         assert_eq!((is_lazy(&header), size(&header)), (true, lazy.len()));
         assert_eq!(
             place(&header, &lazy),
-            Ok(Place {
+            Ok(LazyTrailer {
                 nchunk: 7,
                 offset: 5 << 32 | 0xffff_fff0
             })

@@ -91,13 +91,13 @@ impl SuperChunk {
         if ChunkHeader::parse(chunk)?.cbytes != chunk.len() {
             return Err(Error::InvalidHeader);
         }
-        self.0.put_chunk(chunks::Place::End, chunk).map(drop)
+        self.0.put_chunk(chunks::Position::End, chunk).map(drop)
     }
 
     /// Compresses data into a chunk.
     pub fn compress(&mut self, data: &[u8]) -> Done<Buffer> {
         self.0
-            .compress(oxiblosc_chunk::encode::Source::Buffer(data))
+            .compress(oxiblosc_chunk::encode::ChunkInput::Buffer(data))
     }
 
     /// Decompresses a chunk, in the super-chunk or not, into the front of `data`.

@@ -16,12 +16,12 @@
 use oxiblosc_error::{Error, Result};
 
 /// The most dimensions that the filters and codecs for arrays know of.
-pub const MAX_DIM: usize = 8;
+pub const MAX_BLOCK_DIM: usize = 8;
 
-/// The lengths of a block of an array along its 1 to [`MAX_DIM`] dimensions, each at least 1.
+/// The lengths of a block of an array along its 1 to [`MAX_BLOCK_DIM`] dimensions, each at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockShape {
-    dims: [usize; MAX_DIM],
+    dims: [usize; MAX_BLOCK_DIM],
     ndim: usize,
 }
 
@@ -31,11 +31,11 @@ impl BlockShape {
     /// # Errors
     /// [`Error::Failure`] for no or too many dimensions, and for lengths below 1.
     pub fn new(dims: &[i32]) -> Result<Self> {
-        if dims.is_empty() || dims.len() > MAX_DIM {
+        if dims.is_empty() || dims.len() > MAX_BLOCK_DIM {
             return Err(Error::Failure);
         }
         let mut shape = Self {
-            dims: [1; MAX_DIM],
+            dims: [1; MAX_BLOCK_DIM],
             ndim: dims.len(),
         };
         for (to, from) in shape.dims.iter_mut().zip(dims) {
@@ -66,12 +66,12 @@ impl BlockShape {
 pub struct Cells {
     shape: BlockShape,
     /// How many items neighbours along each dimension are apart.
-    strides: [usize; MAX_DIM],
+    strides: [usize; MAX_BLOCK_DIM],
     /// Items of a cell along each dimension; the last cell may have fewer.
-    sides: [usize; MAX_DIM],
+    sides: [usize; MAX_BLOCK_DIM],
     /// Items from the begin of a cell to that of the next one along each dimension: as many as its side, but see
     /// [`Cells::with_steps_of_first_side`].
-    steps: [usize; MAX_DIM],
+    steps: [usize; MAX_BLOCK_DIM],
 }
 
 /// One cell.
@@ -81,7 +81,7 @@ pub struct Cell<'a> {
     /// Place in the block of its first item.
     origin: usize,
     /// Items along each dimension.
-    extent: [usize; MAX_DIM],
+    extent: [usize; MAX_BLOCK_DIM],
 }
 
 impl Cells {
@@ -100,9 +100,9 @@ impl Cells {
         }
         let mut cells = Self {
             shape,
-            strides: [1; MAX_DIM],
-            sides: [1; MAX_DIM],
-            steps: [1; MAX_DIM],
+            strides: [1; MAX_BLOCK_DIM],
+            sides: [1; MAX_BLOCK_DIM],
+            steps: [1; MAX_BLOCK_DIM],
         };
         // No product is larger than the block.
         for d in (0..shape.ndim).rev() {
@@ -135,13 +135,13 @@ impl Cells {
         let mut cell = Cell {
             cells: self,
             origin: 0,
-            extent: [1; MAX_DIM],
+            extent: [1; MAX_BLOCK_DIM],
         };
         for d in 0..self.shape.ndim {
             cell.extent[d] = self.sides[d].min(self.shape.dims[d]);
         }
         Walk {
-            index: [0; MAX_DIM],
+            index: [0; MAX_BLOCK_DIM],
             next: Some(cell),
         }
     }
@@ -150,7 +150,7 @@ impl Cells {
 /// Goes through the cells of a block.
 pub struct Walk<'a> {
     /// Which one comes next, counted along each dimension.
-    index: [usize; MAX_DIM],
+    index: [usize; MAX_BLOCK_DIM],
     next: Option<Cell<'a>>,
 }
 
@@ -211,7 +211,7 @@ impl Cell<'_> {
         let Some(fastest) = self.cells.shape.ndim.checked_sub(2) else {
             return visit(self.origin);
         };
-        let mut index = [0; MAX_DIM];
+        let mut index = [0; MAX_BLOCK_DIM];
         let mut at = self.origin;
         loop {
             for row in 0..self.extent[fastest] {
@@ -255,10 +255,10 @@ mod tests {
 
     #[test]
     fn shapes_that_lie_are_refused() {
-        for dims in [&[][..], &[0], &[4, -1], &[1; MAX_DIM + 1]] {
+        for dims in [&[][..], &[0], &[4, -1], &[1; MAX_BLOCK_DIM + 1]] {
             assert_eq!(BlockShape::new(dims), Err(Error::Failure), "{dims:?}");
         }
-        let huge = BlockShape::new(&[i32::MAX; MAX_DIM]).unwrap();
+        let huge = BlockShape::new(&[i32::MAX; MAX_BLOCK_DIM]).unwrap();
         assert_eq!(huge.nbytes(8), u64::MAX);
         // Products that come out right in 32 bits only.
         let wraps = BlockShape::new(&[1 << 16, (1 << 16) + 1]).unwrap();

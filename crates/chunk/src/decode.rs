@@ -7,7 +7,7 @@ use super::header::{Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, Special, flags2
 use super::hooks::{BlockPos, Executor, Hooks};
 use super::pipeline::Pipeline;
 use super::scratch;
-use super::source::{BlockSource, Elsewhere, read_front};
+use super::source::{BlockSource, LazyBlocks, read_front};
 use super::special;
 use super::store::{copy, in_pieces};
 use super::work_stealing::StealingQueue;
@@ -22,12 +22,12 @@ const LAZY_FLAG: usize = EXTENDED_HEADER_LENGTH - 1;
 /// A chunk whose header, block starts and dictionary were checked: what is left to find wrong is in the streams.
 pub struct Chunk<'a> {
     pub(super) header: &'a ChunkHeader,
-    /// The whole chunk, `header.cbytes` long; of one whose blocks are elsewhere, only the front.
+    /// The whole chunk, `header.cbytes` long; of a lazy one, only the front.
     bytes: &'a [u8],
-    elsewhere: Option<Box<Elsewhere<'a>>>,
+    lazy: Option<Box<LazyBlocks<'a>>>,
     pub(super) dict: Option<Box<Dict>>,
     /// For variable-length blocks: where the data of each block begin in the chunk's data, and the end. Unknown, and
-    /// empty, while the blocks are elsewhere.
+    /// empty, in a lazy chunk.
     pub(super) offsets: List<usize>,
     /// Where header, block starts and dictionary end.
     front_end: usize,
@@ -43,7 +43,7 @@ impl<'a> Chunk<'a> {
         chunk.ok_or(Error::Failure)
     }
 
-    /// The same, into a place of the caller's: moving a chunk takes as long as checking a small one.
+    /// The same, into the caller's variable: moving a chunk takes as long as checking a small one.
     #[inline(always)]
     pub fn parse_into<'c>(
         place: &'c mut Option<Self>,
@@ -57,8 +57,8 @@ impl<'a> Chunk<'a> {
             // The blocks of a lazy chunk are in a frame, which is not given here.
             return Err(Error::InvalidParam);
         }
-        let chunk = place.insert(Self::unread(header, src));
-        chunk.read(None)?;
+        let chunk = place.insert(Self::unchecked(header, src));
+        chunk.check(None)?;
         Ok(chunk)
     }
 
@@ -125,18 +125,18 @@ impl<'a> Chunk<'a> {
         src: &'a [u8],
         source: Option<&'a dyn BlockSource>,
     ) -> Result<Self> {
-        let mut chunk = Self::unread(header, src);
-        chunk.read(source)?;
+        let mut chunk = Self::unchecked(header, src);
+        chunk.check(source)?;
         Ok(chunk)
     }
 
-    /// A chunk of which nothing is known yet.
+    /// A chunk that is still to be checked.
     #[inline(always)]
-    fn unread(header: &'a ChunkHeader, src: &'a [u8]) -> Self {
+    fn unchecked(header: &'a ChunkHeader, src: &'a [u8]) -> Self {
         Self {
             header,
             bytes: &src[..header.cbytes.min(src.len())],
-            elsewhere: None,
+            lazy: None,
             dict: None,
             offsets: List::new(),
             front_end: header.overhead(),
@@ -144,9 +144,9 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// Checks it.
+    /// Checks the block starts, reads the dictionary, and finds out where variable-length blocks begin.
     #[inline(always)]
-    fn read(&mut self, source: Option<&'a dyn BlockSource>) -> Result<()> {
+    fn check(&mut self, source: Option<&'a dyn BlockSource>) -> Result<()> {
         let header = self.header;
         if header.is_memcpyed() && header.cbytes != header.nbytes + header.overhead() {
             return Err(Error::Data);
@@ -158,8 +158,8 @@ impl<'a> Chunk<'a> {
         }
         if let Some(source) = source {
             let starts = if streams { self.starts() } else { &[] };
-            let elsewhere = Elsewhere::new(source, starts, header.cbytes)?;
-            self.elsewhere = Some(boxed(elsewhere)?);
+            let lazy = LazyBlocks::new(source, starts, header.cbytes)?;
+            self.lazy = Some(boxed(lazy)?);
         }
         if streams {
             self.front_end = self.starts_end();
@@ -201,10 +201,10 @@ impl<'a> Chunk<'a> {
             let table = checksum::check_front(front, self.header.nblocks)?;
             return Ok(Some(Checksums::Borrowed(table)));
         }
-        let Some(elsewhere) = self.elsewhere.as_ref().filter(|_| to <= self.header.cbytes) else {
+        let Some(lazy) = self.lazy.as_ref().filter(|_| to <= self.header.cbytes) else {
             return Err(Error::Data);
         };
-        let mut bytes = read_front(elsewhere.source, to)?;
+        let mut bytes = read_front(lazy.source, to)?;
         // What was used already is what has to be right.
         bytes[..self.bytes.len()].copy_from_slice(self.bytes);
         if self.header.is_lazy() {
@@ -224,9 +224,9 @@ impl<'a> Chunk<'a> {
         self.front_end
     }
 
-    /// All bytes of a chunk whose blocks are elsewhere.
+    /// All bytes of a lazy chunk.
     pub fn load(&self) -> Result<List<u8>> {
-        let source = self.elsewhere.as_ref().ok_or(Error::InvalidParam)?.source;
+        let source = self.lazy.as_ref().ok_or(Error::InvalidParam)?.source;
         let mut bytes = read_front(source, self.header.cbytes)?;
         // The header that was checked is the one that counts.
         let front = self.bytes.len().min(bytes.len());
@@ -246,9 +246,9 @@ impl<'a> Chunk<'a> {
         Self::new(header, bytes, None)
     }
 
-    /// Whether the blocks have to be fetched.
-    pub fn is_elsewhere(&self) -> bool {
-        self.elsewhere.is_some()
+    /// Whether this is a lazy chunk: its blocks are fetched from a [`BlockSource`].
+    pub fn is_lazy(&self) -> bool {
+        self.lazy.is_some()
     }
 
     /// The header.
@@ -277,15 +277,15 @@ impl<'a> Chunk<'a> {
         i32_at(self.bytes, self.header.overhead() + 4 * nblock)
     }
 
-    /// The bytes of the chunk from `from` to `to`, read into `buf` if they are elsewhere.
+    /// The bytes of the chunk from `from` to `to`, read into `buf` in a lazy chunk.
     #[inline(always)]
     fn fetch<'s>(&'s self, from: usize, to: usize, buf: &'s mut AlignedBuffer) -> Result<&'s [u8]> {
-        match &self.elsewhere {
-            Some(elsewhere) if to > self.bytes.len() => {
+        match &self.lazy {
+            Some(lazy) if to > self.bytes.len() => {
                 if from > to || to > self.header.cbytes {
                     return Err(Error::ReadBuffer);
                 }
-                elsewhere.read(from, to - from, buf)
+                lazy.read(from, to - from, buf)
             }
             _ => self.bytes.get(from..to).ok_or(Error::ReadBuffer),
         }
@@ -294,10 +294,8 @@ impl<'a> Chunk<'a> {
     /// What follows the header of a chunk without streams, from byte `from` on, to `out`.
     pub(super) fn stored(&self, from: usize, out: &mut [u8]) -> Result<()> {
         let from = self.header.overhead() + from;
-        match &self.elsewhere {
-            Some(elsewhere) if from + out.len() <= self.header.cbytes => {
-                elsewhere.source.read_at(from, out)
-            }
+        match &self.lazy {
+            Some(lazy) if from + out.len() <= self.header.cbytes => lazy.source.read_at(from, out),
             _ => {
                 let bytes = self.bytes.get(from..from + out.len());
                 filters::copy(bytes.ok_or(Error::ReadBuffer)?, out);
@@ -311,7 +309,7 @@ impl<'a> Chunk<'a> {
         &self.bytes[self.header.overhead()..]
     }
 
-    /// The whole chunk; of one whose blocks are elsewhere, only the front.
+    /// The whole chunk; of a lazy one, only the front.
     pub(super) fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
@@ -327,11 +325,11 @@ impl<'a> Chunk<'a> {
         if start == 0 || start >= self.header.cbytes {
             return Err(Error::Data);
         }
-        let end = match &self.elsewhere {
-            Some(elsewhere) if !all => {
+        let end = match &self.lazy {
+            Some(lazy) if !all => {
                 // Many blocks may start where one does, and none is longer than this.
                 let longest = start.saturating_add(self.longest_block());
-                elsewhere.end(self.starts(), nblock).min(longest)
+                lazy.end(self.starts(), nblock).min(longest)
             }
             _ => self.header.cbytes,
         };
@@ -343,7 +341,7 @@ impl<'a> Chunk<'a> {
         self.header.blocksize_field() + 5 * usize::from(self.header.typesize)
     }
 
-    /// These bytes; if they are elsewhere they are read into `buf`.
+    /// These bytes; in a lazy chunk they are read into `buf`.
     #[inline(always)]
     pub(super) fn block_bytes<'s>(
         &'s self,
@@ -352,9 +350,9 @@ impl<'a> Chunk<'a> {
         buf: &'s mut AlignedBuffer,
     ) -> Result<&'s [u8]> {
         let (start, end) = self.span(nblock, all)?;
-        let bytes = match &self.elsewhere {
-            Some(elsewhere) if all => {
-                let bytes = elsewhere.whole()?.get(start..end);
+        let bytes = match &self.lazy {
+            Some(lazy) if all => {
+                let bytes = lazy.whole()?.get(start..end);
                 bytes.ok_or(Error::ReadBuffer)
             }
             _ => self.fetch(start, end, buf),
@@ -481,7 +479,7 @@ impl<'a> Chunk<'a> {
         nblock < self.header.nblocks && self.header.nbytes > 0
     }
 
-    /// Size of the data of block `nblock`. Of a variable-length block elsewhere it is read, and no more than the header
+    /// Size of the data of block `nblock`. In a lazy chunk the size of a variable-length block is read, and no more than the header
     /// allows.
     pub fn block_nbytes(&self, nblock: usize) -> Result<usize> {
         if !self.has_block(nblock) {
@@ -491,7 +489,7 @@ impl<'a> Chunk<'a> {
             Blocks::Regular { blocksize } => {
                 Ok(blocksize.min(self.header.nbytes - nblock * blocksize))
             }
-            Blocks::Variable { .. } if self.elsewhere.is_some() => {
+            Blocks::Variable { .. } if self.lazy.is_some() => {
                 let (start, end) = self.vl_span(nblock).ok_or(Error::InvalidHeader)?;
                 if start < self.starts_end() || end - start < 4 {
                     return Err(Error::InvalidHeader);
@@ -576,7 +574,7 @@ pub fn decompress(
     }
     if !chunk.has_streams() && maskout.is_none() && !hooks.has_postfilter() {
         match header.special() {
-            Special::None if chunk.is_elsewhere() => chunk.stored(0, dest)?,
+            Special::None if chunk.is_lazy() => chunk.stored(0, dest)?,
             Special::None => copy(&chunk.bytes[header.overhead()..], dest, nthreads, exec)?,
             Special::Uninit => {}
             _ => in_pieces(dest, nthreads, exec, |at, piece| {
@@ -585,7 +583,7 @@ pub fn decompress(
         }
         return Ok(nbytes);
     }
-    if chunk.is_elsewhere() && header.has_vlblocks() {
+    if chunk.is_lazy() && header.has_vlblocks() {
         // Where the data of a block begin depends on all blocks before it.
         let bytes = chunk.load()?;
         let loaded = Chunk::loaded(header, &bytes)?;

@@ -6,7 +6,7 @@ use super::header::{Blocks, ChunkHeader, Special, flags, flags2, i32_at};
 use super::hooks::{BlockPos, Hooks};
 use super::pipeline::{DeltaReference, Pipeline, Stage};
 use super::registered;
-use super::scratch::{self, Bufs, State};
+use super::scratch::{self, Bufs, CodecState};
 use super::special;
 use oxiblosc_cells::BlockShape;
 use oxiblosc_codecs::{Codec, PaddedDst, PaddedSrc};
@@ -207,46 +207,46 @@ impl<'a> BlockDecoder<'a> {
     }
 
     /// Decodes the streams of block `nblock` into `out`, which has the block's size.
-    pub(super) fn unpack(
+    pub(super) fn decode_streams(
         &self,
         nblock: usize,
         out: &mut [u8],
         input: &mut AlignedBuffer,
-        codec: &mut State,
+        codec: &mut CodecState,
     ) -> Result<()> {
-        self.unpack_or_join(nblock, out, None, input, codec)?;
+        self.decode_or_join(nblock, out, None, input, codec)?;
         Ok(())
     }
 
     /// The same; but where `joined` says how many streams a shuffled block has, and it is possible, the block's data are put
     /// together in the memory there. Says whether they were.
-    fn unpack_or_join(
+    fn decode_or_join(
         &self,
         nblock: usize,
         out: &mut [u8],
         mut joined: Option<(usize, &mut [u8])>,
         input: &mut AlignedBuffer,
-        codec: &mut State,
+        codec: &mut CodecState,
     ) -> Result<bool> {
         let again = joined.as_mut().map(|(n, dst)| (*n, &mut **dst));
-        match self.unpack_from(nblock, false, out, again, input, codec) {
+        match self.decode_or_join_from(nblock, false, out, again, input, codec) {
             // Only a chunk made by hand has blocks that share bytes, but it is valid.
-            Err(Error::ReadBuffer) if self.chunk.is_elsewhere() => {
-                self.unpack_from(nblock, true, out, joined, input, codec)
+            Err(Error::ReadBuffer) if self.chunk.is_lazy() => {
+                self.decode_or_join_from(nblock, true, out, joined, input, codec)
             }
             result => result,
         }
     }
 
     /// With `all`, from the bytes up to the end of the chunk.
-    fn unpack_from(
+    fn decode_or_join_from(
         &self,
         nblock: usize,
         all: bool,
         mut out: &mut [u8],
         joined: Option<(usize, &mut [u8])>,
         input: &mut AlignedBuffer,
-        codec: &mut State,
+        codec: &mut CodecState,
     ) -> Result<bool> {
         let bytes = self.chunk.block_bytes(nblock, all, input)?;
         let mut streams = Streams::new(self.chunk.header, bytes, out.len())?;
@@ -272,7 +272,7 @@ impl<'a> BlockDecoder<'a> {
         pos: BlockPos,
         reference: Option<&[u8]>,
         dst: &mut [u8],
-        (bufs, codec): (&mut Bufs, &mut State),
+        (bufs, codec): (&mut Bufs, &mut CodecState),
     ) -> Result<()> {
         let header = &self.chunk.header;
         let bsize = dst.len();
@@ -287,7 +287,7 @@ impl<'a> BlockDecoder<'a> {
             _ => (bufs.ping.ensure(bsize)?, None),
         };
         if self.chunk.has_streams() {
-            if self.unpack_or_join(pos.nblock, first, joined, &mut bufs.input, codec)? {
+            if self.decode_or_join(pos.nblock, first, joined, &mut bufs.input, codec)? {
                 return Ok(());
             }
         } else {
@@ -324,7 +324,7 @@ impl<'a> BlockDecoder<'a> {
 
     /// Decodes one stream; `room` has the size of its data.
     #[inline(always)]
-    fn stream(&self, stream: Stream, room: PaddedDst, codec: &mut State) -> Result<()> {
+    fn stream(&self, stream: Stream, room: PaddedDst, codec: &mut CodecState) -> Result<()> {
         let data = match stream {
             Stream::Run(value) => {
                 room.exact().fill(value);

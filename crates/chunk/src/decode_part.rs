@@ -4,7 +4,7 @@ use super::decode_block::{BlockDecoder, Stream, Streams, UDCODEC_FORMAT};
 use super::header::{flags2, version};
 use super::pipeline::Stage;
 use super::registered;
-use super::scratch::{Bufs, State};
+use super::scratch::{Bufs, CodecState};
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{bitshuffle, shuffle};
@@ -13,19 +13,19 @@ use oxiblosc_memory::{AlignedBuffer, List};
 /// Blocks that are not larger are decoded as a whole in the time that it takes to look for parts.
 const SMALL: usize = 4096;
 
-/// What a stream holds, as far as it was wanted.
-enum Source<'a> {
+/// The decoded data of a stream, at least as much as was asked for.
+enum StreamData<'a> {
     Bytes(&'a [u8]),
     Run(u8),
 }
 
-/// A block's data behind the filters, in streams.
-struct Filtered<'a> {
-    streams: List<Source<'a>>,
+/// The data of a block before the filters are undone, in streams.
+struct FilteredStreams<'a> {
+    streams: List<StreamData<'a>>,
     neblock: usize,
 }
 
-impl Filtered<'_> {
+impl FilteredStreams<'_> {
     /// Copies the bytes from `at` on, of which all were wanted.
     fn copy(&self, at: usize, out: &mut [u8]) {
         let (mut at, mut out) = (at, out);
@@ -34,8 +34,8 @@ impl Filtered<'_> {
             let len = out.len().min(self.neblock - from);
             let (front, rest) = out.split_at_mut(len);
             match self.streams[stream] {
-                Source::Bytes(bytes) => front.copy_from_slice(&bytes[from..from + len]),
-                Source::Run(value) => front.fill(value),
+                StreamData::Bytes(bytes) => front.copy_from_slice(&bytes[from..from + len]),
+                StreamData::Run(value) => front.fill(value),
             }
             (at, out) = (at + len, rest);
         }
@@ -44,7 +44,7 @@ impl Filtered<'_> {
 
 /// Items of a block that are taken out of it one by one.
 pub struct Items<'a> {
-    filtered: Filtered<'a>,
+    filtered: FilteredStreams<'a>,
     planes: usize,
     /// Bytes of a plane.
     row: usize,
@@ -75,8 +75,8 @@ impl Items<'_> {
             let places = out[plane..].iter_mut().step_by(planes);
             // A stream holds whole planes: it is one of the block's, or all of it.
             match self.filtered.streams[stream] {
-                Source::Run(value) => places.for_each(|place| *place = value),
-                Source::Bytes(bytes) => {
+                StreamData::Run(value) => places.for_each(|place| *place = value),
+                StreamData::Bytes(bytes) => {
                     let bytes = &bytes[from..from + count];
                     places.zip(bytes).for_each(|(place, byte)| *place = *byte);
                 }
@@ -103,27 +103,27 @@ impl BlockDecoder<'_> {
         (nblock, bsize, codec): (usize, usize, Codec),
         end: impl Fn(usize, usize) -> usize,
         (data, input): (&'s mut AlignedBuffer, &'s mut AlignedBuffer),
-        state: &mut State,
-    ) -> Result<Option<Filtered<'s>>> {
+        state: &mut CodecState,
+    ) -> Result<Option<FilteredStreams<'s>>> {
         let chunk = self.chunk;
         let data = data.ensure(bsize)?;
         let bytes = chunk.block_bytes(nblock, false, input)?;
         let mut streams = Streams::new(chunk.header, bytes, bsize)?;
         let neblock = streams.neblock;
-        let mut filtered = Filtered {
+        let mut filtered = FilteredStreams {
             streams: List::with_capacity(bsize / neblock)?,
             neblock,
         };
         for (j, out) in data.chunks_exact_mut(neblock).enumerate() {
             let end = end(j * neblock, neblock);
             let stream = match streams.next() {
-                // Perhaps its bytes go on elsewhere.
-                Err(Error::ReadBuffer) if chunk.is_elsewhere() => return Ok(None),
+                // Perhaps more of its bytes have to be read.
+                Err(Error::ReadBuffer) if chunk.is_lazy() => return Ok(None),
                 stream => stream?,
             };
             filtered.streams.push(match stream {
-                Stream::Run(value) => Source::Run(value),
-                Stream::Stored(bytes) => Source::Bytes(bytes),
+                Stream::Run(value) => StreamData::Run(value),
+                Stream::Stored(bytes) => StreamData::Bytes(bytes),
                 Stream::Compressed(bytes) => {
                     if end > 0 {
                         let got = state.decoder.decompress_front(
@@ -137,7 +137,7 @@ impl BlockDecoder<'_> {
                             return Err(Error::Data);
                         }
                     }
-                    Source::Bytes(out)
+                    StreamData::Bytes(out)
                 }
             })?;
         }
@@ -150,7 +150,7 @@ impl BlockDecoder<'_> {
         &self,
         nblock: usize,
         (from, to, item): (usize, usize, usize),
-        (bufs, state): (&mut Bufs, &mut State),
+        (bufs, state): (&mut Bufs, &mut CodecState),
         body: impl FnOnce(&Items) -> Result<()>,
     ) -> Result<bool> {
         let bsize = self.chunk.block_nbytes(nblock)?;
@@ -191,7 +191,7 @@ impl BlockDecoder<'_> {
         nblock: usize,
         from: usize,
         part: &mut [u8],
-        (bufs, codec_state): (&mut Bufs, &mut State),
+        (bufs, codec_state): (&mut Bufs, &mut CodecState),
     ) -> Result<bool> {
         let header = &self.chunk.header;
         let bsize = self.chunk.block_nbytes(nblock)?;

@@ -5,7 +5,7 @@ use super::header::{Blocks, ChunkHeader};
 use super::hooks::{BlockPos, Hooks};
 use super::pipeline::{DeltaReference, Pipeline, Stage};
 use super::registered;
-use super::scratch::{Bufs, State};
+use super::scratch::{Bufs, CodecState};
 use super::store::prefilter;
 use oxiblosc_codecs::{Codec, Dict};
 use oxiblosc_error::{Error, Result};
@@ -132,7 +132,7 @@ impl BlockEncoder<'_> {
         &self,
         pos: BlockPos,
         block: BlockInput,
-        (bufs, codec): (&mut Bufs, &mut State),
+        (bufs, codec): (&mut Bufs, &mut CodecState),
         out: &mut [u8],
     ) -> Result<usize> {
         if let Some(value) = self.run_in_source(&block) {
@@ -165,7 +165,7 @@ impl BlockEncoder<'_> {
         pos: BlockPos,
         block: BlockInput<'s>,
         later: bool,
-        (bufs, codec): (&mut Bufs, &mut State),
+        (bufs, codec): (&mut Bufs, &mut CodecState),
         out: &mut [u8],
     ) -> Result<Encoded<'s>> {
         let nstreams = self.nstreams(block.bsize);
@@ -239,7 +239,7 @@ impl BlockEncoder<'_> {
         data: &[u8],
         before: &[&[u8]],
         changed: impl Fn(usize) -> Range<usize>,
-        codec: &mut State,
+        codec: &mut CodecState,
         out: &mut [u8],
     ) -> Result<usize> {
         let neblock = data.len() / before.len();
@@ -279,7 +279,12 @@ impl BlockEncoder<'_> {
     }
 
     /// Writes a stream with its size in front.
-    fn encode_stream(&self, stream: &[u8], codec: &mut State, out: &mut [u8]) -> Result<usize> {
+    fn encode_stream(
+        &self,
+        stream: &[u8],
+        codec: &mut CodecState,
+        out: &mut [u8],
+    ) -> Result<usize> {
         match self.pack(stream, codec, out)? {
             Some(size) => Ok(size),
             None => Ok(write_raw(stream, out)),
@@ -287,7 +292,7 @@ impl BlockEncoder<'_> {
     }
 
     /// Writes a stream with its size in front, unless it would hold its data as they are.
-    fn pack(&self, stream: &[u8], codec: &mut State, out: &mut [u8]) -> Result<Option<usize>> {
+    fn pack(&self, stream: &[u8], codec: &mut CodecState, out: &mut [u8]) -> Result<Option<usize>> {
         if self.params.extended
             && !self.variable
             && let Some(value) = run_of(stream)
@@ -307,7 +312,7 @@ impl BlockEncoder<'_> {
     }
 
     /// Compresses a stream; 0 means that it does not fit into `body`, which is as long as the stream.
-    fn compress(&self, stream: &[u8], codec: &mut State, body: &mut [u8]) -> Result<usize> {
+    fn compress(&self, stream: &[u8], codec: &mut CodecState, body: &mut [u8]) -> Result<usize> {
         if self.params.clevel == 0 {
             return Ok(0);
         }
@@ -334,7 +339,7 @@ impl BlockEncoder<'_> {
         &self,
         stream: &[u8],
         filter_time: f32,
-        codec: &mut State,
+        codec: &mut CodecState,
         out: &mut [u8],
     ) -> Result<usize> {
         let started = Instant::now();

@@ -3,7 +3,7 @@
 //! A block that comes out no larger than the room up to the next one is written there; another goes behind the chunk, and its
 //! start in the table is changed. In a file only the bytes of these blocks are read, and room may have been left behind the
 //! chunk; in memory a chunk grows until too many of its bytes are of no use. Blocks may lie in any order in a chunk, with room
-//! between them: every reader of the format goes by the table. But the reference reads single blocks from a file up to where
+//! between them: every reader of the format uses the table. But the reference reads single blocks from a file up to where
 //! the next one starts, and refuses to if that is further than a block can be long. A chunk that is written anew because its
 //! blocks grew gets a little room behind each of them.
 
@@ -60,10 +60,10 @@ pub struct PatchTarget<'a> {
 }
 
 /// What each block to be changed may take, and where all start.
-type Layout = (List<Range<usize>>, List<usize>);
+type BlockLayout = (List<Range<usize>>, List<usize>);
 
 /// The layout of a chunk that begins with `front`: none where it cannot be said what the blocks in `touched` may take.
-fn layout(header: &ChunkHeader, front: &[u8], touched: &[Touched]) -> Result<Option<Layout>> {
+fn layout(header: &ChunkHeader, front: &[u8], touched: &[Touched]) -> Result<Option<BlockLayout>> {
     let blocksize = header.blocksize_field();
     if header.special() != Special::None || header.has_vlblocks() || blocksize == 0 {
         return Ok(None);
@@ -253,7 +253,7 @@ impl<'a> PatchTarget<'a> {
     }
 
     /// Whether the blocks lie in their rooms.
-    pub(super) fn holds(&self, chunk: &Chunk, touched: &[Touched]) -> bool {
+    pub(super) fn blocks_fit(&self, chunk: &Chunk, touched: &[Touched]) -> bool {
         let mut blocks = touched.iter().zip(&self.rooms);
         blocks.all(|(t, room)| {
             let bytes = chunk.compressed(t.nblock, |_| ());
@@ -262,7 +262,7 @@ impl<'a> PatchTarget<'a> {
     }
 
     /// Whether so much may be overwritten.
-    pub(super) fn allows(&self, edits: &[Edit]) -> bool {
+    pub(super) fn may_overwrite(&self, edits: &[Edit]) -> bool {
         let overwritten: usize = edits.iter().map(|edit| edit.len).sum();
         matches!(self.origin, Origin::Memory(_))
             || overwritten <= self.header.cbytes / MOST_OVERWRITTEN
@@ -305,7 +305,7 @@ impl<'a> PatchTarget<'a> {
         gaps.all(|gap| gap.is_some_and(|gap| gap <= most))
     }
 
-    /// How the blocks in `touched` become those in `changed`, in the order of their places, the header first if it changes.
+    /// The edits that replace the blocks in `touched` by those in `changed`, by ascending position; the header's edit comes first, if any.
     /// None where the chunk is to be written anew.
     pub(super) fn edits(
         &self,
@@ -351,7 +351,7 @@ impl<'a> PatchTarget<'a> {
         }
         left.sort_unstable();
         let cbytes = header.cbytes + behind.len();
-        if !self.allows(&inside)
+        if !self.may_overwrite(&inside)
             || behind.len() > self.tail
             || cbytes > header.nbytes + header.overhead() + self.front.len() + 4 * self.sums()
         {

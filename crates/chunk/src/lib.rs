@@ -14,20 +14,24 @@
 )]
 
 mod assemble;
+/// Decoding single blocks, in any order.
+pub mod block_reader;
 /// Checksums of blocks.
 pub mod checksum;
 /// Decompressing whole chunks.
 pub mod decode;
 mod decode_block;
 mod decode_part;
+mod dictionary;
 /// Compressing whole chunks.
 pub mod encode;
 mod encode_block;
+mod encode_chunk;
 /// Reading ranges of items.
 pub mod getitem;
 /// The chunk header.
 pub mod header;
-/// What the engine asks of its caller.
+/// The caller's codecs, filters and threads.
 pub mod hooks;
 /// Changing some blocks of a chunk that stays where it is in a file.
 pub mod in_place;
@@ -50,9 +54,7 @@ mod store;
 mod tests;
 /// Block sizes and splits.
 pub mod tune;
-/// Blocks in any order.
-pub mod visit;
-/// Work shared out among workers.
+/// A queue of work for several workers.
 pub mod work_stealing;
 
 pub use encode_block::INSTR_SIZE;

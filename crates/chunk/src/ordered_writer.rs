@@ -216,7 +216,7 @@ mod tests {
     fn any_order_gives_the_same_chunk() {
         let sizes = [5, 9, 7, 4];
         let starts = [100i32, 105, 114, 121].map(i32::to_le_bytes).concat();
-        for raw in 0..16 {
+        for raw in (0..16).step_by(if cfg!(miri) { 5 } else { 1 }) {
             let raw = [1, 2, 4, 8].map(|bit| raw & bit != 0);
             let expected: Vec<u8> = (0..4)
                 .flat_map(|i| {

@@ -48,7 +48,7 @@ impl Touched {
     }
 }
 
-/// What of a program's parameters counts for a chunk that is there already; its header says the rest.
+/// Those of a program's compression parameters that apply to blocks of an existing chunk; its header has the others.
 #[derive(Clone, Copy, Debug)]
 pub struct RecompressParams {
     /// Which of the codecs of the chunk's format.
@@ -60,7 +60,7 @@ pub struct RecompressParams {
 }
 
 impl EncodeParams {
-    /// What of them counts for a chunk that is there already.
+    /// Those that apply to blocks of an existing chunk.
     pub fn recompress_params(&self) -> RecompressParams {
         RecompressParams {
             compcode: self.compcode,
@@ -70,7 +70,7 @@ impl EncodeParams {
     }
 }
 
-/// How a chunk is read and written again.
+/// Decodes some blocks of a chunk, changes them and encodes them again.
 #[derive(Clone, Copy)]
 pub struct Patcher<'a> {
     /// The chunk, in memory.
@@ -85,27 +85,27 @@ pub struct Patcher<'a> {
     pub exec: &'a dyn Executor,
 }
 
-/// In which form a changed chunk is wanted.
+/// In which form the changed chunk is returned.
 #[derive(Clone, Copy)]
 pub enum PatchMode<'a> {
     /// All its bytes.
     Whole,
     /// Edits that leave all other bytes where they are, if that is less: the chunk is in memory.
     Edits,
-    /// The same for a chunk that is in a file, and in memory only in part.
+    /// The same for a chunk in a file, of which only a part was read.
     InPlace(&'a PatchTarget<'a>),
 }
 
-/// What comes of changing a chunk.
+/// The result of changing a chunk.
 pub enum Patched {
     /// The chunk, all of it.
     Whole(Buffer),
-    /// What is to be changed in the chunk as it was.
+    /// Edits to be made in the old chunk.
     Edits(List<Edit>),
 }
 
 impl Patched {
-    /// The chunk, all of it, out of what it was.
+    /// The whole chunk, made from the old one if there are edits.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`]; [`Error::InvalidParam`] for another chunk than it was made for.
@@ -121,15 +121,15 @@ impl Patched {
     }
 }
 
-/// What becomes of the data.
-enum Change<'a> {
+/// A change of a chunk's data.
+enum DataChange<'a> {
     /// These bytes go to `start` in the chunk's data.
     Bytes { start: usize, new: &'a [u8] },
     /// See [`Patcher::blocks`].
     Blocks(&'a (dyn Fn(usize, &mut [u8]) + Sync)),
 }
 
-impl Change<'_> {
+impl DataChange<'_> {
     /// Changes the data of a block, which begin at `offset` in the chunk's.
     fn run(&self, nblock: usize, offset: usize, data: &mut [u8]) {
         match *self {
@@ -158,7 +158,7 @@ impl Patcher<'_> {
         let Some(touched) = Touched::by(self.chunk.header(), start, new.len())? else {
             return Ok(None);
         };
-        self.apply(&touched, &Change::Bytes { start, new }, mode)
+        self.apply(&touched, &DataChange::Bytes { start, new }, mode)
     }
 
     /// Changes the blocks in `touched`, which ascend: `change` gets the index and the data of each, from any worker and in
@@ -169,20 +169,20 @@ impl Patcher<'_> {
     /// result would be larger than the data as they are. The bytes do not depend on the number of workers.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] when `touched` does not ascend or names blocks that are not there, and for a chunk that is
-    /// elsewhere; those of a damaged chunk.
+    /// [`Error::InvalidParam`] when `touched` does not ascend or names blocks that are not there, and for a
+    /// lazy chunk; those of a damaged chunk.
     pub fn blocks(
         &self,
         touched: &[Touched],
         change: &(dyn Fn(usize, &mut [u8]) + Sync),
     ) -> Result<Option<Buffer>> {
-        self.apply(touched, &Change::Blocks(change), PatchMode::Whole)?
+        self.apply(touched, &DataChange::Blocks(change), PatchMode::Whole)?
             .map(|patched| patched.whole(self.chunk))
             .transpose()
     }
 
     /// As [`Self::blocks`], but may say what is to be changed in the chunk, where the blocks that are not touched need not
-    /// even be looked at for that. Edits with other lengths than what they replace include the header and the block starts.
+    /// even be read for that. Edits with other lengths than what they replace include the header and the block starts.
     ///
     /// # Errors
     /// As for [`Self::blocks`].
@@ -192,33 +192,33 @@ impl Patcher<'_> {
         change: &(dyn Fn(usize, &mut [u8]) + Sync),
         mode: PatchMode,
     ) -> Result<Option<Patched>> {
-        self.apply(touched, &Change::Blocks(change), mode)
+        self.apply(touched, &DataChange::Blocks(change), mode)
     }
 
     fn apply(
         &self,
         touched: &[Touched],
-        change: &Change,
+        change: &DataChange,
         mode: PatchMode,
     ) -> Result<Option<Patched>> {
         let header = self.chunk.header();
         let ascend = touched.is_sorted_by(|a, b| a.nblock < b.nblock);
         let inside = touched.last().is_none_or(|t| t.nblock < header.nblocks);
         let in_place = matches!(mode, PatchMode::InPlace(_));
-        if !ascend || !inside || (self.chunk.is_elsewhere() && !in_place) {
+        if !ascend || !inside || (self.chunk.is_lazy() && !in_place) {
             return Err(Error::InvalidParam);
         }
         let all_new = touched.len() == header.nblocks && touched.iter().all(|t| t.whole);
         let Blocks::Regular { blocksize } = header.blocks else {
             return Ok(None);
         };
-        if all_new || !self.possible() {
+        if all_new || !self.has_independent_blocks() {
             return Ok(None);
         }
         if header.is_memcpyed() {
-            return self.stored(touched, change, mode).map(Some);
+            return self.patch_stored(touched, change, mode).map(Some);
         }
-        let Some(params) = self.own_params(blocksize) else {
+        let Some(params) = self.params_of_chunk(blocksize) else {
             return Ok(None);
         };
         let mut backward = Pipeline::EMPTY;
@@ -240,12 +240,14 @@ impl Patcher<'_> {
         };
         let here;
         let target = match mode {
-            PatchMode::InPlace(target) if !target.holds(self.chunk, touched) => return Ok(None),
+            PatchMode::InPlace(target) if !target.blocks_fit(self.chunk, touched) => {
+                return Ok(None);
+            }
             PatchMode::InPlace(target) => Some(target),
             PatchMode::Edits => {
                 here = PatchTarget::of(self.chunk, touched)?;
                 here.as_ref()
-                    .filter(|target| target.holds(self.chunk, touched))
+                    .filter(|target| target.blocks_fit(self.chunk, touched))
             }
             PatchMode::Whole => None,
         };
@@ -270,8 +272,13 @@ impl Patcher<'_> {
         Ok(whole.map(Patched::Whole))
     }
 
-    /// A chunk whose data are stored as they are, with other data.
-    fn stored(&self, touched: &[Touched], change: &Change, mode: PatchMode) -> Result<Patched> {
+    /// Changes a chunk whose data are stored uncompressed.
+    fn patch_stored(
+        &self,
+        touched: &[Touched],
+        change: &DataChange,
+        mode: PatchMode,
+    ) -> Result<Patched> {
         let header = self.chunk.header();
         let blocksize = header.blocksize_field();
         let edit = |(i, t): (usize, &Touched)| -> Result<Option<Edit>> {
@@ -296,7 +303,7 @@ impl Patcher<'_> {
         let edits = edits.filter_map(Result::transpose).try_list()?;
         let mut bytes = match mode {
             PatchMode::Edits => return Ok(Patched::Edits(edits)),
-            PatchMode::InPlace(target) if target.allows(&edits) => {
+            PatchMode::InPlace(target) if target.may_overwrite(&edits) => {
                 return Ok(Patched::Edits(edits));
             }
             PatchMode::InPlace(target) => target.whole()?.ok_or(Error::Failure)?,
@@ -306,8 +313,8 @@ impl Patcher<'_> {
         Ok(Patched::Whole(bytes))
     }
 
-    /// Whether the chunk is one whose blocks have nothing to do with each other.
-    fn possible(&self) -> bool {
+    /// Whether each block of the chunk can be decoded and encoded without the others.
+    fn has_independent_blocks(&self) -> bool {
         let header = self.chunk.header();
         let bits = flags2::USE_DICT | flags2::INSTRUMENTED | flags2::LAZY;
         header.special() == Special::None
@@ -321,7 +328,7 @@ impl Patcher<'_> {
     }
 
     /// What blocks of this chunk are compressed with; none where they cannot be.
-    fn own_params(&self, blocksize: usize) -> Option<EncodeParams> {
+    fn params_of_chunk(&self, blocksize: usize) -> Option<EncodeParams> {
         let header = self.chunk.header();
         let format = header.flags >> 5;
         let compcode = if format == UDCODEC_FORMAT {
@@ -359,7 +366,7 @@ impl Patcher<'_> {
         decoder: &BlockDecoder,
         encoder: &BlockEncoder,
         touched: &[Touched],
-        change: &Change,
+        change: &DataChange,
     ) -> Result<List<List<u8>>> {
         let one = |t: Touched, tid: usize, scratch: &mut Scratch| {
             let bsize = self.chunk.block_nbytes(t.nblock)?;
@@ -421,7 +428,7 @@ impl Patcher<'_> {
         decoder: &BlockDecoder,
         encoder: &BlockEncoder,
         (t, pos): (Touched, BlockPos),
-        change: &Change,
+        change: &DataChange,
         scratch: &mut Scratch,
     ) -> Result<usize> {
         let bsize = self.chunk.block_nbytes(t.nblock)?;
@@ -464,10 +471,10 @@ impl Patcher<'_> {
         decoder: &BlockDecoder,
         encoder: &BlockEncoder,
         t: Touched,
-        change: &Change,
+        change: &DataChange,
         scratch: &mut Scratch,
     ) -> Result<Option<usize>> {
-        let Change::Bytes { start, new } = *change else {
+        let DataChange::Bytes { start, new } = *change else {
             return Ok(None);
         };
         let stages = decoder.pipeline.stages();
@@ -491,7 +498,7 @@ impl Patcher<'_> {
             ..
         } = scratch;
         let data = data.ensure(bsize)?;
-        decoder.unpack(t.nblock, data, &mut bufs.input, codec)?;
+        decoder.decode_streams(t.nblock, data, &mut bufs.input, codec)?;
         let before = self.streams(t.nblock)?;
         let neblock = bsize / before.len();
         let mut changed = List::filled(0..0, before.len())?;

@@ -57,7 +57,7 @@ impl Pipeline {
         version: 0,
     };
 
-    /// Sets what the stages are about: bytes of an item, and the format version of the chunk.
+    /// Sets the typesize, and the format version of the chunk.
     pub fn set_typesize(&mut self, typesize: u8, version: u8) {
         (self.typesize, self.version) = (typesize, version);
     }
@@ -69,7 +69,7 @@ impl Pipeline {
         metas: &[u8; MAX_FILTERS],
         decoding: bool,
     ) -> Result<()> {
-        // Most slots are empty, and looked at all at once.
+        // Most slots are empty: one integer holds all ids, so that empty ones cost nothing.
         let [a, b, c, d, e, f] = *filters;
         let mut left = u64::from_le_bytes([a, b, c, d, e, f, 0, 0]);
         while left != 0 {

@@ -5,7 +5,7 @@ use super::checksum::{self, CHECKSUMS, Checksums};
 use super::decode::streams_len;
 use super::decode_block::{Stream, Streams};
 use super::header::{Blocks, ChunkHeader, MAX_FILTERS, filter_id, i32_at};
-use super::scratch::{self, State};
+use super::scratch::{self, CodecState};
 use oxiblosc_codecs::{Codec, PaddedDst};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{self, shuffle};
@@ -75,7 +75,7 @@ pub fn decompress(header: &ChunkHeader, src: &[u8], dest: &mut [u8]) -> Option<(
 
 /// Decodes one stream; `room` has the size of its data.
 #[inline(always)]
-fn decode(codec: Codec, stream: Stream, room: PaddedDst, state: &mut State) -> Result<()> {
+fn decode(codec: Codec, stream: Stream, room: PaddedDst, state: &mut CodecState) -> Result<()> {
     match stream {
         Stream::Run(value) => room.exact().fill(value),
         Stream::Stored(data) => oxiblosc_filters::copy(data, room.exact()),

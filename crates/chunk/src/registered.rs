@@ -103,7 +103,7 @@ fn zfp_mode(compcode: u8) -> Option<zfp::Mode> {
     }
 }
 
-/// The typesize that the super-chunk says, where a codec goes by that.
+/// The super-chunk's typesize, for codecs that use it instead of the chunk's.
 fn typesize_of(hooks: &dyn Hooks) -> Result<usize> {
     let typesize = hooks.schunk_typesize().ok_or(Error::Data)?;
     usize::try_from(typesize).map_err(|_| Error::Data)

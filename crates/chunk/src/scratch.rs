@@ -11,7 +11,7 @@ use std::ops::{Deref, DerefMut};
 
 /// The codecs' own states.
 #[derive(Default)]
-pub struct State {
+pub struct CodecState {
     /// For compression.
     pub encoder: Encoder,
     /// For decompression.
@@ -43,12 +43,12 @@ pub struct Scratch {
     /// What the streams of that block held before the change.
     pub old: AlignedBuffer,
     /// For the codecs.
-    pub codec: State,
+    pub codec: CodecState,
 }
 
 impl Scratch {
     /// What a block is encoded or decoded with.
-    pub fn parts(&mut self) -> (&mut Bufs, &mut State) {
+    pub fn parts(&mut self) -> (&mut Bufs, &mut CodecState) {
         (&mut self.bufs, &mut self.codec)
     }
 

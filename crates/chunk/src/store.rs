@@ -1,6 +1,6 @@
 //! Chunks that hold the data as they are.
 
-use super::encode::{EncodeParams, Source, ttmp_size, workers};
+use super::encode::{ChunkInput, EncodeParams, ttmp_size, workers};
 use super::header::{ChunkHeader, flags, flags2};
 use super::hooks::{BlockPos, Executor, Hooks};
 use super::scratch;
@@ -12,7 +12,7 @@ use oxiblosc_filters as filters;
 pub fn store(
     params: &EncodeParams,
     mut header: ChunkHeader,
-    source: Source,
+    source: ChunkInput,
     dest: &mut [u8],
     hooks: &dyn Hooks,
     exec: &dyn Executor,
@@ -25,7 +25,9 @@ pub fn store(
     }
     let body = &mut dest[header.overhead()..header.cbytes];
     match source {
-        Source::Buffer(data) if !hooks.has_prefilter() => copy(data, body, params.nthreads, exec)?,
+        ChunkInput::Buffer(data) if !hooks.has_prefilter() => {
+            copy(data, body, params.nthreads, exec)?
+        }
         _ if !hooks.has_prefilter() => return Err(Error::NullPointer),
         _ => {
             let blocks = body.chunks_mut(params.blocksize).enumerate();

@@ -4,7 +4,7 @@ mod checksums;
 mod lazy;
 
 use super::decode::{Chunk, decompress};
-use super::encode::{EncodeParams, Source, compress};
+use super::encode::{ChunkInput, EncodeParams, compress};
 use super::getitem::{ItemRange, getitem};
 use super::header::{ChunkHeader, filter_id};
 use super::hooks::{Executor, NoHooks, Serial};
@@ -50,7 +50,12 @@ fn data(len: usize) -> Vec<u8> {
     items.flat_map(u32::to_le_bytes).take(len).collect()
 }
 
-fn compressed(params: &EncodeParams, source: Source, room: usize, exec: &dyn Executor) -> Vec<u8> {
+fn compressed(
+    params: &EncodeParams,
+    source: ChunkInput,
+    room: usize,
+    exec: &dyn Executor,
+) -> Vec<u8> {
     let mut dest = vec![0; room];
     let cbytes = compress(params, source, &mut dest, &NoHooks, exec).unwrap();
     dest.truncate(cbytes);
@@ -112,13 +117,13 @@ fn the_number_of_workers_does_not_show() {
     for len in [0, 31, 4096, 100_003, 300_000] {
         let data = data(len);
         for params in variants() {
-            let alone = compressed(&params, Source::Buffer(&data), len + 32, &Serial);
+            let alone = compressed(&params, ChunkInput::Buffer(&data), len + 32, &Serial);
             for nthreads in [2, 3, 8] {
                 let params = EncodeParams {
                     nthreads,
                     ..params.clone()
                 };
-                let together = compressed(&params, Source::Buffer(&data), len + 32, &Threads);
+                let together = compressed(&params, ChunkInput::Buffer(&data), len + 32, &Threads);
                 assert!(alone == together, "{len} bytes, {params:?}");
                 assert!(
                     decompressed(&together, None, nthreads) == data,
@@ -135,7 +140,7 @@ fn a_chunk_is_never_larger_than_the_stored_data() {
     let noise: Vec<u8> = items.flat_map(u32::to_le_bytes).collect();
     for params in variants() {
         for room in [noise.len() + 32, noise.len() * 2] {
-            let chunk = compressed(&params, Source::Buffer(&noise), room, &Serial);
+            let chunk = compressed(&params, ChunkInput::Buffer(&noise), room, &Serial);
             assert!(
                 !chunk.is_empty() && chunk.len() <= noise.len() + 32,
                 "{params:?}"
@@ -146,7 +151,15 @@ fn a_chunk_is_never_larger_than_the_stored_data() {
             clevel: 0,
             ..params
         };
-        assert!(compressed(&stored, Source::Buffer(&noise), noise.len() + 31, &Serial).is_empty());
+        assert!(
+            compressed(
+                &stored,
+                ChunkInput::Buffer(&noise),
+                noise.len() + 31,
+                &Serial
+            )
+            .is_empty()
+        );
     }
 }
 
@@ -171,7 +184,7 @@ fn blocks_that_do_not_compress_are_written_once_another_does() {
     for (before, behind) in [(4096, 0), (16_384, 4096), (70_000, 9000), (300_000, 1)] {
         let data = [noise(before), half_noise.clone(), noise(behind)].concat();
         for params in variants() {
-            let alone = compressed(&params, Source::Buffer(&data), data.len() + 32, &Serial);
+            let alone = compressed(&params, ChunkInput::Buffer(&data), data.len() + 32, &Serial);
             assert!(
                 params.clevel == 0 || alone.len() < data.len() || alone[2] & 2 != 0,
                 "{before} {params:?}"
@@ -181,8 +194,12 @@ fn blocks_that_do_not_compress_are_written_once_another_does() {
                     nthreads,
                     ..params.clone()
                 };
-                let together =
-                    compressed(&params, Source::Buffer(&data), data.len() + 32, &Threads);
+                let together = compressed(
+                    &params,
+                    ChunkInput::Buffer(&data),
+                    data.len() + 32,
+                    &Threads,
+                );
                 assert!(alone == together, "{before} {params:?}");
             }
             assert!(decompressed(&alone, None, 2) == data, "{before} {params:?}");
@@ -194,7 +211,7 @@ fn blocks_that_do_not_compress_are_written_once_another_does() {
 fn masked_blocks_are_left_alone() {
     let data = data(50_000);
     for params in variants() {
-        let chunk = compressed(&params, Source::Buffer(&data), data.len() + 32, &Serial);
+        let chunk = compressed(&params, ChunkInput::Buffer(&data), data.len() + 32, &Serial);
         let nblocks = ChunkHeader::parse(&chunk).unwrap().nblocks;
         let mask: Vec<bool> = (0..nblocks).map(|i| i % 3 == 0).collect();
         for nthreads in [1, 4] {
@@ -227,7 +244,7 @@ fn items_come_out_of_any_place() {
         (0, 15_000),
     ];
     for params in variants() {
-        let bytes = compressed(&params, Source::Buffer(&data), data.len() + 32, &Serial);
+        let bytes = compressed(&params, ChunkInput::Buffer(&data), data.len() + 32, &Serial);
         let header = ChunkHeader::parse(&bytes).unwrap();
         let chunk = Chunk::parse(&header, &bytes).unwrap();
         for (start, nitems) in ranges {
@@ -252,7 +269,7 @@ fn blocks_may_have_any_size() {
             blocksize: 70_001,
             ..params
         };
-        let source = Source::Variable(&[first, second, third]);
+        let source = ChunkInput::Variable(&[first, second, third]);
         let chunk = compressed(&params, source, 200_000, &Serial);
         let threads = EncodeParams {
             nthreads: 3,

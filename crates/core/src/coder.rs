@@ -1,4 +1,4 @@
-//! What a super-chunk makes chunks with, and what makes data of them again.
+//! What a super-chunk compresses and decompresses its chunks with.
 //!
 //! A Rust program gives a [`Compressor`](crate::Compressor) and a [`Decompressor`](crate::Decompressor). The C library has
 //! contexts of its own, with functions of the program's, behind the same traits.
@@ -6,21 +6,21 @@
 use crate::schunk::Parameters;
 use crate::schunk::state::State;
 use oxiblosc_chunk::decode::{self, Chunk};
-use oxiblosc_chunk::encode::{EncodeParams, Source};
+use oxiblosc_chunk::encode::{ChunkInput, EncodeParams};
 use oxiblosc_chunk::getitem::{self, ItemRange};
 use oxiblosc_chunk::hooks::{Executor, Hooks};
 use oxiblosc_chunk::patch::RecompressParams;
 use oxiblosc_error::Result;
 
-/// Makes chunks.
+/// Compresses the chunks of a super-chunk.
 pub trait Encoder: Sync {
     /// Compresses data into the front of `dest`. Gives the size of the chunk, or 0 if it does not fit.
     ///
     /// # Errors
     /// Those of impossible parameters, and of functions that the program registered.
-    fn compress(&self, source: Source, dest: &mut [u8]) -> Result<usize>;
+    fn compress(&self, source: ChunkInput, dest: &mut [u8]) -> Result<usize>;
 
-    /// Whether functions of the program, or its tuner, want to see every chunk.
+    /// Whether callbacks of the program, or its tuner, must be called for every chunk.
     fn sees_chunks(&self) -> bool;
 
     /// The parameters for a chunk of `nbytes` bytes of data, `in_buffer` if the data are in a buffer. None where every chunk has
@@ -30,7 +30,7 @@ pub trait Encoder: Sync {
     /// Those of impossible parameters.
     fn params(&self, nbytes: usize, in_buffer: bool) -> Result<Option<EncodeParams>>;
 
-    /// What counts of the parameters where blocks of a chunk that is there are compressed again.
+    /// The parameters that apply when blocks of an existing chunk are compressed again.
     fn recompress_params(&self) -> RecompressParams;
 
     /// The program's functions, for data that are in a buffer, or made block by block.
@@ -39,17 +39,17 @@ pub trait Encoder: Sync {
     /// [`Error::MemoryAlloc`].
     fn hooks<'h>(&'h self, source: Option<&'h [u8]>) -> Result<Box<dyn Hooks + 'h>>;
 
-    /// Makes the blocks of the chunks to come so large.
+    /// Sets the block size of chunks that are compressed from now on.
     fn set_blocksize(&self, blocksize: usize);
 
     /// How many threads work on a chunk.
     fn nthreads(&self) -> usize;
 
-    /// Where they come from.
+    /// The threads.
     fn executor(&self) -> &dyn Executor;
 }
 
-/// Makes data of chunks.
+/// Decompresses the chunks of a super-chunk.
 pub trait Decoder: Sync {
     /// Decompresses a chunk that is in memory. Gives the size of its data.
     ///
@@ -109,7 +109,7 @@ pub trait Decoder: Sync {
     /// How many threads work on a chunk.
     fn nthreads(&self) -> usize;
 
-    /// Where they come from.
+    /// The threads.
     fn executor(&self) -> &dyn Executor;
 }
 
@@ -122,10 +122,10 @@ pub struct Settings {
     pub chunksize: i32,
 }
 
-/// What of a super-chunk is another than before.
+/// Which part of a super-chunk's state has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changed {
-    /// A chunk came behind the others.
+    /// A chunk was appended.
     Appended,
     /// Chunks.
     Chunks,
@@ -138,13 +138,13 @@ pub enum Changed {
 /// The state itself is the super-chunk's. The C library shows it in a public structure, of which programs may set some fields;
 /// a Rust program needs no window.
 pub trait Host: Send + Sync {
-    /// What compresses.
+    /// The compressor.
     ///
     /// # Errors
     /// [`Error::NullPointer`] if there is nothing.
     fn encoder(&self) -> Result<&dyn Encoder>;
 
-    /// What decompresses.
+    /// The decompressor.
     ///
     /// # Errors
     /// [`Error::NullPointer`] if there is nothing.
@@ -161,7 +161,7 @@ pub trait Host: Send + Sync {
         )
     }
 
-    /// What the program has set, where it may.
+    /// The settings that the program has changed through its window, if it has one.
     fn settings(&self) -> Option<Settings> {
         None
     }
@@ -177,14 +177,14 @@ pub trait Host: Send + Sync {
     /// Shows the state, which is not used otherwise meanwhile.
     fn show(&self, _state: &mut State, _changed: Changed) {}
 
-    /// Shows which chunk is worked on. Several threads may say so at once.
+    /// Shows which chunk is in work. Several threads may call this at the same time.
     fn at_chunk(&self, _nchunk: i64) {}
 }
 
-/// How many there are of what a window shows one by one.
+/// How many entries the lists in a window need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Chunks that each are on their own; none in a frame.
+    /// Chunks that are stored separately; 0 for a frame.
     pub separate: usize,
     /// Fixed-length metalayers.
     pub metalayers: usize,

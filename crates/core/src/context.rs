@@ -7,7 +7,7 @@ use crate::schunk::State;
 use crate::{b2nd, coder};
 use oxiblosc_cells::BlockShape;
 use oxiblosc_chunk::decode::{self, Chunk};
-use oxiblosc_chunk::encode::{EncodeParams, Source, compress, lock};
+use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress, lock};
 use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc_chunk::hooks::{Executor, Hooks};
@@ -17,14 +17,14 @@ use oxiblosc_memory::{Buffer, boxed};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// What codecs and filters for arrays ask of the super-chunk that a context belongs to.
+/// What codecs and filters for arrays need to know of the super-chunk that a context belongs to.
 #[derive(Clone, Copy, Debug)]
-struct Surroundings {
+struct SchunkInfo {
     typesize: Option<i32>,
     block_shape: Result<BlockShape>,
 }
 
-impl Hooks for Surroundings {
+impl Hooks for SchunkInfo {
     fn schunk_typesize(&self) -> Option<i32> {
         self.typesize
     }
@@ -34,7 +34,7 @@ impl Hooks for Surroundings {
     }
 }
 
-impl Default for Surroundings {
+impl Default for SchunkInfo {
     fn default() -> Self {
         Self {
             typesize: None,
@@ -43,7 +43,7 @@ impl Default for Surroundings {
     }
 }
 
-impl Surroundings {
+impl SchunkInfo {
     fn of(state: &State) -> Self {
         let layers = state.metalayers();
         let array = b2nd::array::find_metalayer(layers);
@@ -77,11 +77,11 @@ pub struct Compressor {
     params: CParams,
     /// The size of blocks that an array wants; 0 for that of the parameters.
     blocksize: AtomicI32,
-    surroundings: Mutex<Surroundings>,
+    surroundings: Mutex<SchunkInfo>,
 }
 
 impl Compressor {
-    /// A context with these parameters. Whether they are possible is seen when something is compressed.
+    /// A context with these parameters. They are checked when something is compressed.
     pub fn new(params: CParams) -> Self {
         Self {
             params,
@@ -101,7 +101,7 @@ impl Compressor {
     /// Those of [`CParams::plan`], and [`Error::MemoryAlloc`].
     pub fn compress(&self, data: &[u8]) -> Result<Buffer> {
         let mut chunk = Buffer::zeroed(data.len() + MAX_OVERHEAD)?;
-        let cbytes = Encoder::compress(self, Source::Buffer(data), &mut chunk)?;
+        let cbytes = Encoder::compress(self, ChunkInput::Buffer(data), &mut chunk)?;
         chunk.resize(cbytes)?;
         Ok(chunk)
     }
@@ -120,7 +120,7 @@ impl Compressor {
 }
 
 impl Encoder for Compressor {
-    fn compress(&self, source: Source, dest: &mut [u8]) -> Result<usize> {
+    fn compress(&self, source: ChunkInput, dest: &mut [u8]) -> Result<usize> {
         let params = self.plan(source.nbytes())?;
         compress(&params, source, dest, &*lock(&self.surroundings), &Pool)
     }
@@ -159,10 +159,10 @@ impl Encoder for Compressor {
     }
 }
 
-/// Makes data of chunks; see [`Compressor`] for an example.
+/// Decompresses chunks; see [`Compressor`] for an example.
 pub struct Decompressor {
     params: DParams,
-    surroundings: Mutex<Surroundings>,
+    surroundings: Mutex<SchunkInfo>,
 }
 
 impl Decompressor {
@@ -186,7 +186,7 @@ impl Decompressor {
     /// chunk records. Gives how many bytes they are.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for items that there are not; those of a damaged chunk.
+    /// [`Error::InvalidParam`] for items out of range; those of a damaged chunk.
     pub fn decompress_items(
         &self,
         chunk: &[u8],
@@ -275,7 +275,7 @@ impl Host for Contexts {
 
     fn show(&self, state: &mut State, changed: coder::Changed) {
         if changed == coder::Changed::Everything {
-            let surroundings = Surroundings::of(state);
+            let surroundings = SchunkInfo::of(state);
             *lock(&self.compressor.surroundings) = surroundings;
             *lock(&self.decompressor.surroundings) = surroundings;
         }

@@ -17,8 +17,8 @@ impl Executor for Pool {
     }
 }
 
-/// Runs a job by this thread alone if one worker is wanted, else by those among which `distribute` shares it out. Functions of the
-/// program's that helpers call may then use what this thread has locked.
+/// Runs a job on this thread if `nworkers` is 1, else on several threads with `distribute`. Callbacks on these threads may use the
+/// super-chunks that this thread has locked.
 ///
 /// # Errors
 /// Those of `distribute`, and [`Error::MemoryAlloc`].

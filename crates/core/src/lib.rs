@@ -1,6 +1,6 @@
 //! Blosc2 for Rust programs.
 //!
-//! - [`Compressor`] and [`Decompressor`] make chunks of data, and data of chunks, as [`CParams`] and [`DParams`] say
+//! - [`Compressor`] compresses data into chunks and [`Decompressor`] decompresses them, with [`CParams`] and [`DParams`]
 //! - [`SuperChunk`]: chunks in order, with metalayers, in memory, in a file or in a directory ([`Place`])
 //! - [`Array`]: an n-dimensional array
 //!
@@ -37,7 +37,7 @@
 
 /// N-dimensional arrays.
 pub mod b2nd;
-/// What makes chunks, and data of chunks.
+/// The compressor and decompressor of a super-chunk, and the program's side of it.
 pub mod coder;
 /// Contexts.
 pub mod context;

@@ -3,7 +3,7 @@
 use crate::schunk::Parameters;
 use oxiblosc_chunk::encode::EncodeParams;
 use oxiblosc_chunk::header::{MAX_BUFFERSIZE, MAX_FILTERS, MAX_OVERHEAD, MAX_TYPESIZE, filter_id};
-use oxiblosc_chunk::tune::Request;
+use oxiblosc_chunk::tune::BlocksizeRequest;
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
 
@@ -156,7 +156,7 @@ impl CParams {
             level: self.level.into(),
             takes_no_dict: self.use_dict && !known.is_some_and(Codec::supports_dict),
         })?;
-        let request = Request {
+        let request = BlocksizeRequest {
             compcode: self.codec.into(),
             clevel: self.level.into(),
             typesize: self.typesize,
@@ -167,7 +167,7 @@ impl CParams {
         let blocksize = request.blocksize(self.blocksize.max(0));
         // Larger items are compressed as bytes.
         let fits = self.typesize as usize <= MAX_TYPESIZE;
-        let request = Request {
+        let request = BlocksizeRequest {
             typesize: if fits { self.typesize } else { 1 },
             ..request
         };

@@ -7,12 +7,12 @@ use oxiblosc_memory::{Collect, Edit, List};
 /// Chunks that are all alike are listed one by one where one of them changes, but no more than these.
 const MOST_LISTED: usize = 1 << 23;
 
-/// A chunk on its way into a frame.
+/// A chunk that is put into a frame.
 #[derive(Clone, Copy, Debug)]
 pub enum Item<'a> {
     /// To be stored: all its bytes.
     Stored(&'a [u8]),
-    /// Told by its offset alone.
+    /// A special chunk, which is only an offset in the index.
     Special(Place),
     /// One that is there already and stays where it is: what is changed in it, in ascending order. What comes behind its
     /// end lies where [`FreeList::tail`](super::free_list::FreeList::tail) said that there is room. Only for a file, in an update.
@@ -54,14 +54,14 @@ pub enum Change<'a> {
     Arrange {
         /// All chunks afterwards, in their order.
         slots: &'a [Slot<'a>],
-        /// The chunks that are not among them.
+        /// The positions of the chunks that are removed.
         left: &'a [usize],
     },
     /// An empty frame gets this many special chunks.
     Fill(Place, usize),
 }
 
-/// What becomes of the offsets. Those of stored chunks are still to be filled in.
+/// How the offsets change. Those of stored chunks are filled in later.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Delta {
     /// As they were.
@@ -168,8 +168,8 @@ impl<'a> Change<'a> {
     /// Checks that the change can be made to the chunks with these offsets.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] where it names others; [`Error::MaxBufsizeExceeded`] where a few bytes tell of so many that
-    /// there is no memory to list them.
+    /// [`Error::InvalidParam`] where it names others; [`Error::MaxBufsizeExceeded`] for more chunks than memory can list,
+    /// which a small index may have.
     pub fn check(&self, offsets: &Offsets) -> Result<()> {
         if !self.fits(offsets.len()) {
             return Err(Error::InvalidParam);
@@ -196,7 +196,7 @@ impl<'a> Change<'a> {
         one.into_iter().chain(replaced).chain(left.iter().copied())
     }
 
-    /// What becomes of `offsets` when the chunks that come in get the offsets `new`, in the order of [`Self::items`].
+    /// How `offsets` change when the new chunks get the offsets `new`, in the order of [`Self::items`].
     pub fn delta(&self, offsets: &Offsets, new: &[i64]) -> Result<Delta> {
         let tail = |from: usize| offsets.iter().skip(from);
         let delta = match *self {
@@ -239,7 +239,7 @@ impl<'a> Change<'a> {
         Ok(delta)
     }
 
-    /// As [`Self::delta`], where chunks whose offsets told all get places before the change: their positions and those.
+    /// As [`Self::delta`], after special chunks were stored: `placed` has their positions and their new offsets.
     pub fn delta_with(
         &self,
         offsets: &Offsets,

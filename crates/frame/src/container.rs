@@ -3,7 +3,7 @@
 use super::disk::PATIENCE;
 use super::journal;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_io::paths::{self, Made};
+use oxiblosc_io::paths::{self, NewPath};
 use oxiblosc_io::{Backend, Mode, Storage};
 use oxiblosc_memory::Shared;
 use std::ffi::CStr;
@@ -15,7 +15,7 @@ const TRIES: usize = 64;
 struct Container {
     file: Shared<dyn Storage>,
     /// The file, if it was made for this.
-    made: Option<Made>,
+    made: Option<NewPath>,
 }
 
 /// Appends a frame, given as bytes, to the file at `path`, which is made if it is not there. Gives where the frame begins.
@@ -59,9 +59,9 @@ impl Container {
     fn open_or_make(backend: &dyn Backend, path: &CStr) -> Result<Self> {
         if paths::kind(path)?.is_none() {
             let path = paths::followed(path)?;
-            let new = Made::soon(&path, false, None)?;
+            let new = NewPath::planned(&path, false, None)?;
             if let Ok(file) = backend.open(&path, Mode::New) {
-                let made = Some(new.now());
+                let made = Some(new.created());
                 return Ok(Self { file, made });
             }
             // Another process may have made it just now.

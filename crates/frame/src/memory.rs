@@ -1,7 +1,7 @@
 //! A contiguous frame in a buffer.
 //!
-//! Header and chunks are always in the buffer; index and trailer are put behind them when the whole frame is asked for
-//! frame, so that an append costs no more than its chunk.
+//! Header and chunks are always in the buffer. Index and trailer are put behind them when the whole frame is asked for, so that an
+//! append costs no more than its chunk.
 
 use super::change::{Change, Delta, Item};
 use super::disk::Loaded;
@@ -17,7 +17,7 @@ use oxiblosc_memory::{Buffer, Collect, CowBuffer, HandedOver, List, ToList};
 
 /// A contiguous frame in memory.
 pub struct Memory {
-    /// While they are borrowed, they are a whole frame.
+    /// A borrowed buffer is always a whole frame.
     bytes: CowBuffer,
     header_len: usize,
     /// Bytes of the chunks, and of what lies between them.
@@ -199,7 +199,7 @@ impl Memory {
         Ok(())
     }
 
-    /// What becomes of the offsets when the chunks of `specials`, and then those that come in, are put behind the others.
+    /// How the offsets change when the chunks of `specials`, and then the new ones, are put behind the others.
     fn delta(&self, change: &Change, specials: &[(usize, List<u8>)]) -> Result<Delta> {
         let mut end = self.data_len;
         let mut next = |len: usize| {
@@ -325,7 +325,7 @@ impl Memory {
         if self.loose {
             match self.pack() {
                 Err(Error::MemoryAlloc) => return Err(Error::MemoryAlloc),
-                // A frame with chunks that cannot be told apart stays as it is.
+                // A frame with damaged chunks, or chunks that share bytes, stays as it is.
                 Ok(()) | Err(_) => self.loose = false,
             }
         }
@@ -435,7 +435,7 @@ fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, List<u8>)> {
     let mut trailer_pos = bytes.len() - trailer_len;
     let mut trailer = bytes[trailer_pos..].to_list()?;
     let vlmetalayers = match trailer::parse(&trailer) {
-        // Where there are no data the trailer follows the header, whatever length it tells.
+        // Where there are no data the trailer follows the header, whatever length it claims.
         Err(_) if header.nbytes <= 0 => {
             trailer_pos = extent.header_len as usize;
             trailer = bytes[trailer_pos..].to_list()?;

@@ -155,7 +155,7 @@ mod tests {
             write(&borrow(&layers[..count]).unwrap(), 0, &mut out).unwrap();
             assert_eq!(read(&out, 87, 16).unwrap(), layers[..count]);
             assert_eq!(read(&out, 87, 0).is_err(), count > 0);
-            for cut in 0..out.len() {
+            for cut in (0..out.len()).step_by(if cfg!(miri) { 211 } else { 1 }) {
                 // Every content is reached by an offset, so a shorter buffer cannot give all of them.
                 let cut_short = read(&out[..cut], 87, 16);
                 assert!(cut_short.is_err() || count == 0, "{cut}");

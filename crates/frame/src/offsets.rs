@@ -6,13 +6,13 @@
 use super::header::{Extent, Kind};
 use super::runs::Runs;
 use oxiblosc_chunk::decode::{Chunk, decompress_block};
-use oxiblosc_chunk::encode::{EncodeParams, Source, compress};
+use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
 use oxiblosc_chunk::header::{
     Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE, Special, filter_id, flags2,
 };
 use oxiblosc_chunk::hooks::{NoHooks, Serial};
 use oxiblosc_chunk::special;
-use oxiblosc_chunk::tune::Request;
+use oxiblosc_chunk::tune::BlocksizeRequest;
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;
@@ -23,10 +23,10 @@ pub const WIDTH: usize = 8;
 pub const MAX_CHUNKS: usize = MAX_BUFFERSIZE as usize / WIDTH;
 /// Bytes of a block of an index that is written.
 const BLOCKSIZE: usize = 16 << 10;
-/// What an index may take of memory or time whatever the size of its frame.
+/// The memory or work, in bytes, that is allowed for an index whatever the size of its frame.
 const FREE: usize = 4 << 20;
-/// How many bytes of offsets a byte of an index may tell of. Those that are written have 16 KB in a block, of which no codec
-/// makes less than 16 bytes: no writer exceeds this ratio, only a file made to keep its reader busy does.
+/// The highest compression ratio of an index. Indices are written with 16 KB in a block, which no codec compresses to less than 16
+/// bytes. So no writer exceeds this ratio, only a file that was made to keep its reader busy.
 const MOST_RATIO: usize = 1 << 10;
 
 /// Where a chunk is.
@@ -45,7 +45,7 @@ impl Place {
             return Ok(Self::At(offset as u64));
         }
         let kind = (offset as u64 >> 56) as u8 & 0x7f;
-        // As the reference looks at the bits: zeros first, then uninitialised, then NaNs.
+        // The order in which the reference tests the bits: zeros first, then uninitialised, then NaNs.
         match kind {
             kind if kind & 1 != 0 => Ok(Self::Special(Special::Zero)),
             kind if kind & 4 != 0 => Ok(Self::Special(Special::Uninit)),
@@ -87,7 +87,7 @@ pub enum Offsets {
     },
     /// Any offsets.
     List(List<i64>),
-    /// So many that a list of them would be large beside their frame, which told of them in few bytes.
+    /// So many that a list of them would be much larger than their frame.
     Runs(Runs),
 }
 
@@ -395,7 +395,7 @@ impl Offsets {
         let mut chunk = List::filled(0, bytes.len() + EXTENDED_HEADER_LENGTH)?;
         let cbytes = compress(
             &params(bytes.len()),
-            Source::Buffer(&bytes),
+            ChunkInput::Buffer(&bytes),
             &mut chunk,
             &NoHooks,
             &Serial,
@@ -469,7 +469,7 @@ fn params(nbytes: usize) -> EncodeParams {
     let compcode = Codec::BloscLz;
     let mut filters = [filter_id::NONE; 6];
     filters[5] = filter_id::SHUFFLE;
-    let request = Request {
+    let request = BlocksizeRequest {
         compcode: compcode as i32,
         clevel: i32::from(CLEVEL),
         typesize: WIDTH as i32,
@@ -501,6 +501,9 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back() {
         for count in [0usize, 1, 2, 7, 1000, 20_000] {
+            if cfg!(miri) && count > 7 {
+                continue;
+            }
             let list: Vec<i64> = (0..count as i64)
                 .map(|i| {
                     if i % 7 == 3 {

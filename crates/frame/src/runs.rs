@@ -1,7 +1,7 @@
-//! Lists of offsets in which a few numbers tell of many: runs of chunks whose offsets are the same or lie equally far apart.
+//! Run-length encoded lists of offsets: a run is chunks whose offsets are equal or rise by the same step.
 //!
-//! The compressed index of a few kilobytes can tell of millions of chunks. Where most of them are special, or their files
-//! are numbered one after the other, a run for all of them takes as much memory as for one.
+//! A compressed index of a few kilobytes can have millions of offsets. If most chunks are special, or their files are numbered
+//! one after the other, one run holds all of them.
 
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;

@@ -1,7 +1,7 @@
 //! Input and output: where the bytes of a frame lie when they do not lie in memory.
 //!
-//! A [`Backend`] makes open files ([`Storage`]) out of paths; frames know nothing else of files. Every access names its
-//! position, so an open file has no state that two threads could disagree on.
+//! A [`Backend`] opens files ([`Storage`]) by their paths; frames use files in no other way. Every access has its own position, so
+//! an open file has no cursor that threads would have to share.
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 // What ends the process where there is no memory: clippy.toml names it, and what to use instead.
@@ -107,7 +107,7 @@ pub enum Mode {
     /// Reading and writing a new file; one that is there is emptied.
     Create,
     /// Reading and writing a file that is not there yet. One that is there stays as it is: files are then not opened,
-    /// and back ends that cannot tell open it.
+    /// and back ends that cannot check this open it.
     New,
 }
 
@@ -132,7 +132,7 @@ pub fn shared(backend: impl Backend + 'static) -> Result<Shared<dyn Backend>> {
     shared_dyn!(backend => dyn Backend)
 }
 
-/// A back end: makes open files out of paths.
+/// A back end: opens files by their paths.
 pub trait Backend: Send + Sync {
     /// Opens the file at `path`, else `Error::FileOpen`.
     fn open(&self, path: &CStr, mode: Mode) -> Result<Shared<dyn Storage>>;

@@ -165,7 +165,7 @@ fn wait_alone(file: &File) -> io::Result<()> {
     match file.try_lock() {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => {
-            let _closed = turnstile::Closed::new(file);
+            let _closed = turnstile::WriterTurn::new(file);
             uninterrupted(|| file.lock())
         }
         Err(TryLockError::Error(_)) => uninterrupted(|| file.lock()),

@@ -18,7 +18,7 @@ pub enum Kind {
     File,
 }
 
-/// What lies at `name`: nothing if there is no such path, `Error::Failure` if that cannot be told.
+/// What lies at `name`: nothing if there is no such path, `Error::Failure` if that cannot be checked.
 pub fn kind(name: &CStr) -> Result<Option<Kind>> {
     match sys::stat(name, true) {
         Ok(there) if there.is_dir() => Ok(Some(Kind::Directory)),
@@ -59,23 +59,23 @@ fn up_to_name(path: &CStr) -> &[u8] {
     &bytes[..slash.map_or(0, |at| at + 1)]
 }
 
-/// A file or a directory that is made, so that it can be removed if what it was made for fails.
+/// A file or directory that is created, so that it can be removed if the operation that needs it fails.
 #[derive(Debug)]
-pub struct Made {
+pub struct NewPath {
     path: CStrBuf,
-    /// Device and inode of what was made: nothing else that has the path by then is removed.
+    /// Its device and inode: whatever else has the path later is not removed.
     identity: Option<(u64, u64)>,
     directory: bool,
     /// The lock file beside it, if there was none.
     lock: Option<CStrBuf>,
 }
 
-impl Made {
-    /// What is about to be made at `name`: a directory, or a file and perhaps a lock file at `lock`.
+impl NewPath {
+    /// What is about to be created at `name`: a directory, or a file and perhaps a lock file at `lock`.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
-    pub fn soon(name: &CStr, directory: bool, lock: Option<&CStr>) -> Result<Self> {
+    pub fn planned(name: &CStr, directory: bool, lock: Option<&CStr>) -> Result<Self> {
         let is_new = |lock: &&CStr| !matches!(kind(lock), Ok(Some(_)));
         Ok(Self {
             path: CStrBuf::copy_of(name)?,
@@ -85,13 +85,13 @@ impl Made {
         })
     }
 
-    /// It was just made.
-    pub fn now(mut self) -> Self {
+    /// Records the identity of what was just created.
+    pub fn created(mut self) -> Self {
         self.identity = identity(&self.path);
         self
     }
 
-    /// Whether nothing else has its path by now. What cannot be looked at is taken for what was made a moment ago.
+    /// Whether the path still leads to it. If that cannot be checked, it is assumed.
     pub fn is_there(&self) -> bool {
         match (self.identity, identity(&self.path)) {
             (Some(made), Some(now)) => made == now,
@@ -272,20 +272,22 @@ mod tests {
         let folder = Folder::new("made");
         let (a, b, lock) = (folder.path("a"), folder.path("b"), folder.path("lock"));
         touch(&a);
-        let made = Made::soon(&a, false, Some(&lock)).expect("memory").now();
+        let made = NewPath::planned(&a, false, Some(&lock))
+            .expect("memory")
+            .created();
         touch(&lock);
         touch(&b);
         rename(&b, &a).expect("renamed");
         made.remove();
         assert_eq!(kind(&a), Ok(Some(Kind::File)), "another file by then");
-        Made::soon(&a, false, Some(&lock))
+        NewPath::planned(&a, false, Some(&lock))
             .expect("memory")
-            .now()
+            .created()
             .remove();
         assert_eq!(kind(&a), Ok(None));
         assert_eq!(kind(&lock), Ok(Some(Kind::File)), "it was there before");
         create_dir(&a).expect("made");
-        let made = Made::soon(&a, true, None).expect("memory").now();
+        let made = NewPath::planned(&a, true, None).expect("memory").created();
         touch(&folder.path("a/file"));
         made.remove();
         assert_eq!(kind(&a), Ok(None));

@@ -1,9 +1,9 @@
-//! Lets a writer have its turn among readers whose locks overlap.
+//! Keeps readers whose locks overlap from starving a writer.
 //!
-//! `flock` lets a new reader in beside those that are there, also while a writer waits. So who waits to have a lock file alone
-//! has, meanwhile, a second lock, on one byte far behind the file's contents; and who comes to share the file waits first until
-//! no process is given that one. It belongs to the open file, and goes with the process at the latest. The reference library does not
-//! know of it: its readers do not wait here, and its writers wait as ever.
+//! `flock` grants a shared lock while others hold one, even if a writer waits for the exclusive lock. So a waiting writer holds a
+//! second lock, on one byte far behind the file's contents, and a new reader first waits until nobody holds that one. It belongs to the
+//! open file, so the system releases it when the process ends. The reference library does not use it: its readers do not wait for our
+//! writers, and its writers may starve as before.
 
 use std::fs::File;
 
@@ -12,7 +12,7 @@ mod system {
     use std::fs::File;
     use std::os::fd::AsRawFd;
 
-    /// The byte.
+    /// The position of the byte.
     const AT: i64 = 1 << 40;
 
     fn call(file: &File, command: i32, kind: i32) -> std::io::Result<i32> {
@@ -61,18 +61,18 @@ mod system {
     pub fn pass(_file: &File) {}
 }
 
-/// Makes readers that come wait, until what is returned is dropped.
-pub struct Closed<'a>(&'a File);
+/// A writer's turn: new readers wait until this is dropped.
+pub struct WriterTurn<'a>(&'a File);
 
-impl<'a> Closed<'a> {
-    /// Waits for other writers that wait.
+impl<'a> WriterTurn<'a> {
+    /// Waits until no other writer has the turn.
     pub fn new(file: &'a File) -> Self {
         system::close(file);
         Self(file)
     }
 }
 
-impl Drop for Closed<'_> {
+impl Drop for WriterTurn<'_> {
     fn drop(&mut self) {
         system::open(self.0);
     }
@@ -104,7 +104,7 @@ mod tests {
         };
         let (one, two) = (open(), open());
         pass(&two);
-        let closed = Closed::new(&one);
+        let closed = WriterTurn::new(&one);
         let open_again = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let reader = scope.spawn(|| {

@@ -87,7 +87,7 @@ fn resemble(file: &File, old: &Metadata) -> std::io::Result<()> {
     file.set_permissions(Permissions::from_mode(mode))
 }
 
-/// Closes a file. Some file systems write only now, and tell only here that they could not.
+/// Closes a file. Some file systems write only now, and report only here that they could not.
 fn close(file: File) -> std::io::Result<()> {
     // SAFETY: the descriptor was the file's alone, and is used no more.
     if unsafe { libc::close(file.into_raw_fd()) } == 0 {

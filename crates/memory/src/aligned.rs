@@ -125,7 +125,7 @@ mod tests {
             let mut buf = AlignedBuffer::default();
             let bytes = buf.ensure(len).unwrap();
             assert_eq!((bytes.len(), bytes.as_ptr() as usize % ALIGN), (len, 0));
-            assert!(bytes.iter().all(|byte| *byte == 0));
+            assert!(bytes == vec![0; len]);
             bytes.fill(1);
         }
     }

@@ -4,11 +4,11 @@ use super::handle::Handle;
 use crate::capi::border::{bytes, bytes_mut, code, code64};
 use crate::capi::decompress::read_chunk;
 use crate::capi::types::*;
-use oxiblosc_chunk::encode::Source;
+use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_core::SuperChunk;
 use oxiblosc_core::schunk::Bytes;
-use oxiblosc_core::schunk::chunks::Place;
+use oxiblosc_core::schunk::chunks::Position;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::Buffer;
 use std::ffi::{c_int, c_void};
@@ -35,7 +35,7 @@ unsafe fn chunk_from_c<'a>(chunk: *mut u8) -> Result<&'a [u8]> {
 ///
 /// # Safety
 /// As for [`chunk_from_c`]; without `copy`, `chunk` came from `malloc`, and is the super-chunk's if this succeeds.
-unsafe fn put(schunk: &SuperChunk, place: Place, chunk: *mut u8, copy: bool) -> Result<i64> {
+unsafe fn put(schunk: &SuperChunk, place: Position, chunk: *mut u8, copy: bool) -> Result<i64> {
     // SAFETY: by the contract.
     let bytes = unsafe { chunk_from_c(chunk)? };
     if copy || schunk.peek()?.is_frame() {
@@ -61,8 +61,8 @@ fn place_at(
     schunk: &SuperChunk,
     nchunk: i64,
     extra: i64,
-    place: impl FnOnce(usize) -> Place,
-) -> Result<Place> {
+    place: impl FnOnce(usize) -> Position,
+) -> Result<Position> {
     let nchunks = schunk.peek()?.counts().nchunks;
     if (0..nchunks + extra).contains(&nchunk) {
         Ok(place(nchunk as usize))
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn blosc2_schunk_append_chunk(
 ) -> i64 {
     // SAFETY: by the contract.
     code64("blosc2_schunk_append_chunk", || unsafe {
-        put(Handle::core_of(schunk)?, Place::End, chunk, copy)
+        put(Handle::core_of(schunk)?, Position::End, chunk, copy)
     })
 }
 
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn blosc2_schunk_insert_chunk(
     // SAFETY: by the contract.
     code64("blosc2_schunk_insert_chunk", || unsafe {
         let schunk = Handle::core_of(schunk)?;
-        let place = place_at(schunk, nchunk, 1, Place::Before)?;
+        let place = place_at(schunk, nchunk, 1, Position::Before)?;
         put(schunk, place, chunk, copy)
     })
 }
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn blosc2_schunk_update_chunk(
     // SAFETY: by the contract.
     code64("blosc2_schunk_update_chunk", || unsafe {
         let schunk = Handle::core_of(schunk)?;
-        let place = place_at(schunk, nchunk, 0, Place::Over)?;
+        let place = place_at(schunk, nchunk, 0, Position::Over)?;
         put(schunk, place, chunk, copy)
     })
 }
@@ -159,10 +159,10 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
         let schunk = unsafe { Handle::core_of(schunk)? };
         let nbytes = usize::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)?;
         let source = if src.is_null() && nbytes > 0 {
-            Source::Generated(nbytes)
+            ChunkInput::Generated(nbytes)
         } else {
             // SAFETY: by the contract.
-            Source::Buffer(unsafe { bytes(src.cast(), nbytes)? })
+            ChunkInput::Buffer(unsafe { bytes(src.cast(), nbytes)? })
         };
         schunk.append(source)
     })

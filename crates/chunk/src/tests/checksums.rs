@@ -2,7 +2,7 @@
 
 use super::super::checksum::{add, table_len};
 use super::super::decode::{Chunk, decompress, decompress_block};
-use super::super::encode::{EncodeParams, Source};
+use super::super::encode::{ChunkInput, EncodeParams};
 use super::super::getitem::{ItemRange, getitem};
 use super::super::header::{ChunkHeader, Special};
 use super::super::hooks::{NoHooks, Serial};
@@ -33,7 +33,7 @@ fn chunks() -> Vec<Vec<u8>> {
             for data in [data(len), noise(len), vec![0; len]] {
                 chunks.push(compressed(
                     &params,
-                    Source::Buffer(&data),
+                    ChunkInput::Buffer(&data),
                     len + 32,
                     &Serial,
                 ));
@@ -51,7 +51,7 @@ fn chunks() -> Vec<Vec<u8>> {
         };
         chunks.push(compressed(
             &params,
-            Source::Variable(&blocks),
+            ChunkInput::Variable(&blocks),
             12_000,
             &Serial,
         ));
@@ -188,7 +188,7 @@ fn a_patched_chunk_keeps_them() {
         let mut data = base.clone();
         let mut bytes = with(&compressed(
             &LZ4_SHUFFLED,
-            Source::Buffer(&data),
+            ChunkInput::Buffer(&data),
             data.len() + 32,
             &Serial,
         ));

@@ -2,7 +2,7 @@
 
 use super::super::checksum::MAGIC;
 use super::super::decode::{Chunk, decompress, decompress_block};
-use super::super::encode::{EncodeParams, Source, lock};
+use super::super::encode::{ChunkInput, EncodeParams, lock};
 use super::super::getitem::{ItemRange, getitem};
 use super::super::header::{ChunkHeader, Special, flags2, i32_at};
 use super::super::hooks::{NoHooks, Serial};
@@ -13,7 +13,7 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_pool as pool;
 use std::sync::Mutex;
 
-/// A chunk that lies elsewhere, and what was read of it: where, and how much.
+/// The bytes of a lazy chunk, and which of them were read: from where, and how many.
 pub(super) struct Store<'a> {
     bytes: &'a [u8],
     reads: Mutex<Vec<(usize, usize)>>,
@@ -74,7 +74,7 @@ fn lazy<'a>(header: &'a ChunkHeader, store: &'a Store) -> Chunk<'a> {
 fn fetched_blocks_are_the_same_blocks() {
     let data = data(100_003);
     for params in variants() {
-        let bytes = compressed(&params, Source::Buffer(&data), data.len() + 32, &Serial);
+        let bytes = compressed(&params, ChunkInput::Buffer(&data), data.len() + 32, &Serial);
         let header = ChunkHeader::parse(&bytes).unwrap();
         let mut forms = vec![bytes.clone()];
         if !header.is_memcpyed() {
@@ -117,7 +117,7 @@ fn fetched_blocks_are_the_same_blocks() {
 fn only_the_blocks_of_a_range_are_read() {
     let data = data(100_000);
     for params in variants() {
-        let bytes = compressed(&params, Source::Buffer(&data), data.len() + 32, &Serial);
+        let bytes = compressed(&params, ChunkInput::Buffer(&data), data.len() + 32, &Serial);
         let header = ChunkHeader::parse(&bytes).unwrap();
         let store = Store::new(&bytes);
         let chunk = lazy(&header, &store);
@@ -178,7 +178,7 @@ fn variable_length_blocks_are_fetched_one_by_one_or_all_at_once() {
             blocksize: 70_001,
             ..params
         };
-        let source = Source::Variable(&[first, second, third]);
+        let source = ChunkInput::Variable(&[first, second, third]);
         let bytes = compressed(&params, source, 200_000, &Serial);
         let header = ChunkHeader::parse(&bytes).unwrap();
         let store = Store::new(&bytes);
@@ -199,7 +199,7 @@ fn variable_length_blocks_are_fetched_one_by_one_or_all_at_once() {
 #[test]
 fn blocks_that_share_bytes_are_found() {
     let data = data(12_288);
-    let mut bytes = compressed(&LZ4_SHUFFLED, Source::Buffer(&data), 20_000, &Serial);
+    let mut bytes = compressed(&LZ4_SHUFFLED, ChunkInput::Buffer(&data), 20_000, &Serial);
     let header = ChunkHeader::parse(&bytes).unwrap();
     // The third block becomes the last two streams of the first one and the first two of the second.
     let first = i32_at(&bytes, 32) as usize;
@@ -226,7 +226,7 @@ fn blocks_that_share_bytes_are_found() {
 fn a_chunk_that_breaks_off_is_an_error() {
     let data = data(50_000);
     for params in variants() {
-        let bytes = compressed(&params, Source::Buffer(&data), data.len() + 32, &Serial);
+        let bytes = compressed(&params, ChunkInput::Buffer(&data), data.len() + 32, &Serial);
         let header = ChunkHeader::parse(&bytes).unwrap();
         let store = Store::new(&bytes[..bytes.len() - 1]);
         let chunk = lazy(&header, &store);
@@ -252,7 +252,7 @@ fn many_chunks_at_once_each_on_one_worker() {
     let data = data(100_000);
     let chunks: Vec<Vec<u8>> = variants()
         .iter()
-        .map(|params| compressed(params, Source::Buffer(&data), data.len() + 32, &Serial))
+        .map(|params| compressed(params, ChunkInput::Buffer(&data), data.len() + 32, &Serial))
         .collect();
     let queue = Mutex::new((0..64).map(|i| &chunks[i % chunks.len()]));
     let done = Mutex::new(0);

@@ -2,7 +2,7 @@
 
 /// What the decisions depend on.
 #[derive(Clone, Copy, Debug)]
-pub struct Request {
+pub struct BlocksizeRequest {
     /// The codec's id.
     pub compcode: i32,
     /// 0 to 9; other values count as 9 or as no level at all, as the caller refuses them later.
@@ -34,7 +34,7 @@ const MAX_STREAMS: i32 = 16;
 /// Streams shorter than this are not worth a split.
 const MIN_STREAM: i32 = 32;
 
-impl Request {
+impl BlocksizeRequest {
     /// The defaults of the C API: BloscLZ at level 5, with a byte shuffle.
     pub const DEFAULT: Self = Self {
         compcode: BLOSCLZ,
@@ -118,7 +118,7 @@ impl Request {
 mod tests {
     use super::*;
 
-    const LZ4_SHUFFLED: Request = Request {
+    const LZ4_SHUFFLED: BlocksizeRequest = BlocksizeRequest {
         compcode: LZ4,
         clevel: 5,
         typesize: 8,
@@ -132,21 +132,21 @@ mod tests {
         assert!(LZ4_SHUFFLED.split(512 << 10));
         assert_eq!(LZ4_SHUFFLED.blocksize(0), 512 << 10);
         assert!(
-            !Request {
+            !BlocksizeRequest {
                 shuffle: false,
                 ..LZ4_SHUFFLED
             }
             .split(512 << 10)
         );
         assert!(
-            !Request {
+            !BlocksizeRequest {
                 typesize: 17,
                 ..LZ4_SHUFFLED
             }
             .split(512 << 10)
         );
         assert!(
-            !Request {
+            !BlocksizeRequest {
                 compcode: ZLIB,
                 ..LZ4_SHUFFLED
             }
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(LZ4_SHUFFLED.blocksize(1003), 1000);
         assert_eq!(LZ4_SHUFFLED.blocksize(5), 5);
         assert_eq!(
-            Request {
+            BlocksizeRequest {
                 nbytes: 100,
                 ..LZ4_SHUFFLED
             }
@@ -167,14 +167,14 @@ mod tests {
             96
         );
         assert_eq!(
-            Request {
+            BlocksizeRequest {
                 nbytes: 7,
                 ..LZ4_SHUFFLED
             }
             .blocksize(0),
             1
         );
-        let zlib = Request {
+        let zlib = BlocksizeRequest {
             compcode: ZLIB,
             ..LZ4_SHUFFLED
         };

@@ -364,6 +364,44 @@ fn put_sequence(dst: &mut [u8], out: usize, src: &[u8], sequence: Sequence) -> O
     Some(put_extra_bytes(dst, out + 2, extra_len))
 }
 
+/// Writes the last sequence, which has no match, at `out`. Returns where it ends; `None` if it does not fit.
+#[inline(always)]
+fn put_last_literals(dst: &mut [u8], out: usize, literals: &[u8]) -> Option<usize> {
+    if 1 + literals.len() + extra_bytes(literals.len()) > dst.len() - out {
+        return None;
+    }
+    Some(put_literals(dst, out, literals, 0))
+}
+
+/// Extends the match between `from` and `at`, of which the first `MIN_MATCH` bytes are known, in both directions. Returns the sequence
+/// that begins at `anchor` and ends with the match, and where that is.
+///
+/// # Safety
+/// `from < at` and `at + MF_LIMIT <= src.len()`.
+#[inline(always)]
+unsafe fn extend_match(src: &[u8], anchor: usize, from: usize, at: usize) -> (Sequence, usize) {
+    debug_assert!(from < at && at + MF_LIMIT <= src.len());
+    let distance = at - from;
+    // SAFETY: the caller promises 12 bytes at `at`: `MIN_MATCH` and the eight that are compared. `from` is less than `at`.
+    let xor = unsafe { xor8(src, from + MIN_MATCH, at + MIN_MATCH) };
+    let end = if xor != 0 {
+        at + MIN_MATCH + (xor.trailing_zeros() / 8) as usize
+    } else {
+        match_end(src, at, distance)
+    };
+    let mut literals = at - anchor;
+    if literals > 0 {
+        literals -= match_len_backward(src, from, at, literals.min(from));
+    }
+    let sequence = Sequence {
+        anchor,
+        literals,
+        distance: (distance as u16).to_le_bytes(),
+        extra_len: end - anchor - literals - MIN_MATCH,
+    };
+    (sequence, end)
+}
+
 /// Writes the stream. Returns its length, or `None` if `dst` is too short. Compiled once for each kind of table.
 #[inline(never)]
 fn encode<F: Finder>(
@@ -388,24 +426,9 @@ fn encode<F: Finder>(
             // Where a match ends, another one may begin.
             loop {
                 debug_assert!(from < at && at <= last);
-                let distance = at - from;
-                // SAFETY: `at <= last`, so 12 bytes lie at `at`: `MIN_MATCH` and the eight that are compared. `from` is less than `at`.
-                let xor = unsafe { xor8(src, from + MIN_MATCH, at + MIN_MATCH) };
-                let end = if xor != 0 {
-                    at + MIN_MATCH + (xor.trailing_zeros() / 8) as usize
-                } else {
-                    match_end(src, at, distance)
-                };
-                let mut literals = at - anchor;
-                if literals > 0 {
-                    literals -= match_len_backward(src, from, at, literals.min(from));
-                }
-                let mut sequence = Sequence {
-                    anchor,
-                    literals,
-                    distance: (distance as u16).to_le_bytes(),
-                    extra_len: end - anchor - literals - MIN_MATCH,
-                };
+                // SAFETY: `at <= last`, so `at + MF_LIMIT <= src.len()`. The candidate `from` is an earlier position.
+                let (mut sequence, end) = unsafe { extend_match(src, anchor, from, at) };
+                let literals = sequence.literals;
                 if literals.max(sequence.extra_len) < RUN_MASK + 255
                     && dst.len() - out >= literals + SEQUENCE_MARGIN
                     && end <= last
@@ -437,9 +460,5 @@ fn encode<F: Finder>(
             }
         }
     }
-    let literals = &src[anchor..];
-    if 1 + literals.len() + extra_bytes(literals.len()) > dst.len() - out {
-        return None;
-    }
-    Some(put_literals(dst.slice(), out, literals, 0))
+    put_last_literals(dst.slice(), out, &src[anchor..])
 }

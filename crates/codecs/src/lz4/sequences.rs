@@ -33,6 +33,8 @@ const SHORT_DST_MARGIN: usize = MAX_SHORT_LITERALS + SHORT_MATCH_STEP;
 const DST_MARGIN: usize = LITERAL_STEP;
 /// What a match may write past its end.
 const MATCH_OVERRUN: usize = 31;
+// Sixteen bytes of literals are stored before their number is known, and a short match follows without another check.
+const _: () = assert!(16 <= DST_MARGIN && SHORT_DST_MARGIN <= DST_MARGIN);
 
 impl UncheckedDst<'_> {
     /// Copies the first `len` of `bytes` to `at`. For a `len` up to 32 it copies 32 bytes, if `bytes` has as many.
@@ -239,18 +241,9 @@ pub(super) fn decode(
             if next + literals > limits.literals || literals > limits.literals_out - out {
                 break;
             }
-            let mut done = 0;
-            while done < literals {
-                // SAFETY: `done < literals`, so this step begins before `next + literals <= limits.literals` in the source and before
-                // `out + literals <= limits.literals_out` in the data, both of which leave `LITERAL_STEP` bytes.
-                unsafe {
-                    let all = [0, 16, 32, 48].map(|i| load::<u128>(src, next + done + i));
-                    for (i, sixteen) in all.into_iter().enumerate() {
-                        dst.store(out + done + 16 * i, sixteen);
-                    }
-                }
-                done += LITERAL_STEP;
-            }
+            // SAFETY: the check above says that the literals end at `limits.literals` in the source and at `limits.literals_out` in
+            // the data at most, and both leave `LITERAL_STEP` bytes. (If `limits.literals` is 0, the check fails, since `next` is not.)
+            unsafe { copy_long_literals(&mut dst, out, src, next, literals) };
         }
         next += literals;
         let end = out + literals;
@@ -287,6 +280,33 @@ pub(super) fn decode(
         out = end + len;
     }
     (at, out)
+}
+
+/// Copies `len` bytes of `src` from `from` on to `at`, in steps of `LITERAL_STEP` bytes.
+///
+/// # Safety
+/// `from + len + LITERAL_STEP <= src.len()`, and `at + len + LITERAL_STEP <= dst.len()`.
+#[inline(always)]
+unsafe fn copy_long_literals(
+    dst: &mut UncheckedDst,
+    at: usize,
+    src: &[u8],
+    from: usize,
+    len: usize,
+) {
+    debug_assert!(from + len + LITERAL_STEP <= src.len());
+    debug_assert!(at + len + LITERAL_STEP <= dst.len());
+    let mut done = 0;
+    while done < len {
+        // SAFETY: this step begins before `from + len` and `at + len`, where the caller promises `LITERAL_STEP` bytes.
+        unsafe {
+            let all = [0, 16, 32, 48].map(|i| load::<u128>(src, from + done + i));
+            for (i, sixteen) in all.into_iter().enumerate() {
+                dst.store(at + done + 16 * i, sixteen);
+            }
+        }
+        done += LITERAL_STEP;
+    }
 }
 
 /// Copies a match of `len` bytes to `at`, from `distance` before it in the data or else from `dict`. Returns false if neither has

@@ -86,10 +86,38 @@ impl<const N: usize> LookUp<N> {
         (first, self.empty & lowest.wrapping_sub(1))
     }
 
+    /// Keeps the slots of those of `parts` that the mask `free` has.
+    #[inline(always)]
+    fn keep_slots<const M: usize>(&self, free: u32, parts: [usize; M], kept: &mut [u32; M]) {
+        for (kept, i) in kept.iter_mut().zip(parts) {
+            if free >> i & 1 == 1 {
+                *kept = self.slots[i];
+            }
+        }
+    }
+
     /// The distance of part `i`.
     #[inline(always)]
     fn distance(&self, i: usize, anchor: usize) -> [u8; 2] {
         ((anchor - self.positions[i] as usize) as u16).to_le_bytes()
+    }
+}
+
+impl LookUp<6> {
+    /// Writes the cell as a match of two pairs of rows, and returns its length, if two that together are the cell were found.
+    #[inline(always)]
+    fn put_two(&self, anchor: usize, out: &mut [u8; 17]) -> Option<usize> {
+        // `i` and `5 - i`, of which the first has row 0.
+        let complementary = self.found & self.found.reverse_bits() >> 26 & 7;
+        let i = complementary.trailing_zeros() as usize;
+        // Decoders add 5 to this distance, which must not overflow either.
+        if complementary == 0 || anchor + 5 - self.positions[i] as usize > u16::MAX.into() {
+            return None;
+        }
+        let [low, high] = self.distance(i, anchor);
+        let [other_low, other_high] = self.distance(5 - i, anchor);
+        let token = 0x20 | (i as u8 + 1) << 3;
+        Some(put(out, [token, low, high, other_low, other_high]))
     }
 }
 
@@ -147,15 +175,8 @@ impl Encoder {
                 |position| part_at(written, position, u64::from_le_bytes) == Some(two(rows, pair)),
             );
         }
-        // Two pairs that together are the cell: `i` and `5 - i`, of which the first has row 0.
-        let complementary = pairs.found & pairs.found.reverse_bits() >> 26 & 7;
-        let i = complementary.trailing_zeros() as usize;
-        // Decoders add 5 to this distance, which must not overflow either.
-        if complementary != 0 && anchor + 5 - pairs.positions[i] as usize <= u16::MAX.into() {
-            let [low, high] = pairs.distance(i, anchor);
-            let [other_low, other_high] = pairs.distance(5 - i, anchor);
-            let token = 0x20 | (i as u8 + 1) << 3;
-            return Some(put(out, [token, low, high, other_low, other_high]));
+        if let Some(len) = pairs.put_two(anchor, out) {
+            return Some(len);
         }
 
         let mut triples = LookUp::<4>::NONE;
@@ -173,11 +194,7 @@ impl Encoder {
             );
         }
         let (found, free_triples) = triples.first();
-        for (row, i) in CONTIGUOUS_TRIPLES.into_iter().enumerate() {
-            if free_triples >> i & 1 == 1 {
-                self.triple_slots[row] = triples.slots[i];
-            }
-        }
+        triples.keep_slots(free_triples, CONTIGUOUS_TRIPLES, &mut self.triple_slots);
         if let Some(i) = found {
             let (triple, token) = TRIPLES[i];
             let [low, high] = triples.distance(i, anchor);
@@ -187,11 +204,7 @@ impl Encoder {
         }
 
         let (found, free_pairs) = pairs.first();
-        for (row, i) in CONTIGUOUS_PAIRS.into_iter().enumerate() {
-            if free_pairs >> i & 1 == 1 {
-                self.pair_slots[row] = pairs.slots[i];
-            }
-        }
+        pairs.keep_slots(free_pairs, CONTIGUOUS_PAIRS, &mut self.pair_slots);
         if let Some(i) = found {
             let [a, b] = PAIRS[i];
             let token = if a == 2 { 0 } else { a << 5 | b << 3 };

@@ -30,7 +30,7 @@ use planes::{AnyCpu, Coder};
 /// Items of a cell along a dimension.
 const SIDE: usize = 4;
 /// The most dimensions.
-const MAX_DIM: usize = 4;
+const MAX_CELL_DIM: usize = 4;
 /// The most bits that a cell can take.
 const MAX_BITS: usize = 16658;
 /// Bit planes of a double.
@@ -109,7 +109,7 @@ fn pad<R: Real>(items: &mut [R], stride: usize, len: usize) {
 /// Iterates over the rows of a cut cell, and gives each one's position in a whole cell. A row runs along the last dimension.
 struct Rows<'a> {
     extent: &'a [usize],
-    index: [usize; MAX_DIM],
+    index: [usize; MAX_CELL_DIM],
 }
 
 impl Iterator for Rows<'_> {
@@ -135,7 +135,7 @@ impl Iterator for Rows<'_> {
 fn rows(extent: &[usize]) -> Rows<'_> {
     Rows {
         extent,
-        index: [0; MAX_DIM],
+        index: [0; MAX_CELL_DIM],
     }
 }
 
@@ -306,7 +306,7 @@ fn run_for<J: Job, R: Real, const N: usize, const W: usize>(job: J, cells: &Cell
 /// # Errors
 /// [`Error::MemoryAlloc`].
 fn with_coefficients<T>(dims: usize, body: impl FnOnce(&mut [u64]) -> T) -> Result<T> {
-    if dims < MAX_DIM {
+    if dims < MAX_CELL_DIM {
         return Ok(body(&mut [0; 64]));
     }
     Ok(body(&mut List::filled(0, 256)?))
@@ -315,7 +315,7 @@ fn with_coefficients<T>(dims: usize, body: impl FnOnce(&mut [u64]) -> T) -> Resu
 /// Checks that the items are floats or doubles in 1 to 4 dimensions. Returns the number of dimensions.
 fn check(block: BlockShape, typesize: usize) -> Result<usize> {
     let dims = block.dims().len();
-    if dims > MAX_DIM || !matches!(typesize, 4 | 8) {
+    if dims > MAX_CELL_DIM || !matches!(typesize, 4 | 8) {
         return Err(Error::Failure);
     }
     Ok(dims)
@@ -333,7 +333,7 @@ pub fn compress(
     src: &[u8],
     dst: &mut [u8],
 ) -> Result<usize> {
-    if block.dims().len() > MAX_DIM || block.dims().iter().any(|len| *len < SIDE) {
+    if block.dims().len() > MAX_CELL_DIM || block.dims().iter().any(|len| *len < SIDE) {
         return Err(Error::Failure);
     }
     if block.nbytes(typesize) != src.len() as u64 {

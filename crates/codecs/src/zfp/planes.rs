@@ -181,6 +181,49 @@ fn next_one<const W: usize>(plane: &[u64; W], from: usize) -> Option<usize> {
     }
 }
 
+/// Writes the group test and what follows it where there is another significant coefficient: a 1 for the test, a 0 for each of the
+/// `zeros` coefficients that are skipped, and a 1 for the significant one. If that is the last coefficient, its 1 is implied. No more than
+/// `left` bits are written. Returns their number.
+#[inline(always)]
+fn put_one(out: &mut Writer, zeros: usize, is_last: bool, left: usize) -> usize {
+    let len = zeros + 1 + usize::from(!is_last);
+    if len <= 64 {
+        let bits = 1 | u64::from(!is_last) << 1 << zeros;
+        let len = len.min(left);
+        out.put(bits & u64::MAX >> (64 - len), len as u32);
+    } else {
+        out.put(1, 1);
+        out.put_zeros(zeros.min(left - 1));
+        if len <= left && !is_last {
+            out.put(1, 1);
+        }
+    }
+    len.min(left)
+}
+
+/// Reads a group test that is 1, the lowest of the next `bits`, then zeros up to the first 1, but no more than `most`. Returns the
+/// number of zeros, and of all bits behind the test that were read.
+#[inline(always)]
+fn take_zeros(input: &mut Reader, bits: u64, most: usize) -> (usize, usize) {
+    // Count zeros in the 63 bits behind the group test; more bits are needed only if all of them are 0.
+    let zeros = (bits >> 1 | 1 << 63).trailing_zeros() as usize;
+    if zeros < 63.min(most) {
+        input.skip(zeros + 2);
+        return (zeros, zeros + 1);
+    }
+    if most <= 63 {
+        input.skip(1 + most);
+        return (most, most);
+    }
+    input.skip(1);
+    for zeros in 0..most {
+        if input.take(1) == 1 {
+            return (zeros, zeros + 1);
+        }
+    }
+    (most, most)
+}
+
 /// Writes `N` coefficients. Returns the number of bits written. `W` is the number of words that `N` bits need.
 #[inline(always)]
 pub fn encode<const N: usize, const W: usize>(
@@ -214,22 +257,7 @@ pub fn encode<const N: usize, const W: usize>(
                 left -= 1;
                 break;
             };
-            // A 1 for the group test, a 0 for each coefficient that is skipped, and a 1 for the significant one. If that is the last
-            // coefficient, its 1 is implied.
-            let zeros = next - significant;
-            let len = zeros + 1 + usize::from(next < N - 1);
-            if len <= 64 {
-                let bits = 1 | u64::from(next < N - 1) << 1 << zeros;
-                let len = len.min(left);
-                out.put(bits & u64::MAX >> (64 - len), len as u32);
-            } else {
-                out.put(1, 1);
-                out.put_zeros(zeros.min(left - 1));
-                if len <= left && next < N - 1 {
-                    out.put(1, 1);
-                }
-            }
-            left -= len.min(left);
+            left -= put_one(out, next - significant, next == N - 1, left);
             significant = next + 1;
         }
     }
@@ -272,29 +300,8 @@ pub fn decode<const N: usize, const W: usize>(
                 input.skip(1);
                 break;
             }
-            // Count zeros in the 63 bits behind the group test; more bits are needed only if all of them are 0.
-            let most = left.min(N - 1 - significant);
-            let mut zeros = (bits >> 1 | 1 << 63).trailing_zeros() as usize;
-            if zeros < 63.min(most) {
-                input.skip(zeros + 2);
-                left -= zeros + 1;
-            } else if most <= 63 {
-                zeros = most;
-                input.skip(1 + most);
-                left -= most;
-            } else {
-                input.skip(1);
-                zeros = 0;
-                while zeros < most {
-                    zeros += 1;
-                    if input.take(1) == 1 {
-                        zeros -= 1;
-                        left -= 1;
-                        break;
-                    }
-                }
-                left -= zeros;
-            }
+            let (zeros, len) = take_zeros(input, bits, left.min(N - 1 - significant));
+            left -= len;
             significant += zeros;
             plane[significant / 64] |= 1 << (significant % 64);
             significant += 1;

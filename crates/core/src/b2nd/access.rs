@@ -1,12 +1,12 @@
 //! The chunks of a super-chunk, as arrays read and make them.
 
-use super::chunks::{Chunks, Sizes};
+use super::chunks::{Chunks, PartSizes};
 use super::read::Workers;
-use super::write::Maker;
+use super::write::ChunkCompressor;
 use crate::coder::{Decoder, Encoder};
 use crate::fill::{Fill, FilledBlocks};
 use crate::schunk::{Location, State, SuperChunk};
-use oxiblosc_chunk::encode::{EncodeParams, Source, compress};
+use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
 use oxiblosc_chunk::header::MAX_OVERHEAD;
 use oxiblosc_chunk::hooks::Hooks;
 use oxiblosc_chunk::scratch;
@@ -61,7 +61,7 @@ pub(super) struct ChunkMaker<'a> {
 
 impl<'a> ChunkMaker<'a> {
     /// For chunks of an array with parts of these sizes.
-    pub fn new(schunk: &'a SuperChunk, sizes: Sizes) -> Result<Self> {
+    pub fn new(schunk: &'a SuperChunk, sizes: PartSizes) -> Result<Self> {
         let encoder = schunk.encoder()?;
         if sizes.block > 0 {
             encoder.set_blocksize(sizes.block);
@@ -94,7 +94,7 @@ fn finished(chunk: &[u8], cbytes: usize) -> Result<Buffer> {
     }
 }
 
-impl Maker for ChunkMaker<'_> {
+impl ChunkCompressor for ChunkMaker<'_> {
     fn make(&self, nchunk: usize, fill: &Fill, workers: Workers) -> Result<Buffer> {
         // Room for the largest chunk is kept from one chunk to the next: to get it from the system costs more than the copy.
         let mut scratch = scratch::borrow()?;
@@ -102,7 +102,7 @@ impl Maker for ChunkMaker<'_> {
         let Some(params) = &self.params else {
             let data = self.data(fill)?;
             self.schunk.set_current(nchunk);
-            let cbytes = self.encoder.compress(Source::Buffer(&data), chunk)?;
+            let cbytes = self.encoder.compress(ChunkInput::Buffer(&data), chunk)?;
             return finished(chunk, cbytes);
         };
         let params = EncodeParams {
@@ -112,7 +112,7 @@ impl Maker for ChunkMaker<'_> {
         if params.blocksize != self.block {
             // Blocks of a few bytes are not worth having to the tuner.
             let data = self.data(fill)?;
-            let source = Source::Buffer(&data);
+            let source = ChunkInput::Buffer(&data);
             let cbytes = compress(&params, source, chunk, &*self.hooks, workers.exec)?;
             return finished(chunk, cbytes);
         }
@@ -120,7 +120,7 @@ impl Maker for ChunkMaker<'_> {
             fill,
             hooks: &*self.hooks,
         };
-        let source = Source::Generated(self.nbytes);
+        let source = ChunkInput::Generated(self.nbytes);
         let cbytes = compress(&params, source, chunk, &hooks, workers.exec)?;
         finished(chunk, cbytes)
     }

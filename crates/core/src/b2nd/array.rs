@@ -1,7 +1,7 @@
 //! An array in use: a super-chunk, and the shapes that its metalayer says.
 
 use super::access::{ChunkMaker, StoredChunks};
-use super::chunks::Sizes;
+use super::chunks::PartSizes;
 use super::geometry::Geometry;
 use super::meta::{NAME, OLD_NAME};
 use super::read::{Reading, Workers};
@@ -38,11 +38,11 @@ impl<'a> ArrayRef<'a> {
     ///
     /// # Errors
     /// [`Error::InvalidParam`] where there are no such sizes.
-    pub fn sizes(&self) -> Result<Sizes> {
+    pub fn sizes(&self) -> Result<PartSizes> {
         if self.typesize <= 0 {
             return Err(Error::InvalidParam);
         }
-        Ok(Sizes {
+        Ok(PartSizes {
             item: self.typesize as usize,
             block: self.geometry.block_nbytes(self.typesize),
             chunk: self.geometry.chunk_nbytes(self.typesize)?,
@@ -213,7 +213,7 @@ impl<'a> ArrayRef<'a> {
         buffershape: &[i64],
         buffersize: i64,
     ) -> Result<Option<Selection<'s>>> {
-        let selection = Selection::picked(&self.geometry, lists, buffershape)?;
+        let selection = Selection::of_indices(&self.geometry, lists, buffershape)?;
         let items = lists
             .iter()
             .try_fold(1i64, |items, list| items.checked_mul(list.len() as i64));

@@ -25,7 +25,7 @@ pub trait Chunks: Sync {
 
 /// The sizes of an array's parts, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Sizes {
+pub struct PartSizes {
     /// An item.
     pub item: usize,
     /// A block's data.
@@ -40,7 +40,7 @@ pub struct Sizes {
 /// Those of a damaged chunk, of input, and of `body`; [`Error::Data`] for a chunk of another size than the array's.
 pub fn with_chunk<T>(
     found: &Location,
-    sizes: Sizes,
+    sizes: PartSizes,
     most: bool,
     body: impl FnOnce(&Chunk, &[u8]) -> Result<T>,
 ) -> Result<T> {
@@ -71,7 +71,7 @@ pub fn with_chunk<T>(
     }
 }
 
-/// All bytes of a chunk; none of one that is told by its kind alone.
+/// All bytes of a chunk; none for a special chunk without bytes.
 ///
 /// # Errors
 /// Those of input.

@@ -1,8 +1,8 @@
 //! The metalayer `b2nd`: msgpack, an array of seven elements.
 //!
 //! Version, number of dimensions, shape, chunk shape, block shape, format of the dtype, dtype; see the b2nd metalayer
-//! document. Markers other than the dtype's are not looked at, as no reader of the format does: what counts is where the
-//! numbers are.
+//! document. Markers other than the dtype's are not checked, as in every reader of the format: the numbers are at fixed
+//! positions.
 
 use super::{Dims, MAX_DIM};
 use oxiblosc_error::{Error, Result};

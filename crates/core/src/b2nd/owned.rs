@@ -60,7 +60,7 @@ fn dims<T: Copy>(given: &[T], one: T) -> Result<[T; MAX_DIM]> {
     Ok(dims)
 }
 
-/// The shapes that the metalayer of an array says.
+/// The shapes in the metalayer of an array.
 fn geometry(state: &State) -> Result<Geometry> {
     let layers = state.metalayers();
     let at = find_metalayer(layers).ok_or(Error::MetalayerNotFound)?;

@@ -1,14 +1,14 @@
 //! Reading: of the chunks that a selection touches only the blocks that it touches are decoded, each into a worker's own
 //! memory and from there, by the same worker, to its places in the caller's buffer.
 
-use super::chunks::{Chunks, Sizes, with_chunk};
+use super::chunks::{Chunks, PartSizes, with_chunk};
 use super::select::{Selection, TouchedBlock, TouchedChunk};
+use oxiblosc_chunk::block_reader::BlockReader;
 use oxiblosc_chunk::decode::Chunk;
 use oxiblosc_chunk::encode::workers;
 use oxiblosc_chunk::getitem::{ItemRange, getitem};
 use oxiblosc_chunk::hooks::{Executor, Hooks};
 use oxiblosc_chunk::scratch::{self, Scratch};
-use oxiblosc_chunk::visit::BlockReader;
 use oxiblosc_chunk::work_stealing::StealingQueue;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::grid::{Grid, Tile};
@@ -60,7 +60,7 @@ pub struct Reading<'a> {
     /// Of which chunks.
     pub chunks: &'a dyn Chunks,
     /// How large things are.
-    pub sizes: Sizes,
+    pub sizes: PartSizes,
 }
 
 impl Reading<'_> {
@@ -142,7 +142,7 @@ impl Reading<'_> {
         scratch: &mut Scratch,
         grid: &Grid,
     ) -> Result<()> {
-        let Sizes {
+        let PartSizes {
             item, block: size, ..
         } = self.sizes;
         let Scratch {
@@ -204,7 +204,7 @@ impl Reading<'_> {
         hooks: &dyn Hooks,
         grid: &Grid,
     ) -> Result<()> {
-        let Sizes {
+        let PartSizes {
             item, block: size, ..
         } = self.sizes;
         let mut scratch = scratch::borrow()?;

@@ -1,5 +1,4 @@
-//! What becomes of the chunks when an array gets another shape: which stay, which go, which come, and what is left in the
-//! padding of those that stay.
+//! Changes the shape of an array: which chunks are kept, removed and added, and what is written to the padding of those that are kept.
 
 use super::chunks::with_chunk;
 use super::geometry::Geometry;
@@ -16,15 +15,15 @@ use oxiblosc_memory::{Collect, List};
 /// The most chunks that a list of them is made for.
 pub const MOST_CHUNKS: i64 = oxiblosc_frame::offsets::MAX_CHUNKS as i64;
 
-/// One dimension's way from its old length to its new one: the chunks from `from` to before `to` come (`grows`) or go.
+/// The change of one dimension's length: the chunks from `from` to before `to` are added (`grows`) or removed.
 #[derive(Clone, Copy)]
-struct Along {
+struct AxisChange {
     from: i64,
     to: i64,
     grows: bool,
 }
 
-impl Along {
+impl AxisChange {
     fn new(old: &Geometry, new: &Geometry, d: usize, start: i64) -> Result<Self> {
         let (old_grid, new_grid) = (old.grid(d), new.grid(d));
         let by = new.shape[d] - old.shape[d];
@@ -71,7 +70,7 @@ impl Along {
 pub struct Reshape<'a> {
     old: &'a Geometry,
     new: &'a Geometry,
-    along: List<Along>,
+    along: List<AxisChange>,
 }
 
 /// Where lengths change that do: at the end, unless `start` says otherwise.
@@ -123,7 +122,7 @@ impl<'a> Reshape<'a> {
     /// [`Error::InvalidParam`] when chunks would have to be cut elsewhere than at the end.
     pub fn new(old: &'a Geometry, new: &'a Geometry, start: Option<&[i64]>) -> Result<Self> {
         let starts = starts(old, &new.shape, start)?;
-        let along = (0..old.ndim).map(|d| Along::new(old, new, d, starts[d]));
+        let along = (0..old.ndim).map(|d| AxisChange::new(old, new, d, starts[d]));
         Ok(Self {
             along: along.try_list()?,
             old,

@@ -11,10 +11,10 @@ use oxiblosc_memory::{Collect, List};
 /// The items that a selection takes along one dimension.
 enum Axis {
     Range(Range),
-    Picked(Picked),
+    IndexList(IndexList),
 }
 
-/// Items one after the other.
+/// A range of items.
 struct Range {
     /// Their places in the buffer, by block.
     places: grid::Axis,
@@ -28,8 +28,8 @@ struct Range {
     blocks: i64,
 }
 
-/// Any items.
-struct Picked {
+/// Items in any order, given by their indices.
+struct IndexList {
     /// Their places in the buffer, by block.
     places: grid::Axis,
     /// Each block's number in its chunk.
@@ -39,7 +39,7 @@ struct Picked {
 }
 
 /// What a selection takes of a block along one dimension.
-struct Piece<'a> {
+struct BlockExtent<'a> {
     block: i64,
     /// Which part of the axis it is.
     number: usize,
@@ -69,7 +69,7 @@ impl Range {
         (first, from - first, to - first)
     }
 
-    fn piece(&self, i: usize, j: usize) -> Piece<'_> {
+    fn block_extent(&self, i: usize, j: usize) -> BlockExtent<'_> {
         let (first, from, _) = self.taken(i);
         let block = from / self.block + j as i64;
         // Blocks are counted from the first that is taken on, and in every chunk there are as many.
@@ -79,7 +79,7 @@ impl Range {
         let there = (lo + self.block).min(self.chunk).min(self.shape - first) - lo;
         let part = self.places.part(number);
         let items: usize = part.runs().iter().map(|run| run.len).sum();
-        Piece {
+        BlockExtent {
             block,
             number,
             part,
@@ -88,7 +88,7 @@ impl Range {
     }
 }
 
-impl Picked {
+impl IndexList {
     fn new(indices: &[i64], chunk: i64, block: i64) -> Result<Self> {
         let mut order: List<(i64, usize)> = List::new();
         order.reserve_exact(indices.len())?;
@@ -127,9 +127,9 @@ impl Picked {
         })
     }
 
-    fn piece(&self, i: usize, j: usize) -> Piece<'_> {
+    fn block_extent(&self, i: usize, j: usize) -> BlockExtent<'_> {
         let number = self.chunks[i].1 + j;
-        Piece {
+        BlockExtent {
             block: self.blocks[number],
             number,
             part: self.places.part(number),
@@ -142,7 +142,7 @@ impl Axis {
     fn places(&self) -> &grid::Axis {
         match self {
             Self::Range(range) => &range.places,
-            Self::Picked(picked) => &picked.places,
+            Self::IndexList(list) => &list.places,
         }
     }
 
@@ -151,7 +151,7 @@ impl Axis {
             Self::Range(range) => {
                 ((range.stop - 1) / range.chunk - range.start / range.chunk + 1) as usize
             }
-            Self::Picked(picked) => picked.chunks.len() - 1,
+            Self::IndexList(list) => list.chunks.len() - 1,
         }
     }
 
@@ -165,17 +165,17 @@ impl Axis {
                 let whole = from == 0 && to == range.chunk.min(range.shape - first);
                 (first / range.chunk, blocks as usize, whole)
             }
-            Self::Picked(picked) => {
-                let blocks = picked.chunks[i + 1].1 - picked.chunks[i].1;
-                (picked.chunks[i].0, blocks, false)
+            Self::IndexList(list) => {
+                let blocks = list.chunks[i + 1].1 - list.chunks[i].1;
+                (list.chunks[i].0, blocks, false)
             }
         }
     }
 
-    fn piece(&self, i: usize, j: usize) -> Piece<'_> {
+    fn block_extent(&self, i: usize, j: usize) -> BlockExtent<'_> {
         match self {
-            Self::Range(range) => range.piece(i, j),
-            Self::Picked(picked) => picked.piece(i, j),
+            Self::Range(range) => range.block_extent(i, j),
+            Self::IndexList(list) => list.block_extent(i, j),
         }
     }
 }
@@ -263,7 +263,7 @@ impl<'a> Selection<'a> {
     /// # Errors
     /// [`Error::InvalidIndex`] for an index that the array has not, [`Error::InvalidParam`] when the buffer's shape is
     /// smaller than the selection, [`Error::MemoryAlloc`].
-    pub fn picked(
+    pub fn of_indices(
         geometry: &'a Geometry,
         indices: &[&[i64]],
         buffershape: &[i64],
@@ -285,7 +285,7 @@ impl<'a> Selection<'a> {
         let mut axes = List::new();
         for (d, indices) in indices.iter().enumerate() {
             let (chunk, block) = (geometry.chunkshape[d], geometry.blockshape[d]);
-            axes.push(Axis::Picked(Picked::new(
+            axes.push(Axis::IndexList(IndexList::new(
                 indices,
                 chunk.into(),
                 block.into(),
@@ -362,12 +362,12 @@ impl<'a> Selection<'a> {
         for (d, axis) in self.axes.iter().enumerate().rev() {
             let which = chunk.which[d];
             let (_, count, _) = axis.chunk(which);
-            let piece = axis.piece(which, j % count);
+            let extent = axis.block_extent(which, j % count);
             j /= count;
-            nblock += piece.block * self.geometry.strides.block_chunk[d];
-            touched.whole &= piece.whole;
-            touched.numbers[d] = piece.number;
-            touched.parts[d] = piece.part;
+            nblock += extent.block * self.geometry.strides.block_chunk[d];
+            touched.whole &= extent.whole;
+            touched.numbers[d] = extent.number;
+            touched.parts[d] = extent.part;
         }
         touched.nblock = nblock as usize;
         touched
@@ -563,7 +563,7 @@ mod tests {
             let shape: Vec<i64> = dims.iter().map(|d| d.3 + d.5).collect();
             let borrowed: Vec<&[i64]> = lists.iter().map(Vec::as_slice).collect();
             let expected = naive(&lists, &shape);
-            match Selection::picked(&g, &borrowed, &shape).unwrap() {
+            match Selection::of_indices(&g, &borrowed, &shape).unwrap() {
                 None => prop_assert!(expected.is_empty()),
                 Some(selection) => prop_assert_eq!(found(&selection, &g), expected),
             }
@@ -585,7 +585,7 @@ mod tests {
         assert_eq!(slice(0, 5, 4), Err(Error::InvalidParam));
         assert_eq!(slice(4, 2, 4), Ok(None));
         assert_eq!(slice(i64::MIN, i64::MAX, 4), Err(Error::InvalidParam));
-        let pick = |list: &[i64]| Selection::picked(&g, &[list], &[5]).map(|s| s.is_some());
+        let pick = |list: &[i64]| Selection::of_indices(&g, &[list], &[5]).map(|s| s.is_some());
         assert_eq!(pick(&[4, 0]), Ok(true));
         assert_eq!(pick(&[]), Ok(false));
         assert_eq!(pick(&[5]), Err(Error::InvalidIndex));

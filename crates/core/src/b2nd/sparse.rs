@@ -1,11 +1,11 @@
 //! Single items, by their place in the array counted in C order.
 
-use super::chunks::{Chunks, Sizes, with_chunk};
+use super::chunks::{Chunks, PartSizes, with_chunk};
 use super::geometry::Geometry;
 use super::read::Workers;
+use oxiblosc_chunk::block_reader::BlockReader;
 use oxiblosc_chunk::getitem::{ItemRange, getitem};
 use oxiblosc_chunk::scratch::{self, Scratch};
-use oxiblosc_chunk::visit::BlockReader;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Collect, List};
 
@@ -45,7 +45,7 @@ fn locate<'a>(geometry: &Geometry, mut coord: i64, dest: &'a mut [u8]) -> Entry<
 pub fn read(
     geometry: &Geometry,
     coords: &[i64],
-    (chunks, sizes): (&dyn Chunks, Sizes),
+    (chunks, sizes): (&dyn Chunks, PartSizes),
     buffer: &mut [u8],
     workers: Workers,
 ) -> Result<()> {
@@ -99,8 +99,13 @@ pub fn read(
 }
 
 /// Reads the entries of one chunk.
-fn read_chunk(reader: &BlockReader, tid: usize, entries: &mut [Entry], sizes: Sizes) -> Result<()> {
-    let Sizes {
+fn read_chunk(
+    reader: &BlockReader,
+    tid: usize,
+    entries: &mut [Entry],
+    sizes: PartSizes,
+) -> Result<()> {
+    let PartSizes {
         item, block: size, ..
     } = sizes;
     let place = |entry: &Entry| {

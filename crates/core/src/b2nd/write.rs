@@ -2,7 +2,7 @@
 //! those that it covers are not even decoded. What comes out are whole chunks, for the caller to put into the super-chunk all
 //! at once.
 
-use super::chunks::{Chunks, Sizes, whole, with_chunk};
+use super::chunks::{Chunks, PartSizes, whole, with_chunk};
 use super::read::Workers;
 use super::runs::Run;
 use super::select::Selection;
@@ -19,7 +19,7 @@ use oxiblosc_memory::{Buffer, Collect, List, ToList};
 use std::sync::Mutex;
 
 /// Compresses chunks with the parameters of a super-chunk.
-pub trait Maker: Sync {
+pub trait ChunkCompressor: Sync {
     /// Compresses chunk `nchunk`, whose blocks `fill` makes.
     ///
     /// # Errors
@@ -36,9 +36,9 @@ pub struct Rewriter<'a> {
     /// The chunks as they are.
     pub chunks: &'a dyn Chunks,
     /// Makes new ones.
-    pub maker: &'a dyn Maker,
+    pub maker: &'a dyn ChunkCompressor,
     /// How large things are.
-    pub sizes: Sizes,
+    pub sizes: PartSizes,
     /// Whether edits will do for a chunk that stays where it is.
     pub in_place: bool,
 }
@@ -80,7 +80,7 @@ impl Rewriter<'_> {
     /// Chunk `old` with other data in the blocks that `touched` names in ascending order; it is to be chunk `nchunk`.
     ///
     /// # Errors
-    /// Those of a damaged chunk, and as for [`Maker::make`].
+    /// Those of a damaged chunk, and as for [`ChunkCompressor::make`].
     pub fn rewrite(
         &self,
         (old, nchunk): (usize, usize),

@@ -6,7 +6,7 @@ use super::state::{Plan, State};
 use super::store::{Location, Store};
 use super::superchunk::SuperChunk;
 use oxiblosc_chunk::decode::Chunk;
-use oxiblosc_chunk::encode::Source;
+use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_BUFFERSIZE, MAX_OVERHEAD};
 use oxiblosc_chunk::scratch;
 use oxiblosc_error::{Error, Result};
@@ -18,11 +18,11 @@ use std::ops::Deref;
 /// to be asked for and zeroed before it is known how much of it is needed.
 const COPIED: usize = 64 << 10;
 
-/// A chunk, all of it.
+/// All bytes of a chunk.
 pub enum Bytes<'a> {
     /// In memory that the super-chunk owns.
     Borrowed(&'a [u8]),
-    /// Made for this.
+    /// In a buffer made for the caller.
     Owned(Buffer),
 }
 
@@ -38,7 +38,7 @@ impl Deref for Bytes<'_> {
 
 /// Where a chunk goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Position {
     /// Behind the last one.
     End,
     /// Before that of this index, or behind the last one.
@@ -107,7 +107,7 @@ impl State {
     fn put(
         &mut self,
         schunk: &SuperChunk,
-        place: Place,
+        place: Position,
         (bytes, info): (&[u8], ChunkInfo),
         owned: &mut List<Buffer>,
     ) -> Result<i64> {
@@ -119,15 +119,15 @@ impl State {
         let (counts, keeping) = (self.counts, self.keeping());
         let nchunks = counts.nchunks as usize;
         let (after, current) = match place {
-            Place::End => (counts.appended(&info, keeping)?, nchunks),
-            Place::Before(nchunk) => {
+            Position::End => (counts.appended(&info, keeping)?, nchunks),
+            Position::Before(nchunk) => {
                 if nchunk > nchunks {
                     return Err(Error::InvalidParam);
                 }
                 let after = counts.inserted(nchunk as i64, &info, keeping)?;
                 (after, nchunk)
             }
-            Place::Over(nchunk) => {
+            Position::Over(nchunk) => {
                 let at = self.check_index(nchunk as i64)?;
                 let old = self.chunk_info(at).map_err(Error::or_failure)?;
                 let after = counts.updated(nchunk as i64, &old, &info, keeping)?;
@@ -137,9 +137,9 @@ impl State {
         let item = self.item(after.chunksize, &info, bytes);
         let update = [(current, item)];
         let change = match place {
-            Place::End => Change::Append(item),
-            Place::Before(nchunk) => Change::Insert(nchunk, item),
-            Place::Over(_) => Change::Update(&update),
+            Position::End => Change::Append(item),
+            Position::Before(nchunk) => Change::Insert(nchunk, item),
+            Position::Over(_) => Change::Update(&update),
         };
         let taken = !self.store.is_frame() && !owned.is_empty();
         schunk.set_current(current);
@@ -158,7 +158,7 @@ impl SuperChunk {
     /// # Errors
     /// [`Error::InvalidParam`] for a place that there is not, [`Error::ChunkAppend`] and its like for a chunk that does not go
     /// with the others; those of a damaged chunk, and of output.
-    pub fn put_chunk(&self, place: Place, chunk: &[u8]) -> Result<i64> {
+    pub fn put_chunk(&self, place: Position, chunk: &[u8]) -> Result<i64> {
         let header = ChunkHeader::parse(chunk)?;
         // A lazy chunk is no chunk without the frame that it is from.
         let chunk = chunk.get(..header.cbytes).ok_or(Error::InvalidParam)?;
@@ -185,7 +185,7 @@ impl SuperChunk {
     /// As for that; the chunk is given back.
     pub fn put_owned_chunk(
         &self,
-        place: Place,
+        place: Position,
         chunk: Buffer,
     ) -> std::result::Result<i64, (Error, Buffer)> {
         let header = match ChunkHeader::parse(&chunk) {
@@ -263,9 +263,9 @@ impl SuperChunk {
     ///
     /// # Errors
     /// Those of compression, and of [`Self::put_chunk`].
-    pub fn append(&self, source: Source) -> Result<i64> {
-        // The encoder compresses one buffer at a time, and tells its functions which chunk that will be. Where there are none, other
-        // handles need not wait for it.
+    pub fn append(&self, source: ChunkInput) -> Result<i64> {
+        // Callbacks of the encoder get the number of the chunk, so it must not change: then the frame is locked before compressing.
+        // Without callbacks, other handles need not wait for the compression.
         let mut changing = self.reserve_here()?;
         if self.encoder()?.sees_chunks() {
             changing.lock()?;
@@ -276,7 +276,7 @@ impl SuperChunk {
         };
         self.set_current(nchunks);
         let nbytes = source.nbytes();
-        let (place, mut owned) = (Place::End, List::new());
+        let (place, mut owned) = (Position::End, List::new());
         let result = if nbytes <= COPIED || framed {
             let mut scratch = scratch::borrow()?;
             let room = scratch.out.ensure(room_for(nbytes)?)?;
@@ -299,7 +299,7 @@ impl SuperChunk {
     ///
     /// # Errors
     /// Those of compression.
-    pub fn compress(&self, source: Source) -> Result<Buffer> {
+    pub fn compress(&self, source: ChunkInput) -> Result<Buffer> {
         let mut chunk = Buffer::zeroed(room_for(source.nbytes())?)?;
         let cbytes = self.encoder()?.compress(source, &mut chunk)?;
         chunk.resize(cbytes)?;

@@ -1,8 +1,8 @@
 //! Copies of super-chunks.
 
-use super::chunks::{Bytes, Place};
+use super::chunks::{Bytes, Position};
 use super::recompress::recompress;
-use super::rules::Keeping;
+use super::rules::StorageKind;
 use super::state::State;
 use super::store::Store;
 use super::superchunk::SuperChunk;
@@ -15,7 +15,7 @@ use oxiblosc_frame::meta::{self, Metalayer};
 use oxiblosc_memory::{Buffer, List};
 
 /// A copy of a frame with more chunks of special values than this, and more than its bytes would explain, stays a frame: a few
-/// bytes can tell of millions.
+/// bytes of index can stand for millions of chunks.
 const MOST_APART: usize = 1 << 16;
 
 /// What is left of the bytes of a contiguous frame when its chunks are copied. Chunks that share bytes would make large copies
@@ -24,7 +24,7 @@ struct Budget(Option<u64>);
 
 impl Budget {
     fn of(state: &State) -> Self {
-        let contiguous = state.keeping() == Keeping::Contiguous;
+        let contiguous = state.keeping() == StorageKind::Contiguous;
         Self(contiguous.then_some(state.counts.cbytes.max(0) as u64))
     }
 
@@ -72,7 +72,7 @@ impl SuperChunk {
         for layer in metalayers {
             self.add_metalayer(&layer.name, &layer.content)?;
         }
-        let put = |chunk: &[u8]| self.put_chunk(Place::End, chunk).map(drop);
+        let put = |chunk: &[u8]| self.put_chunk(Position::End, chunk).map(drop);
         if as_they_are || state.has_vlblocks() {
             let mut budget = Budget::of(&state);
             for nchunk in 0..usize::try_from(counts.nchunks).unwrap_or(0) {
@@ -103,7 +103,7 @@ impl SuperChunk {
     }
 
     /// Makes a super-chunk over a frame in a borrowed buffer, of `len` bytes, independent of that: its chunks are copied, and kept
-    /// each on its own. A frame that tells of very many chunks in few bytes is copied as it is.
+    /// each on its own. A frame with very many chunks in few bytes is copied as a frame.
     ///
     /// # Errors
     /// Those of a damaged frame.

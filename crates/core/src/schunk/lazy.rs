@@ -15,7 +15,7 @@ const FLAGS2: usize = 31;
 
 /// Where the frame has a chunk, as the trailer says. Nothing of it was checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct LazyTrailer {
     /// The chunk's index; of a chunk in a directory, the number of its file.
     pub nchunk: i32,
     /// Where the chunk begins in the frame; of a chunk in a directory, the number of its file.
@@ -42,20 +42,20 @@ pub fn size(header: &ChunkHeader) -> usize {
 ///
 /// # Errors
 /// [`Error::ReadBuffer`] where `lazy` is cut short.
-pub fn place(header: &ChunkHeader, lazy: &[u8]) -> Result<Place> {
+pub fn place(header: &ChunkHeader, lazy: &[u8]) -> Result<LazyTrailer> {
     if lazy.len() < size(header) {
         return Err(Error::ReadBuffer);
     }
     let trailer = &lazy[header.overhead() + table_len(header)..];
     let (low, high) = (i32_at(trailer, 4), i32_at(trailer, 8));
-    Ok(Place {
+    Ok(LazyTrailer {
         nchunk: i32_at(trailer, 0),
         offset: i64::from(high) << 32 | i64::from(low as u32),
     })
 }
 
 impl State {
-    /// A chunk: lazy, if it is on disk and not told by its header alone.
+    /// A chunk: a lazy one if it is on disk and not special.
     ///
     /// # Errors
     /// As for [`State::chunk`].
@@ -99,18 +99,18 @@ impl State {
     }
 
     /// What the trailer says of where a chunk is.
-    fn lazy_place(&self, nchunk: usize) -> Result<Place> {
+    fn lazy_place(&self, nchunk: usize) -> Result<LazyTrailer> {
         let Store::Disk(disk) = &self.store else {
             return Err(Error::Failure);
         };
         let disk = lock(disk);
         let offset = disk.offsets().get(nchunk).ok_or(Error::InvalidParam)?;
         Ok(match disk.kind() {
-            Kind::Contiguous => Place {
+            Kind::Contiguous => LazyTrailer {
                 nchunk: nchunk as i32,
                 offset: offset + disk.header_len() as i64,
             },
-            Kind::Sparse => Place {
+            Kind::Sparse => LazyTrailer {
                 nchunk: offset as i32,
                 offset,
             },
@@ -123,7 +123,7 @@ impl SuperChunk {
     ///
     /// # Errors
     /// Those of input.
-    pub fn lazy_source(&self, place: Place) -> Result<Option<Box<dyn BlockSource>>> {
+    pub fn lazy_source(&self, place: LazyTrailer) -> Result<Option<Box<dyn BlockSource>>> {
         match &self.peek()?.store {
             Store::Disk(disk) => Ok(Some(boxed(lock(disk).at(place.offset)?)?)),
             Store::Separate(_) | Store::Memory(_) => Ok(None),

@@ -3,7 +3,7 @@
 use super::state::State;
 use super::superchunk::SuperChunk;
 use crate::coder::{Changed, Count, Decoder, Encoder};
-use oxiblosc_chunk::encode::Source;
+use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::Change;
@@ -50,7 +50,7 @@ impl State {
     }
 }
 
-/// Which metalayers a change is about, and what becomes of them.
+/// Which metalayers a change is about, and what is done with them.
 enum Edit<'a> {
     AddFixed(&'a [u8], &'a [u8]),
     /// As long as before.
@@ -286,7 +286,7 @@ fn compressed(content: &[u8], encoder: &dyn Encoder) -> Result<Buffer> {
     let room = content.len() + MAX_OVERHEAD;
     i32::try_from(room).map_err(|_| Error::InvalidParam)?;
     let mut chunk = Buffer::zeroed(room)?;
-    let cbytes = encoder.compress(Source::Buffer(content), &mut chunk)?;
+    let cbytes = encoder.compress(ChunkInput::Buffer(content), &mut chunk)?;
     chunk.resize(cbytes)?;
     Ok(chunk)
 }

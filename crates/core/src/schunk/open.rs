@@ -150,7 +150,7 @@ impl SuperChunk {
     /// # Errors
     /// Those of [`Self::append`].
     pub fn append_data(&self, data: &[u8]) -> Result<i64> {
-        self.append(oxiblosc_chunk::encode::Source::Buffer(data))
+        self.append(oxiblosc_chunk::encode::ChunkInput::Buffer(data))
     }
 
     /// How many chunks there are.

@@ -1,14 +1,14 @@
 //! Ranges of items, read and written.
 
 use super::parsed::{Wanted, patch_stored};
-use super::slices::{Piece, Pieces, Sizes};
+use super::slices::{ChunkPart, ChunkParts, ChunkSizes};
 use super::state::State;
 use super::store::{ChunkUpdate, Location};
 use super::superchunk::SuperChunk;
 use crate::coder::{Decoder, Encoder};
 use crate::fill::FilledBlocks;
 use oxiblosc_chunk::decode::{Chunk, decompress};
-use oxiblosc_chunk::encode::{self, Source, lock};
+use oxiblosc_chunk::encode::{self, ChunkInput, lock};
 use oxiblosc_chunk::getitem::{self, ItemRange};
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD, filter_id};
 use oxiblosc_chunk::hooks::{Executor, NoHooks, Serial};
@@ -26,7 +26,7 @@ pub fn is_plain(header: &ChunkHeader) -> bool {
     header.filters.iter().all(own) && (header.udcompcode == 0 || header.flags >> 5 != 6)
 }
 
-impl Piece {
+impl ChunkPart {
     fn items(&self) -> ItemRange {
         ItemRange {
             start: self.from,
@@ -60,38 +60,38 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads a piece of a chunk, unless that needs the program's functions. Gives whether it did.
-    fn read_plain(&self, piece: &Piece, dest: &mut [u8], nthreads: usize) -> Result<bool> {
+    /// Reads a part of a chunk, unless that needs the program's functions. Gives whether it did.
+    fn read_plain(&self, part: &ChunkPart, dest: &mut [u8], nthreads: usize) -> Result<bool> {
         self.state
-            .with_chunk(piece.nchunk, piece.wanted(), |chunk, _| {
+            .with_chunk(part.nchunk, part.wanted(), |chunk, _| {
                 let header = chunk.header();
                 if !is_plain(header) {
                     return Ok(false);
                 }
-                if header.nbytes != piece.nbytes {
+                if header.nbytes != part.nbytes {
                     return Err(Error::Data);
                 }
-                if piece.is_whole() {
+                if part.is_whole() {
                     let exec = match nthreads {
                         0 | 1 => &Serial as &dyn Executor,
                         _ => self.decoder.executor(),
                     };
                     decompress(chunk, dest, None, nthreads, &NoHooks, exec)?;
                 } else {
-                    getitem::read(chunk, piece.items(), dest, &NoHooks)?;
+                    getitem::read(chunk, part.items(), dest, &NoHooks)?;
                 }
                 Ok(true)
             })
     }
 
-    /// Reads a piece through the decoder, which knows the program's functions.
-    pub fn read_with_functions(&self, piece: &Piece, dest: &mut [u8]) -> Result<()> {
-        self.schunk.set_current(piece.nchunk);
+    /// Reads a part through the decoder, which knows the program's functions.
+    pub fn read_with_functions(&self, part: &ChunkPart, dest: &mut [u8]) -> Result<()> {
+        self.schunk.set_current(part.nchunk);
         self.state
-            .with_chunk(piece.nchunk, piece.wanted(), |chunk, front| {
-                self.state.check_size(piece.nchunk, chunk.header().nbytes)?;
-                if !piece.is_whole() {
-                    let range = piece.items();
+            .with_chunk(part.nchunk, part.wanted(), |chunk, front| {
+                self.state.check_size(part.nchunk, chunk.header().nbytes)?;
+                if !part.is_whole() {
+                    let range = part.items();
                     return self.decoder.decompress_items(chunk, front, range, dest);
                 }
                 let nbytes = self.decoder.decompress_chunk(chunk, front, dest)?;
@@ -104,23 +104,23 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the bytes from `start` on into `dest`, by several threads where there are several chunks.
-    fn read(&self, sizes: &Sizes, start: u64, dest: &mut [u8]) -> Result<()> {
+    fn read(&self, sizes: &ChunkSizes, start: u64, dest: &mut [u8]) -> Result<()> {
         let stop = start + dest.len() as u64;
         let mut queue = Queue {
-            pieces: sizes.pieces(start, stop)?,
+            parts: sizes.parts(start, stop)?,
             dest,
         };
         if self.decoder.has_postfilter() {
-            return queue.try_for_each(|(piece, dest)| self.read_with_functions(&piece, dest));
+            return queue.try_for_each(|(part, dest)| self.read_with_functions(&part, dest));
         }
         let nthreads = self.decoder.nthreads();
         let several = start < stop && sizes.chunk_of(start) != sizes.chunk_of(stop - 1);
         if !several || nthreads == 1 {
-            return queue.try_for_each(|(piece, dest)| {
-                if self.read_plain(&piece, dest, nthreads)? {
+            return queue.try_for_each(|(part, dest)| {
+                if self.read_plain(&part, dest, nthreads)? {
                     return Ok(());
                 }
-                self.read_with_functions(&piece, dest)
+                self.read_with_functions(&part, dest)
             });
         }
         let len = sizes.chunk_of(stop - 1) - sizes.chunk_of(start) + 1;
@@ -128,37 +128,37 @@ impl<'a> Reader<'a> {
         // What needs the program's functions is left for this thread.
         let left = Mutex::new(List::new());
         queue.work(nthreads, self.decoder.executor(), |tid| {
-            while let Some((piece, dest)) = queue.next(tid) {
-                if !self.read_plain(&piece, dest, 1)? {
-                    lock(&left).push((piece, dest))?;
+            while let Some((part, dest)) = queue.next(tid) {
+                if !self.read_plain(&part, dest, 1)? {
+                    lock(&left).push((part, dest))?;
                 }
             }
             Ok(())
         })?;
         (left.into_inner().unwrap_or_else(PoisonError::into_inner))
             .into_iter()
-            .try_for_each(|(piece, dest)| self.read_with_functions(&piece, dest))
+            .try_for_each(|(part, dest)| self.read_with_functions(&part, dest))
     }
 }
 
-/// Pieces that are still to be read, with where they go.
+/// ChunkParts that are still to be read, with where they go.
 struct Queue<'a> {
-    pieces: Pieces<'a>,
+    parts: ChunkParts<'a>,
     dest: &'a mut [u8],
 }
 
 impl<'a> Iterator for Queue<'a> {
-    type Item = (Piece, &'a mut [u8]);
+    type Item = (ChunkPart, &'a mut [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let piece = self.pieces.next()?;
-        let (part, rest) = std::mem::take(&mut self.dest).split_at_mut(piece.len());
+        let part = self.parts.next()?;
+        let (dest, rest) = std::mem::take(&mut self.dest).split_at_mut(part.len());
         self.dest = rest;
-        Some((piece, part))
+        Some((part, dest))
     }
 }
 
-/// What a piece of a chunk is written with.
+/// What a part of a chunk is written with.
 struct Writer<'a> {
     state: &'a State,
     encoder: &'a dyn Encoder,
@@ -167,9 +167,9 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// A chunk of special values with other bytes in a piece of it, made block by block: a few bytes can tell of two gigabytes.
+    /// A chunk of special values with other bytes in a part of it, made block by block: a few bytes can stand for two gigabytes.
     /// None where that needs the program's functions.
-    fn fill_special(&self, chunk: &Chunk, piece: &Piece, new: &[u8]) -> Result<Option<Buffer>> {
+    fn fill_special(&self, chunk: &Chunk, part: &ChunkPart, new: &[u8]) -> Result<Option<Buffer>> {
         let nbytes = chunk.header().nbytes;
         if self.decoder.has_postfilter() {
             return Ok(None);
@@ -180,9 +180,9 @@ impl Writer<'_> {
         let fill = |nblock: usize, block: &mut [u8]| {
             let at = nblock * params.blocksize;
             chunk.fill_special(at, block)?;
-            let (from, to) = (piece.from.max(at), piece.to.min(at + block.len()));
+            let (from, to) = (part.from.max(at), part.to.min(at + block.len()));
             if from < to {
-                block[from - at..to - at].copy_from_slice(&new[from - piece.from..to - piece.from]);
+                block[from - at..to - at].copy_from_slice(&new[from - part.from..to - part.from]);
             }
             Ok(())
         };
@@ -191,7 +191,7 @@ impl Writer<'_> {
             hooks: &*self.encoder.hooks(None)?,
         };
         let mut made = Buffer::zeroed(nbytes + MAX_OVERHEAD)?;
-        let source = Source::Generated(nbytes);
+        let source = ChunkInput::Generated(nbytes);
         let exec = self.encoder.executor();
         let cbytes = encode::compress(&params, source, &mut made, &hooks, exec)?;
         if cbytes == 0 {
@@ -202,10 +202,10 @@ impl Writer<'_> {
         Ok(Some(made))
     }
 
-    /// A chunk with other bytes in a piece of it.
-    fn rewrite(&self, piece: &Piece, new: &[u8]) -> Result<ChunkUpdate> {
-        if piece.is_whole() {
-            let chunk = self.schunk.compress(Source::Buffer(new))?;
+    /// A chunk with other bytes in a part of it.
+    fn rewrite(&self, part: &ChunkPart, new: &[u8]) -> Result<ChunkUpdate> {
+        if part.is_whole() {
+            let chunk = self.schunk.compress(ChunkInput::Buffer(new))?;
             return Ok(ChunkUpdate::Whole(chunk));
         }
         let patch = |chunk: &Chunk, src: &[u8], mode: PatchMode| {
@@ -216,28 +216,28 @@ impl Writer<'_> {
                 encoding: &*self.encoder.hooks(Some(src))?,
                 exec: self.encoder.executor(),
             }
-            .range(piece.from, new, mode)
+            .range(part.from, new, mode)
         };
-        if let Location::File(stored) = self.state.store.find(piece.nchunk)? {
-            let touched = |header: &ChunkHeader| Touched::by(header, piece.from, new.len());
+        if let Location::File(stored) = self.state.store.find(part.nchunk)? {
+            let touched = |header: &ChunkHeader| Touched::by(header, part.from, new.len());
             if let Some(patched) = patch_stored(&stored, touched, patch)? {
                 return Ok(patched.into());
             }
             // What had to be read whole is written anew.
-            return self.rewrite_whole(&stored.whole()?, piece, new, PatchMode::Whole, patch);
+            return self.rewrite_whole(&stored.whole()?, part, new, PatchMode::Whole, patch);
         }
-        let bytes = self.state.chunk(piece.nchunk)?;
+        let bytes = self.state.chunk(part.nchunk)?;
         let mode = match bytes {
             super::Bytes::Borrowed(_) => PatchMode::Edits,
             super::Bytes::Owned(_) => PatchMode::Whole,
         };
-        self.rewrite_whole(&bytes, piece, new, mode, patch)
+        self.rewrite_whole(&bytes, part, new, mode, patch)
     }
 
     fn rewrite_whole(
         &self,
         src: &[u8],
-        piece: &Piece,
+        part: &ChunkPart,
         new: &[u8],
         mode: PatchMode,
         patch: impl FnOnce(&Chunk, &[u8], PatchMode) -> Result<Option<Patched>>,
@@ -245,7 +245,7 @@ impl Writer<'_> {
         let header = ChunkHeader::parse(src)?;
         let chunk = Chunk::parse(&header, src)?;
         if chunk.is_special()
-            && let Some(made) = self.fill_special(&chunk, piece, new)?
+            && let Some(made) = self.fill_special(&chunk, part, new)?
         {
             return Ok(ChunkUpdate::Whole(made));
         }
@@ -254,8 +254,8 @@ impl Writer<'_> {
         }
         let mut data = Buffer::zeroed(header.nbytes)?;
         self.decoder.decompress(src, &mut data)?;
-        data[piece.from..piece.to].copy_from_slice(new);
-        let chunk = self.schunk.compress(Source::Buffer(&data))?;
+        data[part.from..part.to].copy_from_slice(new);
+        let chunk = self.schunk.compress(ChunkInput::Buffer(&data))?;
         Ok(ChunkUpdate::Whole(chunk))
     }
 }
@@ -302,18 +302,18 @@ impl SuperChunk {
             let state = changing.state()?;
             let sizes = state.sizes()?;
             let stop = start.checked_add(new.len() as u64);
-            let pieces = sizes.pieces(start, stop.ok_or(Error::Failure)?)?;
+            let parts = sizes.parts(start, stop.ok_or(Error::Failure)?)?;
             let writer = Writer {
                 state: &state,
                 encoder: self.encoder()?,
                 decoder: self.decoder()?,
                 schunk: self,
             };
-            for piece in pieces {
-                let (part, rest) = new.split_at(piece.len());
+            for part in parts {
+                let (bytes, rest) = new.split_at(part.len());
                 new = rest;
-                self.set_current(piece.nchunk);
-                updates.push((piece.nchunk, writer.rewrite(&piece, part)?))?;
+                self.set_current(part.nchunk);
+                updates.push((part.nchunk, writer.rewrite(&part, bytes)?))?;
             }
         }
         changing.commit(|state| state.update(self.host(), updates))?;
@@ -327,7 +327,7 @@ impl SuperChunk {
     pub fn chunks_of(&self, range: Range<u64>) -> Result<List<i64>> {
         use oxiblosc_memory::Collect;
         let sizes = self.read()?.sizes()?;
-        let pieces = sizes.pieces(range.start, range.end.min(sizes.nbytes()))?;
-        pieces.map(|piece| piece.nchunk as i64).list()
+        let parts = sizes.parts(range.start, range.end.min(sizes.nbytes()))?;
+        parts.map(|part| part.nchunk as i64).list()
     }
 }

@@ -5,7 +5,7 @@ use super::ranges::is_plain;
 use super::state::State;
 use super::superchunk::SuperChunk;
 use oxiblosc_chunk::decode::{Chunk, decompress};
-use oxiblosc_chunk::encode::{EncodeParams, Source, compress, lock};
+use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress, lock};
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD, filter_id};
 use oxiblosc_chunk::hooks::{NoHooks, Serial};
 use oxiblosc_codecs::Codec;
@@ -68,7 +68,7 @@ pub(super) fn recompress(
                 to.set_current(nchunk);
                 let mut data = Buffer::zeroed(job.header.nbytes)?;
                 decoder.decompress(&job.bytes, &mut data)?;
-                each(&to.compress(Source::Buffer(&data))?)?;
+                each(&to.compress(ChunkInput::Buffer(&data))?)?;
             }
         }
         first += jobs.len();
@@ -111,7 +111,7 @@ impl<'a> Job<'a> {
         let chunk = Chunk::parse(&self.header, &self.bytes)?;
         decompress(&chunk, &mut data, None, 1, &NoHooks, &Serial)?;
         let mut new = Buffer::zeroed(nbytes + MAX_OVERHEAD)?;
-        let source = Source::Buffer(&data);
+        let source = ChunkInput::Buffer(&data);
         let cbytes = compress(&params, source, &mut new, &NoHooks, &Serial)?;
         new.resize(cbytes)?;
         Ok(new)

@@ -26,9 +26,9 @@ pub struct Counts {
     pub flags2: u8,
 }
 
-/// How the chunks are kept, as far as counting goes.
+/// The kind of storage, which decides how the bytes of chunks are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keeping {
+pub enum StorageKind {
     /// Each on its own.
     Separate,
     /// In a contiguous frame.
@@ -64,7 +64,7 @@ impl ChunkInfo {
         }
     }
 
-    /// Of a chunk of special values that is told by its offset alone.
+    /// Of a special chunk that is only an offset in the index.
     pub fn of_special(kind: Special, nbytes: i32) -> Self {
         Self {
             nbytes,
@@ -80,8 +80,8 @@ impl ChunkInfo {
     }
 
     /// What the chunk adds to `cbytes`.
-    fn adds(&self, keeping: Keeping) -> i64 {
-        if keeping != Keeping::Separate && self.special.is_some() {
+    fn adds(&self, keeping: StorageKind) -> i64 {
+        if keeping != StorageKind::Separate && self.special.is_some() {
             0
         } else {
             i64::from(self.cbytes)
@@ -119,8 +119,8 @@ impl Counts {
     }
 
     /// A frame counts its chunks by their size, so a chunk without data must not be counted that way.
-    fn uncountable(chunk: &ChunkInfo, keeping: Keeping) -> bool {
-        keeping != Keeping::Separate && chunk.nbytes == 0
+    fn uncountable(chunk: &ChunkInfo, keeping: StorageKind) -> bool {
+        keeping != StorageKind::Separate && chunk.nbytes == 0
     }
 
     /// After a chunk was put before chunk `nchunk`, or behind the last one. `error` is what a refusal is called.
@@ -128,7 +128,7 @@ impl Counts {
         &self,
         nchunk: i64,
         chunk: &ChunkInfo,
-        keeping: Keeping,
+        keeping: StorageKind,
         error: Error,
     ) -> Result<Self> {
         if self.mixes(chunk) {
@@ -165,12 +165,12 @@ impl Counts {
     }
 
     /// After a chunk was put behind the last one.
-    pub fn appended(&self, chunk: &ChunkInfo, keeping: Keeping) -> Result<Self> {
+    pub fn appended(&self, chunk: &ChunkInfo, keeping: StorageKind) -> Result<Self> {
         self.added(self.nchunks, chunk, keeping, Error::ChunkAppend)
     }
 
     /// After a chunk was put before chunk `nchunk`.
-    pub fn inserted(&self, nchunk: i64, chunk: &ChunkInfo, keeping: Keeping) -> Result<Self> {
+    pub fn inserted(&self, nchunk: i64, chunk: &ChunkInfo, keeping: StorageKind) -> Result<Self> {
         self.added(nchunk, chunk, keeping, Error::ChunkInsert)
     }
 
@@ -180,7 +180,7 @@ impl Counts {
         nchunk: i64,
         old: &ChunkInfo,
         chunk: &ChunkInfo,
-        keeping: Keeping,
+        keeping: StorageKind,
     ) -> Result<Self> {
         let mut counts = *self;
         if self.nchunks == 1 {
@@ -213,14 +213,14 @@ impl Counts {
     }
 
     /// After a chunk went.
-    pub fn deleted(&self, old: &ChunkInfo, keeping: Keeping) -> Self {
+    pub fn deleted(&self, old: &ChunkInfo, keeping: StorageKind) -> Self {
         let mut counts = *self;
         counts.nchunks -= 1;
         if counts.nchunks == 0 {
             counts.flags2 = 0;
         }
         counts.nbytes = counts.nbytes.saturating_sub(i64::from(old.nbytes));
-        if keeping != Keeping::Contiguous {
+        if keeping != StorageKind::Contiguous {
             counts.cbytes = counts.cbytes.saturating_sub(old.takes());
         }
         counts
@@ -270,7 +270,9 @@ mod tests {
 
     fn with(sizes: &[i32]) -> Counts {
         sizes.iter().fold(NEW, |counts, size| {
-            counts.appended(&chunk(*size), Keeping::Contiguous).unwrap()
+            counts
+                .appended(&chunk(*size), StorageKind::Contiguous)
+                .unwrap()
         })
     }
 
@@ -285,13 +287,13 @@ mod tests {
         assert_eq!(with(&[0]).chunksize, 0);
         let full = with(&[10, 10, 4]);
         let insert = |at, size| {
-            full.inserted(at, &chunk(size), Keeping::Contiguous)
+            full.inserted(at, &chunk(size), StorageKind::Contiguous)
                 .unwrap()
         };
         assert_eq!((insert(0, 10).chunksize, insert(3, 4).chunksize), (0, 0));
         let update = |at, size| {
             let old = chunk(full.nbytes_of(at).unwrap());
-            full.updated(at, &old, &chunk(size), Keeping::Contiguous)
+            full.updated(at, &old, &chunk(size), StorageKind::Contiguous)
                 .unwrap()
         };
         assert_eq!((update(2, 10).chunksize, update(2, 10).nbytes), (10, 30));
@@ -308,7 +310,7 @@ mod tests {
             ..chunk(10)
         };
         let one = with(&[10]);
-        let keeping = Keeping::Separate;
+        let keeping = StorageKind::Separate;
         assert_eq!(one.appended(&vl, keeping), Err(Error::ChunkAppend));
         assert_eq!(one.inserted(0, &vl, keeping), Err(Error::ChunkInsert));
         assert_eq!(
@@ -325,7 +327,7 @@ mod tests {
 
     #[test]
     fn counters_of_a_frame_that_lies_do_not_overflow() {
-        let keeping = Keeping::Sparse;
+        let keeping = StorageKind::Sparse;
         let lies = |nbytes, cbytes| Counts {
             nchunks: 3,
             nbytes,
@@ -352,9 +354,9 @@ mod tests {
 
     #[test]
     fn a_chunk_larger_than_those_that_were_there_is_refused() {
-        let none = with(&[10]).deleted(&chunk(10), Keeping::Sparse);
+        let none = with(&[10]).deleted(&chunk(10), StorageKind::Sparse);
         assert_eq!((none.nchunks, none.nbytes, none.cbytes), (0, 0, 0));
-        let larger = none.appended(&chunk(11), Keeping::Sparse);
+        let larger = none.appended(&chunk(11), StorageKind::Sparse);
         assert_eq!(larger, Err(Error::ChunkAppend));
     }
 }

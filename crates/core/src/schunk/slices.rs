@@ -5,7 +5,7 @@ use oxiblosc_memory::{List, Shared};
 
 /// How large the chunks are.
 #[derive(Clone, Debug)]
-pub enum Sizes {
+pub enum ChunkSizes {
     /// All the same, but for the last.
     Equal {
         /// Bytes of a chunk's data, at least 1.
@@ -19,7 +19,7 @@ pub enum Sizes {
 
 /// A part of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct ChunkPart {
     /// The chunk.
     pub nchunk: usize,
     /// Its first byte that belongs to the range.
@@ -30,7 +30,7 @@ pub struct Piece {
     pub nbytes: usize,
 }
 
-impl Piece {
+impl ChunkPart {
     /// Bytes of the part.
     pub fn len(&self) -> usize {
         self.to - self.from
@@ -47,7 +47,7 @@ impl Piece {
     }
 }
 
-impl Sizes {
+impl ChunkSizes {
     /// Bytes of all data.
     pub fn nbytes(&self) -> u64 {
         match self {
@@ -79,12 +79,12 @@ impl Sizes {
         }
     }
 
-    /// The pieces of the bytes from `start` to `stop`, none of them empty. `Error::Failure` beyond the end.
-    pub fn pieces(&self, start: u64, stop: u64) -> Result<Pieces<'_>> {
+    /// The parts of the bytes from `start` to `stop`, none of them empty. `Error::Failure` beyond the end.
+    pub fn parts(&self, start: u64, stop: u64) -> Result<ChunkParts<'_>> {
         if stop > self.nbytes() {
             return Err(Error::Failure);
         }
-        Ok(Pieces {
+        Ok(ChunkParts {
             sizes: self,
             at: start,
             stop,
@@ -92,30 +92,30 @@ impl Sizes {
     }
 }
 
-/// See [`Sizes::pieces`].
-pub struct Pieces<'a> {
-    sizes: &'a Sizes,
+/// See [`ChunkSizes::parts`].
+pub struct ChunkParts<'a> {
+    sizes: &'a ChunkSizes,
     at: u64,
     stop: u64,
 }
 
-impl Iterator for Pieces<'_> {
-    type Item = Piece;
+impl Iterator for ChunkParts<'_> {
+    type Item = ChunkPart;
 
-    fn next(&mut self) -> Option<Piece> {
+    fn next(&mut self) -> Option<ChunkPart> {
         if self.at >= self.stop {
             return None;
         }
         let nchunk = self.sizes.chunk_of(self.at);
         let (start, end) = self.sizes.span(nchunk);
-        let piece = Piece {
+        let part = ChunkPart {
             nchunk,
             from: (self.at - start) as usize,
             to: (self.stop.min(end) - start) as usize,
             nbytes: (end - start) as usize,
         };
         self.at = end;
-        Some(piece)
+        Some(part)
     }
 }
 
@@ -132,31 +132,28 @@ mod tests {
                 starts.push(starts[starts.len() - 1] + len);
             }
             let nbytes = starts[lens.len()];
-            let table = Sizes::Starts(Shared::new(starts.clone().into()).unwrap());
-            let equal = Sizes::Equal {
+            let table = ChunkSizes::Starts(Shared::new(starts.clone().into()).unwrap());
+            let equal = ChunkSizes::Equal {
                 chunksize: lens[0],
                 nbytes,
             };
             for start in 0..=nbytes {
                 for stop in start..=nbytes {
-                    let pieces: Vec<Piece> = table.pieces(start, stop).unwrap().collect();
-                    let bytes: Vec<u64> = pieces
+                    let parts: Vec<ChunkPart> = table.parts(start, stop).unwrap().collect();
+                    let bytes: Vec<u64> = parts
                         .iter()
-                        .flat_map(|piece| {
-                            (piece.from..piece.to).map(|at| starts[piece.nchunk] + at as u64)
+                        .flat_map(|part| {
+                            (part.from..part.to).map(|at| starts[part.nchunk] + at as u64)
                         })
                         .collect();
                     assert_eq!(bytes, (start..stop).collect::<Vec<_>>());
-                    assert!(pieces.iter().all(|piece| !piece.is_empty()));
+                    assert!(parts.iter().all(|part| !part.is_empty()));
                     if lens[0] == 10 || lens.len() == 1 {
-                        assert_eq!(
-                            equal.pieces(start, stop).unwrap().collect::<Vec<_>>(),
-                            pieces
-                        );
+                        assert_eq!(equal.parts(start, stop).unwrap().collect::<Vec<_>>(), parts);
                     }
                 }
             }
-            assert!(table.pieces(0, nbytes + 1).is_err());
+            assert!(table.parts(0, nbytes + 1).is_err());
         }
     }
 }

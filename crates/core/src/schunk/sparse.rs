@@ -2,7 +2,7 @@
 
 use super::parsed::Wanted;
 use super::ranges::{Reader, is_plain};
-use super::slices::Piece;
+use super::slices::ChunkPart;
 use super::superchunk::SuperChunk;
 use oxiblosc_chunk::encode::lock;
 use oxiblosc_chunk::getitem::{self, ItemRange};
@@ -71,13 +71,13 @@ impl Reader<'_> {
         let nbytes = nbytes.ok_or(Error::Data)? as usize;
         for (coord, dest) in &mut *group.entries {
             let from = (*coord - group.first) as usize * typesize;
-            let piece = Piece {
+            let part = ChunkPart {
                 nchunk: group.nchunk,
                 from,
                 to: from + typesize,
                 nbytes,
             };
-            self.read_with_functions(&piece, dest)?;
+            self.read_with_functions(&part, dest)?;
         }
         Ok(())
     }

@@ -1,13 +1,13 @@
 //! The state of a super-chunk, and changes of it.
 
-use super::rules::{ChunkInfo, Counts, Keeping};
-use super::slices::Sizes;
+use super::rules::{ChunkInfo, Counts, StorageKind};
+use super::slices::ChunkSizes;
 use super::store::{ChunkUpdate, Location, Store, Update, keep, lock, unlocked};
 use crate::coder::{Changed, Count, Host, Settings};
 use oxiblosc_chunk::header::{
     ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, MAX_TYPESIZE, Special, flags2,
 };
-use oxiblosc_chunk::tune::Request;
+use oxiblosc_chunk::tune::BlocksizeRequest;
 use oxiblosc_chunk::{checksum, special};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{Change, Item};
@@ -70,7 +70,7 @@ pub struct State {
     pub(crate) vlmetalayers: List<Metalayer>,
     pub(crate) tick: i64,
     /// How large the chunks are, where they differ, once asked for.
-    sizes: Mutex<Option<Sizes>>,
+    sizes: Mutex<Option<ChunkSizes>>,
     /// Whether the chunks of a frame were seen to have as many bytes together as its header says, where they differ in size.
     sum_checked: AtomicBool,
     /// Whether chunks get checksums when they come into the frame.
@@ -170,15 +170,15 @@ impl State {
     }
 
     /// How the chunks are counted.
-    pub(crate) fn keeping(&self) -> Keeping {
+    pub(crate) fn keeping(&self) -> StorageKind {
         match (&self.store, self.store.kind()) {
-            (Store::Separate(_), _) => Keeping::Separate,
-            (_, Kind::Contiguous) => Keeping::Contiguous,
-            (_, Kind::Sparse) => Keeping::Sparse,
+            (Store::Separate(_), _) => StorageKind::Separate,
+            (_, Kind::Contiguous) => StorageKind::Contiguous,
+            (_, Kind::Sparse) => StorageKind::Sparse,
         }
     }
 
-    /// How a chunk goes into the store when chunks will be of `chunksize`: by its offset alone, if that tells all there is.
+    /// How a chunk goes into the store when chunks will be of `chunksize`: as a special offset without any bytes, if that is enough.
     pub(crate) fn item<'a>(&self, chunksize: i32, chunk: &ChunkInfo, bytes: &'a [u8]) -> Item<'a> {
         match chunk.special {
             Some(place) if self.store.is_frame() && chunksize > 0 => Item::Special(place),
@@ -377,8 +377,8 @@ impl State {
         Ok(plan.counts.nchunks)
     }
 
-    /// Chunks that were told by their offsets alone need places from the moment on when sizes differ, since then the
-    /// header no longer tells how large they are. A few bytes may tell of so many that there is no memory for them.
+    /// Special chunks that are only an offset in the index must be stored as soon as chunk sizes differ, since the header then no
+    /// longer has their size. A small index may have more of them than memory can hold.
     fn special_chunks_to_store(&self, plan: &Plan) -> Result<List<(usize, List<u8>)>> {
         let mut specials = List::new();
         if !self.store.is_frame() || self.counts.chunksize <= 0 || plan.counts.chunksize != 0 {
@@ -488,23 +488,23 @@ impl State {
     ///
     /// # Errors
     /// [`Error::Data`] where the chunks of a frame are not what its header says; those of reading them.
-    pub fn sizes(&self) -> Result<Sizes> {
+    pub fn sizes(&self) -> Result<ChunkSizes> {
         self.sizes_of(&self.counts)
     }
 
-    pub(crate) fn sizes_of(&self, counts: &Counts) -> Result<Sizes> {
+    pub(crate) fn sizes_of(&self, counts: &Counts) -> Result<ChunkSizes> {
         if counts.chunksize > 0 {
-            return Ok(Sizes::Equal {
+            return Ok(ChunkSizes::Equal {
                 chunksize: counts.chunksize as u64,
                 nbytes: counts.nbytes.max(0) as u64,
             });
         }
-        // One thread looks at the chunks, and the others that ask wait for it.
+        // One thread reads the sizes; others that need them wait for it.
         let mut known = self.sizes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sizes) = &*known {
             return Ok(sizes.clone());
         }
-        // Memory follows the chunks that are there, not those that an index tells of.
+        // Memory grows with the chunks that are found, not with the number that an index claims.
         let mut starts: List<u64> = List::new();
         let mut end = 0;
         for nchunk in 0..self.store.nchunks() {
@@ -518,7 +518,7 @@ impl State {
             return Err(Error::Data);
         }
         self.sum_checked.store(true, Ordering::Relaxed);
-        let sizes = Sizes::Starts(Shared::new(starts)?);
+        let sizes = ChunkSizes::Starts(Shared::new(starts)?);
         *known = Some(sizes.clone());
         Ok(sizes)
     }
@@ -533,8 +533,8 @@ impl State {
         }
     }
 
-    /// Checks that chunk `nchunk`, of `nbytes` bytes of data, has as many as the counters say. A program makes its buffers as
-    /// large as these tell. Chunks that are each on their own are the program's, and may be anything.
+    /// Checks that chunk `nchunk`, of `nbytes` bytes of data, has as many as the counters say. Programs size
+    /// their buffers by the counters. Separate chunks come from the program, and may have any size.
     ///
     /// # Errors
     /// [`Error::Data`] if not.
@@ -549,10 +549,9 @@ impl State {
         }
     }
 
-    /// Checks that chunks are what the header of their frame says, for one that was just opened: the first and the last. The
-    /// others are looked at when something is read of them. Where chunks differ in size the header knows only the sum, for
-    /// which all of them must be looked at once. Gives the counters that hold instead of the header's, where chunks are of other
-    /// sizes than it says.
+    /// Checks the first and the last chunk of a frame that was just opened against its header. The
+    /// others are checked when they are read. If chunks differ in size, the header has only the sum, which needs the headers of all
+    /// chunks. Returns the corrected counters if the chunks have other sizes than the header says.
     ///
     /// # Errors
     /// [`Error::Data`] where header and chunks do not agree; those of reading a chunk.
@@ -621,10 +620,10 @@ pub fn special_chunk(
     // Where the data are not whole items, as a last chunk's may not be, they are bytes.
     let whole = typesize > 0 && nbytes % typesize == 0;
     let fits = whole && typesize as usize <= MAX_TYPESIZE;
-    let request = Request {
+    let request = BlocksizeRequest {
         typesize: if whole { typesize } else { 1 },
         nbytes,
-        ..Request::DEFAULT
+        ..BlocksizeRequest::DEFAULT
     };
     let typesize = if fits { typesize as usize } else { 1 };
     if kind == Special::Nan && !matches!(typesize, 4 | 8) {

@@ -11,7 +11,7 @@ use oxiblosc_frame::offsets::Place;
 use oxiblosc_memory::{Buffer, Collect, Edit, List};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Where chunks are kept.
+/// The chunks of a super-chunk, in one of four kinds of storage.
 pub enum Store {
     /// Each on its own, in memory.
     Separate(List<Buffer>),
@@ -31,15 +31,15 @@ pub enum Location<'a> {
     File(Stored),
 }
 
-/// What becomes of a chunk.
+/// How a chunk is changed.
 pub enum ChunkUpdate {
-    /// All its bytes.
+    /// It is replaced by these bytes.
     Whole(Buffer),
-    /// What is to be changed in those that it has.
+    /// Edits in its bytes.
     Edits(List<Edit>),
 }
 
-/// The index of a chunk, and what becomes of it.
+/// The index of a chunk, and how it is changed.
 pub type Update = (usize, ChunkUpdate);
 
 impl Store {

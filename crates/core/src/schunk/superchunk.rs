@@ -30,8 +30,8 @@ pub struct SuperChunk {
 }
 
 impl SuperChunk {
-    /// A super-chunk with these chunks and the program's side `host`. Among the operations of a thread it goes by `id`, which no
-    /// other super-chunk has at the same time.
+    /// A super-chunk with these chunks and the program's side `host`. `id` identifies it in the list of a thread's operations; no other
+    /// super-chunk has it at the same time.
     pub fn new(store: Store, parameters: Parameters, host: Box<dyn Host>, id: usize) -> Self {
         let mut state = State::new(store, parameters);
         host.show(&mut state, Changed::Everything);
@@ -58,7 +58,7 @@ impl SuperChunk {
         let checked = state.check_opened();
         let mut opened = Self::with_state(state, host, id);
         // A frame whose first chunk cannot be read, or whose chunks are not what it says, is no frame. Another process may
-        // have moved them since the frame was read: then it is looked at once more, with the lock.
+        // have moved them since the frame was read: then it is checked once more, with the lock.
         let checked = checked.or_else(|_| opened.read()?.check_opened())?;
         if let Some(counts) = checked {
             let state = opened.state.get_mut();
@@ -194,7 +194,7 @@ impl SuperChunk {
         })
     }
 
-    /// The state as it is known, without a look at what others did to the frame.
+    /// The state as this handle knows it, without checking whether other handles changed the frame.
     ///
     /// # Errors
     /// As for [`Self::read`].
@@ -241,7 +241,7 @@ impl SuperChunk {
             disk.lock_shared()?;
             (disk.has_lock(), disk.look())
         };
-        // Threads look at the file at once.
+        // Without the mutex, so that several threads can check the file at the same time.
         let current = match look.map(|look| look.take()) {
             Some(Seen::Current) => true,
             Some(Seen::Moved(missing)) => {
@@ -465,10 +465,10 @@ impl State {
     }
 }
 
-/// A reader, whether it has the lock of the frame, and what it reads.
+/// A read lock, whether the frame is locked too, and the state.
 type Current<'a> = (SharedState<'a>, bool, RwLockReadGuard<'a, State>);
 
-/// A reader of the state.
+/// A shared lock of the state.
 struct SharedState<'a>(Option<&'a SuperChunk>);
 
 impl Drop for SharedState<'_> {
@@ -479,7 +479,7 @@ impl Drop for SharedState<'_> {
     }
 }
 
-/// The state is reserved.
+/// A reservation of the state: other threads may read it, but not reserve it.
 struct Reserved<'a>(&'a SuperChunk);
 
 impl Drop for Reserved<'_> {
@@ -488,7 +488,7 @@ impl Drop for Reserved<'_> {
     }
 }
 
-/// The state is this thread's alone.
+/// An exclusive lock of the state.
 struct Exclusive<'a>(&'a SuperChunk);
 
 impl Drop for Exclusive<'_> {
@@ -512,7 +512,7 @@ impl Deref for Reading<'_> {
     }
 }
 
-/// As [`Reading`], of what is known; see [`SuperChunk::peek`].
+/// As [`Reading`], but the state may be out of date; see [`SuperChunk::peek`].
 pub struct Peek<'a> {
     // Goes first, as in `Reading`.
     state: RwLockReadGuard<'a, State>,
@@ -541,7 +541,7 @@ impl Drop for SharedAccess<'_> {
     }
 }
 
-/// A change that was begun; see [`SuperChunk::reserve`]. It ends when this is dropped.
+/// A change in progress; see [`SuperChunk::reserve`]. It ends when this is dropped.
 pub struct Changing<'a> {
     schunk: &'a SuperChunk,
     /// None within a change that began before.

@@ -5,14 +5,14 @@ use super::load::Image;
 use super::{ChunkPaths, with_suffix};
 use crate::header::Kind;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_io::paths::{self, Made};
+use oxiblosc_io::paths::{self, NewPath};
 use oxiblosc_io::{Mode, Storage};
 use oxiblosc_memory::{CStrBuf, Shared};
 use std::ffi::CStr;
 
 /// The files of a frame that was just made, so that they can be removed if it cannot be what it should be.
 pub struct NewFrame {
-    made: Made,
+    made: NewPath,
     /// Of a directory: the file with the index, and those of the chunks.
     files: Option<(CStrBuf, ChunkPaths)>,
 }
@@ -45,11 +45,11 @@ pub fn make(
 ) -> Result<(Shared<dyn Storage>, Option<NewFrame>)> {
     let backend = &options.backend;
     if kind == Kind::Sparse {
-        let made = Made::soon(path, true, None)?;
+        let made = NewPath::planned(path, true, None)?;
         let files = Some((CStrBuf::copy_of(file)?, ChunkPaths::in_directory(path)?));
         paths::create_dir(path)?;
         let mut made = NewFrame {
-            made: made.now(),
+            made: made.created(),
             files,
         };
         let opened = backend.open(file, Mode::Create);
@@ -62,10 +62,10 @@ pub fn make(
     let lock = with_suffix(path, b".b2lock")?;
     let lock = options.locking.then_some(&*lock);
     let target = paths::followed(file)?;
-    let made = Made::soon(&target, false, lock)?;
+    let made = NewPath::planned(&target, false, lock)?;
     if backend.is_filesystem() {
         let storage = backend.open(&target, Mode::New)?;
-        let (made, files) = (made.now(), None);
+        let (made, files) = (made.created(), None);
         return Ok((storage, Some(NewFrame { made, files })));
     }
     if paths::kind(&target)?.is_some() {
@@ -73,7 +73,7 @@ pub fn make(
     }
     // The file of a map that cannot be made may be there nevertheless.
     let opened = backend.open(file, Mode::Create);
-    let made = made.now();
+    let made = made.created();
     let storage = opened.inspect_err(|_| made.remove())?;
     let files = None;
     Ok((storage, Some(NewFrame { made, files })))

@@ -181,8 +181,9 @@ mod tests {
     #[test]
     fn blocks_have_every_place_once() {
         for (chunk, block) in [(1, 1), (5, 2), (6, 3), (4, 9), (7, 7)] {
+            let starts = (0..20).step_by(if cfg!(miri) { 9 } else { 1 });
             for (start, end) in
-                (0..20).flat_map(|start| (start + 1..24).map(move |end| (start, end)))
+                starts.flat_map(|start| (start + 1..24).map(move |end| (start, end)))
             {
                 let axis = Axis::even(start..end, chunk, block).unwrap();
                 let number = |place: usize| (place / chunk, place % chunk / block);

@@ -1,4 +1,4 @@
-//! Block after block of a chunk, in any order.
+//! Decodes single blocks of a chunk, in any order.
 
 use super::decode::Chunk;
 use super::decode_block::BlockDecoder;
@@ -6,12 +6,12 @@ use super::decode_part::Items;
 use super::header::Special;
 use super::hooks::{BlockPos, Hooks};
 use super::pipeline::Pipeline;
-use super::scratch::{Bufs, State};
+use super::scratch::{Bufs, CodecState};
 use super::special;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;
 
-/// Decodes blocks of one chunk; what they share is made once.
+/// Decodes blocks of one chunk; what they share is prepared once.
 pub struct BlockReader<'a> {
     decoder: BlockDecoder<'a>,
     reference: Option<List<u8>>,
@@ -67,7 +67,7 @@ impl BlockReader<'_> {
         nblock: usize,
         tid: usize,
         dest: &mut [u8],
-        parts: (&mut Bufs, &mut State),
+        parts: (&mut Bufs, &mut CodecState),
     ) -> Result<()> {
         if self.decoder.chunk.block_nbytes(nblock)? != dest.len() {
             return Err(Error::InvalidParam);
@@ -94,7 +94,7 @@ impl BlockReader<'_> {
         &self,
         nblock: usize,
         span: (usize, usize, usize),
-        parts: (&mut Bufs, &mut State),
+        parts: (&mut Bufs, &mut CodecState),
         body: impl FnOnce(&Items) -> Result<()>,
     ) -> Result<bool> {
         self.decoder.decode_items(nblock, span, parts, body)
@@ -110,7 +110,7 @@ impl BlockReader<'_> {
         nblock: usize,
         from: usize,
         part: &mut [u8],
-        parts: (&mut Bufs, &mut State),
+        parts: (&mut Bufs, &mut CodecState),
     ) -> Result<bool> {
         let end = from.checked_add(part.len()).ok_or(Error::InvalidParam)?;
         if end > self.decoder.chunk.block_nbytes(nblock)? {

@@ -1,0 +1,335 @@
+//! Encodes the blocks of one chunk, with one worker or several, and decides what the header says of them.
+
+use super::decode_block::UDCODEC_FORMAT;
+use super::dictionary::write_dict;
+use super::encode::{ChunkInput, EncodeParams, workers};
+use super::encode_block::{BlockEncoder, BlockInput, Encoded};
+use super::header::{ChunkHeader, Special, filter_id, flags, flags2, version};
+use super::hooks::{BlockPos, Executor, Hooks};
+use super::ordered_writer::OrderedWriter;
+use super::pipeline::Pipeline;
+use super::scratch::{self, Bufs, Scratch};
+use oxiblosc_codecs::{Codec, Dict};
+use oxiblosc_error::Result;
+use oxiblosc_filters as filters;
+use oxiblosc_memory::List;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// The number that stands for a codec in a chunk's flags.
+fn format_of(compcode: u8) -> u8 {
+    Codec::from_code(compcode.into()).map_or(UDCODEC_FORMAT, Codec::format)
+}
+
+/// Encodes one chunk.
+pub struct ChunkEncoder<'a> {
+    pub(super) params: &'a EncodeParams,
+    pub(super) source: ChunkInput<'a>,
+    hooks: &'a dyn Hooks,
+    pub(super) nblocks: usize,
+    pipeline: Pipeline,
+    pub(super) split: bool,
+    /// What the blocks after the first are compared with, where a delta stage is there.
+    reference: Option<List<u8>>,
+}
+
+/// What the workers that encode a chunk share.
+struct Shared<'a> {
+    /// The next block that no worker has taken yet.
+    next: AtomicUsize,
+    /// Whether no block has compressed so far. As long as that is so, none is written: the chunk is likely to be stored.
+    all_raw: AtomicBool,
+    writer: Mutex<OrderedWriter<'a>>,
+}
+
+impl<'a> ChunkEncoder<'a> {
+    pub fn new(
+        params: &'a EncodeParams,
+        source: ChunkInput<'a>,
+        hooks: &'a dyn Hooks,
+        nblocks: usize,
+    ) -> Result<Self> {
+        let mut pipeline = Pipeline::EMPTY;
+        pipeline.set_typesize(params.typesize as u8, version::STABLE);
+        pipeline.resolve(&params.filters, &params.filters_meta, false)?;
+        let variable = matches!(source, ChunkInput::Variable(_));
+        // A block that does not divide into streams would lose its tail.
+        let divides =
+            params.blocksize >= params.typesize && params.blocksize.is_multiple_of(params.typesize);
+        let split = params.split && !variable && divides;
+        let mut chunk = Self {
+            params,
+            source,
+            hooks,
+            nblocks,
+            pipeline,
+            split,
+            reference: None,
+        };
+        if chunk.pipeline.has_delta() && !variable && nblocks > 1 {
+            chunk.reference = Some(chunk.delta_reference()?);
+        }
+        Ok(chunk)
+    }
+
+    /// The first block as a decoder will see it.
+    fn delta_reference(&self) -> Result<List<u8>> {
+        let block = self.source.block(0, self.params.blocksize);
+        let mut scratch = scratch::borrow()?;
+        let encoder = self.encoder(None);
+        let data = encoder.filtered(
+            BlockPos {
+                nblock: 0,
+                offset: 0,
+                tid: 0,
+            },
+            block,
+            &mut scratch.bufs,
+            Some(&self.pipeline),
+        )?;
+        let mut copy = List::new();
+        copy.reserve_exact(data.len())?;
+        copy.extend_from_slice(data)?;
+        Ok(copy)
+    }
+
+    /// Writes the chunk into `dest`, which has room for the header and the block starts. Gives its size, or none if it does not
+    /// fit or the data are better stored.
+    pub fn write(
+        &self,
+        mut header: ChunkHeader,
+        dest: &mut [u8],
+        exec: &dyn Executor,
+    ) -> Result<Option<usize>> {
+        let overhead = self.params.overhead();
+        let starts = overhead..overhead + 4 * self.nblocks;
+        let mut body = starts.end;
+        let dict = match self.params.use_dict {
+            true => self.build_dict()?,
+            false => None,
+        };
+        if let Some((raw, _)) = &dict {
+            let Some(size) = write_dict(raw, &mut dest[body..]) else {
+                return Ok(None);
+            };
+            header.blosc2_flags |= flags2::USE_DICT;
+            body += size;
+        }
+        let room = self.room(dest.len());
+        if body > room {
+            return Ok(None);
+        }
+        let (front, rest) = dest[..room].split_at_mut(body);
+        let encoder = self.encoder(dict.as_ref().map(|(_, dict)| dict));
+        let Some(used) = self.encode_all(&encoder, &mut front[starts], body, rest, exec)? else {
+            return Ok(None);
+        };
+        header.cbytes = body + used;
+        if self.params.instrumented {
+            encoder.describe_instrumented(&mut header, self.nblocks);
+        } else if !encoder.variable
+            && used == 4 * encoder.total_streams(header.nbytes)
+            && dict.is_none()
+        {
+            // Every stream is a run of zeros.
+            header.blosc2_flags |= Special::Zero.to_flags();
+            header.cbytes = overhead;
+        }
+        header.write(dest);
+        Ok(Some(header.cbytes))
+    }
+
+    /// How large the chunk may be in a destination of `size` bytes. One that is larger than the stored data is not worth having,
+    /// unless a prefilter would have to make the data again.
+    fn room(&self, size: usize) -> usize {
+        match self.source {
+            ChunkInput::Buffer(data)
+                if !self.params.instrumented && !self.hooks.has_prefilter() =>
+            {
+                size.min(self.params.overhead() + data.len())
+            }
+            _ => size,
+        }
+    }
+
+    pub(super) fn encoder<'b>(&'b self, dict: Option<&'b Dict>) -> BlockEncoder<'b> {
+        BlockEncoder {
+            params: self.params,
+            hooks: self.hooks,
+            pipeline: &self.pipeline,
+            reference: self.reference.as_deref(),
+            split: self.split,
+            variable: matches!(self.source, ChunkInput::Variable(_)),
+            dict,
+        }
+    }
+
+    /// The bits of the header's `flags` byte that the codec and the filters decide.
+    pub fn format_flags(&self) -> u8 {
+        let mut bits = format_of(self.params.compcode) << 5;
+        if !self.split {
+            bits |= flags::DONT_SPLIT;
+        }
+        for &id in &self.params.filters {
+            bits |= match id {
+                filter_id::SHUFFLE => flags::SHUFFLE,
+                filter_id::BITSHUFFLE => flags::BITSHUFFLE,
+                filter_id::DELTA => flags::DELTA,
+                _ => 0,
+            };
+        }
+        bits
+    }
+
+    /// Block `nblock`, and its position for the worker `tid`.
+    pub(super) fn block(&self, nblock: usize, tid: usize) -> (BlockPos, BlockInput<'a>) {
+        let block = self.source.block(nblock, self.params.blocksize);
+        let pos = BlockPos {
+            nblock,
+            offset: block.offset,
+            tid,
+        };
+        (pos, block)
+    }
+
+    /// Encodes all blocks into `rest`, which begins at `body` in the chunk, and writes where each one starts.
+    /// Gives the bytes used, or none if they do not fit.
+    fn encode_all(
+        &self,
+        encoder: &BlockEncoder,
+        starts: &mut [u8],
+        body: usize,
+        rest: &mut [u8],
+        exec: &dyn Executor,
+    ) -> Result<Option<usize>> {
+        let nworkers = workers(self.params.nthreads, self.nblocks, self.source.nbytes());
+        if nworkers <= 1 {
+            return self.encode_serial(encoder, starts, body, rest);
+        }
+        let shared = Shared {
+            next: AtomicUsize::new(0),
+            all_raw: AtomicBool::new(true),
+            writer: Mutex::new(OrderedWriter::new(starts, rest, body)),
+        };
+        exec.run(self.params.nthreads, nworkers, &|tid| {
+            if let Err(error) = self.encode_as_worker(encoder, tid, &shared) {
+                OrderedWriter::fail(&shared.writer, error);
+                shared.next.store(self.nblocks, Ordering::Relaxed);
+            }
+        })?;
+        shared
+            .writer
+            .into_inner()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .finish(|block, place| {
+                encoder.write_raw_block(block, &mut scratch::borrow()?.bufs, place)
+            })
+    }
+
+    /// Encodes blocks that no other worker took, until there are none left or the rest is not needed.
+    fn encode_as_worker(
+        &self,
+        encoder: &BlockEncoder,
+        tid: usize,
+        shared: &Shared<'a>,
+    ) -> Result<()> {
+        let mut scratch = scratch::borrow()?;
+        let Scratch {
+            bufs, out, codec, ..
+        } = &mut *scratch;
+        loop {
+            let nblock = shared.next.fetch_add(1, Ordering::Relaxed);
+            if nblock >= self.nblocks {
+                return Ok(());
+            }
+            let (pos, block) = self.block(nblock, tid);
+            let all_raw = shared.all_raw.load(Ordering::Relaxed);
+            let block = out.ensure(encoder.bound(block.bsize)).and_then(|out| {
+                encoder.encode_unless_raw(pos, block, all_raw, (&mut *bufs, codec), out)
+            });
+            if let Ok(Encoded::Bytes(_)) = block {
+                shared.all_raw.store(false, Ordering::Relaxed);
+            }
+            let goes_on =
+                OrderedWriter::deliver(&shared.writer, nblock, block, out, |block, place| {
+                    encoder.write_raw_block(block, bufs, place)
+                });
+            if !goes_on {
+                // No worker needs to take another block.
+                shared.next.store(self.nblocks, Ordering::Relaxed);
+                return Ok(());
+            }
+        }
+    }
+
+    fn encode_serial(
+        &self,
+        encoder: &BlockEncoder,
+        starts: &mut [u8],
+        body: usize,
+        rest: &mut [u8],
+    ) -> Result<Option<usize>> {
+        let mut scratch = scratch::borrow()?;
+        let mut used = 0;
+        // How many raw blocks are not written yet, as long as all are raw: the chunk is likely to be stored instead.
+        let mut deferred = Some(0);
+        for (nblock, start) in starts.chunks_exact_mut(4).enumerate() {
+            let (pos, block) = self.block(nblock, 0);
+            start.copy_from_slice(&((body + used) as i32).to_le_bytes());
+            let bound = encoder.bound(block.bsize);
+            let Scratch {
+                bufs, out, codec, ..
+            } = &mut *scratch;
+            // Near the end of the destination the block is encoded with all the room it may want, then placed if it fits.
+            let direct = rest.len() - used >= bound;
+            let place = match direct {
+                true => &mut rest[used..used + bound],
+                false => out.ensure(bound)?,
+            };
+            let encoded = encoder.encode_unless_raw(
+                pos,
+                block,
+                deferred.is_some(),
+                (&mut *bufs, codec),
+                place,
+            )?;
+            let size = encoded.size();
+            if size > rest.len() - used {
+                return Ok(None);
+            }
+            match (encoded, &mut deferred) {
+                (Encoded::Raw(_), Some(deferred)) => *deferred += 1,
+                (Encoded::Raw(block), None) => {
+                    encoder.write_raw_block(block, bufs, &mut rest[used..])?;
+                }
+                (Encoded::Bytes(_), _) => {
+                    self.write_raw_blocks(encoder, deferred.take().unwrap_or(0), bufs, rest)?;
+                    if !direct {
+                        filters::copy(&out[..size], &mut rest[used..used + size]);
+                    }
+                }
+            }
+            used += size;
+        }
+        self.write_raw_blocks(encoder, deferred.unwrap_or(0), &mut scratch.bufs, rest)?;
+        Ok(Some(used))
+    }
+
+    /// Writes the first `n` blocks, of which no stream compresses.
+    fn write_raw_blocks(
+        &self,
+        encoder: &BlockEncoder,
+        n: usize,
+        bufs: &mut Bufs,
+        mut out: &mut [u8],
+    ) -> Result<()> {
+        for nblock in 0..n {
+            let block = self.source.block(nblock, self.params.blocksize);
+            if let Some(block) = encoder.raw(&block) {
+                encoder.write_raw_block(block, bufs, out)?;
+                out = &mut out[Encoded::Raw(block).size()..];
+            }
+        }
+        Ok(())
+    }
+}
