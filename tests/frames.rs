@@ -477,6 +477,56 @@ fn slices_of_a_file_are_written_where_they_are() {
     }
 }
 
+/// Bytes of all chunks that are stored.
+fn stored(s: &Schunk) -> i64 {
+    let sizes = (0..s.get().nchunks).map(|at| s.lib.lib.sizes(&s.get_lazychunk(at).bytes).1[1]);
+    // What is a header alone is told by its offset.
+    sizes.filter(|cbytes| *cbytes > 32).map(i64::from).sum()
+}
+
+/// Chunks of a large frame have room behind them to grow; those of a small one have none.
+#[test]
+fn a_chunk_grows_in_a_file_that_became_small() {
+    let ours = our_schunks();
+    let folder = Folder::new("smaller");
+    let path = folder.join("frame.b2frame");
+    let cparams = blosc2_cparams {
+        typesize: 8,
+        blocksize: 1000,
+        ..blosc2_cparams::defaults()
+    };
+    let s = ours.create(true, Some(&path), &cparams, 1, None);
+    let s = s.expect("a new super-chunk");
+    let chunk = 40_000;
+    let mut data = Kind::Timestamps.bytes(2 * chunk, 8);
+    data.extend(Kind::Random.bytes(26 * chunk, 8));
+    for chunk in data.chunks(chunk) {
+        assert!(s.append_buffer(chunk, chunk.len() as i32) > 0);
+    }
+    let mut write = |at: usize, nbytes: usize, seed| {
+        let new = Kind::Random.bytes(nbytes, seed);
+        data[8 * at..][..nbytes].copy_from_slice(&new);
+        let stop = (at + nbytes / 8) as i64;
+        assert_eq!(s.set_slice(at as i64, stop, &new), 0, "{at}");
+    };
+    // The chunk moves, and has room behind it.
+    write(5100, 2000, 1);
+    assert!(stored(&s) > 1 << 20);
+    assert_eq!(s.delete_chunk(27), 27);
+    assert!(stored(&s) < 1 << 20);
+    for turn in 0..8 {
+        write(6100 + 500 * turn, 160, turn as u64);
+    }
+    drop(s);
+    data.truncate(27 * chunk);
+    for lib in libraries() {
+        let mut room = vec![0; data.len()];
+        let other = lib.open_path(&path).expect("a frame that opens");
+        assert_eq!(other.get_slice(0, data.len() as i64 / 8, &mut room), 0);
+        assert!(room == data, "{}", lib.lib.name);
+    }
+}
+
 #[test]
 fn special_values_without_end_are_not_stored_one_by_one() {
     let ours = our_schunks();

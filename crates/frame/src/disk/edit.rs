@@ -139,7 +139,8 @@ impl Disk {
         self.writer.as_ref().map_or(NOTHING, |writer| &writer.free)
     }
 
-    /// Whether the frame has fewer than [`SMALL`] bytes after the change. Many chunks that take no bytes make it a large one, so
+    /// Whether the frame has fewer than [`SMALL`] bytes after the change. Where a chunk grows into the room behind it, which only
+    /// large frames have, it is large for once more, though others may have left it. Many chunks that take no bytes make it a large one, so
     /// that their index is not written as a whole with each of them.
     fn stays_small(&self, change: &Change, specials: &Specials, next: &Next) -> bool {
         let chunks = match self.kind {
@@ -150,6 +151,9 @@ impl Disk {
             }
             Kind::Sparse => next.cbytes,
         };
+        if change.items().any(|item| item.grows()) {
+            return false;
+        }
         let count = change.count(self.view.offsets.len());
         let trailer = next.trailer.as_deref();
         let trailer = trailer.unwrap_or(self.view.trailer()).len() as u64;
