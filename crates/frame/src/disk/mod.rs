@@ -363,14 +363,14 @@ impl Disk {
         if let Some(lock) = &mut lock {
             lock.lock(false)?;
         }
-        let loading = options
-            .backend
-            .open(&file, Mode::Read)
-            .and_then(|storage| load::load_patiently(&*storage, base, kind, false));
+        let loading = options.backend.open(&file, Mode::Read).and_then(|storage| {
+            let loading = load::load_patiently(&*storage, base, kind, false)?;
+            Ok((storage, loading))
+        });
         if let Some(lock) = &mut lock {
             lock.unlock()?;
         }
-        let (view, loaded) = loading?;
+        let (storage, (view, loaded)) = loading?;
         let mut disk = Self {
             options,
             path: CStrBuf::copy_of(path)?,
@@ -390,7 +390,7 @@ impl Disk {
             made: None,
         };
         // What is open can be read also when its path is gone.
-        let _ = disk.reader();
+        disk.keep_reader(&storage);
         if disk.view.pending.is_some() {
             // Best done now, for readers that do not know of records; if it cannot be, this handle reads as if it were.
             let _ = disk.recover();
