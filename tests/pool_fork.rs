@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use oxiblosc_pool::{available, run, shutdown};
+use oxiblosc_pool::{available, process, run, shutdown};
 
 /// Seconds after which a child that hangs is killed, and with it the test.
 const PATIENCE: u32 = 60;
@@ -80,6 +80,17 @@ fn a_child_can_shut_down_before_and_after_its_first_run() {
 fn a_grandchild_too() {
     assert!(meets(2));
     assert!(succeeded(fork(|| meets(2) && succeeded(fork(|| meets(2))))));
+}
+
+#[test]
+fn a_child_knows_that_it_is_another_process() {
+    let parent = process();
+    let task = || {
+        let child = process();
+        child != parent && succeeded(fork(|| ![parent, child].contains(&process())))
+    };
+    assert!(succeeded(fork(task)));
+    assert_eq!(process(), parent);
 }
 
 #[test]

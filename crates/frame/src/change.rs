@@ -24,6 +24,11 @@ impl Item<'_> {
     pub fn stays(&self) -> bool {
         matches!(self, Self::Edited(_))
     }
+
+    /// Whether the chunk stays where it is and gets longer.
+    pub fn grows(&self) -> bool {
+        matches!(self, Self::Edited(edits) if edits.iter().any(|edit| edit.len < edit.new.len()))
+    }
 }
 
 /// A chunk of the order that [`Change::Arrange`] asks for.

@@ -140,6 +140,18 @@ impl Growing {
         }
     }
 
+    /// Takes offsets as an index has them.
+    fn take(&mut self, bytes: &[u8]) -> Result<()> {
+        let (items, _) = bytes.as_chunks::<WIDTH>();
+        let mut offsets = items.iter().map(|item| i64::from_le_bytes(*item));
+        match &mut self.offsets {
+            Offsets::List(list) if (list.len() + items.len()) * WIDTH <= self.most.0 => {
+                list.extend(offsets)
+            }
+            _ => offsets.try_for_each(|offset| self.push(offset)),
+        }
+    }
+
     fn push_run(runs: &mut Runs, offset: i64, most: usize) -> Result<()> {
         runs.push(offset)?;
         if runs.bytes() > most {
@@ -221,9 +233,12 @@ impl Offsets {
                 Ok(place) if *count > 0 => (*count, Some(place)),
                 _ => (0, None),
             },
-            Self::List(_) => self.places().fold((0, None), |(all, most), place| {
-                (all + 1, most.max(Some(place)))
-            }),
+            Self::List(list) => {
+                let real = |offset: &i64| usize::from(*offset >= 0);
+                let all = list.iter().map(real).sum();
+                let most = list.iter().fold(-1, |most, offset| *offset.max(&most));
+                (all, u64::try_from(most).ok())
+            }
             Self::Runs(runs) => runs.extent(),
         }
     }
@@ -344,17 +359,10 @@ impl Offsets {
             return Ok(Self::Repeated { offset, count });
         }
         let mut growing = Growing::new(count, most_memory(kind, frame_len))?;
-        let mut take = |bytes: &[u8]| {
-            bytes.chunks_exact(WIDTH).try_for_each(|item| {
-                growing.push(i64::from_le_bytes([
-                    item[0], item[1], item[2], item[3], item[4], item[5], item[6], item[7],
-                ]))
-            })
-        };
         if header.is_memcpyed() {
-            take(&bytes[header.overhead()..][..count * WIDTH])?;
+            growing.take(&bytes[header.overhead()..][..count * WIDTH])?;
         } else {
-            each_block(&chunk, take)?;
+            each_block(&chunk, |bytes| growing.take(bytes))?;
         }
         Ok(growing.offsets)
     }
@@ -362,8 +370,15 @@ impl Offsets {
     /// The offsets as they lie in memory and in an index that is not compressed.
     fn to_bytes(&self) -> Result<List<u8>> {
         let mut bytes = List::filled(0, self.len() * WIDTH)?;
+        if let Self::List(list) = self {
+            let (items, _) = bytes.as_chunks_mut::<WIDTH>();
+            for (item, offset) in items.iter_mut().zip(list) {
+                *item = offset.to_le_bytes();
+            }
+            return Ok(bytes);
+        }
         let mut items = bytes.chunks_exact_mut(WIDTH);
-        // `for_each` goes through each of the three forms in a loop of its own; `for` would ask at every offset which it is.
+        // `for_each` goes through each of the forms in a loop of its own; `for` would ask at every offset which it is.
         self.iter().for_each(|offset| {
             if let Some(item) = items.next() {
                 item.copy_from_slice(&offset.to_le_bytes());

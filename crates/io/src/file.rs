@@ -3,7 +3,7 @@
 
 use super::{Backend, Mode, Storage, sys};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Buffer, Collect, Shared, shared_dyn};
+use oxiblosc_memory::{Buffer, List, Shared, shared_dyn};
 use std::ffi::CStr;
 use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, IoSlice, Seek, SeekFrom};
@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// How many parts one system call takes; the least that any system allows is far lower, that of Linux is this.
 const MAX_PARTS: usize = 1024;
+/// So many parts are written without asking for memory.
+const FEW_PARTS: usize = 8;
 
 /// The path that a C string names.
 #[cfg(test)]
@@ -213,12 +215,24 @@ pub fn write_up_to(file: &File, pos: u64, buf: &[u8]) -> usize {
 
 /// Writes the parts one after another from `pos` on, in as few system calls as it takes, usually one.
 fn write_parts(file: &File, pos: u64, parts: &[&[u8]]) -> Result<()> {
-    let mut slices = parts
+    let slices = parts
         .iter()
         .filter(|part| !part.is_empty())
-        .map(|part| IoSlice::new(part))
-        .list()?;
-    let mut left = &mut slices[..];
+        .map(|part| IoSlice::new(part));
+    // Few parts, as most writes have, take no memory.
+    let mut few = [IoSlice::new(&[]); FEW_PARTS];
+    let mut many = List::new();
+    let mut left = if parts.len() <= few.len() {
+        let mut count = 0;
+        for slice in slices {
+            few[count] = slice;
+            count += 1;
+        }
+        &mut few[..count]
+    } else {
+        many.extend(slices)?;
+        &mut many[..]
+    };
     let mut at = libc::off_t::try_from(pos).map_err(|_| Error::FileWrite)?;
     while !left.is_empty() {
         let count = left.len().min(MAX_PARTS);

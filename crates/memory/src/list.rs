@@ -76,8 +76,11 @@ impl<T> List<T> {
     /// Adds the items of an iterator at the end. Where memory ends, the first of them may have been added.
     #[inline]
     pub fn extend(&mut self, items: impl IntoIterator<Item = T>) -> Result<()> {
-        let items = items.into_iter();
-        self.reserve(items.size_hint().0)?;
+        let mut items = items.into_iter();
+        let least = items.size_hint().0;
+        self.reserve(least)?;
+        // For these there is room, so that it need not be asked for each time.
+        self.0.extend(items.by_ref().take(least));
         for item in items {
             self.push(item)?;
         }

@@ -39,6 +39,7 @@ mod model;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
+pub use fork::process;
 use oxiblosc_error::{Error, Result};
 use thread_pool::ThreadPool;
 

@@ -564,7 +564,7 @@ impl State {
                 Err(Error::Data)
             };
         };
-        self.chunk_info(0)?;
+        let first = self.chunk_info(0)?;
         if counts.nbytes == 0 {
             // The chunks have no data. Only where chunks may differ in size are there such.
             let differ = counts.chunksize <= 0;
@@ -578,7 +578,10 @@ impl State {
             return Ok(None);
         }
         for nchunk in [0, last] {
-            let found = self.chunk_info(nchunk)?.nbytes;
+            let found = match nchunk {
+                0 => first.nbytes,
+                _ => self.chunk_info(nchunk)?.nbytes,
+            };
             if counts.nbytes_of(nchunk as i64) != Some(found) {
                 // The reference leaves the header as it is when a short last chunk is moved between others. Such a frame is
                 // one whose chunks differ in size.

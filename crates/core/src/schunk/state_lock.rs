@@ -26,31 +26,54 @@ const READER: usize = 4;
 pub struct StateLock {
     /// [`EXCLUSIVE`], [`PENDING`], and [`READER`] as often as there are readers.
     word: AtomicUsize,
-    /// Whether it is reserved. Everybody who waits, for whatever reason, sleeps with this mutex.
-    reserved: Mutex<bool>,
+    /// Everybody who waits, for whatever reason, sleeps with this mutex.
+    queue: Mutex<Queue>,
     changed: Condvar,
+}
+
+/// What changes under the mutex alone.
+#[derive(Default)]
+struct Queue {
+    /// Whether the state is reserved.
+    reserved: bool,
+    /// How many threads sleep. To wake nobody is a system call all the same.
+    sleeping: usize,
 }
 
 impl Default for StateLock {
     fn default() -> Self {
         Self {
             word: AtomicUsize::new(0),
-            reserved: Mutex::new(false),
+            queue: Mutex::new(Queue::default()),
             changed: Condvar::new(),
         }
     }
 }
 
 impl StateLock {
-    fn sleepers(&self) -> MutexGuard<'_, bool> {
-        self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sleeps until something may have changed.
-    fn wait<'a>(&self, guard: MutexGuard<'a, bool>) -> MutexGuard<'a, bool> {
-        self.changed
-            .wait(guard)
-            .unwrap_or_else(PoisonError::into_inner)
+    fn wait<'a>(&self, mut queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
+        queue.sleeping += 1;
+        let mut queue = self
+            .changed
+            .wait(queue)
+            .unwrap_or_else(PoisonError::into_inner);
+        queue.sleeping -= 1;
+        queue
+    }
+
+    /// Wakes those who sleep, after a change that was made before the mutex was locked, or under it: a thread that waits has
+    /// either seen the change or sleeps by now.
+    fn wake(&self, queue: MutexGuard<'_, Queue>) {
+        let sleeping = queue.sleeping > 0;
+        drop(queue);
+        if sleeping {
+            self.changed.notify_all();
+        }
     }
 
     /// Becomes a reader if that is possible without waiting; `nested`: also while a writer waits for the readers to leave.
@@ -80,9 +103,9 @@ impl StateLock {
         if self.try_lock_shared(nested) {
             return;
         }
-        let mut guard = self.sleepers();
+        let mut queue = self.queue();
         while !self.try_lock_shared(nested) {
-            guard = self.wait(guard);
+            queue = self.wait(queue);
         }
     }
 
@@ -91,25 +114,24 @@ impl StateLock {
         // Release: what the reader read comes before what the next writer writes.
         let before = self.word.fetch_sub(READER, Ordering::Release);
         if before & PENDING != 0 {
-            // A waiting thread has either seen the new count or sleeps, once this mutex is free.
-            drop(self.sleepers());
-            self.changed.notify_all();
+            self.wake(self.queue());
         }
     }
 
     /// Reserves the state for a change, after all who did so before.
     pub fn reserve(&self) {
-        let mut guard = self.sleepers();
-        while *guard {
-            guard = self.wait(guard);
+        let mut queue = self.queue();
+        while queue.reserved {
+            queue = self.wait(queue);
         }
-        *guard = true;
+        queue.reserved = true;
     }
 
     /// Ends what [`Self::reserve`] began.
     pub fn release(&self) {
-        *self.sleepers() = false;
-        self.changed.notify_all();
+        let mut queue = self.queue();
+        queue.reserved = false;
+        self.wake(queue);
     }
 
     /// Waits until no reader is left; new ones wait from now on. For the thread that reserved the state, which is no reader.
@@ -117,10 +139,10 @@ impl StateLock {
         if self.take_exclusive() {
             return;
         }
-        let mut guard = self.sleepers();
+        let mut queue = self.queue();
         self.word.fetch_or(PENDING, Ordering::Relaxed);
         while !self.take_exclusive() {
-            guard = self.wait(guard);
+            queue = self.wait(queue);
         }
     }
 
@@ -155,8 +177,7 @@ impl StateLock {
     fn leave_exclusive(&self, readers: usize) {
         // Release: what was written comes before what readers read.
         self.word.store(readers, Ordering::Release);
-        drop(self.sleepers());
-        self.changed.notify_all();
+        self.wake(self.queue());
     }
 }
 

@@ -55,10 +55,11 @@ impl Disk {
         if self.kind == Kind::Contiguous {
             self.pack_chunks(&*file)?;
             let (end, free) = (self.free_list().end(), self.free_list().free_bytes());
-            if end > SMALL && free > end / WORTH && !self.free_list().is_fixed() {
+            let is_large = end - free > SMALL;
+            if is_large && free > end / WORTH && !self.free_list().is_fixed() {
                 self.compact(&*file)?;
             }
-            if end > SMALL {
+            if is_large {
                 holes = u64::MAX;
             }
         }

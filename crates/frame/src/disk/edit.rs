@@ -24,6 +24,9 @@ const CAPACITY: (usize, usize) = (32, 64);
 const TRAILERS: (u64, u64, u64) = (256, 4 << 10, 1 << 20);
 /// A trailer of more than one byte in so many of the chunks' is kept where it belongs.
 const LONG_TRAILER: u64 = 32;
+/// A smaller frame of at least so many bytes of chunks keeps holes between these, up to one byte in so many, until it is closed:
+/// closing one moves all chunks behind it.
+const SMALL_HOLES: (u64, u64) = (64 << 10, 8);
 /// In a larger frame one byte in so many, and at least these, may be free before holes are closed.
 const HOLES: (u64, u64) = (16, 64 << 10);
 /// The part of an index's header that depends on the number of offsets: its sizes.
@@ -130,9 +133,21 @@ impl Disk {
         let leaves = self.leaves(change)?;
         let new_count = change.count(count);
         if longer || count == 0 || new_count == 0 || self.stays_small(change, specials, &next) {
-            return self.rewrite(&*file, change, specials, next, &leaves, 0);
+            let holes = self.most_small_holes();
+            return self.rewrite(&*file, change, specials, next, &leaves, holes);
         }
         self.edit(&*file, change, specials, next, &leaves)
+    }
+
+    /// How many bytes may be free between the chunks of a frame that stays small, or becomes it. There no chunk grows into the room
+    /// behind it, so that none is left there.
+    fn most_small_holes(&self) -> u64 {
+        let (least, part) = SMALL_HOLES;
+        let list = self.free_list();
+        match list.end() < least || list.has_tails() {
+            true => 0,
+            false => list.end() / part,
+        }
     }
 
     /// What is free between header and index.
@@ -141,7 +156,8 @@ impl Disk {
         self.writer.as_ref().map_or(NOTHING, |writer| &writer.free)
     }
 
-    /// Whether the frame has fewer than [`SMALL`] bytes after the change. Many chunks that take no bytes make it a large one, so
+    /// Whether the frame has fewer than [`SMALL`] bytes after the change. Where a chunk grows into the room behind it, which only
+    /// large frames have, it is large for once more, though others may have left it. Many chunks that take no bytes make it a large one, so
     /// that their index is not written as a whole with each of them.
     fn stays_small(&self, change: &Change, specials: &Specials, next: &Next) -> bool {
         let chunks = match self.kind {
@@ -152,6 +168,9 @@ impl Disk {
             }
             Kind::Sparse => next.cbytes,
         };
+        if change.items().any(|item| item.grows()) {
+            return false;
+        }
         let count = change.count(self.view.offsets.len());
         let trailer = next.trailer.as_deref();
         let trailer = trailer.unwrap_or(self.view.trailer()).len() as u64;

@@ -90,7 +90,7 @@ impl Disk {
     /// Opens the file for a change, and keeps other changes of the same file out. Those of handles that ask for no lock
     /// beside the frame are short, so they are waited for; who locks the file for longer is no writer of this library.
     fn lock_file(&mut self) -> Result<Shared<dyn Storage>> {
-        let process = std::process::id();
+        let process = oxiblosc_pool::process();
         let known = self.write_handle.as_ref();
         if known.is_none_or(|handle| handle.process != process) {
             self.write_handle = None;
