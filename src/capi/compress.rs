@@ -1,6 +1,6 @@
 //! Compression through a context: the tuner, the checks, the engine.
 
-use super::border::{apart, bytes, bytes_mut, code, info};
+use super::border::{apart, bytes, bytes_mut, code};
 use super::constants::*;
 use super::context::Context;
 use super::exec::Threads;
@@ -14,6 +14,7 @@ use oxiblosc_codecs::Codec;
 use oxiblosc_core::params::{Checked, check};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;
+use oxiblosc_memory::env::info;
 use std::ffi::{c_int, c_void};
 use std::time::Instant;
 

@@ -1,11 +1,12 @@
 //! The back end for files as C sees it, and what is done to paths.
 
-use super::border::{code, guard, trace};
+use super::border::{bytes_mut, c_str, code, guard};
 use super::types::*;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_error::Error;
 use oxiblosc_io::file::{read_up_to, write_up_to};
-use oxiblosc_io::paths::{self, Kind};
-use oxiblosc_memory::CStrBuf;
+use oxiblosc_io::paths;
+use oxiblosc_memory::env::trace;
+use oxiblosc_memory::{CStrBuf, on_c_heap};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fs::File;
 use std::mem::ManuallyDrop;
@@ -77,14 +78,10 @@ pub unsafe extern "C" fn blosc2_stdio_open(
                 trace("error", "blosc2_stdio_open: cannot open the file");
                 return null_mut();
             }
-            let stream: *mut blosc2_stdio_file =
-                libc::malloc(size_of::<blosc2_stdio_file>()).cast();
-            if stream.is_null() {
+            let stream = on_c_heap(blosc2_stdio_file { file }).inspect_err(|_| {
                 libc::fclose(file);
-            } else {
-                stream.write(blosc2_stdio_file { file });
-            }
-            stream.cast()
+            });
+            stream.map_or(null_mut(), |stream| stream.cast())
         }
     })
 }
@@ -187,7 +184,7 @@ pub unsafe extern "C" fn blosc2_stdio_read(
             return 0;
         };
         // SAFETY: by the caller's word; nothing is made of a null pointer.
-        let Ok(buffer) = (unsafe { super::border::bytes_mut((*ptr).cast(), len) }) else {
+        let Ok(buffer) = (unsafe { bytes_mut((*ptr).cast(), len) }) else {
             return 0;
         };
         items(read_up_to(&file, position, buffer), size)
@@ -216,15 +213,6 @@ pub extern "C" fn blosc2_stdio_destroy(_params: *mut c_void) -> c_int {
     0
 }
 
-/// The string at a pointer, if there is one.
-///
-/// # Safety
-/// `string` is null or a C string that stays as it is.
-unsafe fn string<'a>(string: *const c_char) -> Option<&'a CStr> {
-    // SAFETY: by the caller's word.
-    (!string.is_null()).then(|| unsafe { CStr::from_ptr(string) })
-}
-
 /// Removes a directory with the files in it, as those of a sparse frame. Links in it are removed, not followed. Returns
 /// 0, `BLOSC2_ERROR_INVALID_PARAM` for an empty path, `BLOSC2_ERROR_NOT_FOUND` if there is no such directory, or
 /// `BLOSC2_ERROR_FAILURE` if it holds directories (then nothing is removed) or something cannot be removed.
@@ -235,7 +223,7 @@ unsafe fn string<'a>(string: *const c_char) -> Option<&'a CStr> {
 pub unsafe extern "C" fn blosc2_remove_dir(path: *const c_char) -> c_int {
     code("blosc2_remove_dir", || {
         // SAFETY: by the caller's word.
-        let path = unsafe { string(path) }.filter(|path| !path.is_empty());
+        let path = unsafe { c_str(path) }.filter(|path| !path.is_empty());
         paths::remove_dir_with_files(path.ok_or(Error::InvalidParam)?).map(|()| 0)
     })
 }
@@ -250,25 +238,11 @@ pub unsafe extern "C" fn blosc2_remove_dir(path: *const c_char) -> c_int {
 pub unsafe extern "C" fn blosc2_remove_urlpath(path: *const c_char) -> c_int {
     code("blosc2_remove_urlpath", || {
         // SAFETY: by the caller's word.
-        match unsafe { string(path) } {
-            Some(path) => remove(path).map(|()| 0),
+        match unsafe { c_str(path) } {
+            Some(path) => paths::remove_frame(path).map(|()| 0),
             None => Ok(0),
         }
     })
-}
-
-fn remove(path: &CStr) -> Result<()> {
-    match paths::kind(path)? {
-        None => Ok(()),
-        Some(Kind::Directory) => paths::remove_dir_with_files(path),
-        Some(Kind::File) => {
-            let lock = CStrBuf::concat(&[path.to_bytes(), b".b2lock"])?;
-            paths::remove_file(path)?;
-            // There is one only with locking.
-            let _ = paths::remove_file(&lock);
-            Ok(())
-        }
-    }
 }
 
 /// Renames the frame at a path, file or directory. Returns 0, also if a path is NULL, or `BLOSC2_ERROR_FAILURE`.
@@ -282,7 +256,7 @@ pub unsafe extern "C" fn blosc2_rename_urlpath(
 ) -> c_int {
     code("blosc2_rename_urlpath", || {
         // SAFETY: by the caller's word.
-        match unsafe { (string(old_urlpath), string(new_path)) } {
+        match unsafe { (c_str(old_urlpath), c_str(new_path)) } {
             (Some(from), Some(to)) => {
                 paths::kind(from)?.ok_or(Error::Failure)?;
                 paths::rename(from, to).map(|()| 0)

@@ -4,12 +4,13 @@
 //! to: the one allocation that only this file frees. The other fields say where the map was after the last call
 //! that was made through the struct. A struct without a path is no file, only the memory that its fields tell of.
 
-use super::border::{guard, info, trace};
+use super::border::guard;
 use super::files::span;
 use super::types::*;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
 use oxiblosc_io::mmap::{Access, Map};
+use oxiblosc_memory::env::{info, trace};
 use oxiblosc_memory::{Counted, Lossy, Shared};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io::ErrorKind;

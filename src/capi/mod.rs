@@ -18,7 +18,6 @@ pub mod decompress;
 pub mod defaults;
 /// Threads.
 pub mod exec;
-mod field;
 /// Files and paths.
 pub mod files;
 /// The shuffles by themselves.

@@ -35,6 +35,53 @@ impl Split {
     }
 }
 
+/// A shuffle as Blosc 1 knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shuffle {
+    /// None.
+    None,
+    /// Of bytes.
+    Bytes,
+    /// Of bits.
+    Bits,
+}
+
+impl Shuffle {
+    /// The shuffle of this number.
+    pub fn from_code(code: i32) -> Option<Self> {
+        [Self::None, Self::Bytes, Self::Bits]
+            .into_iter()
+            .find(|shuffle| *shuffle as i32 == code)
+    }
+}
+
+/// Writes the filters that a shuffle and a delta switch of Blosc 1 stand for into the last slots of a pipeline.
+pub fn set_shuffle(
+    filters: &mut [u8; MAX_FILTERS],
+    shuffle: Option<Shuffle>,
+    delta: bool,
+    typesize: i32,
+) {
+    match shuffle {
+        Some(Shuffle::Bytes) if typesize > 1 => filters[MAX_FILTERS - 1] = filter_id::SHUFFLE,
+        Some(Shuffle::Bits) => filters[MAX_FILTERS - 1] = filter_id::BITSHUFFLE,
+        Some(Shuffle::None) => filters[MAX_FILTERS - 1] = filter_id::NONE,
+        _ => {}
+    }
+    if delta {
+        filters[MAX_FILTERS - 2] = filter_id::DELTA;
+    }
+}
+
+/// Whether a filter has this id. Ids between those of the format and the first registered one, and between the last registered
+/// one and the first of a program's, are not assigned.
+pub fn filter_is_defined(id: u8) -> bool {
+    const FIRST_OF_PROGRAMS: u8 = 160;
+    let reserved = (filter_id::TRUNC_PREC + 1..=filter_id::LAST_DEFINED).contains(&id);
+    let unassigned = (filter_id::INT_TRUNC + 1..FIRST_OF_PROGRAMS).contains(&id);
+    !reserved && !unassigned
+}
+
 /// How data are compressed. Sizes are in bytes.
 ///
 /// ```

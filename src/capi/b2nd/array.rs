@@ -3,7 +3,6 @@
 
 use super::meta::dtype_to_c;
 use crate::capi::schunk::handle::Handle;
-use crate::capi::schunk::storage::on_heap;
 use crate::capi::types::*;
 use oxiblosc_core::b2nd::ArrayRef;
 use oxiblosc_core::b2nd::array::find_metalayer;
@@ -11,7 +10,7 @@ use oxiblosc_core::b2nd::geometry::Geometry;
 use oxiblosc_core::b2nd::meta::Meta;
 use oxiblosc_core::schunk::{Changing, Reading};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{List, ToList};
+use oxiblosc_memory::{List, ToList, on_c_heap};
 use std::ffi::c_char;
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
@@ -80,7 +79,7 @@ pub unsafe fn make(
         None => null_mut::<c_char>(),
     };
     let dtype = c.dtype;
-    on_heap(c).inspect_err(|_| {
+    on_c_heap(c).inspect_err(|_| {
         // SAFETY: made above.
         unsafe { libc::free(dtype.cast()) };
     })

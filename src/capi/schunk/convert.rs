@@ -1,6 +1,6 @@
 //! Copies of super-chunks, and super-chunks as buffers and files.
 
-use super::create::{adopt, adopt_with, discard, durable, make};
+use super::create::{adopt, adopt_with, discard, make};
 use super::handle::{self, Handle};
 use super::meta::Coder;
 use super::storage::local;
@@ -8,6 +8,7 @@ use crate::capi::border::{code64, pointer};
 use crate::capi::context::Context;
 use crate::capi::io;
 use crate::capi::types::*;
+use oxiblosc_core::environment::durable;
 use oxiblosc_core::schunk::Store;
 use oxiblosc_core::schunk::copy::{VlmetalayerCoder, metalayers_but};
 use oxiblosc_error::{Error, Result};

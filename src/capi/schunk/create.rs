@@ -3,27 +3,22 @@
 use super::handle::{self, BackEnd, Handle, Unfinished};
 use super::parts;
 use super::storage::{self, local};
-use crate::capi::border::{code, env_is_set, pointer};
+use crate::capi::border::{code, pointer};
 use crate::capi::constants::*;
 use crate::capi::io;
 use crate::capi::types::*;
 use oxiblosc_core::SuperChunk;
 use oxiblosc_core::coder::Host;
+use oxiblosc_core::environment::durable;
 use oxiblosc_core::schunk::{Parameters, State, Store};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::disk::{Disk, Loaded, Options};
 use oxiblosc_frame::header::Kind;
 use oxiblosc_frame::memory::Memory;
 use oxiblosc_io::paths;
-use oxiblosc_memory::{CStrBuf, List, boxed, boxed_uninit};
+use oxiblosc_memory::{CStrBuf, List, boxed, boxed_uninit, env};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Mutex;
-
-/// Whether changes are to survive a loss of power: the environment variable `BLOSC_DURABLE`, neither empty nor `0`.
-pub fn durable() -> bool {
-    crate::capi::border::env(c"BLOSC_DURABLE", |value| !value.is_empty() && value != "0")
-        == Some(true)
-}
 
 /// How frames of a back end are treated.
 ///
@@ -58,7 +53,7 @@ pub unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
     // SAFETY: by the contract.
     unsafe {
         let copy = storage::copy(storage)?;
-        if env_is_set(c"BTUNE_TRADEOFF") {
+        if env::is_set(c"BTUNE_TRADEOFF") {
             (*(*copy).cparams).tuner_id = BLOSC_BTUNE;
         }
         let made = Unfinished::new(BackEnd::Handles);
@@ -191,7 +186,7 @@ pub unsafe fn open(
         })();
         match opened {
             Ok(schunk) => {
-                let path = storage::string_on_heap(given).inspect_err(|_| {
+                let path = CStrBuf::to_malloc(given).inspect_err(|_| {
                     handle::free(schunk);
                 })?;
                 Handle::shown(schunk)?.set_urlpath(path);

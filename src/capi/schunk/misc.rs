@@ -2,14 +2,13 @@
 
 use super::handle::Handle;
 use super::parts::{cparams_of, dparams_of};
-use super::storage::on_heap;
 use crate::capi::border::{code, code64, guard, pointer};
 use crate::capi::constants::*;
 use crate::capi::special;
 use crate::capi::types::*;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Buffer, HandedOver, List};
+use oxiblosc_memory::{Buffer, HandedOver, List, on_c_heap};
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
@@ -27,7 +26,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_cparams(
         unsafe {
             let handle = Handle::from_c(schunk)?;
             let _unchanged = handle.core().peek()?;
-            *cparams.as_mut().ok_or(Error::NullPointer)? = on_heap(cparams_of(handle.as_c()))?;
+            *cparams.as_mut().ok_or(Error::NullPointer)? = on_c_heap(cparams_of(handle.as_c()))?;
         }
         Ok(0)
     })
@@ -47,7 +46,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_dparams(
         unsafe {
             let handle = Handle::from_c(schunk)?;
             let _unchanged = handle.core().peek()?;
-            *dparams.as_mut().ok_or(Error::NullPointer)? = on_heap(dparams_of(handle.as_c()))?;
+            *dparams.as_mut().ok_or(Error::NullPointer)? = on_c_heap(dparams_of(handle.as_c()))?;
         }
         Ok(0)
     })

@@ -1,28 +1,10 @@
 //! How a super-chunk is stored: the library's copy of what the program says.
 
 use crate::capi::types::*;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::Buffer;
-use std::ffi::{CStr, c_char};
+use oxiblosc_error::Result;
+use oxiblosc_memory::{CStrBuf, on_c_heap};
+use std::ffi::CStr;
 use std::ptr::null_mut;
-
-/// Puts a struct into memory from `malloc`.
-pub fn on_heap<T>(value: T) -> Result<*mut T> {
-    // SAFETY: malloc aligns for any C struct, and gives as much as is asked for, or null.
-    unsafe {
-        let place = libc::malloc(size_of::<T>().max(1)).cast::<T>();
-        if place.is_null() {
-            return Err(Error::MemoryAlloc);
-        }
-        place.write(value);
-        Ok(place)
-    }
-}
-
-/// Puts a string into memory from `malloc`.
-pub fn string_on_heap(text: &CStr) -> Result<*mut c_char> {
-    Ok(Buffer::copy_of(text.to_bytes_with_nul())?.into_raw().cast())
-}
 
 /// A path as files know it: without `file:///` at its front.
 pub fn local(path: &CStr) -> &CStr {
@@ -51,15 +33,15 @@ pub unsafe fn copy(storage: &blosc2_storage) -> Result<*mut blosc2_storage> {
     let made = unsafe {
         (|| {
             if !storage.urlpath.is_null() {
-                copy.urlpath = string_on_heap(local(CStr::from_ptr(storage.urlpath)))?;
+                copy.urlpath = CStrBuf::to_malloc(local(CStr::from_ptr(storage.urlpath)))?;
             }
             let cparams = storage.cparams.as_ref().copied();
-            copy.cparams = on_heap(cparams.unwrap_or(blosc2_cparams::defaults()))?;
+            copy.cparams = on_c_heap(cparams.unwrap_or(blosc2_cparams::defaults()))?;
             let dparams = storage.dparams.as_ref().copied();
-            copy.dparams = on_heap(dparams.unwrap_or(blosc2_dparams::defaults()))?;
+            copy.dparams = on_c_heap(dparams.unwrap_or(blosc2_dparams::defaults()))?;
             let io = storage.io.as_ref().copied();
-            copy.io = on_heap(io.unwrap_or(blosc2_io::defaults()))?;
-            on_heap(copy)
+            copy.io = on_c_heap(io.unwrap_or(blosc2_io::defaults()))?;
+            on_c_heap(copy)
         })()
     };
     if made.is_err() {
