@@ -8,13 +8,10 @@ use super::hooks::ContextHooks;
 use super::registry;
 use super::types::*;
 use oxiblosc_chunk::encode::{EncodeParams, Source, compress};
-use oxiblosc_chunk::header::{MAX_BUFFERSIZE, MAX_TYPESIZE, filter_id};
-use oxiblosc_chunk::tune::Request;
-use oxiblosc_codecs::Codec;
-use oxiblosc_core::params::{Checked, check};
+use oxiblosc_chunk::header::{MAX_BUFFERSIZE, filter_id};
+use oxiblosc_core::params::Job;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;
-use oxiblosc_memory::env::info;
 use std::ffi::{c_int, c_void};
 use std::time::Instant;
 
@@ -29,36 +26,20 @@ pub enum Input<'a> {
 }
 
 impl Context {
-    fn request(&self) -> Request {
-        Request {
-            compcode: self.compcode.get(),
-            clevel: self.clevel.get(),
-            typesize: self.typesize.get(),
+    /// The chunk that the fields describe.
+    fn job(&self) -> Job {
+        Job {
             nbytes: self.sourcesize.get(),
-            shuffle: self.filters.get().contains(&filter_id::SHUFFLE),
+            typesize: self.typesize.get(),
+            blocksize: self.blocksize.get(),
+            compcode: self.compcode.get(),
+            compcode_meta: self.compcode_meta.get(),
+            clevel: self.clevel.get(),
             splitmode: self.splitmode.get(),
+            use_dict: self.use_dict.get() != 0,
+            filters: self.filters.get(),
+            filters_meta: self.filters_meta.get(),
         }
-    }
-
-    /// Lets the built-in tuner choose the size of a block.
-    fn tune_blocksize(&self) {
-        let request = self.request();
-        let blocksize = request.blocksize(self.blocksize.get().max(0));
-        self.blocksize.set(blocksize);
-        info(std::fmt::from_fn(|f| {
-            let split = request.split(request.nbytes);
-            let Request {
-                compcode,
-                clevel,
-                typesize,
-                ..
-            } = request;
-            write!(
-                f,
-                "compcode: {compcode}, clevel: {clevel}, blocksize: {blocksize}, splitmode: {}, typesize: {typesize}",
-                c_int::from(split)
-            )
-        }));
     }
 
     /// Runs the context's tuner before a chunk: all parameters if it was begun, else the block size alone.
@@ -66,7 +47,7 @@ impl Context {
         let begun = !self.tuner_params.get().is_null();
         match self.tuner_id.get() {
             BLOSC_STUNE if begun => {}
-            BLOSC_STUNE => self.tune_blocksize(),
+            BLOSC_STUNE => self.blocksize.set(self.job().tuned_blocksize()),
             id => {
                 let tuner = registry::tuner(id).ok_or(Error::InvalidParam)?;
                 let function = if begun {
@@ -82,8 +63,7 @@ impl Context {
         }
         // Without a size there are no blocks.
         if self.blocksize.get() <= 0 {
-            self.blocksize.set(0);
-            self.tune_blocksize();
+            self.blocksize.set(self.job().tuned_blocksize());
         }
         Ok(())
     }
@@ -135,47 +115,26 @@ impl Context {
         });
         self.filter_flags.set(shuffle as u8);
         self.tune()?;
-        let takes_dict = Codec::from_code(self.compcode.get()).is_some_and(Codec::supports_dict);
-        check(&Checked {
-            nbytes: srcsize,
-            room: destsize,
-            level: self.clevel.get(),
-            takes_no_dict: self.use_dict.get() != 0 && !takes_dict && !self.src.get().is_null(),
-        })?;
-        if self.typesize.get() > BLOSC2_MAXTYPESIZE {
-            return Err(Error::InvalidParam);
-        }
-        if self.typesize.get() as usize > MAX_TYPESIZE {
-            // Larger items are compressed as bytes.
-            self.typesize.set(1);
-        }
-        self.nblocks
-            .set(srcsize / self.blocksize.get() + i32::from(srcsize % self.blocksize.get() > 0));
-        self.leftover.set(srcsize % self.blocksize.get());
-        if self.clevel.get() == 0 {
-            // Data that are only stored have no use for a dictionary, now or in the chunks to come.
+        let mut job = self.job();
+        job.check(destsize, !self.src.get().is_null())?;
+        self.typesize.set(job.typesize);
+        if !job.use_dict {
             self.use_dict.set(0);
         }
+        let (nblocks, leftover) = (srcsize / job.blocksize, srcsize % job.blocksize);
+        self.nblocks.set(nblocks + i32::from(leftover > 0));
+        self.leftover.set(leftover);
         Ok(())
     }
 
     /// The parameters as the engine wants them.
     pub fn encode_params(&self, extended: bool) -> EncodeParams {
-        let compcode = self.compcode.get();
         EncodeParams {
-            compcode: compcode as u8,
-            compcode_meta: self.compcode_meta.get(),
-            versionlz: registry::format_version_of(compcode),
-            clevel: self.clevel.get() as u8,
-            typesize: self.typesize.get() as usize,
-            blocksize: self.blocksize.get() as usize,
-            filters: self.filters.get(),
-            filters_meta: self.filters_meta.get(),
-            split: self.request().split(self.blocksize.get()),
-            use_dict: self.use_dict.get() != 0,
+            versionlz: registry::format_version_of(self.compcode.get()),
             instrumented: self.blosc2_flags.get() & BLOSC2_INSTR_CODEC as u8 != 0,
             extended,
             nthreads: self.update_nthreads(),
+            ..self.job().encode_params()
         }
     }
 

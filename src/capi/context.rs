@@ -6,8 +6,10 @@
 use super::border::{bytes, code, guard};
 use super::constants::*;
 use super::registry;
+use super::schunk::handle::Handle;
 use super::types::*;
 use oxiblosc_chunk::header::MAX_FILTERS;
+use oxiblosc_core::SuperChunk;
 use oxiblosc_core::environment;
 use oxiblosc_core::params::{filter_is_defined, set_shuffle};
 use oxiblosc_core::schunk::operation;
@@ -103,6 +105,12 @@ impl Context {
     /// The pointer that callbacks and C get.
     pub fn as_c(&self) -> *mut blosc2_context {
         std::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    /// The super-chunk that the context was made for.
+    pub fn owner(&self) -> Result<&SuperChunk> {
+        // SAFETY: a super-chunk outlives the contexts that were made for it.
+        unsafe { Handle::core_of(self.schunk.get()) }
     }
 
     /// Index of the chunk that the super-chunk is at, or -1.

@@ -4,7 +4,6 @@ use super::border::{apart, bytes, bytes_mut, code};
 use super::context::Context;
 use super::exec::Threads;
 use super::hooks::ContextHooks;
-use super::lazy;
 use super::types::*;
 use oxiblosc_chunk::decode::{Chunk, decompress, decompress_block, decompress_blocks};
 use oxiblosc_chunk::getitem::{ItemRange, getitem, stored};
@@ -12,11 +11,11 @@ use oxiblosc_chunk::header::{
     ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH, flags2, i32_at, offset,
 };
 use oxiblosc_chunk::plain;
-use oxiblosc_core::schunk::lazy::{self as lazy_chunk, is_lazy};
+use oxiblosc_core::schunk::lazy::{self, is_lazy};
 use oxiblosc_core::schunk::ranges::is_plain;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters as filters;
-use oxiblosc_memory::{List, ToList};
+use oxiblosc_memory::{Buffer, Collect, List, ToList};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
@@ -45,7 +44,7 @@ pub unsafe fn read_chunk<'a>(
     header.read(front, true)?;
     if is_lazy(header) {
         // SAFETY: `srcsize` is all that says how long a lazy chunk is.
-        return unsafe { bytes(src, size.min(lazy_chunk::size(header))) };
+        return unsafe { bytes(src, size.min(lazy::size(header))) };
     }
     if header.cbytes > size {
         return Err(Error::InvalidHeader);
@@ -133,7 +132,7 @@ impl Context {
             self.describe_typesize(&header);
             return Ok(header.nbytes);
         }
-        let chunk = lazy::parse(self, (&header, src), &mut source, &mut chunk)?;
+        let chunk = lazy::parse(|| self.owner(), (&header, src), &mut source, &mut chunk)?;
         self.describe(&header, src, dest, destsize);
         let maskout = self.maskout(header.nblocks)?;
         let hooks = ContextHooks::for_decompression(self, src);
@@ -178,7 +177,7 @@ impl Context {
             return Ok(items.len());
         }
         let (mut source, mut chunk) = (None, None);
-        let chunk = lazy::parse(self, (&header, src), &mut source, &mut chunk)?;
+        let chunk = lazy::parse(|| self.owner(), (&header, src), &mut source, &mut chunk)?;
         apart(src.as_ptr(), src.len(), dest.cast(), range.len)?;
         // SAFETY: by the caller's word, and the range was checked against the destination.
         let dest_bytes = unsafe { bytes_mut(dest.cast(), range.len)? };
@@ -335,18 +334,6 @@ pub unsafe extern "C" fn blosc2_vlchunk_get_nblocks(
     })
 }
 
-/// A zeroed buffer for C to free.
-fn c_buffer<'a>(len: usize) -> Result<(*mut u8, &'a mut [u8])> {
-    // SAFETY: calloc gives zeroed memory or null; at least one byte is asked for.
-    unsafe {
-        let memory = libc::calloc(len.max(1), 1).cast::<u8>();
-        if memory.is_null() {
-            return Err(Error::MemoryAlloc);
-        }
-        Ok((memory, std::slice::from_raw_parts_mut(memory, len)))
-    }
-}
-
 /// Checks that a context may decompress and that a chunk has variable-length blocks.
 ///
 /// # Safety
@@ -356,7 +343,7 @@ unsafe fn read_vlchunk<'a, 's>(
     src: *const c_void,
     srcsize: i32,
     header: &'a mut ChunkHeader,
-    source: &'a mut lazy::Kept<'s>,
+    source: &'a mut lazy::Kept,
 ) -> Result<(&'s Context, Chunk<'a>, &'a [u8])> {
     // SAFETY: by the caller's word.
     let ctx = unsafe { Context::from_c(context)? };
@@ -374,7 +361,7 @@ unsafe fn read_vlchunk<'a, 's>(
     }
     ctx.describe(header, src, null_mut(), header.nbytes as i32);
     let mut chunk = None;
-    lazy::parse(ctx, (header, src), source, &mut chunk)?;
+    lazy::parse(|| ctx.owner(), (header, src), source, &mut chunk)?;
     Ok((ctx, chunk.ok_or(Error::Failure)?, src))
 }
 
@@ -413,42 +400,23 @@ pub unsafe extern "C" fn blosc2_vldecompress_ctx(
         if nblocks > maxblocks as usize {
             return Err(Error::InvalidParam);
         }
-        let (mut memory, mut blocks) =
-            (List::with_capacity(nblocks)?, List::with_capacity(nblocks)?);
-        let mut result = Ok(());
-        for nblock in 0..nblocks {
-            match chunk.block_nbytes(nblock).and_then(c_buffer) {
-                Ok((pointer, block)) => {
-                    memory.push((pointer, block.len()))?;
-                    blocks.push(block)?;
-                }
-                Err(error) => {
-                    result = Err(error);
-                    break;
-                }
-            }
-        }
+        let buffer = |nblock| Buffer::zeroed(chunk.block_nbytes(nblock)?);
+        let mut blocks = (0..nblocks).map(buffer).try_list()?;
         let hooks = ContextHooks::for_decompression(ctx, src);
-        let result = result.and_then(|()| {
-            decompress_blocks(
-                &chunk,
-                blocks.into_iter(),
-                maskout.as_deref(),
-                ctx.update_nthreads(),
-                &hooks,
-                &Threads,
-            )
-        });
-        for (i, (pointer, len)) in memory.into_iter().enumerate() {
-            // SAFETY: the arrays have at least `nblocks` elements; the buffers are from `c_buffer` and no longer used.
-            unsafe {
-                match result {
-                    Ok(()) => (*dests.add(i), *destsizes.add(i)) = (pointer.cast(), len as i32),
-                    Err(_) => libc::free(pointer.cast()),
-                }
-            }
+        decompress_blocks(
+            &chunk,
+            blocks.iter_mut().map(|block| &mut **block),
+            maskout.as_deref(),
+            ctx.update_nthreads(),
+            &hooks,
+            &Threads,
+        )?;
+        for (i, block) in blocks.into_iter().enumerate() {
+            let len = block.len() as i32;
+            // SAFETY: the arrays have at least `nblocks` elements.
+            unsafe { (*dests.add(i), *destsizes.add(i)) = (block.into_raw().cast(), len) };
         }
-        result.map(|()| nblocks)
+        Ok(nblocks)
     })
 }
 
@@ -479,16 +447,12 @@ pub unsafe extern "C" fn blosc2_vldecompress_block_ctx(
         if nblock >= chunk.header().nblocks {
             return Err(Error::InvalidParam);
         }
-        let (pointer, block) = c_buffer(chunk.block_nbytes(nblock)?)?;
+        let mut block = Buffer::zeroed(chunk.block_nbytes(nblock)?)?;
         let hooks = ContextHooks::for_decompression(ctx, src);
+        decompress_block(&chunk, nblock, &mut block, &hooks)?;
         let len = block.len();
-        if let Err(error) = decompress_block(&chunk, nblock, block, &hooks) {
-            // SAFETY: from `c_buffer`, and no longer used.
-            unsafe { libc::free(pointer.cast()) };
-            return Err(error);
-        }
         // SAFETY: by the caller's word.
-        unsafe { (*dest, *destsize) = (pointer, len as i32) };
+        unsafe { (*dest, *destsize) = (block.into_raw(), len as i32) };
         Ok(len)
     })
 }

@@ -7,7 +7,7 @@ use super::schunk::handle::Handle;
 use super::types::*;
 use oxiblosc_cells::BlockShape;
 use oxiblosc_chunk::hooks::{BlockPos, Hooks};
-use oxiblosc_core::b2nd::meta::{self, Meta};
+use oxiblosc_core::b2nd::array::block_shape;
 use oxiblosc_core::schunk::operation;
 use oxiblosc_error::{Error, Result};
 use std::ffi::c_void;
@@ -86,9 +86,7 @@ impl<'a> ContextHooks<'a> {
         let shown = shown.map_err(|_| Error::Failure)?;
         let state = shown.core().peek()?;
         let layers = shown.view_metalayers().unwrap_or(state.metalayers());
-        let layer = layers.iter().find(|layer| *layer.name == *meta::NAME);
-        let (meta, _) = Meta::parse(&layer.ok_or(Error::Failure)?.content, false)?;
-        BlockShape::new(&meta.blockshape[..meta.ndim])
+        block_shape(layers)
     }
 
     fn output_typesize(&self) -> i32 {

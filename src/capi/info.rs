@@ -7,7 +7,7 @@ use super::types::*;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_BUFFERSIZE, MIN_HEADER_LENGTH};
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::CStrBuf;
+use oxiblosc_memory::Buffer;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null;
 
@@ -217,12 +217,11 @@ pub unsafe extern "C" fn blosc2_get_complib_info(
             give(version, std::ptr::null_mut());
             let (library, library_name) = found.ok_or(Error::NotFound)?;
             let known = Codec::from_name(name).map_or("unknown", Codec::library_version);
-            let library_name = CStrBuf::to_malloc(library_name)?;
-            give(complib, library_name);
-            give(
-                version,
-                CStrBuf::to_malloc(&CStrBuf::new(known.as_bytes())?)?,
-            );
+            let library_name = Buffer::copy_of(library_name.to_bytes_with_nul())?;
+            let mut known = Buffer::copy_of(known.as_bytes())?;
+            known.extend(&[0])?;
+            give(complib, library_name.into_raw().cast());
+            give(version, known.into_raw().cast());
             Ok(library)
         }
     })

@@ -31,8 +31,6 @@ pub mod indices;
 pub mod info;
 /// Back ends for input and output.
 pub mod io;
-/// Lazy chunks.
-pub mod lazy;
 /// Files through a memory map.
 pub mod mmap;
 /// Registered codecs, filters and tuners.

@@ -223,7 +223,7 @@ unsafe fn refresh_in(shown: &Handle, array: *const b2nd_array_t) -> Result<bool>
     if !same {
         return Err(Error::Data);
     }
-    let geometry = Geometry::new(ndim, &meta.shape, &meta.chunkshape, &meta.blockshape)?;
+    let geometry = meta.geometry()?;
     show(c, &geometry);
     c.last_tick = state.tick();
     Ok(true)

@@ -157,12 +157,8 @@ impl Params {
         blockshape: &[i32; MAX_DIM],
     ) -> Result<()> {
         geometry::check(&shape[..ndim], &chunkshape[..ndim], &blockshape[..ndim])?;
-        let blocksize = blockshape[..ndim]
-            .iter()
-            .try_fold(1i32, |product, len| product.checked_mul(*len))
-            .and_then(|items| items.checked_mul(self.cparams().typesize))
-            .filter(|blocksize| *blocksize >= 0);
-        self.cparams().blocksize = blocksize.ok_or(Error::InvalidParam)?;
+        let typesize = self.cparams().typesize;
+        self.cparams().blocksize = geometry::blocksize(&blockshape[..ndim], typesize)?;
         self.set_ndim(ndim);
         self.shape = *shape;
         self.chunkshape = *chunkshape;

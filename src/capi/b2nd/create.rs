@@ -90,14 +90,7 @@ fn fill(
     // SAFETY: a string of the parameters', or null.
     let dtype =
         unsafe { (!params.dtype.is_null()).then(|| CStr::from_ptr(params.dtype).to_bytes()) };
-    let meta = Meta {
-        ndim: geometry.ndim,
-        shape: geometry.shape,
-        chunkshape: geometry.chunkshape,
-        blockshape: geometry.blockshape,
-        dtype,
-        dtype_format: params.dtype_format,
-    };
+    let meta = geometry.meta(dtype, params.dtype_format);
     // SAFETY: the super-chunk was just made; names and contents are the program's.
     unsafe {
         let handle = Handle::from_c(sc)?;
@@ -302,8 +295,7 @@ pub unsafe fn adopt(schunk: *mut blosc2_schunk) -> Result<*mut b2nd_array_t> {
                     return Err(Error::InvalidParam);
                 }
             }
-            let (chunkshape, blockshape) = (&meta.chunkshape, &meta.blockshape);
-            let geometry = Geometry::new(meta.ndim, &meta.shape, chunkshape, blockshape)?;
+            let geometry = meta.geometry()?;
             ArrayRef::check_chunks(&state, &geometry)?;
             array::make(schunk, &geometry, meta.dtype, meta.dtype_format)
         })

@@ -15,7 +15,7 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::container;
 use oxiblosc_frame::header::MIN_LEN;
 use oxiblosc_frame::memory::Memory;
-use oxiblosc_io::{Backend, Mode, paths, whole};
+use oxiblosc_io::whole;
 use oxiblosc_memory::CowBuffer;
 use std::ffi::{CStr, c_char};
 use std::ptr::null_mut;
@@ -137,25 +137,6 @@ pub unsafe fn to_buffer(
     }
 }
 
-/// Writes a file that has these bytes and no others. On the file system that is done in one step; the functions of other
-/// back ends have none for that.
-fn write_file(backend: &dyn Backend, path: &CStr, bytes: &[u8]) -> Result<()> {
-    if backend.is_filesystem() {
-        return whole::write(path, bytes, durable());
-    }
-    let is_new = backend.is_mmap() && paths::kind(path)?.is_none();
-    let written = backend.open(path, Mode::Create).and_then(|file| {
-        file.write_at(0, bytes)?;
-        if durable() { file.sync() } else { Ok(()) }
-    });
-    written.inspect_err(|_| {
-        if is_new {
-            // It may not be there at all.
-            let _ = paths::remove_file(path);
-        }
-    })
-}
-
 /// Writes a super-chunk into a file as a contiguous frame. Returns the size of the frame, or a negative error code.
 ///
 /// A frame in memory replaces a file that is there, in one step: an open finds the old bytes or the new ones, and
@@ -180,7 +161,7 @@ pub unsafe extern "C" fn blosc2_schunk_to_file(
                 let backend = io::backend(handle.storage().io)?;
                 let path = local(CStr::from_ptr(urlpath));
                 let written = handle.core().with_frame(|bytes| {
-                    write_file(&*backend, path, bytes)?;
+                    whole::write_through(&*backend, path, bytes, durable())?;
                     Ok(bytes.len() as u64)
                 })?;
                 written.ok_or(Error::Failure)

@@ -3,22 +3,17 @@
 use super::handle::{self, BackEnd, Handle, Unfinished};
 use super::parts;
 use super::storage::{self, local};
-use crate::capi::border::{code, pointer};
+use crate::capi::border::{c_str, code, pointer};
 use crate::capi::constants::*;
 use crate::capi::io;
 use crate::capi::types::*;
 use oxiblosc_core::SuperChunk;
-use oxiblosc_core::coder::Host;
 use oxiblosc_core::environment::durable;
-use oxiblosc_core::schunk::{Parameters, State, Store};
+use oxiblosc_core::schunk::{State, Store};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::disk::{Disk, Loaded, Options};
-use oxiblosc_frame::header::Kind;
-use oxiblosc_frame::memory::Memory;
-use oxiblosc_io::paths;
-use oxiblosc_memory::{CStrBuf, List, boxed, boxed_uninit, env};
+use oxiblosc_frame::disk::{Loaded, Options};
+use oxiblosc_memory::{CStrBuf, List, env};
 use std::ffi::{CStr, c_char, c_int};
-use std::sync::Mutex;
 
 /// How frames of a back end are treated.
 ///
@@ -35,17 +30,7 @@ unsafe fn options(io: *const blosc2_io) -> Result<Options> {
     }
 }
 
-/// A directory's path, without the slash that it may end with.
-fn without_slash(path: &CStr) -> Result<CStrBuf> {
-    let bytes = path.to_bytes();
-    let end = match bytes.last() {
-        Some(b'/' | b'\\') => bytes.len() - 1,
-        _ => bytes.len(),
-    };
-    CStrBuf::new(&bytes[..end])
-}
-
-/// Makes a super-chunk; `keep` says which store it gets, once its contexts are there.
+/// Makes a super-chunk.
 ///
 /// # Safety
 /// The pointers in `storage` are null or valid.
@@ -60,48 +45,16 @@ pub unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
         let mut made = made.inspect_err(|_| storage::free_storage(copy))?;
         parts::set_parameters(&mut made, copy)?;
         let host = made.host()?;
-        let store = store_for(&*copy, made.parameters(), &*host)?;
         let (parameters, id) = (made.parameters(), made.id());
+        let empty = State::new(Store::Separate(List::new()), parameters);
+        let store = Store::create(
+            c_str((*copy).urlpath),
+            (*copy).contiguous,
+            |kind| empty.new_header(&*host, kind),
+            || options((*copy).io),
+        )?;
         Ok(made.finish(SuperChunk::new(store, parameters, host, id)))
     }
-}
-
-/// Where a new super-chunk keeps its chunks.
-///
-/// # Safety
-/// The storage is complete.
-unsafe fn store_for(
-    storage: &blosc2_storage,
-    parameters: Parameters,
-    host: &dyn Host,
-) -> Result<Store> {
-    let path = if storage.urlpath.is_null() {
-        None
-    } else {
-        // SAFETY: a string of the storage's.
-        Some(unsafe { CStr::from_ptr(storage.urlpath) })
-    };
-    let header = |kind| State::new(Store::Separate(List::new()), parameters).new_header(host, kind);
-    Ok(match (path, storage.contiguous) {
-        (None, false) => Store::Separate(List::new()),
-        (None, true) => Store::Memory(Memory::new(&header(Kind::Contiguous), &[], &[])?),
-        (Some(path), contiguous) => {
-            if contiguous && paths::kind(path)?.is_some() {
-                // An existing frame is not overwritten.
-                return Err(Error::FileOpen);
-            }
-            let (kind, path) = match contiguous {
-                true => (Kind::Contiguous, CStrBuf::copy_of(path)?),
-                false => (Kind::Sparse, without_slash(path)?),
-            };
-            // SAFETY: the storage's own copy of what the program chose.
-            let options = unsafe { options(storage.io)? };
-            // Its place comes first: once the frame is there, nothing may fail.
-            let place = boxed_uninit()?;
-            let (disk, _) = Disk::create(options, &path, &header(kind), &[], &[])?;
-            Store::Disk(Mutex::new(Box::write(place, disk)))
-        }
-    })
 }
 
 /// Makes a new super-chunk without chunks. It copies `storage` and what that points to, except the parameters of tuners,
@@ -175,14 +128,8 @@ pub unsafe fn open(
         let given = CStr::from_ptr(urlpath);
         let opened = (|| {
             let base = u64::try_from(offset).map_err(|_| Error::InvalidParam)?;
-            let path = local(given);
-            let (path, kind) = match paths::kind(path)? {
-                None => return Err(Error::FileOpen),
-                Some(paths::Kind::Directory) => (without_slash(path)?, Kind::Sparse),
-                Some(paths::Kind::File) => (CStrBuf::copy_of(path)?, Kind::Contiguous),
-            };
-            let (disk, loaded) = Disk::open(options(io)?, &path, base, kind)?;
-            adopt(Store::Disk(Mutex::new(boxed(disk)?)), loaded, io)
+            let (store, loaded) = Store::open(local(given), base, || options(io))?;
+            adopt(store, loaded, io)
         })();
         match opened {
             Ok(schunk) => {

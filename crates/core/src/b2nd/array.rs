@@ -3,13 +3,14 @@
 use super::access::{ChunkMaker, StoredChunks};
 use super::chunks::Sizes;
 use super::geometry::Geometry;
-use super::meta::{NAME, OLD_NAME};
+use super::meta::{Meta, NAME, OLD_NAME};
 use super::read::{Reading, Workers};
 use super::select::Selection;
 use super::sparse;
 use super::write::{Rewriter, Writing};
 use super::{Dims, MAX_DIM};
 use crate::schunk::{State, SuperChunk, Update};
+use oxiblosc_cells::BlockShape;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_memory::List;
@@ -18,6 +19,16 @@ use oxiblosc_memory::List;
 pub fn find_metalayer(layers: &[Metalayer]) -> Option<usize> {
     let find = |name: &[u8]| layers.iter().position(|layer| *layer.name == *name);
     find(NAME).or_else(|| find(OLD_NAME))
+}
+
+/// The shape of blocks that the metalayer of an array says.
+///
+/// # Errors
+/// [`Error::Failure`] where there is none.
+pub fn block_shape(layers: &[Metalayer]) -> Result<BlockShape> {
+    let layer = layers.iter().find(|layer| *layer.name == *NAME);
+    let (meta, _) = Meta::parse(&layer.ok_or(Error::Failure)?.content, false)?;
+    BlockShape::new(&meta.blockshape[..meta.ndim])
 }
 
 /// An array that cannot change as long as this is used.
