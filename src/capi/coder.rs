@@ -1,10 +1,10 @@
 //! Contexts as a super-chunk uses them.
 
 use super::compress::Input;
-use super::constants::BLOSC_STUNE;
 use super::context::Context;
 use super::exec::Threads;
 use super::hooks::ContextHooks;
+use crate::capi::prelude::*;
 use oxiblosc_chunk::decode::{Chunk, decompress, decompress_block};
 use oxiblosc_chunk::encode::{EncodeParams, Source};
 use oxiblosc_chunk::getitem::{ItemRange, getitem};
@@ -12,7 +12,6 @@ use oxiblosc_chunk::header::MAX_OVERHEAD;
 use oxiblosc_chunk::hooks::{Executor, Hooks};
 use oxiblosc_chunk::patch::RecompressParams;
 use oxiblosc_core::coder::{Decoder, Encoder};
-use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::boxed;
 use std::ptr::{NonNull, null, null_mut};
 

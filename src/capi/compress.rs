@@ -1,18 +1,14 @@
 //! Compression through a context: the tuner, the checks, the engine.
 
-use super::border::{apart, bytes, bytes_mut, code};
-use super::constants::*;
 use super::context::Context;
 use super::exec::Threads;
 use super::hooks::ContextHooks;
 use super::registry;
-use super::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_chunk::encode::{EncodeParams, Source, compress};
 use oxiblosc_chunk::header::{MAX_BUFFERSIZE, filter_id};
 use oxiblosc_core::params::Job;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;
-use std::ffi::{c_int, c_void};
 use std::time::Instant;
 
 /// What is to be compressed, as C hands it over.
@@ -99,7 +95,7 @@ impl Context {
         self.src.set(if let Input::Buffer(src) = input {
             *src
         } else {
-            std::ptr::null()
+            null()
         });
         self.srcsize.set(srcsize);
         self.sourcesize.set(srcsize);

@@ -3,20 +3,15 @@
 //! Tuners (also those that come as plugins) read and set fields of a context, so its fields lie where the reference
 //! library 3.3.5 has them. A callback may change them while a function holds the context.
 
-use super::border::{bytes, code, guard};
-use super::constants::*;
 use super::registry;
 use super::schunk::handle::Handle;
-use super::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_chunk::header::MAX_FILTERS;
 use oxiblosc_core::SuperChunk;
 use oxiblosc_core::environment;
 use oxiblosc_core::params::{filter_is_defined, set_shuffle};
 use oxiblosc_core::schunk::operation;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, Field, boxed, env, on_c_heap};
-use std::ffi::{c_int, c_void};
-use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// The fields that a tuner may look at, in their order; what the engine itself keeps is elsewhere.

@@ -1,10 +1,9 @@
 //! Decompression through a context.
 
-use super::border::{apart, bytes, bytes_mut, code};
 use super::context::Context;
 use super::exec::Threads;
 use super::hooks::ContextHooks;
-use super::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_chunk::decode::{Chunk, decompress, decompress_block, decompress_blocks};
 use oxiblosc_chunk::getitem::{ItemRange, getitem, stored};
 use oxiblosc_chunk::header::{
@@ -13,11 +12,8 @@ use oxiblosc_chunk::header::{
 use oxiblosc_chunk::plain;
 use oxiblosc_core::schunk::lazy::{self, is_lazy};
 use oxiblosc_core::schunk::ranges::is_plain;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_filters as filters;
 use oxiblosc_memory::{Buffer, Collect, List, ToList};
-use std::ffi::{c_int, c_void};
-use std::ptr::null_mut;
 
 /// Reads the header of the chunk at `src` into `header`, and gives the bytes that it says belong to the chunk, as far
 /// as `srcsize` reaches.

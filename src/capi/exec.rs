@@ -1,14 +1,11 @@
 //! Where the workers of a job come from: the shared pool, or the program's own threads.
 
-use super::border::guard;
-use super::types::blosc_threads_callback;
+use crate::capi::prelude::*;
 use oxiblosc_chunk::hooks::Executor;
 use oxiblosc_core::exec::with_operations;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::env::trace;
 use oxiblosc_memory::{Collect, List, Published};
 use oxiblosc_pool as pool;
-use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A registered callback with its data.

@@ -1,17 +1,13 @@
 //! The back end for files as C sees it, and what is done to paths.
 
-use super::border::{bytes_mut, c_str, code, guard};
-use super::types::*;
-use oxiblosc_error::Error;
+use crate::capi::prelude::*;
 use oxiblosc_io::file::{read_up_to, write_up_to};
 use oxiblosc_io::paths;
 use oxiblosc_memory::env::trace;
 use oxiblosc_memory::{CStrBuf, on_c_heap};
-use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fs::File;
 use std::mem::ManuallyDrop;
 use std::os::fd::FromRawFd;
-use std::ptr::null_mut;
 
 /// The bytes that `nitems` items of `size` bytes take, if neither they nor their end are out of range.
 pub fn span(size: i64, nitems: i64, position: i64) -> Option<(u64, usize)> {

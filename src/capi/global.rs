@@ -3,22 +3,17 @@
 //! The settings are single atomics, and every call works on a context of its own, so calls from several threads do
 //! not wait for each other, and a child after `fork` never finds a lock taken.
 
-use super::border::{code, guard, text};
 use super::compress::Input;
-use super::constants::*;
 use super::context::{self, Context};
 use super::decompress::getitem_of;
 use super::registry;
-use super::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_chunk::scratch;
 use oxiblosc_core::environment;
 use oxiblosc_core::params::{Shuffle, set_shuffle};
 use oxiblosc_core::schunk::operation;
-use oxiblosc_error::Error;
 use oxiblosc_memory::env;
 use oxiblosc_pool as pool;
-use std::ffi::{CStr, c_char, c_int, c_void};
-use std::ptr::null;
 use std::sync::atomic::{AtomicBool, AtomicI16, AtomicI32, Ordering::Relaxed};
 
 static INITIALIZED: AtomicBool = AtomicBool::new(false);

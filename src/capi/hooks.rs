@@ -1,16 +1,13 @@
 //! The caller's functions, as the engine calls them.
 
-use super::constants::BLOSC2_CHUNK_TYPESIZE;
 use super::context::Context;
 use super::registry;
 use super::schunk::handle::Handle;
-use super::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_cells::BlockShape;
 use oxiblosc_chunk::hooks::{BlockPos, Hooks};
 use oxiblosc_core::b2nd::array::block_shape;
 use oxiblosc_core::schunk::operation;
-use oxiblosc_error::{Error, Result};
-use std::ffi::c_void;
 use std::sync::OnceLock;
 
 type Prefilter = unsafe extern "C" fn(*mut blosc2_prefilter_params) -> i32;

@@ -1,6 +1,6 @@
 //! Positions in an array, counted along its dimensions and counted through.
 
-use super::border::guard;
+use crate::capi::prelude::*;
 use oxiblosc_core::b2nd::geometry::{number, position};
 use std::slice::from_raw_parts;
 

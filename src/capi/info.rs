@@ -1,15 +1,10 @@
 //! What a chunk's header says, what the library is made of, and what time it is.
 
-use super::border::{bytes, code, guard, text};
-use super::constants::*;
 use super::registry;
-use super::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_BUFFERSIZE, MIN_HEADER_LENGTH};
 use oxiblosc_codecs::Codec;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::Buffer;
-use std::ffi::{CStr, c_char, c_int, c_void};
-use std::ptr::null;
 
 /// The part of a header that every chunk has.
 ///
@@ -213,8 +208,8 @@ pub unsafe extern "C" fn blosc2_get_complib_info(
             .and_then(|library| Some((library, registry::library_name(library)?)));
         // SAFETY: by the caller's word; the copies are from `malloc`.
         unsafe {
-            give(complib, std::ptr::null_mut());
-            give(version, std::ptr::null_mut());
+            give(complib, null_mut());
+            give(version, null_mut());
             let (library, library_name) = found.ok_or(Error::NotFound)?;
             let known = Codec::from_name(name).map_or("unknown", Codec::library_version);
             let library_name = Buffer::copy_of(library_name.to_bytes_with_nul())?;

@@ -1,21 +1,16 @@
 //! Back ends for input and output: the table of those that C knows. An entry is never removed: `blosc2_get_io_cb` hands out
 //! its address, and back ends outlive `blosc2_destroy`, as in the reference.
 
-use super::border::{c_str, code, guard};
-use super::constants::{BLOSC2_IO_FILESYSTEM, BLOSC2_IO_FILESYSTEM_MMAP, BLOSC2_IO_REGISTERED};
 use super::files::*;
 use super::global::is_initialized;
 use super::mmap::{self, *};
-use super::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_core::environment;
 use oxiblosc_core::schunk::operation;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_io::callbacks::{Functions, Registered};
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{Backend, Mode, Storage, shared};
 use oxiblosc_memory::{Shared, Table, as_dyn};
-use std::ffi::{CStr, c_int};
-use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 
 /// What is known of a back end.

@@ -4,17 +4,13 @@
 //! to: the one allocation that only this file frees. The other fields say where the map was after the last call
 //! that was made through the struct. A struct without a path is no file, only the memory that its fields tell of.
 
-use super::border::guard;
 use super::files::span;
-use super::types::*;
-use oxiblosc_error::{Error, Result};
+use crate::capi::prelude::*;
 use oxiblosc_io::Storage;
 use oxiblosc_io::mmap::{Access, Map};
 use oxiblosc_memory::env::{info, trace};
 use oxiblosc_memory::{Counted, Lossy, Shared};
-use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io::ErrorKind;
-use std::ptr::null_mut;
 
 /// What lies in front of the path.
 #[repr(C, align(16))]
@@ -133,7 +129,7 @@ pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Sha
         (*params).access_flags = i64::from(access.protection());
         (*params).map_flags = i64::from(access.flags());
         // The string is the caller's and may be gone later.
-        (*params).mode = std::ptr::null();
+        (*params).mode = null();
         tell(params, &map);
         // Word for word: python-blosc2 looks for it.
         info(format_args!(

@@ -1,14 +1,10 @@
 //! Codecs, filters and tuners that the program registers, and the names of codecs. A function that an entry lacks is the
 //! plugin's of its name.
 
-use super::border::{c_str, code, guard, text};
-use super::constants::*;
-use super::types::*;
+use crate::capi::prelude::*;
 use crate::plugin;
 use oxiblosc_codecs::{Codec, registered_code, registered_name};
-use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{CStrBuf, Table, env};
-use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// What the program registered, with a copy of its name.
 struct Entry<T> {
@@ -301,7 +297,7 @@ pub unsafe extern "C" fn blosc2_compcode_to_compname(
         let name = compname_of(compcode);
         if !compname.is_null() {
             // SAFETY: by the caller's word.
-            unsafe { *compname = name.map_or(std::ptr::null(), CStr::as_ptr) };
+            unsafe { *compname = name.map_or(null(), CStr::as_ptr) };
         }
         if name.is_some() { compcode } else { -1 }
     })

@@ -1,13 +1,10 @@
 //! Chunks whose content follows from their header.
 
-use super::border::{bytes, bytes_mut, code};
 use super::compress::Input;
 use super::context::{self, Context};
-use super::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
 use oxiblosc_chunk::special;
-use oxiblosc_error::{Error, Result};
-use std::ffi::{c_int, c_void};
 
 /// Makes a special chunk with the block size that `cparams` lead to.
 ///

@@ -2,17 +2,14 @@
 //! function, and written anew when the shape changes.
 
 use super::meta::dtype_to_c;
+use crate::capi::prelude::*;
 use crate::capi::schunk::handle::Handle;
-use crate::capi::types::*;
 use oxiblosc_core::b2nd::ArrayRef;
 use oxiblosc_core::b2nd::array::find_metalayer;
 use oxiblosc_core::b2nd::geometry::Geometry;
 use oxiblosc_core::b2nd::meta::Meta;
 use oxiblosc_core::schunk::{Changing, Reading};
-use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{List, ToList, on_c_heap};
-use std::ffi::c_char;
-use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 
 /// The super-chunk of an array, a view or not.
@@ -76,7 +73,7 @@ pub unsafe fn make(
     c.last_tick = unsafe { (*sc).change_tick };
     c.dtype = match dtype {
         Some(dtype) => dtype_to_c(dtype)?,
-        None => null_mut::<c_char>(),
+        None => null_mut(),
     };
     let dtype = c.dtype;
     on_c_heap(c).inspect_err(|_| {
@@ -151,7 +148,7 @@ impl<'a> Array<'a> {
         // SAFETY: a string of the array's, or null.
         unsafe {
             let dtype = (*self.ptr).dtype;
-            let copy = || std::ffi::CStr::from_ptr(dtype).to_bytes().to_list();
+            let copy = || CStr::from_ptr(dtype).to_bytes().to_list();
             (!dtype.is_null()).then(copy).transpose()
         }
     }

@@ -1,17 +1,12 @@
 //! What arrays are made from.
 
 use super::meta::{dtype_to_c, shape_from_c};
-use crate::capi::border::{code, pointer};
-use crate::capi::constants::*;
+use crate::capi::prelude::*;
 use crate::capi::schunk::storage::{copy, free_storage};
-use crate::capi::types::*;
 use oxiblosc_core::b2nd::geometry;
 use oxiblosc_core::b2nd::{Dims, MAX_DIM};
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_memory::{CStrBuf, List, Text, boxed};
-use std::ffi::{CStr, c_char, c_int};
-use std::ptr::null_mut;
 
 /// The struct behind the pointer that C holds. The headers do not show it, but programs that know the reference's look
 /// inside, so it is laid out as that one is.

@@ -5,15 +5,12 @@ use super::context::Params;
 use super::create::{adopt, deliver, discard, free, special};
 use super::derive::copy_as;
 use super::slices::size;
-use crate::capi::border::{bytes, bytes_mut, code, code64};
+use crate::capi::prelude::*;
 use crate::capi::schunk::convert::{append_file, from_buffer, to_buffer};
 use crate::capi::schunk::create as schunk;
 use crate::capi::schunk::handle;
-use crate::capi::types::*;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_core::b2nd::Dims;
-use oxiblosc_error::{Error, Result};
-use std::ffi::{c_char, c_int, c_void};
 
 /// Makes an array of a super-chunk that was just opened, and frees it if it is none.
 ///
@@ -87,10 +84,7 @@ pub unsafe extern "C" fn b2nd_open(urlpath: *const c_char, array: *mut *mut b2nd
             return Err(Error::NullPointer);
         }
         deliver(array, || {
-            own(
-                schunk::open(urlpath, 0, std::ptr::null()),
-                Error::NullPointer,
-            )
+            own(schunk::open(urlpath, 0, null()), Error::NullPointer)
         })
     })
 }
@@ -111,7 +105,7 @@ pub unsafe extern "C" fn b2nd_open_offset(
             return Err(Error::NullPointer);
         }
         deliver(array, || {
-            let sc = schunk::open(urlpath, offset, std::ptr::null());
+            let sc = schunk::open(urlpath, offset, null());
             own(sc, Error::NullPointer)
         })
     })

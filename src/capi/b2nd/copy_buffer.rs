@@ -1,10 +1,8 @@
 //! Copies between buffers that are arrays of any shapes.
 
-use crate::capi::border::code;
+use crate::capi::prelude::*;
 use oxiblosc_core::b2nd::MAX_DIM;
 use oxiblosc_core::b2nd::runs::Transfer;
-use oxiblosc_error::{Error, Result};
-use std::ffi::{c_int, c_void};
 
 /// A shape or a position of the program's.
 ///

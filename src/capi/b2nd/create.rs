@@ -2,23 +2,19 @@
 
 use super::array::{self, Array};
 use super::context::Params;
-use crate::capi::border::code;
+use crate::capi::prelude::*;
 use crate::capi::schunk::create as schunk;
 use crate::capi::schunk::handle::{self, Handle};
 use crate::capi::schunk::meta::{content_of, name_of};
 use crate::capi::schunk::misc::sample_of;
 use crate::capi::special::repeatval_chunk;
-use crate::capi::types::*;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
 use oxiblosc_core::b2nd::ArrayRef;
 use oxiblosc_core::b2nd::create::chunksize;
 use oxiblosc_core::b2nd::geometry::Geometry;
 use oxiblosc_core::b2nd::meta::Meta;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::Borrowed;
 use oxiblosc_memory::{Collect, List};
-use std::ffi::{CStr, c_int, c_void};
-use std::ptr::null_mut;
 
 /// Writes the result of making an array: the array, or null.
 ///

@@ -3,17 +3,14 @@
 use super::array::{self, Array};
 use super::context::{Layers, Params};
 use super::create::{deliver, discard, special};
-use crate::capi::border::code;
+use crate::capi::prelude::*;
 use crate::capi::schunk::convert::{copy as copy_schunk, with_vlmetalayer_coder};
 use crate::capi::schunk::create as schunk;
 use crate::capi::schunk::handle::Handle;
-use crate::capi::types::*;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_core::b2nd::Dims;
 use oxiblosc_core::b2nd::meta::NAME;
 use oxiblosc_core::schunk::copy::metalayers_but;
-use oxiblosc_error::{Error, Result};
-use std::ffi::c_int;
 
 /// Makes a new array of a box of another one.
 fn slice(params: &mut Params, src: &Array, start: &Dims, stop: &Dims) -> Result<*mut b2nd_array_t> {

@@ -1,15 +1,11 @@
 //! The metalayer by itself.
 
 use super::array;
-use crate::capi::border::{bytes, code};
-use crate::capi::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_core::b2nd::MAX_DIM;
 use oxiblosc_core::b2nd::meta::Meta;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, Text};
-use std::ffi::{CStr, c_char, c_int};
 use std::fmt::{self, Display};
-use std::ptr::null_mut;
 
 /// A dtype as C has it, from `malloc`.
 pub fn dtype_to_c(dtype: &[u8]) -> Result<*mut c_char> {

@@ -2,11 +2,8 @@
 
 use super::array::Array;
 use super::slices::{dims, size};
-use crate::capi::border::{bytes, bytes_mut, code};
-use crate::capi::types::*;
-use oxiblosc_error::{Error, Result};
+use crate::capi::prelude::*;
 use oxiblosc_memory::{Collect, List};
-use std::ffi::{c_int, c_void};
 
 /// The lists of indices of the program's.
 ///

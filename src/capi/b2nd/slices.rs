@@ -1,10 +1,7 @@
 //! Slices: boxes of items, read and written.
 
 use super::array::Array;
-use crate::capi::border::{bytes, bytes_mut, code};
-use crate::capi::types::*;
-use oxiblosc_error::{Error, Result};
-use std::ffi::{c_int, c_void};
+use crate::capi::prelude::*;
 
 /// Positions or lengths of the program's.
 ///

@@ -3,19 +3,16 @@
 
 use super::array::{self, Array};
 use super::create::deliver;
-use crate::capi::border::code;
+use crate::capi::prelude::*;
 use crate::capi::schunk::handle::{self, BackEnd, Handle, Unfinished};
 use crate::capi::schunk::parts::set_parameters;
 use crate::capi::schunk::storage;
-use crate::capi::types::*;
 use oxiblosc_core::b2nd::MAX_DIM;
 use oxiblosc_core::b2nd::geometry::{Geometry, blocksize};
 use oxiblosc_core::b2nd::meta::NAME;
 use oxiblosc_core::b2nd::views::check_metalayers;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_memory::ToList;
-use std::ffi::c_int;
 
 /// Refuses arrays with metalayers that may speak of dimensions.
 fn check(array: &Array) -> Result<()> {

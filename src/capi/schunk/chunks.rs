@@ -1,17 +1,14 @@
 //! Chunks in and out of a super-chunk.
 
 use super::handle::Handle;
-use crate::capi::border::{bytes, bytes_mut, code, code64};
 use crate::capi::decompress::read_chunk;
-use crate::capi::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_chunk::encode::Source;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_core::SuperChunk;
 use oxiblosc_core::schunk::Bytes;
 use oxiblosc_core::schunk::chunks::Place;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::Buffer;
-use std::ffi::{c_int, c_void};
 
 /// A chunk of the program's.
 ///
@@ -220,7 +217,7 @@ unsafe fn get_for_c(
     };
     let bytes = bytes.inspect_err(|_| {
         // SAFETY: by the contract.
-        unsafe { (*chunk, *needs_free) = (std::ptr::null_mut(), false) };
+        unsafe { (*chunk, *needs_free) = (null_mut(), false) };
     })?;
     // SAFETY: by the contract.
     Ok(unsafe { hand_out(bytes, chunk, needs_free) })

@@ -4,21 +4,17 @@ use super::create::{adopt, adopt_with, discard, make};
 use super::handle::{self, Handle};
 use super::meta::Coder;
 use super::storage::local;
-use crate::capi::border::{code64, pointer};
 use crate::capi::context::Context;
 use crate::capi::io;
-use crate::capi::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_core::environment::durable;
 use oxiblosc_core::schunk::Store;
 use oxiblosc_core::schunk::copy::{VlmetalayerCoder, metalayers_but};
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::container;
 use oxiblosc_frame::header::MIN_LEN;
 use oxiblosc_frame::memory::Memory;
 use oxiblosc_io::whole;
 use oxiblosc_memory::CowBuffer;
-use std::ffi::{CStr, c_char};
-use std::ptr::null_mut;
 
 /// Makes a super-chunk of a contiguous frame of `len` bytes at `cframe`. With `copy`, chunks are copied and kept each on
 /// its own, and the buffer is used no more; a frame that tells of very many chunks in few bytes is copied as it is. Without, the buffer is the super-chunk's storage and must stay as long as the
@@ -53,9 +49,9 @@ pub unsafe fn from_buffer(cframe: *mut u8, len: i64, copy: bool) -> Result<*mut 
     // SAFETY: files are the back end.
     unsafe {
         if !copy {
-            return adopt(Store::Memory(memory), loaded, std::ptr::null());
+            return adopt(Store::Memory(memory), loaded, null());
         }
-        adopt_with(Store::Memory(memory), loaded, std::ptr::null(), |schunk| {
+        adopt_with(Store::Memory(memory), loaded, null(), |schunk| {
             schunk.leave_buffer(len)
         })
     }
@@ -290,7 +286,7 @@ pub fn with_vlmetalayer_coder<T>(
     // SAFETY: there are no parameters.
     let (decoder, encoder) = unsafe {
         let decoder = Coder::decompressing(from)?;
-        (decoder, Coder::compressing(std::ptr::null())?)
+        (decoder, Coder::compressing(null())?)
     };
     body(VlmetalayerCoder {
         decoder: decoder.context()?,

@@ -3,17 +3,13 @@
 use super::handle::{self, BackEnd, Handle, Unfinished};
 use super::parts;
 use super::storage::{self, local};
-use crate::capi::border::{c_str, code, pointer};
-use crate::capi::constants::*;
 use crate::capi::io;
-use crate::capi::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_core::SuperChunk;
 use oxiblosc_core::environment::durable;
 use oxiblosc_core::schunk::{State, Store};
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::disk::{Loaded, Options};
 use oxiblosc_memory::{CStrBuf, List, env};
-use std::ffi::{CStr, c_char, c_int};
 
 /// How frames of a back end are treated.
 ///
@@ -155,9 +151,7 @@ pub unsafe fn open(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_open(urlpath: *const c_char) -> *mut blosc2_schunk {
     // SAFETY: by the caller's word.
-    pointer("blosc2_schunk_open", || unsafe {
-        open(urlpath, 0, std::ptr::null())
-    })
+    pointer("blosc2_schunk_open", || unsafe { open(urlpath, 0, null()) })
 }
 
 /// As `blosc2_schunk_open`, for a frame that begins `offset` bytes into a file.
@@ -171,7 +165,7 @@ pub unsafe extern "C" fn blosc2_schunk_open_offset(
 ) -> *mut blosc2_schunk {
     // SAFETY: by the caller's word.
     pointer("blosc2_schunk_open_offset", || unsafe {
-        open(urlpath, offset, std::ptr::null())
+        open(urlpath, offset, null())
     })
 }
 

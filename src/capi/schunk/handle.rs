@@ -4,16 +4,14 @@ use super::mirror::{Layer, Mirror, parameters};
 use super::storage::free_storage;
 use crate::capi::context;
 use crate::capi::io;
-use crate::capi::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_core::SuperChunk;
 use oxiblosc_core::coder::Host;
 use oxiblosc_core::schunk::{Parameters, Store};
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_memory::{List, boxed_uninit};
 use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
-use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -209,7 +207,7 @@ impl Handle {
     }
 
     /// Says where the super-chunk was opened; the string came from `malloc`.
-    pub fn set_urlpath(&self, path: *mut std::ffi::c_char) {
+    pub fn set_urlpath(&self, path: *mut c_char) {
         // SAFETY: as in `forget_frame`.
         unsafe { (*(*self.c.get()).storage).urlpath = path };
     }

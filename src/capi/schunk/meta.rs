@@ -1,13 +1,9 @@
 //! Metalayers: fixed-length ones in the header of a frame, variable-length ones in its trailer.
 
 use super::handle::Handle;
-use crate::capi::border::{bytes, code};
 use crate::capi::context::{self, Context};
-use crate::capi::types::*;
-use oxiblosc_error::{Error, Result};
+use crate::capi::prelude::*;
 use oxiblosc_frame::meta::NAME_MAXLEN;
-use std::ffi::{CStr, c_char, c_int};
-use std::ptr::null_mut;
 
 /// A name of the program's.
 ///

@@ -1,14 +1,11 @@
 //! The public structure of a super-chunk: a window in which programs see its state, and set some parameters.
 
-use crate::capi::constants::*;
 use crate::capi::context::Context;
-use crate::capi::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_core::coder::{Changed, Count, Decoder, Encoder, Host, Settings};
 use oxiblosc_core::schunk::{Parameters, State};
-use oxiblosc_error::Result;
 use oxiblosc_frame::meta::{Metalayer, NAME_MAXLEN};
 use oxiblosc_memory::{List, boxed};
-use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -29,7 +26,7 @@ impl Layer {
             content_len: 0,
         },
         name: [0; NAME_MAXLEN + 1],
-        key: std::ptr::null(),
+        key: null(),
     };
 
     /// One with nothing in it.

@@ -2,15 +2,10 @@
 
 use super::handle::Handle;
 use super::parts::{cparams_of, dparams_of};
-use crate::capi::border::{code, code64, guard, pointer};
-use crate::capi::constants::*;
+use crate::capi::prelude::*;
 use crate::capi::special;
-use crate::capi::types::*;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
-use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, HandedOver, List, on_c_heap};
-use std::ffi::c_int;
-use std::ptr::null_mut;
 
 /// Gives the compression parameters of a super-chunk in a struct that the program frees with `free`. Returns 0.
 ///

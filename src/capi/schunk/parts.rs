@@ -2,13 +2,10 @@
 
 use super::handle::Unfinished;
 use super::storage;
-use crate::capi::constants::*;
 use crate::capi::context::{self, Context};
 use crate::capi::global::get_nthreads;
-use crate::capi::types::*;
-use oxiblosc_error::Result;
+use crate::capi::prelude::*;
 use oxiblosc_frame::header::{Header, Kind};
-use std::ptr::null_mut;
 
 /// Gives a handle in the making a storage, and sets the parameters among its public fields, and makes the contexts, from that.
 ///

@@ -1,11 +1,8 @@
 //! Ranges of items and single items, read and written.
 
 use super::handle::Handle;
-use crate::capi::border::{bytes, bytes_mut, code};
-use crate::capi::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_core::SuperChunk;
-use oxiblosc_error::{Error, Result};
-use std::ffi::{c_int, c_void};
 
 /// The bytes that a range of items is: from where, and how many. None if it is empty.
 fn range_of(schunk: &SuperChunk, start: i64, stop: i64) -> Result<Option<(u64, usize)>> {

@@ -1,10 +1,7 @@
 //! How a super-chunk is stored: the library's copy of what the program says.
 
-use crate::capi::types::*;
-use oxiblosc_error::Result;
+use crate::capi::prelude::*;
 use oxiblosc_memory::{CStrBuf, on_c_heap};
-use std::ffi::CStr;
-use std::ptr::null_mut;
 
 /// A path as files know it: without `file:///` at its front.
 pub fn local(path: &CStr) -> &CStr {

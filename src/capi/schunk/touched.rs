@@ -2,14 +2,11 @@
 
 use super::handle::Handle;
 use crate::capi::b2nd::slices::dims;
-use crate::capi::border::code64;
-use crate::capi::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_core::b2nd::array::find_metalayer;
 use oxiblosc_core::b2nd::meta::Meta;
 use oxiblosc_core::b2nd::select::Selection;
-use oxiblosc_error::Error;
 use oxiblosc_memory::{Buffer, Collect, List};
-use std::ptr::null_mut;
 
 /// Says which chunks have items of the range from `*start` to before `*stop`; of an array, of the slice between the
 /// positions `start` and `stop`. The program frees `*chunks_idx` with `free`; it is NULL if there are none. Returns how many
