@@ -135,21 +135,11 @@ impl Context {
     /// Writes the parameters that the reference writes; others stay as they are.
     pub fn describe_cparams(&self, cparams: &mut blosc2_cparams) {
         cparams.compcode = self.compcode.get() as u8;
-        cparams.compcode_meta = self.compcode_meta.get();
         cparams.clevel = self.clevel.get() as u8;
-        cparams.use_dict = self.use_dict.get();
         cparams.instr_codec = self.blosc2_flags.get() & BLOSC2_INSTR_CODEC as u8 != 0;
-        cparams.typesize = self.typesize.get();
-        cparams.nthreads = self.nthreads.get();
-        cparams.blocksize = self.blocksize.get();
-        cparams.splitmode = self.splitmode.get();
         cparams.schunk = self.schunk.get().cast();
-        cparams.filters = self.filters.get();
-        cparams.filters_meta = self.filters_meta.get();
-        cparams.prefilter = self.prefilter.get();
-        cparams.preparams = self.preparams.get();
-        cparams.tuner_id = self.tuner_id.get();
-        cparams.codec_params = self.codec_params.get();
+        assign!(cparams, get self; compcode_meta, use_dict, typesize, nthreads, blocksize, splitmode);
+        assign!(cparams, get self; filters, filters_meta, prefilter, preparams, tuner_id, codec_params);
     }
 
     /// The parameters as a decompression callback gets them.

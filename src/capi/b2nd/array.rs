@@ -35,16 +35,8 @@ pub fn with_metalayer<T>(shown: &Handle, read: impl FnOnce(&[u8]) -> Result<T>) 
 /// Writes the shapes, and all that follows from them, into the public fields.
 pub fn show(c: &mut b2nd_array_t, geometry: &Geometry) {
     c.ndim = geometry.ndim as i8;
-    c.shape = geometry.shape;
-    c.chunkshape = geometry.chunkshape;
-    c.blockshape = geometry.blockshape;
-    c.extshape = geometry.extshape;
-    c.extchunkshape = geometry.extchunkshape;
-    c.nitems = geometry.nitems;
-    c.chunknitems = geometry.chunknitems;
-    c.extnitems = geometry.extnitems;
-    c.blocknitems = geometry.blocknitems;
-    c.extchunknitems = geometry.extchunknitems;
+    assign!(c, geometry; shape, chunkshape, blockshape, extshape, extchunkshape);
+    assign!(c, geometry; nitems, chunknitems, extnitems, blocknitems, extchunknitems);
     c.item_array_strides = geometry.strides.item_array;
     c.item_chunk_strides = geometry.strides.item_chunk;
     c.item_extchunk_strides = geometry.strides.item_extchunk;

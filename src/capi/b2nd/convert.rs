@@ -10,7 +10,6 @@ use crate::capi::schunk::convert::{append_file, from_buffer, to_buffer};
 use crate::capi::schunk::create as schunk;
 use crate::capi::schunk::handle;
 use oxiblosc_chunk::header::Special;
-use oxiblosc_core::b2nd::Dims;
 
 /// Makes an array of a super-chunk that was just opened, and frees it if it is none.
 ///
@@ -178,26 +177,11 @@ pub unsafe extern "C" fn b2nd_from_cbuffer(
             }
             let buffer = bytes(buffer.cast(), size(buffersize)?)?;
             let made = special(params, Special::Zero)?;
-            let filled = fill(made, buffer);
-            if let Err(error) = filled {
-                discard(made);
-                return Err(error);
-            }
-            Ok(made)
+            let filled = Array::open(made, true)
+                .and_then(|array| array.write(|array| array.write_all(buffer)));
+            filled.map(|()| made).inspect_err(|_| discard(made))
         })
     })
-}
-
-/// Writes all items of an array.
-///
-/// # Safety
-/// `made` is valid.
-unsafe fn fill(made: *mut b2nd_array_t, buffer: &[u8]) -> Result<()> {
-    // SAFETY: by the contract.
-    let array = unsafe { Array::open(made, true)? };
-    let (ndim, shape) = (array.ndim(), array.core.geometry.shape);
-    let (start, shape) = (Dims::default(), &shape[..ndim]);
-    array.write(|array| array.write_slice(&start[..ndim], shape, shape, buffer))
 }
 
 /// Reads all items of an array into `buffer`, in C order; `buffersize` is at least their size. Returns 0, or a negative error
@@ -226,9 +210,7 @@ pub unsafe extern "C" fn b2nd_to_cbuffer(
         if geometry.nitems == 0 {
             return Ok(0);
         }
-        let buffer = bytes_mut(buffer.cast(), size(buffersize)?)?;
-        let (start, stop) = (Dims::default(), &geometry.shape[..geometry.ndim]);
-        array.read_slice(&start[..geometry.ndim], stop, stop, buffer)?;
+        array.read_all(bytes_mut(buffer.cast(), size(buffersize)?)?)?;
         Ok(0)
     })
 }

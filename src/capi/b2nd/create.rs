@@ -209,11 +209,7 @@ pub unsafe extern "C" fn b2nd_full(
             }
             let made = special(params, Special::Zero)?;
             let filled = repeat(params, made, fill_value);
-            if let Err(error) = filled {
-                discard(made);
-                return Err(error);
-            }
-            Ok(made)
+            filled.map(|()| made).inspect_err(|_| discard(made))
         })
     })
 }

@@ -302,26 +302,16 @@ unsafe fn parameters(handle: &Handle, storage: &blosc2_storage) -> Result<(blosc
     let _unchanged = handle.core().peek()?;
     // SAFETY: the state is not changed meanwhile; the contexts among the fields are valid. Integers, bools, pointers and optional
     // functions may be zero.
-    let (typesize, cctx, dctx, mut own) = unsafe {
+    let (typesize, cctx, dctx, mut own): (_, _, _, blosc2_cparams) = unsafe {
         let c = handle.as_c();
         let (cctx, dctx) = (Context::from_c((*c).cctx)?, Context::from_c((*c).dctx)?);
-        (
-            (*c).typesize,
-            cctx,
-            dctx,
-            std::mem::zeroed::<blosc2_cparams>(),
-        )
+        ((*c).typesize, cctx, dctx, std::mem::zeroed())
     };
     // A context forgets a typesize that does not fit into chunks.
     own.typesize = typesize;
     own.clevel = cctx.clevel.get() as u8;
     own.compcode = cctx.compcode.get() as u8;
-    own.compcode_meta = cctx.compcode_meta.get();
-    own.splitmode = cctx.splitmode.get();
-    own.use_dict = cctx.use_dict.get();
-    own.blocksize = cctx.blocksize.get();
-    own.filters = cctx.filters.get();
-    own.filters_meta = cctx.filters_meta.get();
+    assign!(own, get cctx; compcode_meta, splitmode, use_dict, blocksize, filters, filters_meta);
     // SAFETY: by the contract.
     let wanted = unsafe { storage.cparams.as_ref() }.copied().unwrap_or(own);
     let blocksize = if wanted.blocksize == 0 {

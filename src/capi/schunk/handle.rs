@@ -262,32 +262,17 @@ impl Handle {
         unsafe {
             // Raw places: other threads may write further fields meanwhile.
             let (c, of) = (self.c.get(), (*view.base).c.get());
-            let counts = |c: *mut blosc2_schunk| {
-                (
-                    (*c).nchunks,
-                    (*c).nbytes,
-                    (*c).cbytes,
-                    (*c).chunksize,
-                    (*c).flags2,
-                )
-            };
-            if counts(c) != counts(of) {
-                (
-                    (*c).nchunks,
-                    (*c).nbytes,
-                    (*c).cbytes,
-                    (*c).chunksize,
-                    (*c).flags2,
-                ) = counts(of);
+            macro_rules! follow {
+                ($($field:ident),+) => {$(
+                    if (*c).$field != (*of).$field {
+                        (*c).$field = (*of).$field;
+                    }
+                )+};
             }
-            let pointers = |c: *mut blosc2_schunk| ((*c).data, (*c).data_len, (*c).frame);
-            if pointers(c) != pointers(of) {
-                ((*c).data, (*c).data_len, (*c).frame) = pointers(of);
-            }
-            let count = (*of).nvlmetalayers;
-            if (*c).nvlmetalayers != count || (*c).vlmetalayers != (*of).vlmetalayers {
-                ((*c).vlmetalayers, (*c).nvlmetalayers) = ((*of).vlmetalayers, count);
-            }
+            follow!(
+                nchunks, nbytes, cbytes, chunksize, flags2, data, data_len, frame
+            );
+            follow!(vlmetalayers, nvlmetalayers);
         }
     }
 }

@@ -60,6 +60,24 @@ impl<'a> ArrayRef<'a> {
         })
     }
 
+    /// Reads all items into the front of `buffer`, in C order.
+    ///
+    /// # Errors
+    /// As for [`Self::read_slice`].
+    pub fn read_all(&self, buffer: &mut [u8]) -> Result<()> {
+        let (start, stop) = (Dims::default(), &self.geometry.shape[..self.geometry.ndim]);
+        self.read_slice(&start[..stop.len()], stop, stop, buffer)
+    }
+
+    /// Writes all items out of the front of `buffer`, in C order.
+    ///
+    /// # Errors
+    /// As for [`Self::write_slice`].
+    pub fn write_all(&self, buffer: &[u8]) -> Result<()> {
+        let (start, stop) = (Dims::default(), &self.geometry.shape[..self.geometry.ndim]);
+        self.write_slice(&start[..stop.len()], stop, stop, buffer)
+    }
+
     /// The threads that decompress.
     fn readers(&self) -> Result<Workers<'a>> {
         let decoder = self.schunk.decoder()?;
