@@ -11,14 +11,31 @@ use oxiblosc_core::params::Job;
 use oxiblosc_memory::List;
 use std::time::Instant;
 
-/// What is to be compressed, as C hands it over.
-pub enum Input<'a> {
-    /// A buffer; null where a prefilter makes the data.
-    Buffer(*const u8),
-    /// One slice a block.
-    Blocks(&'a [&'a [u8]]),
-    /// Nothing: only the block size is wanted.
-    Nothing,
+/// The data and the place of a chunk, as C hands them over: no data, but a size, where a prefilter makes them. What is wrong
+/// with the place is said after what is wrong with the parameters.
+///
+/// # Safety
+/// A buffer that is not null has as many bytes as its size says.
+pub unsafe fn buffers<'a>(
+    src: *const c_void,
+    srcsize: i32,
+    dest: *mut c_void,
+    destsize: i32,
+) -> Result<(Source<'a>, Result<&'a mut [u8]>)> {
+    let len = usize::try_from(srcsize).map_err(|_| Error::InvalidParam)?;
+    let room = usize::try_from(destsize).unwrap_or(0);
+    if src.is_null() && len > 0 {
+        // SAFETY: by the contract.
+        return Ok((Source::Generated(len), unsafe {
+            bytes_mut(dest.cast(), room)
+        }));
+    }
+    // SAFETY: by the contract; they do not overlap.
+    unsafe {
+        let place = apart(src.cast(), len, dest.cast(), room);
+        let source = Source::Buffer(bytes(src.cast(), len)?);
+        Ok((source, place.and_then(|()| bytes_mut(dest.cast(), room))))
+    }
 }
 
 impl Context {
@@ -80,10 +97,10 @@ impl Context {
         Ok(())
     }
 
-    /// Sets the fields that describe the job, lets the tuner work, and checks all parameters.
+    /// Sets the fields that describe the job (`src` is null where the data are in no buffer), lets the tuner work, and checks all parameters.
     pub fn prepare_compression(
         &self,
-        input: &Input,
+        src: *const u8,
         srcsize: i32,
         dest: *mut u8,
         destsize: i32,
@@ -92,11 +109,7 @@ impl Context {
             return Err(Error::InvalidParam);
         }
         self.do_compress.set(1);
-        self.src.set(if let Input::Buffer(src) = input {
-            *src
-        } else {
-            null()
-        });
+        self.src.set(src);
         self.srcsize.set(srcsize);
         self.sourcesize.set(srcsize);
         self.dest.set(dest);
@@ -134,40 +147,30 @@ impl Context {
         }
     }
 
-    /// Compresses; gives the chunk's size, or 0 if it does not fit.
-    ///
-    /// # Safety
-    /// A buffer that is not null has `srcsize` bytes, `dest` has `destsize`.
-    pub unsafe fn compress(
+    /// Compresses; gives the chunk's size, or 0 if it does not fit into `destsize` bytes, which `dest` has.
+    pub fn compress(
         &self,
-        input: &Input,
-        srcsize: i32,
-        dest: *mut u8,
+        source: Source,
+        dest: Result<&mut [u8]>,
         destsize: i32,
         extended: bool,
     ) -> Result<usize> {
-        self.prepare_compression(input, srcsize, dest, destsize)?;
+        let srcsize = i32::try_from(source.nbytes()).map_err(|_| Error::MaxBufsizeExceeded)?;
+        let src = match source {
+            Source::Buffer(data) => data.as_ptr(),
+            _ => null(),
+        };
+        let place = dest
+            .as_ref()
+            .map_or(null_mut(), |dest| dest.as_ptr().cast_mut());
+        self.prepare_compression(src, srcsize, place, destsize)?;
         let started = self.start_for_tuner();
         let mut params = self.encode_params(extended);
-        if let Input::Blocks(blocks) = input {
+        if let Source::Variable(blocks) = source {
             params.blocksize = blocks.iter().map(|block| block.len()).max().unwrap_or(1);
         }
-        let hooks = ContextHooks::for_compression(self, self.src.get());
-        let source = match *input {
-            // A null pointer to nothing is an empty buffer.
-            Input::Buffer(src) if !src.is_null() || srcsize == 0 => {
-                // SAFETY: by the caller's word.
-                Source::Buffer(unsafe { bytes(src, srcsize as usize)? })
-            }
-            Input::Blocks(blocks) => Source::Variable(blocks),
-            _ => Source::Generated(srcsize as usize),
-        };
-        if let Source::Buffer(data) = source {
-            apart(data.as_ptr(), data.len(), dest, destsize as usize)?;
-        }
-        // SAFETY: by the caller's word.
-        let dest = unsafe { bytes_mut(dest, destsize as usize)? };
-        let cbytes = compress(&params, source, dest, &hooks, &Threads)?;
+        let hooks = ContextHooks::for_compression(self, src);
+        let cbytes = compress(&params, source, dest?, &hooks, &Threads)?;
         self.destsize.set(cbytes as i32);
         if let Some(started) = started {
             self.report_to_tuner(started.elapsed().as_secs_f64())?;
@@ -197,15 +200,8 @@ pub unsafe extern "C" fn blosc2_compress_ctx(
             return Err(Error::InvalidParam);
         }
         // SAFETY: by the caller's word.
-        unsafe {
-            ctx.compress(
-                &Input::Buffer(src.cast()),
-                srcsize,
-                dest.cast(),
-                destsize,
-                true,
-            )
-        }
+        let (source, dest) = unsafe { buffers(src, srcsize, dest, destsize)? };
+        ctx.compress(source, dest, destsize, true)
     })
 }
 
@@ -255,16 +251,9 @@ pub unsafe extern "C" fn blosc2_vlcompress_ctx(
             blocks.push(unsafe { bytes(src.cast(), size as usize)? })?;
         }
         let automatic = ctx.blocksize.replace(largest);
-        // SAFETY: by the caller's word.
-        let result = unsafe {
-            ctx.compress(
-                &Input::Blocks(&blocks),
-                total as i32,
-                dest.cast(),
-                destsize,
-                true,
-            )
-        };
+        // SAFETY: by the caller's word; it is apart from all of the sources.
+        let dest = unsafe { bytes_mut(dest.cast(), usize::try_from(destsize).unwrap_or(0)) };
+        let result = ctx.compress(Source::Variable(&blocks), dest, destsize, true);
         ctx.blocksize.set(automatic);
         result
     })

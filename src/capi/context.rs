@@ -371,13 +371,8 @@ pub unsafe extern "C" fn blosc2_ctx_get_cparams(
 ) -> c_int {
     code("blosc2_ctx_get_cparams", || {
         // SAFETY: by the caller's word.
-        let (ctx, cparams) = unsafe {
-            (
-                Context::from_c(ctx)?,
-                cparams.as_mut().ok_or(Error::NullPointer)?,
-            )
-        };
-        ctx.describe_cparams(cparams);
+        let (ctx, cparams) = unsafe { (Context::from_c(ctx)?, cparams.as_mut()) };
+        ctx.describe_cparams(cparams.ok_or(Error::NullPointer)?);
         Ok(0)
     })
 }
@@ -393,13 +388,8 @@ pub unsafe extern "C" fn blosc2_ctx_get_dparams(
 ) -> c_int {
     code("blosc2_ctx_get_dparams", || {
         // SAFETY: by the caller's word.
-        let (ctx, dparams) = unsafe {
-            (
-                Context::from_c(ctx)?,
-                dparams.as_mut().ok_or(Error::NullPointer)?,
-            )
-        };
-        *dparams = ctx.dparams();
+        let (ctx, dparams) = unsafe { (Context::from_c(ctx)?, dparams.as_mut()) };
+        *dparams.ok_or(Error::NullPointer)? = ctx.dparams();
         Ok(0)
     })
 }

@@ -3,10 +3,9 @@
 use crate::capi::prelude::*;
 use oxiblosc_chunk::hooks::Executor;
 use oxiblosc_core::exec::with_operations;
+use oxiblosc_memory::Published;
 use oxiblosc_memory::env::trace;
-use oxiblosc_memory::{Collect, List, Published};
 use oxiblosc_pool as pool;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A registered callback with its data.
 struct Callback {
@@ -38,60 +37,18 @@ pub unsafe extern "C" fn blosc2_set_threads_callback(
     }
 }
 
-/// One worker's share of a job.
-struct Share<'a> {
-    job: &'a (dyn Fn(usize) + Sync),
-    tid: usize,
-    /// Whether the share was done, by whichever thread.
-    done: AtomicBool,
-}
-
-unsafe extern "C" fn run_share(share: *mut c_void) {
-    // SAFETY: the program calls this with the elements of the array made in `run`, which outlives the call.
-    let share = unsafe { &*share.cast::<Share>() };
-    let done = guard(false, || {
-        (share.job)(share.tid);
-        true
-    });
-    share.done.store(done, Ordering::Release);
-}
-
 /// The threads that the program chose.
 pub struct Threads;
 
 impl Executor for Threads {
     fn run(&self, nthreads: usize, nworkers: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()> {
-        with_operations(nworkers, job, |job| distribute(nthreads, nworkers, job))
-    }
-}
-
-/// Runs a job by several threads.
-fn distribute(nthreads: usize, nworkers: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()> {
-    let callback = CALLBACK
-        .get()
-        .and_then(|callback| Some((callback.run?, callback.data)));
-    let Some((run, data)) = callback else {
-        return pool::run_tasks(nthreads, nworkers, job);
-    };
-    // As in the reference, one job for each thread that was asked for.
-    let numjobs = c_int::try_from(nthreads).map_err(|_| Error::InvalidParam)?;
-    let mut shares: List<Share> = (0..nthreads)
-        .map(|tid| Share {
-            job,
-            tid,
-            done: AtomicBool::new(false),
+        with_operations(nworkers, job, |job| {
+            let callback = CALLBACK.get();
+            match callback.and_then(|callback| Some((callback.run?, callback.data))) {
+                // SAFETY: the program gave this callback and its data.
+                Some((run, data)) => unsafe { pool::callback::run(run, data, nthreads, job) },
+                None => pool::run_tasks(nthreads, nworkers, job),
+            }
         })
-        .list()?;
-    let (first, size) = (shares.as_mut_ptr().cast(), size_of::<Share>());
-    // SAFETY: the program gave this callback; it returns when all shares were run.
-    unsafe { run(data, Some(run_share), numjobs, size, first) };
-    // A share that was not run, or panicked, may have left blocks undone.
-    let done = shares
-        .iter()
-        .all(|share| share.done.load(Ordering::Acquire));
-    if done {
-        Ok(())
-    } else {
-        Err(Error::ThreadCreate)
     }
 }

@@ -3,7 +3,7 @@
 //! The settings are single atomics, and every call works on a context of its own, so calls from several threads do
 //! not wait for each other, and a child after `fork` never finds a lock taken.
 
-use super::compress::Input;
+use super::compress::buffers;
 use super::context::{self, Context};
 use super::decompress::getitem_of;
 use super::registry;
@@ -219,13 +219,9 @@ unsafe fn compress(
             // SAFETY: `cparams` holds no pointers; the context is freed here; the buffers by the caller's word.
             return unsafe {
                 let pointer = context::compression(cparams)?;
-                let result = Context::from_c(pointer)?.compress(
-                    &Input::Buffer(src.cast()),
-                    srcsize,
-                    dest.cast(),
-                    destsize,
-                    true,
-                );
+                let result = buffers(src, srcsize, dest, destsize).and_then(|(source, dest)| {
+                    Context::from_c(pointer)?.compress(source, dest, destsize, true)
+                });
                 context::free(pointer);
                 result
             };
@@ -242,15 +238,8 @@ unsafe fn compress(
         ctx.splitmode.set(SPLITMODE.load(Relaxed));
         let extended = !env::is_set(c"BLOSC_BLOSC1_COMPAT");
         // SAFETY: by the caller's word.
-        unsafe {
-            ctx.compress(
-                &Input::Buffer(src.cast()),
-                srcsize,
-                dest.cast(),
-                destsize,
-                extended,
-            )
-        }
+        let (source, dest) = unsafe { buffers(src, srcsize, dest, destsize)? };
+        ctx.compress(source, dest, destsize, extended)
     })
 }
 

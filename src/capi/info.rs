@@ -15,6 +15,13 @@ unsafe fn basic_header(cbuffer: *const c_void) -> Result<ChunkHeader> {
     ChunkHeader::parse_basic(unsafe { bytes(cbuffer.cast(), MIN_HEADER_LENGTH)? })
 }
 
+/// The sizes in a header.
+fn sizes(header: &Result<ChunkHeader>) -> (usize, usize, usize) {
+    header
+        .as_ref()
+        .map_or((0, 0, 0), |h| (h.nbytes, h.cbytes, h.blocksize_field()))
+}
+
 /// Writes `value` where the pointer is not null.
 ///
 /// # Safety
@@ -41,9 +48,7 @@ pub unsafe extern "C" fn blosc2_cbuffer_sizes(
     code("blosc2_cbuffer_sizes", || {
         // SAFETY: by the caller's word.
         let header = unsafe { basic_header(cbuffer) };
-        let sizes = header
-            .as_ref()
-            .map_or((0, 0, 0), |h| (h.nbytes, h.cbytes, h.blocksize_field()));
+        let sizes = sizes(&header);
         // SAFETY: by the caller's word.
         unsafe {
             give(nbytes, sizes.0 as i32);
@@ -67,8 +72,7 @@ pub unsafe extern "C" fn blosc1_cbuffer_sizes(
 ) {
     guard((), || {
         // SAFETY: by the caller's word.
-        let sizes = unsafe { basic_header(cbuffer) }
-            .map_or((0, 0, 0), |h| (h.nbytes, h.cbytes, h.blocksize_field()));
+        let sizes = sizes(&unsafe { basic_header(cbuffer) });
         // SAFETY: by the caller's word.
         unsafe {
             give(nbytes, sizes.0);

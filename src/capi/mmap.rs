@@ -75,6 +75,73 @@ unsafe fn tell(stream: *mut blosc2_stdio_mmap, map: &Map) {
     }
 }
 
+/// An open stream.
+struct Stream {
+    c: *mut blosc2_stdio_mmap,
+    /// None for one that is memory only.
+    map: Option<Shared<Map>>,
+}
+
+impl Stream {
+    /// The stream at a pointer, if that is not null.
+    ///
+    /// # Safety
+    /// As for [`map_of`]; no other thread uses the stream as long as what is returned is used, unless both only read.
+    unsafe fn of(stream: *mut c_void) -> Option<Self> {
+        let c = stream.cast::<blosc2_stdio_mmap>();
+        // SAFETY: by the contract.
+        (!c.is_null()).then(|| unsafe { Self { c, map: map_of(c) } })
+    }
+
+    /// Bytes of the file.
+    fn size(&self) -> usize {
+        match &self.map {
+            Some(map) => map.extent().size,
+            // SAFETY: as `of` was promised.
+            None => unsafe { (*self.c).file_size },
+        }
+    }
+
+    /// Where `len` bytes at `position` are.
+    fn address(&self, position: u64, len: usize) -> Result<*mut u8> {
+        if let Some(map) = &self.map {
+            return map.address(position, len);
+        }
+        let position = usize::try_from(position).map_err(|_| Error::FileRead)?;
+        let end = position.checked_add(len).ok_or(Error::FileRead)?;
+        if end > self.size() {
+            return Err(Error::FileRead);
+        }
+        // SAFETY: as `of` was promised, the struct tells of memory that is there.
+        Ok(unsafe { (*self.c).addr }
+            .cast::<u8>()
+            .wrapping_add(position))
+    }
+
+    /// Changes the file, and says where it is now; what has no file does `otherwise`.
+    fn change(
+        &self,
+        change: impl FnOnce(&Map) -> Result<()>,
+        otherwise: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let Some(map) = &self.map else {
+            return otherwise();
+        };
+        let changed = change(map);
+        // SAFETY: as `of` was promised.
+        unsafe { tell(self.c, map) };
+        changed
+    }
+}
+
+/// What a function that moves items returns.
+fn moved(name: &str, nitems: i64, done: Result<()>) -> i64 {
+    if let Err(error) = &done {
+        trace("error", format_args!("{name}: {error}"));
+    }
+    if done.is_ok() { nitems } else { 0 }
+}
+
 /// The map of the file at `urlpath`, opened in the mode of `params` unless it is open there already.
 ///
 /// # Safety
@@ -183,18 +250,11 @@ pub extern "C" fn blosc2_stdio_mmap_close(_stream: *mut c_void) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_stdio_mmap_size(stream: *mut c_void) -> i64 {
     guard(-1, || {
-        let stream: *mut blosc2_stdio_mmap = stream.cast();
-        if stream.is_null() {
-            return -1;
-        }
         // SAFETY: by the caller's word.
-        let size = unsafe {
-            match map_of(stream) {
-                Some(map) => map.extent().size,
-                None => (*stream).file_size,
-            }
-        };
-        i64::try_from(size).unwrap_or(i64::MAX)
+        let stream = unsafe { Stream::of(stream) };
+        stream.map_or(-1, |stream| {
+            i64::try_from(stream.size()).unwrap_or(i64::MAX)
+        })
     })
 }
 
@@ -213,49 +273,24 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_write(
     stream: *mut c_void,
 ) -> i64 {
     guard(0, || {
-        let stream: *mut blosc2_stdio_mmap = stream.cast();
-        let Some((position, len)) = span(size, nitems, position)
-            .filter(|(_, len)| *len > 0 && !ptr.is_null() && !stream.is_null())
-        else {
+        let span = span(size, nitems, position).filter(|(_, len)| *len > 0 && !ptr.is_null());
+        // SAFETY: by the caller's word.
+        let (Some((position, len)), Some(stream)) = (span, unsafe { Stream::of(stream) }) else {
             return 0;
         };
-        // SAFETY: by the caller's word.
-        let written = unsafe {
-            let bytes = std::slice::from_raw_parts(ptr.cast(), len);
-            match map_of(stream) {
-                Some(map) => {
-                    let written = map.write_at(position, bytes);
-                    tell(stream, &map);
-                    written
-                }
-                None => memory(stream, position, len)
-                    .map(|there| there.copy_from(bytes.as_ptr(), bytes.len())),
-            }
-        };
-        match written {
-            Ok(()) => nitems,
-            Err(error) => {
-                trace("error", format_args!("blosc2_stdio_mmap_write: {error}"));
-                0
-            }
-        }
+        // SAFETY: by the caller's word, neither null nor a part of the map.
+        let bytes = unsafe { std::slice::from_raw_parts(ptr.cast::<u8>(), len) };
+        let written = stream.change(
+            |map| map.write_at(position, bytes),
+            || {
+                let there = stream.address(position, len)?;
+                // SAFETY: as many bytes are there.
+                unsafe { there.copy_from(bytes.as_ptr(), len) };
+                Ok(())
+            },
+        );
+        moved("blosc2_stdio_mmap_write", nitems, written)
     })
-}
-
-/// The address of `len` bytes at `position` of a stream that is memory only.
-///
-/// # Safety
-/// The struct tells of memory that is there.
-unsafe fn memory(stream: *const blosc2_stdio_mmap, position: u64, len: usize) -> Result<*mut u8> {
-    let position = usize::try_from(position).map_err(|_| Error::FileRead)?;
-    let end = position.checked_add(len).ok_or(Error::FileRead)?;
-    // SAFETY: by the caller's word.
-    unsafe {
-        if end > (*stream).file_size {
-            return Err(Error::FileRead);
-        }
-        Ok((*stream).addr.cast::<u8>().wrapping_add(position))
-    }
 }
 
 /// Puts in `*ptr` the address of `nitems` items of `size` bytes at byte `position` of the map, where they can be read
@@ -277,29 +312,18 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_read(
         if ptr.is_null() {
             return 0;
         }
-        let stream: *mut blosc2_stdio_mmap = stream.cast();
         // SAFETY: by the caller's word.
-        unsafe {
-            *ptr = null_mut();
-            let Some((position, len)) = span(size, nitems, position).filter(|_| !stream.is_null())
-            else {
-                return 0;
-            };
-            let found = match map_of(stream) {
-                Some(map) => map.address(position, len),
-                None => memory(stream, position, len),
-            };
-            match found {
-                Ok(address) => {
-                    *ptr = address.cast();
-                    nitems
-                }
-                Err(error) => {
-                    trace("error", format_args!("blosc2_stdio_mmap_read: {error}"));
-                    0
-                }
-            }
-        }
+        let (ptr, stream) = unsafe { (&mut *ptr, Stream::of(stream)) };
+        *ptr = null_mut();
+        let (Some((position, len)), Some(stream)) = (span(size, nitems, position), stream) else {
+            return 0;
+        };
+        let found = stream.address(position, len);
+        moved(
+            "blosc2_stdio_mmap_read",
+            nitems,
+            found.map(|address| *ptr = address.cast()),
+        )
     })
 }
 
@@ -310,25 +334,16 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_read(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_stdio_mmap_truncate(stream: *mut c_void, size: i64) -> c_int {
     guard(-1, || {
-        let stream: *mut blosc2_stdio_mmap = stream.cast();
-        let Ok(size) = u64::try_from(size) else {
+        // SAFETY: by the caller's word.
+        let (Ok(size), Some(stream)) = (u64::try_from(size), unsafe { Stream::of(stream) }) else {
             return -1;
         };
-        if stream.is_null() {
-            return -1;
-        }
-        // SAFETY: by the caller's word.
-        unsafe {
-            match map_of(stream) {
-                Some(map) => {
-                    let truncated = map.truncate(size);
-                    tell(stream, &map);
-                    if truncated.is_ok() { 0 } else { -1 }
-                }
-                None if (*stream).file_size as u64 == size => 0,
-                None => -1,
-            }
-        }
+        let otherwise = || match stream.size() as u64 == size {
+            true => Ok(()),
+            false => Err(Error::FileTruncate),
+        };
+        let truncated = stream.change(|map| map.truncate(size), otherwise);
+        if truncated.is_ok() { 0 } else { -1 }
     })
 }
 

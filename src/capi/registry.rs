@@ -96,40 +96,20 @@ pub fn filter(id: u8) -> Option<(blosc2_filter_forward_cb, blosc2_filter_backwar
     unsafe { Some((function(&functions, 0), function(&functions, 1))) }
 }
 
-/// The functions of a tuner.
-#[derive(Clone, Copy, Default)]
-pub struct Tuner {
-    /// See [`blosc2_tuner`].
-    pub init: TunerInit,
-    /// See [`blosc2_tuner`].
-    pub next_blocksize: TunerStep,
-    /// See [`blosc2_tuner`].
-    pub next_cparams: TunerStep,
-    /// See [`blosc2_tuner`].
-    pub update: TunerUpdate,
-    /// See [`blosc2_tuner`].
-    pub free: TunerStep,
-}
-
-type TunerInit =
-    Option<unsafe extern "C" fn(*mut c_void, *mut blosc2_context, *mut blosc2_context) -> c_int>;
-type TunerStep = Option<unsafe extern "C" fn(*mut blosc2_context) -> c_int>;
-type TunerUpdate = Option<unsafe extern "C" fn(*mut blosc2_context, f64) -> c_int>;
-
 /// The tuner of this id, with what a plugin of its name has where it lacks a function.
-pub fn tuner(id: c_int) -> Option<Tuner> {
+pub fn tuner(id: c_int) -> Option<blosc2_tuner> {
+    const NOTHING: blosc2_tuner = blosc2_tuner {
+        init: None,
+        next_blocksize: None,
+        next_cparams: None,
+        update: None,
+        free: None,
+        id: BLOSC_BTUNE,
+        name: null_mut(),
+    };
     let (own, name) = match TUNERS.get(id) {
-        Some(Entry { functions, name }) => {
-            let own = Tuner {
-                init: functions.init,
-                next_blocksize: functions.next_blocksize,
-                next_cparams: functions.next_cparams,
-                update: functions.update,
-                free: functions.free,
-            };
-            (own, &**name)
-        }
-        None if id == BLOSC_BTUNE => (Tuner::default(), c"btune"),
+        Some(entry) => (entry.functions, &*entry.name),
+        None if id == BLOSC_BTUNE => (NOTHING, c"btune"),
         None => return None,
     };
     let steps = [own.next_blocksize, own.next_cparams, own.free];
@@ -141,12 +121,13 @@ pub fn tuner(id: c_int) -> Option<Tuner> {
     };
     // SAFETY: these are the places of the functions in `tuner_info`.
     unsafe {
-        Some(Tuner {
+        Some(blosc2_tuner {
             init: function(&functions, 0),
             next_blocksize: function(&functions, 1),
             next_cparams: function(&functions, 2),
             update: function(&functions, 3),
             free: function(&functions, 4),
+            ..own
         })
     }
 }

@@ -1,6 +1,5 @@
 //! Chunks whose content follows from their header.
 
-use super::compress::Input;
 use super::context::{self, Context};
 use crate::capi::prelude::*;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
@@ -33,7 +32,7 @@ pub unsafe fn make(
     // SAFETY: just made, or null.
     let ctx = unsafe { Context::from_c(pointer)? };
     let sizes = ctx
-        .prepare_compression(&Input::Nothing, nbytes, dest.cast(), destsize)
+        .prepare_compression(null(), nbytes, dest.cast(), destsize)
         .map(|()| (ctx.blocksize.get() as usize, ctx.typesize.get() as usize));
     // SAFETY: made above, and used no more.
     unsafe { context::free(pointer) };

@@ -53,21 +53,6 @@ unsafe fn put(schunk: &SuperChunk, place: Place, chunk: *mut u8, copy: bool) -> 
         })
 }
 
-/// The place before, or over, a chunk that a program names; one behind the last is allowed where `extra` is 1.
-fn place_at(
-    schunk: &SuperChunk,
-    nchunk: i64,
-    extra: i64,
-    place: impl FnOnce(usize) -> Place,
-) -> Result<Place> {
-    let nchunks = schunk.peek()?.counts().nchunks;
-    if (0..nchunks + extra).contains(&nchunk) {
-        Ok(place(nchunk as usize))
-    } else {
-        Err(Error::InvalidParam)
-    }
-}
-
 /// Appends a chunk. With `copy` the chunk stays the program's; without, it came from `malloc` and is the super-chunk's if
 /// this succeeds. Returns the number of chunks, or a negative error code.
 ///
@@ -100,8 +85,7 @@ pub unsafe extern "C" fn blosc2_schunk_insert_chunk(
     // SAFETY: by the contract.
     code64("blosc2_schunk_insert_chunk", || unsafe {
         let schunk = Handle::core_of(schunk)?;
-        let place = place_at(schunk, nchunk, 1, Place::Before)?;
-        put(schunk, place, chunk, copy)
+        put(schunk, schunk.place_before(nchunk)?, chunk, copy)
     })
 }
 
@@ -120,8 +104,7 @@ pub unsafe extern "C" fn blosc2_schunk_update_chunk(
     // SAFETY: by the contract.
     code64("blosc2_schunk_update_chunk", || unsafe {
         let schunk = Handle::core_of(schunk)?;
-        let place = place_at(schunk, nchunk, 0, Place::Over)?;
-        put(schunk, place, chunk, copy)
+        put(schunk, schunk.place_over(nchunk)?, chunk, copy)
     })
 }
 
@@ -219,31 +202,14 @@ unsafe fn get_for_c(
         // SAFETY: by the contract.
         unsafe { (*chunk, *needs_free) = (null_mut(), false) };
     })?;
+    let len = bytes.len();
+    let (start, owned) = match bytes {
+        Bytes::Borrowed(bytes) => (bytes.as_ptr().cast_mut(), false),
+        Bytes::Owned(buffer) => (buffer.into_raw(), true),
+    };
     // SAFETY: by the contract.
-    Ok(unsafe { hand_out(bytes, chunk, needs_free) })
-}
-
-/// Hands a chunk to C.
-///
-/// # Safety
-/// The pointers can be written.
-unsafe fn hand_out(bytes: Bytes, chunk: *mut *mut u8, needs_free: *mut bool) -> usize {
-    // SAFETY: by the contract.
-    unsafe {
-        match bytes {
-            Bytes::Borrowed(bytes) => {
-                *chunk = bytes.as_ptr().cast_mut();
-                *needs_free = false;
-                bytes.len()
-            }
-            Bytes::Owned(buffer) => {
-                let len = buffer.len();
-                *chunk = buffer.into_raw();
-                *needs_free = true;
-                len
-            }
-        }
-    }
+    unsafe { (*chunk, *needs_free) = (start, owned) };
+    Ok(len)
 }
 
 /// Gives chunk `nchunk`, whole. Where `*needs_free` is set, the program frees `*chunk` with `free`; else it is the

@@ -5,16 +5,23 @@ use crate::capi::context::{self, Context};
 use crate::capi::prelude::*;
 use oxiblosc_frame::meta::NAME_MAXLEN;
 
+/// The super-chunk of a function that names a metalayer; NULL is an invalid parameter there.
+///
+/// # Safety
+/// `schunk` is null or valid.
+unsafe fn named<'a>(schunk: *mut blosc2_schunk) -> Result<&'a Handle> {
+    // SAFETY: by the contract.
+    unsafe { Handle::from_c(schunk) }.map_err(|_| Error::InvalidParam)
+}
+
 /// A name of the program's.
 ///
 /// # Safety
 /// `name` is null or a C string that outlives what is returned.
 pub unsafe fn name_of<'a>(name: *const c_char) -> Result<&'a [u8]> {
-    if name.is_null() {
-        return Err(Error::InvalidParam);
-    }
     // SAFETY: by the caller's word.
-    Ok(unsafe { CStr::from_ptr(name) }.to_bytes())
+    let name = unsafe { c_str(name) };
+    name.map(CStr::to_bytes).ok_or(Error::InvalidParam)
 }
 
 /// A content of the program's.
@@ -57,10 +64,7 @@ pub unsafe extern "C" fn blosc2_meta_add(
 ) -> c_int {
     code("blosc2_meta_add", || {
         // SAFETY: by the contract.
-        let (schunk, name) = unsafe {
-            let schunk = Handle::core_of(schunk).map_err(|_| Error::InvalidParam)?;
-            (schunk, name_of(name)?)
-        };
+        let (schunk, name) = unsafe { (named(schunk)?.core(), name_of(name)?) };
         // SAFETY: by the contract.
         schunk.add_metalayer(name, unsafe { content_of(content, content_len)? })
     })
@@ -80,10 +84,7 @@ pub unsafe extern "C" fn blosc2_meta_update(
 ) -> c_int {
     code("blosc2_meta_update", || {
         // SAFETY: by the contract.
-        let (schunk, name) = unsafe {
-            let schunk = Handle::core_of(schunk).map_err(|_| Error::InvalidParam)?;
-            (schunk, name_of(name)?)
-        };
+        let (schunk, name) = unsafe { (named(schunk)?.core(), name_of(name)?) };
         let found = || schunk.read()?.find_metalayer(name);
         // SAFETY: by the contract.
         let content = unsafe { content_for(found, content, content_len)? };
@@ -161,10 +162,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_add(
 ) -> c_int {
     code("blosc2_vlmeta_add", || {
         // SAFETY: by the contract.
-        let (schunk, name) = unsafe {
-            let schunk = Handle::core_of(schunk).map_err(|_| Error::InvalidParam)?;
-            (schunk, name_of(name)?)
-        };
+        let (schunk, name) = unsafe { (named(schunk)?.core(), name_of(name)?) };
         // SAFETY: by the contract.
         unsafe {
             let content = content_of(content, content_len)?;
@@ -191,10 +189,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_get(
             return Err(Error::InvalidParam);
         }
         // SAFETY: by the contract.
-        let (handle, name) = unsafe {
-            let handle = Handle::from_c(schunk).map_err(|_| Error::InvalidParam)?;
-            (handle, name_of(name)?)
-        };
+        let (handle, name) = unsafe { (named(schunk)?, name_of(name)?) };
         let coder = Coder::decompressing(handle)?;
         let (at, data) = handle.core().vlmetalayer(name, coder.context()?)?;
         let len = data.len();
@@ -226,10 +221,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_update(
 ) -> c_int {
     code("blosc2_vlmeta_update", || {
         // SAFETY: by the contract.
-        let (schunk, name) = unsafe {
-            let schunk = Handle::core_of(schunk).map_err(|_| Error::InvalidParam)?;
-            (schunk, name_of(name)?)
-        };
+        let (schunk, name) = unsafe { (named(schunk)?.core(), name_of(name)?) };
         let found = || schunk.read()?.find_vlmetalayer(name);
         // SAFETY: by the contract.
         unsafe {

@@ -111,6 +111,19 @@ impl Shown {
     }
 }
 
+/// Points to metalayers, as many as there is room for. Gives how many.
+fn point(
+    to: &mut [*mut blosc2_metalayer],
+    shown: &mut [Box<Layer>],
+    layers: &[Metalayer],
+) -> usize {
+    let count = shown.len().min(to.len());
+    for (to, (shown, layer)) in to.iter_mut().zip(shown.iter_mut().zip(layers)) {
+        *to = shown.show(layer);
+    }
+    count
+}
+
 /// Writes a field that the program may read meanwhile.
 fn publish(field: *mut i64, value: i64) {
     // SAFETY: the callers give fields of a structure that is there; all that write them write them so.
@@ -217,19 +230,11 @@ impl Host for Mirror {
             } = &mut *shown;
             Shown::update(metalayers, spare, state.metalayers());
             Shown::update(vlmetalayers, spare, state.vlmetalayers());
-            let count = metalayers.len().min(BLOSC2_MAX_METALAYERS);
-            let layers = metalayers.iter_mut().zip(state.metalayers());
-            for (to, (shown, layer)) in c.metalayers.iter_mut().zip(layers) {
-                *to = shown.show(layer);
-            }
+            let count = point(&mut c.metalayers, metalayers, state.metalayers());
             c.metalayers[count..].fill(null_mut());
             c.nmetalayers = count as u16;
-            let count = vlmetalayers.len().min(BLOSC2_MAX_VLMETALAYERS);
             let before = usize::try_from(c.nvlmetalayers).unwrap_or(0);
-            let layers = vlmetalayers.iter_mut().zip(state.vlmetalayers());
-            for (to, (shown, layer)) in c.vlmetalayers.iter_mut().zip(layers) {
-                *to = shown.show(layer);
-            }
+            let count = point(&mut c.vlmetalayers, vlmetalayers, state.vlmetalayers());
             c.vlmetalayers[count..before.max(count)].fill(null_mut());
             c.nvlmetalayers = count as i16;
         }

@@ -2,24 +2,6 @@
 
 use super::handle::Handle;
 use crate::capi::prelude::*;
-use oxiblosc_core::SuperChunk;
-
-/// The bytes that a range of items is: from where, and how many. None if it is empty.
-fn range_of(schunk: &SuperChunk, start: i64, stop: i64) -> Result<Option<(u64, usize)>> {
-    if stop <= start {
-        return Ok(None);
-    }
-    let typesize = i64::from(schunk.peek()?.parameters().typesize);
-    let bytes = |items: i64| {
-        items
-            .checked_mul(typesize)
-            .and_then(|bytes| u64::try_from(bytes).ok())
-            .ok_or(Error::Failure)
-    };
-    let (start, stop) = (bytes(start)?, bytes(stop)?);
-    let len = usize::try_from(stop - start).map_err(|_| Error::Failure)?;
-    Ok(Some((start, len)))
-}
 
 /// Reads the items from `start` to before `stop` into `buffer`, which has room for them. Returns 0, or a negative error
 /// code.
@@ -36,7 +18,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
     code("blosc2_schunk_get_slice_buffer", || {
         // SAFETY: by the contract.
         let schunk = unsafe { Handle::core_of(schunk)? };
-        let Some((start, len)) = range_of(schunk, start, stop)? else {
+        let Some((start, len)) = schunk.range_of_items(start, stop)? else {
             return Ok(0);
         };
         let end = start + len as u64;
@@ -66,7 +48,7 @@ pub unsafe extern "C" fn blosc2_schunk_set_slice_buffer(
     code("blosc2_schunk_set_slice_buffer", || {
         // SAFETY: by the contract.
         let schunk = unsafe { Handle::core_of(schunk)? };
-        let Some((start, len)) = range_of(schunk, start, stop)? else {
+        let Some((start, len)) = schunk.range_of_items(start, stop)? else {
             return Ok(0);
         };
         let changing = schunk.reserve()?;
