@@ -13,6 +13,16 @@ macro_rules! assign {
 }
 pub(crate) use assign;
 
+/// An unsafe expression that is sound because the caller keeps to the `# Safety` section of the function in which it stands. For
+/// an export that is what the headers require of the program. What relies on anything else is a plain `unsafe` block.
+macro_rules! unsafe_granted {
+    ($body:expr) => {
+        // SAFETY: by the word of the function's caller.
+        unsafe { $body }
+    };
+}
+pub(crate) use unsafe_granted;
+
 /// A C string.
 ///
 /// # Safety

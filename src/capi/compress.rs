@@ -25,10 +25,10 @@ pub unsafe fn buffers<'a>(
     let len = usize::try_from(srcsize).map_err(|_| Error::InvalidParam)?;
     let room = usize::try_from(destsize).unwrap_or(0);
     if src.is_null() && len > 0 {
-        // SAFETY: by the contract.
-        return Ok((Source::Generated(len), unsafe {
-            bytes_mut(dest.cast(), room)
-        }));
+        return Ok((
+            Source::Generated(len),
+            unsafe_granted!(bytes_mut(dest.cast(), room)),
+        ));
     }
     // SAFETY: by the contract; they do not overlap.
     unsafe {
@@ -194,13 +194,11 @@ pub unsafe extern "C" fn blosc2_compress_ctx(
     destsize: i32,
 ) -> c_int {
     code("blosc2_compress_ctx", || {
-        // SAFETY: by the caller's word.
-        let ctx = unsafe { Context::from_c(context)? };
+        let ctx = unsafe_granted!(Context::from_c(context)?);
         if ctx.do_compress.get() != 1 {
             return Err(Error::InvalidParam);
         }
-        // SAFETY: by the caller's word.
-        let (source, dest) = unsafe { buffers(src, srcsize, dest, destsize)? };
+        let (source, dest) = unsafe_granted!(buffers(src, srcsize, dest, destsize)?);
         ctx.compress(source, dest, destsize, true)
     })
 }
@@ -221,8 +219,7 @@ pub unsafe extern "C" fn blosc2_vlcompress_ctx(
     destsize: i32,
 ) -> c_int {
     code("blosc2_vlcompress_ctx", || {
-        // SAFETY: by the caller's word.
-        let ctx = unsafe { Context::from_c(context)? };
+        let ctx = unsafe_granted!(Context::from_c(context)?);
         let nblocks = usize::try_from(nblocks).unwrap_or(0);
         if ctx.do_compress.get() != 1 || srcs.is_null() || srcsizes.is_null() || nblocks == 0 {
             return Err(Error::InvalidParam);
@@ -231,8 +228,7 @@ pub unsafe extern "C" fn blosc2_vlcompress_ctx(
         blocks.reserve_exact(nblocks)?;
         let (mut total, mut largest) = (0i64, 0i32);
         for i in 0..nblocks {
-            // SAFETY: by the caller's word.
-            let (src, size) = unsafe { (*srcs.add(i), *srcsizes.add(i)) };
+            let (src, size) = unsafe_granted!((*srcs.add(i), *srcsizes.add(i)));
             if src.is_null() || size <= 0 {
                 return Err(Error::InvalidParam);
             }
@@ -247,8 +243,7 @@ pub unsafe extern "C" fn blosc2_vlcompress_ctx(
                 dest.cast(),
                 usize::try_from(destsize).unwrap_or(0),
             )?;
-            // SAFETY: by the caller's word.
-            blocks.push(unsafe { bytes(src.cast(), size as usize)? })?;
+            blocks.push(unsafe_granted!(bytes(src.cast(), size as usize)?))?;
         }
         let automatic = ctx.blocksize.replace(largest);
         // SAFETY: by the caller's word; it is apart from all of the sources.

@@ -196,8 +196,7 @@ impl Context {
 /// # Safety
 /// `params` is null or points to a `T` that can be read.
 unsafe fn copy_of<T: Copy>(params: *const T) -> Result<*mut T> {
-    // SAFETY: by the contract.
-    unsafe { params.as_ref() }.map_or(Ok(null_mut()), |params| on_c_heap(*params))
+    unsafe_granted!(params.as_ref()).map_or(Ok(null_mut()), |params| on_c_heap(*params))
 }
 
 /// Makes a context for compression; environment variables override `cparams`. The context keeps the pointers in
@@ -211,8 +210,7 @@ unsafe fn copy_of<T: Copy>(params: *const T) -> Result<*mut T> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_create_cctx(cparams: blosc2_cparams) -> *mut blosc2_context {
     guard(null_mut(), || {
-        // SAFETY: by the caller's word.
-        unsafe { compression(cparams) }.unwrap_or(null_mut())
+        unsafe_granted!(compression(cparams)).unwrap_or(null_mut())
     })
 }
 
@@ -270,8 +268,7 @@ pub unsafe fn compression(cparams: blosc2_cparams) -> Result<*mut blosc2_context
     ctx.codec_params.set(cparams.codec_params);
     ctx.filter_params.set(cparams.filter_params);
     if cparams.prefilter.is_some() {
-        // SAFETY: by the caller's word.
-        let params = unsafe { copy_of(cparams.preparams)? };
+        let params = unsafe_granted!(copy_of(cparams.preparams)?);
         ctx.preparams.set(params);
         ctx.prefilter
             .set(cparams.prefilter.filter(|_| !params.is_null()));
@@ -308,8 +305,7 @@ pub unsafe fn compression(cparams: blosc2_cparams) -> Result<*mut blosc2_context
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_create_dctx(dparams: blosc2_dparams) -> *mut blosc2_context {
     guard(null_mut(), || {
-        // SAFETY: by the caller's word.
-        unsafe { decompression(dparams) }.unwrap_or(null_mut())
+        unsafe_granted!(decompression(dparams)).unwrap_or(null_mut())
     })
 }
 
@@ -327,8 +323,7 @@ pub unsafe fn decompression(dparams: blosc2_dparams) -> Result<*mut blosc2_conte
     ctx.new_nthreads.set(ctx.nthreads.get());
     ctx.schunk.set(dparams.schunk.cast());
     if dparams.postfilter.is_some() {
-        // SAFETY: by the caller's word.
-        let params = unsafe { copy_of(dparams.postparams)? };
+        let params = unsafe_granted!(copy_of(dparams.postparams)?);
         ctx.postparams.set(params);
         ctx.postfilter
             .set(dparams.postfilter.filter(|_| !params.is_null()));
@@ -342,8 +337,7 @@ pub unsafe fn decompression(dparams: blosc2_dparams) -> Result<*mut blosc2_conte
 /// `context` came from `blosc2_create_cctx` or `blosc2_create_dctx`, was not freed and is not in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_free_ctx(context: *mut blosc2_context) {
-    // SAFETY: by the contract.
-    unsafe { free(context) };
+    unsafe_granted!(free(context));
 }
 
 /// See [`blosc2_free_ctx`].
@@ -370,8 +364,7 @@ pub unsafe extern "C" fn blosc2_ctx_get_cparams(
     cparams: *mut blosc2_cparams,
 ) -> c_int {
     code("blosc2_ctx_get_cparams", || {
-        // SAFETY: by the caller's word.
-        let (ctx, cparams) = unsafe { (Context::from_c(ctx)?, cparams.as_mut()) };
+        let (ctx, cparams) = unsafe_granted!((Context::from_c(ctx)?, cparams.as_mut()));
         ctx.describe_cparams(cparams.ok_or(Error::NullPointer)?);
         Ok(0)
     })
@@ -387,8 +380,7 @@ pub unsafe extern "C" fn blosc2_ctx_get_dparams(
     dparams: *mut blosc2_dparams,
 ) -> c_int {
     code("blosc2_ctx_get_dparams", || {
-        // SAFETY: by the caller's word.
-        let (ctx, dparams) = unsafe { (Context::from_c(ctx)?, dparams.as_mut()) };
+        let (ctx, dparams) = unsafe_granted!((Context::from_c(ctx)?, dparams.as_mut()));
         *dparams.ok_or(Error::NullPointer)? = ctx.dparams();
         Ok(0)
     })
@@ -406,8 +398,7 @@ pub unsafe extern "C" fn blosc2_set_maskout(
     nblocks: c_int,
 ) -> c_int {
     code("blosc2_set_maskout", || {
-        // SAFETY: by the caller's word.
-        let ctx = unsafe { Context::from_c(ctx)? };
+        let ctx = unsafe_granted!(Context::from_c(ctx)?);
         let len = usize::try_from(nblocks).map_err(|_| Error::InvalidParam)?;
         // SAFETY: the bytes of C's bools; any byte but 0 is taken for true below.
         let mask = unsafe { bytes(maskout.cast(), len)? };

@@ -113,8 +113,7 @@ impl Context {
         destsize: i32,
     ) -> Result<usize> {
         let mut header = ChunkHeader::EMPTY;
-        // SAFETY: by the caller's word.
-        let src = unsafe { read_chunk(src, srcsize, &mut header)? };
+        let src = unsafe_granted!(read_chunk(src, srcsize, &mut header)?);
         if header.nbytes > usize::try_from(destsize).unwrap_or(0) {
             return Err(Error::WriteBuffer);
         }
@@ -155,8 +154,7 @@ impl Context {
         destsize: i32,
     ) -> Result<usize> {
         let mut header = ChunkHeader::EMPTY;
-        // SAFETY: by the caller's word.
-        let src = unsafe { read_chunk(src, srcsize, &mut header)? };
+        let src = unsafe_granted!(read_chunk(src, srcsize, &mut header)?);
         if header.has_vlblocks() {
             return Err(Error::InvalidParam);
         }
@@ -200,13 +198,11 @@ pub unsafe extern "C" fn blosc2_decompress_ctx(
     destsize: i32,
 ) -> c_int {
     code("blosc2_decompress_ctx", || {
-        // SAFETY: by the caller's word.
-        let ctx = unsafe { Context::from_c(context)? };
+        let ctx = unsafe_granted!(Context::from_c(context)?);
         if ctx.do_compress.get() != 0 {
             return Err(Error::InvalidParam);
         }
-        // SAFETY: by the caller's word.
-        let result = unsafe { ctx.decompress(src, srcsize, dest, destsize) };
+        let result = unsafe_granted!(ctx.decompress(src, srcsize, dest, destsize));
         // The same call may be made again when there is memory.
         if result != Err(Error::MemoryAlloc) {
             ctx.clear_maskout();
@@ -229,8 +225,7 @@ pub unsafe extern "C" fn blosc2_getitem(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    // SAFETY: by the contract.
-    unsafe { getitem_of(src, srcsize, start, nitems, dest, destsize) }
+    unsafe_granted!(getitem_of(src, srcsize, start, nitems, dest, destsize))
 }
 
 /// See [`blosc2_getitem`].
@@ -247,8 +242,7 @@ pub unsafe fn getitem_of(
 ) -> c_int {
     code("blosc2_getitem", || {
         let range = |header: &ChunkHeader| ItemRange::new(header, start, nitems, destsize);
-        // SAFETY: by the caller's word.
-        unsafe { Context::zeroed().getitem(src, srcsize, range, dest, destsize) }
+        unsafe_granted!(Context::zeroed().getitem(src, srcsize, range, dest, destsize))
     })
 }
 
@@ -268,8 +262,7 @@ pub unsafe extern "C" fn blosc2_getitem_ctx(
 ) -> c_int {
     code("blosc2_getitem_ctx", || {
         let range = |header: &ChunkHeader| ItemRange::new(header, start, nitems, destsize);
-        // SAFETY: by the caller's word.
-        unsafe { Context::from_c(context)?.getitem(src, srcsize, range, dest, destsize) }
+        unsafe_granted!(Context::from_c(context)?.getitem(src, srcsize, range, dest, destsize))
     })
 }
 
@@ -296,8 +289,7 @@ pub unsafe extern "C" fn blosc2_getitem_bytes_ctx(
             }
             ItemRange::new(header, start / typesize, nbytes / typesize, destsize)
         };
-        // SAFETY: by the caller's word.
-        unsafe { Context::from_c(context)?.getitem(src, srcsize, range, dest, destsize) }
+        unsafe_granted!(Context::from_c(context)?.getitem(src, srcsize, range, dest, destsize))
     })
 }
 
@@ -319,13 +311,11 @@ pub unsafe extern "C" fn blosc2_vlchunk_get_nblocks(
         let front = usize::try_from(srcsize)
             .unwrap_or(0)
             .min(EXTENDED_HEADER_LENGTH);
-        // SAFETY: by the caller's word.
-        let header = ChunkHeader::parse(unsafe { bytes(src.cast(), front)? })?;
+        let header = ChunkHeader::parse(unsafe_granted!(bytes(src.cast(), front)?))?;
         if !header.has_vlblocks() {
             return Err(Error::InvalidParam);
         }
-        // SAFETY: by the caller's word.
-        unsafe { *nblocks = header.nblocks as i32 };
+        unsafe_granted!(*nblocks = header.nblocks as i32);
         Ok(0)
     })
 }
@@ -341,13 +331,11 @@ unsafe fn read_vlchunk<'a, 's>(
     header: &'a mut ChunkHeader,
     source: &'a mut lazy::Kept,
 ) -> Result<(&'s Context, Chunk<'a>, &'a [u8])> {
-    // SAFETY: by the caller's word.
-    let ctx = unsafe { Context::from_c(context)? };
+    let ctx = unsafe_granted!(Context::from_c(context)?);
     if ctx.do_compress.get() != 0 {
         return Err(Error::InvalidParam);
     }
-    // SAFETY: by the caller's word.
-    let src = unsafe { read_chunk(src, srcsize, header)? };
+    let src = unsafe_granted!(read_chunk(src, srcsize, header)?);
     if !header.has_vlblocks() {
         return Err(Error::InvalidParam);
     }
@@ -447,8 +435,7 @@ pub unsafe extern "C" fn blosc2_vldecompress_block_ctx(
         let hooks = ContextHooks::for_decompression(ctx, src);
         decompress_block(&chunk, nblock, &mut block, &hooks)?;
         let len = block.len();
-        // SAFETY: by the caller's word.
-        unsafe { (*dest, *destsize) = (block.into_raw(), len as i32) };
+        unsafe_granted!((*dest, *destsize) = (block.into_raw(), len as i32));
         Ok(len)
     })
 }

@@ -28,8 +28,7 @@ fn items(nbytes: usize, size: i64) -> i64 {
 /// # Safety
 /// `stream` is null or a stream of the back end for files, whose file, if it has one, is open.
 unsafe fn file_of(stream: *mut c_void) -> Option<*mut libc::FILE> {
-    // SAFETY: by the caller's word.
-    let stream = unsafe { stream.cast::<blosc2_stdio_file>().as_ref() }?;
+    let stream = unsafe_granted!(stream.cast::<blosc2_stdio_file>().as_ref())?;
     (!stream.file.is_null()).then_some(stream.file)
 }
 
@@ -89,15 +88,14 @@ pub unsafe extern "C" fn blosc2_stdio_open(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_stdio_close(stream: *mut c_void) -> c_int {
     guard(-1, || {
-        // SAFETY: by the caller's word.
-        unsafe {
+        unsafe_granted!({
             let Some(file) = file_of(stream) else {
                 return -1;
             };
             let result = libc::fclose(file);
             libc::free(stream);
             result
-        }
+        })
     })
 }
 
@@ -108,8 +106,7 @@ pub unsafe extern "C" fn blosc2_stdio_close(stream: *mut c_void) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_stdio_size(stream: *mut c_void) -> i64 {
     guard(-1, || {
-        // SAFETY: by the caller's word.
-        unsafe {
+        unsafe_granted!({
             let Some(file) = file_of(stream) else {
                 return -1;
             };
@@ -124,7 +121,7 @@ pub unsafe extern "C" fn blosc2_stdio_size(stream: *mut c_void) -> i64 {
             };
             let back = libc::fseeko(file, before, libc::SEEK_SET);
             if back == 0 { size } else { -1 }
-        }
+        })
     })
 }
 
@@ -142,8 +139,7 @@ pub unsafe extern "C" fn blosc2_stdio_write(
     stream: *mut c_void,
 ) -> i64 {
     guard(0, || {
-        // SAFETY: by the caller's word.
-        let Some(file) = (unsafe { descriptor_of(stream) }) else {
+        let Some(file) = (unsafe_granted!(descriptor_of(stream))) else {
             return 0;
         };
         let Some((position, len)) = span(size, nitems, position).filter(|_| !ptr.is_null()) else {
@@ -171,8 +167,7 @@ pub unsafe extern "C" fn blosc2_stdio_read(
     stream: *mut c_void,
 ) -> i64 {
     guard(0, || {
-        // SAFETY: by the caller's word.
-        let Some(file) = (unsafe { descriptor_of(stream) }) else {
+        let Some(file) = (unsafe_granted!(descriptor_of(stream))) else {
             return 0;
         };
         let Some((position, len)) = span(size, nitems, position).filter(|_| !ptr.is_null()) else {
@@ -194,8 +189,7 @@ pub unsafe extern "C" fn blosc2_stdio_read(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_stdio_truncate(stream: *mut c_void, size: i64) -> c_int {
     guard(-1, || {
-        // SAFETY: by the caller's word.
-        let file = unsafe { descriptor_of(stream) };
+        let file = unsafe_granted!(descriptor_of(stream));
         match (file, u64::try_from(size)) {
             (Some(file), Ok(size)) if file.set_len(size).is_ok() => 0,
             _ => -1,
@@ -218,8 +212,7 @@ pub extern "C" fn blosc2_stdio_destroy(_params: *mut c_void) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_remove_dir(path: *const c_char) -> c_int {
     code("blosc2_remove_dir", || {
-        // SAFETY: by the caller's word.
-        let path = unsafe { c_str(path) }.filter(|path| !path.is_empty());
+        let path = unsafe_granted!(c_str(path)).filter(|path| !path.is_empty());
         paths::remove_dir_with_files(path.ok_or(Error::InvalidParam)?).map(|()| 0)
     })
 }
@@ -233,8 +226,7 @@ pub unsafe extern "C" fn blosc2_remove_dir(path: *const c_char) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_remove_urlpath(path: *const c_char) -> c_int {
     code("blosc2_remove_urlpath", || {
-        // SAFETY: by the caller's word.
-        match unsafe { c_str(path) } {
+        match unsafe_granted!(c_str(path)) {
             Some(path) => paths::remove_frame(path).map(|()| 0),
             None => Ok(0),
         }
@@ -251,8 +243,7 @@ pub unsafe extern "C" fn blosc2_rename_urlpath(
     new_path: *mut c_char,
 ) -> c_int {
     code("blosc2_rename_urlpath", || {
-        // SAFETY: by the caller's word.
-        match unsafe { (c_str(old_urlpath), c_str(new_path)) } {
+        match unsafe_granted!((c_str(old_urlpath), c_str(new_path))) {
             (Some(from), Some(to)) => {
                 paths::kind(from)?.ok_or(Error::Failure)?;
                 paths::rename(from, to).map(|()| 0)

@@ -106,8 +106,7 @@ pub extern "C" fn blosc1_get_compressor() -> *const c_char {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc1_set_compressor(compname: *const c_char) -> c_int {
     guard(-1, || {
-        // SAFETY: by the caller's word.
-        let name = unsafe { text(compname) };
+        let name = unsafe_granted!(text(compname));
         set_compressor(name.unwrap_or_default())
     })
 }
@@ -171,8 +170,9 @@ pub unsafe extern "C" fn blosc2_compress(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    // SAFETY: by the contract.
-    unsafe { compress(clevel, doshuffle, typesize, src, srcsize, dest, destsize) }
+    unsafe_granted!(compress(
+        clevel, doshuffle, typesize, src, srcsize, dest, destsize
+    ))
 }
 
 /// See [`blosc2_compress`].
@@ -237,8 +237,7 @@ unsafe fn compress(
         ctx.new_nthreads.set(ctx.nthreads.get());
         ctx.splitmode.set(SPLITMODE.load(Relaxed));
         let extended = !env::is_set(c"BLOSC_BLOSC1_COMPAT");
-        // SAFETY: by the caller's word.
-        let (source, dest) = unsafe { buffers(src, srcsize, dest, destsize)? };
+        let (source, dest) = unsafe_granted!(buffers(src, srcsize, dest, destsize)?);
         ctx.compress(source, dest, destsize, extended)
     })
 }
@@ -259,8 +258,9 @@ pub unsafe extern "C" fn blosc1_compress(
 ) -> c_int {
     let capped = |size: usize| i32::try_from(size).unwrap_or(i32::MAX);
     let (typesize, nbytes, destsize) = (capped(typesize), capped(nbytes), capped(destsize));
-    // SAFETY: by the contract.
-    unsafe { compress(clevel, doshuffle, typesize, src, nbytes, dest, destsize) }
+    unsafe_granted!(compress(
+        clevel, doshuffle, typesize, src, nbytes, dest, destsize
+    ))
 }
 
 /// Decompresses without a context, with the process's number of threads, which `BLOSC_NTHREADS` overrides. Returns the
@@ -275,8 +275,7 @@ pub unsafe extern "C" fn blosc2_decompress(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    // SAFETY: by the contract.
-    unsafe { decompress(src, srcsize, dest, destsize) }
+    unsafe_granted!(decompress(src, srcsize, dest, destsize))
 }
 
 /// See [`blosc2_decompress`].
@@ -295,8 +294,7 @@ unsafe fn decompress(src: *const c_void, srcsize: i32, dest: *mut c_void, destsi
         }
         let ctx = Context::zeroed();
         ctx.new_nthreads.set(NTHREADS.load(Relaxed));
-        // SAFETY: by the caller's word.
-        unsafe { ctx.decompress(src, srcsize, dest, destsize) }
+        unsafe_granted!(ctx.decompress(src, srcsize, dest, destsize))
     })
 }
 
@@ -312,8 +310,7 @@ pub unsafe extern "C" fn blosc1_decompress(
     destsize: usize,
 ) -> c_int {
     let destsize = i32::try_from(destsize).unwrap_or(i32::MAX);
-    // SAFETY: by the contract.
-    unsafe { decompress(src, i32::MAX, dest, destsize) }
+    unsafe_granted!(decompress(src, i32::MAX, dest, destsize))
 }
 
 /// As `blosc2_getitem`, for a chunk whose size only its header tells, and a destination with room for the items.
@@ -327,6 +324,5 @@ pub unsafe extern "C" fn blosc1_getitem(
     nitems: c_int,
     dest: *mut c_void,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    unsafe { getitem_of(src, i32::MAX, start, nitems, dest, i32::MAX) }
+    unsafe_granted!(getitem_of(src, i32::MAX, start, nitems, dest, i32::MAX))
 }

@@ -11,8 +11,7 @@ use oxiblosc_memory::Buffer;
 /// # Safety
 /// `cbuffer` is null or has 16 bytes.
 unsafe fn basic_header(cbuffer: *const c_void) -> Result<ChunkHeader> {
-    // SAFETY: by the caller's word.
-    ChunkHeader::parse_basic(unsafe { bytes(cbuffer.cast(), MIN_HEADER_LENGTH)? })
+    ChunkHeader::parse_basic(unsafe_granted!(bytes(cbuffer.cast(), MIN_HEADER_LENGTH)?))
 }
 
 /// The sizes in a header.
@@ -28,8 +27,7 @@ fn sizes(header: &Result<ChunkHeader>) -> (usize, usize, usize) {
 /// The pointer is null or can be written.
 unsafe fn give<T>(place: *mut T, value: T) {
     if !place.is_null() {
-        // SAFETY: by the caller's word.
-        unsafe { *place = value };
+        unsafe_granted!(*place = value);
     }
 }
 
@@ -46,15 +44,13 @@ pub unsafe extern "C" fn blosc2_cbuffer_sizes(
     blocksize: *mut i32,
 ) -> c_int {
     code("blosc2_cbuffer_sizes", || {
-        // SAFETY: by the caller's word.
-        let header = unsafe { basic_header(cbuffer) };
+        let header = unsafe_granted!(basic_header(cbuffer));
         let sizes = sizes(&header);
-        // SAFETY: by the caller's word.
-        unsafe {
+        unsafe_granted!({
             give(nbytes, sizes.0 as i32);
             give(cbytes, sizes.1 as i32);
             give(blocksize, sizes.2 as i32);
-        }
+        });
         header.map(|_| 0)
     })
 }
@@ -71,14 +67,12 @@ pub unsafe extern "C" fn blosc1_cbuffer_sizes(
     blocksize: *mut usize,
 ) {
     guard((), || {
-        // SAFETY: by the caller's word.
-        let sizes = sizes(&unsafe { basic_header(cbuffer) });
-        // SAFETY: by the caller's word.
-        unsafe {
+        let sizes = sizes(&unsafe_granted!(basic_header(cbuffer)));
+        unsafe_granted!({
             give(nbytes, sizes.0);
             give(cbytes, sizes.1);
             give(blocksize, sizes.2);
-        }
+        })
     });
 }
 
@@ -98,8 +92,7 @@ pub unsafe extern "C" fn blosc1_cbuffer_validate(
             if cbytes < MIN_HEADER_LENGTH {
                 return Err(Error::WriteBuffer);
             }
-            // SAFETY: by the caller's word.
-            let header = unsafe { basic_header(cbuffer)? };
+            let header = unsafe_granted!(basic_header(cbuffer)?);
             if header.cbytes != cbytes {
                 return Err(Error::InvalidHeader);
             }
@@ -109,8 +102,7 @@ pub unsafe extern "C" fn blosc1_cbuffer_validate(
             Ok(header.nbytes)
         };
         let result = check();
-        // SAFETY: by the caller's word.
-        unsafe { give(nbytes, result.unwrap_or(0)) };
+        unsafe_granted!(give(nbytes, result.unwrap_or(0)));
         result.map(|_| 0)
     })
 }
@@ -127,13 +119,12 @@ pub unsafe extern "C" fn blosc1_cbuffer_metainfo(
     flags: *mut c_int,
 ) {
     guard((), || {
-        // SAFETY: by the caller's word.
-        unsafe {
+        unsafe_granted!({
             let info =
                 basic_header(cbuffer).map_or((0, 0), |h| (h.typesize.into(), h.flags.into()));
             give(typesize, info.0);
             give(flags, info.1);
-        }
+        })
     });
 }
 
@@ -148,13 +139,12 @@ pub unsafe extern "C" fn blosc2_cbuffer_versions(
     versionlz: *mut c_int,
 ) {
     guard((), || {
-        // SAFETY: by the caller's word.
-        unsafe {
+        unsafe_granted!({
             let info =
                 basic_header(cbuffer).map_or((0, 0), |h| (h.version.into(), h.versionlz.into()));
             give(version, info.0);
             give(versionlz, info.1);
-        }
+        })
     });
 }
 
@@ -165,8 +155,7 @@ pub unsafe extern "C" fn blosc2_cbuffer_versions(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_cbuffer_complib(cbuffer: *const c_void) -> *const c_char {
     guard(null(), || {
-        // SAFETY: by the caller's word.
-        let header = unsafe { basic_header(cbuffer) };
+        let header = unsafe_granted!(basic_header(cbuffer));
         header
             .ok()
             .and_then(|h| registry::library_name(c_int::from(h.flags >> 5)))
@@ -206,8 +195,7 @@ pub unsafe extern "C" fn blosc2_get_complib_info(
     version: *mut *mut c_char,
 ) -> c_int {
     code("blosc2_get_complib_info", || {
-        // SAFETY: by the caller's word.
-        let name = unsafe { text(compname) }.unwrap_or_default();
+        let name = unsafe_granted!(text(compname)).unwrap_or_default();
         let found = registry::library_of(name)
             .and_then(|library| Some((library, registry::library_name(library)?)));
         // SAFETY: by the caller's word; the copies are from `malloc`.
@@ -233,8 +221,7 @@ pub unsafe extern "C" fn blosc2_get_complib_info(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc_set_timestamp(timestamp: *mut blosc_timestamp_t) {
     if !timestamp.is_null() {
-        // SAFETY: by the caller's word.
-        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, timestamp) };
+        unsafe_granted!(libc::clock_gettime(libc::CLOCK_MONOTONIC, timestamp));
     }
 }
 

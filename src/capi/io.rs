@@ -78,8 +78,7 @@ fn entry(id: u8) -> *mut blosc2_io_cb {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_register_io_cb(io: *const blosc2_io_cb) -> c_int {
     code("blosc2_register_io_cb", || {
-        // SAFETY: by the caller's word.
-        let io = unsafe { io.as_ref() }.ok_or(Error::InvalidParam)?;
+        let io = unsafe_granted!(io.as_ref()).ok_or(Error::InvalidParam)?;
         if c_int::from(io.id) < BLOSC2_IO_REGISTERED {
             return Err(Error::PluginIo);
         }
@@ -114,8 +113,7 @@ pub extern "C" fn blosc2_get_io_cb(id: u8) -> *mut blosc2_io_cb {
 /// opened with it. The functions of a registered back end keep to what `blosc2_io_cb` says of them, and those that
 /// open and close may be called from any thread.
 pub unsafe fn backend(io: *const blosc2_io) -> Result<Shared<dyn Backend>> {
-    // SAFETY: by the caller's word.
-    let Some(io) = (unsafe { io.as_ref() }) else {
+    let Some(io) = (unsafe_granted!(io.as_ref())) else {
         return shared(Filesystem);
     };
     match c_int::from(io.id) {
@@ -135,8 +133,11 @@ pub unsafe fn backend(io: *const blosc2_io) -> Result<Shared<dyn Backend>> {
                 read: callbacks.read,
                 truncate: callbacks.truncate,
             };
-            // SAFETY: by the caller's word.
-            shared(unsafe { Registered::new(functions, io.params, operation::call_backend) })
+            shared(unsafe_granted!(Registered::new(
+                functions,
+                io.params,
+                operation::call_backend
+            )))
         }
     }
 }

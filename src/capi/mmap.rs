@@ -67,12 +67,11 @@ unsafe fn map_of(stream: *const blosc2_stdio_mmap) -> Option<Shared<Map>> {
 /// As for [`map_of`]; no other thread uses the stream meanwhile.
 unsafe fn tell(stream: *mut blosc2_stdio_mmap, map: &Map) {
     let now = map.extent();
-    // SAFETY: by the caller's word.
-    unsafe {
+    unsafe_granted!({
         (*stream).addr = now.address.cast();
         (*stream).file_size = now.size;
         (*stream).mapping_size = now.mapped;
-    }
+    })
 }
 
 /// An open stream.
@@ -89,8 +88,7 @@ impl Stream {
     /// As for [`map_of`]; no other thread uses the stream as long as what is returned is used, unless both only read.
     unsafe fn of(stream: *mut c_void) -> Option<Self> {
         let c = stream.cast::<blosc2_stdio_mmap>();
-        // SAFETY: by the contract.
-        (!c.is_null()).then(|| unsafe { Self { c, map: map_of(c) } })
+        (!c.is_null()).then(|| unsafe_granted!(Self { c, map: map_of(c) }))
     }
 
     /// Bytes of the file.
@@ -150,8 +148,7 @@ pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Sha
     if params.is_null() {
         return Err(Error::NullPointer);
     }
-    // SAFETY: by the caller's word.
-    unsafe {
+    unsafe_granted!({
         if !(*params).addr.is_null() {
             let map = map_of(params).ok_or(Error::FileOpen)?;
             if CStr::from_ptr((*params).urlpath) != urlpath {
@@ -206,7 +203,7 @@ pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Sha
             map.extent().size.max(room)
         ));
         Ok(map)
-    }
+    })
 }
 
 /// Maps the file at `urlpath` in the mode that `params`, a `blosc2_stdio_mmap`, tells; `mode` is not looked at. Returns
@@ -226,8 +223,7 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_open(
         if urlpath.is_null() {
             return null_mut();
         }
-        // SAFETY: by the caller's word.
-        match unsafe { open(CStr::from_ptr(urlpath), params.cast()) } {
+        match unsafe_granted!(open(CStr::from_ptr(urlpath), params.cast())) {
             Ok(_) => params,
             Err(error) => {
                 trace("error", format_args!("blosc2_stdio_mmap_open: {error}"));
@@ -250,8 +246,7 @@ pub extern "C" fn blosc2_stdio_mmap_close(_stream: *mut c_void) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_stdio_mmap_size(stream: *mut c_void) -> i64 {
     guard(-1, || {
-        // SAFETY: by the caller's word.
-        let stream = unsafe { Stream::of(stream) };
+        let stream = unsafe_granted!(Stream::of(stream));
         stream.map_or(-1, |stream| {
             i64::try_from(stream.size()).unwrap_or(i64::MAX)
         })
@@ -274,8 +269,8 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_write(
 ) -> i64 {
     guard(0, || {
         let span = span(size, nitems, position).filter(|(_, len)| *len > 0 && !ptr.is_null());
-        // SAFETY: by the caller's word.
-        let (Some((position, len)), Some(stream)) = (span, unsafe { Stream::of(stream) }) else {
+        let (Some((position, len)), Some(stream)) = (span, unsafe_granted!(Stream::of(stream)))
+        else {
             return 0;
         };
         // SAFETY: by the caller's word, neither null nor a part of the map.
@@ -312,8 +307,7 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_read(
         if ptr.is_null() {
             return 0;
         }
-        // SAFETY: by the caller's word.
-        let (ptr, stream) = unsafe { (&mut *ptr, Stream::of(stream)) };
+        let (ptr, stream) = unsafe_granted!((&mut *ptr, Stream::of(stream)));
         *ptr = null_mut();
         let (Some((position, len)), Some(stream)) = (span(size, nitems, position), stream) else {
             return 0;
@@ -334,8 +328,8 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_read(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_stdio_mmap_truncate(stream: *mut c_void, size: i64) -> c_int {
     guard(-1, || {
-        // SAFETY: by the caller's word.
-        let (Ok(size), Some(stream)) = (u64::try_from(size), unsafe { Stream::of(stream) }) else {
+        let (Ok(size), Some(stream)) = (u64::try_from(size), unsafe_granted!(Stream::of(stream)))
+        else {
             return -1;
         };
         let otherwise = || match stream.size() as u64 == size {
@@ -354,8 +348,7 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_truncate(stream: *mut c_void, size: i
 /// `params` is NULL or points to a `blosc2_stdio_mmap` that no other thread uses; with `needs_free` it comes from `malloc`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_stdio_mmap_destroy(params: *mut c_void) -> c_int {
-    // SAFETY: by the contract.
-    unsafe { destroy(params) }
+    unsafe_granted!(destroy(params))
 }
 
 /// See [`blosc2_stdio_mmap_destroy`].

@@ -29,8 +29,7 @@ unsafe fn add<T>(
     name: *const c_char,
     taken: Error,
 ) -> Result<c_int> {
-    // SAFETY: by the contract.
-    let given = unsafe { c_str(name) }.ok_or(Error::InvalidParam)?;
+    let given = unsafe_granted!(c_str(name)).ok_or(Error::InvalidParam)?;
     let name = CStrBuf::copy_of(given)?;
     let entry = Entry { functions, name };
     match table.add(id, entry, |there| *there.name == *given)? {
@@ -200,20 +199,18 @@ pub fn library_name(library: c_int) -> Option<&'static CStr> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_register_codec(codec: *mut blosc2_codec) -> c_int {
     code("blosc2_register_codec", || {
-        // SAFETY: by the caller's word.
-        let codec = unsafe { codec.as_ref() }.ok_or(Error::InvalidParam)?;
+        let codec = unsafe_granted!(codec.as_ref()).ok_or(Error::InvalidParam)?;
         if c_int::from(codec.compcode) < BLOSC2_USER_REGISTERED_CODECS_START {
             return Err(Error::CodecParam);
         }
-        // SAFETY: by the caller's word.
-        unsafe {
+        unsafe_granted!({
             add(
                 &CODECS,
                 (codec.compcode, *codec),
                 codec.compname,
                 Error::CodecParam,
             )
-        }
+        })
     })
 }
 
@@ -226,13 +223,16 @@ pub unsafe extern "C" fn blosc2_register_codec(codec: *mut blosc2_codec) -> c_in
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_register_filter(filter: *mut blosc2_filter) -> c_int {
     code("blosc2_register_filter", || {
-        // SAFETY: by the caller's word.
-        let filter = unsafe { filter.as_ref() }.ok_or(Error::InvalidParam)?;
+        let filter = unsafe_granted!(filter.as_ref()).ok_or(Error::InvalidParam)?;
         if c_int::from(filter.id) < BLOSC2_USER_REGISTERED_FILTERS_START {
             return Err(Error::Failure);
         }
-        // SAFETY: by the caller's word.
-        unsafe { add(&FILTERS, (filter.id, *filter), filter.name, Error::Failure) }
+        unsafe_granted!(add(
+            &FILTERS,
+            (filter.id, *filter),
+            filter.name,
+            Error::Failure
+        ))
     })
 }
 
@@ -245,22 +245,20 @@ pub unsafe extern "C" fn blosc2_register_filter(filter: *mut blosc2_filter) -> c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_register_tuner(tuner: *mut blosc2_tuner) -> c_int {
     code("blosc2_register_tuner", || {
-        // SAFETY: by the caller's word.
-        let tuner = unsafe { tuner.as_ref() }.ok_or(Error::InvalidParam)?;
+        let tuner = unsafe_granted!(tuner.as_ref()).ok_or(Error::InvalidParam)?;
         if !(BLOSC2_USER_REGISTERED_TUNER_START..=BLOSC2_USER_REGISTERED_TUNER_STOP)
             .contains(&tuner.id)
         {
             return Err(Error::Failure);
         }
-        // SAFETY: by the caller's word.
-        unsafe {
+        unsafe_granted!({
             add(
                 &TUNERS,
                 (tuner.id as u8, *tuner),
                 tuner.name,
                 Error::Failure,
             )
-        }
+        })
     })
 }
 
@@ -277,8 +275,7 @@ pub unsafe extern "C" fn blosc2_compcode_to_compname(
     guard(-1, || {
         let name = compname_of(compcode);
         if !compname.is_null() {
-            // SAFETY: by the caller's word.
-            unsafe { *compname = name.map_or(null(), CStr::as_ptr) };
+            unsafe_granted!(*compname = name.map_or(null(), CStr::as_ptr));
         }
         if name.is_some() { compcode } else { -1 }
     })
@@ -291,7 +288,6 @@ pub unsafe extern "C" fn blosc2_compcode_to_compname(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_compname_to_compcode(compname: *const c_char) -> c_int {
     guard(-1, || {
-        // SAFETY: by the caller's word.
-        unsafe { text(compname) }.map_or(-1, compcode_of)
+        unsafe_granted!(text(compname)).map_or(-1, compcode_of)
     })
 }

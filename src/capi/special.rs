@@ -27,8 +27,7 @@ pub unsafe fn make(
     if nbytes % cparams.typesize != 0 {
         return Err(Error::Data);
     }
-    // SAFETY: by the caller's word.
-    let pointer = unsafe { context::compression(cparams)? };
+    let pointer = unsafe_granted!(context::compression(cparams)?);
     // SAFETY: just made, or null.
     let ctx = unsafe { Context::from_c(pointer)? };
     let sizes = ctx
@@ -37,8 +36,7 @@ pub unsafe fn make(
     // SAFETY: made above, and used no more.
     unsafe { context::free(pointer) };
     let (blocksize, typesize) = sizes?;
-    // SAFETY: by the caller's word.
-    let dest = unsafe { bytes_mut(dest.cast(), needed)? };
+    let dest = unsafe_granted!(bytes_mut(dest.cast(), needed)?);
     Ok(special::write(
         kind,
         nbytes as usize,
@@ -136,9 +134,8 @@ pub unsafe fn repeatval_chunk(
     if i64::from(destsize) < EXTENDED_HEADER_LENGTH as i64 + typesize as i64 {
         return Err(Error::Data);
     }
-    // SAFETY: by the contract.
-    unsafe {
+    unsafe_granted!({
         let value = bytes(value.cast(), typesize)?;
         make(cparams, Special::Value, nbytes, value, dest, destsize)
-    }
+    })
 }

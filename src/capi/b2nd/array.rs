@@ -17,8 +17,7 @@ use std::sync::{Mutex, PoisonError};
 /// # Safety
 /// `array` is null or valid.
 pub unsafe fn shown<'a>(array: *const b2nd_array_t) -> Result<&'a Handle> {
-    // SAFETY: by the caller's word.
-    unsafe { Handle::shown(array.as_ref().ok_or(Error::NullPointer)?.sc) }
+    unsafe_granted!(Handle::shown(array.as_ref().ok_or(Error::NullPointer)?.sc))
 }
 
 /// Reads the metalayer that makes a super-chunk an array, within an operation on it.
@@ -61,8 +60,7 @@ pub unsafe fn make(
     show(&mut c, geometry);
     c.chunk_cache.nchunk = -1;
     c.dtype_format = dtype_format;
-    // SAFETY: by the caller's word.
-    c.last_tick = unsafe { (*sc).change_tick };
+    c.last_tick = unsafe_granted!((*sc).change_tick);
     c.dtype = match dtype {
         Some(dtype) => dtype_to_c(dtype)?,
         None => null_mut(),
@@ -101,8 +99,7 @@ impl<'a> Array<'a> {
     /// # Safety
     /// `array` is null or valid, and no other thread changes its fields meanwhile.
     pub unsafe fn open(array: *const b2nd_array_t, exclusive: bool) -> Result<Self> {
-        // SAFETY: by the contract.
-        unsafe {
+        unsafe_granted!({
             let shown = shown(array)?;
             let handle = Handle::from_c((*array).sc)?;
             let schunk = handle.core();
@@ -127,7 +124,7 @@ impl<'a> Array<'a> {
                 },
                 _locked: locked,
             })
-        }
+        })
     }
 
     /// The number of dimensions.
@@ -176,11 +173,9 @@ impl<'a> Array<'a> {
 /// # Safety
 /// `array` is null or valid.
 pub unsafe fn refresh(array: *const b2nd_array_t) -> Result<bool> {
-    // SAFETY: by the contract.
-    let (shown, schunk) = unsafe { (shown(array)?, Handle::core_of((*array).sc)?) };
+    let (shown, schunk) = unsafe_granted!((shown(array)?, Handle::core_of((*array).sc)?));
     let _reading = schunk.read()?;
-    // SAFETY: by the contract.
-    unsafe { refresh_in(shown, array) }
+    unsafe_granted!(refresh_in(shown, array))
 }
 
 /// As [`refresh`], within an operation.
@@ -190,8 +185,7 @@ pub unsafe fn refresh(array: *const b2nd_array_t) -> Result<bool> {
 unsafe fn refresh_in(shown: &Handle, array: *const b2nd_array_t) -> Result<bool> {
     shown.follow();
     let state = shown.core().read()?;
-    // SAFETY: by the contract.
-    let last_tick = unsafe { (*array).last_tick };
+    let last_tick = unsafe_granted!((*array).last_tick);
     if !state.is_frame() || shown.is_view() || last_tick == state.tick() {
         return Ok(false);
     }

@@ -105,8 +105,7 @@ impl Params {
     /// # Safety
     /// `ctx` is null or valid, and no other thread uses it meanwhile.
     pub unsafe fn from_c<'a>(ctx: *mut b2nd_context_t) -> Result<&'a mut Self> {
-        // SAFETY: by the caller's word.
-        unsafe { ctx.cast::<Self>().as_mut() }.ok_or(Error::NullPointer)
+        unsafe_granted!(ctx.cast::<Self>().as_mut()).ok_or(Error::NullPointer)
     }
 
     /// Parameters without shapes.
@@ -121,8 +120,7 @@ impl Params {
             blockshape: [1; MAX_DIM],
             dtype: null_mut(),
             dtype_format: 0,
-            // SAFETY: by the caller's word.
-            storage: unsafe { copy(storage)? },
+            storage: unsafe_granted!(copy(storage)?),
             metalayers: Layers::default(),
         })
     }
@@ -191,8 +189,7 @@ pub unsafe extern "C" fn b2nd_create_ctx(
             return Err(Error::InvalidParam);
         }
         let (mut s, mut c, mut b) = ([1; MAX_DIM], [1; MAX_DIM], [1; MAX_DIM]);
-        // SAFETY: by the caller's word.
-        unsafe {
+        unsafe_granted!({
             shape_from_c(shape, ndim, &mut s)?;
             shape_from_c(chunkshape, ndim, &mut c)?;
             shape_from_c(blockshape, ndim, &mut b)?;
@@ -216,7 +213,7 @@ pub unsafe extern "C" fn b2nd_create_ctx(
                 }
             }
             Ok(Box::into_raw(boxed(params)?).cast())
-        }
+        })
     })
 }
 

@@ -17,12 +17,11 @@ use oxiblosc_chunk::header::Special;
 /// `sc` is null or valid.
 unsafe fn own(sc: Result<*mut blosc2_schunk>, missing: Error) -> Result<*mut b2nd_array_t> {
     let sc = sc.map_err(|error| error.or(missing))?;
-    // SAFETY: by the caller's word.
-    unsafe {
+    unsafe_granted!({
         adopt(sc).inspect_err(|_| {
             handle::free(sc);
         })
-    }
+    })
 }
 
 /// Writes an array as a contiguous frame in a buffer. Where `*needs_free` is set, the program frees `*cframe` with `free`;

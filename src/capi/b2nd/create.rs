@@ -24,12 +24,11 @@ pub unsafe fn deliver(
     array: *mut *mut b2nd_array_t,
     make: impl FnOnce() -> Result<*mut b2nd_array_t>,
 ) -> Result<c_int> {
-    // SAFETY: by the caller's word.
-    unsafe {
+    unsafe_granted!({
         let array = array.as_mut().ok_or(Error::NullPointer)?;
         *array = null_mut();
         *array = make()?;
-    }
+    });
     Ok(0)
 }
 
@@ -103,11 +102,10 @@ fn fill(
 /// # Safety
 /// The name is null or a C string, the content null or as long as it says; both outlive what is returned.
 unsafe fn layer_from_c<'a>(layer: &blosc2_metalayer) -> Result<Borrowed<'a>> {
-    // SAFETY: by the contract.
-    unsafe {
+    unsafe_granted!({
         let name = name_of(layer.name)?;
         Ok((name, content_of(layer.content, layer.content_len)?))
-    }
+    })
 }
 
 /// Runs the body of a function that makes an array of special values.
@@ -137,8 +135,7 @@ pub unsafe extern "C" fn b2nd_uninit(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    unsafe { make("b2nd_uninit", ctx, array, Special::Uninit) }
+    unsafe_granted!(make("b2nd_uninit", ctx, array, Special::Uninit))
 }
 
 /// As `b2nd_zeros`.
@@ -150,8 +147,7 @@ pub unsafe extern "C" fn b2nd_empty(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    unsafe { make("b2nd_empty", ctx, array, Special::Zero) }
+    unsafe_granted!(make("b2nd_empty", ctx, array, Special::Zero))
 }
 
 /// Makes an array of zeros. Returns 0, or a negative error code; `*array` is then NULL.
@@ -163,8 +159,7 @@ pub unsafe extern "C" fn b2nd_zeros(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    unsafe { make("b2nd_zeros", ctx, array, Special::Zero) }
+    unsafe_granted!(make("b2nd_zeros", ctx, array, Special::Zero))
 }
 
 /// Makes an array of NaNs; items have 4 or 8 bytes. Returns 0, or a negative error code; `*array` is then NULL.
@@ -245,8 +240,7 @@ pub unsafe extern "C" fn b2nd_free(array: *mut b2nd_array_t) -> c_int {
         if array.is_null() {
             return Err(Error::NullPointer);
         }
-        // SAFETY: by the caller's word.
-        unsafe { free(array) };
+        unsafe_granted!(free(array));
         Ok(0)
     })
 }
@@ -275,8 +269,7 @@ pub unsafe extern "C" fn b2nd_from_schunk(
 /// # Safety
 /// `schunk` is valid.
 pub unsafe fn adopt(schunk: *mut blosc2_schunk) -> Result<*mut b2nd_array_t> {
-    // SAFETY: by the contract.
-    unsafe {
+    unsafe_granted!({
         let handle = Handle::shown(schunk)?;
         let state = handle.core().read()?;
         array::with_metalayer(handle, |content| {
@@ -291,5 +284,5 @@ pub unsafe fn adopt(schunk: *mut blosc2_schunk) -> Result<*mut b2nd_array_t> {
             ArrayRef::check_chunks(&state, &geometry)?;
             array::make(schunk, &geometry, meta.dtype, meta.dtype_format)
         })
-    }
+    })
 }

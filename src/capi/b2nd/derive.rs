@@ -61,15 +61,14 @@ pub unsafe extern "C" fn b2nd_get_slice(
 /// # Safety
 /// The pointers in `storage` are null or valid.
 pub unsafe fn copy_as(src: &Array, storage: &mut blosc2_storage) -> Result<*mut b2nd_array_t> {
-    // SAFETY: by the contract.
-    unsafe {
+    unsafe_granted!({
         let sc = copy_schunk(src.shown.as_c(), storage).map_err(Error::or_failure)?;
         let geometry = &src.core.geometry;
         let made = src
             .dtype()
             .and_then(|dtype| array::make(sc, geometry, dtype.as_deref(), src.dtype_format()));
         made.inspect_err(|_| schunk::discard(sc))
-    }
+    })
 }
 
 /// Copies an array into the storage, the chunks and the blocks that parameters say.

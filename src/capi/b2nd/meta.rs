@@ -27,8 +27,7 @@ pub unsafe fn shape_from_c<T: Copy>(
         if from.is_null() {
             return Err(Error::NullPointer);
         }
-        // SAFETY: by the caller's word.
-        to[..ndim].copy_from_slice(unsafe { std::slice::from_raw_parts(from, ndim) });
+        to[..ndim].copy_from_slice(unsafe_granted!(std::slice::from_raw_parts(from, ndim)));
     }
     Ok(())
 }
@@ -38,8 +37,7 @@ pub unsafe fn shape_from_c<T: Copy>(
 /// # Safety
 /// `to` has room for them.
 unsafe fn shape_to_c<T: Copy>(from: &[T], to: *mut T) {
-    // SAFETY: by the caller's word.
-    unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
+    unsafe_granted!(std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()));
 }
 
 /// Writes the `b2nd` metalayer. `*smeta` is for the program to free with `free`. A `dtype` of NULL stands for
@@ -71,8 +69,7 @@ pub unsafe extern "C" fn b2nd_serialize_meta(
             dtype: None,
             dtype_format,
         };
-        // SAFETY: by the caller's word.
-        unsafe {
+        unsafe_granted!({
             shape_from_c(shape, ndim, &mut meta.shape)?;
             shape_from_c(chunkshape, ndim, &mut meta.chunkshape)?;
             shape_from_c(blockshape, ndim, &mut meta.blockshape)?;
@@ -83,7 +80,7 @@ pub unsafe extern "C" fn b2nd_serialize_meta(
             let bytes = meta.serialize()?;
             *smeta = Buffer::copy_of(&bytes)?.into_raw();
             Ok(bytes.len())
-        }
+        })
     })
 }
 
@@ -115,8 +112,7 @@ pub unsafe extern "C" fn b2nd_deserialize_meta(
         if smeta.is_null() || pointers.contains(&true) {
             return Err(Error::NullPointer);
         }
-        // SAFETY: by the caller's word.
-        unsafe {
+        unsafe_granted!({
             if let Some(dtype) = dtype.as_mut() {
                 *dtype = null_mut();
             }
@@ -135,7 +131,7 @@ pub unsafe extern "C" fn b2nd_deserialize_meta(
             shape_to_c(&meta.chunkshape[..meta.ndim], chunkshape);
             shape_to_c(&meta.blockshape[..meta.ndim], blockshape);
             Ok(len)
-        }
+        })
     })
 }
 
@@ -166,8 +162,7 @@ fn print(arguments: fmt::Arguments<'_>) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn b2nd_print_meta(array: *const b2nd_array_t) -> c_int {
     code("b2nd_print_meta", || {
-        // SAFETY: by the caller's word.
-        let shown = unsafe { array::shown(array)? };
+        let shown = unsafe_granted!(array::shown(array)?);
         array::with_metalayer(shown, |content| {
             let (meta, _) = Meta::parse(content, true)?;
             print(format_args!(

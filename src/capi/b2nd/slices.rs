@@ -11,8 +11,7 @@ pub unsafe fn dims<'a>(dims: *const i64, ndim: usize) -> Result<&'a [i64]> {
     if dims.is_null() {
         return Err(Error::NullPointer);
     }
-    // SAFETY: by the caller's word.
-    Ok(unsafe { std::slice::from_raw_parts(dims, ndim) })
+    Ok(unsafe_granted!(std::slice::from_raw_parts(dims, ndim)))
 }
 
 /// The size of a buffer of the program's.

@@ -33,8 +33,7 @@ unsafe fn chunk_from_c<'a>(chunk: *mut u8) -> Result<&'a [u8]> {
 /// # Safety
 /// As for [`chunk_from_c`]; without `copy`, `chunk` came from `malloc`, and is the super-chunk's if this succeeds.
 unsafe fn put(schunk: &SuperChunk, place: Place, chunk: *mut u8, copy: bool) -> Result<i64> {
-    // SAFETY: by the contract.
-    let bytes = unsafe { chunk_from_c(chunk)? };
+    let bytes = unsafe_granted!(chunk_from_c(chunk)?);
     if copy || schunk.peek()?.is_frame() {
         let nchunks = schunk.put_chunk(place, bytes)?;
         if !copy {
@@ -135,14 +134,12 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
     nbytes: i32,
 ) -> i64 {
     code64("blosc2_schunk_append_buffer", || {
-        // SAFETY: by the contract.
-        let schunk = unsafe { Handle::core_of(schunk)? };
+        let schunk = unsafe_granted!(Handle::core_of(schunk)?);
         let nbytes = usize::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)?;
         let source = if src.is_null() && nbytes > 0 {
             Source::Generated(nbytes)
         } else {
-            // SAFETY: by the contract.
-            Source::Buffer(unsafe { bytes(src.cast(), nbytes)? })
+            Source::Buffer(unsafe_granted!(bytes(src.cast(), nbytes)?))
         };
         schunk.append(source)
     })
@@ -161,15 +158,13 @@ pub unsafe extern "C" fn blosc2_schunk_decompress_chunk(
     nbytes: i32,
 ) -> c_int {
     code("blosc2_schunk_decompress_chunk", || {
-        // SAFETY: by the contract.
-        let schunk = unsafe { Handle::core_of(schunk)? };
+        let schunk = unsafe_granted!(Handle::core_of(schunk)?);
         let room = usize::try_from(nbytes).unwrap_or(0);
         let dest = if dest.is_null() {
             // Then there must be nothing to write.
             &mut []
         } else {
-            // SAFETY: by the contract.
-            unsafe { bytes_mut(dest.cast(), room)? }
+            unsafe_granted!(bytes_mut(dest.cast(), room)?)
         };
         schunk.decompress_chunk(nchunk, dest)
     })
@@ -186,8 +181,7 @@ unsafe fn get_for_c(
     needs_free: *mut bool,
     lazy: bool,
 ) -> Result<usize> {
-    // SAFETY: by the contract.
-    let schunk = unsafe { Handle::core_of(schunk)? };
+    let schunk = unsafe_granted!(Handle::core_of(schunk)?);
     let state = schunk.read()?;
     let at = state.check_index(nchunk)?;
     schunk.set_current(at);
@@ -199,16 +193,14 @@ unsafe fn get_for_c(
         false => state.chunk(at),
     };
     let bytes = bytes.inspect_err(|_| {
-        // SAFETY: by the contract.
-        unsafe { (*chunk, *needs_free) = (null_mut(), false) };
+        unsafe_granted!((*chunk, *needs_free) = (null_mut(), false));
     })?;
     let len = bytes.len();
     let (start, owned) = match bytes {
         Bytes::Borrowed(bytes) => (bytes.as_ptr().cast_mut(), false),
         Bytes::Owned(buffer) => (buffer.into_raw(), true),
     };
-    // SAFETY: by the contract.
-    unsafe { (*chunk, *needs_free) = (start, owned) };
+    unsafe_granted!((*chunk, *needs_free) = (start, owned));
     Ok(len)
 }
 
@@ -266,11 +258,9 @@ pub unsafe extern "C" fn blosc2_schunk_get_vlblock(
         if schunk.is_null() || dest.is_null() || destsize.is_null() {
             return Err(Error::InvalidParam);
         }
-        // SAFETY: by the contract.
-        let block = unsafe { Handle::core_of(schunk)? }.decompress_vlblock(nchunk, nblock)?;
+        let block = unsafe_granted!(Handle::core_of(schunk)?).decompress_vlblock(nchunk, nblock)?;
         let len = block.len();
-        // SAFETY: by the contract.
-        unsafe { (*dest, *destsize) = (block.into_raw(), len as i32) };
+        unsafe_granted!((*dest, *destsize) = (block.into_raw(), len as i32));
         Ok(len)
     })
 }

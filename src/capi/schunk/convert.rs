@@ -62,8 +62,7 @@ pub unsafe fn from_buffer(cframe: *mut u8, len: i64, copy: bool) -> Result<*mut 
 /// # Safety
 /// `schunk` is valid.
 unsafe fn is_in_memory(schunk: *mut blosc2_schunk) -> Result<bool> {
-    // SAFETY: by the contract.
-    let (schunk, shown) = unsafe { (Handle::core_of(schunk)?, Handle::shown(schunk)?) };
+    let (schunk, shown) = unsafe_granted!((Handle::core_of(schunk)?, Handle::shown(schunk)?));
     Ok(schunk.peek()?.is_frame_in_memory() && !shown.is_view())
 }
 
@@ -76,8 +75,7 @@ unsafe fn in_memory(schunk: *mut blosc2_schunk) -> Result<*mut blosc2_schunk> {
         contiguous: true,
         ..blosc2_storage::defaults()
     };
-    // SAFETY: by the caller's word.
-    unsafe { copy(schunk, &storage) }.map_err(|error| error.or(Error::SchunkCopy))
+    unsafe_granted!(copy(schunk, &storage)).map_err(|error| error.or(Error::SchunkCopy))
 }
 
 /// Gives a super-chunk as a contiguous frame in a buffer. Where `*needs_free` is set, the program frees `*cframe` with
@@ -115,8 +113,7 @@ pub unsafe fn to_buffer(
         *cframe = bytes.as_ptr().cast_mut();
         Ok(bytes.len() as i64)
     };
-    // SAFETY: by the contract.
-    unsafe {
+    unsafe_granted!({
         if is_in_memory(schunk)?
             && let Some(len) = Handle::core_of(schunk)?.with_frame(&mut give)?
         {
@@ -130,7 +127,7 @@ pub unsafe fn to_buffer(
         *needs_free = len.is_ok();
         handle::free(copy);
         len
-    }
+    })
 }
 
 /// Writes a super-chunk into a file as a contiguous frame. Returns the size of the frame, or a negative error code.
@@ -150,8 +147,7 @@ pub unsafe extern "C" fn blosc2_schunk_to_file(
         if urlpath.is_null() {
             return Err(Error::InvalidParam);
         }
-        // SAFETY: by the contract.
-        let len = unsafe {
+        let len = unsafe_granted!({
             let handle = Handle::from_c(schunk)?;
             if is_in_memory(schunk)? {
                 let backend = io::backend(handle.storage().io)?;
@@ -175,7 +171,7 @@ pub unsafe extern "C" fn blosc2_schunk_to_file(
                 }
                 len
             }
-        };
+        });
         i64::try_from(len?).map_err(|_| Error::Failure)
     })
 }
@@ -204,8 +200,7 @@ pub unsafe fn append_file(schunk: *mut blosc2_schunk, urlpath: *const c_char) ->
     if urlpath.is_null() {
         return Err(Error::InvalidParam);
     }
-    // SAFETY: by the contract.
-    unsafe {
+    unsafe_granted!({
         let apart = !is_in_memory(schunk)?;
         let source = if apart { in_memory(schunk)? } else { schunk };
         let done = (|| {
@@ -220,7 +215,7 @@ pub unsafe fn append_file(schunk: *mut blosc2_schunk, urlpath: *const c_char) ->
             handle::free(source);
         }
         done
-    }
+    })
 }
 
 /// Copies a super-chunk, with its metalayers, into the storage that is given. Chunks are copied as they are unless the
@@ -235,8 +230,7 @@ pub unsafe extern "C" fn blosc2_schunk_copy(
     storage: *mut blosc2_storage,
 ) -> *mut blosc2_schunk {
     pointer("blosc2_schunk_copy", || {
-        // SAFETY: by the caller's word.
-        unsafe { copy(schunk, storage.as_ref().ok_or(Error::NullPointer)?) }
+        unsafe_granted!(copy(schunk, storage.as_ref().ok_or(Error::NullPointer)?))
     })
 }
 
@@ -248,8 +242,7 @@ pub unsafe fn copy(
     schunk: *mut blosc2_schunk,
     storage: &blosc2_storage,
 ) -> Result<*mut blosc2_schunk> {
-    // SAFETY: by the contract.
-    unsafe {
+    unsafe_granted!({
         let handle = Handle::from_c(schunk)?;
         let shown = Handle::shown(schunk)?;
         let (mut cparams, same) = parameters(handle, storage)?;
@@ -272,7 +265,7 @@ pub unsafe fn copy(
             return Err(error);
         }
         Ok(new)
-    }
+    })
 }
 
 /// Runs `body` with contexts for copies of variable-length metalayers.
@@ -312,8 +305,9 @@ unsafe fn parameters(handle: &Handle, storage: &blosc2_storage) -> Result<(blosc
     own.clevel = cctx.clevel.get() as u8;
     own.compcode = cctx.compcode.get() as u8;
     assign!(own, get cctx; compcode_meta, splitmode, use_dict, blocksize, filters, filters_meta);
-    // SAFETY: by the contract.
-    let wanted = unsafe { storage.cparams.as_ref() }.copied().unwrap_or(own);
+    let wanted = unsafe_granted!(storage.cparams.as_ref())
+        .copied()
+        .unwrap_or(own);
     let blocksize = if wanted.blocksize == 0 {
         own.blocksize
     } else {

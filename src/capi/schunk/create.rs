@@ -16,14 +16,13 @@ use oxiblosc_memory::{CStrBuf, List, env};
 /// # Safety
 /// As for [`io::backend`].
 unsafe fn options(io: *const blosc2_io) -> Result<Options> {
-    // SAFETY: by the caller's word.
-    unsafe {
+    unsafe_granted!({
         Ok(Options {
             backend: io::backend(io)?,
             locking: io::locking(io),
             durable: durable(),
         })
-    }
+    })
 }
 
 /// Makes a super-chunk.
@@ -31,8 +30,7 @@ unsafe fn options(io: *const blosc2_io) -> Result<Options> {
 /// # Safety
 /// The pointers in `storage` are null or valid.
 pub unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
-    // SAFETY: by the contract.
-    unsafe {
+    unsafe_granted!({
         let copy = storage::copy(storage)?;
         if env::is_set(c"BTUNE_TRADEOFF") {
             (*(*copy).cparams).tuner_id = BLOSC_BTUNE;
@@ -50,7 +48,7 @@ pub unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
             || options((*copy).io),
         )?;
         Ok(made.finish(SuperChunk::new(store, parameters, host, id)))
-    }
+    })
 }
 
 /// Makes a new super-chunk without chunks. It copies `storage` and what that points to, except the parameters of tuners,
@@ -64,8 +62,7 @@ pub unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_new(storage: *mut blosc2_storage) -> *mut blosc2_schunk {
     pointer("blosc2_schunk_new", || {
-        // SAFETY: by the caller's word.
-        unsafe { make(storage.as_ref().ok_or(Error::NullPointer)?) }
+        unsafe_granted!(make(storage.as_ref().ok_or(Error::NullPointer)?))
     })
 }
 
@@ -78,8 +75,7 @@ pub unsafe fn adopt(
     loaded: Loaded,
     io: *const blosc2_io,
 ) -> Result<*mut blosc2_schunk> {
-    // SAFETY: by the contract.
-    unsafe { adopt_with(store, loaded, io, |_| Ok(())) }
+    unsafe_granted!(adopt_with(store, loaded, io, |_| Ok(())))
 }
 
 /// As [`adopt`], with something done to the super-chunk first.
@@ -93,8 +89,7 @@ pub unsafe fn adopt_with(
     body: impl FnOnce(&mut SuperChunk) -> Result<()>,
 ) -> Result<*mut blosc2_schunk> {
     let mut made = Unfinished::new(BackEnd::Callers)?;
-    // SAFETY: by the contract.
-    unsafe { parts::set_parameters_from(&mut made, &loaded.header, io)? };
+    unsafe_granted!(parts::set_parameters_from(&mut made, &loaded.header, io)?);
     let (host, id) = (made.host()?, made.id());
     let mut schunk = SuperChunk::of_frame(store, loaded, host, id)?;
     body(&mut schunk)?;
@@ -119,8 +114,7 @@ pub unsafe fn open(
     if urlpath.is_null() {
         return Err(Error::NullPointer);
     }
-    // SAFETY: by the caller's word.
-    unsafe {
+    unsafe_granted!({
         let given = CStr::from_ptr(urlpath);
         let opened = (|| {
             let base = u64::try_from(offset).map_err(|_| Error::InvalidParam)?;
@@ -140,7 +134,7 @@ pub unsafe fn open(
                 Err(error)
             }
         }
-    }
+    })
 }
 
 /// Opens the super-chunk at `urlpath`, a file or a directory. Nothing is copied but the index and the metalayers. Free it
@@ -150,8 +144,9 @@ pub unsafe fn open(
 /// `urlpath` is NULL or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_open(urlpath: *const c_char) -> *mut blosc2_schunk {
-    // SAFETY: by the caller's word.
-    pointer("blosc2_schunk_open", || unsafe { open(urlpath, 0, null()) })
+    pointer("blosc2_schunk_open", || {
+        unsafe_granted!(open(urlpath, 0, null()))
+    })
 }
 
 /// As `blosc2_schunk_open`, for a frame that begins `offset` bytes into a file.
@@ -206,8 +201,7 @@ pub unsafe extern "C" fn blosc2_schunk_open_offset_udio(
 /// # Safety
 /// As for [`blosc2_schunk_free`].
 pub unsafe fn discard(schunk: *mut blosc2_schunk) {
-    // SAFETY: by the contract.
-    unsafe {
+    unsafe_granted!({
         let made = Handle::core_of(schunk)
             .ok()
             .and_then(SuperChunk::take_new_frame);
@@ -215,7 +209,7 @@ pub unsafe fn discard(schunk: *mut blosc2_schunk) {
         if let Some(mut made) = made {
             made.remove();
         }
-    }
+    })
 }
 
 /// Frees a super-chunk, its contexts and its metalayers, and closes its files. NULL is allowed. Returns 0, or 1 if the
@@ -229,7 +223,6 @@ pub unsafe extern "C" fn blosc2_schunk_free(schunk: *mut blosc2_schunk) -> c_int
         if schunk.is_null() {
             return Ok(0);
         }
-        // SAFETY: by the caller's word.
-        Ok(unsafe { handle::free(schunk) })
+        Ok(unsafe_granted!(handle::free(schunk)))
     })
 }

@@ -162,8 +162,7 @@ impl Handle {
     /// # Safety
     /// As for [`Self::from_c`].
     pub unsafe fn core_of<'a>(schunk: *mut blosc2_schunk) -> Result<&'a SuperChunk> {
-        // SAFETY: by the contract.
-        Ok(unsafe { Self::from_c(schunk)? }.core())
+        Ok(unsafe_granted!(Self::from_c(schunk)?).core())
     }
 
     /// The handle behind a super-chunk, also of a view.
@@ -329,8 +328,7 @@ unsafe fn free_parts(schunk: *mut blosc2_schunk) -> i32 {
 /// # Safety
 /// The fields are the library's, and used no more.
 unsafe fn free_fields(c: &mut blosc2_schunk) -> i32 {
-    // SAFETY: by the contract.
-    unsafe {
+    unsafe_granted!({
         context::free(c.cctx);
         context::free(c.dctx);
         libc::free(c.blockshape.cast());
@@ -340,5 +338,5 @@ unsafe fn free_fields(c: &mut blosc2_schunk) -> i32 {
         let destroyed = io::destroy(storage.io);
         free_storage(c.storage);
         i32::from(destroyed < 0)
-    }
+    })
 }

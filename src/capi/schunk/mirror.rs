@@ -251,8 +251,7 @@ impl Host for Mirror {
 /// # Safety
 /// The structure is there, and its parameters are not written meanwhile. (Other fields may be, so there is no reference to it.)
 pub unsafe fn parameters(c: *const blosc2_schunk) -> Parameters {
-    // SAFETY: by the contract.
-    unsafe {
+    unsafe_granted!({
         Parameters {
             typesize: (*c).typesize,
             blocksize: (*c).blocksize,
@@ -264,5 +263,5 @@ pub unsafe fn parameters(c: *const blosc2_schunk) -> Parameters {
             filters: (*c).filters,
             filters_meta: (*c).filters_meta,
         }
-    }
+    })
 }

@@ -16,8 +16,7 @@ pub unsafe fn set_parameters(schunk: &mut Unfinished, storage: *mut blosc2_stora
     let pointer = schunk.as_c();
     let c = schunk.fields();
     c.storage = storage;
-    // SAFETY: by the contract.
-    unsafe {
+    unsafe_granted!({
         let cparams = &mut *(*c.storage).cparams;
         let dparams = &mut *(*c.storage).dparams;
         assign!(c, cparams; filters, filters_meta, compcode, compcode_meta, clevel, typesize, blocksize, tuner_params, tuner_id);
@@ -31,7 +30,7 @@ pub unsafe fn set_parameters(schunk: &mut Unfinished, storage: *mut blosc2_stora
         dparams.schunk = pointer.cast();
         c.cctx = context::compression(*cparams)?;
         c.dctx = context::decompression(*dparams)?;
-    }
+    });
     Ok(())
 }
 
@@ -46,8 +45,7 @@ pub unsafe fn set_parameters_from(
 ) -> Result<()> {
     let pointer = schunk.as_c();
     let c = schunk.fields();
-    // SAFETY: by the contract.
-    unsafe {
+    unsafe_granted!({
         assign!(c, header; typesize, blocksize, chunksize, compcode, compcode_meta, clevel, splitmode, filters, filters_meta);
         c.use_dict = u8::from(header.use_dict);
         let (mut cparams, mut dparams) = (cparams_of(pointer), dparams_of(pointer));
@@ -61,7 +59,7 @@ pub unsafe fn set_parameters_from(
             io: io.cast_mut(),
         };
         c.storage = storage::copy(&storage)?;
-    }
+    });
     Ok(())
 }
 

@@ -16,8 +16,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
     buffer: *mut c_void,
 ) -> c_int {
     code("blosc2_schunk_get_slice_buffer", || {
-        // SAFETY: by the contract.
-        let schunk = unsafe { Handle::core_of(schunk)? };
+        let schunk = unsafe_granted!(Handle::core_of(schunk)?);
         let Some((start, len)) = schunk.range_of_items(start, stop)? else {
             return Ok(0);
         };
@@ -46,8 +45,7 @@ pub unsafe extern "C" fn blosc2_schunk_set_slice_buffer(
     buffer: *mut c_void,
 ) -> c_int {
     code("blosc2_schunk_set_slice_buffer", || {
-        // SAFETY: by the contract.
-        let schunk = unsafe { Handle::core_of(schunk)? };
+        let schunk = unsafe_granted!(Handle::core_of(schunk)?);
         let Some((start, len)) = schunk.range_of_items(start, stop)? else {
             return Ok(0);
         };
@@ -74,8 +72,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_sparse_buffer(
     buffer: *mut c_void,
 ) -> c_int {
     code("blosc2_schunk_get_sparse_buffer", || {
-        // SAFETY: by the contract.
-        let schunk = unsafe { Handle::core_of(schunk) }.map_err(|_| Error::InvalidParam)?;
+        let schunk = unsafe_granted!(Handle::core_of(schunk)).map_err(|_| Error::InvalidParam)?;
         let ncoords = usize::try_from(ncoords).map_err(|_| Error::InvalidParam)?;
         if ncoords == 0 {
             return Ok(0);
@@ -86,11 +83,10 @@ pub unsafe extern "C" fn blosc2_schunk_get_sparse_buffer(
         let state = schunk.read()?;
         let typesize = usize::try_from(state.parameters().typesize).unwrap_or(0);
         let len = ncoords.checked_mul(typesize).ok_or(Error::InvalidParam)?;
-        // SAFETY: by the contract.
-        let (coords, dest) = unsafe {
+        let (coords, dest) = unsafe_granted!({
             let coords = std::slice::from_raw_parts(coords, ncoords);
             (coords, bytes_mut(buffer.cast(), len)?)
-        };
+        });
         schunk.read_sparse(coords, dest)?;
         Ok(0)
     })

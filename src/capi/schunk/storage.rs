@@ -26,8 +26,7 @@ pub unsafe fn copy(storage: &blosc2_storage) -> Result<*mut blosc2_storage> {
         io: null_mut(),
         ..*storage
     };
-    // SAFETY: by the caller's word.
-    let made = unsafe {
+    let made = unsafe_granted!({
         (|| {
             if !storage.urlpath.is_null() {
                 copy.urlpath = CStrBuf::to_malloc(local(CStr::from_ptr(storage.urlpath)))?;
@@ -40,7 +39,7 @@ pub unsafe fn copy(storage: &blosc2_storage) -> Result<*mut blosc2_storage> {
             copy.io = on_c_heap(io.unwrap_or(blosc2_io::defaults()))?;
             on_c_heap(copy)
         })()
-    };
+    });
     if made.is_err() {
         // SAFETY: what was made so far, from `malloc` or null.
         unsafe { free_parts(&copy) };
@@ -63,11 +62,10 @@ unsafe fn free_parts(storage: &blosc2_storage) {
 /// # Safety
 /// `storage` is null or from [`copy`], and is used no more.
 pub unsafe fn free_storage(storage: *mut blosc2_storage) {
-    // SAFETY: by the caller's word.
-    unsafe {
+    unsafe_granted!({
         if let Some(parts) = storage.as_ref() {
             free_parts(parts);
         }
         libc::free(storage.cast());
-    }
+    })
 }

@@ -22,27 +22,24 @@ pub unsafe extern "C" fn blosc2_get_slice_nchunks(
     chunks_idx: *mut *mut i64,
 ) -> i64 {
     code64("blosc2_get_slice_nchunks", || {
-        // SAFETY: by the contract.
-        let handle = unsafe { Handle::from_c(schunk)? };
+        let handle = unsafe_granted!(Handle::from_c(schunk)?);
         if start.is_null() || stop.is_null() || chunks_idx.is_null() {
             return Err(Error::NullPointer);
         }
-        // SAFETY: by the contract.
-        unsafe { *chunks_idx = null_mut() };
+        unsafe_granted!(*chunks_idx = null_mut());
         let schunk = handle.core();
         let state = schunk.read()?;
         let layers = state.metalayers();
         let chunks = match find_metalayer(layers) {
             Some(at) => {
                 let (meta, _) = Meta::parse(&layers[at].content, true)?;
-                // SAFETY: by the contract.
-                let (start, stop) = unsafe { (dims(start, meta.ndim)?, dims(stop, meta.ndim)?) };
+                let (start, stop) =
+                    unsafe_granted!((dims(start, meta.ndim)?, dims(stop, meta.ndim)?));
                 Selection::chunks_of_box(&meta.geometry()?, start, stop)?
             }
             None => {
                 let typesize = i64::from(state.parameters().typesize);
-                // SAFETY: by the contract.
-                let (start, stop) = unsafe { (*start, *stop) };
+                let (start, stop) = unsafe_granted!((*start, *stop));
                 let byte = |item: i64| {
                     let byte = item.checked_mul(typesize).ok_or(Error::InvalidParam)?;
                     u64::try_from(byte).map_err(|_| Error::InvalidParam)
@@ -55,8 +52,7 @@ pub unsafe extern "C" fn blosc2_get_slice_nchunks(
                 .iter()
                 .flat_map(|nchunk| nchunk.to_ne_bytes())
                 .list()?;
-            // SAFETY: by the caller's word.
-            unsafe { *chunks_idx = Buffer::copy_of(&bytes)?.into_raw().cast() };
+            unsafe_granted!(*chunks_idx = Buffer::copy_of(&bytes)?.into_raw().cast());
         }
         Ok(chunks.len() as i64)
     })
