@@ -1,110 +1,45 @@
 //! What every exported function goes through: no panic leaves, errors become codes, codes can be traced.
 
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Stderr, boxed};
-use std::ffi::{CStr, c_char, c_int, c_void};
-use std::fmt::Display;
+use oxiblosc_memory::env::{NO_TEXT, trace};
+use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// What a text that is no UTF-8 is read as: it is equal to nothing that is looked for.
-const NO_TEXT: &str = "\u{FFFD}";
+/// Copies the fields of these names from one structure to another, those of a context with `get`.
+macro_rules! assign {
+    ($to:expr, $from:expr; $($field:ident),+) => { $( $to.$field = $from.$field; )+ };
+    ($to:expr, get $from:expr; $($field:ident),+) => { $( $to.$field = $from.$field.get(); )+ };
+}
+pub(crate) use assign;
 
-/// What `read` makes of the value of an environment variable; none if it is not set.
+/// An unsafe expression that is sound because the caller keeps to the `# Safety` section of the function in which it stands. For
+/// an export that is what the headers require of the program. What relies on anything else is a plain `unsafe` block.
+macro_rules! unsafe_granted {
+    ($body:expr) => {
+        // SAFETY: by the word of the function's caller.
+        unsafe { $body }
+    };
+}
+pub(crate) use unsafe_granted;
+
+/// A C string.
 ///
-/// Read through the C library, as C programs change it through the C library.
-pub fn env<T>(name: &CStr, read: impl FnOnce(&str) -> T) -> Option<T> {
-    // SAFETY: the name ends in 0; the value, if any, is a C string, read at once.
-    unsafe { text(libc::getenv(name.as_ptr())) }.map(read)
+/// # Safety
+/// `string` is null or a C string that stays as long as what is returned is used.
+pub unsafe fn c_str<'a>(string: *const c_char) -> Option<&'a CStr> {
+    // SAFETY: by the contract.
+    (!string.is_null()).then(|| unsafe { CStr::from_ptr(string) })
 }
 
 /// The text of a C string.
 ///
 /// # Safety
-/// `string` is null or a C string that stays as long as the text is used.
+/// As for [`c_str`].
 pub unsafe fn text<'a>(string: *const c_char) -> Option<&'a str> {
-    if string.is_null() {
-        return None;
-    }
     // SAFETY: by the contract.
-    let string = unsafe { CStr::from_ptr(string) };
+    let string = unsafe { c_str(string)? };
     Some(string.to_str().unwrap_or(NO_TEXT))
-}
-
-/// Whether an environment variable is set, whatever to.
-pub fn env_is_set(name: &CStr) -> bool {
-    // SAFETY: the name ends in 0.
-    !unsafe { libc::getenv(name.as_ptr()) }.is_null()
-}
-
-/// The number at the front of an environment variable's value, 0 if there is none, as C's `strtol` reads it.
-pub fn env_number(name: &CStr) -> Option<i64> {
-    env(name, leading_number)
-}
-
-fn leading_number(text: &str) -> i64 {
-    let text = text.trim_start();
-    let (sign, digits) = match text.strip_prefix('-') {
-        Some(rest) => (-1, rest),
-        None => (1, text.strip_prefix('+').unwrap_or(text)),
-    };
-    let value = digits
-        .bytes()
-        .take_while(u8::is_ascii_digit)
-        .fold(0i64, |value, digit| {
-            value
-                .saturating_mul(10)
-                .saturating_add(i64::from(digit - b'0'))
-        });
-    sign * value
-}
-
-/// Writes a line to stderr where `BLOSC_TRACE` is set.
-pub fn trace(category: &str, message: impl Display) {
-    if env_is_set(c"BLOSC_TRACE") {
-        Stderr::line(format_args!("[{category}] - {message}"));
-    }
-}
-
-/// Writes a line to stderr where `BLOSC_INFO` is set.
-pub fn info(message: impl Display) {
-    if env_is_set(c"BLOSC_INFO") {
-        Stderr::line(format_args!("[INFO] - {message}"));
-    }
-}
-
-/// One entry that was replaced, and those that were before it.
-struct Retired {
-    _entry: *mut c_void,
-    _earlier: *mut Retired,
-}
-
-static RETIRED: AtomicPtr<Retired> = AtomicPtr::new(null_mut());
-
-/// Keeps an entry that was published through an atomic pointer and is replaced now. Readers take no lock, so whether
-/// one still uses it is unknown: it is never freed. It stays reachable, so that a leak checker does not report it.
-pub fn retire<T>(entry: *mut T) {
-    if entry.is_null() {
-        return;
-    }
-    let node = boxed(Retired {
-        _entry: entry.cast(),
-        _earlier: null_mut(),
-    });
-    let Ok(node) = node.map(Box::into_raw) else {
-        // Only the leak checker misses it.
-        return;
-    };
-    let mut head = RETIRED.load(Ordering::Relaxed);
-    loop {
-        // SAFETY: the node is this function's alone until it is published.
-        unsafe { (*node)._earlier = head };
-        match RETIRED.compare_exchange_weak(head, node, Ordering::Release, Ordering::Relaxed) {
-            Ok(_) => return,
-            Err(now) => head = now,
-        }
-    }
 }
 
 /// Runs the body of an exported function; a panic gives `failed`.
@@ -199,20 +134,6 @@ pub fn apart(src: *const u8, srclen: usize, dest: *const u8, destlen: usize) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_read_as_strtol_does() {
-        for (text, value) in [
-            ("5", 5),
-            (" -7x", -7),
-            ("+3 4", 3),
-            ("", 0),
-            ("abc", 0),
-            ("99999999999999999999", i64::MAX),
-        ] {
-            assert_eq!(leading_number(text), value, "{text:?}");
-        }
-    }
 
     #[test]
     fn panics_and_errors_become_codes() {

@@ -1,10 +1,9 @@
 //! Contexts as a super-chunk uses them.
 
-use super::compress::Input;
-use super::constants::BLOSC_STUNE;
 use super::context::Context;
 use super::exec::Threads;
 use super::hooks::ContextHooks;
+use crate::capi::prelude::*;
 use oxiblosc_chunk::decode::{Chunk, decompress, decompress_block};
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams};
 use oxiblosc_chunk::getitem::{ItemRange, getitem};
@@ -12,9 +11,8 @@ use oxiblosc_chunk::header::MAX_OVERHEAD;
 use oxiblosc_chunk::hooks::{Executor, Hooks};
 use oxiblosc_chunk::patch::RecompressParams;
 use oxiblosc_core::coder::{Decoder, Encoder};
-use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::boxed;
-use std::ptr::{NonNull, null, null_mut};
+use std::ptr::NonNull;
 
 /// A size as C takes it.
 fn c_size(len: usize) -> Result<i32> {
@@ -23,14 +21,8 @@ fn c_size(len: usize) -> Result<i32> {
 
 impl Encoder for Context {
     fn compress(&self, source: ChunkInput, dest: &mut [u8]) -> Result<usize> {
-        let input = match source {
-            ChunkInput::Buffer(data) => Input::Buffer(data.as_ptr()),
-            ChunkInput::Generated(_) => Input::Buffer(null()),
-            ChunkInput::Variable(blocks) => Input::Blocks(blocks),
-        };
-        let (nbytes, room) = (c_size(source.nbytes())?, c_size(dest.len())?);
-        // SAFETY: the source and `dest` have the sizes given.
-        unsafe { self.compress(&input, nbytes, dest.as_mut_ptr(), room, true) }
+        let room = c_size(dest.len())?;
+        self.compress(source, Ok(dest), room, true)
     }
 
     fn sees_chunks(&self) -> bool {
@@ -45,12 +37,11 @@ impl Encoder for Context {
         }
         let room = c_size(nbytes + MAX_OVERHEAD)?;
         // Nothing looks at what is there, but only whether something is.
-        let there = NonNull::<u8>::dangling().as_ptr();
-        let input = match in_buffer {
-            true => Input::Buffer(there),
-            false => Input::Nothing,
+        let src = match in_buffer {
+            true => NonNull::<u8>::dangling().as_ptr(),
+            false => null_mut(),
         };
-        self.prepare_compression(&input, nbytes as i32, null_mut(), room)?;
+        self.prepare_compression(src, nbytes as i32, null_mut(), room)?;
         Ok(Some(self.encode_params(true)))
     }
 

@@ -1,63 +1,58 @@
 //! Compression through a context: the tuner, the checks, the engine.
 
-use super::border::{apart, bytes, bytes_mut, code, info};
-use super::constants::*;
 use super::context::Context;
 use super::exec::Threads;
 use super::hooks::ContextHooks;
 use super::registry;
-use super::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
-use oxiblosc_chunk::header::{MAX_BUFFERSIZE, MAX_TYPESIZE, filter_id};
-use oxiblosc_chunk::tune::BlocksizeRequest;
-use oxiblosc_codecs::Codec;
-use oxiblosc_core::params::{Checked, check};
-use oxiblosc_error::{Error, Result};
+use oxiblosc_chunk::header::{MAX_BUFFERSIZE, filter_id};
+use oxiblosc_core::params::Job;
 use oxiblosc_memory::List;
-use std::ffi::{c_int, c_void};
 use std::time::Instant;
 
-/// What is to be compressed, as C hands it over.
-pub enum Input<'a> {
-    /// A buffer; null where a prefilter makes the data.
-    Buffer(*const u8),
-    /// One slice a block.
-    Blocks(&'a [&'a [u8]]),
-    /// Nothing: only the block size is wanted.
-    Nothing,
+/// The data and the place of a chunk, as C hands them over: no data, but a size, where a prefilter makes them. What is wrong
+/// with the place is said after what is wrong with the parameters.
+///
+/// # Safety
+/// A buffer that is not null has as many bytes as its size says.
+pub unsafe fn buffers<'a>(
+    src: *const c_void,
+    srcsize: i32,
+    dest: *mut c_void,
+    destsize: i32,
+) -> Result<(ChunkInput<'a>, Result<&'a mut [u8]>)> {
+    let len = usize::try_from(srcsize).map_err(|_| Error::InvalidParam)?;
+    let room = usize::try_from(destsize).unwrap_or(0);
+    if src.is_null() && len > 0 {
+        return Ok((
+            ChunkInput::Generated(len),
+            unsafe_granted!(bytes_mut(dest.cast(), room)),
+        ));
+    }
+    // SAFETY: by the contract; they do not overlap.
+    unsafe {
+        let place = apart(src.cast(), len, dest.cast(), room);
+        let source = ChunkInput::Buffer(bytes(src.cast(), len)?);
+        Ok((source, place.and_then(|()| bytes_mut(dest.cast(), room))))
+    }
 }
 
 impl Context {
-    fn request(&self) -> BlocksizeRequest {
-        BlocksizeRequest {
-            compcode: self.compcode.get(),
-            clevel: self.clevel.get(),
-            typesize: self.typesize.get(),
+    /// The chunk that the fields describe.
+    fn job(&self) -> Job {
+        Job {
             nbytes: self.sourcesize.get(),
-            shuffle: self.filters.get().contains(&filter_id::SHUFFLE),
+            typesize: self.typesize.get(),
+            blocksize: self.blocksize.get(),
+            compcode: self.compcode.get(),
+            compcode_meta: self.compcode_meta.get(),
+            clevel: self.clevel.get(),
             splitmode: self.splitmode.get(),
+            use_dict: self.use_dict.get() != 0,
+            filters: self.filters.get(),
+            filters_meta: self.filters_meta.get(),
         }
-    }
-
-    /// Lets the built-in tuner choose the size of a block.
-    fn tune_blocksize(&self) {
-        let request = self.request();
-        let blocksize = request.blocksize(self.blocksize.get().max(0));
-        self.blocksize.set(blocksize);
-        info(std::fmt::from_fn(|f| {
-            let split = request.split(request.nbytes);
-            let BlocksizeRequest {
-                compcode,
-                clevel,
-                typesize,
-                ..
-            } = request;
-            write!(
-                f,
-                "compcode: {compcode}, clevel: {clevel}, blocksize: {blocksize}, splitmode: {}, typesize: {typesize}",
-                c_int::from(split)
-            )
-        }));
     }
 
     /// Runs the context's tuner before a chunk: all parameters if it was begun, else the block size alone.
@@ -65,7 +60,7 @@ impl Context {
         let begun = !self.tuner_params.get().is_null();
         match self.tuner_id.get() {
             BLOSC_STUNE if begun => {}
-            BLOSC_STUNE => self.tune_blocksize(),
+            BLOSC_STUNE => self.blocksize.set(self.job().tuned_blocksize()),
             id => {
                 let tuner = registry::tuner(id).ok_or(Error::InvalidParam)?;
                 let function = if begun {
@@ -81,8 +76,7 @@ impl Context {
         }
         // Without a size there are no blocks.
         if self.blocksize.get() <= 0 {
-            self.blocksize.set(0);
-            self.tune_blocksize();
+            self.blocksize.set(self.job().tuned_blocksize());
         }
         Ok(())
     }
@@ -103,10 +97,10 @@ impl Context {
         Ok(())
     }
 
-    /// Sets the fields that describe the job, lets the tuner work, and checks all parameters.
+    /// Sets the fields that describe the job (`src` is null where the data are in no buffer), lets the tuner work, and checks all parameters.
     pub fn prepare_compression(
         &self,
-        input: &Input,
+        src: *const u8,
         srcsize: i32,
         dest: *mut u8,
         destsize: i32,
@@ -115,11 +109,7 @@ impl Context {
             return Err(Error::InvalidParam);
         }
         self.do_compress.set(1);
-        self.src.set(if let Input::Buffer(src) = input {
-            *src
-        } else {
-            std::ptr::null()
-        });
+        self.src.set(src);
         self.srcsize.set(srcsize);
         self.sourcesize.set(srcsize);
         self.dest.set(dest);
@@ -134,84 +124,53 @@ impl Context {
         });
         self.filter_flags.set(shuffle as u8);
         self.tune()?;
-        let takes_dict = Codec::from_code(self.compcode.get()).is_some_and(Codec::supports_dict);
-        check(&Checked {
-            nbytes: srcsize,
-            room: destsize,
-            level: self.clevel.get(),
-            takes_no_dict: self.use_dict.get() != 0 && !takes_dict && !self.src.get().is_null(),
-        })?;
-        if self.typesize.get() > BLOSC2_MAXTYPESIZE {
-            return Err(Error::InvalidParam);
-        }
-        if self.typesize.get() as usize > MAX_TYPESIZE {
-            // Larger items are compressed as bytes.
-            self.typesize.set(1);
-        }
-        self.nblocks
-            .set(srcsize / self.blocksize.get() + i32::from(srcsize % self.blocksize.get() > 0));
-        self.leftover.set(srcsize % self.blocksize.get());
-        if self.clevel.get() == 0 {
-            // Data that are only stored have no use for a dictionary, now or in the chunks to come.
+        let mut job = self.job();
+        job.check(destsize, !self.src.get().is_null())?;
+        self.typesize.set(job.typesize);
+        if !job.use_dict {
             self.use_dict.set(0);
         }
+        let (nblocks, leftover) = (srcsize / job.blocksize, srcsize % job.blocksize);
+        self.nblocks.set(nblocks + i32::from(leftover > 0));
+        self.leftover.set(leftover);
         Ok(())
     }
 
     /// The parameters as the engine wants them.
     pub fn encode_params(&self, extended: bool) -> EncodeParams {
-        let compcode = self.compcode.get();
         EncodeParams {
-            compcode: compcode as u8,
-            compcode_meta: self.compcode_meta.get(),
-            versionlz: registry::format_version_of(compcode),
-            clevel: self.clevel.get() as u8,
-            typesize: self.typesize.get() as usize,
-            blocksize: self.blocksize.get() as usize,
-            filters: self.filters.get(),
-            filters_meta: self.filters_meta.get(),
-            split: self.request().split(self.blocksize.get()),
-            use_dict: self.use_dict.get() != 0,
+            versionlz: registry::format_version_of(self.compcode.get()),
             instrumented: self.blosc2_flags.get() & BLOSC2_INSTR_CODEC as u8 != 0,
             extended,
             nthreads: self.update_nthreads(),
+            ..self.job().encode_params()
         }
     }
 
-    /// Compresses; gives the chunk's size, or 0 if it does not fit.
-    ///
-    /// # Safety
-    /// A buffer that is not null has `srcsize` bytes, `dest` has `destsize`.
-    pub unsafe fn compress(
+    /// Compresses; gives the chunk's size, or 0 if it does not fit into `destsize` bytes, which `dest` has.
+    pub fn compress(
         &self,
-        input: &Input,
-        srcsize: i32,
-        dest: *mut u8,
+        source: ChunkInput,
+        dest: Result<&mut [u8]>,
         destsize: i32,
         extended: bool,
     ) -> Result<usize> {
-        self.prepare_compression(input, srcsize, dest, destsize)?;
+        let srcsize = i32::try_from(source.nbytes()).map_err(|_| Error::MaxBufsizeExceeded)?;
+        let src = match source {
+            ChunkInput::Buffer(data) => data.as_ptr(),
+            _ => null(),
+        };
+        let place = dest
+            .as_ref()
+            .map_or(null_mut(), |dest| dest.as_ptr().cast_mut());
+        self.prepare_compression(src, srcsize, place, destsize)?;
         let started = self.start_for_tuner();
         let mut params = self.encode_params(extended);
-        if let Input::Blocks(blocks) = input {
+        if let ChunkInput::Variable(blocks) = source {
             params.blocksize = blocks.iter().map(|block| block.len()).max().unwrap_or(1);
         }
-        let hooks = ContextHooks::for_compression(self, self.src.get());
-        let source = match *input {
-            // A null pointer to nothing is an empty buffer.
-            Input::Buffer(src) if !src.is_null() || srcsize == 0 => {
-                // SAFETY: by the caller's word.
-                ChunkInput::Buffer(unsafe { bytes(src, srcsize as usize)? })
-            }
-            Input::Blocks(blocks) => ChunkInput::Variable(blocks),
-            _ => ChunkInput::Generated(srcsize as usize),
-        };
-        if let ChunkInput::Buffer(data) = source {
-            apart(data.as_ptr(), data.len(), dest, destsize as usize)?;
-        }
-        // SAFETY: by the caller's word.
-        let dest = unsafe { bytes_mut(dest, destsize as usize)? };
-        let cbytes = compress(&params, source, dest, &hooks, &Threads)?;
+        let hooks = ContextHooks::for_compression(self, src);
+        let cbytes = compress(&params, source, dest?, &hooks, &Threads)?;
         self.destsize.set(cbytes as i32);
         if let Some(started) = started {
             self.report_to_tuner(started.elapsed().as_secs_f64())?;
@@ -235,21 +194,12 @@ pub unsafe extern "C" fn blosc2_compress_ctx(
     destsize: i32,
 ) -> c_int {
     code("blosc2_compress_ctx", || {
-        // SAFETY: by the caller's word.
-        let ctx = unsafe { Context::from_c(context)? };
+        let ctx = unsafe_granted!(Context::from_c(context)?);
         if ctx.do_compress.get() != 1 {
             return Err(Error::InvalidParam);
         }
-        // SAFETY: by the caller's word.
-        unsafe {
-            ctx.compress(
-                &Input::Buffer(src.cast()),
-                srcsize,
-                dest.cast(),
-                destsize,
-                true,
-            )
-        }
+        let (source, dest) = unsafe_granted!(buffers(src, srcsize, dest, destsize)?);
+        ctx.compress(source, dest, destsize, true)
     })
 }
 
@@ -269,8 +219,7 @@ pub unsafe extern "C" fn blosc2_vlcompress_ctx(
     destsize: i32,
 ) -> c_int {
     code("blosc2_vlcompress_ctx", || {
-        // SAFETY: by the caller's word.
-        let ctx = unsafe { Context::from_c(context)? };
+        let ctx = unsafe_granted!(Context::from_c(context)?);
         let nblocks = usize::try_from(nblocks).unwrap_or(0);
         if ctx.do_compress.get() != 1 || srcs.is_null() || srcsizes.is_null() || nblocks == 0 {
             return Err(Error::InvalidParam);
@@ -279,8 +228,7 @@ pub unsafe extern "C" fn blosc2_vlcompress_ctx(
         blocks.reserve_exact(nblocks)?;
         let (mut total, mut largest) = (0i64, 0i32);
         for i in 0..nblocks {
-            // SAFETY: by the caller's word.
-            let (src, size) = unsafe { (*srcs.add(i), *srcsizes.add(i)) };
+            let (src, size) = unsafe_granted!((*srcs.add(i), *srcsizes.add(i)));
             if src.is_null() || size <= 0 {
                 return Err(Error::InvalidParam);
             }
@@ -295,20 +243,12 @@ pub unsafe extern "C" fn blosc2_vlcompress_ctx(
                 dest.cast(),
                 usize::try_from(destsize).unwrap_or(0),
             )?;
-            // SAFETY: by the caller's word.
-            blocks.push(unsafe { bytes(src.cast(), size as usize)? })?;
+            blocks.push(unsafe_granted!(bytes(src.cast(), size as usize)?))?;
         }
         let automatic = ctx.blocksize.replace(largest);
-        // SAFETY: by the caller's word.
-        let result = unsafe {
-            ctx.compress(
-                &Input::Blocks(&blocks),
-                total as i32,
-                dest.cast(),
-                destsize,
-                true,
-            )
-        };
+        // SAFETY: by the caller's word; it is apart from all of the sources.
+        let dest = unsafe { bytes_mut(dest.cast(), usize::try_from(destsize).unwrap_or(0)) };
+        let result = ctx.compress(ChunkInput::Variable(&blocks), dest, destsize, true);
         ctx.blocksize.set(automatic);
         result
     })

@@ -3,17 +3,15 @@
 //! Tuners (also those that come as plugins) read and set fields of a context, so its fields lie where the reference
 //! library 3.3.5 has them. A callback may change them while a function holds the context.
 
-use super::border::{self, code, env, env_number, guard};
-use super::constants::*;
-use super::field::Field;
 use super::registry;
-use super::types::*;
-use oxiblosc_chunk::header::{MAX_FILTERS, filter_id};
+use super::schunk::handle::Handle;
+use crate::capi::prelude::*;
+use oxiblosc_chunk::header::MAX_FILTERS;
+use oxiblosc_core::SuperChunk;
+use oxiblosc_core::environment;
+use oxiblosc_core::params::{filter_is_defined, set_shuffle};
 use oxiblosc_core::schunk::operation;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::boxed;
-use std::ffi::{c_int, c_void};
-use std::ptr::null_mut;
+use oxiblosc_memory::{Buffer, Field, boxed, env, on_c_heap};
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// The fields that a tuner may look at, in their order; what the engine itself keeps is elsewhere.
@@ -104,6 +102,12 @@ impl Context {
         std::ptr::from_ref(self).cast_mut().cast()
     }
 
+    /// The super-chunk that the context was made for.
+    pub fn owner(&self) -> Result<&SuperChunk> {
+        // SAFETY: a super-chunk outlives the contexts that were made for it.
+        unsafe { Handle::core_of(self.schunk.get()) }
+    }
+
     /// Index of the chunk that the super-chunk is at, or -1.
     pub fn current_nchunk(&self) -> i64 {
         let schunk = self.schunk.get();
@@ -131,21 +135,11 @@ impl Context {
     /// Writes the parameters that the reference writes; others stay as they are.
     pub fn describe_cparams(&self, cparams: &mut blosc2_cparams) {
         cparams.compcode = self.compcode.get() as u8;
-        cparams.compcode_meta = self.compcode_meta.get();
         cparams.clevel = self.clevel.get() as u8;
-        cparams.use_dict = self.use_dict.get();
         cparams.instr_codec = self.blosc2_flags.get() & BLOSC2_INSTR_CODEC as u8 != 0;
-        cparams.typesize = self.typesize.get();
-        cparams.nthreads = self.nthreads.get();
-        cparams.blocksize = self.blocksize.get();
-        cparams.splitmode = self.splitmode.get();
         cparams.schunk = self.schunk.get().cast();
-        cparams.filters = self.filters.get();
-        cparams.filters_meta = self.filters_meta.get();
-        cparams.prefilter = self.prefilter.get();
-        cparams.preparams = self.preparams.get();
-        cparams.tuner_id = self.tuner_id.get();
-        cparams.codec_params = self.codec_params.get();
+        assign!(cparams, get self; compcode_meta, use_dict, typesize, nthreads, blocksize, splitmode);
+        assign!(cparams, get self; filters, filters_meta, prefilter, preparams, tuner_id, codec_params);
     }
 
     /// The parameters as a decompression callback gets them.
@@ -191,102 +185,18 @@ impl Context {
             this.preparams.get().cast::<c_void>(),
             this.postparams.get().cast(),
         ] {
-            // SAFETY: a copy from `copy_to_heap`, or null.
+            // SAFETY: a copy from `copy_of`, or null.
             unsafe { libc::free(params) };
         }
     }
 }
 
-/// Copies a struct to memory from `malloc`; null gives null.
+/// A copy of parameters of a function in memory from `malloc`; null gives null.
 ///
 /// # Safety
 /// `params` is null or points to a `T` that can be read.
-unsafe fn copy_to_heap<T: Copy>(params: *const T) -> Option<*mut T> {
-    if params.is_null() {
-        return Some(null_mut());
-    }
-    // SAFETY: malloc aligns for any C struct; the source can be read by the caller's word.
-    unsafe {
-        let copy = libc::malloc(size_of::<T>()).cast::<T>();
-        if copy.is_null() {
-            return None;
-        }
-        *copy = *params;
-        Some(copy)
-    }
-}
-
-/// Writes the filters that a Blosc 1 shuffle mode and a delta switch stand for into the last slots of a pipeline.
-pub fn set_shuffle(
-    filters: &mut [u8; MAX_FILTERS],
-    shuffle: Option<c_int>,
-    delta: bool,
-    typesize: i32,
-) {
-    match shuffle {
-        Some(BLOSC_SHUFFLE) if typesize > 1 => filters[MAX_FILTERS - 1] = filter_id::SHUFFLE,
-        Some(BLOSC_BITSHUFFLE) => filters[MAX_FILTERS - 1] = filter_id::BITSHUFFLE,
-        Some(BLOSC_NOSHUFFLE) => filters[MAX_FILTERS - 1] = filter_id::NONE,
-        _ => {}
-    }
-    if delta {
-        filters[MAX_FILTERS - 2] = filter_id::DELTA;
-    }
-}
-
-/// What `BLOSC_SHUFFLE` asks for.
-pub fn env_shuffle() -> Option<c_int> {
-    env(c"BLOSC_SHUFFLE", |value| match value {
-        "NOSHUFFLE" => Some(BLOSC_NOSHUFFLE),
-        "SHUFFLE" => Some(BLOSC_SHUFFLE),
-        "BITSHUFFLE" => Some(BLOSC_BITSHUFFLE),
-        _ => unrecognized("BLOSC_SHUFFLE"),
-    })?
-}
-
-/// What `BLOSC_DELTA` asks for.
-pub fn env_delta() -> Option<bool> {
-    env(c"BLOSC_DELTA", |value| match value {
-        "1" => Some(true),
-        "0" => Some(false),
-        _ => unrecognized("BLOSC_DELTA"),
-    })?
-}
-
-/// What `BLOSC_SPLITMODE` asks for.
-pub fn env_splitmode() -> Option<c_int> {
-    env(c"BLOSC_SPLITMODE", |value| match value {
-        "ALWAYS" => Some(BLOSC_ALWAYS_SPLIT),
-        "NEVER" => Some(BLOSC_NEVER_SPLIT),
-        "AUTO" => Some(BLOSC_AUTO_SPLIT),
-        "FORWARD_COMPAT" => Some(BLOSC_FORWARD_COMPAT_SPLIT),
-        _ => unrecognized("BLOSC_SPLITMODE"),
-    })?
-}
-
-/// The number in an environment variable, if it is at least `least` and fits.
-pub fn env_at_least<T: TryFrom<i64>>(name: &std::ffi::CStr, least: i64) -> Option<T> {
-    let value = env_number(name)?;
-    let fitting = (value >= least).then(|| T::try_from(value).ok()).flatten();
-    fitting.or_else(|| unrecognized(name.to_str().unwrap_or_default()))
-}
-
-fn unrecognized<T>(name: &str) -> Option<T> {
-    border::trace(
-        "warning",
-        format_args!("{name} environment variable not recognized"),
-    );
-    None
-}
-
-/// Ids between those of the format and the last registered one, and between that and the first user-defined one,
-/// are not assigned.
-fn filter_is_defined(id: u8) -> bool {
-    let id = c_int::from(id);
-    let reserved = (BLOSC_LAST_FILTER..=BLOSC2_DEFINED_FILTERS_STOP).contains(&id);
-    let unassigned =
-        id > BLOSC_LAST_REGISTERED_FILTER && id <= BLOSC2_GLOBAL_REGISTERED_FILTERS_STOP;
-    !reserved && !unassigned
+unsafe fn copy_of<T: Copy>(params: *const T) -> Result<*mut T> {
+    unsafe_granted!(params.as_ref()).map_or(Ok(null_mut()), |params| on_c_heap(*params))
 }
 
 /// Makes a context for compression; environment variables override `cparams`. The context keeps the pointers in
@@ -300,8 +210,7 @@ fn filter_is_defined(id: u8) -> bool {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_create_cctx(cparams: blosc2_cparams) -> *mut blosc2_context {
     guard(null_mut(), || {
-        // SAFETY: by the caller's word.
-        unsafe { compression(cparams) }.unwrap_or(null_mut())
+        unsafe_granted!(compression(cparams)).unwrap_or(null_mut())
     })
 }
 
@@ -314,7 +223,7 @@ pub unsafe extern "C" fn blosc2_create_cctx(cparams: blosc2_cparams) -> *mut blo
 /// As for that.
 pub unsafe fn compression(cparams: blosc2_cparams) -> Result<*mut blosc2_context> {
     if !cparams.filters.iter().all(|id| filter_is_defined(*id)) {
-        border::trace("error", "a filter id is not defined");
+        env::trace("error", "a filter id is not defined");
         return Err(Error::NullPointer);
     }
     let ctx = boxed(Context::zeroed())?;
@@ -326,51 +235,48 @@ pub unsafe fn compression(cparams: blosc2_cparams) -> Result<*mut blosc2_context
         0
     });
     ctx.typesize
-        .set(env_at_least(c"BLOSC_TYPESIZE", 1).unwrap_or(cparams.typesize));
+        .set(environment::at_least(c"BLOSC_TYPESIZE", 1).unwrap_or(cparams.typesize));
     let mut filters = cparams.filters;
+    let delta = environment::delta() == Some(true);
     set_shuffle(
         &mut filters,
-        env_shuffle(),
-        env_delta() == Some(true),
+        environment::shuffle(),
+        delta,
         ctx.typesize.get(),
     );
     ctx.filters.set(filters);
     ctx.filters_meta.set(cparams.filters_meta);
     ctx.clevel
-        .set(env_at_least(c"BLOSC_CLEVEL", 0).unwrap_or(c_int::from(cparams.clevel)));
+        .set(environment::at_least(c"BLOSC_CLEVEL", 0).unwrap_or(c_int::from(cparams.clevel)));
     ctx.compcode.set(c_int::from(cparams.compcode));
-    if let Some(compcode) = env(c"BLOSC_COMPRESSOR", registry::compcode_of) {
+    if let Some(compcode) = env::get(c"BLOSC_COMPRESSOR", registry::compcode_of) {
         if compcode >= BLOSC_LAST_CODEC {
-            border::trace("error", "BLOSC_COMPRESSOR cannot name a user-defined codec");
+            env::trace("error", "BLOSC_COMPRESSOR cannot name a user-defined codec");
             return Err(Error::NullPointer);
         }
         ctx.compcode.set(compcode);
     }
     ctx.compcode_meta.set(cparams.compcode_meta);
     ctx.blocksize
-        .set(env_at_least(c"BLOSC_BLOCKSIZE", 1).unwrap_or(cparams.blocksize));
+        .set(environment::at_least(c"BLOSC_BLOCKSIZE", 1).unwrap_or(cparams.blocksize));
     ctx.nthreads
-        .set(env_at_least(c"BLOSC_NTHREADS", 1).unwrap_or(cparams.nthreads));
+        .set(environment::at_least(c"BLOSC_NTHREADS", 1).unwrap_or(cparams.nthreads));
     ctx.new_nthreads.set(ctx.nthreads.get());
-    ctx.splitmode
-        .set(env_splitmode().unwrap_or(cparams.splitmode));
+    let split = environment::split().map(|split| split as c_int);
+    ctx.splitmode.set(split.unwrap_or(cparams.splitmode));
     ctx.schunk.set(cparams.schunk.cast());
     ctx.codec_params.set(cparams.codec_params);
     ctx.filter_params.set(cparams.filter_params);
     if cparams.prefilter.is_some() {
-        // SAFETY: by the caller's word.
-        let params = unsafe { copy_to_heap(cparams.preparams) }.ok_or(Error::MemoryAlloc)?;
+        let params = unsafe_granted!(copy_of(cparams.preparams)?);
         ctx.preparams.set(params);
-        ctx.prefilter.set(if params.is_null() {
-            None
-        } else {
-            cparams.prefilter
-        });
+        ctx.prefilter
+            .set(cparams.prefilter.filter(|_| !params.is_null()));
     }
     ctx.tuner_id.set(cparams.tuner_id.max(BLOSC_STUNE));
     if cparams.tuner_id > 0 {
         let Some(init) = registry::tuner(cparams.tuner_id).and_then(|tuner| tuner.init) else {
-            border::trace(
+            env::trace(
                 "error",
                 format_args!("tuner {} is not registered", cparams.tuner_id),
             );
@@ -379,7 +285,7 @@ pub unsafe fn compression(cparams: blosc2_cparams) -> Result<*mut blosc2_context
         };
         // SAFETY: the tuner's own function; it may set any field of the context.
         if unsafe { init(cparams.tuner_params, ctx.as_c(), null_mut()) } < 0 {
-            border::trace(
+            env::trace(
                 "error",
                 format_args!("tuner {} refused to begin", cparams.tuner_id),
             );
@@ -399,8 +305,7 @@ pub unsafe fn compression(cparams: blosc2_cparams) -> Result<*mut blosc2_context
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_create_dctx(dparams: blosc2_dparams) -> *mut blosc2_context {
     guard(null_mut(), || {
-        // SAFETY: by the caller's word.
-        unsafe { decompression(dparams) }.unwrap_or(null_mut())
+        unsafe_granted!(decompression(dparams)).unwrap_or(null_mut())
     })
 }
 
@@ -414,18 +319,14 @@ pub unsafe extern "C" fn blosc2_create_dctx(dparams: blosc2_dparams) -> *mut blo
 pub unsafe fn decompression(dparams: blosc2_dparams) -> Result<*mut blosc2_context> {
     let ctx = boxed(Context::zeroed())?;
     ctx.nthreads
-        .set(env_at_least(c"BLOSC_NTHREADS", 1).unwrap_or(dparams.nthreads));
+        .set(environment::at_least(c"BLOSC_NTHREADS", 1).unwrap_or(dparams.nthreads));
     ctx.new_nthreads.set(ctx.nthreads.get());
     ctx.schunk.set(dparams.schunk.cast());
     if dparams.postfilter.is_some() {
-        // SAFETY: by the caller's word.
-        let params = unsafe { copy_to_heap(dparams.postparams) }.ok_or(Error::MemoryAlloc)?;
+        let params = unsafe_granted!(copy_of(dparams.postparams)?);
         ctx.postparams.set(params);
-        ctx.postfilter.set(if params.is_null() {
-            None
-        } else {
-            dparams.postfilter
-        });
+        ctx.postfilter
+            .set(dparams.postfilter.filter(|_| !params.is_null()));
     }
     Ok(Box::into_raw(ctx).cast())
 }
@@ -436,8 +337,7 @@ pub unsafe fn decompression(dparams: blosc2_dparams) -> Result<*mut blosc2_conte
 /// `context` came from `blosc2_create_cctx` or `blosc2_create_dctx`, was not freed and is not in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_free_ctx(context: *mut blosc2_context) {
-    // SAFETY: by the contract.
-    unsafe { free(context) };
+    unsafe_granted!(free(context));
 }
 
 /// See [`blosc2_free_ctx`].
@@ -464,14 +364,8 @@ pub unsafe extern "C" fn blosc2_ctx_get_cparams(
     cparams: *mut blosc2_cparams,
 ) -> c_int {
     code("blosc2_ctx_get_cparams", || {
-        // SAFETY: by the caller's word.
-        let (ctx, cparams) = unsafe {
-            (
-                Context::from_c(ctx)?,
-                cparams.as_mut().ok_or(Error::NullPointer)?,
-            )
-        };
-        ctx.describe_cparams(cparams);
+        let (ctx, cparams) = unsafe_granted!((Context::from_c(ctx)?, cparams.as_mut()));
+        ctx.describe_cparams(cparams.ok_or(Error::NullPointer)?);
         Ok(0)
     })
 }
@@ -486,14 +380,8 @@ pub unsafe extern "C" fn blosc2_ctx_get_dparams(
     dparams: *mut blosc2_dparams,
 ) -> c_int {
     code("blosc2_ctx_get_dparams", || {
-        // SAFETY: by the caller's word.
-        let (ctx, dparams) = unsafe {
-            (
-                Context::from_c(ctx)?,
-                dparams.as_mut().ok_or(Error::NullPointer)?,
-            )
-        };
-        *dparams = ctx.dparams();
+        let (ctx, dparams) = unsafe_granted!((Context::from_c(ctx)?, dparams.as_mut()));
+        *dparams.ok_or(Error::NullPointer)? = ctx.dparams();
         Ok(0)
     })
 }
@@ -510,23 +398,16 @@ pub unsafe extern "C" fn blosc2_set_maskout(
     nblocks: c_int,
 ) -> c_int {
     code("blosc2_set_maskout", || {
-        // SAFETY: by the caller's word.
-        let ctx = unsafe { Context::from_c(ctx)? };
+        let ctx = unsafe_granted!(Context::from_c(ctx)?);
         let len = usize::try_from(nblocks).map_err(|_| Error::InvalidParam)?;
         // SAFETY: the bytes of C's bools; any byte but 0 is taken for true below.
-        let mask = unsafe { border::bytes(maskout.cast(), len)? };
+        let mask = unsafe { bytes(maskout.cast(), len)? };
         ctx.clear_maskout();
-        // SAFETY: a fresh buffer of at least `len` bytes, of which each gets 0 or 1.
-        unsafe {
-            let copy = libc::malloc(len.max(1)).cast::<u8>();
-            if copy.is_null() {
-                return Err(Error::MemoryAlloc);
-            }
-            for (i, byte) in mask.iter().enumerate() {
-                *copy.add(i) = u8::from(*byte != 0);
-            }
-            ctx.block_maskout.set(copy.cast());
+        let mut copy = Buffer::zeroed(len.max(1))?;
+        for (to, from) in copy.iter_mut().zip(mask) {
+            *to = u8::from(*from != 0);
         }
+        ctx.block_maskout.set(copy.into_raw().cast());
         ctx.block_maskout_nitems.set(nblocks);
         Ok(0)
     })

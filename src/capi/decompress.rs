@@ -1,24 +1,19 @@
 //! Decompression through a context.
 
-use super::border::{apart, bytes, bytes_mut, code};
 use super::context::Context;
 use super::exec::Threads;
 use super::hooks::ContextHooks;
-use super::lazy;
-use super::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_chunk::decode::{Chunk, decompress, decompress_block, decompress_blocks};
 use oxiblosc_chunk::getitem::{ItemRange, getitem, stored};
 use oxiblosc_chunk::header::{
     ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH, flags2, i32_at, offset,
 };
 use oxiblosc_chunk::plain;
-use oxiblosc_core::schunk::lazy::{self as lazy_chunk, is_lazy};
+use oxiblosc_core::schunk::lazy::{self, is_lazy};
 use oxiblosc_core::schunk::ranges::is_plain;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_filters as filters;
-use oxiblosc_memory::{List, ToList};
-use std::ffi::{c_int, c_void};
-use std::ptr::null_mut;
+use oxiblosc_memory::{Buffer, Collect, List, ToList};
 
 /// Reads the header of the chunk at `src` into `header`, and gives the bytes that it says belong to the chunk, as far
 /// as `srcsize` reaches.
@@ -45,7 +40,7 @@ pub unsafe fn read_chunk<'a>(
     header.read(front, true)?;
     if is_lazy(header) {
         // SAFETY: `srcsize` is all that says how long a lazy chunk is.
-        return unsafe { bytes(src, size.min(lazy_chunk::size(header))) };
+        return unsafe { bytes(src, size.min(lazy::size(header))) };
     }
     if header.cbytes > size {
         return Err(Error::InvalidHeader);
@@ -118,8 +113,7 @@ impl Context {
         destsize: i32,
     ) -> Result<usize> {
         let mut header = ChunkHeader::EMPTY;
-        // SAFETY: by the caller's word.
-        let src = unsafe { read_chunk(src, srcsize, &mut header)? };
+        let src = unsafe_granted!(read_chunk(src, srcsize, &mut header)?);
         if header.nbytes > usize::try_from(destsize).unwrap_or(0) {
             return Err(Error::WriteBuffer);
         }
@@ -133,7 +127,7 @@ impl Context {
             self.describe_typesize(&header);
             return Ok(header.nbytes);
         }
-        let chunk = lazy::parse(self, (&header, src), &mut source, &mut chunk)?;
+        let chunk = lazy::parse(|| self.owner(), (&header, src), &mut source, &mut chunk)?;
         self.describe(&header, src, dest, destsize);
         let maskout = self.maskout(header.nblocks)?;
         let hooks = ContextHooks::for_decompression(self, src);
@@ -160,8 +154,7 @@ impl Context {
         destsize: i32,
     ) -> Result<usize> {
         let mut header = ChunkHeader::EMPTY;
-        // SAFETY: by the caller's word.
-        let src = unsafe { read_chunk(src, srcsize, &mut header)? };
+        let src = unsafe_granted!(read_chunk(src, srcsize, &mut header)?);
         if header.has_vlblocks() {
             return Err(Error::InvalidParam);
         }
@@ -178,7 +171,7 @@ impl Context {
             return Ok(items.len());
         }
         let (mut source, mut chunk) = (None, None);
-        let chunk = lazy::parse(self, (&header, src), &mut source, &mut chunk)?;
+        let chunk = lazy::parse(|| self.owner(), (&header, src), &mut source, &mut chunk)?;
         apart(src.as_ptr(), src.len(), dest.cast(), range.len)?;
         // SAFETY: by the caller's word, and the range was checked against the destination.
         let dest_bytes = unsafe { bytes_mut(dest.cast(), range.len)? };
@@ -205,13 +198,11 @@ pub unsafe extern "C" fn blosc2_decompress_ctx(
     destsize: i32,
 ) -> c_int {
     code("blosc2_decompress_ctx", || {
-        // SAFETY: by the caller's word.
-        let ctx = unsafe { Context::from_c(context)? };
+        let ctx = unsafe_granted!(Context::from_c(context)?);
         if ctx.do_compress.get() != 0 {
             return Err(Error::InvalidParam);
         }
-        // SAFETY: by the caller's word.
-        let result = unsafe { ctx.decompress(src, srcsize, dest, destsize) };
+        let result = unsafe_granted!(ctx.decompress(src, srcsize, dest, destsize));
         // The same call may be made again when there is memory.
         if result != Err(Error::MemoryAlloc) {
             ctx.clear_maskout();
@@ -234,8 +225,7 @@ pub unsafe extern "C" fn blosc2_getitem(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    // SAFETY: by the contract.
-    unsafe { getitem_of(src, srcsize, start, nitems, dest, destsize) }
+    unsafe_granted!(getitem_of(src, srcsize, start, nitems, dest, destsize))
 }
 
 /// See [`blosc2_getitem`].
@@ -252,8 +242,7 @@ pub unsafe fn getitem_of(
 ) -> c_int {
     code("blosc2_getitem", || {
         let range = |header: &ChunkHeader| ItemRange::new(header, start, nitems, destsize);
-        // SAFETY: by the caller's word.
-        unsafe { Context::zeroed().getitem(src, srcsize, range, dest, destsize) }
+        unsafe_granted!(Context::zeroed().getitem(src, srcsize, range, dest, destsize))
     })
 }
 
@@ -273,8 +262,7 @@ pub unsafe extern "C" fn blosc2_getitem_ctx(
 ) -> c_int {
     code("blosc2_getitem_ctx", || {
         let range = |header: &ChunkHeader| ItemRange::new(header, start, nitems, destsize);
-        // SAFETY: by the caller's word.
-        unsafe { Context::from_c(context)?.getitem(src, srcsize, range, dest, destsize) }
+        unsafe_granted!(Context::from_c(context)?.getitem(src, srcsize, range, dest, destsize))
     })
 }
 
@@ -301,8 +289,7 @@ pub unsafe extern "C" fn blosc2_getitem_bytes_ctx(
             }
             ItemRange::new(header, start / typesize, nbytes / typesize, destsize)
         };
-        // SAFETY: by the caller's word.
-        unsafe { Context::from_c(context)?.getitem(src, srcsize, range, dest, destsize) }
+        unsafe_granted!(Context::from_c(context)?.getitem(src, srcsize, range, dest, destsize))
     })
 }
 
@@ -324,27 +311,13 @@ pub unsafe extern "C" fn blosc2_vlchunk_get_nblocks(
         let front = usize::try_from(srcsize)
             .unwrap_or(0)
             .min(EXTENDED_HEADER_LENGTH);
-        // SAFETY: by the caller's word.
-        let header = ChunkHeader::parse(unsafe { bytes(src.cast(), front)? })?;
+        let header = ChunkHeader::parse(unsafe_granted!(bytes(src.cast(), front)?))?;
         if !header.has_vlblocks() {
             return Err(Error::InvalidParam);
         }
-        // SAFETY: by the caller's word.
-        unsafe { *nblocks = header.nblocks as i32 };
+        unsafe_granted!(*nblocks = header.nblocks as i32);
         Ok(0)
     })
-}
-
-/// A zeroed buffer for C to free.
-fn c_buffer<'a>(len: usize) -> Result<(*mut u8, &'a mut [u8])> {
-    // SAFETY: calloc gives zeroed memory or null; at least one byte is asked for.
-    unsafe {
-        let memory = libc::calloc(len.max(1), 1).cast::<u8>();
-        if memory.is_null() {
-            return Err(Error::MemoryAlloc);
-        }
-        Ok((memory, std::slice::from_raw_parts_mut(memory, len)))
-    }
 }
 
 /// Checks that a context may decompress and that a chunk has variable-length blocks.
@@ -356,15 +329,13 @@ unsafe fn read_vlchunk<'a, 's>(
     src: *const c_void,
     srcsize: i32,
     header: &'a mut ChunkHeader,
-    source: &'a mut lazy::Kept<'s>,
+    source: &'a mut lazy::Kept,
 ) -> Result<(&'s Context, Chunk<'a>, &'a [u8])> {
-    // SAFETY: by the caller's word.
-    let ctx = unsafe { Context::from_c(context)? };
+    let ctx = unsafe_granted!(Context::from_c(context)?);
     if ctx.do_compress.get() != 0 {
         return Err(Error::InvalidParam);
     }
-    // SAFETY: by the caller's word.
-    let src = unsafe { read_chunk(src, srcsize, header)? };
+    let src = unsafe_granted!(read_chunk(src, srcsize, header)?);
     if !header.has_vlblocks() {
         return Err(Error::InvalidParam);
     }
@@ -374,7 +345,7 @@ unsafe fn read_vlchunk<'a, 's>(
     }
     ctx.describe(header, src, null_mut(), header.nbytes as i32);
     let mut chunk = None;
-    lazy::parse(ctx, (header, src), source, &mut chunk)?;
+    lazy::parse(|| ctx.owner(), (header, src), source, &mut chunk)?;
     Ok((ctx, chunk.ok_or(Error::Failure)?, src))
 }
 
@@ -413,42 +384,23 @@ pub unsafe extern "C" fn blosc2_vldecompress_ctx(
         if nblocks > maxblocks as usize {
             return Err(Error::InvalidParam);
         }
-        let (mut memory, mut blocks) =
-            (List::with_capacity(nblocks)?, List::with_capacity(nblocks)?);
-        let mut result = Ok(());
-        for nblock in 0..nblocks {
-            match chunk.block_nbytes(nblock).and_then(c_buffer) {
-                Ok((pointer, block)) => {
-                    memory.push((pointer, block.len()))?;
-                    blocks.push(block)?;
-                }
-                Err(error) => {
-                    result = Err(error);
-                    break;
-                }
-            }
-        }
+        let buffer = |nblock| Buffer::zeroed(chunk.block_nbytes(nblock)?);
+        let mut blocks = (0..nblocks).map(buffer).try_list()?;
         let hooks = ContextHooks::for_decompression(ctx, src);
-        let result = result.and_then(|()| {
-            decompress_blocks(
-                &chunk,
-                blocks.into_iter(),
-                maskout.as_deref(),
-                ctx.update_nthreads(),
-                &hooks,
-                &Threads,
-            )
-        });
-        for (i, (pointer, len)) in memory.into_iter().enumerate() {
-            // SAFETY: the arrays have at least `nblocks` elements; the buffers are from `c_buffer` and no longer used.
-            unsafe {
-                match result {
-                    Ok(()) => (*dests.add(i), *destsizes.add(i)) = (pointer.cast(), len as i32),
-                    Err(_) => libc::free(pointer.cast()),
-                }
-            }
+        decompress_blocks(
+            &chunk,
+            blocks.iter_mut().map(|block| &mut **block),
+            maskout.as_deref(),
+            ctx.update_nthreads(),
+            &hooks,
+            &Threads,
+        )?;
+        for (i, block) in blocks.into_iter().enumerate() {
+            let len = block.len() as i32;
+            // SAFETY: the arrays have at least `nblocks` elements.
+            unsafe { (*dests.add(i), *destsizes.add(i)) = (block.into_raw().cast(), len) };
         }
-        result.map(|()| nblocks)
+        Ok(nblocks)
     })
 }
 
@@ -479,16 +431,11 @@ pub unsafe extern "C" fn blosc2_vldecompress_block_ctx(
         if nblock >= chunk.header().nblocks {
             return Err(Error::InvalidParam);
         }
-        let (pointer, block) = c_buffer(chunk.block_nbytes(nblock)?)?;
+        let mut block = Buffer::zeroed(chunk.block_nbytes(nblock)?)?;
         let hooks = ContextHooks::for_decompression(ctx, src);
+        decompress_block(&chunk, nblock, &mut block, &hooks)?;
         let len = block.len();
-        if let Err(error) = decompress_block(&chunk, nblock, block, &hooks) {
-            // SAFETY: from `c_buffer`, and no longer used.
-            unsafe { libc::free(pointer.cast()) };
-            return Err(error);
-        }
-        // SAFETY: by the caller's word.
-        unsafe { (*dest, *destsize) = (pointer, len as i32) };
+        unsafe_granted!((*dest, *destsize) = (block.into_raw(), len as i32));
         Ok(len)
     })
 }

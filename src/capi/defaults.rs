@@ -1,6 +1,6 @@
 //! The defaults of the parameter structs, for languages that cannot read the header's constants.
 
-use super::types::*;
+use crate::capi::prelude::*;
 
 /// Returns `BLOSC2_CPARAMS_DEFAULTS`.
 #[unsafe(no_mangle)]

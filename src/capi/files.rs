@@ -1,16 +1,13 @@
 //! The back end for files as C sees it, and what is done to paths.
 
-use super::border::{code, guard, trace};
-use super::types::*;
-use oxiblosc_error::{Error, Result};
+use crate::capi::prelude::*;
 use oxiblosc_io::file::{read_up_to, write_up_to};
-use oxiblosc_io::paths::{self, Kind};
-use oxiblosc_memory::CStrBuf;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use oxiblosc_io::paths;
+use oxiblosc_memory::env::trace;
+use oxiblosc_memory::{CStrBuf, on_c_heap};
 use std::fs::File;
 use std::mem::ManuallyDrop;
 use std::os::fd::FromRawFd;
-use std::ptr::null_mut;
 
 /// The bytes that `nitems` items of `size` bytes take, if neither they nor their end are out of range.
 pub fn span(size: i64, nitems: i64, position: i64) -> Option<(u64, usize)> {
@@ -31,8 +28,7 @@ fn items(nbytes: usize, size: i64) -> i64 {
 /// # Safety
 /// `stream` is null or a stream of the back end for files, whose file, if it has one, is open.
 unsafe fn file_of(stream: *mut c_void) -> Option<*mut libc::FILE> {
-    // SAFETY: by the caller's word.
-    let stream = unsafe { stream.cast::<blosc2_stdio_file>().as_ref() }?;
+    let stream = unsafe_granted!(stream.cast::<blosc2_stdio_file>().as_ref())?;
     (!stream.file.is_null()).then_some(stream.file)
 }
 
@@ -77,14 +73,10 @@ pub unsafe extern "C" fn blosc2_stdio_open(
                 trace("error", "blosc2_stdio_open: cannot open the file");
                 return null_mut();
             }
-            let stream: *mut blosc2_stdio_file =
-                libc::malloc(size_of::<blosc2_stdio_file>()).cast();
-            if stream.is_null() {
+            let stream = on_c_heap(blosc2_stdio_file { file }).inspect_err(|_| {
                 libc::fclose(file);
-            } else {
-                stream.write(blosc2_stdio_file { file });
-            }
-            stream.cast()
+            });
+            stream.map_or(null_mut(), |stream| stream.cast())
         }
     })
 }
@@ -96,15 +88,14 @@ pub unsafe extern "C" fn blosc2_stdio_open(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_stdio_close(stream: *mut c_void) -> c_int {
     guard(-1, || {
-        // SAFETY: by the caller's word.
-        unsafe {
+        unsafe_granted!({
             let Some(file) = file_of(stream) else {
                 return -1;
             };
             let result = libc::fclose(file);
             libc::free(stream);
             result
-        }
+        })
     })
 }
 
@@ -115,8 +106,7 @@ pub unsafe extern "C" fn blosc2_stdio_close(stream: *mut c_void) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_stdio_size(stream: *mut c_void) -> i64 {
     guard(-1, || {
-        // SAFETY: by the caller's word.
-        unsafe {
+        unsafe_granted!({
             let Some(file) = file_of(stream) else {
                 return -1;
             };
@@ -131,7 +121,7 @@ pub unsafe extern "C" fn blosc2_stdio_size(stream: *mut c_void) -> i64 {
             };
             let back = libc::fseeko(file, before, libc::SEEK_SET);
             if back == 0 { size } else { -1 }
-        }
+        })
     })
 }
 
@@ -149,8 +139,7 @@ pub unsafe extern "C" fn blosc2_stdio_write(
     stream: *mut c_void,
 ) -> i64 {
     guard(0, || {
-        // SAFETY: by the caller's word.
-        let Some(file) = (unsafe { descriptor_of(stream) }) else {
+        let Some(file) = (unsafe_granted!(descriptor_of(stream))) else {
             return 0;
         };
         let Some((position, len)) = span(size, nitems, position).filter(|_| !ptr.is_null()) else {
@@ -178,8 +167,7 @@ pub unsafe extern "C" fn blosc2_stdio_read(
     stream: *mut c_void,
 ) -> i64 {
     guard(0, || {
-        // SAFETY: by the caller's word.
-        let Some(file) = (unsafe { descriptor_of(stream) }) else {
+        let Some(file) = (unsafe_granted!(descriptor_of(stream))) else {
             return 0;
         };
         let Some((position, len)) = span(size, nitems, position).filter(|_| !ptr.is_null()) else {
@@ -187,7 +175,7 @@ pub unsafe extern "C" fn blosc2_stdio_read(
             return 0;
         };
         // SAFETY: by the caller's word; nothing is made of a null pointer.
-        let Ok(buffer) = (unsafe { super::border::bytes_mut((*ptr).cast(), len) }) else {
+        let Ok(buffer) = (unsafe { bytes_mut((*ptr).cast(), len) }) else {
             return 0;
         };
         items(read_up_to(&file, position, buffer), size)
@@ -201,8 +189,7 @@ pub unsafe extern "C" fn blosc2_stdio_read(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_stdio_truncate(stream: *mut c_void, size: i64) -> c_int {
     guard(-1, || {
-        // SAFETY: by the caller's word.
-        let file = unsafe { descriptor_of(stream) };
+        let file = unsafe_granted!(descriptor_of(stream));
         match (file, u64::try_from(size)) {
             (Some(file), Ok(size)) if file.set_len(size).is_ok() => 0,
             _ => -1,
@@ -216,15 +203,6 @@ pub extern "C" fn blosc2_stdio_destroy(_params: *mut c_void) -> c_int {
     0
 }
 
-/// The string at a pointer, if there is one.
-///
-/// # Safety
-/// `string` is null or a C string that stays as it is.
-unsafe fn string<'a>(string: *const c_char) -> Option<&'a CStr> {
-    // SAFETY: by the caller's word.
-    (!string.is_null()).then(|| unsafe { CStr::from_ptr(string) })
-}
-
 /// Removes a directory with the files in it, as those of a sparse frame. Links in it are removed, not followed. Returns
 /// 0, `BLOSC2_ERROR_INVALID_PARAM` for an empty path, `BLOSC2_ERROR_NOT_FOUND` if there is no such directory, or
 /// `BLOSC2_ERROR_FAILURE` if it holds directories (then nothing is removed) or something cannot be removed.
@@ -234,8 +212,7 @@ unsafe fn string<'a>(string: *const c_char) -> Option<&'a CStr> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_remove_dir(path: *const c_char) -> c_int {
     code("blosc2_remove_dir", || {
-        // SAFETY: by the caller's word.
-        let path = unsafe { string(path) }.filter(|path| !path.is_empty());
+        let path = unsafe_granted!(c_str(path)).filter(|path| !path.is_empty());
         paths::remove_dir_with_files(path.ok_or(Error::InvalidParam)?).map(|()| 0)
     })
 }
@@ -249,26 +226,11 @@ pub unsafe extern "C" fn blosc2_remove_dir(path: *const c_char) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_remove_urlpath(path: *const c_char) -> c_int {
     code("blosc2_remove_urlpath", || {
-        // SAFETY: by the caller's word.
-        match unsafe { string(path) } {
-            Some(path) => remove(path).map(|()| 0),
+        match unsafe_granted!(c_str(path)) {
+            Some(path) => paths::remove_frame(path).map(|()| 0),
             None => Ok(0),
         }
     })
-}
-
-fn remove(path: &CStr) -> Result<()> {
-    match paths::kind(path)? {
-        None => Ok(()),
-        Some(Kind::Directory) => paths::remove_dir_with_files(path),
-        Some(Kind::File) => {
-            let lock = CStrBuf::concat(&[path.to_bytes(), b".b2lock"])?;
-            paths::remove_file(path)?;
-            // There is one only with locking.
-            let _ = paths::remove_file(&lock);
-            Ok(())
-        }
-    }
 }
 
 /// Renames the frame at a path, file or directory. Returns 0, also if a path is NULL, or `BLOSC2_ERROR_FAILURE`.
@@ -281,8 +243,7 @@ pub unsafe extern "C" fn blosc2_rename_urlpath(
     new_path: *mut c_char,
 ) -> c_int {
     code("blosc2_rename_urlpath", || {
-        // SAFETY: by the caller's word.
-        match unsafe { (string(old_urlpath), string(new_path)) } {
+        match unsafe_granted!((c_str(old_urlpath), c_str(new_path))) {
             (Some(from), Some(to)) => {
                 paths::kind(from)?.ok_or(Error::Failure)?;
                 paths::rename(from, to).map(|()| 0)

@@ -1,10 +1,8 @@
 //! The shuffles by themselves.
 
-use super::border::{apart, bytes, bytes_mut, code};
+use crate::capi::prelude::*;
 use oxiblosc_chunk::header::version;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{bitshuffle, shuffle};
-use std::ffi::c_void;
 
 /// Applies `filter` to `blocksize` bytes; gives their number.
 ///

@@ -3,20 +3,17 @@
 //! The settings are single atomics, and every call works on a context of its own, so calls from several threads do
 //! not wait for each other, and a child after `fork` never finds a lock taken.
 
-use super::border;
-use super::border::{code, env, guard};
-use super::compress::Input;
-use super::constants::*;
-use super::context::{Context, env_at_least, env_delta, env_shuffle, env_splitmode, set_shuffle};
+use super::compress::buffers;
+use super::context::{self, Context};
 use super::decompress::getitem_of;
 use super::registry;
-use super::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_chunk::scratch;
+use oxiblosc_core::environment;
+use oxiblosc_core::params::{Shuffle, set_shuffle};
 use oxiblosc_core::schunk::operation;
-use oxiblosc_error::Error;
+use oxiblosc_memory::env;
 use oxiblosc_pool as pool;
-use std::ffi::{c_char, c_int, c_void};
-use std::ptr::null;
 use std::sync::atomic::{AtomicBool, AtomicI16, AtomicI32, Ordering::Relaxed};
 
 static INITIALIZED: AtomicBool = AtomicBool::new(false);
@@ -97,7 +94,7 @@ pub extern "C" fn blosc2_set_nthreads(nthreads: i16) -> i16 {
 pub extern "C" fn blosc1_get_compressor() -> *const c_char {
     init();
     guard(null(), || {
-        registry::compname_of(COMPRESSOR.load(Relaxed)).unwrap_or(null())
+        registry::compname_of(COMPRESSOR.load(Relaxed)).map_or(null(), CStr::as_ptr)
     })
 }
 
@@ -109,8 +106,7 @@ pub extern "C" fn blosc1_get_compressor() -> *const c_char {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc1_set_compressor(compname: *const c_char) -> c_int {
     guard(-1, || {
-        // SAFETY: by the caller's word.
-        let name = unsafe { border::text(compname) };
+        let name = unsafe_granted!(text(compname));
         set_compressor(name.unwrap_or_default())
     })
 }
@@ -119,7 +115,7 @@ fn set_compressor(name: &str) -> c_int {
     init();
     let compcode = registry::compcode_of(name);
     if compcode >= BLOSC_LAST_CODEC {
-        border::trace(
+        env::trace(
             "error",
             "user-defined codecs can only be used through a context",
         );
@@ -174,8 +170,9 @@ pub unsafe extern "C" fn blosc2_compress(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    // SAFETY: by the contract.
-    unsafe { compress(clevel, doshuffle, typesize, src, srcsize, dest, destsize) }
+    unsafe_granted!(compress(
+        clevel, doshuffle, typesize, src, srcsize, dest, destsize
+    ))
 }
 
 /// See [`blosc2_compress`].
@@ -193,27 +190,27 @@ unsafe fn compress(
 ) -> c_int {
     code("blosc2_compress", || {
         init();
-        let clevel = env_at_least(c"BLOSC_CLEVEL", 0).unwrap_or(clevel);
-        let doshuffle = env_shuffle().unwrap_or(doshuffle);
-        if let Some(delta) = env_delta() {
+        let clevel = environment::at_least(c"BLOSC_CLEVEL", 0).unwrap_or(clevel);
+        let doshuffle = environment::shuffle().or_else(|| Shuffle::from_code(doshuffle));
+        if let Some(delta) = environment::delta() {
             DELTA.store(delta.into(), Relaxed);
         }
-        let typesize = env_at_least(c"BLOSC_TYPESIZE", 1).unwrap_or(typesize);
-        env(c"BLOSC_COMPRESSOR", set_compressor);
-        if let Some(blocksize) = env_at_least::<i32>(c"BLOSC_BLOCKSIZE", 1) {
+        let typesize = environment::at_least(c"BLOSC_TYPESIZE", 1).unwrap_or(typesize);
+        env::get(c"BLOSC_COMPRESSOR", set_compressor);
+        if let Some(blocksize) = environment::at_least::<i32>(c"BLOSC_BLOCKSIZE", 1) {
             BLOCKSIZE.store(blocksize, Relaxed);
         }
-        if let Some(nthreads) = env_at_least(c"BLOSC_NTHREADS", 1) {
+        if let Some(nthreads) = environment::at_least(c"BLOSC_NTHREADS", 1) {
             NTHREADS.store(nthreads, Relaxed);
         }
-        if let Some(splitmode) = env_splitmode() {
-            SPLITMODE.store(splitmode, Relaxed);
+        if let Some(split) = environment::split() {
+            SPLITMODE.store(split as c_int, Relaxed);
         }
         let mut filters = [0; 6];
         let delta = DELTA.load(Relaxed) != 0;
-        if border::env_is_set(c"BLOSC_NOLOCK") {
+        if env::is_set(c"BLOSC_NOLOCK") {
             let mut cparams = blosc2_cparams::defaults();
-            set_shuffle(&mut cparams.filters, Some(doshuffle), delta, typesize);
+            set_shuffle(&mut cparams.filters, doshuffle, delta, typesize);
             cparams.typesize = i32::from(typesize as u8);
             cparams.compcode = COMPRESSOR.load(Relaxed) as u8;
             cparams.clevel = clevel as u8;
@@ -221,19 +218,15 @@ unsafe fn compress(
             cparams.splitmode = SPLITMODE.load(Relaxed);
             // SAFETY: `cparams` holds no pointers; the context is freed here; the buffers by the caller's word.
             return unsafe {
-                let pointer = super::context::compression(cparams)?;
-                let result = Context::from_c(pointer)?.compress(
-                    &Input::Buffer(src.cast()),
-                    srcsize,
-                    dest.cast(),
-                    destsize,
-                    true,
-                );
-                super::context::free(pointer);
+                let pointer = context::compression(cparams)?;
+                let result = buffers(src, srcsize, dest, destsize).and_then(|(source, dest)| {
+                    Context::from_c(pointer)?.compress(source, dest, destsize, true)
+                });
+                context::free(pointer);
                 result
             };
         }
-        set_shuffle(&mut filters, Some(doshuffle), delta, typesize);
+        set_shuffle(&mut filters, doshuffle, delta, typesize);
         let ctx = Context::zeroed();
         ctx.filters.set(filters);
         ctx.clevel.set(clevel);
@@ -243,17 +236,9 @@ unsafe fn compress(
         ctx.nthreads.set(NTHREADS.load(Relaxed));
         ctx.new_nthreads.set(ctx.nthreads.get());
         ctx.splitmode.set(SPLITMODE.load(Relaxed));
-        let extended = !border::env_is_set(c"BLOSC_BLOSC1_COMPAT");
-        // SAFETY: by the caller's word.
-        unsafe {
-            ctx.compress(
-                &Input::Buffer(src.cast()),
-                srcsize,
-                dest.cast(),
-                destsize,
-                extended,
-            )
-        }
+        let extended = !env::is_set(c"BLOSC_BLOSC1_COMPAT");
+        let (source, dest) = unsafe_granted!(buffers(src, srcsize, dest, destsize)?);
+        ctx.compress(source, dest, destsize, extended)
     })
 }
 
@@ -273,8 +258,9 @@ pub unsafe extern "C" fn blosc1_compress(
 ) -> c_int {
     let capped = |size: usize| i32::try_from(size).unwrap_or(i32::MAX);
     let (typesize, nbytes, destsize) = (capped(typesize), capped(nbytes), capped(destsize));
-    // SAFETY: by the contract.
-    unsafe { compress(clevel, doshuffle, typesize, src, nbytes, dest, destsize) }
+    unsafe_granted!(compress(
+        clevel, doshuffle, typesize, src, nbytes, dest, destsize
+    ))
 }
 
 /// Decompresses without a context, with the process's number of threads, which `BLOSC_NTHREADS` overrides. Returns the
@@ -289,8 +275,7 @@ pub unsafe extern "C" fn blosc2_decompress(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    // SAFETY: by the contract.
-    unsafe { decompress(src, srcsize, dest, destsize) }
+    unsafe_granted!(decompress(src, srcsize, dest, destsize))
 }
 
 /// See [`blosc2_decompress`].
@@ -300,7 +285,7 @@ pub unsafe extern "C" fn blosc2_decompress(
 unsafe fn decompress(src: *const c_void, srcsize: i32, dest: *mut c_void, destsize: i32) -> c_int {
     code("blosc2_decompress", || {
         init();
-        if let Some(nthreads) = border::env_number(c"BLOSC_NTHREADS") {
+        if let Some(nthreads) = env::number(c"BLOSC_NTHREADS") {
             let nthreads = i16::try_from(nthreads)
                 .ok()
                 .filter(|n| *n > 0)
@@ -309,8 +294,7 @@ unsafe fn decompress(src: *const c_void, srcsize: i32, dest: *mut c_void, destsi
         }
         let ctx = Context::zeroed();
         ctx.new_nthreads.set(NTHREADS.load(Relaxed));
-        // SAFETY: by the caller's word.
-        unsafe { ctx.decompress(src, srcsize, dest, destsize) }
+        unsafe_granted!(ctx.decompress(src, srcsize, dest, destsize))
     })
 }
 
@@ -326,8 +310,7 @@ pub unsafe extern "C" fn blosc1_decompress(
     destsize: usize,
 ) -> c_int {
     let destsize = i32::try_from(destsize).unwrap_or(i32::MAX);
-    // SAFETY: by the contract.
-    unsafe { decompress(src, i32::MAX, dest, destsize) }
+    unsafe_granted!(decompress(src, i32::MAX, dest, destsize))
 }
 
 /// As `blosc2_getitem`, for a chunk whose size only its header tells, and a destination with room for the items.
@@ -341,6 +324,5 @@ pub unsafe extern "C" fn blosc1_getitem(
     nitems: c_int,
     dest: *mut c_void,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    unsafe { getitem_of(src, i32::MAX, start, nitems, dest, i32::MAX) }
+    unsafe_granted!(getitem_of(src, i32::MAX, start, nitems, dest, i32::MAX))
 }

@@ -1,16 +1,13 @@
 //! The caller's functions, as the engine calls them.
 
-use super::constants::BLOSC2_CHUNK_TYPESIZE;
 use super::context::Context;
 use super::registry;
 use super::schunk::handle::Handle;
-use super::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_cells::BlockShape;
 use oxiblosc_chunk::hooks::{BlockPos, Hooks};
-use oxiblosc_core::b2nd::meta::{self, Meta};
+use oxiblosc_core::b2nd::array::block_shape;
 use oxiblosc_core::schunk::operation;
-use oxiblosc_error::{Error, Result};
-use std::ffi::c_void;
 use std::sync::OnceLock;
 
 type Prefilter = unsafe extern "C" fn(*mut blosc2_prefilter_params) -> i32;
@@ -86,9 +83,7 @@ impl<'a> ContextHooks<'a> {
         let shown = shown.map_err(|_| Error::Failure)?;
         let state = shown.core().peek()?;
         let layers = shown.view_metalayers().unwrap_or(state.metalayers());
-        let layer = layers.iter().find(|layer| *layer.name == *meta::NAME);
-        let (meta, _) = Meta::parse(&layer.ok_or(Error::Failure)?.content, false)?;
-        BlockShape::new(&meta.blockshape[..meta.ndim])
+        block_shape(layers)
     }
 
     fn output_typesize(&self) -> i32 {
@@ -146,10 +141,9 @@ impl Hooks for ContextHooks<'_> {
         params.ctx = self.ctx.as_c();
         let _call = operation::call_on_blocks();
         // SAFETY: the caller's function, with buffers of the sizes it is told.
-        if unsafe { function(&mut params) } == 0 {
-            Ok(())
-        } else {
-            Err(Error::FilterPipeline)
+        match unsafe { function(&mut params) } {
+            0 => Ok(()),
+            _ => Err(Error::FilterPipeline),
         }
     }
 
@@ -180,10 +174,9 @@ impl Hooks for ContextHooks<'_> {
         params.ctx = self.ctx.as_c();
         let _call = operation::call_on_blocks();
         // SAFETY: the caller's function, with buffers of the sizes it is told.
-        if unsafe { function(&mut params) } == 0 {
-            Ok(())
-        } else {
-            Err(Error::Postfilter)
+        match unsafe { function(&mut params) } {
+            0 => Ok(()),
+            _ => Err(Error::Postfilter),
         }
     }
 
@@ -198,90 +191,50 @@ impl Hooks for ContextHooks<'_> {
     }
 
     fn filter_forward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
-        let forward = registry::filter(id)
-            .and_then(|(forward, _)| forward)
-            .ok_or(Error::FilterPipeline)?;
-        let mut cparams = self.ctx.cparams();
+        let forward = registry::filter(id).and_then(|(forward, _)| forward);
+        let forward = forward.ok_or(Error::FilterPipeline)?;
+        let (mut cparams, len) = (self.ctx.cparams(), c_size(src.len()));
+        let (src, dst) = (src.as_ptr(), dst.as_mut_ptr());
         let _call = operation::call_on_blocks();
         // SAFETY: the registered function, with two buffers of the same size.
-        let rc = unsafe {
-            forward(
-                src.as_ptr(),
-                dst.as_mut_ptr(),
-                c_size(src.len()),
-                meta,
-                &mut cparams,
-                id,
-            )
-        };
-        if rc == 0 {
-            Ok(())
-        } else {
-            Err(Error::FilterPipeline)
+        match unsafe { forward(src, dst, len, meta, &mut cparams, id) } {
+            0 => Ok(()),
+            _ => Err(Error::FilterPipeline),
         }
     }
 
     fn filter_backward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
-        let backward = registry::filter(id)
-            .and_then(|(_, backward)| backward)
-            .ok_or(Error::FilterPipeline)?;
-        let mut dparams = self.dparams();
+        let backward = registry::filter(id).and_then(|(_, backward)| backward);
+        let backward = backward.ok_or(Error::FilterPipeline)?;
+        let (mut dparams, len) = (self.dparams(), c_size(src.len()));
+        let (src, dst) = (src.as_ptr(), dst.as_mut_ptr());
         let _call = operation::call_on_blocks();
         // SAFETY: the registered function, with two buffers of the same size.
-        let rc = unsafe {
-            backward(
-                src.as_ptr(),
-                dst.as_mut_ptr(),
-                c_size(src.len()),
-                meta,
-                &mut dparams,
-                id,
-            )
-        };
-        if rc == 0 {
-            Ok(())
-        } else {
-            Err(Error::registered(rc))
+        match unsafe { backward(src, dst, len, meta, &mut dparams, id) } {
+            0 => Ok(()),
+            rc => Err(Error::registered(rc)),
         }
     }
 
     fn encode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         let encoder = registry::encoder(compcode.into()).ok_or(Error::CodecSupport)?;
-        let mut cparams = self.ctx.cparams();
-        let (chunk, room) = (self.chunk.cast::<c_void>(), c_size(dst.len()));
+        let (mut cparams, chunk) = (self.ctx.cparams(), self.chunk.cast());
+        let (from, len) = (src.as_ptr(), c_size(src.len()));
+        let (to, room) = (dst.as_mut_ptr(), c_size(dst.len()));
         let _call = operation::call_on_blocks();
         // SAFETY: the registered function, with buffers of the sizes it is told.
-        let rc = unsafe {
-            encoder(
-                src.as_ptr(),
-                c_size(src.len()),
-                dst.as_mut_ptr(),
-                room,
-                meta,
-                &mut cparams,
-                chunk,
-            )
-        };
+        let rc = unsafe { encoder(from, len, to, room, meta, &mut cparams, chunk) };
         usize::try_from(rc).map_err(|_| Error::Data)
     }
 
     fn decode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         let decoder = registry::decoder(compcode.into()).ok_or(Error::CodecSupport)?;
-        let mut dparams = self.dparams();
-        let (chunk, room) = (self.chunk.cast::<c_void>(), c_size(dst.len()));
+        let (mut dparams, chunk) = (self.dparams(), self.chunk.cast());
+        let (from, len) = (src.as_ptr(), c_size(src.len()));
+        let (to, room) = (dst.as_mut_ptr(), c_size(dst.len()));
         let _call = operation::call_on_blocks();
         // SAFETY: the registered function, with buffers of the sizes it is told.
-        let rc = unsafe {
-            decoder(
-                src.as_ptr(),
-                c_size(src.len()),
-                dst.as_mut_ptr(),
-                room,
-                meta,
-                &mut dparams,
-                chunk,
-            )
-        };
+        let rc = unsafe { decoder(from, len, to, room, meta, &mut dparams, chunk) };
         usize::try_from(rc).map_err(|_| Error::Data)
     }
 }

@@ -1,6 +1,8 @@
 //! Positions in an array, counted along its dimensions and counted through.
 
-use super::border::guard;
+use crate::capi::prelude::*;
+use oxiblosc_core::b2nd::geometry::{number, position};
+use std::slice::from_raw_parts;
 
 /// Gives, in `index`, the position along each of `ndim` dimensions of item `i` of an array of this shape, counted in
 /// C order. A dimension of length 0 gives 0.
@@ -18,32 +20,16 @@ pub unsafe extern "C" fn blosc2_unidim_to_multidim(
         if shape.is_null() || index.is_null() {
             return;
         }
-        let mut stride = 1i64;
-        for dim in (0..usize::from(ndim)).rev() {
-            // SAFETY: by the caller's word.
-            let (length, at) = unsafe { (*shape.add(dim), index.add(dim)) };
-            let next = stride.wrapping_mul(length);
-            let rest = if dim == 0 {
-                Some(i)
-            } else {
-                remainder(i, next)
-            };
-            let position = rest.and_then(|rest| quotient(rest, stride)).unwrap_or(0);
-            // SAFETY: by the caller's word.
-            unsafe { *at = position };
-            stride = next;
+        let ndim = usize::from(ndim);
+        let mut lengths = [0; u8::MAX as usize];
+        // SAFETY: by the caller's word. The lengths are copied, since the positions may lie in the same place.
+        unsafe {
+            std::ptr::copy_nonoverlapping(shape, lengths.as_mut_ptr(), ndim);
+            for (dim, at) in position(&lengths[..ndim], i) {
+                *index.add(dim) = at;
+            }
         }
     });
-}
-
-/// `a / b`, wrapping around; none for a division by 0.
-fn quotient(a: i64, b: i64) -> Option<i64> {
-    (b != 0).then(|| a.wrapping_div(b))
-}
-
-/// `a % b`; none for a division by 0.
-fn remainder(a: i64, b: i64) -> Option<i64> {
-    (b != 0).then(|| a.wrapping_rem(b))
 }
 
 /// Gives, in `i`, the sum of each of `ndim` positions times its stride, wrapping around.
@@ -62,12 +48,12 @@ pub unsafe extern "C" fn blosc2_multidim_to_unidim(
         if i.is_null() || (ndim > 0 && (index.is_null() || strides.is_null())) {
             return;
         }
-        let sum = (0..ndim).fold(0i64, |sum, dim| {
-            // SAFETY: by the caller's word.
-            let (position, stride) = unsafe { (*index.add(dim), *strides.add(dim)) };
-            sum.wrapping_add(position.wrapping_mul(stride))
-        });
-        // SAFETY: by the caller's word.
-        unsafe { *i = sum };
+        // SAFETY: by the caller's word; no numbers need no place.
+        unsafe {
+            *i = match ndim {
+                0 => 0,
+                _ => number(from_raw_parts(index, ndim), from_raw_parts(strides, ndim)),
+            };
+        }
     });
 }

@@ -1,23 +1,24 @@
 //! What a chunk's header says, what the library is made of, and what time it is.
 
-use super::border::{bytes, code, guard, text};
-use super::constants::*;
 use super::registry;
-use super::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_BUFFERSIZE, MIN_HEADER_LENGTH};
 use oxiblosc_codecs::Codec;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::Buffer;
-use std::ffi::{CStr, c_char, c_int, c_void};
-use std::ptr::null;
 
 /// The part of a header that every chunk has.
 ///
 /// # Safety
 /// `cbuffer` is null or has 16 bytes.
 unsafe fn basic_header(cbuffer: *const c_void) -> Result<ChunkHeader> {
-    // SAFETY: by the caller's word.
-    ChunkHeader::parse_basic(unsafe { bytes(cbuffer.cast(), MIN_HEADER_LENGTH)? })
+    ChunkHeader::parse_basic(unsafe_granted!(bytes(cbuffer.cast(), MIN_HEADER_LENGTH)?))
+}
+
+/// The sizes in a header.
+fn sizes(header: &Result<ChunkHeader>) -> (usize, usize, usize) {
+    header
+        .as_ref()
+        .map_or((0, 0, 0), |h| (h.nbytes, h.cbytes, h.blocksize_field()))
 }
 
 /// Writes `value` where the pointer is not null.
@@ -26,8 +27,7 @@ unsafe fn basic_header(cbuffer: *const c_void) -> Result<ChunkHeader> {
 /// The pointer is null or can be written.
 unsafe fn give<T>(place: *mut T, value: T) {
     if !place.is_null() {
-        // SAFETY: by the caller's word.
-        unsafe { *place = value };
+        unsafe_granted!(*place = value);
     }
 }
 
@@ -44,17 +44,13 @@ pub unsafe extern "C" fn blosc2_cbuffer_sizes(
     blocksize: *mut i32,
 ) -> c_int {
     code("blosc2_cbuffer_sizes", || {
-        // SAFETY: by the caller's word.
-        let header = unsafe { basic_header(cbuffer) };
-        let sizes = header
-            .as_ref()
-            .map_or((0, 0, 0), |h| (h.nbytes, h.cbytes, h.blocksize_field()));
-        // SAFETY: by the caller's word.
-        unsafe {
+        let header = unsafe_granted!(basic_header(cbuffer));
+        let sizes = sizes(&header);
+        unsafe_granted!({
             give(nbytes, sizes.0 as i32);
             give(cbytes, sizes.1 as i32);
             give(blocksize, sizes.2 as i32);
-        }
+        });
         header.map(|_| 0)
     })
 }
@@ -71,15 +67,12 @@ pub unsafe extern "C" fn blosc1_cbuffer_sizes(
     blocksize: *mut usize,
 ) {
     guard((), || {
-        // SAFETY: by the caller's word.
-        let sizes = unsafe { basic_header(cbuffer) }
-            .map_or((0, 0, 0), |h| (h.nbytes, h.cbytes, h.blocksize_field()));
-        // SAFETY: by the caller's word.
-        unsafe {
+        let sizes = sizes(&unsafe_granted!(basic_header(cbuffer)));
+        unsafe_granted!({
             give(nbytes, sizes.0);
             give(cbytes, sizes.1);
             give(blocksize, sizes.2);
-        }
+        })
     });
 }
 
@@ -99,8 +92,7 @@ pub unsafe extern "C" fn blosc1_cbuffer_validate(
             if cbytes < MIN_HEADER_LENGTH {
                 return Err(Error::WriteBuffer);
             }
-            // SAFETY: by the caller's word.
-            let header = unsafe { basic_header(cbuffer)? };
+            let header = unsafe_granted!(basic_header(cbuffer)?);
             if header.cbytes != cbytes {
                 return Err(Error::InvalidHeader);
             }
@@ -110,8 +102,7 @@ pub unsafe extern "C" fn blosc1_cbuffer_validate(
             Ok(header.nbytes)
         };
         let result = check();
-        // SAFETY: by the caller's word.
-        unsafe { give(nbytes, result.unwrap_or(0)) };
+        unsafe_granted!(give(nbytes, result.unwrap_or(0)));
         result.map(|_| 0)
     })
 }
@@ -128,13 +119,12 @@ pub unsafe extern "C" fn blosc1_cbuffer_metainfo(
     flags: *mut c_int,
 ) {
     guard((), || {
-        // SAFETY: by the caller's word.
-        unsafe {
+        unsafe_granted!({
             let info =
                 basic_header(cbuffer).map_or((0, 0), |h| (h.typesize.into(), h.flags.into()));
             give(typesize, info.0);
             give(flags, info.1);
-        }
+        })
     });
 }
 
@@ -149,13 +139,12 @@ pub unsafe extern "C" fn blosc2_cbuffer_versions(
     versionlz: *mut c_int,
 ) {
     guard((), || {
-        // SAFETY: by the caller's word.
-        unsafe {
+        unsafe_granted!({
             let info =
                 basic_header(cbuffer).map_or((0, 0), |h| (h.version.into(), h.versionlz.into()));
             give(version, info.0);
             give(versionlz, info.1);
-        }
+        })
     });
 }
 
@@ -166,12 +155,11 @@ pub unsafe extern "C" fn blosc2_cbuffer_versions(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_cbuffer_complib(cbuffer: *const c_void) -> *const c_char {
     guard(null(), || {
-        // SAFETY: by the caller's word.
-        let header = unsafe { basic_header(cbuffer) };
+        let header = unsafe_granted!(basic_header(cbuffer));
         header
             .ok()
             .and_then(|h| registry::library_name(c_int::from(h.flags >> 5)))
-            .unwrap_or(null())
+            .map_or(null(), CStr::as_ptr)
     })
 }
 
@@ -207,17 +195,16 @@ pub unsafe extern "C" fn blosc2_get_complib_info(
     version: *mut *mut c_char,
 ) -> c_int {
     code("blosc2_get_complib_info", || {
-        // SAFETY: by the caller's word.
-        let name = unsafe { text(compname) }.unwrap_or_default();
+        let name = unsafe_granted!(text(compname)).unwrap_or_default();
         let found = registry::library_of(name)
             .and_then(|library| Some((library, registry::library_name(library)?)));
         // SAFETY: by the caller's word; the copies are from `malloc`.
         unsafe {
-            give(complib, std::ptr::null_mut());
-            give(version, std::ptr::null_mut());
+            give(complib, null_mut());
+            give(version, null_mut());
             let (library, library_name) = found.ok_or(Error::NotFound)?;
             let known = Codec::from_name(name).map_or("unknown", Codec::library_version);
-            let library_name = Buffer::copy_of(CStr::from_ptr(library_name).to_bytes_with_nul())?;
+            let library_name = Buffer::copy_of(library_name.to_bytes_with_nul())?;
             let mut known = Buffer::copy_of(known.as_bytes())?;
             known.extend(&[0])?;
             give(complib, library_name.into_raw().cast());
@@ -234,8 +221,7 @@ pub unsafe extern "C" fn blosc2_get_complib_info(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc_set_timestamp(timestamp: *mut blosc_timestamp_t) {
     if !timestamp.is_null() {
-        // SAFETY: by the caller's word.
-        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, timestamp) };
+        unsafe_granted!(libc::clock_gettime(libc::CLOCK_MONOTONIC, timestamp));
     }
 }
 

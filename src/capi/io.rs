@@ -1,25 +1,26 @@
-//! Back ends for input and output: the table of those that C knows, and how the core uses them.
-//!
-//! The table has a place for every id. An entry is published with one atomic store and never removed: `blosc2_get_io_cb`
-//! hands out its address, and back ends outlive `blosc2_destroy`, as in the reference.
+//! Back ends for input and output: the table of those that C knows. An entry is never removed: `blosc2_get_io_cb` hands out
+//! its address, and back ends outlive `blosc2_destroy`, as in the reference.
 
-use super::border::{code, env, guard, trace};
-use super::constants::{BLOSC2_IO_FILESYSTEM, BLOSC2_IO_FILESYSTEM_MMAP, BLOSC2_IO_REGISTERED};
 use super::files::*;
 use super::global::is_initialized;
 use super::mmap::{self, *};
-use super::types::*;
+use crate::capi::prelude::*;
+use oxiblosc_core::environment;
 use oxiblosc_core::schunk::operation;
-use oxiblosc_error::{Error, Result};
+use oxiblosc_io::callbacks::{Functions, Registered};
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{Backend, Mode, Storage, shared};
-use oxiblosc_memory::{CStrBuf, Shared, as_dyn, boxed, shared_dyn};
-use std::ffi::{CStr, c_int, c_void};
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use oxiblosc_memory::{Shared, Table, as_dyn};
 use std::sync::{Mutex, PoisonError};
 
-static BACKENDS: [AtomicPtr<blosc2_io_cb>; 256] = [const { AtomicPtr::new(null_mut()) }; 256];
+/// What is known of a back end.
+#[repr(transparent)]
+struct Entry(blosc2_io_cb);
+
+// SAFETY: an entry is only read; its functions may be called from any thread, and its name does not change.
+unsafe impl Sync for Entry {}
+
+static BACKENDS: Table<Entry> = Table::new();
 
 /// The back end for files.
 const FILES: blosc2_io_cb = blosc2_io_cb {
@@ -51,38 +52,19 @@ const MAPS: blosc2_io_cb = blosc2_io_cb {
 
 /// The entry of an id, or null. The two built-in ones are made when first asked for.
 fn entry(id: u8) -> *mut blosc2_io_cb {
-    let slot = &BACKENDS[usize::from(id)];
-    let there = slot.load(Ordering::Acquire);
+    let place = BACKENDS.place(id);
     let built_in = match c_int::from(id) {
-        BLOSC2_IO_FILESYSTEM => FILES,
-        BLOSC2_IO_FILESYSTEM_MMAP => MAPS,
-        _ => return there,
+        BLOSC2_IO_FILESYSTEM => Some(FILES),
+        BLOSC2_IO_FILESYSTEM_MMAP => Some(MAPS),
+        _ => None,
     };
-    if there.is_null() {
-        match publish(slot, built_in) {
-            Ok(entry) | Err(Some(entry)) => entry,
-            Err(None) => null_mut(),
-        }
-    } else {
-        there
+    if let Some(built_in) = built_in
+        && place.get().is_none()
+    {
+        // Where there is no memory, there is no entry.
+        let _ = place.publish(Entry(built_in));
     }
-}
-
-/// Puts a copy of an entry into an empty slot and returns its address; that of the entry that is there as an error, or none
-/// if there is no memory.
-fn publish(
-    slot: &AtomicPtr<blosc2_io_cb>,
-    entry: blosc2_io_cb,
-) -> std::result::Result<*mut blosc2_io_cb, Option<*mut blosc2_io_cb>> {
-    let fresh = Box::into_raw(boxed(entry).map_err(|_| None)?);
-    match slot.compare_exchange(null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire) {
-        Ok(_) => Ok(fresh),
-        Err(there) => {
-            // SAFETY: just made; no other thread knows it.
-            drop(unsafe { Box::from_raw(fresh) });
-            Err(Some(there))
-        }
-    }
+    place.as_ptr().cast()
 }
 
 /// Registers a back end for the ids from `BLOSC2_IO_REGISTERED` on. The struct is copied; its name is not, and is not
@@ -96,23 +78,17 @@ fn publish(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_register_io_cb(io: *const blosc2_io_cb) -> c_int {
     code("blosc2_register_io_cb", || {
-        // SAFETY: by the caller's word.
-        let io = unsafe { io.as_ref() }.ok_or(Error::InvalidParam)?;
+        let io = unsafe_granted!(io.as_ref()).ok_or(Error::InvalidParam)?;
         if c_int::from(io.id) < BLOSC2_IO_REGISTERED {
             return Err(Error::PluginIo);
         }
-        let there = match publish(&BACKENDS[usize::from(io.id)], *io) {
-            Ok(_) => return Ok(0),
-            Err(there) => there.ok_or(Error::MemoryAlloc)?,
+        // SAFETY: the names by the caller's word.
+        let same = |there: &Entry| unsafe {
+            there.0.name == io.name || c_str(there.0.name) == c_str(io.name)
         };
-        // SAFETY: an entry is never freed; the names by the caller's word.
-        unsafe {
-            let (known, name) = ((*there).name, io.name);
-            let same = known == name
-                || (!known.is_null()
-                    && !name.is_null()
-                    && CStr::from_ptr(known) == CStr::from_ptr(name));
-            if same { Ok(0) } else { Err(Error::PluginIo) }
+        match BACKENDS.add(io.id, Entry(*io), same)? {
+            true => Ok(0),
+            false => Err(Error::PluginIo),
         }
     })
 }
@@ -137,8 +113,7 @@ pub extern "C" fn blosc2_get_io_cb(id: u8) -> *mut blosc2_io_cb {
 /// opened with it. The functions of a registered back end keep to what `blosc2_io_cb` says of them, and those that
 /// open and close may be called from any thread.
 pub unsafe fn backend(io: *const blosc2_io) -> Result<Shared<dyn Backend>> {
-    // SAFETY: by the caller's word.
-    let Some(io) = (unsafe { io.as_ref() }) else {
+    let Some(io) = (unsafe_granted!(io.as_ref())) else {
         return shared(Filesystem);
     };
     match c_int::from(io.id) {
@@ -148,13 +123,21 @@ pub unsafe fn backend(io: *const blosc2_io) -> Result<Shared<dyn Backend>> {
             opening: Mutex::new(()),
         }),
         _ => {
-            // SAFETY: an entry is never freed.
-            let callbacks = unsafe { entry(io.id).as_ref() }.ok_or(Error::PluginIo)?;
-            let registered = Registered {
-                callbacks: *callbacks,
-                params: io.params,
+            let callbacks = BACKENDS.place(io.id).get().ok_or(Error::PluginIo)?.0;
+            let functions = Functions {
+                fills_buffer: callbacks.is_allocation_necessary,
+                open: callbacks.open,
+                close: callbacks.close,
+                size: callbacks.size,
+                write: callbacks.write,
+                read: callbacks.read,
+                truncate: callbacks.truncate,
             };
-            shared(registered)
+            shared(unsafe_granted!(Registered::new(
+                functions,
+                io.params,
+                operation::call_backend
+            )))
         }
     }
 }
@@ -197,7 +180,7 @@ pub unsafe fn locking(io: *const blosc2_io) -> bool {
             None => false,
         }
     };
-    asked || env(c"BLOSC_LOCKING", |value| !value.is_empty() && value != "0") == Some(true)
+    asked || environment::locking()
 }
 
 /// The back end for memory maps.
@@ -227,201 +210,4 @@ impl Backend for Maps {
     fn is_mmap(&self) -> bool {
         true
     }
-}
-
-/// A back end that the program registered.
-struct Registered {
-    callbacks: blosc2_io_cb,
-    params: *mut c_void,
-}
-
-// SAFETY: `backend` was promised parameters and functions that may be used from any thread.
-unsafe impl Send for Registered {}
-// SAFETY: as above.
-unsafe impl Sync for Registered {}
-
-impl Backend for Registered {
-    fn open(&self, path: &CStr, mode: Mode) -> Result<Shared<dyn Storage>> {
-        let file = RegisteredFile {
-            callbacks: self.callbacks,
-            params: self.params,
-            path: CStrBuf::copy_of(path)?,
-            stream: Mutex::new(Stream {
-                pointer: null_mut(),
-                writes_only: mode == Mode::Create,
-            }),
-        };
-        file.alone(|stream| match mode {
-            Mode::Read => file.open(stream, c"rb"),
-            Mode::ReadWrite => file.open(stream, c"rb+"),
-            Mode::Create => file.open(stream, c"wb"),
-            // What was opened to append cannot be written in other places.
-            Mode::New => {
-                file.open(stream, c"ab")?;
-                file.close(stream)?;
-                file.open(stream, c"rb+")
-            }
-        })?;
-        shared_dyn!(file => dyn Storage)
-    }
-
-    fn is_filesystem(&self) -> bool {
-        false
-    }
-}
-
-/// A file of a back end that the program registered. Its functions get the modes, and in the order, that they get from
-/// the reference: a new file is made in mode `wb`, and only if it is then read, closed and opened anew in mode `rb+`.
-/// They are called for one stream by one thread at a time.
-struct RegisteredFile {
-    callbacks: blosc2_io_cb,
-    params: *mut c_void,
-    path: CStrBuf,
-    stream: Mutex<Stream>,
-}
-
-/// What `open` returned.
-struct Stream {
-    /// Null where there is none; only `open` uses it.
-    pointer: *mut c_void,
-    /// Whether it was opened to make a file, and cannot be read.
-    writes_only: bool,
-}
-
-// SAFETY: as for `Registered`; the stream is used under its lock.
-unsafe impl Send for RegisteredFile {}
-// SAFETY: as above.
-unsafe impl Sync for RegisteredFile {}
-
-impl RegisteredFile {
-    fn alone<T>(&self, work: impl FnOnce(&mut Stream) -> T) -> T {
-        let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
-        let _call = operation::call_backend();
-        work(&mut stream)
-    }
-
-    fn open(&self, stream: &mut Stream, mode: &CStr) -> Result<()> {
-        let open = self.callbacks.open.ok_or(Error::PluginIo)?;
-        // SAFETY: as `backend` was promised; the strings end.
-        stream.pointer = unsafe { open(self.path.as_ptr(), mode.as_ptr(), self.params) };
-        if stream.pointer.is_null() {
-            return Err(Error::FileOpen);
-        }
-        Ok(())
-    }
-
-    fn close(&self, stream: &mut Stream) -> Result<()> {
-        let pointer = std::mem::replace(&mut stream.pointer, null_mut());
-        if pointer.is_null() {
-            return Ok(());
-        }
-        let close = self.callbacks.close.ok_or(Error::PluginIo)?;
-        // SAFETY: as `backend` was promised; the stream was opened and is not used again.
-        if unsafe { close(pointer) } < 0 {
-            return Err(Error::FileWrite);
-        }
-        Ok(())
-    }
-
-    /// The stream to read from. A stream that could not be opened anew is tried again the next time.
-    fn to_read(&self, stream: &mut Stream) -> Result<*mut c_void> {
-        if stream.writes_only {
-            self.close(stream)?;
-            stream.writes_only = false;
-        }
-        self.to_use(stream)
-    }
-
-    /// The stream for anything but reading.
-    fn to_use(&self, stream: &mut Stream) -> Result<*mut c_void> {
-        if stream.pointer.is_null() {
-            self.open(stream, c"rb+")?;
-        }
-        Ok(stream.pointer)
-    }
-}
-
-impl Storage for RegisteredFile {
-    fn size(&self) -> Result<u64> {
-        let size = self.callbacks.size.ok_or(Error::PluginIo)?;
-        self.alone(|stream| {
-            let stream = self.to_use(stream)?;
-            // SAFETY: as `backend` was promised; the stream is open.
-            u64::try_from(unsafe { size(stream) }).map_err(|_| Error::FileRead)
-        })
-    }
-
-    fn read_at(&self, pos: u64, buf: &mut [u8]) -> Result<()> {
-        if buf.is_empty() {
-            return Ok(());
-        }
-        let read = self.callbacks.read.ok_or(Error::PluginIo)?;
-        let (len, pos) = lengths(buf.len(), pos).ok_or(Error::FileRead)?;
-        let ours: *mut c_void = buf.as_mut_ptr().cast();
-        self.alone(|stream| {
-            let stream = self.to_read(stream)?;
-            let mut at = if self.callbacks.is_allocation_necessary {
-                ours
-            } else {
-                null_mut()
-            };
-            // SAFETY: as `backend` was promised; the stream is open, and `at` points to `len` bytes or to nothing.
-            let nread = unsafe { read(&mut at, 1, len, pos, stream) };
-            if nread != len || at.is_null() {
-                return Err(Error::FileRead);
-            }
-            if at != ours {
-                // SAFETY: the back end has said that `len` bytes are there, as long as the stream is not used again.
-                unsafe { ours.copy_from(at, buf.len()) };
-            }
-            Ok(())
-        })
-    }
-
-    fn write_at(&self, pos: u64, buf: &[u8]) -> Result<()> {
-        if buf.is_empty() {
-            return Ok(());
-        }
-        let write = self.callbacks.write.ok_or(Error::PluginIo)?;
-        let (len, pos) = lengths(buf.len(), pos).ok_or(Error::FileWrite)?;
-        self.alone(|stream| {
-            let stream = self.to_use(stream)?;
-            // SAFETY: as `backend` was promised; the stream is open, and `buf` has `len` bytes.
-            if unsafe { write(buf.as_ptr().cast(), 1, len, pos, stream) } != len {
-                return Err(Error::FileWrite);
-            }
-            Ok(())
-        })
-    }
-
-    fn truncate(&self, size: u64) -> Result<()> {
-        let truncate = self.callbacks.truncate.ok_or(Error::PluginIo)?;
-        let size = i64::try_from(size).map_err(|_| Error::FileTruncate)?;
-        self.alone(|stream| {
-            let stream = self.to_use(stream)?;
-            // SAFETY: as `backend` was promised; the stream is open.
-            if unsafe { truncate(stream, size) } != 0 {
-                return Err(Error::FileTruncate);
-            }
-            Ok(())
-        })
-    }
-
-    fn sync(&self) -> Result<()> {
-        Ok(())
-    }
-}
-
-impl Drop for RegisteredFile {
-    fn drop(&mut self) {
-        if self.alone(|stream| self.close(stream)).is_err() {
-            trace("error", "a registered back end could not close a file");
-        }
-    }
-}
-
-/// A length and a position as C counts them, if their sum is none too large.
-fn lengths(len: usize, pos: u64) -> Option<(i64, i64)> {
-    let (len, pos) = (i64::try_from(len).ok()?, i64::try_from(pos).ok()?);
-    pos.checked_add(len).map(|_| (len, pos))
 }

@@ -4,16 +4,13 @@
 //! to: the one allocation that only this file frees. The other fields say where the map was after the last call
 //! that was made through the struct. A struct without a path is no file, only the memory that its fields tell of.
 
-use super::border::{guard, info, trace};
 use super::files::span;
-use super::types::*;
-use oxiblosc_error::{Error, Result};
+use crate::capi::prelude::*;
 use oxiblosc_io::Storage;
 use oxiblosc_io::mmap::{Access, Map};
+use oxiblosc_memory::env::{info, trace};
 use oxiblosc_memory::{Counted, Lossy, Shared};
-use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io::ErrorKind;
-use std::ptr::null_mut;
 
 /// What lies in front of the path.
 #[repr(C, align(16))]
@@ -70,12 +67,77 @@ unsafe fn map_of(stream: *const blosc2_stdio_mmap) -> Option<Shared<Map>> {
 /// As for [`map_of`]; no other thread uses the stream meanwhile.
 unsafe fn tell(stream: *mut blosc2_stdio_mmap, map: &Map) {
     let now = map.extent();
-    // SAFETY: by the caller's word.
-    unsafe {
+    unsafe_granted!({
         (*stream).addr = now.address.cast();
         (*stream).file_size = now.size;
         (*stream).mapping_size = now.mapped;
+    })
+}
+
+/// An open stream.
+struct Stream {
+    c: *mut blosc2_stdio_mmap,
+    /// None for one that is memory only.
+    map: Option<Shared<Map>>,
+}
+
+impl Stream {
+    /// The stream at a pointer, if that is not null.
+    ///
+    /// # Safety
+    /// As for [`map_of`]; no other thread uses the stream as long as what is returned is used, unless both only read.
+    unsafe fn of(stream: *mut c_void) -> Option<Self> {
+        let c = stream.cast::<blosc2_stdio_mmap>();
+        (!c.is_null()).then(|| unsafe_granted!(Self { c, map: map_of(c) }))
     }
+
+    /// Bytes of the file.
+    fn size(&self) -> usize {
+        match &self.map {
+            Some(map) => map.extent().size,
+            // SAFETY: as `of` was promised.
+            None => unsafe { (*self.c).file_size },
+        }
+    }
+
+    /// Where `len` bytes at `position` are.
+    fn address(&self, position: u64, len: usize) -> Result<*mut u8> {
+        if let Some(map) = &self.map {
+            return map.address(position, len);
+        }
+        let position = usize::try_from(position).map_err(|_| Error::FileRead)?;
+        let end = position.checked_add(len).ok_or(Error::FileRead)?;
+        if end > self.size() {
+            return Err(Error::FileRead);
+        }
+        // SAFETY: as `of` was promised, the struct tells of memory that is there.
+        Ok(unsafe { (*self.c).addr }
+            .cast::<u8>()
+            .wrapping_add(position))
+    }
+
+    /// Changes the file, and says where it is now; what has no file does `otherwise`.
+    fn change(
+        &self,
+        change: impl FnOnce(&Map) -> Result<()>,
+        otherwise: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let Some(map) = &self.map else {
+            return otherwise();
+        };
+        let changed = change(map);
+        // SAFETY: as `of` was promised.
+        unsafe { tell(self.c, map) };
+        changed
+    }
+}
+
+/// What a function that moves items returns.
+fn moved(name: &str, nitems: i64, done: Result<()>) -> i64 {
+    if let Err(error) = &done {
+        trace("error", format_args!("{name}: {error}"));
+    }
+    if done.is_ok() { nitems } else { 0 }
 }
 
 /// The map of the file at `urlpath`, opened in the mode of `params` unless it is open there already.
@@ -86,8 +148,7 @@ pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Sha
     if params.is_null() {
         return Err(Error::NullPointer);
     }
-    // SAFETY: by the caller's word.
-    unsafe {
+    unsafe_granted!({
         if !(*params).addr.is_null() {
             let map = map_of(params).ok_or(Error::FileOpen)?;
             if CStr::from_ptr((*params).urlpath) != urlpath {
@@ -132,7 +193,7 @@ pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Sha
         (*params).access_flags = i64::from(access.protection());
         (*params).map_flags = i64::from(access.flags());
         // The string is the caller's and may be gone later.
-        (*params).mode = std::ptr::null();
+        (*params).mode = null();
         tell(params, &map);
         // Word for word: python-blosc2 looks for it.
         info(format_args!(
@@ -142,7 +203,7 @@ pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Sha
             map.extent().size.max(room)
         ));
         Ok(map)
-    }
+    })
 }
 
 /// Maps the file at `urlpath` in the mode that `params`, a `blosc2_stdio_mmap`, tells; `mode` is not looked at. Returns
@@ -162,8 +223,7 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_open(
         if urlpath.is_null() {
             return null_mut();
         }
-        // SAFETY: by the caller's word.
-        match unsafe { open(CStr::from_ptr(urlpath), params.cast()) } {
+        match unsafe_granted!(open(CStr::from_ptr(urlpath), params.cast())) {
             Ok(_) => params,
             Err(error) => {
                 trace("error", format_args!("blosc2_stdio_mmap_open: {error}"));
@@ -186,18 +246,10 @@ pub extern "C" fn blosc2_stdio_mmap_close(_stream: *mut c_void) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_stdio_mmap_size(stream: *mut c_void) -> i64 {
     guard(-1, || {
-        let stream: *mut blosc2_stdio_mmap = stream.cast();
-        if stream.is_null() {
-            return -1;
-        }
-        // SAFETY: by the caller's word.
-        let size = unsafe {
-            match map_of(stream) {
-                Some(map) => map.extent().size,
-                None => (*stream).file_size,
-            }
-        };
-        i64::try_from(size).unwrap_or(i64::MAX)
+        let stream = unsafe_granted!(Stream::of(stream));
+        stream.map_or(-1, |stream| {
+            i64::try_from(stream.size()).unwrap_or(i64::MAX)
+        })
     })
 }
 
@@ -216,49 +268,24 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_write(
     stream: *mut c_void,
 ) -> i64 {
     guard(0, || {
-        let stream: *mut blosc2_stdio_mmap = stream.cast();
-        let Some((position, len)) = span(size, nitems, position)
-            .filter(|(_, len)| *len > 0 && !ptr.is_null() && !stream.is_null())
+        let span = span(size, nitems, position).filter(|(_, len)| *len > 0 && !ptr.is_null());
+        let (Some((position, len)), Some(stream)) = (span, unsafe_granted!(Stream::of(stream)))
         else {
             return 0;
         };
-        // SAFETY: by the caller's word.
-        let written = unsafe {
-            let bytes = std::slice::from_raw_parts(ptr.cast(), len);
-            match map_of(stream) {
-                Some(map) => {
-                    let written = map.write_at(position, bytes);
-                    tell(stream, &map);
-                    written
-                }
-                None => memory(stream, position, len)
-                    .map(|there| there.copy_from(bytes.as_ptr(), bytes.len())),
-            }
-        };
-        match written {
-            Ok(()) => nitems,
-            Err(error) => {
-                trace("error", format_args!("blosc2_stdio_mmap_write: {error}"));
-                0
-            }
-        }
+        // SAFETY: by the caller's word, neither null nor a part of the map.
+        let bytes = unsafe { std::slice::from_raw_parts(ptr.cast::<u8>(), len) };
+        let written = stream.change(
+            |map| map.write_at(position, bytes),
+            || {
+                let there = stream.address(position, len)?;
+                // SAFETY: as many bytes are there.
+                unsafe { there.copy_from(bytes.as_ptr(), len) };
+                Ok(())
+            },
+        );
+        moved("blosc2_stdio_mmap_write", nitems, written)
     })
-}
-
-/// The address of `len` bytes at `position` of a stream that is memory only.
-///
-/// # Safety
-/// The struct tells of memory that is there.
-unsafe fn memory(stream: *const blosc2_stdio_mmap, position: u64, len: usize) -> Result<*mut u8> {
-    let position = usize::try_from(position).map_err(|_| Error::FileRead)?;
-    let end = position.checked_add(len).ok_or(Error::FileRead)?;
-    // SAFETY: by the caller's word.
-    unsafe {
-        if end > (*stream).file_size {
-            return Err(Error::FileRead);
-        }
-        Ok((*stream).addr.cast::<u8>().wrapping_add(position))
-    }
 }
 
 /// Puts in `*ptr` the address of `nitems` items of `size` bytes at byte `position` of the map, where they can be read
@@ -280,29 +307,17 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_read(
         if ptr.is_null() {
             return 0;
         }
-        let stream: *mut blosc2_stdio_mmap = stream.cast();
-        // SAFETY: by the caller's word.
-        unsafe {
-            *ptr = null_mut();
-            let Some((position, len)) = span(size, nitems, position).filter(|_| !stream.is_null())
-            else {
-                return 0;
-            };
-            let found = match map_of(stream) {
-                Some(map) => map.address(position, len),
-                None => memory(stream, position, len),
-            };
-            match found {
-                Ok(address) => {
-                    *ptr = address.cast();
-                    nitems
-                }
-                Err(error) => {
-                    trace("error", format_args!("blosc2_stdio_mmap_read: {error}"));
-                    0
-                }
-            }
-        }
+        let (ptr, stream) = unsafe_granted!((&mut *ptr, Stream::of(stream)));
+        *ptr = null_mut();
+        let (Some((position, len)), Some(stream)) = (span(size, nitems, position), stream) else {
+            return 0;
+        };
+        let found = stream.address(position, len);
+        moved(
+            "blosc2_stdio_mmap_read",
+            nitems,
+            found.map(|address| *ptr = address.cast()),
+        )
     })
 }
 
@@ -313,25 +328,16 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_read(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_stdio_mmap_truncate(stream: *mut c_void, size: i64) -> c_int {
     guard(-1, || {
-        let stream: *mut blosc2_stdio_mmap = stream.cast();
-        let Ok(size) = u64::try_from(size) else {
+        let (Ok(size), Some(stream)) = (u64::try_from(size), unsafe_granted!(Stream::of(stream)))
+        else {
             return -1;
         };
-        if stream.is_null() {
-            return -1;
-        }
-        // SAFETY: by the caller's word.
-        unsafe {
-            match map_of(stream) {
-                Some(map) => {
-                    let truncated = map.truncate(size);
-                    tell(stream, &map);
-                    if truncated.is_ok() { 0 } else { -1 }
-                }
-                None if (*stream).file_size as u64 == size => 0,
-                None => -1,
-            }
-        }
+        let otherwise = || match stream.size() as u64 == size {
+            true => Ok(()),
+            false => Err(Error::FileTruncate),
+        };
+        let truncated = stream.change(|map| map.truncate(size), otherwise);
+        if truncated.is_ok() { 0 } else { -1 }
     })
 }
 
@@ -342,8 +348,7 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_truncate(stream: *mut c_void, size: i
 /// `params` is NULL or points to a `blosc2_stdio_mmap` that no other thread uses; with `needs_free` it comes from `malloc`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_stdio_mmap_destroy(params: *mut c_void) -> c_int {
-    // SAFETY: by the contract.
-    unsafe { destroy(params) }
+    unsafe_granted!(destroy(params))
 }
 
 /// See [`blosc2_stdio_mmap_destroy`].

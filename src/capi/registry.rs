@@ -1,133 +1,46 @@
-//! Codecs, filters and tuners that the program registers, and the names of codecs.
-//!
-//! The codecs and the tuner that the format knows by name but are none of its own come first: some are part of the library
-//! (their work is done in [`oxiblosc_chunk`]), others are plugins. A function that an entry lacks is the plugin's of its name.
-//!
-//! A table has a place for every id. An entry is published with one atomic store and read without a lock, so that a
-//! registration in one thread, or in the parent of a `fork`, can never block another.
+//! Codecs, filters and tuners that the program registers, and the names of codecs. A function that an entry lacks is the
+//! plugin's of its name.
 
-use super::border::{code, guard, retire, text};
-use super::constants::*;
-use super::types::*;
+use crate::capi::prelude::*;
 use crate::plugin;
-use oxiblosc_codecs::Codec;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{CStrBuf, boxed};
-use std::ffi::{CStr, c_char, c_int, c_void};
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use oxiblosc_codecs::{Codec, registered_code, registered_name};
+use oxiblosc_memory::{CStrBuf, Table, env};
 
-/// Entries by id.
-struct Table<T: 'static>([AtomicPtr<T>; 256]);
-
-/// What the three kinds of entries have in common.
-trait Entry: Copy {
-    fn name(&self) -> *mut c_char;
-    fn rename(&mut self, name: *mut c_char);
+/// What the program registered, with a copy of its name.
+struct Entry<T> {
+    functions: T,
+    name: CStrBuf,
 }
 
-impl<T: Entry> Table<T> {
-    const fn new() -> Self {
-        Self([const { AtomicPtr::new(null_mut()) }; 256])
+// SAFETY: an entry is only read, and its functions may be called from any thread, as registering them demands.
+unsafe impl<T> Sync for Entry<T> {}
+
+static CODECS: Table<Entry<blosc2_codec>> = Table::new();
+static FILTERS: Table<Entry<blosc2_filter>> = Table::new();
+static TUNERS: Table<Entry<blosc2_tuner>> = Table::new();
+
+/// Registers functions, whose struct is copied. The same name again is fine, another one is `taken`.
+///
+/// # Safety
+/// `name` is null or a C string; the functions can be called from any thread until they are forgotten.
+unsafe fn add<T>(
+    table: &'static Table<Entry<T>>,
+    (id, functions): (u8, T),
+    name: *const c_char,
+    taken: Error,
+) -> Result<c_int> {
+    let given = unsafe_granted!(c_str(name)).ok_or(Error::InvalidParam)?;
+    let name = CStrBuf::copy_of(given)?;
+    let entry = Entry { functions, name };
+    match table.add(id, entry, |there| *there.name == *given)? {
+        true => Ok(0),
+        false => Err(taken),
     }
-
-    fn get(&self, id: c_int) -> Option<&'static T> {
-        let slot = self.0.get(usize::try_from(id).ok()?)?;
-        // SAFETY: an entry is never freed once it was published.
-        unsafe { slot.load(Ordering::Acquire).as_ref() }
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &'static T> {
-        (0..256).filter_map(|id| self.get(id))
-    }
-
-    /// Publishes a copy of `entry`, with a copy of its name. The same name again is fine, another one is `taken`.
-    fn add(&self, id: c_int, mut entry: T, taken: Error) -> Result<()> {
-        if entry.name().is_null() {
-            return Err(Error::InvalidParam);
-        }
-        // SAFETY: the caller of the border hands over a C string.
-        let name = unsafe { CStr::from_ptr(entry.name()) };
-        let name = CStrBuf::to_malloc(name)?;
-        entry.rename(name);
-        let fresh = match boxed(entry) {
-            Ok(fresh) => Box::into_raw(fresh),
-            Err(error) => {
-                // SAFETY: just made; no other thread knows it.
-                unsafe { libc::free(name.cast()) };
-                return Err(error);
-            }
-        };
-        let slot = &self.0[id as usize];
-        let Err(there) =
-            slot.compare_exchange(null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire)
-        else {
-            return Ok(());
-        };
-        // SAFETY: `fresh` was not published, so both it and its name are still ours alone; the entry that is there
-        // is never freed, nor is its name.
-        let same = unsafe {
-            drop(Box::from_raw(fresh));
-            let same = CStr::from_ptr((*there).name()) == CStr::from_ptr(name);
-            libc::free(name.cast());
-            same
-        };
-        if same { Ok(()) } else { Err(taken) }
-    }
-
-    /// Forgets all entries. They stay in memory: a thread may still be using one.
-    fn clear(&self) {
-        for slot in &self.0 {
-            retire(slot.swap(null_mut(), Ordering::AcqRel));
-        }
-    }
-}
-
-macro_rules! entry {
-    ($entry:ty, $name:ident) => {
-        impl Entry for $entry {
-            fn name(&self) -> *mut c_char {
-                self.$name
-            }
-            fn rename(&mut self, name: *mut c_char) {
-                self.$name = name;
-            }
-        }
-    };
-}
-entry!(blosc2_codec, compname);
-entry!(blosc2_filter, name);
-entry!(blosc2_tuner, name);
-
-static CODECS: Table<blosc2_codec> = Table::new();
-static FILTERS: Table<blosc2_filter> = Table::new();
-static TUNERS: Table<blosc2_tuner> = Table::new();
-
-/// Codecs that were always registered, by id from [`BLOSC_CODEC_NDLZ`] on.
-const GLOBAL_CODECS: [&CStr; 9] = [
-    c"ndlz",
-    c"zfp_acc",
-    c"zfp_prec",
-    c"zfp_rate",
-    c"openhtj2k",
-    c"grok",
-    c"openzl",
-    c"j2k",
-    c"htj2k",
-];
-
-/// The format's version of the streams of these.
-const GLOBAL_VERSION: u8 = 1;
-
-/// The name of a codec that was always registered.
-fn global_codec(compcode: c_int) -> Option<&'static CStr> {
-    let index = compcode.checked_sub(BLOSC_CODEC_NDLZ)?;
-    GLOBAL_CODECS.get(usize::try_from(index).ok()?).copied()
 }
 
 /// The functions of a plugin, where its name is one.
 fn plugin_functions(name: &CStr, count: usize) -> Option<plugin::Functions> {
-    let trace = |line: std::fmt::Arguments| super::border::trace("error", line);
+    let trace = |line: std::fmt::Arguments| env::trace("error", line);
     plugin::functions(name.to_str().ok()?, count, &trace).ok()?
 }
 
@@ -141,15 +54,11 @@ unsafe fn function<T>(functions: &plugin::Functions, place: usize) -> T {
     unsafe { std::mem::transmute_copy(&functions[place]) }
 }
 
-/// The functions of the codec of this id that is none of the library's own, loaded if it is a plugin.
-fn codec(compcode: c_int) -> Option<(blosc2_codec_encoder_cb, blosc2_codec_decoder_cb)> {
+/// The functions of the plugin that is the codec of this id.
+fn codec_plugin(compcode: c_int) -> Option<(blosc2_codec_encoder_cb, blosc2_codec_decoder_cb)> {
     let name = match CODECS.get(compcode) {
-        Some(entry) if entry.encoder.is_some() && entry.decoder.is_some() => {
-            return Some((entry.encoder, entry.decoder));
-        }
-        // SAFETY: the names of entries are C strings that are never freed.
-        Some(entry) => unsafe { CStr::from_ptr(entry.compname) },
-        None => global_codec(compcode)?,
+        Some(entry) => &*entry.name,
+        None => registered_name(compcode)?,
     };
     let functions = plugin_functions(name, 2)?;
     // SAFETY: these are the places of the functions in `codec_info`.
@@ -158,29 +67,27 @@ fn codec(compcode: c_int) -> Option<(blosc2_codec_encoder_cb, blosc2_codec_decod
 
 /// What compresses with the codec of this id.
 pub fn encoder(compcode: c_int) -> blosc2_codec_encoder_cb {
-    match CODECS.get(compcode) {
-        Some(entry) if entry.encoder.is_some() => entry.encoder,
-        _ => codec(compcode)?.0,
-    }
+    let own = CODECS
+        .get(compcode)
+        .and_then(|entry| entry.functions.encoder);
+    own.or_else(|| codec_plugin(compcode)?.0)
 }
 
 /// What decompresses with the codec of this id.
 pub fn decoder(compcode: c_int) -> blosc2_codec_decoder_cb {
-    match CODECS.get(compcode) {
-        Some(entry) if entry.decoder.is_some() => entry.decoder,
-        _ => codec(compcode)?.1,
-    }
+    let own = CODECS
+        .get(compcode)
+        .and_then(|entry| entry.functions.decoder);
+    own.or_else(|| codec_plugin(compcode)?.1)
 }
 
 /// The registered filter of this id, with what a plugin of its name has where it lacks a function.
 pub fn filter(id: u8) -> Option<(blosc2_filter_forward_cb, blosc2_filter_backward_cb)> {
-    let entry = FILTERS.get(c_int::from(id))?;
-    let own = (entry.forward, entry.backward);
-    if entry.forward.is_some() && entry.backward.is_some() {
+    let Entry { functions, name } = FILTERS.get(id.into())?;
+    let own = (functions.forward, functions.backward);
+    if own.0.is_some() && own.1.is_some() {
         return Some(own);
     }
-    // SAFETY: the names of entries are C strings that are never freed.
-    let name = unsafe { CStr::from_ptr(entry.name) };
     let Some(functions) = plugin_functions(name, 2) else {
         return Some(own);
     };
@@ -188,50 +95,20 @@ pub fn filter(id: u8) -> Option<(blosc2_filter_forward_cb, blosc2_filter_backwar
     unsafe { Some((function(&functions, 0), function(&functions, 1))) }
 }
 
-/// The functions of a tuner.
-#[derive(Clone, Copy)]
-pub struct Tuner {
-    /// See [`blosc2_tuner`].
-    pub init: TunerInit,
-    /// See [`blosc2_tuner`].
-    pub next_blocksize: TunerStep,
-    /// See [`blosc2_tuner`].
-    pub next_cparams: TunerStep,
-    /// See [`blosc2_tuner`].
-    pub update: TunerUpdate,
-    /// See [`blosc2_tuner`].
-    pub free: TunerStep,
-}
-
-type TunerInit =
-    Option<unsafe extern "C" fn(*mut c_void, *mut blosc2_context, *mut blosc2_context) -> c_int>;
-type TunerStep = Option<unsafe extern "C" fn(*mut blosc2_context) -> c_int>;
-type TunerUpdate = Option<unsafe extern "C" fn(*mut blosc2_context, f64) -> c_int>;
-
 /// The tuner of this id, with what a plugin of its name has where it lacks a function.
-pub fn tuner(id: c_int) -> Option<Tuner> {
+pub fn tuner(id: c_int) -> Option<blosc2_tuner> {
+    const NOTHING: blosc2_tuner = blosc2_tuner {
+        init: None,
+        next_blocksize: None,
+        next_cparams: None,
+        update: None,
+        free: None,
+        id: BLOSC_BTUNE,
+        name: null_mut(),
+    };
     let (own, name) = match TUNERS.get(id) {
-        Some(entry) => {
-            let own = Tuner {
-                init: entry.init,
-                next_blocksize: entry.next_blocksize,
-                next_cparams: entry.next_cparams,
-                update: entry.update,
-                free: entry.free,
-            };
-            // SAFETY: the names of entries are C strings that are never freed.
-            (own, unsafe { CStr::from_ptr(entry.name) })
-        }
-        None if id == BLOSC_BTUNE => {
-            let nothing = Tuner {
-                init: None,
-                next_blocksize: None,
-                next_cparams: None,
-                update: None,
-                free: None,
-            };
-            (nothing, c"btune")
-        }
+        Some(entry) => (entry.functions, &*entry.name),
+        None if id == BLOSC_BTUNE => (NOTHING, c"btune"),
         None => return None,
     };
     let steps = [own.next_blocksize, own.next_cparams, own.free];
@@ -243,12 +120,13 @@ pub fn tuner(id: c_int) -> Option<Tuner> {
     };
     // SAFETY: these are the places of the functions in `tuner_info`.
     unsafe {
-        Some(Tuner {
+        Some(blosc2_tuner {
             init: function(&functions, 0),
             next_blocksize: function(&functions, 1),
             next_cparams: function(&functions, 2),
             update: function(&functions, 3),
             free: function(&functions, 4),
+            ..own
         })
     }
 }
@@ -262,91 +140,54 @@ pub fn clear() {
 
 /// The registered codec of this name.
 fn registered(name: &str) -> Option<&'static blosc2_codec> {
-    CODECS.iter().find(|entry| {
-        // SAFETY: the names of entries are C strings that are never freed.
-        unsafe { CStr::from_ptr(entry.compname) }.to_bytes() == name.as_bytes()
-    })
+    let mut codecs = CODECS.iter();
+    let found = codecs.find(|entry| entry.name.to_bytes() == name.as_bytes())?;
+    Some(&found.functions)
 }
 
 /// The id of the codec of this name, or -1.
 pub fn compcode_of(name: &str) -> c_int {
-    if let Some(known) = Codec::from_name(name) {
-        return known as c_int;
-    }
-    let global = GLOBAL_CODECS
-        .iter()
-        .position(|own| own.to_bytes() == name.as_bytes());
-    if let Some(index) = global {
-        return BLOSC_CODEC_NDLZ + index as c_int;
-    }
-    registered(name).map_or(-1, |entry| c_int::from(entry.compcode))
+    let known = Codec::from_name(name).map(Codec::code);
+    let known = known.or_else(|| registered_code(name));
+    known
+        .or_else(|| Some(registered(name)?.compcode.into()))
+        .unwrap_or(-1)
 }
 
 /// The name of the codec of this id.
-pub fn compname_of(compcode: c_int) -> Option<*const c_char> {
-    match Codec::from_code(compcode) {
-        Some(known) => Some(c_name(known).as_ptr()),
-        None => global_codec(compcode).map(CStr::as_ptr).or_else(|| {
-            CODECS
-                .get(compcode)
-                .map(|entry| entry.compname.cast_const())
-        }),
-    }
-}
-
-fn c_name(codec: Codec) -> &'static CStr {
-    match codec {
-        Codec::BloscLz => BLOSC_BLOSCLZ_COMPNAME,
-        Codec::Lz4 => BLOSC_LZ4_COMPNAME,
-        Codec::Lz4hc => BLOSC_LZ4HC_COMPNAME,
-        Codec::Zlib => BLOSC_ZLIB_COMPNAME,
-        Codec::Zstd => BLOSC_ZSTD_COMPNAME,
-    }
-}
-
-fn c_library_name(codec: Codec) -> &'static CStr {
-    match codec {
-        Codec::BloscLz => BLOSC_BLOSCLZ_LIBNAME,
-        Codec::Lz4 | Codec::Lz4hc => BLOSC_LZ4_LIBNAME,
-        Codec::Zlib => BLOSC_ZLIB_LIBNAME,
-        Codec::Zstd => BLOSC_ZSTD_LIBNAME,
-    }
+pub fn compname_of(compcode: c_int) -> Option<&'static CStr> {
+    let known = Codec::from_code(compcode).map(Codec::c_name);
+    let known = known.or_else(|| registered_name(compcode));
+    known.or_else(|| Some(&*CODECS.get(compcode)?.name))
 }
 
 /// The version of a codec's format, for a chunk's header.
 pub fn format_version_of(compcode: c_int) -> u8 {
-    match Codec::from_code(compcode) {
-        Some(_) => 1,
-        None if global_codec(compcode).is_some() => GLOBAL_VERSION,
-        // The reference writes -1 for a codec it does not know.
-        None => CODECS.get(compcode).map_or(0xff, |entry| entry.version),
+    if Codec::from_code(compcode).is_some() || registered_name(compcode).is_some() {
+        return 1;
     }
+    // The reference writes -1 for a codec it does not know.
+    CODECS
+        .get(compcode)
+        .map_or(0xff, |entry| entry.functions.version)
 }
 
 /// The library of the codec of this name: its code for the `flags` byte, or the field of its registration.
 pub fn library_of(name: &str) -> Option<c_int> {
-    if let Some(known) = Codec::from_name(name) {
-        return Some(c_int::from(known.format()));
-    }
-    let compcode = compcode_of(name);
-    if global_codec(compcode).is_some() {
-        return Some(compcode);
-    }
-    registered(name).map(|entry| c_int::from(entry.complib))
+    let known = Codec::from_name(name).map(|known| known.format().into());
+    let known = known.or_else(|| registered_code(name));
+    known.or_else(|| Some(registered(name)?.complib.into()))
 }
 
 /// The name of a library.
-pub fn library_name(library: c_int) -> Option<*const c_char> {
+pub fn library_name(library: c_int) -> Option<&'static CStr> {
     let format = u8::try_from(library).ok()?;
-    match Codec::from_format(format) {
-        Some(known) => Some(c_library_name(known).as_ptr()),
-        None => global_codec(library).map(CStr::as_ptr).or_else(|| {
-            CODECS
-                .iter()
-                .find(|entry| entry.complib == format)
-                .map(|entry| entry.compname.cast_const())
-        }),
-    }
+    let known = Codec::from_format(format).map(Codec::library_name);
+    known.or_else(|| registered_name(library)).or_else(|| {
+        let mut codecs = CODECS.iter();
+        let found = codecs.find(|entry| entry.functions.complib == format)?;
+        Some(&*found.name)
+    })
 }
 
 /// Registers a codec for the ids from `BLOSC2_USER_REGISTERED_CODECS_START` on. The struct and its name are copied.
@@ -358,13 +199,18 @@ pub fn library_name(library: c_int) -> Option<*const c_char> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_register_codec(codec: *mut blosc2_codec) -> c_int {
     code("blosc2_register_codec", || {
-        // SAFETY: by the caller's word.
-        let codec = unsafe { codec.as_ref() }.ok_or(Error::InvalidParam)?;
-        let id = c_int::from(codec.compcode);
-        if id < BLOSC2_USER_REGISTERED_CODECS_START {
+        let codec = unsafe_granted!(codec.as_ref()).ok_or(Error::InvalidParam)?;
+        if c_int::from(codec.compcode) < BLOSC2_USER_REGISTERED_CODECS_START {
             return Err(Error::CodecParam);
         }
-        CODECS.add(id, *codec, Error::CodecParam).map(|()| 0)
+        unsafe_granted!({
+            add(
+                &CODECS,
+                (codec.compcode, *codec),
+                codec.compname,
+                Error::CodecParam,
+            )
+        })
     })
 }
 
@@ -377,13 +223,16 @@ pub unsafe extern "C" fn blosc2_register_codec(codec: *mut blosc2_codec) -> c_in
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_register_filter(filter: *mut blosc2_filter) -> c_int {
     code("blosc2_register_filter", || {
-        // SAFETY: by the caller's word.
-        let filter = unsafe { filter.as_ref() }.ok_or(Error::InvalidParam)?;
-        let id = c_int::from(filter.id);
-        if id < BLOSC2_USER_REGISTERED_FILTERS_START {
+        let filter = unsafe_granted!(filter.as_ref()).ok_or(Error::InvalidParam)?;
+        if c_int::from(filter.id) < BLOSC2_USER_REGISTERED_FILTERS_START {
             return Err(Error::Failure);
         }
-        FILTERS.add(id, *filter, Error::Failure).map(|()| 0)
+        unsafe_granted!(add(
+            &FILTERS,
+            (filter.id, *filter),
+            filter.name,
+            Error::Failure
+        ))
     })
 }
 
@@ -396,14 +245,20 @@ pub unsafe extern "C" fn blosc2_register_filter(filter: *mut blosc2_filter) -> c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_register_tuner(tuner: *mut blosc2_tuner) -> c_int {
     code("blosc2_register_tuner", || {
-        // SAFETY: by the caller's word.
-        let tuner = unsafe { tuner.as_ref() }.ok_or(Error::InvalidParam)?;
+        let tuner = unsafe_granted!(tuner.as_ref()).ok_or(Error::InvalidParam)?;
         if !(BLOSC2_USER_REGISTERED_TUNER_START..=BLOSC2_USER_REGISTERED_TUNER_STOP)
             .contains(&tuner.id)
         {
             return Err(Error::Failure);
         }
-        TUNERS.add(tuner.id, *tuner, Error::Failure).map(|()| 0)
+        unsafe_granted!({
+            add(
+                &TUNERS,
+                (tuner.id as u8, *tuner),
+                tuner.name,
+                Error::Failure,
+            )
+        })
     })
 }
 
@@ -420,8 +275,7 @@ pub unsafe extern "C" fn blosc2_compcode_to_compname(
     guard(-1, || {
         let name = compname_of(compcode);
         if !compname.is_null() {
-            // SAFETY: by the caller's word.
-            unsafe { *compname = name.unwrap_or(std::ptr::null()) };
+            unsafe_granted!(*compname = name.map_or(null(), CStr::as_ptr));
         }
         if name.is_some() { compcode } else { -1 }
     })
@@ -434,7 +288,6 @@ pub unsafe extern "C" fn blosc2_compcode_to_compname(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_compname_to_compcode(compname: *const c_char) -> c_int {
     guard(-1, || {
-        // SAFETY: by the caller's word.
-        unsafe { text(compname) }.map_or(-1, compcode_of)
+        unsafe_granted!(text(compname)).map_or(-1, compcode_of)
     })
 }

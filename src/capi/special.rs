@@ -1,13 +1,9 @@
 //! Chunks whose content follows from their header.
 
-use super::border::{bytes, bytes_mut, code};
-use super::compress::Input;
 use super::context::{self, Context};
-use super::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
 use oxiblosc_chunk::special;
-use oxiblosc_error::{Error, Result};
-use std::ffi::{c_int, c_void};
 
 /// Makes a special chunk with the block size that `cparams` lead to.
 ///
@@ -31,18 +27,16 @@ pub unsafe fn make(
     if nbytes % cparams.typesize != 0 {
         return Err(Error::Data);
     }
-    // SAFETY: by the caller's word.
-    let pointer = unsafe { context::compression(cparams)? };
+    let pointer = unsafe_granted!(context::compression(cparams)?);
     // SAFETY: just made, or null.
     let ctx = unsafe { Context::from_c(pointer)? };
     let sizes = ctx
-        .prepare_compression(&Input::Nothing, nbytes, dest.cast(), destsize)
+        .prepare_compression(null(), nbytes, dest.cast(), destsize)
         .map(|()| (ctx.blocksize.get() as usize, ctx.typesize.get() as usize));
     // SAFETY: made above, and used no more.
     unsafe { context::free(pointer) };
     let (blocksize, typesize) = sizes?;
-    // SAFETY: by the caller's word.
-    let dest = unsafe { bytes_mut(dest.cast(), needed)? };
+    let dest = unsafe_granted!(bytes_mut(dest.cast(), needed)?);
     Ok(special::write(
         kind,
         nbytes as usize,
@@ -140,9 +134,8 @@ pub unsafe fn repeatval_chunk(
     if i64::from(destsize) < EXTENDED_HEADER_LENGTH as i64 + typesize as i64 {
         return Err(Error::Data);
     }
-    // SAFETY: by the contract.
-    unsafe {
+    unsafe_granted!({
         let value = bytes(value.cast(), typesize)?;
         make(cparams, Special::Value, nbytes, value, dest, destsize)
-    }
+    })
 }

@@ -500,7 +500,8 @@ fn config() -> Config {
     config
 }
 
-fn capi() -> PathBuf {
+/// The folder of the border.
+pub fn capi() -> PathBuf {
     root().join("src/capi")
 }
 
@@ -509,14 +510,14 @@ fn read(path: &Path) -> String {
 }
 
 /// The items of a Rust file.
-fn items(path: &Path) -> Vec<Item> {
+pub fn items(path: &Path) -> Vec<Item> {
     syn::parse_file(&read(path))
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
         .items
 }
 
 /// Every Rust file in a folder and below, in a fixed order.
-fn rust_files(folder: &Path) -> Vec<PathBuf> {
+pub fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let entries =
         fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut paths: Vec<_> = entries

@@ -4,6 +4,7 @@
 mod compile;
 mod exports;
 mod generate;
+mod granted;
 #[path = "../common/needs.rs"]
 mod needs;
 

@@ -35,6 +35,6 @@ mod zstd;
 mod tests;
 
 pub use dict::{Dict, MAX_DICT_SIZE, MIN_USEFUL_DICT};
-pub use names::Codec;
+pub use names::{Codec, registered_code, registered_name};
 pub use padded::{PaddedDst, PaddedSrc};
 pub use state::{Decoder, Encoder};

@@ -1,5 +1,37 @@
 //! The list of codecs, with their names and numbers in the C API and in the chunk format.
 
+use std::ffi::CStr;
+
+/// The codecs that the format knows by name but are none of its own, by id from [`FIRST_REGISTERED`] on. Some are part of the
+/// library, others are plugins.
+const REGISTERED: [&CStr; 9] = [
+    c"ndlz",
+    c"zfp_acc",
+    c"zfp_prec",
+    c"zfp_rate",
+    c"openhtj2k",
+    c"grok",
+    c"openzl",
+    c"j2k",
+    c"htj2k",
+];
+
+/// The id of the first registered codec.
+const FIRST_REGISTERED: i32 = 32;
+
+/// The name of the registered codec of this id.
+pub fn registered_name(code: i32) -> Option<&'static CStr> {
+    let index = usize::try_from(code.checked_sub(FIRST_REGISTERED)?).ok()?;
+    REGISTERED.get(index).copied()
+}
+
+/// The id of the registered codec of this name.
+pub fn registered_code(name: &str) -> Option<i32> {
+    let found = |known: &&CStr| known.to_bytes() == name.as_bytes();
+    let index = REGISTERED.iter().position(found)?;
+    Some(FIRST_REGISTERED + index as i32)
+}
+
 /// A codec that is part of the library. The discriminants are the C API's compressor codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -42,14 +74,19 @@ impl Codec {
     }
 
     /// The compressor name of the C API.
-    pub const fn name(self) -> &'static str {
+    pub const fn c_name(self) -> &'static CStr {
         match self {
-            Codec::BloscLz => "blosclz",
-            Codec::Lz4 => "lz4",
-            Codec::Lz4hc => "lz4hc",
-            Codec::Zlib => "zlib",
-            Codec::Zstd => "zstd",
+            Codec::BloscLz => c"blosclz",
+            Codec::Lz4 => c"lz4",
+            Codec::Lz4hc => c"lz4hc",
+            Codec::Zlib => c"zlib",
+            Codec::Zstd => c"zstd",
         }
+    }
+
+    /// As [`Self::c_name`].
+    pub fn name(self) -> &'static str {
+        self.c_name().to_str().unwrap_or_default()
     }
 
     /// The number in the top three bits of a chunk's flags. LZ4 and LZ4HC share theirs, as they share the format.
@@ -73,12 +110,12 @@ impl Codec {
     }
 
     /// The name of the library that the codec comes from.
-    pub const fn library_name(self) -> &'static str {
+    pub const fn library_name(self) -> &'static CStr {
         match self {
-            Codec::BloscLz => "BloscLZ",
-            Codec::Lz4 | Codec::Lz4hc => "LZ4",
-            Codec::Zlib => "Zlib",
-            Codec::Zstd => "Zstd",
+            Codec::BloscLz => c"BloscLZ",
+            Codec::Lz4 | Codec::Lz4hc => c"LZ4",
+            Codec::Zlib => c"Zlib",
+            Codec::Zstd => c"Zstd",
         }
     }
 

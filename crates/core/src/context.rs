@@ -45,15 +45,9 @@ impl Default for SchunkInfo {
 
 impl SchunkInfo {
     fn of(state: &State) -> Self {
-        let layers = state.metalayers();
-        let array = b2nd::array::find_metalayer(layers);
-        let shape = array.ok_or(Error::Failure).and_then(|at| {
-            let (meta, _) = b2nd::meta::Meta::parse(&layers[at].content, false)?;
-            BlockShape::new(&meta.blockshape[..meta.ndim])
-        });
         Self {
             typesize: Some(state.parameters().typesize),
-            block_shape: shape,
+            block_shape: b2nd::array::block_shape(state.metalayers()),
         }
     }
 }

@@ -41,6 +41,8 @@ pub mod b2nd;
 pub mod coder;
 /// Contexts.
 pub mod context;
+/// Environment variables.
+pub mod environment;
 /// Threads.
 pub mod exec;
 /// Chunks that are made block by block.

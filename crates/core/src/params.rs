@@ -2,10 +2,13 @@
 
 use crate::schunk::Parameters;
 use oxiblosc_chunk::encode::EncodeParams;
-use oxiblosc_chunk::header::{MAX_BUFFERSIZE, MAX_FILTERS, MAX_OVERHEAD, MAX_TYPESIZE, filter_id};
+use oxiblosc_chunk::header::{
+    MAX_BLOCKSIZE, MAX_BUFFERSIZE, MAX_FILTERS, MAX_OVERHEAD, MAX_TYPESIZE, filter_id,
+};
 use oxiblosc_chunk::tune::BlocksizeRequest;
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::env::info;
 
 /// Whether blocks are cut into as many streams as an item has bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +36,53 @@ impl Split {
         .into_iter()
         .find(|split| *split as i32 == code)
     }
+}
+
+/// A shuffle as Blosc 1 knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shuffle {
+    /// None.
+    None,
+    /// Of bytes.
+    Bytes,
+    /// Of bits.
+    Bits,
+}
+
+impl Shuffle {
+    /// The shuffle of this number.
+    pub fn from_code(code: i32) -> Option<Self> {
+        [Self::None, Self::Bytes, Self::Bits]
+            .into_iter()
+            .find(|shuffle| *shuffle as i32 == code)
+    }
+}
+
+/// Writes the filters that a shuffle and a delta switch of Blosc 1 stand for into the last slots of a pipeline.
+pub fn set_shuffle(
+    filters: &mut [u8; MAX_FILTERS],
+    shuffle: Option<Shuffle>,
+    delta: bool,
+    typesize: i32,
+) {
+    match shuffle {
+        Some(Shuffle::Bytes) if typesize > 1 => filters[MAX_FILTERS - 1] = filter_id::SHUFFLE,
+        Some(Shuffle::Bits) => filters[MAX_FILTERS - 1] = filter_id::BITSHUFFLE,
+        Some(Shuffle::None) => filters[MAX_FILTERS - 1] = filter_id::NONE,
+        _ => {}
+    }
+    if delta {
+        filters[MAX_FILTERS - 2] = filter_id::DELTA;
+    }
+}
+
+/// Whether a filter has this id. Ids between those of the format and the first registered one, and between the last registered
+/// one and the first of a program's, are not assigned.
+pub fn filter_is_defined(id: u8) -> bool {
+    const FIRST_OF_PROGRAMS: u8 = 160;
+    let reserved = (filter_id::TRUNC_PREC + 1..=filter_id::LAST_DEFINED).contains(&id);
+    let unassigned = (filter_id::INT_TRUNC + 1..FIRST_OF_PROGRAMS).contains(&id);
+    !reserved && !unassigned
 }
 
 /// How data are compressed. Sizes are in bytes.
@@ -150,69 +200,125 @@ impl CParams {
         if known.is_none() && !(32..=MAX_CODEC).contains(&self.codec) {
             return Err(Error::CodecSupport);
         }
-        check(&Checked {
+        let mut job = Job {
             nbytes: size,
-            room: i32::MAX,
-            level: self.level.into(),
-            takes_no_dict: self.use_dict && !known.is_some_and(Codec::supports_dict),
-        })?;
-        let request = BlocksizeRequest {
-            compcode: self.codec.into(),
-            clevel: self.level.into(),
             typesize: self.typesize,
-            nbytes: size,
-            shuffle: self.filters.contains(&filter_id::SHUFFLE),
-            splitmode: self.split as i32,
-        };
-        let blocksize = request.blocksize(self.blocksize.max(0));
-        // Larger items are compressed as bytes.
-        let fits = self.typesize as usize <= MAX_TYPESIZE;
-        let request = BlocksizeRequest {
-            typesize: if fits { self.typesize } else { 1 },
-            ..request
-        };
-        Ok(EncodeParams {
-            compcode: self.codec,
+            blocksize: self.blocksize,
+            compcode: self.codec.into(),
             compcode_meta: self.codec_meta,
-            versionlz: 1,
-            clevel: self.level,
-            typesize: request.typesize as usize,
-            blocksize: blocksize.max(1) as usize,
+            clevel: self.level.into(),
+            splitmode: self.split as i32,
+            use_dict: self.use_dict,
             filters: self.filters,
             filters_meta: self.filters_meta,
-            split: request.split(blocksize),
-            // Data that are only stored have no use for a dictionary.
-            use_dict: self.use_dict && self.level > 0,
-            instrumented: false,
-            extended: true,
+        };
+        job.blocksize = job.tuned_blocksize().max(1);
+        job.check(i32::MAX, true)?;
+        Ok(EncodeParams {
             nthreads: usize::try_from(self.nthreads).unwrap_or(1).max(1),
+            ..job.encode_params()
         })
     }
 }
 
-/// What is checked of parameters before a chunk is compressed.
+/// A chunk to be compressed, and how: as a context has it.
 #[derive(Clone, Copy, Debug)]
-pub struct Checked {
+pub struct Job {
     /// Bytes of the data.
     pub nbytes: i32,
-    /// Bytes of the place for the chunk.
-    pub room: i32,
+    /// Bytes of an item, at least 1.
+    pub typesize: i32,
+    /// Bytes of a block; 0 or less lets the built-in tuner choose.
+    pub blocksize: i32,
+    /// The codec's id.
+    pub compcode: i32,
+    /// A parameter of the codec.
+    pub compcode_meta: u8,
     /// The level.
-    pub level: i32,
-    /// Whether a dictionary is wanted for a codec that takes none.
-    pub takes_no_dict: bool,
+    pub clevel: i32,
+    /// The number of the split mode.
+    pub splitmode: i32,
+    /// Whether a dictionary is wanted.
+    pub use_dict: bool,
+    /// The filters.
+    pub filters: [u8; MAX_FILTERS],
+    /// A parameter of each filter.
+    pub filters_meta: [u8; MAX_FILTERS],
 }
 
-/// Checks parameters.
-///
-/// # Errors
-/// [`Error::MaxBufsizeExceeded`] for data that are too large, or too small a place; [`Error::CodecParam`].
-pub fn check(checked: &Checked) -> Result<()> {
-    if checked.nbytes > MAX_BUFFERSIZE || checked.room < MAX_OVERHEAD as i32 {
-        return Err(Error::MaxBufsizeExceeded);
+impl Job {
+    fn request(&self) -> BlocksizeRequest {
+        BlocksizeRequest {
+            compcode: self.compcode,
+            clevel: self.clevel,
+            typesize: self.typesize,
+            nbytes: self.nbytes,
+            shuffle: self.filters.contains(&filter_id::SHUFFLE),
+            splitmode: self.splitmode,
+        }
     }
-    if !(0..=9).contains(&checked.level) || checked.takes_no_dict {
-        return Err(Error::CodecParam);
+
+    /// The size of a block that the built-in tuner chooses.
+    pub fn tuned_blocksize(&self) -> i32 {
+        let request = self.request();
+        let blocksize = request.blocksize(self.blocksize.max(0));
+        info(std::fmt::from_fn(|f| {
+            let Self {
+                compcode,
+                clevel,
+                typesize,
+                ..
+            } = self;
+            let split = i32::from(request.split(self.nbytes));
+            write!(
+                f,
+                "compcode: {compcode}, clevel: {clevel}, blocksize: {blocksize}, splitmode: {split}, typesize: {typesize}"
+            )
+        }));
+        blocksize
     }
-    Ok(())
+
+    /// Checks all but the blocks, for a chunk that goes to a place of `room` bytes; `in_buffer` if the data are in a buffer.
+    ///
+    /// # Errors
+    /// [`Error::MaxBufsizeExceeded`] for data that are too large, or too small a place; [`Error::CodecParam`] for a level that there is
+    /// not, and a dictionary for a codec that takes none; [`Error::InvalidParam`] for too large an item.
+    pub fn check(&mut self, room: i32, in_buffer: bool) -> Result<()> {
+        if self.nbytes > MAX_BUFFERSIZE || room < MAX_OVERHEAD as i32 {
+            return Err(Error::MaxBufsizeExceeded);
+        }
+        let takes_dict = Codec::from_code(self.compcode).is_some_and(Codec::supports_dict);
+        if !(0..=9).contains(&self.clevel) || (self.use_dict && in_buffer && !takes_dict) {
+            return Err(Error::CodecParam);
+        }
+        if self.typesize > MAX_BLOCKSIZE {
+            return Err(Error::InvalidParam);
+        }
+        if self.typesize as usize > MAX_TYPESIZE {
+            // Larger items are compressed as bytes.
+            self.typesize = 1;
+        }
+        // Data that are only stored have no use for a dictionary.
+        self.use_dict &= self.clevel > 0;
+        Ok(())
+    }
+
+    /// What decides the bytes of the chunk, once all is checked; for one thread.
+    pub fn encode_params(&self) -> EncodeParams {
+        EncodeParams {
+            compcode: self.compcode as u8,
+            compcode_meta: self.compcode_meta,
+            versionlz: 1,
+            clevel: self.clevel as u8,
+            typesize: self.typesize as usize,
+            blocksize: self.blocksize as usize,
+            filters: self.filters,
+            filters_meta: self.filters_meta,
+            split: self.request().split(self.blocksize),
+            use_dict: self.use_dict,
+            instrumented: false,
+            extended: true,
+            nthreads: 1,
+        }
+    }
 }

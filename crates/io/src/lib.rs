@@ -20,6 +20,8 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::time::Duration;
 
+/// Back ends that are C functions.
+pub mod callbacks;
 /// Files of the file system.
 pub mod file;
 /// The lock file beside a frame.

@@ -201,6 +201,25 @@ pub fn remove_dir_with_files(name: &CStr) -> Result<()> {
     }
 }
 
+/// Removes the frame at a path: a file, with the lock file beside it, or a directory with the files in it. Where there is nothing,
+/// nothing is done.
+///
+/// # Errors
+/// Those of [`kind`], [`remove_file`] and [`remove_dir_with_files`].
+pub fn remove_frame(path: &CStr) -> Result<()> {
+    match kind(path)? {
+        None => Ok(()),
+        Some(Kind::Directory) => remove_dir_with_files(path),
+        Some(Kind::File) => {
+            let lock = CStrBuf::concat(&[path.to_bytes(), b".b2lock"])?;
+            remove_file(path)?;
+            // There is one only with locking.
+            let _ = remove_file(&lock);
+            Ok(())
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tests::Folder;

@@ -6,7 +6,7 @@
 //! a device, cannot be replaced and is written where it is.
 
 use super::file::write_up_to;
-use super::{paths, sys};
+use super::{Backend, Mode, paths, sys};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{CStrBuf, Text};
 use std::ffi::CStr;
@@ -43,6 +43,32 @@ pub fn write(name: &CStr, bytes: &[u8], durable: bool) -> Result<()> {
     } else {
         new.replace(target)
     }
+}
+
+/// As [`write`], through a back end. On the file system it is done in one step; the functions of other back ends have none for that.
+///
+/// # Errors
+/// Those of the back end.
+pub fn write_through(
+    backend: &dyn Backend,
+    path: &CStr,
+    bytes: &[u8],
+    durable: bool,
+) -> Result<()> {
+    if backend.is_filesystem() {
+        return write(path, bytes, durable);
+    }
+    let is_new = backend.is_mmap() && paths::kind(path)?.is_none();
+    let written = backend.open(path, Mode::Create).and_then(|file| {
+        file.write_at(0, bytes)?;
+        if durable { file.sync() } else { Ok(()) }
+    });
+    written.inspect_err(|_| {
+        if is_new {
+            // It may not be there at all.
+            let _ = paths::remove_file(path);
+        }
+    })
 }
 
 /// What is known of a regular file that this process may write.

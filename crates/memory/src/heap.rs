@@ -36,6 +36,23 @@ pub fn boxed_uninit<T>() -> Result<Box<MaybeUninit<T>>> {
     Ok(unsafe { Box::from_raw(place.as_ptr()) })
 }
 
+/// A value in memory from `malloc`, which C may free.
+///
+/// # Errors
+/// [`Error::MemoryAlloc`].
+pub fn on_c_heap<T>(value: T) -> Result<*mut T> {
+    const { assert!(align_of::<T>() <= 16) };
+    // SAFETY: malloc aligns for any C struct, and gives as much as is asked for, or null.
+    unsafe {
+        let place = libc::malloc(size_of::<T>().max(1)).cast::<T>();
+        if place.is_null() {
+            return Err(Error::MemoryAlloc);
+        }
+        place.write(value);
+        Ok(place)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,6 +7,8 @@
 //! - [`Buffer`]: bytes from `malloc`, that C may come to own; [`CowBuffer`]: those that may be C's at first; [`AlignedBuffer`]: zeros for the data of blocks
 //! - [`grid`]: buffers that workers fill together
 //! - [`depot`]: values that are kept between uses; [`per_thread`]: values of each thread's own
+//! - [`Published`], [`Table`]: values that are read without a lock; [`Field`]: one that C reads and writes, too
+//! - [`env`]: environment variables, and the lines that some ask for
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 // What ends the process where there is no memory: clippy.toml names it, and what to use instead.
@@ -24,20 +26,26 @@ mod buffer;
 mod cow;
 /// Values that are kept for the next use.
 pub mod depot;
+/// Environment variables.
+pub mod env;
+mod field;
 /// Arrays in a buffer, of which workers write parts at the same time.
 pub mod grid;
 mod heap;
 mod list;
 /// Values of each thread's own.
 pub mod per_thread;
+mod published;
 mod shared;
 mod text;
 
 pub use aligned::AlignedBuffer;
 pub use buffer::{Buffer, Edit};
 pub use cow::{CowBuffer, HandedOver};
-pub use heap::{boxed, boxed_uninit};
+pub use field::{Field, Value};
+pub use heap::{boxed, boxed_uninit, on_c_heap};
 pub use list::{Collect, List, ToList};
+pub use published::{Published, Table};
 #[doc(hidden)]
 pub use shared::Counted;
 pub use shared::Shared;

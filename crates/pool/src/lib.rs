@@ -11,6 +11,7 @@
 //! - `thread`, `cores`: threads and the number of processors, by system calls, without allocations that must not fail
 //! - `thread_pool`: job slots and the threads that work on them
 //! - `registry`: one thread pool per thread count
+//! - [`callback`]: threads of the program instead
 //! - `fork`: how a child process notices that it has none of the threads
 //!
 //! The threads are called `blosc2-1`, `blosc2-2`, ... They block signals, so that the host handles these on its own threads.
@@ -26,6 +27,8 @@
     )
 )]
 
+/// Threads of the program.
+pub mod callback;
 mod cores;
 mod fork;
 mod job_slots;

@@ -2,18 +2,14 @@
 //! function, and written anew when the shape changes.
 
 use super::meta::dtype_to_c;
+use crate::capi::prelude::*;
 use crate::capi::schunk::handle::Handle;
-use crate::capi::schunk::storage::on_heap;
-use crate::capi::types::*;
 use oxiblosc_core::b2nd::ArrayRef;
 use oxiblosc_core::b2nd::array::find_metalayer;
 use oxiblosc_core::b2nd::geometry::Geometry;
 use oxiblosc_core::b2nd::meta::Meta;
 use oxiblosc_core::schunk::{Changing, Reading};
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{List, ToList};
-use std::ffi::c_char;
-use std::ptr::null_mut;
+use oxiblosc_memory::{List, ToList, on_c_heap};
 use std::sync::{Mutex, PoisonError};
 
 /// The super-chunk of an array, a view or not.
@@ -21,8 +17,7 @@ use std::sync::{Mutex, PoisonError};
 /// # Safety
 /// `array` is null or valid.
 pub unsafe fn shown<'a>(array: *const b2nd_array_t) -> Result<&'a Handle> {
-    // SAFETY: by the caller's word.
-    unsafe { Handle::shown(array.as_ref().ok_or(Error::NullPointer)?.sc) }
+    unsafe_granted!(Handle::shown(array.as_ref().ok_or(Error::NullPointer)?.sc))
 }
 
 /// Reads the metalayer that makes a super-chunk an array, within an operation on it.
@@ -39,16 +34,8 @@ pub fn with_metalayer<T>(shown: &Handle, read: impl FnOnce(&[u8]) -> Result<T>) 
 /// Writes the shapes, and all that follows from them, into the public fields.
 pub fn show(c: &mut b2nd_array_t, geometry: &Geometry) {
     c.ndim = geometry.ndim as i8;
-    c.shape = geometry.shape;
-    c.chunkshape = geometry.chunkshape;
-    c.blockshape = geometry.blockshape;
-    c.extshape = geometry.extshape;
-    c.extchunkshape = geometry.extchunkshape;
-    c.nitems = geometry.nitems;
-    c.chunknitems = geometry.chunknitems;
-    c.extnitems = geometry.extnitems;
-    c.blocknitems = geometry.blocknitems;
-    c.extchunknitems = geometry.extchunknitems;
+    assign!(c, geometry; shape, chunkshape, blockshape, extshape, extchunkshape);
+    assign!(c, geometry; nitems, chunknitems, extnitems, blocknitems, extchunknitems);
     c.item_array_strides = geometry.strides.item_array;
     c.item_chunk_strides = geometry.strides.item_chunk;
     c.item_extchunk_strides = geometry.strides.item_extchunk;
@@ -73,14 +60,13 @@ pub unsafe fn make(
     show(&mut c, geometry);
     c.chunk_cache.nchunk = -1;
     c.dtype_format = dtype_format;
-    // SAFETY: by the caller's word.
-    c.last_tick = unsafe { (*sc).change_tick };
+    c.last_tick = unsafe_granted!((*sc).change_tick);
     c.dtype = match dtype {
         Some(dtype) => dtype_to_c(dtype)?,
-        None => null_mut::<c_char>(),
+        None => null_mut(),
     };
     let dtype = c.dtype;
-    on_heap(c).inspect_err(|_| {
+    on_c_heap(c).inspect_err(|_| {
         // SAFETY: made above.
         unsafe { libc::free(dtype.cast()) };
     })
@@ -113,8 +99,7 @@ impl<'a> Array<'a> {
     /// # Safety
     /// `array` is null or valid, and no other thread changes its fields meanwhile.
     pub unsafe fn open(array: *const b2nd_array_t, exclusive: bool) -> Result<Self> {
-        // SAFETY: by the contract.
-        unsafe {
+        unsafe_granted!({
             let shown = shown(array)?;
             let handle = Handle::from_c((*array).sc)?;
             let schunk = handle.core();
@@ -139,7 +124,7 @@ impl<'a> Array<'a> {
                 },
                 _locked: locked,
             })
-        }
+        })
     }
 
     /// The number of dimensions.
@@ -152,7 +137,7 @@ impl<'a> Array<'a> {
         // SAFETY: a string of the array's, or null.
         unsafe {
             let dtype = (*self.ptr).dtype;
-            let copy = || std::ffi::CStr::from_ptr(dtype).to_bytes().to_list();
+            let copy = || CStr::from_ptr(dtype).to_bytes().to_list();
             (!dtype.is_null()).then(copy).transpose()
         }
     }
@@ -188,11 +173,9 @@ impl<'a> Array<'a> {
 /// # Safety
 /// `array` is null or valid.
 pub unsafe fn refresh(array: *const b2nd_array_t) -> Result<bool> {
-    // SAFETY: by the contract.
-    let (shown, schunk) = unsafe { (shown(array)?, Handle::core_of((*array).sc)?) };
+    let (shown, schunk) = unsafe_granted!((shown(array)?, Handle::core_of((*array).sc)?));
     let _reading = schunk.read()?;
-    // SAFETY: by the contract.
-    unsafe { refresh_in(shown, array) }
+    unsafe_granted!(refresh_in(shown, array))
 }
 
 /// As [`refresh`], within an operation.
@@ -202,8 +185,7 @@ pub unsafe fn refresh(array: *const b2nd_array_t) -> Result<bool> {
 unsafe fn refresh_in(shown: &Handle, array: *const b2nd_array_t) -> Result<bool> {
     shown.follow();
     let state = shown.core().read()?;
-    // SAFETY: by the contract.
-    let last_tick = unsafe { (*array).last_tick };
+    let last_tick = unsafe_granted!((*array).last_tick);
     if !state.is_frame() || shown.is_view() || last_tick == state.tick() {
         return Ok(false);
     }
@@ -224,7 +206,7 @@ unsafe fn refresh_in(shown: &Handle, array: *const b2nd_array_t) -> Result<bool>
     if !same {
         return Err(Error::Data);
     }
-    let geometry = Geometry::new(ndim, &meta.shape, &meta.chunkshape, &meta.blockshape)?;
+    let geometry = meta.geometry()?;
     show(c, &geometry);
     c.last_tick = state.tick();
     Ok(true)

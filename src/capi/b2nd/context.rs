@@ -1,17 +1,12 @@
 //! What arrays are made from.
 
 use super::meta::{dtype_to_c, shape_from_c};
-use crate::capi::border::{code, pointer};
-use crate::capi::constants::*;
+use crate::capi::prelude::*;
 use crate::capi::schunk::storage::{copy, free_storage};
-use crate::capi::types::*;
 use oxiblosc_core::b2nd::geometry;
 use oxiblosc_core::b2nd::{Dims, MAX_DIM};
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_memory::{CStrBuf, List, Text, boxed};
-use std::ffi::{CStr, c_char, c_int};
-use std::ptr::null_mut;
 
 /// The struct behind the pointer that C holds. The headers do not show it, but programs that know the reference's look
 /// inside, so it is laid out as that one is.
@@ -110,8 +105,7 @@ impl Params {
     /// # Safety
     /// `ctx` is null or valid, and no other thread uses it meanwhile.
     pub unsafe fn from_c<'a>(ctx: *mut b2nd_context_t) -> Result<&'a mut Self> {
-        // SAFETY: by the caller's word.
-        unsafe { ctx.cast::<Self>().as_mut() }.ok_or(Error::NullPointer)
+        unsafe_granted!(ctx.cast::<Self>().as_mut()).ok_or(Error::NullPointer)
     }
 
     /// Parameters without shapes.
@@ -126,8 +120,7 @@ impl Params {
             blockshape: [1; MAX_DIM],
             dtype: null_mut(),
             dtype_format: 0,
-            // SAFETY: by the caller's word.
-            storage: unsafe { copy(storage)? },
+            storage: unsafe_granted!(copy(storage)?),
             metalayers: Layers::default(),
         })
     }
@@ -157,12 +150,8 @@ impl Params {
         blockshape: &[i32; MAX_DIM],
     ) -> Result<()> {
         geometry::check(&shape[..ndim], &chunkshape[..ndim], &blockshape[..ndim])?;
-        let blocksize = blockshape[..ndim]
-            .iter()
-            .try_fold(1i32, |product, len| product.checked_mul(*len))
-            .and_then(|items| items.checked_mul(self.cparams().typesize))
-            .filter(|blocksize| *blocksize >= 0);
-        self.cparams().blocksize = blocksize.ok_or(Error::InvalidParam)?;
+        let typesize = self.cparams().typesize;
+        self.cparams().blocksize = geometry::blocksize(&blockshape[..ndim], typesize)?;
         self.set_ndim(ndim);
         self.shape = *shape;
         self.chunkshape = *chunkshape;
@@ -200,8 +189,7 @@ pub unsafe extern "C" fn b2nd_create_ctx(
             return Err(Error::InvalidParam);
         }
         let (mut s, mut c, mut b) = ([1; MAX_DIM], [1; MAX_DIM], [1; MAX_DIM]);
-        // SAFETY: by the caller's word.
-        unsafe {
+        unsafe_granted!({
             shape_from_c(shape, ndim, &mut s)?;
             shape_from_c(chunkshape, ndim, &mut c)?;
             shape_from_c(blockshape, ndim, &mut b)?;
@@ -225,7 +213,7 @@ pub unsafe extern "C" fn b2nd_create_ctx(
                 }
             }
             Ok(Box::into_raw(boxed(params)?).cast())
-        }
+        })
     })
 }
 

@@ -5,15 +5,11 @@ use super::context::Params;
 use super::create::{adopt, deliver, discard, free, special};
 use super::derive::copy_as;
 use super::slices::size;
-use crate::capi::border::{bytes, bytes_mut, code, code64};
+use crate::capi::prelude::*;
 use crate::capi::schunk::convert::{append_file, from_buffer, to_buffer};
 use crate::capi::schunk::create as schunk;
 use crate::capi::schunk::handle;
-use crate::capi::types::*;
 use oxiblosc_chunk::header::Special;
-use oxiblosc_core::b2nd::Dims;
-use oxiblosc_error::{Error, Result};
-use std::ffi::{c_char, c_int, c_void};
 
 /// Makes an array of a super-chunk that was just opened, and frees it if it is none.
 ///
@@ -21,12 +17,11 @@ use std::ffi::{c_char, c_int, c_void};
 /// `sc` is null or valid.
 unsafe fn own(sc: Result<*mut blosc2_schunk>, missing: Error) -> Result<*mut b2nd_array_t> {
     let sc = sc.map_err(|error| error.or(missing))?;
-    // SAFETY: by the caller's word.
-    unsafe {
+    unsafe_granted!({
         adopt(sc).inspect_err(|_| {
             handle::free(sc);
         })
-    }
+    })
 }
 
 /// Writes an array as a contiguous frame in a buffer. Where `*needs_free` is set, the program frees `*cframe` with `free`;
@@ -87,10 +82,7 @@ pub unsafe extern "C" fn b2nd_open(urlpath: *const c_char, array: *mut *mut b2nd
             return Err(Error::NullPointer);
         }
         deliver(array, || {
-            own(
-                schunk::open(urlpath, 0, std::ptr::null()),
-                Error::NullPointer,
-            )
+            own(schunk::open(urlpath, 0, null()), Error::NullPointer)
         })
     })
 }
@@ -111,7 +103,7 @@ pub unsafe extern "C" fn b2nd_open_offset(
             return Err(Error::NullPointer);
         }
         deliver(array, || {
-            let sc = schunk::open(urlpath, offset, std::ptr::null());
+            let sc = schunk::open(urlpath, offset, null());
             own(sc, Error::NullPointer)
         })
     })
@@ -184,26 +176,11 @@ pub unsafe extern "C" fn b2nd_from_cbuffer(
             }
             let buffer = bytes(buffer.cast(), size(buffersize)?)?;
             let made = special(params, Special::Zero)?;
-            let filled = fill(made, buffer);
-            if let Err(error) = filled {
-                discard(made);
-                return Err(error);
-            }
-            Ok(made)
+            let filled = Array::open(made, true)
+                .and_then(|array| array.write(|array| array.write_all(buffer)));
+            filled.map(|()| made).inspect_err(|_| discard(made))
         })
     })
-}
-
-/// Writes all items of an array.
-///
-/// # Safety
-/// `made` is valid.
-unsafe fn fill(made: *mut b2nd_array_t, buffer: &[u8]) -> Result<()> {
-    // SAFETY: by the contract.
-    let array = unsafe { Array::open(made, true)? };
-    let (ndim, shape) = (array.ndim(), array.core.geometry.shape);
-    let (start, shape) = (Dims::default(), &shape[..ndim]);
-    array.write(|array| array.write_slice(&start[..ndim], shape, shape, buffer))
 }
 
 /// Reads all items of an array into `buffer`, in C order; `buffersize` is at least their size. Returns 0, or a negative error
@@ -232,9 +209,7 @@ pub unsafe extern "C" fn b2nd_to_cbuffer(
         if geometry.nitems == 0 {
             return Ok(0);
         }
-        let buffer = bytes_mut(buffer.cast(), size(buffersize)?)?;
-        let (start, stop) = (Dims::default(), &geometry.shape[..geometry.ndim]);
-        array.read_slice(&start[..geometry.ndim], stop, stop, buffer)?;
+        array.read_all(bytes_mut(buffer.cast(), size(buffersize)?)?)?;
         Ok(0)
     })
 }

@@ -1,10 +1,8 @@
 //! Copies between buffers that are arrays of any shapes.
 
-use crate::capi::border::code;
+use crate::capi::prelude::*;
 use oxiblosc_core::b2nd::MAX_DIM;
 use oxiblosc_core::b2nd::runs::Transfer;
-use oxiblosc_error::{Error, Result};
-use std::ffi::{c_int, c_void};
 
 /// A shape or a position of the program's.
 ///
@@ -17,8 +15,7 @@ unsafe fn dims<'a>(dims: *const i64, ndim: usize) -> Result<&'a [i64]> {
     if dims.is_null() {
         return Err(Error::NullPointer);
     }
-    // SAFETY: by the caller's word.
-    Ok(unsafe { std::slice::from_raw_parts(dims, ndim) })
+    Ok(unsafe_granted!(std::slice::from_raw_parts(dims, ndim)))
 }
 
 /// Copies the items from `src_start` to before `src_stop` of an array into another one, where they begin at `dst_start`.
@@ -45,8 +42,7 @@ pub unsafe extern "C" fn b2nd_copy_buffer2(
         if count > MAX_DIM {
             return Err(Error::InvalidParam);
         }
-        // SAFETY: by the caller's word.
-        let transfer = unsafe {
+        let transfer = unsafe_granted!({
             Transfer {
                 src_shape: dims(src_pad_shape, count)?,
                 start: dims(src_start, count)?,
@@ -54,7 +50,7 @@ pub unsafe extern "C" fn b2nd_copy_buffer2(
                 dst_shape: dims(dst_pad_shape, count)?,
                 dst_start: dims(dst_start, count)?,
             }
-        };
+        });
         let Some(both) = transfer.runs()? else {
             return Ok(0);
         };
@@ -92,8 +88,7 @@ pub unsafe extern "C" fn b2nd_copy_buffer(
     dst_pad_shape: *const i64,
     dst_start: *const i64,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    unsafe {
+    unsafe_granted!({
         b2nd_copy_buffer2(
             ndim,
             itemsize.into(),
@@ -105,5 +100,5 @@ pub unsafe extern "C" fn b2nd_copy_buffer(
             dst_pad_shape,
             dst_start,
         )
-    }
+    })
 }

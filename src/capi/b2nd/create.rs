@@ -2,23 +2,19 @@
 
 use super::array::{self, Array};
 use super::context::Params;
-use crate::capi::border::code;
+use crate::capi::prelude::*;
 use crate::capi::schunk::create as schunk;
 use crate::capi::schunk::handle::{self, Handle};
 use crate::capi::schunk::meta::{content_of, name_of};
 use crate::capi::schunk::misc::sample_of;
 use crate::capi::special::repeatval_chunk;
-use crate::capi::types::*;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
 use oxiblosc_core::b2nd::ArrayRef;
 use oxiblosc_core::b2nd::create::chunksize;
 use oxiblosc_core::b2nd::geometry::Geometry;
 use oxiblosc_core::b2nd::meta::Meta;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::Borrowed;
 use oxiblosc_memory::{Collect, List};
-use std::ffi::{CStr, c_int, c_void};
-use std::ptr::null_mut;
 
 /// Writes the result of making an array: the array, or null.
 ///
@@ -28,12 +24,11 @@ pub unsafe fn deliver(
     array: *mut *mut b2nd_array_t,
     make: impl FnOnce() -> Result<*mut b2nd_array_t>,
 ) -> Result<c_int> {
-    // SAFETY: by the caller's word.
-    unsafe {
+    unsafe_granted!({
         let array = array.as_mut().ok_or(Error::NullPointer)?;
         *array = null_mut();
         *array = make()?;
-    }
+    });
     Ok(0)
 }
 
@@ -90,14 +85,7 @@ fn fill(
     // SAFETY: a string of the parameters', or null.
     let dtype =
         unsafe { (!params.dtype.is_null()).then(|| CStr::from_ptr(params.dtype).to_bytes()) };
-    let meta = Meta {
-        ndim: geometry.ndim,
-        shape: geometry.shape,
-        chunkshape: geometry.chunkshape,
-        blockshape: geometry.blockshape,
-        dtype,
-        dtype_format: params.dtype_format,
-    };
+    let meta = geometry.meta(dtype, params.dtype_format);
     // SAFETY: the super-chunk was just made; names and contents are the program's.
     unsafe {
         let handle = Handle::from_c(sc)?;
@@ -114,11 +102,10 @@ fn fill(
 /// # Safety
 /// The name is null or a C string, the content null or as long as it says; both outlive what is returned.
 unsafe fn layer_from_c<'a>(layer: &blosc2_metalayer) -> Result<Borrowed<'a>> {
-    // SAFETY: by the contract.
-    unsafe {
+    unsafe_granted!({
         let name = name_of(layer.name)?;
         Ok((name, content_of(layer.content, layer.content_len)?))
-    }
+    })
 }
 
 /// Runs the body of a function that makes an array of special values.
@@ -148,8 +135,7 @@ pub unsafe extern "C" fn b2nd_uninit(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    unsafe { make("b2nd_uninit", ctx, array, Special::Uninit) }
+    unsafe_granted!(make("b2nd_uninit", ctx, array, Special::Uninit))
 }
 
 /// As `b2nd_zeros`.
@@ -161,8 +147,7 @@ pub unsafe extern "C" fn b2nd_empty(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    unsafe { make("b2nd_empty", ctx, array, Special::Zero) }
+    unsafe_granted!(make("b2nd_empty", ctx, array, Special::Zero))
 }
 
 /// Makes an array of zeros. Returns 0, or a negative error code; `*array` is then NULL.
@@ -174,8 +159,7 @@ pub unsafe extern "C" fn b2nd_zeros(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    unsafe { make("b2nd_zeros", ctx, array, Special::Zero) }
+    unsafe_granted!(make("b2nd_zeros", ctx, array, Special::Zero))
 }
 
 /// Makes an array of NaNs; items have 4 or 8 bytes. Returns 0, or a negative error code; `*array` is then NULL.
@@ -220,11 +204,7 @@ pub unsafe extern "C" fn b2nd_full(
             }
             let made = special(params, Special::Zero)?;
             let filled = repeat(params, made, fill_value);
-            if let Err(error) = filled {
-                discard(made);
-                return Err(error);
-            }
-            Ok(made)
+            filled.map(|()| made).inspect_err(|_| discard(made))
         })
     })
 }
@@ -260,8 +240,7 @@ pub unsafe extern "C" fn b2nd_free(array: *mut b2nd_array_t) -> c_int {
         if array.is_null() {
             return Err(Error::NullPointer);
         }
-        // SAFETY: by the caller's word.
-        unsafe { free(array) };
+        unsafe_granted!(free(array));
         Ok(0)
     })
 }
@@ -290,8 +269,7 @@ pub unsafe extern "C" fn b2nd_from_schunk(
 /// # Safety
 /// `schunk` is valid.
 pub unsafe fn adopt(schunk: *mut blosc2_schunk) -> Result<*mut b2nd_array_t> {
-    // SAFETY: by the contract.
-    unsafe {
+    unsafe_granted!({
         let handle = Handle::shown(schunk)?;
         let state = handle.core().read()?;
         array::with_metalayer(handle, |content| {
@@ -302,10 +280,9 @@ pub unsafe fn adopt(schunk: *mut blosc2_schunk) -> Result<*mut b2nd_array_t> {
                     return Err(Error::InvalidParam);
                 }
             }
-            let (chunkshape, blockshape) = (&meta.chunkshape, &meta.blockshape);
-            let geometry = Geometry::new(meta.ndim, &meta.shape, chunkshape, blockshape)?;
+            let geometry = meta.geometry()?;
             ArrayRef::check_chunks(&state, &geometry)?;
             array::make(schunk, &geometry, meta.dtype, meta.dtype_format)
         })
-    }
+    })
 }

@@ -3,17 +3,14 @@
 use super::array::{self, Array};
 use super::context::{Layers, Params};
 use super::create::{deliver, discard, special};
-use crate::capi::border::code;
+use crate::capi::prelude::*;
 use crate::capi::schunk::convert::{copy as copy_schunk, with_vlmetalayer_coder};
 use crate::capi::schunk::create as schunk;
 use crate::capi::schunk::handle::Handle;
-use crate::capi::types::*;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_core::b2nd::Dims;
 use oxiblosc_core::b2nd::meta::NAME;
 use oxiblosc_core::schunk::copy::metalayers_but;
-use oxiblosc_error::{Error, Result};
-use std::ffi::c_int;
 
 /// Makes a new array of a box of another one.
 fn slice(params: &mut Params, src: &Array, start: &Dims, stop: &Dims) -> Result<*mut b2nd_array_t> {
@@ -64,15 +61,14 @@ pub unsafe extern "C" fn b2nd_get_slice(
 /// # Safety
 /// The pointers in `storage` are null or valid.
 pub unsafe fn copy_as(src: &Array, storage: &mut blosc2_storage) -> Result<*mut b2nd_array_t> {
-    // SAFETY: by the contract.
-    unsafe {
+    unsafe_granted!({
         let sc = copy_schunk(src.shown.as_c(), storage).map_err(Error::or_failure)?;
         let geometry = &src.core.geometry;
         let made = src
             .dtype()
             .and_then(|dtype| array::make(sc, geometry, dtype.as_deref(), src.dtype_format()));
         made.inspect_err(|_| schunk::discard(sc))
-    }
+    })
 }
 
 /// Copies an array into the storage, the chunks and the blocks that parameters say.

@@ -1,15 +1,11 @@
 //! The metalayer by itself.
 
 use super::array;
-use crate::capi::border::{bytes, code};
-use crate::capi::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_core::b2nd::MAX_DIM;
 use oxiblosc_core::b2nd::meta::Meta;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, Text};
-use std::ffi::{CStr, c_char, c_int};
 use std::fmt::{self, Display};
-use std::ptr::null_mut;
 
 /// A dtype as C has it, from `malloc`.
 pub fn dtype_to_c(dtype: &[u8]) -> Result<*mut c_char> {
@@ -31,8 +27,7 @@ pub unsafe fn shape_from_c<T: Copy>(
         if from.is_null() {
             return Err(Error::NullPointer);
         }
-        // SAFETY: by the caller's word.
-        to[..ndim].copy_from_slice(unsafe { std::slice::from_raw_parts(from, ndim) });
+        to[..ndim].copy_from_slice(unsafe_granted!(std::slice::from_raw_parts(from, ndim)));
     }
     Ok(())
 }
@@ -42,8 +37,7 @@ pub unsafe fn shape_from_c<T: Copy>(
 /// # Safety
 /// `to` has room for them.
 unsafe fn shape_to_c<T: Copy>(from: &[T], to: *mut T) {
-    // SAFETY: by the caller's word.
-    unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
+    unsafe_granted!(std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()));
 }
 
 /// Writes the `b2nd` metalayer. `*smeta` is for the program to free with `free`. A `dtype` of NULL stands for
@@ -75,8 +69,7 @@ pub unsafe extern "C" fn b2nd_serialize_meta(
             dtype: None,
             dtype_format,
         };
-        // SAFETY: by the caller's word.
-        unsafe {
+        unsafe_granted!({
             shape_from_c(shape, ndim, &mut meta.shape)?;
             shape_from_c(chunkshape, ndim, &mut meta.chunkshape)?;
             shape_from_c(blockshape, ndim, &mut meta.blockshape)?;
@@ -87,7 +80,7 @@ pub unsafe extern "C" fn b2nd_serialize_meta(
             let bytes = meta.serialize()?;
             *smeta = Buffer::copy_of(&bytes)?.into_raw();
             Ok(bytes.len())
-        }
+        })
     })
 }
 
@@ -119,8 +112,7 @@ pub unsafe extern "C" fn b2nd_deserialize_meta(
         if smeta.is_null() || pointers.contains(&true) {
             return Err(Error::NullPointer);
         }
-        // SAFETY: by the caller's word.
-        unsafe {
+        unsafe_granted!({
             if let Some(dtype) = dtype.as_mut() {
                 *dtype = null_mut();
             }
@@ -139,7 +131,7 @@ pub unsafe extern "C" fn b2nd_deserialize_meta(
             shape_to_c(&meta.chunkshape[..meta.ndim], chunkshape);
             shape_to_c(&meta.blockshape[..meta.ndim], blockshape);
             Ok(len)
-        }
+        })
     })
 }
 
@@ -170,8 +162,7 @@ fn print(arguments: fmt::Arguments<'_>) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn b2nd_print_meta(array: *const b2nd_array_t) -> c_int {
     code("b2nd_print_meta", || {
-        // SAFETY: by the caller's word.
-        let shown = unsafe { array::shown(array)? };
+        let shown = unsafe_granted!(array::shown(array)?);
         array::with_metalayer(shown, |content| {
             let (meta, _) = Meta::parse(content, true)?;
             print(format_args!(

@@ -2,10 +2,7 @@
 
 use super::array::{self, Array};
 use super::slices::{dims, size};
-use crate::capi::border::{bytes, code};
-use crate::capi::types::*;
-use oxiblosc_error::{Error, Result};
-use std::ffi::{c_int, c_void};
+use crate::capi::prelude::*;
 
 /// Gives an array another shape of as many dimensions. It grows and shrinks at the far ends; with `start` not NULL, at these
 /// positions, which then, like the lengths that come or go, must be multiples of the chunk's. What it grows by is zeros. The

@@ -2,11 +2,8 @@
 
 use super::array::Array;
 use super::slices::{dims, size};
-use crate::capi::border::{bytes, bytes_mut, code};
-use crate::capi::types::*;
-use oxiblosc_error::{Error, Result};
+use crate::capi::prelude::*;
 use oxiblosc_memory::{Collect, List};
-use std::ffi::{c_int, c_void};
 
 /// The lists of indices of the program's.
 ///
@@ -20,8 +17,7 @@ unsafe fn lists<'a>(
     if selection.is_null() || sizes.is_null() {
         return Err(Error::NullPointer);
     }
-    // SAFETY: by the caller's word.
-    unsafe {
+    unsafe_granted!({
         (0..ndim)
             .map(|d| {
                 let (list, len) = (*selection.add(d), *sizes.add(d));
@@ -32,7 +28,7 @@ unsafe fn lists<'a>(
                 Ok(std::slice::from_raw_parts(list.cast_const(), len))
             })
             .try_list()
-    }
+    })
 }
 
 /// Reads the items whose indices along each dimension are in `selection`, lists of `selection_size` indices each, in any

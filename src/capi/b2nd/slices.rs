@@ -1,10 +1,7 @@
 //! Slices: boxes of items, read and written.
 
 use super::array::Array;
-use crate::capi::border::{bytes, bytes_mut, code};
-use crate::capi::types::*;
-use oxiblosc_error::{Error, Result};
-use std::ffi::{c_int, c_void};
+use crate::capi::prelude::*;
 
 /// Positions or lengths of the program's.
 ///
@@ -14,8 +11,7 @@ pub unsafe fn dims<'a>(dims: *const i64, ndim: usize) -> Result<&'a [i64]> {
     if dims.is_null() {
         return Err(Error::NullPointer);
     }
-    // SAFETY: by the caller's word.
-    Ok(unsafe { std::slice::from_raw_parts(dims, ndim) })
+    Ok(unsafe_granted!(std::slice::from_raw_parts(dims, ndim)))
 }
 
 /// The size of a buffer of the program's.

@@ -1,17 +1,14 @@
 //! Chunks in and out of a super-chunk.
 
 use super::handle::Handle;
-use crate::capi::border::{bytes, bytes_mut, code, code64};
 use crate::capi::decompress::read_chunk;
-use crate::capi::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_core::SuperChunk;
 use oxiblosc_core::schunk::Bytes;
 use oxiblosc_core::schunk::chunks::Position;
-use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::Buffer;
-use std::ffi::{c_int, c_void};
 
 /// A chunk of the program's.
 ///
@@ -36,8 +33,7 @@ unsafe fn chunk_from_c<'a>(chunk: *mut u8) -> Result<&'a [u8]> {
 /// # Safety
 /// As for [`chunk_from_c`]; without `copy`, `chunk` came from `malloc`, and is the super-chunk's if this succeeds.
 unsafe fn put(schunk: &SuperChunk, place: Position, chunk: *mut u8, copy: bool) -> Result<i64> {
-    // SAFETY: by the contract.
-    let bytes = unsafe { chunk_from_c(chunk)? };
+    let bytes = unsafe_granted!(chunk_from_c(chunk)?);
     if copy || schunk.peek()?.is_frame() {
         let nchunks = schunk.put_chunk(place, bytes)?;
         if !copy {
@@ -54,21 +50,6 @@ unsafe fn put(schunk: &SuperChunk, place: Position, chunk: *mut u8, copy: bool) 
             chunk.into_raw();
             error
         })
-}
-
-/// The place before, or over, a chunk that a program names; one behind the last is allowed where `extra` is 1.
-fn place_at(
-    schunk: &SuperChunk,
-    nchunk: i64,
-    extra: i64,
-    place: impl FnOnce(usize) -> Position,
-) -> Result<Position> {
-    let nchunks = schunk.peek()?.counts().nchunks;
-    if (0..nchunks + extra).contains(&nchunk) {
-        Ok(place(nchunk as usize))
-    } else {
-        Err(Error::InvalidParam)
-    }
 }
 
 /// Appends a chunk. With `copy` the chunk stays the program's; without, it came from `malloc` and is the super-chunk's if
@@ -103,8 +84,7 @@ pub unsafe extern "C" fn blosc2_schunk_insert_chunk(
     // SAFETY: by the contract.
     code64("blosc2_schunk_insert_chunk", || unsafe {
         let schunk = Handle::core_of(schunk)?;
-        let place = place_at(schunk, nchunk, 1, Position::Before)?;
-        put(schunk, place, chunk, copy)
+        put(schunk, schunk.place_before(nchunk)?, chunk, copy)
     })
 }
 
@@ -123,8 +103,7 @@ pub unsafe extern "C" fn blosc2_schunk_update_chunk(
     // SAFETY: by the contract.
     code64("blosc2_schunk_update_chunk", || unsafe {
         let schunk = Handle::core_of(schunk)?;
-        let place = place_at(schunk, nchunk, 0, Position::Over)?;
-        put(schunk, place, chunk, copy)
+        put(schunk, schunk.place_over(nchunk)?, chunk, copy)
     })
 }
 
@@ -155,14 +134,12 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
     nbytes: i32,
 ) -> i64 {
     code64("blosc2_schunk_append_buffer", || {
-        // SAFETY: by the contract.
-        let schunk = unsafe { Handle::core_of(schunk)? };
+        let schunk = unsafe_granted!(Handle::core_of(schunk)?);
         let nbytes = usize::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)?;
         let source = if src.is_null() && nbytes > 0 {
             ChunkInput::Generated(nbytes)
         } else {
-            // SAFETY: by the contract.
-            ChunkInput::Buffer(unsafe { bytes(src.cast(), nbytes)? })
+            ChunkInput::Buffer(unsafe_granted!(bytes(src.cast(), nbytes)?))
         };
         schunk.append(source)
     })
@@ -181,15 +158,13 @@ pub unsafe extern "C" fn blosc2_schunk_decompress_chunk(
     nbytes: i32,
 ) -> c_int {
     code("blosc2_schunk_decompress_chunk", || {
-        // SAFETY: by the contract.
-        let schunk = unsafe { Handle::core_of(schunk)? };
+        let schunk = unsafe_granted!(Handle::core_of(schunk)?);
         let room = usize::try_from(nbytes).unwrap_or(0);
         let dest = if dest.is_null() {
             // Then there must be nothing to write.
             &mut []
         } else {
-            // SAFETY: by the contract.
-            unsafe { bytes_mut(dest.cast(), room)? }
+            unsafe_granted!(bytes_mut(dest.cast(), room)?)
         };
         schunk.decompress_chunk(nchunk, dest)
     })
@@ -206,8 +181,7 @@ unsafe fn get_for_c(
     needs_free: *mut bool,
     lazy: bool,
 ) -> Result<usize> {
-    // SAFETY: by the contract.
-    let schunk = unsafe { Handle::core_of(schunk)? };
+    let schunk = unsafe_granted!(Handle::core_of(schunk)?);
     let state = schunk.read()?;
     let at = state.check_index(nchunk)?;
     schunk.set_current(at);
@@ -219,34 +193,15 @@ unsafe fn get_for_c(
         false => state.chunk(at),
     };
     let bytes = bytes.inspect_err(|_| {
-        // SAFETY: by the contract.
-        unsafe { (*chunk, *needs_free) = (std::ptr::null_mut(), false) };
+        unsafe_granted!((*chunk, *needs_free) = (null_mut(), false));
     })?;
-    // SAFETY: by the contract.
-    Ok(unsafe { hand_out(bytes, chunk, needs_free) })
-}
-
-/// Hands a chunk to C.
-///
-/// # Safety
-/// The pointers can be written.
-unsafe fn hand_out(bytes: Bytes, chunk: *mut *mut u8, needs_free: *mut bool) -> usize {
-    // SAFETY: by the contract.
-    unsafe {
-        match bytes {
-            Bytes::Borrowed(bytes) => {
-                *chunk = bytes.as_ptr().cast_mut();
-                *needs_free = false;
-                bytes.len()
-            }
-            Bytes::Owned(buffer) => {
-                let len = buffer.len();
-                *chunk = buffer.into_raw();
-                *needs_free = true;
-                len
-            }
-        }
-    }
+    let len = bytes.len();
+    let (start, owned) = match bytes {
+        Bytes::Borrowed(bytes) => (bytes.as_ptr().cast_mut(), false),
+        Bytes::Owned(buffer) => (buffer.into_raw(), true),
+    };
+    unsafe_granted!((*chunk, *needs_free) = (start, owned));
+    Ok(len)
 }
 
 /// Gives chunk `nchunk`, whole. Where `*needs_free` is set, the program frees `*chunk` with `free`; else it is the
@@ -303,11 +258,9 @@ pub unsafe extern "C" fn blosc2_schunk_get_vlblock(
         if schunk.is_null() || dest.is_null() || destsize.is_null() {
             return Err(Error::InvalidParam);
         }
-        // SAFETY: by the contract.
-        let block = unsafe { Handle::core_of(schunk)? }.decompress_vlblock(nchunk, nblock)?;
+        let block = unsafe_granted!(Handle::core_of(schunk)?).decompress_vlblock(nchunk, nblock)?;
         let len = block.len();
-        // SAFETY: by the contract.
-        unsafe { (*dest, *destsize) = (block.into_raw(), len as i32) };
+        unsafe_granted!((*dest, *destsize) = (block.into_raw(), len as i32));
         Ok(len)
     })
 }

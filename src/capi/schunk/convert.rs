@@ -1,23 +1,20 @@
 //! Copies of super-chunks, and super-chunks as buffers and files.
 
-use super::create::{adopt, adopt_with, discard, durable, make};
+use super::create::{adopt, adopt_with, discard, make};
 use super::handle::{self, Handle};
 use super::meta::Coder;
 use super::storage::local;
-use crate::capi::border::{code64, pointer};
 use crate::capi::context::Context;
 use crate::capi::io;
-use crate::capi::types::*;
+use crate::capi::prelude::*;
+use oxiblosc_core::environment::durable;
 use oxiblosc_core::schunk::Store;
 use oxiblosc_core::schunk::copy::{VlmetalayerCoder, metalayers_but};
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::container;
 use oxiblosc_frame::header::MIN_LEN;
 use oxiblosc_frame::memory::Memory;
-use oxiblosc_io::{Backend, Mode, paths, whole};
+use oxiblosc_io::whole;
 use oxiblosc_memory::CowBuffer;
-use std::ffi::{CStr, c_char};
-use std::ptr::null_mut;
 
 /// Makes a super-chunk of a contiguous frame of `len` bytes at `cframe`. With `copy`, chunks are copied and kept each on
 /// its own, and the buffer is used no more; a frame that tells of very many chunks in few bytes is copied as it is. Without, the buffer is the super-chunk's storage and must stay as long as the
@@ -52,9 +49,9 @@ pub unsafe fn from_buffer(cframe: *mut u8, len: i64, copy: bool) -> Result<*mut 
     // SAFETY: files are the back end.
     unsafe {
         if !copy {
-            return adopt(Store::Memory(memory), loaded, std::ptr::null());
+            return adopt(Store::Memory(memory), loaded, null());
         }
-        adopt_with(Store::Memory(memory), loaded, std::ptr::null(), |schunk| {
+        adopt_with(Store::Memory(memory), loaded, null(), |schunk| {
             schunk.leave_buffer(len)
         })
     }
@@ -65,8 +62,7 @@ pub unsafe fn from_buffer(cframe: *mut u8, len: i64, copy: bool) -> Result<*mut 
 /// # Safety
 /// `schunk` is valid.
 unsafe fn is_in_memory(schunk: *mut blosc2_schunk) -> Result<bool> {
-    // SAFETY: by the contract.
-    let (schunk, shown) = unsafe { (Handle::core_of(schunk)?, Handle::shown(schunk)?) };
+    let (schunk, shown) = unsafe_granted!((Handle::core_of(schunk)?, Handle::shown(schunk)?));
     Ok(schunk.peek()?.is_frame_in_memory() && !shown.is_view())
 }
 
@@ -79,8 +75,7 @@ unsafe fn in_memory(schunk: *mut blosc2_schunk) -> Result<*mut blosc2_schunk> {
         contiguous: true,
         ..blosc2_storage::defaults()
     };
-    // SAFETY: by the caller's word.
-    unsafe { copy(schunk, &storage) }.map_err(|error| error.or(Error::SchunkCopy))
+    unsafe_granted!(copy(schunk, &storage)).map_err(|error| error.or(Error::SchunkCopy))
 }
 
 /// Gives a super-chunk as a contiguous frame in a buffer. Where `*needs_free` is set, the program frees `*cframe` with
@@ -118,8 +113,7 @@ pub unsafe fn to_buffer(
         *cframe = bytes.as_ptr().cast_mut();
         Ok(bytes.len() as i64)
     };
-    // SAFETY: by the contract.
-    unsafe {
+    unsafe_granted!({
         if is_in_memory(schunk)?
             && let Some(len) = Handle::core_of(schunk)?.with_frame(&mut give)?
         {
@@ -133,25 +127,6 @@ pub unsafe fn to_buffer(
         *needs_free = len.is_ok();
         handle::free(copy);
         len
-    }
-}
-
-/// Writes a file that has these bytes and no others. On the file system that is done in one step; the functions of other
-/// back ends have none for that.
-fn write_file(backend: &dyn Backend, path: &CStr, bytes: &[u8]) -> Result<()> {
-    if backend.is_filesystem() {
-        return whole::write(path, bytes, durable());
-    }
-    let is_new = backend.is_mmap() && paths::kind(path)?.is_none();
-    let written = backend.open(path, Mode::Create).and_then(|file| {
-        file.write_at(0, bytes)?;
-        if durable() { file.sync() } else { Ok(()) }
-    });
-    written.inspect_err(|_| {
-        if is_new {
-            // It may not be there at all.
-            let _ = paths::remove_file(path);
-        }
     })
 }
 
@@ -172,14 +147,13 @@ pub unsafe extern "C" fn blosc2_schunk_to_file(
         if urlpath.is_null() {
             return Err(Error::InvalidParam);
         }
-        // SAFETY: by the contract.
-        let len = unsafe {
+        let len = unsafe_granted!({
             let handle = Handle::from_c(schunk)?;
             if is_in_memory(schunk)? {
                 let backend = io::backend(handle.storage().io)?;
                 let path = local(CStr::from_ptr(urlpath));
                 let written = handle.core().with_frame(|bytes| {
-                    write_file(&*backend, path, bytes)?;
+                    whole::write_through(&*backend, path, bytes, durable())?;
                     Ok(bytes.len() as u64)
                 })?;
                 written.ok_or(Error::Failure)
@@ -197,7 +171,7 @@ pub unsafe extern "C" fn blosc2_schunk_to_file(
                 }
                 len
             }
-        };
+        });
         i64::try_from(len?).map_err(|_| Error::Failure)
     })
 }
@@ -226,8 +200,7 @@ pub unsafe fn append_file(schunk: *mut blosc2_schunk, urlpath: *const c_char) ->
     if urlpath.is_null() {
         return Err(Error::InvalidParam);
     }
-    // SAFETY: by the contract.
-    unsafe {
+    unsafe_granted!({
         let apart = !is_in_memory(schunk)?;
         let source = if apart { in_memory(schunk)? } else { schunk };
         let done = (|| {
@@ -242,7 +215,7 @@ pub unsafe fn append_file(schunk: *mut blosc2_schunk, urlpath: *const c_char) ->
             handle::free(source);
         }
         done
-    }
+    })
 }
 
 /// Copies a super-chunk, with its metalayers, into the storage that is given. Chunks are copied as they are unless the
@@ -257,8 +230,7 @@ pub unsafe extern "C" fn blosc2_schunk_copy(
     storage: *mut blosc2_storage,
 ) -> *mut blosc2_schunk {
     pointer("blosc2_schunk_copy", || {
-        // SAFETY: by the caller's word.
-        unsafe { copy(schunk, storage.as_ref().ok_or(Error::NullPointer)?) }
+        unsafe_granted!(copy(schunk, storage.as_ref().ok_or(Error::NullPointer)?))
     })
 }
 
@@ -270,8 +242,7 @@ pub unsafe fn copy(
     schunk: *mut blosc2_schunk,
     storage: &blosc2_storage,
 ) -> Result<*mut blosc2_schunk> {
-    // SAFETY: by the contract.
-    unsafe {
+    unsafe_granted!({
         let handle = Handle::from_c(schunk)?;
         let shown = Handle::shown(schunk)?;
         let (mut cparams, same) = parameters(handle, storage)?;
@@ -294,7 +265,7 @@ pub unsafe fn copy(
             return Err(error);
         }
         Ok(new)
-    }
+    })
 }
 
 /// Runs `body` with contexts for copies of variable-length metalayers.
@@ -308,7 +279,7 @@ pub fn with_vlmetalayer_coder<T>(
     // SAFETY: there are no parameters.
     let (decoder, encoder) = unsafe {
         let decoder = Coder::decompressing(from)?;
-        (decoder, Coder::compressing(std::ptr::null())?)
+        (decoder, Coder::compressing(null())?)
     };
     body(VlmetalayerCoder {
         decoder: decoder.context()?,
@@ -324,28 +295,19 @@ unsafe fn parameters(handle: &Handle, storage: &blosc2_storage) -> Result<(blosc
     let _unchanged = handle.core().peek()?;
     // SAFETY: the state is not changed meanwhile; the contexts among the fields are valid. Integers, bools, pointers and optional
     // functions may be zero.
-    let (typesize, cctx, dctx, mut own) = unsafe {
+    let (typesize, cctx, dctx, mut own): (_, _, _, blosc2_cparams) = unsafe {
         let c = handle.as_c();
         let (cctx, dctx) = (Context::from_c((*c).cctx)?, Context::from_c((*c).dctx)?);
-        (
-            (*c).typesize,
-            cctx,
-            dctx,
-            std::mem::zeroed::<blosc2_cparams>(),
-        )
+        ((*c).typesize, cctx, dctx, std::mem::zeroed())
     };
     // A context forgets a typesize that does not fit into chunks.
     own.typesize = typesize;
     own.clevel = cctx.clevel.get() as u8;
     own.compcode = cctx.compcode.get() as u8;
-    own.compcode_meta = cctx.compcode_meta.get();
-    own.splitmode = cctx.splitmode.get();
-    own.use_dict = cctx.use_dict.get();
-    own.blocksize = cctx.blocksize.get();
-    own.filters = cctx.filters.get();
-    own.filters_meta = cctx.filters_meta.get();
-    // SAFETY: by the contract.
-    let wanted = unsafe { storage.cparams.as_ref() }.copied().unwrap_or(own);
+    assign!(own, get cctx; compcode_meta, splitmode, use_dict, blocksize, filters, filters_meta);
+    let wanted = unsafe_granted!(storage.cparams.as_ref())
+        .copied()
+        .unwrap_or(own);
     let blocksize = if wanted.blocksize == 0 {
         own.blocksize
     } else {

@@ -3,117 +3,56 @@
 use super::handle::{self, BackEnd, Handle, Unfinished};
 use super::parts;
 use super::storage::{self, local};
-use crate::capi::border::{code, env_is_set, pointer};
-use crate::capi::constants::*;
 use crate::capi::io;
-use crate::capi::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_core::SuperChunk;
-use oxiblosc_core::coder::Host;
-use oxiblosc_core::schunk::{Parameters, State, Store};
-use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::disk::{Disk, Loaded, Options};
-use oxiblosc_frame::header::Kind;
-use oxiblosc_frame::memory::Memory;
-use oxiblosc_io::paths;
-use oxiblosc_memory::{CStrBuf, List, boxed, boxed_uninit};
-use std::ffi::{CStr, c_char, c_int};
-use std::sync::Mutex;
-
-/// Whether changes are to survive a loss of power: the environment variable `BLOSC_DURABLE`, neither empty nor `0`.
-pub fn durable() -> bool {
-    is_on(c"BLOSC_DURABLE")
-}
-
-fn is_on(variable: &CStr) -> bool {
-    crate::capi::border::env(variable, |value| !value.is_empty() && value != "0") == Some(true)
-}
+use oxiblosc_core::environment::{checksums, durable};
+use oxiblosc_core::schunk::{State, Store};
+use oxiblosc_frame::disk::{Loaded, Options};
+use oxiblosc_memory::{CStrBuf, List, env};
 
 /// How frames of a back end are treated.
 ///
 /// # Safety
 /// As for [`io::backend`].
 unsafe fn options(io: *const blosc2_io) -> Result<Options> {
-    // SAFETY: by the caller's word.
-    unsafe {
+    unsafe_granted!({
         Ok(Options {
             backend: io::backend(io)?,
             locking: io::locking(io),
             durable: durable(),
         })
-    }
+    })
 }
 
-/// A directory's path, without the slash that it may end with.
-fn without_slash(path: &CStr) -> Result<CStrBuf> {
-    let bytes = path.to_bytes();
-    let end = match bytes.last() {
-        Some(b'/' | b'\\') => bytes.len() - 1,
-        _ => bytes.len(),
-    };
-    CStrBuf::new(&bytes[..end])
-}
-
-/// Makes a super-chunk; `keep` says which store it gets, once its contexts are there.
+/// Makes a super-chunk.
 ///
 /// # Safety
 /// The pointers in `storage` are null or valid.
 pub unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
-    // SAFETY: by the contract.
-    unsafe {
+    unsafe_granted!({
         let copy = storage::copy(storage)?;
-        if env_is_set(c"BTUNE_TRADEOFF") {
+        if env::is_set(c"BTUNE_TRADEOFF") {
             (*(*copy).cparams).tuner_id = BLOSC_BTUNE;
         }
         let made = Unfinished::new(BackEnd::Handles);
         let mut made = made.inspect_err(|_| storage::free_storage(copy))?;
         parts::set_parameters(&mut made, copy)?;
         let host = made.host()?;
-        let store = store_for(&*copy, made.parameters(), &*host)?;
         let (parameters, id) = (made.parameters(), made.id());
+        let empty = State::new(Store::Separate(List::new()), parameters);
+        let store = Store::create(
+            c_str((*copy).urlpath),
+            (*copy).contiguous,
+            |kind| empty.new_header(&*host, kind),
+            || options((*copy).io),
+        )?;
         let schunk = SuperChunk::new(store, parameters, host, id);
-        let schunk = match is_on(c"BLOSC_CHECKSUMS") {
+        let schunk = match checksums() {
             true => schunk.with_checksums()?,
             false => schunk,
         };
         Ok(made.finish(schunk))
-    }
-}
-
-/// Where a new super-chunk keeps its chunks.
-///
-/// # Safety
-/// The storage is complete.
-unsafe fn store_for(
-    storage: &blosc2_storage,
-    parameters: Parameters,
-    host: &dyn Host,
-) -> Result<Store> {
-    let path = if storage.urlpath.is_null() {
-        None
-    } else {
-        // SAFETY: a string of the storage's.
-        Some(unsafe { CStr::from_ptr(storage.urlpath) })
-    };
-    let header = |kind| State::new(Store::Separate(List::new()), parameters).new_header(host, kind);
-    Ok(match (path, storage.contiguous) {
-        (None, false) => Store::Separate(List::new()),
-        (None, true) => Store::Memory(Memory::new(&header(Kind::Contiguous), &[], &[])?),
-        (Some(path), contiguous) => {
-            if contiguous && paths::kind(path)?.is_some() {
-                // An existing frame is not overwritten.
-                return Err(Error::FileOpen);
-            }
-            let (kind, path) = match contiguous {
-                true => (Kind::Contiguous, CStrBuf::copy_of(path)?),
-                false => (Kind::Sparse, without_slash(path)?),
-            };
-            // SAFETY: the storage's own copy of what the program chose.
-            let options = unsafe { options(storage.io)? };
-            // Its place comes first: once the frame is there, nothing may fail.
-            let place = boxed_uninit()?;
-            let (disk, _) = Disk::create(options, &path, &header(kind), &[], &[])?;
-            Store::Disk(Mutex::new(Box::write(place, disk)))
-        }
     })
 }
 
@@ -128,8 +67,7 @@ unsafe fn store_for(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_new(storage: *mut blosc2_storage) -> *mut blosc2_schunk {
     pointer("blosc2_schunk_new", || {
-        // SAFETY: by the caller's word.
-        unsafe { make(storage.as_ref().ok_or(Error::NullPointer)?) }
+        unsafe_granted!(make(storage.as_ref().ok_or(Error::NullPointer)?))
     })
 }
 
@@ -142,8 +80,7 @@ pub unsafe fn adopt(
     loaded: Loaded,
     io: *const blosc2_io,
 ) -> Result<*mut blosc2_schunk> {
-    // SAFETY: by the contract.
-    unsafe { adopt_with(store, loaded, io, |_| Ok(())) }
+    unsafe_granted!(adopt_with(store, loaded, io, |_| Ok(())))
 }
 
 /// As [`adopt`], with something done to the super-chunk first.
@@ -157,8 +94,7 @@ pub unsafe fn adopt_with(
     body: impl FnOnce(&mut SuperChunk) -> Result<()>,
 ) -> Result<*mut blosc2_schunk> {
     let mut made = Unfinished::new(BackEnd::Callers)?;
-    // SAFETY: by the contract.
-    unsafe { parts::set_parameters_from(&mut made, &loaded.header, io)? };
+    unsafe_granted!(parts::set_parameters_from(&mut made, &loaded.header, io)?);
     let (host, id) = (made.host()?, made.id());
     let mut schunk = SuperChunk::of_frame(store, loaded, host, id)?;
     body(&mut schunk)?;
@@ -183,23 +119,16 @@ pub unsafe fn open(
     if urlpath.is_null() {
         return Err(Error::NullPointer);
     }
-    // SAFETY: by the caller's word.
-    unsafe {
+    unsafe_granted!({
         let given = CStr::from_ptr(urlpath);
         let opened = (|| {
             let base = u64::try_from(offset).map_err(|_| Error::InvalidParam)?;
-            let path = local(given);
-            let (path, kind) = match paths::kind(path)? {
-                None => return Err(Error::FileOpen),
-                Some(paths::Kind::Directory) => (without_slash(path)?, Kind::Sparse),
-                Some(paths::Kind::File) => (CStrBuf::copy_of(path)?, Kind::Contiguous),
-            };
-            let (disk, loaded) = Disk::open(options(io)?, &path, base, kind)?;
-            adopt(Store::Disk(Mutex::new(boxed(disk)?)), loaded, io)
+            let (store, loaded) = Store::open(local(given), base, || options(io))?;
+            adopt(store, loaded, io)
         })();
         match opened {
             Ok(schunk) => {
-                let path = storage::string_on_heap(given).inspect_err(|_| {
+                let path = CStrBuf::to_malloc(given).inspect_err(|_| {
                     handle::free(schunk);
                 })?;
                 Handle::shown(schunk)?.set_urlpath(path);
@@ -210,7 +139,7 @@ pub unsafe fn open(
                 Err(error)
             }
         }
-    }
+    })
 }
 
 /// Opens the super-chunk at `urlpath`, a file or a directory. Nothing is copied but the index and the metalayers. Free it
@@ -220,9 +149,8 @@ pub unsafe fn open(
 /// `urlpath` is NULL or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_open(urlpath: *const c_char) -> *mut blosc2_schunk {
-    // SAFETY: by the caller's word.
-    pointer("blosc2_schunk_open", || unsafe {
-        open(urlpath, 0, std::ptr::null())
+    pointer("blosc2_schunk_open", || {
+        unsafe_granted!(open(urlpath, 0, null()))
     })
 }
 
@@ -237,7 +165,7 @@ pub unsafe extern "C" fn blosc2_schunk_open_offset(
 ) -> *mut blosc2_schunk {
     // SAFETY: by the caller's word.
     pointer("blosc2_schunk_open_offset", || unsafe {
-        open(urlpath, offset, std::ptr::null())
+        open(urlpath, offset, null())
     })
 }
 
@@ -278,8 +206,7 @@ pub unsafe extern "C" fn blosc2_schunk_open_offset_udio(
 /// # Safety
 /// As for [`blosc2_schunk_free`].
 pub unsafe fn discard(schunk: *mut blosc2_schunk) {
-    // SAFETY: by the contract.
-    unsafe {
+    unsafe_granted!({
         let made = Handle::core_of(schunk)
             .ok()
             .and_then(SuperChunk::take_new_frame);
@@ -287,7 +214,7 @@ pub unsafe fn discard(schunk: *mut blosc2_schunk) {
         if let Some(mut made) = made {
             made.remove();
         }
-    }
+    })
 }
 
 /// Frees a super-chunk, its contexts and its metalayers, and closes its files. NULL is allowed. Returns 0, or 1 if the
@@ -301,7 +228,6 @@ pub unsafe extern "C" fn blosc2_schunk_free(schunk: *mut blosc2_schunk) -> c_int
         if schunk.is_null() {
             return Ok(0);
         }
-        // SAFETY: by the caller's word.
-        Ok(unsafe { handle::free(schunk) })
+        Ok(unsafe_granted!(handle::free(schunk)))
     })
 }

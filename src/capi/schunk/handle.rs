@@ -4,16 +4,14 @@ use super::mirror::{Layer, Mirror, parameters};
 use super::storage::free_storage;
 use crate::capi::context;
 use crate::capi::io;
-use crate::capi::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_core::SuperChunk;
 use oxiblosc_core::coder::Host;
 use oxiblosc_core::schunk::{Parameters, Store};
-use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_memory::{List, boxed_uninit};
 use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
-use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -164,8 +162,7 @@ impl Handle {
     /// # Safety
     /// As for [`Self::from_c`].
     pub unsafe fn core_of<'a>(schunk: *mut blosc2_schunk) -> Result<&'a SuperChunk> {
-        // SAFETY: by the contract.
-        Ok(unsafe { Self::from_c(schunk)? }.core())
+        Ok(unsafe_granted!(Self::from_c(schunk)?).core())
     }
 
     /// The handle behind a super-chunk, also of a view.
@@ -209,7 +206,7 @@ impl Handle {
     }
 
     /// Says where the super-chunk was opened; the string came from `malloc`.
-    pub fn set_urlpath(&self, path: *mut std::ffi::c_char) {
+    pub fn set_urlpath(&self, path: *mut c_char) {
         // SAFETY: as in `forget_frame`.
         unsafe { (*(*self.c.get()).storage).urlpath = path };
     }
@@ -264,32 +261,17 @@ impl Handle {
         unsafe {
             // Raw places: other threads may write further fields meanwhile.
             let (c, of) = (self.c.get(), (*view.base).c.get());
-            let counts = |c: *mut blosc2_schunk| {
-                (
-                    (*c).nchunks,
-                    (*c).nbytes,
-                    (*c).cbytes,
-                    (*c).chunksize,
-                    (*c).flags2,
-                )
-            };
-            if counts(c) != counts(of) {
-                (
-                    (*c).nchunks,
-                    (*c).nbytes,
-                    (*c).cbytes,
-                    (*c).chunksize,
-                    (*c).flags2,
-                ) = counts(of);
+            macro_rules! follow {
+                ($($field:ident),+) => {$(
+                    if (*c).$field != (*of).$field {
+                        (*c).$field = (*of).$field;
+                    }
+                )+};
             }
-            let pointers = |c: *mut blosc2_schunk| ((*c).data, (*c).data_len, (*c).frame);
-            if pointers(c) != pointers(of) {
-                ((*c).data, (*c).data_len, (*c).frame) = pointers(of);
-            }
-            let count = (*of).nvlmetalayers;
-            if (*c).nvlmetalayers != count || (*c).vlmetalayers != (*of).vlmetalayers {
-                ((*c).vlmetalayers, (*c).nvlmetalayers) = ((*of).vlmetalayers, count);
-            }
+            follow!(
+                nchunks, nbytes, cbytes, chunksize, flags2, data, data_len, frame
+            );
+            follow!(vlmetalayers, nvlmetalayers);
         }
     }
 }
@@ -346,8 +328,7 @@ unsafe fn free_parts(schunk: *mut blosc2_schunk) -> i32 {
 /// # Safety
 /// The fields are the library's, and used no more.
 unsafe fn free_fields(c: &mut blosc2_schunk) -> i32 {
-    // SAFETY: by the contract.
-    unsafe {
+    unsafe_granted!({
         context::free(c.cctx);
         context::free(c.dctx);
         libc::free(c.blockshape.cast());
@@ -357,5 +338,5 @@ unsafe fn free_fields(c: &mut blosc2_schunk) -> i32 {
         let destroyed = io::destroy(storage.io);
         free_storage(c.storage);
         i32::from(destroyed < 0)
-    }
+    })
 }

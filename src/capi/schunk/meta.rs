@@ -1,24 +1,25 @@
 //! Metalayers: fixed-length ones in the header of a frame, variable-length ones in its trailer.
 
 use super::handle::Handle;
-use crate::capi::border::{bytes, code};
 use crate::capi::context::{self, Context};
-use crate::capi::types::*;
-use oxiblosc_error::{Error, Result};
+use crate::capi::prelude::*;
 use oxiblosc_frame::meta::NAME_MAXLEN;
-use std::ffi::{CStr, c_char, c_int};
-use std::ptr::null_mut;
+
+/// The super-chunk of a function that names a metalayer; NULL is an invalid parameter there.
+///
+/// # Safety
+/// `schunk` is null or valid.
+unsafe fn named<'a>(schunk: *mut blosc2_schunk) -> Result<&'a Handle> {
+    unsafe_granted!(Handle::from_c(schunk)).map_err(|_| Error::InvalidParam)
+}
 
 /// A name of the program's.
 ///
 /// # Safety
 /// `name` is null or a C string that outlives what is returned.
 pub unsafe fn name_of<'a>(name: *const c_char) -> Result<&'a [u8]> {
-    if name.is_null() {
-        return Err(Error::InvalidParam);
-    }
-    // SAFETY: by the caller's word.
-    Ok(unsafe { CStr::from_ptr(name) }.to_bytes())
+    let name = unsafe_granted!(c_str(name));
+    name.map(CStr::to_bytes).ok_or(Error::InvalidParam)
 }
 
 /// A content of the program's.
@@ -30,8 +31,7 @@ pub unsafe fn content_of<'a>(content: *const u8, len: i32) -> Result<&'a [u8]> {
     if len > 0 && content.is_null() {
         return Err(Error::InvalidParam);
     }
-    // SAFETY: by the caller's word.
-    unsafe { bytes(content, len) }
+    unsafe_granted!(bytes(content, len))
 }
 
 /// A content of the program's, where the super-chunk has a metalayer of this name.
@@ -43,8 +43,7 @@ unsafe fn content_for<'a>(
     content: *const u8,
     len: i32,
 ) -> Result<&'a [u8]> {
-    // SAFETY: by the contract.
-    unsafe { content_of(content, len) }.or_else(|error| found().and(Err(error)))
+    unsafe_granted!(content_of(content, len)).or_else(|error| found().and(Err(error)))
 }
 
 /// Adds a fixed-length metalayer: `content_len` bytes under a name of at most `BLOSC2_METALAYER_NAME_MAXLEN`. Frames take
@@ -60,13 +59,8 @@ pub unsafe extern "C" fn blosc2_meta_add(
     content_len: i32,
 ) -> c_int {
     code("blosc2_meta_add", || {
-        // SAFETY: by the contract.
-        let (schunk, name) = unsafe {
-            let schunk = Handle::core_of(schunk).map_err(|_| Error::InvalidParam)?;
-            (schunk, name_of(name)?)
-        };
-        // SAFETY: by the contract.
-        schunk.add_metalayer(name, unsafe { content_of(content, content_len)? })
+        let (schunk, name) = unsafe_granted!((named(schunk)?.core(), name_of(name)?));
+        schunk.add_metalayer(name, unsafe_granted!(content_of(content, content_len)?))
     })
 }
 
@@ -83,14 +77,9 @@ pub unsafe extern "C" fn blosc2_meta_update(
     content_len: i32,
 ) -> c_int {
     code("blosc2_meta_update", || {
-        // SAFETY: by the contract.
-        let (schunk, name) = unsafe {
-            let schunk = Handle::core_of(schunk).map_err(|_| Error::InvalidParam)?;
-            (schunk, name_of(name)?)
-        };
+        let (schunk, name) = unsafe_granted!((named(schunk)?.core(), name_of(name)?));
         let found = || schunk.read()?.find_metalayer(name);
-        // SAFETY: by the contract.
-        let content = unsafe { content_for(found, content, content_len)? };
+        let content = unsafe_granted!(content_for(found, content, content_len)?);
         schunk.update_metalayer(name, content)
     })
 }
@@ -105,8 +94,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_exists(
     name: *const c_char,
 ) -> c_int {
     code("blosc2_vlmeta_exists", || {
-        // SAFETY: by the contract.
-        let (schunk, name) = unsafe { (Handle::core_of(schunk)?, name_of(name)?) };
+        let (schunk, name) = unsafe_granted!((Handle::core_of(schunk)?, name_of(name)?));
         if name.len() > NAME_MAXLEN {
             return Err(Error::InvalidParam);
         }
@@ -123,11 +111,10 @@ impl Coder {
     /// # Safety
     /// `cparams` is null or valid.
     pub unsafe fn compressing(cparams: *const blosc2_cparams) -> Result<Self> {
-        // SAFETY: by the contract.
-        unsafe {
+        unsafe_granted!({
             let cparams = cparams.as_ref().copied();
             context::compression(cparams.unwrap_or(blosc2_cparams::defaults())).map(Self)
-        }
+        })
     }
 
     /// One that decompresses as the storage of a super-chunk says.
@@ -164,17 +151,12 @@ pub unsafe extern "C" fn blosc2_vlmeta_add(
     cparams: *mut blosc2_cparams,
 ) -> c_int {
     code("blosc2_vlmeta_add", || {
-        // SAFETY: by the contract.
-        let (schunk, name) = unsafe {
-            let schunk = Handle::core_of(schunk).map_err(|_| Error::InvalidParam)?;
-            (schunk, name_of(name)?)
-        };
-        // SAFETY: by the contract.
-        unsafe {
+        let (schunk, name) = unsafe_granted!((named(schunk)?.core(), name_of(name)?));
+        unsafe_granted!({
             let content = content_of(content, content_len)?;
             let coder = Coder::compressing(cparams)?;
             schunk.add_vlmetalayer(name, content, coder.context()?)
-        }
+        })
     })
 }
 
@@ -194,23 +176,18 @@ pub unsafe extern "C" fn blosc2_vlmeta_get(
         if content.is_null() || content_len.is_null() {
             return Err(Error::InvalidParam);
         }
-        // SAFETY: by the contract.
-        let (handle, name) = unsafe {
-            let handle = Handle::from_c(schunk).map_err(|_| Error::InvalidParam)?;
-            (handle, name_of(name)?)
-        };
+        let (handle, name) = unsafe_granted!((named(schunk)?, name_of(name)?));
         let coder = Coder::decompressing(handle)?;
         let (at, data) = handle.core().vlmetalayer(name, coder.context()?)?;
         let len = data.len();
-        // SAFETY: by the contract.
-        unsafe {
+        unsafe_granted!({
             *content = if len == 0 {
                 null_mut()
             } else {
                 data.into_raw()
             };
             *content_len = len as i32;
-        }
+        });
         Ok(at)
     })
 }
@@ -229,18 +206,13 @@ pub unsafe extern "C" fn blosc2_vlmeta_update(
     cparams: *mut blosc2_cparams,
 ) -> c_int {
     code("blosc2_vlmeta_update", || {
-        // SAFETY: by the contract.
-        let (schunk, name) = unsafe {
-            let schunk = Handle::core_of(schunk).map_err(|_| Error::InvalidParam)?;
-            (schunk, name_of(name)?)
-        };
+        let (schunk, name) = unsafe_granted!((named(schunk)?.core(), name_of(name)?));
         let found = || schunk.read()?.find_vlmetalayer(name);
-        // SAFETY: by the contract.
-        unsafe {
+        unsafe_granted!({
             let content = content_for(found, content, content_len)?;
             let coder = Coder::compressing(cparams)?;
             schunk.update_vlmetalayer(name, content, coder.context()?)
-        }
+        })
     })
 }
 
@@ -254,8 +226,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_delete(
     name: *const c_char,
 ) -> c_int {
     code("blosc2_vlmeta_delete", || {
-        // SAFETY: by the contract.
-        let (schunk, name) = unsafe { (Handle::core_of(schunk)?, name_of(name)?) };
+        let (schunk, name) = unsafe_granted!((Handle::core_of(schunk)?, name_of(name)?));
         schunk.delete_vlmetalayer(name)
     })
 }
@@ -271,8 +242,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_get_names(
     names: *mut *mut c_char,
 ) -> c_int {
     code("blosc2_vlmeta_get_names", || {
-        // SAFETY: by the contract.
-        unsafe {
+        unsafe_granted!({
             let handle = Handle::from_c(schunk)?;
             let _unchanged = handle.core().peek()?;
             let c = handle.as_c();
@@ -281,6 +251,6 @@ pub unsafe extern "C" fn blosc2_vlmeta_get_names(
                 *names.add(i) = (*(*c).vlmetalayers[i]).name;
             }
             Ok(count)
-        }
+        })
     })
 }

@@ -1,14 +1,11 @@
 //! The public structure of a super-chunk: a window in which programs see its state, and set some parameters.
 
-use crate::capi::constants::*;
 use crate::capi::context::Context;
-use crate::capi::types::*;
+use crate::capi::prelude::*;
 use oxiblosc_core::coder::{Changed, Count, Decoder, Encoder, Host, Settings};
 use oxiblosc_core::schunk::{Parameters, State};
-use oxiblosc_error::Result;
 use oxiblosc_frame::meta::{Metalayer, NAME_MAXLEN};
 use oxiblosc_memory::{List, boxed};
-use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -29,7 +26,7 @@ impl Layer {
             content_len: 0,
         },
         name: [0; NAME_MAXLEN + 1],
-        key: std::ptr::null(),
+        key: null(),
     };
 
     /// One with nothing in it.
@@ -112,6 +109,19 @@ impl Shown {
             spare.push_within_capacity(gone);
         }
     }
+}
+
+/// Points to metalayers, as many as there is room for. Gives how many.
+fn point(
+    to: &mut [*mut blosc2_metalayer],
+    shown: &mut [Box<Layer>],
+    layers: &[Metalayer],
+) -> usize {
+    let count = shown.len().min(to.len());
+    for (to, (shown, layer)) in to.iter_mut().zip(shown.iter_mut().zip(layers)) {
+        *to = shown.show(layer);
+    }
+    count
 }
 
 /// Writes a field that the program may read meanwhile.
@@ -220,19 +230,11 @@ impl Host for Mirror {
             } = &mut *shown;
             Shown::update(metalayers, spare, state.metalayers());
             Shown::update(vlmetalayers, spare, state.vlmetalayers());
-            let count = metalayers.len().min(BLOSC2_MAX_METALAYERS);
-            let layers = metalayers.iter_mut().zip(state.metalayers());
-            for (to, (shown, layer)) in c.metalayers.iter_mut().zip(layers) {
-                *to = shown.show(layer);
-            }
+            let count = point(&mut c.metalayers, metalayers, state.metalayers());
             c.metalayers[count..].fill(null_mut());
             c.nmetalayers = count as u16;
-            let count = vlmetalayers.len().min(BLOSC2_MAX_VLMETALAYERS);
             let before = usize::try_from(c.nvlmetalayers).unwrap_or(0);
-            let layers = vlmetalayers.iter_mut().zip(state.vlmetalayers());
-            for (to, (shown, layer)) in c.vlmetalayers.iter_mut().zip(layers) {
-                *to = shown.show(layer);
-            }
+            let count = point(&mut c.vlmetalayers, vlmetalayers, state.vlmetalayers());
             c.vlmetalayers[count..before.max(count)].fill(null_mut());
             c.nvlmetalayers = count as i16;
         }
@@ -249,8 +251,7 @@ impl Host for Mirror {
 /// # Safety
 /// The structure is there, and its parameters are not written meanwhile. (Other fields may be, so there is no reference to it.)
 pub unsafe fn parameters(c: *const blosc2_schunk) -> Parameters {
-    // SAFETY: by the contract.
-    unsafe {
+    unsafe_granted!({
         Parameters {
             typesize: (*c).typesize,
             blocksize: (*c).blocksize,
@@ -262,5 +263,5 @@ pub unsafe fn parameters(c: *const blosc2_schunk) -> Parameters {
             filters: (*c).filters,
             filters_meta: (*c).filters_meta,
         }
-    }
+    })
 }

@@ -2,16 +2,10 @@
 
 use super::handle::Handle;
 use super::parts::{cparams_of, dparams_of};
-use super::storage::on_heap;
-use crate::capi::border::{code, code64, guard, pointer};
-use crate::capi::constants::*;
+use crate::capi::prelude::*;
 use crate::capi::special;
-use crate::capi::types::*;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Buffer, HandedOver, List};
-use std::ffi::c_int;
-use std::ptr::null_mut;
+use oxiblosc_memory::{Buffer, HandedOver, List, on_c_heap};
 
 /// Gives the compression parameters of a super-chunk in a struct that the program frees with `free`. Returns 0.
 ///
@@ -23,12 +17,11 @@ pub unsafe extern "C" fn blosc2_schunk_get_cparams(
     cparams: *mut *mut blosc2_cparams,
 ) -> c_int {
     code("blosc2_schunk_get_cparams", || {
-        // SAFETY: by the contract.
-        unsafe {
+        unsafe_granted!({
             let handle = Handle::from_c(schunk)?;
             let _unchanged = handle.core().peek()?;
-            *cparams.as_mut().ok_or(Error::NullPointer)? = on_heap(cparams_of(handle.as_c()))?;
-        }
+            *cparams.as_mut().ok_or(Error::NullPointer)? = on_c_heap(cparams_of(handle.as_c()))?;
+        });
         Ok(0)
     })
 }
@@ -43,12 +36,11 @@ pub unsafe extern "C" fn blosc2_schunk_get_dparams(
     dparams: *mut *mut blosc2_dparams,
 ) -> c_int {
     code("blosc2_schunk_get_dparams", || {
-        // SAFETY: by the contract.
-        unsafe {
+        unsafe_granted!({
             let handle = Handle::from_c(schunk)?;
             let _unchanged = handle.core().peek()?;
-            *dparams.as_mut().ok_or(Error::NullPointer)? = on_heap(dparams_of(handle.as_c()))?;
-        }
+            *dparams.as_mut().ok_or(Error::NullPointer)? = on_c_heap(dparams_of(handle.as_c()))?;
+        });
         Ok(0)
     })
 }
@@ -64,8 +56,7 @@ pub unsafe extern "C" fn blosc2_schunk_reorder_offsets(
     offsets_order: *mut i64,
 ) -> c_int {
     code("blosc2_schunk_reorder_offsets", || {
-        // SAFETY: by the contract.
-        let schunk = unsafe { Handle::core_of(schunk)? };
+        let schunk = unsafe_granted!(Handle::core_of(schunk)?);
         let (count, framed) = {
             let state = schunk.peek()?;
             (state.counts().nchunks, state.is_frame())
@@ -77,8 +68,7 @@ pub unsafe extern "C" fn blosc2_schunk_reorder_offsets(
         if offsets_order.is_null() {
             return Err(Error::NullPointer);
         }
-        // SAFETY: by the contract.
-        let order = unsafe { std::slice::from_raw_parts(offsets_order, count) };
+        let order = unsafe_granted!(std::slice::from_raw_parts(offsets_order, count));
         schunk.reorder(order)?;
         Ok(0)
     })
@@ -91,8 +81,7 @@ pub unsafe extern "C" fn blosc2_schunk_reorder_offsets(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_frame_len(schunk: *mut blosc2_schunk) -> i64 {
     code64("blosc2_schunk_frame_len", || {
-        // SAFETY: by the contract.
-        let len = unsafe { Handle::core_of(schunk)? }.frame_len()?;
+        let len = unsafe_granted!(Handle::core_of(schunk)?).frame_len()?;
         i64::try_from(len).map_err(|_| Error::Failure)
     })
 }
@@ -111,8 +100,7 @@ pub unsafe extern "C" fn blosc2_schunk_fill_special(
     chunksize: i32,
 ) -> i64 {
     code64("blosc2_schunk_fill_special", || {
-        // SAFETY: by the contract.
-        let handle = unsafe { Handle::from_c(schunk)? };
+        let handle = unsafe_granted!(Handle::from_c(schunk)?);
         let kind = match special_value {
             BLOSC2_SPECIAL_ZERO => Some(Special::Zero),
             BLOSC2_SPECIAL_NAN => Some(Special::Nan),
@@ -144,8 +132,7 @@ pub fn sample_of(handle: &Handle, kind: Special, nbytes: i32) -> Result<List<u8>
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_lock(schunk: *mut blosc2_schunk) -> c_int {
     code("blosc2_schunk_lock", || {
-        // SAFETY: by the contract.
-        unsafe { Handle::core_of(schunk)? }.lock()?;
+        unsafe_granted!(Handle::core_of(schunk)?).lock()?;
         Ok(0)
     })
 }
@@ -157,8 +144,7 @@ pub unsafe extern "C" fn blosc2_schunk_lock(schunk: *mut blosc2_schunk) -> c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_unlock(schunk: *mut blosc2_schunk) -> c_int {
     code("blosc2_schunk_unlock", || {
-        // SAFETY: by the contract.
-        unsafe { Handle::core_of(schunk)? }.unlock()?;
+        unsafe_granted!(Handle::core_of(schunk)?).unlock()?;
         Ok(0)
     })
 }
@@ -171,8 +157,9 @@ pub unsafe extern "C" fn blosc2_schunk_unlock(schunk: *mut blosc2_schunk) -> c_i
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_refresh(schunk: *mut blosc2_schunk) -> c_int {
     code("blosc2_schunk_refresh", || {
-        // SAFETY: by the contract.
-        Ok(i32::from(unsafe { Handle::core_of(schunk)? }.refresh()?))
+        Ok(i32::from(
+            unsafe_granted!(Handle::core_of(schunk)?).refresh()?,
+        ))
     })
 }
 
@@ -184,8 +171,7 @@ pub unsafe extern "C" fn blosc2_schunk_refresh(schunk: *mut blosc2_schunk) -> c_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_frame_get_offsets(schunk: *mut blosc2_schunk) -> *mut i64 {
     pointer("blosc2_frame_get_offsets", || {
-        // SAFETY: by the contract.
-        let offsets = unsafe { Handle::core_of(schunk)? }.offsets()?;
+        let offsets = unsafe_granted!(Handle::core_of(schunk)?).offsets()?;
         if offsets.is_empty() {
             return Ok(null_mut());
         }
@@ -208,16 +194,14 @@ pub unsafe extern "C" fn blosc2_schunk_avoid_cframe_free(
     avoid_cframe_free: bool,
 ) {
     guard((), || {
-        // SAFETY: by the contract.
-        let Ok(handle) = (unsafe { Handle::from_c(schunk) }) else {
+        let Ok(handle) = (unsafe_granted!(Handle::from_c(schunk))) else {
             return;
         };
         handle.set_avoid_free(avoid_cframe_free);
         if !avoid_cframe_free {
             let _ = handle.core().with_memory(|memory| {
                 if let Some(start) = memory.borrowed() {
-                    // SAFETY: by the contract.
-                    memory.take_over(unsafe { HandedOver::at(start) });
+                    memory.take_over(unsafe_granted!(HandedOver::at(start)));
                 }
             });
         }

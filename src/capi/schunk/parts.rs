@@ -2,13 +2,10 @@
 
 use super::handle::Unfinished;
 use super::storage;
-use crate::capi::constants::*;
 use crate::capi::context::{self, Context};
 use crate::capi::global::get_nthreads;
-use crate::capi::types::*;
-use oxiblosc_error::Result;
+use crate::capi::prelude::*;
 use oxiblosc_frame::header::{Header, Kind};
-use std::ptr::null_mut;
 
 /// Gives a handle in the making a storage, and sets the parameters among its public fields, and makes the contexts, from that.
 ///
@@ -19,22 +16,13 @@ pub unsafe fn set_parameters(schunk: &mut Unfinished, storage: *mut blosc2_stora
     let pointer = schunk.as_c();
     let c = schunk.fields();
     c.storage = storage;
-    // SAFETY: by the contract.
-    unsafe {
+    unsafe_granted!({
         let cparams = &mut *(*c.storage).cparams;
         let dparams = &mut *(*c.storage).dparams;
-        c.filters = cparams.filters;
-        c.filters_meta = cparams.filters_meta;
-        c.compcode = cparams.compcode;
-        c.compcode_meta = cparams.compcode_meta;
-        c.clevel = cparams.clevel;
+        assign!(c, cparams; filters, filters_meta, compcode, compcode_meta, clevel, typesize, blocksize, tuner_params, tuner_id);
         c.splitmode = cparams.splitmode as u8;
         c.use_dict = cparams.use_dict as u8;
-        c.typesize = cparams.typesize;
-        c.blocksize = cparams.blocksize;
         c.chunksize = -1;
-        c.tuner_params = cparams.tuner_params;
-        c.tuner_id = cparams.tuner_id;
         if cparams.tuner_id == BLOSC_BTUNE {
             cparams.use_dict = 0;
         }
@@ -42,7 +30,7 @@ pub unsafe fn set_parameters(schunk: &mut Unfinished, storage: *mut blosc2_stora
         dparams.schunk = pointer.cast();
         c.cctx = context::compression(*cparams)?;
         c.dctx = context::decompression(*dparams)?;
-    }
+    });
     Ok(())
 }
 
@@ -57,18 +45,9 @@ pub unsafe fn set_parameters_from(
 ) -> Result<()> {
     let pointer = schunk.as_c();
     let c = schunk.fields();
-    // SAFETY: by the contract.
-    unsafe {
-        c.typesize = header.typesize;
-        c.blocksize = header.blocksize;
-        c.chunksize = header.chunksize;
-        c.compcode = header.compcode;
-        c.compcode_meta = header.compcode_meta;
-        c.clevel = header.clevel;
-        c.splitmode = header.splitmode;
+    unsafe_granted!({
+        assign!(c, header; typesize, blocksize, chunksize, compcode, compcode_meta, clevel, splitmode, filters, filters_meta);
         c.use_dict = u8::from(header.use_dict);
-        c.filters = header.filters;
-        c.filters_meta = header.filters_meta;
         let (mut cparams, mut dparams) = (cparams_of(pointer), dparams_of(pointer));
         c.cctx = context::compression(cparams)?;
         c.dctx = context::decompression(dparams)?;
@@ -80,7 +59,7 @@ pub unsafe fn set_parameters_from(
             io: io.cast_mut(),
         };
         c.storage = storage::copy(&storage)?;
-    }
+    });
     Ok(())
 }
 
@@ -95,13 +74,7 @@ pub unsafe fn cparams_of(schunk: *mut blosc2_schunk) -> blosc2_cparams {
     let ctx = unsafe { Context::from_c(c.cctx) };
     cparams.nthreads = ctx.map_or_else(|_| get_nthreads(), |ctx| ctx.nthreads.get());
     cparams.schunk = schunk.cast();
-    cparams.filters = c.filters;
-    cparams.filters_meta = c.filters_meta;
-    cparams.compcode = c.compcode;
-    cparams.compcode_meta = c.compcode_meta;
-    cparams.clevel = c.clevel;
-    cparams.typesize = c.typesize;
-    cparams.blocksize = c.blocksize;
+    assign!(cparams, c; filters, filters_meta, compcode, compcode_meta, clevel, typesize, blocksize);
     cparams.splitmode = i32::from(c.splitmode);
     cparams.use_dict = i32::from(c.use_dict);
     cparams

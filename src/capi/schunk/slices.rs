@@ -1,28 +1,7 @@
 //! Ranges of items and single items, read and written.
 
 use super::handle::Handle;
-use crate::capi::border::{bytes, bytes_mut, code};
-use crate::capi::types::*;
-use oxiblosc_core::SuperChunk;
-use oxiblosc_error::{Error, Result};
-use std::ffi::{c_int, c_void};
-
-/// The bytes that a range of items is: from where, and how many. None if it is empty.
-fn range_of(schunk: &SuperChunk, start: i64, stop: i64) -> Result<Option<(u64, usize)>> {
-    if stop <= start {
-        return Ok(None);
-    }
-    let typesize = i64::from(schunk.peek()?.parameters().typesize);
-    let bytes = |items: i64| {
-        items
-            .checked_mul(typesize)
-            .and_then(|bytes| u64::try_from(bytes).ok())
-            .ok_or(Error::Failure)
-    };
-    let (start, stop) = (bytes(start)?, bytes(stop)?);
-    let len = usize::try_from(stop - start).map_err(|_| Error::Failure)?;
-    Ok(Some((start, len)))
-}
+use crate::capi::prelude::*;
 
 /// Reads the items from `start` to before `stop` into `buffer`, which has room for them. Returns 0, or a negative error
 /// code.
@@ -37,9 +16,8 @@ pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
     buffer: *mut c_void,
 ) -> c_int {
     code("blosc2_schunk_get_slice_buffer", || {
-        // SAFETY: by the contract.
-        let schunk = unsafe { Handle::core_of(schunk)? };
-        let Some((start, len)) = range_of(schunk, start, stop)? else {
+        let schunk = unsafe_granted!(Handle::core_of(schunk)?);
+        let Some((start, len)) = schunk.range_of_items(start, stop)? else {
             return Ok(0);
         };
         let end = start + len as u64;
@@ -67,9 +45,8 @@ pub unsafe extern "C" fn blosc2_schunk_set_slice_buffer(
     buffer: *mut c_void,
 ) -> c_int {
     code("blosc2_schunk_set_slice_buffer", || {
-        // SAFETY: by the contract.
-        let schunk = unsafe { Handle::core_of(schunk)? };
-        let Some((start, len)) = range_of(schunk, start, stop)? else {
+        let schunk = unsafe_granted!(Handle::core_of(schunk)?);
+        let Some((start, len)) = schunk.range_of_items(start, stop)? else {
             return Ok(0);
         };
         let changing = schunk.reserve()?;
@@ -95,8 +72,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_sparse_buffer(
     buffer: *mut c_void,
 ) -> c_int {
     code("blosc2_schunk_get_sparse_buffer", || {
-        // SAFETY: by the contract.
-        let schunk = unsafe { Handle::core_of(schunk) }.map_err(|_| Error::InvalidParam)?;
+        let schunk = unsafe_granted!(Handle::core_of(schunk)).map_err(|_| Error::InvalidParam)?;
         let ncoords = usize::try_from(ncoords).map_err(|_| Error::InvalidParam)?;
         if ncoords == 0 {
             return Ok(0);
@@ -107,11 +83,10 @@ pub unsafe extern "C" fn blosc2_schunk_get_sparse_buffer(
         let state = schunk.read()?;
         let typesize = usize::try_from(state.parameters().typesize).unwrap_or(0);
         let len = ncoords.checked_mul(typesize).ok_or(Error::InvalidParam)?;
-        // SAFETY: by the contract.
-        let (coords, dest) = unsafe {
+        let (coords, dest) = unsafe_granted!({
             let coords = std::slice::from_raw_parts(coords, ncoords);
             (coords, bytes_mut(buffer.cast(), len)?)
-        };
+        });
         schunk.read_sparse(coords, dest)?;
         Ok(0)
     })

@@ -1,28 +1,7 @@
 //! How a super-chunk is stored: the library's copy of what the program says.
 
-use crate::capi::types::*;
-use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::Buffer;
-use std::ffi::{CStr, c_char};
-use std::ptr::null_mut;
-
-/// Puts a struct into memory from `malloc`.
-pub fn on_heap<T>(value: T) -> Result<*mut T> {
-    // SAFETY: malloc aligns for any C struct, and gives as much as is asked for, or null.
-    unsafe {
-        let place = libc::malloc(size_of::<T>().max(1)).cast::<T>();
-        if place.is_null() {
-            return Err(Error::MemoryAlloc);
-        }
-        place.write(value);
-        Ok(place)
-    }
-}
-
-/// Puts a string into memory from `malloc`.
-pub fn string_on_heap(text: &CStr) -> Result<*mut c_char> {
-    Ok(Buffer::copy_of(text.to_bytes_with_nul())?.into_raw().cast())
-}
+use crate::capi::prelude::*;
+use oxiblosc_memory::{CStrBuf, on_c_heap};
 
 /// A path as files know it: without `file:///` at its front.
 pub fn local(path: &CStr) -> &CStr {
@@ -47,21 +26,20 @@ pub unsafe fn copy(storage: &blosc2_storage) -> Result<*mut blosc2_storage> {
         io: null_mut(),
         ..*storage
     };
-    // SAFETY: by the caller's word.
-    let made = unsafe {
+    let made = unsafe_granted!({
         (|| {
             if !storage.urlpath.is_null() {
-                copy.urlpath = string_on_heap(local(CStr::from_ptr(storage.urlpath)))?;
+                copy.urlpath = CStrBuf::to_malloc(local(CStr::from_ptr(storage.urlpath)))?;
             }
             let cparams = storage.cparams.as_ref().copied();
-            copy.cparams = on_heap(cparams.unwrap_or(blosc2_cparams::defaults()))?;
+            copy.cparams = on_c_heap(cparams.unwrap_or(blosc2_cparams::defaults()))?;
             let dparams = storage.dparams.as_ref().copied();
-            copy.dparams = on_heap(dparams.unwrap_or(blosc2_dparams::defaults()))?;
+            copy.dparams = on_c_heap(dparams.unwrap_or(blosc2_dparams::defaults()))?;
             let io = storage.io.as_ref().copied();
-            copy.io = on_heap(io.unwrap_or(blosc2_io::defaults()))?;
-            on_heap(copy)
+            copy.io = on_c_heap(io.unwrap_or(blosc2_io::defaults()))?;
+            on_c_heap(copy)
         })()
-    };
+    });
     if made.is_err() {
         // SAFETY: what was made so far, from `malloc` or null.
         unsafe { free_parts(&copy) };
@@ -84,11 +62,10 @@ unsafe fn free_parts(storage: &blosc2_storage) {
 /// # Safety
 /// `storage` is null or from [`copy`], and is used no more.
 pub unsafe fn free_storage(storage: *mut blosc2_storage) {
-    // SAFETY: by the caller's word.
-    unsafe {
+    unsafe_granted!({
         if let Some(parts) = storage.as_ref() {
             free_parts(parts);
         }
         libc::free(storage.cast());
-    }
+    })
 }

@@ -3,13 +3,14 @@
 use super::access::{ChunkMaker, StoredChunks};
 use super::chunks::PartSizes;
 use super::geometry::Geometry;
-use super::meta::{NAME, OLD_NAME};
+use super::meta::{Meta, NAME, OLD_NAME};
 use super::read::{Reading, Workers};
 use super::select::Selection;
 use super::sparse;
 use super::write::{Rewriter, Writing};
 use super::{Dims, MAX_DIM};
 use crate::schunk::{State, SuperChunk, Update};
+use oxiblosc_cells::BlockShape;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_memory::List;
@@ -18,6 +19,16 @@ use oxiblosc_memory::List;
 pub fn find_metalayer(layers: &[Metalayer]) -> Option<usize> {
     let find = |name: &[u8]| layers.iter().position(|layer| *layer.name == *name);
     find(NAME).or_else(|| find(OLD_NAME))
+}
+
+/// The shape of blocks that the metalayer of an array says.
+///
+/// # Errors
+/// [`Error::Failure`] where there is none.
+pub fn block_shape(layers: &[Metalayer]) -> Result<BlockShape> {
+    let layer = layers.iter().find(|layer| *layer.name == *NAME);
+    let (meta, _) = Meta::parse(&layer.ok_or(Error::Failure)?.content, false)?;
+    BlockShape::new(&meta.blockshape[..meta.ndim])
 }
 
 /// An array that cannot change as long as this is used.
@@ -47,6 +58,24 @@ impl<'a> ArrayRef<'a> {
             block: self.geometry.block_nbytes(self.typesize),
             chunk: self.geometry.chunk_nbytes(self.typesize)?,
         })
+    }
+
+    /// Reads all items into the front of `buffer`, in C order.
+    ///
+    /// # Errors
+    /// As for [`Self::read_slice`].
+    pub fn read_all(&self, buffer: &mut [u8]) -> Result<()> {
+        let (start, stop) = (Dims::default(), &self.geometry.shape[..self.geometry.ndim]);
+        self.read_slice(&start[..stop.len()], stop, stop, buffer)
+    }
+
+    /// Writes all items out of the front of `buffer`, in C order.
+    ///
+    /// # Errors
+    /// As for [`Self::write_slice`].
+    pub fn write_all(&self, buffer: &[u8]) -> Result<()> {
+        let (start, stop) = (Dims::default(), &self.geometry.shape[..self.geometry.ndim]);
+        self.write_slice(&start[..stop.len()], stop, stop, buffer)
     }
 
     /// The threads that decompress.

@@ -60,6 +60,46 @@ pub fn check(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) -> Result<()
     Ok(())
 }
 
+/// Bytes of a block of this shape.
+///
+/// # Errors
+/// [`Error::InvalidParam`] for those that are too many.
+pub fn blocksize(blockshape: &[i32], typesize: i32) -> Result<i32> {
+    let items = blockshape
+        .iter()
+        .try_fold(1i32, |product, len| product.checked_mul(*len));
+    items
+        .and_then(|items| items.checked_mul(typesize))
+        .filter(|blocksize| *blocksize >= 0)
+        .ok_or(Error::InvalidParam)
+}
+
+/// The position along each dimension of item `i` of an array of this shape, counted in C order; the last dimension comes first. A
+/// dimension of length 0 gives 0, and what overflows wraps around.
+pub fn position(shape: &[i64], i: i64) -> impl Iterator<Item = (usize, i64)> {
+    let mut stride = 1i64;
+    (0..shape.len()).rev().map(move |d| {
+        let next = stride.wrapping_mul(shape[d]);
+        let rest = match (d, next) {
+            (0, _) => Some(i),
+            (_, 0) => None,
+            _ => Some(i.wrapping_rem(next)),
+        };
+        let rest = rest.filter(|_| stride != 0);
+        let place = rest.map_or(0, |rest| rest.wrapping_div(stride));
+        stride = next;
+        (d, place)
+    })
+}
+
+/// The sum of each position times its stride, wrapping around.
+pub fn number(position: &[i64], strides: &[i64]) -> i64 {
+    let terms = position.iter().zip(strides);
+    terms.fold(0, |sum, (at, stride)| {
+        sum.wrapping_add(at.wrapping_mul(*stride))
+    })
+}
+
 /// `len` rounded up to a multiple of `step`; 0 for steps of 0.
 fn padded(len: i64, step: i64) -> Result<i64> {
     match len.checked_rem(step) {

@@ -4,6 +4,7 @@
 //! document. Markers other than the dtype's are not checked, as in every reader of the format: the numbers are at fixed
 //! positions.
 
+use super::geometry::Geometry;
 use super::{Dims, MAX_DIM};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;
@@ -24,7 +25,7 @@ mod marker {
     pub const STR32: u8 = 0xdb;
 }
 
-/// What the metalayer says. Nothing of it was checked beyond its length: see [`Geometry`](super::geometry::Geometry).
+/// What the metalayer says. Nothing of it was checked beyond its length: see [`Self::geometry`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta<'a> {
     /// Dimensions, at most [`MAX_DIM`].
@@ -113,6 +114,14 @@ impl<'a> Meta<'a> {
             meta.dtype_format = front[0] as i8;
         }
         Ok((meta, cursor.at))
+    }
+
+    /// What follows from the shapes.
+    ///
+    /// # Errors
+    /// Those of [`Geometry::new`].
+    pub fn geometry(&self) -> Result<Geometry> {
+        Geometry::new(self.ndim, &self.shape, &self.chunkshape, &self.blockshape)
     }
 
     /// Writes the metalayer; an absent dtype becomes the default one.

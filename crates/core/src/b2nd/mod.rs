@@ -12,6 +12,7 @@
 //! - [`read`], [`write`]: blocks out of and into chunks
 //! - [`reshape`]: which chunks stay, come and go when the shape changes
 //! - [`sparse`]: single items
+//! - [`views`]: more and fewer dimensions over the same chunks
 
 mod access;
 /// Arrays in use.
@@ -37,6 +38,8 @@ pub mod runs;
 pub mod select;
 /// Single items.
 pub mod sparse;
+/// Shapes of views.
+pub mod views;
 /// Writing.
 pub mod write;
 

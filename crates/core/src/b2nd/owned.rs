@@ -65,7 +65,7 @@ fn geometry(state: &State) -> Result<Geometry> {
     let layers = state.metalayers();
     let at = find_metalayer(layers).ok_or(Error::MetalayerNotFound)?;
     let (meta, _) = Meta::parse(&layers[at].content, true)?;
-    Geometry::new(meta.ndim, &meta.shape, &meta.chunkshape, &meta.blockshape)
+    meta.geometry()
 }
 
 impl Array {
@@ -93,7 +93,7 @@ impl Array {
             dtype_format: 0,
         };
         super::geometry::check(layout.shape, layout.chunks, layout.blocks)?;
-        let geometry = Geometry::new(ndim, &meta.shape, &meta.chunkshape, &meta.blockshape)?;
+        let geometry = meta.geometry()?;
         super::create::chunksize(&geometry, cparams.typesize)?;
         let cparams = CParams {
             blocksize: i32::try_from(geometry.block_nbytes(cparams.typesize))

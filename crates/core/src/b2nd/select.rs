@@ -258,6 +258,28 @@ impl<'a> Selection<'a> {
         Self::new(geometry, axes.try_list()?, &buffershape[..ndim]).map(Some)
     }
 
+    /// The chunks that have items from `start` to before `stop`; a box may reach beyond the array.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for a box that begins before the array.
+    pub fn chunks_of_box(geometry: &'a Geometry, start: &[i64], stop: &[i64]) -> Result<List<i64>> {
+        let (mut to, mut lens) = (Dims::default(), Dims::default());
+        for (d, (start, stop)) in start.iter().zip(stop).enumerate() {
+            if *start < 0 {
+                return Err(Error::InvalidParam);
+            }
+            to[d] = (*stop).min(geometry.shape[d]);
+            if to[d] <= *start {
+                return Ok(List::new());
+            }
+            lens[d] = to[d] - start;
+        }
+        match Self::slice(geometry, start, &to, &lens)? {
+            Some(slice) => (0..slice.nchunks()).map(|i| slice.chunk(i).nchunk).list(),
+            None => Ok(List::new()),
+        }
+    }
+
     /// The items at the given indices along each dimension, in a buffer of shape `buffershape`. None where there are none.
     ///
     /// # Errors

@@ -153,6 +153,28 @@ impl State {
 }
 
 impl SuperChunk {
+    /// The place before a chunk, or behind the last one.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for a chunk that there is not.
+    pub fn place_before(&self, nchunk: i64) -> Result<Position> {
+        match usize::try_from(nchunk) {
+            Ok(at) if nchunk <= self.peek()?.counts().nchunks => Ok(Position::Before(at)),
+            _ => Err(Error::InvalidParam),
+        }
+    }
+
+    /// The place of a chunk.
+    ///
+    /// # Errors
+    /// As for [`Self::place_before`].
+    pub fn place_over(&self, nchunk: i64) -> Result<Position> {
+        match usize::try_from(nchunk) {
+            Ok(at) if nchunk < self.peek()?.counts().nchunks => Ok(Position::Over(at)),
+            _ => Err(Error::InvalidParam),
+        }
+    }
+
     /// Puts a copy of a chunk into its place. Gives the number of chunks.
     ///
     /// # Errors

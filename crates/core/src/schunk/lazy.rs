@@ -4,6 +4,7 @@ use super::chunks::Bytes;
 use super::state::State;
 use super::store::{Location, Store, lock};
 use super::superchunk::SuperChunk;
+use oxiblosc_chunk::decode::Chunk;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, Special, flags2, i32_at};
 use oxiblosc_chunk::source::BlockSource;
 use oxiblosc_error::{Error, Result};
@@ -131,6 +132,46 @@ impl SuperChunk {
     }
 }
 
+/// The source of a chunk that is lazy.
+pub type Kept = Option<Box<dyn BlockSource>>;
+
+/// Checks a chunk that may be lazy, one of the super-chunk that `owner` gives. The chunk goes to `place`, the source of one that is
+/// lazy to `kept`.
+///
+/// # Errors
+/// [`Error::InvalidParam`] for a lazy chunk whose super-chunk is not there, or has its chunks in memory; [`Error::ReadBuffer`] for one
+/// that is cut short; those of a damaged chunk.
+#[inline(always)]
+pub fn parse<'a, 'c, 's>(
+    owner: impl FnOnce() -> Result<&'s SuperChunk>,
+    (header, src): (&'a ChunkHeader, &'a [u8]),
+    kept: &'a mut Kept,
+    place: &'c mut Option<Chunk<'a>>,
+) -> Result<&'c Chunk<'a>> {
+    if is_lazy(header) {
+        Ok(place.insert(parse_lazy(owner, header, src, kept)?))
+    } else {
+        Chunk::parse_into(place, header, src)
+    }
+}
+
+#[cold]
+fn parse_lazy<'a, 's>(
+    owner: impl FnOnce() -> Result<&'s SuperChunk>,
+    header: &'a ChunkHeader,
+    src: &'a [u8],
+    kept: &'a mut Kept,
+) -> Result<Chunk<'a>> {
+    if src.len() < header.overhead() + table_len(header) {
+        return Err(Error::ReadBuffer);
+    }
+    let owner = owner().map_err(|_| Error::InvalidParam)?;
+    *kept = owner.lazy_source(place(header, src)?)?;
+    let source = kept.as_deref().ok_or(Error::InvalidParam)?;
+    let front = src.get(..Chunk::front_len(header));
+    Chunk::lazy_copy(header, front.ok_or(Error::ReadBuffer)?, source)
+}
+
 /// The size of each compressed block: up to the next one, wherever that is in the table.
 fn sizes(header: &ChunkHeader, table: &[u8]) -> Result<List<i32>> {
     if header.is_memcpyed() {
@@ -148,4 +189,38 @@ fn sizes(header: &ChunkHeader, table: &[u8]) -> Result<List<i32>> {
         sizes[*nblock] = (next - start) as i32;
     }
     Ok(sizes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_trailer_follows_the_block_starts() {
+        let mut lazy = vec![0u8; 32];
+        lazy[..4].copy_from_slice(&[5, 1, 5, 8]);
+        for (at, size) in [(4, 4000i32), (8, 1600), (12, 500)] {
+            lazy[at..at + 4].copy_from_slice(&size.to_le_bytes());
+        }
+        lazy[31] = 8;
+        lazy.extend([44, 100, 200i32].map(i32::to_le_bytes).concat());
+        lazy.extend(7i32.to_le_bytes());
+        lazy.extend((5i64 << 32 | 0xffff_fff0).to_le_bytes());
+        lazy.extend([56, 100, 300i32].map(i32::to_le_bytes).concat());
+        let header = ChunkHeader::parse(&lazy).unwrap();
+        assert_eq!((is_lazy(&header), size(&header)), (true, lazy.len()));
+        assert_eq!(
+            place(&header, &lazy),
+            Ok(Place {
+                nchunk: 7,
+                offset: 5 << 32 | 0xffff_fff0
+            })
+        );
+        let short = &lazy[..lazy.len() - 1];
+        assert_eq!(place(&header, short), Err(Error::ReadBuffer));
+        let nobody = || Err(Error::NullPointer);
+        let (mut kept, mut place) = (None, None);
+        let parsed = parse(nobody, (&header, &lazy), &mut kept, &mut place).map(|_| ());
+        assert_eq!(parsed, Err(Error::InvalidParam));
+    }
 }

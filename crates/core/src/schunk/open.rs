@@ -9,12 +9,13 @@ use crate::context::{Compressor, Contexts, Decompressor};
 use crate::params::{CParams, DParams};
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::disk::{Disk, Options};
-use oxiblosc_frame::header::Kind;
+use oxiblosc_frame::disk::{Disk, Loaded, Options};
+use oxiblosc_frame::header::{Header, Kind};
 use oxiblosc_frame::memory::Memory;
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{paths, shared};
-use oxiblosc_memory::{Buffer, CStrBuf, List, boxed};
+use oxiblosc_memory::{Buffer, CStrBuf, List, boxed, boxed_uninit};
+use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Mutex;
@@ -58,6 +59,64 @@ impl Protection {
             locking: self.locking,
             durable: self.durable,
         })
+    }
+}
+
+/// A directory's path, without the slash that it may end with.
+fn without_slash(path: &CStr) -> Result<CStrBuf> {
+    let bytes = path.to_bytes();
+    let end = match bytes.last() {
+        Some(b'/' | b'\\') => bytes.len() - 1,
+        _ => bytes.len(),
+    };
+    CStrBuf::new(&bytes[..end])
+}
+
+impl Store {
+    /// Where a new super-chunk keeps its chunks: in memory or, with a path, on disk. `header` makes the header of its frame, `options`
+    /// say how one on disk is treated.
+    ///
+    /// # Errors
+    /// [`Error::FileOpen`] if something is at the path already; those of output.
+    pub fn create(
+        path: Option<&CStr>,
+        contiguous: bool,
+        header: impl Fn(Kind) -> Header,
+        options: impl FnOnce() -> Result<Options>,
+    ) -> Result<Self> {
+        let (kind, path) = match (path, contiguous) {
+            (None, false) => return Ok(Self::Separate(List::new())),
+            (None, true) => {
+                let memory = Memory::new(&header(Kind::Contiguous), &[], &[])?;
+                return Ok(Self::Memory(memory));
+            }
+            (Some(path), true) if paths::kind(path)?.is_some() => return Err(Error::FileOpen),
+            (Some(path), true) => (Kind::Contiguous, CStrBuf::copy_of(path)?),
+            (Some(path), false) => (Kind::Sparse, without_slash(path)?),
+        };
+        let options = options()?;
+        // Its place comes first: once the frame is there, nothing may fail.
+        let place = boxed_uninit()?;
+        let (disk, _) = Disk::create(options, &path, &header(kind), &[], &[])?;
+        Ok(Self::Disk(Mutex::new(Box::write(place, disk))))
+    }
+
+    /// Opens the frame at a path: a directory, or `offset` bytes behind the begin of a file.
+    ///
+    /// # Errors
+    /// [`Error::FileOpen`] if there is nothing; those of a damaged frame.
+    pub fn open(
+        path: &CStr,
+        offset: u64,
+        options: impl FnOnce() -> Result<Options>,
+    ) -> Result<(Self, Loaded)> {
+        let (path, kind) = match paths::kind(path)? {
+            None => return Err(Error::FileOpen),
+            Some(paths::Kind::Directory) => (without_slash(path)?, Kind::Sparse),
+            Some(paths::Kind::File) => (CStrBuf::copy_of(path)?, Kind::Contiguous),
+        };
+        let (disk, loaded) = Disk::open(options()?, &path, offset, kind)?;
+        Ok((Self::Disk(Mutex::new(boxed(disk)?)), loaded))
     }
 }
 
@@ -105,19 +164,20 @@ impl SuperChunk {
         let host = contexts(cparams, dparams)?;
         let header =
             |kind| State::new(Store::Separate(List::new()), parameters).new_header(&*host, kind);
-        let on_disk = |path: &Path, kind| {
-            let path = c_path(path)?;
-            if paths::kind(&path)?.is_some() {
-                return Err(Error::FileOpen);
-            }
-            let (disk, _) = Disk::create(protection.options()?, &path, &header(kind), &[], &[])?;
-            Ok(Store::Disk(Mutex::new(boxed(disk)?)))
+        let create = |path: Option<&CStr>, contiguous| {
+            Store::create(path, contiguous, header, || protection.options())
         };
         let store = match place {
-            Place::Memory => Store::Separate(List::new()),
-            Place::Frame => Store::Memory(Memory::new(&header(Kind::Contiguous), &[], &[])?),
-            Place::File(path) => on_disk(path, Kind::Contiguous)?,
-            Place::Directory(path) => on_disk(path, Kind::Sparse)?,
+            Place::Memory => create(None, false)?,
+            Place::Frame => create(None, true)?,
+            Place::File(path) => create(Some(&c_path(path)?), true)?,
+            Place::Directory(path) => {
+                let path = c_path(path)?;
+                if paths::kind(&path)?.is_some() {
+                    return Err(Error::FileOpen);
+                }
+                create(Some(&path), false)?
+            }
         };
         let schunk = Self::new(store, parameters, host, next_id());
         match protection.checksums {
@@ -133,15 +193,9 @@ impl SuperChunk {
     /// [`Error::FileOpen`] if there is nothing; those of a damaged frame.
     pub fn open(path: &Path, offset: u64, nthreads: i16, protection: Protection) -> Result<Self> {
         let path = c_path(path)?;
-        let kind = match paths::kind(&path)? {
-            None => return Err(Error::FileOpen),
-            Some(paths::Kind::Directory) => Kind::Sparse,
-            Some(paths::Kind::File) => Kind::Contiguous,
-        };
-        let (disk, loaded) = Disk::open(protection.options()?, &path, offset, kind)?;
+        let (store, loaded) = Store::open(&path, offset, || protection.options())?;
         let cparams = CParams::from_recorded(&super::Parameters::of(&loaded.header), nthreads);
         let host = contexts(cparams, DParams { nthreads })?;
-        let store = Store::Disk(Mutex::new(boxed(disk)?));
         Self::of_frame(store, loaded, host, next_id())
     }
 

@@ -270,6 +270,26 @@ impl From<Patched> for ChunkUpdate {
 }
 
 impl SuperChunk {
+    /// The bytes that the items from `start` to before `stop` are: from where, and how many. None if there are none.
+    ///
+    /// # Errors
+    /// [`Error::Failure`] where there are no such bytes.
+    pub fn range_of_items(&self, start: i64, stop: i64) -> Result<Option<(u64, usize)>> {
+        if stop <= start {
+            return Ok(None);
+        }
+        let typesize = i64::from(self.peek()?.parameters().typesize);
+        let bytes = |items: i64| {
+            items
+                .checked_mul(typesize)
+                .and_then(|bytes| u64::try_from(bytes).ok())
+                .ok_or(Error::Failure)
+        };
+        let (start, stop) = (bytes(start)?, bytes(stop)?);
+        let len = usize::try_from(stop - start).map_err(|_| Error::Failure)?;
+        Ok(Some((start, len)))
+    }
+
     /// Reads a range of the data, which counts bytes, into `dest`, which is as long.
     ///
     /// # Errors

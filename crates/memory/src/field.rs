@@ -1,6 +1,6 @@
 //! Fields of a structure that callbacks, tuners and several threads may read and write through a shared reference.
 
-use super::types::{blosc2_postfilter_fn, blosc2_prefilter_fn};
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicI16, AtomicI32, AtomicPtr, AtomicU8, Ordering};
 
 /// A value that fits into atomics of the same size and alignment.
@@ -94,21 +94,19 @@ impl<T: Value, const N: usize> Value for [T; N] {
     }
 }
 
-macro_rules! function {
-    ($($function:ty),*) => {$(
-        impl Value for $function {
-            type Atomic = AtomicPtr<()>;
-            #[inline]
-            fn load(from: &AtomicPtr<()>) -> Self {
-                // SAFETY: only such functions are stored, and zeroed memory; a null pointer is none.
-                unsafe { std::mem::transmute::<*mut (), Self>(from.load(Ordering::Relaxed)) }
-            }
-            #[inline]
-            fn store(to: &AtomicPtr<()>, value: Self) {
-                let pointer = value.map_or(std::ptr::null_mut(), |function| function as *mut ());
-                to.store(pointer, Ordering::Relaxed);
-            }
-        }
-    )*};
+/// A function of the program's, with parameters of some kind.
+type Function<T> = Option<unsafe extern "C" fn(*mut T) -> c_int>;
+
+impl<T> Value for Function<T> {
+    type Atomic = AtomicPtr<()>;
+    #[inline]
+    fn load(from: &AtomicPtr<()>) -> Self {
+        // SAFETY: only such functions are stored, and zeroed memory; a null pointer is none.
+        unsafe { std::mem::transmute::<*mut (), Self>(from.load(Ordering::Relaxed)) }
+    }
+    #[inline]
+    fn store(to: &AtomicPtr<()>, value: Self) {
+        let pointer = value.map_or(std::ptr::null_mut(), |function| function as *mut ());
+        to.store(pointer, Ordering::Relaxed);
+    }
 }
-function!(blosc2_prefilter_fn, blosc2_postfilter_fn);

@@ -1,0 +1,118 @@
+//! The shapes of views: arrays with more or fewer dimensions of length 1 over the same chunks.
+
+use super::MAX_DIM;
+use super::geometry::Geometry;
+use super::meta::{Meta, NAME};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::meta::Metalayer;
+use oxiblosc_memory::List;
+
+/// Refuses metalayers that may speak of dimensions: all but the array's own.
+///
+/// # Errors
+/// [`Error::InvalidParam`].
+pub fn check_metalayers(layers: &[Metalayer]) -> Result<()> {
+    match layers.iter().all(|layer| *layer.name == *NAME) {
+        true => Ok(()),
+        false => Err(Error::InvalidParam),
+    }
+}
+
+impl Geometry {
+    /// With these dimensions: one of length 1, or one that the array has.
+    fn with_dimensions(&self, from: impl Iterator<Item = Option<usize>>) -> Result<Self> {
+        let ones = [1; MAX_DIM];
+        let (mut ndim, mut shape) = (0, [1; MAX_DIM]);
+        let (mut chunkshape, mut blockshape) = (ones, ones);
+        for from in from {
+            if ndim == MAX_DIM {
+                return Err(Error::InvalidParam);
+            }
+            if let Some(from) = from {
+                shape[ndim] = self.shape[from];
+                chunkshape[ndim] = self.chunkshape[from];
+                blockshape[ndim] = self.blockshape[from];
+            }
+            ndim += 1;
+        }
+        Self::new(ndim, &shape, &chunkshape, &blockshape)
+    }
+
+    /// With further dimensions, one wherever `new` is not 0.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for more dimensions than there can be, and where the array has more or fewer for the other places.
+    pub fn expanded(&self, new: &[u8]) -> Result<Self> {
+        if new.iter().filter(|new| **new == 0).count() != self.ndim {
+            return Err(Error::InvalidParam);
+        }
+        let mut old = 0..self.ndim;
+        self.with_dimensions(new.iter().map(|new| match new {
+            0 => old.next(),
+            _ => None,
+        }))
+    }
+
+    /// Without the dimensions that `drops` names.
+    ///
+    /// # Errors
+    /// [`Error::InvalidIndex`] for one whose length is not 1, [`Error::InvalidParam`] for one along which chunks are padded: the padding
+    /// is between the items that would be neighbours.
+    pub fn squeezed(&self, drops: impl Fn(usize) -> bool) -> Result<Self> {
+        for d in (0..self.ndim).filter(|d| drops(*d)) {
+            if self.shape[d] != 1 {
+                return Err(Error::InvalidIndex);
+            }
+            if self.extchunkshape[d] > 1 {
+                return Err(Error::InvalidParam);
+            }
+        }
+        self.with_dimensions((0..self.ndim).filter(|d| !drops(*d)).map(Some))
+    }
+
+    /// The metalayer of an array with these shapes.
+    ///
+    /// # Errors
+    /// Those of [`Meta::serialize`].
+    pub fn metalayer(&self, dtype: Option<&[u8]>, dtype_format: i8) -> Result<List<u8>> {
+        self.meta(dtype, dtype_format).serialize()
+    }
+
+    /// What the metalayer of an array with these shapes says.
+    pub fn meta<'a>(&self, dtype: Option<&'a [u8]>, dtype_format: i8) -> Meta<'a> {
+        Meta {
+            ndim: self.ndim,
+            shape: self.shape,
+            chunkshape: self.chunkshape,
+            blockshape: self.blockshape,
+            dtype,
+            dtype_format,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dimensions_of_length_1_come_and_go() {
+        let dims = |lens: &[i32]| {
+            let mut dims = [1; MAX_DIM];
+            dims[..lens.len()].copy_from_slice(lens);
+            dims
+        };
+        let shape = dims(&[1, 6, 1]).map(i64::from);
+        let array = Geometry::new(3, &shape, &dims(&[1, 4, 2]), &dims(&[1, 2, 2])).unwrap();
+        let more = array.expanded(&[1, 0, 0, 7, 0]).unwrap();
+        assert_eq!((more.ndim, &more.shape[..5]), (5, &[1, 1, 6, 1, 1][..]));
+        assert_eq!(more.chunkshape[..5], [1, 1, 4, 1, 2]);
+        for wrong in [&[0, 0][..], &[0, 0, 0, 0], &[1; MAX_DIM + 1]] {
+            assert_eq!(array.expanded(wrong), Err(Error::InvalidParam));
+        }
+        let less = array.squeezed(|d| d == 0).unwrap();
+        assert_eq!((less.ndim, &less.blockshape[..2]), (2, &[2, 2][..]));
+        assert_eq!(array.squeezed(|d| d == 1), Err(Error::InvalidIndex));
+        assert_eq!(array.squeezed(|d| d == 2), Err(Error::InvalidParam));
+    }
+}

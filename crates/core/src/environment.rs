@@ -1,0 +1,71 @@
+//! What environment variables say of parameters. They override what a program says.
+
+use crate::params::{Shuffle, Split};
+use oxiblosc_memory::env;
+use std::ffi::CStr;
+
+/// What a variable stands for.
+fn choice<T>(name: &CStr, read: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+    env::get(name, |value| read(value).or_else(|| unrecognized(name)))?
+}
+
+fn unrecognized<T>(name: &CStr) -> Option<T> {
+    let name = name.to_str().unwrap_or_default();
+    env::trace(
+        "warning",
+        format_args!("{name} environment variable not recognized"),
+    );
+    None
+}
+
+/// What `BLOSC_SHUFFLE` asks for.
+pub fn shuffle() -> Option<Shuffle> {
+    choice(c"BLOSC_SHUFFLE", |value| match value {
+        "NOSHUFFLE" => Some(Shuffle::None),
+        "SHUFFLE" => Some(Shuffle::Bytes),
+        "BITSHUFFLE" => Some(Shuffle::Bits),
+        _ => None,
+    })
+}
+
+/// What `BLOSC_DELTA` asks for.
+pub fn delta() -> Option<bool> {
+    choice(c"BLOSC_DELTA", |value| match value {
+        "1" => Some(true),
+        "0" => Some(false),
+        _ => None,
+    })
+}
+
+/// What `BLOSC_SPLITMODE` asks for.
+pub fn split() -> Option<Split> {
+    choice(c"BLOSC_SPLITMODE", |value| match value {
+        "ALWAYS" => Some(Split::Always),
+        "NEVER" => Some(Split::Never),
+        "AUTO" => Some(Split::Auto),
+        "FORWARD_COMPAT" => Some(Split::ForwardCompatible),
+        _ => None,
+    })
+}
+
+/// The number in a variable, if it is at least `least` and fits.
+pub fn at_least<T: TryFrom<i64>>(name: &CStr, least: i64) -> Option<T> {
+    let value = env::number(name)?;
+    let fitting = (value >= least).then(|| T::try_from(value).ok()).flatten();
+    fitting.or_else(|| unrecognized(name))
+}
+
+/// Whether changes are to survive a loss of power: `BLOSC_DURABLE`.
+pub fn durable() -> bool {
+    env::is_on(c"BLOSC_DURABLE")
+}
+
+/// Whether all frames are to be locked: `BLOSC_LOCKING`.
+pub fn locking() -> bool {
+    env::is_on(c"BLOSC_LOCKING")
+}
+
+/// Whether new frames get checksums: `BLOSC_CHECKSUMS`.
+pub fn checksums() -> bool {
+    env::is_on(c"BLOSC_CHECKSUMS")
+}

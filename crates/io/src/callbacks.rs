@@ -1,0 +1,236 @@
+//! Back ends that are C functions.
+
+use crate::{Backend, Mode, Storage};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::env::trace;
+use oxiblosc_memory::{CStrBuf, Shared, shared_dyn};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::{Mutex, PoisonError};
+
+/// The functions of a back end; what each does is said beside the types of the C headers.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "the names are those of the C headers")]
+#[allow(clippy::type_complexity, reason = "each is used once")]
+pub struct Functions {
+    /// Whether `read` fills a buffer, or hands out addresses of its own.
+    pub fills_buffer: bool,
+    pub open:
+        Option<unsafe extern "C" fn(*const c_char, *const c_char, *mut c_void) -> *mut c_void>,
+    pub close: Option<unsafe extern "C" fn(*mut c_void) -> c_int>,
+    pub size: Option<unsafe extern "C" fn(*mut c_void) -> i64>,
+    pub write: Option<unsafe extern "C" fn(*const c_void, i64, i64, i64, *mut c_void) -> i64>,
+    pub read: Option<unsafe extern "C" fn(*mut *mut c_void, i64, i64, i64, *mut c_void) -> i64>,
+    pub truncate: Option<unsafe extern "C" fn(*mut c_void, i64) -> c_int>,
+}
+
+/// A back end that is C functions.
+pub struct Registered<G> {
+    functions: Functions,
+    params: *mut c_void,
+    around: fn() -> G,
+}
+
+// SAFETY: `new` was promised parameters and functions that may be used from any thread.
+unsafe impl<G> Send for Registered<G> {}
+// SAFETY: as above.
+unsafe impl<G> Sync for Registered<G> {}
+
+impl<G> Registered<G> {
+    /// A back end whose `open` gets `params`. What `around` gives lives as long as one of the functions runs.
+    ///
+    /// # Safety
+    /// The functions do what the C headers say, and may be called from any thread, as long as this and its files are used; the
+    /// parameters are theirs.
+    pub const unsafe fn new(functions: Functions, params: *mut c_void, around: fn() -> G) -> Self {
+        Self {
+            functions,
+            params,
+            around,
+        }
+    }
+}
+
+impl<G: 'static> Backend for Registered<G> {
+    fn open(&self, path: &CStr, mode: Mode) -> Result<Shared<dyn Storage>> {
+        let file = RegisteredFile {
+            backend: Self { ..*self },
+            path: CStrBuf::copy_of(path)?,
+            stream: Mutex::new(Stream {
+                pointer: null_mut(),
+                writes_only: mode == Mode::Create,
+            }),
+        };
+        file.alone(|stream| match mode {
+            Mode::Read => file.open(stream, c"rb"),
+            Mode::ReadWrite => file.open(stream, c"rb+"),
+            Mode::Create => file.open(stream, c"wb"),
+            // What was opened to append cannot be written in other places.
+            Mode::New => {
+                file.open(stream, c"ab")?;
+                file.close(stream)?;
+                file.open(stream, c"rb+")
+            }
+        })?;
+        shared_dyn!(file => dyn Storage)
+    }
+
+    fn is_filesystem(&self) -> bool {
+        false
+    }
+}
+
+/// A file of such a back end. Its functions get the modes, and in the order, that they get from
+/// the reference: a new file is made in mode `wb`, and only if it is then read, closed and opened anew in mode `rb+`.
+/// They are called for one stream by one thread at a time.
+struct RegisteredFile<G> {
+    backend: Registered<G>,
+    path: CStrBuf,
+    stream: Mutex<Stream>,
+}
+
+/// What `open` returned.
+struct Stream {
+    /// Null where there is none; only `open` uses it.
+    pointer: *mut c_void,
+    /// Whether it was opened to make a file, and cannot be read.
+    writes_only: bool,
+}
+
+// SAFETY: as for `Registered`; the stream is used under its lock.
+unsafe impl<G> Send for RegisteredFile<G> {}
+// SAFETY: as above.
+unsafe impl<G> Sync for RegisteredFile<G> {}
+
+impl<G> RegisteredFile<G> {
+    fn alone<T>(&self, work: impl FnOnce(&mut Stream) -> T) -> T {
+        let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        let _call: G = (self.backend.around)();
+        work(&mut stream)
+    }
+
+    fn open(&self, stream: &mut Stream, mode: &CStr) -> Result<()> {
+        let open = self.backend.functions.open.ok_or(Error::PluginIo)?;
+        // SAFETY: as `new` was promised; the strings end.
+        stream.pointer = unsafe { open(self.path.as_ptr(), mode.as_ptr(), self.backend.params) };
+        if stream.pointer.is_null() {
+            return Err(Error::FileOpen);
+        }
+        Ok(())
+    }
+
+    fn close(&self, stream: &mut Stream) -> Result<()> {
+        let pointer = std::mem::replace(&mut stream.pointer, null_mut());
+        if pointer.is_null() {
+            return Ok(());
+        }
+        let close = self.backend.functions.close.ok_or(Error::PluginIo)?;
+        // SAFETY: as `new` was promised; the stream was opened and is not used again.
+        if unsafe { close(pointer) } < 0 {
+            return Err(Error::FileWrite);
+        }
+        Ok(())
+    }
+
+    /// The stream to read from. A stream that could not be opened anew is tried again the next time.
+    fn to_read(&self, stream: &mut Stream) -> Result<*mut c_void> {
+        if stream.writes_only {
+            self.close(stream)?;
+            stream.writes_only = false;
+        }
+        self.to_use(stream)
+    }
+
+    /// The stream for anything but reading.
+    fn to_use(&self, stream: &mut Stream) -> Result<*mut c_void> {
+        if stream.pointer.is_null() {
+            self.open(stream, c"rb+")?;
+        }
+        Ok(stream.pointer)
+    }
+}
+
+impl<G> Storage for RegisteredFile<G> {
+    fn size(&self) -> Result<u64> {
+        let size = self.backend.functions.size.ok_or(Error::PluginIo)?;
+        self.alone(|stream| {
+            let stream = self.to_use(stream)?;
+            // SAFETY: as `new` was promised; the stream is open.
+            u64::try_from(unsafe { size(stream) }).map_err(|_| Error::FileRead)
+        })
+    }
+
+    fn read_at(&self, pos: u64, buf: &mut [u8]) -> Result<()> {
+        if buf.is_empty() {
+            return Ok(());
+        }
+        let read = self.backend.functions.read.ok_or(Error::PluginIo)?;
+        let (len, pos) = lengths(buf.len(), pos).ok_or(Error::FileRead)?;
+        let ours: *mut c_void = buf.as_mut_ptr().cast();
+        self.alone(|stream| {
+            let stream = self.to_read(stream)?;
+            let mut at = if self.backend.functions.fills_buffer {
+                ours
+            } else {
+                null_mut()
+            };
+            // SAFETY: as `new` was promised; the stream is open, and `at` points to `len` bytes or to nothing.
+            let nread = unsafe { read(&mut at, 1, len, pos, stream) };
+            if nread != len || at.is_null() {
+                return Err(Error::FileRead);
+            }
+            if at != ours {
+                // SAFETY: the back end has said that `len` bytes are there, as long as the stream is not used again.
+                unsafe { ours.copy_from(at, buf.len()) };
+            }
+            Ok(())
+        })
+    }
+
+    fn write_at(&self, pos: u64, buf: &[u8]) -> Result<()> {
+        if buf.is_empty() {
+            return Ok(());
+        }
+        let write = self.backend.functions.write.ok_or(Error::PluginIo)?;
+        let (len, pos) = lengths(buf.len(), pos).ok_or(Error::FileWrite)?;
+        self.alone(|stream| {
+            let stream = self.to_use(stream)?;
+            // SAFETY: as `new` was promised; the stream is open, and `buf` has `len` bytes.
+            if unsafe { write(buf.as_ptr().cast(), 1, len, pos, stream) } != len {
+                return Err(Error::FileWrite);
+            }
+            Ok(())
+        })
+    }
+
+    fn truncate(&self, size: u64) -> Result<()> {
+        let truncate = self.backend.functions.truncate.ok_or(Error::PluginIo)?;
+        let size = i64::try_from(size).map_err(|_| Error::FileTruncate)?;
+        self.alone(|stream| {
+            let stream = self.to_use(stream)?;
+            // SAFETY: as `new` was promised; the stream is open.
+            if unsafe { truncate(stream, size) } != 0 {
+                return Err(Error::FileTruncate);
+            }
+            Ok(())
+        })
+    }
+
+    fn sync(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl<G> Drop for RegisteredFile<G> {
+    fn drop(&mut self) {
+        if self.alone(|stream| self.close(stream)).is_err() {
+            trace("error", "a registered back end could not close a file");
+        }
+    }
+}
+
+/// A length and a position as C counts them, if their sum is none too large.
+fn lengths(len: usize, pos: u64) -> Option<(i64, i64)> {
+    let (len, pos) = (i64::try_from(len).ok()?, i64::try_from(pos).ok()?);
+    pos.checked_add(len).map(|_| (len, pos))
+}

@@ -1,0 +1,85 @@
+//! Environment variables, read through the C library, through which C programs change them, and without taking memory.
+
+use super::text::Stderr;
+use std::ffi::CStr;
+use std::fmt::Display;
+
+/// What a value that is no UTF-8 is read as: it is equal to nothing that is looked for.
+pub const NO_TEXT: &str = "\u{FFFD}";
+
+/// What `read` makes of the value of a variable; none if it is not set.
+pub fn get<T>(name: &CStr, read: impl FnOnce(&str) -> T) -> Option<T> {
+    // SAFETY: the name ends in 0.
+    let value = unsafe { libc::getenv(name.as_ptr()) };
+    if value.is_null() {
+        return None;
+    }
+    // SAFETY: a value is a C string; it is read at once.
+    let value = unsafe { CStr::from_ptr(value) };
+    Some(read(value.to_str().unwrap_or(NO_TEXT)))
+}
+
+/// Whether a variable is set, whatever to.
+pub fn is_set(name: &CStr) -> bool {
+    get(name, |_| ()).is_some()
+}
+
+/// Whether a variable is set to something other than `0`.
+pub fn is_on(name: &CStr) -> bool {
+    get(name, |value| !value.is_empty() && value != "0") == Some(true)
+}
+
+/// The number at the front of a value, 0 if there is none, as C's `strtol` reads it.
+pub fn number(name: &CStr) -> Option<i64> {
+    get(name, leading_number)
+}
+
+fn leading_number(text: &str) -> i64 {
+    let text = text.trim_start();
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let value = digits
+        .bytes()
+        .take_while(u8::is_ascii_digit)
+        .fold(0i64, |value, digit| {
+            value
+                .saturating_mul(10)
+                .saturating_add(i64::from(digit - b'0'))
+        });
+    sign * value
+}
+
+/// Writes a line to stderr where `BLOSC_TRACE` is set.
+pub fn trace(category: &str, message: impl Display) {
+    if is_set(c"BLOSC_TRACE") {
+        Stderr::line(format_args!("[{category}] - {message}"));
+    }
+}
+
+/// Writes a line to stderr where `BLOSC_INFO` is set.
+pub fn info(message: impl Display) {
+    if is_set(c"BLOSC_INFO") {
+        Stderr::line(format_args!("[INFO] - {message}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_strtol_does() {
+        for (text, value) in [
+            ("5", 5),
+            (" -7x", -7),
+            ("+3 4", 3),
+            ("", 0),
+            ("abc", 0),
+            ("99999999999999999999", i64::MAX),
+        ] {
+            assert_eq!(leading_number(text), value, "{text:?}");
+        }
+    }
+}
