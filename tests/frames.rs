@@ -4,8 +4,7 @@
 mod common;
 
 use blosc2::capi::types::blosc2_cparams;
-use common::abi::CParams;
-use common::data::{Kind, Rng};
+use common::data::Kind;
 use common::fixtures::fixtures;
 use common::folder::Folder;
 use common::schunk::{SchunkLib, our_schunks, reference_schunks};
@@ -483,88 +482,6 @@ fn stored(s: &Schunk) -> i64 {
     let sizes = (0..s.get().nchunks).map(|at| s.lib.lib.sizes(&s.get_lazychunk(at).bytes).1[1]);
     // What is a header alone is told by its offset.
     sizes.filter(|cbytes| *cbytes > 32).map(i64::from).sum()
-}
-
-/// Chunks come, go and change in a frame that is now less than 64 KiB, now less than 1 MiB, now more: what is free in its file never is
-/// much, and nothing is when it is closed.
-#[test]
-fn holes_of_a_file_are_few_whatever_its_size() {
-    const CHUNK: usize = 40_000;
-    /// How many bytes of chunks there are to be.
-    const TARGETS: [i64; 6] = [40_000, 300_000, 1_200_000, 950_000, 1_300_000, 150_000];
-    let ours = our_schunks();
-    let folder = Folder::new("holes");
-    let path = folder.join("frame.b2frame");
-    let cparams = blosc2_cparams {
-        typesize: 8,
-        blocksize: 4000,
-        ..blosc2_cparams::defaults()
-    };
-    let size = || std::fs::metadata(&path).expect("a file").len() as i64;
-    let mut rng = Rng(3);
-    let (mut data, mut most_holes, mut sizes) = (Vec::<Vec<u8>>::new(), 0, [0; 3]);
-    drop(ours.create(true, Some(&path), &cparams, 1, None));
-    for turn in 0..24 {
-        let s = ours.open_path(&path).expect("a frame that opens");
-        for step in 0..60 {
-            let far = stored(&s) - TARGETS[turn as usize % TARGETS.len()];
-            let moves = far.abs() > 60_000 && rng.below(3) > 0;
-            let (nchunk, count) = (rng.below(data.len()), data.len());
-            let kind = [Kind::Random, Kind::Timestamps, Kind::Zeros][(rng.below(9) / 4).min(2)];
-            let new = kind.bytes(CHUNK, turn * 100 + step);
-            let (what, rc) = match rng.below(4) {
-                _ if count == 0 || moves && far < 0 => {
-                    data.push(new);
-                    ("append", s.append_buffer(&data[count], CHUNK as i32))
-                }
-                _ if moves => {
-                    data.remove(nchunk);
-                    ("delete", s.delete_chunk(nchunk as i64))
-                }
-                0..3 => {
-                    let at = rng.below(4000);
-                    let part = &new[..8 * (1 + rng.below(150))];
-                    data[nchunk][8 * at..8 * at + part.len()].copy_from_slice(part);
-                    let start = (nchunk * CHUNK / 8 + at) as i64;
-                    let stop = start + part.len() as i64 / 8;
-                    ("write", s.set_slice(start, stop, part))
-                }
-                _ => {
-                    let parameters = CParams {
-                        typesize: 8,
-                        ..CParams::default()
-                    };
-                    let (rc, chunk) = ours.lib.compress(&parameters, &new);
-                    assert!(rc > 0, "{rc}");
-                    data[nchunk] = new;
-                    ("update", s.update_chunk(nchunk as i64, &chunk, true))
-                }
-            };
-            assert!(rc >= 0, "{what}: {rc}");
-            let chunks = stored(&s);
-            let most = match chunks {
-                0..60_000 => 2000,
-                60_000..900_000 => chunks / 7 + 2000,
-                _ => chunks / 8 + 200_000,
-            };
-            let holes = size() - chunks;
-            assert!(holes <= most, "{what}: {holes} bytes beside {chunks}");
-            most_holes = most_holes.max(if chunks < 900_000 { holes } else { 0 });
-            sizes[usize::from(chunks >= 60_000) + usize::from(chunks >= 900_000)] += 1;
-            if step % 20 == 0 {
-                for lib in libraries() {
-                    let other = lib.open_path(&path).expect("a frame that opens");
-                    let chunks: Vec<_> = data.iter().cloned().map(Ok).collect();
-                    assert!(read(&other).chunks == chunks, "{what}: {}", lib.lib.name);
-                }
-            }
-        }
-        let chunks = stored(&s);
-        drop(s);
-        assert!(size() <= chunks + chunks / 64 + 2000, "closed: {chunks}");
-    }
-    assert!(most_holes > 20_000, "{most_holes}");
-    assert!(sizes.iter().all(|count| *count > 30), "{sizes:?}");
 }
 
 /// Chunks of a large frame have room behind them to grow; those of a small one have none.

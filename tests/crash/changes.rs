@@ -28,8 +28,6 @@ pub enum Start {
     Many,
     /// Chunks of many blocks; the second was changed by the same handle, which leaves room behind it in a file.
     Wide,
-    /// Chunks of 72 KB together; two were removed by the same handle, which leaves holes.
-    Holes,
     /// An array of 50 x 60 items, whose chunks and blocks do not divide it.
     Array,
 }
@@ -126,11 +124,6 @@ pub fn make(
                 fine(s.append_buffer(&data, WIDE as i32));
             }
         }
-        Start::Holes => {
-            for seed in 1..19 {
-                fine(append(&s, 3 * seed, CHUNK));
-            }
-        }
         // Made above.
         Start::Array => {}
     }
@@ -140,12 +133,6 @@ pub fn make(
 pub fn prepare(s: &Schunk, start: Start) {
     if start == Start::Wide {
         assert_eq!(widen(s, 300), 0, "before the change");
-    }
-    if start == Start::Holes {
-        for nchunk in [3, 9] {
-            let rc = s.update_chunk(nchunk, &chunk(s, 0, CHUNK), true);
-            assert_eq!(rc, 18, "before the change");
-        }
     }
 }
 
@@ -283,11 +270,6 @@ pub const CHANGES: &[Change] = &[
         s.set_slice(10, 11, &data(21, 8))
     }),
     change("write a block that grows", Start::Wide, |s| widen(s, 2000)),
-    change("append into a hole", Start::Holes, |s| append(s, 9, CHUNK)),
-    change("update into a hole", Start::Holes, |s| {
-        s.update_chunk(7, &chunk(s, 60, CHUNK), true)
-    }),
-    change("close holes", Start::Holes, |s| s.delete_chunk(12)),
     change("fill with zeros", Start::Empty, |s| {
         s.fill_special(10 * ITEMS, 1, CHUNK as i32)
     }),

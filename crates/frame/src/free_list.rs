@@ -121,11 +121,6 @@ impl FreeList {
         holes + tails
     }
 
-    /// Whether a chunk has free bytes behind it that are its alone.
-    pub fn has_tails(&self) -> bool {
-        self.tails.iter().any(|tail| tail.free > 0)
-    }
-
     /// Whether bytes lie in a hole.
     pub fn is_hole(&self, pos: u64, len: u64) -> bool {
         let behind = self.holes.partition_point(|(at, _)| *at <= pos);

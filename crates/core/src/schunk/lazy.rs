@@ -211,7 +211,7 @@ mod tests {
         assert_eq!((is_lazy(&header), size(&header)), (true, lazy.len()));
         assert_eq!(
             place(&header, &lazy),
-            Ok(Place {
+            Ok(LazyTrailer {
                 nchunk: 7,
                 offset: 5 << 32 | 0xffff_fff0
             })

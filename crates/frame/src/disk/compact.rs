@@ -55,11 +55,10 @@ impl Disk {
         if self.kind == Kind::Contiguous {
             self.pack_chunks(&*file)?;
             let (end, free) = (self.free_list().end(), self.free_list().free_bytes());
-            let is_large = end - free > SMALL;
-            if is_large && free > end / WORTH && !self.free_list().is_fixed() {
+            if end > SMALL && free > end / WORTH && !self.free_list().is_fixed() {
                 self.compact(&*file)?;
             }
-            if is_large {
+            if end > SMALL {
                 holes = u64::MAX;
             }
         }

@@ -24,9 +24,6 @@ const CAPACITY: (usize, usize) = (32, 64);
 const TRAILERS: (u64, u64, u64) = (256, 4 << 10, 1 << 20);
 /// A trailer of more than one byte in so many of the chunks' is kept where it belongs.
 const LONG_TRAILER: u64 = 32;
-/// A smaller frame of at least so many bytes of chunks keeps holes between these, up to one byte in so many, until it is closed:
-/// closing one moves all chunks behind it.
-const SMALL_HOLES: (u64, u64) = (64 << 10, 8);
 /// In a larger frame one byte in so many, and at least these, may be free before holes are closed.
 const HOLES: (u64, u64) = (16, 64 << 10);
 /// The part of an index's header that depends on the number of offsets: its sizes.
@@ -133,21 +130,9 @@ impl Disk {
         let leaves = self.leaves(change)?;
         let new_count = change.count(count);
         if longer || count == 0 || new_count == 0 || self.stays_small(change, specials, &next) {
-            let holes = self.most_small_holes();
-            return self.rewrite(&*file, change, specials, next, &leaves, holes);
+            return self.rewrite(&*file, change, specials, next, &leaves, 0);
         }
         self.edit(&*file, change, specials, next, &leaves)
-    }
-
-    /// How many bytes may be free between the chunks of a frame that stays small, or becomes it. There no chunk grows into the room
-    /// behind it, so that none is left there.
-    fn most_small_holes(&self) -> u64 {
-        let (least, part) = SMALL_HOLES;
-        let list = self.free_list();
-        match list.end() < least || list.has_tails() {
-            true => 0,
-            false => list.end() / part,
-        }
     }
 
     /// What is free between header and index.

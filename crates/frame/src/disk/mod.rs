@@ -4,7 +4,7 @@
 //! another: a different handle or process may have changed it. Reading is here; [`Disk::commit`] changes the frame.
 //!
 //! A frame of less than [`SMALL`] bytes lies as the format's documents show it: header, chunks, compressed index, trailer, one
-//! behind the other, though chunks that left it may leave holes until it is closed. The first change of a larger one moves the index away and stores it uncompressed, with room before it for
+//! behind the other. The first change of a larger one moves the index away and stores it uncompressed, with room before it for
 //! chunks and behind it for offsets, so that an append writes a chunk, an offset and a new trailer and no more; closing the
 //! handle puts it back in order. Both are frames that every reader of the format understands, and between two changes the file
 //! ends where the frame does.
@@ -41,7 +41,7 @@ use std::ffi::CStr;
 
 /// How often, and how long apart in milliseconds, a frame is read again that another process is just changing.
 const RETRIES: (usize, u64) = (50, 1);
-/// A frame of fewer bytes has its index, compressed, right behind its chunks.
+/// A frame of fewer bytes is always in order.
 const SMALL: u64 = 1 << 20;
 
 /// How a frame on disk is to be treated.
@@ -589,7 +589,7 @@ impl Disk {
             most: extent.cbytes.saturating_sub(place),
             expected: None,
             tail: None,
-            slack: (extent.frame_len).saturating_sub(self.free_list().free_bytes()) > SMALL,
+            slack: self.view.extent.frame_len > SMALL,
             base: self.base,
             pending: self.view.pending.clone(),
         })
