@@ -55,7 +55,7 @@ pub enum Change<'a> {
     Delete(usize),
     /// The chunks in another order: which of the old ones comes first, second, ...
     Reorder(&'a [usize]),
-    /// Chunks come, go and move: what is there afterwards, and the positions of those that go. No chunk is named twice.
+    /// Chunks are added, removed and moved: the chunks afterwards, and the positions of those that are removed. No chunk occurs twice.
     Arrange {
         /// All chunks afterwards, in their order.
         slots: &'a [Slot<'a>],

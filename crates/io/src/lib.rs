@@ -139,7 +139,7 @@ pub trait Backend: Send + Sync {
     /// Opens the file at `path`, else `Error::FileOpen`.
     fn open(&self, path: &CStr, mode: Mode) -> Result<Shared<dyn Storage>>;
 
-    /// Device and inode that the path names now, where there are such things: tells whether a file was replaced since
+    /// Device and inode that the path names now, where there are such things: shows whether a file was replaced since
     /// it was opened.
     fn identity(&self, _path: &CStr) -> Option<(u64, u64)> {
         None

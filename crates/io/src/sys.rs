@@ -177,7 +177,7 @@ pub fn each_entry(path: &CStr, mut each: impl FnMut(CStrBuf) -> Result<()>) -> R
     }
 }
 
-/// The end of a directory is told from an error by this alone.
+/// Only this distinguishes the end of a directory from an error.
 fn clear_errno() {
     #[cfg(any(target_os = "macos", target_os = "ios"))]
     // SAFETY: the address of this thread's number.

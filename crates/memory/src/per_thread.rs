@@ -9,6 +9,20 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 
+/// Frees a value when its thread ends. This is the system's function itself: a thread may outlive this library.
+#[cfg(not(miri))]
+const FREE: unsafe extern "C" fn(*mut libc::c_void) = libc::free;
+
+/// Miri ends a thread with compiled functions only.
+#[cfg(miri)]
+const FREE: unsafe extern "C" fn(*mut libc::c_void) = {
+    unsafe extern "C" fn free(value: *mut libc::c_void) {
+        // SAFETY: the caller promises what `free` requires.
+        unsafe { libc::free(value) }
+    }
+    free
+};
+
 /// See the module.
 pub struct PerThread<T> {
     /// None where the system has no more keys.
@@ -61,8 +75,8 @@ impl<T: Default + 'static> PerThread<T> {
     fn key(&self) -> Option<libc::pthread_key_t> {
         *self.key.get_or_init(|| {
             let mut key = 0;
-            // SAFETY: the key is written; `free` takes what `place_or_new` gets from `malloc`.
-            let rc = unsafe { libc::pthread_key_create(&raw mut key, Some(libc::free)) };
+            // SAFETY: the key is written; `FREE` takes what `place_or_new` gets from `malloc`.
+            let rc = unsafe { libc::pthread_key_create(&raw mut key, Some(FREE)) };
             (rc == 0).then_some(key)
         })
     }

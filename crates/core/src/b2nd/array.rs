@@ -1,4 +1,4 @@
-//! An array in use: a super-chunk, and the shapes that its metalayer says.
+//! An open array: a super-chunk, and the shapes in its metalayer.
 
 use super::access::{ChunkMaker, StoredChunks};
 use super::chunks::PartSizes;

@@ -14,18 +14,18 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::grid::{Grid, Tile};
 use std::ops::Range;
 
-/// Where workers come from, and how many.
+/// The threads that work on chunks.
 #[derive(Clone, Copy)]
 pub struct Workers<'a> {
-    /// The most.
+    /// How many may be used.
     pub nthreads: usize,
-    /// Where they come from.
+    /// What runs them.
     pub exec: &'a dyn Executor,
 }
 
 impl Workers<'_> {
-    /// Runs a task for each piece of work, which together make `nbytes` bytes; the first error ends it. A task gets its piece
-    /// and the worker's number.
+    /// Runs a task for each part of the work, which is `nbytes` bytes in total. The first error ends it. A task gets its part and the
+    /// worker's number.
     ///
     /// # Errors
     /// That of a task.
@@ -59,7 +59,7 @@ pub struct Reading<'a> {
     pub selection: &'a Selection<'a>,
     /// Of which chunks.
     pub chunks: &'a dyn Chunks,
-    /// How large things are.
+    /// Bytes of an item, a block and a chunk.
     pub sizes: PartSizes,
 }
 

@@ -1,4 +1,4 @@
-//! Arrays that grow and shrink, all at once.
+//! Changes the shape of an array, as one change.
 
 use super::access::{ChunkMaker, StoredChunks};
 use super::array::{ArrayRef, find_metalayer};
@@ -15,10 +15,10 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{Change, Slot};
 use oxiblosc_memory::{Buffer, Collect, List, ToList};
 
-/// Makes chunks on the way from one shape to another.
+/// Makes the chunks that the new shape needs.
 type Write<'a> = dyn Fn(&Resizing) -> Result<List<Update>> + 'a;
 
-/// A change of the shape under way.
+/// A change of the shape in progress.
 struct Resizing<'a> {
     reshape: &'a Reshape<'a>,
     array: &'a ArrayRef<'a>,
@@ -44,8 +44,8 @@ impl Resizing<'_> {
 }
 
 impl ArrayRef<'_> {
-    /// Gives the array another shape, and makes the chunks that `write` says, all at once. Without them, what comes to light is
-    /// zeros.
+    /// Gives the array another shape, and makes the chunks that `write` says, all at once. Items that appear without
+    /// them are zeros.
     fn reshape(
         &mut self,
         new_shape: &[i64],
@@ -93,7 +93,7 @@ impl ArrayRef<'_> {
     }
 
     /// Gives the array another shape of as many dimensions. It grows and shrinks at the far ends; with `start`, at these positions,
-    /// which then, like the lengths that come or go, must be multiples of the chunk's. What it grows by is zeros.
+    /// which then, like the lengths that come or go, must be multiples of the chunk's. New items are zeros.
     ///
     /// # Errors
     /// [`Error::InvalidParam`] for a shape that there cannot be, and of a view; those of damaged chunks, of compression and

@@ -1,4 +1,4 @@
-//! Boxes of items on their way from one array to another.
+//! Copies boxes of items from one array to another.
 
 use super::MAX_DIM;
 use oxiblosc_error::{Error, Result};
@@ -21,7 +21,7 @@ pub fn strides(shape: &[i64]) -> Result<[usize; MAX_DIM]> {
     Ok(strides)
 }
 
-/// A box of items on its way from one array to another of the same number of dimensions.
+/// A box of items that is copied from one array to another of the same number of dimensions.
 pub struct Transfer<'a> {
     /// Shape of the source.
     pub src_shape: &'a [i64],

@@ -30,16 +30,16 @@ pub trait ChunkCompressor: Sync {
     fn parts(&self) -> Option<(&EncodeParams, &dyn Hooks)>;
 }
 
-/// What chunks are written again with.
+/// What is needed to rewrite chunks.
 #[derive(Clone, Copy)]
 pub struct Rewriter<'a> {
     /// The chunks as they are.
     pub chunks: &'a dyn Chunks,
-    /// Makes new ones.
+    /// Compresses the new ones.
     pub maker: &'a dyn ChunkCompressor,
-    /// How large things are.
+    /// Bytes of an item, a block and a chunk.
     pub sizes: PartSizes,
-    /// Whether edits will do for a chunk that stays where it is.
+    /// Whether a changed chunk may be returned as edits of the old one.
     pub in_place: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Super-chunks of Rust programs: made, opened, kept as frames.
+//! Super-chunks for Rust programs: create, open, copy, convert to a frame.
 
 use super::copy::VlmetalayerCoder;
 use super::state::State;
@@ -34,7 +34,7 @@ pub enum Place<'a> {
     Directory(&'a Path),
 }
 
-/// How frames on disk are kept from others and from harm.
+/// How frames on disk are protected from other processes and from power failures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Protection {
     /// Whether a lock file keeps other processes out while the frame is changed, and changes out while it is read.
@@ -120,7 +120,7 @@ impl Store {
     }
 }
 
-/// What the operations of a thread know the next super-chunk by. Super-chunks of C programs go by addresses, which are even.
+/// The id of the next super-chunk. Super-chunks of C programs have their addresses as ids, which are even.
 fn next_id() -> usize {
     static LAST: AtomicUsize = AtomicUsize::new(1);
     LAST.fetch_add(2, Ordering::Relaxed)
@@ -134,7 +134,7 @@ fn contexts(cparams: CParams, dparams: DParams) -> Result<Box<dyn Host>> {
 }
 
 impl SuperChunk {
-    /// Makes a super-chunk without chunks.
+    /// Creates a super-chunk without chunks.
     ///
     /// ```
     /// use oxiblosc_core::{CParams, DParams, Place, Protection, SuperChunk};
@@ -186,8 +186,8 @@ impl SuperChunk {
         }
     }
 
-    /// Opens the super-chunk in a file, `offset` bytes behind its begin, or in a directory. Nothing is read but the index and the
-    /// metalayers. Compression goes on with the parameters that the frame records.
+    /// Opens the super-chunk in a file, `offset` bytes behind its begin, or in a directory. Only the index and the metalayers
+    /// are read. New chunks are compressed with the parameters in the frame.
     ///
     /// # Errors
     /// [`Error::FileOpen`] if there is nothing; those of a damaged frame.

@@ -1,5 +1,5 @@
-//! What this thread is in the middle of: which super-chunks its operations have locked, and how, and whether it is in a
-//! function of the program's that an operation called.
+//! The operations that this thread is in: which super-chunks they have locked, and how, and whether the thread is in a callback,
+//! that is, a function of the program's that an operation called.
 //!
 //! A function of the program's (a pre- or postfilter, a codec, a filter) may use the super-chunk for which it is called. What
 //! it reads there must not wait for those who wait for the operation; what it would change is refused. Helper threads take
@@ -9,8 +9,8 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::per_thread::PerThread;
 use std::cell::Cell;
 
-/// As many super-chunks can be locked within each other.
-const MOST: usize = 8;
+/// How deeply operations can be nested.
+const MAX_NESTING: usize = 8;
 
 /// How an operation has locked a super-chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub enum Access {
     Exclusive,
 }
 
-/// What kind of function of the program's this thread is in.
+/// The kind of callback that this thread is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Callback {
     /// None.
@@ -45,7 +45,7 @@ struct Entry {
 
 /// The operations of one thread, the outermost first.
 struct Operations {
-    entries: [Cell<Entry>; MOST],
+    entries: [Cell<Entry>; MAX_NESTING],
     len: Cell<usize>,
     /// The function of the program's that the innermost of them has called.
     callback: Cell<Callback>,
@@ -60,7 +60,7 @@ impl Default for Operations {
             within: Callback::No,
         };
         Self {
-            entries: [none; MOST].map(Cell::new),
+            entries: [none; MAX_NESTING].map(Cell::new),
             len: Cell::new(0),
             callback: Cell::new(Callback::No),
         }
@@ -159,7 +159,7 @@ pub fn in_callback_of(id: usize) -> bool {
 /// An operation that has locked a super-chunk, until this is dropped.
 pub struct Entered(usize);
 
-/// Says that an operation of this thread has locked the super-chunk `id`.
+/// Records that an operation of this thread has locked the super-chunk `id`.
 ///
 /// # Errors
 /// [`Error::Lock`] where too many are locked within each other, [`Error::MemoryAlloc`].
@@ -178,7 +178,7 @@ pub fn enter(id: usize, access: Access) -> Result<Entered> {
     })?
 }
 
-/// Says how the operation of this thread has locked the super-chunk `id` now.
+/// Records how the operation of this thread has locked the super-chunk `id` now.
 pub fn set_access(id: usize, access: Access) {
     CURRENT.with(|operations| operations.change(id, |entry| entry.access = access));
 }
@@ -206,12 +206,12 @@ impl Drop for Entered {
     }
 }
 
-/// Says which chunk of the super-chunk `id` the operation of this thread works on, if there is one.
+/// Records which chunk of the super-chunk `id` the operation of this thread works on, if there is one.
 pub fn set_chunk(id: usize, nchunk: i64) {
     CURRENT.with(|operations| operations.change(id, |entry| entry.nchunk = nchunk));
 }
 
-/// Which chunk of the super-chunk `id` the operation of this thread works on, if it said so.
+/// Which chunk of the super-chunk `id` the operation of this thread works on, if it was recorded.
 pub fn chunk(id: usize) -> Option<i64> {
     let nchunk = CURRENT.with(|operations| operations.entry(id))??.nchunk;
     (nchunk >= 0).then_some(nchunk)
@@ -225,12 +225,12 @@ pub fn shared() -> Option<Inherited> {
 /// The operations of a thread, for its helpers.
 #[derive(Clone, Copy)]
 pub struct Inherited {
-    entries: [Entry; MOST],
+    entries: [Entry; MAX_NESTING],
     len: usize,
     callback: Callback,
 }
 
-/// Puts back what was there before.
+/// Restores the thread's own operations when it is dropped.
 pub struct Restore(Inherited);
 
 impl Drop for Restore {
@@ -277,12 +277,12 @@ fn call(callback: Callback) -> Returned {
     Returned(before.unwrap_or(Callback::No))
 }
 
-/// Says that a function of the program's works on blocks, until the result is dropped.
+/// Records that a callback that works on blocks runs, until the result is dropped.
 pub fn call_on_blocks() -> Returned {
     call(Callback::Blocks)
 }
 
-/// Says that a function of a back end of the program's runs, until the result is dropped.
+/// Records that a callback of a back end runs, until the result is dropped.
 pub fn call_backend() -> Returned {
     call(Callback::Backend)
 }
@@ -343,7 +343,9 @@ mod tests {
 
     #[test]
     fn there_is_an_end() {
-        let all: Vec<_> = (1..=MOST).map(|id| enter(id, Access::Shared)).collect();
+        let all: Vec<_> = (1..=MAX_NESTING)
+            .map(|id| enter(id, Access::Shared))
+            .collect();
         assert!(all.iter().all(|entered| entered.is_ok()));
         assert_eq!(enter(99, Access::Shared).err(), Some(Error::Lock));
         drop(all);

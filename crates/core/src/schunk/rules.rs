@@ -2,7 +2,7 @@
 //! they lead it to frames that it cannot read.
 //!
 //! The size of a chunk (`chunksize`) is -1 until the first chunk comes, then the size of all chunks but the last, which may
-//! be shorter, and 0 from the moment on when that no longer holds.
+//! be shorter, and 0 as soon as that no longer holds.
 
 use oxiblosc_chunk::checksum::CHECKSUMS;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, Special};
@@ -37,7 +37,7 @@ pub enum StorageKind {
     Sparse,
 }
 
-/// A chunk that comes or goes.
+/// A chunk that is added or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkInfo {
     /// Bytes of its data.
@@ -88,7 +88,7 @@ impl ChunkInfo {
         }
     }
 
-    /// What is taken from `cbytes` when the chunk goes: nothing for one that is only a header.
+    /// What is subtracted from `cbytes` when the chunk is removed: nothing for one that is only a header.
     fn takes(&self) -> i64 {
         if self.cbytes == EXTENDED_HEADER_LENGTH as i32 {
             0
@@ -108,7 +108,7 @@ impl Counts {
         flags2: 0,
     };
 
-    /// Bytes of the last chunk's data, where chunks are of one size. A frame that lies gets some number.
+    /// Bytes of the last chunk's data, where chunks are of one size. For a damaged frame the number is arbitrary.
     fn last_nbytes(&self) -> i64 {
         let before = (self.nchunks - 1).saturating_mul(i64::from(self.chunksize));
         self.nbytes.saturating_sub(before)
@@ -212,7 +212,7 @@ impl Counts {
         Ok(counts)
     }
 
-    /// After a chunk went.
+    /// After a chunk was removed.
     pub fn deleted(&self, old: &ChunkInfo, keeping: StorageKind) -> Self {
         let mut counts = *self;
         counts.nchunks -= 1;

@@ -129,7 +129,7 @@ impl SuperChunk {
     /// Reads the items at `coords`, in any order, into `dest`, one behind the other.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for an item that there is not, where chunks are of different sizes, and if `dest` has not the room;
+    /// [`Error::InvalidParam`] for an item out of range, if chunks are of different sizes, and if `dest` is too small;
     /// those of damaged chunks, and of input.
     pub fn read_sparse(&self, coords: &[i64], dest: &mut [u8]) -> Result<()> {
         let Some(last) = coords.iter().max() else {
