@@ -80,6 +80,12 @@ fn what_the_reference_changes_is_no_damage_and_the_rest_stays_checked() {
             let sums: Vec<i32> = (0..s.get().nchunks).map(|n| check_chunk(&s, n)).collect();
             let wanted: Vec<i32> = model.iter().map(|(_, sum)| *sum).collect();
             assert_eq!(sums, wanted, "{contiguous}");
+            for (nchunk, (data, _)) in model.iter().enumerate() {
+                let lazy = s.get_lazychunk(nchunk as i64);
+                let mut out = vec![0; data.len()];
+                assert_eq!(s.decompress_given(&lazy.bytes, &mut out), 8000, "{nchunk}");
+                assert!(out == *data, "{nchunk}");
+            }
             assert_eq!(has_checksums(&s), 1);
         };
         check(&model);
