@@ -7,7 +7,7 @@ set -u
 # Nothing here asks anybody.
 exec </dev/null
 library_dir=$1 compiler=${2:-cc}
-public='^(blosc1|blosc2|blosc|b2nd)_[A-Za-z0-9_]+$'
+public='^(blosc1|blosc2|blosc|b2nd|oxiblosc)_[A-Za-z0-9_]+$'
 failures=0
 
 # expect <what> <command...>

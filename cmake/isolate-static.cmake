@@ -23,7 +23,7 @@ file(MAKE_DIRECTORY "${WORK_DIR}")
 # The public functions are those that the shared library exports. The archive itself is no place to ask: rustc leaves
 # its bitcode beside the machine code, and where LLVM is installed nm reads that in place of the symbols.
 run("${NM}" --dynamic --defined-only --format=posix "${SHARED}")
-string(REGEX MATCHALL "(^|\n)(blosc1|blosc2|blosc|b2nd)_[A-Za-z0-9_]+ " symbols "${run_output}")
+string(REGEX MATCHALL "(^|\n)(blosc1|blosc2|blosc|b2nd|oxiblosc)_[A-Za-z0-9_]+ " symbols "${run_output}")
 list(TRANSFORM symbols STRIP)
 if(NOT symbols)
   message(FATAL_ERROR "${SHARED} exports no public function")

@@ -1,5 +1,6 @@
 /* Super-chunks, in every storage. */
 #include "harness.h"
+#include "oxiblosc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -397,6 +398,33 @@ static void frame_len(void) {
   CALL(blosc2_schunk_frame_len(t.schunk));
 }
 
+/* In a frame that gets them, and in one that has them. */
+static void checksums(void) {
+  make_schunk(1);
+  if (t.param == 0) {
+    CALL(oxiblosc_schunk_add_checksums(t.schunk));
+    return;
+  }
+  need(oxiblosc_schunk_add_checksums(t.schunk) == 0, "checksums");
+  room();
+  switch (t.param) {
+    case 1:
+      CALL(oxiblosc_schunk_has_checksums(t.schunk));
+      break;
+    case 2:
+      CALL(oxiblosc_schunk_check_chunk(t.schunk, 1));
+      break;
+    case 3:
+      CALL(blosc2_schunk_append_buffer(t.schunk, data, PER_CHUNK * 4));
+      break;
+    case 4:
+      CALL(blosc2_schunk_set_slice_buffer(t.schunk, 900, 2100, data));
+      break;
+    default:
+      CALL(blosc2_schunk_get_slice_buffer(t.schunk, 900, 2100, t.out));
+  }
+}
+
 static void fill_special(void) {
   blosc2_cparams cparams = parameters(1);
   blosc2_storage storage = storage_at(t.path, &io_of_frame, &map_of_frame, &cparams, NULL);
@@ -553,6 +581,7 @@ const struct test_case schunk_cases[] = {
     {"schunk_get_params", get_params, 2, ALL_STORAGES, CODE},
     {"schunk_reorder_offsets", reorder, 1, ALL_STORAGES, CODE},
     {"schunk_frame_len", frame_len, 1, ALL_STORAGES, CODE},
+    {"schunk_checksums", checksums, 6, ALL_STORAGES & ~(1 << CHUNKS), CODE},
     {"schunk_fill_special", fill_special, 2, ALL_STORAGES, CODE},
     {"schunk_lock", locks, 3, ALL_STORAGES, CODE},
     {"schunk_locked", locked, 3, ON_DISK, CODE},

@@ -19,7 +19,6 @@ use crate::header::{
     Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, Special, flags, flags2, i32_at,
     version,
 };
-use crc_fast::{CrcAlgorithm, Digest, checksum};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, Collect, List};
 use std::ops::Range;
@@ -35,19 +34,47 @@ const IN_HEADER: Range<usize> = 24..28;
 
 /// CRC-32C.
 pub fn crc32c(bytes: &[u8]) -> u32 {
-    checksum(CrcAlgorithm::Crc32Iscsi, bytes) as u32
+    // The functions of this crate that take an algorithm bring along the tables of all.
+    crc_fast::crc32_iscsi(bytes)
 }
 
 /// CRC-32C of bytes and more of them, from that of the first.
 pub fn extended(crc: u32, more: &[u8]) -> u32 {
-    let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, u64::from(!crc));
-    digest.update(more);
-    digest.finalize() as u32
+    shifted(crc, more.len()) ^ crc32c(more)
 }
 
-/// What becomes of a CRC-32C when so many zeros follow.
-pub fn shifted(crc: u32, zeros: usize) -> u32 {
-    crc_fast::checksum_combine(CrcAlgorithm::Crc32Iscsi, crc.into(), 0, zeros as u64) as u32
+/// The polynomial of CRC-32C, as all here with the bit of the highest power last.
+const POLYNOMIAL: u32 = 0x82f6_3b78;
+
+/// The product of two remainders.
+const fn product(a: u32, mut b: u32) -> u32 {
+    let (mut sum, mut bit) = (0, 32);
+    while bit > 0 {
+        bit -= 1;
+        if a >> bit & 1 != 0 {
+            sum ^= b;
+        }
+        b = b >> 1 ^ if b & 1 != 0 { POLYNOMIAL } else { 0 };
+    }
+    sum
+}
+
+/// The remainders of x to the power of 8, 16, 32, ...: what multiplies when one byte, two bytes, four bytes, ... follow.
+const POWERS: [u32; 48] = {
+    let mut powers = [0x80_0000; 48];
+    let mut i = 1;
+    while i < powers.len() {
+        powers[i] = product(powers[i - 1], powers[i - 1]);
+        i += 1;
+    }
+    powers
+};
+
+/// What becomes of the difference of two CRC-32C when so many equal bytes follow.
+pub fn shifted(crc: u32, len: usize) -> u32 {
+    let powers = POWERS.iter().enumerate();
+    let wanted = powers.filter(|(i, _)| len >> i & 1 != 0);
+    wanted.fold(crc, |crc, (_, power)| product(crc, *power))
 }
 
 /// Bytes of the table of a chunk of so many blocks.
@@ -310,5 +337,36 @@ impl Chunk<'_> {
             sums.check_block(nblock, self.block_streams(nblock)?)?;
         }
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checksums_are_those_of_the_standard() {
+        // RFC 3720, appendix B.4.
+        assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
+        assert_eq!(crc32c(&[0xff; 32]), 0x62a8_ab43);
+        assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+    }
+
+    #[test]
+    fn a_checksum_goes_on() {
+        let bytes: Vec<u8> = (0..70_000u32).map(|i| (i.wrapping_mul(i) >> 3) as u8).collect();
+        for (first, len) in [
+            (0, 0),
+            (5, 0),
+            (0, 7),
+            (1, 1),
+            (32, 8),
+            (9, 32),
+            (100, 65_541),
+        ] {
+            let whole = &bytes[..first + len];
+            let (front, behind) = whole.split_at(first);
+            assert_eq!(extended(crc32c(front), behind), crc32c(whole));
+        }
     }
 }

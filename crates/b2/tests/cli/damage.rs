@@ -257,3 +257,63 @@ fn what_is_whole_is_copied() {
     assert!(mended(&folder, &path, 0) == data);
     assert_eq!(read(&folder.path("mended")).len(), bytes.len());
 }
+
+/// Noise of which no codec sees that a bit is another.
+fn noise(len: usize) -> Vec<u8> {
+    let mut state = 7u64;
+    let next = |_| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    (0..len).map(next).collect()
+}
+
+#[test]
+fn with_checksums_every_damage_is_found() {
+    let folder = Folder::new("checksums");
+    let (file, plain, checked, copy) = (
+        folder.write("data", &noise(50_000)),
+        folder.path("plain"),
+        folder.path("checked"),
+        folder.path("copy"),
+    );
+    let compress = |path: &str, more: &[&str]| {
+        b2(&[&["compress", &file, "-o", path, "--chunks", "16K"], more].concat()).ended(0);
+    };
+    compress(&plain, &[]);
+    compress(&checked, &["--checksum"]);
+    let verified = |path: &str| b2(&["verify", path]);
+    assert!(verified(&plain).ended(0).text().contains("no checksums"));
+    let fine = verified(&checked).ended(0).text();
+    assert!(
+        fine.contains("checksums of header, index and metalayers, all chunks are right"),
+        "{fine}"
+    );
+    for (path, has) in [(&plain, "none"), (&checked, "header, index and metalayers")] {
+        let info = b2(&["info", path]).ended(0).text();
+        let line = info.lines().find(|line| line.starts_with("checksums"));
+        assert!(line.is_some_and(|line| line.ends_with(has)), "{info}");
+    }
+    // A frame that is converted keeps them, and one that has none gets them.
+    b2(&["convert", &checked, &copy, "--sparse"]).ended(0);
+    let kept = verified(&copy).ended(0).text();
+    assert!(kept.contains("all chunks are right"), "{kept}");
+    let added = folder.path("added");
+    b2(&["convert", &plain, &added, "--checksum"]).ended(0);
+    let text = verified(&added).ended(0).text();
+    assert!(text.contains("all chunks are right"), "{text}");
+    for (path, found) in [(&plain, false), (&checked, true)] {
+        let mut bytes = read(path);
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(path, &bytes).expect("a file");
+        let run = verified(path);
+        assert!(
+            run.ended(if found { 1 } else { 0 })
+                .text()
+                .contains("chunk")
+        );
+    }
+}
