@@ -166,6 +166,82 @@ fn what_the_reference_changes_is_no_damage_and_the_rest_stays_checked() {
 }
 
 #[test]
+fn a_large_frame_has_them_after_each_change() {
+    let lib = our_schunks();
+    let folder = Folder::new("checksums-large");
+    let cparams = blosc2_cparams {
+        typesize: 4,
+        ..blosc2_cparams::defaults()
+    };
+    for contiguous in [true, false] {
+        let path = folder.join(if contiguous { "file" } else { "directory" });
+        let s = lib.create(contiguous, Some(&path), &cparams, 1, None);
+        let s = s.expect("a frame");
+        assert_eq!(add_checksums(&s), 0);
+        assert!(s.meta_add(c"fixed", b"before") >= 0);
+        let mut model: Vec<Vec<u8>> = (0..200).map(noise).collect();
+        for data in &model {
+            assert!(s.append_buffer(data, 8000) > 0);
+        }
+        drop(s);
+        let chunk = |seed: u64| {
+            let own = crate::common::abi::CParams {
+                typesize: 4,
+                ..Default::default()
+            };
+            lib.lib.compress(&own, &noise(seed)).1
+        };
+        // The first change finds the index compressed, the others find it as it is while the frame grows; and once more all of
+        // them by a handle each.
+        for reopened in [false, true] {
+            let mut s = lib.open_path(&path).expect("a frame");
+            for step in 0..7u64 {
+                let new = 1000 + step + 10 * u64::from(reopened);
+                let rc = match step {
+                    0 => i64::from(s.meta_update(c"fixed", b"behind") >= 0),
+                    1 if reopened => s.vlmeta_update(c"more", &noise(new)),
+                    1 => s.vlmeta_add(c"more", &noise(new)),
+                    2 => s.append_buffer(&noise(new), 8000),
+                    3 => s.update_chunk(7, &chunk(new), true),
+                    4 => s.insert_chunk(5, &chunk(new), true),
+                    5 => s.delete_chunk(3),
+                    _ => s.set_slice(100, 5100, &noise(new).repeat(3)[..20_000]),
+                };
+                assert!(rc >= 0, "step {step}: {rc}");
+                match step {
+                    2 => model.push(noise(new)),
+                    3 => model[7] = noise(new),
+                    4 => model.insert(5, noise(new)),
+                    5 => drop(model.remove(3)),
+                    6 => {
+                        let mut all: Vec<u8> = model[..3].concat();
+                        all[400..20_400].copy_from_slice(&noise(new).repeat(3)[..20_000]);
+                        (model.iter_mut().zip(all.chunks(8000))).for_each(|(m, c)| *m = c.to_vec());
+                    }
+                    _ => {}
+                }
+                if reopened {
+                    drop(s);
+                    s = lib.open_path(&path).expect("a frame");
+                }
+                for lib in [Some(lib), reference_schunks()].into_iter().flatten() {
+                    let other = lib.open_path(&path).expect("a whole frame");
+                    let state = read(&other);
+                    let same = |(now, then): (&Result<Vec<u8>, i64>, _)| now.as_ref() == Ok(then);
+                    assert!(
+                        state.chunks.len() == model.len()
+                            && state.chunks.iter().zip(&model).all(same),
+                        "step {step} {contiguous} {reopened}"
+                    );
+                }
+                let all = (0..model.len() as i64).all(|nchunk| check_chunk(&s, nchunk) == 1);
+                assert!(all && has_checksums(&s) == 1, "step {step}");
+            }
+        }
+    }
+}
+
+#[test]
 fn the_environment_asks_for_them() {
     let lib = our_schunks();
     let folder = Folder::new("checksums-environment");

@@ -354,7 +354,9 @@ mod tests {
 
     #[test]
     fn a_checksum_goes_on() {
-        let bytes: Vec<u8> = (0..70_000u32).map(|i| (i.wrapping_mul(i) >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..70_000u32)
+            .map(|i| (i.wrapping_mul(i) >> 3) as u8)
+            .collect();
         for (first, len) in [
             (0, 0),
             (5, 0),

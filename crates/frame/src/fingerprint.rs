@@ -61,17 +61,17 @@ pub fn without(trailer: &[u8]) -> &[u8] {
     &trailer[..trailer.len().saturating_sub(LEN)]
 }
 
-/// Writes the fingerprint into a trailer, and the mark into the header, which is not to change any more. Without `checksums`,
-/// takes out both.
-pub fn stamp(checksums: bool, header: &mut [u8], index_crc: u32, trailer: &mut [u8]) {
+/// Writes the fingerprint into a trailer, and the mark into the header, which is not to change any more. Without the checksum of the
+/// index, takes out both.
+pub fn stamp(index_crc: Option<u32>, header: &mut [u8], trailer: &mut [u8]) {
     let end = trailer.len() - LEN;
     let (before, fingerprint) = trailer.split_at_mut(end);
     fingerprint.fill(0);
     fingerprint[0] = MARKER;
     header[MARK] = 0;
-    if !checksums {
+    let Some(index_crc) = index_crc else {
         return;
-    }
+    };
     header[MARK] = MARKED;
     fingerprint[1] = TYPE;
     let sums = [crc32c(header), index_crc, crc32c(before)];
@@ -155,7 +155,7 @@ mod tests {
         let mut header: Vec<u8> = (0..120).collect();
         let index = [7u8; 99];
         let crc = || crc32c(&index);
-        stamp(true, &mut header, crc(), &mut trailer);
+        stamp(Some(crc()), &mut header, &mut trailer);
         let all = |header: &[u8], trailer: &[u8]| check(header, crc, trailer);
         assert_eq!(all(&header, &trailer), Ok(Coverage::All));
         for at in 0..header.len() + trailer.len() {
@@ -175,7 +175,7 @@ mod tests {
         other[40] ^= 1;
         assert_eq!(all(&other, &trailer), Ok(Coverage::AllButHeader));
         let mut unstamped = trailer.to_vec();
-        stamp(false, &mut other, crc(), &mut unstamped);
+        stamp(None, &mut other, &mut unstamped);
         assert_eq!(all(&other, &unstamped), Ok(Coverage::None));
         assert_eq!(all(&header, &unstamped), Ok(Coverage::None));
         assert_eq!(unstamped[..], trailer::encode(&layers).unwrap()[..]);

@@ -344,8 +344,8 @@ impl Memory {
                 set_extent(buffer, len as u64, data_len);
                 let (front, trailer) = buffer.split_at_mut(len - self.trailer.len());
                 let header = &mut front[..self.header_len];
-                let index = fingerprint::of_index(&index);
-                fingerprint::stamp(self.checksums, header, index, trailer);
+                let index_crc = self.checksums.then(|| fingerprint::of_index(&index));
+                fingerprint::stamp(index_crc, header, trailer);
             }
             self.whole = true;
         }

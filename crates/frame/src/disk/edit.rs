@@ -10,7 +10,7 @@ use crate::free_list::FreeList;
 use crate::header::{Kind, set_extent};
 use crate::offsets::{Offsets, WIDTH, stored_header};
 use oxiblosc_chunk::checksum::{crc32c, extended};
-use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
+use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
 use oxiblosc_memory::{Collect, List, ToList};
@@ -371,7 +371,9 @@ impl Disk {
             .view
             .checksums
             .then(|| crc32c(&index[EXTENDED_HEADER_LENGTH..]));
-        self.stamp(&mut writes.header, &index, offsets_crc, &mut trailer);
+        let front = &index[..EXTENDED_HEADER_LENGTH];
+        let index_crc = offsets_crc.map(|crc| fingerprint::of_index_parts(front, crc));
+        fingerprint::stamp(index_crc, &mut writes.header, &mut trailer);
         writes.dead.push((trailer_pos, &trailer))?;
         self.write(file, writes)?;
         self.view.tail = trailer;
@@ -381,16 +383,19 @@ impl Disk {
         Ok(())
     }
 
-    /// Writes checksums of header, index and trailer into header and trailer, or takes them out. The index is stored as it is.
-    fn stamp(&self, header: &mut [u8], index: &[u8], offsets_crc: Option<u32>, trailer: &mut [u8]) {
-        let front = &index[..EXTENDED_HEADER_LENGTH];
-        let index = offsets_crc.map_or(0, |crc| fingerprint::of_index_parts(front, crc));
-        fingerprint::stamp(offsets_crc.is_some(), header, index, trailer);
+    /// The checksum of the index that is in the file.
+    fn index_crc_in(&self, file: &dyn Storage) -> Result<u32> {
+        let pos = self.base + self.index_pos();
+        let mut front = [0; EXTENDED_HEADER_LENGTH];
+        file.read_at(pos, &mut front)?;
+        let mut index = List::filled(0, ChunkHeader::parse(&front)?.cbytes)?;
+        file.read_at(pos, &mut index)?;
+        Ok(fingerprint::of_index(&index))
     }
 
-    /// The checksum of the offsets after a change of them, if the frame has checksums.
+    /// The checksum of the offsets after a change of them, if the frame has checksums and the offsets are stored as they are.
     fn offsets_crc_after(&self, delta: &Delta) -> Result<Option<u32>> {
-        if !self.view.checksums {
+        if !self.view.checksums || self.view.capacity.is_none() {
             return Ok(None);
         }
         let offsets = &self.view.offsets;
@@ -551,7 +556,11 @@ impl Disk {
         let frame_len = trailer_pos + trailer.len() as u64;
         set_extent(&mut writes.header, frame_len, cbytes);
         let offsets_crc = self.offsets_crc_after(&delta)?;
-        self.stamp(&mut writes.header, &sizes, offsets_crc, &mut trailer);
+        let index_crc = match (self.view.checksums, offsets_crc) {
+            (true, None) => Some(self.index_crc_in(file)?),
+            _ => offsets_crc.map(|crc| fingerprint::of_index_parts(&sizes, crc)),
+        };
+        fingerprint::stamp(index_crc, &mut writes.header, &mut trailer);
         writes.dead.push((trailer_pos, &trailer))?;
         delta.reserve(&mut self.view.offsets)?;
         self.write(file, writes)?;

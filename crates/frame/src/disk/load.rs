@@ -296,8 +296,9 @@ impl Image {
     pub fn stamp(&mut self, checksums: bool) {
         let end = self.body.len() - self.trailer_len;
         let (front, trailer) = self.body.split_at_mut(end);
-        let index = fingerprint::of_index(&front[..self.index_len]);
-        fingerprint::stamp(checksums, &mut self.header, index, trailer);
+        let index = &front[..self.index_len];
+        let index_crc = checksums.then(|| fingerprint::of_index(index));
+        fingerprint::stamp(index_crc, &mut self.header, trailer);
     }
 
     /// Leaves one byte free before the trailer.
