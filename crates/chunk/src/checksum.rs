@@ -34,8 +34,7 @@ const IN_HEADER: Range<usize> = 24..28;
 
 /// CRC-32C.
 pub fn crc32c(bytes: &[u8]) -> u32 {
-    // The functions of this crate that take an algorithm bring along the tables of all.
-    crc_fast::crc32_iscsi(bytes)
+    crc32c::crc32c(bytes)
 }
 
 /// CRC-32C of bytes and more of them, from that of the first.
