@@ -2,6 +2,7 @@
 
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::env::{NO_TEXT, trace};
+use std::any::Any;
 use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
@@ -44,13 +45,27 @@ pub unsafe fn text<'a>(string: *const c_char) -> Option<&'a str> {
 
 /// Runs the body of an exported function; a panic gives `failed`.
 pub fn guard<T>(failed: T, body: impl FnOnce() -> T) -> T {
-    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
-        trace(
-            "error",
-            "internal error: a panic was stopped at the C border",
-        );
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
+        panicked(payload);
         failed
     })
+}
+
+/// Says that there was a panic. Not inlined, like [`traced`], as each exported function has it.
+#[cold]
+#[inline(never)]
+fn panicked(payload: Box<dyn Any + Send>) {
+    drop(payload);
+    let message = "internal error: a panic was stopped at the C border";
+    trace("error", message);
+}
+
+/// Says why the function `name` fails, and returns the code for it.
+#[cold]
+#[inline(never)]
+fn traced(name: &str, error: Error) -> c_int {
+    trace("error", format_args!("{name}: {error} ({})", error.code()));
+    error.code()
 }
 
 /// Runs the body of the exported function `name` that returns a count or an error code.
@@ -58,10 +73,7 @@ pub fn code<T: TryInto<c_int>>(name: &str, body: impl FnOnce() -> Result<T>) -> 
     guard(Error::Failure.code(), || {
         match body().and_then(|count| count.try_into().map_err(|_| Error::Failure)) {
             Ok(count) => count,
-            Err(error) => {
-                trace("error", format_args!("{name}: {error} ({})", error.code()));
-                error.code()
-            }
+            Err(error) => traced(name, error),
         }
     })
 }
@@ -70,10 +82,7 @@ pub fn code<T: TryInto<c_int>>(name: &str, body: impl FnOnce() -> Result<T>) -> 
 pub fn code64(name: &str, body: impl FnOnce() -> Result<i64>) -> i64 {
     guard(i64::from(Error::Failure.code()), || match body() {
         Ok(count) => count,
-        Err(error) => {
-            trace("error", format_args!("{name}: {error} ({})", error.code()));
-            i64::from(error.code())
-        }
+        Err(error) => i64::from(traced(name, error)),
     })
 }
 
@@ -81,7 +90,7 @@ pub fn code64(name: &str, body: impl FnOnce() -> Result<i64>) -> i64 {
 pub fn pointer<T>(name: &str, body: impl FnOnce() -> Result<*mut T>) -> *mut T {
     guard(null_mut(), || {
         body().unwrap_or_else(|error| {
-            trace("error", format_args!("{name}: {error} ({})", error.code()));
+            traced(name, error);
             null_mut()
         })
     })

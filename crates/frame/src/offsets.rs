@@ -4,7 +4,7 @@
 //! kind in their uppermost byte; see the contiguous frame format document, "Chunks".
 
 use super::header::{Extent, Kind};
-use super::runs::Runs;
+use super::runs::{Runs, Span, Spans};
 use oxiblosc_chunk::decode::{Chunk, decompress_block};
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
 use oxiblosc_chunk::header::{
@@ -16,6 +16,7 @@ use oxiblosc_chunk::tune::BlocksizeRequest;
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;
+use std::slice;
 
 /// Bytes of one offset.
 pub const WIDTH: usize = 8;
@@ -194,31 +195,41 @@ impl Offsets {
     }
 
     /// Every offset.
-    pub fn iter(&self) -> impl Iterator<Item = i64> + '_ {
-        let (repeated, list, runs) = self.parts(usize::MAX);
-        repeated
-            .chain(list.iter().copied())
-            .chain(runs.into_iter().flat_map(Runs::iter))
+    pub fn iter(&self) -> Iter<'_> {
+        self.iter_over(usize::MAX, false)
     }
 
     /// The offsets of real places, in the order of the chunks; of equal ones in a row of special length, one.
     pub fn places(&self) -> impl Iterator<Item = u64> + '_ {
-        let (repeated, list, runs) = self.parts(1);
-        let place = |offset: i64| u64::try_from(offset).ok();
-        repeated
-            .chain(list.iter().copied())
-            .filter_map(place)
-            .chain(runs.into_iter().flat_map(Runs::places))
+        self.iter_over(1, true)
+            .filter_map(|offset| u64::try_from(offset).ok())
     }
 
-    /// The offsets in their three forms, of which two are empty; of a repeated one, `most`.
-    fn parts(&self, most: usize) -> (impl Iterator<Item = i64> + use<>, &[i64], Option<&Runs>) {
-        let (offset, count, list, runs) = match self {
-            Self::Repeated { offset, count } => (*offset, (*count).min(most), &[][..], None),
-            Self::List(list) => (0, 0, &list[..], None),
-            Self::Runs(runs) => (0, 0, &[][..], Some(runs)),
+    /// The offsets; of a repeated one, `most`.
+    fn iter_over(&self, most: usize, only_real: bool) -> Iter<'_> {
+        let nothing = Span {
+            first: 0,
+            step: 0,
+            count: 0,
         };
-        (std::iter::repeat_n(offset, count), list, runs)
+        let (span, list, runs) = match self {
+            Self::Repeated { offset, count } => {
+                let span = Span {
+                    first: *offset,
+                    step: 0,
+                    count: (*count).min(most),
+                };
+                (span, &[][..], Spans::default())
+            }
+            Self::List(list) => (nothing, &list[..], Spans::default()),
+            Self::Runs(runs) => (nothing, &[][..], runs.spans()),
+        };
+        Iter {
+            span,
+            list: list.iter(),
+            runs,
+            only_real,
+        }
     }
 
     /// How many of the offsets stand for chunks of special values.
@@ -509,6 +520,60 @@ fn params(nbytes: usize) -> EncodeParams {
     }
 }
 
+/// The offsets one after the other: the rest of a run, then a list, then other runs.
+///
+/// It has a name, and [`Iter::next_run`] is not inlined, since there are many loops over offsets.
+#[derive(Clone, Debug)]
+pub struct Iter<'a> {
+    span: Span,
+    list: slice::Iter<'a, i64>,
+    runs: Spans<'a>,
+    /// Runs of special chunks are left out.
+    only_real: bool,
+}
+
+impl Iter<'_> {
+    /// Goes to the next run, if there is one.
+    #[inline(never)]
+    fn next_run(&mut self) -> Option<()> {
+        let only_real = self.only_real;
+        self.span = self.runs.find(|span| !only_real || span.first >= 0)?;
+        Some(())
+    }
+}
+
+impl Iterator for Iter<'_> {
+    type Item = i64;
+
+    #[inline]
+    fn next(&mut self) -> Option<i64> {
+        self.nth(0)
+    }
+
+    #[inline]
+    fn nth(&mut self, mut n: usize) -> Option<i64> {
+        while n >= self.span.count {
+            n -= self.span.count;
+            self.span.count = 0;
+            if n < self.list.len() {
+                return self.list.nth(n).copied();
+            }
+            n -= self.list.len();
+            self.list = [].iter();
+            self.next_run()?;
+        }
+        let Span { first, step, .. } = self.span;
+        let offset = first.wrapping_add(step.wrapping_mul(n as i64));
+        self.span.first = offset.wrapping_add(step);
+        self.span.count -= n + 1;
+        Some(offset)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.span.count + self.list.len(), None)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -535,6 +600,46 @@ mod tests {
                 assert_eq!(back.len(), count);
                 let more = Offsets::decode(&bytes, Some(count + 1), Kind::Contiguous, 0);
                 assert!(more.is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn the_three_forms_give_the_same_offsets() {
+        let special = Place::Special(Special::Nan).to_offset();
+        let mut runs = Runs::default();
+        let list = [
+            special,
+            special,
+            0,
+            40,
+            80,
+            7,
+            special,
+            i64::MAX - 1,
+            i64::MAX,
+        ];
+        for offset in list {
+            runs.push(offset).unwrap();
+        }
+        let repeated = Offsets::Repeated {
+            offset: special,
+            count: 3,
+        };
+        let forms = [
+            (Offsets::List(List::of(list).unwrap()), &list[..]),
+            (Offsets::Runs(runs), &list),
+            (repeated, &[special; 3]),
+        ];
+        for (offsets, list) in forms {
+            assert_eq!(offsets.iter().collect::<Vec<_>>(), list);
+            let real: Vec<u64> = list.iter().filter_map(|o| u64::try_from(*o).ok()).collect();
+            assert_eq!(offsets.places().collect::<Vec<_>>(), real);
+            for (first, n) in (0..=list.len()).flat_map(|i| (0..=list.len()).map(move |j| (i, j))) {
+                let (mut ours, mut theirs) = (offsets.iter(), list.iter().copied());
+                assert_eq!(ours.nth(first), theirs.nth(first));
+                assert_eq!(ours.nth(n), theirs.nth(n), "{first} {n}");
+                assert_eq!((ours.next(), ours.next()), (theirs.next(), theirs.next()));
             }
         }
     }

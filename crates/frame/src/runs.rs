@@ -102,35 +102,50 @@ impl Runs {
     }
 
     /// First offset, step and length of each run.
-    fn spans(&self) -> impl Iterator<Item = (i64, i64, usize)> + '_ {
-        let ends = self.runs.iter().skip(1).map(|run| run.start as usize);
-        self.runs
-            .iter()
-            .zip(ends.chain([self.len]))
-            .map(|(run, end)| (run.first, i64::from(run.step), end - run.start as usize))
-    }
-
-    /// Every offset.
-    pub fn iter(&self) -> impl Iterator<Item = i64> + '_ {
-        self.spans()
-            .flat_map(|(first, step, count)| (0..count as i64).map(move |i| first + i * step))
-    }
-
-    /// The offsets of real places.
-    pub fn places(&self) -> impl Iterator<Item = u64> + '_ {
-        self.spans()
-            .filter(|(first, ..)| *first >= 0)
-            .flat_map(|(first, step, count)| {
-                (0..count as i64).map(move |i| (first + i * step) as u64)
-            })
+    pub fn spans(&self) -> Spans<'_> {
+        Spans {
+            runs: &self.runs,
+            len: self.len,
+        }
     }
 
     /// How many of the offsets are real places, and the largest of those.
     pub fn extent(&self) -> (usize, Option<u64>) {
-        let real = self.spans().filter(|(first, ..)| *first >= 0);
-        real.fold((0, None), |(all, most), (first, step, count)| {
-            let last = (first + (count as i64 - 1) * step) as u64;
-            (all + count, most.max(Some(last)))
+        let real = self.spans().filter(|span| span.first >= 0);
+        real.fold((0, None), |(all, most), span| {
+            let last = (span.first + (span.count as i64 - 1) * span.step) as u64;
+            (all + span.count, most.max(Some(last)))
+        })
+    }
+}
+
+/// `count` offsets from `first` on, `step` apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    pub first: i64,
+    pub step: i64,
+    pub count: usize,
+}
+
+/// The runs one after the other.
+#[derive(Clone, Debug, Default)]
+pub struct Spans<'a> {
+    runs: &'a [Run],
+    /// How many offsets there are, those of earlier runs included.
+    len: usize,
+}
+
+impl Iterator for Spans<'_> {
+    type Item = Span;
+
+    fn next(&mut self) -> Option<Span> {
+        let (run, rest) = self.runs.split_first()?;
+        let end = rest.first().map_or(self.len, |next| next.start as usize);
+        self.runs = rest;
+        Some(Span {
+            first: run.first,
+            step: run.step.into(),
+            count: end - run.start as usize,
         })
     }
 }
@@ -167,11 +182,12 @@ mod tests {
         ];
         for list in lists {
             let runs = runs(list);
-            assert_eq!(runs.iter().collect::<Vec<_>>(), list);
             let each: Vec<i64> = (0..list.len()).map(|i| runs.get(i).unwrap()).collect();
             assert_eq!((each.as_slice(), runs.get(list.len())), (list, None));
             let real: Vec<u64> = list.iter().filter_map(|o| u64::try_from(*o).ok()).collect();
-            assert_eq!(runs.places().collect::<Vec<_>>(), real);
+            let of_span =
+                |span: Span| (0..span.count as i64).map(move |i| span.first + i * span.step);
+            assert_eq!(runs.spans().flat_map(of_span).collect::<Vec<_>>(), list);
             assert_eq!(runs.extent(), (real.len(), real.iter().max().copied()));
         }
     }

@@ -71,6 +71,7 @@ impl<T: Send + 'static, const SLOTS: usize> Depot<T, SLOTS> {
 
     /// Makes a value, for a slot that has none.
     #[cold]
+    #[inline(never)]
     fn make(&'static self, make: impl FnOnce() -> T) -> Result<Borrowed<T>> {
         let value = ManuallyDrop::new(boxed(make())?);
         let free = |slot: &&Slot<T>| {

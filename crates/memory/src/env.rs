@@ -2,7 +2,7 @@
 
 use super::text::Stderr;
 use std::ffi::CStr;
-use std::fmt::Display;
+use std::fmt::{Arguments, Display};
 
 /// What a value that is no UTF-8 is read as: it is equal to nothing that is looked for.
 pub const NO_TEXT: &str = "\u{FFFD}";
@@ -53,15 +53,20 @@ fn leading_number(text: &str) -> i64 {
 
 /// Writes a line to stderr where `BLOSC_TRACE` is set.
 pub fn trace(category: &str, message: impl Display) {
-    if is_set(c"BLOSC_TRACE") {
-        Stderr::line(format_args!("[{category}] - {message}"));
-    }
+    write_if(c"BLOSC_TRACE", format_args!("[{category}] - {message}"));
 }
 
 /// Writes a line to stderr where `BLOSC_INFO` is set.
 pub fn info(message: impl Display) {
-    if is_set(c"BLOSC_INFO") {
-        Stderr::line(format_args!("[INFO] - {message}"));
+    write_if(c"BLOSC_INFO", format_args!("[INFO] - {message}"));
+}
+
+/// Writes a line to stderr where a variable is set. Not inlined, as there are many who write.
+#[cold]
+#[inline(never)]
+fn write_if(variable: &CStr, line: Arguments) {
+    if is_set(variable) {
+        Stderr::line(line);
     }
 }
 

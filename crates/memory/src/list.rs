@@ -38,6 +38,16 @@ impl<T> List<T> {
     /// Makes room for `more` items, in steps that grow with the list.
     #[inline]
     pub fn reserve(&mut self, more: usize) -> Result<()> {
+        if more <= self.0.capacity() - self.0.len() {
+            return Ok(());
+        }
+        self.grow(more)
+    }
+
+    /// Not inlined: the library would be 20 KB larger.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, more: usize) -> Result<()> {
         self.0.try_reserve(more).map_err(failed)
     }
 

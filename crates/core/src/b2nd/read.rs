@@ -177,7 +177,9 @@ impl Reading<'_> {
         copy(data, item, &mut tile)
     }
 
-    /// Fills the places of items that are all the same.
+    /// Fills the places of items that are all the same. Not inlined, like [`Self::read_ranges`]: what it puts on the stack would be
+    /// there while a block is decompressed.
+    #[inline(never)]
     fn fill(
         &self,
         chunk: &Chunk,
@@ -196,6 +198,7 @@ impl Reading<'_> {
     }
 
     /// Reads blocks out of a chunk that is cut in another way.
+    #[inline(never)]
     fn read_ranges(
         &self,
         chunk: &Chunk,
