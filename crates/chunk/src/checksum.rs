@@ -9,18 +9,22 @@
 //! | 4 for each block | checksum of its streams, with their sizes |
 //! | 4 | checksum of the front: of all bytes of the chunk before it |
 //!
-//! All are CRC-32C, little-endian. Since they are part of the chunk, they go wherever it goes, and go with it when another writer
+//! All are CRC-32C, little-endian. Data that do not compress are read in parts, for which no more than the parts should be checked: a chunk
+//! all of whose blocks are stored streams has a longer table, with the sums of [pages](Layout). Since they are part of the chunk, they go wherever it goes, and go with it when another writer
 //! replaces it. A chunk without blocks (a repeated value, or no data) has the checksum of its bytes in the first four of the
 //! `filters_meta`, which count as zeros in it, and no filters. A chunk whose data are stored as they are has no block starts;
 //! it becomes one with a stored stream for each block.
 
 use crate::decode::Chunk;
+use crate::encode_block::write_raw;
 use crate::header::{
     Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, Special, flags, flags2, i32_at,
     version,
 };
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Buffer, Collect, List};
+pub use oxiblosc_filters::crc32c::crc32c;
+use oxiblosc_filters::crc32c::product;
+use oxiblosc_memory::{Buffer, Collect, List, ToList};
 use std::ops::Range;
 
 /// In the second flags byte: the chunk has checksums.
@@ -32,30 +36,9 @@ pub const MAGIC: [u8; 4] = [0xc5, 0x5c, 0xa3, 0x9a];
 /// Where a chunk without blocks has its checksum.
 const IN_HEADER: Range<usize> = 24..28;
 
-/// CRC-32C.
-pub fn crc32c(bytes: &[u8]) -> u32 {
-    crc32c::crc32c(bytes)
-}
-
 /// CRC-32C of bytes and more of them, from that of the first.
 pub fn extended(crc: u32, more: &[u8]) -> u32 {
     shifted(crc, more.len()) ^ crc32c(more)
-}
-
-/// The polynomial of CRC-32C, as all here with the bit of the highest power last.
-const POLYNOMIAL: u32 = 0x82f6_3b78;
-
-/// The product of two remainders.
-const fn product(a: u32, mut b: u32) -> u32 {
-    let (mut sum, mut bit) = (0, 32);
-    while bit > 0 {
-        bit -= 1;
-        if a >> bit & 1 != 0 {
-            sum ^= b;
-        }
-        b = b >> 1 ^ if b & 1 != 0 { POLYNOMIAL } else { 0 };
-    }
-    sum
 }
 
 /// The remainders of x to the power of 8, 16, 32, ...: what multiplies when one byte, two bytes, four bytes, ... follow.
@@ -76,20 +59,94 @@ pub fn shifted(crc: u32, len: usize) -> u32 {
     wanted.fold(crc, |crc, (_, power)| product(crc, *power))
 }
 
-/// Bytes of the table of a chunk of so many blocks.
-pub fn table_len(nblocks: usize) -> usize {
-    MAGIC.len() + 4 * nblocks + 4
+/// Bytes of a page of a stored stream.
+pub const PAGE: usize = 4096;
+
+/// What the table of a chunk has for each block: the checksum of its streams; or, in a chunk that was made of stored streams, the size in
+/// front of its stream, as that is, and a checksum for each [`PAGE`] of the rest, of which the last may be shorter. The chunk's size says
+/// which: such a chunk is larger than any other may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    nblocks: usize,
+    /// Bytes of the data of a block, and of those of the last one, where there are pages.
+    paged: Option<(usize, usize)>,
 }
 
-/// Where in the table the checksum of block `nblock` is; that of the front follows the last one.
-pub fn place(nblock: usize) -> Range<usize> {
-    let at = MAGIC.len() + 4 * nblock;
-    at..at + 4
-}
+impl Layout {
+    /// That of a chunk with this header.
+    pub fn of(header: &ChunkHeader) -> Self {
+        let Blocks::Regular { blocksize } = header.blocks else {
+            return Self::plain(header.nblocks);
+        };
+        let stored = header.flags & (flags::DONT_SPLIT | flags::MEMCPYED) == flags::DONT_SPLIT
+            && header.filters == [0; MAX_FILTERS]
+            && header.blosc2_flags & !flags2::LAZY == 0
+            && header.nblocks > 0;
+        let paged = Self::paged(header.nblocks, blocksize, header.nbytes);
+        let nstarts = header.overhead() + 4 * header.nblocks;
+        let cbytes = nstarts + paged.table_len() + 4 * header.nblocks + header.nbytes;
+        match stored && header.cbytes == cbytes {
+            true => paged,
+            false => Self::plain(header.nblocks),
+        }
+    }
 
-/// Writes the checksum of block `nblock`, whose streams are `streams`, into the table.
-pub fn set_block(table: &mut [u8], nblock: usize, streams: &[u8]) {
-    table[place(nblock)].copy_from_slice(&crc32c(streams).to_le_bytes());
+    /// One with a sum for each block.
+    pub fn plain(nblocks: usize) -> Self {
+        let paged = None;
+        Self { nblocks, paged }
+    }
+
+    /// One with a sum for each page.
+    fn paged(nblocks: usize, blocksize: usize, nbytes: usize) -> Self {
+        let last = nbytes.saturating_sub(nblocks.saturating_sub(1) * blocksize);
+        let paged = Some((blocksize, last));
+        Self { nblocks, paged }
+    }
+
+    /// Whether there is a sum for each page.
+    pub fn has_pages(&self) -> bool {
+        self.paged.is_some()
+    }
+
+    /// Bytes of the table.
+    pub fn table_len(&self) -> usize {
+        self.front_place().end
+    }
+
+    /// Where in the table is what block `nblock` has.
+    pub fn place(&self, nblock: usize) -> Range<usize> {
+        let words = |bytes: usize| 1 + bytes.div_ceil(PAGE);
+        let (each, own) = match self.paged {
+            None => (1, 1),
+            Some((block, last)) if nblock + 1 == self.nblocks => (words(block), words(last)),
+            Some((block, _)) => (words(block), words(block)),
+        };
+        let at = MAGIC.len() + 4 * each * nblock;
+        at..at + 4 * own
+    }
+
+    /// Where in the table the checksum of the front is.
+    pub fn front_place(&self) -> Range<usize> {
+        let last = self.nblocks.checked_sub(1).map(|last| self.place(last));
+        let at = last.map_or(MAGIC.len(), |place| place.end);
+        at..at + 4
+    }
+
+    /// Writes what block `nblock` has, whose streams are `streams`, into the table.
+    pub fn set_block(&self, table: &mut [u8], nblock: usize, streams: &[u8]) {
+        let place = &mut table[self.place(nblock)];
+        if !self.has_pages() {
+            place.copy_from_slice(&crc32c(streams).to_le_bytes());
+            return;
+        }
+        let (size, data) = streams.split_at(4);
+        place.fill(0);
+        place[..4].copy_from_slice(size);
+        for (sum, page) in place[4..].chunks_exact_mut(4).zip(data.chunks(PAGE)) {
+            sum.copy_from_slice(&crc32c(page).to_le_bytes());
+        }
+    }
 }
 
 /// The checksum of a chunk without blocks.
@@ -101,43 +158,105 @@ fn of_header_only(chunk: &[u8]) -> u32 {
     extended(crc32c(&header), behind)
 }
 
-/// The checksums of the blocks of a chunk, whose front was checked.
-pub enum Checksums<'a> {
+/// The table of a chunk whose front was checked.
+pub struct Checksums<'a> {
+    layout: Layout,
+    table: Table<'a>,
+}
+
+enum Table<'a> {
     /// In the bytes of the chunk.
     Borrowed(&'a [u8]),
     /// Read from elsewhere.
     Owned(List<u8>),
 }
 
-impl Checksums<'_> {
-    fn table(&self) -> &[u8] {
-        match self {
-            Self::Borrowed(bytes) => bytes,
-            Self::Owned(bytes) => bytes,
+impl<'a> Checksums<'a> {
+    /// Those of a chunk with this header; `front` is what it begins with, its table included, which is what has to be checked.
+    ///
+    /// # Errors
+    /// [`Error::Data`].
+    #[inline]
+    pub fn in_front(front: &'a [u8], header: &ChunkHeader) -> Result<Self> {
+        let layout = Layout::of(header);
+        let at = front.len().checked_sub(layout.table_len());
+        let (at, (before, sum)) = at.zip(front.split_last_chunk()).ok_or(Error::Data)?;
+        let table = &front[at..];
+        if table[..MAGIC.len()] != MAGIC || crc32c(before) != u32::from_le_bytes(*sum) {
+            return Err(Error::Data);
         }
+        let table = Table::Borrowed(table);
+        Ok(Self { layout, table })
+    }
+
+    /// A copy that may be kept.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn kept<'b>(&self) -> Result<Checksums<'b>> {
+        Ok(Checksums {
+            layout: self.layout,
+            table: Table::Owned(self.table().to_list()?),
+        })
+    }
+
+    fn table(&self) -> &[u8] {
+        match &self.table {
+            Table::Borrowed(bytes) => bytes,
+            Table::Owned(bytes) => bytes,
+        }
+    }
+
+    fn of_block(&self, nblock: usize) -> Result<&[u8]> {
+        self.table()
+            .get(self.layout.place(nblock))
+            .ok_or(Error::Data)
     }
 
     /// Checks the streams of block `nblock`.
+    ///
+    /// # Errors
+    /// [`Error::Data`].
     #[inline]
     pub fn check_block(&self, nblock: usize, streams: &[u8]) -> Result<()> {
-        let sum = self.table().get(place(nblock)).ok_or(Error::Data)?;
-        match sum == crc32c(streams).to_le_bytes() {
-            true => Ok(()),
+        let sums = self.of_block(nblock)?;
+        if !self.layout.has_pages() {
+            return check(sums, streams);
+        }
+        let (size, data) = streams.split_at_checked(4).ok_or(Error::Data)?;
+        match sums[..4] == *size && data.len().div_ceil(PAGE) < sums.len() / 4 {
+            true => check_pages(&sums[4..], data),
             false => Err(Error::Data),
         }
     }
+
+    /// Whether block `nblock`, of `bsize` bytes, is a stored stream of which pages can be checked.
+    pub fn is_stored(&self, nblock: usize, bsize: usize) -> bool {
+        let stored = (bsize as i32).to_le_bytes();
+        self.layout.has_pages() && self.of_block(nblock).is_ok_and(|sums| sums[..4] == stored)
+    }
+
+    /// Checks bytes of a stored stream that begin with page `first`; they end with a page, or with the block.
+    ///
+    /// # Errors
+    /// [`Error::Data`].
+    pub fn check_part(&self, nblock: usize, first: usize, data: &[u8]) -> Result<()> {
+        let sums = self.of_block(nblock)?;
+        check_pages(sums.get(4 + 4 * first..).ok_or(Error::Data)?, data)
+    }
 }
 
-/// Checks the front of a chunk with `nblocks` blocks, table included; gives the table.
-///
-/// # Errors
-/// [`Error::Data`].
-pub fn check_front(front: &[u8], nblocks: usize) -> Result<&[u8]> {
-    let at = front.len().checked_sub(table_len(nblocks));
-    let (at, (before, sum)) = at.zip(front.split_last_chunk()).ok_or(Error::Data)?;
-    let table = &front[at..];
-    match table[..MAGIC.len()] == MAGIC && crc32c(before) == u32::from_le_bytes(*sum) {
-        true => Ok(table),
+/// Checks pages against the sums that there are for them.
+fn check_pages(sums: &[u8], data: &[u8]) -> Result<()> {
+    sums.chunks_exact(4)
+        .zip(data.chunks(PAGE))
+        .try_for_each(|(sum, page)| check(sum, page))
+}
+
+#[inline]
+fn check(sum: &[u8], bytes: &[u8]) -> Result<()> {
+    match sum == crc32c(bytes).to_le_bytes() {
+        true => Ok(()),
         false => Err(Error::Data),
     }
 }
@@ -217,8 +336,13 @@ pub fn add(chunk: &[u8]) -> Result<Option<Buffer>> {
     let front_end = parsed.front_end();
     // Blocks that share bytes cannot each have a checksum.
     let apart = blocks.windows(2).all(|pair| pair[0].1 <= pair[1].0);
-    let more = table_len(header.nblocks);
-    let cbytes = header.cbytes + more;
+    let layout = Layout::plain(header.nblocks);
+    let more = layout.table_len();
+    let mut cbytes = header.cbytes + more;
+    if (Layout::of(&ChunkHeader { cbytes, ..header })).has_pages() {
+        // Its size says what its table is like.
+        cbytes += 1;
+    }
     if front_len < front_end || !apart || i32::try_from(cbytes).is_err() {
         return Ok(None);
     }
@@ -227,32 +351,27 @@ pub fn add(chunk: &[u8]) -> Result<Option<Buffer>> {
     bytes.extend(&chunk[..front_end])?;
     bytes.resize(front_end + more)?;
     bytes.extend(&chunk[front_end..])?;
+    bytes.resize(cbytes)?;
     for nblock in 0..header.nblocks {
         let at = header.overhead() + 4 * nblock;
         let start = i32_at(&bytes, at) + more as i32;
         bytes[at..at + 4].copy_from_slice(&start.to_le_bytes());
-        set_block(
-            &mut bytes[front_end..],
-            nblock,
-            parsed.block_streams(nblock)?,
-        );
+        let streams = parsed.block_streams(nblock)?;
+        layout.set_block(&mut bytes[front_end..], nblock, streams);
     }
-    finish(&header, cbytes, front_end, &mut bytes);
+    let header = ChunkHeader { cbytes, ..header };
+    finish(header, layout, front_end, &mut bytes);
     Ok(Some(bytes))
 }
 
 /// Writes the header, the magic and the checksum of the front of a chunk that has all the rest.
-fn finish(header: &ChunkHeader, cbytes: usize, front_end: usize, bytes: &mut [u8]) {
+fn finish(header: ChunkHeader, layout: Layout, front_end: usize, bytes: &mut [u8]) {
     let header = ChunkHeader {
-        cbytes,
         blosc2_flags2: header.blosc2_flags2 | CHECKSUMS,
-        ..*header
+        ..header
     };
     header.write(bytes);
-    seal(
-        &mut bytes[..front_end + table_len(header.nblocks)],
-        front_end,
-    );
+    seal(&mut bytes[..front_end + layout.table_len()], front_end);
 }
 
 /// Writes magic and checksum of the front into a front that has all the rest; the table begins at `at`.
@@ -279,36 +398,51 @@ fn add_to_header(header: &ChunkHeader, chunk: &[u8]) -> Result<Buffer> {
 
 /// Makes a chunk of stored streams out of stored data.
 fn add_to_stored(header: &ChunkHeader, chunk: &[u8]) -> Result<Option<Buffer>> {
-    let Blocks::Regular { blocksize } = header.blocks else {
+    let data = &chunk[header.overhead()..];
+    let mut bytes = Buffer::new();
+    let Some(size) = stored_size(header).filter(|_| data.len() == header.nbytes) else {
         return Ok(None);
     };
+    bytes.resize(size)?;
+    store(header, data, &mut bytes);
+    Ok(Some(bytes))
+}
+
+/// Bytes of a chunk of stored streams with the data of a chunk that has this header; none if it cannot have checksums.
+fn stored_size(header: &ChunkHeader) -> Option<usize> {
+    let Blocks::Regular { blocksize } = header.blocks else {
+        return None;
+    };
+    let table = Layout::paged(header.nblocks, blocksize, header.nbytes).table_len();
+    let size = header.overhead() + 8 * header.nblocks + table + header.nbytes;
+    i32::try_from(size).is_ok().then_some(size)
+}
+
+/// Writes a chunk of stored streams into `dest`, which has the [size](stored_size) for it.
+fn store(header: &ChunkHeader, data: &[u8], dest: &mut [u8]) {
+    let blocksize = header.blocksize_field();
+    let layout = Layout::paged(header.nblocks, blocksize, header.nbytes);
     let front_end = header.overhead() + 4 * header.nblocks;
-    let body = front_end + table_len(header.nblocks);
-    let cbytes = body + 4 * header.nblocks + header.nbytes;
-    let data = &chunk[header.overhead()..];
-    if i32::try_from(cbytes).is_err() || data.len() != header.nbytes {
-        return Ok(None);
-    }
-    let mut bytes = Buffer::new();
-    bytes.reserve(cbytes)?;
-    bytes.resize(body)?;
-    for (nblock, block) in data.chunks(blocksize).enumerate() {
-        let start = bytes.len();
-        bytes.extend(&(block.len() as i32).to_le_bytes())?;
-        bytes.extend(block)?;
-        let (front, streams) = bytes.split_at_mut(start);
-        front[header.overhead() + 4 * nblock..][..4].copy_from_slice(&(start as i32).to_le_bytes());
-        set_block(&mut front[front_end..], nblock, streams);
+    let body = front_end + layout.table_len();
+    let (front, streams) = dest.split_at_mut(body);
+    let blocks = data
+        .chunks(blocksize)
+        .zip(streams.chunks_mut(4 + blocksize));
+    for (nblock, (block, stream)) in blocks.enumerate() {
+        let start = (body + nblock * (4 + blocksize)) as i32;
+        front[header.overhead() + 4 * nblock..][..4].copy_from_slice(&start.to_le_bytes());
+        write_raw(block, stream);
+        layout.set_block(&mut front[front_end..], nblock, stream);
     }
     let header = ChunkHeader {
+        cbytes: dest.len(),
         flags: (header.flags & !flags::MEMCPYED) | flags::DONT_SPLIT,
         filters: [0; MAX_FILTERS],
         filters_meta: [0; MAX_FILTERS],
         blosc2_flags: 0,
         ..*header
     };
-    finish(&header, cbytes, front_end, &mut bytes);
-    Ok(Some(bytes))
+    finish(header, layout, front_end, dest);
 }
 
 impl Chunk<'_> {

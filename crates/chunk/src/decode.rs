@@ -1,6 +1,6 @@
 //! Decompressing a chunk, whole or block by block.
 
-use super::checksum::{self, Checksums};
+use super::checksum::{self, Checksums, Layout, PAGE};
 use super::decode_block::{BlockDecoder, Streams};
 use super::encode::workers;
 use super::header::{Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, Special, flags2, i32_at};
@@ -14,7 +14,7 @@ use super::work_stealing::StealingQueue;
 use oxiblosc_codecs::{Codec, Dict};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters as filters;
-use oxiblosc_memory::{AlignedBuffer, List, ToList, boxed};
+use oxiblosc_memory::{AlignedBuffer, List, boxed};
 
 /// The byte of a chunk that says it is lazy.
 const LAZY_FLAG: usize = EXTENDED_HEADER_LENGTH - 1;
@@ -101,7 +101,7 @@ impl<'a> Chunk<'a> {
     pub fn front_len(header: &ChunkHeader) -> usize {
         // In a lazy chunk there is something else behind the block starts.
         let more = match header.has_checksums() && !header.is_lazy() {
-            true => checksum::table_len(header.nblocks),
+            true => Layout::of(header).table_len(),
             false => 0,
         };
         match header.special() {
@@ -195,11 +195,10 @@ impl<'a> Chunk<'a> {
             checksum::check_header_only(self.bytes)?;
             return Ok(None);
         }
-        let to = self.front_end + checksum::table_len(self.header.nblocks);
+        let to = self.front_end + Layout::of(self.header).table_len();
         let whole = self.bytes.get(..to);
         if let Some(front) = whole {
-            let table = checksum::check_front(front, self.header.nblocks)?;
-            return Ok(Some(Checksums::Borrowed(table)));
+            return Checksums::in_front(front, self.header).map(Some);
         }
         let Some(lazy) = self.lazy.as_ref().filter(|_| to <= self.header.cbytes) else {
             return Err(Error::Data);
@@ -210,8 +209,7 @@ impl<'a> Chunk<'a> {
         if self.header.is_lazy() {
             bytes[LAZY_FLAG] &= !flags2::LAZY;
         }
-        let table = checksum::check_front(&bytes, self.header.nblocks)?;
-        Ok(Some(Checksums::Owned(table.to_list()?)))
+        Checksums::in_front(&bytes, self.header)?.kept().map(Some)
     }
 
     /// The checksums of the blocks.
@@ -379,6 +377,29 @@ impl<'a> Chunk<'a> {
         };
         checksums.check_block(nblock, streams)?;
         Ok(streams)
+    }
+
+    /// Whether block `nblock`, of `bsize` bytes, is a stored stream whose parts can be checked.
+    pub(super) fn has_stored_parts(&self, nblock: usize, bsize: usize) -> bool {
+        let sums = self.checksums.as_ref();
+        sums.is_some_and(|sums| sums.is_stored(nblock, bsize))
+    }
+
+    /// The bytes from `from` to before `to`, or more, of such a block, and where in the block they begin.
+    pub(super) fn stored_part<'s>(
+        &'s self,
+        (nblock, bsize): (usize, usize),
+        (from, to): (usize, usize),
+        buf: &'s mut AlignedBuffer,
+    ) -> Result<(usize, &'s [u8])> {
+        let (first, to) = (from / PAGE, to.next_multiple_of(PAGE).min(bsize));
+        let start = usize::try_from(self.start(nblock)).map_err(|_| Error::Data)? + 4;
+        let bytes = self.fetch(start + first * PAGE, start + to, buf)?;
+        match &self.checksums {
+            Some(sums) => sums.check_part(nblock, first, bytes)?,
+            None => return Err(Error::Data),
+        }
+        Ok((first * PAGE, bytes))
     }
 
     /// The streams of block `nblock`, in memory; a variable-length block is one.

@@ -15,7 +15,8 @@ const SMALL: usize = 4096;
 
 /// The decoded data of a stream, at least as much as was asked for.
 enum StreamData<'a> {
-    Bytes(&'a [u8]),
+    /// What begins at this place in the stream's data.
+    Bytes(usize, &'a [u8]),
     Run(u8),
 }
 
@@ -34,7 +35,7 @@ impl FilteredStreams<'_> {
             let len = out.len().min(self.neblock - from);
             let (front, rest) = out.split_at_mut(len);
             match self.streams[stream] {
-                StreamData::Bytes(bytes) => front.copy_from_slice(&bytes[from..from + len]),
+                StreamData::Bytes(at, bytes) => front.copy_from_slice(&bytes[from - at..][..len]),
                 StreamData::Run(value) => front.fill(value),
             }
             (at, out) = (at + len, rest);
@@ -76,8 +77,8 @@ impl Items<'_> {
             // A stream holds whole planes: it is one of the block's, or all of it.
             match self.filtered.streams[stream] {
                 StreamData::Run(value) => places.for_each(|place| *place = value),
-                StreamData::Bytes(bytes) => {
-                    let bytes = &bytes[from..from + count];
+                StreamData::Bytes(at, bytes) => {
+                    let bytes = &bytes[from - at..][..count];
                     places.zip(bytes).for_each(|(place, byte)| *place = *byte);
                 }
             }
@@ -97,15 +98,24 @@ impl BlockDecoder<'_> {
     }
 
     /// Undoes the streams of a block of `bsize` bytes as far as `end` says for each that begins at a place in the block's
-    /// data and has a length; what is stored is used where it is. None where that cannot be done.
+    /// data and has a length; what is stored is used where it is. What is wanted of a block without filters is in `span`.
+    /// None where that cannot be done.
     fn front<'s>(
         &'s self,
         (nblock, bsize, codec): (usize, usize, Codec),
+        span: (usize, usize),
         end: impl Fn(usize, usize) -> usize,
         (data, input): (&'s mut AlignedBuffer, &'s mut AlignedBuffer),
         state: &mut CodecState,
     ) -> Result<Option<FilteredStreams<'s>>> {
         let chunk = self.chunk;
+        if chunk.has_stored_parts(nblock, bsize) {
+            let (at, bytes) = chunk.stored_part((nblock, bsize), span, input)?;
+            return Ok(Some(FilteredStreams {
+                streams: List::of([StreamData::Bytes(at, bytes)])?,
+                neblock: bsize,
+            }));
+        }
         let data = data.ensure(bsize)?;
         let bytes = chunk.block_bytes(nblock, false, input)?;
         let mut streams = Streams::new(chunk.header, bytes, bsize)?;
@@ -123,7 +133,7 @@ impl BlockDecoder<'_> {
             };
             filtered.streams.push(match stream {
                 Stream::Run(value) => StreamData::Run(value),
-                Stream::Stored(bytes) => StreamData::Bytes(bytes),
+                Stream::Stored(bytes) => StreamData::Bytes(0, bytes),
                 Stream::Compressed(bytes) => {
                     if end > 0 {
                         let got = state.decoder.decompress_front(
@@ -137,7 +147,7 @@ impl BlockDecoder<'_> {
                             return Err(Error::Data);
                         }
                     }
-                    StreamData::Bytes(out)
+                    StreamData::Bytes(0, out)
                 }
             })?;
         }
@@ -170,7 +180,7 @@ impl BlockDecoder<'_> {
         let hi = to.div_ceil(planes);
         let end = |start, len| last_needed(start, len, row, planes, hi);
         let places = (&mut bufs.ping, &mut bufs.input);
-        let filtered = self.front((nblock, bsize, codec), end, places, state)?;
+        let filtered = self.front((nblock, bsize, codec), (from, to), end, places, state)?;
         let Some(filtered) = filtered.filter(|f| f.neblock.is_multiple_of(row)) else {
             return Ok(false);
         };
@@ -224,7 +234,8 @@ impl BlockDecoder<'_> {
         // Of each stream, the last byte that any plane needs.
         let end = |start, len| last_needed(start, len, row, planes, hi);
         let places = (&mut bufs.ping, &mut bufs.input);
-        let filtered = self.front((nblock, bsize, codec), end, places, codec_state)?;
+        let span = (from, from + part.len());
+        let filtered = self.front((nblock, bsize, codec), span, end, places, codec_state)?;
         let Some(filtered) = filtered else {
             return Ok(false);
         };

@@ -7,7 +7,7 @@
 //! the next one starts, and refuses to if that is further than a block can be long. A chunk that is written anew because its
 //! blocks grew gets a little room behind each of them.
 
-use super::checksum::{self, CHECKSUMS, Checksums};
+use super::checksum::{self, CHECKSUMS, Checksums, Layout};
 use super::decode::{Chunk, streams_len};
 use super::encode_block::difference;
 use super::header::{ChunkHeader, Special, flags2, i32_at};
@@ -148,7 +148,7 @@ impl<'a> PatchTarget<'a> {
         }
         let kept = kept_front(header, front)?;
         if header.has_checksums() {
-            let sums = Checksums::Borrowed(checksum::check_front(front, header.nblocks)?);
+            let sums = Checksums::in_front(front, header)?;
             for ((t, place), room) in touched.iter().zip(&places).zip(&rooms) {
                 if !t.whole {
                     let size = blocksize_of(header, t.nblock);
@@ -358,7 +358,7 @@ impl<'a> PatchTarget<'a> {
             return Ok(None);
         }
         let grows = !behind.is_empty();
-        if grows && !self.is_readable(&left, &moved, cbytes) {
+        if grows && !(self.is_readable(&left, &moved, cbytes) && self.keeps_layout(cbytes)) {
             return Ok(None);
         }
         let in_memory = matches!(self.origin, Origin::Memory(_));
@@ -399,6 +399,15 @@ impl<'a> PatchTarget<'a> {
         }
     }
 
+    /// Whether the table of checksums stays as long as it is in a chunk of another size.
+    fn keeps_layout(&self, cbytes: usize) -> bool {
+        let grown = ChunkHeader {
+            cbytes,
+            ..*self.header
+        };
+        self.front.is_empty() || Layout::of(&grown) == Layout::of(self.header)
+    }
+
     /// Adds to the edits of header and block starts those of the checksums.
     fn add_checksums(
         &self,
@@ -411,14 +420,13 @@ impl<'a> PatchTarget<'a> {
             front[edit.at..][..edit.len].copy_from_slice(&edit.new);
         }
         let at = checksums_at(self.header);
+        let layout = Layout::of(self.header);
         for (t, new) in touched.iter().zip(changed) {
-            checksum::set_block(&mut front[at..], t.nblock, new);
+            layout.set_block(&mut front[at..], t.nblock, new);
         }
         checksum::seal(&mut front, at);
-        // Behind those of the blocks is that of the front.
-        let last = self.header.nblocks;
-        let blocks = touched.iter().map(|t| t.nblock).chain([last]);
-        for place in blocks.map(checksum::place) {
+        let blocks = touched.iter().map(|t| layout.place(t.nblock));
+        for place in blocks.chain([layout.front_place()]) {
             edits.push(Edit {
                 at: at + place.start,
                 len: place.len(),
@@ -436,7 +444,7 @@ fn body(header: &ChunkHeader) -> usize {
         false => 4 * header.nblocks,
     };
     let checksums = match header.has_checksums() {
-        true => checksum::table_len(header.nblocks),
+        true => Layout::of(header).table_len(),
         false => 0,
     };
     header.overhead() + starts + checksums

@@ -1,7 +1,7 @@
 //! A short way through the plainest chunks: one block, in memory, of a codec of the format's own, shuffled at most. Small
 //! chunks are of this kind, and what is asked and prepared for all others takes nearly as long as to decode one.
 
-use super::checksum::{self, CHECKSUMS, Checksums};
+use super::checksum::{self, CHECKSUMS, Checksums, Layout};
 use super::decode::streams_len;
 use super::decode_block::{Stream, Streams};
 use super::header::{Blocks, ChunkHeader, MAX_FILTERS, filter_id, i32_at};
@@ -39,10 +39,10 @@ pub fn decompress(header: &ChunkHeader, src: &[u8], dest: &mut [u8]) -> Option<(
     }
     let mut bytes = &chunk[start..];
     if header.has_checksums() {
-        let front = header.overhead() + 4 + checksum::table_len(1);
-        let table = checksum::check_front(chunk.get(..front)?, 1).ok()?;
+        let front = header.overhead() + 4 + Layout::of(header).table_len();
+        let sums = Checksums::in_front(chunk.get(..front)?, header).ok()?;
         bytes = &bytes[..streams_len(header, bytes, dest.len(), |_| ()).ok()?];
-        Checksums::Borrowed(table).check_block(0, bytes).ok()?;
+        sums.check_block(0, bytes).ok()?;
     } else if checksum::is_denied(header, chunk) {
         return None;
     }

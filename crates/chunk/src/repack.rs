@@ -1,6 +1,6 @@
 //! Packs a chunk whose blocks were changed in place: removes the free bytes that this left between them.
 
-use super::checksum::{self, CHECKSUMS};
+use super::checksum::{self, CHECKSUMS, Layout};
 use super::decode::Chunk;
 use super::header::{ChunkHeader, Special, flags2};
 use oxiblosc_error::Result;
@@ -26,7 +26,7 @@ pub fn repack(bytes: &[u8]) -> Result<Option<Buffer>> {
     let table = header.overhead();
     let mut cbytes = table + 4 * header.nblocks;
     let sums = match header.has_checksums() {
-        true => checksum::table_len(header.nblocks),
+        true => Layout::of(&header).table_len(),
         false => 0,
     };
     for nblock in 0..header.nblocks {

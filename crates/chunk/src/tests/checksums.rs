@@ -1,6 +1,6 @@
 //! Chunks with checksums: they give what they gave without, and any bit that is another is found.
 
-use super::super::checksum::{add, table_len};
+use super::super::checksum::{Layout, add};
 use super::super::decode::{Chunk, decompress, decompress_block};
 use super::super::encode::{ChunkInput, EncodeParams};
 use super::super::getitem::{ItemRange, getitem};
@@ -146,14 +146,13 @@ fn the_data_are_the_same() {
             assert!(decompressed(&checked, None, nthreads) == data);
         }
         assert!(add(&checked).unwrap().is_none() && repack(&checked).unwrap().is_none());
-        let plus = match header.is_memcpyed() && header.nbytes > 0 {
-            true => 8 * header.nblocks,
-            false => 0,
-        };
+        let stored = header.is_memcpyed() && header.nbytes > 0;
+        let plus = if stored { 8 * header.nblocks } else { 0 };
         let table = match more.special() {
-            Special::None if header.nbytes > 0 => table_len(header.nblocks),
+            Special::None if header.nbytes > 0 => Layout::of(&more).table_len(),
             _ => 0,
         };
+        assert_eq!(Layout::of(&more).has_pages(), stored);
         assert_eq!(checked.len(), chunk.len() + table + plus);
     }
 }
