@@ -7,6 +7,7 @@ use blosc2::capi::exec::Threads;
 use common::abi::*;
 use common::data::{Kind, Rng};
 use common::library::{both, ours};
+use oxiblosc_chunk::checksum;
 use oxiblosc_chunk::decode::Chunk;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::hooks::NoHooks;
@@ -41,7 +42,7 @@ fn patch(chunk: &[u8], tail: usize, start: usize, new: &[u8]) -> Result<(Option<
     let header = ChunkHeader::parse(chunk)?;
     let touched = Touched::by(&header, start, new.len())?.expect("blocks of one size");
     let file = File(chunk, AtomicUsize::new(0));
-    let front = &chunk[..chunk.len().min(32 + 4 * header.nblocks)];
+    let front = &chunk[..chunk.len().min(Chunk::front_len(&header))];
     let Some(target) = PatchTarget::read(&file, &header, front, &touched, (tail, true))? else {
         return Ok((None, 0));
     };
@@ -63,14 +64,22 @@ fn many_writes_into_chunks_that_stay_where_they_are() {
     };
     let mut rng = Rng(11);
     let (mut overwritten, mut grown, mut anew) = (0, 0, 0);
-    for (compcode, clevel, splitmode, typesize, kind) in [
+    let cases = [
         (LZ4, 5, 1, 8, Kind::SmoothFloat64),
         (LZ4, 5, 2, 4, Kind::WalkInt32),
         (BLOSCLZ, 5, 1, 8, Kind::SmoothFloat64),
         (ZSTD, 1, 2, 8, Kind::Text),
         // Stored as it is.
         (LZ4, 5, 1, 4, Kind::Random),
-    ] {
+    ];
+    for ((compcode, clevel, splitmode, typesize, kind), checksums) in cases
+        .into_iter()
+        .flat_map(|case| [(case, false), (case, true)])
+    {
+        let written = |chunk: Vec<u8>| match checksum::add(&chunk).expect("a good chunk") {
+            Some(chunk) if checksums => chunk.to_vec(),
+            _ => chunk,
+        };
         let cparams = CParams {
             compcode,
             clevel,
@@ -80,7 +89,7 @@ fn many_writes_into_chunks_that_stay_where_they_are() {
             ..CParams::default()
         };
         let mut data = kind.bytes(100_000, 8);
-        let mut chunk = ours.compress(&cparams, &data).1;
+        let mut chunk = written(ours.compress(&cparams, &data).1);
         let mut tail = chunk.len() / 8;
         for turn in 0..150 {
             let len = [1, 8, 100, 5000][rng.below(4)];
@@ -95,7 +104,7 @@ fn many_writes_into_chunks_that_stay_where_they_are() {
             match patched.expect("a chunk of plain blocks") {
                 Patched::Whole(bytes) => {
                     anew += 1;
-                    chunk = bytes.to_vec();
+                    chunk = written(bytes.to_vec());
                     tail = chunk.len() / 8;
                 }
                 Patched::Edits(edits) => {
@@ -120,6 +129,9 @@ fn many_writes_into_chunks_that_stay_where_they_are() {
                 assert_eq!(rc as usize, data.len(), "{}", lib.name);
                 assert!(out == data, "{} after turn {turn}", lib.name);
             }
+            let header = ChunkHeader::parse(&chunk).expect("a chunk");
+            let parsed = Chunk::parse(&header, &chunk).expect("a chunk");
+            assert_eq!(parsed.check_checksums(), Ok(checksums), "turn {turn}");
         }
     }
     assert!(

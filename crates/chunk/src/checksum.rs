@@ -143,9 +143,16 @@ impl Layout {
         let (size, data) = streams.split_at(4);
         place.fill(0);
         place[..4].copy_from_slice(size);
-        for (sum, page) in place[4..].chunks_exact_mut(4).zip(data.chunks(PAGE)) {
+        self.set_pages(table, nblock, 0, data);
+    }
+
+    /// Writes the checksums of pages of block `nblock` from page `first` on into the table. Returns where in that they are.
+    pub fn set_pages(&self, table: &mut [u8], nblock: usize, first: usize, data: &[u8]) -> usize {
+        let at = self.place(nblock).start + 4 + 4 * first;
+        for (sum, page) in table[at..].chunks_exact_mut(4).zip(data.chunks(PAGE)) {
             sum.copy_from_slice(&crc32c(page).to_le_bytes());
         }
+        at
     }
 }
 

@@ -242,6 +242,16 @@ impl<'a> PatchTarget<'a> {
         &self.bytes()[self.places[i]..][..self.rooms[i].len()]
     }
 
+    /// That, and where in the chunk it begins.
+    pub(super) fn room_at(&self, i: usize) -> (usize, &[u8]) {
+        (self.rooms[i].start, self.room(i))
+    }
+
+    /// Header, block starts and checksums as they are in the chunk, if it has checksums.
+    pub(super) fn front(&self) -> &[u8] {
+        &self.front
+    }
+
     /// All bytes of a chunk in a file; none of one in memory.
     pub(super) fn whole(&self) -> Result<Option<Buffer>> {
         let Origin::File(source, ..) = self.origin else {
@@ -459,12 +469,12 @@ fn kept_front(header: &ChunkHeader, bytes: &[u8]) -> Result<List<u8>> {
 }
 
 /// Where the checksums are in a chunk without a dictionary.
-fn checksums_at(header: &ChunkHeader) -> usize {
+pub(super) fn checksums_at(header: &ChunkHeader) -> usize {
     header.overhead() + 4 * header.nblocks
 }
 
 /// Bytes of data in block `nblock` of blocks of one size.
-fn blocksize_of(header: &ChunkHeader, nblock: usize) -> usize {
+pub(super) fn blocksize_of(header: &ChunkHeader, nblock: usize) -> usize {
     let blocksize = header.blocksize_field();
     blocksize.min(header.nbytes - nblock * blocksize)
 }

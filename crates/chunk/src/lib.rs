@@ -38,6 +38,7 @@ pub mod in_place;
 mod ordered_writer;
 /// Changing some blocks of a chunk.
 pub mod patch;
+mod patch_stored;
 mod pipeline;
 pub mod plain;
 mod registered;

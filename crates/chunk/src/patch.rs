@@ -12,7 +12,7 @@ use super::pipeline::{Pipeline, Stage};
 use super::scratch::{self, Scratch};
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Buffer, Collect, Edit, List, ToList};
+use oxiblosc_memory::{Buffer, Collect, Edit, List};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -122,7 +122,7 @@ impl Patched {
 }
 
 /// A change of a chunk's data.
-enum DataChange<'a> {
+pub(super) enum DataChange<'a> {
     /// These bytes go to `start` in the chunk's data.
     Bytes { start: usize, new: &'a [u8] },
     /// See [`Patcher::blocks`].
@@ -131,7 +131,7 @@ enum DataChange<'a> {
 
 impl DataChange<'_> {
     /// Changes the data of a block, which begin at `offset` in the chunk's.
-    fn run(&self, nblock: usize, offset: usize, data: &mut [u8]) {
+    pub(super) fn run(&self, nblock: usize, offset: usize, data: &mut [u8]) {
         match *self {
             Self::Blocks(change) => change(nblock, data),
             Self::Bytes { start, new } => {
@@ -143,7 +143,7 @@ impl DataChange<'_> {
 }
 
 /// What of `new`, that goes to `start` in a chunk's data, is for the block of `bsize` bytes at `offset`; and where in that.
-fn part_of(start: usize, new: &[u8], offset: usize, bsize: usize) -> (usize, &[u8]) {
+pub(super) fn part_of(start: usize, new: &[u8], offset: usize, bsize: usize) -> (usize, &[u8]) {
     let (first, last) = (start.max(offset), (start + new.len()).min(offset + bsize));
     (first - offset, &new[first - start..last - start])
 }
@@ -218,6 +218,11 @@ impl Patcher<'_> {
         if header.is_memcpyed() {
             return self.patch_stored(touched, change, mode).map(Some);
         }
+        if let DataChange::Bytes { start, new } = *change
+            && let Some(patched) = self.patch_pages(touched, (start, new), mode)?
+        {
+            return Ok(Some(patched));
+        }
         let Some(params) = self.params_of_chunk(blocksize) else {
             return Ok(None);
         };
@@ -270,47 +275,6 @@ impl Patcher<'_> {
             None => assemble(&chunk, &encoder, touched, &changed, |_| 0)?,
         };
         Ok(whole.map(Patched::Whole))
-    }
-
-    /// Changes a chunk whose data are stored uncompressed.
-    fn patch_stored(
-        &self,
-        touched: &[Touched],
-        change: &DataChange,
-        mode: PatchMode,
-    ) -> Result<Patched> {
-        let header = self.chunk.header();
-        let blocksize = header.blocksize_field();
-        let edit = |(i, t): (usize, &Touched)| -> Result<Option<Edit>> {
-            let from = header.overhead() + t.nblock * blocksize;
-            let old = match mode {
-                PatchMode::InPlace(target) => target.room(i),
-                _ => &self.chunk.bytes()[from..header.cbytes.min(from + blocksize)],
-            };
-            let mut new = old.to_list()?;
-            change.run(t.nblock, t.nblock * blocksize, &mut new);
-            let range = difference(&new, old);
-            if range.is_empty() {
-                return Ok(None);
-            }
-            Ok(Some(Edit {
-                at: from + range.start,
-                len: range.len(),
-                new: new[range].to_list()?,
-            }))
-        };
-        let edits = touched.iter().enumerate().map(edit);
-        let edits = edits.filter_map(Result::transpose).try_list()?;
-        let mut bytes = match mode {
-            PatchMode::Edits => return Ok(Patched::Edits(edits)),
-            PatchMode::InPlace(target) if target.may_overwrite(&edits) => {
-                return Ok(Patched::Edits(edits));
-            }
-            PatchMode::InPlace(target) => target.whole()?.ok_or(Error::Failure)?,
-            PatchMode::Whole => Buffer::copy_of(self.chunk.bytes())?,
-        };
-        bytes.edit(&edits)?;
-        Ok(Patched::Whole(bytes))
     }
 
     /// Whether each block of the chunk can be decoded and encoded without the others.

@@ -224,3 +224,50 @@ fn a_patched_chunk_keeps_them() {
         }
     }
 }
+
+#[test]
+fn of_stored_data_the_pages_that_are_read_or_changed_are_checked() {
+    let params = EncodeParams {
+        blocksize: 30_000,
+        ..LZ4_SHUFFLED
+    };
+    let data = noise(70_000);
+    let chunk = compressed(&params, ChunkInput::Buffer(&data), 80_000, &Serial);
+    let checked = with(&chunk);
+    let header = ChunkHeader::parse(&checked).unwrap();
+    let front = Chunk::front_len(&header);
+    let place = |at: usize| front + 4 * (at / 30_000 + 1) + at;
+    let mut fine = 0;
+    for at in [0, 4095, 4096, 29_999, 30_000, 45_000, 69_999] {
+        let mut damaged = checked.clone();
+        damaged[place(at)] ^= 4;
+        let chunk = Chunk::parse(&header, &damaged).unwrap();
+        let store = Store::new(&damaged);
+        let lazy = Chunk::lazy(&header, &damaged[..front], &store).unwrap();
+        let patcher = Patcher {
+            chunk: &chunk,
+            params: params.recompress_params(),
+            decoding: &NoHooks,
+            encoding: &NoHooks,
+            exec: &Serial,
+        };
+        for start in (0..69_900).step_by(100) {
+            let mut part = [0; 100];
+            let (len, range) = (part.len(), start..start + 100);
+            for chunk in [&chunk, &lazy] {
+                let got = getitem(chunk, ItemRange { start, len }, &mut part, &NoHooks);
+                // Pages begin with a block, and a block is not read in part to its end.
+                let (block, first) = (at / 30_000 * 30_000, at % 30_000 / 4096 * 4096);
+                let page = block + first..block + (first + 4096).min(30_000);
+                let met = page.start < range.end && range.start < page.end;
+                assert_eq!(got.is_err(), met, "{at} {range:?}");
+                assert!(met || part == data[range.clone()]);
+            }
+            let read = getitem(&chunk, ItemRange { start, len }, &mut part, &NoHooks);
+            let patched = patcher.range(start, &[1; 100], PatchMode::Edits);
+            assert!(patched.is_err() || read.is_ok(), "{at} {range:?}");
+            fine += usize::from(patched.is_ok());
+        }
+    } // Where a block ends the codec tries again, and needs all of it.
+    assert!(fine > 4000, "{fine}");
+}
