@@ -251,6 +251,23 @@ impl<'a> Checksums<'a> {
         let sums = self.of_block(nblock)?;
         check_pages(sums.get(4 + 4 * first..).ok_or(Error::Data)?, data)
     }
+
+    /// Copies the data of a stored stream, with its size in front, and checks each page while it is in the cache.
+    ///
+    /// # Errors
+    /// As [`Self::check_part`].
+    pub fn copy_pages(&self, nblock: usize, stream: &[u8], out: &mut [u8]) -> Result<()> {
+        let (size, data) = stream.split_at(4);
+        if self.of_block(nblock)?[..4] != *size {
+            return Err(Error::Data);
+        }
+        let pages = data.chunks(PAGE).zip(out.chunks_mut(PAGE)).enumerate();
+        for (i, (page, out)) in pages {
+            self.check_part(nblock, i, page)?;
+            oxiblosc_filters::copy(page, out);
+        }
+        Ok(())
+    }
 }
 
 /// Checks pages against the sums that there are for them.

@@ -379,10 +379,38 @@ impl<'a> Chunk<'a> {
         Ok(streams)
     }
 
-    /// Whether block `nblock`, of `bsize` bytes, is a stored stream whose parts can be checked.
-    pub(super) fn has_stored_parts(&self, nblock: usize, bsize: usize) -> bool {
+    /// The checksums of block `nblock`, of `bsize` bytes, if it is a stored stream whose pages can be checked; and where its data begin.
+    fn stored_block(&self, nblock: usize, bsize: usize) -> Option<(&Checksums<'a>, usize)> {
         let sums = self.checksums.as_ref();
-        sums.is_some_and(|sums| sums.is_stored(nblock, bsize))
+        let sums = sums.filter(|sums| sums.is_stored(nblock, bsize))?;
+        Some((sums, usize::try_from(self.start(nblock)).ok()? + 4))
+    }
+
+    /// Whether block `nblock`, of `bsize` bytes, is such a block.
+    pub(super) fn is_stored_block(&self, nblock: usize, bsize: usize) -> bool {
+        self.stored_block(nblock, bsize).is_some()
+    }
+
+    /// Copies all of such a block into `out`. False for others.
+    pub(super) fn copy_stored(&self, nblock: usize, out: &mut [u8]) -> Result<bool> {
+        let Some((sums, start)) = self.stored_block(nblock, out.len()) else {
+            return Ok(false);
+        };
+        let end = start + out.len();
+        match &self.lazy {
+            Some(lazy) if end > self.bytes.len() => {
+                if end > self.header.cbytes {
+                    return Err(Error::ReadBuffer);
+                }
+                lazy.source.read_at(start, out)?;
+                sums.check_part(nblock, 0, out)?;
+            }
+            _ => {
+                let stream = self.bytes.get(start - 4..end).ok_or(Error::ReadBuffer)?;
+                sums.copy_pages(nblock, stream, out)?;
+            }
+        }
+        Ok(true)
     }
 
     /// The bytes from `from` to before `to`, or more, of such a block, and where in the block they begin.
@@ -392,13 +420,10 @@ impl<'a> Chunk<'a> {
         (from, to): (usize, usize),
         buf: &'s mut AlignedBuffer,
     ) -> Result<(usize, &'s [u8])> {
+        let (sums, start) = self.stored_block(nblock, bsize).ok_or(Error::Data)?;
         let (first, to) = (from / PAGE, to.next_multiple_of(PAGE).min(bsize));
-        let start = usize::try_from(self.start(nblock)).map_err(|_| Error::Data)? + 4;
         let bytes = self.fetch(start + first * PAGE, start + to, buf)?;
-        match &self.checksums {
-            Some(sums) => sums.check_part(nblock, first, bytes)?,
-            None => return Err(Error::Data),
-        }
+        sums.check_part(nblock, first, bytes)?;
         Ok((first * PAGE, bytes))
     }
 

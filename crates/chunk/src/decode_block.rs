@@ -286,7 +286,9 @@ impl<'a> BlockDecoder<'a> {
             }
             _ => (bufs.ping.ensure(bsize)?, None),
         };
-        if self.chunk.has_streams() {
+        if self.chunk.copy_stored(pos.nblock, first)? {
+            // The pipeline is empty.
+        } else if self.chunk.has_streams() {
             if self.decode_or_join(pos.nblock, first, joined, &mut bufs.input, codec)? {
                 return Ok(());
             }

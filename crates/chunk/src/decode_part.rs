@@ -109,7 +109,7 @@ impl BlockDecoder<'_> {
         state: &mut CodecState,
     ) -> Result<Option<FilteredStreams<'s>>> {
         let chunk = self.chunk;
-        if chunk.has_stored_parts(nblock, bsize) {
+        if chunk.is_stored_block(nblock, bsize) {
             let (at, bytes) = chunk.stored_part((nblock, bsize), span, input)?;
             return Ok(Some(FilteredStreams {
                 streams: List::of([StreamData::Bytes(at, bytes)])?,
@@ -207,6 +207,15 @@ impl BlockDecoder<'_> {
         let bsize = self.chunk.block_nbytes(nblock)?;
         if !self.has_parts() {
             return Ok(false);
+        }
+        if self.chunk.is_stored_block(nblock, bsize) {
+            let span = (from, from + part.len());
+            let stored = self
+                .chunk
+                .stored_part((nblock, bsize), span, &mut bufs.input);
+            let (at, bytes) = stored?;
+            part.copy_from_slice(&bytes[from - at..][..part.len()]);
+            return Ok(true);
         }
         let Some(codec) = self.codec else {
             return self.decode_registered_part((nblock, bsize), from, part, bufs);

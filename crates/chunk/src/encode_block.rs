@@ -398,7 +398,7 @@ pub fn difference(new: &[u8], old: &[u8]) -> Range<usize> {
 
 /// Whether this is so small a part of a stream of `len` bytes that the stream will hardly compress if it did not before.
 /// The end is excepted: who fills a stream piece by piece comes there at last, and it is tried again.
-pub fn is_touch_up(changed: Range<usize>, len: usize) -> bool {
+fn is_touch_up(changed: Range<usize>, len: usize) -> bool {
     changed.len() <= len / 4 && changed.end + PIECE < len
 }
 

@@ -1,7 +1,7 @@
 //! Changing data that are stored as they are.
 
 use super::checksum::{self, Checksums, Layout, PAGE};
-use super::encode_block::{difference, is_touch_up};
+use super::encode_block::difference;
 use super::in_place::{PatchTarget, blocksize_of, checksums_at};
 use super::patch::{DataChange, PatchMode, Patched, Patcher, Touched, part_of};
 use oxiblosc_error::{Error, Result};
@@ -23,14 +23,24 @@ impl Patcher<'_> {
                 PatchMode::InPlace(target) => target.room(i),
                 _ => &self.chunk.bytes()[from..header.cbytes.min(from + blocksize)],
             };
-            let mut new = old.to_list()?;
-            change.run(t.nblock, t.nblock * blocksize, &mut new);
-            let range = difference(&new, old);
+            let (at, new, kept);
+            match *change {
+                DataChange::Bytes { start, new: bytes } => {
+                    (at, new) = part_of(start, bytes, t.nblock * blocksize, old.len());
+                }
+                DataChange::Blocks(change) => {
+                    let mut block = old.to_list()?;
+                    change(t.nblock, &mut block);
+                    kept = block;
+                    (at, new) = (0, &kept[..]);
+                }
+            }
+            let range = difference(new, &old[at..at + new.len()]);
             if range.is_empty() {
                 return Ok(None);
             }
             Ok(Some(Edit {
-                at: from + range.start,
+                at: from + at + range.start,
                 len: range.len(),
                 new: new[range].to_list()?,
             }))
@@ -49,8 +59,8 @@ impl Patcher<'_> {
         Ok(Patched::Whole(bytes))
     }
 
-    /// Writes `new` to `start` in the data of a chunk of stored streams whose checksums are of pages, and checks no other pages. None where
-    /// the chunk is another, or so much changes that the codec should try the streams again.
+    /// Writes `new` to `start` in the data of a chunk of stored streams whose checksums are of pages, and checks no other pages. None for
+    /// other chunks and blocks. Like a stored chunk without checksums it stays stored.
     pub(super) fn patch_pages(
         &self,
         touched: &[Touched],
@@ -82,7 +92,7 @@ impl Patcher<'_> {
             let offset = t.nblock * header.blocksize_field();
             let (from, new) = part_of(start, new, offset, bsize);
             let to = from + new.len();
-            if !sums.is_stored(t.nblock, bsize) || !is_touch_up(from..to, bsize) {
+            if !sums.is_stored(t.nblock, bsize) {
                 return Ok(None);
             }
             let (place, room) = target.room_at(i);

@@ -161,6 +161,7 @@ fn the_data_are_the_same() {
 fn every_flipped_bit_is_found() {
     for chunk in chunks() {
         let mut checked = with(&chunk);
+        let data = read(&checked);
         let step = 1 + checked.len() / 1500;
         for at in (0..checked.len()).filter(|at| *at < 300 || at % step == 0) {
             for bit in 0..8 {
@@ -169,7 +170,9 @@ fn every_flipped_bit_is_found() {
                 // Some of the header says how much is to be read, and there is not as much.
                 let (here, there) = (read(&checked), fetched(&checked));
                 assert!(here.is_err(), "bit {bit} of byte {at}: {header:?}");
-                assert!(there.is_err(), "bit {bit} of byte {at}: {header:?}");
+                // What is in front of a stored stream is known, and not fetched.
+                let found = there.is_err() || there == data;
+                assert!(found, "bit {bit} of byte {at}: {header:?}");
                 checked[at] ^= 1 << bit;
             }
         }
@@ -237,7 +240,6 @@ fn of_stored_data_the_pages_that_are_read_or_changed_are_checked() {
     let header = ChunkHeader::parse(&checked).unwrap();
     let front = Chunk::front_len(&header);
     let place = |at: usize| front + 4 * (at / 30_000 + 1) + at;
-    let mut fine = 0;
     for at in [0, 4095, 4096, 29_999, 30_000, 45_000, 69_999] {
         let mut damaged = checked.clone();
         damaged[place(at)] ^= 4;
@@ -265,9 +267,7 @@ fn of_stored_data_the_pages_that_are_read_or_changed_are_checked() {
             }
             let read = getitem(&chunk, ItemRange { start, len }, &mut part, &NoHooks);
             let patched = patcher.range(start, &[1; 100], PatchMode::Edits);
-            assert!(patched.is_err() || read.is_ok(), "{at} {range:?}");
-            fine += usize::from(patched.is_ok());
+            assert_eq!(patched.is_err(), read.is_err(), "{at} {range:?}");
         }
     } // Where a block ends the codec tries again, and needs all of it.
-    assert!(fine > 4000, "{fine}");
 }
