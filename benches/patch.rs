@@ -132,6 +132,7 @@ fn main() {
                 use_dict: false,
                 instrumented: false,
                 extended: true,
+                checksums: false,
                 nthreads: 1,
             };
             let mut chunk = vec![0; NBYTES + 32];

@@ -1,5 +1,6 @@
 //! Contexts as a super-chunk uses them.
 
+use super::compress::Format;
 use super::context::Context;
 use super::exec::Threads;
 use super::hooks::ContextHooks;
@@ -20,9 +21,13 @@ fn c_size(len: usize) -> Result<i32> {
 }
 
 impl Encoder for Context {
-    fn compress(&self, source: ChunkInput, dest: &mut [u8]) -> Result<usize> {
+    fn compress(&self, source: ChunkInput, dest: &mut [u8], checksums: bool) -> Result<usize> {
         let room = c_size(dest.len())?;
-        self.compress(source, Ok(dest), room, true)
+        let format = match checksums {
+            true => Format::WithChecksums,
+            false => Format::Blosc2,
+        };
+        self.compress(source, Ok(dest), room, format)
     }
 
     fn sees_chunks(&self) -> bool {
@@ -42,11 +47,11 @@ impl Encoder for Context {
             false => null_mut(),
         };
         self.prepare_compression(src, nbytes as i32, null_mut(), room)?;
-        Ok(Some(self.encode_params(true)))
+        Ok(Some(self.encode_params(Format::Blosc2)))
     }
 
     fn recompress_params(&self) -> RecompressParams {
-        self.encode_params(true).recompress_params()
+        self.encode_params(Format::Blosc2).recompress_params()
     }
 
     fn hooks<'h>(&'h self, source: Option<&'h [u8]>) -> Result<Box<dyn Hooks + 'h>> {

@@ -38,6 +38,17 @@ pub unsafe fn buffers<'a>(
     }
 }
 
+/// Of what kind a chunk is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// A header of 16 bytes.
+    Blosc1,
+    /// A header of 32 bytes.
+    Blosc2,
+    /// The same, and checksums if they fit.
+    WithChecksums,
+}
+
 impl Context {
     /// The chunk that the fields describe.
     fn job(&self) -> Job {
@@ -137,11 +148,12 @@ impl Context {
     }
 
     /// The parameters as the engine wants them.
-    pub fn encode_params(&self, extended: bool) -> EncodeParams {
+    pub fn encode_params(&self, format: Format) -> EncodeParams {
         EncodeParams {
             versionlz: registry::format_version_of(self.compcode.get()),
             instrumented: self.blosc2_flags.get() & BLOSC2_INSTR_CODEC as u8 != 0,
-            extended,
+            extended: format != Format::Blosc1,
+            checksums: format == Format::WithChecksums,
             nthreads: self.update_nthreads(),
             ..self.job().encode_params()
         }
@@ -153,7 +165,7 @@ impl Context {
         source: ChunkInput,
         dest: Result<&mut [u8]>,
         destsize: i32,
-        extended: bool,
+        format: Format,
     ) -> Result<usize> {
         let srcsize = i32::try_from(source.nbytes()).map_err(|_| Error::MaxBufsizeExceeded)?;
         let src = match source {
@@ -165,7 +177,7 @@ impl Context {
             .map_or(null_mut(), |dest| dest.as_ptr().cast_mut());
         self.prepare_compression(src, srcsize, place, destsize)?;
         let started = self.start_for_tuner();
-        let mut params = self.encode_params(extended);
+        let mut params = self.encode_params(format);
         if let ChunkInput::Variable(blocks) = source {
             params.blocksize = blocks.iter().map(|block| block.len()).max().unwrap_or(1);
         }
@@ -199,7 +211,7 @@ pub unsafe extern "C" fn blosc2_compress_ctx(
             return Err(Error::InvalidParam);
         }
         let (source, dest) = unsafe_granted!(buffers(src, srcsize, dest, destsize)?);
-        ctx.compress(source, dest, destsize, true)
+        ctx.compress(source, dest, destsize, Format::Blosc2)
     })
 }
 
@@ -248,7 +260,12 @@ pub unsafe extern "C" fn blosc2_vlcompress_ctx(
         let automatic = ctx.blocksize.replace(largest);
         // SAFETY: by the caller's word; it is apart from all of the sources.
         let dest = unsafe { bytes_mut(dest.cast(), usize::try_from(destsize).unwrap_or(0)) };
-        let result = ctx.compress(ChunkInput::Variable(&blocks), dest, destsize, true);
+        let result = ctx.compress(
+            ChunkInput::Variable(&blocks),
+            dest,
+            destsize,
+            Format::Blosc2,
+        );
         ctx.blocksize.set(automatic);
         result
     })

@@ -3,7 +3,7 @@
 //! The settings are single atomics, and every call works on a context of its own, so calls from several threads do
 //! not wait for each other, and a child after `fork` never finds a lock taken.
 
-use super::compress::buffers;
+use super::compress::{Format, buffers};
 use super::context::{self, Context};
 use super::decompress::getitem_of;
 use super::registry;
@@ -220,7 +220,7 @@ unsafe fn compress(
             return unsafe {
                 let pointer = context::compression(cparams)?;
                 let result = buffers(src, srcsize, dest, destsize).and_then(|(source, dest)| {
-                    Context::from_c(pointer)?.compress(source, dest, destsize, true)
+                    Context::from_c(pointer)?.compress(source, dest, destsize, Format::Blosc2)
                 });
                 context::free(pointer);
                 result
@@ -236,9 +236,12 @@ unsafe fn compress(
         ctx.nthreads.set(NTHREADS.load(Relaxed));
         ctx.new_nthreads.set(ctx.nthreads.get());
         ctx.splitmode.set(SPLITMODE.load(Relaxed));
-        let extended = !env::is_set(c"BLOSC_BLOSC1_COMPAT");
+        let format = match env::is_set(c"BLOSC_BLOSC1_COMPAT") {
+            true => Format::Blosc1,
+            false => Format::Blosc2,
+        };
         let (source, dest) = unsafe_granted!(buffers(src, srcsize, dest, destsize)?);
-        ctx.compress(source, dest, destsize, extended)
+        ctx.compress(source, dest, destsize, format)
     })
 }
 

@@ -96,8 +96,10 @@ impl SuperChunk {
 
     /// Compresses data into a chunk.
     pub fn compress(&mut self, data: &[u8]) -> Done<Buffer> {
-        self.0
-            .compress(oxiblosc_chunk::encode::ChunkInput::Buffer(data))
+        self.0.compress(
+            oxiblosc_chunk::encode::ChunkInput::Buffer(data),
+            self.0.has_checksums()?,
+        )
     }
 
     /// Decompresses a chunk, in the super-chunk or not, into the front of `data`.

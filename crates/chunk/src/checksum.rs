@@ -406,18 +406,44 @@ pub fn seal(front: &mut [u8], at: usize) {
     }
 }
 
+/// Bytes that make room for the checksums of nearly every chunk with so many bytes of data.
+pub fn room(nbytes: usize) -> usize {
+    nbytes / 256 + 256
+}
+
+/// Writes header and table of a chunk whose blocks are there, one behind the other. False if it would look like one of stored streams.
+pub fn write(header: ChunkHeader, front_end: usize, chunk: &mut [u8]) -> bool {
+    let layout = Layout::plain(header.nblocks);
+    let (front, streams) = chunk.split_at_mut(front_end + layout.table_len());
+    let start = |front: &[u8], nblock: usize| match nblock < header.nblocks {
+        true => i32_at(front, header.overhead() + 4 * nblock) as usize - front.len(),
+        false => streams.len(),
+    };
+    for nblock in 0..header.nblocks {
+        let streams = &streams[start(front, nblock)..start(front, nblock + 1)];
+        layout.set_block(&mut front[front_end..], nblock, streams);
+    }
+    finish(header, layout, front_end, chunk);
+    !Layout::of(&header).has_pages()
+}
+
 fn add_to_header(header: &ChunkHeader, chunk: &[u8]) -> Result<Buffer> {
     let mut bytes = Buffer::copy_of(chunk)?;
+    write_header_only(header, &mut bytes);
+    Ok(bytes)
+}
+
+/// Writes the header of a chunk without blocks.
+pub fn write_header_only(header: &ChunkHeader, chunk: &mut [u8]) {
     let header = ChunkHeader {
         blosc2_flags2: header.blosc2_flags2 | CHECKSUMS,
         filters: [0; MAX_FILTERS],
         filters_meta: [0; MAX_FILTERS],
         ..*header
     };
-    header.write(&mut bytes);
-    let sum = of_header_only(&bytes).to_le_bytes();
-    bytes[IN_HEADER].copy_from_slice(&sum);
-    Ok(bytes)
+    header.write(chunk);
+    let sum = of_header_only(chunk).to_le_bytes();
+    chunk[IN_HEADER].copy_from_slice(&sum);
 }
 
 /// Makes a chunk of stored streams out of stored data.
@@ -433,7 +459,7 @@ fn add_to_stored(header: &ChunkHeader, chunk: &[u8]) -> Result<Option<Buffer>> {
 }
 
 /// Bytes of a chunk of stored streams with the data of a chunk that has this header; none if it cannot have checksums.
-fn stored_size(header: &ChunkHeader) -> Option<usize> {
+pub fn stored_size(header: &ChunkHeader) -> Option<usize> {
     let Blocks::Regular { blocksize } = header.blocks else {
         return None;
     };
@@ -443,7 +469,7 @@ fn stored_size(header: &ChunkHeader) -> Option<usize> {
 }
 
 /// Writes a chunk of stored streams into `dest`, which has the [size](stored_size) for it.
-fn store(header: &ChunkHeader, data: &[u8], dest: &mut [u8]) {
+pub fn store(header: &ChunkHeader, data: &[u8], dest: &mut [u8]) {
     let blocksize = header.blocksize_field();
     let layout = Layout::paged(header.nblocks, blocksize, header.nbytes);
     let front_end = header.overhead() + 4 * header.nblocks;

@@ -3,6 +3,7 @@
 //! Blocks are compressed by any number of workers and placed in the order of their index, so the bytes do not
 //! depend on how many workers there were.
 
+use super::checksum;
 use super::encode_block::BlockInput;
 use super::encode_chunk::ChunkEncoder;
 use super::header::{
@@ -44,6 +45,8 @@ pub struct EncodeParams {
     pub instrumented: bool,
     /// Header of 32 bytes; else a Blosc 1 header.
     pub extended: bool,
+    /// Whether the chunk gets [checksums](super::checksum), if it can have any and `dest` has [room](checksum::room) for them.
+    pub checksums: bool,
     /// The most workers.
     pub nthreads: usize,
 }
@@ -56,6 +59,11 @@ impl EncodeParams {
         } else {
             MIN_HEADER_LENGTH
         }
+    }
+
+    /// Whether the chunk gets checksums.
+    pub(super) fn has_checksums(&self) -> bool {
+        self.checksums && self.extended && !self.instrumented
     }
 }
 
@@ -153,7 +161,21 @@ pub fn compress(
     if variable {
         return Ok(0);
     }
-    store(params, header, source, dest, hooks, exec)
+    if params.has_checksums()
+        && nbytes > 0
+        && let ChunkInput::Buffer(data) = source
+        && !hooks.has_prefilter()
+        && let Some(chunk) = checksum::stored_size(&header).and_then(|size| dest.get_mut(..size))
+    {
+        checksum::store(&header, data, chunk);
+        return Ok(chunk.len());
+    }
+    let cbytes = store(params, header, source, dest, hooks, exec)?;
+    if params.has_checksums() && nbytes == 0 {
+        let header = ChunkHeader::parse(&dest[..cbytes])?;
+        checksum::write_header_only(&header, &mut dest[..cbytes]);
+    }
+    Ok(cbytes)
 }
 
 fn header_for(params: &EncodeParams, nbytes: usize, nblocks: usize, variable: bool) -> ChunkHeader {

@@ -1,5 +1,6 @@
 //! Encodes the blocks of one chunk, with one worker or several, and decides what the header says of them.
 
+use super::checksum::{self, Layout};
 use super::decode_block::UDCODEC_FORMAT;
 use super::dictionary::write_dict;
 use super::encode::{ChunkInput, EncodeParams, workers};
@@ -115,7 +116,14 @@ impl<'a> ChunkEncoder<'a> {
             header.blosc2_flags |= flags2::USE_DICT;
             body += size;
         }
-        let room = self.room(dest.len());
+        let front_end = body;
+        let table = Layout::plain(self.nblocks).table_len();
+        let checksums = self.params.has_checksums();
+        body += if checksums { table } else { 0 };
+        let room = match checksums {
+            true => dest.len().min(self.room(usize::MAX).saturating_add(table)),
+            false => self.room(dest.len()),
+        };
         if body > room {
             return Ok(None);
         }
@@ -135,7 +143,14 @@ impl<'a> ChunkEncoder<'a> {
             header.blosc2_flags |= Special::Zero.to_flags();
             header.cbytes = overhead;
         }
-        header.write(dest);
+        let chunk = &mut dest[..header.cbytes];
+        if !checksums {
+            header.write(chunk);
+        } else if header.special() != Special::None {
+            checksum::write_header_only(&header, chunk);
+        } else if !checksum::write(header, front_end, chunk) {
+            return Ok(None);
+        }
         Ok(Some(header.cbytes))
     }
 

@@ -320,6 +320,7 @@ impl Patcher<'_> {
             use_dict: false,
             instrumented: false,
             extended: true,
+            checksums: false,
             nthreads: self.params.nthreads,
         })
     }

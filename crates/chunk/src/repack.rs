@@ -77,6 +77,7 @@ mod tests {
             use_dict: false,
             instrumented: false,
             extended: true,
+            checksums: false,
             nthreads: 1,
         };
         let mut chunk = vec![0; data.len() + 32];

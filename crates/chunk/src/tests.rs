@@ -37,6 +37,7 @@ const LZ4_SHUFFLED: EncodeParams = EncodeParams {
     use_dict: false,
     instrumented: false,
     extended: true,
+    checksums: false,
     nthreads: 1,
 };
 

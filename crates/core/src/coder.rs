@@ -14,11 +14,12 @@ use oxiblosc_error::Result;
 
 /// Compresses the chunks of a super-chunk.
 pub trait Encoder: Sync {
-    /// Compresses data into the front of `dest`. Gives the size of the chunk, or 0 if it does not fit.
+    /// Compresses data into the front of `dest`. Gives the size of the chunk, or 0 if it does not fit. If it is asked for, and `dest` has
+    /// [room](oxiblosc_chunk::checksum::room), the chunk has checksums.
     ///
     /// # Errors
     /// Those of impossible parameters, and of functions that the program registered.
-    fn compress(&self, source: ChunkInput, dest: &mut [u8]) -> Result<usize>;
+    fn compress(&self, source: ChunkInput, dest: &mut [u8], checksums: bool) -> Result<usize>;
 
     /// Whether callbacks of the program, or its tuner, must be called for every chunk.
     fn sees_chunks(&self) -> bool;

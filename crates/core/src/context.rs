@@ -95,7 +95,7 @@ impl Compressor {
     /// Those of [`CParams::plan`], and [`Error::MemoryAlloc`].
     pub fn compress(&self, data: &[u8]) -> Result<Buffer> {
         let mut chunk = Buffer::zeroed(data.len() + MAX_OVERHEAD)?;
-        let cbytes = Encoder::compress(self, ChunkInput::Buffer(data), &mut chunk)?;
+        let cbytes = Encoder::compress(self, ChunkInput::Buffer(data), &mut chunk, false)?;
         chunk.resize(cbytes)?;
         Ok(chunk)
     }
@@ -114,8 +114,11 @@ impl Compressor {
 }
 
 impl Encoder for Compressor {
-    fn compress(&self, source: ChunkInput, dest: &mut [u8]) -> Result<usize> {
-        let params = self.plan(source.nbytes())?;
+    fn compress(&self, source: ChunkInput, dest: &mut [u8], checksums: bool) -> Result<usize> {
+        let params = EncodeParams {
+            checksums,
+            ..self.plan(source.nbytes())?
+        };
         compress(&params, source, dest, &*lock(&self.surroundings), &Pool)
     }
 

@@ -318,6 +318,7 @@ impl Job {
             use_dict: self.use_dict,
             instrumented: false,
             extended: true,
+            checksums: false,
             nthreads: 1,
         }
     }

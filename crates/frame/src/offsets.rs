@@ -516,6 +516,7 @@ fn params(nbytes: usize) -> EncodeParams {
         use_dict: false,
         instrumented: false,
         extended: true,
+        checksums: false,
         nthreads: 1,
     }
 }

@@ -1,6 +1,6 @@
 //! Chunks with checksums: they give what they gave without, and any bit that is another is found.
 
-use super::super::checksum::{Layout, add};
+use super::super::checksum::{Layout, add, room};
 use super::super::decode::{Chunk, decompress, decompress_block};
 use super::super::encode::{ChunkInput, EncodeParams};
 use super::super::getitem::{ItemRange, getitem};
@@ -270,4 +270,29 @@ fn of_stored_data_the_pages_that_are_read_or_changed_are_checked() {
             assert_eq!(patched.is_err(), read.is_err(), "{at} {range:?}");
         }
     } // Where a block ends the codec tries again, and needs all of it.
+}
+
+#[test]
+fn chunks_that_are_made_with_them_are_those_that_get_them_later() {
+    for len in [0, 1, 31, 4096, 20_003, 200_000] {
+        for params in variants() {
+            for data in [data(len), noise(len), vec![0; len]] {
+                let source = ChunkInput::Buffer(&data);
+                let chunk = compressed(&params, source, len + 32, &Serial);
+                let params = EncodeParams {
+                    checksums: true,
+                    ..params
+                };
+                let made = compressed(&params, source, len + 32 + room(len), &Serial);
+                match add(&chunk).unwrap() {
+                    Some(added) => assert!(made == *added, "{params:?}"),
+                    None => assert!(made == chunk && !params.extended),
+                }
+                // Where there is no room for them the chunk is the same without.
+                let none = compressed(&params, source, len + 32, &Serial);
+                let header = ChunkHeader::parse(&none).unwrap();
+                assert!(none == chunk || none == made, "{header:?}");
+            }
+        }
+    }
 }

@@ -102,7 +102,9 @@ impl ChunkCompressor for ChunkMaker<'_> {
         let Some(params) = &self.params else {
             let data = self.data(fill)?;
             self.schunk.set_current(nchunk);
-            let cbytes = self.encoder.compress(ChunkInput::Buffer(&data), chunk)?;
+            let cbytes = self
+                .encoder
+                .compress(ChunkInput::Buffer(&data), chunk, false)?;
             return finished(chunk, cbytes);
         };
         let params = EncodeParams {

@@ -5,6 +5,7 @@ use super::rules::ChunkInfo;
 use super::state::{Plan, State};
 use super::store::{Location, Store};
 use super::superchunk::SuperChunk;
+use oxiblosc_chunk::checksum;
 use oxiblosc_chunk::decode::Chunk;
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_BUFFERSIZE, MAX_OVERHEAD};
@@ -48,11 +49,12 @@ pub enum Position {
 }
 
 /// The most bytes that a chunk of `nbytes` bytes of data has.
-fn room_for(nbytes: usize) -> Result<usize> {
+fn room_for(nbytes: usize, checksums: bool) -> Result<usize> {
     if nbytes > MAX_BUFFERSIZE as usize + MAX_OVERHEAD {
         return Err(Error::MaxBufsizeExceeded);
     }
-    Ok(nbytes + MAX_OVERHEAD)
+    let more = if checksums { checksum::room(nbytes) } else { 0 };
+    Ok((nbytes + MAX_OVERHEAD + more).min(i32::MAX as usize))
 }
 
 impl State {
@@ -292,22 +294,23 @@ impl SuperChunk {
         if self.encoder()?.sees_chunks() {
             changing.lock()?;
         }
-        let (nchunks, framed) = {
+        let (nchunks, framed, checksums) = {
             let state = changing.state()?;
-            (state.counts.nchunks as usize, state.store.is_frame())
+            let framed = state.store.is_frame();
+            (state.counts.nchunks as usize, framed, state.has_checksums())
         };
         self.set_current(nchunks);
         let nbytes = source.nbytes();
         let (place, mut owned) = (Position::End, List::new());
         let result = if nbytes <= COPIED || framed {
             let mut scratch = scratch::borrow()?;
-            let room = scratch.out.ensure(room_for(nbytes)?)?;
-            let cbytes = self.encoder()?.compress(source, room)?;
+            let room = scratch.out.ensure(room_for(nbytes, checksums)?)?;
+            let cbytes = self.encoder()?.compress(source, room, checksums)?;
             let chunk = &room[..cbytes];
             let info = ChunkInfo::new(&ChunkHeader::parse(chunk)?);
             changing.commit(|state| state.put(self, place, (chunk, info), &mut owned))
         } else {
-            let mut chunk = self.compress(source)?;
+            let mut chunk = self.compress(source, false)?;
             chunk.shrink_if_wasteful();
             let info = ChunkInfo::new(&ChunkHeader::parse(&chunk)?);
             owned.push(chunk)?;
@@ -317,13 +320,13 @@ impl SuperChunk {
         result
     }
 
-    /// Compresses data into a chunk.
+    /// Compresses data into a chunk, for a super-chunk whose chunks get checksums or none.
     ///
     /// # Errors
     /// Those of compression.
-    pub fn compress(&self, source: ChunkInput) -> Result<Buffer> {
-        let mut chunk = Buffer::zeroed(room_for(source.nbytes())?)?;
-        let cbytes = self.encoder()?.compress(source, &mut chunk)?;
+    pub fn compress(&self, source: ChunkInput, checksums: bool) -> Result<Buffer> {
+        let mut chunk = Buffer::zeroed(room_for(source.nbytes(), checksums)?)?;
+        let cbytes = self.encoder()?.compress(source, &mut chunk, checksums)?;
         chunk.resize(cbytes)?;
         Ok(chunk)
     }

@@ -286,7 +286,7 @@ fn compressed(content: &[u8], encoder: &dyn Encoder) -> Result<Buffer> {
     let room = content.len() + MAX_OVERHEAD;
     i32::try_from(room).map_err(|_| Error::InvalidParam)?;
     let mut chunk = Buffer::zeroed(room)?;
-    let cbytes = encoder.compress(ChunkInput::Buffer(content), &mut chunk)?;
+    let cbytes = encoder.compress(ChunkInput::Buffer(content), &mut chunk, false)?;
     chunk.resize(cbytes)?;
     Ok(chunk)
 }

@@ -205,7 +205,7 @@ impl Writer<'_> {
     /// A chunk with other bytes in a part of it.
     fn rewrite(&self, part: &ChunkPart, new: &[u8]) -> Result<ChunkUpdate> {
         if part.is_whole() {
-            let chunk = self.schunk.compress(ChunkInput::Buffer(new))?;
+            let chunk = self.compressed(new)?;
             return Ok(ChunkUpdate::Whole(chunk));
         }
         let patch = |chunk: &Chunk, src: &[u8], mode: PatchMode| {
@@ -255,8 +255,12 @@ impl Writer<'_> {
         let mut data = Buffer::zeroed(header.nbytes)?;
         self.decoder.decompress(src, &mut data)?;
         data[part.from..part.to].copy_from_slice(new);
-        let chunk = self.schunk.compress(ChunkInput::Buffer(&data))?;
-        Ok(ChunkUpdate::Whole(chunk))
+        Ok(ChunkUpdate::Whole(self.compressed(&data)?))
+    }
+
+    fn compressed(&self, data: &[u8]) -> Result<Buffer> {
+        let checksums = self.state.has_checksums();
+        self.schunk.compress(ChunkInput::Buffer(data), checksums)
     }
 }
 

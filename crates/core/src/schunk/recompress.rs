@@ -68,7 +68,7 @@ pub(super) fn recompress(
                 to.set_current(nchunk);
                 let mut data = Buffer::zeroed(job.header.nbytes)?;
                 decoder.decompress(&job.bytes, &mut data)?;
-                each(&to.compress(ChunkInput::Buffer(&data))?)?;
+                each(&to.compress(ChunkInput::Buffer(&data), false)?)?;
             }
         }
         first += jobs.len();
