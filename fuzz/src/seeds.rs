@@ -184,6 +184,7 @@ fn blosc1(compcode: u8, filters: [u8; 2], salt: u64) -> Vec<u8> {
         use_dict: false,
         instrumented: false,
         extended: false,
+        checksums: false,
         nthreads: 1,
     };
     let data = data(3003, salt);
