@@ -392,24 +392,17 @@ impl<'a> Chunk<'a> {
     }
 
     /// Copies all of such a block into `out`. False for others.
-    pub(super) fn copy_stored(&self, nblock: usize, out: &mut [u8]) -> Result<bool> {
+    pub(super) fn copy_stored(
+        &self,
+        nblock: usize,
+        out: &mut [u8],
+        buf: &mut AlignedBuffer,
+    ) -> Result<bool> {
         let Some((sums, start)) = self.stored_block(nblock, out.len()) else {
             return Ok(false);
         };
-        let end = start + out.len();
-        match &self.lazy {
-            Some(lazy) if end > self.bytes.len() => {
-                if end > self.header.cbytes {
-                    return Err(Error::ReadBuffer);
-                }
-                lazy.source.read_at(start, out)?;
-                sums.check_part(nblock, 0, out)?;
-            }
-            _ => {
-                let stream = self.bytes.get(start - 4..end).ok_or(Error::ReadBuffer)?;
-                sums.copy_pages(nblock, stream, out)?;
-            }
-        }
+        let stream = self.fetch(start - 4, start + out.len(), buf)?;
+        sums.copy_pages(nblock, stream, out)?;
         Ok(true)
     }
 

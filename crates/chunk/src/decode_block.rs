@@ -286,7 +286,7 @@ impl<'a> BlockDecoder<'a> {
             }
             _ => (bufs.ping.ensure(bsize)?, None),
         };
-        if self.chunk.copy_stored(pos.nblock, first)? {
+        if self.chunk.copy_stored(pos.nblock, first, &mut bufs.input)? {
             // The pipeline is empty.
         } else if self.chunk.has_streams() {
             if self.decode_or_join(pos.nblock, first, joined, &mut bufs.input, codec)? {

@@ -161,7 +161,6 @@ fn the_data_are_the_same() {
 fn every_flipped_bit_is_found() {
     for chunk in chunks() {
         let mut checked = with(&chunk);
-        let data = read(&checked);
         let step = 1 + checked.len() / 1500;
         for at in (0..checked.len()).filter(|at| *at < 300 || at % step == 0) {
             for bit in 0..8 {
@@ -170,9 +169,7 @@ fn every_flipped_bit_is_found() {
                 // Some of the header says how much is to be read, and there is not as much.
                 let (here, there) = (read(&checked), fetched(&checked));
                 assert!(here.is_err(), "bit {bit} of byte {at}: {header:?}");
-                // What is in front of a stored stream is known, and not fetched.
-                let found = there.is_err() || there == data;
-                assert!(found, "bit {bit} of byte {at}: {header:?}");
+                assert!(there.is_err(), "bit {bit} of byte {at}: {header:?}");
                 checked[at] ^= 1 << bit;
             }
         }
