@@ -58,6 +58,7 @@ need_plugins
 check "cargo fmt" cargo fmt --all --check
 check "cargo clippy" cargo clippy --workspace --profile checked --all-targets --quiet -- -D warnings
 check "cargo test" cargo test --workspace --profile checked --no-fail-fast
+check "Crash and power with checksums" env BLOSC_CHECKSUMS=1 cargo test --profile checked --test crash --test power sweep
 check "Build and install into ${prefix#"$root"/}" build_and_install
 check "Compile the C programs against what is installed" c_programs
 check "C programs, shared library" run_labelled shared

@@ -85,10 +85,12 @@ struct Frame {
 /// Frames of every kind; those with chunks of older versions of the format are left out, since these cannot have checksums.
 fn frames(lib: &'static SchunkLib, folder: &Path) -> Vec<Frame> {
     let path = folder.join("frame");
-    let all = seeds::all(lib, folder).into_iter().map(|seed| match seed {
-        seeds::Seed::Contiguous(bytes) => vec![(String::new(), bytes)],
-        seeds::Seed::Directory(files) => files,
-    });
+    let all = seeds::all(lib, folder, false)
+        .into_iter()
+        .map(|seed| match seed {
+            seeds::Seed::Contiguous(bytes) => vec![(String::new(), bytes)],
+            seeds::Seed::Directory(files) => files,
+        });
     let frame = |plain: Files| {
         write_files(&path, &plain);
         let s = lib.open_path(&path)?;

@@ -201,9 +201,11 @@ fn run(folder: &Path) {
             part,
             cases: 0,
         };
-        let plain = [("BLOSC_DURABLE", "0"), ("BLOSC_LOCKING", "")];
-        let careful = [("BLOSC_DURABLE", "1"), ("BLOSC_LOCKING", "1")];
-        for (name, variables) in [("", plain), (", durable and locked", careful)] {
+        let variables = ["BLOSC_DURABLE", "BLOSC_LOCKING", "BLOSC_CHECKSUMS"];
+        let plain = variables.map(|name| (name, ""));
+        let careful = variables.map(|name| (name, "1"));
+        let runs = [("", plain), (", durable, locked, with checksums", careful)];
+        for (name, variables) in runs {
             set(&variables);
             sweep.environment = name;
             frames::sweep(&mut sweep);

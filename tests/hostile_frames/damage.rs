@@ -3,6 +3,9 @@
 use super::seeds::Seed;
 use crate::common::data::Rng;
 use crate::common::schunk::SchunkLib;
+use oxiblosc_chunk::checksum::{Layout, seal};
+use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_frame::fingerprint;
 
 /// Where numbers lie in the header, and how many bytes they take.
 const FIELDS: [(usize, usize); 14] = [
@@ -214,7 +217,36 @@ fn frame(frame: &mut Vec<u8>, contiguous: bool, lib: &SchunkLib, rng: &mut Rng) 
     }
 }
 
-/// Damages a seed. Most often the lengths are put right again, so that what is behind them is looked at.
+/// Puts the checksums of a damaged frame right, where it has any, so that they do not keep the rest from being looked at: those of
+/// header, index and trailer, and of the front of the first chunk.
+fn stamp(frame: &mut [u8], contiguous: bool) -> Option<()> {
+    let len = frame.len();
+    let header_len = be(frame, 0x0b, 4) as usize;
+    if contiguous {
+        reseal(frame.get_mut(header_len..)?);
+    }
+    let trailer_len = be(frame, len.checked_sub(22)?, 4) as usize;
+    let crc = fingerprint::of_index(&frame[index(frame, contiguous)?]);
+    let (front, trailer) = frame.split_at_mut(len.checked_sub(trailer_len)?);
+    let header = front.get_mut(..header_len)?;
+    if header.len() >= HEADER_MIN && fingerprint::is_in(trailer) {
+        fingerprint::stamp(Some(crc), header, trailer);
+    }
+    Some(())
+}
+
+/// The same for the front of a chunk.
+fn reseal(chunk: &mut [u8]) -> Option<()> {
+    let header = ChunkHeader::parse(chunk).ok()?;
+    if header.has_checksums() {
+        let at = header.overhead() + 4 * header.nblocks;
+        let end = at.checked_add(Layout::of(&header).table_len())?;
+        seal(chunk.get_mut(..end)?, at);
+    }
+    Some(())
+}
+
+/// Damages a seed. Most often lengths and checksums are put right again, so that what is behind them is looked at.
 pub fn damage(seed: &mut Seed, lib: &SchunkLib, rng: &mut Rng) {
     let times = rng.pick(&[1, 1, 1, 2, 3, 6]);
     match seed {
@@ -223,6 +255,10 @@ pub fn damage(seed: &mut Seed, lib: &SchunkLib, rng: &mut Rng) {
             if rng.below(4) != 0 {
                 let len = bytes.len() as u64;
                 put_be(bytes, 0x10, 8, len);
+            }
+            if rng.below(4) != 0 {
+                // Where their places cannot be found it is damaged enough.
+                let _ = stamp(bytes, true);
             }
         }
         Seed::Directory(files) => {
@@ -257,6 +293,12 @@ pub fn damage(seed: &mut Seed, lib: &SchunkLib, rng: &mut Rng) {
             if rng.below(4) != 0 {
                 let len = files[0].1.len() as u64;
                 put_be(&mut files[0].1, 0x10, 8, len);
+            }
+            if rng.below(4) != 0 {
+                let _ = stamp(&mut files[0].1, false);
+                files[1..].iter_mut().for_each(|(_, chunk)| {
+                    let _ = reseal(chunk);
+                });
             }
         }
     }

@@ -112,7 +112,7 @@ fn damaged_frames() {
     let lib = our_schunks();
     let folder = std::env::temp_dir().join(format!("oxiblosc-hostile-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder for the test");
-    let seeds = seeds::all(lib, &folder);
+    let seeds = seeds::all(lib, &folder, true);
     let (first, count) = (
         number("OXIBLOSC_HOSTILE_FRAMES_FIRST", 0),
         number("OXIBLOSC_HOSTILE_FRAMES", 1500),

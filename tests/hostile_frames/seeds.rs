@@ -4,7 +4,8 @@ use crate::common::abi::{self, CParams};
 use crate::common::data::Kind;
 use crate::common::schunk::SchunkLib;
 use crate::common::schunk_calls::Schunk;
-use blosc2::capi::types::blosc2_cparams;
+use blosc2::capi::types::{blosc2_cparams, blosc2_schunk};
+use std::ffi::c_int;
 use std::path::{Path, PathBuf};
 
 /// A contiguous frame, or the files of a directory.
@@ -16,6 +17,10 @@ pub enum Seed {
 }
 
 const KINDS: usize = 9;
+
+/// A function that the reference does not have.
+const ADD_CHECKSUMS: &[u8] = b"oxiblosc_schunk_add_checksums";
+type AddChecksums = unsafe extern "C" fn(*mut blosc2_schunk) -> c_int;
 
 fn fill(s: &Schunk, kind: usize, cparams: &CParams) {
     let fine = |rc: i64| assert!(rc >= 0, "kind {kind}: {rc}");
@@ -72,10 +77,13 @@ fn fill(s: &Schunk, kind: usize, cparams: &CParams) {
     }
 }
 
-/// Every seed; `folder` is used for a while.
-pub fn all(lib: &'static SchunkLib, folder: &Path) -> Vec<Seed> {
+/// Every seed, or only those without checksums; `folder` is used for a while.
+pub fn all(lib: &'static SchunkLib, folder: &Path, checksums: bool) -> Vec<Seed> {
     let mut seeds = Vec::new();
-    for kind in 0..KINDS {
+    for (kind, checked) in (0..KINDS).flat_map(|kind| [(kind, false), (kind, true)]) {
+        if checked && !checksums {
+            continue;
+        }
         for contiguous in [true, false] {
             let cparams = CParams {
                 typesize: [4, 8, 1, 300, 13][kind % 5],
@@ -91,6 +99,14 @@ pub fn all(lib: &'static SchunkLib, folder: &Path) -> Vec<Seed> {
             let at = (!contiguous).then_some(path.as_path());
             let s = lib.create(contiguous, at, &own, 1, None).expect("a seed");
             fill(&s, kind, &cparams);
+            if checked {
+                // SAFETY: the type is that of oxiblosc.h.
+                let add = unsafe { lib.lib.library.get::<AddChecksums>(ADD_CHECKSUMS) };
+                if let Ok(add) = add {
+                    // SAFETY: a super-chunk of this library.
+                    assert_eq!(unsafe { add(s.raw) }, 0);
+                }
+            }
             if contiguous {
                 let (rc, frame) = s.to_buffer();
                 assert!(rc > 0, "{rc}");

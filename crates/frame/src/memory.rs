@@ -439,7 +439,7 @@ fn parse(bytes: &[u8]) -> Result<(Extent, Loaded, Offsets, List<u8>)> {
         Err(_) if header.nbytes <= 0 => {
             trailer_pos = extent.header_len as usize;
             trailer = bytes[trailer_pos..].to_list()?;
-            trailer::set_len(&mut trailer)?;
+            trailer::correct_len(&mut trailer)?;
             trailer::parse(&trailer)?
         }
         parsed => parsed?,

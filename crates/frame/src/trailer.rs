@@ -2,6 +2,7 @@
 //!
 //! See the contiguous frame format document, "Trailer".
 
+use super::fingerprint;
 use super::meta::{self, Metalayer};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;
@@ -51,8 +52,11 @@ pub fn len(end: &[u8], frame_len: u64, header_len: u64) -> Result<usize> {
     Ok(len as usize)
 }
 
-/// Writes the length of a whole trailer into it, where it had another.
-pub fn set_len(bytes: &mut [u8]) -> Result<()> {
+/// Writes the length of a whole trailer into it, where it had another. That is damage where it has checksums.
+pub fn correct_len(bytes: &mut [u8]) -> Result<()> {
+    if fingerprint::is_in(bytes) {
+        return Err(Error::Data);
+    }
     let len = u32::try_from(bytes.len()).map_err(|_| Error::Data)?;
     let at = bytes.len().checked_sub(LEN_TO_END).ok_or(Error::Data)?;
     bytes[at..at + 4].copy_from_slice(&len.to_be_bytes());
@@ -89,7 +93,7 @@ mod tests {
         let mut wrong = bytes.clone();
         let at = wrong.len() - LEN_TO_END;
         wrong[at..at + 4].fill(7);
-        assert_eq!(set_len(&mut wrong), Ok(()));
+        assert_eq!(correct_len(&mut wrong), Ok(()));
         assert_eq!(wrong, bytes);
     }
 }

@@ -121,7 +121,7 @@ fn read(source: &Source, kind: Kind, front: &[u8]) -> Result<Loading> {
         Err(_) if parsed.nbytes <= 0 => {
             trailer_pos = header_len;
             trailer = source.read(trailer_pos, extent.frame_len - header_len)?;
-            trailer::set_len(&mut trailer)?;
+            trailer::correct_len(&mut trailer)?;
             trailer::parse(&trailer)?
         }
         parsed => parsed?,
