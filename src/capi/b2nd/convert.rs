@@ -200,7 +200,6 @@ pub unsafe extern "C" fn b2nd_to_cbuffer(
             return Err(Error::NullPointer);
         }
         let array = Array::open(array, false)?;
-        let array = &array.core;
         let geometry = &array.geometry;
         let needed = geometry.nitems.checked_mul(array.typesize.into());
         if needed.is_none_or(|needed| buffersize < needed) {

@@ -37,12 +37,7 @@ pub unsafe fn deliver(
 /// # Safety
 /// `array` is valid, and used no more.
 pub unsafe fn free(array: *mut b2nd_array_t) {
-    // SAFETY: by the contract; all from `malloc`, but for the super-chunk.
-    unsafe {
-        handle::free((*array).sc);
-        libc::free((*array).dtype.cast());
-        libc::free(array.cast());
-    }
+    unsafe_granted!(handle::free(array::take_apart(array)));
 }
 
 /// As [`free`], for an array that was just made and cannot be what it should be: its file or directory is removed, too.
@@ -50,12 +45,7 @@ pub unsafe fn free(array: *mut b2nd_array_t) {
 /// # Safety
 /// As for [`free`].
 pub unsafe fn discard(array: *mut b2nd_array_t) {
-    // SAFETY: as in `free`.
-    unsafe {
-        schunk::discard((*array).sc);
-        libc::free((*array).dtype.cast());
-        libc::free(array.cast());
-    }
+    unsafe_granted!(schunk::discard(array::take_apart(array)));
 }
 
 /// Makes an array of special values.
@@ -93,7 +83,7 @@ fn fill(
         let others = others.map(|layer| layer_from_c(layer)).try_list()?;
         let sample = |kind, nbytes| sample_of(handle, kind, nbytes);
         (handle.core()).become_array(&meta, geometry, &others, (kind, &sample))?;
-        array::make(sc, geometry, dtype, params.dtype_format)
+        array::make(sc, geometry, (dtype, params.dtype_format))
     }
 }
 
@@ -216,8 +206,8 @@ pub unsafe extern "C" fn b2nd_full(
 unsafe fn repeat(params: &mut Params, made: *mut b2nd_array_t, value: *const c_void) -> Result<()> {
     // SAFETY: just made.
     let array = unsafe { Array::open(made, true)? };
-    let sizes = array.core.sizes()?;
-    if array.core.schunk.peek()?.nchunks() == 0 {
+    let sizes = array.sizes()?;
+    if array.schunk.peek()?.nchunks() == 0 {
         return Ok(());
     }
     let mut chunk = List::filled(0u8, EXTENDED_HEADER_LENGTH + sizes.item)?;
@@ -227,7 +217,7 @@ unsafe fn repeat(params: &mut Params, made: *mut b2nd_array_t, value: *const c_v
         let (dest, room) = (chunk.as_mut_ptr().cast(), chunk.len() as i32);
         repeatval_chunk(*params.cparams(), nbytes, dest, room, value)?
     };
-    array.core.fill_with(&chunk[..cbytes])
+    array.fill_with(&chunk[..cbytes])
 }
 
 /// Frees an array and its super-chunk. Views of it go on. Returns 0, or `BLOSC2_ERROR_NULL_POINTER`.
@@ -282,7 +272,7 @@ pub unsafe fn adopt(schunk: *mut blosc2_schunk) -> Result<*mut b2nd_array_t> {
             }
             let geometry = meta.geometry()?;
             ArrayRef::check_chunks(&state, &geometry)?;
-            array::make(schunk, &geometry, meta.dtype, meta.dtype_format)
+            array::make(schunk, &geometry, (meta.dtype, meta.dtype_format))
         })
     })
 }

@@ -21,8 +21,7 @@ fn slice(params: &mut Params, src: &Array, start: &Dims, stop: &Dims) -> Result<
     let made = special(params, Special::Zero)?;
     // SAFETY: just made, and used no more where that fails.
     unsafe {
-        let filled =
-            Array::open(made, true).and_then(|array| array.core.copy_box(&src.core, start));
+        let filled = Array::open(made, true).and_then(|array| array.copy_box(src, start));
         filled.map(|()| made).inspect_err(|_| discard(made))
     }
 }
@@ -63,17 +62,13 @@ pub unsafe extern "C" fn b2nd_get_slice(
 pub unsafe fn copy_as(src: &Array, storage: &mut blosc2_storage) -> Result<*mut b2nd_array_t> {
     unsafe_granted!({
         let sc = copy_schunk(src.shown.as_c(), storage).map_err(Error::or_failure)?;
-        let geometry = &src.core.geometry;
-        let made = src
-            .dtype()
-            .and_then(|dtype| array::make(sc, geometry, dtype.as_deref(), src.dtype_format()));
-        made.inspect_err(|_| schunk::discard(sc))
+        array::make(sc, &src.geometry, src.dtype()).inspect_err(|_| schunk::discard(sc))
     })
 }
 
 /// Copies an array into the storage, the chunks and the blocks that parameters say.
 fn copy(params: &mut Params, src: &Array) -> Result<*mut b2nd_array_t> {
-    let geometry = &src.core.geometry;
+    let geometry = &src.geometry;
     let ndim = geometry.ndim;
     let same = params.chunkshape[..ndim] == geometry.chunkshape[..ndim]
         && params.blockshape[..ndim] == geometry.blockshape[..ndim];
@@ -85,21 +80,21 @@ fn copy(params: &mut Params, src: &Array) -> Result<*mut b2nd_array_t> {
     }
     // The metalayers beside the array's own come along.
     let others = {
-        let state = src.core.schunk.read()?;
+        let state = src.schunk.read()?;
         let layers = src.shown.view_metalayers().unwrap_or(state.metalayers());
         metalayers_but(layers, &[NAME])?
     };
     let own = std::mem::take(&mut params.metalayers);
     let copied = Layers::of(&others).and_then(|(layers, _names)| {
         params.metalayers = layers;
-        slice(params, src, &Dims::default(), &src.core.geometry.shape)
+        slice(params, src, &Dims::default(), &src.geometry.shape)
     });
     params.metalayers = own;
     let made = copied?;
     // SAFETY: just made, and used no more where that fails.
     unsafe {
         let copied = with_vlmetalayer_coder(src.handle, |coder| {
-            Handle::core_of((*made).sc)?.copy_vlmetalayers(src.core.schunk, coder)
+            Handle::core_of((*made).sc)?.copy_vlmetalayers(src.schunk, coder)
         });
         copied.map(|()| made).inspect_err(|_| discard(made))
     }
@@ -146,23 +141,22 @@ pub unsafe extern "C" fn b2nd_concatenate(
         }
         let mut first = Array::open(src1, !copy)?;
         let second = Array::open(src2, false)?;
-        if !copy && first.core.schunk.id() == second.core.schunk.id() {
+        if !copy && first.schunk.id() == second.schunk.id() {
             // It would grow while it is read.
             return Err(Error::InvalidParam);
         }
         let axis = usize::try_from(axis).map_err(|_| Error::InvalidParam)?;
-        let shape = first.core.joined(&second.core, axis)?;
+        let shape = first.joined(&second, axis)?;
         if !copy {
             *array = src1.cast_mut();
-            first.reshape(|first| first.join(&second.core, axis, &shape))?;
+            first.reshape(|first| first.join(&second, axis, &shape))?;
             return Ok(0);
         }
         let params = Params::from_c(ctx)?;
         deliver(array, || {
             let made = self::copy(params, &first)?;
-            let joined = Array::open(made, true).and_then(|mut copied| {
-                copied.reshape(|copied| copied.join(&second.core, axis, &shape))
-            });
+            let joined = Array::open(made, true)
+                .and_then(|mut copied| copied.reshape(|copied| copied.join(&second, axis, &shape)));
             joined.map(|()| made).inspect_err(|_| discard(made))
         })
     })

@@ -48,7 +48,6 @@ pub unsafe extern "C" fn b2nd_get_orthogonal_selection(
     // SAFETY: by the contract.
     code("b2nd_get_orthogonal_selection", || unsafe {
         let array = Array::open(array, false)?;
-        let array = &array.core;
         let ndim = array.geometry.ndim;
         let lists = lists(ndim, selection, selection_size)?;
         let shape = dims(buffershape, ndim)?;
@@ -80,7 +79,7 @@ pub unsafe extern "C" fn b2nd_set_orthogonal_selection(
         let array = Array::open(array, true)?;
         let lists = lists(array.ndim(), selection, selection_size)?;
         let shape = dims(buffershape, array.ndim())?;
-        if let Some(selection) = array.core.select(&lists, shape, buffersize)? {
+        if let Some(selection) = array.select(&lists, shape, buffersize)? {
             let buffer = bytes(buffer.cast(), size(buffersize)?)?;
             array.write(|array| array.write_selection(&selection, buffer))?;
         }
@@ -104,7 +103,6 @@ pub unsafe extern "C" fn b2nd_get_sparse_cbuffer(
     // SAFETY: by the contract.
     code("b2nd_get_sparse_cbuffer", || unsafe {
         let array = Array::open(array, false)?;
-        let array = &array.core;
         let count = usize::try_from(ncoords).map_err(|_| Error::InvalidParam)?;
         if count == 0 {
             return Ok(0);

@@ -44,7 +44,7 @@ pub unsafe extern "C" fn b2nd_get_slice_cbuffer(
         let ndim = array.ndim();
         let buffer = bytes_mut(buffer.cast(), size(buffersize)?)?;
         let (start, stop) = (dims(start, ndim)?, dims(stop, ndim)?);
-        (array.core).read_slice(start, stop, dims(buffershape, ndim)?, buffer)?;
+        array.read_slice(start, stop, dims(buffershape, ndim)?, buffer)?;
         Ok(0)
     })
 }

@@ -147,13 +147,16 @@ impl Handle {
     /// # Safety
     /// `schunk` is null or came from this library and was not freed.
     pub unsafe fn from_c<'a>(schunk: *mut blosc2_schunk) -> Result<&'a Self> {
-        // SAFETY: by the contract; a view keeps its base alive.
-        unsafe {
-            let handle = Self::shown(schunk)?;
-            Ok(match &handle.content {
-                Content::Own(_) => handle,
-                Content::View(view) => &*view.base,
-            })
+        // SAFETY: by the contract.
+        Ok(unsafe { Self::shown(schunk)? }.base())
+    }
+
+    /// The handle that has the chunks: this one, or that whose chunks it shows.
+    pub fn base(&self) -> &Self {
+        match &self.content {
+            Content::Own(_) => self,
+            // SAFETY: a view keeps its base alive.
+            Content::View(view) => unsafe { &*view.base },
         }
     }
 
@@ -178,8 +181,7 @@ impl Handle {
     pub fn core(&self) -> &SuperChunk {
         match &self.content {
             Content::Own(schunk) => schunk,
-            // SAFETY: a view keeps its base alive.
-            Content::View(view) => unsafe { &*view.base }.core(),
+            Content::View(_) => self.base().core(),
         }
     }
 
@@ -279,11 +281,13 @@ impl Handle {
 /// Frees a super-chunk and all that is its own. Gives what the back end returned.
 ///
 /// # Safety
-/// `schunk` is a handle that is not in use.
+/// `schunk` is null or a handle that is not in use.
 pub unsafe fn free(schunk: *mut blosc2_schunk) -> i32 {
     // SAFETY: by the contract; every part is the handle's own.
     unsafe {
-        let handle = &*schunk.cast::<Handle>();
+        let Ok(handle) = Handle::shown(schunk) else {
+            return 0;
+        };
         if handle.owners.fetch_sub(1, Ordering::AcqRel) > 1 {
             // A view still shows the chunks.
             return 0;
