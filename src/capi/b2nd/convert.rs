@@ -2,11 +2,10 @@
 
 use super::array::Array;
 use super::context::Params;
-use super::create::{adopt, deliver, discard, free, special};
-use super::derive::copy_as;
+use super::create::{adopt, deliver, discard, special};
 use super::slices::size;
 use crate::capi::prelude::*;
-use crate::capi::schunk::convert::{append_file, from_buffer, to_buffer};
+use crate::capi::schunk::convert::{append_file, copy_apart, from_buffer, to_buffer};
 use crate::capi::schunk::create as schunk;
 use crate::capi::schunk::handle;
 use oxiblosc_chunk::header::Special;
@@ -122,13 +121,9 @@ pub unsafe extern "C" fn b2nd_save(array: *const b2nd_array_t, urlpath: *mut c_c
             return Err(Error::NullPointer);
         }
         let array = Array::open(array, false)?;
-        let mut storage = blosc2_storage {
-            contiguous: array.shown.storage().contiguous,
-            urlpath,
-            ..blosc2_storage::defaults()
-        };
-        free(copy_as(&array, &mut storage)?);
-        Ok(0)
+        let (shown, path) = (array.shown, CStr::from_ptr(urlpath));
+        let copied = copy_apart(shown, Some(path), shown.storage().contiguous);
+        copied.map(|_| 0).map_err(Error::or_failure)
     })
 }
 

@@ -4,13 +4,14 @@ use super::array::{self, Array};
 use super::context::{Layers, Params};
 use super::create::{deliver, discard, special};
 use crate::capi::prelude::*;
-use crate::capi::schunk::convert::{copy as copy_schunk, with_vlmetalayer_coder};
+use crate::capi::schunk::convert::copy as copy_schunk;
 use crate::capi::schunk::create as schunk;
 use crate::capi::schunk::handle::Handle;
+use crate::capi::schunk::meta::copying;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_core::b2nd::Dims;
 use oxiblosc_core::b2nd::meta::NAME;
-use oxiblosc_core::schunk::copy::metalayers_but;
+use oxiblosc_core::schunk::copy::{VlmetalayerCoder, metalayers_but};
 
 /// Makes a new array of a box of another one.
 fn slice(params: &mut Params, src: &Array, start: &Dims, stop: &Dims) -> Result<*mut b2nd_array_t> {
@@ -93,7 +94,11 @@ fn copy(params: &mut Params, src: &Array) -> Result<*mut b2nd_array_t> {
     let made = copied?;
     // SAFETY: just made, and used no more where that fails.
     unsafe {
-        let copied = with_vlmetalayer_coder(src.handle, |coder| {
+        let copied = copying(src.handle).and_then(|[decoder, encoder]| {
+            let coder = VlmetalayerCoder {
+                decoder: &*decoder,
+                encoder: &*encoder,
+            };
             Handle::core_of((*made).sc)?.copy_vlmetalayers(src.schunk, coder)
         });
         copied.map(|()| made).inspect_err(|_| discard(made))

@@ -7,15 +7,16 @@ use crate::capi::io;
 use crate::capi::prelude::*;
 use oxiblosc_core::SuperChunk;
 use oxiblosc_core::environment::{checksums, durable};
-use oxiblosc_core::schunk::{State, Store};
+use oxiblosc_core::schunk::Store;
+use oxiblosc_core::schunk::open::NewSuperChunk;
 use oxiblosc_frame::disk::{Loaded, Options};
-use oxiblosc_memory::{CStrBuf, List, env};
+use oxiblosc_memory::{CStrBuf, env};
 
 /// How frames of a back end are treated.
 ///
 /// # Safety
 /// As for [`io::backend`].
-unsafe fn options(io: *const blosc2_io) -> Result<Options> {
+pub unsafe fn options(io: *const blosc2_io) -> Result<Options> {
     unsafe_granted!({
         Ok(Options {
             backend: io::backend(io)?,
@@ -25,6 +26,14 @@ unsafe fn options(io: *const blosc2_io) -> Result<Options> {
     })
 }
 
+/// The parameters of a new super-chunk, for which Btune may be asked by the environment.
+pub fn with_tuner(mut cparams: blosc2_cparams) -> blosc2_cparams {
+    if env::is_set(c"BTUNE_TRADEOFF") {
+        cparams.tuner_id = BLOSC_BTUNE;
+    }
+    cparams
+}
+
 /// Makes a super-chunk.
 ///
 /// # Safety
@@ -32,27 +41,20 @@ unsafe fn options(io: *const blosc2_io) -> Result<Options> {
 pub unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
     unsafe_granted!({
         let copy = storage::copy(storage)?;
-        if env::is_set(c"BTUNE_TRADEOFF") {
-            (*(*copy).cparams).tuner_id = BLOSC_BTUNE;
-        }
+        *(*copy).cparams = with_tuner(*(*copy).cparams);
         let made = Unfinished::new(BackEnd::Handles);
         let mut made = made.inspect_err(|_| storage::free_storage(copy))?;
         parts::set_parameters(&mut made, copy)?;
-        let host = made.host()?;
-        let (parameters, id) = (made.parameters(), made.id());
-        let empty = State::new(Store::Separate(List::new()), parameters);
-        let store = Store::create(
-            c_str((*copy).urlpath),
-            (*copy).contiguous,
-            |kind| empty.new_header(&*host, kind),
-            || options((*copy).io),
-        )?;
-        let schunk = SuperChunk::new(store, parameters, host, id);
-        let schunk = match checksums() {
-            true => schunk.with_checksums()?,
-            false => schunk,
+        let new = NewSuperChunk {
+            path: c_str((*copy).urlpath),
+            contiguous: (*copy).contiguous,
+            options: &|| options((*copy).io),
+            checksums: checksums(),
+            parameters: made.parameters(),
+            host: made.host()?,
+            id: Some(made.id()),
         };
-        Ok(made.finish(schunk))
+        Ok(made.finish(new.make()?))
     })
 }
 

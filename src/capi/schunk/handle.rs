@@ -7,9 +7,9 @@ use crate::capi::io;
 use crate::capi::prelude::*;
 use oxiblosc_core::SuperChunk;
 use oxiblosc_core::coder::Host;
-use oxiblosc_core::schunk::{Parameters, Store};
+use oxiblosc_core::schunk::Parameters;
 use oxiblosc_frame::meta::Metalayer;
-use oxiblosc_memory::{List, boxed_uninit};
+use oxiblosc_memory::{Buffer, List, boxed_uninit};
 use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -315,10 +315,7 @@ unsafe fn free_parts(schunk: *mut blosc2_schunk) -> i32 {
         let handle = schunk.cast::<Handle>();
         let avoid_free = (*handle).avoid_free.load(Ordering::Relaxed);
         match (&raw mut (*handle).content).read() {
-            Content::Own(core) if avoid_free => match core.into_store() {
-                Store::Memory(memory) => memory.release(),
-                store => drop(store),
-            },
+            Content::Own(core) if avoid_free => drop(core.into_frame().map(Buffer::into_raw)),
             content => drop(content),
         }
         let freed = free_fields(&mut *schunk);

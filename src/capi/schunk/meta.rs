@@ -102,39 +102,27 @@ pub unsafe extern "C" fn blosc2_vlmeta_exists(
     })
 }
 
-/// A context for the contents of variable-length metalayers.
-pub struct Coder(*mut blosc2_context);
-
-impl Coder {
-    /// One that compresses as `cparams` say; null stands for the defaults.
-    ///
-    /// # Safety
-    /// `cparams` is null or valid.
-    pub unsafe fn compressing(cparams: *const blosc2_cparams) -> Result<Self> {
-        unsafe_granted!({
-            let cparams = cparams.as_ref().copied();
-            context::compression(cparams.unwrap_or(blosc2_cparams::defaults())).map(Self)
-        })
-    }
-
-    /// One that decompresses as the storage of a super-chunk says.
-    pub fn decompressing(handle: &Handle) -> Result<Self> {
-        // SAFETY: a storage that was copied has its parameters, whose pointers the program keeps valid.
-        unsafe { context::decompression(*handle.storage().dparams).map(Self) }
-    }
-
-    /// The context.
-    pub fn context(&self) -> Result<&Context> {
-        // SAFETY: made above, and freed when this is dropped.
-        unsafe { Context::from_c(self.0) }
-    }
+/// A context for contents of variable-length metalayers, which compresses as `cparams` say; null stands for the defaults.
+///
+/// # Safety
+/// `cparams` is null or valid.
+unsafe fn compressing(cparams: *const blosc2_cparams) -> Result<Box<Context>> {
+    unsafe_granted!({
+        let cparams = cparams.as_ref().copied();
+        context::compression(cparams.unwrap_or(blosc2_cparams::defaults()))
+    })
 }
 
-impl Drop for Coder {
-    fn drop(&mut self) {
-        // SAFETY: made above, and used no more.
-        unsafe { context::free(self.0) };
-    }
+/// As [`compressing`], for one that decompresses as the storage of a super-chunk says.
+fn decompressing(handle: &Handle) -> Result<Box<Context>> {
+    // SAFETY: a storage that was copied has its parameters, whose pointers the program keeps valid.
+    unsafe { context::decompression(*handle.storage().dparams) }
+}
+
+/// Contexts that decompress variable-length metalayers of a super-chunk, and compress copies of them.
+pub fn copying(from: &Handle) -> Result<[Box<Context>; 2]> {
+    // SAFETY: there are no parameters.
+    Ok([decompressing(from)?, unsafe { compressing(null())? }])
 }
 
 /// Adds a variable-length metalayer: `content_len` bytes, compressed as `cparams` say (NULL: the defaults), under a name of
@@ -154,8 +142,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_add(
         let (schunk, name) = unsafe_granted!((named(schunk)?.core(), name_of(name)?));
         unsafe_granted!({
             let content = content_of(content, content_len)?;
-            let coder = Coder::compressing(cparams)?;
-            schunk.add_vlmetalayer(name, content, coder.context()?)
+            schunk.add_vlmetalayer(name, content, &*compressing(cparams)?)
         })
     })
 }
@@ -177,8 +164,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_get(
             return Err(Error::InvalidParam);
         }
         let (handle, name) = unsafe_granted!((named(schunk)?, name_of(name)?));
-        let coder = Coder::decompressing(handle)?;
-        let (at, data) = handle.core().vlmetalayer(name, coder.context()?)?;
+        let (at, data) = (handle.core()).vlmetalayer(name, &*decompressing(handle)?)?;
         let len = data.len();
         unsafe_granted!({
             *content = if len == 0 {
@@ -210,8 +196,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_update(
         let found = || schunk.read()?.find_vlmetalayer(name);
         unsafe_granted!({
             let content = content_for(found, content, content_len)?;
-            let coder = Coder::compressing(cparams)?;
-            schunk.update_vlmetalayer(name, content, coder.context()?)
+            schunk.update_vlmetalayer(name, content, &*compressing(cparams)?)
         })
     })
 }

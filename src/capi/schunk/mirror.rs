@@ -246,6 +246,21 @@ impl Host for Mirror {
     }
 }
 
+/// The parameters of compression that a frame records.
+pub fn recorded(cparams: &blosc2_cparams) -> Parameters {
+    Parameters {
+        typesize: cparams.typesize,
+        blocksize: cparams.blocksize,
+        compcode: cparams.compcode,
+        compcode_meta: cparams.compcode_meta,
+        clevel: cparams.clevel,
+        splitmode: cparams.splitmode as u8,
+        use_dict: cparams.use_dict as u8 != 0,
+        filters: cparams.filters,
+        filters_meta: cparams.filters_meta,
+    }
+}
+
 /// The parameters that the public fields stand for.
 ///
 /// # Safety
