@@ -68,11 +68,32 @@ fn traced(name: &str, error: Error) -> c_int {
     error.code()
 }
 
-/// Runs the body of the exported function `name` that returns a count or an error code.
-pub fn code<T: TryInto<c_int>>(name: &str, body: impl FnOnce() -> Result<T>) -> c_int {
+/// What a function returns that has done its work: 0, or a count.
+pub trait Code {
+    /// The code; none for a count that is too large.
+    fn code(self) -> Option<c_int>;
+}
+
+macro_rules! codes {
+    ($($type:ty: $code:expr;)+) => { $( impl Code for $type {
+        fn code(self) -> Option<c_int> {
+            let code: fn(Self) -> Option<c_int> = $code;
+            code(self)
+        }
+    } )+ };
+}
+codes! {
+    (): |()| Some(0);
+    bool: |yes| Some(yes.into());
+    c_int: Some;
+    usize: |count| count.try_into().ok();
+}
+
+/// Runs the body of the exported function `name` that returns 0, a count, or an error code.
+pub fn code<T: Code>(name: &str, body: impl FnOnce() -> Result<T>) -> c_int {
     guard(Error::Failure.code(), || {
-        match body().and_then(|count| count.try_into().map_err(|_| Error::Failure)) {
-            Ok(count) => count,
+        match body().and_then(|done| done.code().ok_or(Error::Failure)) {
+            Ok(code) => code,
             Err(error) => traced(name, error),
         }
     })

@@ -82,8 +82,7 @@ impl<'a> ContextHooks<'a> {
         let shown = unsafe { Handle::shown(self.ctx.schunk.get()) };
         let shown = shown.map_err(|_| Error::Failure)?;
         let state = shown.core().peek()?;
-        let layers = shown.view_metalayers().unwrap_or(state.metalayers());
-        block_shape(layers)
+        block_shape(shown.metalayers(&state))
     }
 
     fn output_typesize(&self) -> i32 {

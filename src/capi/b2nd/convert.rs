@@ -2,7 +2,7 @@
 
 use super::array::Array;
 use super::context::Params;
-use super::create::{adopt, deliver, discard, special};
+use super::create::{adopt, deliver, make};
 use super::slices::size;
 use crate::capi::prelude::*;
 use crate::capi::schunk::convert::{append_file, copy_apart, from_buffer, to_buffer};
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn b2nd_save(array: *const b2nd_array_t, urlpath: *mut c_c
         let array = Array::open(array, false)?;
         let (shown, path) = (array.shown, CStr::from_ptr(urlpath));
         let copied = copy_apart(shown, Some(path), shown.storage().contiguous);
-        copied.map(|_| 0).map_err(Error::or_failure)
+        copied.map(drop).map_err(Error::or_failure)
     })
 }
 
@@ -170,10 +170,7 @@ pub unsafe extern "C" fn b2nd_from_cbuffer(
                 return Err(Error::InvalidParam);
             }
             let buffer = bytes(buffer.cast(), size(buffersize)?)?;
-            let made = special(params, Special::Zero)?;
-            let filled = Array::open(made, true)
-                .and_then(|array| array.write(|array| array.write_all(buffer)));
-            filled.map(|()| made).inspect_err(|_| discard(made))
+            make(params, Special::Zero, |array| array.write_all(buffer))
         })
     })
 }
@@ -201,9 +198,8 @@ pub unsafe extern "C" fn b2nd_to_cbuffer(
             return Err(Error::InvalidParam);
         }
         if geometry.nitems == 0 {
-            return Ok(0);
+            return Ok(());
         }
-        array.read_all(bytes_mut(buffer.cast(), size(buffersize)?)?)?;
-        Ok(0)
+        array.read_all(bytes_mut(buffer.cast(), size(buffersize)?)?)
     })
 }

@@ -27,7 +27,7 @@ unsafe fn copy(
     itemsize: i32,
     (src, from): (*const c_void, [*const i64; 3]),
     (dst, to): (*mut c_void, [*const i64; 2]),
-) -> Result<c_int> {
+) -> Result<()> {
     let ndim = usize::try_from(ndim).map_err(|_| Error::InvalidParam)?;
     let itemsize = usize::try_from(itemsize).map_err(|_| Error::InvalidParam)?;
     if ndim > MAX_DIM {
@@ -43,7 +43,7 @@ unsafe fn copy(
         }
     });
     let Some(both) = transfer.runs()? else {
-        return Ok(0);
+        return Ok(());
     };
     if src.is_null() || dst.is_null() {
         return Err(Error::NullPointer);
@@ -57,8 +57,7 @@ unsafe fn copy(
             std::ptr::copy(src, dst, run.len * itemsize);
         }
         Ok(())
-    })?;
-    Ok(0)
+    })
 }
 
 /// Copies the items from `src_start` to before `src_stop` of an array into another one, where they begin at `dst_start`.

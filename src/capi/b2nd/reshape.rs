@@ -25,8 +25,7 @@ pub unsafe extern "C" fn b2nd_resize(
         let ndim = array.ndim();
         let start = (!start.is_null()).then(|| dims(start, ndim)).transpose()?;
         let shape = dims(new_shape, ndim)?;
-        array.reshape(|array| array.resize(shape, start))?;
-        Ok(0)
+        array.reshape(|array| array.resize(shape, start))
     })
 }
 
@@ -61,8 +60,7 @@ pub unsafe extern "C" fn b2nd_insert(
         let mut array = Array::open(array, true)?;
         let axis = axis_of(&array, axis)?;
         let buffer = bytes(buffer.cast(), size(buffersize)?)?;
-        array.reshape(|array| array.insert(buffer, axis, insert_start))?;
-        Ok(0)
+        array.reshape(|array| array.insert(buffer, axis, insert_start))
     })
 }
 
@@ -86,8 +84,7 @@ pub unsafe extern "C" fn b2nd_append(
         let mut array = Array::open(array, true)?;
         let axis = axis_of(&array, axis)?;
         let buffer = bytes(buffer.cast(), size(buffersize)?)?;
-        array.reshape(|array| array.append(buffer, axis))?;
-        Ok(0)
+        array.reshape(|array| array.append(buffer, axis))
     })
 }
 
@@ -107,8 +104,7 @@ pub unsafe extern "C" fn b2nd_delete(
     code("b2nd_delete", || unsafe {
         let mut array = Array::open(array, true)?;
         let axis = axis_of(&array, axis)?;
-        array.reshape(|array| array.delete(axis, delete_start, delete_len))?;
-        Ok(0)
+        array.reshape(|array| array.delete(axis, delete_start, delete_len))
     })
 }
 
@@ -121,7 +117,5 @@ pub unsafe extern "C" fn b2nd_delete(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn b2nd_refresh(array: *mut b2nd_array_t) -> c_int {
     // SAFETY: by the caller's word.
-    code("b2nd_refresh", || unsafe {
-        Ok(c_int::from(array::refresh(array)?))
-    })
+    code("b2nd_refresh", || unsafe { array::refresh(array) })
 }

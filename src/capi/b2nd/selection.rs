@@ -51,11 +51,11 @@ pub unsafe extern "C" fn b2nd_get_orthogonal_selection(
         let ndim = array.geometry.ndim;
         let lists = lists(ndim, selection, selection_size)?;
         let shape = dims(buffershape, ndim)?;
-        if let Some(selection) = array.select(&lists, shape, buffersize)? {
-            let buffer = bytes_mut(buffer.cast(), size(buffersize)?)?;
-            array.read_selection(&selection, buffer)?;
-        }
-        Ok(0)
+        let Some(selection) = array.select(&lists, shape, buffersize)? else {
+            return Ok(());
+        };
+        let buffer = bytes_mut(buffer.cast(), size(buffersize)?)?;
+        array.read_selection(&selection, buffer)
     })
 }
 
@@ -79,11 +79,11 @@ pub unsafe extern "C" fn b2nd_set_orthogonal_selection(
         let array = Array::open(array, true)?;
         let lists = lists(array.ndim(), selection, selection_size)?;
         let shape = dims(buffershape, array.ndim())?;
-        if let Some(selection) = array.select(&lists, shape, buffersize)? {
-            let buffer = bytes(buffer.cast(), size(buffersize)?)?;
-            array.write(|array| array.write_selection(&selection, buffer))?;
-        }
-        Ok(0)
+        let Some(selection) = array.select(&lists, shape, buffersize)? else {
+            return Ok(());
+        };
+        let buffer = bytes(buffer.cast(), size(buffersize)?)?;
+        array.write(|array| array.write_selection(&selection, buffer))
     })
 }
 
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn b2nd_get_sparse_cbuffer(
         let array = Array::open(array, false)?;
         let count = usize::try_from(ncoords).map_err(|_| Error::InvalidParam)?;
         if count == 0 {
-            return Ok(0);
+            return Ok(());
         }
         if buffer.is_null() {
             return Err(Error::NullPointer);
@@ -115,7 +115,6 @@ pub unsafe extern "C" fn b2nd_get_sparse_cbuffer(
             return Err(Error::InvalidParam);
         }
         let coords = dims(coords, count)?;
-        array.read_sparse(coords, bytes_mut(buffer.cast(), size(buffersize)?)?)?;
-        Ok(0)
+        array.read_sparse(coords, bytes_mut(buffer.cast(), size(buffersize)?)?)
     })
 }

@@ -44,8 +44,7 @@ pub unsafe extern "C" fn b2nd_get_slice_cbuffer(
         let ndim = array.ndim();
         let buffer = bytes_mut(buffer.cast(), size(buffersize)?)?;
         let (start, stop) = (dims(start, ndim)?, dims(stop, ndim)?);
-        array.read_slice(start, stop, dims(buffershape, ndim)?, buffer)?;
-        Ok(0)
+        array.read_slice(start, stop, dims(buffershape, ndim)?, buffer)
     })
 }
 
@@ -75,7 +74,6 @@ pub unsafe extern "C" fn b2nd_set_slice_cbuffer(
         let buffer = bytes(buffer.cast(), size(buffersize)?)?;
         let (start, stop) = (dims(start, ndim)?, dims(stop, ndim)?);
         let buffershape = dims(buffershape, ndim)?;
-        array.write(|array| array.write_slice(start, stop, buffershape, buffer))?;
-        Ok(0)
+        array.write(|array| array.write_slice(start, stop, buffershape, buffer))
     })
 }

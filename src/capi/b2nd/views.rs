@@ -16,8 +16,7 @@ use oxiblosc_memory::ToList;
 
 /// Refuses arrays with metalayers that may speak of dimensions.
 fn check(array: &Array) -> Result<()> {
-    let state = array.schunk.read()?;
-    check_metalayers(array.shown.view_metalayers().unwrap_or(state.metalayers()))
+    check_metalayers(array.shown.metalayers(&*array.schunk.read()?))
 }
 
 /// Makes a view with these shapes.

@@ -116,10 +116,7 @@ pub fn copy_apart(shown: &Handle, path: Option<&CStr>, contiguous: bool) -> Resu
 
 /// Copies metalayers and chunks into an empty super-chunk.
 fn copy_content(from: &Handle, to: &SuperChunk, as_they_are: bool) -> Result<()> {
-    let metalayers = match from.view_metalayers() {
-        Some(layers) => metalayers_but(layers, &[])?,
-        None => metalayers_but(from.core().read()?.metalayers(), &[])?,
-    };
+    let metalayers = metalayers_but(from.metalayers(&*from.core().read()?), &[])?;
     let [decoder, encoder] = &copying(from.base())?;
     let coder = VlmetalayerCoder {
         decoder: &**decoder,

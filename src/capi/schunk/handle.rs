@@ -7,7 +7,7 @@ use crate::capi::io;
 use crate::capi::prelude::*;
 use oxiblosc_core::SuperChunk;
 use oxiblosc_core::coder::Host;
-use oxiblosc_core::schunk::Parameters;
+use oxiblosc_core::schunk::{Parameters, State};
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_memory::{Buffer, List, boxed_uninit};
 use std::cell::UnsafeCell;
@@ -218,11 +218,11 @@ impl Handle {
         self.avoid_free.store(avoid, Ordering::Relaxed);
     }
 
-    /// The fixed-length metalayers of a view; none of other handles, whose super-chunk has them.
-    pub fn view_metalayers(&self) -> Option<&[Metalayer]> {
+    /// The fixed-length metalayers: those of the state, or a view's own.
+    pub fn metalayers<'a>(&'a self, state: &'a State) -> &'a [Metalayer] {
         match &self.content {
-            Content::Own(_) => None,
-            Content::View(view) => Some(&view.metalayers),
+            Content::Own(_) => state.metalayers(),
+            Content::View(view) => &view.metalayers,
         }
     }
 

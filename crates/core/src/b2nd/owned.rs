@@ -104,6 +104,7 @@ impl Array {
         let sample = |kind, nbytes| schunk.special_sample(kind, nbytes);
         let special = (Special::Zero, &sample as &crate::schunk::special::Sample);
         let made = schunk.become_array(&meta, &geometry, layout.metalayers, special);
+        let made = made.map(drop);
         schunk.or_discard(made).map(|schunk| Self { schunk })
     }
 
