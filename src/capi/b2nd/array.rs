@@ -1,6 +1,7 @@
 //! An array behind the pointer that C holds: the public structure, in which programs see the shapes, and behind it what the
 //! library knows of the array.
 
+use super::create::Fill;
 use crate::capi::prelude::*;
 use crate::capi::schunk::handle::Handle;
 use oxiblosc_core::b2nd::ArrayRef;
@@ -146,7 +147,7 @@ impl<'a> Array<'a> {
     }
 
     /// Changes the shape, and shows the new one.
-    pub fn reshape(&mut self, change: impl FnOnce(&mut ArrayRef) -> Result<()>) -> Result<()> {
+    pub fn reshape(&mut self, change: Fill) -> Result<()> {
         self.core.reshape(self.this, change)
     }
 

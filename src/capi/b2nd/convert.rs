@@ -170,7 +170,7 @@ pub unsafe extern "C" fn b2nd_from_cbuffer(
                 return Err(Error::InvalidParam);
             }
             let buffer = bytes(buffer.cast(), size(buffersize)?)?;
-            make(params, Special::Zero, |array| array.write_all(buffer))
+            make(params, Special::Zero, &mut |array| array.write_all(buffer))
         })
     })
 }

@@ -37,12 +37,11 @@ pub unsafe fn free(array: *mut b2nd_array_t) {
     unsafe_granted!(handle::free(array::take_apart(array)));
 }
 
-/// Makes an array of special values; `fill` puts items into it, and may change its shape.
-pub fn make(
-    params: &mut Params,
-    kind: Special,
-    fill: impl FnOnce(&mut ArrayRef) -> Result<()>,
-) -> Result<*mut b2nd_array_t> {
+/// What puts items into a new array, and may change its shape.
+pub type Fill<'a> = &'a mut dyn FnMut(&mut ArrayRef) -> Result<()>;
+
+/// Makes an array of special values.
+pub fn make(params: &mut Params, kind: Special, fill: Fill) -> Result<*mut b2nd_array_t> {
     // SAFETY: names and contents are the program's, which keeps them.
     let others = unsafe { params.metalayers.borrow()? };
     make_with(params, &others, kind, fill)
@@ -53,7 +52,7 @@ pub fn make_with(
     params: &mut Params,
     others: &[Borrowed],
     kind: Special,
-    fill: impl FnOnce(&mut ArrayRef) -> Result<()>,
+    fill: Fill,
 ) -> Result<*mut b2nd_array_t> {
     let (chunkshape, blockshape) = (&params.chunkshape, &params.blockshape);
     let geometry = Geometry::new(params.ndim(), &params.shape, chunkshape, blockshape)?;
@@ -91,7 +90,7 @@ unsafe fn special(
     // SAFETY: by the caller's word.
     code(name, || unsafe {
         let params = Params::from_c(ctx)?;
-        deliver(array, || make(params, kind, |_| Ok(())))
+        deliver(array, || make(params, kind, &mut |_| Ok(())))
     })
 }
 
@@ -148,7 +147,7 @@ pub unsafe extern "C" fn b2nd_nans(
             if !matches!(params.cparams().typesize, 4 | 8) {
                 return Err(Error::Data);
             }
-            make(params, Special::Nan, |_| Ok(()))
+            make(params, Special::Nan, &mut |_| Ok(()))
         })
     })
 }
@@ -173,7 +172,7 @@ pub unsafe extern "C" fn b2nd_full(
                 return Err(Error::NullPointer);
             }
             let cparams = *params.cparams();
-            make(params, Special::Zero, |array| {
+            make(params, Special::Zero, &mut |array| {
                 repeat(array, cparams, fill_value)
             })
         })

@@ -2,7 +2,7 @@
 
 use super::array::{self, Array};
 use super::context::Params;
-use super::create::{deliver, make, make_with};
+use super::create::{Fill, deliver, make, make_with};
 use crate::capi::prelude::*;
 use crate::capi::schunk::convert::copy as copy_schunk;
 use crate::capi::schunk::create as schunk;
@@ -50,17 +50,15 @@ pub unsafe extern "C" fn b2nd_get_slice(
         let stop = dims_of(super::slices::dims(stop, src.ndim())?);
         deliver(array, || {
             set_box(params, src.ndim(), &start, &stop)?;
-            make(params, Special::Zero, |array| array.copy_box(&src, &start))
+            make(params, Special::Zero, &mut |array| {
+                array.copy_box(&src, &start)
+            })
         })
     })
 }
 
 /// Copies an array into the storage, the chunks and the blocks that parameters say; `more` may change the copy further.
-fn copy(
-    params: &mut Params,
-    src: &Array,
-    more: impl FnOnce(&mut ArrayRef) -> Result<()>,
-) -> Result<*mut b2nd_array_t> {
+fn copy(params: &mut Params, src: &Array, more: Fill) -> Result<*mut b2nd_array_t> {
     let geometry = &src.geometry;
     let ndim = geometry.ndim;
     let same = params.chunkshape[..ndim] == geometry.chunkshape[..ndim]
@@ -85,7 +83,7 @@ fn copy(
     }
     // The metalayers beside the array's own come along.
     let others = metalayers_but(src.shown.metalayers(&*src.schunk.read()?), &[NAME])?;
-    make_with(params, &borrow(&others)?, Special::Zero, |copy| {
+    make_with(params, &borrow(&others)?, Special::Zero, &mut |copy| {
         copy.copy_box(src, &Dims::default())?;
         let [decoder, encoder] = &copying(src.handle)?;
         let coder = VlmetalayerCoder {
@@ -112,7 +110,7 @@ pub unsafe extern "C" fn b2nd_copy(
     code("b2nd_copy", || unsafe {
         let src = Array::open(src, false)?;
         let params = Params::from_c(ctx)?;
-        deliver(array, || copy(params, &src, |_| Ok(())))
+        deliver(array, || copy(params, &src, &mut |_| Ok(())))
     })
 }
 
@@ -146,11 +144,11 @@ pub unsafe extern "C" fn b2nd_concatenate(
         let shape = first.joined(&second, axis)?;
         if !copy {
             *array = src1.cast_mut();
-            return first.reshape(|first| first.join(&second, axis, &shape));
+            return first.reshape(&mut |first| first.join(&second, axis, &shape));
         }
         let params = Params::from_c(ctx)?;
         deliver(array, || {
-            self::copy(params, &first, |copy| copy.join(&second, axis, &shape))
+            self::copy(params, &first, &mut |copy| copy.join(&second, axis, &shape))
         })
     })
 }

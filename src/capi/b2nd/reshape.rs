@@ -25,7 +25,7 @@ pub unsafe extern "C" fn b2nd_resize(
         let ndim = array.ndim();
         let start = (!start.is_null()).then(|| dims(start, ndim)).transpose()?;
         let shape = dims(new_shape, ndim)?;
-        array.reshape(|array| array.resize(shape, start))
+        array.reshape(&mut |array| array.resize(shape, start))
     })
 }
 
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn b2nd_insert(
         let mut array = Array::open(array, true)?;
         let axis = axis_of(&array, axis)?;
         let buffer = bytes(buffer.cast(), size(buffersize)?)?;
-        array.reshape(|array| array.insert(buffer, axis, insert_start))
+        array.reshape(&mut |array| array.insert(buffer, axis, insert_start))
     })
 }
 
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn b2nd_append(
         let mut array = Array::open(array, true)?;
         let axis = axis_of(&array, axis)?;
         let buffer = bytes(buffer.cast(), size(buffersize)?)?;
-        array.reshape(|array| array.append(buffer, axis))
+        array.reshape(&mut |array| array.append(buffer, axis))
     })
 }
 
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn b2nd_delete(
     code("b2nd_delete", || unsafe {
         let mut array = Array::open(array, true)?;
         let axis = axis_of(&array, axis)?;
-        array.reshape(|array| array.delete(axis, delete_start, delete_len))
+        array.reshape(&mut |array| array.delete(axis, delete_start, delete_len))
     })
 }
 

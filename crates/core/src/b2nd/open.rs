@@ -170,7 +170,7 @@ impl ArrayInUse<'_> {
     pub fn reshape(
         &mut self,
         window: &dyn Window,
-        change: impl FnOnce(&mut ArrayRef) -> Result<()>,
+        change: &mut dyn FnMut(&mut ArrayRef) -> Result<()>,
     ) -> Result<()> {
         change(&mut self.array)?;
         let tick = self.array.schunk.peek()?.tick();
