@@ -24,6 +24,18 @@ macro_rules! unsafe_granted {
 }
 pub(crate) use unsafe_granted;
 
+/// `not_null!(a, b)?` refuses pointers that are null; `not_null!(a, b; Data)?` with that error.
+macro_rules! not_null {
+    ($($pointer:expr),+) => { not_null!($($pointer),+; NullPointer) };
+    ($($pointer:expr),+; $error:ident) => {
+        match $($pointer.is_null())||+ {
+            true => Err(Error::$error),
+            false => Ok(()),
+        }
+    };
+}
+pub(crate) use not_null;
+
 /// A C string.
 ///
 /// # Safety
@@ -117,6 +129,14 @@ pub fn pointer<T>(name: &str, body: impl FnOnce() -> Result<*mut T>) -> *mut T {
     })
 }
 
+/// A size or a number of the program's.
+///
+/// # Errors
+/// [`Error::InvalidParam`] for negative ones.
+pub fn size(number: impl TryInto<usize>) -> Result<usize> {
+    number.try_into().map_err(|_| Error::InvalidParam)
+}
+
 /// The bytes at `src`, as many as `len`; none for a null pointer, unless nothing is wanted.
 ///
 /// # Safety
@@ -125,9 +145,7 @@ pub unsafe fn bytes<'a>(src: *const u8, len: usize) -> Result<&'a [u8]> {
     if len == 0 {
         return Ok(&[]);
     }
-    if src.is_null() {
-        return Err(Error::NullPointer);
-    }
+    not_null!(src)?;
     // SAFETY: by the caller's word.
     Ok(unsafe { std::slice::from_raw_parts(src, len) })
 }
@@ -140,9 +158,7 @@ pub unsafe fn bytes_mut<'a>(dest: *mut u8, len: usize) -> Result<&'a mut [u8]> {
     if len == 0 {
         return Ok(&mut []);
     }
-    if dest.is_null() {
-        return Err(Error::NullPointer);
-    }
+    not_null!(dest)?;
     // SAFETY: by the caller's word.
     Ok(unsafe { std::slice::from_raw_parts_mut(dest, len) })
 }

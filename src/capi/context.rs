@@ -404,7 +404,7 @@ pub unsafe extern "C" fn blosc2_set_maskout(
 ) -> c_int {
     code("blosc2_set_maskout", || {
         let ctx = unsafe_granted!(Context::from_c(ctx)?);
-        let len = usize::try_from(nblocks).map_err(|_| Error::InvalidParam)?;
+        let len = size(nblocks)?;
         // SAFETY: the bytes of C's bools; any byte but 0 is taken for true below.
         let mask = unsafe { bytes(maskout.cast(), len)? };
         ctx.clear_maskout();

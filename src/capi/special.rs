@@ -120,7 +120,7 @@ pub unsafe fn repeatval_chunk(
     destsize: i32,
     value: *const c_void,
 ) -> Result<usize> {
-    let typesize = usize::try_from(cparams.typesize).map_err(|_| Error::InvalidParam)?;
+    let typesize = size(cparams.typesize)?;
     if i64::from(destsize) < EXTENDED_HEADER_LENGTH as i64 + typesize as i64 {
         return Err(Error::Data);
     }

@@ -182,7 +182,7 @@ pub unsafe extern "C" fn b2nd_create_ctx(
     nmetalayers: i32,
 ) -> *mut b2nd_context_t {
     pointer("b2nd_create_ctx", || {
-        let ndim = usize::try_from(ndim).map_err(|_| Error::InvalidParam)?;
+        let ndim = size(ndim)?;
         let count = usize::try_from(nmetalayers).unwrap_or(0);
         if ndim > MAX_DIM || count > B2ND_MAX_METALAYERS {
             return Err(Error::InvalidParam);
@@ -204,9 +204,7 @@ pub unsafe extern "C" fn b2nd_create_ctx(
             };
             params.dtype_format = dtype_format;
             if count > 0 {
-                if metalayers.is_null() {
-                    return Err(Error::NullPointer);
-                }
+                not_null!(metalayers)?;
                 for layer in std::slice::from_raw_parts(metalayers, count) {
                     params.metalayers.push(*layer)?;
                 }
@@ -223,9 +221,7 @@ pub unsafe extern "C" fn b2nd_create_ctx(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn b2nd_free_ctx(ctx: *mut b2nd_context_t) -> c_int {
     code("b2nd_free_ctx", || {
-        if ctx.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(ctx)?;
         // SAFETY: by the caller's word; made by `b2nd_create_ctx`.
         drop(unsafe { Box::from_raw(ctx.cast::<Params>()) });
         Ok(0)

@@ -12,9 +12,7 @@ unsafe fn dims<'a>(dims: *const i64, ndim: usize) -> Result<&'a [i64]> {
     if ndim == 0 {
         return Ok(&[]);
     }
-    if dims.is_null() {
-        return Err(Error::NullPointer);
-    }
+    not_null!(dims)?;
     Ok(unsafe_granted!(std::slice::from_raw_parts(dims, ndim)))
 }
 
@@ -28,8 +26,8 @@ unsafe fn copy(
     (src, from): (*const c_void, [*const i64; 3]),
     (dst, to): (*mut c_void, [*const i64; 2]),
 ) -> Result<()> {
-    let ndim = usize::try_from(ndim).map_err(|_| Error::InvalidParam)?;
-    let itemsize = usize::try_from(itemsize).map_err(|_| Error::InvalidParam)?;
+    let ndim = size(ndim)?;
+    let itemsize = size(itemsize)?;
     if ndim > MAX_DIM {
         return Err(Error::InvalidParam);
     }
@@ -45,9 +43,7 @@ unsafe fn copy(
     let Some(both) = transfer.runs()? else {
         return Ok(());
     };
-    if src.is_null() || dst.is_null() {
-        return Err(Error::NullPointer);
-    }
+    not_null!(src, dst)?;
     both.each(&mut |run| {
         // SAFETY: inside both arrays, as was checked; the buffers are as large by the caller's word. They may be one
         // buffer.

@@ -168,9 +168,7 @@ pub unsafe extern "C" fn b2nd_full(
     code("b2nd_full", || unsafe {
         let params = Params::from_c(ctx)?;
         deliver(array, || {
-            if fill_value.is_null() {
-                return Err(Error::NullPointer);
-            }
+            not_null!(fill_value)?;
             let cparams = *params.cparams();
             make(params, Special::Zero, &mut |array| {
                 repeat(array, cparams, fill_value)
@@ -202,9 +200,7 @@ unsafe fn repeat(array: &ArrayRef, cparams: blosc2_cparams, value: *const c_void
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn b2nd_free(array: *mut b2nd_array_t) -> c_int {
     code("b2nd_free", || {
-        if array.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(array)?;
         unsafe_granted!(free(array));
         Ok(0)
     })
@@ -222,9 +218,7 @@ pub unsafe extern "C" fn b2nd_from_schunk(
 ) -> c_int {
     // SAFETY: by the caller's word.
     code("b2nd_from_schunk", || unsafe {
-        if schunk.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(schunk)?;
         deliver(array, || adopt(schunk))
     })
 }

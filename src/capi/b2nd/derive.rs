@@ -131,16 +131,14 @@ pub unsafe extern "C" fn b2nd_concatenate(
 ) -> c_int {
     // SAFETY: by the contract.
     code("b2nd_concatenate", || unsafe {
-        if src2.is_null() || array.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(src2, array)?;
         let mut first = Array::open(src1, !copy)?;
         let second = Array::open(src2, false)?;
         if !copy && first.schunk.id() == second.schunk.id() {
             // It would grow while it is read.
             return Err(Error::InvalidParam);
         }
-        let axis = usize::try_from(axis).map_err(|_| Error::InvalidParam)?;
+        let axis = size(axis)?;
         let shape = first.joined(&second, axis)?;
         if !copy {
             *array = src1.cast_mut();

@@ -1,7 +1,7 @@
 //! Arrays that grow and shrink.
 
 use super::array::{self, Array};
-use super::slices::{dims, size};
+use super::slices::dims;
 use crate::capi::prelude::*;
 
 /// Gives an array another shape of as many dimensions. It grows and shrinks at the far ends; with `start` not NULL, at these
@@ -18,9 +18,7 @@ pub unsafe extern "C" fn b2nd_resize(
 ) -> c_int {
     // SAFETY: by the contract.
     code("b2nd_resize", || unsafe {
-        if new_shape.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(new_shape)?;
         let mut array = Array::open(array, true)?;
         let ndim = array.ndim();
         let start = (!start.is_null()).then(|| dims(start, ndim)).transpose()?;
@@ -31,7 +29,7 @@ pub unsafe extern "C" fn b2nd_resize(
 
 /// An axis of the program's.
 fn axis_of(array: &Array, axis: i8) -> Result<usize> {
-    let axis = usize::try_from(axis).map_err(|_| Error::InvalidParam)?;
+    let axis = size(axis)?;
     if axis < array.ndim() {
         Ok(axis)
     } else {
@@ -54,9 +52,7 @@ pub unsafe extern "C" fn b2nd_insert(
 ) -> c_int {
     // SAFETY: by the contract.
     code("b2nd_insert", || unsafe {
-        if buffer.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(buffer)?;
         let mut array = Array::open(array, true)?;
         let axis = axis_of(&array, axis)?;
         let buffer = bytes(buffer.cast(), size(buffersize)?)?;
@@ -78,9 +74,7 @@ pub unsafe extern "C" fn b2nd_append(
 ) -> c_int {
     // SAFETY: by the contract.
     code("b2nd_append", || unsafe {
-        if buffer.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(buffer)?;
         let mut array = Array::open(array, true)?;
         let axis = axis_of(&array, axis)?;
         let buffer = bytes(buffer.cast(), size(buffersize)?)?;

@@ -1,7 +1,7 @@
 //! Items picked by lists of indices, and one by one.
 
 use super::array::Array;
-use super::slices::{dims, size};
+use super::slices::dims;
 use crate::capi::prelude::*;
 use oxiblosc_memory::{Collect, List};
 
@@ -14,16 +14,12 @@ unsafe fn lists<'a>(
     selection: *mut *mut i64,
     sizes: *mut i64,
 ) -> Result<List<&'a [i64]>> {
-    if selection.is_null() || sizes.is_null() {
-        return Err(Error::NullPointer);
-    }
+    not_null!(selection, sizes)?;
     unsafe_granted!({
         (0..ndim)
             .map(|d| {
                 let (list, len) = (*selection.add(d), *sizes.add(d));
-                if list.is_null() {
-                    return Err(Error::NullPointer);
-                }
+                not_null!(list)?;
                 let len = usize::try_from(len).unwrap_or(0);
                 Ok(std::slice::from_raw_parts(list.cast_const(), len))
             })
@@ -103,13 +99,11 @@ pub unsafe extern "C" fn b2nd_get_sparse_cbuffer(
     // SAFETY: by the contract.
     code("b2nd_get_sparse_cbuffer", || unsafe {
         let array = Array::open(array, false)?;
-        let count = usize::try_from(ncoords).map_err(|_| Error::InvalidParam)?;
+        let count = size(ncoords)?;
         if count == 0 {
             return Ok(());
         }
-        if buffer.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(buffer)?;
         let needed = ncoords.checked_mul(array.typesize.into());
         if needed.is_none_or(|needed| buffersize < needed) || array.geometry.ndim == 0 {
             return Err(Error::InvalidParam);

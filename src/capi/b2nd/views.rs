@@ -68,9 +68,7 @@ pub unsafe extern "C" fn b2nd_expand_dims(
         let array = Array::open(array, false)?;
         check(&array)?;
         deliver(view, || {
-            if axis.is_null() {
-                return Err(Error::NullPointer);
-            }
+            not_null!(axis)?;
             if usize::from(final_dims) > MAX_DIM {
                 return Err(Error::InvalidParam);
             }
@@ -120,9 +118,7 @@ pub unsafe extern "C" fn b2nd_squeeze_index(
     code("b2nd_squeeze_index", || unsafe {
         let array = Array::open(array, false)?;
         deliver(view, || {
-            if index.is_null() {
-                return Err(Error::NullPointer);
-            }
+            not_null!(index)?;
             // Any byte but 0 is taken for true.
             squeezed(&array, |d| *index.cast::<u8>().add(d) != 0)
         })

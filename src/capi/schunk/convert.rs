@@ -44,7 +44,7 @@ pub unsafe extern "C" fn blosc2_schunk_from_buffer(
 /// # Safety
 /// As for that.
 pub unsafe fn from_buffer(cframe: *mut u8, len: i64, copy: bool) -> Result<*mut blosc2_schunk> {
-    let len = usize::try_from(len).map_err(|_| Error::InvalidParam)?;
+    let len = size(len)?;
     if cframe.is_null() || len < MIN_LEN {
         return Err(Error::InvalidParam);
     }
@@ -139,9 +139,7 @@ pub unsafe extern "C" fn blosc2_schunk_to_buffer(
 ) -> i64 {
     // SAFETY: by the contract.
     code64("blosc2_schunk_to_buffer", || unsafe {
-        if cframe.is_null() || needs_free.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(cframe, needs_free)?;
         to_buffer(schunk, &mut *cframe, &mut *needs_free)
     })
 }
@@ -187,9 +185,7 @@ pub unsafe extern "C" fn blosc2_schunk_to_file(
     urlpath: *const c_char,
 ) -> i64 {
     code64("blosc2_schunk_to_file", || {
-        if urlpath.is_null() {
-            return Err(Error::InvalidParam);
-        }
+        not_null!(urlpath; InvalidParam)?;
         let (shown, path) = unsafe_granted!((Handle::shown(schunk)?, CStr::from_ptr(urlpath)));
         let len = if is_in_memory(shown)? {
             // SAFETY: the storage of a super-chunk is complete.
@@ -231,9 +227,7 @@ pub unsafe extern "C" fn blosc2_schunk_append_file(
 /// # Safety
 /// As for that.
 pub unsafe fn append_file(schunk: *mut blosc2_schunk, urlpath: *const c_char) -> Result<i64> {
-    if urlpath.is_null() {
-        return Err(Error::InvalidParam);
-    }
+    not_null!(urlpath; InvalidParam)?;
     let (shown, path) = unsafe_granted!((Handle::shown(schunk)?, CStr::from_ptr(urlpath)));
     let (copy, io);
     let framed = if is_in_memory(shown)? {

@@ -118,9 +118,7 @@ pub unsafe fn open(
     offset: i64,
     io: *const blosc2_io,
 ) -> Result<*mut blosc2_schunk> {
-    if urlpath.is_null() {
-        return Err(Error::NullPointer);
-    }
+    not_null!(urlpath)?;
     unsafe_granted!({
         let given = CStr::from_ptr(urlpath);
         let opened = (|| {

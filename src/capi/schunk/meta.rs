@@ -27,7 +27,7 @@ pub unsafe fn name_of<'a>(name: *const c_char) -> Result<&'a [u8]> {
 /// # Safety
 /// `content` has `len` bytes that outlive what is returned.
 pub unsafe fn content_of<'a>(content: *const u8, len: i32) -> Result<&'a [u8]> {
-    let len = usize::try_from(len).map_err(|_| Error::InvalidParam)?;
+    let len = size(len)?;
     if len > 0 && content.is_null() {
         return Err(Error::InvalidParam);
     }
@@ -160,9 +160,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_get(
     content_len: *mut i32,
 ) -> c_int {
     code("blosc2_vlmeta_get", || {
-        if content.is_null() || content_len.is_null() {
-            return Err(Error::InvalidParam);
-        }
+        not_null!(content, content_len; InvalidParam)?;
         let (handle, name) = unsafe_granted!((named(schunk)?, name_of(name)?));
         let (at, data) = (handle.core()).vlmetalayer(name, &*decompressing(handle)?)?;
         let len = data.len();

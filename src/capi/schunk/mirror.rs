@@ -246,19 +246,26 @@ impl Host for Mirror {
     }
 }
 
+/// The parameters that a frame records, from fields of these names.
+macro_rules! recorded {
+    ($from:expr) => {
+        Parameters {
+            typesize: $from.typesize,
+            blocksize: $from.blocksize,
+            compcode: $from.compcode,
+            compcode_meta: $from.compcode_meta,
+            clevel: $from.clevel,
+            splitmode: $from.splitmode as u8,
+            use_dict: $from.use_dict as u8 != 0,
+            filters: $from.filters,
+            filters_meta: $from.filters_meta,
+        }
+    };
+}
+
 /// The parameters of compression that a frame records.
 pub fn recorded(cparams: &blosc2_cparams) -> Parameters {
-    Parameters {
-        typesize: cparams.typesize,
-        blocksize: cparams.blocksize,
-        compcode: cparams.compcode,
-        compcode_meta: cparams.compcode_meta,
-        clevel: cparams.clevel,
-        splitmode: cparams.splitmode as u8,
-        use_dict: cparams.use_dict as u8 != 0,
-        filters: cparams.filters,
-        filters_meta: cparams.filters_meta,
-    }
+    recorded!(cparams)
 }
 
 /// The parameters that the public fields stand for.
@@ -266,17 +273,5 @@ pub fn recorded(cparams: &blosc2_cparams) -> Parameters {
 /// # Safety
 /// The structure is there, and its parameters are not written meanwhile. (Other fields may be, so there is no reference to it.)
 pub unsafe fn parameters(c: *const blosc2_schunk) -> Parameters {
-    unsafe_granted!({
-        Parameters {
-            typesize: (*c).typesize,
-            blocksize: (*c).blocksize,
-            compcode: (*c).compcode,
-            compcode_meta: (*c).compcode_meta,
-            clevel: (*c).clevel,
-            splitmode: (*c).splitmode,
-            use_dict: (*c).use_dict != 0,
-            filters: (*c).filters,
-            filters_meta: (*c).filters_meta,
-        }
-    })
+    unsafe_granted!(recorded!((*c)))
 }

@@ -65,9 +65,7 @@ pub unsafe extern "C" fn blosc2_schunk_reorder_offsets(
         if count == 0 {
             return if framed { Err(Error::Data) } else { Ok(()) };
         }
-        if offsets_order.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(offsets_order)?;
         let order = unsafe_granted!(std::slice::from_raw_parts(offsets_order, count));
         schunk.reorder(order)
     })

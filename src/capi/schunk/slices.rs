@@ -71,13 +71,11 @@ pub unsafe extern "C" fn blosc2_schunk_get_sparse_buffer(
 ) -> c_int {
     code("blosc2_schunk_get_sparse_buffer", || {
         let schunk = unsafe_granted!(Handle::core_of(schunk)).map_err(|_| Error::InvalidParam)?;
-        let ncoords = usize::try_from(ncoords).map_err(|_| Error::InvalidParam)?;
+        let ncoords = size(ncoords)?;
         if ncoords == 0 {
             return Ok(());
         }
-        if coords.is_null() || buffer.is_null() {
-            return Err(Error::InvalidParam);
-        }
+        not_null!(coords, buffer; InvalidParam)?;
         let state = schunk.read()?;
         let typesize = usize::try_from(state.parameters().typesize).unwrap_or(0);
         let len = ncoords.checked_mul(typesize).ok_or(Error::InvalidParam)?;
