@@ -163,6 +163,16 @@ pub unsafe fn bytes_mut<'a>(dest: *mut u8, len: usize) -> Result<&'a mut [u8]> {
     Ok(unsafe { std::slice::from_raw_parts_mut(dest, len) })
 }
 
+/// Writes `value` where the pointer is not null.
+///
+/// # Safety
+/// The pointer is null or can be written.
+pub unsafe fn give<T>(place: *mut T, value: T) {
+    if !place.is_null() {
+        unsafe_granted!(*place = value);
+    }
+}
+
 /// Refuses buffers that share bytes: neither library can work in place.
 pub fn apart(src: *const u8, srclen: usize, dest: *const u8, destlen: usize) -> Result<()> {
     let (src, dest) = (src as usize, dest as usize);

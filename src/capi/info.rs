@@ -21,16 +21,6 @@ fn sizes(header: &Result<ChunkHeader>) -> (usize, usize, usize) {
         .map_or((0, 0, 0), |h| (h.nbytes, h.cbytes, h.blocksize_field()))
 }
 
-/// Writes `value` where the pointer is not null.
-///
-/// # Safety
-/// The pointer is null or can be written.
-unsafe fn give<T>(place: *mut T, value: T) {
-    if !place.is_null() {
-        unsafe_granted!(*place = value);
-    }
-}
-
 /// Gives the sizes in the header of a chunk: its data (`nbytes`), itself (`cbytes`), a block; all 0 if the header
 /// cannot be right. Each pointer may be NULL. Returns 0 or a negative error code.
 ///

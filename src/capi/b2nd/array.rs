@@ -74,8 +74,12 @@ pub unsafe fn make(
 ) -> Result<*mut b2nd_array_t> {
     // SAFETY: every field is a number or a pointer, for which zero is a value.
     let mut c: b2nd_array_t = unsafe { std::mem::zeroed() };
-    let (tick, is_view) = unsafe_granted!(((*sc).change_tick, Handle::shown(sc)?.is_view()));
-    let open = OpenArray::new(geometry, (dtype, dtype_format), tick, is_view)?;
+    let shown = unsafe_granted!(Handle::shown(sc)?);
+    let tick = match shown.is_view() {
+        true => 0,
+        false => shown.core().peek()?.tick(),
+    };
+    let open = OpenArray::new(geometry, (dtype, dtype_format), tick, shown.is_view())?;
     show(&mut c, geometry, tick);
     c.sc = sc;
     c.chunk_cache.nchunk = -1;

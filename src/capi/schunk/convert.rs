@@ -1,6 +1,6 @@
 //! Copies of super-chunks, and super-chunks as buffers and files.
 
-use super::create::{adopt, adopt_with, discard, make, options, with_tuner};
+use super::create::{adopt, discard, make, options, with_tuner};
 use super::handle::Handle;
 use super::meta::copying;
 use super::mirror::recorded;
@@ -52,11 +52,9 @@ pub unsafe fn from_buffer(cframe: *mut u8, len: i64, copy: bool) -> Result<*mut 
     let (memory, loaded) = Memory::over(unsafe { CowBuffer::borrow_raw(cframe, len) })?;
     // SAFETY: files are the back end.
     unsafe {
-        if !copy {
-            return adopt(Store::Memory(memory), loaded, null());
-        }
-        adopt_with(Store::Memory(memory), loaded, null(), |schunk| {
-            schunk.leave_buffer(len)
+        adopt(Store::Memory(memory), loaded, null(), |schunk| match copy {
+            true => schunk.leave_buffer(len),
+            false => Ok(()),
         })
     }
 }
@@ -303,19 +301,12 @@ unsafe fn parameters(
     own.compcode = cctx.compcode.get() as u8;
     assign!(own, get cctx; compcode_meta, splitmode, use_dict, blocksize, filters, filters_meta);
     let wanted = unsafe_granted!(wanted.as_ref()).copied().unwrap_or(own);
-    let blocksize = if wanted.blocksize == 0 {
-        own.blocksize
-    } else {
-        wanted.blocksize
-    };
-    let same = wanted.typesize == own.typesize
-        && wanted.clevel == own.clevel
-        && wanted.compcode == own.compcode
-        && wanted.use_dict == own.use_dict
-        && blocksize == own.blocksize
-        && wanted.filters == own.filters
-        && wanted.filters_meta == own.filters_meta
-        && cctx.prefilter.get().is_none()
-        && dctx.postfilter.get().is_none();
-    Ok((wanted, same))
+    let (known, mut asked) = (recorded(&own), recorded(&wanted));
+    // No reason to compress chunks again.
+    (asked.compcode_meta, asked.splitmode) = (known.compcode_meta, known.splitmode);
+    if asked.blocksize == 0 {
+        asked.blocksize = known.blocksize;
+    }
+    let filtered = cctx.prefilter.get().is_some() || dctx.postfilter.get().is_some();
+    Ok((wanted, asked == known && !filtered))
 }

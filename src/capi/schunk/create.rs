@@ -73,23 +73,11 @@ pub unsafe extern "C" fn blosc2_schunk_new(storage: *mut blosc2_storage) -> *mut
     })
 }
 
-/// Makes a super-chunk of a frame.
+/// Makes a super-chunk of a frame; `body` does something to it first.
 ///
 /// # Safety
 /// `io` is null or valid.
 pub unsafe fn adopt(
-    store: Store,
-    loaded: Loaded,
-    io: *const blosc2_io,
-) -> Result<*mut blosc2_schunk> {
-    unsafe_granted!(adopt_with(store, loaded, io, |_| Ok(())))
-}
-
-/// As [`adopt`], with something done to the super-chunk first.
-///
-/// # Safety
-/// As for that.
-pub unsafe fn adopt_with(
     store: Store,
     loaded: Loaded,
     io: *const blosc2_io,
@@ -124,7 +112,7 @@ pub unsafe fn open(
         let opened = (|| {
             let base = u64::try_from(offset).map_err(|_| Error::InvalidParam)?;
             let (store, loaded) = Store::open(local(given), base, || options(io))?;
-            adopt(store, loaded, io)
+            adopt(store, loaded, io, |_| Ok(()))
         })();
         match opened {
             Ok(schunk) => {

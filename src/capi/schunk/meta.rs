@@ -227,11 +227,11 @@ pub unsafe extern "C" fn blosc2_vlmeta_get_names(
     code("blosc2_vlmeta_get_names", || {
         unsafe_granted!({
             let handle = Handle::from_c(schunk)?;
-            let _unchanged = handle.core().peek()?;
-            let c = handle.as_c();
-            let count = usize::try_from((*c).nvlmetalayers).unwrap_or(0);
-            for i in 0..count {
-                *names.add(i) = (*(*c).vlmetalayers[i]).name;
+            let state = handle.core().peek()?;
+            let shown = &(*handle.as_c()).vlmetalayers;
+            let count = state.vlmetalayers().len().min(shown.len());
+            for (i, layer) in shown[..count].iter().enumerate() {
+                *names.add(i) = (**layer).name;
             }
             Ok(count)
         })

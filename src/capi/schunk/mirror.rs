@@ -228,14 +228,15 @@ impl Host for Mirror {
                 spare,
                 ..
             } = &mut *shown;
+            let before = vlmetalayers.len();
             Shown::update(metalayers, spare, state.metalayers());
             Shown::update(vlmetalayers, spare, state.vlmetalayers());
             let count = point(&mut c.metalayers, metalayers, state.metalayers());
             c.metalayers[count..].fill(null_mut());
             c.nmetalayers = count as u16;
-            let before = usize::try_from(c.nvlmetalayers).unwrap_or(0);
             let count = point(&mut c.vlmetalayers, vlmetalayers, state.vlmetalayers());
-            c.vlmetalayers[count..before.max(count)].fill(null_mut());
+            let before = before.clamp(count, c.vlmetalayers.len());
+            c.vlmetalayers[count..before].fill(null_mut());
             c.nvlmetalayers = count as i16;
         }
     }
