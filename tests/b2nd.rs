@@ -228,6 +228,34 @@ fn a_repeated_item_goes_on_to_the_end_of_its_chunks_until_something_is_cut_off()
     assert_eq!(numbers(&array), [row.repeat(4), last.to_vec()].concat());
 }
 
+#[test]
+fn the_public_shapes_are_shown_and_not_read_back() {
+    let data = counted(8 * 3);
+    let array = our_arrays()
+        .array_of(&spec(&[8, 3], &[4, 3], &[2, 2], 1), &data)
+        .unwrap();
+    let shown = |array: &Array| {
+        // SAFETY: the array is there.
+        let c = unsafe { &*array.raw() };
+        (c.shape, c.nitems, c.item_array_strides)
+    };
+    let before = shown(&array);
+    // SAFETY: as above; no pointer is changed.
+    unsafe {
+        let c = &mut *array.raw();
+        (c.ndim, c.shape, c.chunkshape, c.blockshape) = (7, [1; 16], [9; 16], [5; 16]);
+        (c.nitems, c.item_array_strides, c.dtype_format) = (-1, [3; 16], 99);
+    }
+    let mut read = vec![0; data.len()];
+    assert_eq!(array.get(&[0, 0], &[8, 3], &[8, 3], &mut read), 0);
+    assert_eq!(read, data);
+    assert_eq!(
+        (array.resize(&[9, 3], None), array.resize(&[8, 3], None)),
+        (0, 0)
+    );
+    assert_eq!(shown(&array), before);
+}
+
 /// Bytes of address space that this process has.
 fn address_space() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");

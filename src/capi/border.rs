@@ -24,6 +24,18 @@ macro_rules! unsafe_granted {
 }
 pub(crate) use unsafe_granted;
 
+/// `not_null!(a, b)?` refuses pointers that are null; `not_null!(a, b; Data)?` with that error.
+macro_rules! not_null {
+    ($($pointer:expr),+) => { not_null!($($pointer),+; NullPointer) };
+    ($($pointer:expr),+; $error:ident) => {
+        match $($pointer.is_null())||+ {
+            true => Err(Error::$error),
+            false => Ok(()),
+        }
+    };
+}
+pub(crate) use not_null;
+
 /// A C string.
 ///
 /// # Safety
@@ -68,11 +80,32 @@ fn traced(name: &str, error: Error) -> c_int {
     error.code()
 }
 
-/// Runs the body of the exported function `name` that returns a count or an error code.
-pub fn code<T: TryInto<c_int>>(name: &str, body: impl FnOnce() -> Result<T>) -> c_int {
+/// What a function returns that has done its work: 0, or a count.
+pub trait Code {
+    /// The code; none for a count that is too large.
+    fn code(self) -> Option<c_int>;
+}
+
+macro_rules! codes {
+    ($($type:ty: $code:expr;)+) => { $( impl Code for $type {
+        fn code(self) -> Option<c_int> {
+            let code: fn(Self) -> Option<c_int> = $code;
+            code(self)
+        }
+    } )+ };
+}
+codes! {
+    (): |()| Some(0);
+    bool: |yes| Some(yes.into());
+    c_int: Some;
+    usize: |count| count.try_into().ok();
+}
+
+/// Runs the body of the exported function `name` that returns 0, a count, or an error code.
+pub fn code<T: Code>(name: &str, body: impl FnOnce() -> Result<T>) -> c_int {
     guard(Error::Failure.code(), || {
-        match body().and_then(|count| count.try_into().map_err(|_| Error::Failure)) {
-            Ok(count) => count,
+        match body().and_then(|done| done.code().ok_or(Error::Failure)) {
+            Ok(code) => code,
             Err(error) => traced(name, error),
         }
     })
@@ -96,6 +129,14 @@ pub fn pointer<T>(name: &str, body: impl FnOnce() -> Result<*mut T>) -> *mut T {
     })
 }
 
+/// A size or a number of the program's.
+///
+/// # Errors
+/// [`Error::InvalidParam`] for negative ones.
+pub fn size(number: impl TryInto<usize>) -> Result<usize> {
+    number.try_into().map_err(|_| Error::InvalidParam)
+}
+
 /// The bytes at `src`, as many as `len`; none for a null pointer, unless nothing is wanted.
 ///
 /// # Safety
@@ -104,9 +145,7 @@ pub unsafe fn bytes<'a>(src: *const u8, len: usize) -> Result<&'a [u8]> {
     if len == 0 {
         return Ok(&[]);
     }
-    if src.is_null() {
-        return Err(Error::NullPointer);
-    }
+    not_null!(src)?;
     // SAFETY: by the caller's word.
     Ok(unsafe { std::slice::from_raw_parts(src, len) })
 }
@@ -119,11 +158,19 @@ pub unsafe fn bytes_mut<'a>(dest: *mut u8, len: usize) -> Result<&'a mut [u8]> {
     if len == 0 {
         return Ok(&mut []);
     }
-    if dest.is_null() {
-        return Err(Error::NullPointer);
-    }
+    not_null!(dest)?;
     // SAFETY: by the caller's word.
     Ok(unsafe { std::slice::from_raw_parts_mut(dest, len) })
+}
+
+/// Writes `value` where the pointer is not null.
+///
+/// # Safety
+/// The pointer is null or can be written.
+pub unsafe fn give<T>(place: *mut T, value: T) {
+    if !place.is_null() {
+        unsafe_granted!(*place = value);
+    }
 }
 
 /// Refuses buffers that share bytes: neither library can work in place.

@@ -21,8 +21,7 @@ use std::ffi::c_int;
 pub unsafe extern "C" fn oxiblosc_schunk_add_checksums(schunk: *mut blosc2_schunk) -> c_int {
     code("oxiblosc_schunk_add_checksums", || {
         // SAFETY: by the contract.
-        unsafe { Handle::core_of(schunk)? }.add_checksums()?;
-        Ok(0)
+        unsafe { Handle::core_of(schunk)? }.add_checksums()
     })
 }
 

@@ -22,7 +22,7 @@ pub unsafe fn buffers<'a>(
     dest: *mut c_void,
     destsize: i32,
 ) -> Result<(ChunkInput<'a>, Result<&'a mut [u8]>)> {
-    let len = usize::try_from(srcsize).map_err(|_| Error::InvalidParam)?;
+    let len = size(srcsize)?;
     let room = usize::try_from(destsize).unwrap_or(0);
     if src.is_null() && len > 0 {
         return Ok((

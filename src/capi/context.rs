@@ -173,20 +173,27 @@ impl Context {
         }
     }
 
-    fn free(this: Box<Self>) {
-        if !this.tuner_params.get().is_null()
-            && let Some(free) = registry::tuner(this.tuner_id.get()).and_then(|tuner| tuner.free)
+    /// Gives the context to C, which gives it back with [`free`].
+    pub fn into_c(self: Box<Self>) -> *mut blosc2_context {
+        Box::into_raw(self).cast()
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        if !self.tuner_params.get().is_null()
+            && let Some(free) = registry::tuner(self.tuner_id.get()).and_then(|tuner| tuner.free)
         {
             // SAFETY: the tuner's own function, with the context it was begun for.
-            unsafe { free(this.as_c()) };
+            unsafe { free(self.as_c()) };
         }
-        this.clear_maskout();
-        for params in [
-            this.preparams.get().cast::<c_void>(),
-            this.postparams.get().cast(),
-        ] {
-            // SAFETY: a copy from `copy_of`, or null.
-            unsafe { libc::free(params) };
+        self.clear_maskout();
+        let (preparams, postparams) = (self.preparams.get(), self.postparams.get());
+        for params in [preparams.cast::<c_void>(), postparams.cast()] {
+            if !params.is_null() {
+                // SAFETY: a copy from `copy_of`.
+                unsafe { libc::free(params) };
+            }
         }
     }
 }
@@ -210,7 +217,7 @@ unsafe fn copy_of<T: Copy>(params: *const T) -> Result<*mut T> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_create_cctx(cparams: blosc2_cparams) -> *mut blosc2_context {
     guard(null_mut(), || {
-        unsafe_granted!(compression(cparams)).unwrap_or(null_mut())
+        unsafe_granted!(compression(cparams)).map_or(null_mut(), Context::into_c)
     })
 }
 
@@ -221,7 +228,7 @@ pub unsafe extern "C" fn blosc2_create_cctx(cparams: blosc2_cparams) -> *mut blo
 ///
 /// # Safety
 /// As for that.
-pub unsafe fn compression(cparams: blosc2_cparams) -> Result<*mut blosc2_context> {
+pub unsafe fn compression(cparams: blosc2_cparams) -> Result<Box<Context>> {
     if !cparams.filters.iter().all(|id| filter_is_defined(*id)) {
         env::trace("error", "a filter id is not defined");
         return Err(Error::NullPointer);
@@ -280,7 +287,6 @@ pub unsafe fn compression(cparams: blosc2_cparams) -> Result<*mut blosc2_context
                 "error",
                 format_args!("tuner {} is not registered", cparams.tuner_id),
             );
-            Context::free(ctx);
             return Err(Error::NullPointer);
         };
         // SAFETY: the tuner's own function; it may set any field of the context.
@@ -290,11 +296,10 @@ pub unsafe fn compression(cparams: blosc2_cparams) -> Result<*mut blosc2_context
                 format_args!("tuner {} refused to begin", cparams.tuner_id),
             );
             ctx.tuner_params.set(null_mut());
-            Context::free(ctx);
             return Err(Error::NullPointer);
         }
     }
-    Ok(Box::into_raw(ctx).cast())
+    Ok(ctx)
 }
 
 /// Makes a context for decompression; `BLOSC_NTHREADS` overrides `dparams`. The context keeps the pointers in
@@ -305,7 +310,7 @@ pub unsafe fn compression(cparams: blosc2_cparams) -> Result<*mut blosc2_context
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_create_dctx(dparams: blosc2_dparams) -> *mut blosc2_context {
     guard(null_mut(), || {
-        unsafe_granted!(decompression(dparams)).unwrap_or(null_mut())
+        unsafe_granted!(decompression(dparams)).map_or(null_mut(), Context::into_c)
     })
 }
 
@@ -316,7 +321,7 @@ pub unsafe extern "C" fn blosc2_create_dctx(dparams: blosc2_dparams) -> *mut blo
 ///
 /// # Safety
 /// As for that.
-pub unsafe fn decompression(dparams: blosc2_dparams) -> Result<*mut blosc2_context> {
+pub unsafe fn decompression(dparams: blosc2_dparams) -> Result<Box<Context>> {
     let ctx = boxed(Context::zeroed())?;
     ctx.nthreads
         .set(environment::at_least(c"BLOSC_NTHREADS", 1).unwrap_or(dparams.nthreads));
@@ -328,7 +333,7 @@ pub unsafe fn decompression(dparams: blosc2_dparams) -> Result<*mut blosc2_conte
         ctx.postfilter
             .set(dparams.postfilter.filter(|_| !params.is_null()));
     }
-    Ok(Box::into_raw(ctx).cast())
+    Ok(ctx)
 }
 
 /// Frees a context and what it owns. NULL is allowed.
@@ -347,8 +352,8 @@ pub unsafe extern "C" fn blosc2_free_ctx(context: *mut blosc2_context) {
 pub unsafe fn free(context: *mut blosc2_context) {
     guard((), || {
         if !context.is_null() {
-            // SAFETY: both functions above make contexts with `Box::into_raw`.
-            Context::free(unsafe { Box::from_raw(context.cast::<Context>()) });
+            // SAFETY: contexts of C come from `into_c`.
+            drop(unsafe { Box::from_raw(context.cast::<Context>()) });
         }
     });
 }
@@ -399,7 +404,7 @@ pub unsafe extern "C" fn blosc2_set_maskout(
 ) -> c_int {
     code("blosc2_set_maskout", || {
         let ctx = unsafe_granted!(Context::from_c(ctx)?);
-        let len = usize::try_from(nblocks).map_err(|_| Error::InvalidParam)?;
+        let len = size(nblocks)?;
         // SAFETY: the bytes of C's bools; any byte but 0 is taken for true below.
         let mask = unsafe { bytes(maskout.cast(), len)? };
         ctx.clear_maskout();

@@ -305,9 +305,7 @@ pub unsafe extern "C" fn blosc2_vlchunk_get_nblocks(
     nblocks: *mut i32,
 ) -> c_int {
     code("blosc2_vlchunk_get_nblocks", || {
-        if src.is_null() || nblocks.is_null() {
-            return Err(Error::InvalidParam);
-        }
+        not_null!(src, nblocks; InvalidParam)?;
         let front = usize::try_from(srcsize)
             .unwrap_or(0)
             .min(EXTENDED_HEADER_LENGTH);
@@ -419,15 +417,13 @@ pub unsafe extern "C" fn blosc2_vldecompress_block_ctx(
     destsize: *mut i32,
 ) -> c_int {
     code("blosc2_vldecompress_block_ctx", || {
-        if dest.is_null() || destsize.is_null() {
-            return Err(Error::InvalidParam);
-        }
+        not_null!(dest, destsize; InvalidParam)?;
         let (mut header, mut source) = (ChunkHeader::EMPTY, None);
         // SAFETY: by the caller's word.
         let (ctx, chunk, src) =
             unsafe { read_vlchunk(context, src, srcsize, &mut header, &mut source)? };
         ctx.maskout(chunk.header().nblocks)?;
-        let nblock = usize::try_from(nblock).map_err(|_| Error::InvalidParam)?;
+        let nblock = size(nblock)?;
         if nblock >= chunk.header().nblocks {
             return Err(Error::InvalidParam);
         }

@@ -18,7 +18,7 @@ unsafe fn apply(
     if !(1..=256).contains(&typesize) {
         return Err(Error::InvalidParam);
     }
-    let len = usize::try_from(blocksize).map_err(|_| Error::InvalidParam)?;
+    let len = size(blocksize)?;
     apart(src.cast(), len, dest.cast(), len)?;
     // SAFETY: by the caller's word, and they do not overlap.
     let (src, dest) = unsafe { (bytes(src.cast(), len)?, bytes_mut(dest.cast(), len)?) };

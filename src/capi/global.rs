@@ -216,15 +216,9 @@ unsafe fn compress(
             cparams.clevel = clevel as u8;
             cparams.nthreads = NTHREADS.load(Relaxed);
             cparams.splitmode = SPLITMODE.load(Relaxed);
-            // SAFETY: `cparams` holds no pointers; the context is freed here; the buffers by the caller's word.
-            return unsafe {
-                let pointer = context::compression(cparams)?;
-                let result = buffers(src, srcsize, dest, destsize).and_then(|(source, dest)| {
-                    Context::from_c(pointer)?.compress(source, dest, destsize, Format::Blosc2)
-                });
-                context::free(pointer);
-                result
-            };
+            let ctx = unsafe_granted!(context::compression(cparams)?);
+            let (source, dest) = unsafe_granted!(buffers(src, srcsize, dest, destsize)?);
+            return ctx.compress(source, dest, destsize, Format::Blosc2);
         }
         set_shuffle(&mut filters, doshuffle, delta, typesize);
         let ctx = Context::zeroed();

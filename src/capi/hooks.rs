@@ -82,8 +82,7 @@ impl<'a> ContextHooks<'a> {
         let shown = unsafe { Handle::shown(self.ctx.schunk.get()) };
         let shown = shown.map_err(|_| Error::Failure)?;
         let state = shown.core().peek()?;
-        let layers = shown.view_metalayers().unwrap_or(state.metalayers());
-        block_shape(layers)
+        block_shape(shown.metalayers(&state))
     }
 
     fn output_typesize(&self) -> i32 {
@@ -93,6 +92,11 @@ impl<'a> ContextHooks<'a> {
             .map_or(0, |(_, params)| params.output_typesize);
         if wanted > 0 { wanted } else { self.typesize }
     }
+}
+
+/// What a function of the program's returned: 0 unless it failed.
+fn done(rc: c_int, error: Error) -> Result<()> {
+    (rc == 0).then_some(()).ok_or(error)
 }
 
 /// A size as C takes it; chunks are smaller than 2 GiB.
@@ -141,10 +145,7 @@ impl Hooks for ContextHooks<'_> {
         params.ctx = self.ctx.as_c();
         let _call = operation::call_on_blocks();
         // SAFETY: the caller's function, with buffers of the sizes it is told.
-        match unsafe { function(&mut params) } {
-            0 => Ok(()),
-            _ => Err(Error::FilterPipeline),
-        }
+        done(unsafe { function(&mut params) }, Error::FilterPipeline)
     }
 
     fn has_postfilter(&self) -> bool {
@@ -174,10 +175,7 @@ impl Hooks for ContextHooks<'_> {
         params.ctx = self.ctx.as_c();
         let _call = operation::call_on_blocks();
         // SAFETY: the caller's function, with buffers of the sizes it is told.
-        match unsafe { function(&mut params) } {
-            0 => Ok(()),
-            _ => Err(Error::Postfilter),
-        }
+        done(unsafe { function(&mut params) }, Error::Postfilter)
     }
 
     fn schunk_typesize(&self) -> Option<i32> {
@@ -197,10 +195,8 @@ impl Hooks for ContextHooks<'_> {
         let (src, dst) = (src.as_ptr(), dst.as_mut_ptr());
         let _call = operation::call_on_blocks();
         // SAFETY: the registered function, with two buffers of the same size.
-        match unsafe { forward(src, dst, len, meta, &mut cparams, id) } {
-            0 => Ok(()),
-            _ => Err(Error::FilterPipeline),
-        }
+        let rc = unsafe { forward(src, dst, len, meta, &mut cparams, id) };
+        done(rc, Error::FilterPipeline)
     }
 
     fn filter_backward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
@@ -210,10 +206,8 @@ impl Hooks for ContextHooks<'_> {
         let (src, dst) = (src.as_ptr(), dst.as_mut_ptr());
         let _call = operation::call_on_blocks();
         // SAFETY: the registered function, with two buffers of the same size.
-        match unsafe { backward(src, dst, len, meta, &mut dparams, id) } {
-            0 => Ok(()),
-            rc => Err(Error::registered(rc)),
-        }
+        let rc = unsafe { backward(src, dst, len, meta, &mut dparams, id) };
+        done(rc, Error::registered(rc))
     }
 
     fn encode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {

@@ -21,16 +21,6 @@ fn sizes(header: &Result<ChunkHeader>) -> (usize, usize, usize) {
         .map_or((0, 0, 0), |h| (h.nbytes, h.cbytes, h.blocksize_field()))
 }
 
-/// Writes `value` where the pointer is not null.
-///
-/// # Safety
-/// The pointer is null or can be written.
-unsafe fn give<T>(place: *mut T, value: T) {
-    if !place.is_null() {
-        unsafe_granted!(*place = value);
-    }
-}
-
 /// Gives the sizes in the header of a chunk: its data (`nbytes`), itself (`cbytes`), a block; all 0 if the header
 /// cannot be right. Each pointer may be NULL. Returns 0 or a negative error code.
 ///
@@ -225,14 +215,18 @@ pub unsafe extern "C" fn blosc_set_timestamp(timestamp: *mut blosc_timestamp_t) 
     }
 }
 
+/// The nanoseconds from one timestamp to another.
+fn nanoseconds(start: blosc_timestamp_t, end: blosc_timestamp_t) -> f64 {
+    1e9 * (end.tv_sec - start.tv_sec) as f64 + (end.tv_nsec - start.tv_nsec) as f64
+}
+
 /// Returns the nanoseconds from one timestamp to another.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc_elapsed_nsecs(
     start_time: blosc_timestamp_t,
     end_time: blosc_timestamp_t,
 ) -> f64 {
-    1e9 * (end_time.tv_sec - start_time.tv_sec) as f64
-        + (end_time.tv_nsec - start_time.tv_nsec) as f64
+    nanoseconds(start_time, end_time)
 }
 
 /// Returns the seconds from one timestamp to another.
@@ -241,5 +235,5 @@ pub extern "C" fn blosc_elapsed_secs(
     start_time: blosc_timestamp_t,
     end_time: blosc_timestamp_t,
 ) -> f64 {
-    1e-9 * blosc_elapsed_nsecs(start_time, end_time)
+    1e-9 * nanoseconds(start_time, end_time)
 }

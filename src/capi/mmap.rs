@@ -145,9 +145,7 @@ fn moved(name: &str, nitems: i64, done: Result<()>) -> i64 {
 /// # Safety
 /// `params` is null, or points to a struct with a mode, or to one that was opened; no other thread uses it meanwhile.
 pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Shared<Map>> {
-    if params.is_null() {
-        return Err(Error::NullPointer);
-    }
+    not_null!(params)?;
     unsafe_granted!({
         if !(*params).addr.is_null() {
             let map = map_of(params).ok_or(Error::FileOpen)?;

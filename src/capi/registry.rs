@@ -5,6 +5,7 @@ use crate::capi::prelude::*;
 use crate::plugin;
 use oxiblosc_codecs::{Codec, registered_code, registered_name};
 use oxiblosc_memory::{CStrBuf, Table, env};
+use std::ops::RangeInclusive;
 
 /// What the program registered, with a copy of its name.
 struct Entry<T> {
@@ -19,22 +20,25 @@ static CODECS: Table<Entry<blosc2_codec>> = Table::new();
 static FILTERS: Table<Entry<blosc2_filter>> = Table::new();
 static TUNERS: Table<Entry<blosc2_tuner>> = Table::new();
 
-/// Registers functions, whose struct is copied. The same name again is fine, another one is `taken`.
+/// Registers functions, whose struct is copied, for one of the ids that a program may take. The same name again is fine; another one,
+/// and an id that is not the program's, gives `refused`.
 ///
 /// # Safety
 /// `name` is null or a C string; the functions can be called from any thread until they are forgotten.
 unsafe fn add<T>(
     table: &'static Table<Entry<T>>,
-    (id, functions): (u8, T),
-    name: *const c_char,
-    taken: Error,
-) -> Result<c_int> {
+    ids: RangeInclusive<c_int>,
+    (id, functions, name): (c_int, T, *const c_char),
+    refused: Error,
+) -> Result<()> {
+    let id = u8::try_from(id).ok().filter(|_| ids.contains(&id));
+    let id = id.ok_or(refused)?;
     let given = unsafe_granted!(c_str(name)).ok_or(Error::InvalidParam)?;
     let name = CStrBuf::copy_of(given)?;
     let entry = Entry { functions, name };
     match table.add(id, entry, |there| *there.name == *given)? {
-        true => Ok(0),
-        false => Err(taken),
+        true => Ok(()),
+        false => Err(refused),
     }
 }
 
@@ -200,17 +204,9 @@ pub fn library_name(library: c_int) -> Option<&'static CStr> {
 pub unsafe extern "C" fn blosc2_register_codec(codec: *mut blosc2_codec) -> c_int {
     code("blosc2_register_codec", || {
         let codec = unsafe_granted!(codec.as_ref()).ok_or(Error::InvalidParam)?;
-        if c_int::from(codec.compcode) < BLOSC2_USER_REGISTERED_CODECS_START {
-            return Err(Error::CodecParam);
-        }
-        unsafe_granted!({
-            add(
-                &CODECS,
-                (codec.compcode, *codec),
-                codec.compname,
-                Error::CodecParam,
-            )
-        })
+        let ids = BLOSC2_USER_REGISTERED_CODECS_START..=BLOSC2_USER_REGISTERED_CODECS_STOP;
+        let entry = (codec.compcode.into(), *codec, codec.compname.cast_const());
+        unsafe_granted!(add(&CODECS, ids, entry, Error::CodecParam))
     })
 }
 
@@ -224,15 +220,9 @@ pub unsafe extern "C" fn blosc2_register_codec(codec: *mut blosc2_codec) -> c_in
 pub unsafe extern "C" fn blosc2_register_filter(filter: *mut blosc2_filter) -> c_int {
     code("blosc2_register_filter", || {
         let filter = unsafe_granted!(filter.as_ref()).ok_or(Error::InvalidParam)?;
-        if c_int::from(filter.id) < BLOSC2_USER_REGISTERED_FILTERS_START {
-            return Err(Error::Failure);
-        }
-        unsafe_granted!(add(
-            &FILTERS,
-            (filter.id, *filter),
-            filter.name,
-            Error::Failure
-        ))
+        let ids = BLOSC2_USER_REGISTERED_FILTERS_START..=BLOSC2_USER_REGISTERED_FILTERS_STOP;
+        let entry = (filter.id.into(), *filter, filter.name.cast_const());
+        unsafe_granted!(add(&FILTERS, ids, entry, Error::Failure))
     })
 }
 
@@ -246,19 +236,9 @@ pub unsafe extern "C" fn blosc2_register_filter(filter: *mut blosc2_filter) -> c
 pub unsafe extern "C" fn blosc2_register_tuner(tuner: *mut blosc2_tuner) -> c_int {
     code("blosc2_register_tuner", || {
         let tuner = unsafe_granted!(tuner.as_ref()).ok_or(Error::InvalidParam)?;
-        if !(BLOSC2_USER_REGISTERED_TUNER_START..=BLOSC2_USER_REGISTERED_TUNER_STOP)
-            .contains(&tuner.id)
-        {
-            return Err(Error::Failure);
-        }
-        unsafe_granted!({
-            add(
-                &TUNERS,
-                (tuner.id as u8, *tuner),
-                tuner.name,
-                Error::Failure,
-            )
-        })
+        let ids = BLOSC2_USER_REGISTERED_TUNER_START..=BLOSC2_USER_REGISTERED_TUNER_STOP;
+        let entry = (tuner.id, *tuner, tuner.name.cast_const());
+        unsafe_granted!(add(&TUNERS, ids, entry, Error::Failure))
     })
 }
 
@@ -274,9 +254,7 @@ pub unsafe extern "C" fn blosc2_compcode_to_compname(
 ) -> c_int {
     guard(-1, || {
         let name = compname_of(compcode);
-        if !compname.is_null() {
-            unsafe_granted!(*compname = name.map_or(null(), CStr::as_ptr));
-        }
+        unsafe_granted!(give(compname, name.map_or(null(), CStr::as_ptr)));
         if name.is_some() { compcode } else { -1 }
     })
 }

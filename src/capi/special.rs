@@ -1,6 +1,6 @@
 //! Chunks whose content follows from their header.
 
-use super::context::{self, Context};
+use super::context;
 use crate::capi::prelude::*;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
 use oxiblosc_chunk::special;
@@ -27,23 +27,13 @@ pub unsafe fn make(
     if nbytes % cparams.typesize != 0 {
         return Err(Error::Data);
     }
-    let pointer = unsafe_granted!(context::compression(cparams)?);
-    // SAFETY: just made, or null.
-    let ctx = unsafe { Context::from_c(pointer)? };
-    let sizes = ctx
-        .prepare_compression(null(), nbytes, dest.cast(), destsize)
-        .map(|()| (ctx.blocksize.get() as usize, ctx.typesize.get() as usize));
-    // SAFETY: made above, and used no more.
-    unsafe { context::free(pointer) };
-    let (blocksize, typesize) = sizes?;
+    let ctx = unsafe_granted!(context::compression(cparams)?);
+    ctx.prepare_compression(null(), nbytes, dest.cast(), destsize)?;
+    let (blocksize, typesize) = (ctx.blocksize.get() as usize, ctx.typesize.get() as usize);
     let dest = unsafe_granted!(bytes_mut(dest.cast(), needed)?);
+    let nbytes = nbytes as usize;
     Ok(special::write(
-        kind,
-        nbytes as usize,
-        blocksize,
-        typesize,
-        value,
-        dest,
+        kind, nbytes, blocksize, typesize, value, dest,
     ))
 }
 
@@ -130,7 +120,7 @@ pub unsafe fn repeatval_chunk(
     destsize: i32,
     value: *const c_void,
 ) -> Result<usize> {
-    let typesize = usize::try_from(cparams.typesize).map_err(|_| Error::InvalidParam)?;
+    let typesize = size(cparams.typesize)?;
     if i64::from(destsize) < EXTENDED_HEADER_LENGTH as i64 + typesize as i64 {
         return Err(Error::Data);
     }

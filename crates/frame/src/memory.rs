@@ -372,13 +372,13 @@ impl Memory {
         self.bytes.take_over(buffer);
     }
 
-    /// Gives up the buffer, whole, without freeing it: it is C's from now on. Nothing happens to a borrowed one.
-    pub fn release(mut self) {
-        if self.whole().is_ok()
-            && let Some(buffer) = self.bytes.into_own()
-        {
-            buffer.into_raw();
-        }
+    /// The whole frame as a buffer.
+    ///
+    /// # Errors
+    /// [`Error::Failure`] for one that is borrowed; those of [`Self::whole`].
+    pub fn into_frame(mut self) -> Result<Buffer> {
+        self.whole()?;
+        self.bytes.into_own().ok_or(Error::Failure)
     }
 }
 

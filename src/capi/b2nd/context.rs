@@ -2,11 +2,12 @@
 
 use super::meta::{dtype_to_c, shape_from_c};
 use crate::capi::prelude::*;
+use crate::capi::schunk::meta::{content_of, name_of};
 use crate::capi::schunk::storage::{copy, free_storage};
 use oxiblosc_core::b2nd::geometry;
 use oxiblosc_core::b2nd::{Dims, MAX_DIM};
-use oxiblosc_frame::meta::Metalayer;
-use oxiblosc_memory::{CStrBuf, List, Text, boxed};
+use oxiblosc_frame::meta::Borrowed;
+use oxiblosc_memory::{Collect, List, Text, boxed};
 
 /// The struct behind the pointer that C holds. The headers do not show it, but programs that know the reference's look
 /// inside, so it is laid out as that one is.
@@ -54,34 +55,32 @@ impl Default for Layers {
 
 impl Layers {
     /// Those that there are.
-    pub fn all(&self) -> &[blosc2_metalayer] {
+    fn all(&self) -> &[blosc2_metalayer] {
         let count = usize::try_from(self.count).unwrap_or(0);
         &self.layers[..count.min(B2ND_MAX_METALAYERS)]
     }
 
-    /// These, and their names as C has them, which must stay as long as the result is used.
+    /// Their names and contents.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] when there are more than there can be; [`Error::MemoryAlloc`].
-    pub fn of(layers: &[Metalayer]) -> Result<(Self, List<CStrBuf>)> {
-        let (mut all, mut names) = (Self::default(), List::new());
-        for layer in layers {
-            let name = CStrBuf::new(&layer.name)?;
-            all.push(blosc2_metalayer {
-                name: name.as_ptr().cast_mut(),
-                content: layer.content.as_ptr().cast_mut(),
-                content_len: i32::try_from(layer.content.len()).map_err(|_| Error::Failure)?,
-            })?;
-            names.push(name)?;
-        }
-        Ok((all, names))
+    /// [`Error::InvalidParam`] for one without a name or content; [`Error::MemoryAlloc`].
+    ///
+    /// # Safety
+    /// Names are null or C strings, contents null or as long as they say; all outlive what is returned.
+    pub unsafe fn borrow<'a>(&self) -> Result<List<Borrowed<'a>>> {
+        let layers = self.all().iter();
+        let layers = layers.map(|layer| {
+            let content = unsafe_granted!(content_of(layer.content, layer.content_len));
+            Ok((unsafe_granted!(name_of(layer.name)?), content?))
+        });
+        layers.try_list()
     }
 
     /// Adds one.
     ///
     /// # Errors
     /// [`Error::InvalidParam`] when there are as many as there can be.
-    pub fn push(&mut self, layer: blosc2_metalayer) -> Result<()> {
+    fn push(&mut self, layer: blosc2_metalayer) -> Result<()> {
         let count = self.all().len();
         *self.layers.get_mut(count).ok_or(Error::InvalidParam)? = layer;
         self.count = count as i32 + 1;
@@ -183,7 +182,7 @@ pub unsafe extern "C" fn b2nd_create_ctx(
     nmetalayers: i32,
 ) -> *mut b2nd_context_t {
     pointer("b2nd_create_ctx", || {
-        let ndim = usize::try_from(ndim).map_err(|_| Error::InvalidParam)?;
+        let ndim = size(ndim)?;
         let count = usize::try_from(nmetalayers).unwrap_or(0);
         if ndim > MAX_DIM || count > B2ND_MAX_METALAYERS {
             return Err(Error::InvalidParam);
@@ -205,9 +204,7 @@ pub unsafe extern "C" fn b2nd_create_ctx(
             };
             params.dtype_format = dtype_format;
             if count > 0 {
-                if metalayers.is_null() {
-                    return Err(Error::NullPointer);
-                }
+                not_null!(metalayers)?;
                 for layer in std::slice::from_raw_parts(metalayers, count) {
                     params.metalayers.push(*layer)?;
                 }
@@ -224,9 +221,7 @@ pub unsafe extern "C" fn b2nd_create_ctx(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn b2nd_free_ctx(ctx: *mut b2nd_context_t) -> c_int {
     code("b2nd_free_ctx", || {
-        if ctx.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(ctx)?;
         // SAFETY: by the caller's word; made by `b2nd_create_ctx`.
         drop(unsafe { Box::from_raw(ctx.cast::<Params>()) });
         Ok(0)

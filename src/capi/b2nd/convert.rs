@@ -2,11 +2,9 @@
 
 use super::array::Array;
 use super::context::Params;
-use super::create::{adopt, deliver, discard, free, special};
-use super::derive::copy_as;
-use super::slices::size;
+use super::create::{adopt, deliver, make};
 use crate::capi::prelude::*;
-use crate::capi::schunk::convert::{append_file, from_buffer, to_buffer};
+use crate::capi::schunk::convert::{append_file, copy_apart, from_buffer, to_buffer};
 use crate::capi::schunk::create as schunk;
 use crate::capi::schunk::handle;
 use oxiblosc_chunk::header::Special;
@@ -38,9 +36,7 @@ pub unsafe extern "C" fn b2nd_to_cframe(
 ) -> c_int {
     // SAFETY: by the contract.
     code("b2nd_to_cframe", || unsafe {
-        if array.is_null() || cframe.is_null() || cframe_len.is_null() || needs_free.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(array, cframe, cframe_len, needs_free)?;
         let len = to_buffer((*array).sc, &mut *cframe, &mut *needs_free);
         *cframe_len = len.unwrap_or_else(|error| error.code().into());
         len.map(|_| 0)
@@ -61,9 +57,7 @@ pub unsafe extern "C" fn b2nd_from_cframe(
 ) -> c_int {
     // SAFETY: by the caller's word.
     code("b2nd_from_cframe", || unsafe {
-        if cframe.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(cframe)?;
         deliver(array, || {
             own(from_buffer(cframe, cframe_len, copy), Error::Failure)
         })
@@ -78,9 +72,7 @@ pub unsafe extern "C" fn b2nd_from_cframe(
 pub unsafe extern "C" fn b2nd_open(urlpath: *const c_char, array: *mut *mut b2nd_array_t) -> c_int {
     // SAFETY: by the caller's word.
     code("b2nd_open", || unsafe {
-        if urlpath.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(urlpath)?;
         deliver(array, || {
             own(schunk::open(urlpath, 0, null()), Error::NullPointer)
         })
@@ -99,9 +91,7 @@ pub unsafe extern "C" fn b2nd_open_offset(
 ) -> c_int {
     // SAFETY: by the caller's word.
     code("b2nd_open_offset", || unsafe {
-        if urlpath.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(urlpath)?;
         deliver(array, || {
             let sc = schunk::open(urlpath, offset, null());
             own(sc, Error::NullPointer)
@@ -118,17 +108,11 @@ pub unsafe extern "C" fn b2nd_open_offset(
 pub unsafe extern "C" fn b2nd_save(array: *const b2nd_array_t, urlpath: *mut c_char) -> c_int {
     // SAFETY: by the contract.
     code("b2nd_save", || unsafe {
-        if urlpath.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(urlpath)?;
         let array = Array::open(array, false)?;
-        let mut storage = blosc2_storage {
-            contiguous: array.shown.storage().contiguous,
-            urlpath,
-            ..blosc2_storage::defaults()
-        };
-        free(copy_as(&array, &mut storage)?);
-        Ok(0)
+        let (shown, path) = (array.shown, CStr::from_ptr(urlpath));
+        let copied = copy_apart(shown, Some(path), shown.storage().contiguous);
+        copied.map(drop).map_err(Error::or_failure)
     })
 }
 
@@ -163,9 +147,7 @@ pub unsafe extern "C" fn b2nd_from_cbuffer(
     // SAFETY: by the caller's word.
     code("b2nd_from_cbuffer", || unsafe {
         let params = Params::from_c(ctx)?;
-        if buffer.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(buffer)?;
         deliver(array, || {
             let typesize = i64::from(params.cparams().typesize);
             let items = params.shape[..params.ndim()]
@@ -175,10 +157,7 @@ pub unsafe extern "C" fn b2nd_from_cbuffer(
                 return Err(Error::InvalidParam);
             }
             let buffer = bytes(buffer.cast(), size(buffersize)?)?;
-            let made = special(params, Special::Zero)?;
-            let filled = Array::open(made, true)
-                .and_then(|array| array.write(|array| array.write_all(buffer)));
-            filled.map(|()| made).inspect_err(|_| discard(made))
+            make(params, Special::Zero, &mut |array| array.write_all(buffer))
         })
     })
 }
@@ -196,20 +175,16 @@ pub unsafe extern "C" fn b2nd_to_cbuffer(
 ) -> c_int {
     // SAFETY: by the contract.
     code("b2nd_to_cbuffer", || unsafe {
-        if buffer.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(buffer)?;
         let array = Array::open(array, false)?;
-        let array = &array.core;
         let geometry = &array.geometry;
         let needed = geometry.nitems.checked_mul(array.typesize.into());
         if needed.is_none_or(|needed| buffersize < needed) {
             return Err(Error::InvalidParam);
         }
         if geometry.nitems == 0 {
-            return Ok(0);
+            return Ok(());
         }
-        array.read_all(bytes_mut(buffer.cast(), size(buffersize)?)?)?;
-        Ok(0)
+        array.read_all(bytes_mut(buffer.cast(), size(buffersize)?)?)
     })
 }

@@ -12,10 +12,48 @@ unsafe fn dims<'a>(dims: *const i64, ndim: usize) -> Result<&'a [i64]> {
     if ndim == 0 {
         return Ok(&[]);
     }
-    if dims.is_null() {
-        return Err(Error::NullPointer);
-    }
+    not_null!(dims)?;
     Ok(unsafe_granted!(std::slice::from_raw_parts(dims, ndim)))
+}
+
+/// Copies items of `src`, with its shape and the slice's start and stop, into `dst`, with its shape and the slice's start.
+///
+/// # Safety
+/// As for `b2nd_copy_buffer2`.
+unsafe fn copy(
+    ndim: i8,
+    itemsize: i32,
+    (src, from): (*const c_void, [*const i64; 3]),
+    (dst, to): (*mut c_void, [*const i64; 2]),
+) -> Result<()> {
+    let ndim = size(ndim)?;
+    let itemsize = size(itemsize)?;
+    if ndim > MAX_DIM {
+        return Err(Error::InvalidParam);
+    }
+    let transfer = unsafe_granted!({
+        Transfer {
+            src_shape: dims(from[0], ndim)?,
+            start: dims(from[1], ndim)?,
+            stop: dims(from[2], ndim)?,
+            dst_shape: dims(to[0], ndim)?,
+            dst_start: dims(to[1], ndim)?,
+        }
+    });
+    let Some(both) = transfer.runs()? else {
+        return Ok(());
+    };
+    not_null!(src, dst)?;
+    both.each(&mut |run| {
+        // SAFETY: inside both arrays, as was checked; the buffers are as large by the caller's word. They may be one
+        // buffer.
+        unsafe {
+            let src = src.cast::<u8>().add(run.inside * itemsize);
+            let dst = dst.cast::<u8>().add(run.at * itemsize);
+            std::ptr::copy(src, dst, run.len * itemsize);
+        }
+        Ok(())
+    })
 }
 
 /// Copies the items from `src_start` to before `src_stop` of an array into another one, where they begin at `dst_start`.
@@ -36,38 +74,10 @@ pub unsafe extern "C" fn b2nd_copy_buffer2(
     dst_pad_shape: *const i64,
     dst_start: *const i64,
 ) -> c_int {
+    let from = (src, [src_pad_shape, src_start, src_stop]);
+    let to = (dst, [dst_pad_shape, dst_start]);
     code("b2nd_copy_buffer2", || {
-        let count = usize::try_from(ndim).map_err(|_| Error::InvalidParam)?;
-        let itemsize = usize::try_from(itemsize).map_err(|_| Error::InvalidParam)?;
-        if count > MAX_DIM {
-            return Err(Error::InvalidParam);
-        }
-        let transfer = unsafe_granted!({
-            Transfer {
-                src_shape: dims(src_pad_shape, count)?,
-                start: dims(src_start, count)?,
-                stop: dims(src_stop, count)?,
-                dst_shape: dims(dst_pad_shape, count)?,
-                dst_start: dims(dst_start, count)?,
-            }
-        });
-        let Some(both) = transfer.runs()? else {
-            return Ok(0);
-        };
-        if src.is_null() || dst.is_null() {
-            return Err(Error::NullPointer);
-        }
-        both.each(&mut |run| {
-            // SAFETY: inside both arrays, as was checked; the buffers are as large by the caller's word. They may be one
-            // buffer.
-            unsafe {
-                let src = src.cast::<u8>().add(run.inside * itemsize);
-                let dst = dst.cast::<u8>().add(run.at * itemsize);
-                std::ptr::copy(src, dst, run.len * itemsize);
-            }
-            Ok(())
-        })?;
-        Ok(0)
+        unsafe_granted!(copy(ndim, itemsize, from, to))
     })
 }
 
@@ -88,17 +98,9 @@ pub unsafe extern "C" fn b2nd_copy_buffer(
     dst_pad_shape: *const i64,
     dst_start: *const i64,
 ) -> c_int {
-    unsafe_granted!({
-        b2nd_copy_buffer2(
-            ndim,
-            itemsize.into(),
-            src,
-            src_pad_shape,
-            src_start,
-            src_stop,
-            dst,
-            dst_pad_shape,
-            dst_start,
-        )
+    let from = (src, [src_pad_shape, src_start, src_stop]);
+    let to = (dst, [dst_pad_shape, dst_start]);
+    code("b2nd_copy_buffer", || {
+        unsafe_granted!(copy(ndim, itemsize.into(), from, to))
     })
 }

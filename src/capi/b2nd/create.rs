@@ -1,11 +1,10 @@
 //! Making and freeing arrays.
 
-use super::array::{self, Array};
+use super::array;
 use super::context::Params;
 use crate::capi::prelude::*;
 use crate::capi::schunk::create as schunk;
 use crate::capi::schunk::handle::{self, Handle};
-use crate::capi::schunk::meta::{content_of, name_of};
 use crate::capi::schunk::misc::sample_of;
 use crate::capi::special::repeatval_chunk;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
@@ -14,7 +13,7 @@ use oxiblosc_core::b2nd::create::chunksize;
 use oxiblosc_core::b2nd::geometry::Geometry;
 use oxiblosc_core::b2nd::meta::Meta;
 use oxiblosc_frame::meta::Borrowed;
-use oxiblosc_memory::{Collect, List};
+use oxiblosc_memory::List;
 
 /// Writes the result of making an array: the array, or null.
 ///
@@ -23,13 +22,11 @@ use oxiblosc_memory::{Collect, List};
 pub unsafe fn deliver(
     array: *mut *mut b2nd_array_t,
     make: impl FnOnce() -> Result<*mut b2nd_array_t>,
-) -> Result<c_int> {
-    unsafe_granted!({
-        let array = array.as_mut().ok_or(Error::NullPointer)?;
-        *array = null_mut();
-        *array = make()?;
-    });
-    Ok(0)
+) -> Result<()> {
+    let array = unsafe_granted!(array.as_mut()).ok_or(Error::NullPointer)?;
+    *array = null_mut();
+    *array = make()?;
+    Ok(())
 }
 
 /// Frees an array and its super-chunk.
@@ -37,82 +34,54 @@ pub unsafe fn deliver(
 /// # Safety
 /// `array` is valid, and used no more.
 pub unsafe fn free(array: *mut b2nd_array_t) {
-    // SAFETY: by the contract; all from `malloc`, but for the super-chunk.
-    unsafe {
-        handle::free((*array).sc);
-        libc::free((*array).dtype.cast());
-        libc::free(array.cast());
-    }
+    unsafe_granted!(handle::free(array::take_apart(array)));
 }
 
-/// As [`free`], for an array that was just made and cannot be what it should be: its file or directory is removed, too.
-///
-/// # Safety
-/// As for [`free`].
-pub unsafe fn discard(array: *mut b2nd_array_t) {
-    // SAFETY: as in `free`.
-    unsafe {
-        schunk::discard((*array).sc);
-        libc::free((*array).dtype.cast());
-        libc::free(array.cast());
-    }
-}
+/// What puts items into a new array, and may change its shape.
+pub type Fill<'a> = &'a mut dyn FnMut(&mut ArrayRef) -> Result<()>;
 
 /// Makes an array of special values.
-pub fn special(params: &mut Params, kind: Special) -> Result<*mut b2nd_array_t> {
-    let geometry = Geometry::new(
-        params.ndim(),
-        &params.shape,
-        &params.chunkshape,
-        &params.blockshape,
-    )?;
+pub fn make(params: &mut Params, kind: Special, fill: Fill) -> Result<*mut b2nd_array_t> {
+    // SAFETY: names and contents are the program's, which keeps them.
+    let others = unsafe { params.metalayers.borrow()? };
+    make_with(params, &others, kind, fill)
+}
+
+/// As [`make`], with these metalayers beside the array's own.
+pub fn make_with(
+    params: &mut Params,
+    others: &[Borrowed],
+    kind: Special,
+    fill: Fill,
+) -> Result<*mut b2nd_array_t> {
+    let (chunkshape, blockshape) = (&params.chunkshape, &params.blockshape);
+    let geometry = Geometry::new(params.ndim(), &params.shape, chunkshape, blockshape)?;
     geometry.nchunks()?;
     chunksize(&geometry, params.cparams().typesize)?;
-    // SAFETY: the storage is complete.
-    let sc = unsafe { schunk::make(&*params.storage) }.map_err(Error::or_failure)?;
-    fill(sc, params, &geometry, kind).inspect_err(|_| {
-        // SAFETY: just made, and used no more.
-        unsafe { schunk::discard(sc) };
-    })
-}
-
-fn fill(
-    sc: *mut blosc2_schunk,
-    params: &Params,
-    geometry: &Geometry,
-    kind: Special,
-) -> Result<*mut b2nd_array_t> {
-    // SAFETY: a string of the parameters', or null.
-    let dtype =
-        unsafe { (!params.dtype.is_null()).then(|| CStr::from_ptr(params.dtype).to_bytes()) };
+    // SAFETY: the storage is complete; the dtype is a string of the parameters', or null.
+    let (sc, dtype) = unsafe {
+        let sc = schunk::make(&*params.storage).map_err(Error::or_failure)?;
+        (sc, c_str(params.dtype).map(CStr::to_bytes))
+    };
     let meta = geometry.meta(dtype, params.dtype_format);
-    // SAFETY: the super-chunk was just made; names and contents are the program's.
+    // SAFETY: the super-chunk was just made, and is used no more where the rest fails.
     unsafe {
-        let handle = Handle::from_c(sc)?;
-        let others = params.metalayers.all().iter();
-        let others = others.map(|layer| layer_from_c(layer)).try_list()?;
-        let sample = |kind, nbytes| sample_of(handle, kind, nbytes);
-        (handle.core()).become_array(&meta, geometry, &others, (kind, &sample))?;
-        array::make(sc, geometry, dtype, params.dtype_format)
+        let made = Handle::from_c(sc).and_then(|handle| {
+            let sample = |kind, nbytes| sample_of(handle, kind, nbytes);
+            let core = handle.core();
+            let mut array = core.become_array(&meta, &geometry, others, (kind, &sample))?;
+            fill(&mut array)?;
+            array::make(sc, &array.geometry, (dtype, params.dtype_format))
+        });
+        made.inspect_err(|_| schunk::discard(sc))
     }
-}
-
-/// A metalayer of the program's.
-///
-/// # Safety
-/// The name is null or a C string, the content null or as long as it says; both outlive what is returned.
-unsafe fn layer_from_c<'a>(layer: &blosc2_metalayer) -> Result<Borrowed<'a>> {
-    unsafe_granted!({
-        let name = name_of(layer.name)?;
-        Ok((name, content_of(layer.content, layer.content_len)?))
-    })
 }
 
 /// Runs the body of a function that makes an array of special values.
 ///
 /// # Safety
 /// Both pointers are null or valid.
-unsafe fn make(
+unsafe fn special(
     name: &str,
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
@@ -121,7 +90,7 @@ unsafe fn make(
     // SAFETY: by the caller's word.
     code(name, || unsafe {
         let params = Params::from_c(ctx)?;
-        deliver(array, || special(params, kind))
+        deliver(array, || make(params, kind, &mut |_| Ok(())))
     })
 }
 
@@ -135,7 +104,7 @@ pub unsafe extern "C" fn b2nd_uninit(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(make("b2nd_uninit", ctx, array, Special::Uninit))
+    unsafe_granted!(special("b2nd_uninit", ctx, array, Special::Uninit))
 }
 
 /// As `b2nd_zeros`.
@@ -147,7 +116,7 @@ pub unsafe extern "C" fn b2nd_empty(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(make("b2nd_empty", ctx, array, Special::Zero))
+    unsafe_granted!(special("b2nd_empty", ctx, array, Special::Zero))
 }
 
 /// Makes an array of zeros. Returns 0, or a negative error code; `*array` is then NULL.
@@ -159,7 +128,7 @@ pub unsafe extern "C" fn b2nd_zeros(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(make("b2nd_zeros", ctx, array, Special::Zero))
+    unsafe_granted!(special("b2nd_zeros", ctx, array, Special::Zero))
 }
 
 /// Makes an array of NaNs; items have 4 or 8 bytes. Returns 0, or a negative error code; `*array` is then NULL.
@@ -178,7 +147,7 @@ pub unsafe extern "C" fn b2nd_nans(
             if !matches!(params.cparams().typesize, 4 | 8) {
                 return Err(Error::Data);
             }
-            special(params, Special::Nan)
+            make(params, Special::Nan, &mut |_| Ok(()))
         })
     })
 }
@@ -199,12 +168,11 @@ pub unsafe extern "C" fn b2nd_full(
     code("b2nd_full", || unsafe {
         let params = Params::from_c(ctx)?;
         deliver(array, || {
-            if fill_value.is_null() {
-                return Err(Error::NullPointer);
-            }
-            let made = special(params, Special::Zero)?;
-            let filled = repeat(params, made, fill_value);
-            filled.map(|()| made).inspect_err(|_| discard(made))
+            not_null!(fill_value)?;
+            let cparams = *params.cparams();
+            make(params, Special::Zero, &mut |array| {
+                repeat(array, cparams, fill_value)
+            })
         })
     })
 }
@@ -213,21 +181,16 @@ pub unsafe extern "C" fn b2nd_full(
 ///
 /// # Safety
 /// `value` points to an item.
-unsafe fn repeat(params: &mut Params, made: *mut b2nd_array_t, value: *const c_void) -> Result<()> {
-    // SAFETY: just made.
-    let array = unsafe { Array::open(made, true)? };
-    let sizes = array.core.sizes()?;
-    if array.core.schunk.peek()?.nchunks() == 0 {
+unsafe fn repeat(array: &ArrayRef, cparams: blosc2_cparams, value: *const c_void) -> Result<()> {
+    if array.schunk.peek()?.nchunks() == 0 {
         return Ok(());
     }
+    let sizes = array.sizes()?;
     let mut chunk = List::filled(0u8, EXTENDED_HEADER_LENGTH + sizes.item)?;
-    let nbytes = sizes.chunk as i32;
+    let (dest, room) = (chunk.as_mut_ptr().cast(), chunk.len() as i32);
     // SAFETY: the buffer is as long as it is; the value by the contract.
-    let cbytes = unsafe {
-        let (dest, room) = (chunk.as_mut_ptr().cast(), chunk.len() as i32);
-        repeatval_chunk(*params.cparams(), nbytes, dest, room, value)?
-    };
-    array.core.fill_with(&chunk[..cbytes])
+    let cbytes = unsafe { repeatval_chunk(cparams, sizes.chunk as i32, dest, room, value)? };
+    array.fill_with(&chunk[..cbytes])
 }
 
 /// Frees an array and its super-chunk. Views of it go on. Returns 0, or `BLOSC2_ERROR_NULL_POINTER`.
@@ -237,9 +200,7 @@ unsafe fn repeat(params: &mut Params, made: *mut b2nd_array_t, value: *const c_v
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn b2nd_free(array: *mut b2nd_array_t) -> c_int {
     code("b2nd_free", || {
-        if array.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(array)?;
         unsafe_granted!(free(array));
         Ok(0)
     })
@@ -257,9 +218,7 @@ pub unsafe extern "C" fn b2nd_from_schunk(
 ) -> c_int {
     // SAFETY: by the caller's word.
     code("b2nd_from_schunk", || unsafe {
-        if schunk.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(schunk)?;
         deliver(array, || adopt(schunk))
     })
 }
@@ -282,7 +241,7 @@ pub unsafe fn adopt(schunk: *mut blosc2_schunk) -> Result<*mut b2nd_array_t> {
             }
             let geometry = meta.geometry()?;
             ArrayRef::check_chunks(&state, &geometry)?;
-            array::make(schunk, &geometry, meta.dtype, meta.dtype_format)
+            array::make(schunk, &geometry, (meta.dtype, meta.dtype_format))
         })
     })
 }

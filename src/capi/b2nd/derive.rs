@@ -1,30 +1,26 @@
 //! Arrays out of arrays: slices, copies, concatenations.
 
 use super::array::{self, Array};
-use super::context::{Layers, Params};
-use super::create::{deliver, discard, special};
+use super::context::Params;
+use super::create::{Fill, deliver, make, make_with};
 use crate::capi::prelude::*;
-use crate::capi::schunk::convert::{copy as copy_schunk, with_vlmetalayer_coder};
+use crate::capi::schunk::convert::copy as copy_schunk;
 use crate::capi::schunk::create as schunk;
 use crate::capi::schunk::handle::Handle;
+use crate::capi::schunk::meta::copying;
 use oxiblosc_chunk::header::Special;
-use oxiblosc_core::b2nd::Dims;
 use oxiblosc_core::b2nd::meta::NAME;
-use oxiblosc_core::schunk::copy::metalayers_but;
+use oxiblosc_core::b2nd::{ArrayRef, Dims};
+use oxiblosc_core::schunk::copy::{VlmetalayerCoder, metalayers_but};
+use oxiblosc_frame::meta::borrow;
 
-/// Makes a new array of a box of another one.
-fn slice(params: &mut Params, src: &Array, start: &Dims, stop: &Dims) -> Result<*mut b2nd_array_t> {
-    params.set_ndim(src.ndim());
+/// Gives parameters the shape of a box.
+fn set_box(params: &mut Params, ndim: usize, start: &Dims, stop: &Dims) -> Result<()> {
+    params.set_ndim(ndim);
     for d in 0..params.ndim() {
         params.shape[d] = stop[d].checked_sub(start[d]).ok_or(Error::InvalidParam)?;
     }
-    let made = special(params, Special::Zero)?;
-    // SAFETY: just made, and used no more where that fails.
-    unsafe {
-        let filled =
-            Array::open(made, true).and_then(|array| array.core.copy_box(&src.core, start));
-        filled.map(|()| made).inspect_err(|_| discard(made))
-    }
+    Ok(())
 }
 
 fn dims_of(from: &[i64]) -> Dims {
@@ -52,57 +48,51 @@ pub unsafe extern "C" fn b2nd_get_slice(
         let params = Params::from_c(ctx)?;
         let start = dims_of(super::slices::dims(start, src.ndim())?);
         let stop = dims_of(super::slices::dims(stop, src.ndim())?);
-        deliver(array, || slice(params, &src, &start, &stop))
+        deliver(array, || {
+            set_box(params, src.ndim(), &start, &stop)?;
+            make(params, Special::Zero, &mut |array| {
+                array.copy_box(&src, &start)
+            })
+        })
     })
 }
 
-/// Copies an array as it is into another storage.
-///
-/// # Safety
-/// The pointers in `storage` are null or valid.
-pub unsafe fn copy_as(src: &Array, storage: &mut blosc2_storage) -> Result<*mut b2nd_array_t> {
-    unsafe_granted!({
-        let sc = copy_schunk(src.shown.as_c(), storage).map_err(Error::or_failure)?;
-        let geometry = &src.core.geometry;
-        let made = src
-            .dtype()
-            .and_then(|dtype| array::make(sc, geometry, dtype.as_deref(), src.dtype_format()));
-        made.inspect_err(|_| schunk::discard(sc))
-    })
-}
-
-/// Copies an array into the storage, the chunks and the blocks that parameters say.
-fn copy(params: &mut Params, src: &Array) -> Result<*mut b2nd_array_t> {
-    let geometry = &src.core.geometry;
+/// Copies an array into the storage, the chunks and the blocks that parameters say; `more` may change the copy further.
+fn copy(params: &mut Params, src: &Array, more: Fill) -> Result<*mut b2nd_array_t> {
+    let geometry = &src.geometry;
     let ndim = geometry.ndim;
     let same = params.chunkshape[..ndim] == geometry.chunkshape[..ndim]
         && params.blockshape[..ndim] == geometry.blockshape[..ndim];
     params.set_ndim(ndim);
     params.shape = geometry.shape;
     if same {
-        // SAFETY: the parameters' storage is complete.
-        return unsafe { copy_as(src, &mut *params.storage) };
+        // SAFETY: the parameters' storage is complete; the copy is used no more where the rest fails.
+        return unsafe {
+            let sc = copy_schunk(src.shown.as_c(), &*params.storage).map_err(Error::or_failure)?;
+            let made = Handle::core_of(sc).and_then(|schunk| {
+                let mut copy = ArrayRef {
+                    schunk,
+                    is_view: false,
+                    ..(**src).clone()
+                };
+                more(&mut copy)?;
+                array::make(sc, &copy.geometry, src.dtype())
+            });
+            made.inspect_err(|_| schunk::discard(sc))
+        };
     }
     // The metalayers beside the array's own come along.
-    let others = {
-        let state = src.core.schunk.read()?;
-        let layers = src.shown.view_metalayers().unwrap_or(state.metalayers());
-        metalayers_but(layers, &[NAME])?
-    };
-    let own = std::mem::take(&mut params.metalayers);
-    let copied = Layers::of(&others).and_then(|(layers, _names)| {
-        params.metalayers = layers;
-        slice(params, src, &Dims::default(), &src.core.geometry.shape)
-    });
-    params.metalayers = own;
-    let made = copied?;
-    // SAFETY: just made, and used no more where that fails.
-    unsafe {
-        let copied = with_vlmetalayer_coder(src.handle, |coder| {
-            Handle::core_of((*made).sc)?.copy_vlmetalayers(src.core.schunk, coder)
-        });
-        copied.map(|()| made).inspect_err(|_| discard(made))
-    }
+    let others = metalayers_but(src.shown.metalayers(&*src.schunk.read()?), &[NAME])?;
+    make_with(params, &borrow(&others)?, Special::Zero, &mut |copy| {
+        copy.copy_box(src, &Dims::default())?;
+        let [decoder, encoder] = &copying(src.handle)?;
+        let coder = VlmetalayerCoder {
+            decoder: &**decoder,
+            encoder: &**encoder,
+        };
+        copy.schunk.copy_vlmetalayers(src.schunk, coder)?;
+        more(copy)
+    })
 }
 
 /// Copies an array with its metalayers into the storage, the chunks and the blocks of `ctx`, whose dimensions and shape
@@ -120,7 +110,7 @@ pub unsafe extern "C" fn b2nd_copy(
     code("b2nd_copy", || unsafe {
         let src = Array::open(src, false)?;
         let params = Params::from_c(ctx)?;
-        deliver(array, || copy(params, &src))
+        deliver(array, || copy(params, &src, &mut |_| Ok(())))
     })
 }
 
@@ -141,29 +131,22 @@ pub unsafe extern "C" fn b2nd_concatenate(
 ) -> c_int {
     // SAFETY: by the contract.
     code("b2nd_concatenate", || unsafe {
-        if src2.is_null() || array.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(src2, array)?;
         let mut first = Array::open(src1, !copy)?;
         let second = Array::open(src2, false)?;
-        if !copy && first.core.schunk.id() == second.core.schunk.id() {
+        if !copy && first.schunk.id() == second.schunk.id() {
             // It would grow while it is read.
             return Err(Error::InvalidParam);
         }
-        let axis = usize::try_from(axis).map_err(|_| Error::InvalidParam)?;
-        let shape = first.core.joined(&second.core, axis)?;
+        let axis = size(axis)?;
+        let shape = first.joined(&second, axis)?;
         if !copy {
             *array = src1.cast_mut();
-            first.reshape(|first| first.join(&second.core, axis, &shape))?;
-            return Ok(0);
+            return first.reshape(&mut |first| first.join(&second, axis, &shape));
         }
         let params = Params::from_c(ctx)?;
         deliver(array, || {
-            let made = self::copy(params, &first)?;
-            let joined = Array::open(made, true).and_then(|mut copied| {
-                copied.reshape(|copied| copied.join(&second.core, axis, &shape))
-            });
-            joined.map(|()| made).inspect_err(|_| discard(made))
+            self::copy(params, &first, &mut |copy| copy.join(&second, axis, &shape))
         })
     })
 }

@@ -24,9 +24,7 @@ pub unsafe fn shape_from_c<T: Copy>(
     to: &mut [T; MAX_DIM],
 ) -> Result<()> {
     if ndim > 0 {
-        if from.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(from)?;
         to[..ndim].copy_from_slice(unsafe_granted!(std::slice::from_raw_parts(from, ndim)));
     }
     Ok(())
@@ -103,15 +101,7 @@ pub unsafe extern "C" fn b2nd_deserialize_meta(
     dtype_format: *mut i8,
 ) -> c_int {
     code("b2nd_deserialize_meta", || {
-        let pointers = [
-            ndim.is_null(),
-            shape.is_null(),
-            chunkshape.is_null(),
-            blockshape.is_null(),
-        ];
-        if smeta.is_null() || pointers.contains(&true) {
-            return Err(Error::NullPointer);
-        }
+        not_null!(smeta, ndim, shape, chunkshape, blockshape)?;
         unsafe_granted!({
             if let Some(dtype) = dtype.as_mut() {
                 *dtype = null_mut();

@@ -1,7 +1,7 @@
 //! Arrays that grow and shrink.
 
 use super::array::{self, Array};
-use super::slices::{dims, size};
+use super::slices::dims;
 use crate::capi::prelude::*;
 
 /// Gives an array another shape of as many dimensions. It grows and shrinks at the far ends; with `start` not NULL, at these
@@ -18,21 +18,18 @@ pub unsafe extern "C" fn b2nd_resize(
 ) -> c_int {
     // SAFETY: by the contract.
     code("b2nd_resize", || unsafe {
-        if new_shape.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(new_shape)?;
         let mut array = Array::open(array, true)?;
         let ndim = array.ndim();
         let start = (!start.is_null()).then(|| dims(start, ndim)).transpose()?;
         let shape = dims(new_shape, ndim)?;
-        array.reshape(|array| array.resize(shape, start))?;
-        Ok(0)
+        array.reshape(&mut |array| array.resize(shape, start))
     })
 }
 
 /// An axis of the program's.
 fn axis_of(array: &Array, axis: i8) -> Result<usize> {
-    let axis = usize::try_from(axis).map_err(|_| Error::InvalidParam)?;
+    let axis = size(axis)?;
     if axis < array.ndim() {
         Ok(axis)
     } else {
@@ -55,14 +52,11 @@ pub unsafe extern "C" fn b2nd_insert(
 ) -> c_int {
     // SAFETY: by the contract.
     code("b2nd_insert", || unsafe {
-        if buffer.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(buffer)?;
         let mut array = Array::open(array, true)?;
         let axis = axis_of(&array, axis)?;
         let buffer = bytes(buffer.cast(), size(buffersize)?)?;
-        array.reshape(|array| array.insert(buffer, axis, insert_start))?;
-        Ok(0)
+        array.reshape(&mut |array| array.insert(buffer, axis, insert_start))
     })
 }
 
@@ -80,14 +74,11 @@ pub unsafe extern "C" fn b2nd_append(
 ) -> c_int {
     // SAFETY: by the contract.
     code("b2nd_append", || unsafe {
-        if buffer.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(buffer)?;
         let mut array = Array::open(array, true)?;
         let axis = axis_of(&array, axis)?;
         let buffer = bytes(buffer.cast(), size(buffersize)?)?;
-        array.reshape(|array| array.append(buffer, axis))?;
-        Ok(0)
+        array.reshape(&mut |array| array.append(buffer, axis))
     })
 }
 
@@ -107,8 +98,7 @@ pub unsafe extern "C" fn b2nd_delete(
     code("b2nd_delete", || unsafe {
         let mut array = Array::open(array, true)?;
         let axis = axis_of(&array, axis)?;
-        array.reshape(|array| array.delete(axis, delete_start, delete_len))?;
-        Ok(0)
+        array.reshape(&mut |array| array.delete(axis, delete_start, delete_len))
     })
 }
 
@@ -121,7 +111,5 @@ pub unsafe extern "C" fn b2nd_delete(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn b2nd_refresh(array: *mut b2nd_array_t) -> c_int {
     // SAFETY: by the caller's word.
-    code("b2nd_refresh", || unsafe {
-        Ok(c_int::from(array::refresh(array)?))
-    })
+    code("b2nd_refresh", || unsafe { array::refresh(array) })
 }

@@ -1,7 +1,7 @@
 //! Items picked by lists of indices, and one by one.
 
 use super::array::Array;
-use super::slices::{dims, size};
+use super::slices::dims;
 use crate::capi::prelude::*;
 use oxiblosc_memory::{Collect, List};
 
@@ -14,16 +14,12 @@ unsafe fn lists<'a>(
     selection: *mut *mut i64,
     sizes: *mut i64,
 ) -> Result<List<&'a [i64]>> {
-    if selection.is_null() || sizes.is_null() {
-        return Err(Error::NullPointer);
-    }
+    not_null!(selection, sizes)?;
     unsafe_granted!({
         (0..ndim)
             .map(|d| {
                 let (list, len) = (*selection.add(d), *sizes.add(d));
-                if list.is_null() {
-                    return Err(Error::NullPointer);
-                }
+                not_null!(list)?;
                 let len = usize::try_from(len).unwrap_or(0);
                 Ok(std::slice::from_raw_parts(list.cast_const(), len))
             })
@@ -48,15 +44,14 @@ pub unsafe extern "C" fn b2nd_get_orthogonal_selection(
     // SAFETY: by the contract.
     code("b2nd_get_orthogonal_selection", || unsafe {
         let array = Array::open(array, false)?;
-        let array = &array.core;
         let ndim = array.geometry.ndim;
         let lists = lists(ndim, selection, selection_size)?;
         let shape = dims(buffershape, ndim)?;
-        if let Some(selection) = array.select(&lists, shape, buffersize)? {
-            let buffer = bytes_mut(buffer.cast(), size(buffersize)?)?;
-            array.read_selection(&selection, buffer)?;
-        }
-        Ok(0)
+        let Some(selection) = array.select(&lists, shape, buffersize)? else {
+            return Ok(());
+        };
+        let buffer = bytes_mut(buffer.cast(), size(buffersize)?)?;
+        array.read_selection(&selection, buffer)
     })
 }
 
@@ -80,11 +75,11 @@ pub unsafe extern "C" fn b2nd_set_orthogonal_selection(
         let array = Array::open(array, true)?;
         let lists = lists(array.ndim(), selection, selection_size)?;
         let shape = dims(buffershape, array.ndim())?;
-        if let Some(selection) = array.core.select(&lists, shape, buffersize)? {
-            let buffer = bytes(buffer.cast(), size(buffersize)?)?;
-            array.write(|array| array.write_selection(&selection, buffer))?;
-        }
-        Ok(0)
+        let Some(selection) = array.select(&lists, shape, buffersize)? else {
+            return Ok(());
+        };
+        let buffer = bytes(buffer.cast(), size(buffersize)?)?;
+        array.write(|array| array.write_selection(&selection, buffer))
     })
 }
 
@@ -104,20 +99,16 @@ pub unsafe extern "C" fn b2nd_get_sparse_cbuffer(
     // SAFETY: by the contract.
     code("b2nd_get_sparse_cbuffer", || unsafe {
         let array = Array::open(array, false)?;
-        let array = &array.core;
-        let count = usize::try_from(ncoords).map_err(|_| Error::InvalidParam)?;
+        let count = size(ncoords)?;
         if count == 0 {
-            return Ok(0);
+            return Ok(());
         }
-        if buffer.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(buffer)?;
         let needed = ncoords.checked_mul(array.typesize.into());
         if needed.is_none_or(|needed| buffersize < needed) || array.geometry.ndim == 0 {
             return Err(Error::InvalidParam);
         }
         let coords = dims(coords, count)?;
-        array.read_sparse(coords, bytes_mut(buffer.cast(), size(buffersize)?)?)?;
-        Ok(0)
+        array.read_sparse(coords, bytes_mut(buffer.cast(), size(buffersize)?)?)
     })
 }

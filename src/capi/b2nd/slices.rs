@@ -8,15 +8,8 @@ use crate::capi::prelude::*;
 /// # Safety
 /// `dims` has `ndim` elements.
 pub unsafe fn dims<'a>(dims: *const i64, ndim: usize) -> Result<&'a [i64]> {
-    if dims.is_null() {
-        return Err(Error::NullPointer);
-    }
+    not_null!(dims)?;
     Ok(unsafe_granted!(std::slice::from_raw_parts(dims, ndim)))
-}
-
-/// The size of a buffer of the program's.
-pub fn size(buffersize: i64) -> Result<usize> {
-    usize::try_from(buffersize).map_err(|_| Error::InvalidParam)
 }
 
 /// Reads the items from `start` to before `stop` into `buffer`, an array of shape `buffershape` in C order, from its front
@@ -36,16 +29,12 @@ pub unsafe extern "C" fn b2nd_get_slice_cbuffer(
 ) -> c_int {
     // SAFETY: by the caller's word.
     code("b2nd_get_slice_cbuffer", || unsafe {
-        let pointers = [start, stop, buffershape];
-        if pointers.iter().any(|p| p.is_null()) || buffer.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(start, stop, buffershape, buffer)?;
         let array = Array::open(array, false)?;
         let ndim = array.ndim();
         let buffer = bytes_mut(buffer.cast(), size(buffersize)?)?;
         let (start, stop) = (dims(start, ndim)?, dims(stop, ndim)?);
-        (array.core).read_slice(start, stop, dims(buffershape, ndim)?, buffer)?;
-        Ok(0)
+        array.read_slice(start, stop, dims(buffershape, ndim)?, buffer)
     })
 }
 
@@ -66,16 +55,12 @@ pub unsafe extern "C" fn b2nd_set_slice_cbuffer(
 ) -> c_int {
     // SAFETY: by the caller's word.
     code("b2nd_set_slice_cbuffer", || unsafe {
-        let pointers = [start, stop, buffershape];
-        if pointers.iter().any(|p| p.is_null()) || buffer.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(start, stop, buffershape, buffer)?;
         let array = Array::open(array, true)?;
         let ndim = array.ndim();
         let buffer = bytes(buffer.cast(), size(buffersize)?)?;
         let (start, stop) = (dims(start, ndim)?, dims(stop, ndim)?);
         let buffershape = dims(buffershape, ndim)?;
-        array.write(|array| array.write_slice(start, stop, buffershape, buffer))?;
-        Ok(0)
+        array.write(|array| array.write_slice(start, stop, buffershape, buffer))
     })
 }

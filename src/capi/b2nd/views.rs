@@ -16,16 +16,15 @@ use oxiblosc_memory::ToList;
 
 /// Refuses arrays with metalayers that may speak of dimensions.
 fn check(array: &Array) -> Result<()> {
-    let state = array.core.schunk.read()?;
-    check_metalayers(array.shown.view_metalayers().unwrap_or(state.metalayers()))
+    check_metalayers(array.shown.metalayers(&*array.schunk.read()?))
 }
 
 /// Makes a view with these shapes.
 fn view(array: &Array, geometry: &Geometry) -> Result<*mut b2nd_array_t> {
-    let (dtype, dtype_format) = (array.dtype()?, array.dtype_format());
+    let (dtype, dtype_format) = array.dtype();
     let metalayer = Metalayer {
         name: NAME.to_list()?,
-        content: geometry.metalayer(dtype.as_deref(), dtype_format)?,
+        content: geometry.metalayer(dtype, dtype_format)?,
     };
     let mut made = Unfinished::new(BackEnd::Handles)?;
     // SAFETY: the storage of a super-chunk is complete, and so is its copy.
@@ -44,7 +43,7 @@ fn view(array: &Array, geometry: &Geometry) -> Result<*mut b2nd_array_t> {
         let sc = Handle::finish_view(array.handle, made, metalayer)?;
         let made = Handle::shown(sc).and_then(|shown| {
             shown.follow();
-            array::make(sc, geometry, dtype.as_deref(), dtype_format)
+            array::make(sc, geometry, (dtype, dtype_format))
         });
         made.inspect_err(|_| {
             handle::free(sc);
@@ -69,15 +68,13 @@ pub unsafe extern "C" fn b2nd_expand_dims(
         let array = Array::open(array, false)?;
         check(&array)?;
         deliver(view, || {
-            if axis.is_null() {
-                return Err(Error::NullPointer);
-            }
+            not_null!(axis)?;
             if usize::from(final_dims) > MAX_DIM {
                 return Err(Error::InvalidParam);
             }
             // Any byte but 0 is taken for true.
             let new = std::slice::from_raw_parts(axis.cast(), final_dims.into());
-            self::view(&array, &array.core.geometry.expanded(new)?)
+            self::view(&array, &array.geometry.expanded(new)?)
         })
     })
 }
@@ -85,7 +82,7 @@ pub unsafe extern "C" fn b2nd_expand_dims(
 /// Makes a view without the dimensions that `drops` names, which are of length 1.
 fn squeezed(array: &Array, drops: impl Fn(usize) -> bool) -> Result<*mut b2nd_array_t> {
     check(array)?;
-    view(array, &array.core.geometry.squeezed(drops)?)
+    view(array, &array.geometry.squeezed(drops)?)
 }
 
 /// Makes a view of an array without its dimensions of length 1. It shows the same chunks, and keeps them alive. Returns 0, or
@@ -101,9 +98,7 @@ pub unsafe extern "C" fn b2nd_squeeze(
     // SAFETY: by the caller's word.
     code("b2nd_squeeze", || unsafe {
         let array = Array::open(array, false)?;
-        deliver(view, || {
-            squeezed(&array, |d| array.core.geometry.shape[d] == 1)
-        })
+        deliver(view, || squeezed(&array, |d| array.geometry.shape[d] == 1))
     })
 }
 
@@ -123,9 +118,7 @@ pub unsafe extern "C" fn b2nd_squeeze_index(
     code("b2nd_squeeze_index", || unsafe {
         let array = Array::open(array, false)?;
         deliver(view, || {
-            if index.is_null() {
-                return Err(Error::NullPointer);
-            }
+            not_null!(index)?;
             // Any byte but 0 is taken for true.
             squeezed(&array, |d| *index.cast::<u8>().add(d) != 0)
         })

@@ -16,9 +16,7 @@ use oxiblosc_memory::Buffer;
 /// `chunk` points to a chunk, all of it, which outlives what is returned.
 unsafe fn chunk_from_c<'a>(chunk: *mut u8) -> Result<&'a [u8]> {
     let mut header = ChunkHeader::EMPTY;
-    if chunk.is_null() {
-        return Err(Error::NullPointer);
-    }
+    not_null!(chunk)?;
     // SAFETY: by the contract; a chunk has as many bytes as it says.
     let bytes = unsafe { read_chunk(chunk.cast(), i32::MAX, &mut header)? };
     if bytes.len() < header.cbytes {
@@ -185,9 +183,7 @@ unsafe fn get_for_c(
     let state = schunk.read()?;
     let at = state.check_index(nchunk)?;
     schunk.set_current(at);
-    if chunk.is_null() || needs_free.is_null() {
-        return Err(Error::NullPointer);
-    }
+    not_null!(chunk, needs_free)?;
     let bytes = match lazy {
         true => state.lazy_chunk(at),
         false => state.chunk(at),
@@ -255,9 +251,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_vlblock(
     destsize: *mut i32,
 ) -> c_int {
     code("blosc2_schunk_get_vlblock", || {
-        if schunk.is_null() || dest.is_null() || destsize.is_null() {
-            return Err(Error::InvalidParam);
-        }
+        not_null!(schunk, dest, destsize; InvalidParam)?;
         let block = unsafe_granted!(Handle::core_of(schunk)?).decompress_vlblock(nchunk, nblock)?;
         let len = block.len();
         unsafe_granted!((*dest, *destsize) = (block.into_raw(), len as i32));

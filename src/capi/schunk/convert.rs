@@ -1,20 +1,24 @@
 //! Copies of super-chunks, and super-chunks as buffers and files.
 
-use super::create::{adopt, adopt_with, discard, make};
-use super::handle::{self, Handle};
-use super::meta::Coder;
+use super::create::{adopt, discard, make, options, with_tuner};
+use super::handle::Handle;
+use super::meta::copying;
+use super::mirror::recorded;
 use super::storage::local;
-use crate::capi::context::Context;
+use crate::capi::context::{self, Context};
 use crate::capi::io;
 use crate::capi::prelude::*;
-use oxiblosc_core::environment::durable;
+use oxiblosc_core::SuperChunk;
+use oxiblosc_core::coder::{Decoder, Encoder, Host};
+use oxiblosc_core::environment::{checksums, durable};
 use oxiblosc_core::schunk::Store;
 use oxiblosc_core::schunk::copy::{VlmetalayerCoder, metalayers_but};
+use oxiblosc_core::schunk::open::NewSuperChunk;
 use oxiblosc_frame::container;
 use oxiblosc_frame::header::MIN_LEN;
 use oxiblosc_frame::memory::Memory;
 use oxiblosc_io::whole;
-use oxiblosc_memory::CowBuffer;
+use oxiblosc_memory::{CowBuffer, boxed};
 
 /// Makes a super-chunk of a contiguous frame of `len` bytes at `cframe`. With `copy`, chunks are copied and kept each on
 /// its own, and the buffer is used no more; a frame that tells of very many chunks in few bytes is copied as it is. Without, the buffer is the super-chunk's storage and must stay as long as the
@@ -40,7 +44,7 @@ pub unsafe extern "C" fn blosc2_schunk_from_buffer(
 /// # Safety
 /// As for that.
 pub unsafe fn from_buffer(cframe: *mut u8, len: i64, copy: bool) -> Result<*mut blosc2_schunk> {
-    let len = usize::try_from(len).map_err(|_| Error::InvalidParam)?;
+    let len = size(len)?;
     if cframe.is_null() || len < MIN_LEN {
         return Err(Error::InvalidParam);
     }
@@ -48,34 +52,75 @@ pub unsafe fn from_buffer(cframe: *mut u8, len: i64, copy: bool) -> Result<*mut 
     let (memory, loaded) = Memory::over(unsafe { CowBuffer::borrow_raw(cframe, len) })?;
     // SAFETY: files are the back end.
     unsafe {
-        if !copy {
-            return adopt(Store::Memory(memory), loaded, null());
-        }
-        adopt_with(Store::Memory(memory), loaded, null(), |schunk| {
-            schunk.leave_buffer(len)
+        adopt(Store::Memory(memory), loaded, null(), |schunk| match copy {
+            true => schunk.leave_buffer(len),
+            false => Ok(()),
         })
     }
 }
 
 /// Whether the super-chunk is a contiguous frame in memory, with its own metalayers.
-///
-/// # Safety
-/// `schunk` is valid.
-unsafe fn is_in_memory(schunk: *mut blosc2_schunk) -> Result<bool> {
-    let (schunk, shown) = unsafe_granted!((Handle::core_of(schunk)?, Handle::shown(schunk)?));
-    Ok(schunk.peek()?.is_frame_in_memory() && !shown.is_view())
+fn is_in_memory(shown: &Handle) -> Result<bool> {
+    Ok(!shown.is_view() && shown.core().peek()?.is_frame_in_memory())
 }
 
-/// Copies a super-chunk into a contiguous frame in memory.
-///
-/// # Safety
-/// `schunk` is valid.
-unsafe fn in_memory(schunk: *mut blosc2_schunk) -> Result<*mut blosc2_schunk> {
-    let storage = blosc2_storage {
-        contiguous: true,
-        ..blosc2_storage::defaults()
+/// The contexts of a copy that C does not see.
+struct Contexts {
+    encoder: Box<Context>,
+    decoder: Box<Context>,
+}
+
+impl Host for Contexts {
+    fn encoder(&self) -> Result<&dyn Encoder> {
+        Ok(&*self.encoder)
+    }
+
+    fn decoder(&self) -> Result<&dyn Decoder> {
+        Ok(&*self.decoder)
+    }
+
+    fn nthreads(&self) -> (i16, i16) {
+        (self.encoder.nthreads.get(), self.decoder.nthreads.get())
+    }
+}
+
+/// A copy of a super-chunk that C does not see: in memory, or in files.
+pub fn copy_apart(shown: &Handle, path: Option<&CStr>, contiguous: bool) -> Result<SuperChunk> {
+    // SAFETY: no pointers are given; those of the parameters are the super-chunk's, which outlives the contexts.
+    let (host, parameters, same) = unsafe {
+        let (mut cparams, same) = parameters(shown.base(), null())?;
+        cparams.schunk = shown.as_c().cast();
+        let parameters = recorded(&cparams);
+        let host = Contexts {
+            encoder: context::compression(with_tuner(cparams))?,
+            decoder: context::decompression(blosc2_dparams::defaults())?,
+        };
+        (boxed(host)?, parameters, same)
     };
-    unsafe_granted!(copy(schunk, &storage)).map_err(|error| error.or(Error::SchunkCopy))
+    let copy = NewSuperChunk {
+        path: path.map(local),
+        contiguous,
+        // SAFETY: files are the back end.
+        options: &|| unsafe { options(null()) },
+        checksums: checksums(),
+        parameters,
+        host,
+        id: None,
+    };
+    let copy = copy.make()?;
+    let copied = copy_content(shown, &copy, same);
+    copy.or_discard(copied)
+}
+
+/// Copies metalayers and chunks into an empty super-chunk.
+fn copy_content(from: &Handle, to: &SuperChunk, as_they_are: bool) -> Result<()> {
+    let metalayers = metalayers_but(from.metalayers(&*from.core().read()?), &[])?;
+    let [decoder, encoder] = &copying(from.base())?;
+    let coder = VlmetalayerCoder {
+        decoder: &**decoder,
+        encoder: &**encoder,
+    };
+    to.copy_from(from.core(), &metalayers, as_they_are, coder)
 }
 
 /// Gives a super-chunk as a contiguous frame in a buffer. Where `*needs_free` is set, the program frees `*cframe` with
@@ -92,9 +137,7 @@ pub unsafe extern "C" fn blosc2_schunk_to_buffer(
 ) -> i64 {
     // SAFETY: by the contract.
     code64("blosc2_schunk_to_buffer", || unsafe {
-        if cframe.is_null() || needs_free.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(cframe, needs_free)?;
         to_buffer(schunk, &mut *cframe, &mut *needs_free)
     })
 }
@@ -109,25 +152,21 @@ pub unsafe fn to_buffer(
     needs_free: &mut bool,
 ) -> Result<i64> {
     (*cframe, *needs_free) = (null_mut(), false);
-    let mut give = |bytes: &[u8]| {
-        *cframe = bytes.as_ptr().cast_mut();
-        Ok(bytes.len() as i64)
-    };
-    unsafe_granted!({
-        if is_in_memory(schunk)?
-            && let Some(len) = Handle::core_of(schunk)?.with_frame(&mut give)?
-        {
+    let shown = unsafe_granted!(Handle::shown(schunk)?);
+    if is_in_memory(shown)? {
+        let frame = shown.core().with_frame(|bytes| {
+            *cframe = bytes.as_ptr().cast_mut();
+            Ok(bytes.len() as i64)
+        });
+        if let Some(len) = frame? {
             return Ok(len);
         }
-        let copy = in_memory(schunk)?;
-        let copied = Handle::from_c(copy)?;
-        let len = copied.core().with_frame(&mut give);
-        let len = len.and_then(|len| len.ok_or(Error::Failure));
-        copied.set_avoid_free(len.is_ok());
-        *needs_free = len.is_ok();
-        handle::free(copy);
-        len
-    })
+    }
+    let copy = copy_apart(shown, None, true).map_err(|error| error.or(Error::SchunkCopy))?;
+    let frame = copy.into_frame()?;
+    let len = frame.len() as i64;
+    (*cframe, *needs_free) = (frame.into_raw(), true);
+    Ok(len)
 }
 
 /// Writes a super-chunk into a file as a contiguous frame. Returns the size of the frame, or a negative error code.
@@ -144,35 +183,24 @@ pub unsafe extern "C" fn blosc2_schunk_to_file(
     urlpath: *const c_char,
 ) -> i64 {
     code64("blosc2_schunk_to_file", || {
-        if urlpath.is_null() {
-            return Err(Error::InvalidParam);
-        }
-        let len = unsafe_granted!({
-            let handle = Handle::from_c(schunk)?;
-            if is_in_memory(schunk)? {
-                let backend = io::backend(handle.storage().io)?;
-                let path = local(CStr::from_ptr(urlpath));
-                let written = handle.core().with_frame(|bytes| {
-                    whole::write_through(&*backend, path, bytes, durable())?;
-                    Ok(bytes.len() as u64)
-                })?;
-                written.ok_or(Error::Failure)
-            } else {
-                let storage = blosc2_storage {
-                    contiguous: true,
-                    urlpath: urlpath.cast_mut(),
-                    ..blosc2_storage::defaults()
-                };
-                let copy = copy(schunk, &storage).map_err(|error| error.or(Error::SchunkCopy))?;
-                let len = Handle::core_of(copy)?.close_frame();
-                match len {
-                    Ok(_) => drop(handle::free(copy)),
-                    Err(_) => discard(copy),
-                }
-                len
-            }
-        });
-        i64::try_from(len?).map_err(|_| Error::Failure)
+        not_null!(urlpath; InvalidParam)?;
+        let (shown, path) = unsafe_granted!((Handle::shown(schunk)?, CStr::from_ptr(urlpath)));
+        let len = if is_in_memory(shown)? {
+            // SAFETY: the storage of a super-chunk is complete.
+            let backend = unsafe { io::backend(shown.storage().io)? };
+            let written = shown.core().with_frame(|bytes| {
+                whole::write_through(&*backend, local(path), bytes, durable())?;
+                Ok(bytes.len() as u64)
+            })?;
+            written.ok_or(Error::Failure)?
+        } else {
+            let copy = copy_apart(shown, Some(path), true);
+            let copy = copy.map_err(|error| error.or(Error::SchunkCopy))?;
+            let len = copy.close_frame();
+            copy.or_discard(len)?;
+            len?
+        };
+        i64::try_from(len).map_err(|_| Error::Failure)
     })
 }
 
@@ -197,25 +225,22 @@ pub unsafe extern "C" fn blosc2_schunk_append_file(
 /// # Safety
 /// As for that.
 pub unsafe fn append_file(schunk: *mut blosc2_schunk, urlpath: *const c_char) -> Result<i64> {
-    if urlpath.is_null() {
-        return Err(Error::InvalidParam);
-    }
-    unsafe_granted!({
-        let apart = !is_in_memory(schunk)?;
-        let source = if apart { in_memory(schunk)? } else { schunk };
-        let done = (|| {
-            let handle = Handle::from_c(source)?;
-            let backend = io::backend(handle.storage().io)?;
-            let path = local(CStr::from_ptr(urlpath));
-            let append = |bytes: &[u8]| container::append(&*backend, path, bytes, durable());
-            let pos = handle.core().with_frame(append)?.ok_or(Error::Failure)?;
-            i64::try_from(pos).map_err(|_| Error::Failure)
-        })();
-        if apart {
-            handle::free(source);
-        }
-        done
-    })
+    not_null!(urlpath; InvalidParam)?;
+    let (shown, path) = unsafe_granted!((Handle::shown(schunk)?, CStr::from_ptr(urlpath)));
+    let (copy, io);
+    let framed = if is_in_memory(shown)? {
+        io = shown.storage().io;
+        shown.core()
+    } else {
+        io = null_mut();
+        copy = copy_apart(shown, None, true).map_err(|error| error.or(Error::SchunkCopy))?;
+        &copy
+    };
+    // SAFETY: the storage of a super-chunk is complete.
+    let backend = unsafe { io::backend(io)? };
+    let append = |bytes: &[u8]| container::append(&*backend, local(path), bytes, durable());
+    let pos = framed.with_frame(append)?.ok_or(Error::Failure)?;
+    i64::try_from(pos).map_err(|_| Error::Failure)
 }
 
 /// Copies a super-chunk, with its metalayers, into the storage that is given. Chunks are copied as they are unless the
@@ -243,55 +268,25 @@ pub unsafe fn copy(
     storage: &blosc2_storage,
 ) -> Result<*mut blosc2_schunk> {
     unsafe_granted!({
-        let handle = Handle::from_c(schunk)?;
         let shown = Handle::shown(schunk)?;
-        let (mut cparams, same) = parameters(handle, storage)?;
+        let (mut cparams, same) = parameters(shown.base(), storage.cparams)?;
         let new = make(&blosc2_storage {
             cparams: &raw mut cparams,
             ..*storage
         })?;
-        let copied = (|| {
-            let metalayers = match shown.view_metalayers() {
-                Some(layers) => metalayers_but(layers, &[])?,
-                None => metalayers_but(handle.core().read()?.metalayers(), &[])?,
-            };
-            let to = Handle::core_of(new)?;
-            with_vlmetalayer_coder(handle, |coder| {
-                to.copy_from(handle.core(), &metalayers, same, coder)
-            })
-        })();
-        if let Err(error) = copied {
-            discard(new);
-            return Err(error);
-        }
-        Ok(new)
+        let copied = Handle::core_of(new).and_then(|to| copy_content(shown, to, same));
+        copied.map(|()| new).inspect_err(|_| discard(new))
     })
 }
 
-/// Runs `body` with contexts for copies of variable-length metalayers.
-///
-/// # Errors
-/// Those of `body`, and [`Error::MemoryAlloc`].
-pub fn with_vlmetalayer_coder<T>(
-    from: &Handle,
-    body: impl FnOnce(VlmetalayerCoder) -> Result<T>,
-) -> Result<T> {
-    // SAFETY: there are no parameters.
-    let (decoder, encoder) = unsafe {
-        let decoder = Coder::decompressing(from)?;
-        (decoder, Coder::compressing(null())?)
-    };
-    body(VlmetalayerCoder {
-        decoder: decoder.context()?,
-        encoder: encoder.context()?,
-    })
-}
-
-/// The parameters of a copy, and whether chunks can be copied as they are.
+/// The parameters of a copy, those that are wanted or the super-chunk's own, and whether chunks can be copied as they are.
 ///
 /// # Safety
-/// The pointers in `storage` are null or valid.
-unsafe fn parameters(handle: &Handle, storage: &blosc2_storage) -> Result<(blosc2_cparams, bool)> {
+/// `wanted` is null or valid.
+unsafe fn parameters(
+    handle: &Handle,
+    wanted: *const blosc2_cparams,
+) -> Result<(blosc2_cparams, bool)> {
     let _unchanged = handle.core().peek()?;
     // SAFETY: the state is not changed meanwhile; the contexts among the fields are valid. Integers, bools, pointers and optional
     // functions may be zero.
@@ -305,22 +300,13 @@ unsafe fn parameters(handle: &Handle, storage: &blosc2_storage) -> Result<(blosc
     own.clevel = cctx.clevel.get() as u8;
     own.compcode = cctx.compcode.get() as u8;
     assign!(own, get cctx; compcode_meta, splitmode, use_dict, blocksize, filters, filters_meta);
-    let wanted = unsafe_granted!(storage.cparams.as_ref())
-        .copied()
-        .unwrap_or(own);
-    let blocksize = if wanted.blocksize == 0 {
-        own.blocksize
-    } else {
-        wanted.blocksize
-    };
-    let same = wanted.typesize == own.typesize
-        && wanted.clevel == own.clevel
-        && wanted.compcode == own.compcode
-        && wanted.use_dict == own.use_dict
-        && blocksize == own.blocksize
-        && wanted.filters == own.filters
-        && wanted.filters_meta == own.filters_meta
-        && cctx.prefilter.get().is_none()
-        && dctx.postfilter.get().is_none();
-    Ok((wanted, same))
+    let wanted = unsafe_granted!(wanted.as_ref()).copied().unwrap_or(own);
+    let (known, mut asked) = (recorded(&own), recorded(&wanted));
+    // No reason to compress chunks again.
+    (asked.compcode_meta, asked.splitmode) = (known.compcode_meta, known.splitmode);
+    if asked.blocksize == 0 {
+        asked.blocksize = known.blocksize;
+    }
+    let filtered = cctx.prefilter.get().is_some() || dctx.postfilter.get().is_some();
+    Ok((wanted, asked == known && !filtered))
 }

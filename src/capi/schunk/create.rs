@@ -7,15 +7,16 @@ use crate::capi::io;
 use crate::capi::prelude::*;
 use oxiblosc_core::SuperChunk;
 use oxiblosc_core::environment::{checksums, durable};
-use oxiblosc_core::schunk::{State, Store};
+use oxiblosc_core::schunk::Store;
+use oxiblosc_core::schunk::open::NewSuperChunk;
 use oxiblosc_frame::disk::{Loaded, Options};
-use oxiblosc_memory::{CStrBuf, List, env};
+use oxiblosc_memory::{CStrBuf, env};
 
 /// How frames of a back end are treated.
 ///
 /// # Safety
 /// As for [`io::backend`].
-unsafe fn options(io: *const blosc2_io) -> Result<Options> {
+pub unsafe fn options(io: *const blosc2_io) -> Result<Options> {
     unsafe_granted!({
         Ok(Options {
             backend: io::backend(io)?,
@@ -25,6 +26,14 @@ unsafe fn options(io: *const blosc2_io) -> Result<Options> {
     })
 }
 
+/// The parameters of a new super-chunk, for which Btune may be asked by the environment.
+pub fn with_tuner(mut cparams: blosc2_cparams) -> blosc2_cparams {
+    if env::is_set(c"BTUNE_TRADEOFF") {
+        cparams.tuner_id = BLOSC_BTUNE;
+    }
+    cparams
+}
+
 /// Makes a super-chunk.
 ///
 /// # Safety
@@ -32,27 +41,20 @@ unsafe fn options(io: *const blosc2_io) -> Result<Options> {
 pub unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
     unsafe_granted!({
         let copy = storage::copy(storage)?;
-        if env::is_set(c"BTUNE_TRADEOFF") {
-            (*(*copy).cparams).tuner_id = BLOSC_BTUNE;
-        }
+        *(*copy).cparams = with_tuner(*(*copy).cparams);
         let made = Unfinished::new(BackEnd::Handles);
         let mut made = made.inspect_err(|_| storage::free_storage(copy))?;
         parts::set_parameters(&mut made, copy)?;
-        let host = made.host()?;
-        let (parameters, id) = (made.parameters(), made.id());
-        let empty = State::new(Store::Separate(List::new()), parameters);
-        let store = Store::create(
-            c_str((*copy).urlpath),
-            (*copy).contiguous,
-            |kind| empty.new_header(&*host, kind),
-            || options((*copy).io),
-        )?;
-        let schunk = SuperChunk::new(store, parameters, host, id);
-        let schunk = match checksums() {
-            true => schunk.with_checksums()?,
-            false => schunk,
+        let new = NewSuperChunk {
+            path: c_str((*copy).urlpath),
+            contiguous: (*copy).contiguous,
+            options: &|| options((*copy).io),
+            checksums: checksums(),
+            parameters: made.parameters(),
+            host: made.host()?,
+            id: Some(made.id()),
         };
-        Ok(made.finish(schunk))
+        Ok(made.finish(new.make()?))
     })
 }
 
@@ -71,23 +73,11 @@ pub unsafe extern "C" fn blosc2_schunk_new(storage: *mut blosc2_storage) -> *mut
     })
 }
 
-/// Makes a super-chunk of a frame.
+/// Makes a super-chunk of a frame; `body` does something to it first.
 ///
 /// # Safety
 /// `io` is null or valid.
 pub unsafe fn adopt(
-    store: Store,
-    loaded: Loaded,
-    io: *const blosc2_io,
-) -> Result<*mut blosc2_schunk> {
-    unsafe_granted!(adopt_with(store, loaded, io, |_| Ok(())))
-}
-
-/// As [`adopt`], with something done to the super-chunk first.
-///
-/// # Safety
-/// As for that.
-pub unsafe fn adopt_with(
     store: Store,
     loaded: Loaded,
     io: *const blosc2_io,
@@ -116,15 +106,13 @@ pub unsafe fn open(
     offset: i64,
     io: *const blosc2_io,
 ) -> Result<*mut blosc2_schunk> {
-    if urlpath.is_null() {
-        return Err(Error::NullPointer);
-    }
+    not_null!(urlpath)?;
     unsafe_granted!({
         let given = CStr::from_ptr(urlpath);
         let opened = (|| {
             let base = u64::try_from(offset).map_err(|_| Error::InvalidParam)?;
             let (store, loaded) = Store::open(local(given), base, || options(io))?;
-            adopt(store, loaded, io)
+            adopt(store, loaded, io, |_| Ok(()))
         })();
         match opened {
             Ok(schunk) => {
@@ -224,10 +212,6 @@ pub unsafe fn discard(schunk: *mut blosc2_schunk) {
 /// `schunk` is NULL or a super-chunk that was not freed and is not in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_free(schunk: *mut blosc2_schunk) -> c_int {
-    code("blosc2_schunk_free", || {
-        if schunk.is_null() {
-            return Ok(0);
-        }
-        Ok(unsafe_granted!(handle::free(schunk)))
-    })
+    // SAFETY: by the caller's word.
+    code("blosc2_schunk_free", || Ok(unsafe { handle::free(schunk) }))
 }

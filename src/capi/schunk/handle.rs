@@ -7,9 +7,9 @@ use crate::capi::io;
 use crate::capi::prelude::*;
 use oxiblosc_core::SuperChunk;
 use oxiblosc_core::coder::Host;
-use oxiblosc_core::schunk::{Parameters, Store};
+use oxiblosc_core::schunk::{Parameters, State};
 use oxiblosc_frame::meta::Metalayer;
-use oxiblosc_memory::{List, boxed_uninit};
+use oxiblosc_memory::{Buffer, List, boxed_uninit};
 use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -147,13 +147,16 @@ impl Handle {
     /// # Safety
     /// `schunk` is null or came from this library and was not freed.
     pub unsafe fn from_c<'a>(schunk: *mut blosc2_schunk) -> Result<&'a Self> {
-        // SAFETY: by the contract; a view keeps its base alive.
-        unsafe {
-            let handle = Self::shown(schunk)?;
-            Ok(match &handle.content {
-                Content::Own(_) => handle,
-                Content::View(view) => &*view.base,
-            })
+        // SAFETY: by the contract.
+        Ok(unsafe { Self::shown(schunk)? }.base())
+    }
+
+    /// The handle that has the chunks: this one, or that whose chunks it shows.
+    pub fn base(&self) -> &Self {
+        match &self.content {
+            Content::Own(_) => self,
+            // SAFETY: a view keeps its base alive.
+            Content::View(view) => unsafe { &*view.base },
         }
     }
 
@@ -178,8 +181,7 @@ impl Handle {
     pub fn core(&self) -> &SuperChunk {
         match &self.content {
             Content::Own(schunk) => schunk,
-            // SAFETY: a view keeps its base alive.
-            Content::View(view) => unsafe { &*view.base }.core(),
+            Content::View(_) => self.base().core(),
         }
     }
 
@@ -216,11 +218,11 @@ impl Handle {
         self.avoid_free.store(avoid, Ordering::Relaxed);
     }
 
-    /// The fixed-length metalayers of a view; none of other handles, whose super-chunk has them.
-    pub fn view_metalayers(&self) -> Option<&[Metalayer]> {
+    /// The fixed-length metalayers: those of the state, or a view's own.
+    pub fn metalayers<'a>(&'a self, state: &'a State) -> &'a [Metalayer] {
         match &self.content {
-            Content::Own(_) => None,
-            Content::View(view) => Some(&view.metalayers),
+            Content::Own(_) => state.metalayers(),
+            Content::View(view) => &view.metalayers,
         }
     }
 
@@ -279,11 +281,13 @@ impl Handle {
 /// Frees a super-chunk and all that is its own. Gives what the back end returned.
 ///
 /// # Safety
-/// `schunk` is a handle that is not in use.
+/// `schunk` is null or a handle that is not in use.
 pub unsafe fn free(schunk: *mut blosc2_schunk) -> i32 {
     // SAFETY: by the contract; every part is the handle's own.
     unsafe {
-        let handle = &*schunk.cast::<Handle>();
+        let Ok(handle) = Handle::shown(schunk) else {
+            return 0;
+        };
         if handle.owners.fetch_sub(1, Ordering::AcqRel) > 1 {
             // A view still shows the chunks.
             return 0;
@@ -311,10 +315,7 @@ unsafe fn free_parts(schunk: *mut blosc2_schunk) -> i32 {
         let handle = schunk.cast::<Handle>();
         let avoid_free = (*handle).avoid_free.load(Ordering::Relaxed);
         match (&raw mut (*handle).content).read() {
-            Content::Own(core) if avoid_free => match core.into_store() {
-                Store::Memory(memory) => memory.release(),
-                store => drop(store),
-            },
+            Content::Own(core) if avoid_free => drop(core.into_frame().map(Buffer::into_raw)),
             content => drop(content),
         }
         let freed = free_fields(&mut *schunk);

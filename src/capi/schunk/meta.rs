@@ -27,7 +27,7 @@ pub unsafe fn name_of<'a>(name: *const c_char) -> Result<&'a [u8]> {
 /// # Safety
 /// `content` has `len` bytes that outlive what is returned.
 pub unsafe fn content_of<'a>(content: *const u8, len: i32) -> Result<&'a [u8]> {
-    let len = usize::try_from(len).map_err(|_| Error::InvalidParam)?;
+    let len = size(len)?;
     if len > 0 && content.is_null() {
         return Err(Error::InvalidParam);
     }
@@ -102,39 +102,27 @@ pub unsafe extern "C" fn blosc2_vlmeta_exists(
     })
 }
 
-/// A context for the contents of variable-length metalayers.
-pub struct Coder(*mut blosc2_context);
-
-impl Coder {
-    /// One that compresses as `cparams` say; null stands for the defaults.
-    ///
-    /// # Safety
-    /// `cparams` is null or valid.
-    pub unsafe fn compressing(cparams: *const blosc2_cparams) -> Result<Self> {
-        unsafe_granted!({
-            let cparams = cparams.as_ref().copied();
-            context::compression(cparams.unwrap_or(blosc2_cparams::defaults())).map(Self)
-        })
-    }
-
-    /// One that decompresses as the storage of a super-chunk says.
-    pub fn decompressing(handle: &Handle) -> Result<Self> {
-        // SAFETY: a storage that was copied has its parameters, whose pointers the program keeps valid.
-        unsafe { context::decompression(*handle.storage().dparams).map(Self) }
-    }
-
-    /// The context.
-    pub fn context(&self) -> Result<&Context> {
-        // SAFETY: made above, and freed when this is dropped.
-        unsafe { Context::from_c(self.0) }
-    }
+/// A context for contents of variable-length metalayers, which compresses as `cparams` say; null stands for the defaults.
+///
+/// # Safety
+/// `cparams` is null or valid.
+unsafe fn compressing(cparams: *const blosc2_cparams) -> Result<Box<Context>> {
+    unsafe_granted!({
+        let cparams = cparams.as_ref().copied();
+        context::compression(cparams.unwrap_or(blosc2_cparams::defaults()))
+    })
 }
 
-impl Drop for Coder {
-    fn drop(&mut self) {
-        // SAFETY: made above, and used no more.
-        unsafe { context::free(self.0) };
-    }
+/// As [`compressing`], for one that decompresses as the storage of a super-chunk says.
+fn decompressing(handle: &Handle) -> Result<Box<Context>> {
+    // SAFETY: a storage that was copied has its parameters, whose pointers the program keeps valid.
+    unsafe { context::decompression(*handle.storage().dparams) }
+}
+
+/// Contexts that decompress variable-length metalayers of a super-chunk, and compress copies of them.
+pub fn copying(from: &Handle) -> Result<[Box<Context>; 2]> {
+    // SAFETY: there are no parameters.
+    Ok([decompressing(from)?, unsafe { compressing(null())? }])
 }
 
 /// Adds a variable-length metalayer: `content_len` bytes, compressed as `cparams` say (NULL: the defaults), under a name of
@@ -154,8 +142,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_add(
         let (schunk, name) = unsafe_granted!((named(schunk)?.core(), name_of(name)?));
         unsafe_granted!({
             let content = content_of(content, content_len)?;
-            let coder = Coder::compressing(cparams)?;
-            schunk.add_vlmetalayer(name, content, coder.context()?)
+            schunk.add_vlmetalayer(name, content, &*compressing(cparams)?)
         })
     })
 }
@@ -173,12 +160,9 @@ pub unsafe extern "C" fn blosc2_vlmeta_get(
     content_len: *mut i32,
 ) -> c_int {
     code("blosc2_vlmeta_get", || {
-        if content.is_null() || content_len.is_null() {
-            return Err(Error::InvalidParam);
-        }
+        not_null!(content, content_len; InvalidParam)?;
         let (handle, name) = unsafe_granted!((named(schunk)?, name_of(name)?));
-        let coder = Coder::decompressing(handle)?;
-        let (at, data) = handle.core().vlmetalayer(name, coder.context()?)?;
+        let (at, data) = (handle.core()).vlmetalayer(name, &*decompressing(handle)?)?;
         let len = data.len();
         unsafe_granted!({
             *content = if len == 0 {
@@ -210,8 +194,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_update(
         let found = || schunk.read()?.find_vlmetalayer(name);
         unsafe_granted!({
             let content = content_for(found, content, content_len)?;
-            let coder = Coder::compressing(cparams)?;
-            schunk.update_vlmetalayer(name, content, coder.context()?)
+            schunk.update_vlmetalayer(name, content, &*compressing(cparams)?)
         })
     })
 }
@@ -244,11 +227,11 @@ pub unsafe extern "C" fn blosc2_vlmeta_get_names(
     code("blosc2_vlmeta_get_names", || {
         unsafe_granted!({
             let handle = Handle::from_c(schunk)?;
-            let _unchanged = handle.core().peek()?;
-            let c = handle.as_c();
-            let count = usize::try_from((*c).nvlmetalayers).unwrap_or(0);
-            for i in 0..count {
-                *names.add(i) = (*(*c).vlmetalayers[i]).name;
+            let state = handle.core().peek()?;
+            let shown = &(*handle.as_c()).vlmetalayers;
+            let count = state.vlmetalayers().len().min(shown.len());
+            for (i, layer) in shown[..count].iter().enumerate() {
+                *names.add(i) = (**layer).name;
             }
             Ok(count)
         })

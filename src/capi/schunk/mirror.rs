@@ -228,14 +228,15 @@ impl Host for Mirror {
                 spare,
                 ..
             } = &mut *shown;
+            let before = vlmetalayers.len();
             Shown::update(metalayers, spare, state.metalayers());
             Shown::update(vlmetalayers, spare, state.vlmetalayers());
             let count = point(&mut c.metalayers, metalayers, state.metalayers());
             c.metalayers[count..].fill(null_mut());
             c.nmetalayers = count as u16;
-            let before = usize::try_from(c.nvlmetalayers).unwrap_or(0);
             let count = point(&mut c.vlmetalayers, vlmetalayers, state.vlmetalayers());
-            c.vlmetalayers[count..before.max(count)].fill(null_mut());
+            let before = before.clamp(count, c.vlmetalayers.len());
+            c.vlmetalayers[count..before].fill(null_mut());
             c.nvlmetalayers = count as i16;
         }
     }
@@ -246,22 +247,32 @@ impl Host for Mirror {
     }
 }
 
+/// The parameters that a frame records, from fields of these names.
+macro_rules! recorded {
+    ($from:expr) => {
+        Parameters {
+            typesize: $from.typesize,
+            blocksize: $from.blocksize,
+            compcode: $from.compcode,
+            compcode_meta: $from.compcode_meta,
+            clevel: $from.clevel,
+            splitmode: $from.splitmode as u8,
+            use_dict: $from.use_dict as u8 != 0,
+            filters: $from.filters,
+            filters_meta: $from.filters_meta,
+        }
+    };
+}
+
+/// The parameters of compression that a frame records.
+pub fn recorded(cparams: &blosc2_cparams) -> Parameters {
+    recorded!(cparams)
+}
+
 /// The parameters that the public fields stand for.
 ///
 /// # Safety
 /// The structure is there, and its parameters are not written meanwhile. (Other fields may be, so there is no reference to it.)
 pub unsafe fn parameters(c: *const blosc2_schunk) -> Parameters {
-    unsafe_granted!({
-        Parameters {
-            typesize: (*c).typesize,
-            blocksize: (*c).blocksize,
-            compcode: (*c).compcode,
-            compcode_meta: (*c).compcode_meta,
-            clevel: (*c).clevel,
-            splitmode: (*c).splitmode,
-            use_dict: (*c).use_dict != 0,
-            filters: (*c).filters,
-            filters_meta: (*c).filters_meta,
-        }
-    })
+    unsafe_granted!(recorded!((*c)))
 }

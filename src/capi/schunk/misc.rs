@@ -63,14 +63,11 @@ pub unsafe extern "C" fn blosc2_schunk_reorder_offsets(
         };
         let count = usize::try_from(count).unwrap_or(0);
         if count == 0 {
-            return if framed { Err(Error::Data) } else { Ok(0) };
+            return if framed { Err(Error::Data) } else { Ok(()) };
         }
-        if offsets_order.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(offsets_order)?;
         let order = unsafe_granted!(std::slice::from_raw_parts(offsets_order, count));
-        schunk.reorder(order)?;
-        Ok(0)
+        schunk.reorder(order)
     })
 }
 
@@ -132,8 +129,7 @@ pub fn sample_of(handle: &Handle, kind: Special, nbytes: i32) -> Result<List<u8>
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_lock(schunk: *mut blosc2_schunk) -> c_int {
     code("blosc2_schunk_lock", || {
-        unsafe_granted!(Handle::core_of(schunk)?).lock()?;
-        Ok(0)
+        unsafe_granted!(Handle::core_of(schunk)?).lock()
     })
 }
 
@@ -144,8 +140,7 @@ pub unsafe extern "C" fn blosc2_schunk_lock(schunk: *mut blosc2_schunk) -> c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_unlock(schunk: *mut blosc2_schunk) -> c_int {
     code("blosc2_schunk_unlock", || {
-        unsafe_granted!(Handle::core_of(schunk)?).unlock()?;
-        Ok(0)
+        unsafe_granted!(Handle::core_of(schunk)?).unlock()
     })
 }
 
@@ -157,9 +152,7 @@ pub unsafe extern "C" fn blosc2_schunk_unlock(schunk: *mut blosc2_schunk) -> c_i
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_refresh(schunk: *mut blosc2_schunk) -> c_int {
     code("blosc2_schunk_refresh", || {
-        Ok(i32::from(
-            unsafe_granted!(Handle::core_of(schunk)?).refresh()?,
-        ))
+        unsafe_granted!(Handle::core_of(schunk)?).refresh()
     })
 }
 

@@ -28,8 +28,8 @@ pub unsafe fn set_parameters(schunk: &mut Unfinished, storage: *mut blosc2_stora
         }
         cparams.schunk = pointer.cast();
         dparams.schunk = pointer.cast();
-        c.cctx = context::compression(*cparams)?;
-        c.dctx = context::decompression(*dparams)?;
+        c.cctx = context::compression(*cparams)?.into_c();
+        c.dctx = context::decompression(*dparams)?.into_c();
     });
     Ok(())
 }
@@ -49,8 +49,8 @@ pub unsafe fn set_parameters_from(
         assign!(c, header; typesize, blocksize, chunksize, compcode, compcode_meta, clevel, splitmode, filters, filters_meta);
         c.use_dict = u8::from(header.use_dict);
         let (mut cparams, mut dparams) = (cparams_of(pointer), dparams_of(pointer));
-        c.cctx = context::compression(cparams)?;
-        c.dctx = context::decompression(dparams)?;
+        c.cctx = context::compression(cparams)?.into_c();
+        c.dctx = context::decompression(dparams)?.into_c();
         let storage = blosc2_storage {
             contiguous: header.kind == Kind::Contiguous,
             urlpath: null_mut(),

@@ -18,7 +18,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
     code("blosc2_schunk_get_slice_buffer", || {
         let schunk = unsafe_granted!(Handle::core_of(schunk)?);
         let Some((start, len)) = schunk.range_of_items(start, stop)? else {
-            return Ok(0);
+            return Ok(());
         };
         let end = start + len as u64;
         let state = schunk.read()?;
@@ -27,8 +27,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
         }
         // SAFETY: by the contract, and the items are there.
         let dest = unsafe { bytes_mut(buffer.cast(), len)? };
-        schunk.read_bytes(start..end, dest)?;
-        Ok(0)
+        schunk.read_bytes(start..end, dest)
     })
 }
 
@@ -47,7 +46,7 @@ pub unsafe extern "C" fn blosc2_schunk_set_slice_buffer(
     code("blosc2_schunk_set_slice_buffer", || {
         let schunk = unsafe_granted!(Handle::core_of(schunk)?);
         let Some((start, len)) = schunk.range_of_items(start, stop)? else {
-            return Ok(0);
+            return Ok(());
         };
         let changing = schunk.reserve()?;
         if start + len as u64 > changing.state()?.sizes()?.nbytes() {
@@ -55,8 +54,7 @@ pub unsafe extern "C" fn blosc2_schunk_set_slice_buffer(
         }
         // SAFETY: by the contract, and the items have places.
         schunk.write_bytes(start, unsafe { bytes(buffer.cast(), len)? })?;
-        changing.finish()?;
-        Ok(0)
+        changing.finish()
     })
 }
 
@@ -73,13 +71,11 @@ pub unsafe extern "C" fn blosc2_schunk_get_sparse_buffer(
 ) -> c_int {
     code("blosc2_schunk_get_sparse_buffer", || {
         let schunk = unsafe_granted!(Handle::core_of(schunk)).map_err(|_| Error::InvalidParam)?;
-        let ncoords = usize::try_from(ncoords).map_err(|_| Error::InvalidParam)?;
+        let ncoords = size(ncoords)?;
         if ncoords == 0 {
-            return Ok(0);
+            return Ok(());
         }
-        if coords.is_null() || buffer.is_null() {
-            return Err(Error::InvalidParam);
-        }
+        not_null!(coords, buffer; InvalidParam)?;
         let state = schunk.read()?;
         let typesize = usize::try_from(state.parameters().typesize).unwrap_or(0);
         let len = ncoords.checked_mul(typesize).ok_or(Error::InvalidParam)?;
@@ -87,7 +83,6 @@ pub unsafe extern "C" fn blosc2_schunk_get_sparse_buffer(
             let coords = std::slice::from_raw_parts(coords, ncoords);
             (coords, bytes_mut(buffer.cast(), len)?)
         });
-        schunk.read_sparse(coords, dest)?;
-        Ok(0)
+        schunk.read_sparse(coords, dest)
     })
 }

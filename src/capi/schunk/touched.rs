@@ -23,9 +23,7 @@ pub unsafe extern "C" fn blosc2_get_slice_nchunks(
 ) -> i64 {
     code64("blosc2_get_slice_nchunks", || {
         let handle = unsafe_granted!(Handle::from_c(schunk)?);
-        if start.is_null() || stop.is_null() || chunks_idx.is_null() {
-            return Err(Error::NullPointer);
-        }
+        not_null!(start, stop, chunks_idx)?;
         unsafe_granted!(*chunks_idx = null_mut());
         let schunk = handle.core();
         let state = schunk.read()?;

@@ -60,7 +60,7 @@ impl Match {
 
 /// How long to search for a match.
 #[derive(Clone, Copy)]
-pub(super) struct Effort {
+pub(super) struct SearchLimits {
     /// At most this many candidates are tried.
     pub max_chain: u32,
     /// The search ends at a match of this length.
@@ -274,7 +274,7 @@ impl MatchFinder<'_> {
         &self,
         (at, candidate): (usize, usize),
         max_len: usize,
-        effort: Effort,
+        limits: SearchLimits,
     ) -> Match {
         let pos = at - self.base;
         debug_assert!(HASH_BYTES <= max_len && max_len <= self.src.len() - at);
@@ -285,14 +285,14 @@ impl MatchFinder<'_> {
             offset: 0,
             best_len: HASH_BYTES - 1,
         };
-        let mut chain_length = effort.max_chain;
+        let mut chain_length = limits.max_chain;
         while let (Some(distance), left) = self.next_candidate(&mut chain, at, limit, chain_length)
         {
             chain_length = left;
             let len = match_len(self.src, at, at - distance, at + max_len, HASH_BYTES);
             if len > chain.best_len {
                 best = Match { len, distance };
-                if len >= effort.nice_length || len >= max_len {
+                if len >= limits.nice_length || len >= max_len {
                     break;
                 }
                 chain.best_len = len;
@@ -309,7 +309,7 @@ impl MatchFinder<'_> {
         (at, candidate): (usize, usize),
         known: Match,
         max_len: usize,
-        effort: Effort,
+        limits: SearchLimits,
     ) -> Match {
         let src = self.src;
         let none = Match::default();
@@ -327,7 +327,7 @@ impl MatchFinder<'_> {
         };
         let mut best = none;
         let mut to_beat = known;
-        let mut chain_length = effort.max_chain;
+        let mut chain_length = limits.max_chain;
         let mut overlapping = MAX_OVERLAPPING;
         // The largest distance to follow this chain to. Once there is a match to beat, a rarer chain serves better, except for
         // distances less than the match's length: there the end of the match is not inserted yet, so that its chain lacks these.
@@ -356,7 +356,7 @@ impl MatchFinder<'_> {
                 if len > chain.best_len && len > to_beat.len + to_beat.min_gain(distance) {
                     best = Match { len, distance };
                     to_beat = best;
-                    if len >= effort.nice_length || len >= max_len {
+                    if len >= limits.nice_length || len >= max_len {
                         break;
                     }
                     reach = match overlapping {

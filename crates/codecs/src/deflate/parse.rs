@@ -3,7 +3,7 @@
 use super::Stream;
 use super::bits::BitWriter;
 use super::block::{self, Block, MAX_MATCH, MAX_SYMBOLS};
-use super::finder::{Effort, HASH_BYTES, Match, MatchFinder};
+use super::finder::{HASH_BYTES, Match, MatchFinder, SearchLimits};
 
 /// The level at which only speed counts.
 pub(super) const QUICK_LEVEL: u8 = 1;
@@ -14,7 +14,7 @@ pub(super) const MATCH3_LEVEL: u8 = 9;
 /// How a level parses.
 #[derive(Clone, Copy)]
 struct Config {
-    effort: Effort,
+    limits: SearchLimits,
     strategy: Strategy,
 }
 
@@ -66,7 +66,7 @@ const fn config(clevel: u8) -> Config {
         9.. => (4096, MAX_MATCH, Strategy::LazyMatch3),
     };
     Config {
-        effort: Effort {
+        limits: SearchLimits {
             max_chain,
             nice_length,
         },
@@ -79,7 +79,7 @@ struct Search<'a> {
     finder: MatchFinder<'a>,
     src: &'a [u8],
     end: usize,
-    effort: Effort,
+    limits: SearchLimits,
     /// All positions before this one are inserted, or need not be.
     inserted: usize,
 }
@@ -106,14 +106,14 @@ impl Search<'_> {
     /// Inserts `at` and returns the longest match there, or with `RARE_CHAINS` the best one, which weighs length against distance.
     #[inline(always)]
     fn find<const RARE_CHAINS: bool>(&mut self, at: usize) -> Match {
-        let effort = self.effort;
+        let limits = self.limits;
         if RARE_CHAINS {
-            return self.find_better::<false>(at, Match::default(), effort);
+            return self.find_better::<false>(at, Match::default(), limits);
         }
         let Some((candidate, max_len)) = self.insert(at) else {
             return Match::default();
         };
-        self.finder.longest_match((at, candidate), max_len, effort)
+        self.finder.longest_match((at, candidate), max_len, limits)
     }
 
     /// Inserts `at` and returns a match there that is better than `known`.
@@ -122,7 +122,7 @@ impl Search<'_> {
         &mut self,
         at: usize,
         known: Match,
-        effort: Effort,
+        limits: SearchLimits,
     ) -> Match {
         let Some((candidate, max_len)) = self.insert(at) else {
             return Match::default();
@@ -135,7 +135,7 @@ impl Search<'_> {
         };
         let found = self
             .finder
-            .longer_match((at, candidate), known, max_len, effort);
+            .longer_match((at, candidate), known, max_len, limits);
         if MATCH3 && found.len == 0 && known.len == 0 {
             match3
         } else {
@@ -240,12 +240,12 @@ impl Stream<'_> {
         if self.clevel <= QUICK_LEVEL {
             return self.search_quickly(inserted, at, end, last);
         }
-        let Config { effort, strategy } = config(self.clevel);
+        let Config { limits, strategy } = config(self.clevel);
         let mut search = Search {
             finder: self.tables.open(self.src),
             src: self.src,
             end,
-            effort,
+            limits,
             inserted,
         };
         let mut builder = BlockBuilder {
@@ -295,10 +295,10 @@ fn parse_medium(
     max_insert: usize,
 ) -> Option<()> {
     search.insert_up_to::<false>(at);
-    let effort = search.effort;
-    let rare_effort = Effort {
-        max_chain: effort.max_chain / 4,
-        ..effort
+    let limits = search.limits;
+    let rare_limits = SearchLimits {
+        max_chain: limits.max_chain / 4,
+        ..limits
     };
     let mut begin = (at, None);
     let mut rare_chains = false;
@@ -306,10 +306,10 @@ fn parse_medium(
         builder.flush_if_full(begin.0)?;
         for until in [SAMPLE_SYMBOLS, MAX_SYMBOLS] {
             begin = if rare_chains {
-                search.effort = rare_effort;
+                search.limits = rare_limits;
                 parse_block::<true, true>(search, builder, begin, max_insert, until)
             } else {
-                search.effort = effort;
+                search.limits = limits;
                 parse_block::<true, false>(search, builder, begin, max_insert, until)
             };
             rare_chains = builder.block.literals() < builder.symbols / 8;
@@ -405,11 +405,11 @@ fn parse_lazy<const MATCH3: bool>(
         builder.flush_if_full(at - usize::from(match_available))?;
         let mut current = Match::default();
         if prev.len < max_lazy {
-            let mut effort = search.effort;
+            let mut limits = search.limits;
             if prev.len >= good_length {
-                effort.max_chain /= 4;
+                limits.max_chain /= 4;
             }
-            current = search.find_better::<MATCH3>(at, prev, effort);
+            current = search.find_better::<MATCH3>(at, prev, limits);
         }
         if prev.len > 0 && current.len == 0 {
             builder.push_match(prev);

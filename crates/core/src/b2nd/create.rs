@@ -27,7 +27,8 @@ pub fn chunksize(geometry: &Geometry, typesize: i32) -> Result<i32> {
 }
 
 impl SuperChunk {
-    /// Makes a new super-chunk an array of special values, with further metalayers beside the array's own.
+    /// Makes a new super-chunk an array of special values, with further metalayers beside the array's own, and gives it to be
+    /// filled.
     ///
     /// # Errors
     /// Those of [`Self::add_metalayer`] and [`Self::fill_special`].
@@ -37,7 +38,7 @@ impl SuperChunk {
         geometry: &Geometry,
         others: &[Borrowed],
         (kind, sample): (Special, &Sample),
-    ) -> Result<()> {
+    ) -> Result<ArrayRef<'_>> {
         let typesize = self.peek()?.parameters().typesize;
         let chunksize = chunksize(geometry, typesize)?;
         self.change(|state| {
@@ -54,7 +55,12 @@ impl SuperChunk {
         if items > 0 {
             self.fill_special(items, Some(kind), chunksize, sample)?;
         }
-        Ok(())
+        Ok(ArrayRef {
+            schunk: self,
+            geometry: geometry.clone(),
+            typesize,
+            is_view: false,
+        })
     }
 }
 

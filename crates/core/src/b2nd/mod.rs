@@ -7,7 +7,7 @@
 //! - [`geometry`]: what follows from the shapes
 //! - [`select`]: which blocks a selection touches, and which items of them
 //! - [`runs`]: the items as runs of bytes, in the block and in the caller's buffer
-//! - [`array`], [`create`]: arrays in use and in the making
+//! - [`array`], [`open`], [`create`]: arrays in use, between uses, and in the making
 //! - [`chunks`]: where the chunks are
 //! - [`read`], [`write`]: blocks out of and into chunks
 //! - [`reshape`]: which chunks stay, come and go when the shape changes
@@ -25,6 +25,8 @@ pub mod create;
 pub mod geometry;
 /// The metalayer.
 pub mod meta;
+/// Arrays that are open.
+pub mod open;
 /// Arrays of Rust programs.
 pub mod owned;
 /// Reading.

@@ -103,15 +103,9 @@ impl Array {
         let schunk = SuperChunk::create(place, cparams, dparams, protection)?;
         let sample = |kind, nbytes| schunk.special_sample(kind, nbytes);
         let special = (Special::Zero, &sample as &crate::schunk::special::Sample);
-        if let Err(error) = schunk.become_array(&meta, &geometry, layout.metalayers, special) {
-            let made = schunk.take_new_frame();
-            drop(schunk);
-            if let Some(mut made) = made {
-                made.remove();
-            }
-            return Err(error);
-        }
-        Ok(Self { schunk })
+        let made = schunk.become_array(&meta, &geometry, layout.metalayers, special);
+        let made = made.map(drop);
+        schunk.or_discard(made).map(|schunk| Self { schunk })
     }
 
     /// Opens the array in a file or directory.

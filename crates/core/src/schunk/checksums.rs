@@ -69,15 +69,7 @@ impl SuperChunk {
             true => self.add_checksums(),
             false => Ok(()),
         };
-        if let Err(error) = added {
-            let made = self.take_new_frame();
-            drop(self);
-            if let Some(mut made) = made {
-                made.remove();
-            }
-            return Err(error);
-        }
-        Ok(self)
+        self.or_discard(added)
     }
 
     fn add_to_chunks(&self, state: &mut State) -> Result<()> {

@@ -126,6 +126,43 @@ fn next_id() -> usize {
     LAST.fetch_add(2, Ordering::Relaxed)
 }
 
+/// A super-chunk to be made, and the program's side of it.
+pub struct NewSuperChunk<'a> {
+    /// The file or directory; none for memory.
+    pub path: Option<&'a CStr>,
+    /// Whether its chunks are one behind the other in a frame.
+    pub contiguous: bool,
+    /// How a frame on disk is treated.
+    pub options: &'a dyn Fn() -> Result<Options>,
+    /// Whether a frame gets checksums.
+    pub checksums: bool,
+    /// The parameters of its chunks.
+    pub parameters: super::Parameters,
+    /// The program's side.
+    pub host: Box<dyn Host>,
+    /// See [`SuperChunk::new`]; none for one that only Rust knows.
+    pub id: Option<usize>,
+}
+
+impl NewSuperChunk<'_> {
+    /// Makes it, without chunks.
+    ///
+    /// # Errors
+    /// Those of [`Store::create`].
+    pub fn make(self) -> Result<SuperChunk> {
+        let (host, parameters) = (self.host, self.parameters);
+        let empty = State::new(Store::Separate(List::new()), parameters);
+        let header = |kind| empty.new_header(&*host, kind);
+        let store = Store::create(self.path, self.contiguous, header, self.options)?;
+        let id = self.id.unwrap_or_else(next_id);
+        let schunk = SuperChunk::new(store, parameters, host, id);
+        match self.checksums {
+            true => schunk.with_checksums(),
+            false => Ok(schunk),
+        }
+    }
+}
+
 fn contexts(cparams: CParams, dparams: DParams) -> Result<Box<dyn Host>> {
     Ok(boxed(Contexts {
         compressor: Compressor::new(cparams),
@@ -160,30 +197,25 @@ impl SuperChunk {
         dparams: DParams,
         protection: Protection,
     ) -> Result<Self> {
-        let parameters = cparams.recorded();
-        let host = contexts(cparams, dparams)?;
-        let header =
-            |kind| State::new(Store::Separate(List::new()), parameters).new_header(&*host, kind);
-        let create = |path: Option<&CStr>, contiguous| {
-            Store::create(path, contiguous, header, || protection.options())
+        let path = match place {
+            Place::Memory | Place::Frame => None,
+            Place::File(path) | Place::Directory(path) => Some(c_path(path)?),
         };
-        let store = match place {
-            Place::Memory => create(None, false)?,
-            Place::Frame => create(None, true)?,
-            Place::File(path) => create(Some(&c_path(path)?), true)?,
-            Place::Directory(path) => {
-                let path = c_path(path)?;
-                if paths::kind(&path)?.is_some() {
-                    return Err(Error::FileOpen);
-                }
-                create(Some(&path), false)?
-            }
-        };
-        let schunk = Self::new(store, parameters, host, next_id());
-        match protection.checksums {
-            true => schunk.with_checksums(),
-            false => Ok(schunk),
+        if let (Place::Directory(_), Some(path)) = (place, &path)
+            && paths::kind(path)?.is_some()
+        {
+            return Err(Error::FileOpen);
         }
+        let new = NewSuperChunk {
+            path: path.as_deref(),
+            contiguous: matches!(place, Place::Frame | Place::File(_)),
+            options: &|| protection.options(),
+            checksums: protection.checksums,
+            parameters: cparams.recorded(),
+            host: contexts(cparams, dparams)?,
+            id: None,
+        };
+        new.make()
     }
 
     /// Opens the super-chunk in a file, `offset` bytes behind its begin, or in a directory. Only the index and the metalayers
@@ -237,19 +269,6 @@ impl SuperChunk {
     ) -> Result<Self> {
         let same = cparams.recorded() == *self.read()?.parameters();
         let copy = Self::create(place, cparams, dparams, protection)?;
-        let copied = self.copy_into(&copy, same);
-        if let Err(error) = copied {
-            let made = copy.take_new_frame();
-            drop(copy);
-            if let Some(mut made) = made {
-                made.remove();
-            }
-            return Err(error);
-        }
-        Ok(copy)
-    }
-
-    fn copy_into(&self, copy: &Self, same: bool) -> Result<()> {
         let metalayers = super::copy::metalayers_but(self.read()?.metalayers(), &[])?;
         let encoder = Compressor::new(CParams::default());
         let decoder = Decompressor::new(DParams::default());
@@ -257,7 +276,8 @@ impl SuperChunk {
             decoder: &decoder,
             encoder: &encoder,
         };
-        copy.copy_from(self, &metalayers, same, coder)
+        let copied = copy.copy_from(self, &metalayers, same, coder);
+        copy.or_discard(copied)
     }
 
     /// The super-chunk as a contiguous frame: the bytes that a file with it would have.
@@ -275,7 +295,7 @@ impl SuperChunk {
             DParams::default(),
             Protection::default(),
         )?;
-        copy.with_frame(Buffer::copy_of)?.ok_or(Error::Failure)
+        copy.into_frame()
     }
 
     /// The chunk that stands for so many bytes of a special value.

@@ -9,6 +9,7 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::disk::look::Seen;
 use oxiblosc_frame::disk::{Loaded, NewFrame};
 use oxiblosc_frame::memory::Memory;
+use oxiblosc_memory::Buffer;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, TryLockError};
@@ -81,6 +82,33 @@ impl SuperChunk {
         match &self.peek().ok()?.store {
             Store::Disk(disk) => lock(disk).take_made(),
             Store::Separate(_) | Store::Memory(_) => None,
+        }
+    }
+
+    /// This super-chunk, which was just made, where the rest was `done`; else its files are removed again.
+    ///
+    /// # Errors
+    /// That of what was not done.
+    pub fn or_discard<T>(self, done: Result<T>) -> Result<Self> {
+        if let Err(error) = done {
+            let made = self.take_new_frame();
+            drop(self);
+            if let Some(mut made) = made {
+                made.remove();
+            }
+            return Err(error);
+        }
+        Ok(self)
+    }
+
+    /// The bytes of a contiguous frame in memory, which is the library's own.
+    ///
+    /// # Errors
+    /// [`Error::Failure`] if the super-chunk is none; those of putting the frame in order.
+    pub fn into_frame(self) -> Result<Buffer> {
+        match self.into_store() {
+            Store::Memory(memory) => memory.into_frame(),
+            Store::Separate(_) | Store::Disk(_) => Err(Error::Failure),
         }
     }
 
