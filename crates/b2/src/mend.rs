@@ -23,6 +23,8 @@ pub struct Verdict {
     pub nblocks: usize,
     /// The blocks that are wrong: others take their place.
     pub wrong: Vec<usize>,
+    /// Whether the checksum of its front does not fit, so that its blocks may decompress to anything.
+    pub front_wrong: bool,
     /// Whether there is nothing in its place, since its size is unknown.
     pub missing: bool,
 }
@@ -34,6 +36,7 @@ impl Verdict {
             state,
             nblocks,
             wrong: Vec::new(),
+            front_wrong: false,
             missing: false,
         }
     }
@@ -125,7 +128,17 @@ impl Mender<'_> {
             return lost();
         }
         match mend::doubtful(header, chunk) {
-            Ok((chunk, wrong)) => self.without(&chunk, &wrong, State::Unknown),
+            Ok((chunk, wrong)) => {
+                let (chunk, verdict) = self.without(&chunk, &wrong, State::Unknown);
+                let front_wrong = verdict.state == State::Unknown;
+                (
+                    chunk,
+                    Verdict {
+                        front_wrong,
+                        ..verdict
+                    },
+                )
+            }
             Err(_) => lost(),
         }
     }

@@ -16,6 +16,7 @@ use crate::source::{
 use crate::state::State;
 use crate::text::clean;
 use oxiblosc_chunk::header::Special;
+use oxiblosc_error::Error;
 use oxiblosc_frame::header::Kind;
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{Backend, Mode};
@@ -136,14 +137,21 @@ fn rebuild(
                 Fill::Nan => Special::Nan,
                 Fill::Uninit => Special::Uninit,
             };
-            // Where chunks differ in size that of a lost one is unknown: it is left out.
+            // Where chunks differ in size that of a lost one is unknown: it is left out. And no such chunk goes among those of
+            // variable-length blocks.
+            let expected = expected.filter(|_| !header.vlblocks);
             expected.and_then(|nbytes| copied(&special_chunk(kind, nbytes, header)))
         });
-        let missing = chunk.is_none();
-        if let Some(chunk) = chunk {
-            frame.append_chunk(&chunk).map_err(failed)?;
-        }
-        verdicts.push(Verdict { missing, ..verdict });
+        let added = chunk.map(|chunk| frame.append_chunk(&chunk));
+        verdicts.push(match added {
+            Some(Ok(())) => verdict,
+            // It cannot have been a chunk of this frame.
+            Some(Err(Error::ChunkAppend)) | None => Verdict {
+                missing: true,
+                ..Verdict::lost()
+            },
+            Some(Err(error)) => return Err(failed(error)),
+        });
         progress.add(expected.unwrap_or(0));
     }
     for layer in &salvage.vlmetalayers {

@@ -25,7 +25,9 @@ pub struct Report<'a> {
 impl Report<'_> {
     /// Whether nothing is lost, and nothing doubtful but for want of checksums.
     pub fn is_complete(&self) -> bool {
-        let fine = |verdict: &Verdict| verdict.state != State::Wrong && verdict.wrong.is_empty();
+        let fine = |verdict: &Verdict| {
+            verdict.state != State::Wrong && verdict.wrong.is_empty() && !verdict.front_wrong
+        };
         self.verdicts.iter().all(fine)
             && self.salvage.notes.is_empty()
             && self.salvage.lost.is_empty()
@@ -85,20 +87,28 @@ impl Report<'_> {
                 plural(partly, "chunk", "chunks")
             ))?;
         }
-        let missing: Vec<usize> = self
-            .verdicts
-            .iter()
-            .enumerate()
-            .filter(|(_, verdict)| verdict.missing)
-            .map(|(nchunk, _)| nchunk)
-            .collect();
-        if !missing.is_empty() {
-            say(&format!(
-                "left out, since nothing tells their size: {} {}",
-                word(missing.len()),
-                ranges(&missing, RANGES)
-            ))?;
-        }
+        let list = |what: &str, has: fn(&Verdict) -> bool| {
+            let all = self.verdicts.iter().enumerate();
+            let some: Vec<usize> = all
+                .filter(|(_, verdict)| has(verdict))
+                .map(|(n, _)| n)
+                .collect();
+            match some.len() {
+                0 => Ok(()),
+                count => say(&format!(
+                    "{what}: {} {}",
+                    word(count),
+                    ranges(&some, RANGES)
+                )),
+            }
+        };
+        list(
+            "the header or block starts are wrong, so the data may be",
+            |verdict| verdict.front_wrong,
+        )?;
+        list("left out, since nothing tells their size", |verdict| {
+            verdict.missing
+        })?;
         Ok(())
     }
 
@@ -111,6 +121,7 @@ impl Report<'_> {
                 ("state", Json::from(verdict.state.word())),
                 ("blocks", Json::from(verdict.nblocks)),
                 ("wrong_blocks", Json::list(verdict.wrong.iter().copied())),
+                ("front_wrong", Json::from(verdict.front_wrong)),
                 ("left_out", Json::from(verdict.missing)),
             ])
         });

@@ -118,6 +118,7 @@ fn sizes(header: &Header, state: State, count: usize, fronts: &Fronts) -> Sizes 
         ([size], _) => *size,
         ([_, _, ..], _) => 0,
         (_, Some((size, (count, _)))) if said != 0 && *count * 2 > all => *size,
+        (_, Some(_)) if state == State::Wrong => 0,
         _ => said,
     };
     let last = fronts.last().and_then(Option::as_ref);

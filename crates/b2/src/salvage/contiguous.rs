@@ -22,7 +22,8 @@ pub fn contiguous(image: &Image, contexts: &SuperChunk, mut notes: Vec<String>) 
     let state = front.as_ref().map(|front| front.state(end.sums.as_ref()));
     let state = state.unwrap_or(State::Wrong);
     let said_start = u64::from(extent.header_len);
-    let index = find_index(image, contexts, said_start + extent.cbytes, state, &end);
+    let index = find_index(image, contexts, said_start + extent.cbytes, state, &end)
+        .filter(|index| index.belongs(known.filter(|_| state != State::Wrong)));
     let limit = index.as_ref().map_or(end.pos, |index| index.pos);
     let parts = Parts {
         header: state,

@@ -60,7 +60,8 @@ pub fn sparse(
     let said = Index::at(image, contexts, extent.header_len.into(), sum);
     let index = said
         .filter(|index| is_right(index) || state != State::Wrong)
-        .or_else(|| Index::before(image, contexts, end.pos, sum));
+        .or_else(|| Index::before(image, contexts, end.pos, sum))
+        .filter(|index| index.belongs((state != State::Wrong).then_some(&header)));
     let expected = header.nchunks().filter(|_| state != State::Wrong);
     let mut parts = Parts {
         header: state,

@@ -38,6 +38,14 @@ impl Index {
         self.offsets.iter().all(Option::is_some)
     }
 
+    /// Whether it can be the index of a frame with this header: what is left of another one would not have as many offsets.
+    pub fn belongs(&self, header: Option<&Header>) -> bool {
+        let count = header.and_then(Header::nchunks);
+        self.is_whole()
+            || self.growing
+            || count.is_none_or(|count| count == self.offsets.len() as u64)
+    }
+
     /// The places of chunks.
     pub fn places(&self) -> Vec<u64> {
         let offsets = self.offsets.iter().flatten();
@@ -58,7 +66,8 @@ impl Index {
     pub fn at(image: &Image, contexts: &SuperChunk, pos: u64, sum: Option<u32>) -> Option<Self> {
         let chunk = image.chunk(pos)?;
         let header = ChunkHeader::parse(&chunk).ok()?;
-        if !header.nbytes.is_multiple_of(WIDTH) || header.nbytes == 0 {
+        let numbers = header.nbytes.is_multiple_of(WIDTH) && usize::from(header.typesize) == WIDTH;
+        if !numbers || header.nbytes == 0 {
             return None;
         }
         let right = sum.is_some_and(|sum| of_index(&chunk) == sum);

@@ -3,7 +3,8 @@
 use super::index::Index;
 use super::{HEADER, Image, start};
 use crate::library::SuperChunk;
-use oxiblosc_chunk::header::{ChunkHeader, Special, version};
+use oxiblosc_chunk::header::{ChunkHeader, Special, flags2, version};
+use oxiblosc_codecs::MAX_DICT_SIZE;
 use oxiblosc_frame::header::{Header, Kind};
 use oxiblosc_frame::offsets::WIDTH;
 use oxiblosc_memory::List;
@@ -33,12 +34,16 @@ pub(super) fn plausible(bytes: &[u8], room: u64, frame: Option<&Header>) -> Opti
     let fits = match header.special() {
         Special::None if header.is_memcpyed() => header.cbytes == header.nbytes + HEADER,
         Special::None => {
-            let starts = header
-                .nblocks
-                .checked_mul(4)
-                .and_then(|n| n.checked_add(HEADER));
-            starts.is_some_and(|starts| starts < header.cbytes)
-                && header.cbytes <= header.nbytes.saturating_add(HEADER)
+            // Where blocks start, sizes of streams, checksums, a dictionary.
+            let overhead = 8 + 5 * usize::from(header.typesize).max(1);
+            let dict = match header.blosc2_flags & flags2::USE_DICT {
+                0 => 0,
+                _ => 4 + MAX_DICT_SIZE,
+            };
+            let most = header.nblocks.checked_mul(overhead);
+            let most = most.and_then(|most| most.checked_add(header.nbytes + HEADER + 8 + dict));
+            HEADER + 4 * header.nblocks < header.cbytes
+                && most.is_some_and(|most| header.cbytes <= most)
         }
         Special::Value => true,
         _ => header.cbytes == HEADER,
@@ -146,7 +151,11 @@ impl Scan {
             return None;
         }
         let index = Index::at(image, contexts, pos, None)?;
-        let places = index.places();
+        let mut places = index.places();
+        places.sort_unstable();
+        if places.windows(2).any(|pair| pair[0] == pair[1]) {
+            return None;
+        }
         let (_, hits, _) = start::find(None, &places, &self.spans(), pos)?;
         (hits * 2 > places.len()).then_some(index)
     }

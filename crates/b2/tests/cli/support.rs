@@ -38,7 +38,9 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        if std::env::var("ONLY").is_err() {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
     }
 }
 
