@@ -8,11 +8,14 @@ use crate::state::State;
 use oxiblosc_chunk::decode::Chunk;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::mend;
+use oxiblosc_codecs::Codec;
 use oxiblosc_error::Error;
 use oxiblosc_memory::Buffer;
 
 /// Where a chunk's header has the size of an item.
 const TYPESIZE: usize = 3;
+/// The first id of a filter that is registered.
+const FIRST_REGISTERED: u8 = 32;
 
 /// What is known of a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +60,8 @@ pub struct Mender<'a> {
     pub templates: &'a [ChunkHeader],
     /// Whether it is known which chunk is which.
     pub in_order: bool,
+    /// Whether the header's metalayers are right, which some codecs and filters ask.
+    pub metalayers: bool,
     /// Bytes of the chunk's data, where that is known.
     pub expected: Option<usize>,
 }
@@ -66,6 +71,12 @@ type Kept = (Option<Buffer>, Verdict);
 
 fn lost() -> Kept {
     (None, Verdict::lost())
+}
+
+/// Whether a chunk has a codec or filter that is not the format's own: such may look at the shape of the array.
+fn asks_metalayers(header: &ChunkHeader) -> bool {
+    Codec::from_format(header.flags >> 5).is_none()
+        || header.filters.iter().any(|id| *id >= FIRST_REGISTERED)
 }
 
 impl Mender<'_> {
@@ -112,7 +123,8 @@ impl Mender<'_> {
 
     /// A chunk whose front is right, so that what it says of itself counts.
     fn proven(&mut self, chunk: &[u8]) -> Kept {
-        let state = match self.in_order {
+        let asks = ChunkHeader::parse(chunk).is_ok_and(|header| asks_metalayers(&header));
+        let state = match self.in_order && (self.metalayers || !asks) {
             true => State::Right,
             false => State::Unknown,
         };

@@ -117,6 +117,7 @@ fn rebuild(
                     settings: &settings,
                     templates: &templates,
                     in_order: salvage.in_order,
+                    metalayers: salvage.parts.header == State::Right,
                     expected,
                 };
                 mender.mend(place, chunks)

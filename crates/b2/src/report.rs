@@ -127,7 +127,7 @@ impl Report<'_> {
         });
         let notes = self.salvage.notes.iter().chain(&self.salvage.lost);
         Json::object([
-            ("file", Json::from(self.output.display().to_string())),
+            ("new", Json::from(self.output.display().to_string())),
             ("complete", Json::from(self.is_complete())),
             ("header", Json::from(parts.header.word())),
             ("index", Json::from(parts.index.word())),

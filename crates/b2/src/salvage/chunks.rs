@@ -60,7 +60,10 @@ impl<'a> Chunks<'a> {
         self.in_file(place, |image, pos| {
             let end = match self.folder {
                 Some(_) => image.size,
-                None => *self.bounds.iter().find(|bound| **bound > place)?,
+                None => {
+                    let next = self.bounds.partition_point(|bound| *bound <= place);
+                    *self.bounds.get(next)?
+                }
             };
             let len = end.min(image.size).checked_sub(pos)?;
             let len = usize::try_from(len).ok()?.min(MAX_BUFFERSIZE as usize);

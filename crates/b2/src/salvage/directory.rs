@@ -11,6 +11,7 @@ use crate::library::SuperChunk;
 use crate::state::State;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_frame::header::Kind;
+use std::collections::HashMap;
 use std::path::Path;
 
 /// Finds what there is; `image` is the file with header, index and trailer.
@@ -42,10 +43,14 @@ pub fn sparse(
         None => {
             notes.push("the header is lost: what it says is taken from the chunks".into());
             let read = |number: &u64| Some((*number, chunks.header(*number)?));
-            let found: Vec<(u64, (ChunkHeader, bool))> = numbers.iter().filter_map(read).collect();
-            let proven = |number| found.iter().any(|(at, chunk)| *at == number && chunk.1);
+            let found: HashMap<u64, (ChunkHeader, bool)> =
+                numbers.iter().filter_map(read).collect();
+            let proven = |number| found.get(&number).is_some_and(|(_, proven)| *proven);
             let scan = Scan {
-                chunks: found.iter().map(|(at, chunk)| (*at, chunk.0)).collect(),
+                chunks: numbers
+                    .iter()
+                    .filter_map(|number| Some((*number, found.get(number)?.0)))
+                    .collect(),
                 gaps: Vec::new(),
                 index: None,
             };

@@ -290,6 +290,21 @@ impl Original {
         original
     }
 
+    /// Where the chunk with the n-th place is in its file, and how many bytes it has.
+    pub fn place(&self, n: usize) -> (usize, usize) {
+        let (_, pos, cbytes) = self.places[n];
+        (pos, cbytes)
+    }
+
+    fn has_specials(&self) -> bool {
+        self.places.len() < self.content.chunks.len()
+    }
+
+    fn has_vlblocks(&self) -> bool {
+        let (file, pos, _) = self.places[0];
+        ChunkHeader::parse(&self.files[file].1[pos..]).is_ok_and(|header| header.has_vlblocks())
+    }
+
     /// Which of the files has the header.
     fn front(&self) -> usize {
         let front = self
@@ -351,6 +366,17 @@ impl Damage {
         (Self::Metalayers, "shape or metalayers overwritten"),
         (Self::BlockStarts, "block starts overwritten"),
     ];
+
+    /// Whether checksums must bring back all chunks: no stream is hurt, and what is left tells all the rest.
+    pub fn spares(self, original: &Original) -> bool {
+        match self {
+            Self::Header | Self::Metalayers => true,
+            // Chunks that are told by the index alone are lost with it.
+            Self::Index => !original.has_specials(),
+            Self::BlockStarts => !original.has_vlblocks(),
+            _ => false,
+        }
+    }
 
     /// Does it. None where it does not apply, or where nothing changed.
     pub fn done(self, original: &Original, rng: &mut Rng) -> Option<Files> {

@@ -8,3 +8,4 @@ mod damage_table;
 #[path = "../../../../tests/common/fixtures.rs"]
 mod fixtures;
 mod support;
+mod verdicts;
