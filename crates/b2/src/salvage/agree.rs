@@ -3,7 +3,7 @@
 use super::{Chunks, Slot};
 use crate::state::State;
 use crate::text::bytes;
-use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_core::b2nd::geometry::Geometry;
 use oxiblosc_core::b2nd::meta::{NAME, OLD_NAME};
 use oxiblosc_frame::header::Header;
@@ -82,11 +82,11 @@ pub fn agree(
             header.typesize = size;
         }
     }
-    let blocksize = fronts
+    let mut blocks = fronts
         .iter()
         .flatten()
-        .filter(|front| !any_proven || front.1);
-    let blocksize = blocksize.map(|(chunk, _)| chunk.blocksize_field()).next();
+        .filter(|(chunk, proven)| (!any_proven || *proven) && chunk.special() == Special::None);
+    let blocksize = blocks.next().map(|(chunk, _)| chunk.blocksize_field());
     if !slots.is_empty() && !is_array_of(header, slots.len(), sizes.chunksize, blocksize) {
         notes.push(
             "the array's shape does not fit the chunks: they come back as a frame that is no array"

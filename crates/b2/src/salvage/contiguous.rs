@@ -120,7 +120,9 @@ pub fn contiguous(image: &Image, contexts: &SuperChunk, mut notes: Vec<String>) 
             (index.slots(believed, start), start, sure)
         }
         // It leads to most of the chunks: without a header it is the best word there is.
-        (Some(index), Some((start, _))) if is_lost && index.is_whole() => {
+        (Some(index), Some((start, _)))
+            if is_lost && index.is_whole() && index.state == State::Unknown =>
+        {
             notes.push("which chunk is which only an index without a checksum tells".into());
             (index.slots(None, start), start, false)
         }
