@@ -26,6 +26,8 @@ pub struct Verdict {
     pub nblocks: usize,
     /// The blocks that are wrong: others take their place.
     pub wrong: Vec<usize>,
+    /// Whether the checksums of all blocks but the wrong ones fit, even if it is not known which chunk it is.
+    pub fits: bool,
     /// Whether the checksum of its front does not fit, so that its blocks may decompress to anything.
     pub front_wrong: bool,
     /// Whether there is nothing in its place, since its size is unknown.
@@ -39,6 +41,7 @@ impl Verdict {
             state,
             nblocks,
             wrong: Vec::new(),
+            fits: state == State::Right,
             front_wrong: false,
             missing: false,
         }
@@ -128,7 +131,9 @@ impl Mender<'_> {
             true => State::Right,
             false => State::Unknown,
         };
-        self.checked(chunk, None, state)
+        let (chunk, verdict) = self.checked(chunk, None, state);
+        let fits = verdict.state != State::Wrong;
+        (chunk, Verdict { fits, ..verdict })
     }
 
     /// A chunk whose front is wrong: its blocks may decompress to anything.

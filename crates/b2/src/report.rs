@@ -12,6 +12,19 @@ use std::path::Path;
 /// Ranges of chunks that are named.
 const RANGES: usize = 20;
 
+/// Why nothing is known of a chunk.
+const UNPLACED: &str = "the checksums fit, but where they belong is not known for sure";
+const DOUBTFUL: &str = "header, block starts or dictionary are wrong, so that the data may be";
+const UNCHECKED: &str = "no checksums";
+
+fn why_unknown(verdict: &Verdict) -> &'static str {
+    match (verdict.fits, verdict.front_wrong) {
+        (true, _) => UNPLACED,
+        (false, true) => DOUBTFUL,
+        (false, false) => UNCHECKED,
+    }
+}
+
 /// What became of a frame.
 pub struct Report<'a> {
     /// What was found of it.
@@ -60,12 +73,14 @@ impl Report<'_> {
         if !right.is_empty() {
             say(&format!("right: {}", named(&right)))?;
         }
-        if !unknown.is_empty() {
-            let why = match self.salvage.in_order {
-                true => "no checksums tell",
-                false => "no checksums tell, or not which chunk is which",
-            };
-            say(&format!("unknown: {} ({why})", named(&unknown)))?;
+        for why in [UNPLACED, DOUBTFUL, UNCHECKED] {
+            let chunks = unknown.iter().copied();
+            let chunks: Vec<usize> = chunks
+                .filter(|nchunk| why_unknown(&self.verdicts[*nchunk]) == why)
+                .collect();
+            if !chunks.is_empty() {
+                say(&format!("unknown: {} ({why})", named(&chunks)))?;
+            }
         }
         if !wrong.is_empty() {
             say(&format!("wrong, and lost: {}", named(&wrong)))?;
@@ -87,28 +102,17 @@ impl Report<'_> {
                 plural(partly, "chunk", "chunks")
             ))?;
         }
-        let list = |what: &str, has: fn(&Verdict) -> bool| {
-            let all = self.verdicts.iter().enumerate();
-            let some: Vec<usize> = all
-                .filter(|(_, verdict)| has(verdict))
-                .map(|(n, _)| n)
-                .collect();
-            match some.len() {
-                0 => Ok(()),
-                count => say(&format!(
-                    "{what}: {} {}",
-                    word(count),
-                    ranges(&some, RANGES)
-                )),
-            }
-        };
-        list(
-            "the header or block starts are wrong, so the data may be",
-            |verdict| verdict.front_wrong,
-        )?;
-        list("left out, since nothing tells their size", |verdict| {
-            verdict.missing
-        })?;
+        let all = self.verdicts.iter().enumerate();
+        let missing: Vec<usize> = all
+            .filter(|(_, verdict)| verdict.missing)
+            .map(|(nchunk, _)| nchunk)
+            .collect();
+        if !missing.is_empty() {
+            let missing = named(&missing);
+            say(&format!(
+                "left out, since nothing tells their size: {missing}"
+            ))?;
+        }
         Ok(())
     }
 
@@ -120,6 +124,7 @@ impl Report<'_> {
             Json::object([
                 ("state", Json::from(verdict.state.word())),
                 ("blocks", Json::from(verdict.nblocks)),
+                ("checksums_fit", Json::from(verdict.fits)),
                 ("wrong_blocks", Json::list(verdict.wrong.iter().copied())),
                 ("front_wrong", Json::from(verdict.front_wrong)),
                 ("left_out", Json::from(verdict.missing)),

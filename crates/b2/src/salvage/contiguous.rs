@@ -133,6 +133,12 @@ pub fn contiguous(image: &Image, contexts: &SuperChunk, mut notes: Vec<String>) 
                 State::Unknown => at.map(|(start, _)| start),
             };
             let start = start.unwrap_or(said_start);
+            if index
+                .as_ref()
+                .is_some_and(|index| index.is_whole() && index.state == State::Wrong)
+            {
+                notes.push("the index is damaged: what it says may be wrong".into());
+            }
             if is_lost && index.is_none() {
                 notes.push("how many chunks there were is not known".into());
             }

@@ -100,6 +100,11 @@ fn a_directory_without_its_index_comes_back_from_its_chunks() {
         let (text, json, back) = repaired(&folder, &files);
         assert!(back == original.content.chunks, "{text}");
         // Nothing tells the order.
+        let why = match checksums {
+            true => "unknown: all chunks (the checksums fit, but",
+            false => "unknown: all chunks (no checksums)",
+        };
+        assert!(text.contains(why), "{text}");
         assert!(json.contains("\"right\": 0"), "{json}");
         assert!(json.contains("\"complete\": false"), "{json}");
         verified(&folder);
@@ -125,7 +130,7 @@ fn what_another_writer_changed_is_not_called_damaged() {
     ] {
         assert!(json.contains(line), "{line}: {json}");
     }
-    // A place that leads elsewhere is not believed.
+    // With a chunk that is gone the index, which has no checksum any more, is not believed.
     let original = Original::new(&folder, 5, false, true);
     let mut files = original.files.clone();
     let frame = &mut files[0].1;
