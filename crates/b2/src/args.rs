@@ -30,14 +30,15 @@ pub enum Command {
     Info(InfoArgs),
     /// Decompresses everything and says what is damaged; exit code 1 if anything is
     ///
-    /// The format has no checksums: what was changed such that it still decompresses is not found, except with zlib, whose
-    /// streams have one.
+    /// In a frame with checksums (`b2 compress --checksum`) any damage is found. The format has none of its own: without them what was
+    /// changed such that it still decompresses is not found, except with zlib, whose streams have one.
     #[command(after_help = "Example:\n  b2 verify temperature.b2nd && echo fine")]
     Verify(VerifyArgs),
     /// Brings back what is readable of a damaged or truncated frame into a new one; exit code 1 if anything is lost
     ///
     /// The damaged frame is only read. Chunks that are lost become chunks of zeros, so that all others stay where they were;
-    /// of a damaged chunk the blocks that can be read are kept.
+    /// of a damaged chunk the blocks that can be read are kept. Of each chunk and block it says whether it is right (its checksum fits,
+    /// and it is known which it is), wrong (its checksum does not fit, or it cannot be read), or unknown.
     #[command(after_help = "Example:\n  b2 repair broken.b2nd mended.b2nd")]
     Repair(RepairArgs),
     /// Compresses a file into a frame; an .npy file into an array
@@ -150,6 +151,9 @@ pub struct RepairArgs {
     /// What lost chunks become
     #[arg(long, value_enum, default_value = "zeros")]
     pub fill: Fill,
+    /// Says what became of each chunk in JSON
+    #[arg(long)]
+    pub json: bool,
     /// Replaces NEW if it is there
     #[arg(long, short)]
     pub force: bool,

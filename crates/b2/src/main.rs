@@ -2,7 +2,8 @@
 //!
 //! - [`args`]: what can be asked for
 //! - [`info`], [`verify`], [`repair`], [`compress`], [`decompress`], [`convert`], [`bench`]: the commands
-//! - [`source`], [`salvage`], [`check`]: frames as they lie on disk, whole or damaged
+//! - [`source`], [`salvage`], [`check`], [`mend`], [`state`]: frames as they lie on disk, whole or damaged
+//! - [`report`]: what `repair` says
 //! - [`library`]: the library's contexts, super-chunks and arrays with what the options say
 //! - [`npy`], [`msgpack`], [`json`]: formats of others
 //! - [`input`], [`output`], [`progress`], [`picture`], [`plot`], [`text`]: files, pipes and people
@@ -19,6 +20,7 @@ mod info;
 mod input;
 mod json;
 mod library;
+mod mend;
 mod msgpack;
 mod npy;
 mod output;
@@ -26,9 +28,11 @@ mod picture;
 mod plot;
 mod progress;
 mod repair;
+mod report;
 mod salvage;
 mod settings;
 mod source;
+mod state;
 mod summary;
 mod text;
 mod verify;

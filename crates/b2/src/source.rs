@@ -57,6 +57,9 @@ pub struct Frame {
     disk: Disk,
 }
 
+/// What to do about a frame that cannot be opened.
+pub const REPAIR: &str = "b2 repair may bring back what is readable";
+
 /// What a command was given to read.
 pub enum Source {
     /// A frame.
@@ -311,7 +314,7 @@ impl Source {
         match Self::try_open(input)? {
             Ok(source) => Ok(source),
             Err(error) => Err(Failure::say(format!(
-                "{}: {} (b2 repair may bring back what is readable)",
+                "{}: {} ({REPAIR})",
                 input.name(),
                 describe(error)
             ))),
@@ -325,7 +328,10 @@ impl Source {
         let mut front = Vec::new();
         std::fs::File::open(&file)
             .and_then(|file| file.take(16).read_to_end(&mut front))
-            .map_err(|error| Failure::at(&file, &error))?;
+            .map_err(|error| match Failure::at(&file, &error) {
+                Failure::Said(line) if path.is_dir() => Failure::Said(format!("{line} ({REPAIR})")),
+                other => other,
+            })?;
         if Header::has_magic(&front) {
             return Ok(Frame::open(path).map(|frame| Self::Frame(Box::new(frame))));
         }
@@ -335,7 +341,7 @@ impl Source {
             return Ok(Ok(Self::Chunk(chunk)));
         }
         Err(Failure::say(format!(
-            "{}: no Blosc2 frame or chunk",
+            "{}: no Blosc2 frame or chunk (if it was one, {REPAIR})",
             input.name()
         )))
     }

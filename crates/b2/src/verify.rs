@@ -6,7 +6,7 @@ use crate::failure::{Failure, Outcome, Result, describe};
 use crate::input::Input;
 use crate::output::say;
 use crate::progress::Progress;
-use crate::source::{Frame, Piece, Source, plain_contexts, vlmeta_content};
+use crate::source::{Frame, Piece, REPAIR, Source, plain_contexts, vlmeta_content};
 use crate::text::{bytes, clean, plural, ranges};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_error::Error;
@@ -34,7 +34,8 @@ pub fn run(args: &VerifyArgs) -> Result<Outcome> {
     let mut findings = Findings::default();
     let (what, nbytes, covered) = match Source::try_open(&input)? {
         Err(error) => {
-            say(&format!("{}: damaged: {}", input.name(), describe(error)))?;
+            let why = describe(error);
+            say(&format!("{}: damaged: {why} ({REPAIR})", input.name()))?;
             return Ok(Outcome::Damaged);
         }
         Ok(Source::Chunk(chunk)) => {

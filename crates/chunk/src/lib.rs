@@ -35,6 +35,7 @@ pub mod header;
 pub mod hooks;
 /// Changing some blocks of a chunk that stays where it is in a file.
 pub mod in_place;
+pub mod mend;
 mod ordered_writer;
 /// Changing some blocks of a chunk.
 pub mod patch;

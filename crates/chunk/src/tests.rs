@@ -2,6 +2,7 @@
 
 mod checksums;
 mod lazy;
+mod mend;
 
 use super::decode::{Chunk, decompress};
 use super::encode::{ChunkInput, EncodeParams, compress};

@@ -56,6 +56,33 @@ pub fn is_in(trailer: &[u8]) -> bool {
     end.is_some_and(|end| end[..2] == [MARKER, TYPE])
 }
 
+/// The checksums of a fingerprint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sums {
+    /// Of the header.
+    pub header: u32,
+    /// Of the index.
+    pub index: u32,
+    /// Of the trailer before the type.
+    pub trailer: u32,
+}
+
+/// The checksums at the end of a frame or trailer, if they are there and whole.
+pub fn sums(end: &[u8]) -> Option<Sums> {
+    let fingerprint = is_in(end).then(|| end.last_chunk::<LEN>()).flatten()?;
+    let sums = &fingerprint[2..];
+    (crc32c(&sums[..12]) == word(sums, 3)).then(|| Sums {
+        header: word(sums, 0),
+        index: word(sums, 1),
+        trailer: word(sums, 2),
+    })
+}
+
+/// Whether the checksum of a header counts: another writer would have taken out the mark.
+pub fn is_marked(header: &[u8]) -> bool {
+    header.get(MARK) == Some(&MARKED)
+}
+
 /// A trailer without its fingerprint.
 pub fn without(trailer: &[u8]) -> &[u8] {
     &trailer[..trailer.len().saturating_sub(LEN)]
@@ -100,13 +127,11 @@ pub fn check(header: &[u8], index_crc: impl FnOnce() -> u32, trailer: &[u8]) -> 
         _ if mark == 0 => return Ok(Coverage::None),
         _ => return Err(Error::Data),
     }
-    let sums = &fingerprint[2..];
-    let right = crc32c(&sums[..12]) == word(sums, 3)
-        && crc32c(before) == word(sums, 2)
-        && index_crc() == word(sums, 1);
-    match (right, crc32c(header) == word(sums, 0), mark) {
-        (true, true, _) => Ok(Coverage::All),
-        (true, false, 0) => Ok(Coverage::AllButHeader),
+    let right = |sums: &Sums| crc32c(before) == sums.trailer && index_crc() == sums.index;
+    let sums = sums(fingerprint).filter(right).ok_or(Error::Data)?;
+    match (crc32c(header) == sums.header, mark) {
+        (true, _) => Ok(Coverage::All),
+        (false, 0) => Ok(Coverage::AllButHeader),
         _ => Err(Error::Data),
     }
 }

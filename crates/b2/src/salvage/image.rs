@@ -9,7 +9,8 @@ use oxiblosc_memory::{Buffer, List};
 
 /// A file, as it is without a change that was begun and not finished.
 pub struct Image<'a> {
-    file: &'a dyn Storage,
+    /// None where it is missing.
+    file: Option<&'a dyn Storage>,
     pub(super) size: u64,
     pending: List<Patch>,
 }
@@ -21,7 +22,7 @@ impl<'a> Image<'a> {
             .size()
             .map_err(|error| Failure::of("the file", error))?;
         let mut image = Self {
-            file,
+            file: Some(file),
             size,
             pending: List::new(),
         };
@@ -35,12 +36,21 @@ impl<'a> Image<'a> {
         Ok(image)
     }
 
+    /// A file that is missing.
+    pub fn missing() -> Self {
+        Self {
+            file: None,
+            size: 0,
+            pending: List::new(),
+        }
+    }
+
     /// Bytes of the file, if it has them.
     pub fn read(&self, pos: u64, len: usize) -> Option<Buffer> {
         pos.checked_add(len as u64)
             .filter(|end| *end <= self.size)?;
         let mut bytes = crate::library::zeros(len).ok()?;
-        self.file.read_at(pos, &mut bytes).ok()?;
+        self.file?.read_at(pos, &mut bytes).ok()?;
         overlay(&self.pending, pos, &mut bytes);
         Some(bytes)
     }
@@ -50,12 +60,16 @@ impl<'a> Image<'a> {
     pub fn chunk(&self, pos: u64) -> Option<Buffer> {
         let front = self.read(pos, HEADER)?;
         let header = ChunkHeader::parse(&front).ok()?;
-        let there = header
-            .cbytes
-            .min(usize::try_from(self.size - pos).unwrap_or(usize::MAX));
-        let mut chunk = self.read(pos, there)?;
-        chunk.resize(header.cbytes).ok()?;
-        chunk[there..].fill(0x80);
-        Some(chunk)
+        self.bytes(pos, header.cbytes)
+    }
+
+    /// As many bytes, also where the file ends before.
+    pub fn bytes(&self, pos: u64, len: usize) -> Option<Buffer> {
+        let there = self.size.checked_sub(pos)?;
+        let there = len.min(usize::try_from(there).unwrap_or(usize::MAX));
+        let mut bytes = self.read(pos, there)?;
+        bytes.resize(len).ok()?;
+        bytes[there..].fill(0x80);
+        Some(bytes)
     }
 }

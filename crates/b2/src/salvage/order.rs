@@ -1,6 +1,7 @@
 //! Which of the chunks found is which.
 
-use super::scan::{Index, Scan};
+use super::index::Index;
+use super::scan::Scan;
 use super::{MOST_CHUNKS, Slot, slot};
 use crate::text::plural;
 use oxiblosc_chunk::header::ChunkHeader;
@@ -8,21 +9,19 @@ use oxiblosc_frame::header::Header;
 use oxiblosc_frame::offsets::Place;
 use std::collections::{HashMap, HashSet};
 
-/// Puts what was found in order.
+/// Puts what was found in order, as many chunks as the header says, if there is one.
 pub(super) fn arrange(
-    header: &Header,
-    index: Option<Index>,
-    scan: Scan,
+    header: Option<&Header>,
+    index: Option<&Index>,
+    scan: &Scan,
     start: u64,
     size: u64,
     notes: &mut Vec<String>,
 ) -> Vec<Slot> {
-    let expected = header
-        .nchunks()
-        .filter(|count| *count > 0)
-        .map(|n| n as usize);
+    let expected = header.and_then(Header::nchunks);
+    let expected = expected.filter(|count| *count > 0).map(|n| n as usize);
     let found = scan.chunks.len();
-    if let Some(index) = index.or(scan.index) {
+    if let Some(index) = index {
         return complete(index.counted(header), &scan.chunks, start, notes);
     }
     notes.push(
@@ -84,7 +83,8 @@ fn complete(
     start: u64,
     notes: &mut Vec<String>,
 ) -> Vec<Slot> {
-    let places: HashSet<u64> = chunks.iter().map(|(pos, _)| pos - start).collect();
+    let places = chunks.iter().map(|(pos, _)| pos.checked_sub(start));
+    let places: HashSet<u64> = places.flatten().collect();
     let all = offsets
         .iter()
         .flatten()
@@ -116,7 +116,10 @@ fn complete(
     let unnamed: Vec<u64> = chunks
         .iter()
         .map(|(pos, _)| *pos)
-        .filter(|pos| !named.contains(&(pos - start)))
+        .filter(|pos| {
+            pos.checked_sub(start)
+                .is_none_or(|place| !named.contains(&place))
+        })
         .collect();
     let holes = offsets.iter().filter(|offset| offset.is_none()).count();
     if holes > 0 {

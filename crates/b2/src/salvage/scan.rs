@@ -1,67 +1,16 @@
 //! Looking for chunks and for the index in a file.
 
-use super::{HEADER, Image, MOST_CHUNKS};
+use super::index::Index;
+use super::{HEADER, Image, start};
 use crate::library::SuperChunk;
-use oxiblosc_chunk::header::{ChunkHeader, Special, version};
+use oxiblosc_chunk::header::{ChunkHeader, Special, flags2, version};
+use oxiblosc_codecs::MAX_DICT_SIZE;
 use oxiblosc_frame::header::{Header, Kind};
-use oxiblosc_frame::offsets::{Offsets, WIDTH};
+use oxiblosc_frame::offsets::WIDTH;
 use oxiblosc_memory::List;
-use std::collections::HashSet;
 
 /// Bytes that are searched at once.
 const WINDOW: usize = 1 << 20;
-
-/// An index, or what is left of it.
-pub(super) struct Index {
-    /// The offsets, `None` for those in a block of it that is damaged.
-    pub offsets: Vec<Option<i64>>,
-    /// Whether it has room for more offsets than there are chunks.
-    growing: bool,
-}
-
-impl Index {
-    /// The offsets that count.
-    pub fn counted(&self, header: &Header) -> &[Option<i64>] {
-        let count = header.nchunks().filter(|count| self.growing && *count > 0);
-        let count = count.and_then(|count| usize::try_from(count).ok());
-        &self.offsets[..count.map_or(self.offsets.len(), |count| count.min(self.offsets.len()))]
-    }
-}
-
-/// The index at a position.
-pub(super) fn index(image: &Image, contexts: &SuperChunk, pos: u64) -> Option<Index> {
-    let chunk = image.chunk(pos)?;
-    let header = ChunkHeader::parse(&chunk).ok()?;
-    if !header.nbytes.is_multiple_of(WIDTH) || header.nbytes == 0 {
-        return None;
-    }
-    let growing = header.is_memcpyed();
-    match Offsets::decode(&chunk, None, Kind::Contiguous, chunk.len() as u64) {
-        Ok(offsets) => {
-            // Where all offsets are the same there may be very many; then there is nothing to find, either.
-            let offsets = offsets.iter().take(MOST_CHUNKS).map(Some).collect();
-            return Some(Index { offsets, growing });
-        }
-        Err(_) if header.special() != Special::None => return None,
-        Err(_) => {}
-    }
-    let mut offsets = Vec::new();
-    let mut data = crate::library::zeros(header.blocksize_field().min(WINDOW)).ok()?;
-    for range in crate::check::blocks(&header)? {
-        let count = range.len() / WIDTH;
-        let typesize = usize::from(header.typesize);
-        match crate::check::block(contexts, &chunk, typesize, range.clone(), &mut data) {
-            Ok(()) => offsets.extend(data[..range.len()].chunks_exact(WIDTH).map(|bytes| {
-                let mut offset = [0; WIDTH];
-                offset.copy_from_slice(bytes);
-                Some(i64::from_le_bytes(offset))
-            })),
-            Err(_) => offsets.extend(std::iter::repeat_n(None, count)),
-        }
-    }
-    let some = offsets.iter().any(Option::is_some);
-    some.then_some(Index { offsets, growing })
-}
 
 /// What a search found.
 pub(super) struct Scan {
@@ -85,12 +34,16 @@ pub(super) fn plausible(bytes: &[u8], room: u64, frame: Option<&Header>) -> Opti
     let fits = match header.special() {
         Special::None if header.is_memcpyed() => header.cbytes == header.nbytes + HEADER,
         Special::None => {
-            let starts = header
-                .nblocks
-                .checked_mul(4)
-                .and_then(|n| n.checked_add(HEADER));
-            starts.is_some_and(|starts| starts < header.cbytes)
-                && header.cbytes <= header.nbytes.saturating_add(HEADER)
+            // Where blocks start, sizes of streams, checksums, a dictionary.
+            let overhead = 8 + 5 * usize::from(header.typesize).max(1);
+            let dict = match header.blosc2_flags & flags2::USE_DICT {
+                0 => 0,
+                _ => 4 + MAX_DICT_SIZE,
+            };
+            let most = header.nblocks.checked_mul(overhead);
+            let most = most.and_then(|most| most.checked_add(header.nbytes + HEADER + 8 + dict));
+            HEADER + 4 * header.nblocks < header.cbytes
+                && most.is_some_and(|most| header.cbytes <= most)
         }
         Special::Value => true,
         _ => header.cbytes == HEADER,
@@ -104,10 +57,11 @@ pub(super) fn plausible(bytes: &[u8], room: u64, frame: Option<&Header>) -> Opti
     (sound && fits && belongs).then_some(header)
 }
 
-/// Looks for chunks from `start` on.
+/// Looks for chunks from `start` to `limit`.
 pub(super) fn scan(
     image: &Image,
     start: u64,
+    limit: u64,
     frame: Option<&Header>,
     contexts: &SuperChunk,
 ) -> Scan {
@@ -117,14 +71,14 @@ pub(super) fn scan(
         index: None,
     };
     let mut pos = start;
-    while let Some(front) = image.read(pos, HEADER) {
+    while let Some(front) = image.read(pos, HEADER).filter(|_| pos < limit) {
         if !scan.chunks.is_empty() && front[3] as usize == WIDTH {
-            scan.index = scan.as_index(image, contexts, pos, start);
+            scan.index = scan.as_index(image, contexts, pos);
             if scan.index.is_some() {
                 break;
             }
         }
-        if let Some(header) = plausible(&front, image.size - pos, frame) {
+        if let Some(header) = plausible(&front, limit - pos, frame) {
             scan.chunks.push((pos, header));
             pos += header.cbytes as u64;
             continue;
@@ -137,7 +91,7 @@ pub(super) fn scan(
             Some((last, _)) if frame.is_some_and(|frame| frame.chunksize > 0) => *last + 1,
             _ => pos + 1,
         };
-        match search(image, from, frame) {
+        match search(image, from, limit, frame) {
             Some(next) => {
                 if next >= pos {
                     scan.gaps.push(scan.chunks.len());
@@ -154,16 +108,16 @@ pub(super) fn scan(
 }
 
 /// The next position from which on there is a chunk.
-fn search(image: &Image, from: u64, frame: Option<&Header>) -> Option<u64> {
+fn search(image: &Image, from: u64, limit: u64, frame: Option<&Header>) -> Option<u64> {
     let mut pos = from;
     loop {
-        let len = image.size.checked_sub(pos)?.min(WINDOW as u64) as usize;
+        let len = limit.checked_sub(pos)?.min(WINDOW as u64) as usize;
         if len < HEADER {
             return None;
         }
         let window = image.read(pos, len)?;
         let hit = window.windows(HEADER).enumerate().find(|(at, bytes)| {
-            let room = image.size - pos - *at as u64;
+            let room = limit - pos - *at as u64;
             plausible(bytes, room, frame)
                 .is_some_and(|header| starts_well(&header, image, pos + *at as u64))
         });
@@ -190,37 +144,41 @@ fn starts_well(header: &ChunkHeader, image: &Image, pos: u64) -> bool {
 }
 
 impl Scan {
-    /// The offsets, if what lies at a position is the index of the chunks found.
-    fn as_index(
-        &self,
-        image: &Image,
-        contexts: &SuperChunk,
-        pos: u64,
-        start: u64,
-    ) -> Option<Index> {
+    /// What lies at a position, if it is the index of the chunks found.
+    fn as_index(&self, image: &Image, contexts: &SuperChunk, pos: u64) -> Option<Index> {
         let front = ChunkHeader::parse(&image.read(pos, HEADER)?).ok()?;
         if front.cbytes as u64 > image.size - pos || front.nbytes / WIDTH < self.chunks.len() / 2 {
             return None;
         }
-        let offsets = index(image, contexts, pos)?;
-        let known: HashSet<u64> = self.chunks.iter().map(|(at, _)| at - start).collect();
-        let places = offsets
-            .offsets
-            .iter()
-            .flatten()
-            .filter_map(|offset| u64::try_from(*offset).ok());
-        let (mut hits, mut all) = (0, 0);
-        for place in places {
-            all += 1;
-            hits += usize::from(known.contains(&place));
+        let index = Index::at(image, contexts, pos, None)?;
+        let mut places = index.places();
+        places.sort_unstable();
+        if places.windows(2).any(|pair| pair[0] == pair[1]) {
+            return None;
         }
-        (all > 0 && hits * 2 > all).then_some(offsets)
+        let (_, hits, _) = start::find(None, &places, &self.spans(), pos)?;
+        (hits * 2 > places.len()).then_some(index)
+    }
+
+    /// Where the first chunk is.
+    pub fn first(&self) -> Option<u64> {
+        self.chunks.first().map(|(pos, _)| *pos)
+    }
+
+    /// From where to where each of the chunks goes.
+    pub fn spans(&self) -> Vec<start::Span> {
+        let spans = self.chunks.iter();
+        spans
+            .map(|(pos, header)| (*pos, pos + header.cbytes as u64))
+            .collect()
     }
 }
 
 /// A header for chunks of which nothing is known but themselves.
-pub(super) fn header_from(scan: &Scan) -> Option<Header> {
-    let (_, first) = scan.chunks.first()?;
+pub(super) fn header_from(scan: &Scan, is_proven: impl Fn(u64) -> bool) -> Option<Header> {
+    // Of damaged chunks all that counts may be damaged, too.
+    let first = scan.chunks.iter().find(|(pos, _)| is_proven(*pos));
+    let (_, first) = first.or_else(|| scan.chunks.first())?;
     let codec = oxiblosc_codecs::Codec::from_format(first.flags >> 5);
     Some(Header {
         kind: Kind::Contiguous,

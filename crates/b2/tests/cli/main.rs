@@ -3,6 +3,9 @@
 mod arrays;
 mod commands;
 mod damage;
+mod damage_files;
+mod damage_table;
 #[path = "../../../../tests/common/fixtures.rs"]
 mod fixtures;
 mod support;
+mod verdicts;

@@ -1,0 +1,152 @@
+//! What `b2 repair` says of what it did.
+
+use crate::failure::Result;
+use crate::json::Json;
+use crate::mend::Verdict;
+use crate::output::say;
+use crate::salvage::Salvage;
+use crate::state::State;
+use crate::text::{clean, plural, ranges};
+use std::path::Path;
+
+/// Ranges of chunks that are named.
+const RANGES: usize = 20;
+
+/// Why nothing is known of a chunk.
+const UNPLACED: &str = "the checksums fit, but where they belong is not known for sure";
+const DOUBTFUL: &str = "header, block starts or dictionary are wrong, so that the data may be";
+const UNCHECKED: &str = "no checksums";
+
+fn why_unknown(verdict: &Verdict) -> &'static str {
+    match (verdict.fits, verdict.front_wrong) {
+        (true, _) => UNPLACED,
+        (false, true) => DOUBTFUL,
+        (false, false) => UNCHECKED,
+    }
+}
+
+/// What became of a frame.
+pub struct Report<'a> {
+    /// What was found of it.
+    pub salvage: &'a Salvage,
+    /// What is known of each chunk.
+    pub verdicts: &'a [Verdict],
+    /// The new frame.
+    pub output: &'a Path,
+}
+
+impl Report<'_> {
+    /// Whether nothing is lost, and nothing doubtful but for want of checksums.
+    pub fn is_complete(&self) -> bool {
+        let fine = |verdict: &Verdict| {
+            verdict.state != State::Wrong && verdict.wrong.is_empty() && !verdict.front_wrong
+        };
+        self.verdicts.iter().all(fine)
+            && self.salvage.notes.is_empty()
+            && self.salvage.lost.is_empty()
+    }
+
+    /// The chunks of which all blocks are in this state.
+    fn chunks(&self, state: State) -> Vec<usize> {
+        let all = self.verdicts.iter().enumerate();
+        all.filter(|(_, verdict)| verdict.state == state && verdict.wrong.is_empty())
+            .map(|(nchunk, _)| nchunk)
+            .collect()
+    }
+
+    /// For a person.
+    pub fn print(&self) -> Result<()> {
+        let (right, unknown) = (self.chunks(State::Right), self.chunks(State::Unknown));
+        let wrong = self.chunks(State::Wrong);
+        let count = self.verdicts.len();
+        self.salvage.lost.iter().try_for_each(|line| say(line))?;
+        say(&format!(
+            "{}: {} of {}",
+            clean(self.output.display().to_string().as_bytes()),
+            count - wrong.len(),
+            plural(count, "chunk", "chunks")
+        ))?;
+        let named = |chunks: &[usize]| match chunks.len() == count {
+            true => "all chunks".to_string(),
+            false => format!("{} {}", word(chunks.len()), ranges(chunks, RANGES)),
+        };
+        if !right.is_empty() {
+            say(&format!("right: {}", named(&right)))?;
+        }
+        for why in [UNPLACED, DOUBTFUL, UNCHECKED] {
+            let chunks = unknown.iter().copied();
+            let chunks: Vec<usize> = chunks
+                .filter(|nchunk| why_unknown(&self.verdicts[*nchunk]) == why)
+                .collect();
+            if !chunks.is_empty() {
+                say(&format!("unknown: {} ({why})", named(&chunks)))?;
+            }
+        }
+        if !wrong.is_empty() {
+            say(&format!("wrong, and lost: {}", named(&wrong)))?;
+        }
+        let partly = self.verdicts.iter().enumerate();
+        let partly = partly.filter(|(_, verdict)| !verdict.wrong.is_empty());
+        for (nchunk, verdict) in partly.clone().take(RANGES) {
+            say(&format!(
+                "chunk {nchunk}: {} wrong, and lost: {}; the others {}",
+                plural(verdict.wrong.len(), "block", "blocks"),
+                ranges(&verdict.wrong, RANGES),
+                verdict.state.word()
+            ))?;
+        }
+        let partly = partly.count();
+        if partly > RANGES {
+            say(&format!(
+                "blocks of {} lost in all",
+                plural(partly, "chunk", "chunks")
+            ))?;
+        }
+        let all = self.verdicts.iter().enumerate();
+        let missing: Vec<usize> = all
+            .filter(|(_, verdict)| verdict.missing)
+            .map(|(nchunk, _)| nchunk)
+            .collect();
+        if !missing.is_empty() {
+            let missing = named(&missing);
+            say(&format!(
+                "left out, since nothing tells their size: {missing}"
+            ))?;
+        }
+        Ok(())
+    }
+
+    /// For a program.
+    pub fn json(&self) -> Json {
+        let parts = &self.salvage.parts;
+        let count = |state| Json::from(self.chunks(state).len());
+        let chunks = self.verdicts.iter().map(|verdict| {
+            Json::object([
+                ("state", Json::from(verdict.state.word())),
+                ("blocks", Json::from(verdict.nblocks)),
+                ("checksums_fit", Json::from(verdict.fits)),
+                ("wrong_blocks", Json::list(verdict.wrong.iter().copied())),
+                ("front_wrong", Json::from(verdict.front_wrong)),
+                ("left_out", Json::from(verdict.missing)),
+            ])
+        });
+        let notes = self.salvage.notes.iter().chain(&self.salvage.lost);
+        Json::object([
+            ("new", Json::from(self.output.display().to_string())),
+            ("complete", Json::from(self.is_complete())),
+            ("header", Json::from(parts.header.word())),
+            ("index", Json::from(parts.index.word())),
+            ("trailer", Json::from(parts.trailer.word())),
+            ("in_order", Json::from(self.salvage.in_order)),
+            ("right", count(State::Right)),
+            ("wrong", count(State::Wrong)),
+            ("unknown", count(State::Unknown)),
+            ("notes", Json::list(notes.map(|note| note.as_str()))),
+            ("chunks", Json::List(chunks.collect())),
+        ])
+    }
+}
+
+fn word(count: usize) -> &'static str {
+    if count == 1 { "chunk" } else { "chunks" }
+}

@@ -1,0 +1,174 @@
+//! What a header says, held against the chunks where it is in doubt.
+
+use super::{Chunks, Slot};
+use crate::state::State;
+use crate::text::bytes;
+use oxiblosc_chunk::header::{ChunkHeader, Special};
+use oxiblosc_core::b2nd::geometry::Geometry;
+use oxiblosc_core::b2nd::meta::{NAME, OLD_NAME};
+use oxiblosc_frame::header::Header;
+use std::collections::HashMap;
+
+/// How large the chunks' data are.
+pub struct Sizes {
+    /// All but the last, or 0 where they differ.
+    pub chunksize: usize,
+    nbytes: usize,
+    count: usize,
+    /// Whether the sizes are right, and that of the last chunk.
+    known: (bool, bool),
+}
+
+impl Sizes {
+    /// Bytes of the data of a chunk, if all but the last have the same.
+    pub fn expected(&self, nchunk: usize) -> Option<usize> {
+        if self.chunksize == 0 {
+            None
+        } else if nchunk + 1 < self.count {
+            Some(self.chunksize)
+        } else {
+            Some(self.nbytes - self.chunksize * nchunk)
+        }
+    }
+
+    /// Whether that is so for sure.
+    pub fn is_known(&self, nchunk: usize) -> bool {
+        match nchunk + 1 < self.count {
+            true => self.known.0,
+            false => self.known.1,
+        }
+    }
+}
+
+/// The headers of the chunks, and whether each is proven.
+type Fronts = Vec<Option<(ChunkHeader, bool)>>;
+
+/// Takes from the chunks what they say better than the header: the sizes of items, chunks and data, and whether they can be those of
+/// the array.
+pub fn agree(
+    header: &mut Header,
+    state: State,
+    slots: &[Slot],
+    chunks: &Chunks,
+    notes: &mut Vec<String>,
+) -> Sizes {
+    let fronts: Fronts = match state {
+        State::Right => Vec::new(),
+        _ => slots
+            .iter()
+            .map(|slot| match slot {
+                Slot::At(place) => chunks.header(*place),
+                _ => None,
+            })
+            .collect(),
+    };
+    let sizes = sizes(header, state, slots.len(), &fronts);
+    if state == State::Right {
+        return sizes;
+    }
+    let proven = |front: &&(ChunkHeader, bool)| front.1;
+    let any_proven = fronts.iter().flatten().any(|front| proven(&front));
+    let said = fronts.iter().flatten();
+    let mut said = said.filter(|front| !any_proven || proven(front)).take(16);
+    if let Some((first, _)) = said.next() {
+        let size = i32::from(first.typesize);
+        // Large items are said to be of one byte.
+        let wrong = header.typesize != size && (size > 1 || header.typesize <= 255);
+        if wrong && said.all(|(chunk, _)| i32::from(chunk.typesize) == size) {
+            notes.push(format!(
+                "the header says that items have {}, the chunks say {size}",
+                bytes(header.typesize as u64)
+            ));
+            header.typesize = size;
+        }
+    }
+    let mut blocks = fronts
+        .iter()
+        .flatten()
+        .filter(|(chunk, proven)| (!any_proven || *proven) && chunk.special() == Special::None);
+    let blocksize = blocks.next().map(|(chunk, _)| chunk.blocksize_field());
+    if !slots.is_empty() && !is_array_of(header, slots.len(), sizes.chunksize, blocksize) {
+        notes.push(
+            "the array's shape does not fit the chunks: they come back as a frame that is no array"
+                .into(),
+        );
+        let is_array = |name: &[u8]| name == NAME || name == OLD_NAME;
+        header.metalayers.retain(|layer| !is_array(&layer.name));
+    }
+    sizes
+}
+
+fn sizes(header: &Header, state: State, count: usize, fronts: &Fronts) -> Sizes {
+    let said = header.chunksize.max(0) as usize;
+    let inner = fronts.iter().take(count.saturating_sub(1)).flatten();
+    let mut seen: HashMap<usize, (usize, usize)> = HashMap::new();
+    for (chunk, proven) in inner {
+        let (all, sure) = seen.entry(chunk.nbytes).or_default();
+        *all += 1;
+        *sure += usize::from(*proven);
+    }
+    let sure: Vec<usize> = seen
+        .iter()
+        .filter(|(_, (_, sure))| *sure > 0)
+        .map(|(size, _)| *size)
+        .collect();
+    let all: usize = seen.values().map(|(all, _)| *all).sum();
+    let most = seen.iter().max_by_key(|(_, (all, _))| *all);
+    let mut chunksize = match (&sure[..], most) {
+        ([size], _) => *size,
+        ([_, _, ..], _) => 0,
+        (_, Some((size, (count, _)))) if said != 0 && *count * 2 > all => *size,
+        (_, Some(_)) if state == State::Wrong => 0,
+        _ => said,
+    };
+    let last = fronts.last().and_then(Option::as_ref);
+    let last_sure = last.is_some_and(|(_, proven)| *proven);
+    if let Some((chunk, true)) = last
+        && chunk.nbytes > chunksize
+    {
+        chunksize = if count > 1 { 0 } else { chunk.nbytes };
+    }
+    let capacity = chunksize.saturating_mul(count);
+    let before = capacity.saturating_sub(chunksize);
+    let nbytes = usize::try_from(header.nbytes).unwrap_or(0);
+    let own = last.map(|(chunk, _)| chunk.nbytes);
+    let own =
+        own.filter(|own| (1..=chunksize).contains(own) && (last_sure || state == State::Wrong));
+    let nbytes = match own {
+        Some(own) => before + own,
+        None if nbytes > capacity || nbytes <= before => capacity,
+        None => nbytes,
+    };
+    Sizes {
+        chunksize,
+        nbytes,
+        count,
+        known: match state {
+            State::Right => (true, true),
+            _ => (sure.len() == 1 && chunksize > 0, false),
+        },
+    }
+}
+
+/// Whether a frame's chunks can be those of the array that its metalayer says it is.
+fn is_array_of(header: &Header, count: usize, chunksize: usize, blocksize: Option<usize>) -> bool {
+    let Some(content) = crate::source::array_layer(&header.metalayers) else {
+        return true;
+    };
+    let fits = || {
+        let meta = crate::source::array_meta(content)?;
+        let array =
+            Geometry::new(meta.ndim, &meta.shape, &meta.chunkshape, &meta.blockshape).ok()?;
+        let bytes = |items: i64| {
+            let bytes = items.checked_mul(i64::from(header.typesize))?;
+            usize::try_from(bytes).ok()
+        };
+        let chunk = bytes(array.extchunknitems)?;
+        let block = bytes(array.blocknitems.into())?;
+        let right = array.nchunks().ok()? == count as i64
+            && chunk == chunksize
+            && blocksize.is_none_or(|blocksize| blocksize == block.min(chunk));
+        right.then_some(())
+    };
+    fits().is_some()
+}

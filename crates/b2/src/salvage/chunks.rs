@@ -1,0 +1,119 @@
+//! The chunks of a damaged frame, wherever they are.
+
+use super::{HEADER, Image, Slot};
+use crate::library::c_path;
+use oxiblosc_chunk::decode::Chunk;
+use oxiblosc_chunk::header::{ChunkHeader, MAX_BUFFERSIZE, Special};
+use oxiblosc_io::file::Filesystem;
+use oxiblosc_io::{Backend, Mode};
+use oxiblosc_memory::Buffer;
+use std::path::Path;
+
+/// Chunks whose headers are taken as examples, at most.
+const TRIED: usize = 64;
+
+/// Where the chunks are.
+pub struct Chunks<'a> {
+    image: &'a Image<'a>,
+    /// The directory, where each has a file of its own.
+    folder: Option<&'a Path>,
+    /// Where chunks begin, and where the last one ends at the latest.
+    bounds: Vec<u64>,
+}
+
+impl<'a> Chunks<'a> {
+    /// Those of a frame in a file, or in a directory.
+    pub fn new(image: &'a Image<'a>, folder: Option<&'a Path>) -> Self {
+        Self {
+            image,
+            folder,
+            bounds: Vec::new(),
+        }
+    }
+
+    /// Notes where the chunks are; the last one ends before `limit`.
+    pub fn set_bounds(&mut self, slots: &[Slot], limit: u64) {
+        let places = slots.iter().filter_map(|slot| match slot {
+            Slot::At(place) => Some(*place),
+            _ => None,
+        });
+        self.bounds = places.chain([limit]).collect();
+        self.bounds.sort_unstable();
+    }
+
+    fn in_file<T>(&self, place: u64, read: impl FnOnce(&Image, u64) -> Option<T>) -> Option<T> {
+        let Some(folder) = self.folder else {
+            return read(self.image, place);
+        };
+        let path = folder.join(format!("{place:08X}.chunk"));
+        let file = Filesystem.open(&c_path(&path).ok()?, Mode::Read).ok()?;
+        read(&Image::new(&*file, &mut Vec::new()).ok()?, 0)
+    }
+
+    /// The chunk, as its header says.
+    pub fn read(&self, place: u64) -> Option<Buffer> {
+        self.in_file(place, |image, pos| image.chunk(pos))
+    }
+
+    /// The bytes from there to the next chunk.
+    pub fn room(&self, place: u64) -> Option<Buffer> {
+        self.in_file(place, |image, pos| {
+            let end = match self.folder {
+                Some(_) => image.size,
+                None => {
+                    let next = self.bounds.partition_point(|bound| *bound <= place);
+                    *self.bounds.get(next)?
+                }
+            };
+            let len = end.min(image.size).checked_sub(pos)?;
+            let len = usize::try_from(len).ok()?.min(MAX_BUFFERSIZE as usize);
+            image.read(pos, len)
+        })
+    }
+
+    /// The header of a chunk, and whether it is proven.
+    pub fn header(&self, place: u64) -> Option<(ChunkHeader, bool)> {
+        let front = self.in_file(place, |image, pos| image.read(pos, HEADER))?;
+        let header = ChunkHeader::parse(&front).ok()?;
+        let proven = header.has_checksums() && is_proven(&self.read(place)?);
+        Some((header, proven))
+    }
+}
+
+/// Whether the checksum of a chunk's front fits.
+pub fn is_proven(chunk: &[u8]) -> bool {
+    ChunkHeader::parse(chunk)
+        .is_ok_and(|header| header.has_checksums() && Chunk::parse(&header, chunk).is_ok())
+}
+
+/// What the headers of proven chunks look like, but for their sizes; one of each kind.
+pub fn templates(slots: &[Slot], chunks: &Chunks) -> Vec<ChunkHeader> {
+    let mut templates: Vec<ChunkHeader> = Vec::new();
+    for slot in slots.iter().take(TRIED) {
+        let Slot::At(place) = slot else { continue };
+        let Some((header, true)) = chunks.header(*place) else {
+            continue;
+        };
+        let is_new = !templates.iter().any(|other| kind(other) == kind(&header));
+        if header.special() == Special::None && is_new {
+            templates.push(header);
+        }
+    }
+    templates
+}
+
+/// What chunks of one kind have in common.
+fn kind(header: &ChunkHeader) -> impl PartialEq + use<> {
+    (
+        [
+            header.version,
+            header.versionlz,
+            header.flags,
+            header.typesize,
+        ],
+        header.blocks,
+        (header.filters, header.filters_meta),
+        [header.udcompcode, header.compcode_meta],
+        [header.blosc2_flags, header.blosc2_flags2],
+    )
+}

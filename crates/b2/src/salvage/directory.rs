@@ -1,0 +1,133 @@
+//! A damaged frame that is a directory with a file for each chunk.
+
+use super::end::End;
+use super::header::{Front, NO_EXTENT};
+use super::index::{Index, would_fit};
+use super::order::numbered;
+use super::scan::{Scan, header_from};
+use super::{Chunks, Image, Parts, Salvage};
+use crate::failure::{Failure, Result};
+use crate::library::SuperChunk;
+use crate::state::State;
+use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_frame::header::Kind;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Finds what there is; `image` is the file with header, index and trailer.
+pub fn sparse(
+    image: &Image,
+    folder: &Path,
+    contexts: &SuperChunk,
+    mut notes: Vec<String>,
+) -> Result<Salvage> {
+    let front = Front::read(image, &mut notes);
+    let extent = front.as_ref().map_or(NO_EXTENT, |front| front.extent);
+    let end = End::find(
+        image,
+        &extent,
+        front.as_ref().map(|front| &front.header),
+        &mut notes,
+    );
+    let state = front.as_ref().map(|front| front.state(end.sums.as_ref()));
+    let state = state.unwrap_or(State::Wrong);
+    let chunks = Chunks::new(image, Some(folder));
+    let numbers = numbers(folder)?;
+    let header = match front {
+        Some(front) => {
+            if state == State::Wrong {
+                notes.push("the header is damaged: what it says may be wrong".into());
+            }
+            front.header
+        }
+        None => {
+            notes.push("the header is lost: what it says is taken from the chunks".into());
+            let read = |number: &u64| Some((*number, chunks.header(*number)?));
+            let found: HashMap<u64, (ChunkHeader, bool)> =
+                numbers.iter().filter_map(read).collect();
+            let proven = |number| found.get(&number).is_some_and(|(_, proven)| *proven);
+            let scan = Scan {
+                chunks: numbers
+                    .iter()
+                    .filter_map(|number| Some((*number, found.get(number)?.0)))
+                    .collect(),
+                gaps: Vec::new(),
+                index: None,
+            };
+            header_from(&scan, proven)
+                .ok_or_else(|| Failure::say("nothing that can be read: no header and no chunks"))?
+        }
+    };
+    let mut header = header;
+    header.kind = Kind::Sparse;
+    let sum = end.sums.as_ref().map(|sums| sums.index);
+    let is_right = |index: &Index| index.state == State::Right;
+    let said = Index::at(image, contexts, extent.header_len.into(), sum);
+    let index = said
+        .filter(|index| is_right(index) || state != State::Wrong)
+        .or_else(|| Index::before(image, contexts, end.pos, sum))
+        .filter(|index| index.belongs((state != State::Wrong).then_some(&header)));
+    let expected = header.nchunks().filter(|_| state != State::Wrong);
+    let mut parts = Parts {
+        header: state,
+        index: index.as_ref().map_or(State::Wrong, |index| index.state),
+        trailer: end.state,
+    };
+    let mut in_order = false;
+    let slots = match index {
+        Some(index) => {
+            if !index.is_whole() {
+                notes.push("the index is damaged: the places of some chunks are lost".into());
+            } else if index.state == State::Wrong {
+                notes.push("the index is damaged: which chunk is which is a guess".into());
+            }
+            let mut places = index.places();
+            places.sort_unstable();
+            let believed = (state != State::Wrong).then_some(&header);
+            let slots = index.slots(believed, 0);
+            // Without a checksum it is enough that each file has one place, and is a chunk for sure.
+            let is_proven = |number: &u64| chunks.header(*number).is_some_and(|(_, proven)| proven);
+            in_order = is_right(&index)
+                || (index.state == State::Unknown
+                    && places == numbers
+                    && numbers.iter().all(is_proven));
+            slots
+        }
+        None if expected == Some(0) && numbers.is_empty() => {
+            parts.index = parts.header;
+            in_order = parts.header == State::Right;
+            Vec::new()
+        }
+        None => {
+            notes.push("the index is lost: chunks are taken in the order of their numbers".into());
+            let expected = expected.filter(|count| *count > 0);
+            numbered(&numbers, expected.map(|count| count as usize))
+        }
+    };
+    if !in_order && sum.is_some_and(|sum| would_fit(&slots, 0, sum)) {
+        notes.push("the checksum of the index says that this is their order".into());
+        in_order = true;
+    }
+    Ok(Salvage {
+        header,
+        parts,
+        slots,
+        in_order,
+        limit: 0,
+        vlmetalayers: end.layers,
+        notes,
+        lost: Vec::new(),
+    })
+}
+
+/// The numbers of the chunks' files.
+fn numbers(folder: &Path) -> Result<Vec<u64>> {
+    let mut numbers = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(|error| Failure::at(folder, &error))? {
+        let name = entry?.file_name();
+        let number = name.to_str().and_then(|name| name.strip_suffix(".chunk"));
+        numbers.extend(number.and_then(|digits| u64::from_str_radix(digits, 16).ok()));
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}

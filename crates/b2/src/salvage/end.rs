@@ -1,0 +1,100 @@
+//! The end of a damaged frame: its trailer, and the checksums in it.
+
+use super::Image;
+use crate::state::State;
+use oxiblosc_chunk::checksum::crc32c;
+use oxiblosc_frame::fingerprint::{Sums, sums, without};
+use oxiblosc_frame::header::{Extent, Header};
+use oxiblosc_frame::meta::Metalayer;
+use oxiblosc_frame::trailer;
+
+/// What was found.
+pub struct End {
+    /// Where the trailer begins, or the file ends.
+    pub pos: u64,
+    /// The variable-length metalayers.
+    pub layers: Vec<Metalayer>,
+    /// The checksums of all parts.
+    pub sums: Option<Sums>,
+    /// Whether the trailer is as it was written.
+    pub state: State,
+}
+
+impl End {
+    /// Looks for it where the frame ends, as the header has it, or as the file has.
+    pub fn find(
+        image: &Image,
+        extent: &Extent,
+        header: Option<&Header>,
+        notes: &mut Vec<String>,
+    ) -> Self {
+        let ends = [extent.frame_len, image.size];
+        let mut found: Option<Self> = None;
+        for end in ends {
+            let found_here = Self::at(image, end, extent.header_len.into());
+            // One with checksums counts more.
+            let better = found_here.as_ref().is_some_and(|new| {
+                found
+                    .as_ref()
+                    .is_none_or(|old| old.sums.is_none() && new.sums.is_some())
+            });
+            if better {
+                found = found_here;
+            }
+        }
+        let end = found.unwrap_or(Self {
+            pos: image.size,
+            layers: Vec::new(),
+            sums: None,
+            state: State::Wrong,
+        });
+        if end.state == State::Wrong {
+            notes.push(match (header, end.layers.is_empty()) {
+                (_, false) => {
+                    "the trailer is damaged: the variable-length metalayers may be wrong".into()
+                }
+                (Some(header), _) if header.has_vlmetalayers => {
+                    "the trailer is damaged: the variable-length metalayers are lost".into()
+                }
+                _ => "the trailer is damaged: it held no variable-length metalayers, or they are lost"
+                    .into(),
+            });
+        }
+        end
+    }
+
+    fn at(image: &Image, end: u64, header_len: u64) -> Option<Self> {
+        let pos = end.checked_sub(trailer::MIN_LEN as u64)?;
+        let last = image.read(pos, trailer::MIN_LEN)?;
+        let sums = sums(&last);
+        let read = || {
+            // Where the header is damaged, what it says of its length is, too.
+            let len = trailer::len(&last, end, header_len)
+                .or_else(|_| trailer::len(&last, end, 0))
+                .ok()?;
+            let pos = end - len as u64;
+            let bytes = image.read(pos, len)?;
+            let layers = trailer::parse(&bytes).ok()?;
+            let state = match &sums {
+                Some(sums) if crc32c(without(&bytes)) == sums.trailer => State::Right,
+                Some(_) => State::Wrong,
+                None => State::Unknown,
+            };
+            Some((pos, layers.into(), state))
+        };
+        match read() {
+            Some((pos, layers, state)) => Some(Self {
+                pos,
+                layers,
+                sums,
+                state,
+            }),
+            None => sums.map(|sums| Self {
+                pos: end,
+                layers: Vec::new(),
+                sums: Some(sums),
+                state: State::Wrong,
+            }),
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The index of a damaged frame.
+
+use super::scan::plausible;
+use super::{HEADER, Image, MOST_CHUNKS, Slot, slot};
+use crate::library::SuperChunk;
+use crate::state::State;
+use oxiblosc_chunk::header::{ChunkHeader, Special};
+use oxiblosc_frame::fingerprint::of_index;
+use oxiblosc_frame::header::{Header, Kind, MIN_LEN};
+use oxiblosc_frame::offsets::{Offsets, Place, WIDTH};
+
+/// Bytes that are searched at once.
+const WINDOW: usize = 1 << 20;
+
+/// An index, or what is left of it.
+pub(super) struct Index {
+    /// Where it is in the file.
+    pub pos: u64,
+    /// The offsets, `None` for those in a block of it that is damaged.
+    pub offsets: Vec<Option<i64>>,
+    /// Whether it is as it was written.
+    pub state: State,
+    /// Whether it has room for more offsets than there are chunks.
+    growing: bool,
+}
+
+impl Index {
+    /// The offsets that count, as the header says, if it can be believed.
+    pub fn counted(&self, header: Option<&Header>) -> &[Option<i64>] {
+        let count = header.and_then(Header::nchunks);
+        let count = count.filter(|count| self.growing && *count > 0);
+        let count = count.and_then(|count| usize::try_from(count).ok());
+        &self.offsets[..count.map_or(self.offsets.len(), |count| count.min(self.offsets.len()))]
+    }
+
+    /// Whether all of it could be read.
+    pub fn is_whole(&self) -> bool {
+        self.offsets.iter().all(Option::is_some)
+    }
+
+    /// Whether it can be the index of a frame with this header: what is left of another one would not have as many offsets.
+    pub fn belongs(&self, header: Option<&Header>) -> bool {
+        let count = header.and_then(Header::nchunks);
+        self.is_whole()
+            || self.growing
+            || count.is_none_or(|count| count == self.offsets.len() as u64)
+    }
+
+    /// The places of chunks.
+    pub fn places(&self) -> Vec<u64> {
+        let offsets = self.offsets.iter().flatten();
+        offsets
+            .filter_map(|offset| u64::try_from(*offset).ok())
+            .collect()
+    }
+
+    /// Where the chunks are.
+    pub fn slots(&self, header: Option<&Header>, start: u64) -> Vec<Slot> {
+        let offsets = self.counted(header).iter();
+        offsets
+            .map(|offset| offset.map_or(Slot::Lost, |offset| slot(offset, start)))
+            .collect()
+    }
+
+    /// The index at a position, checked against its checksum.
+    pub fn at(image: &Image, contexts: &SuperChunk, pos: u64, sum: Option<u32>) -> Option<Self> {
+        let chunk = image.chunk(pos)?;
+        let header = ChunkHeader::parse(&chunk).ok()?;
+        let numbers = header.nbytes.is_multiple_of(WIDTH) && usize::from(header.typesize) == WIDTH;
+        if !numbers || header.nbytes == 0 {
+            return None;
+        }
+        let right = sum.is_some_and(|sum| of_index(&chunk) == sum);
+        let state = match sum {
+            Some(_) if right => State::Right,
+            Some(_) => State::Wrong,
+            None => State::Unknown,
+        };
+        let growing = header.is_memcpyed();
+        let index = |offsets, state| Self {
+            pos,
+            offsets,
+            state,
+            growing,
+        };
+        match Offsets::decode(&chunk, None, Kind::Contiguous, chunk.len() as u64) {
+            Ok(offsets) => {
+                // Where all offsets are the same there may be very many; then there is nothing to find, either.
+                let offsets = offsets.iter().take(MOST_CHUNKS).map(Some).collect();
+                return Some(index(offsets, state));
+            }
+            Err(_) if header.special() != Special::None => return None,
+            Err(_) => {}
+        }
+        let mut offsets = Vec::new();
+        let mut data = crate::library::zeros(header.blocksize_field().min(WINDOW)).ok()?;
+        for range in crate::check::blocks(&header)? {
+            let count = range.len() / WIDTH;
+            let typesize = usize::from(header.typesize);
+            match crate::check::block(contexts, &chunk, typesize, range.clone(), &mut data) {
+                Ok(()) => offsets.extend(data[..range.len()].chunks_exact(WIDTH).map(|bytes| {
+                    let mut offset = [0; WIDTH];
+                    offset.copy_from_slice(bytes);
+                    Some(i64::from_le_bytes(offset))
+                })),
+                Err(_) => offsets.extend(std::iter::repeat_n(None, count)),
+            }
+        }
+        let some = offsets.iter().any(Option::is_some);
+        some.then_some(index(offsets, State::Wrong))
+    }
+
+    /// The index before the trailer, which begins at `end`, wherever it begins itself: where its checksum is known that tells
+    /// it, and else that the trailer follows it at once and that it can be read.
+    pub fn before(
+        image: &Image,
+        contexts: &SuperChunk,
+        end: u64,
+        sum: Option<u32>,
+    ) -> Option<Self> {
+        let least = MIN_LEN as u64;
+        let mut to = end;
+        while to > least {
+            let from = to.saturating_sub(WINDOW as u64).max(least);
+            let len = (to - from) as usize + HEADER - 1;
+            let len = len.min(usize::try_from(end - from).unwrap_or(len));
+            let window = image.read(from, len)?;
+            for (at, bytes) in window.windows(HEADER).enumerate().rev() {
+                let pos = from + at as u64;
+                if usize::from(bytes[3]) != WIDTH {
+                    continue;
+                }
+                let Some(header) = plausible(bytes, end - pos, None) else {
+                    continue;
+                };
+                let behind = pos + header.cbytes as u64;
+                if sum.is_none() && behind < end {
+                    continue;
+                }
+                let index = Self::at(image, contexts, pos, sum);
+                let index = index.filter(|index| match sum {
+                    Some(_) => index.state == State::Right,
+                    None => index.is_whole(),
+                });
+                if index.is_some() {
+                    return index;
+                }
+            }
+            to = from;
+        }
+        None
+    }
+}
+
+/// Whether the index of these chunks would have this checksum.
+pub(super) fn would_fit(slots: &[Slot], start: u64, sum: u32) -> bool {
+    let offsets: Option<Vec<i64>> = slots
+        .iter()
+        .map(|slot| match slot {
+            Slot::At(pos) => pos.checked_sub(start).map(|at| Place::At(at).to_offset()),
+            Slot::Special(kind) => Some(Place::Special(*kind).to_offset()),
+            Slot::Lost => None,
+        })
+        .collect();
+    let Some(offsets) = offsets.filter(|offsets| !offsets.is_empty()) else {
+        return false;
+    };
+    let offsets = Offsets::List(offsets.into());
+    [offsets.encode(), offsets.encode_stored()]
+        .iter()
+        .flatten()
+        .any(|bytes| of_index(bytes) == sum)
+}

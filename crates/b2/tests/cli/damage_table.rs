@@ -1,0 +1,255 @@
+//! All kinds of damage to all kinds of frames: what `verify` finds of it, and what `repair` brings back and says of that.
+//!
+//! `OXIBLOSC_DAMAGE=full` does each five times, instead of a sample.
+
+use crate::damage_files::{Content, Damage, Files, KINDS, Original, Rng, content, write_files};
+use crate::support::{Folder, b2};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What `repair` says of a chunk.
+struct Verdict {
+    state: String,
+    wrong: Vec<usize>,
+    left_out: bool,
+}
+
+/// What `repair` says.
+struct Report {
+    complete: bool,
+    header: String,
+    trailer: String,
+    chunks: Vec<Verdict>,
+}
+
+fn after<'a>(text: &'a str, name: &str) -> &'a str {
+    let field = format!("\"{name}\": ");
+    let (_, rest) = text.split_once(&field).expect("the field");
+    rest
+}
+
+fn word(text: &str, name: &str) -> String {
+    let end = [',', '\n'];
+    let rest = after(text, name).split(end).next().expect("a value");
+    rest.trim_matches('"').to_string()
+}
+
+fn parse(json: &str) -> Report {
+    let chunks = json.split("\"state\": ").skip(1).map(|rest| {
+        let rest = format!("\"state\": {rest}");
+        let (list, _) = after(&rest, "wrong_blocks")[1..]
+            .split_once(']')
+            .expect("a list");
+        let numbers = list.split(", ").filter(|number| !number.is_empty());
+        Verdict {
+            state: word(&rest, "state"),
+            wrong: numbers
+                .map(|number| number.parse().expect("a number"))
+                .collect(),
+            left_out: word(&rest, "left_out") == "true",
+        }
+    });
+    Report {
+        complete: word(json, "complete") == "true",
+        header: word(json, "header"),
+        trailer: word(json, "trailer"),
+        chunks: chunks.collect(),
+    }
+}
+
+/// What came of one damage.
+#[derive(Clone, Copy, Debug, Default)]
+struct Outcome {
+    cases: usize,
+    /// Found by `verify`.
+    flagged: usize,
+    /// Bytes that are called right and are not.
+    silent: usize,
+    /// Bytes of which nothing is known, and that are wrong.
+    doubtful: usize,
+    /// Bytes that are right, whatever is said of them; those that are said to be right; and all.
+    right: usize,
+    called_right: usize,
+    all: usize,
+    /// Frames of which nothing is said to be lost.
+    complete: usize,
+}
+
+impl Outcome {
+    fn add(&mut self, other: &Self) {
+        self.cases += other.cases;
+        self.flagged += other.flagged;
+        self.silent += other.silent;
+        self.doubtful += other.doubtful;
+        self.right += other.right;
+        self.called_right += other.called_right;
+        self.all += other.all;
+        self.complete += other.complete;
+    }
+
+    fn share(part: usize, all: usize) -> String {
+        match part == all {
+            true => "100".into(),
+            // Never more than it is.
+            false => format!("{:.1}", (1000 * part / all.max(1)) as f64 / 10.0),
+        }
+    }
+}
+
+/// Compares what came back with what there was.
+fn compare(before: &Content, back: &Content, report: &Report, outcome: &mut Outcome) {
+    let mut now = back.chunks.iter();
+    for (nchunk, verdict) in report.chunks.iter().enumerate() {
+        let Some(data) = (!verdict.left_out).then(|| now.next()).flatten() else {
+            continue;
+        };
+        let (then, blocksize) = match before.chunks.get(nchunk) {
+            Some(then) => (&then[..], before.blocks[nchunk]),
+            None => (&[][..], data.len().max(1)),
+        };
+        let same_size = data.len() == then.len();
+        for (nblock, block) in data.chunks(blocksize.max(1)).enumerate() {
+            let at = nblock * blocksize;
+            let then = then.get(at..).unwrap_or_default();
+            let same = block.iter().zip(then).filter(|(now, then)| now == then);
+            let same = same.count();
+            let differ = match same_size {
+                true => block.len() - same,
+                false => block.len(),
+            };
+            outcome.right += same;
+            match (verdict.wrong.contains(&nblock), verdict.state.as_str()) {
+                (false, "right") => {
+                    outcome.silent += differ;
+                    outcome.called_right += same;
+                }
+                (false, "unknown") => outcome.doubtful += differ,
+                _ => {}
+            }
+        }
+    }
+    if report.header == "right" && back.metalayers != before.metalayers {
+        outcome.silent += 1;
+    }
+    if report.trailer == "right" && back.vlmetalayers != before.vlmetalayers {
+        outcome.silent += 1;
+    }
+}
+
+fn tried(folder: &Folder, name: &str, original: &Original, files: &Files) -> Outcome {
+    let (broken, mended) = (
+        folder.path(&format!("{name}-broken")),
+        folder.path(&format!("{name}-mended")),
+    );
+    write_files(Path::new(&broken), files);
+    let verified = b2(&["verify", &broken, "-t", "1"]);
+    assert!(matches!(verified.code, Some(0..=2)), "{name}: {verified:?}");
+    let mut outcome = Outcome {
+        cases: 1,
+        flagged: usize::from(verified.code != Some(0)),
+        all: original.content.chunks.iter().map(Vec::len).sum(),
+        ..Outcome::default()
+    };
+    let repaired = b2(&["repair", &broken, &mended, "--json", "-f", "-t", "1"]);
+    match repaired.code {
+        Some(0 | 1) => {
+            let report = parse(&repaired.text());
+            let back = content(Path::new(&mended)).unwrap_or_else(|| panic!("{name}: unreadable"));
+            compare(&original.content, &back, &report, &mut outcome);
+            outcome.complete = usize::from(report.complete);
+            assert_eq!(report.complete, repaired.code == Some(0), "{name}");
+        }
+        code => assert!(
+            code == Some(2) && repaired.err.contains("nothing"),
+            "{name}: {repaired:?}"
+        ),
+    }
+    if verified.code == Some(2) {
+        assert!(
+            verified.err.contains("b2 repair may"),
+            "{name}: {verified:?}"
+        );
+    }
+    outcome
+}
+
+#[test]
+fn what_repair_calls_right_is_right() {
+    let full = std::env::var("OXIBLOSC_DAMAGE").is_ok_and(|value| value == "full");
+    let folder = Folder::new("table");
+    let all: Vec<(Original, bool)> = (0..KINDS * 4)
+        .map(|n| {
+            (
+                Original::new(&folder, n / 4, n & 1 != 0, n & 2 != 0),
+                n & 2 != 0,
+            )
+        })
+        .collect();
+    let rounds = if full { 5 } else { 1 };
+    let total = all.len() * Damage::ALL.len() * rounds;
+    let (next, table) = (
+        AtomicUsize::new(0),
+        Mutex::new([[Outcome::default(); 2]; 12]),
+    );
+    let failures = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                while let case = next.fetch_add(1, Ordering::Relaxed)
+                    && case < total
+                {
+                    let (original, checked) = &all[case % all.len()];
+                    let which = case / all.len() % Damage::ALL.len();
+                    // A sample: each frame by some, each damage to some.
+                    if !full && !(case + which).is_multiple_of(3) {
+                        continue;
+                    }
+                    let (damage, what) = Damage::ALL[which];
+                    let Some(files) = damage.done(original, &mut Rng(case as u64)) else {
+                        continue;
+                    };
+                    let name = format!("{}-{which}-{case}", original.name);
+                    let outcome = tried(&folder, &name, original, &files);
+                    let less = outcome.called_right < outcome.all;
+                    let early = less && (outcome.complete > 0 || damage.spares(original));
+                    if *checked && (outcome.flagged == 0 || early) || outcome.silent > 0 {
+                        let mut failures = failures.lock().expect("no panic");
+                        failures.push(format!("{name}, {what}: {outcome:?}"));
+                    }
+                    let mut table = table.lock().expect("no panic");
+                    table[which][usize::from(*checked)].add(&outcome);
+                }
+            });
+        }
+    });
+    let table = table.into_inner().expect("no panic");
+    println!(
+        "| damage | with checksums: cases | found by `verify` | wrong, called right | wrong, called unknown | right, called right | right | without: found | wrong, called unknown | right |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|");
+    let mut sums = [Outcome::default(); 2];
+    let rows = table.iter().zip(Damage::ALL.map(|(_, what)| what));
+    for (row, what) in rows {
+        show(row, what);
+        sums.iter_mut().zip(row).for_each(|(sum, row)| sum.add(row));
+    }
+    show(&sums, "all");
+    let failures = failures.into_inner().expect("no panic");
+    assert!(failures.is_empty(), "{failures:#?}");
+}
+
+fn show([without, with]: &[Outcome; 2], what: &str) {
+    println!(
+        "| {what} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+        with.cases,
+        Outcome::share(with.flagged, with.cases),
+        with.silent,
+        Outcome::share(with.doubtful, with.all),
+        Outcome::share(with.called_right, with.all),
+        Outcome::share(with.right, with.all),
+        Outcome::share(without.flagged, without.cases),
+        Outcome::share(without.doubtful, without.all),
+        Outcome::share(without.right, without.all),
+    );
+}

@@ -1,0 +1,145 @@
+//! What `repair` says of what it brings back, and where it brings back all.
+
+use crate::damage_files::{Original, content, write_files};
+use crate::support::{Folder, b2};
+use std::path::Path;
+
+/// Repairs what was made of a frame; gives what was said, for a person and for a program, and what came back.
+fn repaired(folder: &Folder, files: &[(String, Vec<u8>)]) -> (String, String, Vec<Vec<u8>>) {
+    let (broken, new) = (folder.path("broken"), folder.path("new"));
+    write_files(Path::new(&broken), &files.to_vec());
+    let text = b2(&["repair", &broken, &new, "-f"]).text();
+    let json = b2(&["repair", &broken, &new, "-f", "--json"]).text();
+    let chunks = content(Path::new(&new)).map_or(Vec::new(), |back| back.chunks);
+    (text, json, chunks)
+}
+
+/// What `verify` says, in which it must say that `repair` may help.
+fn verified(folder: &Folder) {
+    let run = b2(&["verify", &folder.path("broken")]);
+    let said = run.text() + &run.err;
+    assert!(said.contains("b2 repair may bring back"), "{said}");
+    assert!(matches!(run.code, Some(1 | 2)), "{said}");
+}
+
+#[test]
+fn each_chunk_and_block_is_right_wrong_or_unknown() {
+    let folder = Folder::new("verdicts");
+    for (checksums, word) in [(true, "right"), (false, "unknown")] {
+        let original = Original::new(&folder, 1, false, checksums);
+        let mut files = original.files.clone();
+        // In the last block of the second chunk.
+        let (pos, cbytes) = original.place(1);
+        files[0].1[pos + cbytes - 30] ^= 0xff;
+        let (text, json, _) = repaired(&folder, &files);
+        let lines = [
+            "9 of 9 chunks".to_string(),
+            format!("{word}: chunks 0, 2-8"),
+            format!("chunk 1: 1 block wrong, and lost: 5; the others {word}"),
+        ];
+        assert!(lines.iter().all(|line| text.contains(line)), "{text}");
+        for line in [
+            format!("\"{word}\": 8"),
+            "\"complete\": false".into(),
+            "\"wrong_blocks\": [5]".into(),
+        ] {
+            assert!(json.contains(&line), "{line}: {json}");
+        }
+    }
+}
+
+#[test]
+fn without_its_header_a_frame_has_as_many_chunks_as_before() {
+    let folder = Folder::new("no-header");
+    for (kind, checksums) in [(0, false), (0, true), (5, false), (5, true), (6, true)] {
+        let original = Original::new(&folder, kind, false, checksums);
+        let chunks = &original.content.chunks;
+        let mut files = original.files.clone();
+        files[0].1[..97].fill(0);
+        let (text, json, back) = repaired(&folder, &files);
+        assert!(back == *chunks, "{kind}: {text}");
+        let count = format!("\"right\": {}", if checksums { chunks.len() } else { 0 });
+        assert!(json.contains(&count), "{json}");
+        verified(&folder);
+        // The chunks that are left stay where they were.
+        files[0].1[..4096].fill(0);
+        let (text, _, back) = repaired(&folder, &files);
+        assert_eq!(back.len(), chunks.len(), "{text}");
+        let lost = back.iter().zip(chunks).filter(|(now, then)| now != then);
+        assert!(lost.count() <= 1 + 4096 / 400, "{kind}: {text}");
+        verified(&folder);
+    }
+}
+
+#[test]
+fn an_array_without_its_shape_comes_back_as_its_chunks() {
+    let folder = Folder::new("no-shape");
+    for (kind, checksums) in [(7, false), (7, true), (8, true)] {
+        let original = Original::new(&folder, kind, false, checksums);
+        let mut files = original.files.clone();
+        let at = files[0].1.windows(4).position(|name| name == b"b2nd");
+        let content = files[0].1.windows(2).position(|two| two == [0x97, 0]);
+        let (at, content) = at.zip(content).expect("a shape");
+        assert!(at < content);
+        // The length of its first dimension.
+        files[0].1[content + 5..content + 13].copy_from_slice(&1000u64.to_be_bytes());
+        let (text, json, back) = repaired(&folder, &files);
+        assert!(text.contains("a frame that is no array"), "{text}");
+        assert!(json.contains("\"complete\": false"), "{json}");
+        assert!(back == original.content.chunks, "{text}");
+    }
+}
+
+#[test]
+fn a_directory_without_its_index_comes_back_from_its_chunks() {
+    let folder = Folder::new("no-index");
+    for (kind, checksums) in [(0, false), (3, true), (7, true)] {
+        let original = Original::new(&folder, kind, true, checksums);
+        let mut files = original.files.clone();
+        files.retain(|(name, _)| name != "chunks.b2frame");
+        let (text, json, back) = repaired(&folder, &files);
+        assert!(back == original.content.chunks, "{text}");
+        // Nothing tells the order.
+        let why = match checksums {
+            true => "unknown: all chunks (the checksums fit, but",
+            false => "unknown: all chunks (no checksums)",
+        };
+        assert!(text.contains(why), "{text}");
+        assert!(json.contains("\"right\": 0"), "{json}");
+        assert!(json.contains("\"complete\": false"), "{json}");
+        verified(&folder);
+    }
+}
+
+/// Another writer leaves an empty fingerprint, and chunks without checksums among the others.
+#[test]
+fn what_another_writer_changed_is_not_called_damaged() {
+    let folder = Folder::new("other-writer");
+    let original = Original::new(&folder, 1, false, true);
+    let mut files = original.files.clone();
+    let frame = &mut files[0].1;
+    let end = frame.len();
+    frame[end - 17..].fill(0);
+    frame[86] = 0;
+    let (text, json, back) = repaired(&folder, &files);
+    assert!(back == original.content.chunks, "{text}");
+    for line in [
+        "\"right\": 9",
+        "\"complete\": true",
+        "\"index\": \"unknown\"",
+    ] {
+        assert!(json.contains(line), "{line}: {json}");
+    }
+    // With a chunk that is gone the index, which has no checksum any more, is not believed.
+    let original = Original::new(&folder, 5, false, true);
+    let mut files = original.files.clone();
+    let frame = &mut files[0].1;
+    let end = frame.len();
+    frame[end - 17..].fill(0);
+    frame[86] = 0;
+    let (pos, cbytes) = original.place(7);
+    frame[pos..pos + cbytes].fill(0);
+    let (text, json, _) = repaired(&folder, &files);
+    assert!(json.contains("\"complete\": false"), "{text}");
+    assert!(json.contains("\"right\": 0"), "{json}");
+}
