@@ -186,7 +186,7 @@ unsafe fn refresh_in(shown: &Handle, array: *const b2nd_array_t) -> Result<bool>
     shown.follow();
     let state = shown.core().read()?;
     let last_tick = unsafe_granted!((*array).last_tick);
-    if !state.is_frame() || shown.is_view() || last_tick == state.tick() {
+    if shown.is_view() || !state.may_differ_since(last_tick) {
         return Ok(false);
     }
     let Some(at) = find_metalayer(state.metalayers()) else {
