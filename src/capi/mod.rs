@@ -23,6 +23,8 @@ pub mod mmap;
 pub mod registry;
 pub mod schunk;
 pub mod special;
+/// Transactions.
+pub mod transactions;
 #[allow(non_camel_case_types, reason = "a C type keeps its C name")]
 pub mod types;
 

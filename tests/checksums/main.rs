@@ -13,18 +13,12 @@ mod damage;
 mod interop;
 
 use blosc2::capi::types::blosc2_schunk;
-use common::library::ours;
+use common::library::own;
 use common::schunk::SchunkLib;
 use common::schunk_calls::Schunk;
 use std::ffi::c_int;
 use std::fs;
 use std::path::Path;
-
-/// A function of `oxiblosc.h`.
-fn own<F: Copy>(name: &str) -> F {
-    // SAFETY: declared in the header as the caller asks for it.
-    *unsafe { ours().library.get::<F>(name.as_bytes()) }.expect("a function of our own")
-}
 
 fn add_checksums(s: &Schunk) -> c_int {
     let add: unsafe extern "C" fn(*mut blosc2_schunk) -> c_int =

@@ -51,6 +51,12 @@ pub fn ours() -> &'static Lib {
     })
 }
 
+/// A function of `oxiblosc.h`.
+pub fn own<F: Copy>(name: &str) -> F {
+    // SAFETY: declared in the header as the caller asks for it.
+    *unsafe { ours().library.get::<F>(name.as_bytes()) }.expect("a function of our own")
+}
+
 /// The reference, or `None` where the environment does not name one: see [`reference_path`].
 pub fn reference() -> Option<&'static Lib> {
     static REFERENCE: OnceLock<Lib> = OnceLock::new();

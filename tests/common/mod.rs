@@ -21,4 +21,5 @@ pub mod schunk_calls;
 pub mod schunk_state;
 pub mod shim;
 pub mod table;
+pub mod transactions;
 pub mod workers;

@@ -244,6 +244,10 @@ fn one(
     if rc < 0 {
         let mut after = s.fields();
         after.current_nchunk = fields.current_nchunk;
+        if change.name.starts_with("transaction") {
+            // To abandon it is told, too.
+            after.change_tick = fields.change_tick;
+        }
         if after != fields {
             return Err(format!(
                 "fields after the error {rc}: {after:?}, before: {fields:?}"

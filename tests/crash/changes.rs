@@ -1,11 +1,15 @@
 //! The changes that are cut short, and the frames that they start from.
 
+#[path = "transactions.rs"]
+mod transactions;
+
 use crate::common::b2nd::{Array, Spec, c_path, our_arrays};
 use crate::common::data::Kind;
 use crate::common::schunk::SchunkLib;
 use crate::common::schunk_calls::Schunk;
 use blosc2::capi::types::{blosc2_cparams, blosc2_io};
 use std::path::Path;
+use transactions::TRANSACTIONS;
 
 /// Bytes of one item and of one chunk.
 const TYPESIZE: i32 = 8;
@@ -33,6 +37,7 @@ pub enum Start {
 }
 
 /// A change with its name; it returns what the library returned.
+#[derive(Clone, Copy)]
 pub struct Change {
     pub name: &'static str,
     pub start: Start,
@@ -313,4 +318,14 @@ pub const CHANGES: &[Change] = &[
     change("array: delete chunks", Start::Array, |s| {
         on_array(s, |a| a.delete(1, 25, 25))
     }),
+    TRANSACTIONS[0],
+    TRANSACTIONS[1],
+    TRANSACTIONS[2],
+    TRANSACTIONS[3],
+    TRANSACTIONS[4],
+    TRANSACTIONS[5],
+    TRANSACTIONS[6],
+    TRANSACTIONS[7],
+    TRANSACTIONS[8],
+    TRANSACTIONS[9],
 ];

@@ -425,6 +425,53 @@ static void checksums(void) {
   }
 }
 
+/* Changes in a transaction, of each kind, and its end. */
+static void transaction(void) {
+  make_schunk(1);
+  if (t.param == 0) {
+    CALL(oxiblosc_schunk_begin(t.schunk));
+    return;
+  }
+  uint8_t *chunk = a_chunk(300);
+  need(oxiblosc_schunk_begin(t.schunk) == 0, "a transaction");
+  if (t.param > 1) {
+    need(blosc2_schunk_append_buffer(t.schunk, data + 7, PER_CHUNK * 4) == 4, "an append");
+    need(blosc2_schunk_delete_chunk(t.schunk, 1) == 3, "a chunk that is deleted");
+    need(blosc2_meta_update(t.schunk, "fixed", (uint8_t *)data + 1, 20) >= 0, "a metalayer");
+    need(blosc2_vlmeta_delete(t.schunk, "variable") >= 0, "a vlmetalayer");
+  }
+  switch (t.param) {
+    case 1:
+      CALL(blosc2_schunk_append_buffer(t.schunk, data + 7, PER_CHUNK * 4));
+      break;
+    case 2:
+      CALL(blosc2_schunk_update_chunk(t.schunk, 1, chunk, true));
+      break;
+    case 3:
+      CALL(blosc2_schunk_insert_chunk(t.schunk, 0, chunk, true));
+      break;
+    case 4:
+      CALL(blosc2_schunk_set_slice_buffer(t.schunk, 900, 2100, data));
+      break;
+    case 5:
+      CALL(blosc2_vlmeta_add(t.schunk, "another", (uint8_t *)data, 400, NULL));
+      break;
+    case 6:
+      CALL(blosc2_meta_update(t.schunk, "fixed", (uint8_t *)data + 2, 20));
+      break;
+    case 7: {
+      int64_t order[] = {2, 0, 1};
+      CALL(blosc2_schunk_reorder_offsets(t.schunk, order));
+      break;
+    }
+    case 8:
+      CALL(oxiblosc_schunk_commit(t.schunk));
+      break;
+    default:
+      CALL_ONCE(oxiblosc_schunk_abandon(t.schunk));
+  }
+}
+
 static void fill_special(void) {
   blosc2_cparams cparams = parameters(1);
   blosc2_storage storage = storage_at(t.path, &io_of_frame, &map_of_frame, &cparams, NULL);
@@ -582,6 +629,7 @@ const struct test_case schunk_cases[] = {
     {"schunk_reorder_offsets", reorder, 1, ALL_STORAGES, CODE},
     {"schunk_frame_len", frame_len, 1, ALL_STORAGES, CODE},
     {"schunk_checksums", checksums, 6, ALL_STORAGES & ~(1 << CHUNKS), CODE},
+    {"schunk_transaction", transaction, 10, ALL_STORAGES, CODE},
     {"schunk_fill_special", fill_special, 2, ALL_STORAGES, CODE},
     {"schunk_lock", locks, 3, ALL_STORAGES, CODE},
     {"schunk_locked", locked, 3, ON_DISK, CODE},

@@ -56,5 +56,5 @@ pub use b2nd::owned::{Array, Layout};
 pub use context::{Compressor, Decompressor};
 pub use oxiblosc_error::{Error, Result};
 pub use params::{CParams, DParams, Split};
-pub use schunk::SuperChunk;
 pub use schunk::open::{Place, Protection};
+pub use schunk::{SuperChunk, Transaction};

@@ -126,6 +126,17 @@ impl Delta {
     }
 }
 
+/// Checks that memory can list these offsets one by one, so that one of them can become another.
+///
+/// # Errors
+/// [`Error::MaxBufsizeExceeded`] if not.
+pub fn check_listable(offsets: &Offsets) -> Result<()> {
+    match offsets {
+        Offsets::Repeated { count, .. } if *count > MOST_LISTED => Err(Error::MaxBufsizeExceeded),
+        _ => Ok(()),
+    }
+}
+
 impl<'a> Change<'a> {
     /// The chunks that come in.
     pub fn items(&self) -> impl Iterator<Item = Item<'a>> + use<'a> {
@@ -179,12 +190,20 @@ impl<'a> Change<'a> {
         if !self.fits(offsets.len()) {
             return Err(Error::InvalidParam);
         }
-        match (self, offsets) {
-            (Self::Nothing | Self::Fill(..), _) | (_, Offsets::List(_) | Offsets::Runs(_)) => {
-                Ok(())
-            }
-            (_, Offsets::Repeated { count, .. }) if *count <= MOST_LISTED => Ok(()),
-            _ => Err(Error::MaxBufsizeExceeded),
+        match self {
+            Self::Nothing | Self::Fill(..) => Ok(()),
+            _ => check_listable(offsets),
+        }
+    }
+
+    /// Whether a chunk that is stored with these offsets stays where it is.
+    pub fn keeps_stored(&self, offsets: &Offsets) -> bool {
+        let stored = |from: usize| offsets.get(from).is_some_and(|offset| offset >= 0);
+        match *self {
+            Self::Arrange { slots, .. } => slots
+                .iter()
+                .any(|slot| matches!(slot, Slot::Old(from) if stored(*from))),
+            _ => offsets.places().next().is_some(),
         }
     }
 

@@ -92,6 +92,16 @@ impl Memory {
         own.start < other.end && other.start < own.end
     }
 
+    /// Has the bytes of chunks that are not in the frame any more left out when the whole frame is asked for.
+    pub fn loosen(&mut self) {
+        self.loose = true;
+    }
+
+    /// Bytes of the header.
+    pub fn header_len(&self) -> u64 {
+        self.header_len as u64
+    }
+
     /// The offsets.
     pub fn offsets(&self) -> &Offsets {
         &self.offsets
@@ -151,7 +161,7 @@ impl Memory {
         header: List<u8>,
         trailer: Option<List<u8>>,
     ) -> Result<()> {
-        if header.len() != self.header_len && self.offsets.places().next().is_some() {
+        if header.len() != self.header_len && change.keeps_stored(&self.offsets) {
             return Err(Error::InvalidParam);
         }
         change.check(&self.offsets)?;
@@ -277,9 +287,6 @@ impl Memory {
         let mut places = self.offsets.places().list()?;
         places.sort_unstable();
         places.dedup();
-        if places.is_empty() {
-            return Ok(());
-        }
         let data = &self.bytes[self.header_len..self.header_len + self.data_len];
         let mut packed = Buffer::new();
         packed.reserve(self.header_len + self.data_len)?;

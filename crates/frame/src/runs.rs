@@ -29,6 +29,23 @@ pub struct Runs {
 }
 
 impl Runs {
+    /// The numbers from 0 to before `len`.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`], also for more than there can be.
+    pub fn rising(len: usize) -> Result<Self> {
+        u32::try_from(len).map_err(|_| Error::MemoryAlloc)?;
+        let mut runs = List::new();
+        if len > 0 {
+            runs.push(Run {
+                first: 0,
+                start: 0,
+                step: 1,
+            })?;
+        }
+        Ok(Self { runs, len })
+    }
+
     /// How many offsets there are.
     pub fn len(&self) -> usize {
         self.len

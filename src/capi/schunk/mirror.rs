@@ -5,7 +5,7 @@ use crate::capi::prelude::*;
 use oxiblosc_core::coder::{Changed, Count, Decoder, Encoder, Host, Settings};
 use oxiblosc_core::schunk::{Parameters, State};
 use oxiblosc_frame::meta::{Metalayer, NAME_MAXLEN};
-use oxiblosc_memory::{List, boxed};
+use oxiblosc_memory::{Buffer, List, boxed};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -171,7 +171,7 @@ impl Host for Mirror {
         if count.separate > 0 {
             chunks.reserve(count.separate.saturating_sub(chunks.len()))?;
         }
-        if state.separate_chunks().is_some() {
+        if !state.is_frame() {
             // They may have moved, whatever becomes of the change.
             // SAFETY: see `Send`.
             let c = unsafe { &mut *self.c };
@@ -201,18 +201,15 @@ impl Host for Mirror {
         c.flags2 = counts.flags2;
         c.blocksize = state.parameters().blocksize;
         c.change_tick = state.tick();
-        if let Some(chunks) = state.separate_chunks() {
+        if !state.is_frame() {
             let pointers = &mut shown.chunks;
-            match (changed, chunks.last_mut()) {
-                (Changed::Appended, Some(last)) if pointers.len() as i64 + 1 == counts.nchunks => {
-                    pointers.push_within_capacity(last.as_mut_ptr());
-                }
-                _ => {
-                    pointers.clear();
-                    for chunk in chunks.iter_mut() {
-                        pointers.push_within_capacity(chunk.as_mut_ptr());
-                    }
-                }
+            let nchunks = state.nchunks();
+            if changed != Changed::Appended || pointers.len() + 1 != nchunks {
+                pointers.clear();
+            }
+            for nchunk in pointers.len()..nchunks {
+                let chunk = state.separate_chunk(nchunk);
+                pointers.push_within_capacity(chunk.map_or(null_mut(), Buffer::as_mut_ptr));
             }
             c.data = pointers.as_mut_ptr();
             c.data_len = pointers.capacity() * size_of::<*mut u8>();

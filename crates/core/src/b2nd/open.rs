@@ -126,7 +126,7 @@ impl OpenArray {
         window: &dyn Window,
     ) -> Result<(ArrayRef<'a>, bool)> {
         let mut shapes = lock(&self.shapes);
-        let follows = state.is_frame() && !self.is_view && shapes.tick != state.tick();
+        let follows = !self.is_view && state.may_differ_since(shapes.tick);
         let again = follows && shapes.read_again(state)?;
         if again {
             window.show(&shapes.geometry, shapes.tick);

@@ -122,24 +122,13 @@ impl Rewriter<'_> {
         let decoding = self.chunks.hooks(old, &bytes)?;
         // What had to be read whole is written anew.
         let mode = match bytes {
-            Bytes::Borrowed(_) => PatchMode::Edits,
-            Bytes::Owned(_) => PatchMode::Whole,
+            Bytes::Borrowed(_) if self.in_place && old == nchunk => PatchMode::Edits,
+            _ => PatchMode::Whole,
         };
         let wanted = (touched, mode);
         match self.patched(&chunk, &*decoding, wanted, change, workers)? {
             Some(Patched::Whole(chunk)) => return Ok(ChunkUpdate::Whole(chunk)),
-            Some(Patched::Edits(edits)) => {
-                drop((chunk, decoding));
-                let mut bytes = match bytes {
-                    Bytes::Borrowed(_) if self.in_place && old == nchunk => {
-                        return Ok(ChunkUpdate::Edits(edits));
-                    }
-                    Bytes::Borrowed(bytes) => Buffer::copy_of(bytes)?,
-                    Bytes::Owned(bytes) => bytes,
-                };
-                bytes.edit(&edits)?;
-                return Ok(ChunkUpdate::Whole(bytes));
-            }
+            Some(Patched::Edits(edits)) => return Ok(ChunkUpdate::Edits(edits)),
             None => {}
         }
         let mut data = List::new();

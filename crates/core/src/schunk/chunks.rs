@@ -3,7 +3,7 @@
 use super::parsed::{Wanted, with_bytes, with_stored};
 use super::rules::ChunkInfo;
 use super::state::{Plan, State};
-use super::store::{Location, Store};
+use super::store::Location;
 use super::superchunk::SuperChunk;
 use oxiblosc_chunk::checksum;
 use oxiblosc_chunk::decode::Chunk;
@@ -342,9 +342,9 @@ impl SuperChunk {
         self.set_current(at);
         let chunk = state.chunk(at)?;
         if ChunkHeader::parse(&chunk)?.nbytes > dest.len() {
-            return Err(match state.store {
-                Store::Separate(_) => Error::InvalidParam,
-                Store::Memory(_) | Store::Disk(_) => Error::WriteBuffer,
+            return Err(match state.is_frame() {
+                false => Error::InvalidParam,
+                true => Error::WriteBuffer,
             });
         }
         self.decoder()?.decompress(&chunk, dest)

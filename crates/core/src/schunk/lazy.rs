@@ -61,7 +61,9 @@ impl State {
     /// # Errors
     /// As for [`State::chunk`].
     pub fn lazy_chunk(&self, nchunk: usize) -> Result<Bytes<'_>> {
-        let Location::File(stored) = self.store.find(nchunk)? else {
+        let (Store::Disk(_), Location::File(stored)) = (&self.store, self.store.find(nchunk)?)
+        else {
+            // In a transaction, where chunks are is not yet decided.
             return self.chunk(nchunk);
         };
         let header = stored.header()?;
@@ -125,9 +127,9 @@ impl SuperChunk {
     /// # Errors
     /// Those of input.
     pub fn lazy_source(&self, place: LazyTrailer) -> Result<Option<Box<dyn BlockSource>>> {
-        match &self.peek()?.store {
-            Store::Disk(disk) => Ok(Some(boxed(lock(disk).at(place.offset)?)?)),
-            Store::Separate(_) | Store::Memory(_) => Ok(None),
+        match self.peek()?.store.disk() {
+            Some(disk) => Ok(Some(boxed(lock(disk).at(place.offset)?)?)),
+            None => Ok(None),
         }
     }
 }

@@ -71,6 +71,7 @@ impl State {
             Edit::SetFixed(..) | Edit::SetVariable(..) | Edit::DeleteVariable(_) => {}
         }
         self.reserve_metalayers(count)?;
+        self.keep_metalayers(host, count)?;
         host.prepare(self, count)?;
         if self.store.is_frame() {
             let counts = self.counts;

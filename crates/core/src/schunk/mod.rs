@@ -9,6 +9,7 @@
 //! - [`operation`]: what this thread has locked, so that functions of the program's may use the super-chunk they are called for
 //! - [`parsed`]: a chunk wherever it is, ready to be read
 //! - [`rules`]: what a change does to the counters, and whether it may be made
+//! - [`transaction`]: changes that are committed together; [`staged`]: the chunks meanwhile
 //! - [`slices`]: which bytes of which chunks a range of items is
 
 /// Checksums.
@@ -39,6 +40,8 @@ pub mod slices;
 pub mod sparse;
 /// Chunks of special values.
 pub mod special;
+/// Chunks in a transaction.
+pub mod staged;
 /// The state.
 pub mod state;
 /// The lock on a super-chunk's state.
@@ -47,8 +50,11 @@ pub mod state_lock;
 pub mod store;
 /// The super-chunk.
 pub mod superchunk;
+/// Changes that are committed together.
+pub mod transaction;
 
 pub use chunks::Bytes;
 pub use state::{Parameters, State};
 pub use store::{ChunkUpdate, Location, Store, Update};
 pub use superchunk::{Changing, Peek, Reading, SuperChunk};
+pub use transaction::Transaction;

@@ -228,8 +228,8 @@ impl Writer<'_> {
         }
         let bytes = self.state.chunk(part.nchunk)?;
         let mode = match bytes {
-            super::Bytes::Borrowed(_) => PatchMode::Edits,
-            super::Bytes::Owned(_) => PatchMode::Whole,
+            super::Bytes::Borrowed(_) if self.state.store.edits() => PatchMode::Edits,
+            _ => PatchMode::Whole,
         };
         self.rewrite_whole(&bytes, part, new, mode, patch)
     }

@@ -2,6 +2,7 @@
 
 use super::rules::{ChunkInfo, Counts, StorageKind};
 use super::slices::ChunkSizes;
+use super::staged::Before;
 use super::store::{ChunkUpdate, Location, Store, Update, keep, lock, unlocked};
 use crate::coder::{Changed, Count, Host, Settings};
 use oxiblosc_chunk::header::{
@@ -75,6 +76,8 @@ pub struct State {
     sum_checked: AtomicBool,
     /// Whether chunks get checksums when they come into the frame.
     checksums: bool,
+    /// The tick when a transaction was last abandoned.
+    restored: i64,
 }
 
 /// A change, and the counters after it.
@@ -100,6 +103,7 @@ impl State {
             sizes: Mutex::new(None),
             sum_checked: AtomicBool::new(false),
             checksums: false,
+            restored: 0,
         }
     }
 
@@ -128,6 +132,27 @@ impl State {
         self.tick
     }
 
+    /// Whether the fixed-length metalayers may be others than at this tick although this handle has not changed them: another did,
+    /// or a transaction was abandoned.
+    pub fn may_differ_since(&self, tick: i64) -> bool {
+        tick != self.tick && (self.is_frame() || tick < self.restored)
+    }
+
+    /// Makes the state what it was before a transaction, whose chunks are gone already.
+    pub(crate) fn restore(&mut self, before: Before) {
+        self.counts = before.counts;
+        self.parameters.blocksize = before.blocksize;
+        self.checksums = before.checksums;
+        if let Some((metalayers, vlmetalayers)) = before.metalayers {
+            self.metalayers = metalayers;
+            self.vlmetalayers = vlmetalayers;
+        }
+        self.forget_sizes();
+        *self.sum_checked.get_mut() = false;
+        self.tick += 1;
+        self.restored = self.tick;
+    }
+
     /// Whether the chunks are in a frame.
     pub fn is_frame(&self) -> bool {
         self.store.is_frame()
@@ -143,12 +168,9 @@ impl State {
         self.counts.flags2 & flags2::VL_BLOCKS != 0
     }
 
-    /// The chunks that each are on their own; none of a frame.
-    pub fn separate_chunks(&mut self) -> Option<&mut List<Buffer>> {
-        match &mut self.store {
-            Store::Separate(chunks) => Some(chunks),
-            Store::Memory(_) | Store::Disk(_) => None,
-        }
+    /// A chunk that is on its own; none of a frame.
+    pub fn separate_chunk(&mut self, nchunk: usize) -> Option<&mut Buffer> {
+        self.store.separate_chunk(nchunk)
     }
 
     /// How many chunks there are.
@@ -158,12 +180,9 @@ impl State {
 
     /// How many there are of what a window shows one by one.
     pub fn count(&self) -> Count {
-        let separate = match &self.store {
-            Store::Separate(chunks) => chunks.len(),
-            Store::Memory(_) | Store::Disk(_) => 0,
-        };
+        let nchunks = self.store.nchunks();
         Count {
-            separate,
+            separate: if self.is_frame() { 0 } else { nchunks },
             metalayers: self.metalayers.len(),
             vlmetalayers: self.vlmetalayers.len(),
         }
@@ -171,10 +190,10 @@ impl State {
 
     /// How the chunks are counted.
     pub(crate) fn keeping(&self) -> StorageKind {
-        match (&self.store, self.store.kind()) {
-            (Store::Separate(_), _) => StorageKind::Separate,
-            (_, Kind::Contiguous) => StorageKind::Contiguous,
-            (_, Kind::Sparse) => StorageKind::Sparse,
+        match (self.store.is_frame(), self.store.kind()) {
+            (false, _) => StorageKind::Separate,
+            (true, Kind::Contiguous) => StorageKind::Contiguous,
+            (true, Kind::Sparse) => StorageKind::Sparse,
         }
     }
 
@@ -186,7 +205,6 @@ impl State {
         }
     }
 
-    /// What counts of a chunk.
     /// Whether chunks get checksums when they come into the frame.
     pub fn has_checksums(&self) -> bool {
         self.checksums
@@ -194,12 +212,8 @@ impl State {
 
     /// Has chunks that come into the frame get checksums from now on, and the frame too; or none.
     pub(crate) fn set_checksums(&mut self, checksums: bool) -> Result<()> {
-        match &mut self.store {
-            Store::Separate(_) => return Ok(()),
-            Store::Memory(memory) => memory.set_checksums(checksums)?,
-            Store::Disk(disk) => unlocked(disk).set_checksums(checksums),
-        }
-        self.checksums = checksums;
+        self.store.set_checksums(checksums)?;
+        self.checksums = checksums && self.store.is_frame();
         Ok(())
     }
 
@@ -216,6 +230,7 @@ impl State {
         }
     }
 
+    /// What counts of a chunk.
     pub(crate) fn chunk_info(&self, nchunk: usize) -> Result<ChunkInfo> {
         Ok(match self.store.find(nchunk)? {
             Location::Memory(bytes) => ChunkInfo::new(&ChunkHeader::parse(bytes)?),
@@ -285,7 +300,7 @@ impl State {
         self.counts.cbytes = match &mut self.store {
             Store::Disk(disk) => unlocked(disk).cbytes() as i64,
             Store::Memory(memory) => memory.cbytes() as i64,
-            Store::Separate(_) => self.counts.cbytes,
+            Store::Separate(_) | Store::Staged(_) => self.counts.cbytes,
         };
         self.forget_sizes();
         self.metalayers = header.metalayers;
@@ -308,10 +323,19 @@ impl State {
                 self.forget_sizes();
             }
         }
-        let Store::Disk(disk) = &mut self.store else {
+        let is_staged = self.store.is_staged();
+        let Some(disk) = self.store.disk_mut() else {
             return Ok(());
         };
-        let Some(loaded) = unlocked(disk).refresh()? else {
+        if is_staged {
+            // What is staged belongs to the frame with which the transaction began.
+            return if disk.is_current() {
+                Ok(())
+            } else {
+                Err(Error::Lock)
+            };
+        }
+        let Some(loaded) = disk.refresh()? else {
             return Ok(());
         };
         self.load(host, loaded)?;
@@ -344,16 +368,23 @@ impl State {
         content: Option<(usize, &[u8])>,
     ) -> Result<i64> {
         let specials = self.special_chunks_to_store(&plan)?;
-        if let Store::Separate(chunks) = &self.store {
+        if content.is_some() {
+            self.keep_metalayers(host, self.count())?;
+        }
+        if !self.store.is_frame() {
+            let count = self.count();
             let count = Count {
-                separate: plan.change.count(chunks.len()),
-                ..self.count()
+                separate: plan.change.count(count.separate),
+                ..count
             };
             host.prepare(self, count)?;
         }
         let header = self.header(host, &plan.counts, self.store.kind());
         match (&mut self.store, plan.owned) {
             (Store::Separate(chunks), Some(owned)) => keep(chunks, &plan.change, owned)?,
+            (Store::Staged(staged), Some(owned)) => {
+                staged.stage(&plan.change, &specials, Some(owned))?;
+            }
             (store, _) => {
                 let mut layers = meta::borrow(&self.metalayers)?;
                 if let Some((at, content)) = content {
@@ -539,7 +570,7 @@ impl State {
     /// # Errors
     /// [`Error::Data`] if not.
     pub(crate) fn check_size(&self, nchunk: usize, nbytes: usize) -> Result<()> {
-        if matches!(self.store, Store::Separate(_)) {
+        if !self.store.is_frame() {
             return Ok(());
         }
         match self.counts.nbytes_of(nchunk as i64) {
@@ -598,7 +629,7 @@ impl State {
 
     /// Whether another process may be kept out of the frame, or keep this one out.
     pub(crate) fn has_lock(&self) -> bool {
-        matches!(&self.store, Store::Disk(disk) if lock(disk).has_lock())
+        self.store.disk().is_some_and(|disk| lock(disk).has_lock())
     }
 }
 

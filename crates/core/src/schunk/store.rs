@@ -1,8 +1,9 @@
 //! Where the chunks of a super-chunk are kept.
 
+use super::staged::Staged;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::change::{Change, Item, Slot};
+use oxiblosc_frame::change::{Change, Item, Slot, check_listable};
 use oxiblosc_frame::disk::{Disk, Found, Next, Stored};
 use oxiblosc_frame::header::{Header, Kind};
 use oxiblosc_frame::memory::Memory;
@@ -19,6 +20,8 @@ pub enum Store {
     Memory(Memory),
     /// In a file or directory that is a frame. Readers share it, and lock it for moments.
     Disk(Mutex<Box<Disk>>),
+    /// In one of the others, but for what a transaction has changed and not committed.
+    Staged(Box<Staged>),
 }
 
 /// Where a chunk is.
@@ -43,22 +46,117 @@ pub enum ChunkUpdate {
 pub type Update = (usize, ChunkUpdate);
 
 impl Store {
+    /// No chunks.
+    pub const EMPTY: Self = Self::Separate(List::new());
+
+    /// The chunks without what a transaction has changed.
+    fn beneath(&self) -> &Self {
+        match self {
+            Self::Staged(staged) => staged.base(),
+            own => own,
+        }
+    }
+
+    /// As [`Self::beneath`].
+    pub(super) fn beneath_mut(&mut self) -> &mut Self {
+        match self {
+            Self::Staged(staged) => staged.base_mut(),
+            own => own,
+        }
+    }
+
+    /// As [`Self::beneath`].
+    pub(super) fn into_beneath(self) -> Self {
+        match self {
+            Self::Staged(staged) => staged.into_base().0,
+            own => own,
+        }
+    }
+
+    /// The frame on disk, if there is one.
+    pub(super) fn disk(&self) -> Option<&Mutex<Box<Disk>>> {
+        match self.beneath() {
+            Self::Disk(disk) => Some(disk),
+            _ => None,
+        }
+    }
+
+    /// As [`Self::disk`], for the exclusive owner.
+    pub(super) fn disk_mut(&mut self) -> Option<&mut Box<Disk>> {
+        match self.beneath_mut() {
+            Self::Disk(disk) => Some(unlocked(disk)),
+            _ => None,
+        }
+    }
+
+    /// Whether a transaction has been begun.
+    pub fn is_staged(&self) -> bool {
+        matches!(self, Self::Staged(_))
+    }
+
     /// Whether there is a frame.
     pub fn is_frame(&self) -> bool {
-        !matches!(self, Self::Separate(_))
+        !matches!(self.beneath(), Self::Separate(_))
+    }
+
+    /// Has the next change of a frame write checksums of what it has besides chunks, or none.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn set_checksums(&mut self, checksums: bool) -> Result<()> {
+        match self {
+            Self::Memory(memory) => memory.set_checksums(checksums)?,
+            Self::Disk(disk) => unlocked(disk).set_checksums(checksums),
+            // The change comes when the transaction is committed.
+            Self::Separate(_) | Self::Staged(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Bytes of the header of a frame.
+    pub(super) fn header_len(&self) -> u64 {
+        match self {
+            Self::Memory(memory) => memory.header_len(),
+            Self::Disk(disk) => lock(disk).header_len(),
+            Self::Separate(_) | Self::Staged(_) => 0,
+        }
+    }
+
+    /// Whether a chunk takes bytes in a frame.
+    pub(super) fn is_stored(&self, nchunk: usize) -> bool {
+        let offset = match self {
+            Self::Memory(memory) => memory.offsets().get(nchunk),
+            Self::Disk(disk) => lock(disk).offsets().get(nchunk),
+            Self::Separate(_) | Self::Staged(_) => None,
+        };
+        offset.is_some_and(|offset| offset >= 0)
+    }
+
+    /// Checks that memory can list the chunks of a frame one by one.
+    ///
+    /// # Errors
+    /// [`Error::MaxBufsizeExceeded`] if not.
+    pub(super) fn check_listable(&self) -> Result<()> {
+        match self {
+            Self::Memory(memory) => check_listable(memory.offsets()),
+            Self::Disk(disk) => check_listable(lock(disk).offsets()),
+            Self::Separate(_) | Self::Staged(_) => Ok(()),
+        }
+    }
+
+    /// A chunk that is on its own, in memory.
+    pub fn separate_chunk(&mut self, nchunk: usize) -> Option<&mut Buffer> {
+        match self {
+            Self::Separate(chunks) => chunks.get_mut(nchunk),
+            Self::Staged(staged) => staged.separate_chunk(nchunk),
+            Self::Memory(_) | Self::Disk(_) => None,
+        }
     }
 
     /// What kind of frame there is, or would be.
     pub fn kind(&self) -> Kind {
-        match self {
-            Self::Disk(disk) => lock(disk).kind(),
-            _ => Kind::Contiguous,
-        }
-    }
-
-    /// Whether all chunks are in memory.
-    pub fn is_in_memory(&self) -> bool {
-        !matches!(self, Self::Disk(_))
+        self.disk()
+            .map_or(Kind::Contiguous, |disk| lock(disk).kind())
     }
 
     /// Whether a chunk can be changed where it is.
@@ -67,18 +165,23 @@ impl Store {
             Self::Separate(_) => true,
             Self::Memory(_) => edits.iter().all(|edit| edit.len == edit.new.len()),
             Self::Disk(disk) => lock(disk).is_alone(nchunk),
+            Self::Staged(_) => false,
         }
     }
 
     /// Whether edits of chunks are of use at all.
     pub fn edits(&self) -> bool {
-        self.is_in_memory() || self.kind() == Kind::Contiguous
+        match self {
+            Self::Separate(_) | Self::Memory(_) => true,
+            Self::Disk(disk) => lock(disk).kind() == Kind::Contiguous,
+            Self::Staged(_) => false,
+        }
     }
 
     /// Whether edits are part of a [`Change::Update`], so that they are made together with other changes or not at all.
     /// Those of chunks in memory are made by [`Self::edit`], which does not fail.
     pub fn commits_edits(&self) -> bool {
-        matches!(self, Self::Disk(_))
+        matches!(self, Self::Disk(_) | Self::Staged(_))
     }
 
     /// Does of [`Self::edit`] all that can fail.
@@ -96,7 +199,7 @@ impl Store {
                     chunk.reserve(more.saturating_sub(less))?;
                 }
                 Self::Memory(memory) => drop(memory.chunk_mut(*nchunk)?),
-                Self::Disk(_) => {}
+                Self::Disk(_) | Self::Staged(_) => {}
             }
         }
         Ok(())
@@ -120,7 +223,7 @@ impl Store {
                         place.ok_or(Error::InvalidParam)?.copy_from_slice(&edit.new);
                     }
                 }
-                Self::Disk(_) => return Err(Error::InvalidParam),
+                Self::Disk(_) | Self::Staged(_) => return Err(Error::InvalidParam),
             }
         }
         Ok(())
@@ -132,16 +235,17 @@ impl Store {
             Self::Separate(chunks) => chunks.len(),
             Self::Memory(memory) => memory.offsets().len(),
             Self::Disk(disk) => lock(disk).offsets().len(),
+            Self::Staged(staged) => staged.nchunks(),
         }
     }
 
     /// The offsets of the chunks of a frame.
     ///
     /// # Errors
-    /// [`Error::FrameType`] without a frame.
+    /// [`Error::FrameType`] without a frame, and in a transaction, whose chunks have no places yet.
     pub fn offsets(&self) -> Result<List<i64>> {
         match self {
-            Self::Separate(_) => Err(Error::FrameType),
+            Self::Separate(_) | Self::Staged(_) => Err(Error::FrameType),
             Self::Memory(memory) => memory.offsets().iter().list(),
             Self::Disk(disk) => lock(disk).offsets().iter().list(),
         }
@@ -149,10 +253,7 @@ impl Store {
 
     /// Bytes of the frame on disk, if there is one.
     pub fn disk_len(&self) -> Option<u64> {
-        match self {
-            Self::Disk(disk) => Some(lock(disk).frame_len()),
-            Self::Separate(_) | Self::Memory(_) => None,
-        }
+        self.disk().map(|disk| lock(disk).frame_len())
     }
 
     /// Whether bytes are part of a frame's buffer.
@@ -168,6 +269,11 @@ impl Store {
     /// # Errors
     /// [`Error::InvalidParam`] where there is none; those of input.
     pub fn find(&self, nchunk: usize) -> Result<Location<'_>> {
+        self.find_in(nchunk, true)
+    }
+
+    /// As [`Self::find`]. With `rereads`, a frame is read again whose chunk is not there, so that it may become another.
+    pub(super) fn find_in(&self, nchunk: usize, rereads: bool) -> Result<Location<'_>> {
         let special = |place| match place {
             Place::Special(kind) => Ok(Location::Special(kind)),
             Place::At(_) => Err(Error::Failure),
@@ -183,7 +289,7 @@ impl Store {
             Self::Disk(disk) => {
                 let disk = &mut *lock(disk);
                 let found = match disk.find(nchunk) {
-                    Err(Error::FileOpen) => {
+                    Err(Error::FileOpen) if rereads => {
                         // The chunk's file may have been replaced since the index was read.
                         disk.reread()?;
                         disk.find(nchunk)
@@ -195,6 +301,7 @@ impl Store {
                     Found::Stored(stored) => Ok(Location::File(stored)),
                 }
             }
+            Self::Staged(staged) => staged.find(nchunk),
         }
     }
 
@@ -219,6 +326,13 @@ impl Store {
                 let next = Next::new(header, metalayers, vlmetalayers, cbytes)?;
                 unlocked(disk).commit(change, specials, next)
             }
+            Self::Staged(staged) if staged.base().is_frame() => {
+                // What cannot be written fails here and not at the end of the transaction.
+                let next = Next::new(header, metalayers, vlmetalayers, cbytes)?;
+                let has_trailer = next.trailer.is_some();
+                staged.stage_frame(change, specials, next.header.len(), has_trailer)
+            }
+            Self::Staged(staged) => staged.stage(change, specials, None),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::operation::{self, Access};
 use super::state::{Parameters, Plan, State};
 use super::state_lock::StateLock;
-use super::store::{Store, lock, unlocked};
+use super::store::{Store, lock};
 use crate::coder::{Changed, Decoder, Encoder, Host};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::disk::look::Seen;
@@ -73,16 +73,15 @@ impl SuperChunk {
     /// The chunks alone, wherever they are.
     pub fn into_store(self) -> Store {
         let state = self.state.into_inner();
-        state.unwrap_or_else(PoisonError::into_inner).store
+        let state = state.unwrap_or_else(PoisonError::into_inner);
+        state.store.into_beneath()
     }
 
     /// The files that were made for this super-chunk, so that they can be removed; none if there are none, or once they were asked
     /// for.
     pub fn take_new_frame(&self) -> Option<NewFrame> {
-        match &self.peek().ok()?.store {
-            Store::Disk(disk) => lock(disk).take_made(),
-            Store::Separate(_) | Store::Memory(_) => None,
-        }
+        let state = self.peek().ok()?;
+        lock(state.store.disk()?).take_made()
     }
 
     /// This super-chunk, which was just made, where the rest was `done`; else its files are removed again.
@@ -117,14 +116,10 @@ impl SuperChunk {
     /// # Errors
     /// [`Error::Failure`] without one; those of output.
     pub fn close_frame(&self) -> Result<u64> {
-        match &self.peek()?.store {
-            Store::Disk(disk) => {
-                let mut disk = lock(disk);
-                disk.close()?;
-                Ok(disk.frame_len())
-            }
-            Store::Separate(_) | Store::Memory(_) => Err(Error::Failure),
-        }
+        let state = self.peek()?;
+        let mut disk = lock(state.store.disk().ok_or(Error::Failure)?);
+        disk.close()?;
+        Ok(disk.frame_len())
     }
 
     /// The program's side.
@@ -243,7 +238,7 @@ impl SuperChunk {
 
     fn unlock_shared(&self) {
         if let Ok(state) = self.guard()
-            && let Store::Disk(disk) = &state.store
+            && let Some(disk) = state.store.disk()
         {
             // The lock goes with the file at the latest.
             let _ = lock(disk).unlock_shared();
@@ -258,7 +253,7 @@ impl SuperChunk {
         if !state.has_settings(&*self.host) {
             return Ok(None);
         }
-        let Store::Disk(disk) = &state.store else {
+        let Some(disk) = state.store.disk() else {
             return Ok(Some((shared, false, state)));
         };
         let (has_lock, look) = {
@@ -338,37 +333,35 @@ impl SuperChunk {
         Ok(Changing {
             schunk: self,
             begun: Some(Begun {
-                locked: false,
+                locked: Locked::No,
                 _operation: operation::enter(self.id, Access::Reserved)?,
                 _reserved: reserved,
             }),
         })
     }
 
-    /// Keeps other handles out of the frame, for a change.
-    fn lock_frame(&self) -> Result<()> {
-        match &self.guard()?.store {
-            Store::Disk(disk) => lock(disk).lock(),
-            Store::Separate(_) | Store::Memory(_) => Ok(()),
+    /// Keeps other handles out of the frame, for a change, or, shared, their changes.
+    fn lock_frame(&self, shared: bool) -> Result<()> {
+        match (self.guard()?.store.disk(), shared) {
+            (Some(disk), false) => lock(disk).lock(),
+            (Some(disk), true) => lock(disk).lock_shared(),
+            (None, _) => Ok(()),
         }
     }
 
     /// Ends what [`Self::lock_frame`] began.
     fn unlock_frame(&self) -> Result<()> {
-        match &self.guard()?.store {
-            Store::Disk(disk) => lock(disk).unlock(),
-            Store::Separate(_) | Store::Memory(_) => Ok(()),
+        match self.guard()?.store.disk() {
+            Some(disk) => lock(disk).unlock(),
+            None => Ok(()),
         }
     }
 
     /// Whether what is known is the frame as it is, and what the program has set.
     fn is_current(&self) -> Result<bool> {
         let state = self.guard()?;
-        Ok(state.has_settings(&*self.host)
-            && match &state.store {
-                Store::Disk(disk) => lock(disk).is_current(),
-                Store::Separate(_) | Store::Memory(_) => true,
-            })
+        let disk = state.store.disk();
+        Ok(state.has_settings(&*self.host) && disk.is_none_or(|disk| lock(disk).is_current()))
     }
 
     /// Keeps other handles and processes away from the frame until [`Self::unlock`], so that what happens in between happens at
@@ -384,7 +377,7 @@ impl SuperChunk {
         let _reserved = Reserved(self);
         self.lock.upgrade();
         let _exclusive = Exclusive(self);
-        self.lock_frame()?;
+        self.lock_frame(false)?;
         self.program_locks.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
@@ -404,9 +397,9 @@ impl SuperChunk {
             return Ok(());
         }
         let state = self.peek()?;
-        match &state.store {
-            Store::Disk(disk) => lock(disk).unlock(),
-            Store::Separate(_) | Store::Memory(_) => Ok(()),
+        match state.store.disk() {
+            Some(disk) => lock(disk).unlock(),
+            None => Ok(()),
         }
     }
 
@@ -432,13 +425,13 @@ impl SuperChunk {
                         return body(bytes).map(Some);
                     }
                 }
-                Store::Separate(_) | Store::Disk(_) => return Ok(None),
+                Store::Separate(_) | Store::Disk(_) | Store::Staged(_) => return Ok(None),
             }
         }
         // The index and the trailer are put behind the chunks, which may move all of them.
         self.change(|state| match &mut state.store {
             Store::Memory(memory) => body(memory.whole()?).map(Some),
-            Store::Separate(_) | Store::Disk(_) => Ok(None),
+            Store::Separate(_) | Store::Disk(_) | Store::Staged(_) => Ok(None),
         })
     }
 
@@ -448,9 +441,9 @@ impl SuperChunk {
     /// As for [`Self::reserve`].
     pub fn with_memory<T>(&self, body: impl FnOnce(&mut Memory) -> T) -> Result<Option<T>> {
         self.change(|state| {
-            Ok(match &mut state.store {
+            Ok(match state.store.beneath_mut() {
                 Store::Memory(memory) => Some(body(memory)),
-                Store::Separate(_) | Store::Disk(_) => None,
+                Store::Separate(_) | Store::Disk(_) | Store::Staged(_) => None,
             })
         })
     }
@@ -478,17 +471,17 @@ impl SuperChunk {
 impl State {
     /// Keeps changes by other handles out.
     fn lock_shared(&mut self) -> Result<()> {
-        match &mut self.store {
-            Store::Disk(disk) => unlocked(disk).lock_shared(),
-            Store::Separate(_) | Store::Memory(_) => Ok(()),
+        match self.store.disk_mut() {
+            Some(disk) => disk.lock_shared(),
+            None => Ok(()),
         }
     }
 
     /// Ends what [`Self::lock_shared`] began.
     fn unlock_shared(&mut self) -> Result<()> {
-        match &mut self.store {
-            Store::Disk(disk) => unlocked(disk).unlock_shared(),
-            Store::Separate(_) | Store::Memory(_) => Ok(()),
+        match self.store.disk_mut() {
+            Some(disk) => disk.unlock_shared(),
+            None => Ok(()),
         }
     }
 }
@@ -576,9 +569,18 @@ pub struct Changing<'a> {
     begun: Option<Begun<'a>>,
 }
 
+/// Who is kept out of the frame.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Locked {
+    No,
+    /// Other handles' changes.
+    Shared,
+    /// Other handles.
+    Alone,
+}
+
 struct Begun<'a> {
-    /// Whether other handles are kept out of the frame.
-    locked: bool,
+    locked: Locked,
     _operation: operation::Entered,
     _reserved: Reserved<'a>,
 }
@@ -589,19 +591,40 @@ impl Changing<'_> {
     /// # Errors
     /// Those of locking and reading a frame.
     pub(crate) fn lock(&mut self) -> Result<()> {
+        // What is staged for a transaction changes nothing yet.
+        let stages = self.schunk.guard()?.in_transaction();
+        self.lock_as(if stages {
+            Locked::Shared
+        } else {
+            Locked::Alone
+        })
+    }
+
+    /// As [`Self::lock`], but keeps out changes only.
+    pub(crate) fn lock_shared(&mut self) -> Result<()> {
+        self.lock_as(Locked::Shared)
+    }
+
+    /// As [`Self::lock`], also within a transaction.
+    pub(crate) fn lock_alone(&mut self) -> Result<()> {
+        self.lock_as(Locked::Alone)
+    }
+
+    fn lock_as(&mut self, wanted: Locked) -> Result<()> {
         let schunk = self.schunk;
-        let Some(begun) = self.begun.as_mut().filter(|begun| !begun.locked) else {
+        let begun = self.begun.as_mut();
+        let Some(begun) = begun.filter(|begun| begun.locked == Locked::No) else {
             return Ok(());
         };
         let mut exclusive = None;
         let has_lock = schunk.guard()?.has_lock();
-        if has_lock {
+        if has_lock && wanted == Locked::Alone {
             // The lock of a writer is taken by a handle that reads no more.
             schunk.lock.upgrade();
             exclusive = Some(Exclusive(schunk));
         }
-        schunk.lock_frame()?;
-        begun.locked = true;
+        schunk.lock_frame(wanted == Locked::Shared)?;
+        begun.locked = wanted;
         if schunk.is_current()? {
             return Ok(());
         }
@@ -629,6 +652,14 @@ impl Changing<'_> {
     /// Those of `body`.
     pub fn commit<T>(&mut self, body: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
         self.lock()?;
+        self.apart(body)
+    }
+
+    /// As [`Self::commit`], whatever other handles have made of the frame.
+    ///
+    /// # Errors
+    /// Those of `body`.
+    pub(crate) fn apart<T>(&mut self, body: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
         let schunk = self.schunk;
         schunk.lock.upgrade();
         let _exclusive = Exclusive(schunk);
@@ -645,9 +676,15 @@ impl Changing<'_> {
     }
 
     fn end(&mut self) -> Result<()> {
-        match self.begun.take() {
-            Some(begun) if begun.locked => self.schunk.unlock_frame(),
-            Some(_) | None => Ok(()),
+        // The reservation ends after that.
+        let begun = self.begun.take();
+        match begun.as_ref().map_or(Locked::No, |begun| begun.locked) {
+            Locked::Alone => self.schunk.unlock_frame(),
+            Locked::Shared => {
+                self.schunk.unlock_shared();
+                Ok(())
+            }
+            Locked::No => Ok(()),
         }
     }
 }

@@ -124,7 +124,7 @@ impl Disk {
         let count = self.view.offsets.len();
         change.check(&self.view.offsets)?;
         let longer = next.header.len() != self.view.header.len();
-        if longer && self.view.offsets.places().next().is_some() {
+        if longer && change.keeps_stored(&self.view.offsets) {
             return Err(Error::InvalidParam);
         }
         let leaves = self.leaves(change)?;
@@ -177,18 +177,17 @@ impl Disk {
         holes: u64,
     ) -> Result<()> {
         let chunks = new_chunks(change, specials).list()?;
-        let mut free = match self.view.offsets.places().next() {
-            Some(_) => self.free_list().try_clone()?,
-            None => FreeList::default(),
-        };
+        let mut free = FreeList::default();
         let places = match self.kind {
             Kind::Contiguous => {
-                free.reserve(leaves.len() + 2 * chunks.len() + 1)?;
-                for (place, len) in leaves {
-                    free.free(*place, *len);
+                let stays = change.count(self.view.offsets.len()) > 0
+                    && change.keeps_stored(&self.view.offsets);
+                if stays {
+                    free = self.free_list().try_clone()?;
                 }
-                if change.count(self.view.offsets.len()) == 0 {
-                    free = FreeList::default();
+                free.reserve(leaves.len() + 2 * chunks.len() + 1)?;
+                for (place, len) in leaves.iter().filter(|_| stays) {
+                    free.free(*place, *len);
                 }
                 self.place_each(&mut free, &chunks, u64::MAX, |_| 0)?
             }

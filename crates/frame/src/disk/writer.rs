@@ -177,6 +177,19 @@ impl Disk {
         Ok(file)
     }
 
+    /// Takes a change back that was begun and not committed, if there is one, so that the frame is in the file what it is known to be.
+    ///
+    /// # Errors
+    /// Those of output.
+    pub fn settle(&mut self) -> Result<()> {
+        if self.view.pending.is_none() {
+            return Ok(());
+        }
+        self.lock()?;
+        let settled = self.prepare().map(drop);
+        self.unlock().and(settled)
+    }
+
     /// Takes a change back that was begun and not committed, and cuts off the `len` bytes that lie behind the frame.
     fn clear_behind(&self, file: &dyn Storage, len: u64) -> Result<()> {
         if journal::roll_back(file, Some(self.base), self.options.durable, None)? {

@@ -1,0 +1,237 @@
+//! Changes that are committed together.
+//!
+//! Between begin and commit the state is that of [`Staged`] chunks: what is changed is kept in memory, over a frame that stays as it
+//! is. The commit makes one change of all, as every other change is made, so that what holds for one change holds for it: after a crash
+//! it is there or not.
+
+use super::staged::{Before, Staged};
+use super::state::State;
+use super::store::Store;
+use super::superchunk::SuperChunk;
+use crate::coder::{Changed, Count, Host};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_frame::meta::{self, Metalayer};
+use oxiblosc_memory::{Collect, List, ToList, boxed_uninit};
+
+fn copies(layers: &[Metalayer]) -> Result<List<Metalayer>> {
+    let copy = |layer: &Metalayer| {
+        Ok(Metalayer {
+            name: layer.name.to_list()?,
+            content: layer.content.to_list()?,
+        })
+    };
+    layers.iter().map(copy).try_list()
+}
+
+impl State {
+    /// Whether a transaction has been begun.
+    pub fn in_transaction(&self) -> bool {
+        self.store.is_staged()
+    }
+
+    /// Begins a transaction.
+    fn begin(&mut self) -> Result<()> {
+        if self.in_transaction() {
+            return Err(Error::InvalidParam);
+        }
+        if let Some(disk) = self.store.disk_mut() {
+            disk.settle()?;
+        }
+        let before = Before {
+            counts: self.counts,
+            blocksize: self.parameters.blocksize,
+            checksums: self.has_checksums(),
+            metalayers: None,
+        };
+        let staged = Staged::new(self.store.nchunks(), before)?;
+        let place = boxed_uninit()?;
+        let base = std::mem::replace(&mut self.store, Store::EMPTY);
+        self.store = Store::Staged(Box::write(place, staged.over(base)));
+        Ok(())
+    }
+
+    /// In a transaction, keeps the metalayers as they are, unless that was done; there will be as many as `count` says. A window then has
+    /// room for both.
+    pub(crate) fn keep_metalayers(&mut self, host: &dyn Host, mut count: Count) -> Result<()> {
+        let Store::Staged(staged) = &mut self.store else {
+            return Ok(());
+        };
+        let (fixed, variable) = match &mut staged.before.metalayers {
+            Some(kept) => kept,
+            none => none.insert((copies(&self.metalayers)?, copies(&self.vlmetalayers)?)),
+        };
+        count.metalayers += fixed.len();
+        count.vlmetalayers += variable.len();
+        host.prepare(self, count)
+    }
+
+    /// Ends a transaction: gives what the state was when it began.
+    fn unstage(&mut self) -> Result<Before> {
+        match std::mem::replace(&mut self.store, Store::EMPTY) {
+            Store::Staged(staged) => {
+                let (base, before) = staged.into_base();
+                self.store = base;
+                Ok(before)
+            }
+            other => {
+                self.store = other;
+                Err(Error::InvalidParam)
+            }
+        }
+    }
+
+    /// Makes the changes of a transaction.
+    fn commit_staged(&mut self, host: &dyn Host) -> Result<()> {
+        let header = self.header(host, &self.counts, self.store.kind());
+        let checksums = self.has_checksums();
+        let Store::Staged(staged) = &mut self.store else {
+            return Err(Error::InvalidParam);
+        };
+        let (fixed, variable) = (
+            meta::borrow(&self.metalayers)?,
+            meta::borrow(&self.vlmetalayers)?,
+        );
+        let cbytes = self.counts.cbytes.max(0) as u64;
+        staged.commit(&header, &fixed, &variable, cbytes, checksums)?;
+        self.unstage()?;
+        host.show(self, Changed::Everything);
+        Ok(())
+    }
+
+    /// Forgets the changes of a transaction.
+    fn abandon(&mut self, host: &dyn Host) -> Result<()> {
+        let before = self.unstage()?;
+        self.restore(before);
+        host.show(self, Changed::Everything);
+        Ok(())
+    }
+}
+
+impl SuperChunk {
+    /// Begins a transaction: from now on all changes of this super-chunk are kept in memory, until [`Self::commit`] makes them, all at once,
+    /// or [`Self::abandon`] forgets them. [`Self::transaction`] does the same, and abandons by itself.
+    ///
+    /// All that is read through this handle, on any thread, is what was changed; other handles and processes see nothing of it before the
+    /// commit. Whatever changes chunks, metalayers, or the shape of an array may be part of a transaction; a change that fails is not.
+    /// It takes as much memory as the chunks that come in, and some 40 bytes for each chunk there is.
+    ///
+    /// No lock is held meanwhile. Where another handle or process changes the frame before the commit, or closes it after changes, or
+    /// takes its lock alone, what was staged belongs to a frame that is gone: reads, changes and the commit are [`Error::Lock`] from
+    /// then on, until the transaction is abandoned. Who cannot have that takes [`Self::lock`] before it begins.
+    ///
+    /// Super-chunks without a frame, and frames in memory, have transactions, too.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] if one has been begun; as for [`Self::reserve`].
+    pub fn begin(&self) -> Result<()> {
+        let mut changing = self.reserve_here()?;
+        changing.lock_shared()?;
+        let begun = changing.commit(State::begin);
+        changing.finish()?;
+        begun
+    }
+
+    /// Makes the changes of a transaction, all of them, as one change of the frame: after a crash, and, as every change, where
+    /// the frame is durable, after a loss of power, it has all of them or none.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] if none has been begun; [`Error::Lock`] where another handle changed the frame; those of output. Nothing has
+    /// changed then, and the transaction goes on: the commit can be tried again.
+    pub fn commit(&self) -> Result<()> {
+        let mut changing = self.reserve_here()?;
+        if !changing.state()?.in_transaction() {
+            return Err(Error::InvalidParam);
+        }
+        changing.lock_alone()?;
+        let committed = changing.commit(|state| state.commit_staged(self.host()));
+        changing.finish()?;
+        committed
+    }
+
+    /// Forgets the changes of a transaction: the super-chunk is what it was when that began or, where others changed its frame since, what
+    /// they made of it. To drop a super-chunk abandons its transaction, too.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] if none has been begun; [`Error::Lock`] in a function of the program's that is called for this super-chunk.
+    pub fn abandon(&self) -> Result<()> {
+        self.reserve_here()?
+            .apart(|state| state.abandon(self.host()))
+    }
+
+    /// Whether a transaction has been begun.
+    ///
+    /// # Errors
+    /// [`Error::Lock`] in a function of a back end that an operation on this super-chunk called.
+    pub fn in_transaction(&self) -> Result<bool> {
+        Ok(self.peek()?.in_transaction())
+    }
+
+    /// Begins a transaction, which is abandoned where it is dropped before [`Transaction::commit`]. The changes are made through the
+    /// super-chunk; see [`Self::begin`].
+    ///
+    /// # Errors
+    /// As for that.
+    ///
+    /// # Examples
+    /// ```
+    /// use oxiblosc_core::{CParams, DParams, Place, Protection, SuperChunk};
+    ///
+    /// # fn main() -> Result<(), oxiblosc_core::Error> {
+    /// let (cparams, dparams) = (CParams::default(), DParams::default());
+    /// let schunk = SuperChunk::create(Place::Frame, cparams, dparams, Protection::default())?;
+    /// schunk.append_data(&[7; 1000])?;
+    ///
+    /// let transaction = schunk.transaction()?;
+    /// schunk.append_data(&[8; 1000])?;
+    /// schunk.delete_chunk(0)?;
+    /// transaction.commit()?;
+    /// assert_eq!(schunk.nchunks()?, 1);
+    ///
+    /// let transaction = schunk.transaction()?;
+    /// schunk.delete_chunk(0)?;
+    /// assert_eq!(schunk.nchunks()?, 0);
+    /// drop(transaction);
+    /// assert_eq!(schunk.nchunks()?, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn transaction(&self) -> Result<Transaction<'_>> {
+        self.begin()?;
+        Ok(Transaction(self))
+    }
+}
+
+/// A transaction; see [`SuperChunk::transaction`].
+#[must_use = "it is abandoned where it is dropped"]
+pub struct Transaction<'a>(&'a SuperChunk);
+
+impl Transaction<'_> {
+    /// Makes the changes, all at once.
+    ///
+    /// # Errors
+    /// As for [`SuperChunk::commit`]; the transaction is abandoned then.
+    pub fn commit(self) -> Result<()> {
+        let committed = self.0.commit();
+        if committed.is_ok() {
+            std::mem::forget(self);
+        }
+        committed
+    }
+
+    /// Forgets the changes.
+    ///
+    /// # Errors
+    /// As for [`SuperChunk::abandon`].
+    pub fn abandon(self) -> Result<()> {
+        let abandoned = self.0.abandon();
+        std::mem::forget(self);
+        abandoned
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        // Another thread may have ended it.
+        let _ = self.0.abandon();
+    }
+}
