@@ -1,13 +1,17 @@
 //! Writers and readers, processes of ours and of the reference mixed, on one locked frame: nothing is lost, and no reader
 //! sees a half state.
 //!
+//! A file that is changed through a map, without the lock, is not harmed by its readers.
+//!
 //! `OXIBLOSC_LOCKING` is how many seconds each test takes (3 by default).
 
 mod common;
 
 use blosc2::capi::types::{blosc2_cparams, blosc2_io, blosc2_stdio_params};
 use common::data::{Rng, mix};
+use common::folder::Folder;
 use common::isolated::{Child, start};
+use common::maps::Opened;
 use common::schunk::{SchunkLib, our_schunks, reference_schunks};
 use common::schunk_calls::Schunk;
 use std::path::Path;
@@ -288,4 +292,55 @@ fn directory_shared_by_both_libraries() {
 #[test]
 fn file_shared_by_processes_of_ours() {
     share(true, [our_schunks(); 2], "a file of ours");
+}
+
+/// Appends chunks through a map, `count` of them.
+fn write_through_map(lib: &'static SchunkLib, path: &Path, count: u32) -> Result<(), String> {
+    let s = Opened::map(lib, path, c"r+").ok_or("the writer cannot open it")?;
+    for n in 1..=count {
+        let chunk = data(0, n);
+        let rc = s.append_buffer(&chunk, chunk.len() as i32);
+        if rc != i64::from(n) + 1 {
+            return Err(format!("append {n} returns {rc}"));
+        }
+    }
+    Ok(())
+}
+
+/// A reader that opens the file in the middle of a change must not take the change back.
+#[test]
+fn readers_of_a_file_that_is_changed_through_a_map() {
+    const APPENDS: u32 = 20_000;
+    let lib = our_schunks();
+    let folder = Folder::new("locking-map");
+    let path = folder.join("frame.b2frame");
+    let cparams = blosc2_cparams {
+        typesize: 4,
+        ..blosc2_cparams::defaults()
+    };
+    let s = lib.create(true, Some(&path), &cparams, 1, None);
+    let s = s.expect("a new frame");
+    let first = data(0, 0);
+    assert_eq!(s.append_buffer(&first, first.len() as i32), 1);
+    drop(s);
+    let writer = start(120, || write_through_map(lib, &path, APPENDS));
+    let until = Instant::now() + Duration::from_secs(60);
+    let follow = || {
+        while Instant::now() < until {
+            let s = lib.open_path(&path).ok_or("the reader cannot open it")?;
+            if s.get().nchunks > i64::from(APPENDS) {
+                return Ok(());
+            }
+        }
+        Err("the reader sees no end".to_owned())
+    };
+    let readers = [start(120, follow), start(120, follow)];
+    assert_eq!(writer.join(), Ok(()));
+    for reader in readers {
+        assert_eq!(reader.join(), Ok(()));
+    }
+    let s = lib.open_path(&path).expect("it opens");
+    for n in 0..=APPENDS {
+        assert_eq!(read(&s, i64::from(n)), Ok((0, n)));
+    }
 }

@@ -13,6 +13,7 @@ pub mod fixtures;
 pub mod folder;
 pub mod isolated;
 pub mod library;
+pub mod maps;
 pub mod needs;
 pub mod pipelines;
 pub mod report;

@@ -1,10 +1,11 @@
 //! Making frames: new ones, copies, files of buffers.
 
 use super::faults::{Fault, shim};
-use super::place::{Storage, Tree, changed, clear, map_io, map_params, tree};
+use super::place::{Storage, Tree, changed, clear, tree};
 use super::sweep::{Sweep, Wrong, check};
 use crate::common::b2nd::{Array, Spec, c_path, our_arrays};
 use crate::common::data::Kind;
+use crate::common::maps::Opened;
 use crate::common::schunk::SchunkLib;
 use crate::common::schunk_calls::Schunk;
 use crate::common::schunk_state::{State, read};
@@ -87,13 +88,7 @@ fn new(source: &Source, contiguous: bool, path: &Path) -> i64 {
 }
 
 fn new_map(source: &Source, path: &Path) -> i64 {
-    let mut params = map_params(c"w+");
-    let lib = source.schunk.lib;
-    let io = &mut map_io(&mut params);
-    made(
-        lib.create(true, Some(path), &parameters(), 1, Some(io))
-            .ok_or(()),
-    )
+    made(Opened::new_map(source.schunk.lib, path, &parameters()).ok_or(()))
 }
 
 fn copied(source: &Source, contiguous: bool, path: &Path, cparams: Option<&blosc2_cparams>) -> i64 {

@@ -2,9 +2,10 @@
 
 use super::changes::{CHANGES, Change, Start, make, prepare};
 use super::faults::{Class, Fault, shim};
-use super::place::{BEFORE, Opened, STORAGES, Storage, clear, copy, tree};
+use super::place::{BEFORE, STORAGES, Storage, clear, copy, tree};
 use super::sweep::{Sweep, Wrong, check};
 use crate::common::data::Kind;
+use crate::common::maps::Opened;
 use crate::common::schunk_calls::Schunk;
 use crate::common::schunk_state::{State, read};
 use std::path::PathBuf;

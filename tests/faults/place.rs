@@ -1,17 +1,13 @@
 //! Where frames lie, and what a trial must leave as it was.
 
+use crate::common::maps::Opened;
 use crate::common::schunk::SchunkLib;
-use crate::common::schunk_calls::Schunk;
 use crate::common::schunk_state::{State, read};
-use blosc2::capi::types::{blosc2_io, blosc2_stdio_mmap};
 use std::collections::BTreeMap;
-use std::ffi::{CStr, OsString};
-use std::ops::Deref;
+use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The id of the back end for memory maps.
-const MMAP: u8 = 1;
 /// What lies before a frame that does not begin its file.
 pub const BEFORE: &[u8] = &[0x5a; 137];
 
@@ -32,37 +28,6 @@ pub const STORAGES: [Storage; 4] = [
     Storage::Offset,
 ];
 
-/// A super-chunk with the parameters of its map, which it uses until it is freed.
-pub struct Opened {
-    schunk: Schunk,
-    _params: Box<blosc2_stdio_mmap>,
-}
-
-impl Deref for Opened {
-    type Target = Schunk;
-    fn deref(&self) -> &Schunk {
-        &self.schunk
-    }
-}
-
-/// Parameters of a map.
-pub fn map_params(mode: &'static CStr) -> Box<blosc2_stdio_mmap> {
-    Box::new(blosc2_stdio_mmap {
-        mode: mode.as_ptr(),
-        initial_mapping_size: 1 << 20,
-        ..blosc2_stdio_mmap::defaults()
-    })
-}
-
-/// The back end for a map.
-pub fn map_io(params: &mut blosc2_stdio_mmap) -> blosc2_io {
-    blosc2_io {
-        id: MMAP,
-        name: c"mmap".as_ptr(),
-        params: std::ptr::from_mut(params).cast(),
-    }
-}
-
 impl Storage {
     pub fn is_contiguous(self) -> bool {
         self != Storage::Directory
@@ -70,16 +35,12 @@ impl Storage {
 
     /// Opens a frame to change it.
     pub fn open(self, lib: &'static SchunkLib, path: &Path) -> Option<Opened> {
-        let mut params = map_params(c"r+");
         let schunk = match self {
             Storage::File | Storage::Directory => lib.open_path(path),
             Storage::Offset => lib.open_at(path, BEFORE.len() as i64),
-            Storage::Map => lib.open_io(path, &map_io(&mut params)),
+            Storage::Map => return Opened::map(lib, path, c"r+"),
         };
-        Some(Opened {
-            schunk: schunk?,
-            _params: params,
-        })
+        schunk.map(Opened::from)
     }
 
     /// What a library finds in a frame when it opens it.

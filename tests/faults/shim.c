@@ -186,6 +186,7 @@ int fallocate64(int fd, int mode, off64_t from, off64_t len) {
 
 int fsync(int fd) { WHOLE(SYNC, inside_fd(fd), -1, REAL(fsync)(fd)); }
 int fdatasync(int fd) { WHOLE(SYNC, inside_fd(fd), -1, REAL(fdatasync)(fd)); }
+int syncfs(int fd) { WHOLE(SYNC, inside_fd(fd), -1, REAL(syncfs)(fd)); }
 
 int rename(const char *from, const char *to) { WHOLE(RENAME, inside(to), -1, REAL(rename)(from, to)); }
 int renameat(int a, const char *from, int b, const char *to) {

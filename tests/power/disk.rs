@@ -18,12 +18,21 @@ pub enum Event {
     Length(u64, usize),
     Sync(u64),
     SyncDir(String),
+    SyncAll,
     Create(u64, String),
     MakeDir(String),
     Unlink(String),
     Rename(String, String),
     Link(String, String),
     Mark,
+}
+
+impl Event {
+    /// Whether it changes what a program sees, and not only what is on the disk.
+    pub fn is_change(&self) -> bool {
+        let syncs = matches!(self, Event::Sync(_) | Event::SyncDir(_) | Event::SyncAll);
+        !syncs && !matches!(self, Event::Mark)
+    }
 }
 
 /// The log of the shim.
@@ -51,6 +60,7 @@ pub fn parse(log: &[u8]) -> Vec<Event> {
             Some("length") => Event::Length(number(text()), number(text()) as usize),
             Some("sync") => Event::Sync(number(text())),
             Some("syncdir") => Event::SyncDir(text()),
+            Some("syncfs") => Event::SyncAll,
             Some("create") => Event::Create(number(text()), text()),
             Some("mkdir") => Event::MakeDir(text()),
             Some("unlink") => Event::Unlink(text()),
@@ -102,6 +112,11 @@ impl Change {
 }
 
 impl File {
+    fn sync(&mut self) {
+        self.bytes = self.seen();
+        self.since.clear();
+    }
+
     /// As a program sees it.
     fn seen(&self) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
@@ -291,10 +306,11 @@ impl Disk {
                 self.file(*inode).since.push(change);
             }
             Event::Length(inode, len) => self.file(*inode).since.push(Change::Length(*len)),
-            Event::Sync(inode) => {
-                let file = self.file(*inode);
-                file.bytes = file.seen();
-                file.since.clear();
+            Event::Sync(inode) => self.file(*inode).sync(),
+            Event::SyncAll => {
+                self.files.iter_mut().for_each(File::sync);
+                self.names = self.names_seen();
+                self.names_since.clear();
             }
             Event::SyncDir(directory) => {
                 let (done, since) = std::mem::take(&mut self.names_since)

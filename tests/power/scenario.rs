@@ -1,16 +1,20 @@
-//! What the power is cut in: calls on a frame in a file, in a directory, or behind another frame in a file.
+//! What the power is cut in: calls on a frame in a file, in a map of one, in a directory, or behind another frame in a file.
 
 use super::changes::{CHANGES, Start, make, prepare};
+use crate::common::maps::Opened;
 use crate::common::schunk::SchunkLib;
 use crate::common::schunk_calls::Schunk;
 use crate::common::schunk_state::{State, read};
 use blosc2::capi::types::blosc2_cparams;
+use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 
 /// Where a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Storage {
     File,
+    /// In a file that is opened as a memory map.
+    Map,
     Directory,
     /// Behind another frame in the same file.
     Container,
@@ -44,7 +48,12 @@ pub type Seen = Vec<Option<State>>;
 
 /// Every scenario.
 pub fn scenarios() -> Vec<Scenario> {
-    let storages = [Storage::File, Storage::Directory, Storage::Container];
+    let storages = [
+        Storage::File,
+        Storage::Map,
+        Storage::Directory,
+        Storage::Container,
+    ];
     let changes = (0..CHANGES.len()).map(Work::Change);
     let mut all: Vec<Scenario> = changes
         .flat_map(|work| storages.map(|storage| Scenario { storage, work }))
@@ -55,6 +64,10 @@ pub fn scenarios() -> Vec<Scenario> {
             all.push(Scenario { storage, work });
         }
     }
+    all.push(Scenario {
+        storage: Storage::Map,
+        work: Work::Create,
+    });
     for over in [false, true] {
         let work = Work::ToFile { over };
         all.push(Scenario {
@@ -135,6 +148,20 @@ impl Scenario {
         }
     }
 
+    /// Opens the frame at this place; a map in this mode.
+    fn open(
+        &self,
+        lib: &'static SchunkLib,
+        path: &Path,
+        place: i64,
+        mode: &'static CStr,
+    ) -> Option<Opened> {
+        match self.storage {
+            Storage::Map => Opened::map(lib, path, mode),
+            _ => lib.open_at(path, place).map(Opened::from),
+        }
+    }
+
     fn start(&self) -> Option<Start> {
         match self.work {
             Work::Change(index) => Some(CHANGES[index].start),
@@ -184,10 +211,15 @@ impl Scenario {
         *places.last().unwrap_or(&0)
     }
 
+    /// Whether there is a frame yet.
+    pub fn opens(&self, lib: &'static SchunkLib, folder: &Path) -> bool {
+        self.open(lib, &self.path(folder), 0, c"r").is_some()
+    }
+
     /// What is in the frames.
     pub fn look(&self, lib: &'static SchunkLib, folder: &Path, places: &[i64]) -> Seen {
         let path = self.path(folder);
-        let open = |place: &i64| match lib.open_at(&path, *place) {
+        let open = |place: &i64| match self.open(lib, &path, *place, c"r") {
             Some(s) => Some(read(&s)),
             // Nothing can be behind the first frame, but the first frame is whole or not there.
             None => (*place == 0 && path.exists()).then(broken),
@@ -206,7 +238,10 @@ impl Scenario {
         let path = self.path(folder);
         let contiguous = self.storage != Storage::Directory;
         let place = Self::place(places);
-        let open = || lib.open_at(&path, place).ok_or("it does not open");
+        let open = || {
+            let s = self.open(lib, &path, place, c"r+");
+            s.ok_or("it does not open")
+        };
         match self.work {
             Work::Change(index) => {
                 let s = open()?;
@@ -222,7 +257,12 @@ impl Scenario {
             }
             Work::Create => {
                 mark();
-                let s = lib.create(contiguous, Some(&path), &parameters(), 1, None);
+                let s = match self.storage {
+                    Storage::Map => Opened::new_map(lib, &path, &parameters()),
+                    _ => lib
+                        .create(contiguous, Some(&path), &parameters(), 1, None)
+                        .map(Opened::from),
+                };
                 let s = s.ok_or("no new frame")?;
                 mark();
                 returned("an append", s.append_buffer(&data(1), 4000))?;
@@ -234,7 +274,7 @@ impl Scenario {
                 mark();
                 let s = from.copy(contiguous, Some(&path), None).ok_or("no copy")?;
                 mark();
-                self.finish(s, mark)
+                self.finish(s.into(), mark)
             }
             Work::ToFile { over } => {
                 let source = folder.with_extension("source");
@@ -258,7 +298,7 @@ impl Scenario {
     }
 
     /// A metalayer, and closing.
-    fn finish(&self, s: Schunk, mark: &mut dyn FnMut()) -> Result<(), String> {
+    fn finish(&self, s: Opened, mark: &mut dyn FnMut()) -> Result<(), String> {
         // A process that was killed may have added the other one.
         let name = match self.work {
             Work::Recover => c"after a kill",
@@ -304,7 +344,8 @@ impl Scenario {
         let Some(before) = seen.last().cloned().flatten() else {
             return Ok(());
         };
-        let s = lib.open_at(&path, place).ok_or("it does not open")?;
+        let s = self.open(lib, &path, place, c"r+");
+        let s = s.ok_or("it does not open")?;
         let rc = s.vlmeta_add(c"afterwards", b"alive");
         if rc < 0 {
             return Err(format!("it takes no metalayer any more: {rc}"));

@@ -17,11 +17,25 @@ const BATCH: usize = 24;
 /// Seconds that all may take, on a machine that has much else to do.
 const PATIENCE: u32 = 4 * 3600;
 
+/// A process that was killed: after which event, and whether its changes were durable.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Killed {
+    at: usize,
+    durable: bool,
+}
+
 /// When the power was cut: how many calls had returned before it, and whether a process was killed before that.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Moment {
     returned: usize,
-    killed: Option<usize>,
+    killed: Option<Killed>,
+}
+
+impl Moment {
+    /// Whether anything is promised. What was not made durable is so with the first durable change that returns.
+    fn is_safe(self) -> bool {
+        self.returned > 0 || self.killed.is_none_or(|killed| killed.durable)
+    }
 }
 
 /// A disk that a cut left, and the moments at which it may have. Many moments leave the same disk, which is looked at once.
@@ -38,9 +52,8 @@ struct Case<'a> {
     places: Vec<i64>,
     /// What is seen after so many calls.
     seen: Vec<Seen>,
-    /// For each event at which a process was killed: how many calls had returned, and what is seen after each call of the
-    /// process that comes next.
-    after_kill: BTreeMap<usize, (usize, Vec<Seen>)>,
+    /// For each killed process: how many calls had returned, and what is seen after each call of the process that comes next.
+    after_kill: BTreeMap<Killed, (usize, Vec<Seen>)>,
 }
 
 /// How much is looked at.
@@ -81,8 +94,10 @@ impl Budget {
 
 impl Case<'_> {
     fn which(&self, moment: Moment) -> String {
-        let killed = moment.killed.map_or(String::new(), |at| {
-            format!(", and before that a process was killed after call {at}")
+        let killed = moment.killed.map_or(String::new(), |killed| {
+            let kind = if killed.durable { "" } else { "not " };
+            let at = killed.at;
+            format!(", and before that a process that was {kind}durable was killed after call {at}")
         });
         let (name, returned) = (self.scenario.name(), moment.returned);
         format!("{name}, {returned} calls had returned{killed}")
@@ -94,7 +109,7 @@ impl Case<'_> {
         let states = |steps: &[Seen], returned: usize| {
             steps[returned..=(returned + 1).min(steps.len() - 1)].to_vec()
         };
-        match moment.killed.map(|at| &self.after_kill[&at]) {
+        match moment.killed.map(|killed| &self.after_kill[&killed]) {
             None => states(&self.seen, returned),
             Some((before, steps)) if returned == 0 => {
                 let mut may = states(steps, 0);
@@ -162,11 +177,25 @@ struct Follower {
 }
 
 impl Follower {
-    fn follow(&mut self, disk: &mut Disk, events: &[Event], killed: Option<usize>) {
+    fn new(recompress: RecompressParams) -> Follower {
+        Follower {
+            recompress,
+            given: HashMap::new(),
+            lefts: Vec::new(),
+        }
+    }
+
+    /// As many of the disks as are to be looked at.
+    fn chosen(mut self, most: usize) -> Vec<Left> {
+        self.lefts.sort_by_key(|left| left.hash);
+        self.lefts.truncate(most);
+        self.lefts
+    }
+
+    fn follow(&mut self, disk: &mut Disk, events: &[Event], killed: Option<Killed>) {
         let (mut returned, mut marks) = (0, 0);
         for (at, event) in events.iter().enumerate() {
-            let ends = matches!(event, Event::Mark | Event::Sync(_) | Event::SyncDir(_));
-            if ends && marks > 0 {
+            if !event.is_change() && marks > 0 {
                 self.cut(disk, Moment { returned, killed }, at as u64);
             }
             disk.apply(event);
@@ -177,6 +206,9 @@ impl Follower {
     }
 
     fn cut(&mut self, disk: &Disk, moment: Moment, seed: u64) {
+        if !moment.is_safe() {
+            return;
+        }
         let (given, lefts) = (&mut self.given, &mut self.lefts);
         disk.cuts(self.recompress, seed, &mut |tree| {
             let mut hasher = DefaultHasher::new();
@@ -227,22 +259,20 @@ impl Sweep {
             seen,
             after_kill: BTreeMap::new(),
         };
-        restore(&before, &self.work);
-        let mut disk = Disk::of(&self.work);
-        let events = log(number, false, true, &self.work, &case.places, &self.shim)?;
-        let mut follower = Follower {
-            recompress: self.budget.recompress,
-            given: HashMap::new(),
-            lefts: Vec::new(),
-        };
-        let start = disk.clone();
-        follower.follow(&mut disk, &events, None);
-        if matches!(scenario.work, Work::Change(_)) {
-            self.kills(number, &mut case, start, &events, &mut follower);
+        let mut lefts = Vec::new();
+        for durable in [true, false] {
+            restore(&before, &self.work);
+            let disk = Disk::of(&self.work);
+            let events = log(number, false, durable, &self.work, &case.places, &self.shim)?;
+            let mut follower = Follower::new(self.budget.recompress);
+            if durable {
+                follower.follow(&mut disk.clone(), &events, None);
+            }
+            if matches!(scenario.work, Work::Change(_) | Work::Create) {
+                self.kills(number, &mut case, disk, (&events, durable), &mut follower);
+            }
+            lefts.extend(follower.chosen(self.budget.disks));
         }
-        let mut lefts = follower.lefts;
-        lefts.sort_by_key(|left| left.hash);
-        lefts.truncate(self.budget.disks);
         let moments = lefts.iter().map(|left| left.moments.len() as u64);
         let moments = moments.sum::<u64>();
         self.report.cases += moments;
@@ -259,7 +289,7 @@ impl Sweep {
         number: usize,
         case: &mut Case,
         mut disk: Disk,
-        events: &[Event],
+        (events, durable): (&[Event], bool),
         follower: &mut Follower,
     ) {
         let recover = Scenario {
@@ -271,14 +301,17 @@ impl Sweep {
         for (at, event) in events.iter().enumerate() {
             disk.apply(event);
             marks += usize::from(matches!(event, Event::Mark));
-            let changes = !matches!(event, Event::Mark | Event::Sync(_) | Event::SyncDir(_));
             let random = Random((number * 1000 + at) as u64).next();
-            if !changes || marks == 0 || !random.is_multiple_of(self.budget.kills) {
+            if !event.is_change() || marks == 0 || !random.is_multiple_of(self.budget.kills) {
                 continue;
             }
             let left = disk.seen();
             let mut seen = Vec::new();
             let look = &mut || seen.push(recover.look(case.lib, &self.work, &case.places));
+            restore(&left, &self.work);
+            if case.scenario.makes() && !recover.opens(case.lib, &self.work) {
+                continue;
+            }
             restore(&left, &self.work);
             let mut disk = disk.clone();
             disk.meet(&self.work);
@@ -287,8 +320,9 @@ impl Sweep {
             let run = recover.run(case.lib, &self.work, &case.places, look);
             match run.and(logged) {
                 Ok(events) => {
-                    case.after_kill.insert(at, (marks - 1, seen));
-                    follower.follow(&mut disk, &events, Some(at));
+                    let killed = Killed { at, durable };
+                    case.after_kill.insert(killed, (marks - 1, seen));
+                    follower.follow(&mut disk, &events, Some(killed));
                 }
                 Err(wrong) => {
                     let which = format!("{} at {at}: {wrong}", case.scenario.name());

@@ -146,6 +146,16 @@ impl Layout {
         self.set_pages(table, nblock, 0, data);
     }
 
+    /// Whether the table has for block `nblock` what its streams give.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn fits(&self, table: &[u8], nblock: usize, streams: &[u8]) -> Result<bool> {
+        let mut own = table.to_list()?;
+        self.set_block(&mut own, nblock, streams);
+        Ok(own[..] == *table)
+    }
+
     /// Writes the checksums of pages of block `nblock` from page `first` on into the table. Returns where in that they are.
     pub fn set_pages(&self, table: &mut [u8], nblock: usize, first: usize, data: &[u8]) -> usize {
         let at = self.place(nblock).start + 4 + 4 * first;

@@ -1,13 +1,13 @@
 //! Chunks with checksums whose front is damaged: put right where the checksum of the front proves it, or without any.
 
-use crate::checksum::{CHECKSUMS, MAGIC, crc32c, place, set_block, table_len};
+use crate::checksum::{CHECKSUMS, Layout, MAGIC, crc32c};
 use crate::decode::{Chunk, streams_len};
 use crate::header::{Blocks, ChunkHeader, Special, flags2, i32_at};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, List};
 
 /// Where in a chunk things are, if its header is this one.
-struct Layout<'a> {
+struct Parts<'a> {
     header: &'a ChunkHeader,
     blocksize: usize,
     /// Where the table of checksums is.
@@ -16,7 +16,7 @@ struct Layout<'a> {
     end: usize,
 }
 
-impl<'a> Layout<'a> {
+impl<'a> Parts<'a> {
     fn new(header: &'a ChunkHeader, bytes: &[u8]) -> Option<Self> {
         let Blocks::Regular { blocksize } = header.blocks else {
             return None;
@@ -30,7 +30,7 @@ impl<'a> Layout<'a> {
             let len = i32_at(bytes.get(table..table + 4)?, 0);
             table = table.checked_add(4 + usize::try_from(len).ok()?)?;
         }
-        let end = table + table_len(header.nblocks);
+        let end = table + Layout::of(header).table_len();
         let fits = end < header.cbytes && header.cbytes <= bytes.len();
         fits.then_some(Self {
             header,
@@ -78,7 +78,7 @@ impl<'a> Layout<'a> {
             let (front, behind) = bytes.split_at_mut(self.end);
             let start = start.checked_sub(self.end);
             if let Some(streams) = start.and_then(|start| self.streams(behind, start, nblock)) {
-                set_block(&mut front[self.table..], nblock, streams);
+                Layout::of(self.header).set_block(&mut front[self.table..], nblock, streams);
             }
         }
     }
@@ -96,21 +96,21 @@ impl<'a> Layout<'a> {
 /// # Errors
 /// [`Error::MemoryAlloc`].
 pub fn mend(header: &ChunkHeader, bytes: &[u8]) -> Result<Option<Buffer>> {
-    let Some(layout) = Layout::new(header, bytes) else {
+    let Some(parts) = Parts::new(header, bytes) else {
         return Ok(None);
     };
     let mut chunk = Buffer::copy_of(&bytes[..header.cbytes])?;
     header.write(&mut chunk);
-    chunk[layout.table..layout.table + MAGIC.len()].copy_from_slice(&MAGIC);
+    chunk[parts.table..parts.table + MAGIC.len()].copy_from_slice(&MAGIC);
     for (walks, sums) in [(false, false), (false, true), (true, false), (true, true)] {
         let mut attempt = Buffer::copy_of(&chunk)?;
         if walks {
-            layout.walk(&mut attempt);
+            parts.walk(&mut attempt);
         }
         if sums {
-            layout.sum(&mut attempt);
+            parts.sum(&mut attempt);
         }
-        if layout.is_right(&attempt) {
+        if parts.is_right(&attempt) {
             return Ok(Some(attempt));
         }
     }
@@ -123,20 +123,21 @@ pub fn mend(header: &ChunkHeader, bytes: &[u8]) -> Result<Option<Buffer>> {
 /// # Errors
 /// Those of a damaged chunk, [`Error::MemoryAlloc`].
 pub fn doubtful(header: &ChunkHeader, bytes: &[u8]) -> Result<(Buffer, List<usize>)> {
-    let layout = Layout::new(header, bytes).ok_or(Error::Data)?;
+    let parts = Parts::new(header, bytes).ok_or(Error::Data)?;
     let mut chunk = Buffer::copy_of(&bytes[..header.cbytes])?;
     let plain = ChunkHeader {
         blosc2_flags2: header.blosc2_flags2 & !CHECKSUMS,
         ..*header
     };
     plain.write(&mut chunk);
-    chunk[layout.table..layout.table + MAGIC.len()].fill(0);
+    chunk[parts.table..parts.table + MAGIC.len()].fill(0);
     let parsed = Chunk::parse(&plain, &chunk)?;
-    let mut wrong = List::new();
+    let (layout, mut wrong) = (Layout::of(header), List::new());
     for nblock in 0..header.nblocks {
-        let fits = parsed.block_streams(nblock).is_ok_and(|streams| {
-            chunk[layout.table..][place(nblock)] == crc32c(streams).to_le_bytes()
-        });
+        let fits = match parsed.block_streams(nblock) {
+            Ok(streams) => layout.fits(&chunk[parts.table..parts.end], nblock, streams)?,
+            Err(_) => false,
+        };
         if !fits {
             wrong.push(nblock)?;
         }

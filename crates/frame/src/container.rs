@@ -14,6 +14,8 @@ const TRIES: usize = 64;
 /// The file that a frame is appended to.
 struct Container {
     file: Shared<dyn Storage>,
+    /// Whether others that change the file are kept out.
+    locked: bool,
     /// The file, if it was made for this.
     made: Option<NewPath>,
 }
@@ -28,7 +30,9 @@ pub fn append(backend: &dyn Backend, path: &CStr, frame: &[u8], durable: bool) -
     let container = Container::open(backend, path)?;
     let named = backend.is_filesystem().then_some(path);
     let appended = container.append(named, frame, durable);
-    container.file.unlock();
+    if container.locked {
+        container.file.unlock();
+    }
     appended
 }
 
@@ -38,12 +42,17 @@ impl Container {
         if !backend.is_filesystem() {
             let there = backend.open(path, Mode::ReadWrite);
             let file = there.or_else(|_| backend.open(path, Mode::New))?;
-            return Ok(Self { file, made: None });
+            let locked = file.lock_exclusive(PATIENCE);
+            return Ok(Self {
+                file,
+                locked,
+                made: None,
+            });
         }
         for _ in 0..TRIES {
-            let container = Self::open_or_make(backend, path)?;
+            let mut container = Self::open_or_make(backend, path)?;
             // Who keeps the lock for longer is no writer of this library.
-            container.file.lock_exclusive(PATIENCE);
+            container.locked = container.file.lock_exclusive(PATIENCE);
             if container.file.identity() == backend.identity(path) {
                 return Ok(container);
             }
@@ -62,12 +71,20 @@ impl Container {
             let new = NewPath::planned(&path, false, None)?;
             if let Ok(file) = backend.open(&path, Mode::New) {
                 let made = Some(new.created());
-                return Ok(Self { file, made });
+                return Ok(Self {
+                    file,
+                    locked: false,
+                    made,
+                });
             }
             // Another process may have made it just now.
         }
         let file = backend.open(path, Mode::ReadWrite)?;
-        Ok(Self { file, made: None })
+        Ok(Self {
+            file,
+            locked: false,
+            made: None,
+        })
     }
 
     /// Removes the file if it was made for this. No other process has appended to it.
@@ -89,8 +106,8 @@ impl Container {
             if durable {
                 file.sync()?;
             }
-            // Another process that made the file may not have come as far as that.
-            if let Some(path) = named.filter(|_| durable && pos == 0) {
+            // Another process that made the file may not have come as far as that, or was not durable.
+            if let Some(path) = named.filter(|_| durable) {
                 paths::sync_parent(&paths::followed(path)?)?;
             }
             Ok(pos)

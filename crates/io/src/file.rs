@@ -154,21 +154,7 @@ impl Storage for PlainFile {
     }
 
     fn lock_exclusive(&self, patience: Duration) -> bool {
-        const MOST: Duration = Duration::from_millis(1);
-        let mut pause = Duration::from_micros(20);
-        let mut waited = Duration::ZERO;
-        loop {
-            match self.file.try_lock() {
-                Err(TryLockError::WouldBlock) if waited < patience => {
-                    std::thread::sleep(pause);
-                    waited += pause;
-                    pause = MOST.min(2 * pause);
-                }
-                Err(TryLockError::WouldBlock) => return false,
-                // On a file system without such locks every request succeeds.
-                Ok(()) | Err(TryLockError::Error(_)) => return true,
-            }
-        }
+        lock_exclusive(&self.file, patience)
     }
 
     fn unlock(&self) {
@@ -182,6 +168,25 @@ impl Storage for PlainFile {
         }
         let file = self.file.metadata().ok()?;
         Some(*self.identity.get_or_init(|| (file.dev(), file.ino())))
+    }
+}
+
+/// Keeps others that lock the same file out, as [`Storage::lock_exclusive`].
+pub fn lock_exclusive(file: &File, patience: Duration) -> bool {
+    const MOST: Duration = Duration::from_millis(1);
+    let mut pause = Duration::from_micros(20);
+    let mut waited = Duration::ZERO;
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if waited < patience => {
+                std::thread::sleep(pause);
+                waited += pause;
+                pause = MOST.min(2 * pause);
+            }
+            Err(TryLockError::WouldBlock) => return false,
+            // On a file system without such locks every request succeeds.
+            Ok(()) | Err(TryLockError::Error(_)) => return true,
+        }
     }
 }
 

@@ -143,6 +143,35 @@ pub fn sync_dir(name: &CStr) -> Result<()> {
         .map_err(|_| Error::FileWrite)
 }
 
+/// Returns once the files in the directory would survive a loss of power, with their names and its own, else
+/// `Error::FileWrite`. Linux does that in one call, for all of the file system.
+#[cfg(target_os = "linux")]
+pub fn sync_dir_with_files(name: &CStr) -> Result<()> {
+    sys::open(name, libc::O_RDONLY, 0)
+        .and_then(|directory| sys::sync_file_system(&directory))
+        .map_err(|_| Error::FileWrite)
+}
+
+/// Returns once the files in the directory would survive a loss of power, with their names and its own, else
+/// `Error::FileWrite` or what reading it gives.
+#[cfg(not(target_os = "linux"))]
+pub fn sync_dir_with_files(name: &CStr) -> Result<()> {
+    sync_each_file(name)
+}
+
+/// What [`sync_dir_with_files`] does where there is no call for it.
+#[cfg(any(test, not(target_os = "linux")))]
+fn sync_each_file(name: &CStr) -> Result<()> {
+    sys::each_entry(name, |entry| match sys::open(&entry, libc::O_RDONLY, 0) {
+        Ok(file) => file.sync_all().map_err(|_| Error::FileWrite),
+        // Another process has removed it.
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(_) => Err(Error::FileWrite),
+    })?;
+    sync_dir(name)?;
+    sync_parent(&followed(name)?)
+}
+
 /// As [`sync_dir`], for the directory that holds `name`.
 pub fn sync_parent(name: &CStr) -> Result<()> {
     sync_dir(&folder(name)?.ok_or(Error::FileWrite)?)
@@ -250,6 +279,12 @@ mod tests {
         assert_eq!(sync_dir(&a), Ok(()));
         assert_eq!(sync_parent(&a), Ok(()));
         assert_eq!(sync_dir(&b), Err(Error::FileWrite));
+        touch(&folder.path("a/file"));
+        for sync in [sync_dir_with_files, sync_each_file] {
+            assert_eq!(sync(&a), Ok(()));
+            assert!(sync(&b).is_err());
+        }
+        assert_eq!(remove_file(&folder.path("a/file")), Ok(()));
         for (of, holds) in [
             (c"a", c"."),
             (c"a/", c"."),

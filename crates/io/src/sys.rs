@@ -9,7 +9,7 @@ use std::ffi::{CStr, c_int};
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
-use std::os::fd::FromRawFd;
+use std::os::fd::{AsRawFd, FromRawFd};
 
 // The names that the standard library uses, too; elsewhere files are always as large as these allow.
 #[cfg(not(target_os = "linux"))]
@@ -110,6 +110,13 @@ pub fn unlink(path: &CStr) -> io::Result<()> {
 pub fn remove_dir(path: &CStr) -> io::Result<()> {
     // SAFETY: a C string.
     done(unsafe { libc::rmdir(path.as_ptr()) })
+}
+
+/// Returns once all that was written to the file system of an open file would survive a loss of power.
+#[cfg(target_os = "linux")]
+pub fn sync_file_system(of: &File) -> io::Result<()> {
+    // SAFETY: an open descriptor.
+    done(unsafe { libc::syncfs(of.as_raw_fd()) })
 }
 
 /// Makes a directory.

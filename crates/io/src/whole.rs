@@ -61,7 +61,13 @@ pub fn write_through(
     let is_new = backend.is_mmap() && paths::kind(path)?.is_none();
     let written = backend.open(path, Mode::Create).and_then(|file| {
         file.write_at(0, bytes)?;
-        if durable { file.sync() } else { Ok(()) }
+        if durable {
+            file.sync()?;
+        }
+        match durable && backend.is_mmap() {
+            true => paths::sync_parent(&paths::followed(path)?),
+            false => Ok(()),
+        }
     });
     written.inspect_err(|_| {
         if is_new {

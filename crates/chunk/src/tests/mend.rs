@@ -1,6 +1,6 @@
 //! Chunks with a damaged front.
 
-use super::super::checksum::{add, table_len};
+use super::super::checksum::{Layout, add};
 use super::super::decode::Chunk;
 use super::super::encode::{ChunkInput, EncodeParams};
 use super::super::header::{ChunkHeader, i32_at};
@@ -41,7 +41,7 @@ fn a_front_is_made_anew_where_its_checksum_is_left() {
             true => starts.end..starts.end + 4 + i32_at(&chunk, starts.end) as usize,
             false => starts.end..starts.end,
         };
-        let end = dict.end + table_len(header.nblocks);
+        let end = dict.end + Layout::of(&header).table_len();
         for damage in [
             0..header.overhead(),
             starts.clone(),

@@ -107,7 +107,7 @@ impl SuperChunk {
     pub fn into_frame(self) -> Result<Buffer> {
         match self.into_store() {
             Store::Memory(memory) => memory.into_frame(),
-            Store::Separate(_) | Store::Disk(_) => Err(Error::Failure),
+            Store::Separate(_) | Store::Disk(_) | Store::Staged(_) => Err(Error::Failure),
         }
     }
 

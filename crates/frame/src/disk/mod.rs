@@ -171,6 +171,8 @@ pub struct Disk {
     news: Option<Loaded>,
     /// What was made for the frame, if this handle made it.
     made: Option<NewFrame>,
+    /// Whether the name of the frame's file is known to be on the disk.
+    is_name_durable: bool,
 }
 
 /// Where a chunk's bytes are to be had.
@@ -344,6 +346,7 @@ impl Disk {
         match created {
             Ok((mut disk, loaded)) => {
                 disk.made = made;
+                disk.is_name_durable = disk.options.durable;
                 Ok((disk, loaded))
             }
             Err(error) => {
@@ -395,6 +398,7 @@ impl Disk {
             missing: None,
             news: None,
             made: None,
+            is_name_durable: false,
         };
         // What is open can be read also when its path is gone.
         disk.keep_reader(&storage);
@@ -547,6 +551,7 @@ impl Disk {
         if found == Named::Another {
             self.keep_reader(file);
             self.write_handle = None;
+            self.is_name_durable = false;
         }
         self.view = view;
         self.writer = None;

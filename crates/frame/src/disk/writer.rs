@@ -6,7 +6,7 @@ use crate::header::Kind;
 use crate::journal;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::lock::SidecarLock;
-use oxiblosc_io::{Mode, Storage};
+use oxiblosc_io::{Mode, Storage, paths};
 use oxiblosc_memory::{List, Shared};
 use std::time::Duration;
 
@@ -95,7 +95,7 @@ impl Disk {
         if known.is_none_or(|handle| handle.process != process) {
             self.write_handle = None;
             let file = self.options.backend.open(&self.file, Mode::ReadWrite)?;
-            if !self.options.backend.is_filesystem() {
+            if !self.options.backend.is_filesystem() && !self.options.backend.is_mmap() {
                 return Ok(file);
             }
             self.write_handle = Some(WriteHandle {
@@ -147,9 +147,7 @@ impl Disk {
         let is_new = self.write_handle.is_none();
         let file = self.lock_file()?;
         if self.options.durable && self.writer.is_none() {
-            // Another process may have cut its record off and not synced that. If the record came back with a loss of power,
-            // bytes would count again that this change is about to overwrite.
-            file.sync()?;
+            self.sync_what_is_there(&*file)?;
         }
         let size = file.size()?.checked_sub(self.base).ok_or(Error::FileRead)?;
         let behind = size.checked_sub(self.view.extent.frame_len);
@@ -188,6 +186,22 @@ impl Disk {
         self.lock()?;
         let settled = self.prepare().map(drop);
         self.unlock().and(settled)
+    }
+
+    /// Makes durable what another process may have done and not synced. If a record that it cut off came back with a loss of
+    /// power, bytes would count again that this change is about to overwrite; and this change builds upon chunks and names that the
+    /// other has made.
+    fn sync_what_is_there(&mut self, file: &dyn Storage) -> Result<()> {
+        let backend = &self.options.backend;
+        if self.kind == Kind::Sparse && backend.is_filesystem() {
+            return paths::sync_dir_with_files(&self.path);
+        }
+        file.sync()?;
+        if !self.is_name_durable && (backend.is_filesystem() || backend.is_mmap()) {
+            paths::sync_parent(&paths::followed(&self.path)?)?;
+            self.is_name_durable = true;
+        }
+        Ok(())
     }
 
     /// Takes a change back that was begun and not committed, and cuts off the `len` bytes that lie behind the frame.

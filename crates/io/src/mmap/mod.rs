@@ -8,14 +8,15 @@
 //! the process.
 
 use super::{Mode, Storage};
-use crate::file::{read_up_to, write_up_to};
+use crate::file::{lock_exclusive, read_up_to, write_up_to};
 use oxiblosc_error::{Error, Result};
 use region::{Region, page, whole_pages};
 use std::ffi::CStr;
 use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::MetadataExt;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
 
 mod region;
 #[cfg(test)]
@@ -93,6 +94,8 @@ pub struct Map {
     file: File,
     access: Access,
     region: RwLock<Region>,
+    /// How often the file is locked: a lock belongs to the descriptor, which all who use the map share.
+    locks: Mutex<usize>,
 }
 
 impl Map {
@@ -113,6 +116,7 @@ impl Map {
             file,
             access,
             region: RwLock::new(region),
+            locks: Mutex::new(0),
         })
     }
 
@@ -152,6 +156,10 @@ impl Map {
 
     fn look(&self) -> RwLockReadGuard<'_, Region> {
         self.region.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn locks(&self) -> MutexGuard<'_, usize> {
+        self.locks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn change(&self) -> RwLockWriteGuard<'_, Region> {
@@ -285,6 +293,26 @@ impl Storage for Map {
             self.file.sync_data().map_err(|_| Error::FileWrite)
         } else {
             Ok(())
+        }
+    }
+
+    fn lock_exclusive(&self, patience: Duration) -> bool {
+        // What is written to memory alone is nobody else's.
+        if self.access == Access::Copy {
+            return true;
+        }
+        let mut locks = self.locks();
+        let locked = *locks > 0 || lock_exclusive(&self.file, patience);
+        *locks += usize::from(locked);
+        locked
+    }
+
+    fn unlock(&self) {
+        let mut locks = self.locks();
+        *locks = locks.saturating_sub(1);
+        if *locks == 0 {
+            // The lock goes with the file at the latest.
+            let _ = self.file.unlock();
         }
     }
 
