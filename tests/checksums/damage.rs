@@ -7,6 +7,8 @@ use crate::common::schunk_calls::Schunk;
 use crate::common::schunk_state::{State, read};
 use crate::{Files, frames, read_files, write_files};
 use blosc2::capi::types::blosc2_cparams;
+use oxiblosc_chunk::checksum::{CHECKSUMS, MAGIC};
+use oxiblosc_chunk::header::EXTENDED_HEADER_LENGTH;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -191,4 +193,36 @@ fn damage_never_gives_wrong_data() {
     }
     println!("{found} of {rounds} found, {same} changed nothing");
     assert!(missed.is_empty(), "{missed:?}");
+}
+
+/// Damage may make a chunk one that says it has no checksums, which another writer could have put there; but not in a frame that says
+/// that all have some.
+#[test]
+fn a_chunk_without_checksums_among_others_is_found() {
+    let lib = our_schunks();
+    let folder = Folder::new("checksums-lost");
+    let path = folder.join("damaged");
+    for files in larger(lib, &folder.0) {
+        let mut tried = 0;
+        for (file, (_, bytes)) in files.iter().enumerate() {
+            let mut headers: Vec<usize> = Vec::new();
+            // A chunk of 32,000 bytes has 8 blocks of 4,096.
+            let front = EXTENDED_HEADER_LENGTH + 4 * 8;
+            for at in front..bytes.len() {
+                if bytes[at..].starts_with(&MAGIC) && bytes[at - front + 30] & CHECKSUMS != 0 {
+                    headers.push(at - front);
+                }
+            }
+            for at in headers {
+                let mut damaged = files.clone();
+                let chunk = &mut damaged[file].1[at..];
+                chunk[30] &= !CHECKSUMS;
+                chunk[front..front + MAGIC.len()].fill(0);
+                write_files(&path, &damaged);
+                assert!(is_found(look(lib, &path).as_ref()), "{file} {at}");
+                tried += 1;
+            }
+        }
+        assert!(tried >= 8, "{tried}");
+    }
 }

@@ -1,6 +1,8 @@
 //! What can be done to the chunks of a frame, and what that does to its index.
 
+use super::fingerprint::Checksums;
 use super::offsets::{MAX_CHUNKS, Offsets, Place};
+use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Collect, Edit, List};
 
@@ -152,6 +154,18 @@ impl<'a> Change<'a> {
         });
         let items = items.iter().map(|(_, item)| *item);
         one.into_iter().chain(items).chain(new)
+    }
+
+    /// What a frame with these checksums has after the change.
+    pub fn checksums(&self, before: Checksums) -> Checksums {
+        let has = |item: Item| match item {
+            Item::Stored(chunk) => ChunkHeader::parse(chunk).is_ok_and(|h| h.has_checksums()),
+            Item::Special(_) | Item::Edited(_) => true,
+        };
+        match before {
+            Checksums::All => before.with_chunk(self.items().all(has)),
+            other => other,
+        }
     }
 
     /// How many chunks there are afterwards, of `count` now.

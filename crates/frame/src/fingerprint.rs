@@ -11,17 +11,75 @@
 
 use crate::header::MARK;
 use oxiblosc_chunk::checksum::{crc32c, extended, shifted};
-use oxiblosc_chunk::header::EXTENDED_HEADER_LENGTH;
+use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 use oxiblosc_error::{Error, Result};
 
 /// Bytes at the end of a trailer: a marker, the type, and the fingerprint.
 const LEN: usize = 2 + 16;
 /// The marker: 16 bytes of some type follow.
 const MARKER: u8 = 0xd8;
-/// The type. No bit of it can be changed such that it becomes one that others know (0 to 3).
+/// The type, and that of a frame whose chunks all have checksums. No bit of them can be changed such that it becomes one that others know
+/// (0 to 3), nor the one the other.
 const TYPE: u8 = 0x5c;
+const TYPE_OF_ALL: u8 = 0x63;
 /// The mark in the header.
 const MARKED: u8 = 0x5c;
+
+/// Which checksums a frame has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Checksums {
+    /// None.
+    #[default]
+    None,
+    /// Those of header, index and trailer. A chunk without any is of another writer, or cannot have them.
+    Some,
+    /// Those, and every chunk that is not told by its offset alone has its own: one without is damaged.
+    All,
+}
+
+impl Checksums {
+    /// Whether there are any.
+    pub fn is_any(self) -> bool {
+        self != Self::None
+    }
+
+    /// What a frame with this trailer has.
+    pub fn of(trailer: &[u8]) -> Self {
+        match trailer.last_chunk::<LEN>() {
+            Some([MARKER, TYPE, ..]) => Self::Some,
+            Some([MARKER, TYPE_OF_ALL, ..]) => Self::All,
+            _ => Self::None,
+        }
+    }
+
+    /// What a frame has from now on that is to have some, or none.
+    pub fn wanted(self, wanted: bool) -> Self {
+        match (wanted, self) {
+            (false, _) => Self::None,
+            (true, Self::None) => Self::Some,
+            (true, own) => own,
+        }
+    }
+
+    /// What a frame has when a chunk that has checksums, or none, comes into it.
+    pub fn with_chunk(self, has_checksums: bool) -> Self {
+        match self {
+            Self::All if !has_checksums => Self::Some,
+            own => own,
+        }
+    }
+
+    /// Checks that a chunk has those that it must have.
+    ///
+    /// # Errors
+    /// [`Error::Data`].
+    pub fn check_chunk(self, header: &ChunkHeader) -> Result<()> {
+        match self == Self::All && !header.has_checksums() {
+            true => Err(Error::Data),
+            false => Ok(()),
+        }
+    }
+}
 
 /// What a fingerprint says of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,8 +110,7 @@ fn word(bytes: &[u8], i: usize) -> u32 {
 
 /// Whether a trailer has a fingerprint of this kind.
 pub fn is_in(trailer: &[u8]) -> bool {
-    let end = trailer.last_chunk::<LEN>();
-    end.is_some_and(|end| end[..2] == [MARKER, TYPE])
+    Checksums::of(trailer).is_any()
 }
 
 /// The checksums of a fingerprint.
@@ -90,7 +147,7 @@ pub fn without(trailer: &[u8]) -> &[u8] {
 
 /// Writes the fingerprint into a trailer, and the mark into the header, which is not to change any more. Without the checksum of the
 /// index, takes out both.
-pub fn stamp(index_crc: Option<u32>, header: &mut [u8], trailer: &mut [u8]) {
+pub fn stamp(checksums: Checksums, index_crc: Option<u32>, header: &mut [u8], trailer: &mut [u8]) {
     let end = trailer.len() - LEN;
     let (before, fingerprint) = trailer.split_at_mut(end);
     fingerprint.fill(0);
@@ -100,7 +157,10 @@ pub fn stamp(index_crc: Option<u32>, header: &mut [u8], trailer: &mut [u8]) {
         return;
     };
     header[MARK] = MARKED;
-    fingerprint[1] = TYPE;
+    fingerprint[1] = match checksums {
+        Checksums::All => TYPE_OF_ALL,
+        _ => TYPE,
+    };
     let sums = [crc32c(header), index_crc, crc32c(before)];
     for (place, sum) in fingerprint[2..].chunks_exact_mut(4).zip(sums) {
         place.copy_from_slice(&sum.to_le_bytes());
@@ -120,7 +180,7 @@ pub fn check(header: &[u8], index_crc: impl FnOnce() -> u32, trailer: &[u8]) -> 
     };
     let mark = header.get(MARK).copied().unwrap_or(0);
     match fingerprint[1] {
-        TYPE if fingerprint[0] == MARKER => {}
+        TYPE | TYPE_OF_ALL if fingerprint[0] == MARKER => {}
         // Others' fingerprints, and none.
         1..=3 if mark == 0 => return Ok(Coverage::None),
         0 if fingerprint[2..] == [0; 16] => return Ok(Coverage::None),
@@ -180,7 +240,8 @@ mod tests {
         let mut header: Vec<u8> = (0..120).collect();
         let index = [7u8; 99];
         let crc = || crc32c(&index);
-        stamp(Some(crc()), &mut header, &mut trailer);
+        stamp(Checksums::All, Some(crc()), &mut header, &mut trailer);
+        assert_eq!(Checksums::of(&trailer), Checksums::All);
         let all = |header: &[u8], trailer: &[u8]| check(header, crc, trailer);
         assert_eq!(all(&header, &trailer), Ok(Coverage::All));
         for at in 0..header.len() + trailer.len() {
@@ -200,7 +261,7 @@ mod tests {
         other[40] ^= 1;
         assert_eq!(all(&other, &trailer), Ok(Coverage::AllButHeader));
         let mut unstamped = trailer.to_vec();
-        stamp(None, &mut other, &mut unstamped);
+        stamp(Checksums::None, None, &mut other, &mut unstamped);
         assert_eq!(all(&other, &unstamped), Ok(Coverage::None));
         assert_eq!(all(&header, &unstamped), Ok(Coverage::None));
         assert_eq!(unstamped[..], trailer::encode(&layers).unwrap()[..]);

@@ -5,7 +5,7 @@
 
 use super::change::{Change, Delta, Item};
 use super::disk::Loaded;
-use super::fingerprint;
+use super::fingerprint::{self, Checksums, Coverage};
 use super::header::{Extent, Header, Kind, set_extent};
 use super::meta::Borrowed;
 use super::offsets::{Offsets, Place, WIDTH};
@@ -29,7 +29,7 @@ pub struct Memory {
     /// Whether chunks may have free bytes between their blocks, since some were changed.
     loose: bool,
     /// Whether the whole frame has [checksums](super::fingerprint).
-    checksums: bool,
+    checksums: Checksums,
 }
 
 impl Memory {
@@ -47,7 +47,7 @@ impl Memory {
             trailer: trailer::encode(vlmetalayers)?,
             whole: false,
             loose: false,
-            checksums: false,
+            checksums: Checksums::None,
             bytes: Buffer::copy_of(&bytes)?.into(),
         })
     }
@@ -58,6 +58,10 @@ impl Memory {
     /// Those of a damaged frame, [`Error::MemoryAlloc`].
     pub fn over(bytes: CowBuffer) -> Result<(Self, Loaded)> {
         let (extent, loaded, offsets, trailer) = parse(&bytes)?;
+        let checksums = match loaded.coverage {
+            Coverage::None => Checksums::None,
+            _ => Checksums::of(&trailer),
+        };
         Ok((
             Self {
                 header_len: extent.header_len as usize,
@@ -70,7 +74,7 @@ impl Memory {
                 trailer,
                 whole: true,
                 loose: false,
-                checksums: loaded.coverage.is_any(),
+                checksums,
                 bytes,
             },
             loaded,
@@ -79,6 +83,15 @@ impl Memory {
 
     /// Has the whole frame get checksums of header, index and trailer, or none.
     pub fn set_checksums(&mut self, checksums: bool) -> Result<()> {
+        self.change_checksums(self.checksums.wanted(checksums))
+    }
+
+    /// Has the whole frame say that every chunk has checksums.
+    pub fn set_all_checksums(&mut self) -> Result<()> {
+        self.change_checksums(Checksums::All)
+    }
+
+    fn change_checksums(&mut self, checksums: Checksums) -> Result<()> {
         if self.checksums != checksums {
             self.open_end()?;
             self.checksums = checksums;
@@ -125,6 +138,7 @@ impl Memory {
         if header.cbytes < EXTENDED_HEADER_LENGTH {
             return Err(Error::InvalidHeader);
         }
+        self.checksums.check_chunk(&header)?;
         let chunk = chunk.get(..header.cbytes).ok_or(Error::InvalidHeader)?;
         Ok(Ok(chunk))
     }
@@ -165,6 +179,7 @@ impl Memory {
             return Err(Error::InvalidParam);
         }
         change.check(&self.offsets)?;
+        self.checksums = change.checksums(self.checksums);
         let coming: usize = change.items().map(|item| item_len(&item)).sum();
         let parted: usize = specials.iter().map(|(_, chunk)| chunk.len()).sum();
         // All that can fail comes before all that changes something.
@@ -351,8 +366,9 @@ impl Memory {
                 set_extent(buffer, len as u64, data_len);
                 let (front, trailer) = buffer.split_at_mut(len - self.trailer.len());
                 let header = &mut front[..self.header_len];
-                let index_crc = self.checksums.then(|| fingerprint::of_index(&index));
-                fingerprint::stamp(index_crc, header, trailer);
+                let any = self.checksums.is_any();
+                let index_crc = any.then(|| fingerprint::of_index(&index));
+                fingerprint::stamp(self.checksums, index_crc, header, trailer);
             }
             self.whole = true;
         }

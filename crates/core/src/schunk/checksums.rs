@@ -73,13 +73,15 @@ impl SuperChunk {
     }
 
     fn add_to_chunks(&self, state: &mut State) -> Result<()> {
-        let mut nchunk = 0;
+        let (mut nchunk, mut all) = (0, true);
         while nchunk < state.nchunks() {
             let (mut updates, mut len) = (List::new(), 0);
             while nchunk < state.nchunks() && len < BATCH {
                 if !self.has_own(state, nchunk)? {
                     let chunk = state.chunk(nchunk)?;
-                    if let Some(chunk) = checksum::add(&chunk)? {
+                    let added = checksum::add(&chunk)?;
+                    all &= added.is_some();
+                    if let Some(chunk) = added {
                         len += chunk.len();
                         updates.push((nchunk, ChunkUpdate::Whole(chunk)))?;
                     }
@@ -87,6 +89,9 @@ impl SuperChunk {
                 nchunk += 1;
             }
             state.update(self.host(), updates)?;
+        }
+        if all {
+            state.store.set_all_checksums()?;
         }
         // Header, index and trailer get theirs also where no chunk changed.
         let plan = super::state::Plan {

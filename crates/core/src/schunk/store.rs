@@ -99,6 +99,19 @@ impl Store {
         !matches!(self.beneath(), Self::Separate(_))
     }
 
+    /// Has the next change of a frame say that every chunk has checksums.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn set_all_checksums(&mut self) -> Result<()> {
+        match self {
+            Self::Memory(memory) => memory.set_all_checksums()?,
+            Self::Disk(disk) => unlocked(disk).set_all_checksums(),
+            Self::Separate(_) | Self::Staged(_) => {}
+        }
+        Ok(())
+    }
+
     /// Has the next change of a frame write checksums of what it has besides chunks, or none.
     ///
     /// # Errors

@@ -121,6 +121,7 @@ impl Disk {
         next: Next,
     ) -> Result<()> {
         let file = self.prepare()?;
+        self.view.checksums = change.checksums(self.view.checksums);
         let count = self.view.offsets.len();
         change.check(&self.view.offsets)?;
         let longer = next.header.len() != self.view.header.len();
@@ -369,10 +370,16 @@ impl Disk {
         let offsets_crc = self
             .view
             .checksums
+            .is_any()
             .then(|| crc32c(&index[EXTENDED_HEADER_LENGTH..]));
         let front = &index[..EXTENDED_HEADER_LENGTH];
         let index_crc = offsets_crc.map(|crc| fingerprint::of_index_parts(front, crc));
-        fingerprint::stamp(index_crc, &mut writes.header, &mut trailer);
+        fingerprint::stamp(
+            self.view.checksums,
+            index_crc,
+            &mut writes.header,
+            &mut trailer,
+        );
         writes.dead.push((trailer_pos, &trailer))?;
         self.write(file, writes)?;
         self.view.tail = trailer;
@@ -394,7 +401,7 @@ impl Disk {
 
     /// The checksum of the offsets after a change of them, if the frame has checksums and the offsets are stored as they are.
     fn offsets_crc_after(&self, delta: &Delta) -> Result<Option<u32>> {
-        if !self.view.checksums || self.view.capacity.is_none() {
+        if !self.view.checksums.is_any() || self.view.capacity.is_none() {
             return Ok(None);
         }
         let offsets = &self.view.offsets;
@@ -555,11 +562,16 @@ impl Disk {
         let frame_len = trailer_pos + trailer.len() as u64;
         set_extent(&mut writes.header, frame_len, cbytes);
         let offsets_crc = self.offsets_crc_after(&delta)?;
-        let index_crc = match (self.view.checksums, offsets_crc) {
+        let index_crc = match (self.view.checksums.is_any(), offsets_crc) {
             (true, None) => Some(self.index_crc_in(file)?),
             _ => offsets_crc.map(|crc| fingerprint::of_index_parts(&sizes, crc)),
         };
-        fingerprint::stamp(index_crc, &mut writes.header, &mut trailer);
+        fingerprint::stamp(
+            self.view.checksums,
+            index_crc,
+            &mut writes.header,
+            &mut trailer,
+        );
         writes.dead.push((trailer_pos, &trailer))?;
         delta.reserve(&mut self.view.offsets)?;
         self.write(file, writes)?;

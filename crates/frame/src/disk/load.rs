@@ -1,7 +1,7 @@
 //! Reading header, index and trailer of a frame, and writing them as the format's documents show them.
 
 use super::{Loaded, Pending, RETRIES, View, patches};
-use crate::fingerprint;
+use crate::fingerprint::{self, Checksums, Coverage};
 use crate::header::{self, Extent, Header, Kind, set_extent};
 use crate::journal::{Record, overlay};
 use crate::meta::Borrowed;
@@ -134,6 +134,10 @@ fn read(source: &Source, kind: Kind, front: &[u8]) -> Result<Loading> {
     let index = read_index(source, &parsed, index_pos, trailer_pos, &trailer)?;
     index.offsets.check(kind, &extent)?;
     let coverage = fingerprint::check(&header, || index.crc, &trailer)?;
+    let checksums = match coverage {
+        Coverage::None => Checksums::None,
+        _ => Checksums::of(&trailer),
+    };
     let view = View {
         header,
         extent,
@@ -143,7 +147,7 @@ fn read(source: &Source, kind: Kind, front: &[u8]) -> Result<Loading> {
         capacity: index.capacity,
         untidy: index.untidy,
         pending: source.pending.clone(),
-        checksums: coverage.is_any(),
+        checksums,
         offsets_crc: index.offsets_crc,
     };
     Ok((
@@ -293,12 +297,12 @@ impl Image {
     }
 
     /// Writes checksums of all parts, or takes them out.
-    pub fn stamp(&mut self, checksums: bool) {
+    pub fn stamp(&mut self, checksums: Checksums) {
         let end = self.body.len() - self.trailer_len;
         let (front, trailer) = self.body.split_at_mut(end);
         let index = &front[..self.index_len];
-        let index_crc = checksums.then(|| fingerprint::of_index(index));
-        fingerprint::stamp(index_crc, &mut self.header, trailer);
+        let index_crc = checksums.is_any().then(|| fingerprint::of_index(index));
+        fingerprint::stamp(checksums, index_crc, &mut self.header, trailer);
     }
 
     /// Leaves one byte free before the trailer.

@@ -23,7 +23,7 @@ pub use commit::Next;
 pub use writer::PATIENCE;
 use writer::{WriteHandle, Writer};
 
-use super::fingerprint::Coverage;
+use super::fingerprint::{Checksums, Coverage};
 use super::header::{Extent, Header, Kind};
 use super::journal::{Patch, overlay};
 use super::meta::{Borrowed, Metalayer};
@@ -72,7 +72,7 @@ struct View {
     /// What the frame is in places that a change has begun to overwrite, and was not committed.
     pending: Pending,
     /// Whether the frame has checksums; see [`fingerprint`](crate::fingerprint).
-    checksums: bool,
+    checksums: Checksums,
     /// That of the offsets, if it is known and they are stored as they are.
     offsets_crc: Option<u32>,
 }
@@ -193,6 +193,8 @@ pub struct Stored {
     base: u64,
     /// See [`View::pending`].
     pending: Pending,
+    /// Those of the frame.
+    checksums: Checksums,
 }
 
 impl BlockSource for Stored {
@@ -241,6 +243,7 @@ impl Stored {
         if header.cbytes as u64 > self.most {
             return Err(Error::InvalidHeader);
         }
+        self.checksums.check_chunk(&header)?;
         Ok((bytes, header))
     }
 
@@ -417,7 +420,12 @@ impl Disk {
     /// Has the next change write checksums of header, index and trailer, or none. Reading a frame again, since another handle
     /// changed it, sets this as it is there.
     pub fn set_checksums(&mut self, checksums: bool) {
-        self.view.checksums = checksums;
+        self.view.checksums = self.view.checksums.wanted(checksums);
+    }
+
+    /// Has the next change say that every chunk has checksums.
+    pub fn set_all_checksums(&mut self) {
+        self.view.checksums = Checksums::All;
     }
 
     /// The offsets.
@@ -597,6 +605,7 @@ impl Disk {
             slack: self.view.extent.frame_len > SMALL,
             base: self.base,
             pending: self.view.pending.clone(),
+            checksums: self.view.checksums,
         })
     }
 
@@ -614,6 +623,7 @@ impl Disk {
             slack: false,
             base: 0,
             pending: None,
+            checksums: self.view.checksums,
         })
     }
 
