@@ -11,6 +11,10 @@ use crate::library::SuperChunk;
 use crate::state::State;
 use oxiblosc_frame::header::{Header, Kind, MIN_LEN};
 use std::collections::HashSet;
+use std::ops::Range;
+
+/// The header of a frame, and contexts for its chunks.
+type Frame<'a> = (&'a Header, &'a SuperChunk);
 
 /// Finds what there is.
 pub fn contiguous(image: &Image, contexts: &SuperChunk, mut notes: Vec<String>) -> Result<Salvage> {
@@ -56,7 +60,8 @@ pub fn contiguous(image: &Image, contexts: &SuperChunk, mut notes: Vec<String>) 
             None => None,
         };
         if let Some(slots) = slots {
-            let in_order = parts.index == State::Right || are_all(&slots, image, said_start, limit);
+            let in_order = parts.index == State::Right
+                || are_all(&slots, image, said_start..limit, &(header, contexts));
             let parts = match is_empty {
                 true => Parts {
                     index: state,
@@ -233,21 +238,21 @@ fn lead_to_chunks(slots: &[Slot], image: &Image, header: &Header) -> bool {
     ends.windows(2).all(|pair| pair[0].1 <= pair[1].0)
 }
 
-/// Whether these are all chunks between header and index, for sure: then an index without a checksum is right, too, since no
-/// damage puts chunks in another order.
-fn are_all(slots: &[Slot], image: &Image, start: u64, limit: u64) -> bool {
+/// Whether these are all the chunks that there are, some of them for sure: then an index without a checksum is right, too, since
+/// damage of it leads away from a chunk, and to no other.
+fn are_all(slots: &[Slot], image: &Image, area: Range<u64>, frame: &Frame) -> bool {
+    let places = slots.iter().filter_map(|slot| match slot {
+        Slot::At(pos) => Some(*pos),
+        Slot::Special(_) | Slot::Lost => None,
+    });
+    let mut places: Vec<u64> = places.collect();
     let chunks = Chunks::new(image, None);
-    let mut sum = 0;
-    for slot in slots {
-        let proven = |pos| chunks.header(pos).filter(|(_, proven)| *proven);
-        match slot {
-            Slot::At(pos) => match proven(*pos) {
-                Some((header, _)) => sum += header.cbytes as u64,
-                None => return false,
-            },
-            Slot::Special(_) => {}
-            Slot::Lost => return false,
-        }
+    let is_proven = |pos: &u64| chunks.header(*pos).is_some_and(|(_, proven)| proven);
+    if !places.iter().any(is_proven) {
+        return false;
     }
-    sum > 0 && start + sum == limit
+    places.sort_unstable();
+    let (header, contexts) = frame;
+    let found = scan(image, area.start, area.end, Some(header), contexts);
+    found.chunks.iter().map(|(pos, _)| *pos).eq(places)
 }

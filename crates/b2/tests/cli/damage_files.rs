@@ -239,6 +239,7 @@ pub fn write_files(path: &Path, files: &Files) {
     let _ = std::fs::remove_file(path);
     let _ = std::fs::remove_dir_all(path);
     match &files[..] {
+        [] => {}
         [(name, bytes)] if name.is_empty() => std::fs::write(path, bytes).expect("a file"),
         _ => {
             std::fs::create_dir(path).expect("a directory");
@@ -250,6 +251,17 @@ pub fn write_files(path: &Path, files: &Files) {
 }
 
 impl Original {
+    /// The frame as another writer leaves it, which knows nothing of checksums: only chunks have some.
+    pub fn changed_by_another(mut self) -> Self {
+        let front = self.front();
+        let bytes = &mut self.files[front].1;
+        let end = bytes.len();
+        bytes[end - 17..].fill(0);
+        bytes[86] = 0;
+        self.name += "-changed";
+        self
+    }
+
     /// A frame of a kind, in a file or a directory.
     pub fn new(folder: &Folder, kind: usize, sparse: bool, checksums: bool) -> Self {
         let name = format!(
@@ -268,6 +280,8 @@ impl Original {
         let files = read_files(path);
         let s = SuperChunk::open(path, 0, 1, Protection::default()).expect("it opens");
         let offsets = s.offsets().expect("offsets");
+        drop(s);
+        write_files(path, &Vec::new());
         let mut original = Self {
             name,
             files,

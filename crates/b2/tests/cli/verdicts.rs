@@ -115,13 +115,8 @@ fn a_directory_without_its_index_comes_back_from_its_chunks() {
 #[test]
 fn what_another_writer_changed_is_not_called_damaged() {
     let folder = Folder::new("other-writer");
-    let original = Original::new(&folder, 1, false, true);
-    let mut files = original.files.clone();
-    let frame = &mut files[0].1;
-    let end = frame.len();
-    frame[end - 17..].fill(0);
-    frame[86] = 0;
-    let (text, json, back) = repaired(&folder, &files);
+    let original = Original::new(&folder, 1, false, true).changed_by_another();
+    let (text, json, back) = repaired(&folder, &original.files);
     assert!(back == original.content.chunks, "{text}");
     for line in [
         "\"right\": 9",
@@ -131,12 +126,9 @@ fn what_another_writer_changed_is_not_called_damaged() {
         assert!(json.contains(line), "{line}: {json}");
     }
     // With a chunk that is gone the index, which has no checksum any more, is not believed.
-    let original = Original::new(&folder, 5, false, true);
+    let original = Original::new(&folder, 5, false, true).changed_by_another();
     let mut files = original.files.clone();
     let frame = &mut files[0].1;
-    let end = frame.len();
-    frame[end - 17..].fill(0);
-    frame[86] = 0;
     let (pos, cbytes) = original.place(7);
     frame[pos..pos + cbytes].fill(0);
     let (text, json, _) = repaired(&folder, &files);
