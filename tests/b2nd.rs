@@ -5,13 +5,20 @@
 
 mod common;
 
-use blosc2::capi::types::blosc2_cparams;
+use blosc2::capi::b2nd::context::{b2nd_create_ctx, b2nd_free_ctx};
+use blosc2::capi::b2nd::convert::b2nd_from_cbuffer;
+use blosc2::capi::b2nd::create::b2nd_free;
+use blosc2::capi::schunk::convert::{blosc2_schunk_copy, blosc2_schunk_to_buffer};
+use blosc2::capi::schunk::create::blosc2_schunk_free;
+use blosc2::capi::types::{
+    blosc2_cparams, blosc2_dparams, blosc2_postfilter_params, blosc2_storage,
+};
 use common::b2nd::{Array, B2ndLib, Spec, c_path, our_arrays, reference_arrays};
 use common::data::{Rng, mix};
 use common::fixtures::fixtures;
 use common::isolated::isolated;
-use std::ffi::CStr;
-use std::ptr::null_mut;
+use std::ffi::{CStr, c_int};
+use std::ptr::{null, null_mut};
 
 fn spec(shape: &[i64], chunks: &[i32], blocks: &[i32], typesize: i32) -> Spec {
     Spec {
@@ -254,6 +261,76 @@ fn the_public_shapes_are_shown_and_not_read_back() {
         (0, 0)
     );
     assert_eq!(shown(&array), before);
+}
+
+/// Leaves a block as it is, but has every chunk compressed again where it is copied.
+unsafe extern "C" fn same(params: *mut blosc2_postfilter_params) -> c_int {
+    // SAFETY: the library gives buffers of this size.
+    unsafe {
+        let params = &*params;
+        params.output.copy_from(params.input, params.size as usize);
+    }
+    0
+}
+
+#[test]
+fn copies_that_c_does_not_see_have_the_bytes_of_those_that_it_sees() {
+    const NDLZ: u8 = 32;
+    let data: Vec<u8> = (0..90_000).map(|i| (i / 300 * (i % 7)) as u8).collect();
+    // SAFETY: every pointer is valid as long as it is used; what is made is freed once.
+    unsafe {
+        let mut postparams: blosc2_postfilter_params = std::mem::zeroed();
+        let mut cparams = blosc2_cparams {
+            typesize: 1,
+            compcode: NDLZ,
+            compcode_meta: 4,
+            filters: [0; 6],
+            ..blosc2_cparams::defaults()
+        };
+        let mut dparams = blosc2_dparams {
+            postfilter: Some(same),
+            postparams: &raw mut postparams,
+            ..blosc2_dparams::defaults()
+        };
+        let mut storage = blosc2_storage {
+            cparams: &raw mut cparams,
+            dparams: &raw mut dparams,
+            ..blosc2_storage::defaults()
+        };
+        let (shape, chunks, blocks) = ([300, 300], [100, 100], [20, 52]);
+        let ctx = b2nd_create_ctx(
+            &raw const storage,
+            2,
+            shape.as_ptr(),
+            chunks.as_ptr(),
+            blocks.as_ptr(),
+            null(),
+            0,
+            null(),
+            0,
+        );
+        let mut array = null_mut();
+        let len = data.len() as i64;
+        let made = b2nd_from_cbuffer(ctx, &raw mut array, data.as_ptr().cast(), len);
+        assert_eq!((made, b2nd_free_ctx(ctx)), (0, 0));
+        let frame = |schunk, owned| {
+            let (mut start, mut needs_free) = (null_mut(), false);
+            let len = blosc2_schunk_to_buffer(schunk, &raw mut start, &raw mut needs_free);
+            assert_eq!(needs_free, owned);
+            let frame = std::slice::from_raw_parts(start, len as usize).to_vec();
+            if owned {
+                libc::free(start.cast());
+            }
+            frame
+        };
+        storage = blosc2_storage {
+            contiguous: true,
+            ..blosc2_storage::defaults()
+        };
+        let copy = blosc2_schunk_copy((*array).sc, &raw mut storage);
+        assert_eq!(frame((*array).sc, true), frame(copy, false));
+        assert_eq!((blosc2_schunk_free(copy), b2nd_free(array)), (0, 0));
+    }
 }
 
 /// Bytes of address space that this process has.
