@@ -1,5 +1,6 @@
 /* Arrays, in every storage. */
 #include "harness.h"
+#include "oxiblosc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -218,6 +219,29 @@ static void change(void) {
   }
 }
 
+/* Changes in a transaction, and its end. */
+static void transaction(void) {
+  make_array(1, false);
+  int64_t larger[] = {50, 35}, start[] = {30, 20}, stop[] = {45, 32}, shape[] = {15, 12};
+  need(oxiblosc_schunk_begin(t.array->sc) == 0, "a transaction");
+  if (t.param == 0) {
+    CALL(b2nd_resize(t.array, larger, NULL));
+    return;
+  }
+  need(b2nd_resize(t.array, larger, NULL) == 0, "a larger array");
+  switch (t.param) {
+    case 1:
+      CALL(b2nd_set_slice_cbuffer(data, shape, 15 * 12 * 4, start, stop, t.array));
+      break;
+    case 2:
+      CALL(oxiblosc_schunk_commit(t.array->sc));
+      break;
+    default:
+      CALL_ONCE(oxiblosc_schunk_abandon(t.array->sc));
+      need(b2nd_refresh(t.array) >= 0 && t.array->shape[0] == ROWS, "the old shape");
+  }
+}
+
 static void look(void) {
   make_array(threads(), false);
   room();
@@ -303,6 +327,7 @@ const struct test_case array_cases[] = {
     {"b2nd_slice", slice, 6, MOST, CODE},
     {"b2nd_concatenate_in_place", concatenate_in_place, 2, MOST, CODE},
     {"b2nd_change", change, 16, ALL_STORAGES, CODE},
+    {"b2nd_transaction", transaction, 4, ALL_STORAGES, CODE},
     {"b2nd_look", look, 10, ALL_STORAGES, CODE},
     {"b2nd_meta", meta, 2, NO_STORAGE, CODE},
     {"b2nd_view", view, 3, MOST, CODE},

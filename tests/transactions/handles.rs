@@ -1,6 +1,7 @@
 //! Several handles and threads, misuse, and what is there in the middle of a transaction.
 
 use crate::common::folder::Folder;
+use crate::common::schunk::{SchunkLib, reference_schunks};
 use crate::common::schunk_calls::Schunk;
 use crate::common::schunk_state::read;
 use crate::place::{Storage, create, create_array, lib};
@@ -25,13 +26,17 @@ fn bytes(s: &Schunk) -> Vec<u8> {
 }
 
 fn open(path: &Path, locking: bool) -> Schunk {
+    open_by(lib(), path, locking)
+}
+
+fn open_by(lib: &'static SchunkLib, path: &Path, locking: bool) -> Schunk {
     // They are used as long as the handle is.
     let params = Box::leak(Box::new(blosc2_stdio_params { locking }));
     let io = blosc2_io {
         params: (&raw mut *params).cast(),
         ..blosc2_io::defaults()
     };
-    lib().open_io(path, &io).expect("a frame")
+    lib.open_io(path, &io).expect("a frame")
 }
 
 /// A super-chunk with chunks 1 and 2.
@@ -91,6 +96,28 @@ fn who_commits_first_wins() {
             assert_eq!((two.begin(), append(&two, 7)), (0, 4));
             assert_eq!((append(&one, 8), two.commit(), two.abandon()), (4, LOCK, 0));
             assert_eq!((two.refresh(), bytes(&two)), (1, vec![2, 3, 6, 8]));
+        }
+    }
+}
+
+#[test]
+fn a_change_by_the_reference_comes_first() {
+    let Some(reference) = reference_schunks() else {
+        return println!("skipped: no reference");
+    };
+    let folder = Folder::new("transactions-reference");
+    for storage in [Storage::File, Storage::Directory] {
+        for locking in [false, true] {
+            let path = folder.join(&format!("{storage:?} {locking}"));
+            drop(small(storage, &path));
+            let (one, two) = (open(&path, locking), open_by(reference, &path, locking));
+            assert_eq!((one.begin(), append(&one, 3)), (0, 3));
+            assert_eq!(append(&two, 4), 3);
+            assert_eq!((one.commit(), one.abandon()), (LOCK, 0));
+            assert_eq!((one.refresh(), bytes(&one)), (1, vec![1, 2, 4]));
+            assert_eq!(one.together(|| append(&one, 5)), 0);
+            assert_eq!(append(&two, 6), 5);
+            assert_eq!((one.refresh(), bytes(&one)), (1, vec![1, 2, 4, 5, 6]));
         }
     }
 }
