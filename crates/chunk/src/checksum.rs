@@ -24,6 +24,7 @@ use crate::header::{
 use oxiblosc_error::{Error, Result};
 pub use oxiblosc_filters::crc32c::crc32c;
 use oxiblosc_filters::crc32c::product;
+use oxiblosc_memory::sort::sort;
 use oxiblosc_memory::{Buffer, Collect, List, ToList};
 use std::ops::Range;
 
@@ -514,7 +515,7 @@ impl Chunk<'_> {
             Ok((start, start + streams.len()))
         };
         let mut blocks: List<(usize, usize)> = (0..self.header().nblocks).map(span).try_list()?;
-        blocks.sort_unstable();
+        sort(&mut blocks);
         Ok(blocks)
     }
 

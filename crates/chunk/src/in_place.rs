@@ -14,6 +14,7 @@ use super::header::{ChunkHeader, Special, flags2, i32_at};
 use super::patch::Touched;
 use super::source::BlockSource;
 use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::sort::{sort, sort_by_key};
 use oxiblosc_memory::{Buffer, Collect, Edit, List, ToList};
 use std::ops::Range;
 
@@ -91,7 +92,7 @@ fn layout(header: &ChunkHeader, front: &[u8], touched: &[Touched]) -> Result<Opt
     };
     let start = |nblock: usize| usize::try_from(i32_at(table, 4 * nblock)).unwrap_or(0);
     let mut starts: List<usize> = (0..header.nblocks).map(start).list()?;
-    starts.sort_unstable();
+    sort(&mut starts);
     let room = |t: &Touched| {
         let from = start(t.nblock);
         let i = starts.partition_point(|other| *other < from);
@@ -359,7 +360,7 @@ impl<'a> PatchTarget<'a> {
                 })?;
             }
         }
-        left.sort_unstable();
+        sort(&mut left);
         let cbytes = header.cbytes + behind.len();
         if !self.may_overwrite(&inside)
             || behind.len() > self.tail
@@ -389,7 +390,7 @@ impl<'a> PatchTarget<'a> {
         if self.sums() > 0 && !(inside.is_empty() && behind.is_empty()) {
             self.add_checksums(touched, changed, &mut edits)?;
         }
-        inside.sort_unstable_by_key(|edit| edit.at);
+        sort_by_key(&mut inside, |edit| edit.at);
         edits.extend(inside)?;
         if grows {
             edits.push(Edit {

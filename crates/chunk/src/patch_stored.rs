@@ -5,6 +5,7 @@ use super::encode_block::difference;
 use super::in_place::{PatchTarget, blocksize_of, checksums_at};
 use super::patch::{DataChange, PatchMode, Patched, Patcher, Touched, part_of};
 use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::sort::sort_by_key;
 use oxiblosc_memory::{Buffer, Collect, Edit, List, ToList};
 
 impl Patcher<'_> {
@@ -129,7 +130,7 @@ impl Patcher<'_> {
             len: last.len(),
             new: front[table..][last].to_list()?,
         })?;
-        data_edits.sort_unstable_by_key(|edit| edit.at);
+        sort_by_key(&mut data_edits, |edit| edit.at);
         edits.extend(data_edits)?;
         Ok(target
             .may_overwrite(&edits)

@@ -2,6 +2,7 @@
 
 use super::header::i32_at;
 use oxiblosc_error::Result;
+use oxiblosc_memory::sort::sort;
 use oxiblosc_memory::{AlignedBuffer, List};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -53,7 +54,7 @@ impl<'a> LazyBlocks<'a> {
         if !starts().is_sorted_by(|a, b| a < b) {
             sorted.reserve_exact(starts().len())?;
             sorted.extend(starts())?;
-            sorted.sort_unstable();
+            sort(&mut sorted);
             sorted.dedup();
         }
         Ok(Self {

@@ -2,6 +2,7 @@
 
 use oxiblosc_error::Result;
 use oxiblosc_memory::List;
+use oxiblosc_memory::sort::sort;
 
 /// Bytes that were left free behind a chunk for it to grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +61,7 @@ impl FreeList {
     /// # Errors
     /// [`oxiblosc_error::Error::MemoryAlloc`].
     pub fn around(mut chunks: List<(u64, u64)>) -> Result<Self> {
-        chunks.sort_unstable();
+        sort(&mut chunks);
         let mut list = Self::default();
         for (pos, len) in chunks {
             if pos > list.end {

@@ -37,6 +37,7 @@ mod list;
 pub mod per_thread;
 mod published;
 mod shared;
+pub mod sort;
 mod text;
 
 pub use aligned::AlignedBuffer;

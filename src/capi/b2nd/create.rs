@@ -13,7 +13,7 @@ use oxiblosc_core::b2nd::create::chunksize;
 use oxiblosc_core::b2nd::geometry::Geometry;
 use oxiblosc_core::b2nd::meta::Meta;
 use oxiblosc_frame::meta::Borrowed;
-use oxiblosc_memory::List;
+use oxiblosc_memory::{List, boxed};
 
 /// Writes the result of making an array: the array, or null.
 ///
@@ -54,26 +54,39 @@ pub fn make_with(
     kind: Special,
     fill: Fill,
 ) -> Result<*mut b2nd_array_t> {
+    let (sc, mut array) = begin(params, others, kind)?;
+    // SAFETY: the dtype is a string of the parameters', or null. The super-chunk was just made, and is used no more where the rest fails.
+    unsafe {
+        let dtype = c_str(params.dtype).map(CStr::to_bytes);
+        let made = fill(&mut array)
+            .and_then(|()| array::make(sc, &array.geometry, (dtype, params.dtype_format)));
+        made.inspect_err(|_| schunk::discard(sc))
+    }
+}
+
+/// Makes the super-chunk of such an array. Not inlined: what this has on the stack is gone when the array is filled.
+#[inline(never)]
+fn begin<'a>(
+    params: &mut Params,
+    others: &[Borrowed],
+    kind: Special,
+) -> Result<(*mut blosc2_schunk, Box<ArrayRef<'a>>)> {
     let (chunkshape, blockshape) = (&params.chunkshape, &params.blockshape);
     let geometry = Geometry::new(params.ndim(), &params.shape, chunkshape, blockshape)?;
     geometry.nchunks()?;
     chunksize(&geometry, params.cparams().typesize)?;
-    // SAFETY: the storage is complete; the dtype is a string of the parameters', or null.
-    let (sc, dtype) = unsafe {
-        let sc = schunk::make(&*params.storage).map_err(Error::or_failure)?;
-        (sc, c_str(params.dtype).map(CStr::to_bytes))
-    };
-    let meta = geometry.meta(dtype, params.dtype_format);
-    // SAFETY: the super-chunk was just made, and is used no more where the rest fails.
+    // SAFETY: the storage is complete; the dtype is a string of the parameters', or null. The super-chunk was just made, and is used no
+    // more where the rest fails.
     unsafe {
+        let sc = schunk::make(&*params.storage).map_err(Error::or_failure)?;
+        let meta = geometry.meta(c_str(params.dtype).map(CStr::to_bytes), params.dtype_format);
         let made = Handle::from_c(sc).and_then(|handle| {
             let sample = |kind, nbytes| sample_of(handle, kind, nbytes);
             let core = handle.core();
-            let mut array = core.become_array(&meta, &geometry, others, (kind, &sample))?;
-            fill(&mut array)?;
-            array::make(sc, &array.geometry, (dtype, params.dtype_format))
+            boxed(core.become_array(&meta, &geometry, others, (kind, &sample))?)
         });
-        made.inspect_err(|_| schunk::discard(sc))
+        let array = made.inspect_err(|_| schunk::discard(sc))?;
+        Ok((sc, array))
     }
 }
 

@@ -15,6 +15,7 @@ use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_chunk::hooks::{Hooks, Serial};
 use oxiblosc_chunk::patch::{PatchMode, Patched, Patcher, RecompressParams, Touched};
 use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::sort::sort_by_key;
 use oxiblosc_memory::{Buffer, Collect, List, ToList};
 use std::sync::Mutex;
 
@@ -73,7 +74,7 @@ impl Rewriter<'_> {
         };
         done.map_err(Error::or_failure)?;
         let mut new = std::mem::take(&mut *lock(&new));
-        new.sort_unstable_by_key(|(nchunk, _)| *nchunk);
+        sort_by_key(&mut new, |(nchunk, _)| *nchunk);
         Ok(new)
     }
 

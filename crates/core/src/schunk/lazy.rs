@@ -9,6 +9,7 @@ use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, Special, flags
 use oxiblosc_chunk::source::BlockSource;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::header::Kind;
+use oxiblosc_memory::sort::sort;
 use oxiblosc_memory::{Buffer, Collect, List, boxed};
 
 /// Where the second flags byte of an extended header is.
@@ -184,7 +185,7 @@ fn sizes(header: &ChunkHeader, table: &[u8]) -> Result<List<i32>> {
     }
     let start = |nblock: usize| i64::from(i32_at(table, 4 * nblock));
     let mut order: List<(i64, usize)> = (0..header.nblocks).map(|n| (start(n), n)).list()?;
-    order.sort_unstable();
+    sort(&mut order);
     let mut sizes = List::filled(0, header.nblocks)?;
     for (i, (start, nblock)) in order.iter().enumerate() {
         let next = order.get(i + 1).map_or(header.cbytes as i64, |next| next.0);

@@ -9,6 +9,7 @@ use crate::meta::Borrowed;
 use crate::trailer;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
+use oxiblosc_memory::sort::sort_by_key;
 use oxiblosc_memory::{List, ToList};
 
 /// The header and the trailer as they are to be.
@@ -179,7 +180,7 @@ impl Disk {
             let pos = over.pos;
             patches.push(Patch { pos, bytes })?;
         }
-        patches.sort_unstable_by_key(|patch| patch.pos);
+        sort_by_key(&mut patches, |patch| patch.pos);
         // A header that was moved or cut is told by its bytes as far as both have them.
         let both = changed.start..changed.end.min(old_header.len());
         let changed_new = header.get(both.clone()).unwrap_or_default();

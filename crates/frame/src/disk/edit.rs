@@ -13,6 +13,7 @@ use oxiblosc_chunk::checksum::{crc32c, extended};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
+use oxiblosc_memory::sort::sort_by_key;
 use oxiblosc_memory::{Collect, List, ToList};
 
 /// Before an index that can grow there is room for chunks: one byte in so many of theirs, and at least and at most these.
@@ -270,7 +271,7 @@ impl Disk {
             ..Writes::default()
         };
         parts.push((image.body_pos - header_len, &image.body))?;
-        parts.sort_unstable_by_key(|(place, _)| *place);
+        sort_by_key(&mut parts, |(place, _)| *place);
         for (place, new) in parts {
             let was_free = self.free_list().is_hole(place, new.len() as u64);
             let pos = header_len + place;
