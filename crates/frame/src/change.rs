@@ -96,6 +96,7 @@ impl Delta {
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
+    #[inline(never)]
     pub fn reserve(&self, offsets: &mut Offsets) -> Result<()> {
         let count = offsets.len();
         if matches!(self, Self::Same | Self::All(..)) {
@@ -107,6 +108,7 @@ impl Delta {
     }
 
     /// Does it.
+    #[inline(never)]
     pub fn apply(self, offsets: &mut Offsets) -> Result<()> {
         match self {
             Self::Same => {}
@@ -186,6 +188,7 @@ impl<'a> Change<'a> {
     /// # Errors
     /// [`Error::InvalidParam`] where it names others; [`Error::MaxBufsizeExceeded`] for more chunks than memory can list,
     /// which a small index may have.
+    #[inline(never)]
     pub fn check(&self, offsets: &Offsets) -> Result<()> {
         if !self.fits(offsets.len()) {
             return Err(Error::InvalidParam);
@@ -264,6 +267,7 @@ impl<'a> Change<'a> {
     }
 
     /// As [`Self::delta`], after special chunks were stored: `placed` has their positions and their new offsets.
+    #[inline(never)]
     pub fn delta_with(
         &self,
         offsets: &Offsets,
