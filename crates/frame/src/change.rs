@@ -98,6 +98,7 @@ impl Delta {
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
+    #[inline(never)]
     pub fn reserve(&self, offsets: &mut Offsets) -> Result<()> {
         let count = offsets.len();
         if matches!(self, Self::Same | Self::All(..)) {
@@ -109,6 +110,7 @@ impl Delta {
     }
 
     /// Does it.
+    #[inline(never)]
     pub fn apply(self, offsets: &mut Offsets) -> Result<()> {
         match self {
             Self::Same => {}
@@ -200,6 +202,7 @@ impl<'a> Change<'a> {
     /// # Errors
     /// [`Error::InvalidParam`] where it names others; [`Error::MaxBufsizeExceeded`] for more chunks than memory can list,
     /// which a small index may have.
+    #[inline(never)]
     pub fn check(&self, offsets: &Offsets) -> Result<()> {
         if !self.fits(offsets.len()) {
             return Err(Error::InvalidParam);
@@ -278,6 +281,7 @@ impl<'a> Change<'a> {
     }
 
     /// As [`Self::delta`], after special chunks were stored: `placed` has their positions and their new offsets.
+    #[inline(never)]
     pub fn delta_with(
         &self,
         offsets: &Offsets,

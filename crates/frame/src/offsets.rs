@@ -323,6 +323,7 @@ impl Offsets {
     }
 
     /// As a list that can be changed.
+    #[inline(never)]
     pub fn list_mut(&mut self) -> Result<&mut List<i64>> {
         if !matches!(self, Self::List(_)) {
             let mut list = List::with_capacity(self.len())?;

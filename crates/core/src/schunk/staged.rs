@@ -8,7 +8,7 @@ use oxiblosc_frame::header::Header;
 use oxiblosc_frame::meta::{Borrowed, Metalayer};
 use oxiblosc_frame::offsets::{Offsets, Place};
 use oxiblosc_frame::runs::Runs;
-use oxiblosc_memory::{Buffer, Collect, List};
+use oxiblosc_memory::{Buffer, List};
 
 /// What the numbers in [`Staged::order`] of new chunks begin with. There are fewer chunks than that.
 const NEW: u64 = 1 << 32;
@@ -21,8 +21,12 @@ pub struct Before {
     pub blocksize: i32,
     /// Whether chunks got checksums.
     pub checksums: bool,
-    /// The metalayers, of fixed and of variable length, if those of the state are others.
-    pub metalayers: Option<(List<Metalayer>, List<Metalayer>)>,
+    /// Whether the metalayers of the state are others than those here.
+    pub has_metalayers: bool,
+    /// Those of fixed length.
+    pub metalayers: List<Metalayer>,
+    /// Those of variable length.
+    pub vlmetalayers: List<Metalayer>,
 }
 
 /// Chunks with changes that are not committed.
@@ -65,7 +69,7 @@ fn number_of(new: usize) -> i64 {
 }
 
 impl Staged {
-    /// No change yet of chunks that [`Self::over`] says; there are `count`.
+    /// No change yet of `count` chunks, which are still to be put into [`Self::base_mut`].
     pub fn new(count: usize, before: Before) -> Result<Self> {
         Ok(Self {
             base: Store::EMPTY,
@@ -75,11 +79,6 @@ impl Staged {
             changed: false,
             trailer_changed: false,
         })
-    }
-
-    /// Says which chunks there are.
-    pub fn over(self, base: Store) -> Self {
-        Self { base, ..self }
     }
 
     /// The chunks as they were.
@@ -92,9 +91,9 @@ impl Staged {
         &mut self.base
     }
 
-    /// Forgets the changes: gives the chunks as they were, and what the state was.
-    pub fn into_base(self) -> (Store, Before) {
-        (self.base, self.before)
+    /// Gives the chunks as they were, which are gone from here.
+    pub fn take_base(&mut self) -> Store {
+        std::mem::replace(&mut self.base, Store::EMPTY)
     }
 
     /// How many chunks there are.
@@ -102,6 +101,7 @@ impl Staged {
         self.order.len()
     }
 
+    #[inline(never)]
     fn source(&self, nchunk: usize) -> Result<Source> {
         Source::of(self.order.get(nchunk).ok_or(Error::InvalidParam)?)
     }
@@ -146,53 +146,63 @@ impl Staged {
         specials: &[(usize, List<u8>)],
         owned: Option<&mut List<Buffer>>,
     ) -> Result<()> {
+        let before = self.new.len();
+        let staged = self.try_stage(change, specials, owned);
+        if staged.is_err() {
+            self.new.truncate(before);
+        }
+        staged
+    }
+
+    /// Puts a copy of a chunk behind the new ones; gives its number.
+    #[inline(never)]
+    fn push_copy(&mut self, chunk: &[u8]) -> Result<i64> {
+        self.new.push(Buffer::copy_of(chunk)?)?;
+        Ok(number_of(self.new.len() - 1))
+    }
+
+    /// As [`Self::stage`], but may leave chunks behind the new ones.
+    fn try_stage(
+        &mut self,
+        change: &Change,
+        specials: &[(usize, List<u8>)],
+        owned: Option<&mut List<Buffer>>,
+    ) -> Result<()> {
         if !matches!(change, Change::Nothing | Change::Fill(..)) {
             self.base.check_listable()?;
         }
         change.check(&self.order)?;
-        let mut coming = List::new();
-        let mut next = self.new.len();
-        let mut number = || {
-            next += 1;
-            number_of(next - 1)
-        };
-        let mut placed = List::with_capacity(specials.len())?;
+        let mut placed = List::new();
         for (nchunk, chunk) in specials {
-            coming.push(Buffer::copy_of(chunk)?)?;
-            placed.push((*nchunk, number()))?;
+            placed.push((*nchunk, self.push_copy(chunk)?))?;
         }
         let mut numbers = List::new();
+        let mut next = self.new.len();
         for item in change.items() {
             numbers.push(match item {
                 Item::Special(place) => place.to_offset(),
-                Item::Stored(_) if owned.is_some() => number(),
-                Item::Stored(chunk) => {
-                    coming.push(Buffer::copy_of(chunk)?)?;
-                    number()
+                Item::Stored(chunk) if owned.is_none() => self.push_copy(chunk)?,
+                Item::Stored(_) => {
+                    next += 1;
+                    number_of(next - 1)
                 }
                 Item::Edited(_) => return Err(Error::InvalidParam),
             })?;
         }
-        let mut gone = List::new();
+        self.new.reserve(next.saturating_sub(self.new.len()))?;
+        let delta = change.delta_with(&self.order, placed.iter().copied(), &numbers)?;
+        delta.reserve(&mut self.order)?;
+        // Nothing fails from here on.
         for nchunk in change.leaves() {
-            if let Source::New(new) = self.source(nchunk)? {
-                gone.push(new)?;
+            if let Ok(Source::New(new)) = self.source(nchunk) {
+                self.new[new] = Buffer::new();
             }
         }
-        let delta = change.delta_with(&self.order, placed.iter().copied(), &numbers)?;
-        self.new.reserve(next - self.new.len())?;
-        delta.reserve(&mut self.order)?;
-        delta.apply(&mut self.order)?;
-        // Nothing fails from here on.
-        let owned = owned.into_iter().flat_map(|owned| owned.drain(..));
-        for chunk in coming.into_iter().chain(owned) {
-            self.new.push_within_capacity(chunk);
-        }
-        for new in gone {
-            self.new[new] = Buffer::new();
+        if let Some(owned) = owned {
+            self.new.append(owned)?;
         }
         self.changed = true;
-        Ok(())
+        delta.apply(&mut self.order)
     }
 
     /// As [`Self::stage`], for a frame that gets a header of so many bytes, and other metalayers of variable length if `has_trailer` is set:
@@ -219,9 +229,9 @@ impl Staged {
 
     /// Whether there is still one of the chunks that are stored in the frame.
     fn keeps_stored(&self) -> Result<bool> {
-        for number in self.order.iter() {
-            if let Source::Old(old) = Source::of(number)?
-                && self.base.is_stored(old)
+        for nchunk in 0..self.nchunks() {
+            if let Source::Old(old) = self.source(nchunk)?
+                && !matches!(self.base.find_in(old, false)?, Location::Special(_))
             {
                 return Ok(true);
             }
@@ -236,16 +246,15 @@ impl Staged {
     pub fn commit(
         &mut self,
         header: &Header,
-        metalayers: &[Borrowed],
-        vlmetalayers: &[Borrowed],
+        (metalayers, vlmetalayers): (&[Borrowed], &[Borrowed]),
         cbytes: u64,
         checksums: bool,
     ) -> Result<()> {
         if !self.changed {
             return Ok(());
         }
-        if let Store::Separate(chunks) = &mut self.base {
-            return commit_separate(chunks, &self.order, &mut self.new);
+        if !self.base.is_frame() {
+            return self.commit_separate();
         }
         let variable = self.trailer_changed.then_some(vlmetalayers);
         self.base.set_checksums(checksums)?;
@@ -260,71 +269,61 @@ impl Staged {
         done
     }
 
+    /// Makes the changes of chunks that are each on their own.
+    fn commit_separate(&mut self) -> Result<()> {
+        let count = self.nchunks();
+        let mut all = List::with_capacity(count)?;
+        for nchunk in 0..count {
+            // Each is there, and none is named twice.
+            if let Some(chunk) = self.separate_chunk(nchunk) {
+                all.push_within_capacity(std::mem::take(chunk));
+            }
+        }
+        self.base = Store::Separate(all);
+        Ok(())
+    }
+
     /// Runs something on the chunks as they were, and the change that makes of them what they are to be.
     fn with_change(&mut self, body: impl FnOnce(&mut Store, &Change) -> Result<()>) -> Result<()> {
         let count = self.base.nchunks();
-        if let (0, Offsets::Repeated { offset, count }) = (count, &self.order) {
-            let change = Change::Fill(Place::from_offset(*offset)?, *count);
-            return body(&mut self.base, &change);
-        }
         let mut stays = List::filled(false, count)?;
-        let mut slots = List::with_capacity(self.order.len())?;
+        let (mut slots, mut items, mut left) = (List::new(), List::new(), List::new());
         // Whether each old chunk is where it was, and how many there are.
-        let (mut same, mut old_ones) = (self.order.len() == count, 0);
-        for (at, number) in self.order.iter().enumerate() {
-            slots.push(match Source::of(number)? {
-                Source::Old(old) => {
-                    *stays.get_mut(old).ok_or(Error::Failure)? = true;
-                    same &= old == at;
-                    old_ones += 1;
-                    Slot::Old(old)
+        let (mut same, mut old_ones) = (self.nchunks() == count, 0);
+        let change = if let (0, Offsets::Repeated { offset, count }) = (count, &self.order) {
+            Change::Fill(Place::from_offset(*offset)?, *count)
+        } else {
+            for at in 0..self.nchunks() {
+                let item = match self.source(at)? {
+                    Source::Old(old) => {
+                        *stays.get_mut(old).ok_or(Error::Failure)? = true;
+                        same &= old == at;
+                        old_ones += 1;
+                        slots.push(Slot::Old(old))?;
+                        continue;
+                    }
+                    Source::New(new) => Item::Stored(&self.new[new]),
+                    Source::Special(place) => Item::Special(place),
+                };
+                slots.push(Slot::New(item))?;
+                items.push((at, item))?;
+            }
+            for (old, stays) in stays.iter().enumerate() {
+                if !stays {
+                    left.push(old)?;
                 }
-                Source::New(new) => Slot::New(Item::Stored(&self.new[new])),
-                Source::Special(place) => Slot::New(Item::Special(place)),
-            })?;
-        }
-        if same && old_ones == count {
-            return body(&mut self.base, &Change::Nothing);
-        }
-        // In memory, what is behind a chunk that changes its size would have to be moved for each.
-        if same && old_ones > 0 && self.base.disk().is_some() {
-            let items = slots
-                .iter()
-                .enumerate()
-                .filter_map(|(at, slot)| match slot {
-                    Slot::New(item) => Some((at, *item)),
-                    Slot::Old(_) => None,
-                });
-            let items = items.list()?;
-            return body(&mut self.base, &Change::Update(&items));
-        }
-        let left = (0..count).filter(|old| !stays[*old]).list()?;
-        let change = Change::Arrange {
-            slots: &slots,
-            left: &left,
+            }
+            // In memory, what is behind a chunk that changes its size would have to be moved for each.
+            let updates = old_ones > 0 && self.base.disk().is_some();
+            match same {
+                true if old_ones == count => Change::Nothing,
+                true if updates => Change::Update(&items),
+                _ => Change::Arrange {
+                    slots: &slots,
+                    left: &left,
+                },
+            }
         };
         body(&mut self.base, &change)
     }
-}
-
-/// Makes the changes of chunks that are each on their own.
-fn commit_separate(
-    chunks: &mut List<Buffer>,
-    order: &Offsets,
-    new: &mut List<Buffer>,
-) -> Result<()> {
-    let mut all = List::with_capacity(order.len())?;
-    // Nothing fails from here on. No chunk is named twice, and each is there.
-    for number in order.iter() {
-        let chunk = match Source::of(number) {
-            Ok(Source::Old(old)) => chunks.get_mut(old),
-            Ok(Source::New(new_one)) => new.get_mut(new_one),
-            Ok(Source::Special(_)) | Err(_) => None,
-        };
-        if let Some(chunk) = chunk {
-            all.push_within_capacity(std::mem::take(chunk));
-        }
-    }
-    *chunks = all;
-    Ok(())
 }

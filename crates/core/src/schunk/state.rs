@@ -139,13 +139,13 @@ impl State {
     }
 
     /// Makes the state what it was before a transaction, whose chunks are gone already.
-    pub(crate) fn restore(&mut self, before: Before) {
+    pub(crate) fn restore(&mut self, before: &mut Before) {
         self.counts = before.counts;
         self.parameters.blocksize = before.blocksize;
         self.checksums = before.checksums;
-        if let Some((metalayers, vlmetalayers)) = before.metalayers {
-            self.metalayers = metalayers;
-            self.vlmetalayers = vlmetalayers;
+        if before.has_metalayers {
+            std::mem::swap(&mut self.metalayers, &mut before.metalayers);
+            std::mem::swap(&mut self.vlmetalayers, &mut before.vlmetalayers);
         }
         self.forget_sizes();
         *self.sum_checked.get_mut() = false;

@@ -68,7 +68,7 @@ impl Store {
     /// As [`Self::beneath`].
     pub(super) fn into_beneath(self) -> Self {
         match self {
-            Self::Staged(staged) => staged.into_base().0,
+            Self::Staged(mut staged) => staged.take_base(),
             own => own,
         }
     }
@@ -133,16 +133,6 @@ impl Store {
             Self::Disk(disk) => lock(disk).header_len(),
             Self::Separate(_) | Self::Staged(_) => 0,
         }
-    }
-
-    /// Whether a chunk takes bytes in a frame.
-    pub(super) fn is_stored(&self, nchunk: usize) -> bool {
-        let offset = match self {
-            Self::Memory(memory) => memory.offsets().get(nchunk),
-            Self::Disk(disk) => lock(disk).offsets().get(nchunk),
-            Self::Separate(_) | Self::Staged(_) => None,
-        };
-        offset.is_some_and(|offset| offset >= 0)
     }
 
     /// Checks that memory can list the chunks of a frame one by one.
@@ -351,6 +341,7 @@ impl Store {
 }
 
 /// The frame on disk, for a moment.
+#[inline(never)]
 pub(super) fn lock(disk: &Mutex<Box<Disk>>) -> MutexGuard<'_, Box<Disk>> {
     // A panic leaves nothing half done that counts: changes of a frame are all or nothing.
     disk.lock().unwrap_or_else(PoisonError::into_inner)

@@ -156,6 +156,7 @@ impl SuperChunk {
     }
 
     /// The state for this thread, which `lock` lets read it.
+    #[inline(never)]
     fn guard(&self) -> Result<RwLockReadGuard<'_, State>> {
         match self.state.try_read() {
             Ok(guard) => Ok(guard),
@@ -571,7 +572,8 @@ pub struct Changing<'a> {
 
 /// Who is kept out of the frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Locked {
+pub(crate) enum Locked {
+    /// Nobody.
     No,
     /// Other handles' changes.
     Shared,
@@ -590,6 +592,7 @@ impl Changing<'_> {
     ///
     /// # Errors
     /// Those of locking and reading a frame.
+    #[inline(never)]
     pub(crate) fn lock(&mut self) -> Result<()> {
         // What is staged for a transaction changes nothing yet.
         let stages = self.schunk.guard()?.in_transaction();
@@ -600,22 +603,15 @@ impl Changing<'_> {
         })
     }
 
-    /// As [`Self::lock`], but keeps out changes only.
-    pub(crate) fn lock_shared(&mut self) -> Result<()> {
-        self.lock_as(Locked::Shared)
-    }
-
-    /// As [`Self::lock`], also within a transaction.
-    pub(crate) fn lock_alone(&mut self) -> Result<()> {
-        self.lock_as(Locked::Alone)
-    }
-
-    fn lock_as(&mut self, wanted: Locked) -> Result<()> {
+    /// As [`Self::lock`], but keeps out whom it is told.
+    pub(crate) fn lock_as(&mut self, wanted: Locked) -> Result<()> {
         let schunk = self.schunk;
-        let begun = self.begun.as_mut();
-        let Some(begun) = begun.filter(|begun| begun.locked == Locked::No) else {
+        let Some(begun) = &mut self.begun else {
             return Ok(());
         };
+        if begun.locked != Locked::No || wanted == Locked::No {
+            return Ok(());
+        }
         let mut exclusive = None;
         let has_lock = schunk.guard()?.has_lock();
         if has_lock && wanted == Locked::Alone {

@@ -4,24 +4,18 @@
 //! is. The commit makes one change of all, as every other change is made, so that what holds for one change holds for it: after a crash
 //! it is there or not.
 
+use super::copy::metalayers_but;
 use super::staged::{Before, Staged};
 use super::state::State;
 use super::store::Store;
-use super::superchunk::SuperChunk;
+use super::superchunk::{Locked, SuperChunk};
 use crate::coder::{Changed, Count, Host};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::meta::{self, Metalayer};
-use oxiblosc_memory::{Collect, List, ToList, boxed_uninit};
+use oxiblosc_frame::meta;
+use oxiblosc_memory::{List, boxed};
 
-fn copies(layers: &[Metalayer]) -> Result<List<Metalayer>> {
-    let copy = |layer: &Metalayer| {
-        Ok(Metalayer {
-            name: layer.name.to_list()?,
-            content: layer.content.to_list()?,
-        })
-    };
-    layers.iter().map(copy).try_list()
-}
+/// A step of a transaction.
+type Step = fn(&mut State, &dyn Host) -> Result<()>;
 
 impl State {
     /// Whether a transaction has been begun.
@@ -30,7 +24,7 @@ impl State {
     }
 
     /// Begins a transaction.
-    fn begin(&mut self) -> Result<()> {
+    fn begin(&mut self, _host: &dyn Host) -> Result<()> {
         if self.in_transaction() {
             return Err(Error::InvalidParam);
         }
@@ -41,12 +35,15 @@ impl State {
             counts: self.counts,
             blocksize: self.parameters.blocksize,
             checksums: self.has_checksums(),
-            metalayers: None,
+            has_metalayers: false,
+            metalayers: List::new(),
+            vlmetalayers: List::new(),
         };
-        let staged = Staged::new(self.store.nchunks(), before)?;
-        let place = boxed_uninit()?;
-        let base = std::mem::replace(&mut self.store, Store::EMPTY);
-        self.store = Store::Staged(Box::write(place, staged.over(base)));
+        let staged = boxed(Staged::new(self.store.nchunks(), before)?)?;
+        let base = std::mem::replace(&mut self.store, Store::Staged(staged));
+        if let Store::Staged(staged) = &mut self.store {
+            *staged.base_mut() = base;
+        }
         Ok(())
     }
 
@@ -56,27 +53,27 @@ impl State {
         let Store::Staged(staged) = &mut self.store else {
             return Ok(());
         };
-        let (fixed, variable) = match &mut staged.before.metalayers {
-            Some(kept) => kept,
-            none => none.insert((copies(&self.metalayers)?, copies(&self.vlmetalayers)?)),
-        };
-        count.metalayers += fixed.len();
-        count.vlmetalayers += variable.len();
+        let before = &mut staged.before;
+        if !before.has_metalayers {
+            before.metalayers = metalayers_but(&self.metalayers, &[])?;
+            before.vlmetalayers = metalayers_but(&self.vlmetalayers, &[])?;
+            before.has_metalayers = true;
+        }
+        count.metalayers += before.metalayers.len();
+        count.vlmetalayers += before.vlmetalayers.len();
         host.prepare(self, count)
     }
 
-    /// Ends a transaction: gives what the state was when it began.
-    fn unstage(&mut self) -> Result<Before> {
-        match std::mem::replace(&mut self.store, Store::EMPTY) {
-            Store::Staged(staged) => {
-                let (base, before) = staged.into_base();
-                self.store = base;
-                Ok(before)
-            }
-            other => {
-                self.store = other;
-                Err(Error::InvalidParam)
-            }
+    /// Ends a transaction: the chunks are what they were when it began. Gives what else was.
+    #[inline(never)]
+    fn unstage(&mut self) -> Result<Box<Staged>> {
+        let base = match &mut self.store {
+            Store::Staged(staged) => staged.take_base(),
+            _ => return Err(Error::InvalidParam),
+        };
+        match std::mem::replace(&mut self.store, base) {
+            Store::Staged(staged) => Ok(staged),
+            _ => Err(Error::Failure),
         }
     }
 
@@ -92,16 +89,16 @@ impl State {
             meta::borrow(&self.vlmetalayers)?,
         );
         let cbytes = self.counts.cbytes.max(0) as u64;
-        staged.commit(&header, &fixed, &variable, cbytes, checksums)?;
-        self.unstage()?;
+        staged.commit(&header, (&fixed, &variable), cbytes, checksums)?;
+        drop(self.unstage()?);
         host.show(self, Changed::Everything);
         Ok(())
     }
 
     /// Forgets the changes of a transaction.
     fn abandon(&mut self, host: &dyn Host) -> Result<()> {
-        let before = self.unstage()?;
-        self.restore(before);
+        let mut staged = self.unstage()?;
+        self.restore(&mut staged.before);
         host.show(self, Changed::Everything);
         Ok(())
     }
@@ -124,11 +121,16 @@ impl SuperChunk {
     /// # Errors
     /// [`Error::InvalidParam`] if one has been begun; as for [`Self::reserve`].
     pub fn begin(&self) -> Result<()> {
+        self.transact(Locked::Shared, State::begin)
+    }
+
+    /// Makes a step of a transaction, with the frame locked so.
+    fn transact(&self, locked: Locked, step: Step) -> Result<()> {
         let mut changing = self.reserve_here()?;
-        changing.lock_shared()?;
-        let begun = changing.commit(State::begin);
+        changing.lock_as(locked)?;
+        let done = changing.apart(|state| step(state, self.host()));
         changing.finish()?;
-        begun
+        done
     }
 
     /// Makes the changes of a transaction, all of them, as one change of the frame: after a crash, and, as every change, where
@@ -138,14 +140,7 @@ impl SuperChunk {
     /// [`Error::InvalidParam`] if none has been begun; [`Error::Lock`] where another handle changed the frame; those of output. Nothing has
     /// changed then, and the transaction goes on: the commit can be tried again.
     pub fn commit(&self) -> Result<()> {
-        let mut changing = self.reserve_here()?;
-        if !changing.state()?.in_transaction() {
-            return Err(Error::InvalidParam);
-        }
-        changing.lock_alone()?;
-        let committed = changing.commit(|state| state.commit_staged(self.host()));
-        changing.finish()?;
-        committed
+        self.transact(Locked::Alone, State::commit_staged)
     }
 
     /// Forgets the changes of a transaction: the super-chunk is what it was when that began or, where others changed its frame since, what
@@ -154,8 +149,7 @@ impl SuperChunk {
     /// # Errors
     /// [`Error::InvalidParam`] if none has been begun; [`Error::Lock`] in a function of the program's that is called for this super-chunk.
     pub fn abandon(&self) -> Result<()> {
-        self.reserve_here()?
-            .apart(|state| state.abandon(self.host()))
+        self.transact(Locked::No, State::abandon)
     }
 
     /// Whether a transaction has been begun.
