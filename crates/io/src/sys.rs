@@ -115,8 +115,14 @@ pub fn remove_dir(path: &CStr) -> io::Result<()> {
 /// Returns once all that was written to the file system of an open file would survive a loss of power.
 #[cfg(target_os = "linux")]
 pub fn sync_file_system(of: &File) -> io::Result<()> {
-    // SAFETY: an open descriptor.
-    done(unsafe { libc::syncfs(of.as_raw_fd()) })
+    loop {
+        // SAFETY: an open descriptor.
+        let synced = done(unsafe { libc::syncfs(of.as_raw_fd()) });
+        match synced {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            synced => return synced,
+        }
+    }
 }
 
 /// Makes a directory.
