@@ -10,7 +10,7 @@ use crate::npy::{MAGIC, Npy};
 use crate::plot;
 use crate::progress::Progress;
 use crate::settings::{Settings, codec_name, filter_names};
-use crate::source::{Source, frame_file};
+use crate::source::{FrameOrChunk, frame_file};
 use crate::text::{bytes, plural};
 use oxiblosc_chunk::header::{MAX_BUFFERSIZE, filter_id};
 use oxiblosc_codecs::Codec;
@@ -361,7 +361,7 @@ fn sample(args: &BenchArgs, input: &Input) -> Result<Sample> {
 }
 
 fn of_frame(input: &Input, most: usize, typesize: Option<i32>) -> Result<Sample> {
-    let Source::Frame(mut frame) = Source::open(input)? else {
+    let FrameOrChunk::Frame(mut frame) = FrameOrChunk::open(input)? else {
         return Err(Failure::say(format!("{}: no frame", input.name())));
     };
     let contexts = frame

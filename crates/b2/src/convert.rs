@@ -10,7 +10,7 @@ use crate::npy::boxes;
 use crate::output::{Output, say, size_of};
 use crate::progress::Progress;
 use crate::settings::Settings;
-use crate::source::{Frame, Piece, Source, array_meta, special_chunk, vlmeta_content};
+use crate::source::{Frame, FrameOrChunk, StoredChunk, array_meta, special_chunk, vlmeta_content};
 use crate::text::{bytes, clean};
 use oxiblosc_core::b2nd::meta::{NAME, OLD_NAME};
 use oxiblosc_error::Error;
@@ -20,7 +20,7 @@ use std::path::Path;
 /// Runs the command.
 pub fn run(args: &ConvertArgs) -> Result<Outcome> {
     let input = Input::new(&args.input)?;
-    let Source::Frame(mut frame) = Source::open(&input)? else {
+    let FrameOrChunk::Frame(mut frame) = FrameOrChunk::open(&input)? else {
         return Err(Failure::say(format!(
             "{}: a chunk alone; b2 decompress can read it",
             input.name()
@@ -111,8 +111,8 @@ fn copy(frame: &mut Frame, input: &Input, place: Place, settings: &Settings) -> 
     for nchunk in 0..frame.nchunks() {
         let failed = |error| Failure::of(format!("{}: chunk {nchunk}", input.name()), error);
         let chunk = match frame.chunk(nchunk).map_err(failed)? {
-            Piece::Bytes(chunk) => chunk.to_vec(),
-            Piece::Special(kind, size) => special_chunk(kind, size, &frame.header),
+            StoredChunk::Bytes(chunk) => chunk.to_vec(),
+            StoredChunk::Special(kind, size) => special_chunk(kind, size, &frame.header),
         };
         new.append_chunk(&chunk).map_err(failed)?;
         progress.add(frame.chunk_nbytes(nchunk));

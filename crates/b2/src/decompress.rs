@@ -8,7 +8,7 @@ use crate::library::{Array, SuperChunk, zeros};
 use crate::npy::{Npy, boxes, runs};
 use crate::output::{Output, say};
 use crate::progress::Progress;
-use crate::source::{Frame, Piece, Source, array_meta, plain_contexts, special_chunk};
+use crate::source::{Frame, FrameOrChunk, StoredChunk, array_meta, plain_contexts, special_chunk};
 use crate::text::bytes;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_core::b2nd::meta::Meta;
@@ -20,10 +20,10 @@ use std::path::{Path, PathBuf};
 /// Runs the command.
 pub fn run(args: &DecompressArgs) -> Result<Outcome> {
     let input = Input::new(&args.input)?;
-    let source = Source::open(&input)?;
+    let source = FrameOrChunk::open(&input)?;
     let array = match &source {
-        Source::Frame(frame) => frame.array().is_some(),
-        Source::Chunk(_) => false,
+        FrameOrChunk::Frame(frame) => frame.array().is_some(),
+        FrameOrChunk::Chunk(_) => false,
     };
     let to = match &args.output {
         Some(path) => path.clone(),
@@ -34,8 +34,8 @@ pub fn run(args: &DecompressArgs) -> Result<Outcome> {
     let threads = args.threads.count();
     let failed = |error| Failure::of(input.name(), error);
     match source {
-        Source::Frame(frame) if array => decompress_array(args, &frame, &input, &output)?,
-        Source::Frame(mut frame) => {
+        FrameOrChunk::Frame(frame) if array => decompress_array(args, &frame, &input, &output)?,
+        FrameOrChunk::Frame(mut frame) => {
             let contexts = frame.contexts(threads).map_err(failed)?;
             let progress = Progress::new("decompressing", frame.header.nbytes.max(0) as u64);
             let mut write = writer(&to, &output)?;
@@ -45,7 +45,7 @@ pub fn run(args: &DecompressArgs) -> Result<Outcome> {
             })?;
             write.flush()?;
         }
-        Source::Chunk(chunk) => {
+        FrameOrChunk::Chunk(chunk) => {
             let contexts = plain_contexts(threads).map_err(failed)?;
             let size = ChunkHeader::parse(&chunk).map_err(failed)?.nbytes;
             let mut data = zeros(size).map_err(failed)?;
@@ -123,8 +123,8 @@ pub fn each_chunk_of(
             ))
         };
         let chunk = match frame.chunk(nchunk).map_err(failed)? {
-            Piece::Bytes(chunk) => chunk.to_vec(),
-            Piece::Special(kind, size) => special_chunk(kind, size, &frame.header),
+            StoredChunk::Bytes(chunk) => chunk.to_vec(),
+            StoredChunk::Special(kind, size) => special_chunk(kind, size, &frame.header),
         };
         let size = ChunkHeader::parse(&chunk).map_err(failed)?.nbytes;
         if uniform && size != frame.chunk_nbytes(nchunk) {

@@ -8,7 +8,7 @@ use crate::library::SuperChunk;
 use crate::msgpack;
 use crate::picture::{self, Share};
 use crate::settings::{codec_name, filter_names};
-use crate::source::{Frame, Source, array_meta, vlmeta_content};
+use crate::source::{Frame, FrameOrChunk, array_meta, vlmeta_content};
 use crate::summary::{Summary, array_fields, joined};
 use crate::text::{bytes, clean, grouped, ratio};
 use oxiblosc_chunk::header::{Blocks, ChunkHeader, Special, flags, flags2};
@@ -50,8 +50,8 @@ struct Report {
 pub fn run(args: &InfoArgs) -> Result<Outcome> {
     let input = Input::new(&args.input)?;
     let mut out = std::io::stdout().lock();
-    match Source::open(&input)? {
-        Source::Chunk(chunk) => {
+    match FrameOrChunk::open(&input)? {
+        FrameOrChunk::Chunk(chunk) => {
             let header = ChunkHeader::parse(&chunk)
                 .map_err(|error| crate::failure::Failure::of(input.name(), error))?;
             let fields = chunk_fields(&header);
@@ -67,7 +67,7 @@ pub fn run(args: &InfoArgs) -> Result<Outcome> {
                 }
             }
         }
-        Source::Frame(mut frame) => {
+        FrameOrChunk::Frame(mut frame) => {
             let report = Report::of(&mut frame, &input, args.chunks)?;
             if args.json {
                 writeln!(out, "{}", report.into_json())?;

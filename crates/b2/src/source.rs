@@ -61,7 +61,7 @@ pub struct Frame {
 pub const REPAIR: &str = "b2 repair may bring back what is readable";
 
 /// What a command was given to read.
-pub enum Source {
+pub enum FrameOrChunk {
     /// A frame.
     Frame(Box<Frame>),
     /// A chunk alone.
@@ -69,7 +69,7 @@ pub enum Source {
 }
 
 /// A chunk of a frame.
-pub enum Piece {
+pub enum StoredChunk {
     /// As many bytes of data, all told by the offset.
     Special(Special, usize),
     /// The chunk.
@@ -138,13 +138,13 @@ impl Frame {
     }
 
     /// Reads a chunk.
-    pub fn chunk(&mut self, nchunk: usize) -> std::result::Result<Piece, Error> {
+    pub fn chunk(&mut self, nchunk: usize) -> std::result::Result<StoredChunk, Error> {
         match self.disk.find(nchunk)? {
             Found::Special(Place::Special(kind)) => {
-                Ok(Piece::Special(kind, self.chunk_nbytes(nchunk)))
+                Ok(StoredChunk::Special(kind, self.chunk_nbytes(nchunk)))
             }
             Found::Special(Place::At(_)) => Err(Error::Data),
-            Found::Stored(stored) => stored.whole().map(Piece::Bytes),
+            Found::Stored(stored) => stored.whole().map(StoredChunk::Bytes),
         }
     }
 
@@ -308,7 +308,7 @@ fn lone_chunk(input: &Input) -> Result<Option<Vec<u8>>> {
     Ok((chunk.len() == header.cbytes).then_some(chunk))
 }
 
-impl Source {
+impl FrameOrChunk {
     /// Opens what is there.
     pub fn open(input: &Input) -> Result<Self> {
         match Self::try_open(input)? {

@@ -6,7 +6,7 @@ use crate::failure::{Failure, Outcome, Result, describe};
 use crate::input::Input;
 use crate::output::say;
 use crate::progress::Progress;
-use crate::source::{Frame, Piece, REPAIR, Source, plain_contexts, vlmeta_content};
+use crate::source::{Frame, FrameOrChunk, REPAIR, StoredChunk, plain_contexts, vlmeta_content};
 use crate::text::{bytes, clean, plural, ranges};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_error::Error;
@@ -32,13 +32,13 @@ struct Findings {
 pub fn run(args: &VerifyArgs) -> Result<Outcome> {
     let input = Input::new(&args.input)?;
     let mut findings = Findings::default();
-    let (what, nbytes, covered) = match Source::try_open(&input)? {
+    let (what, nbytes, covered) = match FrameOrChunk::try_open(&input)? {
         Err(error) => {
             let why = describe(error);
             say(&format!("{}: damaged: {why} ({REPAIR})", input.name()))?;
             return Ok(Outcome::Damaged);
         }
-        Ok(Source::Chunk(chunk)) => {
+        Ok(FrameOrChunk::Chunk(chunk)) => {
             let contexts = plain_contexts(args.threads.count());
             let contexts = contexts.map_err(|error| Failure::of(input.name(), error))?;
             match check::chunk(&contexts, &chunk, None) {
@@ -47,7 +47,7 @@ pub fn run(args: &VerifyArgs) -> Result<Outcome> {
             }
             ("1 chunk".to_string(), chunk.len() as u64, "none")
         }
-        Ok(Source::Frame(mut frame)) => {
+        Ok(FrameOrChunk::Frame(mut frame)) => {
             verify(&mut frame, &input, args.threads.count(), &mut findings)?;
             let nbytes = frame.header.nbytes.max(0) as u64;
             let chunks = plural(frame.nchunks(), "chunk", "chunks");
@@ -90,8 +90,8 @@ fn verify(frame: &mut Frame, input: &Input, threads: i16, findings: &mut Finding
     for nchunk in repeated(frame, nchunks) {
         let expected = uniform.then(|| frame.chunk_nbytes(nchunk));
         let result = match frame.chunk(nchunk) {
-            Ok(Piece::Special(..)) => Ok(()),
-            Ok(Piece::Bytes(chunk)) => check::chunk(&contexts, &chunk, expected)
+            Ok(StoredChunk::Special(..)) => Ok(()),
+            Ok(StoredChunk::Bytes(chunk)) => check::chunk(&contexts, &chunk, expected)
                 .and_then(|()| check::item_size(&chunk, frame.header.typesize))
                 .map(|()| findings.count(&chunk)),
             Err(error) => Err(Damage {

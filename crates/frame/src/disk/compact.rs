@@ -5,7 +5,7 @@
 //! so that the frame is whole all the time.
 
 use super::commit::Writes;
-use super::places::Piece;
+use super::places::ChunkWrite;
 use super::{Disk, SMALL};
 use crate::change::{Change, Delta};
 use crate::free_list::FreeList;
@@ -41,7 +41,7 @@ impl Disk {
             return false;
         };
         let free = !writer.free.is_fixed() && writer.free.free_bytes() > 0;
-        self.view.untidy || free || !writer.loose.is_empty()
+        self.view.has_gap || free || !writer.loose.is_empty()
     }
 
     /// Puts the frame in order: as short as it can be, with a compressed index.
@@ -88,7 +88,7 @@ impl Disk {
             let mut free = self.free_list().try_clone()?;
             free.reserve(1)?;
             free.cut(place, len, keep);
-            let over: [Piece; 1] = [(place, 0, &packed)];
+            let over: [ChunkWrite; 1] = [(place, 0, &packed)];
             self.write_over(file, &over)?;
             if let Some(writer) = &mut self.writer {
                 writer.free = free;
@@ -98,7 +98,7 @@ impl Disk {
     }
 
     /// Writes bytes over those of chunks, and nothing else.
-    fn write_over(&mut self, file: &dyn Storage, over: &[Piece]) -> Result<()> {
+    fn write_over(&mut self, file: &dyn Storage, over: &[ChunkWrite]) -> Result<()> {
         let header_len = u64::from(self.view.extent.header_len);
         let mut writes = Writes {
             header: self.view.header.try_clone()?,

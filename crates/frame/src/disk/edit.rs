@@ -2,7 +2,7 @@
 
 use super::commit::{Next, Overwrite, Writes};
 use super::load::Image;
-use super::places::Piece;
+use super::places::ChunkWrite;
 use super::{Disk, SMALL};
 use crate::change::{Change, Delta, Item};
 use crate::fingerprint;
@@ -93,7 +93,7 @@ impl Disk {
         let comes_and_goes = !matches!(change, Change::Nothing | Change::Append(_));
         let _ = match self.kind {
             Kind::Sparse if change.leaves().next().is_some() => self.lower_numbers(),
-            Kind::Contiguous if comes_and_goes && self.view.untidy => self.limit_room(),
+            Kind::Contiguous if comes_and_goes && self.view.has_gap => self.limit_room(),
             _ => Ok(()),
         };
     }
@@ -234,8 +234,8 @@ impl Disk {
         let mut loose = self.loose_after(change, &[])?;
         let tight;
         if self.kind == Kind::Contiguous {
-            let pieces = chunks.iter().zip(places);
-            parts.extend(pieces.map(|(chunk, place)| (*place, *chunk)))?;
+            let added = chunks.iter().zip(places);
+            parts.extend(added.map(|(chunk, place)| (*place, *chunk)))?;
             parts.extend(edits.iter().map(|(place, at, new)| (place + at, *new)))?;
             if free.free_bytes() > holes
                 && let Some(closed) =
@@ -286,7 +286,7 @@ impl Disk {
         self.view.offsets = offsets;
         self.view.capacity = None;
         self.view.offsets_crc = None;
-        self.view.untidy = false;
+        self.view.has_gap = false;
         if let Some(writer) = &mut self.writer {
             writer.free = free;
             writer.loose = loose;
@@ -386,7 +386,7 @@ impl Disk {
         self.view.tail = trailer;
         self.view.offsets_crc = offsets_crc;
         self.view.capacity = Some(capacity);
-        self.view.untidy = true;
+        self.view.has_gap = true;
         Ok(())
     }
 
@@ -456,17 +456,17 @@ impl Disk {
             }
             Kind::Sparse => self.write_chunk_files(&chunks, next.cbytes)?,
         };
-        let mut pieces: List<Piece> = match self.kind {
+        let mut added: List<ChunkWrite> = match self.kind {
             Kind::Contiguous => {
-                let pieces = chunks.iter().zip(&places);
-                pieces.map(|(chunk, place)| (*place, 0, *chunk)).list()?
+                let added = chunks.iter().zip(&places);
+                added.map(|(chunk, place)| (*place, 0, *chunk)).list()?
             }
             Kind::Sparse => List::new(),
         };
         let written = self.delta(change, specials, &places).and_then(|delta| {
-            let over = self.edited(change, Some((&mut free, &mut pieces)))?;
+            let over = self.edited(change, Some((&mut free, &mut added)))?;
             let loose = self.loose_after(change, &places[specials.len()..])?;
-            self.write_edit(file, delta, &pieces, &over, next)?;
+            self.write_edit(file, delta, &added, &over, next)?;
             Ok(loose)
         });
         match written {
@@ -495,18 +495,18 @@ impl Disk {
 
     fn delta(&self, change: &Change, specials: &Specials, places: &[u64]) -> Result<Delta> {
         let new = offsets_of(change, &self.view.offsets, &places[specials.len()..])?;
-        let placed = specials.iter().zip(places);
-        let placed = placed.map(|((nchunk, _), place)| (*nchunk, *place as i64));
-        change.delta_with(&self.view.offsets, placed, &new)
+        let added = specials.iter().zip(places);
+        let added = added.map(|((nchunk, _), place)| (*nchunk, *place as i64));
+        change.delta_with(&self.view.offsets, added, &new)
     }
 
-    /// Writes what becomes of the offsets, with `pieces` where nothing is that counts, and bytes `over` others.
+    /// Writes what becomes of the offsets, with `added` where nothing is that counts, and bytes `over` others.
     pub(super) fn write_edit<'a>(
         &mut self,
         file: &dyn Storage,
         delta: Delta,
-        pieces: &[Piece<'a>],
-        over: &[Piece],
+        added: &[ChunkWrite<'a>],
+        over: &[ChunkWrite],
         next: Next,
     ) -> Result<()> {
         let extent = self.view.extent;
@@ -517,8 +517,8 @@ impl Disk {
             ..Writes::default()
         };
         let header_len = u64::from(extent.header_len);
-        let dead = |(place, at, new): &Piece<'a>| (header_len + place + at, *new);
-        writes.dead.extend(pieces.iter().map(dead))?;
+        let dead = |(place, at, new): &ChunkWrite<'a>| (header_len + place + at, *new);
+        writes.dead.extend(added.iter().map(dead))?;
         for (place, at, new) in over {
             writes.over(header_len + place + at, new)?;
         }
@@ -579,7 +579,7 @@ impl Disk {
         self.view.trailer_len = trailer.len();
         self.view.tail = trailer;
         self.view.offsets_crc = offsets_crc;
-        self.view.untidy = true;
+        self.view.has_gap = true;
         delta.apply(&mut self.view.offsets)
     }
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 const UNLOCKED: usize = 4;
 
 /// A frame in its file, as it is without a change that was begun and not committed.
-struct Source<'a> {
+struct FrameFile<'a> {
     file: &'a dyn Storage,
     base: u64,
     /// Bytes of the file from the start of the frame on.
@@ -26,7 +26,7 @@ struct Source<'a> {
     pending: Pending,
 }
 
-impl Source<'_> {
+impl FrameFile<'_> {
     fn read(&self, pos: u64, len: u64) -> Result<List<u8>> {
         // Checked before memory is asked for, so that it is bounded by the file.
         let end = pos.checked_add(len).filter(|end| *end <= self.size);
@@ -67,7 +67,7 @@ pub fn load_patiently(file: &dyn Storage, base: u64, kind: Kind, patient: bool) 
 /// could be a moment ago.
 fn load(file: &dyn Storage, base: u64, kind: Kind, patient: bool) -> Result<Option<Loading>> {
     let size = file.size()?;
-    let mut source = Source {
+    let mut source = FrameFile {
         file,
         base,
         size: size.checked_sub(base).ok_or(Error::FileRead)?,
@@ -94,7 +94,7 @@ fn load(file: &dyn Storage, base: u64, kind: Kind, patient: bool) -> Result<Opti
     }
 }
 
-fn read(source: &Source, kind: Kind, front: &[u8]) -> Result<Loading> {
+fn read(source: &FrameFile, kind: Kind, front: &[u8]) -> Result<Loading> {
     if !Header::has_magic(front) {
         return Err(Error::InvalidHeader);
     }
@@ -145,7 +145,7 @@ fn read(source: &Source, kind: Kind, front: &[u8]) -> Result<Loading> {
         tail: trailer,
         offsets: index.offsets,
         capacity: index.capacity,
-        untidy: index.untidy,
+        has_gap: index.has_gap,
         pending: source.pending.clone(),
         checksums,
         offsets_crc: index.offsets_crc,
@@ -166,7 +166,7 @@ struct Index {
     /// How many offsets there is room for, if it can grow.
     capacity: Option<usize>,
     /// Whether there is room behind it.
-    untidy: bool,
+    has_gap: bool,
     /// Its checksum, if the trailer has one.
     crc: u32,
     /// That of its offsets, if they are stored as they are.
@@ -176,13 +176,13 @@ struct Index {
 const NO_CHUNKS: Index = Index {
     offsets: Offsets::EMPTY,
     capacity: None,
-    untidy: false,
+    has_gap: false,
     crc: 0,
     offsets_crc: None,
 };
 
 fn read_index(
-    source: &Source,
+    source: &FrameFile,
     header: &Header,
     pos: u64,
     limit: u64,
@@ -213,13 +213,13 @@ fn read_index(
         Err(error) => return Err(error),
     };
     // In a frame that is in order, the trailer follows at once.
-    let untidy = room > index.cbytes as u64;
-    if !untidy && offsets.len() != index.nbytes / WIDTH {
+    let has_gap = room > index.cbytes as u64;
+    if !has_gap && offsets.len() != index.nbytes / WIDTH {
         // Only an index with room behind it may have more offsets than count, during an append.
         return Err(Error::InvalidHeader);
     }
     let capacity = (room as usize - EXTENDED_HEADER_LENGTH) / WIDTH;
-    let growing = untidy && index.is_memcpyed();
+    let growing = has_gap && index.is_memcpyed();
     let (mut crc, mut offsets_crc) = (0, None);
     if fingerprint::is_in(trailer) {
         let (front, stored) = bytes.split_at(EXTENDED_HEADER_LENGTH);
@@ -230,7 +230,7 @@ fn read_index(
     Ok(Index {
         offsets,
         capacity: growing.then_some(capacity),
-        untidy,
+        has_gap,
         crc,
         offsets_crc,
     })

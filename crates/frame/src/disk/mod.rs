@@ -68,7 +68,7 @@ struct View {
     /// How many offsets fit where the index is, if it is not compressed.
     capacity: Option<usize>,
     /// Whether there is room between index and trailer, so that the frame is to be put in order.
-    untidy: bool,
+    has_gap: bool,
     /// What the frame is in places that a change has begun to overwrite, and was not committed.
     pending: Pending,
     /// Whether the frame has checksums; see [`fingerprint`](crate::fingerprint).

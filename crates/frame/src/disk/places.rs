@@ -19,7 +19,7 @@ const MIN_TAILED: u64 = 4 << 10;
 const MOST_TAILS: u64 = 32;
 
 /// Bytes of a chunk: where the chunk begins, from the end of the header; where in it they begin; and what they are.
-pub(super) type Piece<'a> = (u64, u64, &'a [u8]);
+pub(super) type ChunkWrite<'a> = (u64, u64, &'a [u8]);
 
 /// Removes files of a directory, as far as that can be done.
 fn remove_files(paths: &mut ChunkPaths, numbers: &[u64]) {
@@ -65,13 +65,13 @@ impl Disk {
         Ok(places)
     }
 
-    /// The bytes that edits of chunks overwrite. What comes behind chunks is added to the pieces, in room that is taken for it
+    /// The bytes that edits of chunks overwrite. What comes behind chunks is added to the other writes, in room that is taken for it
     /// in the free list; without those, nothing may come behind.
     pub(super) fn edited<'a>(
         &self,
         change: &Change<'a>,
-        mut growing: Option<(&mut FreeList, &mut List<Piece<'a>>)>,
-    ) -> Result<List<Piece<'a>>> {
+        mut growing: Option<(&mut FreeList, &mut List<ChunkWrite<'a>>)>,
+    ) -> Result<List<ChunkWrite<'a>>> {
         let mut over = List::new();
         let Change::Update(items) = *change else {
             return Ok(over);
@@ -89,13 +89,13 @@ impl Disk {
                     over.push((place, at, new))?;
                     continue;
                 }
-                let Some((free, pieces)) = &mut growing else {
+                let Some((free, added)) = &mut growing else {
                     return Err(Error::InvalidParam);
                 };
                 if edit.len != 0 || !free.grow(place, at, new.len() as u64) {
                     return Err(Error::InvalidParam);
                 }
-                pieces.push((place, at, new))?;
+                added.push((place, at, new))?;
             }
         }
         Ok(over)
