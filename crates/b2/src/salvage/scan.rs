@@ -3,6 +3,7 @@
 use super::index::Index;
 use super::{HEADER, Image, start};
 use crate::library::SuperChunk;
+use oxiblosc_chunk::checksum::Layout;
 use oxiblosc_chunk::header::{ChunkHeader, Special, flags2, version};
 use oxiblosc_codecs::MAX_DICT_SIZE;
 use oxiblosc_frame::header::{Header, Kind};
@@ -34,14 +35,19 @@ pub(super) fn plausible(bytes: &[u8], room: u64, frame: Option<&Header>) -> Opti
     let fits = match header.special() {
         Special::None if header.is_memcpyed() => header.cbytes == header.nbytes + HEADER,
         Special::None => {
-            // Where blocks start, sizes of streams, checksums, a dictionary.
-            let overhead = 8 + 5 * usize::from(header.typesize).max(1);
+            // Where blocks start, sizes of streams, a dictionary, checksums.
+            let overhead = 4 + 5 * usize::from(header.typesize).max(1);
             let dict = match header.blosc2_flags & flags2::USE_DICT {
                 0 => 0,
                 _ => 4 + MAX_DICT_SIZE,
             };
+            let sums = match header.has_checksums() {
+                true => Layout::of(&header).table_len(),
+                false => 0,
+            };
             let most = header.nblocks.checked_mul(overhead);
-            let most = most.and_then(|most| most.checked_add(header.nbytes + HEADER + 8 + dict));
+            let more = header.nbytes + HEADER + dict + sums;
+            let most = most.and_then(|most| most.checked_add(more));
             HEADER + 4 * header.nblocks < header.cbytes
                 && most.is_some_and(|most| header.cbytes <= most)
         }
