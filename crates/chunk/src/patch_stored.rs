@@ -68,22 +68,26 @@ impl Patcher<'_> {
         (start, new): (usize, &[u8]),
         mode: PatchMode,
     ) -> Result<Option<Patched>> {
-        let here;
-        let target = match mode {
-            PatchMode::InPlace(target) => Some(target),
-            PatchMode::Edits if self.chunk.checksums().is_some() => {
-                here = PatchTarget::of(self.chunk, touched)?;
-                here.as_ref()
-            }
-            _ => None,
-        };
-        let Some((target, header)) = target.map(|target| (target, target.header())) else {
-            return Ok(None);
+        let header = match mode {
+            PatchMode::InPlace(target) => target.header(),
+            PatchMode::Edits => self.chunk.header(),
+            PatchMode::Whole => return Ok(None),
         };
         let layout = Layout::of(header);
         if !header.has_checksums() || !layout.has_pages() {
             return Ok(None);
         }
+        let here;
+        let target = match mode {
+            PatchMode::InPlace(target) => target,
+            _ => {
+                let Some(target) = PatchTarget::of(self.chunk, touched)? else {
+                    return Ok(None);
+                };
+                here = target;
+                &here
+            }
+        };
         let sums = Checksums::in_front(target.front(), header)?;
         let mut front = target.front().to_list()?;
         let table = checksums_at(header);
