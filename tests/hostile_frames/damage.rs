@@ -5,7 +5,7 @@ use crate::common::data::Rng;
 use crate::common::schunk::SchunkLib;
 use oxiblosc_chunk::checksum::{Layout, seal};
 use oxiblosc_chunk::header::ChunkHeader;
-use oxiblosc_frame::fingerprint::{self, Checksums};
+use oxiblosc_frame::fingerprint::{self, ChecksumScope};
 
 /// Where numbers lie in the header, and how many bytes they take.
 const FIELDS: [(usize, usize); 14] = [
@@ -230,7 +230,7 @@ fn stamp(frame: &mut [u8], contiguous: bool) -> Option<()> {
     let (front, trailer) = frame.split_at_mut(len.checked_sub(trailer_len)?);
     let header = front.get_mut(..header_len)?;
     if header.len() >= HEADER_MIN && fingerprint::is_in(trailer) {
-        fingerprint::stamp(Checksums::of(trailer), Some(crc), header, trailer);
+        fingerprint::stamp(ChecksumScope::of(trailer), Some(crc), header, trailer);
     }
     Some(())
 }

@@ -1,6 +1,6 @@
 //! What can be done to the chunks of a frame, and what that does to its index.
 
-use super::fingerprint::Checksums;
+use super::fingerprint::ChecksumScope;
 use super::offsets::{MAX_CHUNKS, Offsets, Place};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_error::{Error, Result};
@@ -159,13 +159,13 @@ impl<'a> Change<'a> {
     }
 
     /// What a frame with these checksums has after the change.
-    pub fn checksums(&self, before: Checksums) -> Checksums {
+    pub fn checksums(&self, before: ChecksumScope) -> ChecksumScope {
         let has = |item: Item| match item {
             Item::Stored(chunk) => ChunkHeader::parse(chunk).is_ok_and(|h| h.has_checksums()),
             Item::Special(_) | Item::Edited(_) => true,
         };
         match before {
-            Checksums::All => before.with_chunk(self.items().all(has)),
+            ChecksumScope::All => before.with_chunk(self.items().all(has)),
             other => other,
         }
     }

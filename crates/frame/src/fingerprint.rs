@@ -1,4 +1,4 @@
-//! Checksums of what a frame has besides its chunks, in the fingerprint of its trailer.
+//! ChecksumScope of what a frame has besides its chunks, in the fingerprint of its trailer.
 //!
 //! The trailer ends with a type and 16 bytes, for which the format has no use yet: other writers write zeros, with every change
 //! of chunks or of variable-length metalayers, and readers pass over them. A frame with checksums has there, under a type of its
@@ -27,7 +27,7 @@ const MARKED: u8 = 0x5c;
 
 /// Which checksums a frame has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Checksums {
+pub enum ChecksumScope {
     /// None.
     #[default]
     None,
@@ -37,7 +37,7 @@ pub enum Checksums {
     All,
 }
 
-impl Checksums {
+impl ChecksumScope {
     /// Whether there are any.
     pub fn is_any(self) -> bool {
         self != Self::None
@@ -97,6 +97,14 @@ impl Coverage {
     pub fn is_any(self) -> bool {
         self != Self::None
     }
+
+    /// Which checksums the frame has whose trailer this is.
+    pub fn scope(self, trailer: &[u8]) -> ChecksumScope {
+        match self {
+            Self::None => ChecksumScope::None,
+            Self::AllButHeader | Self::All => ChecksumScope::of(trailer),
+        }
+    }
 }
 
 fn word(bytes: &[u8], i: usize) -> u32 {
@@ -110,7 +118,7 @@ fn word(bytes: &[u8], i: usize) -> u32 {
 
 /// Whether a trailer has a fingerprint of this kind.
 pub fn is_in(trailer: &[u8]) -> bool {
-    Checksums::of(trailer).is_any()
+    ChecksumScope::of(trailer).is_any()
 }
 
 /// The checksums of a fingerprint.
@@ -147,7 +155,12 @@ pub fn without(trailer: &[u8]) -> &[u8] {
 
 /// Writes the fingerprint into a trailer, and the mark into the header, which is not to change any more. Without the checksum of the
 /// index, takes out both.
-pub fn stamp(checksums: Checksums, index_crc: Option<u32>, header: &mut [u8], trailer: &mut [u8]) {
+pub fn stamp(
+    checksums: ChecksumScope,
+    index_crc: Option<u32>,
+    header: &mut [u8],
+    trailer: &mut [u8],
+) {
     let end = trailer.len() - LEN;
     let (before, fingerprint) = trailer.split_at_mut(end);
     fingerprint.fill(0);
@@ -158,7 +171,7 @@ pub fn stamp(checksums: Checksums, index_crc: Option<u32>, header: &mut [u8], tr
     };
     header[MARK] = MARKED;
     fingerprint[1] = match checksums {
-        Checksums::All => TYPE_OF_ALL,
+        ChecksumScope::All => TYPE_OF_ALL,
         _ => TYPE,
     };
     let sums = [crc32c(header), index_crc, crc32c(before)];
@@ -240,8 +253,8 @@ mod tests {
         let mut header: Vec<u8> = (0..120).collect();
         let index = [7u8; 99];
         let crc = || crc32c(&index);
-        stamp(Checksums::All, Some(crc()), &mut header, &mut trailer);
-        assert_eq!(Checksums::of(&trailer), Checksums::All);
+        stamp(ChecksumScope::All, Some(crc()), &mut header, &mut trailer);
+        assert_eq!(ChecksumScope::of(&trailer), ChecksumScope::All);
         let all = |header: &[u8], trailer: &[u8]| check(header, crc, trailer);
         assert_eq!(all(&header, &trailer), Ok(Coverage::All));
         for at in 0..header.len() + trailer.len() {
@@ -261,7 +274,7 @@ mod tests {
         other[40] ^= 1;
         assert_eq!(all(&other, &trailer), Ok(Coverage::AllButHeader));
         let mut unstamped = trailer.to_vec();
-        stamp(Checksums::None, None, &mut other, &mut unstamped);
+        stamp(ChecksumScope::None, None, &mut other, &mut unstamped);
         assert_eq!(all(&other, &unstamped), Ok(Coverage::None));
         assert_eq!(all(&header, &unstamped), Ok(Coverage::None));
         assert_eq!(unstamped[..], trailer::encode(&layers).unwrap()[..]);

@@ -5,7 +5,7 @@
 
 use super::change::{Change, Delta, Item};
 use super::disk::Loaded;
-use super::fingerprint::{self, Checksums, Coverage};
+use super::fingerprint::{self, ChecksumScope};
 use super::header::{Extent, Header, Kind, set_extent};
 use super::meta::Borrowed;
 use super::offsets::{Offsets, Place, WIDTH};
@@ -29,7 +29,7 @@ pub struct Memory {
     /// Whether chunks may have free bytes between their blocks, since some were changed.
     loose: bool,
     /// Whether the whole frame has [checksums](super::fingerprint).
-    checksums: Checksums,
+    checksums: ChecksumScope,
 }
 
 impl Memory {
@@ -47,7 +47,7 @@ impl Memory {
             trailer: trailer::encode(vlmetalayers)?,
             whole: false,
             loose: false,
-            checksums: Checksums::None,
+            checksums: ChecksumScope::None,
             bytes: Buffer::copy_of(&bytes)?.into(),
         })
     }
@@ -58,10 +58,7 @@ impl Memory {
     /// Those of a damaged frame, [`Error::MemoryAlloc`].
     pub fn over(bytes: CowBuffer) -> Result<(Self, Loaded)> {
         let (extent, loaded, offsets, trailer) = parse(&bytes)?;
-        let checksums = match loaded.coverage {
-            Coverage::None => Checksums::None,
-            _ => Checksums::of(&trailer),
-        };
+        let checksums = loaded.coverage.scope(&trailer);
         Ok((
             Self {
                 header_len: extent.header_len as usize,
@@ -88,10 +85,10 @@ impl Memory {
 
     /// Has the whole frame say that every chunk has checksums.
     pub fn set_all_checksums(&mut self) -> Result<()> {
-        self.change_checksums(Checksums::All)
+        self.change_checksums(ChecksumScope::All)
     }
 
-    fn change_checksums(&mut self, checksums: Checksums) -> Result<()> {
+    fn change_checksums(&mut self, checksums: ChecksumScope) -> Result<()> {
         if self.checksums != checksums {
             self.open_end()?;
             self.checksums = checksums;

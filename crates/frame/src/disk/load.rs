@@ -1,7 +1,7 @@
 //! Reading header, index and trailer of a frame, and writing them as the format's documents show them.
 
 use super::{Loaded, Pending, RETRIES, View, patches};
-use crate::fingerprint::{self, Checksums, Coverage};
+use crate::fingerprint::{self, ChecksumScope};
 use crate::header::{self, Extent, Header, Kind, set_extent};
 use crate::journal::{Record, overlay};
 use crate::meta::Borrowed;
@@ -134,10 +134,7 @@ fn read(source: &FrameFile, kind: Kind, front: &[u8]) -> Result<Loading> {
     let index = read_index(source, &parsed, index_pos, trailer_pos, &trailer)?;
     index.offsets.check(kind, &extent)?;
     let coverage = fingerprint::check(&header, || index.crc, &trailer)?;
-    let checksums = match coverage {
-        Coverage::None => Checksums::None,
-        _ => Checksums::of(&trailer),
-    };
+    let checksums = coverage.scope(&trailer);
     let view = View {
         header,
         extent,
@@ -297,7 +294,7 @@ impl Image {
     }
 
     /// Writes checksums of all parts, or takes them out.
-    pub fn stamp(&mut self, checksums: Checksums) {
+    pub fn stamp(&mut self, checksums: ChecksumScope) {
         let end = self.body.len() - self.trailer_len;
         let (front, trailer) = self.body.split_at_mut(end);
         let index = &front[..self.index_len];

@@ -23,7 +23,7 @@ pub use commit::Next;
 pub use writer::PATIENCE;
 use writer::{WriteHandle, Writer};
 
-use super::fingerprint::{Checksums, Coverage};
+use super::fingerprint::{ChecksumScope, Coverage};
 use super::header::{Extent, Header, Kind};
 use super::journal::{Patch, overlay};
 use super::meta::{Borrowed, Metalayer};
@@ -72,7 +72,7 @@ struct View {
     /// What the frame is in places that a change has begun to overwrite, and was not committed.
     pending: Pending,
     /// Whether the frame has checksums; see [`fingerprint`](crate::fingerprint).
-    checksums: Checksums,
+    checksums: ChecksumScope,
     /// That of the offsets, if it is known and they are stored as they are.
     offsets_crc: Option<u32>,
 }
@@ -194,7 +194,7 @@ pub struct Stored {
     /// See [`View::pending`].
     pending: Pending,
     /// Those of the frame.
-    checksums: Checksums,
+    checksums: ChecksumScope,
 }
 
 impl BlockSource for Stored {
@@ -425,7 +425,7 @@ impl Disk {
 
     /// Has the next change say that every chunk has checksums.
     pub fn set_all_checksums(&mut self) {
-        self.view.checksums = Checksums::All;
+        self.view.checksums = ChecksumScope::All;
     }
 
     /// The offsets.
