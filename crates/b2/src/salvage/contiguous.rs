@@ -1,12 +1,12 @@
 //! A damaged frame in one file.
 
 use super::end::End;
-use super::header::{Front, NO_EXTENT};
+use super::header::{Front, NO_EXTENT, header_or, nothing};
 use super::index::{Index, would_fit};
 use super::order::arrange;
 use super::scan::{Scan, header_from, plausible, scan};
 use super::{Chunks, HEADER, Image, Parts, Salvage, Slot, shortfall, start};
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::library::SuperChunk;
 use crate::state::State;
 use oxiblosc_frame::header::{Header, Kind, MIN_LEN};
@@ -96,18 +96,8 @@ pub fn contiguous(image: &Image, contexts: &SuperChunk, mut notes: Vec<String>) 
         .collect();
     let index = index.or(found.index.take());
     let is_lost = front.is_none();
-    let header = match front {
-        Some(front) => {
-            if state == State::Wrong {
-                notes.push("the header is damaged: what it says may be wrong".into());
-            }
-            front.header
-        }
-        None => {
-            notes.push("the header is lost: what it says is taken from the chunks".into());
-            header_from(&found, |pos| proven.contains(&pos)).ok_or_else(nothing)?
-        }
-    };
+    let from_chunks = || header_from(&found, |pos| proven.contains(&pos));
+    let header = header_or(front, state, &mut notes, from_chunks)?;
     let header = Header {
         kind: Kind::Contiguous,
         ..header
@@ -167,10 +157,6 @@ pub fn contiguous(image: &Image, contexts: &SuperChunk, mut notes: Vec<String>) 
         in_order = true;
     }
     Ok(salvage(header, parts, slots, in_order, end.layers, notes))
-}
-
-fn nothing() -> Failure {
-    Failure::say("nothing that can be read: no header and no chunks")
 }
 
 /// The index, where the header says it is, or where it must be. Which of them it is its checksum decides, if there is one.

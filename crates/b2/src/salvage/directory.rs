@@ -1,7 +1,7 @@
 //! A damaged frame that is a directory with a file for each chunk.
 
 use super::end::End;
-use super::header::{Front, NO_EXTENT};
+use super::header::{Front, NO_EXTENT, header_or};
 use super::index::{Index, would_fit};
 use super::order::numbered;
 use super::scan::{Scan, header_from};
@@ -33,32 +33,21 @@ pub fn sparse(
     let state = state.unwrap_or(State::Wrong);
     let chunks = Chunks::new(image, Some(folder));
     let numbers = numbers(folder)?;
-    let header = match front {
-        Some(front) => {
-            if state == State::Wrong {
-                notes.push("the header is damaged: what it says may be wrong".into());
-            }
-            front.header
-        }
-        None => {
-            notes.push("the header is lost: what it says is taken from the chunks".into());
-            let read = |number: &u64| Some((*number, chunks.header(*number)?));
-            let found: HashMap<u64, (ChunkHeader, bool)> =
-                numbers.iter().filter_map(read).collect();
-            let proven = |number| found.get(&number).is_some_and(|(_, proven)| *proven);
-            let scan = Scan {
-                chunks: numbers
-                    .iter()
-                    .filter_map(|number| Some((*number, found.get(number)?.0)))
-                    .collect(),
-                gaps: Vec::new(),
-                index: None,
-            };
-            header_from(&scan, proven)
-                .ok_or_else(|| Failure::say("nothing that can be read: no header and no chunks"))?
-        }
+    let from_chunks = || {
+        let read = |number: &u64| Some((*number, chunks.header(*number)?));
+        let found: HashMap<u64, (ChunkHeader, bool)> = numbers.iter().filter_map(read).collect();
+        let proven = |number| found.get(&number).is_some_and(|(_, proven)| *proven);
+        let scan = Scan {
+            chunks: numbers
+                .iter()
+                .filter_map(|number| Some((*number, found.get(number)?.0)))
+                .collect(),
+            gaps: Vec::new(),
+            index: None,
+        };
+        header_from(&scan, proven)
     };
-    let mut header = header;
+    let mut header = header_or(front, state, &mut notes, from_chunks)?;
     header.kind = Kind::Sparse;
     let sum = end.sums.as_ref().map(|sums| sums.index);
     let is_right = |index: &Index| index.state == State::Right;

@@ -1,6 +1,7 @@
 //! The header of a damaged frame.
 
 use super::Image;
+use crate::failure::{Failure, Result};
 use crate::state::State;
 use oxiblosc_chunk::checksum::crc32c;
 use oxiblosc_core::b2nd::geometry::Geometry;
@@ -11,6 +12,28 @@ use oxiblosc_frame::meta::Metalayer;
 
 /// The longest header that is searched for metalayers.
 const MOST: usize = 1 << 20;
+
+/// Why there is nothing to be salvaged.
+pub fn nothing() -> Failure {
+    Failure::say("nothing that can be read: no header and no chunks")
+}
+
+/// The header that was read, or, where it is lost, one that is made from the chunks.
+pub fn header_or(
+    front: Option<Front>,
+    state: State,
+    notes: &mut Vec<String>,
+    from_chunks: impl FnOnce() -> Option<Header>,
+) -> Result<Header> {
+    let Some(front) = front else {
+        notes.push("the header is lost: what it says is taken from the chunks".into());
+        return from_chunks().ok_or_else(nothing);
+    };
+    if state == State::Wrong {
+        notes.push("the header is damaged: what it says may be wrong".into());
+    }
+    Ok(front.header)
+}
 
 /// A header, or as much of it as makes sense.
 pub struct Front {
