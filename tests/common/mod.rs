@@ -16,6 +16,7 @@ pub mod library;
 pub mod maps;
 pub mod needs;
 pub mod pipelines;
+pub mod random;
 pub mod report;
 pub mod schunk;
 pub mod schunk_calls;

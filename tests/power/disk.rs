@@ -4,6 +4,7 @@
 //! Of what came since, anything may be there: of each sector any state that it passed through, of each file any length, of
 //! the names any.
 
+use crate::common::data::Rng;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -202,31 +203,14 @@ impl Torn {
         match self {
             Torn::Front(count) => sector < count,
             Torn::Back(count) => sector >= count,
-            Torn::Any(seed) => Random(seed ^ (sector as u64) << 20).next() & 1 == 1,
+            Torn::Any(seed) => Rng(seed ^ (sector as u64) << 20).next() & 1 == 1,
         }
-    }
-}
-
-/// Numbers that look random and are the same every time.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end.max(1) as u64) as usize
     }
 }
 
 /// How many disks are made of one moment.
 #[derive(Clone, Copy, Debug)]
-pub struct RecompressParams {
+pub struct SampleSize {
     /// Every subset of so many parts; of more, as many subsets as there are of these.
     pub parts: u32,
     /// Disks with writes that are torn.
@@ -425,9 +409,9 @@ impl Disk {
     }
 
     /// Disks that a cut at this moment may leave, each once.
-    pub fn cuts(&self, recompress: RecompressParams, seed: u64, give: &mut dyn FnMut(Tree)) {
+    pub fn cuts(&self, recompress: SampleSize, seed: u64, give: &mut dyn FnMut(Tree)) {
         let parts = self.parts();
-        let mut random = Random(seed);
+        let mut random = Rng(seed);
         let mut subsets: Vec<HashSet<Part>> = Vec::new();
         let chosen = |keep: &mut dyn FnMut(usize) -> bool| -> HashSet<Part> {
             let at = parts.iter().enumerate();

@@ -1,8 +1,7 @@
 //! Bytes that look like a record of a change, and are none: somebody put them behind a frame, or into a frame that is appended to
 //! a container. Whoever only reads changes no byte of the file, and the frame that is there reads as before.
 
-use super::disk::Random;
-use crate::common::data::Kind;
+use crate::common::data::{Kind, Rng};
 use crate::common::folder::Folder;
 use crate::common::report::Report;
 use crate::common::schunk::{SchunkLib, our_schunks};
@@ -299,7 +298,7 @@ fn a_frame_that_ends_like_a_record() {
     let before = read(&s);
     let end = first.len() as u64;
     let mut report = Report::default();
-    let mut random = Random(1);
+    let mut random = Rng(1);
     for round in 0..200 {
         let (choice, pos) = (random.next() % 6, random.next());
         let own_header = random.next().is_multiple_of(2);

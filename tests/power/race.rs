@@ -4,8 +4,9 @@
 
 use super::changes::{CHANGES, Start};
 use super::child::log;
-use super::disk::{Disk, Event, Random, Tree, restore};
+use super::disk::{Disk, Event, Tree, restore};
 use super::scenario::{Scenario, Seen, Storage, Work, scenarios};
+use crate::common::data::Rng;
 use crate::common::isolated::{isolated, start};
 use crate::common::report::Report;
 use crate::common::schunk::{SchunkLib, our_schunks};
@@ -157,7 +158,7 @@ fn a_reader_and_a_writer_beside_what_a_killed_process_left() {
     std::fs::create_dir_all(&folder).expect("a folder for the test");
     let shim = shim::compile("power/shim.c", &folder);
     let work = folder.join("work");
-    let (mut report, mut random) = (Report::default(), Random(26));
+    let (mut report, mut random) = (Report::default(), Rng(26));
     for (number, scenario) in scenarios().iter().enumerate() {
         let Work::Change(index) = scenario.work else {
             continue;

@@ -1,8 +1,9 @@
 //! Every scenario, every moment of it, what a cut may leave.
 
 use super::child::{log, obey};
-use super::disk::{Disk, Event, Random, RecompressParams, Tree, restore};
+use super::disk::{Disk, Event, SampleSize, Tree, restore};
 use super::scenario::{Scenario, Seen, Work, scenarios};
+use crate::common::data::Rng;
 use crate::common::isolated::isolated;
 use crate::common::report::Report;
 use crate::common::schunk::{SchunkLib, our_schunks, reference_schunks};
@@ -59,9 +60,9 @@ struct Case<'a> {
 /// How much is looked at.
 #[derive(Clone, Copy)]
 struct Budget {
-    recompress: RecompressParams,
+    sample: SampleSize,
     /// The same after a kill, of which there are many.
-    after_kill: RecompressParams,
+    after_kill: SampleSize,
     /// Disks of one scenario.
     disks: usize,
     /// Kills at one event of so many.
@@ -72,18 +73,18 @@ struct Budget {
 
 impl Budget {
     fn of_environment() -> Budget {
-        let recompress = |parts, torn| RecompressParams { parts, torn };
+        let sample = |parts, torn| SampleSize { parts, torn };
         match std::env::var("OXIBLOSC_POWER").as_deref() {
             Ok("full") => Budget {
-                recompress: recompress(8, 64),
-                after_kill: recompress(5, 8),
+                sample: sample(8, 64),
+                after_kill: sample(5, 8),
                 disks: usize::MAX,
                 kills: 1,
                 whole_files: true,
             },
             _ => Budget {
-                recompress: recompress(5, 8),
-                after_kill: recompress(4, 4),
+                sample: sample(5, 8),
+                after_kill: sample(4, 4),
                 disks: 16,
                 kills: 24,
                 whole_files: false,
@@ -170,16 +171,16 @@ impl Case<'_> {
 
 /// Follows a log; at each moment after which less may be there, all disks that a cut leaves.
 struct Follower {
-    recompress: RecompressParams,
+    sample: SampleSize,
     /// Where in `lefts` a disk is, by its hash.
     given: HashMap<u64, usize>,
     lefts: Vec<Left>,
 }
 
 impl Follower {
-    fn new(recompress: RecompressParams) -> Follower {
+    fn new(sample: SampleSize) -> Follower {
         Follower {
-            recompress,
+            sample,
             given: HashMap::new(),
             lefts: Vec::new(),
         }
@@ -210,7 +211,7 @@ impl Follower {
             return;
         }
         let (given, lefts) = (&mut self.given, &mut self.lefts);
-        disk.cuts(self.recompress, seed, &mut |tree| {
+        disk.cuts(self.sample, seed, &mut |tree| {
             let mut hasher = DefaultHasher::new();
             tree.hash(&mut hasher);
             let hash = hasher.finish();
@@ -264,7 +265,7 @@ impl Sweep {
             restore(&before, &self.work);
             let disk = Disk::of(&self.work);
             let events = log(number, false, durable, &self.work, &case.places, &self.shim)?;
-            let mut follower = Follower::new(self.budget.recompress);
+            let mut follower = Follower::new(self.budget.sample);
             if durable {
                 follower.follow(&mut disk.clone(), &events, None);
             }
@@ -296,12 +297,12 @@ impl Sweep {
             work: Work::Recover,
             ..*case.scenario
         };
-        follower.recompress = self.budget.after_kill;
+        follower.sample = self.budget.after_kill;
         let mut marks = 0;
         for (at, event) in events.iter().enumerate() {
             disk.apply(event);
             marks += usize::from(matches!(event, Event::Mark));
-            let random = Random((number * 1000 + at) as u64).next();
+            let random = Rng((number * 1000 + at) as u64).next();
             if !event.is_change() || marks == 0 || !random.is_multiple_of(self.budget.kills) {
                 continue;
             }

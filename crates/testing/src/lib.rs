@@ -3,6 +3,8 @@
 
 #[path = "../../../tests/common/needs.rs"]
 pub mod needs;
+#[path = "../../../tests/common/random.rs"]
+pub mod random;
 
 /// `len` bytes that look random, the same in every run.
 pub fn noise(len: usize) -> Vec<u8> {

@@ -6,24 +6,8 @@ use oxiblosc_chunk::header::{Blocks, ChunkHeader};
 use oxiblosc_core::schunk::chunks::Position;
 use oxiblosc_core::{Array, CParams, DParams, Layout, Place, Protection, SuperChunk};
 use oxiblosc_frame::header::{Extent, Header};
+use oxiblosc_testing::random::Rng;
 use std::path::Path;
-
-/// Random numbers.
-pub struct Rng(pub u64);
-
-impl Rng {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, end: usize) -> usize {
-        (self.next() % end.max(1) as u64) as usize
-    }
-}
 
 /// Names and contents: one without a name, or those of a directory.
 pub type Files = Vec<(String, Vec<u8>)>;

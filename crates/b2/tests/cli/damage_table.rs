@@ -2,8 +2,9 @@
 //!
 //! `OXIBLOSC_DAMAGE=full` does each five times, instead of a sample.
 
-use crate::damage_files::{Content, Damage, Files, KINDS, Original, Rng, content, write_files};
+use crate::damage_files::{Content, Damage, Files, KINDS, Original, content, write_files};
 use crate::support::{Folder, b2};
+use oxiblosc_testing::random::Rng;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
