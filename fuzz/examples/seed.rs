@@ -4,8 +4,8 @@
 use oxiblosc_codecs::{Codec, Dict, Encoder};
 use oxiblosc_fuzz::numbers::Random;
 use oxiblosc_fuzz::seeds::{all, data};
-use oxiblosc_fuzz::targets::registered;
 use oxiblosc_fuzz::targets::{COMPRESS, MASK, OPTIONS, POSTFILTER, REPAIR};
+use oxiblosc_fuzz::targets::{frames, registered};
 use std::io::Result;
 use std::path::{Path, PathBuf};
 
@@ -34,6 +34,12 @@ fn main() -> Result<()> {
     }
     for (n, input) in registered::seeds().into_iter().enumerate() {
         std::fs::write(folder("registered")?.join(n.to_string()), input)?;
+    }
+    for (n, frame) in frames::seeds().into_iter().enumerate() {
+        for (options, seed) in [(0, 1), (0b0111, 2), (0b1001, 3), (0b1111, 4)] {
+            let path = folder("frames")?.join(format!("{n}-{options}"));
+            std::fs::write(path, [&[options, seed][..], &frame].concat())?;
+        }
     }
     arrays(&folder("b2nd")?)?;
     parameters(&folder("compress")?, &folder("vlblocks")?)?;

@@ -10,6 +10,8 @@ pub mod calls;
 pub mod model;
 /// Numbers from inputs, and a generator of them.
 pub mod numbers;
+/// Checksums that lie.
+pub mod restamp;
 /// Chunks of every kind.
 pub mod seeds;
 /// One module for each fuzz target.

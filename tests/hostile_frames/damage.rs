@@ -1,11 +1,9 @@
 //! Ways to damage a frame. The places are those of the format: see the document on contiguous frames.
 
+use super::restamp::{self, be, index};
 use super::seeds::Seed;
 use crate::common::data::Rng;
 use crate::common::schunk::SchunkLib;
-use oxiblosc_chunk::checksum::{Layout, seal};
-use oxiblosc_chunk::header::ChunkHeader;
-use oxiblosc_frame::fingerprint::{self, ChecksumScope};
 
 /// Where numbers lie in the header, and how many bytes they take.
 const FIELDS: [(usize, usize); 14] = [
@@ -25,13 +23,6 @@ const FIELDS: [(usize, usize); 14] = [
     (0x46, 18), // filters
 ];
 const HEADER_MIN: usize = 0x57;
-
-fn be(frame: &[u8], at: usize, len: usize) -> u64 {
-    let bytes = frame.get(at..at + len).unwrap_or(&[]);
-    bytes
-        .iter()
-        .fold(0, |value, &byte| value << 8 | u64::from(byte))
-}
 
 fn put_be(frame: &mut [u8], at: usize, len: usize, value: u64) {
     if let Some(place) = frame.get_mut(at..at + len) {
@@ -63,18 +54,6 @@ fn awkward(rng: &mut Rng, near: u64) -> u64 {
         1 => rng.below(2000) as u64,
         _ => around.wrapping_add(rng.below(9) as u64).wrapping_sub(4),
     }
-}
-
-/// Bounds of the index chunk, as far as they can be told.
-fn index(frame: &[u8], contiguous: bool) -> Option<std::ops::Range<usize>> {
-    let header = be(frame, 0x0b, 4) as usize;
-    let start = match contiguous {
-        true => header.checked_add(be(frame, 0x27, 8) as usize)?,
-        false => header,
-    };
-    let cbytes = frame.get(start..)?.get(..32)?.get(12..16)?;
-    let cbytes = u32::from_le_bytes([cbytes[0], cbytes[1], cbytes[2], cbytes[3]]) as usize;
-    (start + cbytes <= frame.len()).then_some(start..start + cbytes)
 }
 
 /// Rewrites the index with other offsets, all else being right.
@@ -217,35 +196,6 @@ fn frame(frame: &mut Vec<u8>, contiguous: bool, lib: &SchunkLib, rng: &mut Rng) 
     }
 }
 
-/// Puts the checksums of a damaged frame right, where it has any, so that they do not keep the rest from being looked at: those of
-/// header, index and trailer, and of the front of the first chunk.
-fn stamp(frame: &mut [u8], contiguous: bool) -> Option<()> {
-    let len = frame.len();
-    let header_len = be(frame, 0x0b, 4) as usize;
-    if contiguous {
-        reseal(frame.get_mut(header_len..)?);
-    }
-    let trailer_len = be(frame, len.checked_sub(22)?, 4) as usize;
-    let crc = fingerprint::of_index(&frame[index(frame, contiguous)?]);
-    let (front, trailer) = frame.split_at_mut(len.checked_sub(trailer_len)?);
-    let header = front.get_mut(..header_len)?;
-    if header.len() >= HEADER_MIN && fingerprint::is_in(trailer) {
-        fingerprint::stamp(ChecksumScope::of(trailer), Some(crc), header, trailer);
-    }
-    Some(())
-}
-
-/// The same for the front of a chunk.
-fn reseal(chunk: &mut [u8]) -> Option<()> {
-    let header = ChunkHeader::parse(chunk).ok()?;
-    if header.has_checksums() {
-        let at = header.overhead() + 4 * header.nblocks;
-        let end = at.checked_add(Layout::of(&header).table_len())?;
-        seal(chunk.get_mut(..end)?, at);
-    }
-    Some(())
-}
-
 /// Damages a seed. Most often lengths and checksums are put right again, so that what is behind them is looked at.
 pub fn damage(seed: &mut Seed, lib: &SchunkLib, rng: &mut Rng) {
     let times = rng.pick(&[1, 1, 1, 2, 3, 6]);
@@ -257,8 +207,9 @@ pub fn damage(seed: &mut Seed, lib: &SchunkLib, rng: &mut Rng) {
                 put_be(bytes, 0x10, 8, len);
             }
             if rng.below(4) != 0 {
+                restamp::chunks(bytes, rng.below(2) != 0);
                 // Where their places cannot be found it is damaged enough.
-                let _ = stamp(bytes, true);
+                let _ = restamp::frame(bytes, true);
             }
         }
         Seed::Directory(files) => {
@@ -295,10 +246,10 @@ pub fn damage(seed: &mut Seed, lib: &SchunkLib, rng: &mut Rng) {
                 put_be(&mut files[0].1, 0x10, 8, len);
             }
             if rng.below(4) != 0 {
-                let _ = stamp(&mut files[0].1, false);
-                files[1..].iter_mut().for_each(|(_, chunk)| {
-                    let _ = reseal(chunk);
-                });
+                let _ = restamp::frame(&mut files[0].1, false);
+                for (_, chunk) in &mut files[1..] {
+                    let _ = restamp::chunk(chunk, rng.below(2) != 0);
+                }
             }
         }
     }

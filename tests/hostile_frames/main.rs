@@ -15,5 +15,7 @@ mod damage;
 mod exercise;
 mod lies;
 mod limits;
+#[path = "../../fuzz/src/restamp.rs"]
+mod restamp;
 mod run;
 mod seeds;

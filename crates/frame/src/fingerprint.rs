@@ -1,4 +1,4 @@
-//! ChecksumScope of what a frame has besides its chunks, in the fingerprint of its trailer.
+//! Checksums of what a frame has besides its chunks, in the fingerprint of its trailer.
 //!
 //! The trailer ends with a type and 16 bytes, for which the format has no use yet: other writers write zeros, with every change
 //! of chunks or of variable-length metalayers, and readers pass over them. A frame with checksums has there, under a type of its

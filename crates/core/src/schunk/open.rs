@@ -226,6 +226,31 @@ impl SuperChunk {
     pub fn open(path: &Path, offset: u64, nthreads: i16, protection: Protection) -> Result<Self> {
         let path = c_path(path)?;
         let (store, loaded) = Store::open(&path, offset, || protection.options())?;
+        Self::of_loaded(store, loaded, nthreads)
+    }
+
+    /// Opens a contiguous frame in memory, as [`Self::to_frame`] gives it, or as it is read of a file. The super-chunk keeps its
+    /// chunks there. New chunks are compressed with the parameters in the frame.
+    ///
+    /// ```
+    /// use oxiblosc_core::{CParams, DParams, Place, Protection, SuperChunk};
+    ///
+    /// let (cparams, dparams) = (CParams::default(), DParams::default());
+    /// let schunk = SuperChunk::create(Place::Memory, cparams, dparams, Protection::default())?;
+    /// schunk.append_data(&[7; 1000])?;
+    /// let again = SuperChunk::from_frame(schunk.to_frame()?, 1)?;
+    /// assert_eq!(again.nbytes()?, 1000);
+    /// # Ok::<(), oxiblosc_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of a damaged frame.
+    pub fn from_frame(frame: Buffer, nthreads: i16) -> Result<Self> {
+        let (memory, loaded) = Memory::over(frame.into())?;
+        Self::of_loaded(Store::Memory(memory), loaded, nthreads)
+    }
+
+    fn of_loaded(store: Store, loaded: Loaded, nthreads: i16) -> Result<Self> {
         let cparams = CParams::from_recorded(&super::Parameters::of(&loaded.header), nthreads);
         let host = contexts(cparams, DParams { nthreads })?;
         Self::of_frame(store, loaded, host, next_id())
