@@ -12,7 +12,9 @@ use super::pipeline::{Pipeline, Stage};
 use super::scratch::{self, Scratch};
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
+use oxiblosc_filters::shuffle::shuffle;
 use oxiblosc_memory::{Buffer, Collect, Edit, List};
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -467,34 +469,66 @@ impl Patcher<'_> {
         let before = self.streams(t.nblock)?;
         let neblock = bsize / before.len();
         let mut changed = List::filled(0..0, before.len())?;
-        for plane in 0..planes {
-            let skip = (plane + planes - from % planes) % planes;
-            let bytes = new.iter().skip(skip).step_by(planes);
-            let at = plane * row + (from + skip) / planes;
-            let mut differs = false;
-            let places = &mut data[at..at + bytes.len()];
-            for (place, byte) in places.iter_mut().zip(bytes) {
-                differs |= *place != *byte;
-                *place = *byte;
-            }
-            let end = at + places.len();
-            if !differs {
-                continue;
-            }
-            for (i, range) in changed.iter_mut().enumerate() {
-                let stream = i * neblock..(i + 1) * neblock;
-                let (lo, hi) = (at.max(stream.start), end.min(stream.end));
-                if lo < hi {
-                    let part = lo - stream.start..hi - stream.start;
-                    *range = match range.start == range.end {
-                        true => part,
-                        false => range.start.min(part.start)..range.end.max(part.end),
-                    };
+        let shuffled = bufs.ping.ensure(new.len())?;
+        put_shuffled(
+            &mut data[..row * planes],
+            planes,
+            from,
+            new,
+            shuffled,
+            |at| {
+                for (i, range) in changed.iter_mut().enumerate() {
+                    let stream = i * neblock..(i + 1) * neblock;
+                    let (lo, hi) = (at.start.max(stream.start), at.end.min(stream.end));
+                    if lo < hi {
+                        let part = lo - stream.start..hi - stream.start;
+                        *range = match range.start == range.end {
+                            true => part,
+                            false => range.start.min(part.start)..range.end.max(part.end),
+                        };
+                    }
                 }
-            }
-        }
+            },
+        );
         let size = encoder.encode_again(data, &before, |i| changed[i].clone(), codec, out)?;
         Ok(Some(size))
+    }
+}
+
+/// Puts bytes into `data`, whose `planes` have been shuffled apart, so that they are there from `from` on in the data before that.
+/// Tells which ranges of `data` that changed. `shuffled` has room for as many bytes.
+fn put_shuffled(
+    data: &mut [u8],
+    planes: usize,
+    from: usize,
+    new: &[u8],
+    shuffled: &mut [u8],
+    mut changed: impl FnMut(Range<usize>),
+) {
+    let row = data.len() / planes;
+    let mut put = |plane: usize, at: usize, bytes: &[u8]| {
+        let at = plane * row + at;
+        let place = &mut data[at..at + bytes.len()];
+        if *place != *bytes {
+            place.copy_from_slice(bytes);
+            changed(at..at + bytes.len());
+        }
+    };
+    // Whole items are shuffled; before and behind them there may be parts of one.
+    let head = (from.next_multiple_of(planes) - from).min(new.len());
+    let (head, rest) = new.split_at(head);
+    let (items, tail) = rest.split_at(rest.len() / planes * planes);
+    let first = from + head.len();
+    for (bytes, start) in [(head, from), (tail, first + items.len())] {
+        for (at, byte) in (start..).zip(bytes) {
+            put(at % planes, at / planes, std::slice::from_ref(byte));
+        }
+    }
+    let n = items.len() / planes;
+    let shuffled = &mut shuffled[..items.len()];
+    shuffle(planes, items, shuffled);
+    for plane in 0..planes {
+        put(plane, first / planes, &shuffled[plane * n..][..n]);
     }
 }
 

@@ -11,6 +11,7 @@ use oxiblosc_chunk::getitem::{self, ItemRange};
 use oxiblosc_chunk::hooks::{Executor, Hooks};
 use oxiblosc_chunk::patch::RecompressParams;
 use oxiblosc_error::Result;
+use std::ops::Range;
 
 /// Compresses the chunks of a super-chunk.
 pub trait Encoder: Sync {
@@ -124,12 +125,16 @@ pub struct Settings {
 }
 
 /// Which part of a super-chunk's state has changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Changed {
     /// A chunk was appended.
     Appended,
+    /// At most these chunks, which stay where they are among the others.
+    Updated(Range<usize>),
     /// Chunks.
     Chunks,
+    /// Metalayers.
+    Metalayers,
     /// Anything.
     Everything,
 }

@@ -1,10 +1,10 @@
 //! Contexts of Rust programs.
 
-use crate::coder::{Decoder, Encoder, Host};
+use crate::b2nd;
+use crate::coder::{Changed, Decoder, Encoder, Host};
 use crate::exec::Pool;
 use crate::params::{CParams, DParams};
 use crate::schunk::State;
-use crate::{b2nd, coder};
 use oxiblosc_cells::BlockShape;
 use oxiblosc_chunk::decode::{self, Chunk};
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress, lock};
@@ -270,8 +270,8 @@ impl Host for Contexts {
         Ok(&self.decompressor)
     }
 
-    fn show(&self, state: &mut State, changed: coder::Changed) {
-        if changed == coder::Changed::Everything {
+    fn show(&self, state: &mut State, changed: Changed) {
+        if matches!(changed, Changed::Metalayers | Changed::Everything) {
             let surroundings = SchunkInfo::of(state);
             *lock(&self.compressor.surroundings) = surroundings;
             *lock(&self.decompressor.surroundings) = surroundings;

@@ -203,13 +203,21 @@ impl Host for Mirror {
         c.change_tick = state.tick();
         if !state.is_frame() {
             let pointers = &mut shown.chunks;
-            let nchunks = state.nchunks();
-            if changed != Changed::Appended || pointers.len() + 1 != nchunks {
-                pointers.clear();
-            }
-            for nchunk in pointers.len()..nchunks {
+            let (before, nchunks) = (pointers.len(), state.nchunks());
+            let chunks = match &changed {
+                Changed::Appended if before + 1 == nchunks => before..nchunks,
+                Changed::Updated(chunks) if before == nchunks => chunks.clone(),
+                Changed::Metalayers if before == nchunks => 0..0,
+                _ => 0..nchunks,
+            };
+            pointers.truncate(nchunks);
+            for nchunk in chunks {
                 let chunk = state.separate_chunk(nchunk);
-                pointers.push_within_capacity(chunk.map_or(null_mut(), Buffer::as_mut_ptr));
+                let pointer = chunk.map_or(null_mut(), Buffer::as_mut_ptr);
+                match pointers.get_mut(nchunk) {
+                    Some(place) => *place = pointer,
+                    None => pointers.push_within_capacity(pointer),
+                }
             }
             c.data = pointers.as_mut_ptr();
             c.data_len = pointers.capacity() * size_of::<*mut u8>();
@@ -218,7 +226,7 @@ impl Host for Mirror {
             // C sees the frame by its address alone.
             c.frame = self.c.cast();
         }
-        if changed == Changed::Everything {
+        if matches!(changed, Changed::Metalayers | Changed::Everything) {
             let Shown {
                 metalayers,
                 vlmetalayers,

@@ -113,7 +113,7 @@ impl State {
             (Edit::AddFixed(..) | Edit::AddVariable(..) | Edit::SetVariable(..), None) => {}
         }
         self.tick += 1;
-        host.show(self, Changed::Everything);
+        host.show(self, Changed::Metalayers);
         // What the program sees is never gone.
         drop(old);
         Ok(())

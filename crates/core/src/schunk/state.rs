@@ -16,6 +16,7 @@ use oxiblosc_frame::disk::Loaded;
 use oxiblosc_frame::header::{Header, Kind};
 use oxiblosc_frame::meta::{self, Metalayer};
 use oxiblosc_memory::{Buffer, Collect, Edit, List, Shared, ToList};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -402,6 +403,7 @@ impl State {
         self.counts = plan.counts;
         let changed = match plan.change {
             Change::Append(_) => Changed::Appended,
+            Change::Update(items) => Changed::Updated(span(items.iter().map(|item| item.0))),
             _ => Changed::Chunks,
         };
         host.show(self, changed);
@@ -499,7 +501,8 @@ impl State {
         if !in_memory.is_empty() {
             self.store.edit(&in_memory)?;
             self.counts = after;
-            host.show(self, Changed::Chunks);
+            let edited = span(in_memory.iter().map(|edited| edited.0));
+            host.show(self, Changed::Updated(edited));
         }
         Ok(())
     }
@@ -508,7 +511,7 @@ impl State {
     pub(crate) fn set_chunksize(&mut self, host: &dyn Host, chunksize: i32) {
         self.counts.chunksize = chunksize;
         self.forget_sizes();
-        host.show(self, Changed::Chunks);
+        host.show(self, Changed::Updated(0..0));
     }
 
     fn forget_sizes(&mut self) {
@@ -639,6 +642,14 @@ fn info_after(old: &ChunkInfo, edits: &[Edit]) -> Result<ChunkInfo> {
         Some(first) if first.at == 0 => Ok(ChunkInfo::new(&ChunkHeader::parse(&first.new)?)),
         _ => Ok(*old),
     }
+}
+
+/// The range in which all these numbers are.
+fn span(numbers: impl Iterator<Item = usize>) -> Range<usize> {
+    numbers.fold(0..0, |span, n| match span.is_empty() {
+        true => n..n + 1,
+        false => span.start.min(n)..span.end.max(n + 1),
+    })
 }
 
 /// A chunk of special values, `nbytes` of them.
