@@ -1,5 +1,26 @@
 //! Unaligned loads without bounds checks, and comparisons made of them.
 
+/// Sixteen bytes in one register. An integer of 128 bits that is kept for a while takes two, and two stores.
+#[cfg(target_arch = "x86_64")]
+pub(super) type Sixteen = core::arch::x86_64::__m128i;
+/// Sixteen bytes.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) type Sixteen = u128;
+
+/// The bytes of two integers, the lowest byte of `low` first.
+#[inline(always)]
+pub(super) fn sixteen(low: u64, high: u64) -> Sixteen {
+    #[cfg(target_arch = "x86_64")]
+    {
+        // SAFETY: every x86-64 has SSE2.
+        unsafe { core::arch::x86_64::_mm_set_epi64x(high as i64, low as i64) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        (u128::from(low) | u128::from(high) << 64).to_le()
+    }
+}
+
 /// Loads the integer (or vector of integers) that starts at `at`.
 ///
 /// # Safety

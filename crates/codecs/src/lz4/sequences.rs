@@ -15,7 +15,7 @@ use core::hint::cold_path;
 use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, MIN_REST, RUN_MASK};
 use super::unchecked::UncheckedDst;
 use crate::copy::replicate;
-use crate::unaligned::load;
+use crate::unaligned::{Sixteen, load, sixteen};
 use crate::{PaddedDst, PaddedSrc};
 
 /// Bytes of the source from the last token that is decoded here: the token, and 16 bytes of literals in one step. Where the
@@ -31,6 +31,8 @@ const SHORT_MATCH_STEP: usize = 24;
 const SHORT_DST_MARGIN: usize = MAX_SHORT_LITERALS + SHORT_MATCH_STEP;
 /// Bytes of the destination that any sequence may write before the position of its match is checked: a step of literals.
 const DST_MARGIN: usize = LITERAL_STEP;
+/// From how many equal bytes on a call of `memset` is worth it.
+const LONG_RUN: usize = 512;
 /// What a match may write past its end.
 const MATCH_OVERRUN: usize = 31;
 // Sixteen bytes of literals are stored before their number is known, and a short match follows without another check.
@@ -103,7 +105,8 @@ impl UncheckedDst<'_> {
             }
         } else if distance >= 16 {
             // SAFETY: `distance` is at least 16, so both loads end at `at` at most.
-            let (first, last) = unsafe { (self.load::<u128>(from), self.load::<u128>(at - 16)) };
+            let (first, last) =
+                unsafe { (self.load::<Sixteen>(from), self.load::<Sixteen>(at - 16)) };
             while at < stop {
                 // SAFETY: a step of `distance` bytes, 32 at most, from before `stop`.
                 unsafe {
@@ -128,16 +131,20 @@ impl UncheckedDst<'_> {
         } else {
             // SAFETY: the load ends at `from + 8 < at + 8`, and 31 bytes lie behind `stop`.
             let (low, whole) = replicate(u64::from_le(unsafe { self.load(from) }), distance);
+            if distance == 1 && stop - at >= LONG_RUN {
+                self.slice()[at..stop].fill(low as u8);
+                return;
+            }
             // The upper eight bytes continue the pattern where the lower eight cut it.
             let cut = 8 - whole;
             let high = low >> (8 * cut) | low << (8 * (distance - cut));
-            let sixteen = (u128::from(low) | u128::from(high) << 64).to_le();
+            let repeated = sixteen(low, high);
             let whole = 2 * whole;
             while at < stop {
                 // SAFETY: a step of `whole + 16` bytes with `whole <= 16`, from before `stop`.
                 unsafe {
-                    self.store(at, sixteen);
-                    self.store(at + whole, sixteen);
+                    self.store(at, repeated);
+                    self.store(at + whole, repeated);
                 }
                 at += 2 * whole;
             }
