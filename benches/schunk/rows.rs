@@ -101,12 +101,13 @@ impl Row {
             (Operation::Append, Storage::File, 20_000..) => 15.0,
             (Operation::Append, Storage::File, _) => 20.0,
             (Operation::Append, Storage::Directory, _) => 10.0,
+            (Operation::WriteSlices, _, 2000..) => 1.0,
             (Operation::WriteSlices, ..) => 5.0,
             _ => 1.5,
         };
         let name = match self.operation {
             Operation::Append => format!("{} appends, {}", self.chunks, self.storage.name()),
-            Operation::WriteSlices => "slices written".to_owned(),
+            Operation::WriteSlices => format!("slices written, {} chunks", self.chunks),
             _ => format!("reading, {}", self.storage.name()),
         };
         (name, goal)
@@ -130,6 +131,7 @@ pub fn rows(quick: bool) -> Vec<Row> {
             rows.push(row(Operation::Append, 20_000, 8 << 10, 0, 1));
         }
         rows.push(row(Operation::WriteSlices, 8, 1 << 20, 32 << 10, 1));
+        rows.push(row(Operation::WriteSlices, 2000, 8 << 10, 4 << 10, 1));
         let threads: &[i16] = if quick { &[1] } else { &[1, 2] };
         for &threads in threads {
             for (chunks, chunksize, blocksize) in

@@ -8,10 +8,11 @@ use crate::capi::prelude::*;
 use oxiblosc_chunk::decode::{Chunk, decompress, decompress_block};
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams};
 use oxiblosc_chunk::getitem::{ItemRange, getitem};
-use oxiblosc_chunk::header::MAX_OVERHEAD;
+use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc_chunk::hooks::{Executor, Hooks};
 use oxiblosc_chunk::patch::RecompressParams;
 use oxiblosc_core::coder::{Decoder, Encoder};
+use oxiblosc_core::schunk::lazy::is_lazy;
 use oxiblosc_memory::boxed;
 use std::ptr::NonNull;
 
@@ -73,10 +74,14 @@ impl Encoder for Context {
 }
 
 impl Decoder for Context {
-    fn decompress(&self, chunk: &[u8], dest: &mut [u8]) -> Result<usize> {
-        let (src, dest_ptr) = (chunk.as_ptr().cast(), dest.as_mut_ptr().cast());
-        // SAFETY: both have the sizes given.
-        unsafe { self.decompress(src, c_size(chunk.len())?, dest_ptr, c_size(dest.len())?) }
+    fn decompress(&self, header: &ChunkHeader, chunk: &[u8], dest: &mut [u8]) -> Result<usize> {
+        let destsize = c_size(dest.len())?;
+        let data = dest.get_mut(..header.nbytes).ok_or(Error::WriteBuffer)?;
+        let chunk = match is_lazy(header) {
+            true => chunk,
+            false => chunk.get(..header.cbytes).ok_or(Error::InvalidHeader)?,
+        };
+        self.decompress_parsed(header, chunk, data, destsize)
     }
 
     fn decompress_chunk(&self, chunk: &Chunk, front: &[u8], dest: &mut [u8]) -> Result<usize> {

@@ -117,28 +117,33 @@ impl Context {
         if header.nbytes > usize::try_from(destsize).unwrap_or(0) {
             return Err(Error::WriteBuffer);
         }
-        let (mut source, mut chunk) = (None, None);
         apart(src.as_ptr(), src.len(), dest.cast(), header.nbytes)?;
         // SAFETY: by the caller's word, and the data fit.
-        let dest_bytes = unsafe { bytes_mut(dest.cast(), header.nbytes)? };
+        let data = unsafe { bytes_mut(dest.cast(), header.nbytes)? };
+        self.decompress_parsed(&header, src, data, destsize)
+    }
+
+    /// Decompresses the chunk `src` with this header into `data`, which has the size of its data and is the front of a destination of
+    /// `destsize` bytes. Gives the size of the data.
+    pub(super) fn decompress_parsed(
+        &self,
+        header: &ChunkHeader,
+        src: &[u8],
+        data: &mut [u8],
+        destsize: i32,
+    ) -> Result<usize> {
         let nthreads = self.update_nthreads();
         let everything = self.postfilter.get().is_none() && self.block_maskout.get().is_null();
-        if everything && plain::decompress(&header, src, dest_bytes).is_some() {
-            self.describe_typesize(&header);
+        if everything && plain::decompress(header, src, data).is_some() {
+            self.describe_typesize(header);
             return Ok(header.nbytes);
         }
-        let chunk = lazy::parse(|| self.owner(), (&header, src), &mut source, &mut chunk)?;
-        self.describe(&header, src, dest, destsize);
+        let (mut source, mut chunk) = (None, None);
+        let chunk = lazy::parse(|| self.owner(), (header, src), &mut source, &mut chunk)?;
+        self.describe(header, src, data.as_mut_ptr().cast(), destsize);
         let maskout = self.maskout(header.nblocks)?;
         let hooks = ContextHooks::for_decompression(self, src);
-        decompress(
-            chunk,
-            dest_bytes,
-            maskout.as_deref(),
-            nthreads,
-            &hooks,
-            &Threads,
-        )
+        decompress(chunk, data, maskout.as_deref(), nthreads, &hooks, &Threads)
     }
 
     /// Copies a range of items; gives its bytes.

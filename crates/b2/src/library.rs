@@ -104,7 +104,8 @@ impl SuperChunk {
 
     /// Decompresses a chunk, in the super-chunk or not, into the front of `data`.
     pub fn decompress(&self, chunk: &[u8], data: &mut [u8]) -> Done<usize> {
-        self.0.decoder()?.decompress(chunk, data)
+        let header = ChunkHeader::parse(chunk)?;
+        self.0.decoder()?.decompress(&header, chunk, data)
     }
 
     /// Decompresses `count` items of a chunk, from item `start` on, into `data`.

@@ -590,6 +590,13 @@ impl<'a> Chunk<'a> {
     }
 }
 
+/// Prefetches a chunk that is about to be read, or the front of a large one. The streams of a small one are looked up one after the
+/// other, and each of these steps would wait for memory.
+#[inline]
+pub fn prefetch(chunk: &[u8]) {
+    filters::shuffle::prefetch(chunk);
+}
+
 /// Decompresses a chunk into `dest`. Blocks that `maskout` marks are left as they are in `dest`.
 /// Gives the size of the data.
 pub fn decompress(

@@ -8,6 +8,7 @@ use crate::schunk::state::State;
 use oxiblosc_chunk::decode::{self, Chunk};
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams};
 use oxiblosc_chunk::getitem::{self, ItemRange};
+use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::hooks::{Executor, Hooks};
 use oxiblosc_chunk::patch::RecompressParams;
 use oxiblosc_error::Result;
@@ -53,11 +54,11 @@ pub trait Encoder: Sync {
 
 /// Decompresses the chunks of a super-chunk.
 pub trait Decoder: Sync {
-    /// Decompresses a chunk that is in memory. Gives the size of its data.
+    /// Decompresses a chunk that is in memory, and has this header. Gives the size of its data.
     ///
     /// # Errors
     /// [`Error::WriteBuffer`] where they do not fit into `dest`; those of a damaged chunk, and of the program's functions.
-    fn decompress(&self, chunk: &[u8], dest: &mut [u8]) -> Result<usize>;
+    fn decompress(&self, header: &ChunkHeader, chunk: &[u8], dest: &mut [u8]) -> Result<usize>;
 
     /// As [`Self::decompress`], for a chunk of which the first bytes at least are in memory: these are `front`.
     ///
@@ -127,12 +128,10 @@ pub struct Settings {
 /// Which part of a super-chunk's state has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Changed {
-    /// A chunk was appended.
-    Appended,
-    /// At most these chunks, which stay where they are among the others.
+    /// At most these chunks; there are as many as before.
     Updated(Range<usize>),
-    /// Chunks.
-    Chunks,
+    /// At most the chunks from this one on, and how many there are.
+    ChunksFrom(usize),
     /// Metalayers.
     Metalayers,
     /// Anything.

@@ -176,7 +176,7 @@ impl Decompressor {
     /// # Errors
     /// [`Error::WriteBuffer`] where they do not fit; those of a damaged chunk.
     pub fn decompress(&self, chunk: &[u8], dest: &mut [u8]) -> Result<usize> {
-        Decoder::decompress(self, chunk, dest)
+        Decoder::decompress(self, &ChunkHeader::parse(chunk)?, chunk, dest)
     }
 
     /// Decompresses `nitems` items of a chunk, from item `start` on, into the front of `dest`. An item has the typesize that the
@@ -223,12 +223,11 @@ pub fn decompress_items(
 }
 
 impl Decoder for Decompressor {
-    fn decompress(&self, chunk: &[u8], dest: &mut [u8]) -> Result<usize> {
-        let header = ChunkHeader::parse(chunk)?;
+    fn decompress(&self, header: &ChunkHeader, chunk: &[u8], dest: &mut [u8]) -> Result<usize> {
         if header.nbytes > dest.len() {
             return Err(Error::WriteBuffer);
         }
-        let parsed = Chunk::parse(&header, chunk)?;
+        let parsed = Chunk::parse(header, chunk)?;
         self.decompress_chunk(&parsed, chunk, dest)
     }
 

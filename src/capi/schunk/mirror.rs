@@ -205,7 +205,7 @@ impl Host for Mirror {
             let pointers = &mut shown.chunks;
             let (before, nchunks) = (pointers.len(), state.nchunks());
             let chunks = match &changed {
-                Changed::Appended if before + 1 == nchunks => before..nchunks,
+                Changed::ChunksFrom(at) if *at <= before => *at..nchunks,
                 Changed::Updated(chunks) if before == nchunks => chunks.clone(),
                 Changed::Metalayers if before == nchunks => 0..0,
                 _ => 0..nchunks,

@@ -6,7 +6,7 @@ use super::state::{Plan, State};
 use super::store::Location;
 use super::superchunk::SuperChunk;
 use oxiblosc_chunk::checksum;
-use oxiblosc_chunk::decode::Chunk;
+use oxiblosc_chunk::decode::{Chunk, prefetch};
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_BUFFERSIZE, MAX_OVERHEAD};
 use oxiblosc_chunk::scratch;
@@ -75,17 +75,25 @@ impl State {
     /// # Errors
     /// [`Error::InvalidParam`] if there is none, [`Error::Data`] if it is not of the size that the frame says; those of input.
     pub fn chunk(&self, nchunk: usize) -> Result<Bytes<'_>> {
-        let bytes = match self.store.find(nchunk)? {
-            Location::Memory(bytes) => Bytes::Borrowed(bytes),
-            Location::File(stored) => Bytes::Owned(stored.whole()?),
+        let bytes = self.chunk_bytes(nchunk)?;
+        self.check_size(nchunk, ChunkHeader::parse_basic(&bytes)?.nbytes)?;
+        Ok(bytes)
+    }
+
+    /// The bytes of a chunk whose size has not been checked.
+    fn chunk_bytes(&self, nchunk: usize) -> Result<Bytes<'_>> {
+        match self.store.find(nchunk)? {
+            Location::Memory(bytes) => {
+                prefetch(bytes);
+                Ok(Bytes::Borrowed(bytes))
+            }
+            Location::File(stored) => stored.whole().map(Bytes::Owned),
             Location::Special(kind) => {
                 let nbytes = self.counts.nbytes_of(nchunk as i64).ok_or(Error::Data)?;
                 let chunk = self.special_chunk(kind, nbytes)?;
-                return Buffer::copy_of(&chunk).map(Bytes::Owned);
+                Buffer::copy_of(&chunk).map(Bytes::Owned)
             }
-        };
-        self.check_size(nchunk, ChunkHeader::parse_basic(&bytes)?.nbytes)?;
-        Ok(bytes)
+        }
     }
 
     /// Runs `body` on a parsed chunk and its first bytes; of one in a file as much is read first as is `wanted`.
@@ -96,7 +104,10 @@ impl State {
         body: impl FnOnce(&Chunk, &[u8]) -> Result<T>,
     ) -> Result<T> {
         match self.store.find(nchunk)? {
-            Location::Memory(bytes) => with_bytes(bytes, body),
+            Location::Memory(bytes) => {
+                prefetch(bytes);
+                with_bytes(bytes, body)
+            }
             Location::File(stored) => with_stored(&stored, wanted, body),
             Location::Special(kind) => {
                 let nbytes = self.counts.nbytes_of(nchunk as i64).ok_or(Error::Data)?;
@@ -340,14 +351,16 @@ impl SuperChunk {
         let state = self.read()?;
         let at = state.check_index(nchunk)?;
         self.set_current(at);
-        let chunk = state.chunk(at)?;
-        if ChunkHeader::parse(&chunk)?.nbytes > dest.len() {
+        let chunk = state.chunk_bytes(at)?;
+        let header = ChunkHeader::parse(&chunk)?;
+        state.check_size(at, header.nbytes)?;
+        if header.nbytes > dest.len() {
             return Err(match state.is_frame() {
                 false => Error::InvalidParam,
                 true => Error::WriteBuffer,
             });
         }
-        self.decoder()?.decompress(&chunk, dest)
+        self.decoder()?.decompress(&header, &chunk, dest)
     }
 
     /// Decompresses a block of a chunk of variable-length blocks.

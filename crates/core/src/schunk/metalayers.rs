@@ -274,7 +274,7 @@ impl SuperChunk {
             return Err(Error::Data);
         }
         let mut data = Buffer::zeroed(header.nbytes)?;
-        match decoder.decompress(chunk, &mut data) {
+        match decoder.decompress(&header, chunk, &mut data) {
             Ok(nbytes) if nbytes == header.nbytes => Ok((at, data)),
             Err(Error::MemoryAlloc) => Err(Error::MemoryAlloc),
             _ => Err(Error::ReadBuffer),

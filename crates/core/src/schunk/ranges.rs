@@ -253,7 +253,7 @@ impl Writer<'_> {
             return Ok(patched.into());
         }
         let mut data = Buffer::zeroed(header.nbytes)?;
-        self.decoder.decompress(src, &mut data)?;
+        self.decoder.decompress(&header, src, &mut data)?;
         data[part.from..part.to].copy_from_slice(new);
         Ok(ChunkUpdate::Whole(self.compressed(&data)?))
     }

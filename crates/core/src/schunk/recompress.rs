@@ -67,7 +67,7 @@ pub(super) fn recompress(
                 from.set_current(nchunk);
                 to.set_current(nchunk);
                 let mut data = Buffer::zeroed(job.header.nbytes)?;
-                decoder.decompress(&job.bytes, &mut data)?;
+                decoder.decompress(&job.header, &job.bytes, &mut data)?;
                 each(&to.compress(ChunkInput::Buffer(&data), false)?)?;
             }
         }

@@ -402,9 +402,10 @@ impl State {
         self.forget_sizes();
         self.counts = plan.counts;
         let changed = match plan.change {
-            Change::Append(_) => Changed::Appended,
+            Change::Append(_) => Changed::ChunksFrom(self.nchunks() - 1),
+            Change::Insert(at, _) | Change::Delete(at) => Changed::ChunksFrom(at),
             Change::Update(items) => Changed::Updated(span(items.iter().map(|item| item.0))),
-            _ => Changed::Chunks,
+            _ => Changed::ChunksFrom(0),
         };
         host.show(self, changed);
         Ok(plan.counts.nchunks)
