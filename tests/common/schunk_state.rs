@@ -25,6 +25,14 @@ pub fn read(s: &Schunk) -> State {
         if given.rc < 0 {
             return Err(given.rc);
         }
+        let fields = s.get();
+        if fields.frame.is_null() {
+            // SAFETY: without a frame the structure has a pointer for each chunk; this one is as long as was given.
+            let shown = unsafe {
+                std::slice::from_raw_parts(*fields.data.add(at as usize), given.bytes.len())
+            };
+            assert!(shown == given.bytes, "chunk {at} is not where it is shown");
+        }
         let (_, [nbytes, _, _]) = s.lib.lib.sizes(&given.bytes);
         let mut bytes = vec![0; nbytes.max(0) as usize];
         match s.decompress_chunk(at, &mut bytes) {
