@@ -35,6 +35,7 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
     use super::product;
+    use oxiblosc_memory::cpu::{Vectors, allows};
     use std::arch::is_x86_feature_detected as has;
     use std::arch::x86_64::*;
 
@@ -45,7 +46,7 @@ mod x86_64 {
     const WIDTH: usize = size_of::<__m512i>();
 
     pub fn is_supported() -> bool {
-        has!("avx512f") && has!("vpclmulqdq") && has!("sse4.2")
+        has!("avx512f") && has!("vpclmulqdq") && has!("sse4.2") && allows(Vectors::Avx512)
     }
 
     /// The remainder of x to this power, at the place in 64 bits where a product of two such numbers comes out right: they have

@@ -60,8 +60,8 @@ pub fn truncate(precision: i8, typesize: usize, src: &[u8], dst: &mut [u8]) -> R
     let (dst, rest) = dst.split_at_mut(whole);
     rest.copy_from_slice(leftover);
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the condition above says that the CPU has the feature.
+    if oxiblosc_memory::cpu::has_avx2() {
+        // SAFETY: the CPU has the feature.
         unsafe { mask_with_avx2(mask, src, dst) };
         return Ok(());
     }

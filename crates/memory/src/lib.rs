@@ -8,7 +8,7 @@
 //! - [`grid`]: buffers that workers fill together
 //! - [`depot`]: values that are kept between uses; [`per_thread`]: values of each thread's own
 //! - [`Published`], [`Table`]: values that are read without a lock; [`Field`]: one that C reads and writes, too
-//! - [`env`]: environment variables, and the lines that some ask for
+//! - [`env`]: environment variables, and the lines that some ask for; [`cpu`]: which vector instructions may be used
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 // What ends the process where there is no memory: clippy.toml names it, and what to use instead.
@@ -24,6 +24,8 @@
 mod aligned;
 mod buffer;
 mod cow;
+/// Vector instructions.
+pub mod cpu;
 /// Values that are kept for the next use.
 pub mod depot;
 /// Environment variables.

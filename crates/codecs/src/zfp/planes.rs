@@ -366,7 +366,7 @@ pub struct Avx2(());
 impl Avx2 {
     /// `None` if the CPU lacks one of the features.
     pub fn new() -> Option<Self> {
-        (std::arch::is_x86_feature_detected!("avx2")
+        (oxiblosc_memory::cpu::has_avx2()
             && std::arch::is_x86_feature_detected!("bmi1")
             && std::arch::is_x86_feature_detected!("bmi2")
             && std::arch::is_x86_feature_detected!("lzcnt"))

@@ -7,6 +7,7 @@ pub(crate) mod vector;
 mod x86_64;
 
 use super::{bitshuffle, bytedelta, run, shuffle};
+use oxiblosc_memory::cpu::{Vectors, allows};
 use std::sync::OnceLock;
 
 /// A kernel: type size, source, destination of the same length.
@@ -43,6 +44,8 @@ pub(crate) struct Kernels {
     name: &'static str,
     /// Whether this CPU can run them.
     supported: fn() -> bool,
+    /// What they are made of.
+    vectors: Vectors,
     shuffle: Kernel,
     unshuffle: Kernel,
     join: Joiner,
@@ -73,6 +76,7 @@ static ALL: &[Kernels] = &[
     #[cfg(target_arch = "x86_64")]
     Kernels {
         name: "avx512+gfni",
+        vectors: Vectors::Avx512,
         supported: || {
             std::arch::is_x86_feature_detected!("avx2")
                 && std::arch::is_x86_feature_detected!("avx512f")
@@ -93,6 +97,7 @@ static ALL: &[Kernels] = &[
     #[cfg(target_arch = "x86_64")]
     Kernels {
         name: "avx512",
+        vectors: Vectors::Avx512,
         supported: || {
             std::arch::is_x86_feature_detected!("avx2")
                 && std::arch::is_x86_feature_detected!("avx512f")
@@ -111,6 +116,7 @@ static ALL: &[Kernels] = &[
     #[cfg(target_arch = "x86_64")]
     Kernels {
         name: "avx2+gfni",
+        vectors: Vectors::Avx2,
         supported: has_gfni,
         shuffle: x86_64::avx2::shuffle,
         unshuffle: x86_64::avx2::unshuffle,
@@ -125,6 +131,7 @@ static ALL: &[Kernels] = &[
     #[cfg(target_arch = "x86_64")]
     Kernels {
         name: "avx2",
+        vectors: Vectors::Avx2,
         supported: || std::arch::is_x86_feature_detected!("avx2"),
         shuffle: x86_64::avx2::shuffle,
         unshuffle: x86_64::avx2::unshuffle,
@@ -139,6 +146,7 @@ static ALL: &[Kernels] = &[
     #[cfg(target_arch = "x86_64")]
     Kernels {
         name: "sse2",
+        vectors: Vectors::Baseline,
         supported: || true,
         shuffle: x86_64::sse2::shuffle,
         unshuffle: x86_64::sse2::unshuffle,
@@ -153,6 +161,7 @@ static ALL: &[Kernels] = &[
     #[cfg(target_arch = "aarch64")]
     Kernels {
         name: "neon",
+        vectors: Vectors::Baseline,
         supported: || true,
         shuffle: aarch64::neon::shuffle,
         unshuffle: aarch64::neon::unshuffle,
@@ -166,6 +175,7 @@ static ALL: &[Kernels] = &[
     },
     Kernels {
         name: "portable",
+        vectors: Vectors::None,
         supported: || true,
         shuffle: shuffle::portable::shuffle,
         unshuffle: shuffle::portable::unshuffle,
@@ -264,8 +274,11 @@ pub(crate) fn supported() -> impl Iterator<Item = Runnable> {
         .map(Runnable)
 }
 
-/// The fastest kernels for this CPU. The choice is made once.
+/// The fastest kernels for this CPU that may be used. The choice is made once.
 pub(crate) fn best() -> Runnable {
     static BEST: OnceLock<Runnable> = OnceLock::new();
-    *BEST.get_or_init(|| supported().next().unwrap_or(Runnable(&ALL[ALL.len() - 1])))
+    *BEST.get_or_init(|| {
+        let mut allowed = supported().filter(|kernels| allows(kernels.0.vectors));
+        allowed.next().unwrap_or(Runnable(&ALL[ALL.len() - 1]))
+    })
 }
