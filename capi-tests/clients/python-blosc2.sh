@@ -60,10 +60,10 @@ done
 : >"$work/ours.failed"
 : >"$work/reference.failed"
 
-# pytest_with <library folder> <log> <pytest arguments...>
+# pytest_with <library folder> <log> <pytest arguments...>: a test that hangs, if with the interpreter's lock, ends its process.
 pytest_with() {
-  (cd "$source_dir" &&
-    LD_LIBRARY_PATH=$1 "$python" -m pytest -q -rfE -n "$jobs" --dist loadfile -p no:cacheprovider "${@:3}" >"$2" 2>&1)
+  (cd "$source_dir" && LD_LIBRARY_PATH=$1 "$python" -m pytest -q -rfE -n "$jobs" --dist loadfile -p no:cacheprovider \
+    -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true "${@:3}" >"$2" 2>&1)
 }
 
 # failures <log>: the tests that failed, by name.
