@@ -514,6 +514,67 @@ fn frames_are_no_longer_than_the_reference_s() {
     report.finish("sizes");
 }
 
+/// What the chunks of an array take after each write of a point or of some items.
+fn written_in_places(library: Library, spec: &Spec, data: &[u8]) -> Vec<i64> {
+    let array = library.arrays.array_of(spec, data).expect("an array");
+    let mut rng = Rng(6);
+    let typesize = spec.cparams.typesize as usize;
+    let mut sizes = Vec::new();
+    for number in 0..24 {
+        let count = [1, 2, 5, 40][number % 4];
+        let start = rng.below((spec.shape[0] - count) as usize) as i64;
+        let stop = start + count;
+        let items = Kind::Random.bytes(count as usize * typesize, number as u64);
+        assert_eq!(array.set(&[start], &[stop], &[count], &items), 0);
+        // SAFETY: the super-chunk lives as long as the array.
+        sizes.push(unsafe { (*array.fields().sc).cbytes });
+    }
+    sizes
+}
+
+/// Of a chunk in memory, which is changed where it is, at most an eighth is room; the reference writes its own anew each time.
+/// That holds for chunks of few bytes, too, most of whose blocks are runs.
+#[test]
+fn chunks_in_memory_have_little_room() {
+    let Some(libraries) = both() else { return };
+    let mut report = Report::default();
+    let kinds = [Kind::Zeros, Kind::Runs, Kind::WalkInt32, Kind::Text];
+    // BloscLZ, LZ4, zlib and Zstd.
+    let codecs = [0, 1, 4, 5];
+    for (kind, codec) in kinds
+        .iter()
+        .flat_map(|kind| codecs.map(|codec| (kind, codec)))
+    {
+        for (typesize, block, contiguous) in [1, 4, 8].into_iter().flat_map(|typesize| {
+            [(256, false), (4096, false), (4096, true)].map(|(block, c)| (typesize, block, c))
+        }) {
+            report.case();
+            let spec = Spec {
+                shape: vec![1 << 17],
+                chunks: vec![1 << 16],
+                blocks: vec![block],
+                cparams: blosc2_cparams {
+                    compcode: codec,
+                    typesize,
+                    ..blosc2_cparams::defaults()
+                },
+                nthreads: 1,
+                contiguous,
+                path: None,
+            };
+            let data = kind.bytes((typesize as usize) << 17, 3);
+            let [ours, theirs] = libraries.map(|library| written_in_places(library, &spec, &data));
+            let of = |(ours, theirs): &(i64, i64)| ours * 1000 / theirs;
+            let worst = ours.into_iter().zip(theirs).max_by_key(of);
+            let (ours, theirs) = worst.expect("writes");
+            report.check(ours <= theirs * 8 / 7, "more than an eighth", || {
+                format!("{kind:?}, codec {codec}, {typesize}, {block}, {contiguous}: {ours} for {theirs}")
+            });
+        }
+    }
+    report.finish("chunks in memory");
+}
+
 /// Names, sizes, times of change and contents of the files at a path.
 fn state_of(path: &Path) -> Vec<(PathBuf, u64, std::time::SystemTime, Vec<u8>)> {
     let mut files = match path.is_file() {

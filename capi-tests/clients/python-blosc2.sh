@@ -30,11 +30,19 @@ work_tree() {
   (cd "${!1}" && pwd)
 }
 
-if ! "$work/venv/bin/pip" show blosc2 2>/dev/null | grep -qx "Version: $version"; then
+# library_with <library folder>: the libblosc2 that python-blosc2 has loaded, if it was built to take one from the system.
+library_with() {
+  LD_LIBRARY_PATH=$1 "$python" -c 'import blosc2
+print(*{line.split()[-1] for line in open("/proc/self/maps") if "/libblosc2.so" in line})' 2>/dev/null
+}
+
+# PyTables brings python-blosc2's wheel, of the same version, which carries the reference inside its extension module.
+if [ "$(library_with "$prefix/lib")" != "$(realpath "$ours")" ]; then
   miniexpr=$(work_tree OXIBLOSC_MINIEXPR src/miniexpr.h) || exit 1
   sleef=$(work_tree OXIBLOSC_SLEEF src/arch/helpersse2.h) || exit 1
   tinycc=$(work_tree OXIBLOSC_TINYCC libtcc.h) || exit 1
   step "Build python-blosc2 with USE_SYSTEM_BLOSC2=1"
+  "$work/venv/bin/pip" uninstall --quiet --yes blosc2
   # TinyCC is configured by a CMake of its own, which looks for ninja in PATH.
   PATH=$work/venv/bin:$PATH PKG_CONFIG_PATH=$prefix/lib/pkgconfig USE_SYSTEM_BLOSC2=1 "$work/venv/bin/pip" install --quiet \
     --disable-pip-version-check --no-build-isolation --config-settings "build-dir=$work/build" \
@@ -45,13 +53,17 @@ if ! "$work/venv/bin/pip" show blosc2 2>/dev/null | grep -qx "Version: $version"
 fi
 
 reference=$(dirname "$OXIBLOSC_REFERENCE")
+for library in "$ours" "$OXIBLOSC_REFERENCE"; do
+  used=$(library_with "$(dirname "$library")")
+  [ "$used" = "$(realpath "$library")" ] || die "python-blosc2 uses ${used:-no shared library}, not $library"
+done
 : >"$work/ours.failed"
 : >"$work/reference.failed"
 
-# pytest_with <library folder> <log> <pytest arguments...>
+# pytest_with <library folder> <log> <pytest arguments...>: a test that hangs, if with the interpreter's lock, ends its process.
 pytest_with() {
-  (cd "$source_dir" &&
-    LD_LIBRARY_PATH=$1 "$python" -m pytest -q -rfE -n "$jobs" --dist loadfile -p no:cacheprovider "${@:3}" >"$2" 2>&1)
+  (cd "$source_dir" && LD_LIBRARY_PATH=$1 "$python" -m pytest -q -rfE -n "$jobs" --dist loadfile -p no:cacheprovider \
+    -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true "${@:3}" >"$2" 2>&1)
 }
 
 # failures <log>: the tests that failed, by name.

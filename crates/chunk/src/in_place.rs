@@ -25,7 +25,8 @@ const MOST_OVERWRITTEN: usize = 2;
 const WASTE: usize = 64;
 /// A chunk in memory may have its bytes divided by this between its blocks, before it is written anew.
 const MOST_UNUSED: usize = 8;
-/// A chunk that is written anew has room behind each block for one byte in so many of it, and these.
+/// A chunk that is written anew has room behind each block for one byte in so many of it, and these, but no more than its share
+/// of what a chunk in memory may have unused: most blocks may be short runs of zeros.
 const SLACK: (usize, usize) = (32, 8);
 
 /// How far the starts of two blocks may be apart for the reference to read them one by one.
@@ -228,7 +229,7 @@ impl<'a> PatchTarget<'a> {
     /// How much room to leave behind a block of `len` bytes.
     pub(super) fn slack(&self, len: usize) -> usize {
         match self.slack {
-            true => len / SLACK.0 + SLACK.1,
+            true => (len / SLACK.0 + SLACK.1).min(len / MOST_UNUSED),
             false => 0,
         }
     }

@@ -57,7 +57,7 @@ unsafe fn handle_of<'a>(array: *const b2nd_array_t) -> Result<(&'a OpenHandle, &
 /// # Errors
 /// [`Error::MetalayerNotFound`], and those of `read`.
 pub fn with_metalayer<T>(shown: &Handle, read: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
-    let state = shown.core().read()?;
+    let state = shown.core().read_known()?;
     let layers = shown.metalayers(&state);
     let at = find_metalayer(layers).ok_or(Error::MetalayerNotFound)?;
     read(&layers[at].content)

@@ -243,7 +243,7 @@ pub unsafe extern "C" fn b2nd_from_schunk(
 pub unsafe fn adopt(schunk: *mut blosc2_schunk) -> Result<*mut b2nd_array_t> {
     unsafe_granted!({
         let handle = Handle::shown(schunk)?;
-        let state = handle.core().read()?;
+        let state = handle.core().read_known()?;
         array::with_metalayer(handle, |content| {
             let (meta, _) = Meta::parse(content, true)?;
             let lengths = meta.shape.iter().zip(meta.chunkshape).zip(meta.blockshape);

@@ -26,7 +26,7 @@ pub unsafe extern "C" fn blosc2_get_slice_nchunks(
         not_null!(start, stop, chunks_idx)?;
         unsafe_granted!(*chunks_idx = null_mut());
         let schunk = handle.core();
-        let state = schunk.read()?;
+        let state = schunk.read_known()?;
         let layers = state.metalayers();
         let chunks = match find_metalayer(layers) {
             Some(at) => {

@@ -397,7 +397,7 @@ impl SuperChunk {
     /// # Errors
     /// [`Error::FrameType`] without a frame.
     pub fn offsets(&self) -> Result<List<i64>> {
-        let state = self.read()?;
+        let state = self.read_known()?;
         let offsets = state.store.offsets()?;
         if offsets.len() as i64 != state.counts.nchunks {
             return Err(Error::Data);
@@ -410,13 +410,13 @@ impl SuperChunk {
     /// # Errors
     /// Those of putting a frame in order.
     pub fn frame_len(&self) -> Result<u64> {
+        if let Some(len) = self.peek()?.store.disk_len() {
+            return Ok(len);
+        }
         if let Some(len) = self.with_frame(|bytes| Ok(bytes.len() as u64))? {
             return Ok(len);
         }
-        let state = self.peek()?;
-        Ok(state.store.disk_len().unwrap_or_else(|| {
-            let counts = state.counts;
-            (counts.cbytes.max(0) as u64).saturating_add(counts.nchunks.max(0) as u64 * 8)
-        }))
+        let counts = self.peek()?.counts;
+        Ok((counts.cbytes.max(0) as u64).saturating_add(counts.nchunks.max(0) as u64 * 8))
     }
 }

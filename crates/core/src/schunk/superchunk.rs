@@ -218,6 +218,30 @@ impl SuperChunk {
         })
     }
 
+    /// As [`Self::read`], but the state as this handle knows it: whoever has locked the frame is not waited for. He may need
+    /// something to go on that the caller has, such as the lock of an interpreter.
+    ///
+    /// # Errors
+    /// [`Error::Lock`] as for that.
+    pub fn read_known(&self) -> Result<Reading<'_>> {
+        let access = match operation::access(self.id)? {
+            Some(_) => None,
+            None => {
+                self.lock.lock_shared(!operation::is_idle());
+                let shared = SharedState(Some(self));
+                Some(SharedAccess {
+                    locked: None,
+                    _operation: operation::enter(self.id, Access::Shared)?,
+                    _shared: shared,
+                })
+            }
+        };
+        Ok(Reading {
+            state: self.guard()?,
+            _access: access,
+        })
+    }
+
     /// The state as this handle knows it, without checking whether other handles changed the frame.
     ///
     /// # Errors
