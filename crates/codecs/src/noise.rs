@@ -105,6 +105,7 @@ pub(super) struct Noise {
     positions: Positions,
     short: short::Short,
     words: words::Words<16>,
+    near: NearRepeats,
 }
 
 impl Noise {
@@ -232,7 +233,10 @@ impl Noise {
             {
                 parts[at].method = match histogram.add_rest(piece) {
                     Method::HuffmanOnly
-                        if search.huffman_only && count <= 1 && !has_runs(piece) =>
+                        if search.huffman_only
+                            && count <= 1
+                            && !has_runs(piece)
+                            && !self.near.repeats(piece)? =>
                     {
                         Method::HuffmanOnly
                     }
@@ -342,6 +346,44 @@ impl Noise {
             count,
             oldest: (first - self.first) as usize,
         })
+    }
+}
+
+/// Finds repeats that are near one another and consist of a few values, as the fields of records that are the same in each. Such words
+/// are rarely among the sampled ones, since only some values are.
+#[derive(Default)]
+struct NearRepeats {
+    /// For each hash of a word, the last position with it.
+    table: List<u16>,
+}
+
+impl NearRepeats {
+    /// How much of a piece is tested, in bytes.
+    const TESTED: usize = 2048;
+    const TABLE_BITS: u32 = 11;
+    /// The low six bytes: random words of that length that are not quite uniform are rarely repeated by chance.
+    const WORD_MASK: u64 = (1 << 48) - 1;
+
+    /// Whether more than one in 256 words was there before. A search saves most of what they take.
+    #[inline(never)]
+    fn repeats(&mut self, piece: &[u8]) -> Result<bool> {
+        let table_len = 1 << Self::TABLE_BITS;
+        self.table.clear();
+        self.table.resize(table_len, 0)?;
+        let (table, _) = self.table.split_at_mut(table_len);
+        let tested = &piece[..Self::TESTED.min(piece.len())];
+        let word_at = |at: usize| {
+            let bytes = tested.get(at..).and_then(|rest| rest.first_chunk());
+            bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes) & Self::WORD_MASK)
+        };
+        let mut count = 0;
+        for at in 1..tested.len().saturating_sub(7) {
+            let word = word_at(at);
+            let hash = word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - Self::TABLE_BITS);
+            let earlier = core::mem::replace(&mut table[hash as usize], at as u16);
+            count += usize::from(word_at(earlier.into()) == word);
+        }
+        Ok(256 * count > tested.len())
     }
 }
 

@@ -240,11 +240,6 @@ impl Block {
         self.literals[(symbol & LITERAL_MASK) as usize] += 1;
     }
 
-    /// How many literals the block has.
-    pub(super) fn literals(&self) -> usize {
-        self.literals[..END_BLOCK].iter().sum::<u32>() as usize
-    }
-
     /// Makes symbol `i` a literal. Symbols are pushed in order.
     #[inline(always)]
     pub(super) fn push_literal(&mut self, i: usize, byte: u8) {

@@ -18,16 +18,13 @@ struct Config {
     strategy: Strategy,
 }
 
-/// Ways to parse. `max_insert` is how many positions of a match are inserted into the hash chains, half of them at each end.
+/// Ways to parse.
 #[derive(Clone, Copy)]
 enum Strategy {
-    /// Takes the longest match at each position (zlib's `deflate_fast`).
-    Greedy { max_insert: usize },
-    /// Also looks at the match behind each, and lets it replace the first if it reaches back far enough (zlib-ng's
-    /// `deflate_medium`). Changes over to rarer chains in blocks that consist mostly of matches.
+    /// Takes the longest match at each position. Then it looks at the match behind, and lets that replace the first if it reaches back
+    /// far enough (zlib-ng's `deflate_medium`). The positions of a match of up to `max_insert` bytes are inserted into the hash
+    /// chains; of a longer one those at its ends.
     Medium { max_insert: usize },
-    /// The same, with rarer chains everywhere.
-    MediumRareChains { max_insert: usize },
     /// Lazy matching (zlib's `deflate_slow`): a match shorter than `max_lazy` is dropped for a better one a byte later. From a match
     /// of `good_length` on, fewer candidates are tried for that.
     Lazy { max_lazy: usize, good_length: usize },
@@ -35,35 +32,36 @@ enum Strategy {
     LazyMatch3,
 }
 
-/// The configuration of a level, whose compression ratio is about that of the same level of zlib.
+/// The configuration of a level, whose compression ratio is about that of the same level of zlib, or better.
 ///
-/// The figures are those of zlib-ng's `configuration_table` and have their names there (`max_chain`, `nice_length`, `max_lazy`,
-/// `good_length`), except that the chain length of its level 6 is 128. The strategies are zlib's (fast, lazy) and zlib-ng's (medium,
-/// first written at Intel). Figures and ideas are theirs, the code is not.
+/// The figures come from zlib-ng's `configuration_table` and have their names there (`max_chain`, `nice_length`, `max_lazy`,
+/// `good_length`; `max_insert` is 16 times a `max_lazy`). Level 3 and those from 6 on search longer in some way: otherwise masks and
+/// photographs were up to 3 % larger than zlib-ng's (`tests/zlib_sizes.rs`). The strategies are zlib's (lazy) and zlib-ng's (medium, first
+/// written at Intel). Figures and ideas are theirs, the code is not.
 const fn config(clevel: u8) -> Config {
     let (max_chain, nice_length, strategy) = match clevel {
-        ..=2 => (4, 8, Strategy::Greedy { max_insert: 16 }),
-        3 => (6, 16, Strategy::Greedy { max_insert: 32 }),
-        4 => (24, 32, Strategy::Greedy { max_insert: 32 }),
-        5 => (32, 32, Strategy::Medium { max_insert: 32 }),
-        6 => (32, 128, Strategy::MediumRareChains { max_insert: 64 }),
+        ..=2 => (4, 8, Strategy::Medium { max_insert: 16 }),
+        3 => (8, 16, Strategy::Medium { max_insert: 96 }),
+        4 => (24, 32, Strategy::Medium { max_insert: 192 }),
+        5 => (32, 32, Strategy::Medium { max_insert: 256 }),
+        6 => (192, 128, Strategy::Medium { max_insert: 256 }),
         7 => (
             256,
-            128,
+            MAX_MATCH,
             Strategy::Lazy {
                 max_lazy: 32,
                 good_length: 8,
             },
         ),
         8 => (
-            1024,
+            4096,
             MAX_MATCH,
             Strategy::Lazy {
-                max_lazy: 128,
+                max_lazy: MAX_MATCH,
                 good_length: 32,
             },
         ),
-        9.. => (4096, MAX_MATCH, Strategy::LazyMatch3),
+        9.. => (16384, MAX_MATCH, Strategy::LazyMatch3),
     };
     Config {
         limits: SearchLimits {
@@ -103,17 +101,14 @@ impl Search<'_> {
         Some((self.finder.insert(at), MAX_MATCH.min(rest)))
     }
 
-    /// Inserts `at` and returns the longest match there, or with `RARE_CHAINS` the best one, which weighs length against distance.
+    /// Inserts `at` and returns the longest match there.
     #[inline(always)]
-    fn find<const RARE_CHAINS: bool>(&mut self, at: usize) -> Match {
-        let limits = self.limits;
-        if RARE_CHAINS {
-            return self.find_better::<false>(at, Match::default(), limits);
-        }
+    fn find(&mut self, at: usize) -> Match {
         let Some((candidate, max_len)) = self.insert(at) else {
             return Match::default();
         };
-        self.finder.longest_match((at, candidate), max_len, limits)
+        self.finder
+            .longest_match((at, candidate), max_len, self.limits)
     }
 
     /// Inserts `at` and returns a match there that is better than `known`.
@@ -256,21 +251,15 @@ impl Stream<'_> {
             symbols: 0,
         };
         match strategy {
-            Strategy::Greedy { max_insert } => {
-                parse_greedy::<false, false>(&mut search, &mut builder, at, max_insert)
-            }
             Strategy::Medium { max_insert } => {
                 parse_medium(&mut search, &mut builder, at, max_insert)
-            }
-            Strategy::MediumRareChains { max_insert } => {
-                parse_greedy::<true, true>(&mut search, &mut builder, at, max_insert)
             }
             Strategy::Lazy {
                 max_lazy,
                 good_length,
             } => parse_lazy::<false>(&mut search, &mut builder, at, max_lazy, good_length),
             Strategy::LazyMatch3 => {
-                parse_lazy::<true>(&mut search, &mut builder, at, MAX_MATCH, 32)
+                parse_lazy::<true>(&mut search, &mut builder, at, MAX_MATCH, MAX_MATCH)
             }
         }?;
         let BlockBuilder { start, symbols, .. } = builder;
@@ -282,110 +271,56 @@ impl Stream<'_> {
     }
 }
 
-/// The number of symbols after which a block is judged.
-const SAMPLE_SYMBOLS: usize = MAX_SYMBOLS / 16;
+/// How many positions at each end of a long match are inserted.
+const INSERTED_ENDS: usize = 16;
 
-/// [`Strategy::Medium`]. A block with few literals has long matches, which rarer chains find faster. This is judged after the first
-/// symbols of each block and at its end.
+/// [`Strategy::Medium`].
 #[inline(always)]
 fn parse_medium(
     search: &mut Search,
     builder: &mut BlockBuilder,
-    at: usize,
+    mut at: usize,
     max_insert: usize,
 ) -> Option<()> {
     search.insert_up_to::<false>(at);
-    let limits = search.limits;
-    let rare_limits = SearchLimits {
-        max_chain: limits.max_chain / 4,
-        ..limits
-    };
-    let mut begin = (at, None);
-    let mut rare_chains = false;
-    while begin.0 < search.end {
-        builder.flush_if_full(begin.0)?;
-        for until in [SAMPLE_SYMBOLS, MAX_SYMBOLS] {
-            begin = if rare_chains {
-                search.limits = rare_limits;
-                parse_block::<true, true>(search, builder, begin, max_insert, until)
-            } else {
-                search.limits = limits;
-                parse_block::<true, false>(search, builder, begin, max_insert, until)
-            };
-            rare_chains = builder.block.literals() < builder.symbols / 8;
-        }
-    }
-    Some(())
-}
-
-/// [`Strategy::Greedy`], and with `LOOK_AHEAD` a medium one.
-#[inline(always)]
-fn parse_greedy<const LOOK_AHEAD: bool, const RARE_CHAINS: bool>(
-    search: &mut Search,
-    builder: &mut BlockBuilder,
-    at: usize,
-    max_insert: usize,
-) -> Option<()> {
-    search.insert_up_to::<false>(at);
-    let mut begin = (at, None);
-    while begin.0 < search.end {
-        builder.flush_if_full(begin.0)?;
-        begin =
-            parse_block::<LOOK_AHEAD, RARE_CHAINS>(search, builder, begin, max_insert, MAX_SYMBOLS);
-    }
-    Some(())
-}
-
-/// Parses from `at` on until the block has `until` symbols. `known` is the match at `at` if that was already looked for. Returns both
-/// for the next call.
-#[inline(always)]
-fn parse_block<const LOOK_AHEAD: bool, const RARE_CHAINS: bool>(
-    search: &mut Search,
-    builder: &mut BlockBuilder,
-    (mut at, mut known): (usize, Option<Match>),
-    max_insert: usize,
-    until: usize,
-) -> (usize, Option<Match>) {
-    while at < search.end && builder.symbols < until {
-        let found = match known.take() {
-            Some(found) => found,
-            None => search.find::<RARE_CHAINS>(at),
-        };
+    // The match at `at` if that was already looked for.
+    let mut known = None;
+    while at < search.end {
+        builder.flush_if_full(at)?;
+        let found = known.take().unwrap_or_else(|| search.find(at));
         if found.len == 0 {
             builder.push_literal(at);
             at += 1;
             continue;
         }
         let match_end = at + found.len;
-        if found.len > max_insert {
-            search.insert_up_to::<false>(at + max_insert / 2);
-            search.inserted = search.inserted.max(match_end - max_insert / 2);
+        if found.len > max_insert.max(2 * INSERTED_ENDS) {
+            search.insert_up_to::<false>(at + INSERTED_ENDS);
+            search.inserted = match_end - INSERTED_ENDS;
         }
         search.insert_up_to::<false>(match_end);
-        if LOOK_AHEAD {
-            let next = search.find::<RARE_CHAINS>(match_end);
-            known = Some(next);
-            if next.len > 0 {
-                let limit = found.len.min(MAX_MATCH - next.len);
-                let back = search.match_len_backward(match_end, next.distance, limit);
-                // The next match reaches back over this one, or all but its first byte, which then is a literal.
-                if back + 1 >= found.len {
-                    if back < found.len {
-                        builder.push_literal(at);
-                    }
-                    at = match_end - back;
-                    known = Some(Match {
-                        len: next.len + back,
-                        ..next
-                    });
-                    continue;
+        let next = search.find(match_end);
+        known = Some(next);
+        if next.len > 0 {
+            let limit = found.len.min(MAX_MATCH - next.len);
+            let back = search.match_len_backward(match_end, next.distance, limit);
+            // The next match reaches back over this one, or all but its first byte, which then is a literal.
+            if back + 1 >= found.len {
+                if back < found.len {
+                    builder.push_literal(at);
                 }
+                at = match_end - back;
+                known = Some(Match {
+                    len: next.len + back,
+                    ..next
+                });
+                continue;
             }
         }
         builder.push_match(found);
         at = match_end;
     }
-    (at, known)
+    Some(())
 }
 
 /// [`Strategy::Lazy`], and with `MATCH3` also matches of three bytes. As in zlib, `prev` is the match at the position before, and
