@@ -1,9 +1,10 @@
-//! A short way through the plainest chunks: one block, in memory, of a codec of the format's own, shuffled at most. Small
+//! A short way through the plainest chunks: one block, in memory, stored, or of a codec of the format's own and shuffled at most. Small
 //! chunks are of this kind, and what is asked and prepared for all others takes nearly as long as to decode one.
 
 use super::checksum::{self, CHECKSUMS, Checksums, Layout};
 use super::decode::streams_len;
 use super::decode_block::{Stream, Streams};
+use super::getitem::{ItemRange, stored};
 use super::header::{Blocks, ChunkHeader, MAX_FILTERS, filter_id, i32_at};
 use super::scratch::{self, CodecState};
 use oxiblosc_codecs::{Codec, PaddedDst};
@@ -18,10 +19,16 @@ pub fn decompress(header: &ChunkHeader, src: &[u8], dest: &mut [u8]) -> Option<(
         && matches!(header.blocks, Blocks::Regular { .. })
         && header.blosc2_flags == 0
         && header.blosc2_flags2 & !CHECKSUMS == 0
-        && !header.is_memcpyed()
-        && before == [filter_id::NONE; MAX_FILTERS - 1]
         && !dest.is_empty();
     if !plain {
+        return None;
+    }
+    let (start, len) = (0, dest.len());
+    if let Some(data) = stored(header, src, ItemRange { start, len }).ok()? {
+        oxiblosc_filters::copy(data, dest);
+        return Some(());
+    }
+    if before != [filter_id::NONE; MAX_FILTERS - 1] {
         return None;
     }
     let nstreams = match (last, header.filters_meta[MAX_FILTERS - 1]) {
