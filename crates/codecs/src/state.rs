@@ -72,7 +72,7 @@ impl Encoder {
                     .compress_with(dict.lz4hc_encode(clevel)?, src, dst)
             }
             (Codec::Zlib, None) => self.zlib.compress(clevel, src, dst),
-            (Codec::Zstd, None) => self.zstd.compress(clevel, src, dst),
+            (Codec::Zstd, None) => self.zstd.compress(clevel, src, dst, &mut self.noise),
             (Codec::Zstd, Some(dict)) => self.zstd.compress_with(dict.zstd_encode()?, src, dst),
             (Codec::BloscLz | Codec::Zlib, Some(_)) => Err(Error::CodecDict),
         }
