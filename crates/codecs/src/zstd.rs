@@ -8,6 +8,8 @@ use core::ptr::NonNull;
 use super::noise::Noise;
 use oxiblosc_error::{Error, Result};
 use search::Plan;
+
+pub(super) use search::is_sampled;
 use zstd_sys as sys;
 
 /// The library's version, such as "1.5.7".

@@ -9,8 +9,8 @@ use oxiblosc_error::Result;
 use zstd_sys::ZSTD_strategy::{ZSTD_dfast, ZSTD_greedy, ZSTD_lazy, ZSTD_lazy2};
 use zstd_sys::{ZSTD_cParameter, ZSTD_strategy};
 
-/// In shorter streams most of the time is not spent in the search.
-const MIN_LEN: usize = 16 << 10;
+/// Shorter streams are not sampled: most of the time is not spent in the search.
+const MIN_SAMPLED: usize = 16 << 10;
 /// Streams of this length are whole blocks, of many planes of bytes or bits: split blocks have shorter ones, by default. For longer
 /// ones than the default of a level the library has another search.
 const BLOCK: usize = 128 << 10;
@@ -86,18 +86,23 @@ impl Search {
     }
 }
 
+/// Whether streams of this length are sampled, to find out how to search them.
+pub(in super::super) fn is_sampled(clevel: u8, len: usize) -> bool {
+    let lengths = match clevel {
+        ..=2 => MIN_SAMPLED..usize::MAX,
+        3 => MIN_SAMPLED..BLOCK + 1,
+        4 | 5 => MIN_SAMPLED..2 * BLOCK + 1,
+        7 | 8 => LARGE_BLOCK..usize::MAX,
+        _ => 0..0,
+    };
+    lengths.contains(&len)
+}
+
 /// Plans the compression of a stream. It is stored only with `may_store`.
 #[inline(never)]
 pub(super) fn plan(clevel: u8, stream: &[u8], may_store: bool, noise: &mut Noise) -> Result<Plan> {
     let len = stream.len();
-    let lengths = match clevel {
-        ..=2 => MIN_LEN..usize::MAX,
-        3 => MIN_LEN..BLOCK + 1,
-        4 | 5 => MIN_LEN..2 * BLOCK + 1,
-        7 | 8 => LARGE_BLOCK..usize::MAX,
-        _ => 0..0,
-    };
-    if !lengths.contains(&len) {
+    if !is_sampled(clevel, len) {
         return Ok(Plan::Level);
     }
     let block = len >= BLOCK;
@@ -129,7 +134,7 @@ pub(super) fn plan(clevel: u8, stream: &[u8], may_store: bool, noise: &mut Noise
         return Ok(Plan::Level);
     };
     Ok(match clevel {
-        ..=4 if distribution == Distribution::Uniform && repeats == 0 && may_store => Plan::Store,
+        ..=5 if distribution == Distribution::Uniform && repeats == 0 && may_store => Plan::Store,
         7.. => of_large_block(clevel, repeats),
         _ if block => of_block(clevel, repeats),
         _ => of_plane(clevel, repeats),
@@ -203,17 +208,20 @@ mod tests {
 
     #[test]
     fn random_streams_are_stored_or_at_least_not_coded() {
-        for len in [MIN_LEN, 32 << 10, 100_001] {
+        for len in [MIN_SAMPLED, 32 << 10, 100_001] {
             let stream = random(len, 256, 1);
             assert_eq!(
                 [1, 2].map(|level| plan(level, &stream)),
                 [Plan::PlainLiterals; 2]
             );
-            assert_eq!([3, 4].map(|level| plan(level, &stream)), [Plan::Store; 2]);
+            assert_eq!(
+                [3, 4, 5].map(|level| plan(level, &stream)),
+                [Plan::Store; 3]
+            );
             let mut noise = Noise::default();
             let roomy = super::plan(3, &stream, false, &mut noise).unwrap();
             assert!(matches!(roomy, Plan::Search(_)));
-            assert_eq!(plan(3, &stream[..MIN_LEN - 1]), Plan::Level, "short");
+            assert_eq!(plan(3, &stream[..MIN_SAMPLED - 1]), Plan::Level, "short");
         }
         // Repeated once, it is searched.
         let twice = random(20_000, 256, 1).repeat(2);
