@@ -4,12 +4,15 @@
 //! A stretch is classified by a chi-square test of its byte histogram, and by whether samples of its words (short sequences of
 //! bytes) occurred before in the stream. The answer depends on the bytes of the stream alone.
 
+mod profile;
 mod short;
 mod words;
 
 use core::hint::select_unpredictable;
 use oxiblosc_error::Result;
 use oxiblosc_memory::List;
+
+pub(super) use profile::{Distribution, distribution, looks_uniform};
 
 /// The bytes that are classified together. The last piece of a stream may be nearly twice as long.
 pub(super) const PIECE: usize = 4096;
@@ -103,6 +106,8 @@ pub(super) struct Noise {
     next: u64,
     parts: List<Part>,
     positions: Positions,
+    /// What [`repeats`](Self::repeats) makes of a piece.
+    mixed_bytes: List<u8>,
     short: short::Short,
     words: words::Words<16>,
     near: NearRepeats,
@@ -301,6 +306,7 @@ impl Noise {
     }
 
     /// Prepares to sample a stream.
+    #[inline(never)]
     fn start(&mut self, search: SearchParams, stream: &[u8]) -> Result<()> {
         let len = self.table.len().max(search.slots());
         let pieces = (stream.len() / PIECE).max(1) as u64;
@@ -315,8 +321,19 @@ impl Noise {
     }
 
     /// Samples words of piece number `at` of the stream: looks them up in the table, and inserts them.
-    #[inline(never)]
     fn sample(&mut self, search: SearchParams, piece: &[u8], at: usize) -> Result<Repeats> {
+        self.sample_where(search, piece, piece, at)
+    }
+
+    /// Samples those words of a piece that begin where a byte of `pattern` matches.
+    #[inline(never)]
+    fn sample_where(
+        &mut self,
+        search: SearchParams,
+        piece: &[u8],
+        pattern: &[u8],
+        at: usize,
+    ) -> Result<Repeats> {
         let reach = search.window / PIECE + 1;
         let this = self.first + at as u64;
         let oldest = self.first.max(this.saturating_sub(reach as u64));
@@ -325,8 +342,8 @@ impl Noise {
         let (mut count, mut first) = (0, this);
         let pattern_mask = (search.sampling - 1) as u8;
         let positions = match pattern_mask {
-            ..16 => self.positions.find::<8>(piece, pattern_mask)?,
-            _ => self.positions.find::<2>(piece, pattern_mask)?,
+            ..16 => self.positions.find::<8>(pattern, pattern_mask)?,
+            _ => self.positions.find::<2>(pattern, pattern_mask)?,
         };
         for &position in positions {
             let bytes = piece[usize::from(position)..]
@@ -456,12 +473,18 @@ fn merge(parts: &mut List<Part>) {
 /// Whether more than one in 64 groups of eight bytes is one byte repeated. Such runs need not be among the sampled words, since
 /// their byte may not match the pattern.
 fn has_runs(piece: &[u8]) -> bool {
-    let (words, _) = piece.as_chunks::<8>();
+    64 * runs(piece) > piece.len() / 8
+}
+
+/// How many groups of eight bytes are one byte repeated.
+#[inline(never)]
+fn runs(bytes: &[u8]) -> usize {
+    let (words, _) = bytes.as_chunks::<8>();
     let runs = words.iter().filter(|word| {
         let word = u64::from_ne_bytes(**word);
         word == word.rotate_left(8)
     });
-    64 * runs.count() > words.len()
+    runs.count()
 }
 
 /// Which bytes of a group match [`SAMPLE_PATTERN`] in the bits of `mask`. One bit each, the first byte lowest.

@@ -47,9 +47,10 @@ impl Encoder {
         let dst = &mut dst[..dst_len];
         // Look for incompressible data first where the codec would search it for long. Fast levels skip it as quickly, zlib does
         // this for parts of a stream, and LZ4HC is faster for short streams. With a dictionary even random bytes may have matches.
+        // Zstd does it with what it samples anyway, up to level 5.
         let slow = match codec {
             Codec::Lz4hc => clevel >= 3 && src.len() >= noise::PIECE,
-            Codec::Zstd => clevel >= 5,
+            Codec::Zstd => clevel > 5 || (clevel == 5 && !zstd::is_sampled(clevel, src.len())),
             _ => false,
         };
         let check_first = slow && dict.is_none() && dst_len <= src.len();
@@ -72,7 +73,7 @@ impl Encoder {
                     .compress_with(dict.lz4hc_encode(clevel)?, src, dst)
             }
             (Codec::Zlib, None) => self.zlib.compress(clevel, src, dst),
-            (Codec::Zstd, None) => self.zstd.compress(clevel, src, dst),
+            (Codec::Zstd, None) => self.zstd.compress(clevel, src, dst, &mut self.noise),
             (Codec::Zstd, Some(dict)) => self.zstd.compress_with(dict.zstd_encode()?, src, dst),
             (Codec::BloscLz | Codec::Zlib, Some(_)) => Err(Error::CodecDict),
         }

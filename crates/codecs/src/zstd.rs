@@ -1,11 +1,16 @@
 //! Zstandard, by the Zstandard library.
 
+mod search;
+
 use core::ffi::{CStr, c_int, c_uint};
 use core::ptr::NonNull;
 
-use zstd_sys as sys;
-
+use super::noise::Noise;
 use oxiblosc_error::{Error, Result};
+use search::Plan;
+
+pub(super) use search::is_sampled;
+use zstd_sys as sys;
 
 /// The library's version, such as "1.5.7".
 pub(super) fn version() -> &'static str {
@@ -131,22 +136,42 @@ impl Compressor {
             .ok_or(Error::MemoryAlloc)
     }
 
-    /// Returns the number of bytes written, or 0 if they do not fit.
-    pub(super) fn compress(&mut self, clevel: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
+    /// Returns the number of bytes written, or 0 if they do not fit or the stream is incompressible.
+    pub(super) fn compress(
+        &mut self,
+        clevel: u8,
+        src: &[u8],
+        dst: &mut [u8],
+        noise: &mut Noise,
+    ) -> Result<usize> {
         let cctx = self.context()?;
-        // SAFETY: the context is live, and `&mut self` makes this its only user. The library reads `src` and writes at most
-        // `dst.len()` bytes.
-        let n = unsafe {
-            sys::ZSTD_compressCCtx(
-                cctx,
-                dst.as_mut_ptr().cast(),
-                dst.len(),
-                src.as_ptr().cast(),
-                src.len(),
-                level(clevel),
-            )
-        };
-        written(n)
+        let level = level(clevel);
+        let mut piece = src.len();
+        match search::plan(clevel, src, dst.len() <= src.len(), noise)? {
+            Plan::Store => return Ok(0),
+            Plan::Level => {
+                // SAFETY: the context is live, and `&mut self` makes this its only user. The library reads `src` and writes at most
+                // `dst.len()` bytes.
+                let n = unsafe {
+                    sys::ZSTD_compressCCtx(
+                        cctx,
+                        dst.as_mut_ptr().cast(),
+                        dst.len(),
+                        src.as_ptr().cast(),
+                        src.len(),
+                        level,
+                    )
+                };
+                return written(n);
+            }
+            Plan::PlainLiterals => set_parameters(cctx, level, &[(LITERAL_COMPRESSION_MODE, 2)]),
+            Plan::Search(search) => set_parameters(cctx, level, &search.parameters(src.len())),
+            Plan::SearchPieces(search) => {
+                set_parameters(cctx, level, &search.parameters(src.len()));
+                piece = PIECE;
+            }
+        }
+        compress_pieces(cctx, piece, src, dst)
     }
 
     /// Like [`compress`](Self::compress), with a dictionary, which determines the level.
@@ -169,6 +194,79 @@ impl Compressor {
             )
         };
         written(n)
+    }
+}
+
+/// The length of the library's blocks where they are cut: that of a plane of eight in a block of half a megabyte.
+const PIECE: usize = 64 << 10;
+
+/// What the library calls `ZSTD_c_literalCompressionMode`; 2 is none.
+const LITERAL_COMPRESSION_MODE: sys::ZSTD_cParameter =
+    sys::ZSTD_cParameter::ZSTD_c_experimentalParam5;
+/// `ZSTD_c_stableInBuffer`: the input stays where it is, so it need not be copied.
+const STABLE_IN_BUFFER: sys::ZSTD_cParameter = sys::ZSTD_cParameter::ZSTD_c_experimentalParam9;
+/// `ZSTD_c_stableOutBuffer`: the same for the output.
+const STABLE_OUT_BUFFER: sys::ZSTD_cParameter = sys::ZSTD_cParameter::ZSTD_c_experimentalParam10;
+
+/// Sets all parameters of a context for one stream.
+#[inline(never)]
+fn set_parameters(
+    cctx: *mut sys::ZSTD_CCtx,
+    level: c_int,
+    parameters: &[(sys::ZSTD_cParameter, c_int)],
+) {
+    let common = [
+        (sys::ZSTD_cParameter::ZSTD_c_compressionLevel, level),
+        (STABLE_IN_BUFFER, 1),
+        (STABLE_OUT_BUFFER, 1),
+    ];
+    // SAFETY: the context is live and has no other user, as `Compressor::compress` says.
+    unsafe {
+        sys::ZSTD_CCtx_reset(
+            cctx,
+            sys::ZSTD_ResetDirective::ZSTD_reset_session_and_parameters,
+        );
+        for (parameter, value) in common.iter().chain(parameters) {
+            sys::ZSTD_CCtx_setParameter(cctx, *parameter, *value);
+        }
+    }
+}
+
+/// Compresses a stream with the parameters of the context. Each piece of so many bytes begins a block, with codes of its own.
+#[inline(never)]
+fn compress_pieces(
+    cctx: *mut sys::ZSTD_CCtx,
+    piece: usize,
+    src: &[u8],
+    dst: &mut [u8],
+) -> Result<usize> {
+    use sys::ZSTD_EndDirective::{ZSTD_e_end, ZSTD_e_flush};
+    let mut input = sys::ZSTD_inBuffer {
+        src: src.as_ptr().cast(),
+        size: 0,
+        pos: 0,
+    };
+    let mut output = sys::ZSTD_outBuffer {
+        dst: dst.as_mut_ptr().cast(),
+        size: dst.len(),
+        pos: 0,
+    };
+    // SAFETY: the context is live and has no other user, as `Compressor::compress` says.
+    unsafe { sys::ZSTD_CCtx_setPledgedSrcSize(cctx, src.len() as u64) };
+    loop {
+        input.size = src.len().min(input.size + piece);
+        let whole = input.size == src.len();
+        let end = if whole { ZSTD_e_end } else { ZSTD_e_flush };
+        // SAFETY: as above. The library reads `src` up to `input.size`, which is at most its length, and writes to `dst` up to its
+        // length. Neither buffer moves between the calls.
+        let left = unsafe { sys::ZSTD_compressStream2(cctx, &mut output, &mut input, end) };
+        match left {
+            0 if whole => return Ok(output.pos),
+            0 => {}
+            // What is left does not fit.
+            left if !is_error(left) => return Ok(0),
+            code => return written(code),
+        }
     }
 }
 

@@ -1,0 +1,133 @@
+//! What a search for matches can expect of a stream, by a few samples.
+
+use super::{Histogram, Noise, PIECE, SAMPLE, SearchParams, is_uniform, pieces, runs};
+use oxiblosc_error::Result;
+
+/// How the values of bytes are distributed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) enum Distribution {
+    /// In runs: three quarters of the groups of eight bytes are one byte repeated.
+    Runs,
+    /// Uniformly. Codes for single bytes save nothing.
+    Uniform,
+    /// So that two random bytes are equal in fewer than one of 16 cases.
+    Even,
+    /// So that they are equal more often: codes for single bytes are short, and short matches save nothing.
+    Skewed,
+}
+
+/// The distribution in samples of a stream: few, unless these look uniform.
+#[inline(never)]
+pub(in super::super) fn distribution(stream: &[u8]) -> Distribution {
+    const FEW: usize = 8;
+    const MANY: usize = 16;
+    let (n, squares) = count(samples(stream, FEW));
+    if 16 * squares > n * n {
+        let runs: usize = samples(stream, FEW).map(runs).sum();
+        return match 4 * 8 * runs >= 3 * n as usize {
+            true => Distribution::Runs,
+            false => Distribution::Skewed,
+        };
+    }
+    let uniform = is_uniform(n, squares) && {
+        let (n, squares) = count(samples(stream, MANY));
+        is_uniform(n, squares)
+    };
+    match uniform {
+        true => Distribution::Uniform,
+        false => Distribution::Even,
+    }
+}
+
+/// Whether two samples of a stream have as many different values as random bytes have: 57 of 64 bytes on average. A first test that
+/// takes no time.
+pub(in super::super) fn looks_uniform(stream: &[u8]) -> bool {
+    /// Five times the standard deviation below the average.
+    const MIN_VALUES: u32 = 45;
+    [stream.len() / 2, stream.len() / 5 * 4].iter().all(|at| {
+        let mut seen = [0_u64; 4];
+        for byte in stream[*at..].iter().take(SAMPLE) {
+            seen[usize::from(byte >> 6)] |= 1 << (byte & 63);
+        }
+        seen.iter().map(|seen| seen.count_ones()).sum::<u32>() >= MIN_VALUES
+    })
+}
+
+/// A number of samples of a stream, at irregular positions.
+fn samples(stream: &[u8], number: usize) -> impl Iterator<Item = &[u8]> {
+    let groups = stream.chunks_exact((stream.len() / number).max(SAMPLE));
+    groups.zip(0_u32..).map(|(group, i)| {
+        let free = (group.len() - SAMPLE) as u64;
+        let at = (free * u64::from(i.wrapping_mul(0x9E37_79B9))) >> 32;
+        &group[at as usize..][..SAMPLE]
+    })
+}
+
+/// Counts the bytes in samples. Returns how many there are, and the sum of the squares of the counts of all values.
+#[inline(never)]
+fn count<'a>(samples: impl Iterator<Item = &'a [u8]>) -> (u64, u64) {
+    let mut histogram = Histogram::EMPTY;
+    samples.for_each(|sample| histogram.add(sample));
+    let mut all = [0; 256];
+    histogram.add_to(&mut all);
+    all.iter().fold((0, 0), |(n, squares), count| {
+        let count = u64::from(*count);
+        (n + count, squares + count * count)
+    })
+}
+
+impl Noise {
+    /// How many of 256 sampled words of a stream occurred before in it; `None` if there are too few samples.
+    ///
+    /// Which words are sampled depends on their first byte, or, with `mixed`, on three bytes: then a few frequent values do not
+    /// decide, but it takes longer. Words of zeros alone are not sampled.
+    #[inline(never)]
+    pub(in super::super) fn repeats(
+        &mut self,
+        stream: &[u8],
+        mixed: bool,
+    ) -> Result<Option<usize>> {
+        const MIN_WORDS: usize = 64;
+        let sampling = (stream.len() >> 9).next_power_of_two().clamp(16, 128);
+        let search = SearchParams {
+            window: stream.len().max(16 * PIECE),
+            min_match: 5,
+            sampling,
+            expected_repeats: 0,
+            huffman_only: false,
+        };
+        self.start(search, stream)?;
+        let (mut words, mut count) = (0, 0);
+        // Made anew, so that no earlier stream decides what is sampled.
+        let mut mixed_bytes = core::mem::take(&mut self.mixed_bytes);
+        mixed_bytes.clear();
+        mixed_bytes.resize(if mixed { 2 * PIECE } else { 0 }, 0)?;
+        for (at, piece) in pieces(stream).enumerate() {
+            let pattern = match mixed {
+                true => mix(piece, &mut mixed_bytes),
+                false => piece,
+            };
+            let repeats = self.sample_where(search, piece, pattern, at)?;
+            words += repeats.words;
+            count += repeats.count as usize;
+        }
+        self.mixed_bytes = mixed_bytes;
+        Ok((words >= MIN_WORDS).then(|| (256 * count).div_ceil(words)))
+    }
+}
+
+/// Replaces each byte by one that depends on the next two as well, but for those at the end.
+#[inline(never)]
+fn mix<'a>(piece: &[u8], mixed: &'a mut [u8]) -> &'a [u8] {
+    const GROUP: usize = 64;
+    let groups = mixed.as_chunks_mut::<GROUP>().0.iter_mut();
+    for (group, mixed) in piece.windows(GROUP + 2).step_by(GROUP).zip(groups) {
+        for (i, mixed) in mixed.iter_mut().enumerate() {
+            let (b, c) = (group[i + 1], group[i + 2]);
+            let (twice_b, twice_c) = (b.wrapping_add(b), c.wrapping_add(c));
+            *mixed =
+                group[i] ^ b.wrapping_add(twice_b) ^ c.wrapping_add(twice_c).wrapping_add(twice_c);
+        }
+    }
+    &mixed[..piece.len()]
+}

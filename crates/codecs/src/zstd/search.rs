@@ -1,0 +1,274 @@
+//! Which of the library's searches suits a stream.
+//!
+//! The library chooses by level and length alone. It tries as many candidates where the bytes are so few that each match costs more
+//! than the codes for single bytes that it replaces, and where nothing is repeated, as where that pays.
+
+use super::super::noise::{Distribution, Noise, distribution, looks_uniform};
+use core::ffi::c_int;
+use oxiblosc_error::Result;
+use zstd_sys::ZSTD_strategy::{ZSTD_dfast, ZSTD_greedy, ZSTD_lazy, ZSTD_lazy2};
+use zstd_sys::{ZSTD_cParameter, ZSTD_strategy};
+
+/// Shorter streams are not sampled: most of the time is not spent in the search.
+const MIN_SAMPLED: usize = 16 << 10;
+/// Streams of this length are whole blocks, of many planes of bytes or bits: split blocks have shorter ones, by default. For longer
+/// ones than the default of a level the library has another search.
+const BLOCK: usize = 128 << 10;
+/// The same for blocks of levels 7 and 8.
+const LARGE_BLOCK: usize = 512 << 10;
+
+/// Parameters of a search. What is not here is as the level has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Search {
+    strategy: ZSTD_strategy,
+    /// The logarithm of the number of candidates, for strategies that have more than one.
+    attempts: c_int,
+    min_match: c_int,
+    /// Whether candidates are in rows that are compared at once. Else each is linked to the one before, which is faster where most
+    /// searches find something.
+    rows: bool,
+}
+
+/// What to do with a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Plan {
+    /// As the level says.
+    Level,
+    /// Store it, since it is random.
+    Store,
+    /// As the level says, but without codes for single bytes, which would save nothing: the library spends most of the time on them.
+    PlainLiterals,
+    /// Search it so.
+    Search(Search),
+    /// Search it so, in pieces that have codes of their own, and at whose beginning the search looks at each byte again.
+    SearchPieces(Search),
+}
+
+impl Search {
+    const fn double_fast(min_match: c_int) -> Self {
+        Self::chains(ZSTD_dfast, 1, min_match)
+    }
+
+    const fn chains(strategy: ZSTD_strategy, attempts: c_int, min_match: c_int) -> Self {
+        Self {
+            strategy,
+            attempts,
+            min_match,
+            rows: false,
+        }
+    }
+
+    const fn rows(strategy: ZSTD_strategy, attempts: c_int, min_match: c_int) -> Self {
+        Self {
+            strategy,
+            attempts,
+            min_match,
+            rows: true,
+        }
+    }
+
+    /// The parameters and their values, for a stream of `len` bytes.
+    pub(super) fn parameters(self, len: usize) -> [(ZSTD_cParameter, c_int); 6] {
+        use ZSTD_cParameter::*;
+        const USE_ROW_MATCH_FINDER: ZSTD_cParameter = ZSTD_c_experimentalParam14;
+        // Small tables stay in the caches. Rows need a place for each position; chains find nearly as much with fewer.
+        let less = if self.rows { 0 } else { 2 };
+        let table = len.next_power_of_two().ilog2().saturating_sub(less).max(15) as c_int;
+        [
+            (ZSTD_c_strategy, self.strategy as c_int),
+            (ZSTD_c_searchLog, self.attempts),
+            (ZSTD_c_minMatch, self.min_match),
+            (ZSTD_c_hashLog, table),
+            (ZSTD_c_chainLog, table),
+            // 1 turns it on, 2 off.
+            (USE_ROW_MATCH_FINDER, 2 - c_int::from(self.rows)),
+        ]
+    }
+}
+
+/// Whether streams of this length are sampled, to find out how to search them.
+pub(in super::super) fn is_sampled(clevel: u8, len: usize) -> bool {
+    let lengths = match clevel {
+        ..=2 => MIN_SAMPLED..usize::MAX,
+        3 => MIN_SAMPLED..BLOCK + 1,
+        4 | 5 => MIN_SAMPLED..2 * BLOCK + 1,
+        7 | 8 => LARGE_BLOCK..usize::MAX,
+        _ => 0..0,
+    };
+    lengths.contains(&len)
+}
+
+/// Plans the compression of a stream. It is stored only with `may_store`.
+#[inline(never)]
+pub(super) fn plan(clevel: u8, stream: &[u8], may_store: bool, noise: &mut Noise) -> Result<Plan> {
+    let len = stream.len();
+    if !is_sampled(clevel, len) {
+        return Ok(Plan::Level);
+    }
+    let block = len >= BLOCK;
+    // These levels are fast, or have no better search than the library's, so that only random streams matter.
+    let only_random = clevel < 3 || (clevel == 4 && block);
+    if only_random && !looks_uniform(stream) {
+        return Ok(Plan::Level);
+    }
+    let distribution = distribution(stream);
+    if only_random && distribution != Distribution::Uniform {
+        return Ok(Plan::Level);
+    }
+    if clevel < 3 {
+        return Ok(Plan::PlainLiterals);
+    }
+    let skewed = match distribution {
+        // Searches are fast there.
+        Distribution::Runs if block || clevel == 3 => return Ok(Plan::Level),
+        Distribution::Runs | Distribution::Skewed => true,
+        Distribution::Uniform | Distribution::Even => false,
+    };
+    if skewed && !block {
+        return Ok(of_skewed_plane(clevel));
+    }
+    if clevel == 3 && block && distribution != Distribution::Uniform {
+        return Ok(Plan::Search(Search::chains(ZSTD_greedy, 3, 4)));
+    }
+    let Some(repeats) = noise.repeats(stream, skewed)? else {
+        return Ok(Plan::Level);
+    };
+    Ok(match clevel {
+        ..=5 if distribution == Distribution::Uniform && repeats == 0 && may_store => Plan::Store,
+        7.. => of_large_block(clevel, repeats),
+        _ if block => of_block(clevel, repeats),
+        _ => of_plane(clevel, repeats),
+    })
+}
+
+/// How to search a plane of bytes of which a few values are frequent, whether they are repeated or not.
+fn of_skewed_plane(clevel: u8) -> Plan {
+    Plan::Search(match clevel {
+        3 => Search::chains(ZSTD_greedy, 2, 5),
+        4 => Search::chains(ZSTD_lazy, 3, 5),
+        5 => Search::chains(ZSTD_lazy, 4, 5),
+        _ => return Plan::Level,
+    })
+}
+
+/// How to search a plane of other bytes, given how many of 256 words are repeated.
+fn of_plane(clevel: u8, repeats: usize) -> Plan {
+    Plan::Search(match (clevel, repeats) {
+        (3, 0) => Search::double_fast(5),
+        (3, ..4) => Search::double_fast(4),
+        (4, 0) => Search::chains(ZSTD_lazy, 3, 5),
+        (4, ..230) => Search::chains(ZSTD_greedy, 3, 4),
+        (5, 0) => Search::chains(ZSTD_lazy, 4, 5),
+        (5, ..230) => Search::rows(ZSTD_lazy, 4, 4),
+        _ => return Plan::Level,
+    })
+}
+
+/// How to search a block of bits or of bytes of all kinds.
+fn of_block(clevel: u8, repeats: usize) -> Plan {
+    Plan::Search(match (clevel, repeats) {
+        (3, ..230) => Search::chains(ZSTD_greedy, 3, 4),
+        (5, ..26) => Search::chains(ZSTD_greedy, 4, 4),
+        (5, ..77) => Search::rows(ZSTD_lazy, 4, 4),
+        _ => return Plan::Level,
+    })
+}
+
+/// The same for the levels that take large blocks. They gain as much from codes of their own for each piece as from a longer search.
+fn of_large_block(clevel: u8, repeats: usize) -> Plan {
+    let attempts = match (clevel, repeats) {
+        (7, ..77) => 5,
+        (7, ..230) => 6,
+        (8, ..77) => 6,
+        _ => return Plan::Level,
+    };
+    Plan::SearchPieces(Search::rows(ZSTD_lazy2, attempts, 5))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Random bytes below `values` (splitmix), each `run` times.
+    fn random(len: usize, values: u64, run: usize) -> Vec<u8> {
+        let mut seed = values;
+        let next = || {
+            seed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+            let z = (seed ^ (seed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+            (((z >> 32) * values) >> 32) as u8
+        };
+        let runs = std::iter::repeat_with(next).flat_map(|byte| std::iter::repeat_n(byte, run));
+        runs.take(len).collect()
+    }
+
+    fn plan(clevel: u8, stream: &[u8]) -> Plan {
+        super::plan(clevel, stream, true, &mut Noise::default()).unwrap()
+    }
+
+    #[test]
+    fn random_streams_are_stored_or_at_least_not_coded() {
+        for len in [MIN_SAMPLED, 32 << 10, 100_001] {
+            let stream = random(len, 256, 1);
+            assert_eq!(
+                [1, 2].map(|level| plan(level, &stream)),
+                [Plan::PlainLiterals; 2]
+            );
+            assert_eq!(
+                [3, 4, 5].map(|level| plan(level, &stream)),
+                [Plan::Store; 3]
+            );
+            let mut noise = Noise::default();
+            let roomy = super::plan(3, &stream, false, &mut noise).unwrap();
+            assert!(matches!(roomy, Plan::Search(_)));
+            assert_eq!(plan(3, &stream[..MIN_SAMPLED - 1]), Plan::Level, "short");
+        }
+        // Repeated once, it is searched.
+        let twice = random(20_000, 256, 1).repeat(2);
+        assert!(!matches!(plan(3, &twice), Plan::Store));
+    }
+
+    #[test]
+    fn the_rarer_matches_are_the_fewer_candidates_are_tried() {
+        let len = 60_000;
+        let (few, many) = (random(len, 12, 1), random(len, 100, 1));
+        for clevel in [1, 2, 6, 9] {
+            assert_eq!(plan(clevel, &few), Plan::Level);
+            assert_eq!(plan(clevel, &many), Plan::Level);
+        }
+        let longer = |plan: Plan| match plan {
+            Plan::Search(search) => search.min_match,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!([3, 4, 5].map(|level| longer(plan(level, &few))), [5; 3]);
+        assert_eq!([3, 4, 5].map(|level| longer(plan(level, &many))), [5; 3]);
+        let repetitive = many[..3000].repeat(20);
+        assert_eq!(
+            [3, 4, 5].map(|level| plan(level, &repetitive)),
+            [Plan::Level; 3]
+        );
+        assert_eq!(plan(3, &random(len, 256, 100)), Plan::Level, "runs");
+    }
+
+    #[test]
+    fn blocks_have_plans_of_their_own() {
+        let block = |len: usize| {
+            let planes = [(256, 1), (200, 1), (9, 1), (5, 40)];
+            planes
+                .map(|(values, run)| random(len / 4, values, run))
+                .concat()
+        };
+        assert_eq!(
+            plan(3, &block(BLOCK)),
+            Plan::Search(Search::chains(ZSTD_greedy, 3, 4))
+        );
+        assert_eq!(plan(4, &block(BLOCK)), Plan::Level);
+        for clevel in [7, 8] {
+            assert!(matches!(
+                plan(clevel, &block(LARGE_BLOCK)),
+                Plan::SearchPieces(_)
+            ));
+            assert_eq!(plan(clevel, &block(LARGE_BLOCK - 4)), Plan::Level);
+        }
+    }
+}
