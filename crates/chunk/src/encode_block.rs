@@ -318,6 +318,9 @@ impl BlockEncoder<'_> {
         }
         let cbytes = match Codec::from_code(self.params.compcode.into()) {
             Some(known) => {
+                let shuffles =
+                    |stage: &Stage| matches!(stage, Stage::Shuffle(_) | Stage::BitShuffle);
+                codec.encoder.shuffled = self.pipeline.stages().iter().any(shuffles);
                 codec
                     .encoder
                     .compress(known, self.params.clevel, self.dict, stream, body)?

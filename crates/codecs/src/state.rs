@@ -12,6 +12,9 @@ pub struct Encoder {
     zlib: zlib::Compressor,
     zstd: zstd::Compressor,
     noise: Noise,
+    /// Whether streams are numbers that were shuffled: planes of their bytes or bits. Then a search that suits what a stream holds finds
+    /// as much as the library's. Otherwise Zstd's streams are the library's byte for byte, unless they are incompressible.
+    pub shuffled: bool,
 }
 
 impl Encoder {
@@ -48,9 +51,10 @@ impl Encoder {
         // Look for incompressible data first where the codec would search it for long. Fast levels skip it as quickly, zlib does
         // this for parts of a stream, and LZ4HC is faster for short streams. With a dictionary even random bytes may have matches.
         // Zstd does it with what it samples anyway, up to level 5.
+        let sampled = self.shuffled && zstd::is_sampled(clevel, src.len());
         let slow = match codec {
             Codec::Lz4hc => clevel >= 3 && src.len() >= noise::PIECE,
-            Codec::Zstd => clevel > 5 || (clevel == 5 && !zstd::is_sampled(clevel, src.len())),
+            Codec::Zstd => clevel > 5 || (clevel == 5 && !sampled),
             _ => false,
         };
         let check_first = slow && dict.is_none() && dst_len <= src.len();
@@ -73,7 +77,10 @@ impl Encoder {
                     .compress_with(dict.lz4hc_encode(clevel)?, src, dst)
             }
             (Codec::Zlib, None) => self.zlib.compress(clevel, src, dst),
-            (Codec::Zstd, None) => self.zstd.compress(clevel, src, dst, &mut self.noise),
+            (Codec::Zstd, None) => {
+                let noise = sampled.then_some(&mut self.noise);
+                self.zstd.compress(clevel, src, dst, noise)
+            }
             (Codec::Zstd, Some(dict)) => self.zstd.compress_with(dict.zstd_encode()?, src, dst),
             (Codec::BloscLz | Codec::Zlib, Some(_)) => Err(Error::CodecDict),
         }

@@ -136,18 +136,23 @@ impl Compressor {
             .ok_or(Error::MemoryAlloc)
     }
 
-    /// Returns the number of bytes written, or 0 if they do not fit or the stream is incompressible.
+    /// Returns the number of bytes written, or 0 if they do not fit or the stream is incompressible. The stream is searched as suits it
+    /// if there is something to sample it with.
     pub(super) fn compress(
         &mut self,
         clevel: u8,
         src: &[u8],
         dst: &mut [u8],
-        noise: &mut Noise,
+        noise: Option<&mut Noise>,
     ) -> Result<usize> {
         let cctx = self.context()?;
         let level = level(clevel);
         let mut piece = src.len();
-        match search::plan(clevel, src, dst.len() <= src.len(), noise)? {
+        let plan = match noise {
+            Some(noise) => search::plan(clevel, src, dst.len() <= src.len(), noise)?,
+            None => Plan::Level,
+        };
+        match plan {
             Plan::Store => return Ok(0),
             Plan::Level => {
                 // SAFETY: the context is live, and `&mut self` makes this its only user. The library reads `src` and writes at most

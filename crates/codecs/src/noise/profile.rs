@@ -8,6 +8,8 @@ use oxiblosc_error::Result;
 pub(in super::super) enum Distribution {
     /// In runs: three quarters of the groups of eight bytes are one byte repeated.
     Runs,
+    /// Not in runs, but most have one value: two random bytes are equal more often than not.
+    Sparse,
     /// Uniformly. Codes for single bytes save nothing.
     Uniform,
     /// So that two random bytes are equal in fewer than one of 16 cases.
@@ -26,6 +28,7 @@ pub(in super::super) fn distribution(stream: &[u8]) -> Distribution {
         let runs: usize = samples(stream, FEW).map(runs).sum();
         return match 4 * 8 * runs >= 3 * n as usize {
             true => Distribution::Runs,
+            false if 2 * squares > n * n => Distribution::Sparse,
             false => Distribution::Skewed,
         };
     }

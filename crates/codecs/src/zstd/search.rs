@@ -119,6 +119,8 @@ pub(super) fn plan(clevel: u8, stream: &[u8], may_store: bool, noise: &mut Noise
         return Ok(Plan::PlainLiterals);
     }
     let skewed = match distribution {
+        // Shorter searches find less there.
+        Distribution::Sparse => return Ok(Plan::Level),
         // Searches are fast there.
         Distribution::Runs if block || clevel == 3 => return Ok(Plan::Level),
         Distribution::Runs | Distribution::Skewed => true,
