@@ -1,4 +1,4 @@
-//! What every exported function goes through: no panic leaves, errors become codes, codes can be traced.
+//! What every exported function goes through: no panic leaves, errors become codes, codes can be trace_error.
 
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::env::{NO_TEXT, trace};
@@ -63,7 +63,7 @@ pub fn guard<T>(failed: T, body: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Says that there was a panic. Not inlined, like [`traced`], as each exported function has it.
+/// Says that there was a panic. Not inlined, like [`trace_error`], as each exported function has it.
 #[cold]
 #[inline(never)]
 fn panicked(payload: Box<dyn Any + Send>) {
@@ -75,7 +75,7 @@ fn panicked(payload: Box<dyn Any + Send>) {
 /// Says why the function `name` fails, and returns the code for it.
 #[cold]
 #[inline(never)]
-fn traced(name: &str, error: Error) -> c_int {
+fn trace_error(name: &str, error: Error) -> c_int {
     trace("error", format_args!("{name}: {error} ({})", error.code()));
     error.code()
 }
@@ -106,7 +106,7 @@ pub fn code<T: Code>(name: &str, body: impl FnOnce() -> Result<T>) -> c_int {
     guard(Error::Failure.code(), || {
         match body().and_then(|done| done.code().ok_or(Error::Failure)) {
             Ok(code) => code,
-            Err(error) => traced(name, error),
+            Err(error) => trace_error(name, error),
         }
     })
 }
@@ -115,7 +115,7 @@ pub fn code<T: Code>(name: &str, body: impl FnOnce() -> Result<T>) -> c_int {
 pub fn code64(name: &str, body: impl FnOnce() -> Result<i64>) -> i64 {
     guard(i64::from(Error::Failure.code()), || match body() {
         Ok(count) => count,
-        Err(error) => i64::from(traced(name, error)),
+        Err(error) => i64::from(trace_error(name, error)),
     })
 }
 
@@ -123,7 +123,7 @@ pub fn code64(name: &str, body: impl FnOnce() -> Result<i64>) -> i64 {
 pub fn pointer<T>(name: &str, body: impl FnOnce() -> Result<*mut T>) -> *mut T {
     guard(null_mut(), || {
         body().unwrap_or_else(|error| {
-            traced(name, error);
+            trace_error(name, error);
             null_mut()
         })
     })

@@ -6,7 +6,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// Looks into Blosc2 frames, checks and mends them, and makes them from other files and back
+/// Looks into Blosc2 frames, checks and repairs them, and makes them from other files and back
 #[derive(Debug, Parser)]
 #[command(
     name = "b2",
@@ -39,7 +39,7 @@ pub enum Command {
     /// The damaged frame is only read. Chunks that are lost become chunks of zeros, so that all others stay where they were;
     /// of a damaged chunk the blocks that can be read are kept. Of each chunk and block it says whether it is right (its checksum fits,
     /// and it is known which it is), wrong (its checksum does not fit, or it cannot be read), or unknown.
-    #[command(after_help = "Example:\n  b2 repair broken.b2nd mended.b2nd")]
+    #[command(after_help = "Example:\n  b2 repair broken.b2nd repaired.b2nd")]
     Repair(RepairArgs),
     /// Compresses a file into a frame; an .npy file into an array
     #[command(

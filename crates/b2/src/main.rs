@@ -2,7 +2,7 @@
 //!
 //! - [`args`]: what can be asked for
 //! - [`info`], [`verify`], [`repair`], [`compress`], [`decompress`], [`convert`], [`bench`]: the commands
-//! - [`source`], [`salvage`], [`check`], [`mend`], [`state`]: frames as they lie on disk, whole or damaged
+//! - [`source`], [`salvage`], [`check`], [`chunk_repair`], [`state`]: frames as they lie on disk, whole or damaged
 //! - [`report`]: what `repair` says
 //! - [`library`]: the library's contexts, super-chunks and arrays with what the options say
 //! - [`npy`], [`msgpack`], [`json`]: formats of others
@@ -12,6 +12,7 @@
 mod args;
 mod bench;
 mod check;
+mod chunk_repair;
 mod compress;
 mod convert;
 mod decompress;
@@ -20,7 +21,6 @@ mod info;
 mod input;
 mod json;
 mod library;
-mod mend;
 mod msgpack;
 mod npy;
 mod output;

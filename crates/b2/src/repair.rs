@@ -1,10 +1,10 @@
 //! `b2 repair`: brings back all that is readable into a new frame. The damaged one is only read.
 
 use crate::args::{Fill, RepairArgs};
+use crate::chunk_repair::{ChunkRepair, Verdict};
 use crate::failure::{Failure, Outcome, Result, describe};
 use crate::input::Input;
 use crate::library::{Place, SuperChunk, c_path};
-use crate::mend::{Mender, Verdict};
 use crate::output::{Output, say};
 use crate::progress::Progress;
 use crate::report::Report;
@@ -112,7 +112,7 @@ fn rebuild(
         let expected = sizes.expected(nchunk);
         let (chunk, verdict) = match *slot {
             Slot::At(place) => {
-                let mut mender = Mender {
+                let mut repair = ChunkRepair {
                     contexts: &mut contexts,
                     settings: &settings,
                     templates: &templates,
@@ -120,7 +120,7 @@ fn rebuild(
                     metalayers: salvage.parts.header == State::Right,
                     expected,
                 };
-                mender.mend(place, chunks)
+                repair.chunk_at(place, chunks)
             }
             Slot::Special(kind) => {
                 let known = salvage.parts.index == State::Right

@@ -1,8 +1,8 @@
 //! What `b2 repair` says of what it did.
 
+use crate::chunk_repair::Verdict;
 use crate::failure::Result;
 use crate::json::Json;
-use crate::mend::Verdict;
 use crate::output::say;
 use crate::salvage::Salvage;
 use crate::state::State;

@@ -35,13 +35,13 @@ pub mod header;
 pub mod hooks;
 /// Changing some blocks of a chunk that stays where it is in a file.
 pub mod in_place;
-pub mod mend;
 mod ordered_writer;
 /// Changing some blocks of a chunk.
 pub mod patch;
 mod patch_stored;
 mod pipeline;
 pub mod plain;
+pub mod rebuild;
 mod registered;
 /// Packing chunks.
 pub mod repack;

@@ -2,7 +2,7 @@
 
 mod checksums;
 mod lazy;
-mod mend;
+mod rebuild;
 
 use super::decode::{Chunk, decompress};
 use super::encode::{ChunkInput, EncodeParams, compress};

@@ -37,7 +37,7 @@ use oxiblosc_frame::header::{Extent, Header};
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_frame::offsets::Place;
 
-/// Chunks of a frame that is mended, at most.
+/// Chunks of a frame that is repaired, at most.
 const MOST_CHUNKS: usize = 1 << 24;
 
 /// Bytes of a chunk's header.

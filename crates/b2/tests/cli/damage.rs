@@ -63,9 +63,9 @@ fn same(data: &[u8], back: &[u8]) -> Vec<bool> {
         .collect()
 }
 
-/// Mends a frame; gives what is in the new one.
-fn mended(folder: &Folder, path: &str, code: i32) -> Vec<u8> {
-    let new = folder.path("mended");
+/// Repairs a frame; gives what is in the new one.
+fn repaired(folder: &Folder, path: &str, code: i32) -> Vec<u8> {
+    let new = folder.path("repaired");
     b2(&["repair", path, &new, "--force"]).ended(code);
     b2(&["verify", &new]).ended(0);
     b2(&["decompress", "--raw", &new, "-o", "-"]).ended(0).out
@@ -84,7 +84,7 @@ fn damaged_chunks_are_named_and_the_others_kept() {
         let broken = folder.write("broken", &damaged);
         let text = b2(&["verify", &broken]).ended(1).text();
         assert!(text.contains(&format!("chunk {nchunk}, block 3")), "{text}");
-        let back = mended(&folder, &broken, 1);
+        let back = repaired(&folder, &broken, 1);
         assert_eq!(back.len(), data.len());
         let wrong: Vec<usize> = (0..data.len())
             .filter(|at| back[*at] != data[*at])
@@ -180,18 +180,18 @@ fn index_and_trailer_gone() {
     damaged[end..].fill(0xaa);
     let broken = folder.write("broken", &damaged);
     b2(&["verify", &broken]).ended(1);
-    assert!(mended(&folder, &broken, 1) == data);
+    assert!(repaired(&folder, &broken, 1) == data);
     // The header as well: chunks tell of themselves.
     damaged[..places(&path)[0].0].fill(0);
     let broken = folder.write("broken", &damaged);
-    assert!(mended(&folder, &broken, 1) == data);
+    assert!(repaired(&folder, &broken, 1) == data);
 }
 
 #[test]
 fn directories() {
     let folder = Folder::new("directory");
     let (path, _, data) = frame(&folder, &["--sparse"]);
-    assert!(mended(&folder, &path, 0) == data);
+    assert!(repaired(&folder, &path, 0) == data);
     let chunk = |n: usize| format!("{path}/{n:08X}.chunk");
     std::fs::remove_file(chunk(2)).expect("removed");
     let mut fourth = read(&chunk(4));
@@ -206,17 +206,17 @@ fn directories() {
         let same = same(&data, back);
         (0..same.len()).filter(|n| !same[*n]).collect()
     };
-    assert_eq!(lost(&mended(&folder, &path, 1)), [2, 4]);
+    assert_eq!(lost(&repaired(&folder, &path, 1)), [2, 4]);
     // Without the index, the files' numbers tell.
     let index = format!("{path}/chunks.b2frame");
     let bytes = read(&index);
     std::fs::write(&index, &bytes[..97]).expect("writes");
     b2(&["verify", &path]).ended(1);
-    let text = b2(&["repair", &path, &folder.path("mended"), "-f"])
+    let text = b2(&["repair", &path, &folder.path("repaired"), "-f"])
         .ended(1)
         .text();
     assert!(text.contains("in the order of their numbers"), "{text}");
-    assert_eq!(lost(&mended(&folder, &path, 1)), [2, 4]);
+    assert_eq!(lost(&repaired(&folder, &path, 1)), [2, 4]);
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn an_array_keeps_its_shape() {
     let second = places(&array)[1];
     damaged[second.0 + second.1 - 20] ^= 0xff;
     let broken = folder.write("broken", &damaged);
-    let back = mended(&folder, &broken, 1);
+    let back = repaired(&folder, &broken, 1);
     assert_eq!(back.len(), items.len());
     let rows = 64 * 4;
     assert!(back[..16 * rows] == items[..16 * rows] && back[32 * rows..] == items[32 * rows..]);
@@ -254,8 +254,8 @@ fn an_array_keeps_its_shape() {
 fn what_is_whole_is_copied() {
     let folder = Folder::new("whole");
     let (path, bytes, data) = frame(&folder, &[]);
-    assert!(mended(&folder, &path, 0) == data);
-    assert_eq!(read(&folder.path("mended")).len(), bytes.len());
+    assert!(repaired(&folder, &path, 0) == data);
+    assert_eq!(read(&folder.path("repaired")).len(), bytes.len());
 }
 
 /// Noise of which no codec sees that a bit is another.

@@ -139,9 +139,9 @@ fn compare(before: &Content, back: &Content, report: &Report, outcome: &mut Outc
 }
 
 fn tried(folder: &Folder, name: &str, original: &Original, files: &Files) -> Outcome {
-    let (broken, mended) = (
+    let (broken, rebuilt) = (
         folder.path(&format!("{name}-broken")),
-        folder.path(&format!("{name}-mended")),
+        folder.path(&format!("{name}-rebuilt")),
     );
     write_files(Path::new(&broken), files);
     let verified = b2(&["verify", &broken, "-t", "1"]);
@@ -152,11 +152,11 @@ fn tried(folder: &Folder, name: &str, original: &Original, files: &Files) -> Out
         all: original.content.chunks.iter().map(Vec::len).sum(),
         ..Outcome::default()
     };
-    let repaired = b2(&["repair", &broken, &mended, "--json", "-f", "-t", "1"]);
+    let repaired = b2(&["repair", &broken, &rebuilt, "--json", "-f", "-t", "1"]);
     match repaired.code {
         Some(0 | 1) => {
             let report = parse(&repaired.text());
-            let back = content(Path::new(&mended)).unwrap_or_else(|| panic!("{name}: unreadable"));
+            let back = content(Path::new(&rebuilt)).unwrap_or_else(|| panic!("{name}: unreadable"));
             compare(&original.content, &back, &report, &mut outcome);
             outcome.complete = usize::from(report.complete);
             assert_eq!(report.complete, repaired.code == Some(0), "{name}");

@@ -7,7 +7,7 @@ use crate::settings::Settings;
 use crate::state::State;
 use oxiblosc_chunk::decode::Chunk;
 use oxiblosc_chunk::header::ChunkHeader;
-use oxiblosc_chunk::mend;
+use oxiblosc_chunk::rebuild;
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::Error;
 use oxiblosc_memory::Buffer;
@@ -53,8 +53,8 @@ impl Verdict {
     }
 }
 
-/// Reads chunks and mends them.
-pub struct Mender<'a> {
+/// Reads chunks and repairs them.
+pub struct ChunkRepair<'a> {
     /// Contexts of the damaged frame.
     pub contexts: &'a mut SuperChunk,
     /// How the new frame's chunks are compressed.
@@ -82,16 +82,16 @@ fn asks_metalayers(header: &ChunkHeader) -> bool {
         || header.filters.iter().any(|id| *id >= FIRST_REGISTERED)
 }
 
-impl Mender<'_> {
+impl ChunkRepair<'_> {
     /// The chunk at a place.
-    pub fn mend(&mut self, place: u64, chunks: &Chunks) -> Kept {
+    pub fn chunk_at(&mut self, place: u64, chunks: &Chunks) -> Kept {
         let read = chunks.read(place);
         if let Some(chunk) = read.as_ref().filter(|chunk| is_proven(chunk)) {
             return self.proven(chunk);
         }
         if !self.templates.is_empty()
             && let Some(room) = chunks.room(place)
-            && let Some(chunk) = self.front_mended(&room, read.as_deref())
+            && let Some(chunk) = self.with_front_rebuilt(&room, read.as_deref())
         {
             return self.proven(&chunk);
         }
@@ -106,7 +106,7 @@ impl Mender<'_> {
     }
 
     /// The chunk with the front that its checksum says it had.
-    fn front_mended(&self, room: &[u8], read: Option<&[u8]>) -> Option<Buffer> {
+    fn with_front_rebuilt(&self, room: &[u8], read: Option<&[u8]>) -> Option<Buffer> {
         let own = read.and_then(|chunk| ChunkHeader::parse(chunk).ok());
         let others = self.templates.iter().map(|template| {
             let nbytes = self.expected.unwrap_or(template.nbytes);
@@ -120,7 +120,7 @@ impl Mender<'_> {
         });
         own.into_iter()
             .chain(others)
-            .find_map(|header| mend::mend(&header, room).ok().flatten())
+            .find_map(|header| rebuild::rebuild(&header, room).ok().flatten())
             .filter(|chunk| is_proven(chunk))
     }
 
@@ -144,7 +144,7 @@ impl Mender<'_> {
         {
             return lost();
         }
-        match mend::doubtful(header, chunk) {
+        match rebuild::doubtful(header, chunk) {
             Ok((chunk, wrong)) => {
                 let (chunk, verdict) = self.without(&chunk, &wrong, State::Unknown);
                 let front_wrong = verdict.state == State::Unknown;

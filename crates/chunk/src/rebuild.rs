@@ -95,7 +95,7 @@ impl<'a> Parts<'a> {
 ///
 /// # Errors
 /// [`Error::MemoryAlloc`].
-pub fn mend(header: &ChunkHeader, bytes: &[u8]) -> Result<Option<Buffer>> {
+pub fn rebuild(header: &ChunkHeader, bytes: &[u8]) -> Result<Option<Buffer>> {
     let Some(parts) = Parts::new(header, bytes) else {
         return Ok(None);
     };
@@ -117,7 +117,7 @@ pub fn mend(header: &ChunkHeader, bytes: &[u8]) -> Result<Option<Buffer>> {
     Ok(None)
 }
 
-/// The chunk without its checksums, where the front is damaged and cannot be mended, and the blocks that do not fit their
+/// The chunk without its checksums, where the front is damaged and cannot be rebuilt, and the blocks that do not fit their
 /// checksums in it. What the others decompress to is in doubt.
 ///
 /// # Errors

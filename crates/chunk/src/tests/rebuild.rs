@@ -5,7 +5,7 @@ use super::super::decode::Chunk;
 use super::super::encode::{ChunkInput, EncodeParams};
 use super::super::header::{ChunkHeader, i32_at};
 use super::super::hooks::Serial;
-use super::super::mend::{doubtful, mend};
+use super::super::rebuild::{doubtful, rebuild};
 use super::{LZ4_SHUFFLED, compressed, data};
 use oxiblosc_memory::Buffer;
 use std::ops::Range;
@@ -21,13 +21,13 @@ fn chunk(use_dict: bool) -> Buffer {
 }
 
 /// What becomes of the chunk when a part of it is damaged, with other bytes behind it.
-fn mended(chunk: &[u8], header: &ChunkHeader, damage: &Range<usize>) -> Option<Buffer> {
+fn rebuilt(chunk: &[u8], header: &ChunkHeader, damage: &Range<usize>) -> Option<Buffer> {
     let mut bytes = chunk.to_vec();
     bytes[damage.clone()]
         .iter_mut()
         .for_each(|byte| *byte ^= 0xa5);
     bytes.extend([7; 100]);
-    mend(header, &bytes).expect("memory")
+    rebuild(header, &bytes).expect("memory")
 }
 
 #[test]
@@ -48,17 +48,17 @@ fn a_front_is_made_anew_where_its_checksum_is_left() {
             starts.start..starts.start + 1,
             dict.end..end - 4,
         ] {
-            let back = mended(&chunk, &header, &damage);
+            let back = rebuilt(&chunk, &header, &damage);
             assert!(back.is_some_and(|back| back[..] == chunk[..]), "{damage:?}");
         }
         // Of the checksum itself, and of a dictionary, nothing else tells.
-        assert!(mended(&chunk, &header, &(end - 4..end)).is_none());
-        assert!(dict.is_empty() || mended(&chunk, &header, &dict).is_none());
+        assert!(rebuilt(&chunk, &header, &(end - 4..end)).is_none());
+        assert!(dict.is_empty() || rebuilt(&chunk, &header, &dict).is_none());
         let other = ChunkHeader {
             typesize: header.typesize + 1,
             ..header
         };
-        assert!(mended(&chunk, &other, &(0..1)).is_none());
+        assert!(rebuilt(&chunk, &other, &(0..1)).is_none());
     }
 }
 
