@@ -6,7 +6,7 @@ use super::state::State;
 use super::superchunk::SuperChunk;
 use oxiblosc_chunk::decode::{Chunk, decompress};
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress, lock};
-use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD, filter_id};
+use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD, Special, filter_id};
 use oxiblosc_chunk::hooks::{NoHooks, Serial};
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
@@ -17,8 +17,12 @@ use std::sync::{Mutex, PoisonError};
 /// Chunks in work at once, for each thread: enough that one slow chunk does not keep the others waiting.
 const CHUNKS_PER_THREAD: usize = 2;
 
+/// Chunks with more data are worked on by all threads together, one after the other: they have blocks enough, and the memory of one is
+/// used for the next.
+const LARGE: usize = 2 << 20;
+
 /// Compresses all chunks of `from`, whose state is `state`, again, with the parameters of `to`, and gives them to `each` in their
-/// order. With several threads, each works on chunks of its own; the bytes are the same for any number.
+/// order. With several threads, each works on chunks of its own if they are not large; the bytes are the same for any number.
 ///
 /// # Errors
 /// Those of a damaged chunk, and those of `each`.
@@ -30,13 +34,16 @@ pub(super) fn recompress(
     let (decoder, encoder) = (from.decoder()?, to.encoder()?);
     let nthreads = decoder.nthreads().max(encoder.nthreads());
     let nchunks = state.nchunks();
+    let mut data = Buffer::new();
     let mut first = 0;
     while first < nchunks {
         let batch = (CHUNKS_PER_THREAD * nthreads).min(nchunks - first);
         let mut jobs = List::new();
         for nchunk in first..first + batch {
             let mut job = Job::new(state, nchunk)?;
-            if nthreads > 1 && batch > 1 && !decoder.has_postfilter() && is_plain(&job.header) {
+            let small = job.header.nbytes <= LARGE;
+            let plain = !decoder.has_postfilter() && is_plain(&job.header);
+            if nthreads > 1 && batch > 1 && small && plain {
                 let params = encoder.params(job.header.nbytes, true)?;
                 job.params = params.filter(needs_no_functions);
             }
@@ -66,7 +73,11 @@ pub(super) fn recompress(
             for (job, nchunk) in jobs.iter().zip(first..) {
                 from.set_current(nchunk);
                 to.set_current(nchunk);
-                let mut data = Buffer::zeroed(job.header.nbytes)?;
+                if job.header.special() == Special::Uninit {
+                    // Nothing is written; what was there before is another chunk's.
+                    data.resize(0)?;
+                }
+                data.resize(job.header.nbytes)?;
                 decoder.decompress(&job.header, &job.bytes, &mut data)?;
                 each(&to.compress(ChunkInput::Buffer(&data), false)?)?;
             }
@@ -115,5 +126,34 @@ impl<'a> Job<'a> {
         let cbytes = compress(&params, source, &mut new, &NoHooks, &Serial)?;
         new.resize(cbytes)?;
         Ok(new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{CParams, DParams, Place, Protection, SuperChunk};
+    use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
+    use oxiblosc_chunk::special;
+
+    /// Of a chunk that was never written nothing is decompressed, so that the memory for it must not show another chunk's data.
+    #[test]
+    fn what_was_never_written_does_not_become_the_chunk_before() {
+        let (memory, protection) = (Place::Memory, Protection::default());
+        let schunk = SuperChunk::create(memory, CParams::default(), DParams::default(), protection);
+        let schunk = schunk.unwrap();
+        schunk.append_data(&[7; 4000]).unwrap();
+        let mut chunk = oxiblosc_memory::List::filled(0, EXTENDED_HEADER_LENGTH).unwrap();
+        special::write(Special::Uninit, 4000, 4000, 8, &[], &mut chunk);
+        let end = schunk.place_before(1).unwrap();
+        schunk.put_chunk(end, &chunk).unwrap();
+
+        let cparams = CParams {
+            codec: 5,
+            ..CParams::default()
+        };
+        let copy = schunk.copy_to(memory, cparams, DParams::default(), protection);
+        let mut data = [1; 4000];
+        copy.unwrap().decompress_chunk(1, &mut data).unwrap();
+        assert_eq!(data, [0; 4000]);
     }
 }
