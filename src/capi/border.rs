@@ -1,4 +1,4 @@
-//! What every exported function goes through: no panic leaves, errors become codes, codes can be trace_error.
+//! What every exported function goes through: no panic leaves, errors become codes, which can be traced.
 
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::env::{NO_TEXT, trace};

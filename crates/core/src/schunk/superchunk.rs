@@ -218,8 +218,8 @@ impl SuperChunk {
         })
     }
 
-    /// As [`Self::read`], but the state as this handle knows it: whoever has locked the frame is not waited for. He may need
-    /// something to go on that the caller has, such as the lock of an interpreter.
+    /// As [`Self::read`], but the state as this handle knows it: it does not wait until the frame is unlocked. Whoever
+    /// has locked it may be waiting for something that the caller holds, such as the lock of an interpreter.
     ///
     /// # Errors
     /// [`Error::Lock`] as for that.
