@@ -160,12 +160,12 @@ impl Finder for Wide<'_> {
 }
 
 /// How many extra bytes encode a length that does not fit into a token.
-fn extra_bytes(len: usize) -> usize {
+pub(super) fn extra_bytes(len: usize) -> usize {
     (len + 255 - RUN_MASK) / 255
 }
 
 /// Writes the extra bytes of a length at `out`. Returns where they end.
-fn put_extra_bytes(dst: &mut [u8], out: usize, len: usize) -> usize {
+pub(super) fn put_extra_bytes(dst: &mut [u8], out: usize, len: usize) -> usize {
     let end = out + extra_bytes(len);
     if let Some((last, full)) = dst[out..end].split_last_mut() {
         full.fill(255);
@@ -175,7 +175,12 @@ fn put_extra_bytes(dst: &mut [u8], out: usize, len: usize) -> usize {
 }
 
 /// Writes a token and literals, which must fit. Returns where they end.
-fn put_literals(dst: &mut [u8], out: usize, literals: &[u8], match_code: usize) -> usize {
+pub(super) fn put_literals(
+    dst: &mut [u8],
+    out: usize,
+    literals: &[u8],
+    match_code: usize,
+) -> usize {
     let len = literals.len();
     dst[out] = (len.min(RUN_MASK) << 4 | match_code) as u8;
     let out = put_extra_bytes(dst, out + 1, len);
@@ -189,7 +194,7 @@ fn put_literals(dst: &mut [u8], out: usize, literals: &[u8], match_code: usize) 
 /// It finds what `copy::match_len` would find, in steps that suit shuffled data: where a match ends is unpredictable, so no branch
 /// depends on it for matches up to 44 bytes.
 #[inline(always)]
-fn match_end(src: &[u8], at: usize, distance: usize) -> usize {
+fn long_match_end(src: &[u8], at: usize, distance: usize) -> usize {
     debug_assert!(at + MF_LIMIT <= src.len() && distance <= at);
     let mut end = at + MIN_MATCH + 8;
     while end + 32 <= src.len() {
@@ -224,10 +229,25 @@ fn match_end(src: &[u8], at: usize, distance: usize) -> usize {
     tail + (unsafe { xor8(src, tail - distance, tail) }.trailing_zeros() / 8) as usize
 }
 
+/// The end of the match between `from` and `at`, of which the first `MIN_MATCH` bytes are known.
+///
+/// # Safety
+/// `from < at` and `at + MF_LIMIT <= src.len()`.
+#[inline(always)]
+pub(super) unsafe fn match_end(src: &[u8], from: usize, at: usize) -> usize {
+    // SAFETY: the caller promises 12 bytes at `at`: `MIN_MATCH` and the eight that are compared. `from` is less than `at`.
+    let xor = unsafe { xor8(src, from + MIN_MATCH, at + MIN_MATCH) };
+    if xor != 0 {
+        at + MIN_MATCH + (xor.trailing_zeros() / 8) as usize
+    } else {
+        long_match_end(src, at, at - from)
+    }
+}
+
 /// How many bytes before `at` match those before `from`, at most `limit`. Requires `limit <= from < at <= src.len()`. (The
 /// LZ4 library calls this step "catch up".)
 #[inline(always)]
-fn match_len_backward(src: &[u8], from: usize, at: usize, limit: usize) -> usize {
+pub(super) fn match_len_backward(src: &[u8], from: usize, at: usize, limit: usize) -> usize {
     debug_assert!(limit <= from && from < at && at <= src.len());
     let mut len = 0;
     while from - len >= 8 {
@@ -284,24 +304,38 @@ fn find_match<F: Finder>(
 
 /// A sequence: literals, and a match behind them.
 #[derive(Clone, Copy)]
-struct Sequence {
+pub(super) struct Sequence {
     /// Where the literals begin, and how many there are.
-    anchor: usize,
-    literals: usize,
+    pub(super) anchor: usize,
+    pub(super) literals: usize,
     /// The distance of the match.
-    distance: [u8; 2],
+    pub(super) distance: [u8; 2],
     /// Its length less `MIN_MATCH`.
-    extra_len: usize,
+    pub(super) extra_len: usize,
+}
+
+impl Sequence {
+    /// Whether [`put_sequence_unchecked`] may write it where `room` bytes are left.
+    #[inline(always)]
+    pub(super) fn has_margins(&self, src: &[u8], room: usize) -> bool {
+        let Sequence {
+            anchor,
+            literals,
+            extra_len,
+            ..
+        } = *self;
+        literals.max(extra_len) < RUN_MASK + 255
+            && room >= literals + SEQUENCE_MARGIN
+            && anchor + literals + MIN_MATCH + extra_len + MF_LIMIT <= src.len()
+    }
 }
 
 /// Writes a sequence at `out` without checks. Returns where it ends.
 ///
 /// # Safety
-/// Let `literals` and `extra_len` be those of the sequence, and `end = anchor + literals + MIN_MATCH + extra_len` where its match
-/// ends. Both lengths are less than `RUN_MASK + 255`, so each has at most one extra byte;
-/// `out + literals + SEQUENCE_MARGIN <= dst.len()`; and `end + MF_LIMIT <= src.len()`.
+/// [`Sequence::has_margins`] for the room behind `out`: literals and match have at most one extra byte each.
 #[inline(always)]
-unsafe fn put_sequence_unchecked(
+pub(super) unsafe fn put_sequence_unchecked(
     dst: &mut UncheckedDst,
     mut out: usize,
     src: &[u8],
@@ -313,9 +347,7 @@ unsafe fn put_sequence_unchecked(
         distance,
         extra_len,
     } = sequence;
-    debug_assert!(literals.max(extra_len) < RUN_MASK + 255);
-    debug_assert!(literals + SEQUENCE_MARGIN <= dst.len() - out);
-    debug_assert!(anchor + literals + MIN_MATCH + extra_len + MF_LIMIT <= src.len());
+    debug_assert!(sequence.has_margins(src, dst.len() - out));
     let match_code = extra_len.min(RUN_MASK);
     // SAFETY: Writes, as offsets from the first `out`, must end at `literals + 24` at most. With less than 15 literals they end at 1
     // (token), 17 (16 bytes of literals) and `1 + literals + 3` (distance and extra byte). With more they end at 2 (token and extra
@@ -366,7 +398,7 @@ fn put_sequence(dst: &mut [u8], out: usize, src: &[u8], sequence: Sequence) -> O
 
 /// Writes the last sequence, which has no match, at `out`. Returns where it ends; `None` if it does not fit.
 #[inline(always)]
-fn put_last_literals(dst: &mut [u8], out: usize, literals: &[u8]) -> Option<usize> {
+pub(super) fn put_last_literals(dst: &mut [u8], out: usize, literals: &[u8]) -> Option<usize> {
     if 1 + literals.len() + extra_bytes(literals.len()) > dst.len() - out {
         return None;
     }
@@ -381,14 +413,8 @@ fn put_last_literals(dst: &mut [u8], out: usize, literals: &[u8]) -> Option<usiz
 #[inline(always)]
 unsafe fn extend_match(src: &[u8], anchor: usize, from: usize, at: usize) -> (Sequence, usize) {
     debug_assert!(from < at && at + MF_LIMIT <= src.len());
-    let distance = at - from;
-    // SAFETY: the caller promises 12 bytes at `at`: `MIN_MATCH` and the eight that are compared. `from` is less than `at`.
-    let xor = unsafe { xor8(src, from + MIN_MATCH, at + MIN_MATCH) };
-    let end = if xor != 0 {
-        at + MIN_MATCH + (xor.trailing_zeros() / 8) as usize
-    } else {
-        match_end(src, at, distance)
-    };
+    // SAFETY: the caller promises as much.
+    let end = unsafe { match_end(src, from, at) };
     let mut literals = at - anchor;
     if literals > 0 {
         literals -= match_len_backward(src, from, at, literals.min(from));
@@ -396,7 +422,7 @@ unsafe fn extend_match(src: &[u8], anchor: usize, from: usize, at: usize) -> (Se
     let sequence = Sequence {
         anchor,
         literals,
-        distance: (distance as u16).to_le_bytes(),
+        distance: ((at - from) as u16).to_le_bytes(),
         extra_len: end - anchor - literals - MIN_MATCH,
     };
     (sequence, end)
@@ -428,18 +454,14 @@ fn encode<F: Finder>(
                 debug_assert!(from < at && at <= last);
                 // SAFETY: `at <= last`, so `at + MF_LIMIT <= src.len()`. The candidate `from` is an earlier position.
                 let (mut sequence, end) = unsafe { extend_match(src, anchor, from, at) };
-                let literals = sequence.literals;
-                if literals.max(sequence.extra_len) < RUN_MASK + 255
-                    && dst.len() - out >= literals + SEQUENCE_MARGIN
-                    && end <= last
-                {
-                    // SAFETY: the condition above is what the function requires; `end <= last` says that `end + MF_LIMIT <= src.len()`.
+                if sequence.has_margins(src, dst.len() - out) {
+                    // SAFETY: the condition above is what the function requires.
                     out = unsafe { put_sequence_unchecked(&mut dst, out, src, sequence) };
                 } else {
                     cold_path();
                     // The last literals are never part of a match.
                     let end = end.min(src.len() - LAST_LITERALS);
-                    sequence.extra_len = end - anchor - literals - MIN_MATCH;
+                    sequence.extra_len = end - anchor - sequence.literals - MIN_MATCH;
                     out = put_sequence(dst.slice(), out, src, sequence)?;
                     if end > last {
                         anchor = end;

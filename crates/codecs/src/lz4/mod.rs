@@ -1,12 +1,14 @@
-//! LZ4 and LZ4HC. Compressing LZ4 and decompressing both is our own code; the LZ4 library compresses LZ4HC, and LZ4 with a
-//! dictionary.
+//! LZ4 and LZ4HC. Compressing and decompressing both is our own code; the LZ4 library compresses with a dictionary, and LZ4HC
+//! at levels 1 and 2.
 //!
 //! The library's states live on the heap. LZ4HC's is reused from stream to stream with its fast reset, which avoids clearing
 //! 256 KiB per stream. The fast reset ignores whatever an earlier stream left in the tables, so the bytes are those of a fresh
 //! state, which the tests check.
 
+mod chain;
 mod compress;
 mod decompress;
+mod high;
 mod sequences;
 mod unchecked;
 
@@ -178,6 +180,7 @@ impl Fast {
 /// The LZ4HC compressor.
 #[derive(Default)]
 pub(super) struct High {
+    chains: chain::Tables,
     plain: Option<StreamHc>,
     with_dict: Option<StreamHc>,
 }
@@ -185,6 +188,9 @@ pub(super) struct High {
 impl High {
     /// Returns the bytes written, or 0 if they do not fit. `src` and `dst` are at most `i32::MAX` long.
     pub(super) fn compress(&mut self, clevel: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
+        if high::LEVELS.contains(&clevel) {
+            return high::compress(&mut self.chains, clevel, src, dst);
+        }
         let state = get_or_make(&mut self.plain, StreamHc::new)?.0.as_ptr();
         // SAFETY: `state` is an initialised stream on which no other function has run, as the fast reset requires. The
         // library reads `src.len()` bytes and writes at most `dst.len()`; `Encoder::compress` made sure that both fit a `c_int`.

@@ -146,6 +146,89 @@ fn streams_are_the_bytes_that_the_library_writes() {
     assert!(fitted > 10_000 && long > 10, "{fitted} {long}");
 }
 
+unsafe extern "C" {
+    fn LZ4_compress_HC(
+        src: *const c_char,
+        dst: *mut c_char,
+        src_size: c_int,
+        dst_capacity: c_int,
+        level: c_int,
+    ) -> c_int;
+}
+
+/// Compresses with the library's LZ4HC. Returns the bytes written, or 0 if they do not fit.
+fn written_high_by_library(src: &[u8], dst: &mut [u8], clevel: u8) -> usize {
+    // SAFETY: the library reads only `src` and writes only `dst`; the lengths fit a `c_int`.
+    let n = unsafe {
+        LZ4_compress_HC(
+            src.as_ptr().cast(),
+            dst.as_mut_ptr().cast(),
+            src.len() as c_int,
+            dst.len() as c_int,
+            clevel.into(),
+        )
+    };
+    n.try_into().unwrap()
+}
+
+/// Also with too small a destination, and with tables that were used before.
+#[test]
+fn high_streams_are_the_bytes_that_the_library_writes() {
+    let mut random = numbers();
+    let mut high = High::default();
+    let mut fitted = 0;
+    for round in 0..8_000 {
+        let len = match random(1000) {
+            0..4 => 65_500 + random(200_000),
+            4..40 => random(20_000),
+            40..200 => 2000 + random(100),
+            200..400 => random(40),
+            _ => random(600),
+        };
+        let mut data = repetitive(&[], len, &mut random);
+        match random(5) {
+            // Runs, which level 9 passes over: some just as long as others, some cut by a byte.
+            0 => {
+                let period = 1 + random(300);
+                for (i, byte) in data.iter_mut().enumerate() {
+                    if i % period > period / 8 {
+                        *byte = (i / (period * 3)) as u8 & 1;
+                    }
+                }
+            }
+            // Numbers near each other.
+            1 => {
+                let spread = 2 + random(40);
+                let mut last = 0;
+                data.fill_with(|| {
+                    last += random(spread);
+                    last as u8
+                });
+            }
+            _ => {}
+        }
+        let clevel = 1 + random(9) as u8;
+        let bound = len + len / 255 + 16;
+        let (mut ours, mut theirs) = (vec![0; bound], vec![0; bound]);
+        let n = written_high_by_library(&data, &mut theirs, clevel);
+        let room = [bound, len, n, n + random(12), random(1 + n)][random(5)].min(bound);
+        let (ours, theirs) = (&mut ours[..room], &mut theirs[..room]);
+        let expected = written_high_by_library(&data, theirs, clevel);
+        let got = high.compress(clevel, &data, ours);
+        assert_eq!(
+            got,
+            Ok(expected),
+            "round {round}: level {clevel}, {len} bytes in {room}"
+        );
+        assert!(
+            ours[..expected] == theirs[..expected],
+            "round {round}: level {clevel}"
+        );
+        fitted += usize::from(expected > 0);
+    }
+    assert!(fitted > 3_000, "{fitted}");
+}
+
 /// Whole and damaged streams.
 #[test]
 fn streams_are_decoded_and_refused_as_the_library_does() {

@@ -1,0 +1,299 @@
+//! Hash chains, in which LZ4HC looks for the longest match: for each position, the one before it with the same hash.
+
+use core::hint::cold_path;
+
+use super::compress::{match_end, match_len_backward};
+use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH};
+use super::get_or_make;
+use crate::copy::array_at;
+use crate::table::{hash, zeros};
+use crate::unaligned::load;
+use oxiblosc_error::Result;
+
+/// Binary logarithm of the number of hashes.
+const HASH_LOG: u32 = 15;
+/// The number of links, one for each position of the window.
+const LINKS: usize = 1 << 16;
+/// The longest distance of a match.
+const MAX_DISTANCE: u32 = LINKS as u32 - 1;
+/// Where the positions of a stream are counted from at most, so that none is over `u32::MAX`: streams have less than 2^31 bytes.
+const MAX_BASE: u32 = 1 << 30;
+
+/// For each hash, the index of the last position that has it; something below the base if there is none.
+type Heads = [u32; 1 << HASH_LOG];
+/// For each index, modulo the window, the distance to the one before it in its chain.
+type Links = [u16; LINKS];
+
+/// The tables, which are reused from stream to stream.
+#[derive(Default)]
+pub(super) struct Tables {
+    heads: Option<Box<Heads>>,
+    links: Option<Box<Links>>,
+    next_base: u32,
+}
+
+impl Tables {
+    /// Empty chains for a stream. Every position of an earlier one is out of the window, because clearing would take longer than
+    /// a short stream does. A search tries so many `attempts`; with `skip_runs`, all those in one run count as one.
+    pub(super) fn chains<'a>(
+        &'a mut self,
+        src: &'a [u8],
+        attempts: u32,
+        skip_runs: bool,
+    ) -> Result<Chains<'a>> {
+        let heads = get_or_make(&mut self.heads, zeros)?;
+        let links = get_or_make(&mut self.links, zeros)?;
+        if self.next_base > MAX_BASE {
+            heads.fill(0);
+            self.next_base = 0;
+        }
+        let base = self.next_base + LINKS as u32;
+        self.next_base = base + src.len() as u32;
+        Ok(Chains {
+            src,
+            heads,
+            links,
+            base,
+            inserted: 0,
+            attempts,
+            skip_runs,
+        })
+    }
+}
+
+/// The chains of a stream. An index is a position plus `base`.
+pub(super) struct Chains<'a> {
+    src: &'a [u8],
+    heads: &'a mut Heads,
+    links: &'a mut Links,
+    base: u32,
+    /// The positions before this one are in the chains.
+    inserted: usize,
+    attempts: u32,
+    skip_runs: bool,
+}
+
+/// A match: the `len` bytes at `start` are those at `start - distance`.
+#[derive(Clone, Copy)]
+pub(super) struct Match {
+    pub(super) start: usize,
+    pub(super) len: usize,
+    pub(super) distance: usize,
+}
+
+impl Match {
+    pub(super) fn end(&self) -> usize {
+        self.start + self.len
+    }
+}
+
+impl Chains<'_> {
+    /// The longest match that begins at `at`. Requires `at + MF_LIMIT <= src.len()`.
+    #[inline(always)]
+    pub(super) fn longest(&mut self, at: usize) -> Option<Match> {
+        self.search::<false>(at, at, MIN_MATCH - 1)
+    }
+
+    /// The longest match that is longer than `than`, covers the position `overlap` bytes before its end, and does not begin before it.
+    #[inline(never)]
+    pub(super) fn longer(&mut self, than: Match, overlap: usize) -> Option<Match> {
+        if than.end() + MF_LIMIT > self.src.len() {
+            return None;
+        }
+        self.search::<true>(than.end() - overlap, than.start, than.len)
+    }
+
+    /// Puts the positions before `at` into the chains.
+    #[inline(always)]
+    fn insert_before(&mut self, at: usize) {
+        for position in self.inserted..at {
+            // SAFETY: `search` requires 12 bytes at `at`, and `position` lies before it.
+            let four = u32::from_le(unsafe { load(self.src, position) });
+            let index = self.base + position as u32;
+            let head = &mut self.heads[hash::<HASH_LOG>(four)];
+            self.links[index as usize % LINKS] = (index - *head).min(MAX_DISTANCE) as u16;
+            *head = index;
+        }
+        self.inserted = self.inserted.max(at);
+    }
+
+    /// The longest match that covers `at`, begins at `low` or (if `BACKWARD`) later, and is longer than `longest`; the first of
+    /// several.
+    ///
+    /// Requires `at + MF_LIMIT <= src.len()`, `low <= at` and `at - low < longest < at - low + MIN_MATCH`.
+    #[inline(always)]
+    fn search<const BACKWARD: bool>(
+        &mut self,
+        at: usize,
+        low: usize,
+        longest: usize,
+    ) -> Option<Match> {
+        debug_assert!(low <= at && at + MF_LIMIT <= self.src.len());
+        debug_assert!((1..MIN_MATCH).contains(&(longest - (at - low))));
+        self.insert_before(at);
+        let src = self.src;
+        let index = self.base + at as u32;
+        let lowest = index.saturating_sub(MAX_DISTANCE).max(self.base);
+        // SAFETY: 12 bytes lie at `at`.
+        let four: u32 = unsafe { load(src, at) };
+        // The link between two positions in a run like the one at `at`. No link is 0.
+        let link_in_run = u32::from(self.skip_runs && four == four.rotate_left(8));
+        let mut run = None;
+        let most_before = if BACKWARD { at - low } else { 0 };
+        let mut best = Best::new(src, at, most_before, longest);
+        let mut candidate = self.heads[hash::<HASH_LOG>(u32::from_le(four))];
+        let mut attempts = self.attempts;
+        while candidate >= lowest && attempts > 0 {
+            debug_assert!(candidate < index);
+            attempts -= 1;
+            let from = (candidate - self.base) as usize;
+            let link = u32::from(self.links[candidate as usize % LINKS]);
+            candidate -= link;
+            // SAFETY: `from` lies before `at`.
+            let may_be_longer = unsafe { best.may_be_longer_from(src, from) };
+            if !may_be_longer && link != link_in_run {
+                continue;
+            }
+            cold_path();
+            // SAFETY: `from` lies before `at`, where 12 bytes lie.
+            if unsafe { load::<u32>(src, from) == four && best.extend(src, from) } {
+                break;
+            }
+            if link == link_in_run && candidate >= lowest {
+                // SAFETY: as above; a candidate that is the position before it says that `from` is not 0.
+                if unsafe { load::<u32>(src, from - 1) } != four {
+                    continue;
+                }
+                let (limit, byte) = (best.limit, four as u8);
+                let run = *run.get_or_insert_with(|| run_end(src, at, limit, byte) - at);
+                let from = from - 1;
+                let after = run_end(src, from, limit, byte) - from;
+                let lowest_from = (lowest - self.base) as usize;
+                let before = run_len_backward(&src[lowest_from..from], byte);
+                if before + after >= run && after <= run {
+                    // From where as much of this run is left as of the one at `at`, a match may go on behind both.
+                    candidate = candidate + after as u32 - run as u32;
+                    continue;
+                }
+                candidate -= before as u32;
+                if best.most_before == 0 {
+                    let distance = (index - candidate) as usize;
+                    if best.take(src, 0, run.min(before + after), distance) {
+                        break;
+                    }
+                    candidate -= u32::from(self.links[candidate as usize % LINKS]);
+                }
+            }
+        }
+        best.found
+    }
+}
+
+/// The longest match that a search has found.
+struct Best {
+    at: usize,
+    /// Where matches end at most.
+    limit: usize,
+    /// How many bytes before `at` matches begin at most.
+    most_before: usize,
+    longest: usize,
+    found: Option<Match>,
+    /// A longer match has at least `longest + 1 - most_before` bytes from `at` on. These are the last four of them, by which most
+    /// candidates are told that have none, and how far behind `at` they lie.
+    four_ahead: u32,
+    ahead: usize,
+}
+
+impl Best {
+    /// Nothing is found; a match is to be longer than `longest`.
+    #[inline(always)]
+    fn new(src: &[u8], at: usize, most_before: usize, longest: usize) -> Self {
+        // SAFETY: `search` requires 12 bytes at `at`.
+        let four_ahead = unsafe { load(src, at) };
+        Best {
+            at,
+            limit: src.len() - LAST_LITERALS,
+            most_before,
+            longest,
+            found: None,
+            four_ahead,
+            ahead: 0,
+        }
+    }
+
+    /// False if no longer match is at `from`.
+    ///
+    /// # Safety
+    /// `from <= at`.
+    #[inline(always)]
+    unsafe fn may_be_longer_from(&self, src: &[u8], from: usize) -> bool {
+        // SAFETY: the same load at `at` was in bounds.
+        unsafe { load::<u32>(src, from + self.ahead) == self.four_ahead }
+    }
+
+    /// Extends the match between `from` and `at`, of which the first `MIN_MATCH` bytes are known, in both directions, and takes it
+    /// if it is longer. True if no other can be longer.
+    ///
+    /// # Safety
+    /// `from < at` and `at + MF_LIMIT <= src.len()`.
+    #[inline(always)]
+    unsafe fn extend(&mut self, src: &[u8], from: usize) -> bool {
+        let at = self.at;
+        // SAFETY: the caller promises as much.
+        let end = unsafe { match_end(src, from, at) }.min(self.limit);
+        let before = if self.most_before > 0 {
+            match_len_backward(src, from, at, self.most_before.min(from))
+        } else {
+            0
+        };
+        self.take(src, before, before + end - at, at - from)
+    }
+
+    /// Takes a match that begins `before` bytes before `at`, if it is longer. True if no other can be longer.
+    #[inline(always)]
+    fn take(&mut self, src: &[u8], before: usize, len: usize, distance: usize) -> bool {
+        if len <= self.longest {
+            return false;
+        }
+        self.longest = len;
+        self.found = Some(Match {
+            start: self.at - before,
+            len,
+            distance,
+        });
+        let least = len + 1 - self.most_before;
+        if least > self.limit - self.at {
+            return true;
+        }
+        self.ahead = least.max(MIN_MATCH) - MIN_MATCH;
+        // SAFETY: the bytes end at `at + least`, that is at `limit` at most, or they are the first four, as in `new`.
+        self.four_ahead = unsafe { load(src, self.at + self.ahead) };
+        false
+    }
+}
+
+/// Where the run of `byte` that begins at `at` ends, at most at `limit`.
+fn run_end(src: &[u8], at: usize, limit: usize, byte: u8) -> usize {
+    let mut end = at;
+    while let Some(eight) = array_at::<8>(&src[..limit], end) {
+        let xor = u64::from_le_bytes(*eight) ^ u64::from_ne_bytes([byte; 8]);
+        if xor != 0 {
+            return end + (xor.trailing_zeros() / 8) as usize;
+        }
+        end += 8;
+    }
+    end + src[end..limit].iter().take_while(|&&b| b == byte).count()
+}
+
+/// How many bytes at the end of `src` are `byte`.
+fn run_len_backward(src: &[u8], byte: u8) -> usize {
+    let mut rest = src;
+    while let Some((front, eight)) = rest.split_last_chunk::<8>() {
+        let xor = u64::from_le_bytes(*eight) ^ u64::from_ne_bytes([byte; 8]);
+        if xor != 0 {
+            return src.len() - rest.len() + (xor.leading_zeros() / 8) as usize;
+        }
+        rest = front;
+    }
+    src.len() - rest.len() + rest.iter().rev().take_while(|&&b| b == byte).count()
+}
