@@ -32,7 +32,9 @@ pub enum Command {
     ///
     /// In a frame with checksums (`b2 compress --checksum`) any damage is found. The format has none of its own: without them what was
     /// changed such that it still decompresses is not found, except with zlib, whose streams have one.
-    #[command(after_help = "Example:\n  b2 verify temperature.b2nd && echo fine")]
+    #[command(
+        after_help = "Examples:\n  b2 verify temperature.b2nd && echo fine\n  b2 verify --quiet archive/*.b2nd"
+    )]
     Verify(VerifyArgs),
     /// Brings back what is readable of a damaged or truncated frame into a new one; exit code 1 if anything is lost
     ///
@@ -118,9 +120,9 @@ pub struct InfoArgs {
 /// Arguments of `verify`.
 #[derive(Args, Debug)]
 pub struct VerifyArgs {
-    /// A frame (file or directory) or a chunk; - reads from a pipe
-    #[arg(value_name = "FILE")]
-    pub input: PathBuf,
+    /// Frames (files or directories) or chunks; - reads from a pipe
+    #[arg(value_name = "FILE", required = true)]
+    pub inputs: Vec<PathBuf>,
     /// Says nothing if all is well
     #[arg(long, short)]
     pub quiet: bool,
@@ -164,7 +166,7 @@ pub struct RepairArgs {
 /// How to compress.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Coding {
-    /// blosclz, lz4, lz4hc, zlib or zstd
+    /// blosclz, lz4, lz4hc, zlib or zstd; for arrays zfp-acc:EXPONENT, zfp-prec:BITS, zfp-rate:PERCENT (these lose precision), ndlz:SIDE
     #[arg(long, short, value_name = "NAME")]
     pub codec: Option<String>,
     /// 0 (stored) to 9 (smallest)
@@ -198,8 +200,10 @@ impl Coding {
     pub fn apply(&self, settings: Settings) -> Result<Settings> {
         let mut settings = settings;
         if let Some(name) = &self.codec {
-            settings.codec = codec_of(name)?;
-            settings.codec_meta = 0;
+            (settings.codec, settings.codec_meta) = codec_of(name)?;
+            if settings.is_for_numbers() {
+                settings.filters = Default::default();
+            }
         }
         settings.level = self.level.unwrap_or(settings.level);
         if let Some(names) = &self.filters {
@@ -318,6 +322,9 @@ pub struct BenchArgs {
     /// Writes a plot here
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+    /// Replaces the plot if it is there
+    #[arg(long, short)]
+    pub force: bool,
     #[command(flatten)]
     pub threads: Threads,
 }

@@ -44,10 +44,13 @@ pub fn defaults(typesize: i32, threads: i16) -> Settings {
 /// Runs the command.
 pub fn run(args: &CompressArgs) -> Result<Outcome> {
     let piped = args.input == Path::new("-");
-    let begins = if piped {
-        stdin().lock().fill_buf()?.starts_with(MAGIC)
-    } else {
-        begins_as_npy(&Input::new(&args.input)?)?
+    let file = match piped {
+        true => None,
+        false => Some(Input::new(&args.input)?),
+    };
+    let begins = match &file {
+        None => stdin().lock().fill_buf()?.starts_with(MAGIC),
+        Some(input) => begins_as_npy(input)?,
     };
     let array = begins && !args.raw;
     let to = match &args.output {
@@ -55,34 +58,26 @@ pub fn run(args: &CompressArgs) -> Result<Outcome> {
         None if piped => PathBuf::from("-"),
         None => named(&args.input, array),
     };
-    let output = Output::new(&to, args.force)?;
-    if args.sparse && to == Path::new("-") {
+    let output = Output::new(&to, args.force, file.as_ref())?.keep_times();
+    if args.sparse && output.is_stream() {
         return Err(Failure::say("a directory does not go through a pipe"));
     }
-    let nbytes = if array {
-        let input = Input::new(&args.input)?;
-        compress_array(args, &input, &output)?
-    } else if piped {
-        compress_bytes(args, &mut stdin().lock(), 0, &output)?
-    } else {
-        let input = Input::new(&args.input)?;
-        let mut file = input.open()?;
-        let size = file.metadata()?.len();
-        compress_bytes(args, &mut file, size, &output)?
+    let nbytes = match &file {
+        Some(input) if array => compress_array(args, input, &output)?,
+        None if array => compress_array(args, &Input::new(&args.input)?, &output)?,
+        None => compress_bytes(args, &mut stdin().lock(), 0, &output)?,
+        Some(input) => {
+            let mut file = input.open()?;
+            let size = file.metadata()?.len();
+            compress_bytes(args, &mut file, size, &output)?
+        }
     };
-    if to != Path::new("-") {
-        let cbytes = output.size();
-        let report = format!(
-            "{}: {} to {}, ratio {}",
-            output.name(),
-            bytes(nbytes),
-            bytes(cbytes),
-            ratio(nbytes, cbytes)
-        );
-        output.finish()?;
-        say(&report)?;
-    } else {
-        output.finish()?;
+    let (name, cbytes, silent) = (output.name().to_string(), output.size(), output.is_stream());
+    output.finish()?;
+    if !silent {
+        let (before, after) = (bytes(nbytes), bytes(cbytes));
+        let ratio = ratio(nbytes, cbytes);
+        say(&format!("{name}: {before} to {after}, ratio {ratio}"))?;
     }
     Ok(Outcome::Fine)
 }
@@ -126,7 +121,7 @@ pub fn plain_sizes(
     Ok((chunk, block as i32))
 }
 
-fn place<'a>(path: &'a std::path::Path, sparse: bool) -> Place<'a> {
+fn place<'a>(path: &'a Path, sparse: bool) -> Place<'a> {
     if sparse {
         Place::Directory(path)
     } else {
@@ -152,9 +147,10 @@ fn compress_bytes(
             .coding
             .apply(defaults(typesize, args.threads.count()))?
     };
+    settings.check_codec(None)?;
     let failed = |error| Failure::of(output.name(), error);
     let path = output.path();
-    let mut frame = SuperChunk::new(place(path, args.sparse), &settings).map_err(failed)?;
+    let mut frame = SuperChunk::new(place(&path, args.sparse), &settings).map_err(failed)?;
     let progress = Progress::new("compressing", size);
     let mut data = Vec::new();
     let mut total = 0;
@@ -263,9 +259,10 @@ fn compress_array(args: &CompressArgs, input: &Input, output: &Output) -> Result
     let settings = args
         .coding
         .apply(defaults(itemsize, args.threads.count()))?;
+    settings.check_codec(Some(npy.shape.len()))?;
     let failed = |error| Failure::of(output.name(), error);
     let path = output.path();
-    let place = place(path, args.sparse);
+    let place = place(&path, args.sparse);
     let mut array = Array::new(place, &settings, &shape, &[]).map_err(failed)?;
     let total = box_size(&vec![0; npy.shape.len()], &npy.shape, npy.itemsize) as u64;
     let progress = Progress::new("compressing", total);

@@ -15,7 +15,6 @@ use crate::text::{bytes, clean};
 use oxiblosc_core::b2nd::meta::{NAME, OLD_NAME};
 use oxiblosc_error::Error;
 use oxiblosc_frame::header::Kind;
-use std::path::Path;
 
 /// Runs the command.
 pub fn run(args: &ConvertArgs) -> Result<Outcome> {
@@ -26,23 +25,27 @@ pub fn run(args: &ConvertArgs) -> Result<Outcome> {
             input.name()
         )));
     };
-    let output = Output::new(&args.output, args.force)?;
+    let output = Output::new(&args.output, args.force, Some(&input))?;
     let kind = match (args.sparse, args.contiguous) {
         (true, _) => Kind::Sparse,
         (_, true) => Kind::Contiguous,
         _ => frame.header.kind,
     };
-    if kind == Kind::Sparse && args.output == Path::new("-") {
+    if kind == Kind::Sparse && output.is_stream() {
         return Err(Failure::say(
             "a directory does not go through a pipe (--contiguous makes a file)",
         ));
     }
     let path = output.path();
     let place = match kind {
-        Kind::Contiguous => Place::File(path),
-        Kind::Sparse => Place::Directory(path),
+        Kind::Contiguous => Place::File(&path),
+        Kind::Sparse => Place::Directory(&path),
     };
     let settings = args.coding.apply(frame.settings(args.threads.count()))?;
+    if args.coding.codec.is_some() {
+        let meta = frame.array().and_then(array_meta);
+        settings.check_codec(meta.map(|meta| meta.ndim))?;
+    }
     let shapes = args.chunks.is_some() || args.blocks.is_some();
     let again = args.coding.is_given() || shapes;
     if again && frame.header.vlblocks {
@@ -58,16 +61,12 @@ pub fn run(args: &ConvertArgs) -> Result<Outcome> {
     } else {
         copy(&mut frame, &input, place, &settings)?;
     }
-    if args.output != Path::new("-") {
-        let (before, after) = (size_of(input.path()), output.size());
-        say(&format!(
-            "{}: {}, from {}",
-            output.name(),
-            bytes(after),
-            bytes(before)
-        ))?;
-    }
+    let (name, silent) = (output.name().to_string(), output.is_stream());
+    let (before, after) = (bytes(size_of(input.path())), bytes(output.size()));
     output.finish()?;
+    if !silent {
+        say(&format!("{name}: {after}, from {before}"))?;
+    }
     Ok(Outcome::Fine)
 }
 

@@ -25,12 +25,20 @@ pub fn run(args: &DecompressArgs) -> Result<Outcome> {
         FrameOrChunk::Frame(frame) => frame.array().is_some(),
         FrameOrChunk::Chunk(_) => false,
     };
+    if let FrameOrChunk::Frame(frame) = &source
+        && let Some(what) = frame.stands_for().filter(|_| !args.raw)
+    {
+        return Err(Failure::say(format!(
+            "{}: {what} of python-blosc2, whose data are not in it: blosc2.open gives them (--raw writes what is in it)",
+            input.name()
+        )));
+    }
     let to = match &args.output {
         Some(path) => path.clone(),
         None if input.is_piped() => PathBuf::from("-"),
         None => named(&args.input, array && !args.raw)?,
     };
-    let output = Output::new(&to, args.force)?;
+    let mut output = Output::new(&to, args.force, Some(&input))?.keep_times();
     let threads = args.threads.count();
     let failed = |error| Failure::of(input.name(), error);
     match source {
@@ -38,7 +46,7 @@ pub fn run(args: &DecompressArgs) -> Result<Outcome> {
         FrameOrChunk::Frame(mut frame) => {
             let contexts = frame.contexts(threads).map_err(failed)?;
             let progress = Progress::new("decompressing", frame.header.nbytes.max(0) as u64);
-            let mut write = writer(&to, &output)?;
+            let mut write = output.writer()?;
             each_chunk(&mut frame, &contexts, &input, |data| {
                 progress.add(data.len());
                 Ok(write.write_all(data)?)
@@ -50,22 +58,19 @@ pub fn run(args: &DecompressArgs) -> Result<Outcome> {
             let size = ChunkHeader::parse(&chunk).map_err(failed)?.nbytes;
             let mut data = zeros(size).map_err(failed)?;
             let size = contexts.decompress(&chunk, &mut data).map_err(failed)?;
-            let mut write = writer(&to, &output)?;
+            let mut write = output.writer()?;
             write.write_all(&data[..size])?;
             write.flush()?;
         }
     }
-    if to == Path::new("-") {
-        // What did not need a file of its own went out already.
-        return if array {
-            output.finish().map(|()| Outcome::Fine)
-        } else {
-            Ok(Outcome::Fine)
-        };
-    }
-    let report = format!("{}: {}", output.name(), bytes(output.size()));
+    let (report, silent) = (
+        format!("{}: {}", output.name(), bytes(output.size())),
+        output.is_stream(),
+    );
     output.finish()?;
-    say(&report)?;
+    if !silent {
+        say(&report)?;
+    }
     Ok(Outcome::Fine)
 }
 
@@ -84,13 +89,6 @@ fn named(input: &Path, npy: bool) -> Result<PathBuf> {
             input.display()
         ))),
     }
-}
-
-fn writer(to: &Path, output: &Output) -> Result<Box<dyn Write>> {
-    if to == Path::new("-") {
-        return Ok(Box::new(std::io::stdout().lock()));
-    }
-    Ok(Box::new(output.create()?))
 }
 
 /// Gives the data of each chunk of a frame.

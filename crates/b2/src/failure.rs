@@ -19,6 +19,8 @@ pub enum Outcome {
 pub enum Failure {
     /// One line for the person who asked.
     Said(String),
+    /// One line for each of several things, which stand there already.
+    AlreadySaid,
     /// The reader of the output has closed its end, as `head` does: ends the program without a message.
     BrokenPipe,
 }

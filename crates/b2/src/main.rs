@@ -6,7 +6,7 @@
 //! - [`report`]: what `repair` says
 //! - [`library`]: the library's contexts, super-chunks and arrays with what the options say
 //! - [`npy`], [`msgpack`], [`json`]: formats of others
-//! - [`input`], [`output`], [`progress`], [`picture`], [`plot`], [`text`]: files, pipes and people
+//! - [`input`], [`output`], [`scratch`], [`progress`], [`picture`], [`plot`], [`text`]: files, pipes and people
 #![forbid(unsafe_code)]
 
 mod args;
@@ -30,6 +30,7 @@ mod progress;
 mod repair;
 mod report;
 mod salvage;
+mod scratch;
 mod settings;
 mod source;
 mod state;
@@ -53,15 +54,10 @@ fn main() -> ExitCode {
         Ok(Outcome::Fine) | Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
         Ok(Outcome::Damaged) => ExitCode::from(DAMAGED),
         Err(Failure::Said(text)) => {
-            // Names from files may hold what a terminal would take as a command, or several lines.
-            let line: String = text
-                .chars()
-                .map(|c| if c.is_control() { ' ' } else { c })
-                .collect();
-            // If this cannot be written either, only the exit code is left.
-            let _ = writeln!(std::io::stderr(), "b2: {line}");
+            output::complain(&text);
             ExitCode::from(FAILED)
         }
+        Err(Failure::AlreadySaid) => ExitCode::from(FAILED),
     }
 }
 

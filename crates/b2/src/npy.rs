@@ -59,6 +59,54 @@ pub fn itemsize_of(dtype: &str) -> Option<usize> {
     }
 }
 
+/// Bytes of an item of a dtype that is a list of fields, such as `[('a', '<i4'), ('b', '<f8', (2,))]`. A field may be such a list.
+fn record_size(dtype: &str) -> Option<usize> {
+    let fields = dtype.trim().strip_prefix('[')?.strip_suffix(']')?;
+    let mut size = 0usize;
+    for field in parts(fields) {
+        let field = field.strip_prefix('(')?.strip_suffix(')')?;
+        let mut parts = parts(field);
+        let _name = parts.next()?;
+        let kind = parts.next()?;
+        let one = match kind
+            .strip_prefix('\'')
+            .and_then(|kind| kind.strip_suffix('\''))
+        {
+            Some(kind) => itemsize_of(kind)?,
+            None => record_size(kind)?,
+        };
+        let count = match parts.next() {
+            Some(shape) => parts_of_shape(shape)?,
+            None => 1,
+        };
+        size = size.checked_add(one.checked_mul(count)?)?;
+    }
+    Some(size)
+}
+
+/// Items of a field with a shape: `(2, 3)`, or one length.
+fn parts_of_shape(shape: &str) -> Option<usize> {
+    let lengths = shape.trim_matches(['(', ')']);
+    parts(lengths).try_fold(1usize, |n, length| n.checked_mul(length.parse().ok()?))
+}
+
+/// The parts of a list in Python's words, between commas that are in no brackets and no quotes.
+fn parts(list: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0;
+    let mut quoted = false;
+    list.split(move |c| {
+        match c {
+            '\'' => quoted = !quoted,
+            '(' | '[' if !quoted => depth += 1,
+            ')' | ']' if !quoted => depth -= 1,
+            _ => {}
+        }
+        c == ',' && !quoted && depth == 0
+    })
+    .map(str::trim)
+    .filter(|part| !part.is_empty())
+}
+
 impl Npy {
     /// Reads the header of a file.
     pub fn parse(mut file: &File, name: &str) -> Result<Self> {
@@ -93,7 +141,9 @@ impl Npy {
             .collect();
         let shape = shape.ok_or_else(|| bad("its shape makes no sense"))?;
         if dtype.contains('O') && itemsize_of(&dtype).is_none() {
-            return Err(bad("it holds Python objects"));
+            return Err(bad(
+                "it holds Python objects (--raw compresses the file as it is)",
+            ));
         }
         let data = start + len as u64;
         let there = file.metadata()?.len().saturating_sub(data);
@@ -101,14 +151,20 @@ impl Npy {
             .iter()
             .try_fold(1u64, |n, length| n.checked_mul(*length as u64));
         let items = items.ok_or_else(|| bad("it is too large"))?;
-        // Fields of a record may have any size: then the file tells.
-        let itemsize =
-            itemsize_of(&dtype).unwrap_or_else(|| there.checked_div(items).unwrap_or(1) as usize);
+        let itemsize = itemsize_of(&dtype)
+            .or_else(|| record_size(&dtype))
+            .ok_or_else(|| bad("its dtype is not known (--raw compresses the file as it is)"))?;
         let needed = items
             .checked_mul(itemsize as u64)
             .ok_or_else(|| bad("it is too large"))?;
         if itemsize == 0 || needed > there {
             return Err(bad("it is cut short"));
+        }
+        if needed < there {
+            return Err(bad(&format!(
+                "{} bytes follow the array, as where there are several in one file (--raw compresses the file as it is)",
+                there - needed
+            )));
         }
         Ok(Self {
             shape,
@@ -272,6 +328,22 @@ mod tests {
         assert_eq!(itemsize_of("<U5"), Some(20));
         assert_eq!(itemsize_of("<M8[ns]"), Some(8));
         assert_eq!(itemsize_of("[('a', '<i4')]"), None);
+        let records = [
+            ("[('a', '<i4')]", Some(4)),
+            (
+                "[('a', '<i4'), ('b,)', '<f8', (2, 3)), ('', '|V4')]",
+                Some(56),
+            ),
+            (
+                "[('a', [('x', '<U2'), ('y', '|b1')], (2,)), ('b', '<i2', 3)]",
+                Some(24),
+            ),
+            ("[('a', '|O')]", None),
+            ("['<i4']", None),
+        ];
+        for (dtype, size) in records {
+            assert_eq!(record_size(dtype), size, "{dtype}");
+        }
         let header = Npy::header(&[3], "<f8");
         assert_eq!((header.len() % 64, header.last()), (0, Some(&b'\n')));
     }

@@ -1,90 +1,265 @@
 //! Where a command puts what it makes: nothing appears under the name that was asked for before it is whole.
 
 use crate::failure::{Failure, Result};
-use crate::input::Temporary;
-use std::fs::File;
+use crate::input::Input;
+use crate::scratch::Scratch;
+use std::fs::{File, FileTimes, Metadata};
 use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
+
+/// Links that are followed, one to the next.
+const MAX_LINKS: usize = 40;
 
 /// Something to be written.
 pub struct Output {
-    file: Temporary,
-    to: Option<PathBuf>,
-    replace: bool,
+    /// Where it is made.
+    scratch: Scratch,
+    target: Target,
+    /// What it is made of.
+    source: Option<Metadata>,
+    keep_times: bool,
+    name: String,
+}
+
+/// Where it goes.
+enum Target {
+    /// Bytes one after the other: standard output, a device, a pipe with a name.
+    Stream(Box<dyn Write>),
+    /// A file or directory.
+    Path { to: PathBuf, replace: bool },
 }
 
 impl Output {
-    /// A file or directory at `path`; `-` is the pipe. One that is there already is replaced only if `replace`.
-    pub fn new(path: &Path, replace: bool) -> Result<Self> {
-        if path == Path::new("-") {
-            if io::stdout().is_terminal() {
-                return Err(Failure::say(
-                    "will not write compressed or binary data to a terminal: name a file or use a pipe",
-                ));
+    /// A file or directory at `path`, made of `input`; `-` is standard output. One that is there already is replaced only if
+    /// `replace`. Links are followed. What is neither file nor directory is written to as it is.
+    pub fn new(path: &Path, replace: bool, input: Option<&Input>) -> Result<Self> {
+        let failed = |error: io::Error| Failure::at(path, &error);
+        let refused = |why: &str| Err(Failure::say(format!("{}: {why}", path.display())));
+        let mut beside = std::env::temp_dir();
+        let target = if path == Path::new("-") {
+            stream(io::stdout())?
+        } else {
+            let to = followed(path).map_err(failed)?;
+            match std::fs::symlink_metadata(&to) {
+                Ok(there) if there.is_file() || there.is_dir() => {
+                    if !replace {
+                        return refused("is there already (--force replaces it)");
+                    }
+                    if input.is_some_and(|input| are_nested(input.path(), &to)) {
+                        return refused("is what is read: write to another place");
+                    }
+                    if there.is_dir() && !is_frame_or_empty(&to) {
+                        return refused("is a directory with other things in it than a frame");
+                    }
+                    beside = parent(&to);
+                    Target::Path { to, replace }
+                }
+                Ok(there) => {
+                    if there.file_type().is_block_device() && !replace {
+                        return refused("is a block device (--force overwrites it)");
+                    }
+                    stream(File::options().write(true).open(&to).map_err(failed)?)?
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    beside = parent(&to);
+                    Target::Path { to, replace }
+                }
+                Err(error) => return Err(failed(error)),
             }
-            return Ok(Self {
-                file: Temporary::name(None),
-                to: None,
-                replace,
-            });
-        }
-        if !replace && path.symlink_metadata().is_ok() {
-            return Err(Failure::say(format!(
-                "{}: is there already (--force replaces it)",
-                path.display()
-            )));
-        }
+        };
         Ok(Self {
-            file: Temporary::name(Some(path)),
-            to: Some(path.to_path_buf()),
-            replace,
+            scratch: Scratch::new(&beside).map_err(failed)?,
+            source: input.and_then(Input::metadata),
+            keep_times: false,
+            name: match &target {
+                Target::Stream(_) if path == Path::new("-") => "standard output".into(),
+                _ => path.display().to_string(),
+            },
+            target,
         })
     }
 
-    /// Where to write it.
-    pub fn path(&self) -> &Path {
-        self.file.path()
+    /// It gets the times of what it is made of, as it holds the same data.
+    pub fn keep_times(mut self) -> Self {
+        self.keep_times = true;
+        self
     }
 
-    /// A new file there.
+    /// It does not get the mode of what is read, as it does not tell the data.
+    pub fn public(mut self) -> Self {
+        self.source = None;
+        self
+    }
+
+    /// Where to make it.
+    pub fn path(&self) -> PathBuf {
+        self.scratch.path("new")
+    }
+
+    /// Whether it goes to where bytes come one after the other.
+    pub fn is_stream(&self) -> bool {
+        matches!(self.target, Target::Stream(_))
+    }
+
+    /// Makes a file, or gives the stream.
+    pub fn writer(&mut self) -> Result<Box<dyn Write + '_>> {
+        let path = self.path();
+        match &mut self.target {
+            Target::Stream(stream) => Ok(Box::new(stream)),
+            Target::Path { .. } => Ok(Box::new(create(&path, &self.name)?)),
+        }
+    }
+
+    /// Makes a file.
     pub fn create(&self) -> Result<File> {
-        let made = File::options()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(self.path());
-        made.map_err(|error| Failure::at(self.to.as_deref().unwrap_or(self.path()), &error))
+        create(&self.path(), &self.name)
     }
 
     /// What to call it.
-    pub fn name(&self) -> String {
-        let to = self.to.as_ref();
-        to.map_or_else(
-            || "standard output".into(),
-            |path| path.display().to_string(),
-        )
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
-    /// Bytes that were written.
+    /// Bytes that were made.
     pub fn size(&self) -> u64 {
-        size_of(self.path())
+        size_of(&self.path())
     }
 
     /// Puts it where it was asked for.
-    pub fn finish(self) -> Result<()> {
-        let Some(to) = &self.to else {
-            let mut from =
-                File::open(self.path()).map_err(|error| Failure::at(self.path(), &error))?;
-            io::copy(&mut from, &mut io::stdout().lock())?;
-            return Ok(());
-        };
-        if self.replace && to.is_dir() && !to.is_symlink() {
-            std::fs::remove_dir_all(to).map_err(|error| Failure::at(to, &error))?;
-        } else if self.replace && self.path().is_dir() && to.symlink_metadata().is_ok() {
-            std::fs::remove_file(to).map_err(|error| Failure::at(to, &error))?;
+    pub fn finish(mut self) -> Result<()> {
+        let from = self.path();
+        match &mut self.target {
+            Target::Stream(stream) => {
+                // What came through `writer` is there already.
+                if from.exists() {
+                    let mut from = File::open(&from).map_err(|error| Failure::at(&from, &error))?;
+                    io::copy(&mut from, stream)?;
+                }
+                Ok(stream.flush()?)
+            }
+            Target::Path { to, replace } => {
+                if let Some(source) = &self.source {
+                    give_attributes(&from, source, self.keep_times)
+                        .map_err(|error| Failure::at(to, &error))?;
+                }
+                let old = self.scratch.path("old");
+                place(&from, to, *replace, &old).map_err(|error| match error.kind() {
+                    io::ErrorKind::AlreadyExists => Failure::say(format!(
+                        "{}: is there already (--force replaces it)",
+                        self.name
+                    )),
+                    _ => Failure::at(to, &error),
+                })
+            }
         }
-        self.file.keep(to)
     }
+}
+
+/// A new file for what is called `name`.
+fn create(path: &Path, name: &str) -> Result<File> {
+    let mut options = File::options();
+    options.read(true).write(true).create_new(true);
+    options
+        .open(path)
+        .map_err(|error| Failure::at(Path::new(name), &error))
+}
+
+fn stream(to: impl Write + IsTerminal + 'static) -> Result<Target> {
+    if to.is_terminal() {
+        return Err(Failure::say(
+            "will not write compressed or binary data to a terminal: name a file or use a pipe",
+        ));
+    }
+    Ok(Target::Stream(Box::new(to)))
+}
+
+/// Where the links at `path` lead to, whether anything is there or not.
+fn followed(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_path_buf();
+    for _ in 0..MAX_LINKS {
+        match std::fs::read_link(&path) {
+            Ok(to) => path = parent(&path).join(to),
+            // No link, or nothing there.
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(io::Error::other("too many links, one to the next"))
+}
+
+/// The folder that a path is in.
+fn parent(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent.to_path_buf(),
+        Some(_) => PathBuf::from("."),
+        None => path.to_path_buf(),
+    }
+}
+
+/// Whether two paths lead to the same thing, or one to something within the other.
+fn are_nested(a: &Path, b: &Path) -> bool {
+    match (a.canonicalize(), b.canonicalize()) {
+        (Ok(a), Ok(b)) => {
+            let same_file = |a: &Path, b: &Path| {
+                let id = |path: &Path| path.metadata().map(|there| (there.dev(), there.ino()));
+                matches!((id(a), id(b)), (Ok(a), Ok(b)) if a == b)
+            };
+            a.starts_with(&b) || b.starts_with(&a) || same_file(&a, &b)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a directory may be replaced.
+fn is_frame_or_empty(path: &Path) -> bool {
+    let is_empty = || std::fs::read_dir(path).is_ok_and(|mut files| files.next().is_none());
+    crate::source::frame_file(path).is_file() || is_empty()
+}
+
+/// Moves a file or directory to its place. What is replaced goes to `old`, and comes back if the move fails.
+fn place(from: &Path, to: &Path, replace: bool, old: &Path) -> io::Result<()> {
+    if !replace && from.is_file() {
+        // Unlike a renaming, this fails if something has come there meanwhile.
+        match std::fs::hard_link(from, to) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {}
+            done => return done,
+        }
+    }
+    if !replace && to.symlink_metadata().is_ok() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    let are_files = from.is_file() && !to.is_dir();
+    if are_files || to.symlink_metadata().is_err() {
+        return std::fs::rename(from, to);
+    }
+    std::fs::rename(to, old)?;
+    std::fs::rename(from, to).inspect_err(|_| {
+        // The first error is the one to tell.
+        let _ = std::fs::rename(old, to);
+    })
+}
+
+/// Gives a file, or a directory and the files in it, the mode of `source`, and its owner and group as far as this user may.
+fn give_attributes(path: &Path, source: &Metadata, times: bool) -> io::Result<()> {
+    let mode = source.mode() & 0o777;
+    let give = |path: &Path, mode: u32| {
+        // The group alone may be possible. Without either the mode says the same of another owner, as with other compressors.
+        let _ = chown(path, Some(source.uid()), Some(source.gid()))
+            .or_else(|_| chown(path, None, Some(source.gid())));
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
+    };
+    if path.is_dir() {
+        for file in std::fs::read_dir(path)? {
+            give(&file?.path(), mode)?;
+        }
+        // Whoever may read the files may look for them.
+        return give(path, mode | (mode & 0o444) >> 2);
+    }
+    if times && let Ok(modified) = source.modified() {
+        let times = FileTimes::new().set_modified(modified);
+        File::options().write(true).open(path)?.set_times(times)?;
+    }
+    give(path, mode)
 }
 
 /// Bytes of a file, or of the files in a directory.
@@ -105,4 +280,15 @@ pub fn size_of(path: &Path) -> u64 {
 /// A line for the reader of the output.
 pub fn say(line: &str) -> Result<()> {
     Ok(writeln!(io::stdout().lock(), "{line}")?)
+}
+
+/// A line for the person who gave the command.
+pub fn complain(text: &str) {
+    // Names from files may hold what a terminal would take as a command, or several lines.
+    let line: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    // If this cannot be written either, only the exit code is left.
+    let _ = writeln!(io::stderr(), "b2: {line}");
 }

@@ -7,7 +7,7 @@ const STEPS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', 
 /// The part of a chunk that is left after compression, 0 to 1 (or a little more); `None` for one that takes no room.
 pub type Share = Option<f64>;
 
-/// Columns of chunks, side by side: a column is the mean of the chunks in it. The highest is as high as the picture.
+/// Columns of chunks, side by side: a column is the mean of the chunks in it. The picture is 100 % high, or as high as its highest column.
 /// Below the columns, dots stand under those that hold nothing but special chunks.
 pub fn columns(shares: &[Share], width: usize) -> Vec<String> {
     if shares.is_empty() || width == 0 {
@@ -24,10 +24,11 @@ pub fn columns(shares: &[Share], width: usize) -> Vec<String> {
             (!stored.is_empty()).then(|| stored.iter().sum::<f64>() / here.len() as f64)
         })
         .collect();
-    let highest = means.iter().flatten().copied().fold(0.0, f64::max);
-    if highest <= 0.0 {
+    if means.iter().all(Option::is_none) {
         return vec!["·".repeat(count * wide)];
     }
+    // The picture is as high as all the data, or as a column that is higher, as chunks of little data may be.
+    let highest = means.iter().flatten().copied().fold(1.0, f64::max);
     let steps = |share: f64| {
         let full = (ROWS * (STEPS.len() - 1)) as f64;
         // What is there can be seen.

@@ -25,7 +25,7 @@ use oxiblosc_memory::Buffer;
 /// Runs the command.
 pub fn run(args: &RepairArgs) -> Result<Outcome> {
     let input = Input::new(&args.input)?;
-    let output = Output::new(&args.output, args.force)?;
+    let output = Output::new(&args.output, args.force, Some(&input))?;
     let threads = args.threads.count();
     let plain = plain_contexts(threads).map_err(|error| Failure::of(input.name(), error))?;
     let sparse = input.path().is_dir();
@@ -91,8 +91,8 @@ fn rebuild(
     let failed = |error| Failure::of(output.name(), error);
     let path = output.path();
     let place = match header.kind {
-        Kind::Contiguous => Place::File(path),
-        Kind::Sparse => Place::Directory(path),
+        Kind::Contiguous => Place::File(&path),
+        Kind::Sparse => Place::Directory(&path),
     };
     let mut contexts = contexts(header, threads).map_err(failed)?;
     let templates = salvage::templates(&salvage.slots, chunks);

@@ -48,12 +48,17 @@ const FILTERS: [(&str, u8); 9] = [
     ("inttrunc", 36),
 ];
 
+const NDLZ: u8 = 32;
+const ZFP_ACC: u8 = 33;
+const ZFP_PREC: u8 = 34;
+const ZFP_RATE: u8 = 35;
+
 /// Codecs that are registered with the format but not part of its core.
 const PLUGINS: [(&str, u8); 6] = [
-    ("ndlz", 32),
-    ("zfp-acc", 33),
-    ("zfp-prec", 34),
-    ("zfp-rate", 35),
+    ("ndlz", NDLZ),
+    ("zfp-acc", ZFP_ACC),
+    ("zfp-prec", ZFP_PREC),
+    ("zfp-rate", ZFP_RATE),
     ("openhtj2k", 36),
     ("grok", 37),
 ];
@@ -67,14 +72,80 @@ pub fn codec_name(code: u8) -> String {
     plugin.map_or_else(|| format!("codec {code}"), |(name, _)| (*name).to_string())
 }
 
-/// The codec of a name.
-pub fn codec_of(name: &str) -> Result<u8> {
-    let own = Codec::from_name(name).map(|codec| codec.code() as u8);
-    let plugin = || PLUGINS.iter().find(|(known, _)| *known == name);
-    own.or_else(|| plugin().map(|(_, id)| *id)).ok_or_else(|| {
+/// The codec of a name, and its meta byte: `zstd`, `zfp-acc:-3`.
+pub fn codec_of(text: &str) -> Result<(u8, u8)> {
+    let (name, meta) = match text.split_once(':') {
+        Some((name, meta)) => (name, Some(parameter(meta, "codec", name)?)),
+        None => (text, None),
+    };
+    if let Some(codec) = Codec::from_name(name) {
+        return match meta {
+            None => Ok((codec.code() as u8, 0)),
+            Some(_) => Err(Failure::say(format!("the codec {name} has no parameter"))),
+        };
+    }
+    let plugin = PLUGINS.iter().find(|(known, _)| *known == name);
+    let (_, id) = plugin.ok_or_else(|| {
         let names: Vec<&str> = Codec::ALL.iter().map(|codec| codec.name()).collect();
         Failure::say(format!("no codec '{name}'; there are {}", names.join(", ")))
-    })
+    })?;
+    let wanted = match *id {
+        NDLZ => "ndlz:4 or ndlz:8 (the side of a cell)",
+        ZFP_ACC => "zfp-acc:-3 (a tolerance of 10 to that power)",
+        ZFP_PREC => "zfp-prec:10 (bits of precision)",
+        ZFP_RATE => "zfp-rate:25 (percent of the size)",
+        _ => return Ok((*id, meta.unwrap_or(0))),
+    };
+    match meta {
+        Some(meta) if *id != NDLZ || matches!(meta, 4 | 8) => Ok((*id, meta)),
+        _ => Err(Failure::say(format!(
+            "the codec {name} needs a parameter: {wanted}"
+        ))),
+    }
+}
+
+/// The number behind a colon, which goes into a meta byte.
+fn parameter(meta: &str, what: &str, name: &str) -> Result<u8> {
+    let number = meta.parse::<i16>().ok();
+    let number = number.filter(|n| (-128..=255).contains(n));
+    number
+        .map(|number| number as u8)
+        .ok_or_else(|| Failure::say(format!("'{meta}' is no parameter of the {what} {name}")))
+}
+
+impl Settings {
+    /// Whether the codec takes numbers of arrays, and not any bytes.
+    pub fn is_for_numbers(&self) -> bool {
+        matches!(self.codec, NDLZ | ZFP_ACC | ZFP_PREC | ZFP_RATE)
+    }
+
+    /// Whether the codec takes such data: arrays of so many dimensions, or bytes that are none.
+    pub fn check_codec(&self, ndim: Option<usize>) -> Result<()> {
+        let name = codec_name(self.codec);
+        let refused = |why: &str| Err(Failure::say(format!("the codec {name} takes {why}")));
+        if !self.is_for_numbers() {
+            return Ok(());
+        }
+        let is_zfp = self.codec != NDLZ;
+        match ndim {
+            None => return refused("arrays alone, such as .npy files"),
+            Some(n) if is_zfp && !(1..=4).contains(&n) => {
+                return refused("arrays of 1 to 4 dimensions");
+            }
+            Some(n) if !is_zfp && n != 2 => return refused("arrays of 2 dimensions"),
+            Some(_) => {}
+        }
+        if is_zfp && !matches!(self.typesize, 4 | 8) {
+            return refused("floating-point numbers of 4 or 8 bytes");
+        }
+        if !is_zfp && self.typesize != 1 {
+            return refused("items of 1 byte");
+        }
+        if self.filters != [filter_id::NONE; MAX_FILTERS] {
+            return refused("numbers as they are: --filters none");
+        }
+        Ok(())
+    }
 }
 
 /// The name of a filter, with its parameter where it has one.
@@ -106,16 +177,7 @@ pub fn pipeline(names: &[String]) -> Result<([u8; MAX_FILTERS], [u8; MAX_FILTERS
     let mut chosen = Vec::new();
     for name in names {
         let (name, meta) = match name.split_once(':') {
-            Some((name, meta)) => {
-                let number = meta
-                    .parse::<i16>()
-                    .ok()
-                    .filter(|n| (-128..=255).contains(n));
-                let number = number.ok_or_else(|| {
-                    Failure::say(format!("'{meta}' is no parameter of the filter {name}"))
-                })?;
-                (name, number as u8)
-            }
+            Some((name, meta)) => (name, parameter(meta, "filter", name)?),
             None => (name.as_str(), 0),
         };
         let known = FILTERS.iter().find(|(known, _)| *known == name);
@@ -160,8 +222,13 @@ mod tests {
 
     #[test]
     fn codecs_have_names() {
-        for name in ["blosclz", "lz4", "lz4hc", "zlib", "zstd", "zfp-rate"] {
-            assert_eq!(codec_name(codec_of(name).expect("known")), name);
+        for name in ["blosclz", "lz4", "lz4hc", "zlib", "zstd", "grok"] {
+            assert_eq!(codec_name(codec_of(name).expect("known").0), name);
+        }
+        assert_eq!(codec_of("zfp-acc:-3").ok(), Some((ZFP_ACC, 253)));
+        assert_eq!(codec_of("ndlz:8").ok(), Some((NDLZ, 8)));
+        for wrong in ["zfp-acc", "ndlz:5", "zstd:3", "zfp-rate:999"] {
+            assert!(codec_of(wrong).is_err(), "{wrong}");
         }
         assert_eq!(codec_name(200), "codec 200");
         assert!(codec_of("LZ4").is_err());

@@ -181,6 +181,21 @@ impl Frame {
         contexts(&self.header, threads)
     }
 
+    /// What python-blosc2 takes the frame for, if it stands for data that are computed or lie elsewhere.
+    pub fn stands_for(&self) -> Option<&'static str> {
+        // Metalayers of python-blosc2 4.14, as its `schunk.py` looks for them.
+        let kinds: [(&[u8], &str); 3] = [
+            (b"LazyArray", "a lazy expression"),
+            (b"b2o", "an object"),
+            (b"proxy-source", "a proxy"),
+        ];
+        let layers = &self.header.metalayers;
+        let kind = kinds
+            .iter()
+            .find(|(name, _)| layers.iter().any(|layer| layer.name == *name));
+        kind.map(|(_, what)| *what)
+    }
+
     /// The content of the metalayer that makes this an array.
     pub fn array(&self) -> Option<&[u8]> {
         array_layer(&self.header.metalayers)

@@ -4,7 +4,7 @@ use crate::args::VerifyArgs;
 use crate::check::{self, Damage};
 use crate::failure::{Failure, Outcome, Result, describe};
 use crate::input::Input;
-use crate::output::say;
+use crate::output::{complain, say};
 use crate::progress::Progress;
 use crate::source::{Frame, FrameOrChunk, REPAIR, StoredChunk, plain_contexts, vlmeta_content};
 use crate::text::{bytes, clean, plural, ranges};
@@ -12,6 +12,7 @@ use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_error::Error;
 use oxiblosc_frame::header::Kind;
 use oxiblosc_frame::offsets::Place as At;
+use std::path::Path;
 
 /// Damaged chunks that are named one by one.
 const NAMED: usize = 100;
@@ -28,9 +29,26 @@ struct Findings {
     unchecked: usize,
 }
 
-/// Runs the command.
+/// Runs the command. A file that cannot be looked at does not keep the others from it.
 pub fn run(args: &VerifyArgs) -> Result<Outcome> {
-    let input = Input::new(&args.input)?;
+    let mut outcome = Outcome::Fine;
+    let mut failure = None;
+    for path in &args.inputs {
+        match verify_one(path, args) {
+            Ok(Outcome::Fine) => {}
+            Ok(Outcome::Damaged) => outcome = Outcome::Damaged,
+            Err(Failure::Said(line)) if args.inputs.len() > 1 => {
+                complain(&line);
+                failure = Some(Failure::AlreadySaid);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    failure.map_or(Ok(outcome), Err)
+}
+
+fn verify_one(path: &Path, args: &VerifyArgs) -> Result<Outcome> {
+    let input = Input::new(path)?;
     let mut findings = Findings::default();
     let (what, nbytes, covered) = match FrameOrChunk::try_open(&input)? {
         Err(error) => {

@@ -7,5 +7,6 @@ mod damage_files;
 mod damage_table;
 #[path = "../../../../tests/common/fixtures.rs"]
 mod fixtures;
+mod safety;
 mod support;
 mod verdicts;
