@@ -157,3 +157,72 @@ fn the_program_in_rust_compiles() {
         .collect();
     assert!(documented.contains(program), "not in the documentation");
 }
+
+/// Of each `<text>` of a picture: what it says, and the box that it fits in with any common font: left, top, right, bottom.
+fn labels(svg: &str) -> Vec<(String, [f64; 4])> {
+    let attribute = |element: &str, name: &str| {
+        between(element, &format!(" {name}=\""), '"')
+            .next()
+            .map(str::to_owned)
+    };
+    let number = |text: String| text.parse::<f64>().expect("a number");
+    let size_of_all = attribute(svg.split('>').next().unwrap_or(""), "font-size");
+    let mut found = Vec::new();
+    for element in svg.split("<text").skip(1) {
+        let (opening, rest) = element.split_once('>').expect("the tag's end");
+        let text = rest.split_once('<').expect("the text's end").0;
+        let of_class = attribute(opening, "class").and_then(|class| {
+            let rule = format!(".{class} {{ font-size: ");
+            between(svg, &rule, 'p').next().map(str::to_owned)
+        });
+        let size = attribute(opening, "font-size")
+            .or(of_class)
+            .or(size_of_all.clone())
+            .map_or(16.0, number);
+        let width = text.chars().count() as f64 * size * 0.6;
+        let left = match attribute(opening, "text-anchor").as_deref() {
+            Some("end") => -width,
+            Some("middle") => -width / 2.0,
+            _ => 0.0,
+        };
+        let turned = between(opening, "rotate(", ' ').next().map(str::to_owned);
+        let (sin, cos) = turned.map_or(0.0, number).to_radians().sin_cos();
+        let [x, y] = ["x", "y"].map(|name| attribute(opening, name).map_or(0.0, number));
+        let mut fits = [x, y, x, y];
+        for across in [left, left + width] {
+            for down in [-size, size * 0.25] {
+                let (at, under) = (x + across * cos - down * sin, y + across * sin + down * cos);
+                fits = [
+                    fits[0].min(at),
+                    fits[1].min(under),
+                    fits[2].max(at),
+                    fits[3].max(under),
+                ];
+            }
+        }
+        found.push((text.to_owned(), fits));
+    }
+    found
+}
+
+#[test]
+fn no_label_of_a_picture_is_clipped() {
+    for name in ["benches/compare.svg", "benches/schunk.svg"] {
+        let svg = read(name);
+        let seen: Vec<f64> = between(&svg, "viewBox=\"", '"')
+            .next()
+            .unwrap_or_else(|| panic!("{name} has no viewBox"))
+            .split(' ')
+            .map(|number| number.parse().expect("a number"))
+            .collect();
+        let labels = labels(&svg);
+        assert!(labels.len() > 10, "{name} has labels");
+        for (text, [left, top, right, bottom]) in labels {
+            let inside = left >= seen[0]
+                && top >= seen[1]
+                && right <= seen[0] + seen[2]
+                && bottom <= seen[1] + seen[3];
+            assert!(inside, "{name} clips \"{text}\"");
+        }
+    }
+}

@@ -10,7 +10,7 @@ use std::fmt::Write;
 const PANEL: (f64, f64) = (330.0, 190.0);
 const GAP: (f64, f64) = (50.0, 92.0);
 const MARGIN: (f64, f64) = (60.0, 100.0);
-/// The ends of the axis; what lies beyond is drawn at the edge.
+/// The ends of the axis; what lies beyond is an arrow at the edge, with its number.
 const RANGE: (f64, f64) = (0.5, 16.0);
 const COMPRESS: &str = "#d1600a";
 const DECOMPRESS: &str = "#1f6fb4";
@@ -94,10 +94,32 @@ impl<'a> Panel<'a> {
         let fill = if row.case.threads > 1 { "white" } else { color };
         let x = self.middle(step) + shift * PANEL.0 / self.steps as f64 * 0.35;
         let y = self.y + height_of(ratio);
+        let title = format!("<title>{}: {ratio:.2}</title>", row.describe());
+        let style = format!(r#"fill="{fill}" stroke="{color}" stroke-width="1.8""#);
+        if (RANGE.0..=RANGE.1).contains(&ratio) {
+            let _ = writeln!(
+                self.svg,
+                r#"<circle cx="{x:.1}" cy="{y:.1}" r="4" {style}>{title}</circle>"#
+            );
+            return;
+        }
+        // The tip is at the edge. The numbers of one thread and of more stand on either side.
+        let back = if ratio > RANGE.1 { 9 } else { -9 };
+        let (anchor, aside) = if row.case.threads > 1 {
+            ("start", 7.0)
+        } else {
+            ("end", -7.0)
+        };
+        let number = if ratio < 1.0 {
+            format!("{ratio:.2}")
+        } else {
+            format!("{ratio:.0}")
+        };
         let _ = writeln!(
             self.svg,
-            r#"<circle cx="{x:.1}" cy="{y:.1}" r="4" fill="{fill}" stroke="{color}" stroke-width="1.8"><title>{}: {ratio:.2}</title></circle>"#,
-            row.describe()
+            r#"<path d="M{x:.1} {y:.1}l4.5 {back}h-9z" {style}>{title}</path><text x="{:.1}" y="{:.1}" class="tick" text-anchor="{anchor}">{number}</text>"#,
+            x + aside,
+            y + f64::from(back) / 2.0 + 5.0
         );
     }
 }
@@ -215,6 +237,11 @@ fn legend(svg: &mut String) {
             x + 12.0
         );
     }
+    let _ = writeln!(
+        svg,
+        r#"<text x="{}" y="32" class="note" text-anchor="end">An arrow at the edge with a number: a ratio beyond the axis.</text>"#,
+        MARGIN.0 + 3.0 * PANEL.0 + 2.0 * GAP.0
+    );
 }
 
 /// The geometric means as bars, each with a mark at its goal.
