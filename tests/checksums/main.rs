@@ -11,6 +11,7 @@ mod seeds;
 
 mod damage;
 mod interop;
+mod remembered;
 
 use blosc2::capi::types::blosc2_schunk;
 use common::library::own;

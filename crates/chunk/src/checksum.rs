@@ -196,11 +196,24 @@ impl<'a> Checksums<'a> {
     /// [`Error::Data`].
     #[inline]
     pub fn in_front(front: &'a [u8], header: &ChunkHeader) -> Result<Self> {
+        match front.split_last_chunk() {
+            Some((before, sum)) if crc32c(before) == u32::from_le_bytes(*sum) => {
+                Self::in_checked_front(front, header)
+            }
+            _ => Err(Error::Data),
+        }
+    }
+
+    /// The same of a front that was checked before.
+    ///
+    /// # Errors
+    /// [`Error::Data`].
+    #[inline]
+    pub fn in_checked_front(front: &'a [u8], header: &ChunkHeader) -> Result<Self> {
         let layout = Layout::of(header);
         let at = front.len().checked_sub(layout.table_len());
-        let (at, (before, sum)) = at.zip(front.split_last_chunk()).ok_or(Error::Data)?;
-        let table = &front[at..];
-        if table[..MAGIC.len()] != MAGIC || crc32c(before) != u32::from_le_bytes(*sum) {
+        let table = &front[at.ok_or(Error::Data)?..];
+        if table[..MAGIC.len()] != MAGIC {
             return Err(Error::Data);
         }
         let table = Table::Borrowed(table);

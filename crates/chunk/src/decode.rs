@@ -1,5 +1,6 @@
 //! Decompressing a chunk, whole or block by block.
 
+use super::checked::Checked;
 use super::checksum::{self, Checksums, Layout, PAGE};
 use super::decode_block::{BlockDecoder, Streams};
 use super::encode::workers;
@@ -33,6 +34,8 @@ pub struct Chunk<'a> {
     front_end: usize,
     /// Of the blocks, if the chunk has any.
     checksums: Option<Checksums<'a>>,
+    /// What need not be checked by them.
+    checked: Checked<'a>,
 }
 
 impl<'a> Chunk<'a> {
@@ -43,12 +46,36 @@ impl<'a> Chunk<'a> {
         chunk.ok_or(Error::Failure)
     }
 
-    /// The same, into the caller's variable: moving a chunk takes as long as checking a small one.
+    /// The same, of which some may have been checked before.
+    ///
+    /// # Errors
+    /// As for [`Self::parse`].
+    pub fn parse_checked(
+        header: &'a ChunkHeader,
+        src: &'a [u8],
+        checked: Checked<'a>,
+    ) -> Result<Self> {
+        let mut chunk = None;
+        Self::parse_parts(&mut chunk, header, src, checked)?;
+        chunk.ok_or(Error::Failure)
+    }
+
+    /// The same as [`Self::parse`], into the caller's variable: moving a chunk takes as long as checking a small one.
     #[inline(always)]
     pub fn parse_into<'c>(
         place: &'c mut Option<Self>,
         header: &'a ChunkHeader,
         src: &'a [u8],
+    ) -> Result<&'c Self> {
+        Self::parse_parts(place, header, src, Checked::NEVER)
+    }
+
+    #[inline(always)]
+    fn parse_parts<'c>(
+        place: &'c mut Option<Self>,
+        header: &'a ChunkHeader,
+        src: &'a [u8],
+        checked: Checked<'a>,
     ) -> Result<&'c Self> {
         if header.cbytes > src.len() && !header.is_lazy() {
             return Err(Error::InvalidHeader);
@@ -58,6 +85,7 @@ impl<'a> Chunk<'a> {
             return Err(Error::InvalidParam);
         }
         let chunk = place.insert(Self::unchecked(header, src));
+        chunk.checked = checked;
         chunk.check(None)?;
         Ok(chunk)
     }
@@ -141,6 +169,7 @@ impl<'a> Chunk<'a> {
             offsets: List::new(),
             front_end: header.overhead(),
             checksums: None,
+            checked: Checked::NEVER,
         }
     }
 
@@ -198,7 +227,12 @@ impl<'a> Chunk<'a> {
         let to = self.front_end + Layout::of(self.header).table_len();
         let whole = self.bytes.get(..to);
         if let Some(front) = whole {
-            return Checksums::in_front(front, self.header).map(Some);
+            if self.checked.has_front() {
+                return Checksums::in_checked_front(front, self.header).map(Some);
+            }
+            let sums = Checksums::in_front(front, self.header)?;
+            self.checked.add_front();
+            return Ok(Some(sums));
         }
         let Some(lazy) = self.lazy.as_ref().filter(|_| to <= self.header.cbytes) else {
             return Err(Error::Data);
@@ -215,6 +249,11 @@ impl<'a> Chunk<'a> {
     /// The checksums of the blocks.
     pub(super) fn checksums(&self) -> Option<&Checksums<'a>> {
         self.checksums.as_ref()
+    }
+
+    /// Whether all of block `nblock` was checked before.
+    pub(super) fn was_checked(&self, nblock: usize) -> bool {
+        self.checked.has_block(nblock)
     }
 
     /// Where header, block starts and dictionary end.
@@ -357,6 +396,7 @@ impl<'a> Chunk<'a> {
         };
         match &self.checksums {
             None => bytes,
+            Some(_) if self.was_checked(nblock) => bytes,
             Some(checksums) => self.checked(nblock, bytes?, checksums),
         }
     }
@@ -376,6 +416,7 @@ impl<'a> Chunk<'a> {
             &bytes[..len.map_err(|_| Error::Data)?]
         };
         checksums.check_block(nblock, streams)?;
+        self.checked.add_block(nblock);
         Ok(streams)
     }
 
@@ -402,7 +443,12 @@ impl<'a> Chunk<'a> {
             return Ok(false);
         };
         let stream = self.fetch(start - 4, start + out.len(), buf)?;
-        sums.copy_pages(nblock, stream, out)?;
+        if self.was_checked(nblock) {
+            filters::copy(&stream[4..], out);
+        } else {
+            sums.copy_pages(nblock, stream, out)?;
+            self.checked.add_block(nblock);
+        }
         Ok(true)
     }
 
@@ -415,8 +461,17 @@ impl<'a> Chunk<'a> {
     ) -> Result<(usize, &'s [u8])> {
         let (sums, start) = self.stored_block(nblock, bsize).ok_or(Error::Data)?;
         let (first, to) = (from / PAGE, to.next_multiple_of(PAGE).min(bsize));
+        if self.checked.is_kept() && !self.was_checked(nblock) {
+            // More reads of it will come; where other pages are damaged, this one is read all the same.
+            let stream = self.bytes.get(start - 4..start + bsize);
+            if stream.is_some_and(|stream| sums.check_block(nblock, stream).is_ok()) {
+                self.checked.add_block(nblock);
+            }
+        }
         let bytes = self.fetch(start + first * PAGE, start + to, buf)?;
-        sums.check_part(nblock, first, bytes)?;
+        if !self.was_checked(nblock) {
+            sums.check_part(nblock, first, bytes)?;
+        }
         Ok((first * PAGE, bytes))
     }
 

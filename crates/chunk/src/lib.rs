@@ -16,6 +16,8 @@
 mod assemble;
 /// Decoding single blocks, in any order.
 pub mod block_reader;
+/// Which blocks were checked.
+pub mod checked;
 /// Checksums of blocks.
 pub mod checksum;
 /// Decompressing whole chunks.

@@ -88,7 +88,7 @@ impl Patcher<'_> {
                 &here
             }
         };
-        let sums = Checksums::in_front(target.front(), header)?;
+        let sums = Checksums::in_checked_front(target.front(), header)?;
         let mut front = target.front().to_list()?;
         let table = checksums_at(header);
         let (mut edits, mut data_edits) = (List::new(), List::new());
@@ -104,7 +104,9 @@ impl Patcher<'_> {
             let data = room.get(4..4 + bsize).ok_or(Error::Data)?;
             let first = from / PAGE;
             let pages = &data[first * PAGE..to.next_multiple_of(PAGE).min(bsize)];
-            sums.check_part(t.nblock, first, pages)?;
+            if !self.chunk.was_checked(t.nblock) {
+                sums.check_part(t.nblock, first, pages)?;
+            }
             let range = difference(new, &data[from..to]);
             if range.is_empty() {
                 continue;

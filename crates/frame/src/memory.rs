@@ -10,6 +10,7 @@ use super::header::{Extent, Header, Kind, set_extent};
 use super::meta::Borrowed;
 use super::offsets::{Offsets, Place, WIDTH};
 use super::trailer;
+use oxiblosc_chunk::checked::{Checked, CheckedChunks};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 use oxiblosc_chunk::repack::repack;
 use oxiblosc_error::{Error, Result};
@@ -30,6 +31,8 @@ pub struct Memory {
     loose: bool,
     /// Whether the whole frame has [checksums](super::fingerprint).
     checksums: ChecksumScope,
+    /// What of the chunks was checked since they came into the buffer.
+    checked: CheckedChunks,
 }
 
 impl Memory {
@@ -48,6 +51,7 @@ impl Memory {
             whole: false,
             loose: false,
             checksums: ChecksumScope::None,
+            checked: CheckedChunks::default(),
             bytes: Buffer::copy_of(&bytes)?.into(),
         })
     }
@@ -72,6 +76,7 @@ impl Memory {
                 whole: true,
                 loose: false,
                 checksums,
+                checked: CheckedChunks::default(),
                 bytes,
             },
             loaded,
@@ -122,8 +127,8 @@ impl Memory {
         self.data_len as u64
     }
 
-    /// Chunk `nchunk`, or the kind of its items.
-    pub fn find(&self, nchunk: usize) -> Result<std::result::Result<&[u8], Place>> {
+    /// Chunk `nchunk` and what of it was checked, or the kind of its items.
+    pub fn find(&self, nchunk: usize) -> Result<std::result::Result<(&[u8], Checked<'_>), Place>> {
         let place = match self.offsets.place(nchunk)? {
             Place::At(place) => place,
             special => return Ok(Err(special)),
@@ -137,13 +142,26 @@ impl Memory {
         }
         self.checksums.check_chunk(&header)?;
         let chunk = chunk.get(..header.cbytes).ok_or(Error::InvalidHeader)?;
-        Ok(Ok(chunk))
+        Ok(Ok((chunk, self.checked(nchunk, &header))))
     }
 
-    /// The bytes of chunk `nchunk`, to be changed where they are; it must go on being a chunk of as many bytes.
+    fn checked(&self, nchunk: usize, header: &ChunkHeader) -> Checked<'_> {
+        let nchunks = self.offsets.len();
+        // A small frame may claim very many chunks or blocks.
+        let bounded = nchunks <= self.data_len / EXTENDED_HEADER_LENGTH
+            && header.nblocks <= header.cbytes / 4;
+        // A buffer of the program's may be a map of a file, whose pages come from the disk again.
+        match header.has_checksums() && bounded && self.bytes.borrowed().is_none() {
+            true => self.checked.chunk(nchunk, header.nblocks, nchunks),
+            false => Checked::NEVER,
+        }
+    }
+
+    /// The bytes of chunk `nchunk`, to be changed where they are; it must go on being a chunk of as many bytes, with checksums that
+    /// fit what is changed: nothing of it is checked for that.
     pub fn chunk_mut(&mut self, nchunk: usize) -> Result<&mut [u8]> {
         let len = match self.find(nchunk)? {
-            Ok(chunk) => chunk.len(),
+            Ok((chunk, _)) => chunk.len(),
             Err(_) => return Err(Error::InvalidParam),
         };
         let Place::At(place) = self.offsets.place(nchunk)? else {
@@ -176,6 +194,7 @@ impl Memory {
             return Err(Error::InvalidParam);
         }
         change.check(&self.offsets)?;
+        self.forget_checked(change, specials);
         self.checksums = change.checksums(self.checksums);
         let coming: usize = change.items().map(|item| item_len(&item)).sum();
         let parted: usize = specials.iter().map(|(_, chunk)| chunk.len()).sum();
@@ -221,6 +240,18 @@ impl Memory {
         Ok(())
     }
 
+    /// Forgets what was checked of chunks that a change replaces or moves. Should it fail, they are checked again.
+    fn forget_checked(&mut self, change: &Change, specials: &[(usize, List<u8>)]) {
+        match change {
+            Change::Nothing if specials.is_empty() => {}
+            Change::Append(_) if specials.is_empty() => self.checked.append(),
+            Change::Update(items) if specials.is_empty() => {
+                (items.iter()).for_each(|(nchunk, _)| self.checked.forget(*nchunk));
+            }
+            _ => self.checked = CheckedChunks::default(),
+        }
+    }
+
     /// How the offsets change when the chunks of `specials`, and then the new ones, are put behind the others.
     fn delta(&self, change: &Change, specials: &[(usize, List<u8>)]) -> Result<Delta> {
         let mut end = self.data_len;
@@ -252,7 +283,10 @@ impl Memory {
     /// Puts a chunk in the place of another; those behind it move.
     fn update(&mut self, nchunk: usize, item: &Item) -> Result<()> {
         let (place, len) = match self.offsets.place(nchunk)? {
-            Place::At(place) => (place as usize, self.find(nchunk)?.map_or(0, <[u8]>::len)),
+            Place::At(place) => {
+                let len = self.find(nchunk)?.map_or(0, |(chunk, _)| chunk.len());
+                (place as usize, len)
+            }
             Place::Special(_) => {
                 let offset = match item {
                     Item::Stored(chunk) => self.put(chunk)?,
@@ -325,6 +359,7 @@ impl Memory {
         }
         self.data_len = packed.len() - self.header_len;
         self.bytes = packed.into();
+        self.checked = CheckedChunks::default();
         self.whole = false;
         Ok(())
     }

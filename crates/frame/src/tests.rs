@@ -529,7 +529,10 @@ fn frames_in_memory_hold_what_was_put_in() {
                 memory = again;
             }
             for (nchunk, chunk) in model.chunks.iter().enumerate() {
-                let found = memory.find(nchunk).unwrap().map(<[u8]>::to_vec);
+                let found = memory
+                    .find(nchunk)
+                    .unwrap()
+                    .map(|(chunk, _)| chunk.to_vec());
                 assert!(&found == chunk, "{step:?}");
             }
             assert_eq!(memory.offsets().len(), model.chunks.len());

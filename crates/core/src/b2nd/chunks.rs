@@ -2,6 +2,7 @@
 
 use crate::schunk::parsed::{Wanted, with_bytes, with_stored};
 use crate::schunk::{Bytes, Location};
+use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::decode::Chunk;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, MAX_TYPESIZE};
 use oxiblosc_chunk::hooks::Hooks;
@@ -44,7 +45,7 @@ pub fn with_chunk<T>(
     most: bool,
     body: impl FnOnce(&Chunk, &[u8]) -> Result<T>,
 ) -> Result<T> {
-    let checked = |chunk: &Chunk, front: &[u8]| {
+    let of_size = |chunk: &Chunk, front: &[u8]| {
         if chunk.header().nbytes == sizes.chunk && !chunk.header().has_vlblocks() {
             body(chunk, front)
         } else {
@@ -52,7 +53,7 @@ pub fn with_chunk<T>(
         }
     };
     match found {
-        Location::Memory(bytes) => with_bytes(bytes, checked),
+        Location::Memory(bytes, was_checked) => with_bytes(bytes, *was_checked, of_size),
         Location::Special(kind) => {
             let mut bytes = [0; EXTENDED_HEADER_LENGTH];
             let typesize = if sizes.item > MAX_TYPESIZE {
@@ -62,11 +63,11 @@ pub fn with_chunk<T>(
             };
             let blocksize = sizes.block.max(1);
             special::write(*kind, sizes.chunk, blocksize, typesize, &[], &mut bytes);
-            with_bytes(&bytes, checked)
+            with_bytes(&bytes, Checked::NEVER, of_size)
         }
         Location::File(stored) => {
             let wanted = if most { Wanted::Most } else { Wanted::Some };
-            with_stored(stored, wanted, checked)
+            with_stored(stored, wanted, of_size)
         }
     }
 }
@@ -77,7 +78,7 @@ pub fn with_chunk<T>(
 /// Those of input.
 pub fn whole<'a>(found: &Location<'a>) -> Result<Option<Bytes<'a>>> {
     match found {
-        Location::Memory(bytes) => Ok(Some(Bytes::Borrowed(bytes))),
+        Location::Memory(bytes, _) => Ok(Some(Bytes::Borrowed(bytes))),
         Location::Special(_) => Ok(None),
         Location::File(stored) => Ok(Some(Bytes::Owned(stored.whole()?))),
     }

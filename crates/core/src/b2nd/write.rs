@@ -9,6 +9,7 @@ use super::select::Selection;
 use crate::fill::Fill;
 use crate::schunk::parsed::patch_stored;
 use crate::schunk::{Bytes, ChunkUpdate, Location, Update};
+use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::decode::{Chunk, decompress};
 use oxiblosc_chunk::encode::{EncodeParams, lock};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
@@ -113,13 +114,13 @@ impl Rewriter<'_> {
         };
         let header = ChunkHeader::parse(&bytes)?;
         if header.special() != Special::None {
-            let found = Location::Memory(&bytes);
+            let found = Location::Memory(&bytes, Checked::NEVER);
             return self.with_special(&found, nchunk, touched, change, workers);
         }
         if !self.fits(&header) {
             return Err(Error::Data);
         }
-        let chunk = Chunk::parse(&header, &bytes)?;
+        let chunk = Chunk::parse_checked(&header, &bytes, found.checked())?;
         let decoding = self.chunks.hooks(old, &bytes)?;
         // What had to be read whole is written anew.
         let mode = match bytes {

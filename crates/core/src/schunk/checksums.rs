@@ -5,6 +5,7 @@ use super::rules::ChunkInfo;
 use super::state::State;
 use super::store::ChunkUpdate;
 use super::superchunk::SuperChunk;
+use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::checksum;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::Change;
@@ -117,7 +118,7 @@ impl SuperChunk {
         let state = self.read()?;
         let at = state.check_index(nchunk)?;
         let chunk = state.chunk(at)?;
-        let own = with_bytes(&chunk, |chunk, _| chunk.check_checksums())?;
+        let own = with_bytes(&chunk, Checked::NEVER, |chunk, _| chunk.check_checksums())?;
         Ok(own || self.has_own(&state, at)? && state.has_checksums())
     }
 }

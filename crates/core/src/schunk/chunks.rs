@@ -5,6 +5,7 @@ use super::rules::ChunkInfo;
 use super::state::{Plan, State};
 use super::store::Location;
 use super::superchunk::SuperChunk;
+use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::checksum;
 use oxiblosc_chunk::decode::{Chunk, prefetch};
 use oxiblosc_chunk::encode::ChunkInput;
@@ -83,7 +84,7 @@ impl State {
     /// The bytes of a chunk whose size has not been checked.
     fn chunk_bytes(&self, nchunk: usize) -> Result<Bytes<'_>> {
         match self.store.find(nchunk)? {
-            Location::Memory(bytes) => {
+            Location::Memory(bytes, _) => {
                 prefetch(bytes);
                 Ok(Bytes::Borrowed(bytes))
             }
@@ -104,14 +105,14 @@ impl State {
         body: impl FnOnce(&Chunk, &[u8]) -> Result<T>,
     ) -> Result<T> {
         match self.store.find(nchunk)? {
-            Location::Memory(bytes) => {
+            Location::Memory(bytes, checked) => {
                 prefetch(bytes);
-                with_bytes(bytes, body)
+                with_bytes(bytes, checked, body)
             }
             Location::File(stored) => with_stored(&stored, wanted, body),
             Location::Special(kind) => {
                 let nbytes = self.counts.nbytes_of(nchunk as i64).ok_or(Error::Data)?;
-                with_bytes(&self.special_chunk(kind, nbytes)?, body)
+                with_bytes(&self.special_chunk(kind, nbytes)?, Checked::NEVER, body)
             }
         }
     }

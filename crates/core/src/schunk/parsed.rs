@@ -1,5 +1,6 @@
 //! A chunk wherever it is, parsed for as long as something is done with it.
 
+use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::decode::Chunk;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::in_place::PatchTarget;
@@ -37,13 +38,17 @@ fn front_of(stored: &Stored, wanted: Wanted) -> Result<(Buffer, ChunkHeader)> {
     stored.front(len)
 }
 
-/// Runs `body` on the chunk that `bytes` are, and on them.
+/// Runs `body` on the chunk that `bytes` are, of which some may have been checked before, and on them.
 ///
 /// # Errors
 /// Those of a damaged chunk, and of `body`.
-pub fn with_bytes<T>(bytes: &[u8], body: impl FnOnce(&Chunk, &[u8]) -> Result<T>) -> Result<T> {
+pub fn with_bytes<T>(
+    bytes: &[u8],
+    checked: Checked,
+    body: impl FnOnce(&Chunk, &[u8]) -> Result<T>,
+) -> Result<T> {
     let header = ChunkHeader::parse(bytes)?;
-    body(&Chunk::parse(&header, bytes)?, bytes)
+    body(&Chunk::parse_checked(&header, bytes, checked)?, bytes)
 }
 
 /// Runs `body` on a chunk in a file, and on those of its first bytes that were read; other blocks are read when `body` asks
@@ -57,7 +62,7 @@ pub fn with_stored<T>(
     body: impl FnOnce(&Chunk, &[u8]) -> Result<T>,
 ) -> Result<T> {
     if wanted == Wanted::All {
-        return with_bytes(&stored.whole()?, body);
+        return with_bytes(&stored.whole()?, Checked::NEVER, body);
     }
     let (front, header) = front_of(stored, wanted)?;
     if front.len() >= header.cbytes {

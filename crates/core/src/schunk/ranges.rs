@@ -7,6 +7,7 @@ use super::store::{ChunkUpdate, Location};
 use super::superchunk::SuperChunk;
 use crate::coder::{Decoder, Encoder};
 use crate::fill::FilledBlocks;
+use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::decode::{Chunk, decompress};
 use oxiblosc_chunk::encode::{self, ChunkInput, lock};
 use oxiblosc_chunk::getitem::{self, ItemRange};
@@ -218,32 +219,34 @@ impl Writer<'_> {
             }
             .range(part.from, new, mode)
         };
-        if let Location::File(stored) = self.state.store.find(part.nchunk)? {
+        let found = self.state.store.find(part.nchunk)?;
+        if let Location::File(stored) = &found {
             let touched = |header: &ChunkHeader| Touched::by(header, part.from, new.len());
-            if let Some(patched) = patch_stored(&stored, touched, patch)? {
+            if let Some(patched) = patch_stored(stored, touched, patch)? {
                 return Ok(patched.into());
             }
             // What had to be read whole is written anew.
-            return self.rewrite_whole(&stored.whole()?, part, new, PatchMode::Whole, patch);
+            let whole = (&stored.whole()?[..], Checked::NEVER);
+            return self.rewrite_whole(whole, part, new, PatchMode::Whole, patch);
         }
         let bytes = self.state.chunk(part.nchunk)?;
         let mode = match bytes {
             super::Bytes::Borrowed(_) if self.state.store.edits() => PatchMode::Edits,
             _ => PatchMode::Whole,
         };
-        self.rewrite_whole(&bytes, part, new, mode, patch)
+        self.rewrite_whole((&bytes, found.checked()), part, new, mode, patch)
     }
 
     fn rewrite_whole(
         &self,
-        src: &[u8],
+        (src, checked): (&[u8], Checked),
         part: &ChunkPart,
         new: &[u8],
         mode: PatchMode,
         patch: impl FnOnce(&Chunk, &[u8], PatchMode) -> Result<Option<Patched>>,
     ) -> Result<ChunkUpdate> {
         let header = ChunkHeader::parse(src)?;
-        let chunk = Chunk::parse(&header, src)?;
+        let chunk = Chunk::parse_checked(&header, src, checked)?;
         if chunk.is_special()
             && let Some(made) = self.fill_special(&chunk, part, new)?
         {

@@ -2,6 +2,7 @@
 
 use super::rules::Counts;
 use super::store::{Location, Store};
+use oxiblosc_chunk::checked::Checked;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{Change, Item, Slot};
 use oxiblosc_frame::header::Header;
@@ -120,7 +121,7 @@ impl Staged {
                 }
                 Ok(found)
             }
-            Source::New(new) => Ok(Location::Memory(&self.new[new])),
+            Source::New(new) => Ok(Location::Memory(&self.new[new], Checked::NEVER)),
             Source::Special(Place::Special(kind)) => Ok(Location::Special(kind)),
             Source::Special(Place::At(_)) => Err(Error::Failure),
         }

@@ -234,7 +234,7 @@ impl State {
     /// What counts of a chunk.
     pub(crate) fn chunk_info(&self, nchunk: usize) -> Result<ChunkInfo> {
         Ok(match self.store.find(nchunk)? {
-            Location::Memory(bytes) => ChunkInfo::new(&ChunkHeader::parse(bytes)?),
+            Location::Memory(bytes, _) => ChunkInfo::new(&ChunkHeader::parse(bytes)?),
             Location::File(stored) => ChunkInfo::new(&stored.header()?),
             Location::Special(kind) => {
                 let nbytes = self.counts.nbytes_of(nchunk as i64).ok_or(Error::Data)?;
@@ -453,7 +453,7 @@ impl State {
                 }
                 ChunkUpdate::Edits(list) => {
                     let mut chunk = match self.store.find(nchunk)? {
-                        Location::Memory(bytes) => Buffer::copy_of(bytes)?,
+                        Location::Memory(bytes, _) => Buffer::copy_of(bytes)?,
                         Location::File(stored) => stored.whole()?,
                         Location::Special(_) => return Err(Error::Failure),
                     };

@@ -1,6 +1,7 @@
 //! Where the chunks of a super-chunk are kept.
 
 use super::staged::Staged;
+use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{Change, Item, Slot, check_listable};
@@ -26,12 +27,22 @@ pub enum Store {
 
 /// Where a chunk is.
 pub enum Location<'a> {
-    /// In memory, all of it.
-    Memory(&'a [u8]),
+    /// In memory, all of it; and what of it was checked.
+    Memory(&'a [u8], Checked<'a>),
     /// Nowhere: its items are all of this kind.
     Special(Special),
     /// In a file.
     File(Stored),
+}
+
+impl<'a> Location<'a> {
+    /// What of it was checked.
+    pub fn checked(&self) -> Checked<'a> {
+        match self {
+            Self::Memory(_, checked) => *checked,
+            Self::Special(_) | Self::File(_) => Checked::NEVER,
+        }
+    }
 }
 
 /// How a chunk is changed.
@@ -284,11 +295,13 @@ impl Store {
         match self {
             Self::Separate(chunks) => chunks
                 .get(nchunk)
-                .map(|chunk| Location::Memory(chunk))
+                .map(|chunk| Location::Memory(chunk, Checked::NEVER))
                 .ok_or(Error::InvalidParam),
             Self::Memory(memory) => memory
                 .find(nchunk)?
-                .map_or_else(special, |bytes| Ok(Location::Memory(bytes))),
+                .map_or_else(special, |(bytes, checked)| {
+                    Ok(Location::Memory(bytes, checked))
+                }),
             Self::Disk(disk) => {
                 let disk = &mut *lock(disk);
                 let found = match disk.find(nchunk) {

@@ -1,0 +1,86 @@
+//! With vectors of 512 bits.
+
+use super::factors;
+use std::arch::x86_64::*;
+
+/// From how many bytes on it is worth it; at least a vector for each of the four that are under way at the same time.
+pub const LONG: usize = 512;
+
+/// Bytes of a vector.
+const WIDTH: usize = size_of::<__m512i>();
+
+/// Adds 16 bytes, four times side by side, to others that are as far behind as the factors say.
+#[target_feature(enable = "avx512f,vpclmulqdq")]
+fn fold(bytes: __m512i, factors: __m512i, behind: __m512i) -> __m512i {
+    let first = _mm512_clmulepi64_epi128::<0x00>(bytes, factors);
+    let last = _mm512_clmulepi64_epi128::<0x11>(bytes, factors);
+    // Exclusive or of all three.
+    _mm512_ternarylogic_epi64::<0x96>(first, last, behind)
+}
+
+#[target_feature(enable = "avx512f")]
+fn load(bytes: &[u8; WIDTH]) -> __m512i {
+    // SAFETY: they are as many bytes as are read.
+    unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+}
+
+/// The CRC-32C of bytes, of which there are at least four vectors.
+#[target_feature(enable = "avx512f,vpclmulqdq,sse4.2")]
+pub fn crc32c(bytes: &[u8]) -> u32 {
+    const NEXT: (i64, i64) = factors(WIDTH);
+    const FOUR_ON: (i64, i64) = factors(4 * WIDTH);
+    const WITHIN: [(i64, i64); 3] = [factors(48), factors(32), factors(16)];
+    let all = |(first, last)| _mm512_set4_epi64(last, first, last, first);
+    let (vectors, tail) = bytes.as_chunks::<WIDTH>();
+    let (fours, rest) = vectors.as_chunks::<4>();
+    let Some((head, fours)) = fours.split_first() else {
+        return crc32c::crc32c(bytes);
+    };
+    let mut sums = [
+        load(&head[0]),
+        load(&head[1]),
+        load(&head[2]),
+        load(&head[3]),
+    ];
+    // A CRC-32C begins with all bits set.
+    sums[0] = _mm512_xor_si512(sums[0], _mm512_zextsi128_si512(_mm_cvtsi32_si128(-1)));
+    let four_on = all(FOUR_ON);
+    for four in fours {
+        for (sum, bytes) in sums.iter_mut().zip(four) {
+            *sum = fold(*sum, four_on, load(bytes));
+        }
+    }
+    let next = all(NEXT);
+    let [first, others @ ..] = sums;
+    let sum = others
+        .into_iter()
+        .fold(first, |sum, behind| fold(sum, next, behind));
+    let sum = rest
+        .iter()
+        .fold(sum, |sum, bytes| fold(sum, next, load(bytes)));
+    // The first three quarters move behind the last.
+    let [a, b, c] = WITHIN;
+    let within = _mm512_set_epi64(0, 0, c.1, c.0, b.1, b.0, a.1, a.0);
+    let moved = fold(sum, within, _mm512_setzero_si512());
+    let last = _mm_xor_si128(
+        _mm_xor_si128(
+            _mm512_castsi512_si128(moved),
+            _mm512_extracti32x4_epi32::<1>(moved),
+        ),
+        _mm_xor_si128(
+            _mm512_extracti32x4_epi32::<2>(moved),
+            _mm512_extracti32x4_epi32::<3>(sum),
+        ),
+    );
+    // These 16 bytes stand for all. The instruction divides by the polynomial.
+    let mut crc = _mm_crc32_u64(0, _mm_extract_epi64::<0>(last) as u64);
+    crc = _mm_crc32_u64(crc, _mm_extract_epi64::<1>(last) as u64);
+    let (words, tail) = tail.as_chunks();
+    for word in words {
+        crc = _mm_crc32_u64(crc, u64::from_le_bytes(*word));
+    }
+    let last = tail
+        .iter()
+        .fold(crc as u32, |crc, byte| _mm_crc32_u8(crc, *byte));
+    !last
+}
