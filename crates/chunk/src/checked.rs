@@ -2,6 +2,7 @@
 //! by each read. It holds as long as nothing but the library changes them: for its own memory, and not for a file.
 
 use oxiblosc_memory::{Collect, List};
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -55,44 +56,52 @@ impl Checked<'_> {
     }
 }
 
-/// What was checked of a chunk.
-type Parts = OnceLock<List<AtomicU64>>;
-
-/// What was checked of the chunks of a frame. Memory is taken when the first of a chunk is; where there is none, they are checked again.
+/// What was checked of the chunks of a frame, each by some words. Memory is taken when the first is; where there is none, they are
+/// checked again.
 #[derive(Default)]
-pub struct CheckedChunks(OnceLock<List<Parts>>);
+pub struct CheckedChunks(OnceLock<List<AtomicU64>>);
+
+/// The words of a chunk. Blocks that have no bit in them are checked by each read.
+const WORDS: usize = 4;
 
 impl CheckedChunks {
-    /// What was checked of chunk `nchunk`, of `nblocks` blocks, if there are `nchunks` of them.
-    pub fn chunk(&self, nchunk: usize, nblocks: usize, nchunks: usize) -> Checked<'_> {
-        let parts = get_or_make(&self.0, nchunks).and_then(|chunks| chunks.get(nchunk));
-        let words = parts.and_then(|parts| get_or_make(parts, (1 + nblocks).div_ceil(64)));
-        words.map_or(Checked::NEVER, |words| Checked(words))
+    /// What was checked of chunk `nchunk`, if there are `nchunks` of them.
+    pub fn chunk(&self, nchunk: usize, nchunks: usize) -> Checked<'_> {
+        if self.0.get().is_none() {
+            let fresh = (0..nchunks * WORDS).map(|_| AtomicU64::new(0)).list();
+            // Another thread may be faster.
+            let _ = fresh.map(|fresh| self.0.set(fresh));
+        }
+        let words = self.0.get().and_then(|words| words.get(range(nchunk)));
+        words.map_or(Checked::NEVER, Checked)
     }
 
     /// Chunk `nchunk` was replaced.
     pub fn forget(&mut self, nchunk: usize) {
-        if let Some(parts) = self.0.get_mut().and_then(|chunks| chunks.get_mut(nchunk)) {
-            *parts = OnceLock::new();
+        let words = self.0.get_mut();
+        for word in words
+            .and_then(|words| words.get_mut(range(nchunk)))
+            .into_iter()
+            .flatten()
+        {
+            *word.get_mut() = 0;
         }
     }
 
     /// A chunk comes behind the others.
     pub fn append(&mut self) {
-        if let Some(chunks) = self.0.get_mut()
-            && chunks.push(OnceLock::new()).is_err()
+        if let Some(words) = self.0.get_mut()
+            && (0..WORDS)
+                .try_for_each(|_| words.push(AtomicU64::new(0)))
+                .is_err()
         {
             *self = Self::default();
         }
     }
 }
 
-fn get_or_make<T: Default>(place: &OnceLock<List<T>>, len: usize) -> Option<&List<T>> {
-    if place.get().is_none() {
-        // Another thread may be faster.
-        let _ = place.set((0..len).map(|_| T::default()).list().ok()?);
-    }
-    place.get()
+fn range(nchunk: usize) -> Range<usize> {
+    nchunk * WORDS..(nchunk + 1) * WORDS
 }
 
 #[cfg(test)]
@@ -103,22 +112,22 @@ mod tests {
     fn what_was_checked_is_remembered_until_it_is_replaced() {
         let mut chunks = CheckedChunks::default();
         let blocks = |chunks: &CheckedChunks, nchunk| {
-            let checked = chunks.chunk(nchunk, 100, 3);
-            (0..100)
+            let checked = chunks.chunk(nchunk, 3);
+            (0..1000)
                 .filter(|n| checked.has_block(*n))
                 .collect::<Vec<_>>()
         };
-        for nblock in [0, 62, 63, 99] {
-            chunks.chunk(1, 100, 3).add_block(nblock);
+        for nblock in [0, 62, 63, 99, 254, 255] {
+            chunks.chunk(1, 3).add_block(nblock);
         }
-        chunks.chunk(2, 100, 3).add_front();
-        assert_eq!(blocks(&chunks, 1), [0, 62, 63, 99]);
-        assert!(!chunks.chunk(1, 100, 3).has_front() && chunks.chunk(2, 100, 3).has_front());
-        assert!(!chunks.chunk(3, 100, 3).is_kept());
+        chunks.chunk(2, 3).add_front();
+        assert_eq!(blocks(&chunks, 1), [0, 62, 63, 99, 254]);
+        assert!(!chunks.chunk(1, 3).has_front() && chunks.chunk(2, 3).has_front());
+        assert!(!chunks.chunk(3, 3).is_kept());
         chunks.append();
-        assert!(chunks.chunk(3, 100, 4).is_kept());
+        assert!(chunks.chunk(3, 4).is_kept());
         chunks.forget(1);
-        assert!(blocks(&chunks, 1).is_empty() && chunks.chunk(2, 100, 4).has_front());
+        assert!(blocks(&chunks, 1).is_empty() && chunks.chunk(2, 4).has_front());
         Checked::NEVER.add_block(0);
         assert!(!Checked::NEVER.has_block(0));
     }

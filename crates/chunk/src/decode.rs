@@ -70,7 +70,7 @@ impl<'a> Chunk<'a> {
         Self::parse_parts(place, header, src, Checked::NEVER)
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn parse_parts<'c>(
         place: &'c mut Option<Self>,
         header: &'a ChunkHeader,

@@ -147,12 +147,11 @@ impl Memory {
 
     fn checked(&self, nchunk: usize, header: &ChunkHeader) -> Checked<'_> {
         let nchunks = self.offsets.len();
-        // A small frame may claim very many chunks or blocks.
-        let bounded = nchunks <= self.data_len / EXTENDED_HEADER_LENGTH
-            && header.nblocks <= header.cbytes / 4;
+        // A small frame may claim very many chunks.
+        let bounded = nchunks <= self.data_len / EXTENDED_HEADER_LENGTH;
         // A buffer of the program's may be a map of a file, whose pages come from the disk again.
         match header.has_checksums() && bounded && self.bytes.borrowed().is_none() {
-            true => self.checked.chunk(nchunk, header.nblocks, nchunks),
+            true => self.checked.chunk(nchunk, nchunks),
             false => Checked::NEVER,
         }
     }
