@@ -295,7 +295,8 @@ int main(void) {
   RUN(never_larger_than_stored);
   RUN(overlapping_buffers);
   RUN(little_left_of_a_directory);
-  RUN(child_of_a_process_with_threads);
+  /* qemu-user 7.2 ends such a child by an assertion of its own; toolchains.sh says when it is there. */
+  if (getenv("OXIBLOSC_UNDER_QEMU") == NULL) RUN(child_of_a_process_with_threads);
   blosc2_destroy();
   return finish();
 }
