@@ -9,6 +9,7 @@ use oxiblosc_error::Result;
 use oxiblosc_io::paths;
 use oxiblosc_memory::CStrBuf;
 use std::ffi::{CStr, c_char, c_int};
+use std::os::fd::AsRawFd;
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
@@ -67,38 +68,6 @@ fn in_path(program: &str) -> Result<Option<CStrBuf>> {
     Ok(None)
 }
 
-/// The two ends of a pipe, closed when dropped.
-struct Pipe {
-    read: c_int,
-    write: c_int,
-}
-
-impl Pipe {
-    fn new() -> Option<Self> {
-        let mut ends = [-1; 2];
-        // SAFETY: two places for two descriptors.
-        let rc = unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) };
-        let [read, write] = ends;
-        (rc == 0).then_some(Self { read, write })
-    }
-
-    fn close_write(&mut self) {
-        if self.write >= 0 {
-            // SAFETY: this pipe's own, closed once.
-            unsafe { libc::close(self.write) };
-            self.write = -1;
-        }
-    }
-}
-
-impl Drop for Pipe {
-    fn drop(&mut self) {
-        self.close_write();
-        // SAFETY: as above.
-        unsafe { libc::close(self.read) };
-    }
-}
-
 /// What Python writes until a time, if that is a path.
 fn run(python: &CStr, line: &CStr, until: Instant) -> Result<Option<CStrBuf>> {
     let mut path = [0; MAX_PATH];
@@ -110,10 +79,10 @@ fn run(python: &CStr, line: &CStr, until: Instant) -> Result<Option<CStrBuf>> {
 
 fn answer<'a>(python: &CStr, line: &CStr, until: Instant, path: &'a mut [u8]) -> Option<&'a [u8]> {
     // The standard library's way to start a process would make this library 40 KB larger.
-    let mut pipe = Pipe::new()?;
-    let child = spawn(python, line, pipe.write)?;
-    pipe.close_write();
-    let len = read_until(pipe.read, path, until);
+    let (output, input) = std::io::pipe().ok()?;
+    let child = spawn(python, line, input.as_raw_fd())?;
+    drop(input);
+    let len = read_until(output.as_raw_fd(), path, until);
     if len.is_none() {
         // SAFETY: the group of this process's own child, which was not waited for. It has what Python itself started, too.
         unsafe { libc::kill(-child, libc::SIGKILL) };
