@@ -25,22 +25,14 @@ pub struct Npy {
     pub data: u64,
 }
 
-/// The value of a name in a header, which is a dictionary in Python's words: up to the comma that ends it.
+/// The value of a name in a header, which is a dictionary in Python's words.
 fn value<'a>(header: &'a str, name: &str) -> Option<&'a str> {
-    let at = header.find(&format!("'{name}'"))? + name.len() + 2;
-    let rest = header[at..].trim_start().strip_prefix(':')?.trim_start();
-    let mut depth = 0;
-    let mut quoted = false;
-    let end = rest.char_indices().find(|(_, c)| {
-        match c {
-            '\'' => quoted = !quoted,
-            '(' | '[' | '{' if !quoted => depth += 1,
-            ')' | ']' | '}' if !quoted => depth -= 1,
-            _ => {}
-        }
-        !quoted && (depth < 0 || (depth == 0 && *c == ','))
-    });
-    Some(rest[..end?.0].trim())
+    let entries = header.trim().strip_prefix('{')?.strip_suffix('}')?;
+    parts(entries).find_map(|entry| {
+        let named = entry.strip_prefix('\'')?.strip_prefix(name)?;
+        let value = named.strip_prefix('\'')?.trim_start().strip_prefix(':')?;
+        Some(value.trim())
+    })
 }
 
 /// Bytes of an item of a dtype that is no list of fields.
@@ -76,7 +68,7 @@ fn record_size(dtype: &str) -> Option<usize> {
             None => record_size(kind)?,
         };
         let count = match parts.next() {
-            Some(shape) => parts_of_shape(shape)?,
+            Some(shape) => items_of_shape(shape)?,
             None => 1,
         };
         size = size.checked_add(one.checked_mul(count)?)?;
@@ -85,7 +77,7 @@ fn record_size(dtype: &str) -> Option<usize> {
 }
 
 /// Items of a field with a shape: `(2, 3)`, or one length.
-fn parts_of_shape(shape: &str) -> Option<usize> {
+fn items_of_shape(shape: &str) -> Option<usize> {
     let lengths = shape.trim_matches(['(', ')']);
     parts(lengths).try_fold(1usize, |n, length| n.checked_mul(length.parse().ok()?))
 }

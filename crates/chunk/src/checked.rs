@@ -40,7 +40,7 @@ impl Checked<'_> {
         self.has(0)
     }
 
-    /// They were.
+    /// Remembers that header, block starts and sums were checked.
     pub(super) fn add_front(&self) {
         self.add(0);
     }
@@ -50,7 +50,7 @@ impl Checked<'_> {
         self.has(1 + nblock)
     }
 
-    /// It was.
+    /// Remembers that all of block `nblock` was checked.
     pub(super) fn add_block(&self, nblock: usize) {
         self.add(1 + nblock);
     }

@@ -1,6 +1,6 @@
 //! Nothing that is there already is lost, and nothing half done is left.
 
-use crate::support::{Folder, b2, read, series};
+use crate::support::{Folder, b2, npy, read, series};
 use std::fs::{self, File, FileTimes, Permissions};
 use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
@@ -193,41 +193,28 @@ fn a_signal_leaves_nothing_behind() {
 #[test]
 fn arrays_that_would_lose_something_are_refused() {
     let folder = Folder::new("refused");
-    let npy = |descr: &str, shape: &str, data: &[u8]| {
-        let mut header =
-            format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}");
-        while (10 + header.len() + 1) % 64 > 0 {
-            header.push(' ');
-        }
-        header.push('\n');
-        let mut file = b"\x93NUMPY\x01\x00".to_vec();
-        file.extend((header.len() as u16).to_le_bytes());
-        file.extend(header.as_bytes());
-        file.extend(data);
-        file
-    };
-    let one = npy("'<i4'", "(5,)", &series(5));
+    let one = npy("<i4", false, "(5,)", &series(5));
     let two = folder.write("two.npy", &[&one[..], &one].concat());
     let run = b2(&["compress", &two]).failed();
     assert!(run.err.contains("--raw"), "{}", run.err);
     b2(&["compress", &two, "--raw"]).ended(0);
     let back = b2(&["decompress", &folder.path("two.npy.b2frame"), "-o", "-"]);
     assert!(back.ended(0).out == read(&two));
-    let objects = folder.write("objects.npy", &npy("'|O'", "(2,)", &[0; 40]));
+    let objects = folder.write("objects.npy", &npy("|O", false, "(2,)", &[0; 40]));
     let run = b2(&["compress", &objects]).failed();
     assert!(run.err.contains("--raw"), "{}", run.err);
     // Records have a size of their own, which the length of the file does not make up.
     let record = "[('a', '<i4'), ('b', '<f8', (2,))]";
-    let records = folder.write("records.npy", &npy(record, "(3,)", &series(15)));
+    let records = folder.write("records.npy", &npy(record, false, "(3,)", &series(15)));
     b2(&["compress", &records]).ended(0);
     let back = b2(&["decompress", &folder.path("records.b2nd"), "-o", "-"]).ended(0);
     assert!(back.out.ends_with(&series(15)));
-    let longer = folder.write("longer.npy", &npy(record, "(3,)", &series(18)));
+    let longer = folder.write("longer.npy", &npy(record, false, "(3,)", &series(18)));
     b2(&["compress", &longer]).failed();
 
     // Codecs for numbers say what they take.
     let plain = folder.write("plain", &series(1000));
-    let floats = folder.write("floats.npy", &npy("'<f4'", "(20, 30)", &series(600)));
+    let floats = folder.write("floats.npy", &npy("<f4", false, "(20, 30)", &series(600)));
     let to = folder.path("to");
     for (file, codec, reason) in [
         (&plain, "zfp-acc:-3", "arrays"),
@@ -241,7 +228,7 @@ fn arrays_that_would_lose_something_are_refused() {
         let run = b2(&["compress", file, "-o", &to, "-c", codec]).failed();
         assert!(run.err.contains(reason), "{codec}: {}", run.err);
     }
-    let bytes = folder.write("bytes.npy", &npy("'|u1'", "(60, 40)", &series(600)));
+    let bytes = folder.write("bytes.npy", &npy("|u1", false, "(60, 40)", &series(600)));
     for (file, codec) in [(&floats, "zfp-prec:30"), (&bytes, "ndlz:8")] {
         b2(&["compress", file, "-o", &to, "-f", "-c", codec]).ended(0);
         b2(&["verify", &to]).ended(0);

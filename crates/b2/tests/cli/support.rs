@@ -128,3 +128,23 @@ pub fn series(items: usize) -> Vec<u8> {
     });
     items.collect()
 }
+
+/// The bytes of an `.npy` file.
+pub fn npy(dtype: &str, fortran: bool, shape: &str, items: &[u8]) -> Vec<u8> {
+    let order = if fortran { "True" } else { "False" };
+    let descr = if dtype.starts_with('[') {
+        dtype.into()
+    } else {
+        format!("'{dtype}'")
+    };
+    let mut text = format!("{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}");
+    while !(text.len() + 11).is_multiple_of(64) {
+        text.push(' ');
+    }
+    text.push('\n');
+    let mut file = b"\x93NUMPY\x01\0".to_vec();
+    file.extend((text.len() as u16).to_le_bytes());
+    file.extend(text.as_bytes());
+    file.extend(items);
+    file
+}

@@ -34,7 +34,7 @@ pub(super) struct Tables {
 
 impl Tables {
     /// Empty chains for a stream. Every position of an earlier one is out of the window, because clearing would take longer than
-    /// a short stream does. A search tries so many `attempts`; with `skip_runs`, all those in one run count as one.
+    /// a short stream does. A search tries at most `attempts` candidates; with `skip_runs`, those in one run count as one.
     pub(super) fn chains<'a>(
         &'a mut self,
         src: &'a [u8],
@@ -189,7 +189,7 @@ impl Chains<'_> {
     }
 }
 
-/// The longest match that a search has found.
+/// The longest match that a search has found so far.
 struct Best {
     at: usize,
     /// Where matches end at most.
@@ -199,7 +199,7 @@ struct Best {
     longest: usize,
     found: Option<Match>,
     /// A longer match has at least `longest + 1 - most_before` bytes from `at` on. These are the last four of them, by which most
-    /// candidates are told that have none, and how far behind `at` they lie.
+    /// candidates are ruled out, and how far behind `at` they lie.
     four_ahead: u32,
     ahead: usize,
 }

@@ -165,7 +165,7 @@ pub(super) fn extra_bytes(len: usize) -> usize {
 }
 
 /// Writes the extra bytes of a length at `out`. Returns where they end.
-pub(super) fn put_extra_bytes(dst: &mut [u8], out: usize, len: usize) -> usize {
+fn put_extra_bytes(dst: &mut [u8], out: usize, len: usize) -> usize {
     let end = out + extra_bytes(len);
     if let Some((last, full)) = dst[out..end].split_last_mut() {
         full.fill(255);
@@ -175,12 +175,7 @@ pub(super) fn put_extra_bytes(dst: &mut [u8], out: usize, len: usize) -> usize {
 }
 
 /// Writes a token and literals, which must fit. Returns where they end.
-pub(super) fn put_literals(
-    dst: &mut [u8],
-    out: usize,
-    literals: &[u8],
-    match_code: usize,
-) -> usize {
+fn put_literals(dst: &mut [u8], out: usize, literals: &[u8], match_code: usize) -> usize {
     let len = literals.len();
     dst[out] = (len.min(RUN_MASK) << 4 | match_code) as u8;
     let out = put_extra_bytes(dst, out + 1, len);
@@ -379,21 +374,26 @@ pub(super) unsafe fn put_sequence_unchecked(
 /// Writes a sequence at `out`, with checks. Returns where it ends; `None` if the sequence and a last one, of literals only, do not fit.
 #[inline(always)]
 fn put_sequence(dst: &mut [u8], out: usize, src: &[u8], sequence: Sequence) -> Option<usize> {
-    let Sequence {
-        anchor,
-        literals,
-        distance,
-        extra_len,
-    } = sequence;
     let min_last_sequence = 1 + LAST_LITERALS;
-    let lengths = extra_bytes(literals) + extra_bytes(extra_len);
-    if 1 + literals + 2 + lengths + min_last_sequence > dst.len() - out {
+    let lengths = extra_bytes(sequence.literals) + extra_bytes(sequence.extra_len);
+    if 1 + sequence.literals + 2 + lengths + min_last_sequence > dst.len() - out {
         return None;
     }
-    let match_code = extra_len.min(RUN_MASK);
-    let out = put_literals(dst, out, &src[anchor..anchor + literals], match_code);
-    dst[out..out + 2].copy_from_slice(&distance);
-    Some(put_extra_bytes(dst, out + 2, extra_len))
+    Some(put_fitting_sequence(dst, out, src, sequence))
+}
+
+/// Writes a sequence at `out`, which must fit. Returns where it ends.
+#[inline(always)]
+pub(super) fn put_fitting_sequence(
+    dst: &mut [u8],
+    out: usize,
+    src: &[u8],
+    sequence: Sequence,
+) -> usize {
+    let literals = &src[sequence.anchor..][..sequence.literals];
+    let out = put_literals(dst, out, literals, sequence.extra_len.min(RUN_MASK));
+    dst[out..out + 2].copy_from_slice(&sequence.distance);
+    put_extra_bytes(dst, out + 2, sequence.extra_len)
 }
 
 /// Writes the last sequence, which has no match, at `out`. Returns where it ends; `None` if it does not fit.

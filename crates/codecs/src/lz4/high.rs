@@ -5,7 +5,7 @@
 
 use super::chain::{Chains, Match, Tables};
 use super::compress::{
-    Sequence, extra_bytes, put_extra_bytes, put_last_literals, put_literals, put_sequence_unchecked,
+    Sequence, extra_bytes, put_fitting_sequence, put_last_literals, put_sequence_unchecked,
 };
 use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, RUN_MASK};
 use super::unchecked::UncheckedDst;
@@ -69,28 +69,18 @@ impl Output<'_> {
     }
 
     fn put_checked(&mut self, sequence: Sequence) -> Option<()> {
-        let Sequence {
-            anchor,
-            literals,
-            distance,
-            extra_len,
-        } = sequence;
         let dst = self.dst.slice();
-        let fits = |out: usize, len: usize| len <= dst.len() - out;
-        if !fits(
-            self.out,
-            1 + literals + literals / 255 + 2 + 1 + LAST_LITERALS,
-        ) {
+        let (literals, extra_len) = (sequence.literals, sequence.extra_len);
+        // The library's checks, which leave room for a last sequence.
+        let before_match = 1 + literals + literals / 255 + 2;
+        if before_match + 1 + LAST_LITERALS > dst.len() - self.out {
             return None;
         }
-        let code = extra_len.min(RUN_MASK);
-        let end_of_literals = self.out + 1 + extra_bytes(literals) + literals;
-        if !fits(end_of_literals + 2, extra_len / 255 + 1 + LAST_LITERALS) {
+        let at_lengths = self.out + 1 + extra_bytes(literals) + literals + 2;
+        if extra_len / 255 + 1 + LAST_LITERALS > dst.len() - at_lengths {
             return None;
         }
-        let out = put_literals(dst, self.out, &self.src[anchor..anchor + literals], code);
-        dst[out..out + 2].copy_from_slice(&distance);
-        self.out = put_extra_bytes(dst, out + 2, extra_len);
+        self.out = put_fitting_sequence(dst, self.out, self.src, sequence);
         Some(())
     }
 }

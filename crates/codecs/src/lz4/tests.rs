@@ -40,18 +40,29 @@ unsafe extern "C" {
         dst_capacity: c_int,
         acceleration: c_int,
     ) -> c_int;
+    fn LZ4_compress_HC(
+        src: *const c_char,
+        dst: *mut c_char,
+        src_size: c_int,
+        dst_capacity: c_int,
+        level: c_int,
+    ) -> c_int;
 }
 
+/// A compressor of the library: the last number is its acceleration or its level.
+type LibraryCompressor =
+    unsafe extern "C" fn(*const c_char, *mut c_char, c_int, c_int, c_int) -> c_int;
+
 /// Compresses with the library. Returns the bytes written, or 0 if they do not fit.
-fn written_by_library(src: &[u8], dst: &mut [u8], acceleration: usize) -> usize {
+fn written_by(compressor: LibraryCompressor, src: &[u8], dst: &mut [u8], effort: usize) -> usize {
     // SAFETY: the library reads only `src` and writes only `dst`; the lengths fit a `c_int`.
     let n = unsafe {
-        LZ4_compress_fast(
+        compressor(
             src.as_ptr().cast(),
             dst.as_mut_ptr().cast(),
             src.len() as c_int,
             dst.len() as c_int,
-            acceleration as c_int,
+            effort as c_int,
         )
     };
     n.try_into().unwrap()
@@ -133,10 +144,10 @@ fn streams_are_the_bytes_that_the_library_writes() {
         let acceleration = [1, 1, 5, 9, 1 + random(9)][random(5)];
         let bound = len + len / 255 + 16;
         let (mut ours, mut theirs) = (vec![0; bound], vec![0; bound]);
-        let n = written_by_library(&data, &mut theirs, acceleration);
+        let n = written_by(LZ4_compress_fast, &data, &mut theirs, acceleration);
         let room = [bound, len, n, n.saturating_sub(1), random(1 + n)][random(5)];
         let (ours, theirs) = (&mut ours[..room], &mut theirs[..room]);
-        let expected = written_by_library(&data, theirs, acceleration);
+        let expected = written_by(LZ4_compress_fast, &data, theirs, acceleration);
         let got = tables.compress(acceleration, &data, ours);
         assert_eq!(got, Ok(expected), "round {round}: {len} bytes in {room}");
         assert!(ours[..expected] == theirs[..expected], "round {round}");
@@ -144,31 +155,6 @@ fn streams_are_the_bytes_that_the_library_writes() {
         long += usize::from(expected > 0 && len > 65_546);
     }
     assert!(fitted > 10_000 && long > 10, "{fitted} {long}");
-}
-
-unsafe extern "C" {
-    fn LZ4_compress_HC(
-        src: *const c_char,
-        dst: *mut c_char,
-        src_size: c_int,
-        dst_capacity: c_int,
-        level: c_int,
-    ) -> c_int;
-}
-
-/// Compresses with the library's LZ4HC. Returns the bytes written, or 0 if they do not fit.
-fn written_high_by_library(src: &[u8], dst: &mut [u8], clevel: u8) -> usize {
-    // SAFETY: the library reads only `src` and writes only `dst`; the lengths fit a `c_int`.
-    let n = unsafe {
-        LZ4_compress_HC(
-            src.as_ptr().cast(),
-            dst.as_mut_ptr().cast(),
-            src.len() as c_int,
-            dst.len() as c_int,
-            clevel.into(),
-        )
-    };
-    n.try_into().unwrap()
 }
 
 /// Also with too small a destination, and with tables that were used before.
@@ -210,10 +196,10 @@ fn high_streams_are_the_bytes_that_the_library_writes() {
         let clevel = 1 + random(9) as u8;
         let bound = len + len / 255 + 16;
         let (mut ours, mut theirs) = (vec![0; bound], vec![0; bound]);
-        let n = written_high_by_library(&data, &mut theirs, clevel);
+        let n = written_by(LZ4_compress_HC, &data, &mut theirs, clevel.into());
         let room = [bound, len, n, n + random(12), random(1 + n)][random(5)].min(bound);
         let (ours, theirs) = (&mut ours[..room], &mut theirs[..room]);
-        let expected = written_high_by_library(&data, theirs, clevel);
+        let expected = written_by(LZ4_compress_HC, &data, theirs, clevel.into());
         let got = high.compress(clevel, &data, ours);
         assert_eq!(
             got,
