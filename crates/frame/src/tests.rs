@@ -12,7 +12,6 @@ use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{Backend, Mode, Storage};
 use oxiblosc_memory::{CowBuffer, List, Shared, shared_dyn};
 use std::ffi::{CStr, CString};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -428,7 +427,7 @@ impl Drop for Folder {
 }
 
 fn c_path(path: &Path) -> CString {
-    CString::new(path.as_os_str().as_bytes()).unwrap()
+    CString::new(oxiblosc_io::paths::path_bytes(path).unwrap()).unwrap()
 }
 
 fn remove(path: &Path) {
