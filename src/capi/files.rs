@@ -96,7 +96,7 @@ pub unsafe extern "C" fn blosc2_stdio_close(stream: *mut c_void) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_stdio_size(stream: *mut c_void) -> i64 {
     guard(-1, || {
-        unsafe_granted!({ file_of(stream).map_or(-1, |file| streams::size(file)) })
+        unsafe_granted!(file_of(stream).map_or(-1, |file| streams::size(file)))
     })
 }
 
