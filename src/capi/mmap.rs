@@ -10,6 +10,7 @@ use oxiblosc_io::Storage;
 use oxiblosc_io::mmap::{Access, Map};
 use oxiblosc_memory::env::{info, trace};
 use oxiblosc_memory::{Counted, Lossy, Shared};
+use oxiblosc_system::streams;
 use std::io::ErrorKind;
 
 /// What lies in front of the path.
@@ -168,17 +169,11 @@ pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Sha
             _ => (*params).initial_mapping_size,
         };
         let map = Shared::new(Map::open(urlpath, access, room)?)?;
-        let fd = libc::fcntl(map.descriptor(), libc::F_DUPFD_CLOEXEC, 0);
-        let readable = if access.writes_file() { c"rb+" } else { c"rb" };
-        let file = libc::fdopen(fd, readable.as_ptr());
-        if file.is_null() {
-            let no_memory = std::io::Error::last_os_error().kind() == ErrorKind::OutOfMemory;
-            libc::close(fd);
-            return Err(match no_memory {
-                true => Error::MemoryAlloc,
-                false => Error::FileOpen,
-            });
-        }
+        let file = streams::of_file(map.file(), access.writes_file());
+        let file = file.map_err(|error| match error.kind() {
+            ErrorKind::OutOfMemory => Error::MemoryAlloc,
+            _ => Error::FileOpen,
+        })?;
         let path = keep(map.clone(), urlpath);
         if path.is_null() {
             libc::fclose(file);
@@ -187,9 +182,9 @@ pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Sha
         (*params).urlpath = path;
         (*params).is_memory_only = access == Access::Copy;
         (*params).file = file;
-        (*params).fd = map.descriptor();
-        (*params).access_flags = i64::from(access.protection());
-        (*params).map_flags = i64::from(access.flags());
+        (*params).fd = streams::descriptor(map.file(), file);
+        (*params).access_flags = i64::from(access.kind().protection());
+        (*params).map_flags = i64::from(access.kind().flags());
         // The string is the caller's and may be gone later.
         (*params).mode = null();
         tell(params, &map);

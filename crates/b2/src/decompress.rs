@@ -12,9 +12,9 @@ use crate::source::{Frame, FrameOrChunk, StoredChunk, array_meta, plain_contexts
 use crate::text::bytes;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_core::b2nd::meta::Meta;
+use oxiblosc_system::files::write_all_at;
 use std::ffi::OsStr;
 use std::io::Write;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// Runs the command.
@@ -177,7 +177,7 @@ fn decompress_array(
         Npy::header(shape, &dtype)
     };
     let file = output.create()?;
-    file.write_all_at(&header, 0)?;
+    write_all_at(&file, &header, 0)?;
     let total = shape.iter().try_fold(itemsize as u64, |n, length| {
         n.checked_mul((*length).max(0) as u64)
     });
@@ -200,7 +200,7 @@ fn decompress_array(
         runs(shape, &start, &stop, |at, from, count| {
             let pos = header.len() as u64 + at * itemsize as u64;
             let run = &items[from * itemsize..(from + count) * itemsize];
-            Ok(file.write_all_at(run, pos)?)
+            Ok(write_all_at(&file, run, pos)?)
         })?;
         progress.add(items.len());
     }

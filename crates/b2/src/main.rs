@@ -35,6 +35,7 @@ mod settings;
 mod source;
 mod state;
 mod summary;
+mod system;
 mod text;
 mod verify;
 

@@ -18,9 +18,9 @@ use oxiblosc_frame::offsets::{Offsets, Place};
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{Backend, Mode, Storage};
 use oxiblosc_memory::{Buffer, Shared};
+use oxiblosc_system::files::read_exact_at;
 use std::ffi::CStr;
 use std::io::Read;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -107,7 +107,7 @@ impl Frame {
         } = loaded;
         let mut front = [0; MIN_LEN];
         std::fs::File::open(frame_file(path))
-            .and_then(|file| file.read_exact_at(&mut front, 0))
+            .and_then(|file| read_exact_at(&file, &mut front, 0))
             .map_err(|_| Error::FileRead)?;
         Ok(Self {
             header: Arc::new(header),

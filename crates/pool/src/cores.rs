@@ -1,6 +1,9 @@
 //! The number of processors that the process may use.
 
+#[cfg(target_os = "linux")]
 use oxiblosc_memory::Text;
+use oxiblosc_system::thread::processors;
+#[cfg(target_os = "linux")]
 use std::ffi::CStr;
 
 /// The number of processors in the process's affinity mask, limited by the CPU quota of its cgroup; at least 1. It is what
@@ -20,17 +23,12 @@ fn allowed() -> usize {
         // SAFETY: `set` is initialised.
         return unsafe { libc::CPU_COUNT(&set) }.max(1) as usize;
     }
-    online()
+    processors()
 }
 
 #[cfg(not(target_os = "linux"))]
 fn allowed() -> usize {
-    online()
-}
-
-fn online() -> usize {
-    // SAFETY: the call takes a number and returns one.
-    usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(1)
+    processors()
 }
 
 /// The smallest CPU quota of the process's cgroup (version 2) and its ancestors, in processors. `None` if there is no limit.
