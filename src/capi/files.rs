@@ -37,7 +37,7 @@ unsafe fn file_of(stream: *mut c_void) -> Option<*mut libc::FILE> {
 /// # Safety
 /// As for [`file_of`].
 unsafe fn descriptor_of(stream: *mut c_void) -> Option<ManuallyDrop<File>> {
-    // SAFETY: by the caller's word; what is not closed here stays the stream's.
+    // SAFETY: `file_of` gives an open file, by `# Safety`. It stays the stream's, as what is returned does not close it.
     unsafe {
         let fd = libc::fileno(file_of(stream)?);
         (fd >= 0).then(|| ManuallyDrop::new(File::from_raw_fd(fd)))
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn blosc2_stdio_open(
             trace("error", "blosc2_stdio_open: no path or no mode");
             return null_mut();
         }
-        // SAFETY: by the caller's word the strings end; the stream is filled before it is published.
+        // SAFETY: neither string is null, so both end, by `# Safety`; `file` is not null where it is closed.
         unsafe {
             let mode = CStr::from_ptr(mode).to_bytes();
             // A child that runs another program does not inherit the file.
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn blosc2_stdio_write(
             trace("error", "blosc2_stdio_write: invalid arguments");
             return 0;
         };
-        // SAFETY: by the caller's word; `ptr` is not null.
+        // SAFETY: `ptr` is not null, so it has `size * nitems` bytes, which `span` has counted.
         let bytes = unsafe { std::slice::from_raw_parts(ptr.cast(), len) };
         items(write_up_to(&file, position, bytes), size)
     })
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn blosc2_stdio_read(
             trace("error", "blosc2_stdio_read: invalid arguments");
             return 0;
         };
-        // SAFETY: by the caller's word; nothing is made of a null pointer.
+        // SAFETY: `ptr` is not null, so it points to null, which `bytes_mut` refuses, or to `size * nitems` bytes.
         let Ok(buffer) = (unsafe { bytes_mut((*ptr).cast(), len) }) else {
             return 0;
         };
