@@ -31,7 +31,7 @@ pub struct EncodeParams {
     pub clevel: u8,
     /// Bytes of an item, 1 to 255.
     pub typesize: usize,
-    /// Bytes of a block, at least 1; for variable-length blocks the largest one.
+    /// Bytes of a block, at least 1; variable-length blocks have their own sizes.
     pub blocksize: usize,
     /// The pipeline.
     pub filters: [u8; MAX_FILTERS],
@@ -135,11 +135,16 @@ pub fn compress(
     let nbytes = source.nbytes();
     let nblocks = source.nblocks(params.blocksize);
     let variable = matches!(source, ChunkInput::Variable(_));
-    let within;
-    let params = if !variable && nbytes > 0 && params.blocksize > nbytes {
+    let blocksize = match source {
+        ChunkInput::Variable(blocks) => blocks.iter().map(|block| block.len()).max().unwrap_or(1),
         // The header can only say that a block is as large as the data, which decides whether it is split.
+        _ if nbytes > 0 => params.blocksize.min(nbytes),
+        _ => params.blocksize,
+    };
+    let within;
+    let params = if blocksize != params.blocksize {
         within = EncodeParams {
-            blocksize: nbytes,
+            blocksize,
             ..params.clone()
         };
         &within
