@@ -747,7 +747,13 @@ pub fn decompress_blocks<'d>(
         }
     }
     let blocks = (from..).zip(blocks);
-    let nworkers = workers(nthreads, nblocks - from, chunk.header.nbytes);
+    let nworkers = workers(
+        exec,
+        nthreads,
+        nblocks - from,
+        chunk.header.nbytes,
+        hooks.has_postfilter(),
+    );
     if nworkers <= 1 {
         let mut scratch = scratch::borrow()?;
         for (nblock, dst) in blocks {

@@ -216,12 +216,21 @@ fn header_for(params: &EncodeParams, nbytes: usize, nblocks: usize, variable: bo
     header
 }
 
-/// How many workers a job of `nblocks` blocks and `nbytes` bytes gets.
-pub fn workers(nthreads: usize, nblocks: usize, nbytes: usize) -> usize {
+/// How many workers a job of `nblocks` blocks and `nbytes` bytes gets from `exec`. Where a function of the program's is called for each
+/// block (`calls`), which may wait for something, it gets as many as it asked for.
+pub fn workers(
+    exec: &dyn Executor,
+    nthreads: usize,
+    nblocks: usize,
+    nbytes: usize,
+    calls: bool,
+) -> usize {
     if nbytes < PARALLEL_MIN {
         1
-    } else {
+    } else if calls {
         nthreads.min(nblocks).max(1)
+    } else {
+        exec.workers(nthreads, nblocks)
     }
 }
 
