@@ -123,9 +123,7 @@ fn rebuild(
                 repair.chunk_at(place, chunks)
             }
             Slot::Special(kind) => {
-                let known = salvage.parts.index == State::Right
-                    && salvage.in_order
-                    && sizes.is_known(nchunk);
+                let known = salvage.specials_proven && sizes.is_known(nchunk);
                 let state = if known { State::Right } else { State::Unknown };
                 let chunk = copied(&special_chunk(kind, expected.unwrap_or(0), header));
                 (chunk, Verdict::whole(state, 1))

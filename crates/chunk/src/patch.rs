@@ -225,6 +225,9 @@ impl Patcher<'_> {
         {
             return Ok(Some(patched));
         }
+        if let PatchMode::InPlace(target) = mode {
+            target.check(touched)?;
+        }
         let Some(params) = self.params_of_chunk(blocksize) else {
             return Ok(None);
         };
