@@ -189,7 +189,7 @@ impl High {
     /// Returns the bytes written, or 0 if they do not fit. `src` and `dst` are at most `i32::MAX` long.
     pub(super) fn compress(&mut self, clevel: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         if high::LEVELS.contains(&clevel) {
-            return high::compress(&mut self.chains, clevel, src, dst);
+            return high::compress(&mut self.chains, high::attempts(clevel), src, dst);
         }
         let state = get_or_make(&mut self.plain, StreamHc::new)?.0.as_ptr();
         // SAFETY: `state` is an initialised stream on which no other function has run, as the fast reset requires. The
@@ -204,6 +204,19 @@ impl High {
                 c_int::from(clevel),
             )
         })
+    }
+
+    /// Like [`compress`](Self::compress), with the streams of release 1.9 of the library, which searches hash chains at the lowest
+    /// levels, too.
+    #[cfg(feature = "blosc1")]
+    pub(super) fn compress_as_blosc1(
+        &mut self,
+        clevel: u8,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<usize> {
+        let attempts = high::attempts(clevel).max(2);
+        high::compress(&mut self.chains, attempts, src, dst)
     }
 
     /// Like [`compress`](Self::compress), with a dictionary, which determines the level.
