@@ -684,7 +684,7 @@ impl<'a> Chunk<'a> {
     ) -> Result<BlockDecoder<'b>> {
         let header = self.header;
         self.known()?;
-        pipeline.set_typesize(header.typesize, header.version);
+        pipeline.set_typesize(header.typesize, header.version, header.rules);
         if self.has_streams() && header.blosc2_flags & flags2::INSTRUMENTED == 0 {
             pipeline.resolve(&header.filters, &header.filters_meta, true)?;
         }

@@ -7,11 +7,13 @@ use super::checksum;
 use super::encode_block::BlockInput;
 use super::encode_chunk::ChunkEncoder;
 use super::header::{
-    Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, MIN_BUFFERSIZE, MIN_HEADER_LENGTH,
-    flags, flags2, version,
+    Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, MIN_HEADER_LENGTH, flags, flags2,
+    version,
 };
 use super::hooks::{Executor, Hooks};
+use super::rules::Rules;
 use super::store::store;
+use oxiblosc_codecs::Release;
 use oxiblosc_error::Result;
 use std::sync::Mutex;
 
@@ -45,6 +47,8 @@ pub struct EncodeParams {
     pub instrumented: bool,
     /// Header of 32 bytes; else a Blosc 1 header.
     pub extended: bool,
+    /// Which library the chunk is for; with a header of 32 bytes it is Blosc 2.
+    pub rules: Rules,
     /// Whether the chunk gets [checksums](super::checksum), if it can have any and `dest` has [room](checksum::room) for them.
     pub checksums: bool,
     /// The most workers.
@@ -58,6 +62,23 @@ impl EncodeParams {
             EXTENDED_HEADER_LENGTH
         } else {
             MIN_HEADER_LENGTH
+        }
+    }
+
+    /// Whose streams are written, in a chunk whose blocks are split or not.
+    #[inline(always)]
+    #[cfg_attr(
+        not(feature = "blosc1"),
+        allow(
+            unused_variables,
+            reason = "one release writes the same streams in both"
+        )
+    )]
+    pub(super) fn release(&self, split: bool) -> Release {
+        match self.rules {
+            Rules::Blosc2 => Release::Blosc2,
+            #[cfg(feature = "blosc1")]
+            Rules::Blosc1 => Release::Blosc1 { split },
         }
     }
 
@@ -155,11 +176,14 @@ pub fn compress(
     if dest.len() < params.overhead() {
         return Ok(0);
     }
-    let compressible = variable || (params.clevel > 0 && nbytes >= MIN_BUFFERSIZE);
-    if compressible && params.overhead() + 4 * nblocks <= dest.len() {
+    let large_enough = nbytes >= params.rules.min_buffersize();
+    let compressible = (variable || (params.clevel > 0 && large_enough))
+        && params.overhead() + 4 * nblocks <= dest.len();
+    if compressible || params.rules.is_blosc1() {
         let chunk = ChunkEncoder::new(params, source, hooks, nblocks)?;
+        // In Blosc 1 what is stored says, too, how it would have been compressed.
         header.flags |= chunk.format_flags();
-        if let Some(cbytes) = chunk.write(header, dest, exec)? {
+        if compressible && let Some(cbytes) = chunk.write(header, dest, exec)? {
             return Ok(cbytes);
         }
     }
@@ -188,7 +212,7 @@ fn header_for(params: &EncodeParams, nbytes: usize, nblocks: usize, variable: bo
         version: if variable {
             version::VL_BLOCKS
         } else {
-            version::STABLE
+            params.rules.version()
         },
         versionlz: params.versionlz,
         flags: if params.extended { flags::EXTENDED } else { 0 },

@@ -16,6 +16,8 @@
 mod assemble;
 /// Decoding single blocks, in any order.
 pub mod block_reader;
+#[cfg(feature = "blosc1")]
+pub mod blosc1;
 /// Which blocks were checked.
 pub mod checked;
 /// Checksums of blocks.
@@ -48,6 +50,8 @@ pub mod rebuild;
 mod registered;
 /// Packing chunks.
 pub mod repack;
+/// Which library a chunk is for.
+pub mod rules;
 /// Buffers and codec states of workers.
 pub mod scratch;
 /// Chunks whose blocks are not in memory.

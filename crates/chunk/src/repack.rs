@@ -61,6 +61,7 @@ mod tests {
     use super::*;
     use crate::encode::{ChunkInput, EncodeParams, compress};
     use crate::hooks::{NoHooks, Serial};
+    use crate::rules::Rules;
 
     fn compressed(data: &[u8], clevel: u8) -> Vec<u8> {
         let params = EncodeParams {
@@ -76,6 +77,7 @@ mod tests {
             use_dict: false,
             instrumented: false,
             extended: true,
+            rules: Rules::Blosc2,
             checksums: false,
             nthreads: 1,
         };

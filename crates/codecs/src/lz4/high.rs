@@ -51,8 +51,21 @@ impl High {
         if mid::LEVELS.contains(&clevel) {
             mid::compress(&mut self.mid, joined, dst)
         } else {
-            lazy::compress(&mut self.chains, clevel, joined, dst)
+            lazy::compress(&mut self.chains, lazy::attempts(clevel), joined, dst)
         }
+    }
+
+    /// Like [`compress`](Self::compress), with the streams of release 1.9 of the library, which searches hash chains at the lowest
+    /// levels, too.
+    #[cfg(feature = "blosc1")]
+    pub(crate) fn compress_as_blosc1(
+        &mut self,
+        clevel: u8,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<usize> {
+        let attempts = lazy::attempts(clevel).max(2);
+        lazy::compress(&mut self.chains, attempts, Joined::without_dict(src), dst)
     }
 
     /// Like [`compress`](Self::compress), with a dictionary: its bytes, and what was made of them for this level.
@@ -78,7 +91,7 @@ impl High {
             }
             Tables::Chains(tables) => {
                 self.chains.copy_from(tables, bytes.len())?;
-                lazy::compress(&mut self.chains, clevel, joined, dst)
+                lazy::compress(&mut self.chains, lazy::attempts(clevel), joined, dst)
             }
         }
     }

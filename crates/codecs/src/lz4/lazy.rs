@@ -16,17 +16,20 @@ const MAX_SHORT_MATCH: usize = MIN_MATCH + RUN_MASK - 1;
 /// How close to the beginning of a match a longer one makes it not worth writing.
 const MIN_START_DISTANCE: usize = 3;
 
-/// Compresses the data of `joined` into `dst` at one of [`LEVELS`]. Returns the bytes written, or 0 if they do not fit. Where there is a
-/// dictionary, [`Tables::copy_from`] was called.
+/// How many candidates a level tries; at levels below [`LEVELS`] as few as there were in older releases of the library.
+pub(super) fn attempts(clevel: u8) -> u32 {
+    (4 << clevel) >> LEVELS.start()
+}
+
+/// Compresses the data of `joined` into `dst`, trying so many candidates for each match. Returns the bytes written, or 0 if they do not
+/// fit. Where there is a dictionary, [`Tables::copy_from`] was called.
 pub(super) fn compress(
     tables: &mut Tables,
-    clevel: u8,
+    attempts: u32,
     joined: Joined,
     dst: &mut [u8],
 ) -> Result<usize> {
-    debug_assert!(LEVELS.contains(&clevel));
-    let attempts = 4 << (clevel - LEVELS.start());
-    let chains = tables.chains(joined, attempts, clevel == *LEVELS.end())?;
+    let chains = tables.chains(joined, attempts, attempts == self::attempts(*LEVELS.end()))?;
     let writer = Writer::new(joined.bytes, joined.start, dst);
     Ok(encode(chains, joined, writer).unwrap_or(0))
 }
