@@ -50,8 +50,12 @@ fn done(rc: c_int) -> io::Result<()> {
     }
 }
 
-/// Opens a file, which child processes that run another program do not inherit; one that is made gets this mode.
-pub fn open(path: &CStr, flags: c_int, mode: libc::mode_t) -> io::Result<File> {
+/// Opens a file, which child processes that run another program do not inherit; one that is made gets this mode. A pipe to which
+/// nobody writes is not waited for.
+pub fn open(path: &CStr, mut flags: c_int, mode: libc::mode_t) -> io::Result<File> {
+    if flags & libc::O_ACCMODE == libc::O_RDONLY {
+        flags |= libc::O_NONBLOCK;
+    }
     loop {
         // SAFETY: a C string.
         let fd = unsafe {
@@ -66,8 +70,11 @@ pub fn open(path: &CStr, flags: c_int, mode: libc::mode_t) -> io::Result<File> {
             return Ok(unsafe { File::from_raw_fd(fd) });
         }
         let error = io::Error::last_os_error();
-        if error.kind() != ErrorKind::Interrupted {
-            return Err(error);
+        match error.kind() {
+            ErrorKind::Interrupted => {}
+            // Another process is asked to give the file up, which is waited for.
+            ErrorKind::WouldBlock if flags & libc::O_NONBLOCK != 0 => flags &= !libc::O_NONBLOCK,
+            _ => return Err(error),
         }
     }
 }
