@@ -19,7 +19,7 @@ const MAX_SHORT_MATCH: usize = MIN_MATCH + RUN_MASK - 1;
 /// How close to the beginning of a match a longer one makes it not worth writing.
 const MIN_START_DISTANCE: usize = 3;
 
-/// How many candidates a level tries; at levels below [`LEVELS`] as few as there were in older releases of the library.
+/// How many candidates a level tries.
 pub(super) fn attempts(clevel: u8) -> u32 {
     (4 << clevel) >> LEVELS.start()
 }
