@@ -1,8 +1,16 @@
-//! Links the shared library under the reference's SONAME, so that it takes its place at run time.
+//! Links the shared library under the reference's name, so that it takes its place at run time.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    if std::env::var("CARGO_CFG_TARGET_OS").as_deref() != Ok("linux") {
+    let target = |what: &str| std::env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
+    if target("OS") == "windows" && target("ENV") == "gnu" {
+        // Cargo calls it blosc2.dll; whoever links to it asks for the name in this file.
+        let name = std::env::current_dir()
+            .expect("a package has a folder")
+            .join("src/libblosc2.def");
+        println!("cargo::rustc-cdylib-link-arg={}", name.display());
+    }
+    if target("OS") != "linux" {
         return;
     }
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libblosc2.so.9");

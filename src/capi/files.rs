@@ -4,10 +4,10 @@ use crate::capi::prelude::*;
 use oxiblosc_io::file::{read_up_to, write_up_to};
 use oxiblosc_io::paths;
 use oxiblosc_memory::env::trace;
-use oxiblosc_memory::{CStrBuf, on_c_heap};
+use oxiblosc_memory::on_c_heap;
+use oxiblosc_system::streams;
 use std::fs::File;
 use std::mem::ManuallyDrop;
-use std::os::fd::FromRawFd;
 
 /// The bytes that `nitems` items of `size` bytes take, if neither they nor their end are out of range.
 pub fn span(size: i64, nitems: i64, position: i64) -> Option<(u64, usize)> {
@@ -32,16 +32,12 @@ unsafe fn file_of(stream: *mut c_void) -> Option<*mut libc::FILE> {
     (!stream.file.is_null()).then_some(stream.file)
 }
 
-/// The descriptor of a stream, borrowed.
+/// The open file of a stream, borrowed.
 ///
 /// # Safety
 /// As for [`file_of`].
 unsafe fn descriptor_of(stream: *mut c_void) -> Option<ManuallyDrop<File>> {
-    // SAFETY: by the caller's word; what is not closed here stays the stream's.
-    unsafe {
-        let fd = libc::fileno(file_of(stream)?);
-        (fd >= 0).then(|| ManuallyDrop::new(File::from_raw_fd(fd)))
-    }
+    unsafe_granted!(streams::file(file_of(stream)?))
 }
 
 /// Opens a file in a mode of `fopen`; `params` is not looked at. Returns the stream, a `blosc2_stdio_file` to be closed
@@ -60,15 +56,9 @@ pub unsafe extern "C" fn blosc2_stdio_open(
             trace("error", "blosc2_stdio_open: no path or no mode");
             return null_mut();
         }
-        // SAFETY: by the caller's word the strings end; the stream is filled before it is published.
+        // SAFETY: neither string is null, so both end, by `# Safety`; `file` is not null where it is closed.
         unsafe {
-            let mode = CStr::from_ptr(mode).to_bytes();
-            // A child that runs another program does not inherit the file.
-            let closed: &[u8] = if mode.contains(&b',') { b"" } else { b"e" };
-            let Ok(mode) = CStrBuf::concat(&[mode, closed]) else {
-                return null_mut();
-            };
-            let file = libc::fopen(urlpath, mode.as_ptr());
+            let file = streams::open(urlpath, CStr::from_ptr(mode));
             if file.is_null() {
                 trace("error", "blosc2_stdio_open: cannot open the file");
                 return null_mut();
@@ -106,22 +96,7 @@ pub unsafe extern "C" fn blosc2_stdio_close(stream: *mut c_void) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_stdio_size(stream: *mut c_void) -> i64 {
     guard(-1, || {
-        unsafe_granted!({
-            let Some(file) = file_of(stream) else {
-                return -1;
-            };
-            let before = libc::ftello(file);
-            if before < 0 {
-                return -1;
-            }
-            let size = if libc::fseeko(file, 0, libc::SEEK_END) == 0 {
-                libc::ftello(file)
-            } else {
-                -1
-            };
-            let back = libc::fseeko(file, before, libc::SEEK_SET);
-            if back == 0 { size } else { -1 }
-        })
+        unsafe_granted!(file_of(stream).map_or(-1, |file| streams::size(file)))
     })
 }
 
@@ -146,7 +121,7 @@ pub unsafe extern "C" fn blosc2_stdio_write(
             trace("error", "blosc2_stdio_write: invalid arguments");
             return 0;
         };
-        // SAFETY: by the caller's word; `ptr` is not null.
+        // SAFETY: `ptr` is not null, so it has `size * nitems` bytes, which `span` has counted.
         let bytes = unsafe { std::slice::from_raw_parts(ptr.cast(), len) };
         items(write_up_to(&file, position, bytes), size)
     })
@@ -174,7 +149,7 @@ pub unsafe extern "C" fn blosc2_stdio_read(
             trace("error", "blosc2_stdio_read: invalid arguments");
             return 0;
         };
-        // SAFETY: by the caller's word; nothing is made of a null pointer.
+        // SAFETY: `ptr` is not null, so it points to null, which `bytes_mut` refuses, or to `size * nitems` bytes.
         let Ok(buffer) = (unsafe { bytes_mut((*ptr).cast(), len) }) else {
             return 0;
         };

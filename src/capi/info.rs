@@ -5,6 +5,7 @@ use crate::capi::prelude::*;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_BUFFERSIZE, MIN_HEADER_LENGTH};
 use oxiblosc_codecs::Codec;
 use oxiblosc_memory::Buffer;
+use oxiblosc_system::clock;
 
 /// The part of a header that every chunk has.
 ///
@@ -188,8 +189,7 @@ pub unsafe extern "C" fn blosc2_get_complib_info(
         let name = unsafe_granted!(text(compname)).unwrap_or_default();
         let found = registry::library_of(name)
             .and_then(|library| Some((library, registry::library_name(library)?)));
-        // SAFETY: by the caller's word; the copies are from `malloc`.
-        unsafe {
+        unsafe_granted!({
             give(complib, null_mut());
             give(version, null_mut());
             let (library, library_name) = found.ok_or(Error::NotFound)?;
@@ -200,7 +200,7 @@ pub unsafe extern "C" fn blosc2_get_complib_info(
             give(complib, library_name.into_raw().cast());
             give(version, known.into_raw().cast());
             Ok(library)
-        }
+        })
     })
 }
 
@@ -210,14 +210,9 @@ pub unsafe extern "C" fn blosc2_get_complib_info(
 /// `timestamp` can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc_set_timestamp(timestamp: *mut blosc_timestamp_t) {
-    if !timestamp.is_null() {
-        unsafe_granted!(libc::clock_gettime(libc::CLOCK_MONOTONIC, timestamp));
+    if let Some(timestamp) = unsafe_granted!(timestamp.as_mut()) {
+        clock::now(timestamp);
     }
-}
-
-/// The nanoseconds from one timestamp to another.
-fn nanoseconds(start: blosc_timestamp_t, end: blosc_timestamp_t) -> f64 {
-    1e9 * (end.tv_sec - start.tv_sec) as f64 + (end.tv_nsec - start.tv_nsec) as f64
 }
 
 /// Returns the nanoseconds from one timestamp to another.
@@ -226,7 +221,7 @@ pub extern "C" fn blosc_elapsed_nsecs(
     start_time: blosc_timestamp_t,
     end_time: blosc_timestamp_t,
 ) -> f64 {
-    nanoseconds(start_time, end_time)
+    clock::nanoseconds(start_time, end_time)
 }
 
 /// Returns the seconds from one timestamp to another.
@@ -235,5 +230,5 @@ pub extern "C" fn blosc_elapsed_secs(
     start_time: blosc_timestamp_t,
     end_time: blosc_timestamp_t,
 ) -> f64 {
-    1e-9 * nanoseconds(start_time, end_time)
+    1e-9 * clock::nanoseconds(start_time, end_time)
 }

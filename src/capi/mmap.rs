@@ -10,6 +10,7 @@ use oxiblosc_io::Storage;
 use oxiblosc_io::mmap::{Access, Map};
 use oxiblosc_memory::env::{info, trace};
 use oxiblosc_memory::{Counted, Lossy, Shared};
+use oxiblosc_system::streams;
 use std::io::ErrorKind;
 
 /// What lies in front of the path.
@@ -42,7 +43,7 @@ fn keep(map: Shared<Map>, path: &CStr) -> *mut c_char {
 /// # Safety
 /// `stream` points to a struct that is as `blosc2_stdio_mmap_open` left it, or has no path.
 unsafe fn kept(stream: *const blosc2_stdio_mmap) -> Option<*mut Kept> {
-    // SAFETY: by the caller's word the path, if there is one, comes from `keep`.
+    // SAFETY: the struct is there. A path that it has was set by `open`, which takes it from `keep`: a `Kept` lies in front of it.
     unsafe {
         let path = (*stream).urlpath;
         (!path.is_null()).then(|| path.cast::<Kept>().sub(1))
@@ -54,7 +55,7 @@ unsafe fn kept(stream: *const blosc2_stdio_mmap) -> Option<*mut Kept> {
 /// # Safety
 /// As for [`kept`]; the stream is not destroyed meanwhile.
 unsafe fn map_of(stream: *const blosc2_stdio_mmap) -> Option<Shared<Map>> {
-    // SAFETY: by the caller's word; the map stays until the stream is destroyed, and then for those that still have it.
+    // SAFETY: what `kept` finds has one share of the map until the stream is destroyed, which is not done meanwhile.
     unsafe {
         let map = (*kept(stream)?).map;
         Some(Shared::clone_raw(map))
@@ -168,17 +169,11 @@ pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Sha
             _ => (*params).initial_mapping_size,
         };
         let map = Shared::new(Map::open(urlpath, access, room)?)?;
-        let fd = libc::fcntl(map.descriptor(), libc::F_DUPFD_CLOEXEC, 0);
-        let readable = if access.writes_file() { c"rb+" } else { c"rb" };
-        let file = libc::fdopen(fd, readable.as_ptr());
-        if file.is_null() {
-            let no_memory = std::io::Error::last_os_error().kind() == ErrorKind::OutOfMemory;
-            libc::close(fd);
-            return Err(match no_memory {
-                true => Error::MemoryAlloc,
-                false => Error::FileOpen,
-            });
-        }
+        let file = streams::of_file(map.file(), access.writes_file());
+        let file = file.map_err(|error| match error.kind() {
+            ErrorKind::OutOfMemory => Error::MemoryAlloc,
+            _ => Error::FileOpen,
+        })?;
         let path = keep(map.clone(), urlpath);
         if path.is_null() {
             libc::fclose(file);
@@ -187,9 +182,9 @@ pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Sha
         (*params).urlpath = path;
         (*params).is_memory_only = access == Access::Copy;
         (*params).file = file;
-        (*params).fd = map.descriptor();
-        (*params).access_flags = i64::from(access.protection());
-        (*params).map_flags = i64::from(access.flags());
+        (*params).fd = streams::descriptor(map.file(), file);
+        (*params).access_flags = i64::from(access.kind().protection());
+        (*params).map_flags = i64::from(access.kind().flags());
         // The string is the caller's and may be gone later.
         (*params).mode = null();
         tell(params, &map);
@@ -271,7 +266,7 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_write(
         else {
             return 0;
         };
-        // SAFETY: by the caller's word, neither null nor a part of the map.
+        // SAFETY: not null, so it has `size * nitems` bytes, which `span` has counted; `# Safety` says that they are no part of the map.
         let bytes = unsafe { std::slice::from_raw_parts(ptr.cast::<u8>(), len) };
         let written = stream.change(
             |map| map.write_at(position, bytes),
@@ -359,7 +354,8 @@ pub unsafe fn destroy(params: *mut c_void) -> c_int {
         if stream.is_null() {
             return -1;
         }
-        // SAFETY: by the caller's word; what `kept` finds was made by `keep` and is taken back here, once.
+        // SAFETY: not null, so it is a struct that no other thread uses. What `kept` finds was made by `keep`, and is taken back once, as
+        // the path is null from then on.
         unsafe {
             let mut result = -1;
             if let Some(kept) = kept(stream) {

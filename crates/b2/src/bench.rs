@@ -5,7 +5,7 @@ use crate::compress::defaults;
 use crate::decompress::each_chunk_of;
 use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
-use crate::library::{Place, SuperChunk, zeros};
+use crate::library::{ChunkInput, Place, SuperChunk, zeros};
 use crate::npy::{MAGIC, Npy};
 use crate::output::Output;
 use crate::plot;
@@ -16,9 +16,9 @@ use crate::text::{bytes, plural};
 use oxiblosc_chunk::header::{MAX_BUFFERSIZE, filter_id};
 use oxiblosc_codecs::Codec;
 use oxiblosc_frame::header::Header;
+use oxiblosc_system::files::read_exact_at;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 /// Levels that are tried.
@@ -224,7 +224,7 @@ fn measure(
     let compress = shortest(|| {
         chunks.clear();
         for data in &sample.chunks {
-            chunks.push(contexts.compress(data)?);
+            chunks.push(contexts.compress(ChunkInput::Buffer(data))?);
         }
         Ok(())
     })?;
@@ -396,7 +396,7 @@ fn sample(args: &BenchArgs, input: &Input) -> Result<Sample> {
         let at = at / item * item;
         let len = chunk.min(whole - at);
         let mut data = zeros(len).map_err(|error| Failure::of(input.name(), error))?;
-        file.read_exact_at(&mut data, start + at as u64)?;
+        read_exact_at(&file, &mut data, start + at as u64)?;
         chunks.push(data.to_vec());
     }
     Ok(Sample { chunks, typesize })

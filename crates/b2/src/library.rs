@@ -2,12 +2,13 @@
 
 use crate::failure::{Failure, Result};
 use crate::settings::Settings;
+pub use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_core::schunk::chunks;
 use oxiblosc_core::{CParams, Compressor, DParams, Error, Layout, Protection, Split};
+use oxiblosc_io::paths::path_bytes;
 use oxiblosc_memory::{Buffer, CStrBuf};
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// What most of this gives.
@@ -15,8 +16,9 @@ type Done<T> = std::result::Result<T, Error>;
 
 /// A path as files are opened by.
 pub fn c_path(path: &Path) -> Result<CStrBuf> {
-    CStrBuf::new(path.as_os_str().as_bytes())
-        .map_err(|_| Failure::say(format!("{}: not a path", path.display())))
+    path_bytes(path)
+        .and_then(|bytes| CStrBuf::new(bytes).ok())
+        .ok_or_else(|| Failure::say(format!("{}: not a path", path.display())))
 }
 
 /// Zeros, or an error where there is no memory for them; what is never written takes none.
@@ -95,11 +97,8 @@ impl SuperChunk {
     }
 
     /// Compresses data into a chunk.
-    pub fn compress(&mut self, data: &[u8]) -> Done<Buffer> {
-        self.0.compress(
-            oxiblosc_chunk::encode::ChunkInput::Buffer(data),
-            self.0.has_checksums()?,
-        )
+    pub fn compress(&mut self, data: ChunkInput) -> Done<Buffer> {
+        self.0.compress(data, self.0.has_checksums()?)
     }
 
     /// Decompresses a chunk, in the super-chunk or not, into the front of `data`.

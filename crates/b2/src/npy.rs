@@ -1,9 +1,9 @@
 //! Files of NumPy arrays, read and written in boxes, so that no array has to fit into memory.
 
 use crate::failure::{Failure, Result};
+use oxiblosc_system::files::read_exact_at;
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::FileExt;
 
 /// What such a file begins with.
 pub const MAGIC: &[u8; 6] = b"\x93NUMPY";
@@ -200,7 +200,7 @@ impl Npy {
         if !self.fortran {
             return runs(&self.shape, start, stop, |at, from, count| {
                 let run = &mut items[from * size..(from + count) * size];
-                Ok(file.read_exact_at(run, self.data + at * size as u64)?)
+                Ok(read_exact_at(file, run, self.data + at * size as u64)?)
             });
         }
         // Neighbours are along the first dimension: the box is read as it lies, and turned round in memory.
@@ -212,7 +212,7 @@ impl Npy {
             &reversed(stop),
             |at, from, count| {
                 let run = &mut lying[from * size..(from + count) * size];
-                Ok(file.read_exact_at(run, self.data + at * size as u64)?)
+                Ok(read_exact_at(file, run, self.data + at * size as u64)?)
             },
         )?;
         let lengths: Vec<usize> = start

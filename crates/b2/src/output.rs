@@ -3,9 +3,10 @@
 use crate::failure::{Failure, Result};
 use crate::input::Input;
 use crate::scratch::Scratch;
+use crate::system;
+use oxiblosc_system::files::identity_at;
 use std::fs::{File, FileTimes, Metadata};
 use std::io::{self, IsTerminal, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 /// Links that are followed, one to the next.
@@ -36,6 +37,7 @@ impl Output {
     pub fn new(path: &Path, replace: bool, input: Option<&Input>) -> Result<Self> {
         let failed = |error: io::Error| Failure::at(path, &error);
         let refused = |why: &str| Err(Failure::say(format!("{}: {why}", path.display())));
+        let origin = input.and_then(Input::origin);
         let mut beside = std::env::temp_dir();
         let target = if path == Path::new("-") {
             stream(io::stdout())?
@@ -46,7 +48,7 @@ impl Output {
                     if !replace {
                         return refused("is there already (--force replaces it)");
                     }
-                    if input.is_some_and(|input| are_nested(input.path(), &to)) {
+                    if origin.is_some_and(|origin| are_nested(origin, &to)) {
                         return refused("is what is read: write to another place");
                     }
                     if there.is_dir() && !is_frame_or_empty(&to) {
@@ -56,13 +58,16 @@ impl Output {
                     Target::Path { to, replace }
                 }
                 Ok(there) => {
-                    if there.file_type().is_block_device() && !replace {
+                    if system::is_block_device(&there) && !replace {
                         return refused("is a block device (--force overwrites it)");
                     }
                     stream(File::options().write(true).open(&to).map_err(failed)?)?
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     beside = parent(&to);
+                    if origin.is_some_and(|origin| is_within(&beside, origin)) {
+                        return refused("is within what is read: write to another place");
+                    }
                     Target::Path { to, replace }
                 }
                 Err(error) => return Err(failed(error)),
@@ -196,14 +201,19 @@ fn parent(path: &Path) -> PathBuf {
     }
 }
 
+/// Whether a folder is another one, or within it.
+fn is_within(folder: &Path, other: &Path) -> bool {
+    match (folder.canonicalize(), other.canonicalize()) {
+        (Ok(folder), Ok(other)) => folder.starts_with(&other),
+        _ => false,
+    }
+}
+
 /// Whether two paths lead to the same thing, or one to something within the other.
 fn are_nested(a: &Path, b: &Path) -> bool {
     match (a.canonicalize(), b.canonicalize()) {
         (Ok(a), Ok(b)) => {
-            let same_file = |a: &Path, b: &Path| {
-                let id = |path: &Path| path.metadata().map(|there| (there.dev(), there.ino()));
-                matches!((id(a), id(b)), (Ok(a), Ok(b)) if a == b)
-            };
+            let same_file = |a: &Path, b: &Path| matches!((identity_at(a), identity_at(b)), (Ok(a), Ok(b)) if a == b);
             a.starts_with(&b) || b.starts_with(&a) || same_file(&a, &b)
         }
         _ => false,
@@ -241,25 +251,17 @@ fn place(from: &Path, to: &Path, replace: bool, old: &Path) -> io::Result<()> {
 
 /// Gives a file, or a directory and the files in it, the mode of `source`, and its owner and group as far as this user may.
 fn give_attributes(path: &Path, source: &Metadata, times: bool) -> io::Result<()> {
-    let mode = source.mode() & 0o777;
-    let give = |path: &Path, mode: u32| {
-        // The group alone may be possible. Without either the mode says the same of another owner, as with other compressors.
-        let _ = chown(path, Some(source.uid()), Some(source.gid()))
-            .or_else(|_| chown(path, None, Some(source.gid())));
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
-    };
     if path.is_dir() {
         for file in std::fs::read_dir(path)? {
-            give(&file?.path(), mode)?;
+            system::give_rights(&file?.path(), source)?;
         }
-        // Whoever may read the files may look for them.
-        return give(path, mode | (mode & 0o444) >> 2);
+        return system::give_rights(path, source);
     }
     if times && let Ok(modified) = source.modified() {
         let times = FileTimes::new().set_modified(modified);
         File::options().write(true).open(path)?.set_times(times)?;
     }
-    give(path, mode)
+    system::give_rights(path, source)
 }
 
 /// Bytes of a file, or of the files in a directory.

@@ -33,7 +33,7 @@ pub struct EncodeParams {
     pub clevel: u8,
     /// Bytes of an item, 1 to 255.
     pub typesize: usize,
-    /// Bytes of a block, at least 1; for variable-length blocks the largest one.
+    /// Bytes of a block, at least 1; variable-length blocks have their own sizes.
     pub blocksize: usize,
     /// The pipeline.
     pub filters: [u8; MAX_FILTERS],
@@ -156,11 +156,16 @@ pub fn compress(
     let nbytes = source.nbytes();
     let nblocks = source.nblocks(params.blocksize);
     let variable = matches!(source, ChunkInput::Variable(_));
-    let within;
-    let params = if !variable && nbytes > 0 && params.blocksize > nbytes {
+    let blocksize = match source {
+        ChunkInput::Variable(blocks) => blocks.iter().map(|block| block.len()).max().unwrap_or(1),
         // The header can only say that a block is as large as the data, which decides whether it is split.
+        _ if nbytes > 0 => params.blocksize.min(nbytes),
+        _ => params.blocksize,
+    };
+    let within;
+    let params = if blocksize != params.blocksize {
         within = EncodeParams {
-            blocksize: nbytes,
+            blocksize,
             ..params.clone()
         };
         &within
@@ -235,12 +240,21 @@ fn header_for(params: &EncodeParams, nbytes: usize, nblocks: usize, variable: bo
     header
 }
 
-/// How many workers a job of `nblocks` blocks and `nbytes` bytes gets.
-pub fn workers(nthreads: usize, nblocks: usize, nbytes: usize) -> usize {
+/// How many workers a job of `nblocks` blocks and `nbytes` bytes gets from `exec`. Where a function of the program's is called for each
+/// block (`calls`), which may wait for something, it gets as many as it asked for.
+pub fn workers(
+    exec: &dyn Executor,
+    nthreads: usize,
+    nblocks: usize,
+    nbytes: usize,
+    calls: bool,
+) -> usize {
     if nbytes < PARALLEL_MIN {
         1
-    } else {
+    } else if calls {
         nthreads.min(nblocks).max(1)
+    } else {
+        exec.workers(nthreads, nblocks)
     }
 }
 

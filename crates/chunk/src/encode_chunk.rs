@@ -216,7 +216,13 @@ impl<'a> ChunkEncoder<'a> {
         rest: &mut [u8],
         exec: &dyn Executor,
     ) -> Result<Option<usize>> {
-        let nworkers = workers(self.params.nthreads, self.nblocks, self.source.nbytes());
+        let nworkers = workers(
+            exec,
+            self.params.nthreads,
+            self.nblocks,
+            self.source.nbytes(),
+            self.hooks.has_prefilter(),
+        );
         if nworkers <= 1 {
             return self.encode_serial(encoder, starts, body, rest);
         }

@@ -39,6 +39,7 @@ pub mod header;
 pub mod hooks;
 /// Changing some blocks of a chunk that stays where it is in a file.
 pub mod in_place;
+pub mod one_bit;
 mod ordered_writer;
 /// Changing some blocks of a chunk.
 pub mod patch;

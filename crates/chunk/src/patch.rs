@@ -226,6 +226,9 @@ impl Patcher<'_> {
         {
             return Ok(Some(patched));
         }
+        if let PatchMode::InPlace(target) = mode {
+            target.check(touched)?;
+        }
         let Some(params) = self.params_of_chunk(blocksize) else {
             return Ok(None);
         };
@@ -354,7 +357,13 @@ impl Patcher<'_> {
             Ok(bytes)
         };
         let nbytes = touched.len() * encoder.params.blocksize;
-        let nworkers = workers(self.params.nthreads, touched.len(), nbytes);
+        let nworkers = workers(
+            self.exec,
+            self.params.nthreads,
+            touched.len(),
+            nbytes,
+            false,
+        );
         if nworkers <= 1 {
             let mut scratch = scratch::borrow()?;
             return touched.iter().map(|t| one(*t, 0, &mut scratch)).try_list();

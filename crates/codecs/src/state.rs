@@ -87,7 +87,7 @@ impl Encoder {
             (Codec::Lz4hc, None) => self.lz4hc.compress(clevel, src, dst),
             (Codec::Lz4hc, Some(dict)) => {
                 self.lz4hc
-                    .compress_with(dict.lz4hc_encode(clevel)?, src, dst)
+                    .compress_with(dict.lz4hc_encode(clevel)?, clevel, src, dst)
             }
             (Codec::Zlib, None) => self.zlib.compress(clevel, src, dst),
             (Codec::Zstd, None) => {

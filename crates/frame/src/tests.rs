@@ -12,10 +12,11 @@ use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{Backend, Mode, Storage};
 use oxiblosc_memory::{CowBuffer, List, Shared, shared_dyn};
 use std::ffi::{CStr, CString};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+
+mod killed;
 
 const CHUNKSIZE: i32 = 1000;
 
@@ -30,6 +31,10 @@ enum Fate {
     Dies,
     /// As `Dies`, but half of it was written.
     DiesTorn,
+    /// The process ends before it.
+    Ends,
+    /// The process ends when half of it was written.
+    EndsTorn,
 }
 
 /// The file system, where one write goes wrong.
@@ -52,9 +57,18 @@ impl UnluckyFile {
             (1.., _) => (1.0, false),
             (0, Fate::Fails) => (0.0, true),
             (0, Fate::Torn) => (0.5, true),
-            (0, Fate::DiesTorn) => (0.5, true),
+            (0, Fate::DiesTorn | Fate::EndsTorn) => (0.5, true),
+            (0, Fate::Ends) => (0.0, true),
             (_, Fate::Dies | Fate::DiesTorn) => (0.0, true),
             _ => (1.0, false),
+        }
+    }
+
+    fn fail_if(&self, fails: bool, error: Error) -> Result<()> {
+        match (fails, self.fate) {
+            (false, _) => Ok(()),
+            (true, Fate::Ends | Fate::EndsTorn) => std::process::exit(killed::DIED),
+            (true, _) => Err(error),
         }
     }
 }
@@ -70,25 +84,19 @@ impl Storage for UnluckyFile {
         let (part, fails) = self.verdict();
         let len = (buf.len() as f64 * part) as usize;
         self.file.write_at(pos, &buf[..len])?;
-        if fails { Err(Error::FileWrite) } else { Ok(()) }
+        self.fail_if(fails, Error::FileWrite)
     }
     fn truncate(&self, size: u64) -> Result<()> {
         let (part, fails) = self.verdict();
         if part == 1.0 {
             self.file.truncate(size)?;
         }
-        if fails {
-            Err(Error::FileTruncate)
-        } else {
-            Ok(())
-        }
+        self.fail_if(fails, Error::FileTruncate)
     }
     /// The power is never cut here.
     fn sync(&self) -> Result<()> {
-        match self.verdict() {
-            (_, true) => Err(Error::FileWrite),
-            (_, false) => Ok(()),
-        }
+        let (_, fails) = self.verdict();
+        self.fail_if(fails, Error::FileWrite)
     }
     fn identity(&self) -> Option<(u64, u64)> {
         self.file.identity()
@@ -428,7 +436,7 @@ impl Drop for Folder {
 }
 
 fn c_path(path: &Path) -> CString {
-    CString::new(path.as_os_str().as_bytes()).unwrap()
+    CString::new(oxiblosc_io::paths::path_bytes(path).unwrap()).unwrap()
 }
 
 fn remove(path: &Path) {

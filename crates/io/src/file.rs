@@ -1,50 +1,24 @@
 //! Files of the file system, by positioned reads and writes on the descriptor: no seek state, no buffer, so that one
 //! handle serves many readers, and what was written is there for the next open of the file.
 
-use super::{Backend, Mode, Storage, sys};
+use super::{Backend, Mode, Storage};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, List, Shared, shared_dyn};
+use oxiblosc_system::files;
+use oxiblosc_system::locks::{self, Part};
 use std::ffi::CStr;
 use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, IoSlice, Seek, SeekFrom};
-use std::mem::MaybeUninit;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// How many parts one system call takes; the least that any system allows is far lower, that of Linux is this.
-const MAX_PARTS: usize = 1024;
 /// So many parts are written without asking for memory.
 const FEW_PARTS: usize = 8;
 
 /// The path that a C string names.
 #[cfg(test)]
 pub fn path(path: &CStr) -> &std::path::Path {
-    use std::os::unix::ffi::OsStrExt;
-    std::path::Path::new(std::ffi::OsStr::from_bytes(path.to_bytes()))
-}
-
-/// Device and inode that the path names. Nothing else is asked for: on a system that notes who looks at the time of the last
-/// change, the next write has to make that time a new one, which takes longer than the write.
-#[cfg(target_os = "linux")]
-fn identity_of(path: &CStr) -> Option<(u64, u64)> {
-    let mut there = MaybeUninit::<libc::statx>::zeroed();
-    // SAFETY: a C string, and room for what the call fills in.
-    let rc = unsafe {
-        let (mask, there) = (libc::STATX_INO, there.as_mut_ptr());
-        libc::statx(libc::AT_FDCWD, path.as_ptr(), 0, mask, there)
-    };
-    // SAFETY: numbers, zero where nothing was filled in.
-    let there = unsafe { there.assume_init() };
-    let device = libc::makedev(there.stx_dev_major, there.stx_dev_minor);
-    (rc == 0).then_some((device, there.stx_ino))
-}
-
-/// Device and inode that the path names.
-#[cfg(not(target_os = "linux"))]
-fn identity_of(path: &CStr) -> Option<(u64, u64)> {
-    sys::stat(path, true).ok().map(|there| there.identity)
+    std::path::Path::new(path.to_str().expect("the paths of tests are UTF-8"))
 }
 
 /// The back end for files.
@@ -57,13 +31,13 @@ impl Backend for Filesystem {
         shared_dyn!(file => dyn Storage).inspect_err(|_| {
             if mode == Mode::New {
                 // It was not there before.
-                let _ = sys::unlink(path);
+                let _ = files::unlink(path);
             }
         })
     }
 
     fn identity(&self, path: &CStr) -> Option<(u64, u64)> {
-        identity_of(path)
+        files::identity_of(path)
     }
 
     fn is_filesystem(&self) -> bool {
@@ -90,7 +64,7 @@ impl PlainFile {
 
 impl Storage for PlainFile {
     fn size(&self) -> Result<u64> {
-        // The end is asked for, and not all that the system knows of the file, for the reason of [`identity_of`]. No position is
+        // The end is asked for, and not all that the system knows of the file, for the reason of [`files::identity_of`]. No position is
         // kept in the descriptor otherwise, so that this moves no shared position.
         (&self.file)
             .seek(SeekFrom::End(0))
@@ -111,20 +85,10 @@ impl Storage for PlainFile {
         while done < len {
             let left = &mut room[done..];
             let at = pos.saturating_add(done as u64);
-            let at = libc::off_t::try_from(at).map_err(|_| Error::FileRead)?;
-            // SAFETY: `left` is memory that may be written, as long as it says; the descriptor is open.
-            let read = unsafe {
-                libc::pread(
-                    self.file.as_raw_fd(),
-                    left.as_mut_ptr().cast(),
-                    left.len(),
-                    at,
-                )
-            };
-            match usize::try_from(read) {
+            match files::read_new_at(&self.file, left, at) {
                 Ok(0) => return Err(Error::FileRead),
                 Ok(n) => done += n,
-                Err(_) if std::io::Error::last_os_error().kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return Err(Error::FileRead),
             }
         }
@@ -159,15 +123,15 @@ impl Storage for PlainFile {
 
     fn unlock(&self) {
         // The lock goes with the file at the latest.
-        let _ = self.file.unlock();
+        let _ = locks::unlock(&self.file, Part::Contents);
     }
 
     fn identity(&self) -> Option<(u64, u64)> {
         if let Some(known) = self.identity.get() {
             return Some(*known);
         }
-        let file = self.file.metadata().ok()?;
-        Some(*self.identity.get_or_init(|| (file.dev(), file.ino())))
+        let identity = files::identity(&self.file).ok()?;
+        Some(*self.identity.get_or_init(|| identity))
     }
 }
 
@@ -177,7 +141,7 @@ pub fn lock_exclusive(file: &File, patience: Duration) -> bool {
     let mut pause = Duration::from_micros(20);
     let mut waited = Duration::ZERO;
     loop {
-        match file.try_lock() {
+        match locks::try_lock(file, Part::Contents) {
             Err(TryLockError::WouldBlock) if waited < patience => {
                 std::thread::sleep(pause);
                 waited += pause;
@@ -194,7 +158,7 @@ pub fn lock_exclusive(file: &File, patience: Duration) -> bool {
 pub fn read_up_to(file: &File, pos: u64, buf: &mut [u8]) -> usize {
     let mut done = 0;
     while done < buf.len() {
-        match file.read_at(&mut buf[done..], pos.saturating_add(done as u64)) {
+        match files::read_at(file, &mut buf[done..], pos.saturating_add(done as u64)) {
             Ok(0) => break,
             Ok(n) => done += n,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -208,7 +172,7 @@ pub fn read_up_to(file: &File, pos: u64, buf: &mut [u8]) -> usize {
 pub fn write_up_to(file: &File, pos: u64, buf: &[u8]) -> usize {
     let mut done = 0;
     while done < buf.len() {
-        match file.write_at(&buf[done..], pos.saturating_add(done as u64)) {
+        match files::write_at(file, &buf[done..], pos.saturating_add(done as u64)) {
             Ok(0) => break,
             Ok(n) => done += n,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -238,20 +202,15 @@ fn write_parts(file: &File, pos: u64, parts: &[&[u8]]) -> Result<()> {
         many.extend(slices)?;
         &mut many[..]
     };
-    let mut at = libc::off_t::try_from(pos).map_err(|_| Error::FileWrite)?;
+    let mut at = pos;
     while !left.is_empty() {
-        let count = left.len().min(MAX_PARTS);
-        // SAFETY: an `IoSlice` has the layout of an `iovec`, as its documentation promises, and each of these borrows
-        // bytes that outlive the call; the descriptor is open.
-        let written =
-            unsafe { libc::pwritev(file.as_raw_fd(), left.as_ptr().cast(), count as i32, at) };
-        match usize::try_from(written) {
+        match files::write_parts_at(file, left, at) {
             Ok(0) => return Err(Error::FileWrite),
             Ok(n) => {
                 IoSlice::advance_slices(&mut left, n);
-                at = at.checked_add(n as libc::off_t).ok_or(Error::FileWrite)?;
+                at = at.checked_add(n as u64).ok_or(Error::FileWrite)?;
             }
-            Err(_) if std::io::Error::last_os_error().kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(_) => return Err(Error::FileWrite),
         }
     }

@@ -16,6 +16,7 @@
 
 use oxiblosc_error::Result;
 use oxiblosc_memory::{Buffer, List, Shared, shared_dyn};
+use oxiblosc_system::files::{self, Access, How};
 use std::ffi::CStr;
 use std::fs::File;
 use std::time::Duration;
@@ -32,8 +33,6 @@ pub mod mmap;
 pub mod paths;
 /// How many read handles the process keeps open.
 pub mod readers;
-/// The system's calls on paths.
-pub(crate) mod sys;
 mod turnstile;
 /// Whole files, written in one step.
 pub mod whole;
@@ -116,13 +115,13 @@ pub enum Mode {
 impl Mode {
     /// Opens a file of the file system.
     fn open(self, path: &CStr) -> std::io::Result<File> {
-        let flags = match self {
-            Self::Read => libc::O_RDONLY,
-            Self::ReadWrite => libc::O_RDWR,
-            Self::Create => libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC,
-            Self::New => libc::O_RDWR | libc::O_CREAT | libc::O_EXCL,
+        let how = match self {
+            Self::Read => How::READ,
+            Self::ReadWrite => How::READ_WRITE,
+            Self::Create => How::EMPTIED,
+            Self::New => How::NEW,
         };
-        sys::open(path, flags, 0o666)
+        files::open(path, how, Access::All)
     }
 }
 
@@ -159,7 +158,6 @@ pub trait Backend: Send + Sync {
 mod tests {
     use super::*;
     use std::ffi::CString;
-    use std::os::unix::ffi::OsStrExt;
     use std::path::PathBuf;
 
     /// A folder for one test, removed at its end.
@@ -175,7 +173,8 @@ mod tests {
         }
 
         pub fn path(&self, name: &str) -> CString {
-            CString::new(self.0.join(name).as_os_str().as_bytes()).expect("no zero inside")
+            let path = self.0.join(name);
+            CString::new(files::path_bytes(&path).expect("a text")).expect("no zero inside")
         }
     }
 

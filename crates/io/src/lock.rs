@@ -7,13 +7,14 @@
 //! is too short counts zero.
 
 use super::file::{read_up_to, write_up_to};
-use super::{sys, turnstile};
+use super::turnstile;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::CStrBuf;
+use oxiblosc_system::files::{self, Access, How};
+use oxiblosc_system::locks::{self, Part};
 use std::ffi::CStr;
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 /// Where the count of writers lies.
@@ -83,7 +84,7 @@ impl SidecarLock {
             count = count.wrapping_add(1);
             if write_up_to(&file, COUNT, &count.to_ne_bytes()) < 8 {
                 // Whether it is unlocked here or by closing the file, the lock is gone.
-                let _ = file.unlock();
+                let _ = unlock(&file);
                 return Err(Error::Lock);
             }
         }
@@ -105,7 +106,7 @@ impl SidecarLock {
             return Ok(());
         }
         self.depth = 0;
-        let unlocked = self.file.as_ref().map_or(Ok(()), File::unlock);
+        let unlocked = self.file.as_ref().map_or(Ok(()), unlock);
         if unlocked.is_err() {
             // Closing the file takes the lock with it. Whatever was done under it was done.
             self.file = None;
@@ -141,17 +142,17 @@ impl SidecarLock {
         loop {
             let file = match self.file.take() {
                 Some(file) => file,
-                None => sys::open(&self.path, libc::O_RDWR | libc::O_CREAT, 0o666)?,
+                None => files::open(&self.path, How::MADE, Access::All)?,
             };
             if exclusive {
                 wait_alone(&file)?;
             } else {
                 turnstile::pass(&file);
-                uninterrupted(|| file.lock_shared())?;
+                uninterrupted(|| locks::lock_shared(&file, Part::LockFile))?;
             }
-            let (open, named) = (file.metadata()?, sys::stat(&self.path, true));
+            let (open, named) = (files::identity(&file)?, files::stat(&self.path, true));
             match named {
-                Ok(named) if named.identity != (open.dev(), open.ino()) => {}
+                Ok(named) if named.identity != open => {}
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 _ => return Ok((file, replaced)),
             }
@@ -162,14 +163,19 @@ impl SidecarLock {
 
 /// Has a file alone, once all others have left it.
 fn wait_alone(file: &File) -> io::Result<()> {
-    match file.try_lock() {
+    let wait = || uninterrupted(|| locks::lock(file, Part::LockFile));
+    match locks::try_lock(file, Part::LockFile) {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => {
             let _closed = turnstile::WriterTurn::new(file);
-            uninterrupted(|| file.lock())
+            wait()
         }
-        Err(TryLockError::Error(_)) => uninterrupted(|| file.lock()),
+        Err(TryLockError::Error(_)) => wait(),
     }
+}
+
+fn unlock(file: &File) -> io::Result<()> {
+    locks::unlock(file, Part::LockFile)
 }
 
 fn uninterrupted(call: impl Fn() -> io::Result<()>) -> io::Result<()> {
@@ -185,12 +191,12 @@ fn uninterrupted(call: impl Fn() -> io::Result<()>) -> io::Result<()> {
 mod tests {
     use super::super::tests::Folder;
     use super::*;
-    use std::ffi::{CString, OsStr};
-    use std::os::unix::ffi::OsStrExt;
+    use crate::file::path;
+    use std::ffi::CString;
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-    fn count(path: &CString) -> u64 {
-        let bytes = std::fs::read(OsStr::from_bytes(path.to_bytes())).expect("there");
+    fn count(name: &CString) -> u64 {
+        let bytes = std::fs::read(path(name)).expect("there");
         assert_eq!(bytes.len(), 16);
         u64::from_ne_bytes(bytes[8..].try_into().expect("eight"))
     }
@@ -229,12 +235,12 @@ mod tests {
     #[test]
     fn a_removed_lock_file_locks_nothing() {
         let folder = Folder::new("replaced");
-        let path = folder.path("a.b2lock");
-        let mut one = lock_at(&path);
+        let name = folder.path("a.b2lock");
+        let mut one = lock_at(&name);
         one.lock(true).expect("locks");
         one.unlock().expect("unlocks");
-        std::fs::remove_file(OsStr::from_bytes(path.to_bytes())).expect("removes");
-        let mut two = lock_at(&path);
+        std::fs::remove_file(path(&name)).expect("removes");
+        let mut two = lock_at(&name);
         two.lock(true).expect("locks");
         let waiting = AtomicBool::new(true);
         std::thread::scope(|scope| {

@@ -1,8 +1,9 @@
 //! What is done to paths rather than to open files. Links are removed and renamed, not followed.
 
-use super::sys;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{CStrBuf, List};
+pub use oxiblosc_system::files::path_bytes;
+use oxiblosc_system::files::{self, Access, How, is_separator};
 use std::ffi::CStr;
 use std::io::ErrorKind;
 
@@ -20,7 +21,7 @@ pub enum Kind {
 
 /// What lies at `name`: nothing if there is no such path, `Error::Failure` if that cannot be checked.
 pub fn kind(name: &CStr) -> Result<Option<Kind>> {
-    match sys::stat(name, true) {
+    match files::stat(name, true) {
         Ok(there) if there.is_dir() => Ok(Some(Kind::Directory)),
         Ok(_) => Ok(Some(Kind::File)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -30,21 +31,21 @@ pub fn kind(name: &CStr) -> Result<Option<Kind>> {
 
 /// Whether a regular file, or a link to one, is there.
 pub fn is_regular(name: &CStr) -> bool {
-    sys::stat(name, true).is_ok_and(sys::Stat::is_file)
+    files::stat(name, true).is_ok_and(files::Stat::is_file)
 }
 
 /// The path that a link at `name` leads to in the end, whether something is there or not; `name` itself if no link is
 /// there. `Error::FileOpen` if links lead in a circle.
 pub fn followed(name: &CStr) -> Result<CStrBuf> {
     let mut at = CStrBuf::copy_of(name)?;
-    let mut room = List::filled(0, libc::PATH_MAX as usize)?;
+    let mut room = List::filled(0, files::MAX_PATH)?;
     for _ in 0..=MOST_LINKS {
-        let Ok(len) = sys::read_link(&at, &mut room) else {
+        let Ok(len) = files::read_link(&at, &mut room) else {
             return Ok(at);
         };
         // A relative link starts where it lies.
         let from = match room[..len].first() {
-            Some(b'/') => &[],
+            Some(byte) if is_separator(*byte) => &[],
             _ => up_to_name(&at),
         };
         at = CStrBuf::concat(&[from, &room[..len]])?;
@@ -55,7 +56,7 @@ pub fn followed(name: &CStr) -> Result<CStrBuf> {
 /// What comes before the last name of a path: nothing, or up to a slash.
 fn up_to_name(path: &CStr) -> &[u8] {
     let bytes = path.to_bytes();
-    let slash = bytes.iter().rposition(|byte| *byte == b'/');
+    let slash = bytes.iter().rposition(|byte| is_separator(*byte));
     &bytes[..slash.map_or(0, |at| at + 1)]
 }
 
@@ -116,39 +117,37 @@ impl NewPath {
 }
 
 fn identity(path: &CStr) -> Option<(u64, u64)> {
-    let there = sys::stat(path, false).ok()?;
+    let there = files::stat(path, false).ok()?;
     Some(there.identity)
 }
 
 /// Removes a file or a link, else `Error::FileRemove`.
 pub fn remove_file(name: &CStr) -> Result<()> {
-    sys::unlink(name).map_err(|_| Error::FileRemove)
+    files::unlink(name).map_err(|_| Error::FileRemove)
 }
 
 /// Renames a file or directory, replacing a file that has the new name, else `Error::Failure`.
 pub fn rename(from: &CStr, to: &CStr) -> Result<()> {
-    sys::rename(from, to).map_err(|_| Error::Failure)
+    files::rename(from, to).map_err(|_| Error::Failure)
 }
 
 /// Makes a directory, else `Error::FileOpen`; one that is there already is an error too.
 pub fn create_dir(name: &CStr) -> Result<()> {
-    sys::make_dir(name).map_err(|_| Error::FileOpen)
+    files::make_dir(name).map_err(|_| Error::FileOpen)
 }
 
 /// Returns once the names in the directory would survive a loss of power, else `Error::FileWrite`: what makes a new
 /// file, a removal or a renaming in it durable.
 pub fn sync_dir(name: &CStr) -> Result<()> {
-    sys::open(name, libc::O_RDONLY, 0)
-        .and_then(|directory| directory.sync_all())
-        .map_err(|_| Error::FileWrite)
+    files::sync_names(name).map_err(|_| Error::FileWrite)
 }
 
 /// Returns once the files in the directory would survive a loss of power, with their names and its own, else
 /// `Error::FileWrite`. Linux does that in one call, for all of the file system.
 #[cfg(target_os = "linux")]
 pub fn sync_dir_with_files(name: &CStr) -> Result<()> {
-    sys::open(name, libc::O_RDONLY, 0)
-        .and_then(|directory| sys::sync_file_system(&directory))
+    files::open(name, How::READ, Access::All)
+        .and_then(|directory| files::sync_file_system(&directory))
         .map_err(|_| Error::FileWrite)
 }
 
@@ -162,11 +161,13 @@ pub fn sync_dir_with_files(name: &CStr) -> Result<()> {
 /// What [`sync_dir_with_files`] does where there is no call for it.
 #[cfg(any(test, not(target_os = "linux")))]
 fn sync_each_file(name: &CStr) -> Result<()> {
-    sys::each_entry(name, |entry| match sys::open(&entry, libc::O_RDONLY, 0) {
-        Ok(file) => file.sync_all().map_err(|_| Error::FileWrite),
-        // Another process has removed it.
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(_) => Err(Error::FileWrite),
+    each_entry(name, |entry| {
+        match files::open(&entry, How::SYNC, Access::All) {
+            Ok(file) => file.sync_all().map_err(|_| Error::FileWrite),
+            // Another process has removed it.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(_) => Err(Error::FileWrite),
+        }
     })?;
     sync_dir(name)?;
     sync_parent(&followed(name)?)
@@ -179,15 +180,16 @@ pub fn sync_parent(name: &CStr) -> Result<()> {
 
 /// The directory that holds `path`; none holds the root.
 pub fn folder(path: &CStr) -> Result<Option<CStrBuf>> {
+    let drive = files::drive(path.to_bytes());
+    let (drive, bytes) = path.to_bytes().split_at(drive);
     let trimmed = |bytes: &[u8]| {
         bytes
             .iter()
-            .rposition(|byte| *byte != b'/')
+            .rposition(|byte| !is_separator(*byte))
             .map_or(0, |at| at + 1)
     };
-    let bytes = path.to_bytes();
     let bytes = &bytes[..trimmed(bytes)];
-    let folder = match bytes.iter().rposition(|byte| *byte == b'/') {
+    let folder = match bytes.iter().rposition(|byte| is_separator(*byte)) {
         _ if bytes.is_empty() => return Ok(None),
         None => b".",
         Some(slash) => match trimmed(&bytes[..slash]) {
@@ -195,7 +197,18 @@ pub fn folder(path: &CStr) -> Result<Option<CStrBuf>> {
             end => &bytes[..end],
         },
     };
-    CStrBuf::new(folder).map(Some)
+    CStrBuf::concat(&[drive, folder]).map(Some)
+}
+
+/// Calls `each` with the path of each entry of a directory; see [`files::each_entry`].
+fn each_entry(folder: &CStr, mut each: impl FnMut(CStrBuf) -> Result<()>) -> Result<()> {
+    files::each_entry(folder, |name| {
+        each(CStrBuf::concat(&[
+            folder.to_bytes(),
+            b"/",
+            name.to_bytes(),
+        ])?)
+    })
 }
 
 /// Removes a directory that holds files only, with them. `Error::NotFound` if it cannot be read; `Error::Failure` if
@@ -204,25 +217,25 @@ pub fn folder(path: &CStr) -> Result<Option<CStrBuf>> {
 /// A link to a directory keeps its target, emptied.
 pub fn remove_dir_with_files(name: &CStr) -> Result<()> {
     // What is empty need not be read, for which there may be no memory or no file descriptor.
-    if sys::remove_dir(name).is_ok() {
+    if files::remove_dir(name).is_ok() {
         return Ok(());
     }
     let mut files = List::new();
-    sys::each_entry(name, |entry| {
-        if sys::stat(&entry, false).is_ok_and(sys::Stat::is_dir) {
+    each_entry(name, |entry| {
+        if files::stat(&entry, false).is_ok_and(files::Stat::is_dir) {
             return Err(Error::Failure);
         }
         files.push(entry)
     })?;
     for file in files {
-        match sys::unlink(&file) {
+        match files::unlink(&file) {
             Ok(()) => {}
             // Another process was faster.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(_) => return Err(Error::Failure),
         }
     }
-    match sys::remove_dir(name) {
+    match files::remove_dir(name) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) if error.kind() == ErrorKind::NotADirectory => Ok(()),
@@ -255,6 +268,7 @@ mod tests {
     use super::*;
     use crate::file::path;
     use std::fs;
+    #[cfg(unix)]
     use std::os::unix::fs::symlink;
 
     fn touch(name: &CStr) {
@@ -303,6 +317,7 @@ mod tests {
         assert_eq!(sync_parent(c"/"), Err(Error::FileWrite));
     }
 
+    #[cfg(unix)]
     #[test]
     fn links_are_followed_to_their_end() {
         let folder = Folder::new("followed");
@@ -347,6 +362,7 @@ mod tests {
         assert_eq!(kind(&a), Ok(None));
     }
 
+    #[cfg(unix)]
     #[test]
     fn directories_go_with_their_files_and_nothing_else() {
         let folder = Folder::new("remove");

@@ -1,5 +1,6 @@
 //! How many read handles the process keeps open: a program may hold thousands of frames, and descriptors are few.
 
+use oxiblosc_system::files;
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -57,7 +58,7 @@ impl ReaderSlots {
                     (!value.is_null()).then(|| CStr::from_ptr(value))
                 };
                 let asked = asked.and_then(|value| value.to_str().ok());
-                let limit = limit(asked, descriptors());
+                let limit = limit(asked, files::most_open());
                 self.limit.store(limit.saturating_add(1), Ordering::Relaxed);
                 limit
             }
@@ -89,17 +90,6 @@ fn limit(asked: Option<&str>, descriptors: Option<u64>) -> usize {
     }
     let share = descriptors.map_or(u64::MAX, |descriptors| descriptors / SHARE);
     usize::try_from(share).unwrap_or(usize::MAX).min(MOST)
-}
-
-/// How many descriptors the process may have; none if it has no limit.
-fn descriptors() -> Option<u64> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: `limit` is a struct for the call to fill.
-    let refused = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } != 0;
-    (!refused && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
 #[cfg(test)]

@@ -6,15 +6,14 @@
 //! a device, cannot be replaced and is written where it is.
 
 use super::file::write_up_to;
-use super::{Backend, Mode, paths, sys};
+use super::{Backend, Mode, paths};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{CStrBuf, Text};
+use oxiblosc_system::files::{self, Access, How, Rights};
 use std::ffi::CStr;
-use std::fs::{File, Metadata, Permissions};
+use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{ErrorKind, Write};
-use std::os::fd::IntoRawFd;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::time::SystemTime;
 
 /// How many names are tried for a new file.
@@ -29,14 +28,19 @@ const NAMES: usize = 64;
 pub fn write(name: &CStr, bytes: &[u8], durable: bool) -> Result<()> {
     let followed = paths::followed(name)?;
     let target: &CStr = &followed;
-    let old = match sys::stat(target, false) {
+    let old = match files::stat(target, false) {
         Ok(there) if there.is_file() => Some(writable(target)?),
         Ok(_) => return write_in_place(target, bytes),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(_) => return Err(Error::FileOpen),
     };
     // Others see the old file's bytes no sooner than its mode allows; a file without a past gets the usual mode.
-    let (new, file) = Temporary::beside(target, if old.is_some() { 0o600 } else { 0o666 })?;
+    let access = if old.is_some() {
+        Access::Owner
+    } else {
+        Access::All
+    };
+    let (new, file) = Temporary::beside(target, access)?;
     fill(file, bytes, old.as_ref(), durable)?;
     if durable {
         new.replace_durably(target, old.is_some())
@@ -77,59 +81,28 @@ pub fn write_through(
     })
 }
 
-/// What is known of a regular file that this process may write.
-fn writable(target: &CStr) -> Result<Metadata> {
-    let flags = libc::O_WRONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    sys::open(target, flags, 0)
-        .and_then(|file| file.metadata())
+/// Owner, group and mode of a regular file that this process may write.
+fn writable(target: &CStr) -> Result<Rights> {
+    files::open(target, How::WRITE_FILE, Access::All)
+        .and_then(|file| files::rights(&file))
         .map_err(|_| Error::FileOpen)
 }
 
 fn write_in_place(target: &CStr, bytes: &[u8]) -> Result<()> {
-    let mut file = sys::open(target, libc::O_WRONLY, 0).map_err(|_| Error::FileOpen)?;
+    let mut file = files::open(target, How::WRITE, Access::All).map_err(|_| Error::FileOpen)?;
     file.write_all(bytes).map_err(|_| Error::FileWrite)
 }
 
 /// Writes and closes a new file, and makes it like the old one.
-fn fill(file: File, bytes: &[u8], old: Option<&Metadata>, durable: bool) -> Result<()> {
+fn fill(file: File, bytes: &[u8], old: Option<&Rights>, durable: bool) -> Result<()> {
     if write_up_to(&file, 0, bytes) < bytes.len() {
         return Err(Error::FileWrite);
     }
-    let alike = old.map_or(Ok(()), |old| resemble(&file, old));
+    let alike = old.map_or(Ok(()), |old| files::give_rights(&file, old));
     alike
         .and_then(|()| if durable { file.sync_all() } else { Ok(()) })
-        .and_then(|()| close(file))
+        .and_then(|()| files::close(file))
         .map_err(|_| Error::FileWrite)
-}
-
-/// Gives a new file owner, group and mode of an old one. Where owner or group cannot be given, no other user gets more rights
-/// than before: not those of another owner's program, nor of another group.
-fn resemble(file: &File, old: &Metadata) -> std::io::Result<()> {
-    let new = file.metadata()?;
-    let group = new.gid() == old.gid() || fchown(file, None, Some(old.gid())).is_ok();
-    let owner = new.uid() == old.uid() || fchown(file, Some(old.uid()), None).is_ok();
-    let mut mode = old.mode() & 0o7777;
-    if !owner || !group {
-        mode &= 0o777;
-    }
-    if !group {
-        let others = mode & 0o007;
-        mode &= !0o070 | (others << 3);
-    }
-    file.set_permissions(Permissions::from_mode(mode))
-}
-
-/// Closes a file. Some file systems write only now, and report only here that they could not.
-fn close(file: File) -> std::io::Result<()> {
-    // SAFETY: the descriptor was the file's alone, and is used no more.
-    if unsafe { libc::close(file.into_raw_fd()) } == 0 {
-        return Ok(());
-    }
-    match std::io::Error::last_os_error() {
-        // It is closed, nonetheless.
-        error if error.kind() == ErrorKind::Interrupted => Ok(()),
-        error => Err(error),
-    }
 }
 
 /// A file under a name of its own, removed when this is dropped unless it took another name.
@@ -138,11 +111,10 @@ struct Temporary(Option<CStrBuf>);
 impl Temporary {
     /// Makes an empty file in the directory of `target`. Its name is random, so that another user cannot prepare it, and
     /// whatever has that name already, even a link, is an error. Its length does not depend on `target`'s, which may be the longest.
-    fn beside(target: &CStr, mode: libc::mode_t) -> Result<(Self, File)> {
+    fn beside(target: &CStr, access: Access) -> Result<(Self, File)> {
         for _ in 0..NAMES {
             let name = Self::name(target)?;
-            let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
-            match sys::open(&name, flags, mode) {
+            match files::open(&name, How::TEMPORARY, access) {
                 Ok(file) => return Ok((Self(Some(name)), file)),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(_) => return Err(Error::FileOpen),
@@ -163,7 +135,7 @@ impl Temporary {
     /// Takes the name of `target`.
     fn replace(mut self, target: &CStr) -> Result<()> {
         if let Some(name) = &self.0 {
-            sys::rename(name, target).map_err(|_| Error::FileWrite)?;
+            files::rename(name, target).map_err(|_| Error::FileWrite)?;
         }
         // There is nothing left to remove.
         self.0 = None;
@@ -194,7 +166,7 @@ impl Temporary {
     /// Gives a file a second name, where the file system knows that.
     fn second_name(target: &CStr) -> Option<Self> {
         let name = Self::name(target).ok()?;
-        sys::link(target, &name).ok()?;
+        files::link(target, &name).ok()?;
         Some(Self(Some(name)))
     }
 }
@@ -203,7 +175,7 @@ impl Drop for Temporary {
     fn drop(&mut self) {
         if let Some(name) = &self.0 {
             // It may be gone already; more cannot be done.
-            let _ = sys::unlink(name);
+            let _ = files::unlink(name);
         }
     }
 }
@@ -214,7 +186,8 @@ mod tests {
     use super::*;
     use crate::file::path;
     use std::fs;
-    use std::os::unix::fs::symlink;
+    #[cfg(unix)]
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
     use std::path::Path;
 
     /// The names in the folder of a file.
@@ -229,10 +202,12 @@ mod tests {
         names
     }
 
+    #[cfg(unix)]
     fn mode(path: &Path) -> u32 {
         fs::metadata(path).expect("there").mode() & 0o7777
     }
 
+    #[cfg(unix)]
     #[test]
     fn mode_and_link_stay() {
         for durable in [false, true] {
@@ -241,7 +216,7 @@ mod tests {
             write(&name, b"first", durable).expect("a new file");
             assert_eq!(fs::read(path(&name)).expect("reads"), b"first");
             for bits in [0o600, 0o640, 0o444, 0o4755] {
-                fs::set_permissions(path(&name), Permissions::from_mode(bits)).expect("a mode");
+                fs::set_permissions(path(&name), fs::Permissions::from_mode(bits)).expect("a mode");
                 let content = bits.to_string();
                 match write(&name, content.as_bytes(), durable) {
                     // Who may write everything is not asked for the mode.
@@ -278,6 +253,7 @@ mod tests {
         assert_eq!(write(&name, b"no", false), Err(Error::FileOpen));
     }
 
+    #[cfg(unix)]
     #[test]
     fn devices_stay_devices() {
         let folder = Folder::new("whole-device");
@@ -298,7 +274,7 @@ mod tests {
         assert_eq!(write(&inside, b"no", false), Err(Error::FileOpen));
         assert_eq!(names(path(&directory)), ["directory"]);
         let file = folder.path("file");
-        let (_, other) = Temporary::beside(&file, 0o600).expect("a new file");
+        let (_, other) = Temporary::beside(&file, Access::Owner).expect("a new file");
         assert_eq!(fill(other, b"bytes", None, true), Ok(()));
         assert_eq!(
             names(path(&directory)),

@@ -5,28 +5,19 @@
 //! ends.
 
 use oxiblosc_error::{Error, Result};
+use oxiblosc_system::thread::Key;
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::ptr::null_mut;
 use std::sync::OnceLock;
 
-/// Frees a value when its thread ends. This is the system's function itself: a thread may outlive this library.
-#[cfg(not(miri))]
-const FREE: unsafe extern "C" fn(*mut libc::c_void) = libc::free;
-
-/// Miri ends a thread with compiled functions only.
-#[cfg(miri)]
-const FREE: unsafe extern "C" fn(*mut libc::c_void) = {
-    unsafe extern "C" fn free(value: *mut libc::c_void) {
-        // SAFETY: the caller promises what `free` requires.
-        unsafe { libc::free(value) }
-    }
-    free
-};
+/// What `malloc` aligns to: a pair of pointers.
+const MALLOC_ALIGN: usize = 2 * size_of::<usize>();
 
 /// See the module.
 pub struct PerThread<T> {
     /// None where the system has no more keys.
-    key: OnceLock<Option<libc::pthread_key_t>>,
+    key: OnceLock<Option<Key>>,
     value: PhantomData<fn() -> T>,
 }
 
@@ -62,7 +53,7 @@ impl<T: Default + 'static> PerThread<T> {
                 "at the end of a thread the value is freed and not dropped"
             );
             assert!(
-                align_of::<Place<T>>() <= align_of::<libc::max_align_t>(),
+                align_of::<Place<T>>() <= MALLOC_ALIGN,
                 "`malloc` aligns no further"
             );
         }
@@ -72,22 +63,16 @@ impl<T: Default + 'static> PerThread<T> {
         }
     }
 
-    fn key(&self) -> Option<libc::pthread_key_t> {
-        *self.key.get_or_init(|| {
-            let mut key = 0;
-            // SAFETY: the key is written; `FREE` takes what `place_or_new` gets from `malloc`.
-            let rc = unsafe { libc::pthread_key_create(&raw mut key, Some(FREE)) };
-            (rc == 0).then_some(key)
-        })
+    fn key(&self) -> Option<Key> {
+        *self.key.get_or_init(Key::new)
     }
 
     /// The place of this thread, or null.
-    fn place(key: libc::pthread_key_t) -> *mut Place<T> {
-        // SAFETY: any key will do.
-        unsafe { libc::pthread_getspecific(key) }.cast()
+    fn place(key: Key) -> *mut Place<T> {
+        key.get().cast()
     }
 
-    fn place_or_new(key: libc::pthread_key_t) -> Result<*mut Place<T>> {
+    fn place_or_new(key: Key) -> Result<*mut Place<T>> {
         let place = Self::place(key);
         if !place.is_null() {
             return Ok(place);
@@ -103,7 +88,7 @@ impl<T: Default + 'static> PerThread<T> {
                 return Err(Error::MemoryAlloc);
             }
             place.write(new);
-            if libc::pthread_setspecific(key, place.cast()) != 0 {
+            if !key.set(place.cast()) {
                 libc::free(place.cast());
                 return Err(Error::MemoryAlloc);
             }
@@ -148,7 +133,7 @@ impl<T: Default + 'static> PerThread<T> {
             // `with` and `with_new`.
             unsafe {
                 libc::free(place.cast());
-                libc::pthread_setspecific(key, std::ptr::null());
+                key.set(null_mut());
             }
         }
     }

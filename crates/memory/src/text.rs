@@ -2,7 +2,7 @@
 
 use super::list::List;
 use oxiblosc_error::{Error, Result};
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
 use std::ops::Deref;
 
@@ -127,6 +127,9 @@ impl fmt::Display for Lossy<'_> {
     }
 }
 
+/// Its descriptor, as the C library has it everywhere.
+const STDERR: c_int = 2;
+
 /// The standard error, for lines of any length: written all at once where they have no more than some hundred bytes.
 pub struct Stderr(Text<512>);
 
@@ -146,8 +149,7 @@ impl Stderr {
         let mut left = self.0.as_bytes();
         while !left.is_empty() {
             // SAFETY: the bytes are there.
-            let written =
-                unsafe { libc::write(libc::STDERR_FILENO, left.as_ptr().cast(), left.len()) };
+            let written = unsafe { libc::write(STDERR, left.as_ptr().cast(), left.len() as _) };
             match usize::try_from(written) {
                 Ok(written) if written > 0 => left = &left[written.min(left.len())..],
                 Err(_) if std::io::Error::last_os_error().raw_os_error() == Some(libc::EINTR) => {}

@@ -2,6 +2,7 @@
 //! another thread was making. So the child touches nothing of the parent's pools. It forgets them (their memory stays) and makes its
 //! own when it needs them.
 
+use oxiblosc_system::process::on_fork;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// The number of forks between the process that loaded the library and this one.
@@ -45,13 +46,11 @@ pub fn register() -> bool {
     if REGISTERED.load(Ordering::Acquire) {
         return true;
     }
-    // SAFETY: the pointer to `in_child` is valid as long as the library is loaded, and the C library drops the handlers of a library
-    // that it unloads.
-    let refused = unsafe { libc::pthread_atfork(None, None, Some(in_child)) } != 0;
-    if !refused {
+    let done = on_fork(in_child);
+    if done {
         REGISTERED.store(true, Ordering::Release);
     }
-    !refused
+    done
 }
 
 /// Runs in the child before `fork` returns there. It may only use atomics: nothing else is safe at this point.

@@ -1,14 +1,14 @@
 //! A thread pool: job slots, and the worker threads that join the jobs in them.
 
-use std::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError, TryLockError};
 
 use super::Job;
 use super::job_slots::{self, JobSlots, MAX_JOINED};
 use super::sync::{AtomicUsize, Ordering};
-use super::thread::Thread;
+use super::thread::{self, Thread};
 use oxiblosc_error::Error;
 use oxiblosc_memory::List;
+use oxiblosc_system::thread::SignalsBlocked;
 
 /// The stack size of a worker thread in bytes. It is what the main thread usually has, since users' codecs and filters run on it.
 /// Pages that are never touched take no memory.
@@ -61,6 +61,14 @@ impl ThreadPool {
         1 + self.limit.load(Ordering::Relaxed)
     }
 
+    /// How many times a thread was woken.
+    #[cfg(all(test, not(loom)))]
+    pub fn wakeups(&self) -> usize {
+        self.slots
+            .wakeups
+            .load(std::sync::atomic::Ordering::Relaxed)
+    }
+
     /// Runs `job` on this thread and on at most `wanted` worker threads; starts those that are missing. Returns false if a call of
     /// the job panicked or was lost in a fork.
     pub fn run(&'static self, wanted: usize, job: &Job<'_>) -> bool {
@@ -107,7 +115,7 @@ impl ThreadPool {
             if threads.reserve(1).is_err() {
                 break;
             }
-            match Thread::start(threads.len() + 1, STACK, move || self.slots.work(epoch)) {
+            match thread::start(threads.len() + 1, STACK, move || self.slots.work(epoch)) {
                 Ok(thread) => threads.push_within_capacity(thread),
                 // The next run may try again: there may be memory then.
                 Err(Error::MemoryAlloc) => break,
@@ -123,45 +131,4 @@ impl ThreadPool {
 
 fn max_threads(nthreads: usize) -> usize {
     (nthreads - 1).min(MAX_JOINED)
-}
-
-/// Blocks signals on the current thread while it lives. Threads that are started meanwhile inherit the mask for good, so that the
-/// host's signal handlers run on the host's own threads only. Signals by which the processor reports a fault of the running thread
-/// stay unblocked, since a blocked one would kill the process even if the host has a handler.
-struct SignalsBlocked {
-    before: libc::sigset_t,
-}
-
-impl SignalsBlocked {
-    fn new() -> Self {
-        let mut block = MaybeUninit::uninit();
-        let mut before = MaybeUninit::uninit();
-        // SAFETY: `sigfillset` initialises `block` before the other calls use it. `pthread_sigmask` cannot fail with valid
-        // arguments, and initialises `before`.
-        unsafe {
-            libc::sigfillset(block.as_mut_ptr());
-            for fault in [
-                libc::SIGSEGV,
-                libc::SIGBUS,
-                libc::SIGFPE,
-                libc::SIGILL,
-                libc::SIGTRAP,
-                libc::SIGSYS,
-            ] {
-                libc::sigdelset(block.as_mut_ptr(), fault);
-            }
-            libc::pthread_sigmask(libc::SIG_SETMASK, block.as_ptr(), before.as_mut_ptr());
-            Self {
-                before: before.assume_init(),
-            }
-        }
-    }
-}
-
-impl Drop for SignalsBlocked {
-    fn drop(&mut self) {
-        // SAFETY: `new` got `before` as the mask of this thread. The guard is a local variable of `grow`, so it is dropped on the
-        // thread that made it.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut()) };
-    }
 }

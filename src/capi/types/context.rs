@@ -5,7 +5,12 @@ use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
 /// The time that the two functions measure between: seconds and nanoseconds of a clock that only goes forward.
+#[cfg(not(windows))]
 pub type blosc_timestamp_t = libc::timespec;
+
+/// The time that the two functions measure between: ticks of a clock that only goes forward.
+#[cfg(windows)]
+pub type blosc_timestamp_t = oxiblosc_system::clock::Timestamp;
 
 /// What was measured for one stream of a block; a chunk of an instrumented codec holds these in place of data.
 #[repr(C)]

@@ -4,6 +4,10 @@ use core::ffi::{c_char, c_int};
 use core::ptr::null_mut;
 use libc::FILE;
 
+/// A handle of Windows, as `windows.h` has it.
+#[cfg(windows)]
+type HANDLE = *mut core::ffi::c_void;
+
 /// The stream of the back end for files.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +58,9 @@ pub struct blosc2_stdio_mmap {
     pub access_flags: i64,
     /// The flags that the map was made with.
     pub map_flags: i64,
+    /// Not used: the map lives on without its handle.
+    #[cfg(windows)]
+    pub mmap_handle: HANDLE,
 }
 
 impl blosc2_stdio_mmap {
@@ -72,6 +79,8 @@ impl blosc2_stdio_mmap {
             fd: -1,
             access_flags: -1,
             map_flags: -1,
+            #[cfg(windows)]
+            mmap_handle: usize::MAX as HANDLE,
         }
     }
 }

@@ -13,10 +13,10 @@ use oxiblosc_frame::disk::{Disk, Loaded, Options};
 use oxiblosc_frame::header::{Header, Kind};
 use oxiblosc_frame::memory::Memory;
 use oxiblosc_io::file::Filesystem;
+use oxiblosc_io::paths::path_bytes;
 use oxiblosc_io::{paths, shared};
 use oxiblosc_memory::{Buffer, CStrBuf, List, boxed, boxed_uninit};
 use std::ffi::CStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -46,7 +46,8 @@ pub struct Protection {
 }
 
 fn c_path(path: &Path) -> Result<CStrBuf> {
-    CStrBuf::new(path.as_os_str().as_bytes()).map_err(|error| match error {
+    let bytes = path_bytes(path).ok_or(Error::FileOpen)?;
+    CStrBuf::new(bytes).map_err(|error| match error {
         Error::MemoryAlloc => error,
         _ => Error::FileOpen,
     })

@@ -10,15 +10,14 @@
 use super::{Mode, Storage};
 use crate::file::{lock_exclusive, read_up_to, write_up_to};
 use oxiblosc_error::{Error, Result};
-use region::{Region, page, whole_pages};
+use oxiblosc_system::files;
+use oxiblosc_system::locks::{self, Part};
+use oxiblosc_system::map::{Kind, Region, whole_pages};
 use std::ffi::CStr;
 use std::fs::File;
-use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::MetadataExt;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
-mod region;
 #[cfg(test)]
 mod tests;
 
@@ -52,19 +51,12 @@ impl Access {
         matches!(self, Self::ReadWrite | Self::Create)
     }
 
-    /// What the map is protected for, as `mmap` takes it.
-    pub fn protection(self) -> i32 {
+    /// The kind of map that it takes.
+    pub fn kind(self) -> Kind {
         match self {
-            Self::Read => libc::PROT_READ,
-            _ => libc::PROT_READ | libc::PROT_WRITE,
-        }
-    }
-
-    /// How the map is made, as `mmap` takes it.
-    pub fn flags(self) -> i32 {
-        match self {
-            Self::Copy => libc::MAP_PRIVATE,
-            _ => libc::MAP_SHARED,
+            Self::Read => Kind::Read,
+            Self::ReadWrite | Self::Create => Kind::Write,
+            Self::Copy => Kind::Copy,
         }
     }
 
@@ -110,7 +102,7 @@ impl Map {
         let region = if access == Access::Copy {
             Region::copy(&file, mapped, size)?
         } else {
-            Region::shared(&file, access, mapped, size)?
+            Region::shared(&file, access.kind(), mapped, size)?
         };
         Ok(Self {
             file,
@@ -125,9 +117,9 @@ impl Map {
         self.access
     }
 
-    /// The descriptor of the file, the map's.
-    pub fn descriptor(&self) -> RawFd {
-        self.file.as_raw_fd()
+    /// The file, the map's.
+    pub fn file(&self) -> &File {
+        &self.file
     }
 
     /// Where the map lies now.
@@ -238,7 +230,7 @@ impl Storage for Map {
         let mut region = self.change();
         if end > region.mapped {
             region
-                .grow_shared(end.saturating_mul(2), self.access, &self.file)
+                .grow_shared(end.saturating_mul(2), self.access.kind(), &self.file)
                 .map_err(|_| Error::FileWrite)?;
         }
         // Another handle may have made the file longer or shorter since this one did.
@@ -249,6 +241,7 @@ impl Storage for Map {
             return Err(Error::FileWrite);
         }
         region.size = usize::try_from(before).map_or(end, |size| size.max(end));
+        region.follow(self.access.kind(), &self.file);
         Ok(())
     }
 
@@ -265,24 +258,25 @@ impl Storage for Map {
         let grown = match self.access {
             Access::Read => Err(Error::FileTruncate),
             Access::Copy if size < region.size => self
-                .check_file(
-                    region.needed(size, size.next_multiple_of(page())),
-                    Error::FileTruncate,
-                )
+                .check_file(region.needed(size, whole_pages(size)?), Error::FileTruncate)
                 .and_then(|()| region.cut_copy(size)),
             Access::Copy if size > region.mapped => {
                 whole_pages(size).and_then(|mapped| region.grow_copy(mapped))
             }
             Access::ReadWrite | Access::Create if size > region.mapped => {
-                region.grow_shared(size, self.access, &self.file)
+                region.grow_shared(size, self.access.kind(), &self.file)
             }
             _ => Ok(()),
         };
         grown.map_err(|_| Error::FileTruncate)?;
         if self.access != Access::Copy {
-            self.file
-                .set_len(size as u64)
-                .map_err(|_| Error::FileTruncate)?;
+            region.release();
+            let cut = self.file.set_len(size as u64);
+            if cut.is_ok() {
+                region.size = size;
+            }
+            region.follow(self.access.kind(), &self.file);
+            return cut.map_err(|_| Error::FileTruncate);
         }
         region.size = size;
         Ok(())
@@ -312,12 +306,11 @@ impl Storage for Map {
         *locks = locks.saturating_sub(1);
         if *locks == 0 {
             // The lock goes with the file at the latest.
-            let _ = self.file.unlock();
+            let _ = locks::unlock(&self.file, Part::Contents);
         }
     }
 
     fn identity(&self) -> Option<(u64, u64)> {
-        let file = self.file.metadata().ok()?;
-        Some((file.dev(), file.ino()))
+        files::identity(&self.file).ok()
     }
 }

@@ -66,7 +66,7 @@ fn modes_do_what_they_say() {
     assert_eq!(map.address(0, 1), Err(Error::FileRead));
     assert_eq!(map.write_at(u64::MAX, b"a"), Err(Error::FileWrite));
     assert_eq!(map.truncate(u64::MAX), Err(Error::FileTruncate));
-    assert!(map.identity().is_some() && map.descriptor() >= 0);
+    assert!(map.identity().is_some());
     assert!(Map::open(&name, Access::Create, usize::MAX).is_err());
     assert!(Map::open(&name, Access::Copy, usize::MAX).is_err());
 }

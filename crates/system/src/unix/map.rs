@@ -1,10 +1,38 @@
 //! The address space of a map: how it is laid out, grown and cut. Everything unsafe about maps is here.
 
-use super::Access;
 use oxiblosc_error::{Error, Result};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
+
+/// What a map is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Reading the file.
+    Read,
+    /// Reading and writing it.
+    Write,
+    /// Reading it, and writing to memory alone.
+    Copy,
+}
+
+impl Kind {
+    /// What the map is protected for, as the system takes it.
+    pub fn protection(self) -> i32 {
+        match self {
+            Self::Read => libc::PROT_READ,
+            _ => libc::PROT_READ | libc::PROT_WRITE,
+        }
+    }
+
+    /// How the map is made, as the system takes it.
+    pub fn flags(self) -> i32 {
+        match self {
+            Self::Copy => libc::MAP_PRIVATE,
+            _ => libc::MAP_SHARED,
+        }
+    }
+}
 
 /// The address space of a map. Bytes from `size` on are zero.
 pub struct Region {
@@ -13,10 +41,10 @@ pub struct Region {
     pub mapped: usize,
     /// Bytes of the file, or of what it looks like from here.
     pub size: usize,
-    /// Only for [`Access::Copy`]: the bytes before this one come from the file, those behind it never did. A multiple
+    /// Only for [`Kind::Copy`]: the bytes before this one come from the file, those behind it never did. A multiple
     /// of the page size.
     split: usize,
-    /// Only for [`Access::Copy`]: as many bytes at the front must be in the file when they are touched.
+    /// Only for [`Kind::Copy`]: as many bytes at the front must be in the file when they are touched.
     backed: usize,
 }
 
@@ -64,9 +92,9 @@ const ZEROS: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE
 
 impl Region {
     /// A map that shares `mapped` bytes of address space with a file of `size` bytes.
-    pub fn shared(file: &File, access: Access, mapped: usize, size: usize) -> Result<Self> {
+    pub fn shared(file: &File, kind: Kind, mapped: usize, size: usize) -> Result<Self> {
         Ok(Self {
-            base: map(mapped, access.protection(), access.flags(), Some(file))?,
+            base: map(mapped, kind.protection(), kind.flags(), Some(file))?,
             mapped,
             size,
             split: 0,
@@ -79,7 +107,7 @@ impl Region {
     pub fn copy(file: &File, mapped: usize, size: usize) -> Result<Self> {
         let mapped = whole_pages(mapped)?;
         let mut region = Self {
-            base: map(mapped, Access::Copy.protection(), ZEROS, None)?,
+            base: map(mapped, Kind::Copy.protection(), ZEROS, None)?,
             mapped,
             size,
             split: 0,
@@ -123,7 +151,7 @@ impl Region {
         }
     }
 
-    /// Only for [`Access::Copy`]: how many bytes the file must have for those from `from` to `end` to be touched. The
+    /// Only for [`Kind::Copy`]: how many bytes the file must have for those from `from` to `end` to be touched. The
     /// last page that comes from the file needs all of it, wherever in that page they lie.
     pub fn needed(&self, from: usize, end: usize) -> usize {
         if from < self.split && from < end {
@@ -143,8 +171,8 @@ impl Region {
                 libc::mmap(
                     self.base.as_ptr().cast(),
                     split,
-                    Access::Copy.protection(),
-                    Access::Copy.flags() | libc::MAP_FIXED | libc::MAP_NORESERVE,
+                    Kind::Copy.protection(),
+                    Kind::Copy.flags() | libc::MAP_FIXED | libc::MAP_NORESERVE,
                     file.as_raw_fd(),
                     0,
                 )
@@ -157,16 +185,22 @@ impl Region {
         Ok(())
     }
 
-    /// Maps the file anew, with more room.
-    pub fn grow_shared(&mut self, mapped: usize, access: Access, file: &File) -> Result<()> {
+    /// Maps the file anew, with room for more bytes than it has.
+    pub fn grow_shared(&mut self, mapped: usize, kind: Kind, file: &File) -> Result<()> {
         // The old region goes with what is assigned over.
-        *self = Self::shared(file, access, mapped, self.size)?;
+        *self = Self::shared(file, kind, mapped, self.size)?;
         Ok(())
     }
 
+    /// To be called before the file is cut: some systems cut no file that is mapped.
+    pub fn release(&mut self) {}
+
+    /// To be called when the file has another size than before. Here, a map may be longer than its file.
+    pub fn follow(&mut self, _kind: Kind, _file: &File) {}
+
     /// Moves what is in memory alone to a larger region; on failure all stays as it is.
     pub fn grow_copy(&mut self, mapped: usize) -> Result<()> {
-        let base = map(mapped, Access::Copy.protection(), ZEROS, None)?;
+        let base = map(mapped, Kind::Copy.protection(), ZEROS, None)?;
         let mut fresh = Self {
             base,
             mapped,
@@ -232,7 +266,7 @@ impl Region {
                 libc::mmap(
                     self.base.as_ptr().add(keep).cast(),
                     self.mapped - keep,
-                    Access::Copy.protection(),
+                    Kind::Copy.protection(),
                     ZEROS | libc::MAP_FIXED,
                     -1,
                     0,

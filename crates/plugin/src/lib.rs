@@ -6,11 +6,23 @@
 //! names of its functions. It stays loaded. A plugin that was not found is not looked for again for a second, in which the
 //! other blocks of a chunk fail quickly; then it may have been installed. While one plugin is looked for, who needs another
 //! does not wait.
+#![deny(unsafe_op_in_unsafe_fn)]
+#![warn(clippy::undocumented_unsafe_blocks)]
+// These abort the process when an allocation fails. clippy.toml lists them and what to use instead.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::disallowed_types,
+        clippy::disallowed_methods,
+        clippy::disallowed_macros
+    )
+)]
 
 mod python;
 
 use oxiblosc_error::Result;
 use oxiblosc_memory::{CStrBuf, Collect, List, Lossy, boxed};
+use oxiblosc_system::library::{self, PLUGIN};
 use std::ffi::{CStr, c_char, c_void};
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -82,8 +94,9 @@ pub fn functions(name: &str, count: usize, trace: Trace) -> Result<Option<Functi
         *known = Known::Loaded(functions);
         return Ok(Some(result));
     }
+    let (front, back) = PLUGIN;
     trace(format_args!(
-        "plugin '{name}' is not there: install it (pip install blosc2-{name}), or put libblosc2_{name}.so where the loader \
+        "plugin '{name}' is not there: install it (pip install blosc2-{name}), or put {front}{name}{back} where the loader \
          finds it"
     ));
     let (least, times) = MISSING_FOR;
@@ -102,11 +115,14 @@ fn is_valid(name: &str) -> bool {
 
 /// Loads a plugin, whose name is valid; gives the addresses of its functions.
 fn load(name: &str, count: usize, trace: Trace) -> Result<Option<List<usize>>> {
-    show_own_symbols();
+    // Plugins may call this library.
+    let own: fn(&str) -> bool = is_valid;
+    library::show_to_all(own as *const c_void);
     // Made first, so that nothing fails for lack of memory between opening and closing.
     let mut functions = List::with_capacity(count)?;
-    let direct = CStrBuf::concat(&[b"libblosc2_", name.as_bytes(), b".so"])?;
-    let mut library = open(&direct);
+    let (front, back) = PLUGIN;
+    let direct = CStrBuf::concat(&[front, name, back].map(str::as_bytes))?;
+    let mut library = library::open(&direct);
     if library.is_null() {
         trace_loader(trace);
         let Some(path) = python::ask(name)? else {
@@ -115,7 +131,7 @@ fn load(name: &str, count: usize, trace: Trace) -> Result<Option<List<usize>>> {
             ));
             return Ok(None);
         };
-        library = open(&path);
+        library = library::open(&path);
         if library.is_null() {
             trace_loader(trace);
             return Ok(None);
@@ -125,46 +141,32 @@ fn load(name: &str, count: usize, trace: Trace) -> Result<Option<List<usize>>> {
         return Ok(Some(functions));
     }
     // SAFETY: opened above, and nothing of it is used.
-    unsafe { libc::dlclose(library) };
+    unsafe { library::close(library) };
     Ok(None)
-}
-
-/// Opens a library by name or path; null where there is none.
-fn open(path: &CStr) -> *mut c_void {
-    // SAFETY: a C string. What its initialisers do is the library's own affair; it is asked for by name.
-    unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) }
 }
 
 /// Says why the loader did not open a library.
 fn trace_loader(trace: Trace) {
-    // SAFETY: a message, if there is one, is a C string of the loader's, valid until its next one on this thread.
-    let message = unsafe {
-        let message = libc::dlerror();
-        (!message.is_null()).then(|| CStr::from_ptr(message))
-    };
-    if let Some(message) = message {
-        trace(format_args!("{}", Lossy(message)));
-    }
+    library::explain(|message| trace(format_args!("{}", Lossy(message))));
 }
 
 /// Puts the addresses of the functions that are named in the structure `info`, as many pointers to C strings, into
 /// `functions`, which has room for them; whether all are there.
 fn look_up(library: *mut c_void, count: usize, trace: Trace, functions: &mut List<usize>) -> bool {
-    // SAFETY: an open library, and a C string.
-    let symbol = |name: *const c_char| unsafe { libc::dlsym(library, name) };
-    let info = symbol(c"info".as_ptr()).cast::<*const c_char>();
+    // SAFETY: an open library.
+    let symbol = |name: &CStr| unsafe { library::symbol(library, name) };
+    let info = symbol(c"info").cast::<*const c_char>();
     if info.is_null() {
         trace(format_args!("the plugin has no structure `info`"));
         return false;
     }
     for i in 0..count {
-        // SAFETY: a plugin of this kind has that many names in its structure.
-        let name = unsafe { *info.add(i) };
-        let function = if name.is_null() {
-            std::ptr::null_mut()
-        } else {
-            symbol(name)
+        // SAFETY: a plugin of this kind has that many names in its structure, each null or a C string.
+        let name = unsafe {
+            let name = *info.add(i);
+            (!name.is_null()).then(|| CStr::from_ptr(name))
         };
+        let function = name.map_or(std::ptr::null_mut(), symbol);
         if function.is_null() {
             trace(format_args!("the plugin lacks function {i} of its kind"));
             return false;
@@ -172,20 +174,6 @@ fn look_up(library: *mut c_void, count: usize, trace: Trace, functions: &mut Lis
         functions.push_within_capacity(function as usize);
     }
     true
-}
-
-/// Plugins may call this library, which a program may have opened for itself alone: makes its functions known to all.
-fn show_own_symbols() {
-    let own: fn() = show_own_symbols;
-    // SAFETY: the address of a function of this library; the structure lives across the call.
-    unsafe {
-        let mut info: libc::Dl_info = std::mem::zeroed();
-        if libc::dladdr(own as *const c_void, &mut info) != 0 && !info.dli_fname.is_null() {
-            let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_GLOBAL;
-            // Where it is part of a program there is nothing to make known, and this fails.
-            libc::dlopen(info.dli_fname, flags);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -217,10 +205,15 @@ mod tests {
 
     #[test]
     fn a_library_without_info_is_no_plugin() {
-        let libc_itself = open(c"libc.so.6");
-        assert!(!libc_itself.is_null(), "there is always one");
+        let of_the_system = if cfg!(windows) {
+            c"kernel32.dll"
+        } else {
+            c"libc.so.6"
+        };
+        let system = library::open(of_the_system);
+        assert!(!system.is_null(), "there is always one");
         let mut functions = List::with_capacity(2).unwrap();
-        assert!(!look_up(libc_itself, 2, &|_| {}, &mut functions));
-        assert!(open(c"/nowhere/libblosc2_x.so").is_null());
+        assert!(!look_up(system, 2, &|_| {}, &mut functions));
+        assert!(library::open(c"/nowhere/libblosc2_x.so").is_null());
     }
 }

@@ -1,0 +1,95 @@
+//! What differs between kinds of systems, beside what `oxiblosc-system` has.
+
+#[cfg(unix)]
+mod kind {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+    use signal_hook::low_level::emulate_default_handler;
+    use std::fs::{DirBuilder, Metadata, Permissions};
+    use std::io;
+    use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt, chown};
+    use std::path::Path;
+    use std::sync::Once;
+
+    /// Makes a directory that only this user can look into.
+    pub fn create_private_dir(path: &Path) -> io::Result<()> {
+        DirBuilder::new().mode(0o700).create(path)
+    }
+
+    /// Whether it is a disk.
+    pub fn is_block_device(there: &Metadata) -> bool {
+        there.file_type().is_block_device()
+    }
+
+    /// Gives a file or directory the mode of `source`, and its owner and group as far as this user may. Whoever may read a
+    /// directory's files may look for them.
+    pub fn give_rights(path: &Path, source: &Metadata) -> io::Result<()> {
+        let mode = source.mode() & 0o777;
+        let search = if path.is_dir() {
+            (mode & 0o444) >> 2
+        } else {
+            0
+        };
+        // The group alone may be possible. Without either the mode says the same of another owner, as with other compressors.
+        let _ = chown(path, Some(source.uid()), Some(source.gid()))
+            .or_else(|_| chown(path, None, Some(source.gid())));
+        std::fs::set_permissions(path, Permissions::from_mode(mode | search))
+    }
+
+    /// From now on a signal by which users and systems end a program calls `run` first.
+    pub fn before_end(run: fn()) {
+        static ONCE: Once = Once::new();
+        ONCE.call_once(|| {
+            let ignored = ignored();
+            let signals = [SIGHUP, SIGINT, SIGTERM];
+            let watched = signals.iter().filter(|n| ignored >> (**n - 1) & 1 == 0);
+            // Without it a signal leaves the folders where they are.
+            if let Ok(mut signals) = Signals::new(watched) {
+                std::thread::spawn(move || {
+                    for signal in signals.forever() {
+                        run();
+                        // It ends the program as the signal would have.
+                        let _ = emulate_default_handler(signal);
+                    }
+                });
+            }
+        });
+    }
+
+    /// The signals that this program was started to ignore, as a mask: `nohup` and shells in scripts do that.
+    fn ignored() -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+            .unwrap_or(0)
+    }
+}
+
+#[cfg(windows)]
+mod kind {
+    use std::fs::Metadata;
+    use std::io;
+    use std::path::Path;
+
+    /// Makes a directory. Who can look into it is what the one around it says.
+    pub fn create_private_dir(path: &Path) -> io::Result<()> {
+        std::fs::create_dir(path)
+    }
+
+    /// Whether it is a disk.
+    pub fn is_block_device(_there: &Metadata) -> bool {
+        false
+    }
+
+    /// Lets a file be written or not, as `source` may be. All else is as the directory around it says.
+    pub fn give_rights(path: &Path, source: &Metadata) -> io::Result<()> {
+        match path.is_dir() {
+            true => Ok(()),
+            false => std::fs::set_permissions(path, source.permissions()),
+        }
+    }
+
+    pub use oxiblosc_system::process::before_end;
+}
+
+pub use kind::*;

@@ -1,0 +1,96 @@
+//! A process that ends in a write: this program, started again. Unlike `tests/crash` of the whole library, which does the same below
+//! the C library, this runs on every system.
+
+use super::*;
+use std::process::Command;
+
+/// How a process ends that died in its write.
+pub(super) const DIED: i32 = 77;
+
+/// Tells a process what to do: the seed of the frame, the write to die in, whether half of that is to be done, and where.
+const JOB: &str = "OXIBLOSC_KILLED";
+
+fn kind(seed: u64) -> Kind {
+    [Kind::Contiguous, Kind::Sparse][seed as usize % 2]
+}
+
+/// Makes the change, and ends the process.
+fn obey(job: &str) -> ! {
+    let mut words = job.splitn(4, ' ');
+    let mut word = || words.next().expect(JOB);
+    let seed: u64 = word().parse().expect(JOB);
+    let point: i64 = word().parse().expect(JOB);
+    let fate = if word() == "true" {
+        Fate::EndsTorn
+    } else {
+        Fate::Ends
+    };
+    let path = PathBuf::from(word());
+    let left = Arc::new(AtomicI64::new(i64::MAX));
+    let unlucky = Unlucky {
+        left: Arc::clone(&left),
+        fate,
+    };
+    let backend = options(shared_dyn!(unlucky => dyn Backend).unwrap());
+    let (mut disk, mut model, step) = prepared(seed, kind(seed), &path, backend);
+    step.apply(&mut model);
+    left.store(point, Ordering::Relaxed);
+    let result = disk.commit(
+        &step.change(&step.items()),
+        &[],
+        step.next(&model, kind(seed)),
+    );
+    assert_eq!((result, disk.close()), (Ok(()), Ok(())));
+    std::process::exit(0);
+}
+
+#[test]
+fn a_process_that_dies_in_a_write_loses_nothing() {
+    if let Ok(job) = std::env::var(JOB) {
+        obey(&job);
+    }
+    let folder = Folder::new("killed");
+    let (path, model) = (folder.0.join("frame"), folder.0.join("model"));
+    let mut died = 0;
+    // To start a process takes long where another system is emulated.
+    for seed in 0..if cfg!(windows) { 6 } else { 24 } {
+        let (_, before, step) = prepared(seed, kind(seed), &model, plain());
+        let mut after = before.clone();
+        step.apply(&mut after);
+        for torn in [false, true] {
+            for point in 0.. {
+                let job = format!("{seed} {point} {torn} {}", path.display());
+                let status = Command::new(std::env::current_exe().unwrap())
+                    .args([
+                        "--exact",
+                        "tests::killed::a_process_that_dies_in_a_write_loses_nothing",
+                    ])
+                    .env(JOB, &job)
+                    .status()
+                    .unwrap();
+                let made = status.success();
+                assert!(made || status.code() == Some(DIED), "{job}: {status}");
+                let (mut disk, loaded) = Disk::open(plain(), &c_path(&path), 0, kind(seed))
+                    .unwrap_or_else(|error| panic!("{error}: {job} {step:?}"));
+                let mut found = whole(&mut disk, loaded).unwrap();
+                assert!(found == after || !made && found == before, "{job} {step:?}");
+                let last = Step::Append(Ok(chunk(77, 7)));
+                last.apply(&mut found);
+                let next = last.next(&found, kind(seed));
+                disk.commit(&last.change(&last.items()), &[], next).unwrap();
+                disk.close().unwrap();
+                let (mut again, loaded) =
+                    Disk::open(plain(), &c_path(&path), 0, kind(seed)).unwrap();
+                assert!(
+                    whole(&mut again, loaded).unwrap() == found,
+                    "{job} {step:?}"
+                );
+                if made {
+                    break;
+                }
+                died += 1;
+            }
+        }
+    }
+    assert!(died > 10, "{died}");
+}

@@ -1,0 +1,35 @@
+//! The operating system: all that differs between kinds of systems, in a folder for each, `unix` and `windows`. Both have the same
+//! modules, and the same items in them, so that no other crate asks what it runs on.
+//!
+//! - `files`: paths and open files
+//! - `locks`: locks between processes
+//! - `map`: memory maps
+//! - `streams`: the streams of the C library, which programs see
+//! - `thread`: threads and values of theirs
+//! - `process`: forks, and programs that are started
+//! - `library`: libraries that are loaded
+//! - `clock`: the clock of the timestamps
+//!
+//! Paths are C strings here: the standard library makes copies of its paths, and ends the process where there is no memory for one.
+//! On Windows a path is UTF-8, or in the code page of the process if it cannot be UTF-8.
+#![deny(unsafe_op_in_unsafe_fn)]
+#![warn(clippy::undocumented_unsafe_blocks)]
+// What ends the process where there is no memory: clippy.toml names it, and what to use instead.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::disallowed_types,
+        clippy::disallowed_methods,
+        clippy::disallowed_macros
+    )
+)]
+
+#[cfg(unix)]
+mod unix;
+#[cfg(unix)]
+pub use unix::*;
+
+#[cfg(windows)]
+mod windows;
+#[cfg(windows)]
+pub use windows::*;

@@ -1,0 +1,383 @@
+//! The system's calls on paths and open files.
+
+use oxiblosc_error::{Error, Result};
+use std::ffi::{CStr, c_int};
+use std::fs::{File, Metadata, Permissions};
+use std::io::{self, ErrorKind, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, fchown};
+
+// The names that the standard library uses, too; elsewhere files are always as large as these allow.
+#[cfg(not(target_os = "linux"))]
+use libc::{
+    lstat as lstat64, open as open64, readdir as readdir64, stat as stat64, stat as stat64_t,
+};
+#[cfg(target_os = "linux")]
+use libc::{lstat64, open64, readdir64, stat64, stat64 as stat64_t};
+
+/// The most bytes of a path.
+pub const MAX_PATH: usize = libc::PATH_MAX as usize;
+
+/// How many parts one system call takes; the least that any system allows is far lower, that of Linux is this.
+const MAX_PARTS: usize = 1024;
+
+/// What a file is opened for.
+#[derive(Clone, Copy)]
+pub struct How(c_int);
+
+impl How {
+    /// Reading what is there, also a directory.
+    pub const READ: Self = Self(libc::O_RDONLY);
+    /// Reading and writing a file that is there.
+    pub const READ_WRITE: Self = Self(libc::O_RDWR);
+    /// Reading and writing a new file; one that is there is emptied.
+    pub const EMPTIED: Self = Self(libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC);
+    /// Reading and writing a file that is not there yet.
+    pub const NEW: Self = Self(libc::O_RDWR | libc::O_CREAT | libc::O_EXCL);
+    /// Reading and writing a file, which is made where there is none.
+    pub const MADE: Self = Self(libc::O_RDWR | libc::O_CREAT);
+    /// Writing what is there, whatever it is.
+    pub const WRITE: Self = Self(libc::O_WRONLY);
+    /// Writing a file that is there; links are refused, and nothing is waited for.
+    pub const WRITE_FILE: Self = Self(libc::O_WRONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    /// Writing a file that is not there yet, nor a link.
+    pub const TEMPORARY: Self =
+        Self(libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW);
+    /// Having what was written to it brought to the disk.
+    pub const SYNC: Self = Self::READ;
+}
+
+/// Who may do what with a file that is made, as far as the process allows it.
+#[derive(Clone, Copy)]
+pub enum Access {
+    /// Its owner alone.
+    Owner,
+    /// Everyone.
+    All,
+}
+
+/// What the system knows of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    mode: libc::mode_t,
+    /// Device and inode.
+    pub identity: (u64, u64),
+}
+
+impl Stat {
+    fn is(self, kind: libc::mode_t) -> bool {
+        self.mode & libc::S_IFMT == kind
+    }
+
+    /// Whether it is a directory.
+    pub fn is_dir(self) -> bool {
+        self.is(libc::S_IFDIR)
+    }
+
+    /// Whether it is a regular file.
+    pub fn is_file(self) -> bool {
+        self.is(libc::S_IFREG)
+    }
+}
+
+fn done(rc: c_int) -> io::Result<()> {
+    match rc {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Opens a file, which child processes that run another program do not inherit.
+pub fn open(path: &CStr, how: How, access: Access) -> io::Result<File> {
+    let mode: c_int = match access {
+        Access::Owner => 0o600,
+        Access::All => 0o666,
+    };
+    loop {
+        // SAFETY: a C string.
+        let fd = unsafe { open64(path.as_ptr(), how.0 | libc::O_CLOEXEC, mode) };
+        if fd >= 0 {
+            // SAFETY: just opened, and owned by nothing else.
+            return Ok(unsafe { File::from_raw_fd(fd) });
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+/// What lies at a path: at its end if it is a link and `follow`.
+pub fn stat(path: &CStr, follow: bool) -> io::Result<Stat> {
+    let mut there = MaybeUninit::<stat64_t>::zeroed();
+    // SAFETY: a C string, and room for what the call fills in.
+    done(unsafe {
+        match follow {
+            true => stat64(path.as_ptr(), there.as_mut_ptr()),
+            false => lstat64(path.as_ptr(), there.as_mut_ptr()),
+        }
+    })?;
+    // SAFETY: numbers, filled in.
+    let there = unsafe { there.assume_init() };
+    Ok(Stat {
+        mode: there.st_mode,
+        identity: (device(there.st_dev), there.st_ino),
+    })
+}
+
+#[cfg(target_os = "linux")]
+fn device(device: libc::dev_t) -> u64 {
+    device
+}
+
+#[cfg(not(target_os = "linux"))]
+fn device(device: libc::dev_t) -> u64 {
+    device as u64
+}
+
+/// Device and inode that the path names. Nothing else is asked for: on a system that notes who looks at the time of the last
+/// change, the next write has to make that time a new one, which takes longer than the write.
+#[cfg(target_os = "linux")]
+pub fn identity_of(path: &CStr) -> Option<(u64, u64)> {
+    let mut there = MaybeUninit::<libc::statx>::zeroed();
+    // SAFETY: a C string, and room for what the call fills in.
+    let rc = unsafe {
+        let (mask, there) = (libc::STATX_INO, there.as_mut_ptr());
+        libc::statx(libc::AT_FDCWD, path.as_ptr(), 0, mask, there)
+    };
+    // SAFETY: numbers, zero where nothing was filled in.
+    let there = unsafe { there.assume_init() };
+    let device = libc::makedev(there.stx_dev_major, there.stx_dev_minor);
+    (rc == 0).then_some((device, there.stx_ino))
+}
+
+/// Device and inode that the path names.
+#[cfg(not(target_os = "linux"))]
+pub fn identity_of(path: &CStr) -> Option<(u64, u64)> {
+    stat(path, true).ok().map(|there| there.identity)
+}
+
+/// Device and inode of an open file.
+pub fn identity(file: &File) -> io::Result<(u64, u64)> {
+    let file = file.metadata()?;
+    Ok((file.dev(), file.ino()))
+}
+
+/// Device and inode of what a path of the standard library names.
+pub fn identity_at(path: &std::path::Path) -> io::Result<(u64, u64)> {
+    let there = path.metadata()?;
+    Ok((there.dev(), there.ino()))
+}
+
+/// Removes a file or a link.
+pub fn unlink(path: &CStr) -> io::Result<()> {
+    // SAFETY: a C string.
+    done(unsafe { libc::unlink(path.as_ptr()) })
+}
+
+/// Removes an empty directory.
+pub fn remove_dir(path: &CStr) -> io::Result<()> {
+    // SAFETY: a C string.
+    done(unsafe { libc::rmdir(path.as_ptr()) })
+}
+
+/// Returns once all that was written to the file system of an open file would survive a loss of power.
+#[cfg(target_os = "linux")]
+pub fn sync_file_system(of: &File) -> io::Result<()> {
+    loop {
+        // SAFETY: an open descriptor.
+        let synced = done(unsafe { libc::syncfs(of.as_raw_fd()) });
+        match synced {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            synced => return synced,
+        }
+    }
+}
+
+/// Makes a directory.
+pub fn make_dir(path: &CStr) -> io::Result<()> {
+    // SAFETY: a C string.
+    done(unsafe { libc::mkdir(path.as_ptr(), 0o777) })
+}
+
+/// Renames a file or a directory.
+pub fn rename(from: &CStr, to: &CStr) -> io::Result<()> {
+    // SAFETY: two C strings.
+    done(unsafe { libc::rename(from.as_ptr(), to.as_ptr()) })
+}
+
+/// Gives a file a second name. Links are not followed.
+pub fn link(from: &CStr, to: &CStr) -> io::Result<()> {
+    // SAFETY: two C strings.
+    done(unsafe { libc::link(from.as_ptr(), to.as_ptr()) })
+}
+
+/// What a link says, as much as there is room for; how many bytes that is.
+pub fn read_link(path: &CStr, room: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: a C string, and as much room as is said.
+    let len = unsafe { libc::readlink(path.as_ptr(), room.as_mut_ptr().cast(), room.len()) };
+    usize::try_from(len).map_err(|_| io::Error::last_os_error())
+}
+
+/// Calls `each` with the name of each entry of a directory.
+///
+/// # Errors
+/// [`Error::NotFound`] if it cannot be opened, [`Error::Failure`] if it cannot be read, [`Error::MemoryAlloc`], and those of
+/// `each`, which end it.
+pub fn each_entry(path: &CStr, mut each: impl FnMut(&CStr) -> Result<()>) -> Result<()> {
+    struct Open(*mut libc::DIR);
+    impl Drop for Open {
+        fn drop(&mut self) {
+            // SAFETY: opened below, and closed once.
+            unsafe { libc::closedir(self.0) };
+        }
+    }
+    // SAFETY: a C string.
+    let directory = Open(unsafe { libc::opendir(path.as_ptr()) });
+    if directory.0.is_null() {
+        let error = io::Error::last_os_error();
+        return Err(match error.kind() {
+            ErrorKind::OutOfMemory => Error::MemoryAlloc,
+            _ => Error::NotFound,
+        });
+    }
+    loop {
+        clear_errno();
+        // SAFETY: it is open.
+        let entry = unsafe { readdir64(directory.0) };
+        if entry.is_null() {
+            return match io::Error::last_os_error().raw_os_error() {
+                Some(0) => Ok(()),
+                _ => Err(Error::Failure),
+            };
+        }
+        // SAFETY: an entry, whose name is a C string, until the next call.
+        let name = unsafe { CStr::from_ptr((*entry).d_name.as_ptr()) };
+        if name != c"." && name != c".." {
+            each(name)?;
+        }
+    }
+}
+
+/// Reads from `pos` on, once; how many bytes that were, none at the end of the file.
+pub fn read_at(file: &File, buf: &mut [u8], pos: u64) -> io::Result<usize> {
+    file.read_at(buf, pos)
+}
+
+/// As [`read_at`], into memory that nothing was written to.
+pub fn read_new_at(file: &File, room: &mut [MaybeUninit<u8>], pos: u64) -> io::Result<usize> {
+    let at = libc::off_t::try_from(pos).map_err(|_| ErrorKind::InvalidInput)?;
+    // SAFETY: `room` is memory that may be written, as long as it says; the descriptor is open.
+    let read = unsafe { libc::pread(file.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), at) };
+    usize::try_from(read).map_err(|_| io::Error::last_os_error())
+}
+
+/// Writes from `pos` on, once; how many bytes that were.
+pub fn write_at(file: &File, buf: &[u8], pos: u64) -> io::Result<usize> {
+    file.write_at(buf, pos)
+}
+
+/// As [`write_at`], parts one after another.
+pub fn write_parts_at(file: &File, parts: &[IoSlice<'_>], pos: u64) -> io::Result<usize> {
+    let at = libc::off_t::try_from(pos).map_err(|_| ErrorKind::InvalidInput)?;
+    let count = parts.len().min(MAX_PARTS) as c_int;
+    // SAFETY: an `IoSlice` has the layout of an `iovec`, as its documentation promises, and each of these borrows
+    // bytes that outlive the call; the descriptor is open.
+    let written = unsafe { libc::pwritev(file.as_raw_fd(), parts.as_ptr().cast(), count, at) };
+    usize::try_from(written).map_err(|_| io::Error::last_os_error())
+}
+
+/// Fills `buf` with the bytes from `pos` on.
+///
+/// # Errors
+/// Also where the file ends before.
+pub fn read_exact_at(file: &File, buf: &mut [u8], pos: u64) -> io::Result<()> {
+    file.read_exact_at(buf, pos)
+}
+
+/// Writes all of `buf` from `pos` on.
+pub fn write_all_at(file: &File, buf: &[u8], pos: u64) -> io::Result<()> {
+    file.write_all_at(buf, pos)
+}
+
+/// Closes a file. Some file systems write only now, and report only here that they could not.
+pub fn close(file: File) -> io::Result<()> {
+    // SAFETY: the descriptor was the file's alone, and is used no more.
+    match done(unsafe { libc::close(file.into_raw_fd()) }) {
+        // It is closed, nonetheless.
+        Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
+        closed => closed,
+    }
+}
+
+/// Owner, group and mode of a file.
+pub struct Rights(Metadata);
+
+/// Those of an open file.
+pub fn rights(file: &File) -> io::Result<Rights> {
+    file.metadata().map(Rights)
+}
+
+/// Gives a new file owner, group and mode of an old one. Where owner or group cannot be given, no other user gets more rights
+/// than before: not those of another owner's program, nor of another group.
+pub fn give_rights(file: &File, Rights(old): &Rights) -> io::Result<()> {
+    let new = file.metadata()?;
+    let group = new.gid() == old.gid() || fchown(file, None, Some(old.gid())).is_ok();
+    let owner = new.uid() == old.uid() || fchown(file, Some(old.uid()), None).is_ok();
+    let mut mode = old.mode() & 0o7777;
+    if !owner || !group {
+        mode &= 0o777;
+    }
+    if !group {
+        let others = mode & 0o007;
+        mode &= !0o070 | (others << 3);
+    }
+    file.set_permissions(Permissions::from_mode(mode))
+}
+
+/// Returns once the names in a directory would survive a loss of power.
+pub fn sync_names(directory: &CStr) -> io::Result<()> {
+    open(directory, How::READ, Access::All).and_then(|directory| directory.sync_all())
+}
+
+/// How many files the process may have open; none if it has no limit.
+pub fn most_open() -> Option<u64> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` is a struct for the call to fill.
+    let refused = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } != 0;
+    (!refused && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
+/// Whether this stands between the names of a path.
+pub fn is_separator(byte: u8) -> bool {
+    byte == b'/'
+}
+
+/// How many bytes at the front of a path name a drive.
+pub fn drive(_path: &[u8]) -> usize {
+    0
+}
+
+/// The bytes of a path of the standard library, as this crate takes them; none where it cannot be told so.
+pub fn path_bytes(path: &std::path::Path) -> Option<&[u8]> {
+    use std::os::unix::ffi::OsStrExt;
+    Some(path.as_os_str().as_bytes())
+}
+
+/// Only this distinguishes the end of a directory from an error.
+fn clear_errno() {
+    #[cfg(any(target_os = "macos", target_os = "ios"))]
+    // SAFETY: the address of this thread's number.
+    unsafe {
+        *libc::__error() = 0;
+    }
+    #[cfg(not(any(target_os = "macos", target_os = "ios")))]
+    // SAFETY: as above.
+    unsafe {
+        *libc::__errno_location() = 0;
+    }
+}

@@ -1,0 +1,18 @@
+//! Systems with the calls of POSIX: Linux and macOS.
+
+/// The clock of the timestamps.
+pub mod clock;
+/// Paths and open files.
+pub mod files;
+/// Libraries that are loaded.
+pub mod library;
+/// Locks between processes.
+pub mod locks;
+/// Memory maps.
+pub mod map;
+/// Forks, and programs that are started.
+pub mod process;
+/// The streams of the C library.
+pub mod streams;
+/// Threads and values of theirs.
+pub mod thread;

@@ -1,0 +1,78 @@
+//! The streams of the C library, which programs see.
+
+use libc::FILE;
+use std::ffi::{CStr, c_char, c_int};
+use std::fs::File;
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd, FromRawFd};
+
+/// Opens a file in a mode of `fopen`, null where that fails. A child that runs another program does not inherit it.
+///
+/// # Safety
+/// `path` is a C string.
+pub unsafe fn open(path: *const c_char, mode: &CStr) -> *mut FILE {
+    let mode = mode.to_bytes();
+    let mut room = [0u8; 32];
+    let closed: &[u8] = if mode.contains(&b',') { b"" } else { b"e" };
+    if mode.len() + closed.len() >= room.len() {
+        return std::ptr::null_mut();
+    }
+    room[..mode.len()].copy_from_slice(mode);
+    room[mode.len()..][..closed.len()].copy_from_slice(closed);
+    // SAFETY: two C strings, one by the caller's word; what is behind the mode is 0.
+    unsafe { libc::fopen(path, room.as_ptr().cast()) }
+}
+
+/// A stream of its own for an open file.
+pub fn of_file(file: &File, writes: bool) -> io::Result<*mut FILE> {
+    let mode = if writes { c"rb+" } else { c"rb" };
+    // SAFETY: an open descriptor; the new one becomes the stream's, or is closed.
+    unsafe {
+        let fd = libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 0);
+        let stream = libc::fdopen(fd, mode.as_ptr());
+        if stream.is_null() {
+            let error = io::Error::last_os_error();
+            libc::close(fd);
+            return Err(error);
+        }
+        Ok(stream)
+    }
+}
+
+/// The number by which the C library knows an open file that `stream` was made for.
+pub fn descriptor(file: &File, _stream: *mut FILE) -> c_int {
+    file.as_raw_fd()
+}
+
+/// The file of a stream, borrowed.
+///
+/// # Safety
+/// The stream is open, as long as what is returned is used.
+pub unsafe fn file(stream: *mut FILE) -> Option<ManuallyDrop<File>> {
+    // SAFETY: by the caller's word; what is not closed here stays the stream's.
+    unsafe {
+        let fd = libc::fileno(stream);
+        (fd >= 0).then(|| ManuallyDrop::new(File::from_raw_fd(fd)))
+    }
+}
+
+/// The bytes of a stream's file, or -1. The position of the stream stays where it is.
+///
+/// # Safety
+/// The stream is open.
+pub unsafe fn size(stream: *mut FILE) -> i64 {
+    // SAFETY: by the caller's word.
+    unsafe {
+        let before = libc::ftello(stream);
+        if before < 0 {
+            return -1;
+        }
+        let size = match libc::fseeko(stream, 0, libc::SEEK_END) {
+            0 => libc::ftello(stream),
+            _ => -1,
+        };
+        let back = libc::fseeko(stream, before, libc::SEEK_SET);
+        if back == 0 { size } else { -1 }
+    }
+}
