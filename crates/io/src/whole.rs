@@ -250,7 +250,7 @@ mod tests {
         }
         assert_eq!(names(path(&name)), [longest]);
         let name = folder.path(&"n".repeat(256));
-        assert_eq!(write(&name, b"no", false), Err(Error::FileOpen));
+        assert!(write(&name, b"no", false).is_err());
     }
 
     #[cfg(unix)]
