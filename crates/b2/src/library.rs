@@ -2,7 +2,9 @@
 
 use crate::failure::{Failure, Result};
 use crate::settings::Settings;
-use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_chunk::checksum;
+use oxiblosc_chunk::encode::ChunkInput;
+use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc_core::schunk::chunks;
 use oxiblosc_core::{CParams, Compressor, DParams, Error, Layout, Protection, Split};
 use oxiblosc_memory::{Buffer, CStrBuf};
@@ -101,13 +103,24 @@ impl SuperChunk {
 
     /// Compresses data into a chunk.
     pub fn compress(&mut self, data: &[u8]) -> Done<Buffer> {
-        self.compress_for(data, self.0.has_checksums()?)
+        self.0
+            .compress(ChunkInput::Buffer(data), self.0.has_checksums()?)
     }
 
-    /// Compresses data into a chunk for another super-chunk, with checksums or not.
-    pub fn compress_for(&self, data: &[u8], checksums: bool) -> Done<Buffer> {
-        let data = oxiblosc_chunk::encode::ChunkInput::Buffer(data);
-        self.0.compress(data, checksums)
+    /// Compresses data into a chunk for another super-chunk, with checksums or not. It is the front of `room`, which grows as it has to;
+    /// gives its length.
+    pub fn compress_into(&self, data: &[u8], checksums: bool, room: &mut Buffer) -> Done<usize> {
+        let more = if checksums {
+            checksum::room(data.len())
+        } else {
+            0
+        };
+        let most = data.len() + MAX_OVERHEAD + more;
+        if room.len() < most {
+            *room = zeros(most)?;
+        }
+        let data = ChunkInput::Buffer(data);
+        self.0.encoder()?.compress(data, room, checksums)
     }
 
     /// Decompresses a chunk, in the super-chunk or not, into the front of `data`.
