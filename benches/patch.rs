@@ -9,6 +9,7 @@ use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
 use oxiblosc_chunk::header::{ChunkHeader, filter_id};
 use oxiblosc_chunk::hooks::{NoHooks, Serial};
 use oxiblosc_chunk::patch::{PatchMode, Patcher};
+use oxiblosc_chunk::rules::Rules;
 use oxiblosc_chunk::tune::BlocksizeRequest;
 use std::ffi::{CString, c_char};
 use std::time::Instant;
@@ -132,6 +133,7 @@ fn main() {
                 use_dict: false,
                 instrumented: false,
                 extended: true,
+                rules: Rules::Blosc2,
                 checksums: false,
                 nthreads: 1,
             };

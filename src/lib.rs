@@ -17,5 +17,3 @@
 
 /// Every `extern "C"` function, grouped as the headers are.
 pub mod capi;
-/// Libraries that are loaded when they are needed.
-pub mod plugin;

@@ -9,6 +9,7 @@ use oxiblosc_chunk::checksum;
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress as compress_chunk};
 use oxiblosc_chunk::header::{MAX_OVERHEAD, flags2};
 use oxiblosc_chunk::hooks::{NoHooks, Serial};
+use oxiblosc_chunk::rules::Rules;
 
 /// The codecs that there are.
 const CODECS: [u8; 6] = [0, 1, 2, 4, 5, user::CODEC];
@@ -184,6 +185,7 @@ fn blosc1(compcode: u8, filters: [u8; 2], salt: u64) -> Vec<u8> {
         use_dict: false,
         instrumented: false,
         extended: false,
+        rules: Rules::Blosc2,
         checksums: false,
         nthreads: 1,
     };

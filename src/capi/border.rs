@@ -18,7 +18,7 @@ pub(crate) use assign;
 /// an export that is what the headers require of the program. What relies on anything else is a plain `unsafe` block.
 macro_rules! unsafe_granted {
     ($body:expr) => {
-        // SAFETY: by the word of the function's caller.
+        // SAFETY: what this requires is what the `# Safety` section of the function around it requires.
         unsafe { $body }
     };
 }
@@ -41,7 +41,7 @@ pub(crate) use not_null;
 /// # Safety
 /// `string` is null or a C string that stays as long as what is returned is used.
 pub unsafe fn c_str<'a>(string: *const c_char) -> Option<&'a CStr> {
-    // SAFETY: by the contract.
+    // SAFETY: it is not null, so `# Safety` says that it is a C string.
     (!string.is_null()).then(|| unsafe { CStr::from_ptr(string) })
 }
 
@@ -50,8 +50,7 @@ pub unsafe fn c_str<'a>(string: *const c_char) -> Option<&'a CStr> {
 /// # Safety
 /// As for [`c_str`].
 pub unsafe fn text<'a>(string: *const c_char) -> Option<&'a str> {
-    // SAFETY: by the contract.
-    let string = unsafe { c_str(string)? };
+    let string = unsafe_granted!(c_str(string)?);
     Some(string.to_str().unwrap_or(NO_TEXT))
 }
 
@@ -146,7 +145,7 @@ pub unsafe fn bytes<'a>(src: *const u8, len: usize) -> Result<&'a [u8]> {
         return Ok(&[]);
     }
     not_null!(src)?;
-    // SAFETY: by the caller's word.
+    // SAFETY: it is not null, as was just checked, so `# Safety` says that the bytes are there.
     Ok(unsafe { std::slice::from_raw_parts(src, len) })
 }
 
@@ -159,7 +158,7 @@ pub unsafe fn bytes_mut<'a>(dest: *mut u8, len: usize) -> Result<&'a mut [u8]> {
         return Ok(&mut []);
     }
     not_null!(dest)?;
-    // SAFETY: by the caller's word.
+    // SAFETY: as in `bytes`.
     Ok(unsafe { std::slice::from_raw_parts_mut(dest, len) })
 }
 

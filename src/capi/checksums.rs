@@ -1,6 +1,6 @@
 //! Checksums of frames.
 
-use super::border::code;
+use super::border::{code, unsafe_granted};
 use super::schunk::handle::Handle;
 use super::types::*;
 use std::ffi::c_int;
@@ -20,8 +20,7 @@ use std::ffi::c_int;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oxiblosc_schunk_add_checksums(schunk: *mut blosc2_schunk) -> c_int {
     code("oxiblosc_schunk_add_checksums", || {
-        // SAFETY: by the contract.
-        unsafe { Handle::core_of(schunk)? }.add_checksums()
+        unsafe_granted!(Handle::core_of(schunk)?).add_checksums()
     })
 }
 
@@ -32,8 +31,7 @@ pub unsafe extern "C" fn oxiblosc_schunk_add_checksums(schunk: *mut blosc2_schun
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oxiblosc_schunk_has_checksums(schunk: *mut blosc2_schunk) -> c_int {
     code("oxiblosc_schunk_has_checksums", || {
-        // SAFETY: by the contract.
-        unsafe { Handle::core_of(schunk)? }.has_checksums()
+        unsafe_granted!(Handle::core_of(schunk)?).has_checksums()
     })
 }
 
@@ -48,7 +46,6 @@ pub unsafe extern "C" fn oxiblosc_schunk_check_chunk(
     nchunk: i64,
 ) -> c_int {
     code("oxiblosc_schunk_check_chunk", || {
-        // SAFETY: by the contract.
-        unsafe { Handle::core_of(schunk)? }.check_chunk(nchunk)
+        unsafe_granted!(Handle::core_of(schunk)?).check_chunk(nchunk)
     })
 }

@@ -30,7 +30,7 @@ pub unsafe fn buffers<'a>(
             unsafe_granted!(bytes_mut(dest.cast(), room)),
         ));
     }
-    // SAFETY: by the contract; they do not overlap.
+    // SAFETY: the sizes are those of `# Safety`; where `apart` finds a byte of the source in `dest`, no slice is made of that.
     unsafe {
         let place = apart(src.cast(), len, dest.cast(), room);
         let source = ChunkInput::Buffer(bytes(src.cast(), len)?);
@@ -177,10 +177,7 @@ impl Context {
             .map_or(null_mut(), |dest| dest.as_ptr().cast_mut());
         self.prepare_compression(src, srcsize, place, destsize)?;
         let started = self.start_for_tuner();
-        let mut params = self.encode_params(format);
-        if let ChunkInput::Variable(blocks) = source {
-            params.blocksize = blocks.iter().map(|block| block.len()).max().unwrap_or(1);
-        }
+        let params = self.encode_params(format);
         let hooks = ContextHooks::for_compression(self, src);
         let cbytes = compress(&params, source, dest?, &hooks, &Threads)?;
         self.destsize.set(cbytes as i32);
@@ -258,7 +255,7 @@ pub unsafe extern "C" fn blosc2_vlcompress_ctx(
             blocks.push(unsafe_granted!(bytes(src.cast(), size as usize)?))?;
         }
         let automatic = ctx.blocksize.replace(largest);
-        // SAFETY: by the caller's word; it is apart from all of the sources.
+        // SAFETY: `dest` has the size given; the loop above has refused a source that shares a byte with it.
         let dest = unsafe { bytes_mut(dest.cast(), usize::try_from(destsize).unwrap_or(0)) };
         let result = ctx.compress(
             ChunkInput::Variable(&blocks),

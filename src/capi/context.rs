@@ -93,7 +93,7 @@ impl Context {
     /// # Safety
     /// The pointer is null, or came from `blosc2_create_cctx` or `blosc2_create_dctx` and was not freed.
     pub unsafe fn from_c<'a>(ctx: *mut blosc2_context) -> oxiblosc_error::Result<&'a Self> {
-        // SAFETY: by the caller's word; the fields are cells, so a shared reference lets others write.
+        // SAFETY: `# Safety` says that it is null or a context that is there; all fields are cells, so callbacks may write them.
         unsafe { ctx.cast::<Self>().as_ref() }.ok_or(Error::NullPointer)
     }
 

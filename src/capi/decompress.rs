@@ -4,16 +4,16 @@ use super::context::Context;
 use super::exec::Threads;
 use super::hooks::ContextHooks;
 use crate::capi::prelude::*;
-use oxiblosc_chunk::decode::{Chunk, decompress, decompress_block, decompress_blocks};
-use oxiblosc_chunk::getitem::{ItemRange, getitem, stored};
+use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::{
     ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH, flags2, i32_at, offset,
 };
-use oxiblosc_chunk::plain;
+use oxiblosc_chunk::hooks::Executor;
+use oxiblosc_core::SuperChunk;
+use oxiblosc_core::decoding::{self, DecodeContext};
 use oxiblosc_core::schunk::lazy::{self, is_lazy};
 use oxiblosc_core::schunk::ranges::is_plain;
-use oxiblosc_filters as filters;
-use oxiblosc_memory::{Buffer, Collect, List, ToList};
+use oxiblosc_memory::{List, ToList};
 
 /// Reads the header of the chunk at `src` into `header`, and gives the bytes that it says belong to the chunk, as far
 /// as `srcsize` reaches.
@@ -49,15 +49,14 @@ pub unsafe fn read_chunk<'a>(
     unsafe { bytes(src, header.cbytes) }
 }
 
-impl Context {
-    /// Sets the fields that describe the chunk to callbacks.
-    pub(super) fn describe(
-        &self,
-        header: &ChunkHeader,
-        src: &[u8],
-        dest: *mut c_void,
-        destsize: i32,
-    ) {
+impl DecodeContext for Context {
+    type Hooks<'h> = ContextHooks<'h>;
+
+    fn functions<'h>(&'h self, front: &'h [u8]) -> ContextHooks<'h> {
+        ContextHooks::for_decompression(self, front)
+    }
+
+    fn describe(&self, header: &ChunkHeader, src: &[u8], dest: Option<&mut [u8]>, room: usize) {
         self.describe_typesize(header);
         if self.postfilter.get().is_none() && is_plain(header) {
             // Only callbacks read them, and threads that share a super-chunk should not write the same memory.
@@ -65,19 +64,19 @@ impl Context {
         }
         self.src.set(src.as_ptr());
         self.srcsize.set(src.len() as i32);
-        self.dest.set(dest.cast());
-        self.destsize.set(destsize);
+        self.dest.set(dest.map_or(null_mut(), <[u8]>::as_mut_ptr));
+        self.destsize.set(i32::try_from(room).unwrap_or(i32::MAX));
         self.sourcesize.set(header.nbytes as i32);
         self.blocksize.set(header.blocksize_field() as i32);
         self.nblocks.set(header.nblocks as i32);
         self.filters.set(header.filters);
         self.filters_meta.set(header.filters_meta);
         self.compcode_meta.set(header.compcode_meta);
-        self.use_dict
-            .set(c_int::from(header.blosc2_flags & flags2::USE_DICT != 0));
+        let use_dict = header.blosc2_flags & flags2::USE_DICT != 0;
+        self.use_dict.set(use_dict.into());
     }
 
-    /// Sets the field that the program can ask for. Threads that share a super-chunk need not write it where it is the same.
+    /// Threads that share a super-chunk need not write the field where it is the same.
     #[inline(always)]
     fn describe_typesize(&self, header: &ChunkHeader) {
         let typesize = i32::from(header.typesize);
@@ -86,8 +85,11 @@ impl Context {
         }
     }
 
-    /// Checks the mask of blocks against the chunk, and gives it.
-    pub(super) fn maskout(&self, nblocks: usize) -> Result<Option<List<bool>>> {
+    fn has_mask(&self) -> bool {
+        !self.block_maskout.get().is_null()
+    }
+
+    fn mask(&self, nblocks: usize) -> Result<Option<List<bool>>> {
         let mask = self.block_maskout.get();
         if mask.is_null() {
             return Ok(None);
@@ -99,6 +101,32 @@ impl Context {
         Ok(Some(
             unsafe { std::slice::from_raw_parts(mask, nblocks) }.to_list()?,
         ))
+    }
+
+    fn owner(&self) -> Result<&SuperChunk> {
+        self.owner()
+    }
+
+    fn has_postfilter(&self) -> bool {
+        self.postfilter.get().is_some()
+    }
+
+    fn nthreads(&self) -> usize {
+        self.update_nthreads()
+    }
+
+    fn executor(&self) -> &dyn Executor {
+        &Threads
+    }
+}
+
+impl Context {
+    /// Refuses a context for compression.
+    fn check_decompresses(&self) -> Result<()> {
+        match self.do_compress.get() {
+            0 => Ok(()),
+            _ => Err(Error::InvalidParam),
+        }
     }
 
     /// Decompresses the chunk at `src`; gives the size of the data.
@@ -114,36 +142,14 @@ impl Context {
     ) -> Result<usize> {
         let mut header = ChunkHeader::EMPTY;
         let src = unsafe_granted!(read_chunk(src, srcsize, &mut header)?);
-        if header.nbytes > usize::try_from(destsize).unwrap_or(0) {
+        let room = usize::try_from(destsize).unwrap_or(0);
+        if header.nbytes > room {
             return Err(Error::WriteBuffer);
         }
         apart(src.as_ptr(), src.len(), dest.cast(), header.nbytes)?;
-        // SAFETY: by the caller's word, and the data fit.
+        // SAFETY: `dest` has `destsize` bytes, which are not fewer, as was just checked, and none of them is one of `src`.
         let data = unsafe { bytes_mut(dest.cast(), header.nbytes)? };
-        self.decompress_parsed(&header, src, data, destsize)
-    }
-
-    /// Decompresses the chunk `src` with this header into `data`, which has the size of its data and is the front of a destination of
-    /// `destsize` bytes. Gives the size of the data.
-    pub(super) fn decompress_parsed(
-        &self,
-        header: &ChunkHeader,
-        src: &[u8],
-        data: &mut [u8],
-        destsize: i32,
-    ) -> Result<usize> {
-        let nthreads = self.update_nthreads();
-        let everything = self.postfilter.get().is_none() && self.block_maskout.get().is_null();
-        if everything && plain::decompress(header, src, data).is_some() {
-            self.describe_typesize(header);
-            return Ok(header.nbytes);
-        }
-        let (mut source, mut chunk) = (None, None);
-        let chunk = lazy::parse(|| self.owner(), (header, src), &mut source, &mut chunk)?;
-        self.describe(header, src, data.as_mut_ptr().cast(), destsize);
-        let maskout = self.maskout(header.nblocks)?;
-        let hooks = ContextHooks::for_decompression(self, src);
-        decompress(chunk, data, maskout.as_deref(), nthreads, &hooks, &Threads)
+        decoding::decompress(self, &header, src, data, room)
     }
 
     /// Copies a range of items; gives its bytes.
@@ -160,30 +166,12 @@ impl Context {
     ) -> Result<usize> {
         let mut header = ChunkHeader::EMPTY;
         let src = unsafe_granted!(read_chunk(src, srcsize, &mut header)?);
-        if header.has_vlblocks() {
-            return Err(Error::InvalidParam);
-        }
-        let range = range(&header)?;
-        if range.len == 0 {
-            return Ok(0);
-        }
-        if self.postfilter.get().is_none()
-            && let Some(items) = stored(&header, src, range)?
-        {
-            apart(items.as_ptr(), items.len(), dest.cast(), items.len())?;
-            // SAFETY: by the caller's word, and the range was checked against the destination.
-            filters::copy(items, unsafe { bytes_mut(dest.cast(), items.len())? });
-            return Ok(items.len());
-        }
-        let (mut source, mut chunk) = (None, None);
-        let chunk = lazy::parse(|| self.owner(), (&header, src), &mut source, &mut chunk)?;
-        apart(src.as_ptr(), src.len(), dest.cast(), range.len)?;
-        // SAFETY: by the caller's word, and the range was checked against the destination.
-        let dest_bytes = unsafe { bytes_mut(dest.cast(), range.len)? };
-        self.describe(&header, src, dest, destsize);
-        let hooks = ContextHooks::for_decompression(self, src);
-        getitem(chunk, range, dest_bytes, &hooks)?;
-        Ok(range.len)
+        let place = |read: &[u8], len| {
+            apart(read.as_ptr(), read.len(), dest.cast(), len)?;
+            unsafe_granted!(bytes_mut(dest.cast(), len))
+        };
+        let room = usize::try_from(destsize).unwrap_or(0);
+        decoding::decompress_items(self, (&header, src), range, place, room)
     }
 }
 
@@ -204,9 +192,7 @@ pub unsafe extern "C" fn blosc2_decompress_ctx(
 ) -> c_int {
     code("blosc2_decompress_ctx", || {
         let ctx = unsafe_granted!(Context::from_c(context)?);
-        if ctx.do_compress.get() != 0 {
-            return Err(Error::InvalidParam);
-        }
+        ctx.check_decompresses()?;
         let result = unsafe_granted!(ctx.decompress(src, srcsize, dest, destsize));
         // The same call may be made again when there is memory.
         if result != Err(Error::MemoryAlloc) {
@@ -323,35 +309,6 @@ pub unsafe extern "C" fn blosc2_vlchunk_get_nblocks(
     })
 }
 
-/// Checks that a context may decompress and that a chunk has variable-length blocks.
-///
-/// # Safety
-/// As for [`read_chunk`]; `context` is null or a context.
-unsafe fn read_vlchunk<'a, 's>(
-    context: *mut blosc2_context,
-    src: *const c_void,
-    srcsize: i32,
-    header: &'a mut ChunkHeader,
-    source: &'a mut lazy::Kept,
-) -> Result<(&'s Context, Chunk<'a>, &'a [u8])> {
-    let ctx = unsafe_granted!(Context::from_c(context)?);
-    if ctx.do_compress.get() != 0 {
-        return Err(Error::InvalidParam);
-    }
-    let src = unsafe_granted!(read_chunk(src, srcsize, header)?);
-    if !header.has_vlblocks() {
-        return Err(Error::InvalidParam);
-    }
-    if header.nbytes == 0 {
-        // A header alone stands for no data, however many blocks it claims; there is no block to give.
-        return Err(Error::InvalidHeader);
-    }
-    ctx.describe(header, src, null_mut(), header.nbytes as i32);
-    let mut chunk = None;
-    lazy::parse(|| ctx.owner(), (header, src), source, &mut chunk)?;
-    Ok((ctx, chunk.ok_or(Error::Failure)?, src))
-}
-
 /// Decompresses a chunk of variable-length blocks, each into a buffer of its own: `dests[i]` gets a buffer that the
 /// caller frees with `free()`, `destsizes[i]` its size. Both arrays have `maxblocks` elements, at least as many as the
 /// chunk has blocks. Returns the number of blocks, or a negative error code, in which case there is nothing to free.
@@ -371,39 +328,18 @@ pub unsafe extern "C" fn blosc2_vldecompress_ctx(
         if dests.is_null() || destsizes.is_null() || maxblocks <= 0 {
             return Err(Error::InvalidParam);
         }
-        let (mut header, mut source) = (ChunkHeader::EMPTY, None);
-        // SAFETY: by the caller's word.
-        let (ctx, chunk, src) =
-            unsafe { read_vlchunk(context, src, srcsize, &mut header, &mut source)? };
-        let loaded;
-        let chunk = if chunk.is_lazy() {
-            loaded = chunk.load()?;
-            Chunk::loaded(chunk.header(), &loaded)?
-        } else {
-            chunk
-        };
-        let nblocks = chunk.header().nblocks;
-        let maskout = ctx.maskout(nblocks)?;
-        if nblocks > maxblocks as usize {
-            return Err(Error::InvalidParam);
-        }
-        let buffer = |nblock| Buffer::zeroed(chunk.block_nbytes(nblock)?);
-        let mut blocks = (0..nblocks).map(buffer).try_list()?;
-        let hooks = ContextHooks::for_decompression(ctx, src);
-        decompress_blocks(
-            &chunk,
-            blocks.iter_mut().map(|block| &mut **block),
-            maskout.as_deref(),
-            ctx.update_nthreads(),
-            &hooks,
-            &Threads,
-        )?;
+        let ctx = unsafe_granted!(Context::from_c(context)?);
+        ctx.check_decompresses()?;
+        let mut header = ChunkHeader::EMPTY;
+        let src = unsafe_granted!(read_chunk(src, srcsize, &mut header)?);
+        let most = size(maxblocks)?;
+        let blocks = decoding::decompress_vlblocks(ctx, &header, src, most)?;
         for (i, block) in blocks.into_iter().enumerate() {
             let len = block.len() as i32;
-            // SAFETY: the arrays have at least `nblocks` elements.
+            // SAFETY: the arrays have `maxblocks` elements, and there are not more blocks.
             unsafe { (*dests.add(i), *destsizes.add(i)) = (block.into_raw().cast(), len) };
         }
-        Ok(nblocks)
+        Ok(header.nblocks)
     })
 }
 
@@ -423,18 +359,13 @@ pub unsafe extern "C" fn blosc2_vldecompress_block_ctx(
 ) -> c_int {
     code("blosc2_vldecompress_block_ctx", || {
         not_null!(dest, destsize; InvalidParam)?;
-        let (mut header, mut source) = (ChunkHeader::EMPTY, None);
-        // SAFETY: by the caller's word.
-        let (ctx, chunk, src) =
-            unsafe { read_vlchunk(context, src, srcsize, &mut header, &mut source)? };
-        ctx.maskout(chunk.header().nblocks)?;
-        let nblock = size(nblock)?;
-        if nblock >= chunk.header().nblocks {
-            return Err(Error::InvalidParam);
-        }
-        let mut block = Buffer::zeroed(chunk.block_nbytes(nblock)?)?;
-        let hooks = ContextHooks::for_decompression(ctx, src);
-        decompress_block(&chunk, nblock, &mut block, &hooks)?;
+        let ctx = unsafe_granted!(Context::from_c(context)?);
+        ctx.check_decompresses()?;
+        let mut header = ChunkHeader::EMPTY;
+        let src = unsafe_granted!(read_chunk(src, srcsize, &mut header)?);
+        // No block has a number that is negative.
+        let nblock = usize::try_from(nblock).unwrap_or(usize::MAX);
+        let block = decoding::decompress_vlblock(ctx, &header, src, nblock)?;
         let len = block.len();
         unsafe_granted!((*dest, *destsize) = (block.into_raw(), len as i32));
         Ok(len)

@@ -51,4 +51,12 @@ impl Executor for Threads {
             }
         })
     }
+
+    fn processors(&self) -> usize {
+        match CALLBACK.get() {
+            // What they do is up to the program.
+            Some(_) => usize::MAX,
+            None => pool::processors(),
+        }
+    }
 }

@@ -20,7 +20,7 @@ unsafe fn apply(
     }
     let len = size(blocksize)?;
     apart(src.cast(), len, dest.cast(), len)?;
-    // SAFETY: by the caller's word, and they do not overlap.
+    // SAFETY: both have `blocksize` bytes, which is `len`; that they share none was just checked.
     let (src, dest) = unsafe { (bytes(src.cast(), len)?, bytes_mut(dest.cast(), len)?) };
     filter(typesize as usize, src, dest);
     Ok(len)
@@ -38,10 +38,13 @@ pub unsafe extern "C" fn blosc2_shuffle(
     src: *const c_void,
     dest: *mut c_void,
 ) -> i32 {
-    // SAFETY: by the caller's word.
-    code("blosc2_shuffle", || unsafe {
-        apply(typesize, blocksize, src, dest, shuffle::shuffle)
-    })
+    unsafe_granted!(code("blosc2_shuffle", || apply(
+        typesize,
+        blocksize,
+        src,
+        dest,
+        shuffle::shuffle
+    )))
 }
 
 /// Undoes `blosc2_shuffle`.
@@ -55,10 +58,13 @@ pub unsafe extern "C" fn blosc2_unshuffle(
     src: *const c_void,
     dest: *mut c_void,
 ) -> i32 {
-    // SAFETY: by the caller's word.
-    code("blosc2_unshuffle", || unsafe {
-        apply(typesize, blocksize, src, dest, shuffle::unshuffle)
-    })
+    unsafe_granted!(code("blosc2_unshuffle", || apply(
+        typesize,
+        blocksize,
+        src,
+        dest,
+        shuffle::unshuffle
+    )))
 }
 
 /// Shuffles the bits of items of `typesize` bytes (1 to 256) from `src` to `dest`, both of `blocksize` bytes; items
@@ -74,10 +80,13 @@ pub unsafe extern "C" fn blosc2_bitshuffle(
     src: *const c_void,
     dest: *mut c_void,
 ) -> i32 {
-    // SAFETY: by the caller's word.
-    code("blosc2_bitshuffle", || unsafe {
-        apply(typesize, blocksize, src, dest, bitshuffle::bitshuffle)
-    })
+    unsafe_granted!(code("blosc2_bitshuffle", || apply(
+        typesize,
+        blocksize,
+        src,
+        dest,
+        bitshuffle::bitshuffle
+    )))
 }
 
 /// Undoes `blosc2_bitshuffle`.
@@ -94,8 +103,7 @@ pub unsafe extern "C" fn blosc2_bitunshuffle(
     let undo = |typesize: usize, src: &[u8], dest: &mut [u8]| {
         bitshuffle::bitunshuffle(typesize, src, dest, version::VL_BLOCKS);
     };
-    // SAFETY: by the caller's word.
-    code("blosc2_bitunshuffle", || unsafe {
-        apply(typesize, blocksize, src, dest, undo)
-    })
+    unsafe_granted!(code("blosc2_bitunshuffle", || apply(
+        typesize, blocksize, src, dest, undo
+    )))
 }

@@ -22,7 +22,7 @@ pub unsafe extern "C" fn blosc2_unidim_to_multidim(
         }
         let ndim = usize::from(ndim);
         let mut lengths = [0; u8::MAX as usize];
-        // SAFETY: by the caller's word. The lengths are copied, since the positions may lie in the same place.
+        // SAFETY: neither is null, so both have `ndim` numbers. The lengths are copied, since the positions may lie in the same place.
         unsafe {
             std::ptr::copy_nonoverlapping(shape, lengths.as_mut_ptr(), ndim);
             for (dim, at) in position(&lengths[..ndim], i) {
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn blosc2_multidim_to_unidim(
         if i.is_null() || (ndim > 0 && (index.is_null() || strides.is_null())) {
             return;
         }
-        // SAFETY: by the caller's word; no numbers need no place.
+        // SAFETY: `i` is not null. Where there are numbers, neither list is null, and each has `ndim`.
         unsafe {
             *i = match ndim {
                 0 => 0,

@@ -189,8 +189,7 @@ pub unsafe extern "C" fn blosc2_get_complib_info(
         let name = unsafe_granted!(text(compname)).unwrap_or_default();
         let found = registry::library_of(name)
             .and_then(|library| Some((library, registry::library_name(library)?)));
-        // SAFETY: by the caller's word; the copies are from `malloc`.
-        unsafe {
+        unsafe_granted!({
             give(complib, null_mut());
             give(version, null_mut());
             let (library, library_name) = found.ok_or(Error::NotFound)?;
@@ -201,7 +200,7 @@ pub unsafe extern "C" fn blosc2_get_complib_info(
             give(complib, library_name.into_raw().cast());
             give(version, known.into_raw().cast());
             Ok(library)
-        }
+        })
     })
 }
 

@@ -82,7 +82,7 @@ pub unsafe extern "C" fn blosc2_register_io_cb(io: *const blosc2_io_cb) -> c_int
         if c_int::from(io.id) < BLOSC2_IO_REGISTERED {
             return Err(Error::PluginIo);
         }
-        // SAFETY: the names by the caller's word.
+        // SAFETY: both have the same id here, for which `# Safety` demands that both names are C strings.
         let same = |there: &Entry| unsafe {
             there.0.name == io.name || c_str(there.0.name) == c_str(io.name)
         };
@@ -147,7 +147,7 @@ pub unsafe fn backend(io: *const blosc2_io) -> Result<Shared<dyn Backend>> {
 /// # Safety
 /// As for [`backend`]; the parameters are not used again by this super-chunk.
 pub unsafe fn destroy(io: *const blosc2_io) -> c_int {
-    // SAFETY: by the caller's word; an entry is never freed.
+    // SAFETY: `# Safety` says that the choice is there, with parameters of its back end. An entry is never freed.
     unsafe {
         let Some(io) = io.as_ref() else {
             return 0;
@@ -168,7 +168,7 @@ pub unsafe fn destroy(io: *const blosc2_io) -> c_int {
 /// # Safety
 /// As for [`backend`].
 pub unsafe fn locking(io: *const blosc2_io) -> bool {
-    // SAFETY: by the caller's word, the parameters of the back end for files are null or theirs.
+    // SAFETY: `# Safety` says that the choice is there. With the id of the back end for files its parameters are null or of that type.
     let asked = unsafe {
         match io.as_ref() {
             Some(io) if c_int::from(io.id) != BLOSC2_IO_FILESYSTEM => return false,

@@ -43,7 +43,7 @@ fn keep(map: Shared<Map>, path: &CStr) -> *mut c_char {
 /// # Safety
 /// `stream` points to a struct that is as `blosc2_stdio_mmap_open` left it, or has no path.
 unsafe fn kept(stream: *const blosc2_stdio_mmap) -> Option<*mut Kept> {
-    // SAFETY: by the caller's word the path, if there is one, comes from `keep`.
+    // SAFETY: the struct is there. A path that it has was set by `open`, which takes it from `keep`: a `Kept` lies in front of it.
     unsafe {
         let path = (*stream).urlpath;
         (!path.is_null()).then(|| path.cast::<Kept>().sub(1))
@@ -55,7 +55,7 @@ unsafe fn kept(stream: *const blosc2_stdio_mmap) -> Option<*mut Kept> {
 /// # Safety
 /// As for [`kept`]; the stream is not destroyed meanwhile.
 unsafe fn map_of(stream: *const blosc2_stdio_mmap) -> Option<Shared<Map>> {
-    // SAFETY: by the caller's word; the map stays until the stream is destroyed, and then for those that still have it.
+    // SAFETY: what `kept` finds has one share of the map until the stream is destroyed, which is not done meanwhile.
     unsafe {
         let map = (*kept(stream)?).map;
         Some(Shared::clone_raw(map))
@@ -266,7 +266,7 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_write(
         else {
             return 0;
         };
-        // SAFETY: by the caller's word, neither null nor a part of the map.
+        // SAFETY: not null, so it has `size * nitems` bytes, which `span` has counted; `# Safety` says that they are no part of the map.
         let bytes = unsafe { std::slice::from_raw_parts(ptr.cast::<u8>(), len) };
         let written = stream.change(
             |map| map.write_at(position, bytes),
@@ -354,7 +354,8 @@ pub unsafe fn destroy(params: *mut c_void) -> c_int {
         if stream.is_null() {
             return -1;
         }
-        // SAFETY: by the caller's word; what `kept` finds was made by `keep` and is taken back here, once.
+        // SAFETY: not null, so it is a struct that no other thread uses. What `kept` finds was made by `keep`, and is taken back once, as
+        // the path is null from then on.
         unsafe {
             let mut result = -1;
             if let Some(kept) = kept(stream) {

@@ -2,9 +2,9 @@
 //! plugin's of its name.
 
 use crate::capi::prelude::*;
-use crate::plugin;
 use oxiblosc_codecs::{Codec, registered_code, registered_name};
 use oxiblosc_memory::{CStrBuf, Table, env};
+use oxiblosc_plugin as plugin;
 use std::ops::RangeInclusive;
 
 /// What the program registered, with a copy of its name.
@@ -54,7 +54,7 @@ fn plugin_functions(name: &CStr, count: usize) -> Option<plugin::Functions> {
 /// `T` is `Option` of the type of the functions at that place.
 unsafe fn function<T>(functions: &plugin::Functions, place: usize) -> T {
     const { assert!(size_of::<T>() == size_of::<*const c_void>()) };
-    // SAFETY: an optional function pointer is a pointer, by the caller's word of this type.
+    // SAFETY: as large as a pointer, as was just asserted; `# Safety` says that the function has this type.
     unsafe { std::mem::transmute_copy(&functions[place]) }
 }
 

@@ -49,10 +49,14 @@ pub unsafe extern "C" fn blosc2_chunk_zeros(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    code("blosc2_chunk_zeros", || unsafe {
-        make(cparams, Special::Zero, nbytes, &[], dest, destsize)
-    })
+    unsafe_granted!(code("blosc2_chunk_zeros", || make(
+        cparams,
+        Special::Zero,
+        nbytes,
+        &[],
+        dest,
+        destsize
+    )))
 }
 
 /// Makes a chunk of NaNs, of 4 or 8 bytes each, in `dest`; otherwise as `blosc2_chunk_zeros`.
@@ -66,10 +70,14 @@ pub unsafe extern "C" fn blosc2_chunk_nans(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    code("blosc2_chunk_nans", || unsafe {
-        make(cparams, Special::Nan, nbytes, &[], dest, destsize)
-    })
+    unsafe_granted!(code("blosc2_chunk_nans", || make(
+        cparams,
+        Special::Nan,
+        nbytes,
+        &[],
+        dest,
+        destsize
+    )))
 }
 
 /// Makes a chunk of uninitialised values in `dest`: decompressing it leaves the destination as it was. Otherwise as
@@ -84,10 +92,14 @@ pub unsafe extern "C" fn blosc2_chunk_uninit(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    code("blosc2_chunk_uninit", || unsafe {
-        make(cparams, Special::Uninit, nbytes, &[], dest, destsize)
-    })
+    unsafe_granted!(code("blosc2_chunk_uninit", || make(
+        cparams,
+        Special::Uninit,
+        nbytes,
+        &[],
+        dest,
+        destsize
+    )))
 }
 
 /// Makes a chunk of `nbytes` bytes that repeat the item at `repeatval`, of the typesize, in `dest`, which has at least
@@ -103,10 +115,9 @@ pub unsafe extern "C" fn blosc2_chunk_repeatval(
     destsize: i32,
     repeatval: *const c_void,
 ) -> c_int {
-    // SAFETY: by the contract.
-    code("blosc2_chunk_repeatval", || unsafe {
-        repeatval_chunk(cparams, nbytes, dest, destsize, repeatval)
-    })
+    unsafe_granted!(code("blosc2_chunk_repeatval", || repeatval_chunk(
+        cparams, nbytes, dest, destsize, repeatval
+    )))
 }
 
 /// See [`blosc2_chunk_repeatval`].

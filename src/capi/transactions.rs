@@ -1,6 +1,6 @@
 //! Transactions.
 
-use super::border::code;
+use super::border::{code, unsafe_granted};
 use super::schunk::handle::Handle;
 use super::types::*;
 use std::ffi::c_int;
@@ -23,8 +23,7 @@ use std::ffi::c_int;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oxiblosc_schunk_begin(schunk: *mut blosc2_schunk) -> c_int {
     code("oxiblosc_schunk_begin", || {
-        // SAFETY: by the contract.
-        unsafe { Handle::core_of(schunk)? }.begin()?;
+        unsafe_granted!(Handle::core_of(schunk)?).begin()?;
         Ok(0)
     })
 }
@@ -40,8 +39,7 @@ pub unsafe extern "C" fn oxiblosc_schunk_begin(schunk: *mut blosc2_schunk) -> c_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oxiblosc_schunk_commit(schunk: *mut blosc2_schunk) -> c_int {
     code("oxiblosc_schunk_commit", || {
-        // SAFETY: by the contract.
-        unsafe { Handle::core_of(schunk)? }.commit()?;
+        unsafe_granted!(Handle::core_of(schunk)?).commit()?;
         Ok(0)
     })
 }
@@ -56,8 +54,7 @@ pub unsafe extern "C" fn oxiblosc_schunk_commit(schunk: *mut blosc2_schunk) -> c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oxiblosc_schunk_abandon(schunk: *mut blosc2_schunk) -> c_int {
     code("oxiblosc_schunk_abandon", || {
-        // SAFETY: by the contract.
-        unsafe { Handle::core_of(schunk)? }.abandon()?;
+        unsafe_granted!(Handle::core_of(schunk)?).abandon()?;
         Ok(0)
     })
 }

@@ -9,9 +9,11 @@ mod common;
 #[path = "../hostile_frames/seeds.rs"]
 mod seeds;
 
+mod changes;
 mod damage;
 mod interop;
 mod remembered;
+mod ways;
 
 use blosc2::capi::types::blosc2_schunk;
 use common::library::own;

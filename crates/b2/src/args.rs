@@ -1,6 +1,7 @@
 //! What can be asked for.
 
 use crate::failure::{Failure, Result};
+use crate::input::Input;
 use crate::settings::{SPLIT_MODES, Settings, codec_of, pipeline};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -23,9 +24,9 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Shows what is in a frame: header, codec, filters, metalayers, chunks
+    /// Shows what is in a frame: header, codec, filters, metalayers, chunks; of a store of python-blosc2, what is under its keys
     #[command(
-        after_help = "Example:\n  b2 info temperature.b2nd\n  b2 info --json --chunks 0 data.b2frame | jq .ratio"
+        after_help = "Examples:\n  b2 info temperature.b2nd\n  b2 info --json --chunks 0 data.b2frame | jq .ratio\n  b2 info store.b2z\n  b2 info store.b2z --key /group/matrix"
     )]
     Info(InfoArgs),
     /// Decompresses everything and says what is damaged; exit code 1 if anything is
@@ -50,7 +51,7 @@ pub enum Command {
     Compress(CompressArgs),
     /// Decompresses a frame into a file; an array into an .npy file
     #[command(
-        after_help = "Examples:\n  b2 decompress temperature.b2nd\n  b2 decompress folder.tar.b2frame -o - | tar x"
+        after_help = "Examples:\n  b2 decompress temperature.b2nd\n  b2 decompress store.b2z --key /group/matrix -o matrix.npy\n  b2 decompress folder.tar.b2frame -o - | tar x"
     )]
     Decompress(DecompressArgs),
     /// Copies a frame: into one file or a directory, with another codec, filters, chunks or blocks
@@ -103,12 +104,32 @@ impl Threads {
     }
 }
 
+/// What a command reads.
+#[derive(Args, Debug)]
+pub struct Source {
+    /// A frame (file or directory), a chunk, or a store of python-blosc2; - reads from a pipe
+    #[arg(value_name = "FRAME")]
+    path: PathBuf,
+    /// Takes the frame with this key out of a store (.b2d, .b2z, .b2e); b2 info lists them
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+}
+
+impl Source {
+    /// Opens it.
+    pub fn open(&self) -> Result<Input> {
+        match &self.key {
+            None => Input::new(&self.path),
+            Some(key) => Input::member(&self.path, key),
+        }
+    }
+}
+
 /// Arguments of `info`.
 #[derive(Args, Debug)]
 pub struct InfoArgs {
-    /// A frame (file or directory) or a chunk; - reads from a pipe
-    #[arg(value_name = "FILE")]
-    pub input: PathBuf,
+    #[command(flatten)]
+    pub input: Source,
     /// Writes JSON
     #[arg(long)]
     pub json: bool,
@@ -120,7 +141,7 @@ pub struct InfoArgs {
 /// Arguments of `verify`.
 #[derive(Args, Debug)]
 pub struct VerifyArgs {
-    /// Frames (files or directories) or chunks; - reads from a pipe
+    /// Frames (files or directories), chunks, or stores of python-blosc2; - reads from a pipe
     #[arg(value_name = "FILE", required = true)]
     pub inputs: Vec<PathBuf>,
     /// Says nothing if all is well
@@ -144,9 +165,8 @@ pub enum Fill {
 /// Arguments of `repair`.
 #[derive(Args, Debug)]
 pub struct RepairArgs {
-    /// The damaged frame: a file or a directory
-    #[arg(value_name = "FILE")]
-    pub input: PathBuf,
+    #[command(flatten)]
+    pub input: Source,
     /// The new frame
     #[arg(value_name = "NEW")]
     pub output: PathBuf,
@@ -255,9 +275,8 @@ pub struct CompressArgs {
 /// Arguments of `decompress`.
 #[derive(Args, Debug)]
 pub struct DecompressArgs {
-    /// A frame (file or directory) or a chunk; - reads from a pipe
-    #[arg(value_name = "FRAME")]
-    pub input: PathBuf,
+    #[command(flatten)]
+    pub input: Source,
     /// The file; - writes to a pipe [default: FRAME without its ending, or with .npy for an array]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -274,9 +293,8 @@ pub struct DecompressArgs {
 /// Arguments of `convert`.
 #[derive(Args, Debug)]
 pub struct ConvertArgs {
-    /// A frame (file or directory); - reads from a pipe
-    #[arg(value_name = "FRAME")]
-    pub input: PathBuf,
+    #[command(flatten)]
+    pub input: Source,
     /// The new one; - writes to a pipe
     #[arg(value_name = "NEW")]
     pub output: PathBuf,

@@ -5,7 +5,7 @@ use crate::compress::defaults;
 use crate::decompress::each_chunk_of;
 use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
-use crate::library::{Place, SuperChunk, zeros};
+use crate::library::{ChunkInput, Place, SuperChunk, zeros};
 use crate::npy::{MAGIC, Npy};
 use crate::output::Output;
 use crate::plot;
@@ -224,7 +224,7 @@ fn measure(
     let compress = shortest(|| {
         chunks.clear();
         for data in &sample.chunks {
-            chunks.push(contexts.compress(data)?);
+            chunks.push(contexts.compress(ChunkInput::Buffer(data))?);
         }
         Ok(())
     })?;

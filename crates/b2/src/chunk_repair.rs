@@ -1,13 +1,13 @@
 //! What can be kept of a chunk of a damaged frame, and what is known of it.
 
 use crate::check;
-use crate::library::{Place, SuperChunk, zeros};
+use crate::library::{ChunkInput, Place, SuperChunk, zeros};
 use crate::salvage::{Chunks, is_proven};
 use crate::settings::Settings;
 use crate::state::State;
 use oxiblosc_chunk::decode::Chunk;
-use oxiblosc_chunk::header::ChunkHeader;
-use oxiblosc_chunk::rebuild;
+use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special};
+use oxiblosc_chunk::rebuild::{self, Rebuilt};
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::Error;
 use oxiblosc_memory::Buffer;
@@ -26,6 +26,10 @@ pub struct Verdict {
     pub nblocks: usize,
     /// The blocks that are wrong: others take their place.
     pub wrong: Vec<usize>,
+    /// The blocks in which one bit was put right. Their checksums fit then; that there was more damage is not likely, but possible.
+    pub one_bit: Vec<usize>,
+    /// Whether one bit was put right in what all blocks depend on.
+    pub front_one_bit: bool,
     /// Whether the checksums of all blocks but the wrong ones fit, even if it is not known which chunk it is.
     pub fits: bool,
     /// Whether the checksum of its front does not fit, so that its blocks may decompress to anything.
@@ -41,10 +45,17 @@ impl Verdict {
             state,
             nblocks,
             wrong: Vec::new(),
+            one_bit: Vec::new(),
+            front_one_bit: false,
             fits: state == State::Right,
             front_wrong: false,
             missing: false,
         }
+    }
+
+    /// Whether all blocks are in the same state.
+    pub fn is_uniform(&self) -> bool {
+        self.wrong.is_empty() && self.one_bit.is_empty()
     }
 
     /// Of a chunk of which nothing is left.
@@ -82,18 +93,39 @@ fn asks_metalayers(header: &ChunkHeader) -> bool {
         || header.filters.iter().any(|id| *id >= FIRST_REGISTERED)
 }
 
+/// The chunk at the front of `room`, if its front is right but for one bit of the header, or of the value that it repeats.
+fn with_header_bit(room: &[u8]) -> Option<Rebuilt> {
+    let mut bytes = Buffer::copy_of(room).ok()?;
+    let bits = 8 * bytes.len().min(EXTENDED_HEADER_LENGTH + MAX_TYPESIZE);
+    for bit in 0..bits {
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let header = ChunkHeader::parse(&bytes).ok();
+        let in_reach =
+            |header: &ChunkHeader| bit < 8 * header.overhead() || header.special() != Special::None;
+        if let Some(header) = header.filter(in_reach)
+            && is_proven(&bytes)
+        {
+            bytes.resize(header.cbytes).ok()?;
+            let (chunk, proven) = (bytes, false);
+            return Some(Rebuilt { chunk, proven });
+        }
+        bytes[bit / 8] ^= 1 << (bit % 8);
+    }
+    None
+}
+
 impl ChunkRepair<'_> {
     /// The chunk at a place.
     pub fn chunk_at(&mut self, place: u64, chunks: &Chunks) -> Kept {
         let read = chunks.read(place);
         if let Some(chunk) = read.as_ref().filter(|chunk| is_proven(chunk)) {
-            return self.proven(chunk);
+            return self.proven(chunk, true);
         }
-        if !self.templates.is_empty()
+        if self.settings.checksums
             && let Some(room) = chunks.room(place)
-            && let Some(chunk) = self.with_front_rebuilt(&room, read.as_deref())
+            && let Some(Rebuilt { chunk, proven }) = self.with_front_rebuilt(&room, read.as_deref())
         {
-            return self.proven(&chunk);
+            return self.proven(&chunk, proven);
         }
         let Some(chunk) = read else {
             return lost();
@@ -106,7 +138,7 @@ impl ChunkRepair<'_> {
     }
 
     /// The chunk with the front that its checksum says it had.
-    fn with_front_rebuilt(&self, room: &[u8], read: Option<&[u8]>) -> Option<Buffer> {
+    fn with_front_rebuilt(&self, room: &[u8], read: Option<&[u8]>) -> Option<Rebuilt> {
         let own = read.and_then(|chunk| ChunkHeader::parse(chunk).ok());
         let others = self.templates.iter().map(|template| {
             let nbytes = self.expected.unwrap_or(template.nbytes);
@@ -118,22 +150,50 @@ impl ChunkRepair<'_> {
             header.set_blocks(template.blocks);
             header
         });
-        own.into_iter()
-            .chain(others)
-            .find_map(|header| rebuild::rebuild(&header, room).ok().flatten())
-            .filter(|chunk| is_proven(chunk))
+        let rebuilt = own.into_iter().chain(others).filter_map(|header| {
+            let rebuilt = rebuild::rebuild(&header, room).ok().flatten();
+            rebuilt.filter(|rebuilt| is_proven(&rebuilt.chunk))
+        });
+        // What is proven counts more than what one bit makes of it.
+        rebuilt
+            .reduce(|best, other| {
+                if other.proven && !best.proven {
+                    other
+                } else {
+                    best
+                }
+            })
+            .or_else(|| with_header_bit(room))
     }
 
-    /// A chunk whose front is right, so that what it says of itself counts.
-    fn proven(&mut self, chunk: &[u8]) -> Kept {
-        let asks = ChunkHeader::parse(chunk).is_ok_and(|header| asks_metalayers(&header));
-        let state = match self.in_order && (self.metalayers || !asks) {
+    /// A chunk whose front is right, so that what it says of itself counts; for sure, or as far as one bit tells.
+    fn proven(&mut self, chunk: &[u8], is_sure: bool) -> Kept {
+        let header = ChunkHeader::parse(chunk);
+        let asks = header.as_ref().is_ok_and(asks_metalayers);
+        let state = match is_sure && self.in_order && (self.metalayers || !asks) {
             true => State::Right,
             false => State::Unknown,
         };
-        let (chunk, verdict) = self.checked(chunk, None, state);
-        let fits = verdict.state != State::Wrong;
-        (chunk, Verdict { fits, ..verdict })
+        let right = header.map(|header| rebuild::put_blocks_right(&header, chunk));
+        let (chunk, verdict) = match right {
+            Ok(Ok((chunk, one_bit))) => {
+                let (kept, verdict) = self.checked(&chunk, None, state);
+                let one_bit = one_bit.iter().copied();
+                let one_bit = one_bit
+                    .filter(|nblock| !verdict.wrong.contains(nblock))
+                    .collect();
+                (kept, Verdict { one_bit, ..verdict })
+            }
+            _ => self.checked(chunk, None, state),
+        };
+        let fits = is_sure && verdict.state != State::Wrong;
+        let front_one_bit = !is_sure && verdict.state != State::Wrong;
+        let verdict = Verdict {
+            fits,
+            front_one_bit,
+            ..verdict
+        };
+        (chunk, verdict)
     }
 
     /// A chunk whose front is wrong: its blocks may decompress to anything.
@@ -199,9 +259,9 @@ impl ChunkRepair<'_> {
             }
             Err(damage) => damage,
         };
-        match damage.blocks.is_empty() {
-            true => lost(),
-            false => self.without(chunk, &damage.blocks, state),
+        match header.has_vlblocks() || !damage.blocks.is_empty() {
+            true => self.without(chunk, &damage.blocks, state),
+            false => lost(),
         }
     }
 
@@ -212,6 +272,9 @@ impl ChunkRepair<'_> {
 
     fn try_without(&mut self, chunk: &[u8], wrong: &[usize], state: State) -> Option<Kept> {
         let header = ChunkHeader::parse(chunk).ok()?;
+        if header.has_vlblocks() {
+            return self.without_variable(&header, chunk, wrong, state);
+        }
         let mut wrong = wrong.to_vec();
         let mut data = zeros(header.nbytes).ok()?;
         let typesize = usize::from(header.typesize);
@@ -233,9 +296,58 @@ impl ChunkRepair<'_> {
             ..*self.settings
         };
         let mut compressor = SuperChunk::new(Place::Memory, &settings).ok()?;
-        let chunk = compressor.compress(&data).ok()?;
+        let chunk = compressor.compress(ChunkInput::Buffer(&data)).ok()?;
         let verdict = Verdict {
             wrong,
+            ..Verdict::whole(state, header.nblocks)
+        };
+        Some((Some(chunk), verdict))
+    }
+
+    /// The same for blocks of variable length. Those that are wrong come back as zeros, as many as they say themselves, if that can be, or
+    /// at least as many in all as there were.
+    fn without_variable(
+        &mut self,
+        header: &ChunkHeader,
+        chunk: &[u8],
+        wrong: &[usize],
+        state: State,
+    ) -> Option<Kept> {
+        let bad = rebuild::wrong_blocks(header, chunk).ok()?;
+        let (mut blocks, mut lost) = (Vec::new(), Vec::new());
+        for nblock in 0..header.nblocks {
+            let single = rebuild::single_block(header, chunk, nblock).ok();
+            let mut data = zeros(single.as_ref().map_or(0, |(_, nbytes)| *nbytes)).ok()?;
+            let is_right = !wrong.contains(&nblock)
+                && !bad.contains(&nblock)
+                && single.is_some_and(|(single, nbytes)| {
+                    self.contexts.decompress(&single, &mut data) == Ok(nbytes)
+                });
+            if !is_right {
+                data.fill(0);
+                lost.push(nblock);
+            }
+            blocks.push(data);
+        }
+        if lost.len() == header.nblocks {
+            return None;
+        }
+        let nbytes: usize = blocks.iter().map(|block| block.len()).sum();
+        if nbytes != header.nbytes || blocks.iter().any(|block| block.is_empty()) {
+            let (last, others) = lost.split_last()?;
+            for nblock in others {
+                blocks[*nblock] = zeros(1).ok()?;
+            }
+            blocks[*last] = Buffer::new();
+            let others: usize = blocks.iter().map(|block| block.len()).sum();
+            let rest = header.nbytes.checked_sub(others).filter(|rest| *rest > 0);
+            blocks[*last] = zeros(rest?).ok()?;
+        }
+        let parts: Vec<&[u8]> = blocks.iter().map(|block| &block[..]).collect();
+        let mut compressor = SuperChunk::new(Place::Memory, self.settings).ok()?;
+        let chunk = compressor.compress(ChunkInput::Variable(&parts)).ok()?;
+        let verdict = Verdict {
+            wrong: lost,
             ..Verdict::whole(state, header.nblocks)
         };
         Some((Some(chunk), verdict))

@@ -18,7 +18,7 @@ use oxiblosc_frame::header::Kind;
 
 /// Runs the command.
 pub fn run(args: &ConvertArgs) -> Result<Outcome> {
-    let input = Input::new(&args.input)?;
+    let input = args.input.open()?;
     let FrameOrChunk::Frame(mut frame) = FrameOrChunk::open(&input)? else {
         return Err(Failure::say(format!(
             "{}: a chunk alone; b2 decompress can read it",

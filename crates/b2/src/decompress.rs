@@ -9,6 +9,7 @@ use crate::npy::{Npy, boxes, runs};
 use crate::output::{Output, say};
 use crate::progress::Progress;
 use crate::source::{Frame, FrameOrChunk, StoredChunk, array_meta, plain_contexts, special_chunk};
+use crate::store::kind_of;
 use crate::text::bytes;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_core::b2nd::meta::Meta;
@@ -19,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 /// Runs the command.
 pub fn run(args: &DecompressArgs) -> Result<Outcome> {
-    let input = Input::new(&args.input)?;
+    let input = args.input.open()?;
     let source = FrameOrChunk::open(&input)?;
     let array = match &source {
         FrameOrChunk::Frame(frame) => frame.array().is_some(),
@@ -33,10 +34,22 @@ pub fn run(args: &DecompressArgs) -> Result<Outcome> {
             input.name()
         )));
     }
+    if let FrameOrChunk::Frame(frame) = &source
+        && !args.raw
+        && kind_of(frame).is_store()
+    {
+        return Err(Failure::say(format!(
+            "{}: a store of python-blosc2 (b2 info lists what is in it, --key takes one; --raw writes all its bytes)",
+            input.name()
+        )));
+    }
     let to = match &args.output {
         Some(path) => path.clone(),
-        None if input.is_piped() => PathBuf::from("-"),
-        None => named(&args.input, array && !args.raw)?,
+        None => match input.origin() {
+            None => PathBuf::from("-"),
+            Some(path) if input.is_named() => named(path, array && !args.raw)?,
+            Some(_) => return Err(Failure::say("say with --output where to write")),
+        },
     };
     let mut output = Output::new(&to, args.force, Some(&input))?.keep_times();
     let threads = args.threads.count();

@@ -5,10 +5,12 @@ use crate::failure::{Outcome, Result, describe};
 use crate::input::Input;
 use crate::json::Json;
 use crate::library::SuperChunk;
+use crate::listing::Listing;
 use crate::msgpack;
 use crate::picture::{self, Share};
 use crate::settings::{codec_name, filter_names};
 use crate::source::{Frame, FrameOrChunk, array_meta, vlmeta_content};
+use crate::store::Store;
 use crate::summary::{Summary, array_fields, joined};
 use crate::text::{bytes, clean, grouped, ratio};
 use oxiblosc_chunk::header::{Blocks, ChunkHeader, Special, flags, flags2};
@@ -48,8 +50,27 @@ struct Report {
 
 /// Runs the command.
 pub fn run(args: &InfoArgs) -> Result<Outcome> {
-    let input = Input::new(&args.input)?;
+    let input = args.input.open()?;
     let mut out = std::io::stdout().lock();
+    let mut members = Vec::new();
+    if let Some(store) = Store::open(&input)? {
+        let listing = Listing::of(&store, &input);
+        match args.json {
+            true => members = listing.into_json(),
+            false => listing.print(&mut out)?,
+        }
+        if !store.is_file() {
+            if args.json {
+                writeln!(out, "{}", Json::Object(members))?;
+            }
+            out.flush()?;
+            return Ok(Outcome::Fine);
+        }
+        // It is a frame, too.
+        if !args.json {
+            writeln!(out)?;
+        }
+    }
     match FrameOrChunk::open(&input)? {
         FrameOrChunk::Chunk(chunk) => {
             let header = ChunkHeader::parse(&chunk)
@@ -70,7 +91,8 @@ pub fn run(args: &InfoArgs) -> Result<Outcome> {
         FrameOrChunk::Frame(mut frame) => {
             let report = Report::of(&mut frame, &input, args.chunks)?;
             if args.json {
-                writeln!(out, "{}", report.into_json())?;
+                members.extend(report.into_json());
+                writeln!(out, "{}", Json::Object(members))?;
             } else {
                 report.print(&mut out)?;
             }
@@ -330,7 +352,7 @@ impl Report {
         Ok(())
     }
 
-    fn into_json(self) -> Json {
+    fn into_json(self) -> Vec<(String, Json)> {
         let layers = |layers: Vec<(String, usize, Json)>| {
             let members = layers.into_iter().map(|(name, _, value)| (name, value));
             Json::Object(members.collect())
@@ -340,7 +362,7 @@ impl Report {
         members.push(("vlmetalayers".into(), layers(self.vlmetalayers)));
         let rows = self.rows.into_iter().map(Row::into_json).collect();
         members.push(("chunks".into(), Json::List(rows)));
-        Json::Object(members)
+        members
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, Result};
 use crate::settings::Settings;
+pub use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_core::schunk::chunks;
 use oxiblosc_core::{CParams, Compressor, DParams, Error, Layout, Protection, Split};
@@ -96,11 +97,8 @@ impl SuperChunk {
     }
 
     /// Compresses data into a chunk.
-    pub fn compress(&mut self, data: &[u8]) -> Done<Buffer> {
-        self.0.compress(
-            oxiblosc_chunk::encode::ChunkInput::Buffer(data),
-            self.0.has_checksums()?,
-        )
+    pub fn compress(&mut self, data: ChunkInput) -> Done<Buffer> {
+        self.0.compress(data, self.0.has_checksums()?)
     }
 
     /// Decompresses a chunk, in the super-chunk or not, into the front of `data`.

@@ -3,6 +3,7 @@
 //! - [`args`]: what can be asked for
 //! - [`info`], [`verify`], [`repair`], [`compress`], [`decompress`], [`convert`], [`bench`]: the commands
 //! - [`source`], [`salvage`], [`check`], [`chunk_repair`], [`state`]: frames as they lie on disk, whole or damaged
+//! - [`store`], [`listing`]: stores of python-blosc2, which hold several frames
 //! - [`report`]: what `repair` says
 //! - [`library`]: the library's contexts, super-chunks and arrays with what the options say
 //! - [`npy`], [`msgpack`], [`json`]: formats of others
@@ -21,6 +22,7 @@ mod info;
 mod input;
 mod json;
 mod library;
+mod listing;
 mod msgpack;
 mod npy;
 mod output;
@@ -34,6 +36,7 @@ mod scratch;
 mod settings;
 mod source;
 mod state;
+mod store;
 mod summary;
 mod system;
 mod text;

@@ -37,6 +37,7 @@ impl Output {
     pub fn new(path: &Path, replace: bool, input: Option<&Input>) -> Result<Self> {
         let failed = |error: io::Error| Failure::at(path, &error);
         let refused = |why: &str| Err(Failure::say(format!("{}: {why}", path.display())));
+        let origin = input.and_then(Input::origin);
         let mut beside = std::env::temp_dir();
         let target = if path == Path::new("-") {
             stream(io::stdout())?
@@ -47,7 +48,7 @@ impl Output {
                     if !replace {
                         return refused("is there already (--force replaces it)");
                     }
-                    if input.is_some_and(|input| are_nested(input.path(), &to)) {
+                    if origin.is_some_and(|origin| are_nested(origin, &to)) {
                         return refused("is what is read: write to another place");
                     }
                     if there.is_dir() && !is_frame_or_empty(&to) {
@@ -64,6 +65,9 @@ impl Output {
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     beside = parent(&to);
+                    if origin.is_some_and(|origin| is_within(&beside, origin)) {
+                        return refused("is within what is read: write to another place");
+                    }
                     Target::Path { to, replace }
                 }
                 Err(error) => return Err(failed(error)),
@@ -194,6 +198,14 @@ fn parent(path: &Path) -> PathBuf {
         Some(parent) if parent != Path::new("") => parent.to_path_buf(),
         Some(_) => PathBuf::from("."),
         None => path.to_path_buf(),
+    }
+}
+
+/// Whether a folder is another one, or within it.
+fn is_within(folder: &Path, other: &Path) -> bool {
+    match (folder.canonicalize(), other.canonicalize()) {
+        (Ok(folder), Ok(other)) => folder.starts_with(&other),
+        _ => false,
     }
 }
 

@@ -3,7 +3,6 @@
 use crate::args::{Fill, RepairArgs};
 use crate::chunk_repair::{ChunkRepair, Verdict};
 use crate::failure::{Failure, Outcome, Result, describe};
-use crate::input::Input;
 use crate::library::{Place, SuperChunk, c_path};
 use crate::output::{Output, say};
 use crate::progress::Progress;
@@ -11,7 +10,7 @@ use crate::report::Report;
 use crate::salvage::{self, Chunks, Image, Salvage, Sizes, Slot};
 use crate::settings::Settings;
 use crate::source::{
-    contexts, frame_file, plain_contexts, settings_of, special_chunk, vlmeta_content,
+    contexts, frame_file, plain_contexts, refuse_store, settings_of, special_chunk, vlmeta_content,
 };
 use crate::state::State;
 use crate::text::clean;
@@ -24,7 +23,8 @@ use oxiblosc_memory::Buffer;
 
 /// Runs the command.
 pub fn run(args: &RepairArgs) -> Result<Outcome> {
-    let input = Input::new(&args.input)?;
+    let input = args.input.open()?;
+    refuse_store(&input)?;
     let output = Output::new(&args.output, args.force, Some(&input))?;
     let threads = args.threads.count();
     let plain = plain_contexts(threads).map_err(|error| Failure::of(input.name(), error))?;
@@ -123,9 +123,7 @@ fn rebuild(
                 repair.chunk_at(place, chunks)
             }
             Slot::Special(kind) => {
-                let known = salvage.parts.index == State::Right
-                    && salvage.in_order
-                    && sizes.is_known(nchunk);
+                let known = salvage.specials_proven && sizes.is_known(nchunk);
                 let state = if known { State::Right } else { State::Unknown };
                 let chunk = copied(&special_chunk(kind, expected.unwrap_or(0), header));
                 (chunk, Verdict::whole(state, 1))

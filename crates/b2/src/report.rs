@@ -16,9 +16,11 @@ const RANGES: usize = 20;
 const UNPLACED: &str = "the checksums fit, but where they belong is not known for sure";
 const DOUBTFUL: &str = "header, block starts or dictionary are wrong, so that the data may be";
 const UNCHECKED: &str = "no checksums";
+const ONE_BIT: &str = "the checksums fit since one bit was put right";
 
 fn why_unknown(verdict: &Verdict) -> &'static str {
     match (verdict.fits, verdict.front_wrong) {
+        _ if verdict.front_one_bit => ONE_BIT,
         (true, _) => UNPLACED,
         (false, true) => DOUBTFUL,
         (false, false) => UNCHECKED,
@@ -39,7 +41,10 @@ impl Report<'_> {
     /// Whether nothing is lost, and nothing doubtful but for want of checksums.
     pub fn is_complete(&self) -> bool {
         let fine = |verdict: &Verdict| {
-            verdict.state != State::Wrong && verdict.wrong.is_empty() && !verdict.front_wrong
+            verdict.state != State::Wrong
+                && verdict.is_uniform()
+                && !verdict.front_wrong
+                && !verdict.front_one_bit
         };
         self.verdicts.iter().all(fine)
             && self.salvage.notes.is_empty()
@@ -49,7 +54,7 @@ impl Report<'_> {
     /// The chunks of which all blocks are in this state.
     fn chunks(&self, state: State) -> Vec<usize> {
         let all = self.verdicts.iter().enumerate();
-        all.filter(|(_, verdict)| verdict.state == state && verdict.wrong.is_empty())
+        all.filter(|(_, verdict)| verdict.state == state && verdict.is_uniform())
             .map(|(nchunk, _)| nchunk)
             .collect()
     }
@@ -73,7 +78,7 @@ impl Report<'_> {
         if !right.is_empty() {
             say(&format!("right: {}", named(&right)))?;
         }
-        for why in [UNPLACED, DOUBTFUL, UNCHECKED] {
+        for why in [UNPLACED, ONE_BIT, DOUBTFUL, UNCHECKED] {
             let chunks = unknown.iter().copied();
             let chunks: Vec<usize> = chunks
                 .filter(|nchunk| why_unknown(&self.verdicts[*nchunk]) == why)
@@ -86,19 +91,27 @@ impl Report<'_> {
             say(&format!("wrong, and lost: {}", named(&wrong)))?;
         }
         let partly = self.verdicts.iter().enumerate();
-        let partly = partly.filter(|(_, verdict)| !verdict.wrong.is_empty());
+        let partly = partly.filter(|(_, verdict)| !verdict.is_uniform());
         for (nchunk, verdict) in partly.clone().take(RANGES) {
+            let list = |blocks: &[usize], what: &str| match blocks.is_empty() {
+                true => String::new(),
+                false => format!(
+                    "{} {what}: {}; ",
+                    plural(blocks.len(), "block", "blocks"),
+                    ranges(blocks, RANGES)
+                ),
+            };
             say(&format!(
-                "chunk {nchunk}: {} wrong, and lost: {}; the others {}",
-                plural(verdict.wrong.len(), "block", "blocks"),
-                ranges(&verdict.wrong, RANGES),
+                "chunk {nchunk}: {}{}the others {}",
+                list(&verdict.wrong, "wrong, and lost"),
+                list(&verdict.one_bit, "unknown, with one bit put right"),
                 verdict.state.word()
             ))?;
         }
         let partly = partly.count();
         if partly > RANGES {
             say(&format!(
-                "blocks of {} lost in all",
+                "blocks of {} lost or in doubt in all",
                 plural(partly, "chunk", "chunks")
             ))?;
         }
@@ -126,7 +139,12 @@ impl Report<'_> {
                 ("blocks", Json::from(verdict.nblocks)),
                 ("checksums_fit", Json::from(verdict.fits)),
                 ("wrong_blocks", Json::list(verdict.wrong.iter().copied())),
+                (
+                    "one_bit_blocks",
+                    Json::list(verdict.one_bit.iter().copied()),
+                ),
                 ("front_wrong", Json::from(verdict.front_wrong)),
+                ("front_one_bit", Json::from(verdict.front_one_bit)),
                 ("left_out", Json::from(verdict.missing)),
             ])
         });

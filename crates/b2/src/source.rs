@@ -4,13 +4,14 @@ use crate::failure::{Failure, Result, describe};
 use crate::input::Input;
 use crate::library::{SuperChunk, c_path, zeros};
 use crate::settings::Settings;
+use crate::store::Store;
 use oxiblosc_chunk::header::{
     ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, MIN_HEADER_LENGTH, Special,
 };
 use oxiblosc_chunk::special;
 use oxiblosc_core::b2nd::meta::{Meta, NAME, OLD_NAME};
 use oxiblosc_error::Error;
-use oxiblosc_frame::disk::{Disk, Found, Loaded, Options};
+use oxiblosc_frame::disk::{Disk, Found, Loaded, Options, frame_file as frame_file_of};
 use oxiblosc_frame::fingerprint::Coverage;
 use oxiblosc_frame::header::{Extent, Header, Kind, MIN_LEN};
 use oxiblosc_frame::meta::Metalayer;
@@ -18,7 +19,6 @@ use oxiblosc_frame::offsets::{Offsets, Place};
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{Backend, Mode, Storage};
 use oxiblosc_memory::{Buffer, Shared};
-use oxiblosc_system::files::read_exact_at;
 use std::ffi::CStr;
 use std::io::Read;
 use std::path::Path;
@@ -41,6 +41,22 @@ impl Backend for ReadOnly {
 
     fn is_filesystem(&self) -> bool {
         true
+    }
+}
+
+/// A file that is open already, whatever its path is.
+struct OneFile(Shared<dyn Storage>);
+
+impl Backend for OneFile {
+    fn open(&self, _: &CStr, mode: Mode) -> std::result::Result<Shared<dyn Storage>, Error> {
+        match mode {
+            Mode::Read => Ok(self.0.clone()),
+            Mode::ReadWrite | Mode::Create | Mode::New => Err(Error::FileOpen),
+        }
+    }
+
+    fn is_filesystem(&self) -> bool {
+        false
     }
 }
 
@@ -93,22 +109,35 @@ impl Frame {
         } else {
             Kind::Contiguous
         };
+        let name = c_path(path).map_err(|_| Error::FileOpen)?;
+        Self::open_by(oxiblosc_io::shared(ReadOnly)?, &name, kind)
+    }
+
+    /// Opens the frame that is all of a file.
+    pub fn open_in(file: Shared<dyn Storage>) -> std::result::Result<Self, Error> {
+        let backend = oxiblosc_io::shared(OneFile(file))?;
+        Self::open_by(backend, c"the file", Kind::Contiguous)
+    }
+
+    fn open_by(
+        backend: Shared<dyn Backend>,
+        path: &CStr,
+        kind: Kind,
+    ) -> std::result::Result<Self, Error> {
         let options = Options {
-            backend: oxiblosc_io::shared(ReadOnly)?,
+            backend: backend.clone(),
             locking: false,
             durable: false,
         };
-        let name = c_path(path).map_err(|_| Error::FileOpen)?;
-        let (disk, loaded) = Disk::open(options, &name, 0, kind)?;
+        let (disk, loaded) = Disk::open(options, path, 0, kind)?;
         let Loaded {
             header,
             vlmetalayers,
             coverage,
         } = loaded;
         let mut front = [0; MIN_LEN];
-        std::fs::File::open(frame_file(path))
-            .and_then(|file| read_exact_at(&file, &mut front, 0))
-            .map_err(|_| Error::FileRead)?;
+        let file = backend.open(&frame_file_of(path, kind)?, Mode::Read)?;
+        file.read_at(0, &mut front)?;
         Ok(Self {
             header: Arc::new(header),
             extent: Extent::parse(&front)?,
@@ -323,6 +352,18 @@ fn lone_chunk(input: &Input) -> Result<Option<Vec<u8>>> {
     Ok((chunk.len() == header.cbytes).then_some(chunk))
 }
 
+/// Refuses a store, of which one frame has to be chosen.
+pub fn refuse_store(input: &Input) -> Result<()> {
+    match Store::open(input)? {
+        Some(store) if !store.is_file() => Err(Failure::say(format!(
+            "{}: a {} of python-blosc2, which has several frames (b2 info lists them, --key takes one)",
+            input.name(),
+            store.kind.name()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 impl FrameOrChunk {
     /// Opens what is there.
     pub fn open(input: &Input) -> Result<Self> {
@@ -339,6 +380,7 @@ impl FrameOrChunk {
     /// Opens what is there; a frame that cannot be opened is told apart from what is none.
     pub fn try_open(input: &Input) -> Result<std::result::Result<Self, Error>> {
         let path = input.path();
+        refuse_store(input)?;
         let file = frame_file(path);
         let mut front = Vec::new();
         std::fs::File::open(&file)

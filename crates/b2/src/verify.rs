@@ -7,6 +7,7 @@ use crate::input::Input;
 use crate::output::{complain, say};
 use crate::progress::Progress;
 use crate::source::{Frame, FrameOrChunk, REPAIR, StoredChunk, plain_contexts, vlmeta_content};
+use crate::store::{Store, Unopened};
 use crate::text::{bytes, clean, plural, ranges};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_error::Error;
@@ -27,6 +28,8 @@ struct Findings {
     /// Chunks with checksums, and without.
     checked: usize,
     unchecked: usize,
+    /// Stands before what is said: the key of a frame in a store.
+    prefix: String,
 }
 
 /// Runs the command. A file that cannot be looked at does not keep the others from it.
@@ -49,6 +52,9 @@ pub fn run(args: &VerifyArgs) -> Result<Outcome> {
 
 fn verify_one(path: &Path, args: &VerifyArgs) -> Result<Outcome> {
     let input = Input::new(path)?;
+    if let Some(store) = Store::open(&input)? {
+        return verify_store(&store, &input, args);
+    }
     let mut findings = Findings::default();
     let (what, nbytes, covered) = match FrameOrChunk::try_open(&input)? {
         Err(error) => {
@@ -66,41 +72,79 @@ fn verify_one(path: &Path, args: &VerifyArgs) -> Result<Outcome> {
             ("1 chunk".to_string(), chunk.len() as u64, "none")
         }
         Ok(FrameOrChunk::Frame(mut frame)) => {
-            verify(&mut frame, &input, args.threads.count(), &mut findings)?;
+            verify(
+                &mut frame,
+                input.name(),
+                args.threads.count(),
+                &mut findings,
+            )?;
             let nbytes = frame.header.nbytes.max(0) as u64;
             let chunks = plural(frame.nchunks(), "chunk", "chunks");
             (chunks, nbytes, frame.covered())
         }
     };
-    if findings.damaged + findings.unknown == 0 {
-        if !args.quiet {
-            say(&format!(
-                "{}: fine ({what}, {}; {})",
-                input.name(),
-                bytes(nbytes),
-                findings.checks(covered)
-            ))?;
-        }
-        return Ok(Outcome::Fine);
-    }
-    if findings.damaged > 0 {
-        let parts = plural(findings.damaged, "part", "parts");
-        say(&format!("{}: {parts} damaged, of {what}", input.name()))?;
-    }
-    if findings.unknown > 0 {
-        let parts = plural(findings.unknown, "part", "parts");
-        say(&format!(
-            "{}: {parts} could not be checked, of {what}",
-            input.name()
-        ))?;
-    }
-    Ok(Outcome::Damaged)
+    findings.conclude(&input, &what, nbytes, covered, args.quiet)
 }
 
-fn verify(frame: &mut Frame, input: &Input, threads: i16, findings: &mut Findings) -> Result<()> {
+/// Verifies all that is in a store.
+fn verify_store(store: &Store, input: &Input, args: &VerifyArgs) -> Result<Outcome> {
+    let mut findings = Findings::default();
+    let (mut nbytes, mut covered) = (0, None);
+    if store.is_file() {
+        match Frame::open(input.path()) {
+            Ok(mut frame) => verify(
+                &mut frame,
+                input.name(),
+                args.threads.count(),
+                &mut findings,
+            )?,
+            Err(error) => return Err(Failure::of(input.name(), error)),
+        }
+    }
+    for problem in &store.problems {
+        say(problem)?;
+        findings.damaged += 1;
+    }
+    for member in &store.members {
+        let key = clean(member.key.as_bytes());
+        let opened = store.frame(member);
+        findings.prefix = format!("{key}: ");
+        match opened {
+            Ok(mut frame) => {
+                verify(&mut frame, &key, args.threads.count(), &mut findings)?;
+                nbytes += frame.header.nbytes.max(0) as u64;
+                // What is said of all is what holds for each.
+                let same = covered.is_none_or(|known| known == frame.covered());
+                covered = Some(if same { frame.covered() } else { "none" });
+            }
+            Err(Unopened::Elsewhere(address)) if !args.quiet => {
+                let address = clean(address.as_bytes());
+                say(&format!(
+                    "{key}: is at {address}, where nothing was looked at"
+                ))?;
+            }
+            Err(Unopened::Elsewhere(_)) => {}
+            Err(Unopened::Damaged(why)) => {
+                findings.damaged += 1;
+                say(&format!("{key}: {why}"))?;
+            }
+        }
+        if !store.checksum_fits(member)? {
+            findings.damaged += 1;
+            say(&format!("{key}: is not what the archive's checksum says"))?;
+        }
+    }
+    let covered = match store.is_archive() {
+        true => "the archive",
+        false => covered.unwrap_or("none"),
+    };
+    let what = plural(store.members.len(), "frame", "frames");
+    findings.conclude(input, &what, nbytes, covered, args.quiet)
+}
+fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) -> Result<()> {
     let contexts = frame
         .contexts(threads)
-        .map_err(|error| Failure::of(input.name(), error))?;
+        .map_err(|error| Failure::of(name, error))?;
     let nchunks = frame.nchunks();
     let progress = Progress::new("verifying", frame.header.nbytes.max(0) as u64);
     let uniform = frame.header.chunksize > 0;
@@ -134,7 +178,10 @@ fn verify(frame: &mut Frame, input: &Input, threads: i16, findings: &mut Finding
     places.sort_unstable();
     if places.windows(2).any(|pair| pair[0].1 > pair[1].0) {
         findings.damaged += 1;
-        progress.say("the index leads to the same place for different chunks")?;
+        findings.say(
+            &progress,
+            "the index leads to the same place for different chunks",
+        )?;
     }
     for layer in &frame.vlmetalayers {
         // As large as a metalayer can be: it is one chunk.
@@ -182,10 +229,49 @@ fn check_array(
         Some(_) => return Ok(()),
     };
     findings.damaged += 1;
-    progress.say(&problem)
+    findings.say(progress, &problem)
 }
 
 impl Findings {
+    /// Says how it ended.
+    fn conclude(
+        &self,
+        input: &Input,
+        what: &str,
+        nbytes: u64,
+        covered: &str,
+        quiet: bool,
+    ) -> Result<Outcome> {
+        if self.damaged + self.unknown == 0 {
+            if !quiet {
+                say(&format!(
+                    "{}: fine ({what}, {}; {})",
+                    input.name(),
+                    bytes(nbytes),
+                    self.checks(covered)
+                ))?;
+            }
+            return Ok(Outcome::Fine);
+        }
+        if self.damaged > 0 {
+            let parts = plural(self.damaged, "part", "parts");
+            say(&format!("{}: {parts} damaged, of {what}", input.name()))?;
+        }
+        if self.unknown > 0 {
+            let parts = plural(self.unknown, "part", "parts");
+            say(&format!(
+                "{}: {parts} could not be checked, of {what}",
+                input.name()
+            ))?;
+        }
+        Ok(Outcome::Damaged)
+    }
+
+    /// A line about the frame that is looked at.
+    fn say(&self, progress: &Progress, line: &str) -> Result<()> {
+        progress.say(&format!("{}{line}", self.prefix))
+    }
+
     /// Counts a chunk that is right.
     fn count(&mut self, chunk: &[u8]) {
         match ChunkHeader::parse(chunk).is_ok_and(|header| header.has_checksums()) {
@@ -216,13 +302,15 @@ impl Findings {
         if *count > NAMED {
             return Ok(());
         }
+        let last = *count == NAMED;
         let blocks = match damage.blocks.len() {
             0 => String::new(),
             1 => format!(", block {}", damage.blocks[0]),
             _ => format!(", blocks {}", ranges(&damage.blocks, RANGES)),
         };
-        progress.say(&format!("{what}{blocks}: {}", describe(damage.error)))?;
-        if *count == NAMED {
+        let line = format!("{what}{blocks}: {}", describe(damage.error));
+        self.say(progress, &line)?;
+        if last {
             progress.say("more are not named")?;
         }
         Ok(())

@@ -30,7 +30,7 @@ pub(super) fn assemble(
         let start = (bytes.len() as i32).to_le_bytes();
         let block = match changed.next_if(|(t, _)| t.nblock == nblock) {
             Some((_, block)) => block,
-            None => chunk.compressed(nblock, |_| ())?,
+            None => chunk.checked_streams(nblock)?,
         };
         let longest = in_place::longest(header);
         let room = slack(block.len()).min(longest.saturating_sub(block.len()));

@@ -22,8 +22,8 @@ use crate::header::{
     version,
 };
 use oxiblosc_error::{Error, Result};
-pub use oxiblosc_filters::crc32c::crc32c;
 use oxiblosc_filters::crc32c::product;
+pub use oxiblosc_filters::crc32c::{crc32c, extended};
 use oxiblosc_memory::sort::sort;
 use oxiblosc_memory::{Buffer, Collect, List, ToList};
 use std::ops::Range;
@@ -36,11 +36,6 @@ const FLAGS: usize = EXTENDED_HEADER_LENGTH - 2;
 pub const MAGIC: [u8; 4] = [0xc5, 0x5c, 0xa3, 0x9a];
 /// Where a chunk without blocks has its checksum.
 const IN_HEADER: Range<usize> = 24..28;
-
-/// CRC-32C of bytes and more of them, from that of the first.
-pub fn extended(crc: u32, more: &[u8]) -> u32 {
-    shifted(crc, more.len()) ^ crc32c(more)
-}
 
 /// The remainders of x to the power of 8, 16, 32, ...: what multiplies when one byte, two bytes, four bytes, ... follow.
 const POWERS: [u32; 48] = {
@@ -144,7 +139,9 @@ impl Layout {
         let (size, data) = streams.split_at(4);
         place.fill(0);
         place[..4].copy_from_slice(size);
-        self.set_pages(table, nblock, 0, data);
+        for (sum, page) in place[4..].chunks_exact_mut(4).zip(data.chunks(PAGE)) {
+            sum.copy_from_slice(&crc32c(page).to_le_bytes());
+        }
     }
 
     /// Whether the table has for block `nblock` what its streams give.
@@ -157,13 +154,9 @@ impl Layout {
         Ok(own[..] == *table)
     }
 
-    /// Writes the checksums of pages of block `nblock` from page `first` on into the table. Returns where in that they are.
-    pub fn set_pages(&self, table: &mut [u8], nblock: usize, first: usize, data: &[u8]) -> usize {
-        let at = self.place(nblock).start + 4 + 4 * first;
-        for (sum, page) in table[at..].chunks_exact_mut(4).zip(data.chunks(PAGE)) {
-            sum.copy_from_slice(&crc32c(page).to_le_bytes());
-        }
-        at
+    /// Where in the table the sum of page `page` of block `nblock` is.
+    pub fn page_place(&self, nblock: usize, page: usize) -> usize {
+        self.place(nblock).start + 4 + 4 * page
     }
 }
 
@@ -259,6 +252,11 @@ impl<'a> Checksums<'a> {
             true => check_pages(&sums[4..], data),
             false => Err(Error::Data),
         }
+    }
+
+    /// Whether there is a sum for each page.
+    pub fn has_pages(&self) -> bool {
+        self.layout.has_pages()
     }
 
     /// Whether block `nblock`, of `bsize` bytes, is a stored stream of which pages can be checked.

@@ -452,6 +452,48 @@ impl<'a> Chunk<'a> {
         Ok(true)
     }
 
+    /// Copies the data from byte `start` on where they lie in such blocks that were checked. False where they do not; then `out` may be
+    /// overwritten.
+    pub(super) fn copy_checked(&self, start: usize, mut out: &mut [u8]) -> bool {
+        let blocksize = self.header.blocksize_field();
+        let mut at = start;
+        while !out.is_empty() {
+            let (nblock, from) = (at / blocksize, at % blocksize);
+            let Some(bytes) = self.checked_part(nblock, from, out.len()) else {
+                return false;
+            };
+            let len = bytes.len();
+            let (part, rest) = out.split_at_mut(len);
+            filters::copy(bytes, part);
+            (at, out) = (at + len, rest);
+        }
+        true
+    }
+
+    /// The bytes from `from` on of such a block that was checked, at most `len`.
+    fn checked_part(&self, nblock: usize, from: usize, len: usize) -> Option<&'a [u8]> {
+        if !self.was_checked(nblock) {
+            return None;
+        }
+        let bsize = self.block_nbytes(nblock).ok()?;
+        let (_, data) = self.stored_block(nblock, bsize)?;
+        let len = len.min(bsize.checked_sub(from)?);
+        self.bytes
+            .get(data + from..data + from + len)
+            .filter(|bytes| !bytes.is_empty())
+    }
+
+    /// Where in a chunk of such blocks the data of the first begin, and how far apart those of all are, if each has room of its own.
+    pub(super) fn stored_places(&self) -> Option<(usize, usize)> {
+        let header = self.header;
+        self.checksums.as_ref().filter(|sums| sums.has_pages())?;
+        let size = 4 + header.blocksize_field();
+        let first = header.cbytes - header.nbytes - 4 * header.nblocks;
+        let is_apart = |nblock| self.start(nblock) as usize == first + nblock * size;
+        let all = (0..header.nblocks).all(is_apart);
+        all.then_some((first + 4, size))
+    }
+
     /// The bytes from `from` to before `to`, or more, of such a block, and where in the block they begin.
     pub(super) fn stored_part<'s>(
         &'s self,
@@ -482,6 +524,16 @@ impl<'a> Chunk<'a> {
         }
         let (start, end) = self.vl_span(nblock).ok_or(Error::Data)?;
         self.bytes.get(start..end).ok_or(Error::ReadBuffer)
+    }
+
+    /// The streams of block `nblock`, in memory, if they are as the checksums say: they may get new checksums then.
+    pub(super) fn checked_streams(&self, nblock: usize) -> Result<&'a [u8]> {
+        let streams = self.compressed(nblock, |_| ())?;
+        match &self.checksums {
+            Some(sums) if !self.was_checked(nblock) => sums.check_block(nblock, streams)?,
+            _ => {}
+        }
+        Ok(streams)
     }
 
     /// The compressed bytes of block `nblock`, all its streams and no more; `each` gets every stream with its size in
@@ -632,7 +684,7 @@ impl<'a> Chunk<'a> {
     ) -> Result<BlockDecoder<'b>> {
         let header = self.header;
         self.known()?;
-        pipeline.set_typesize(header.typesize, header.version);
+        pipeline.set_typesize(header.typesize, header.version, header.rules);
         if self.has_streams() && header.blosc2_flags & flags2::INSTRUMENTED == 0 {
             pipeline.resolve(&header.filters, &header.filters_meta, true)?;
         }
@@ -747,7 +799,13 @@ pub fn decompress_blocks<'d>(
         }
     }
     let blocks = (from..).zip(blocks);
-    let nworkers = workers(nthreads, nblocks - from, chunk.header.nbytes);
+    let nworkers = workers(
+        exec,
+        nthreads,
+        nblocks - from,
+        chunk.header.nbytes,
+        hooks.has_postfilter(),
+    );
     if nworkers <= 1 {
         let mut scratch = scratch::borrow()?;
         for (nblock, dst) in blocks {

@@ -6,6 +6,7 @@ use super::header::{Blocks, ChunkHeader, Special, flags, flags2, i32_at};
 use super::hooks::{BlockPos, Hooks};
 use super::pipeline::{DeltaReference, Pipeline, Stage};
 use super::registered;
+use super::rules::Rules;
 use super::scratch::{self, Bufs, CodecState};
 use super::special;
 use oxiblosc_cells::BlockShape;
@@ -13,9 +14,6 @@ use oxiblosc_codecs::{Codec, PaddedDst, PaddedSrc};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{self, shuffle};
 use oxiblosc_memory::{AlignedBuffer, List};
-
-/// Format code of codecs that are none of the format's own.
-pub(super) const UDCODEC_FORMAT: u8 = 6;
 
 /// Decodes blocks; the same for every worker.
 pub struct BlockDecoder<'a> {
@@ -41,6 +39,7 @@ pub(super) struct Streams<'a> {
     /// From the next stream to the end of the chunk (or of the variable-length block).
     rest: &'a [u8],
     variable: bool,
+    rules: Rules,
     /// Bytes of data in each.
     pub neblock: usize,
 }
@@ -70,6 +69,7 @@ impl<'a> Streams<'a> {
         Ok(Self {
             rest: bytes,
             variable,
+            rules: header.rules,
             neblock,
         })
     }
@@ -137,6 +137,10 @@ impl<'a> Streams<'a> {
                 (_, false) => Ok(Stream::Compressed(rest.into())),
             };
         }
+        if size <= 0 && self.rules.is_blosc1() {
+            // It has no runs.
+            return Err(Error::Data);
+        }
         if size == 0 {
             self.rest = rest;
             return Ok(Stream::Run(0));
@@ -151,8 +155,9 @@ impl<'a> Streams<'a> {
                 _ => Err(Error::RunLength),
             };
         }
-        if size as usize > self.neblock {
-            // No encoder stores a stream that is longer than its data, and many blocks could begin with a very long one.
+        if size as usize > self.neblock && !self.rules.is_blosc1() {
+            // No encoder stores a stream that is longer than its data (but that of Snappy, in Blosc 1), and many blocks could begin
+            // with a very long one.
             return Err(Error::Data);
         }
         let Some(data) = PaddedSrc::new(rest, size as usize) else {
@@ -359,7 +364,7 @@ impl BlockDecoder<'_> {
     #[cold]
     fn decode_registered(&self, data: &[u8], out: &mut [u8]) -> Result<usize> {
         let header = &self.chunk.header;
-        if header.flags >> 5 != UDCODEC_FORMAT {
+        if header.flags >> 5 != header.rules.other_codec() {
             return Err(Error::CodecSupport);
         }
         let codec = (header.udcompcode, header.compcode_meta);

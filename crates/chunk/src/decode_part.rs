@@ -1,6 +1,6 @@
 //! A few bytes out of a block, without undoing the filters for all of it.
 
-use super::decode_block::{BlockDecoder, Stream, Streams, UDCODEC_FORMAT};
+use super::decode_block::{BlockDecoder, Stream, Streams};
 use super::header::{flags2, version};
 use super::pipeline::Stage;
 use super::registered;
@@ -275,7 +275,7 @@ impl BlockDecoder<'_> {
         bufs: &mut Bufs,
     ) -> Result<bool> {
         let (chunk, header) = (self.chunk, &self.chunk.header);
-        if !self.pipeline.stages().is_empty() || header.flags >> 5 != UDCODEC_FORMAT {
+        if !self.pipeline.stages().is_empty() || header.flags >> 5 != header.rules.other_codec() {
             return Ok(false);
         }
         let bytes = chunk.block_bytes(nblock, false, &mut bufs.input)?;

@@ -7,11 +7,13 @@ use super::checksum;
 use super::encode_block::BlockInput;
 use super::encode_chunk::ChunkEncoder;
 use super::header::{
-    Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, MIN_BUFFERSIZE, MIN_HEADER_LENGTH,
-    flags, flags2, version,
+    Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, MIN_HEADER_LENGTH, flags, flags2,
+    version,
 };
 use super::hooks::{Executor, Hooks};
+use super::rules::Rules;
 use super::store::store;
+use oxiblosc_codecs::Release;
 use oxiblosc_error::Result;
 use std::sync::Mutex;
 
@@ -31,7 +33,7 @@ pub struct EncodeParams {
     pub clevel: u8,
     /// Bytes of an item, 1 to 255.
     pub typesize: usize,
-    /// Bytes of a block, at least 1; for variable-length blocks the largest one.
+    /// Bytes of a block, at least 1; variable-length blocks have their own sizes.
     pub blocksize: usize,
     /// The pipeline.
     pub filters: [u8; MAX_FILTERS],
@@ -45,6 +47,8 @@ pub struct EncodeParams {
     pub instrumented: bool,
     /// Header of 32 bytes; else a Blosc 1 header.
     pub extended: bool,
+    /// Which library the chunk is for; with a header of 32 bytes it is Blosc 2.
+    pub rules: Rules,
     /// Whether the chunk gets [checksums](super::checksum), if it can have any and `dest` has [room](checksum::room) for them.
     pub checksums: bool,
     /// The most workers.
@@ -58,6 +62,23 @@ impl EncodeParams {
             EXTENDED_HEADER_LENGTH
         } else {
             MIN_HEADER_LENGTH
+        }
+    }
+
+    /// Whose streams are written, in a chunk whose blocks are split or not.
+    #[inline(always)]
+    #[cfg_attr(
+        not(feature = "blosc1"),
+        allow(
+            unused_variables,
+            reason = "one release writes the same streams in both"
+        )
+    )]
+    pub(super) fn release(&self, split: bool) -> Release {
+        match self.rules {
+            Rules::Blosc2 => Release::Blosc2,
+            #[cfg(feature = "blosc1")]
+            Rules::Blosc1 => Release::Blosc1 { split },
         }
     }
 
@@ -135,11 +156,16 @@ pub fn compress(
     let nbytes = source.nbytes();
     let nblocks = source.nblocks(params.blocksize);
     let variable = matches!(source, ChunkInput::Variable(_));
-    let within;
-    let params = if !variable && nbytes > 0 && params.blocksize > nbytes {
+    let blocksize = match source {
+        ChunkInput::Variable(blocks) => blocks.iter().map(|block| block.len()).max().unwrap_or(1),
         // The header can only say that a block is as large as the data, which decides whether it is split.
+        _ if nbytes > 0 => params.blocksize.min(nbytes),
+        _ => params.blocksize,
+    };
+    let within;
+    let params = if blocksize != params.blocksize {
         within = EncodeParams {
-            blocksize: nbytes,
+            blocksize,
             ..params.clone()
         };
         &within
@@ -150,11 +176,14 @@ pub fn compress(
     if dest.len() < params.overhead() {
         return Ok(0);
     }
-    let compressible = variable || (params.clevel > 0 && nbytes >= MIN_BUFFERSIZE);
-    if compressible && params.overhead() + 4 * nblocks <= dest.len() {
+    let large_enough = nbytes >= params.rules.min_buffersize();
+    let compressible = (variable || (params.clevel > 0 && large_enough))
+        && params.overhead() + 4 * nblocks <= dest.len();
+    if compressible || params.rules.is_blosc1() {
         let chunk = ChunkEncoder::new(params, source, hooks, nblocks)?;
+        // In Blosc 1 what is stored says, too, how it would have been compressed.
         header.flags |= chunk.format_flags();
-        if let Some(cbytes) = chunk.write(header, dest, exec)? {
+        if compressible && let Some(cbytes) = chunk.write(header, dest, exec)? {
             return Ok(cbytes);
         }
     }
@@ -183,7 +212,7 @@ fn header_for(params: &EncodeParams, nbytes: usize, nblocks: usize, variable: bo
         version: if variable {
             version::VL_BLOCKS
         } else {
-            version::STABLE
+            params.rules.version()
         },
         versionlz: params.versionlz,
         flags: if params.extended { flags::EXTENDED } else { 0 },
@@ -211,12 +240,21 @@ fn header_for(params: &EncodeParams, nbytes: usize, nblocks: usize, variable: bo
     header
 }
 
-/// How many workers a job of `nblocks` blocks and `nbytes` bytes gets.
-pub fn workers(nthreads: usize, nblocks: usize, nbytes: usize) -> usize {
+/// How many workers a job of `nblocks` blocks and `nbytes` bytes gets from `exec`. Where a function of the program's is called for each
+/// block (`calls`), which may wait for something, it gets as many as it asked for.
+pub fn workers(
+    exec: &dyn Executor,
+    nthreads: usize,
+    nblocks: usize,
+    nbytes: usize,
+    calls: bool,
+) -> usize {
     if nbytes < PARALLEL_MIN {
         1
-    } else {
+    } else if calls {
         nthreads.min(nblocks).max(1)
+    } else {
+        exec.workers(nthreads, nblocks)
     }
 }
 

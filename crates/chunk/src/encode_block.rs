@@ -321,6 +321,7 @@ impl BlockEncoder<'_> {
                 let shuffles =
                     |stage: &Stage| matches!(stage, Stage::Shuffle(_) | Stage::BitShuffle);
                 codec.encoder.shuffled = self.pipeline.stages().iter().any(shuffles);
+                codec.encoder.release = self.params.release(self.split);
                 codec
                     .encoder
                     .compress(known, self.params.clevel, self.dict, stream, body)?

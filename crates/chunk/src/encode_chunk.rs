@@ -1,11 +1,10 @@
 //! Encodes the blocks of one chunk, with one worker or several, and decides what the header says of them.
 
 use super::checksum::{self, Layout};
-use super::decode_block::UDCODEC_FORMAT;
 use super::dictionary::write_dict;
 use super::encode::{ChunkInput, EncodeParams, workers};
 use super::encode_block::{BlockEncoder, BlockInput, Encoded};
-use super::header::{ChunkHeader, Special, filter_id, flags, flags2, version};
+use super::header::{ChunkHeader, Special, filter_id, flags, flags2};
 use super::hooks::{BlockPos, Executor, Hooks};
 use super::ordered_writer::OrderedWriter;
 use super::pipeline::Pipeline;
@@ -16,11 +15,6 @@ use oxiblosc_filters as filters;
 use oxiblosc_memory::List;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-
-/// The number that stands for a codec in a chunk's flags.
-fn format_of(compcode: u8) -> u8 {
-    Codec::from_code(compcode.into()).map_or(UDCODEC_FORMAT, Codec::format)
-}
 
 /// Encodes one chunk.
 pub struct ChunkEncoder<'a> {
@@ -51,7 +45,8 @@ impl<'a> ChunkEncoder<'a> {
         nblocks: usize,
     ) -> Result<Self> {
         let mut pipeline = Pipeline::EMPTY;
-        pipeline.set_typesize(params.typesize as u8, version::STABLE);
+        let rules = params.rules;
+        pipeline.set_typesize(params.typesize as u8, rules.version(), rules);
         pipeline.resolve(&params.filters, &params.filters_meta, false)?;
         let variable = matches!(source, ChunkInput::Variable(_));
         // A block that does not divide into streams would lose its tail.
@@ -155,11 +150,13 @@ impl<'a> ChunkEncoder<'a> {
     }
 
     /// How large the chunk may be in a destination of `size` bytes. One that is larger than the stored data is not worth having,
-    /// unless a prefilter would have to make the data again.
+    /// unless a prefilter would have to make the data again. Blosc 1 writes it all the same.
     fn room(&self, size: usize) -> usize {
         match self.source {
             ChunkInput::Buffer(data)
-                if !self.params.instrumented && !self.hooks.has_prefilter() =>
+                if !self.params.instrumented
+                    && !self.hooks.has_prefilter()
+                    && !self.params.rules.is_blosc1() =>
             {
                 size.min(self.params.overhead() + data.len())
             }
@@ -181,7 +178,9 @@ impl<'a> ChunkEncoder<'a> {
 
     /// The bits of the header's `flags` byte that the codec and the filters decide.
     pub fn format_flags(&self) -> u8 {
-        let mut bits = format_of(self.params.compcode) << 5;
+        let codec = Codec::from_code(self.params.compcode.into());
+        let format = codec.map_or(self.params.rules.other_codec(), Codec::format);
+        let mut bits = format << 5;
         if !self.split {
             bits |= flags::DONT_SPLIT;
         }
@@ -217,7 +216,13 @@ impl<'a> ChunkEncoder<'a> {
         rest: &mut [u8],
         exec: &dyn Executor,
     ) -> Result<Option<usize>> {
-        let nworkers = workers(self.params.nthreads, self.nblocks, self.source.nbytes());
+        let nworkers = workers(
+            exec,
+            self.params.nthreads,
+            self.nblocks,
+            self.source.nbytes(),
+            self.hooks.has_prefilter(),
+        );
         if nworkers <= 1 {
             return self.encode_serial(encoder, starts, body, rest);
         }

@@ -90,6 +90,9 @@ pub fn read(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hooks)
             _ => special::fill(header, chunk.value(), range.start, dest),
         };
     }
+    if !hooks.has_postfilter() && chunk.copy_checked(range.start, dest) {
+        return Ok(());
+    }
     let mut pipeline = Pipeline::EMPTY;
     let decoder = chunk.decoder(&mut pipeline, hooks)?;
     let (first, last) = (range.start / blocksize, (end - 1) / blocksize);

@@ -3,6 +3,7 @@
 //! Parsed once, into numbers that were checked against each other; see the chunk format document, "Header".
 
 use super::checksum::CHECKSUMS;
+use super::rules::Rules;
 use oxiblosc_error::{Error, Result};
 
 /// Length of a Blosc 1 header, and of the part that both versions share.
@@ -187,6 +188,8 @@ pub struct ChunkHeader {
     pub blosc2_flags: u8,
     /// Second byte of flags; see [`flags2::VL_BLOCKS`] and [`CHECKSUMS`].
     pub blosc2_flags2: u8,
+    /// Whose rules the streams follow.
+    pub rules: Rules,
 }
 
 #[inline(always)]
@@ -218,6 +221,7 @@ impl ChunkHeader {
         compcode_meta: 0,
         blosc2_flags: 0,
         blosc2_flags2: 0,
+        rules: Rules::Blosc2,
     };
 
     /// Reads the header at the front of `src`, all of it.

@@ -106,6 +106,21 @@ pub trait Executor: Sync {
     /// calls have. Any non-empty set of indices will do: the job shares its work out among the calls there are.
     /// `nthreads`, at least `nworkers`, is what the caller set: it says which threads are asked.
     fn run(&self, nthreads: usize, nworkers: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()>;
+
+    /// How many workers can run at the same time.
+    fn processors(&self) -> usize {
+        usize::MAX
+    }
+
+    /// How many workers are of use for so many tasks that compute and never wait.
+    fn workers(&self, nthreads: usize, tasks: usize) -> usize {
+        match nthreads.min(tasks) {
+            0 => 1,
+            // Not worth the question.
+            few @ (1 | 2) => few,
+            many => many.min(self.processors().max(2)),
+        }
+    }
 }
 
 /// The calling thread alone.

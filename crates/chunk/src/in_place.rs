@@ -150,15 +150,7 @@ impl<'a> PatchTarget<'a> {
         }
         let kept = kept_front(header, front)?;
         if header.has_checksums() {
-            let sums = Checksums::in_front(front, header)?;
-            for ((t, place), room) in touched.iter().zip(&places).zip(&rooms) {
-                if !t.whole {
-                    let size = blocksize_of(header, t.nblock);
-                    let room = &bytes[*place..][..room.len()];
-                    let len = streams_len(header, room, size, |_| ()).map_err(|_| Error::Data)?;
-                    sums.check_block(t.nblock, &room[..len])?;
-                }
-            }
+            Checksums::in_front(front, header)?;
         }
         let mut small = *header;
         small.blosc2_flags2 &= !CHECKSUMS;
@@ -202,6 +194,24 @@ impl<'a> PatchTarget<'a> {
             slack: true,
             front: kept_front(header, bytes)?,
         }))
+    }
+
+    /// Checks what was read from a file of the blocks that are not to be overwritten as a whole. The chunk is without checksums.
+    ///
+    /// # Errors
+    /// [`Error::Data`].
+    pub(super) fn check(&self, touched: &[Touched]) -> Result<()> {
+        let header = self.header;
+        if !header.has_checksums() {
+            return Ok(());
+        }
+        let sums = Checksums::in_checked_front(&self.front, header)?;
+        for (i, t) in touched.iter().enumerate().filter(|(_, t)| !t.whole) {
+            let (room, size) = (self.room(i), blocksize_of(header, t.nblock));
+            let len = streams_len(header, room, size, |_| ()).map_err(|_| Error::Data)?;
+            sums.check_block(t.nblock, &room[..len])?;
+        }
+        Ok(())
     }
 
     /// The chunk, as far as it was read, for a [`Patcher`](super::patch::Patcher) only.
@@ -438,15 +448,34 @@ impl<'a> PatchTarget<'a> {
         }
         checksum::seal(&mut front, at);
         let blocks = touched.iter().map(|t| layout.place(t.nblock));
-        for place in blocks.chain([layout.front_place()]) {
-            edits.push(Edit {
-                at: at + place.start,
-                len: place.len(),
-                new: front[at..][place].to_list()?,
-            })?;
-        }
-        Ok(())
+        push_edits(edits, at, &front[at..], blocks)
     }
+}
+
+/// What changed of a table of checksums is written as one from there to its end, if that is no more: in a file each piece costs two calls.
+const ONE_PIECE: usize = 1024;
+
+/// Adds the edits of some ascending places in `table`, of which at least one changed, and of the checksum at its end. It lies at `at` in the
+/// chunk.
+pub(super) fn push_edits(
+    edits: &mut List<Edit>,
+    at: usize,
+    table: &[u8],
+    mut places: impl Iterator<Item = Range<usize>> + Clone,
+) -> Result<()> {
+    let mut push = |place: Range<usize>| {
+        edits.push(Edit {
+            at: at + place.start,
+            len: place.len(),
+            new: table[place].to_list()?,
+        })
+    };
+    let first = places.clone().next().map_or(0, |place| place.start);
+    if table.len() - first <= ONE_PIECE {
+        return push(first..table.len());
+    }
+    places.try_for_each(&mut push)?;
+    push(table.len() - 4..table.len())
 }
 
 /// Where the blocks of a chunk without a dictionary may begin.

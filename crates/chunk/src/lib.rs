@@ -16,6 +16,8 @@
 mod assemble;
 /// Decoding single blocks, in any order.
 pub mod block_reader;
+#[cfg(feature = "blosc1")]
+pub mod blosc1;
 /// Which blocks were checked.
 pub mod checked;
 /// Checksums of blocks.
@@ -37,6 +39,7 @@ pub mod header;
 pub mod hooks;
 /// Changing some blocks of a chunk that stays where it is in a file.
 pub mod in_place;
+pub mod one_bit;
 mod ordered_writer;
 /// Changing some blocks of a chunk.
 pub mod patch;
@@ -47,6 +50,8 @@ pub mod rebuild;
 mod registered;
 /// Packing chunks.
 pub mod repack;
+/// Which library a chunk is for.
+pub mod rules;
 /// Buffers and codec states of workers.
 pub mod scratch;
 /// Chunks whose blocks are not in memory.

@@ -5,29 +5,30 @@ use super::encode_block::{Encoded, RawBlock};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters as filters;
 use oxiblosc_memory::{AlignedBuffer, List};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
-/// Blocks and their destinations.
-type Places<'a> = List<(Encoded<'a>, &'a mut [u8])>;
+/// A block and its destination.
+type Place<'a> = (Encoded<'a>, &'a mut [u8]);
 
-/// Writes blocks: raw ones by calling `raw`, others by copying the front of `bytes`.
-fn write_all(
-    places: Places,
+/// Writes a block: a raw one by calling `raw`, another by copying the front of `bytes`.
+fn write(
+    (block, place): Place,
     bytes: &[u8],
-    mut raw: impl FnMut(RawBlock, &mut [u8]) -> Result<()>,
+    raw: &mut impl FnMut(RawBlock, &mut [u8]) -> Result<()>,
 ) -> Result<()> {
-    places
-        .into_iter()
-        .try_for_each(|(block, place)| match block {
-            Encoded::Bytes(size) => {
-                filters::copy(&bytes[..size], place);
-                Ok(())
-            }
-            Encoded::Raw(block) => raw(block, place),
-        })
+    match block {
+        Encoded::Bytes(size) => {
+            filters::copy(&bytes[..size], place);
+            Ok(())
+        }
+        Encoded::Raw(block) => raw(block, place),
+    }
 }
 
 /// Collects the blocks of a chunk.
+///
+/// The lock is held only to find out where blocks go, for all that this is known of at once. Then the workers write them, each what it finds,
+/// so that many workers copy at the same time. A worker has the lock once for each block that it delivers, and once for each that it writes.
 pub struct OrderedWriter<'a> {
     starts: &'a mut [u8],
     /// The part of the destination that is not reserved yet.
@@ -40,12 +41,17 @@ pub struct OrderedWriter<'a> {
     position: usize,
     /// Blocks that were finished before it was their turn: index, block, and its bytes.
     waiting: List<(usize, Encoded<'a>, AlignedBuffer)>,
-    /// Raw blocks that are not written yet, as long as all blocks are raw: the chunk is likely to be stored instead.
-    deferred: Option<Places<'a>>,
+    /// Blocks whose destinations are known, and their bytes: to be written by any worker.
+    placed: List<(Place<'a>, AlignedBuffer)>,
+    /// Whether all blocks so far are raw. They are not written as long as that is so: the chunk is likely to be stored instead.
+    all_raw: bool,
     /// Buffers to give to workers in exchange for those of waiting blocks.
     spare: List<AlignedBuffer>,
     /// `Ok(false)` if a block did not fit.
     outcome: Result<bool>,
+    /// How often workers had the lock.
+    #[cfg(test)]
+    locked: usize,
 }
 
 impl<'a> OrderedWriter<'a> {
@@ -58,21 +64,25 @@ impl<'a> OrderedWriter<'a> {
             body,
             position: body,
             waiting: List::new(),
-            deferred: Some(List::new()),
+            placed: List::new(),
+            all_raw: true,
             spare: List::new(),
             outcome: Ok(true),
+            #[cfg(test)]
+            locked: 0,
         }
     }
 
-    /// Writes deferred blocks and returns the total size of all blocks; `None` if they did not fit. Fails with the error of the first
-    /// block that failed.
+    /// Writes what is left to write and returns the total size of all blocks; `None` if they did not fit. Fails with the error of the
+    /// first block that failed.
     pub fn finish(
         self,
-        raw: impl FnMut(RawBlock, &mut [u8]) -> Result<()>,
+        mut raw: impl FnMut(RawBlock, &mut [u8]) -> Result<()>,
     ) -> Result<Option<usize>> {
         match self.outcome? {
             true if 4 * self.next == self.starts.len() => {
-                write_all(self.deferred.unwrap_or_default(), &[], raw)?;
+                let mut placed = self.placed.into_iter();
+                placed.try_for_each(|(place, bytes)| write(place, &bytes, &mut raw))?;
                 Ok(Some(self.position - self.body))
             }
             // A worker ended without delivering its block.
@@ -115,62 +125,109 @@ impl<'a> OrderedWriter<'a> {
         bytes: &mut AlignedBuffer,
         mut raw: impl FnMut(RawBlock, &mut [u8]) -> Result<()>,
     ) -> Result<bool> {
-        let mut this = lock(writer);
+        let mut this = Self::lock(writer);
         if this.outcome != Ok(true) {
             return Ok(false);
         }
+        let mut own = None;
         if nblock != this.next {
-            let bytes = match block {
-                Encoded::Bytes(_) => {
-                    let other = this.spare.pop().unwrap_or_default();
-                    std::mem::replace(bytes, other)
-                }
-                Encoded::Raw(_) => AlignedBuffer::default(),
-            };
-            this.waiting.push((nblock, block, bytes))?;
-            return Ok(true);
-        }
-        let Some(places) = this.reserve(block)? else {
-            return Ok(false);
-        };
-        drop(this);
-        // Only the reservation needs the lock, so that workers copy at the same time.
-        write_all(places, bytes, &mut raw)?;
-        loop {
-            let mut this = lock(writer);
-            let turn = this.next;
-            let Some(found) = this.waiting.iter().position(|(nblock, ..)| *nblock == turn) else {
-                return Ok(true);
-            };
-            let (_, block, bytes) = this.waiting.swap_remove(found);
-            let Some(places) = this.reserve(block)? else {
+            this.wait(nblock, block, bytes)?;
+        } else {
+            let Some(place) = this.reserve(block) else {
                 return Ok(false);
             };
+            match this.all_raw {
+                true => this.placed.push((place, AlignedBuffer::default()))?,
+                // Its bytes need not change hands.
+                false => own = Some(place),
+            }
+            if !this.place_waiting()? {
+                return Ok(false);
+            }
+        }
+        if let Some(own) = own {
             drop(this);
-            write_all(places, &bytes, &mut raw)?;
-            lock(writer).spare.push(bytes)?;
+            write(own, bytes, &mut raw)?;
+            this = Self::lock(writer);
+        }
+        while !this.all_raw
+            && let Some((place, bytes)) = this.placed.pop()
+        {
+            drop(this);
+            write(place, &bytes, &mut raw)?;
+            this = Self::lock(writer);
+            this.spare.push(bytes)?;
+        }
+        Ok(true)
+    }
+
+    /// The writer, for this worker alone.
+    fn lock<'b>(writer: &'b Mutex<Self>) -> MutexGuard<'b, Self> {
+        #[allow(unused_mut)]
+        let mut this = lock(writer);
+        #[cfg(test)]
+        {
+            this.locked += 1;
+        }
+        this
+    }
+
+    /// Keeps a block whose turn has not come. Its bytes are exchanged for an unused buffer.
+    fn wait(&mut self, nblock: usize, block: Encoded<'a>, bytes: &mut AlignedBuffer) -> Result<()> {
+        let bytes = match block {
+            Encoded::Bytes(_) => std::mem::replace(bytes, self.spare.pop().unwrap_or_default()),
+            Encoded::Raw(_) => AlignedBuffer::default(),
+        };
+        self.waiting.push((nblock, block, bytes))?;
+        self.note(self.waiting.len() - 1);
+        Ok(())
+    }
+
+    /// Notes where in `waiting` a block is, in the place of its offset, which is not known yet. So nobody has to look for it.
+    fn note(&mut self, index: usize) {
+        if let Some((nblock, ..)) = self.waiting.get(index) {
+            self.starts[4 * nblock..][..4].copy_from_slice(&(index as u32).to_le_bytes());
         }
     }
 
-    /// Reserves the destination of the next block. Returns the blocks that are to be written now; `None` if it does not fit.
-    fn reserve(&mut self, block: Encoded<'a>) -> Result<Option<Places<'a>>> {
+    /// Takes the next block out of those that wait, if it is among them.
+    fn take_next(&mut self) -> Option<(Encoded<'a>, AlignedBuffer)> {
+        let noted = self.starts.get(4 * self.next..)?.first_chunk()?;
+        let index = u32::from_le_bytes(*noted) as usize;
+        // Without a note, this is whatever was in the destination.
+        if self.waiting.get(index)?.0 != self.next {
+            return None;
+        }
+        let (_, block, bytes) = self.waiting.swap_remove(index);
+        self.note(index);
+        Some((block, bytes))
+    }
+
+    /// Reserves the destinations of the blocks that waited for the last one. Returns false if one does not fit.
+    fn place_waiting(&mut self) -> Result<bool> {
+        while let Some((block, bytes)) = self.take_next() {
+            let Some(place) = self.reserve(block) else {
+                return Ok(false);
+            };
+            self.placed.push((place, bytes))?;
+        }
+        Ok(true)
+    }
+
+    /// Reserves the destination of the next block. Returns `None` if it does not fit.
+    fn reserve(&mut self, block: Encoded<'a>) -> Option<Place<'a>> {
         let size = block.size();
         if size > self.rest.len() {
             self.outcome = Ok(false);
-            return Ok(None);
+            return None;
         }
         self.starts[4 * self.next..][..4].copy_from_slice(&(self.position as i32).to_le_bytes());
         let (place, rest) = std::mem::take(&mut self.rest).split_at_mut(size);
         self.rest = rest;
         self.position += size;
         self.next += 1;
-        if let (Encoded::Raw(_), Some(deferred)) = (&block, &mut self.deferred) {
-            deferred.push((block, place))?;
-            return Ok(Some(List::new()));
-        }
-        let mut places = self.deferred.take().unwrap_or_default();
-        places.push((block, place))?;
-        Ok(Some(places))
+        self.all_raw &= matches!(block, Encoded::Raw(_));
+        Some((block, place))
     }
 }
 
@@ -178,6 +235,7 @@ impl<'a> OrderedWriter<'a> {
 mod tests {
     use super::super::encode_block::write_raw;
     use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn raw_stream(block: RawBlock, place: &mut [u8]) -> Result<()> {
         write_raw(block.data, place);
@@ -208,8 +266,9 @@ mod tests {
             };
             OrderedWriter::deliver(&all, nblock, Ok(block), &mut bytes, raw_stream);
         }
-        let finished = all.into_inner().unwrap().finish(raw_stream);
-        (finished, starts, rest)
+        let all = all.into_inner().unwrap();
+        assert!(all.locked <= 2 * sizes.len());
+        (all.finish(raw_stream), starts, rest)
     }
 
     #[test]
@@ -246,6 +305,49 @@ mod tests {
                 let unfinished = deliver(&sizes, raw, &order[..3], 25).0;
                 assert_eq!(unfinished, Err(Error::Failure), "{order:?}");
             }
+        }
+    }
+
+    /// What a chunk costs in locks does not depend on the number of workers, and whoever is there writes.
+    #[test]
+    fn many_workers_deliver() {
+        const BLOCKS: usize = 300;
+        let sizes: Vec<usize> = (0..BLOCKS).map(|nblock| 1 + nblock * 7 % 50).collect();
+        let bytes = sizes.iter().enumerate();
+        let expected: Vec<u8> = bytes.flat_map(|(n, &size)| vec![n as u8; size]).collect();
+        for nworkers in [1, 2, 4, 16] {
+            let (mut starts, mut rest) = ([0xa5; 4 * BLOCKS], vec![0; expected.len()]);
+            let writer = Mutex::new(OrderedWriter::new(&mut starts, &mut rest, 0));
+            let next = AtomicUsize::new(0);
+            let work = || {
+                let mut bytes = AlignedBuffer::default();
+                loop {
+                    let nblock = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(&size) = sizes.get(nblock) else {
+                        break;
+                    };
+                    bytes.ensure(size).unwrap().fill(nblock as u8);
+                    let block = Ok(Encoded::Bytes(size));
+                    let goes_on =
+                        OrderedWriter::deliver(&writer, nblock, block, &mut bytes, raw_stream);
+                    assert!(goes_on);
+                    std::thread::yield_now();
+                }
+            };
+            std::thread::scope(|scope| {
+                let workers: Vec<_> = (0..nworkers).map(|_| scope.spawn(work)).collect();
+                workers
+                    .into_iter()
+                    .for_each(|worker| worker.join().unwrap());
+            });
+            let writer = writer.into_inner().unwrap();
+            assert!(
+                writer.locked <= 2 * BLOCKS,
+                "{} for {nworkers}",
+                writer.locked
+            );
+            assert_eq!(writer.finish(raw_stream), Ok(Some(expected.len())));
+            assert_eq!(rest, expected, "{nworkers} workers");
         }
     }
 

@@ -2,13 +2,14 @@
 
 use super::assemble::assemble;
 use super::decode::Chunk;
-use super::decode_block::{BlockDecoder, UDCODEC_FORMAT};
+use super::decode_block::BlockDecoder;
 use super::encode::{EncodeParams, lock, workers};
 use super::encode_block::{BlockEncoder, BlockInput, difference};
 use super::header::{Blocks, ChunkHeader, Special, flags, flags2, version};
 use super::hooks::{BlockPos, Executor, Hooks};
 use super::in_place::PatchTarget;
 use super::pipeline::{Pipeline, Stage};
+use super::rules::{Rules, UDCODEC_FORMAT};
 use super::scratch::{self, Scratch};
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
@@ -225,13 +226,16 @@ impl Patcher<'_> {
         {
             return Ok(Some(patched));
         }
+        if let PatchMode::InPlace(target) = mode {
+            target.check(touched)?;
+        }
         let Some(params) = self.params_of_chunk(blocksize) else {
             return Ok(None);
         };
         let mut backward = Pipeline::EMPTY;
         let decoder = self.chunk.decoder(&mut backward, self.decoding)?;
         let mut forward = Pipeline::EMPTY;
-        forward.set_typesize(header.typesize, version::STABLE);
+        forward.set_typesize(header.typesize, version::STABLE, Rules::Blosc2);
         forward.resolve(&params.filters, &params.filters_meta, false)?;
         if forward.has_delta() {
             return Ok(None);
@@ -322,6 +326,7 @@ impl Patcher<'_> {
             use_dict: false,
             instrumented: false,
             extended: true,
+            rules: Rules::Blosc2,
             checksums: false,
             nthreads: self.params.nthreads,
         })
@@ -352,7 +357,13 @@ impl Patcher<'_> {
             Ok(bytes)
         };
         let nbytes = touched.len() * encoder.params.blocksize;
-        let nworkers = workers(self.params.nthreads, touched.len(), nbytes);
+        let nworkers = workers(
+            self.exec,
+            self.params.nthreads,
+            touched.len(),
+            nbytes,
+            false,
+        );
         if nworkers <= 1 {
             let mut scratch = scratch::borrow()?;
             return touched.iter().map(|t| one(*t, 0, &mut scratch)).try_list();

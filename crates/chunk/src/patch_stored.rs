@@ -1,8 +1,10 @@
 //! Changing data that are stored as they are.
 
-use super::checksum::{self, Checksums, Layout, PAGE};
+use super::checksum::{Checksums, Layout, PAGE, crc32c, extended};
+use super::decode::Chunk;
 use super::encode_block::difference;
-use super::in_place::{PatchTarget, blocksize_of, checksums_at};
+use super::header::ChunkHeader;
+use super::in_place::{PatchTarget, blocksize_of, checksums_at, push_edits};
 use super::patch::{DataChange, PatchMode, Patched, Patcher, Touched, part_of};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::sort::sort_by_key;
@@ -68,78 +70,126 @@ impl Patcher<'_> {
         (start, new): (usize, &[u8]),
         mode: PatchMode,
     ) -> Result<Option<Patched>> {
-        let header = match mode {
-            PatchMode::InPlace(target) => target.header(),
-            PatchMode::Edits => self.chunk.header(),
+        let (Some(stored), Some(first)) = (StoredPages::new(self.chunk, mode)?, touched.first())
+        else {
+            return Ok(None);
+        };
+        let (header, layout) = (stored.header, Layout::of(stored.header));
+        let blocksize = header.blocksize_field();
+        let (table, front) = (checksums_at(header), stored.front);
+        let first_page = (start - first.nblock * blocksize) / PAGE;
+        let from = table + layout.page_place(first.nblock, first_page);
+        let mut tail = front[from..].to_list()?;
+        let (mut changed, mut data_edits) = (0, List::new());
+        for (i, t) in touched.iter().enumerate() {
+            let bsize = blocksize_of(header, t.nblock);
+            let (begin, new) = part_of(start, new, t.nblock * blocksize, bsize);
+            let Some((place, data)) = stored.data(i, t.nblock, bsize) else {
+                return Ok(None);
+            };
+            let range = difference(new, &data[begin..begin + new.len()]);
+            let at = table + layout.page_place(t.nblock, begin / PAGE) - from;
+            let count = stored.sum_pages((t.nblock, data), (begin, new), &mut tail[at..])?;
+            changed = at + 4 * count;
+            if !range.is_empty() {
+                data_edits.push(Edit {
+                    at: place + begin + range.start,
+                    len: range.len(),
+                    new: new[range].to_list()?,
+                })?;
+            }
+        }
+        if data_edits.is_empty() && front[from..].starts_with(&tail[..changed]) {
+            return Ok(Some(Patched::Edits(data_edits)));
+        }
+        if let Some((before, sum)) = tail.split_last_chunk_mut() {
+            *sum = extended(crc32c(&front[..from]), before).to_le_bytes();
+        }
+        let mut edits = List::new();
+        push_edits(&mut edits, from, &tail, [0..changed].into_iter())?;
+        sort_by_key(&mut data_edits, |edit| edit.at);
+        edits.extend(data_edits)?;
+        let fits = stored
+            .target
+            .is_none_or(|target| target.may_overwrite(&edits));
+        Ok(fits.then_some(Patched::Edits(edits)))
+    }
+}
+
+/// A chunk of stored streams with checksums of their pages, of which some are to be changed.
+struct StoredPages<'a> {
+    header: &'a ChunkHeader,
+    chunk: &'a Chunk<'a>,
+    /// If it is in a file.
+    target: Option<&'a PatchTarget<'a>>,
+    /// If it is in memory: where the data of the first block begin, and how far apart those of all are.
+    places: (usize, usize),
+    front: &'a [u8],
+    sums: Checksums<'a>,
+}
+
+impl<'a> StoredPages<'a> {
+    /// None for other chunks.
+    fn new(chunk: &'a Chunk<'a>, mode: PatchMode<'a>) -> Result<Option<Self>> {
+        let (header, target, places) = match mode {
+            PatchMode::InPlace(target) => (target.header(), Some(target), Some((0, 0))),
+            PatchMode::Edits => (chunk.header(), None, chunk.stored_places()),
             PatchMode::Whole => return Ok(None),
         };
         let layout = Layout::of(header);
-        if !header.has_checksums() || !layout.has_pages() {
+        let Some(places) = places.filter(|_| header.has_checksums() && layout.has_pages()) else {
             return Ok(None);
-        }
-        let here;
-        let target = match mode {
-            PatchMode::InPlace(target) => target,
-            _ => {
-                let Some(target) = PatchTarget::of(self.chunk, touched)? else {
-                    return Ok(None);
-                };
-                here = target;
-                &here
+        };
+        let front = match target {
+            Some(target) => target.front(),
+            None => &chunk.bytes()[..checksums_at(header) + layout.table_len()],
+        };
+        Ok(Some(Self {
+            header,
+            chunk,
+            target,
+            places,
+            front,
+            sums: Checksums::in_checked_front(front, header)?,
+        }))
+    }
+
+    /// Where in the chunk the data of block `nblock` begin, the `i`th of those to be changed, and these. None if it is not stored.
+    fn data(&self, i: usize, nblock: usize, bsize: usize) -> Option<(usize, &[u8])> {
+        let (place, bytes) = match self.target {
+            Some(target) => {
+                let (place, room) = target.room_at(i);
+                (place + 4, room.get(4..)?)
+            }
+            None => {
+                let place = self.places.0 + nblock * self.places.1;
+                (place, self.chunk.bytes().get(place..)?)
             }
         };
-        let sums = Checksums::in_checked_front(target.front(), header)?;
-        let mut front = target.front().to_list()?;
-        let table = checksums_at(header);
-        let (mut edits, mut data_edits) = (List::new(), List::new());
-        for (i, t) in touched.iter().enumerate() {
-            let bsize = blocksize_of(header, t.nblock);
-            let offset = t.nblock * header.blocksize_field();
-            let (from, new) = part_of(start, new, offset, bsize);
-            let to = from + new.len();
-            if !sums.is_stored(t.nblock, bsize) {
-                return Ok(None);
+        let is_stored = self.sums.is_stored(nblock, bsize);
+        Some((place, bytes.get(..bsize).filter(|_| is_stored)?))
+    }
+
+    /// Writes into `sums` what pages of a block get when `new` goes to `begin` in its data, and checks what stays of them. Says how many
+    /// there are.
+    fn sum_pages(
+        &self,
+        (nblock, data): (usize, &[u8]),
+        (begin, new): (usize, &[u8]),
+        sums: &mut [u8],
+    ) -> Result<usize> {
+        let end = begin + new.len();
+        let pages = begin / PAGE..end.div_ceil(PAGE);
+        for (page, sum) in pages.clone().zip(sums.chunks_exact_mut(4)) {
+            let (first, behind) = (page * PAGE, data.len().min((page + 1) * PAGE));
+            let (from, to) = (begin.max(first), end.min(behind));
+            let is_whole = (from, to) == (first, behind);
+            if !is_whole && !self.chunk.was_checked(nblock) {
+                self.sums.check_part(nblock, page, &data[first..behind])?;
             }
-            let (place, room) = target.room_at(i);
-            let data = room.get(4..4 + bsize).ok_or(Error::Data)?;
-            let first = from / PAGE;
-            let pages = &data[first * PAGE..to.next_multiple_of(PAGE).min(bsize)];
-            if !self.chunk.was_checked(t.nblock) {
-                sums.check_part(t.nblock, first, pages)?;
-            }
-            let range = difference(new, &data[from..to]);
-            if range.is_empty() {
-                continue;
-            }
-            let mut pages = pages.to_list()?;
-            pages[from - first * PAGE..][..new.len()].copy_from_slice(new);
-            let at = table + layout.set_pages(&mut front[table..], t.nblock, first, &pages);
-            let len = 4 * pages.len().div_ceil(PAGE);
-            edits.push(Edit {
-                at,
-                len,
-                new: front[at..at + len].to_list()?,
-            })?;
-            data_edits.push(Edit {
-                at: place + 4 + from + range.start,
-                len: range.len(),
-                new: new[range].to_list()?,
-            })?;
+            let crc = extended(crc32c(&data[first..from]), &new[from - begin..to - begin]);
+            sum.copy_from_slice(&extended(crc, &data[to..behind]).to_le_bytes());
         }
-        if edits.is_empty() {
-            return Ok(Some(Patched::Edits(edits)));
-        }
-        checksum::seal(&mut front, table);
-        let last = layout.front_place();
-        edits.push(Edit {
-            at: table + last.start,
-            len: last.len(),
-            new: front[table..][last].to_list()?,
-        })?;
-        sort_by_key(&mut data_edits, |edit| edit.at);
-        edits.extend(data_edits)?;
-        Ok(target
-            .may_overwrite(&edits)
-            .then_some(Patched::Edits(edits)))
+        Ok(pages.len())
     }
 }

@@ -1,8 +1,9 @@
 //! The filter pipeline of a chunk: up to six filters over a block, forward and backward.
 
-use super::header::{MAX_FILTERS, filter_id};
+use super::header::{MAX_FILTERS, filter_id, version};
 use super::hooks::{BlockPos, Hooks};
 use super::registered;
+use super::rules::Rules;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{bitshuffle, delta, shuffle, trunc_prec};
 use oxiblosc_memory::AlignedBuffer;
@@ -37,6 +38,8 @@ pub struct Pipeline {
     typesize: u8,
     /// Format version of the chunk, which bitshuffle depends on.
     version: u8,
+    /// So it does on these.
+    rules: Rules,
 }
 
 /// What a delta stage compares a block with.
@@ -55,11 +58,12 @@ impl Pipeline {
         len: 0,
         typesize: 1,
         version: 0,
+        rules: Rules::Blosc2,
     };
 
-    /// Sets the typesize, and the format version of the chunk.
-    pub fn set_typesize(&mut self, typesize: u8, version: u8) {
-        (self.typesize, self.version) = (typesize, version);
+    /// Sets the typesize, and the format version and the rules of the chunk.
+    pub fn set_typesize(&mut self, typesize: u8, version: u8, rules: Rules) {
+        (self.typesize, self.version, self.rules) = (typesize, version, rules);
     }
 
     /// Resolves the slots of a header, in place (see [`super::header::ChunkHeader::read`] for why).
@@ -160,6 +164,20 @@ impl Pipeline {
         before.only(|stage| matches!(stage, Stage::TruncPrec(_)))
     }
 
+    /// Whether bit shuffle leaves a block of `bsize` bytes as it is: that of Blosc 1 does where the items do not come in eights.
+    fn copies_bits(&self, bsize: usize) -> bool {
+        self.rules.is_blosc1() && !(bsize / usize::from(self.typesize)).is_multiple_of(8)
+    }
+
+    /// The format version that bit shuffle goes by. What c-blosc2 makes of version 2 is what older releases of Blosc 1 wrote.
+    fn bitshuffle_version(&self) -> u8 {
+        if self.rules.is_blosc1() {
+            version::STABLE
+        } else {
+            self.version
+        }
+    }
+
     /// Runs all stages over a block. `input` is the block's data, or `None` where they are in `ping` already.
     pub fn forward<'a>(
         &self,
@@ -183,6 +201,9 @@ impl Pipeline {
             };
             match *stage {
                 Stage::Shuffle(streams) => shuffle::shuffle(streams.into(), src, dst),
+                Stage::BitShuffle if self.copies_bits(src.len()) => {
+                    oxiblosc_filters::copy(src, dst);
+                }
                 Stage::BitShuffle => bitshuffle::bitshuffle(typesize, src, dst),
                 Stage::Delta => match reference {
                     DeltaReference::Own => delta::encode_first(typesize, src, dst),
@@ -231,7 +252,12 @@ impl Pipeline {
             };
             match *stage {
                 Stage::Shuffle(streams) => shuffle::unshuffle(streams.into(), src, out),
-                Stage::BitShuffle => bitshuffle::bitunshuffle(typesize, src, out, self.version),
+                Stage::BitShuffle if self.copies_bits(src.len()) => {
+                    oxiblosc_filters::copy(src, out);
+                }
+                Stage::BitShuffle => {
+                    bitshuffle::bitunshuffle(typesize, src, out, self.bitshuffle_version());
+                }
                 Stage::Delta => match reference {
                     DeltaReference::Own => {
                         out.copy_from_slice(src);

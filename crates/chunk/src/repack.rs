@@ -41,7 +41,8 @@ pub fn repack(bytes: &[u8]) -> Result<Option<Buffer>> {
     for nblock in 0..header.nblocks {
         let start = (packed.len() as i32).to_le_bytes();
         packed[table + 4 * nblock..][..4].copy_from_slice(&start);
-        packed.extend(chunk.compressed(nblock, |_| ())?)?;
+        // Not only to be moved: damaged blocks would get new checksums.
+        packed.extend(chunk.checked_streams(nblock)?)?;
     }
     let plain = ChunkHeader {
         cbytes,
@@ -50,8 +51,6 @@ pub fn repack(bytes: &[u8]) -> Result<Option<Buffer>> {
     };
     plain.write(&mut packed);
     if sums > 0 {
-        // Not those that were there: they would be those of damaged blocks, too.
-        chunk.check_checksums()?;
         return checksum::add(&packed);
     }
     Ok(Some(packed))
@@ -62,6 +61,7 @@ mod tests {
     use super::*;
     use crate::encode::{ChunkInput, EncodeParams, compress};
     use crate::hooks::{NoHooks, Serial};
+    use crate::rules::Rules;
 
     fn compressed(data: &[u8], clevel: u8) -> Vec<u8> {
         let params = EncodeParams {
@@ -77,6 +77,7 @@ mod tests {
             use_dict: false,
             instrumented: false,
             extended: true,
+            rules: Rules::Blosc2,
             checksums: false,
             nthreads: 1,
         };

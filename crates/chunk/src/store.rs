@@ -31,7 +31,7 @@ pub fn store(
         _ if !hooks.has_prefilter() => return Err(Error::NullPointer),
         _ => {
             let blocks = body.chunks_mut(params.blocksize).enumerate();
-            let nworkers = workers(params.nthreads, header.nblocks, header.nbytes);
+            let nworkers = workers(exec, params.nthreads, header.nblocks, header.nbytes, true);
             let queue = StealingQueue::new(blocks, header.nblocks, nworkers)?;
             queue.work(params.nthreads, exec, |tid| {
                 let mut scratch = scratch::borrow()?;
@@ -100,7 +100,7 @@ pub fn in_pieces(
     let nworkers = if dest.len() < 8 * PIECE {
         1
     } else {
-        nthreads.min(dest.len() / PIECE)
+        exec.workers(nthreads, dest.len() / PIECE)
     };
     if nworkers <= 1 {
         return write(0, dest);

@@ -9,6 +9,7 @@ use super::encode::{ChunkInput, EncodeParams, compress};
 use super::getitem::{ItemRange, getitem};
 use super::header::{ChunkHeader, filter_id};
 use super::hooks::{Executor, NoHooks, Serial};
+use super::rules::Rules;
 use oxiblosc_error::Result;
 
 /// As many threads as were asked for, started one by one.
@@ -38,6 +39,7 @@ const LZ4_SHUFFLED: EncodeParams = EncodeParams {
     use_dict: false,
     instrumented: false,
     extended: true,
+    rules: Rules::Blosc2,
     checksums: false,
     nthreads: 1,
 };

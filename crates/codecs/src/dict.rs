@@ -24,7 +24,7 @@ enum Prepared {
 
 /// A dictionary that is prepared for one codec, to compress or to decompress. All workers of a chunk share it.
 pub struct Dict {
-    // Dropped before `bytes`, since some variants point into them.
+    // Dropped before `bytes`, since one variant points into them.
     prepared: Prepared,
     bytes: List<u8>,
     len: usize,
@@ -42,11 +42,7 @@ impl Dict {
             // SAFETY: `owned` moves into the same value as the prepared form, which is dropped first (see `Dict`). Its heap allocation
             // neither moves with it nor changes, since nothing borrows `bytes` mutably.
             Codec::Lz4 => Prepared::Lz4Encode(unsafe { lz4::FastDict::new(&owned[..len]) }?),
-            // SAFETY: as above.
-            Codec::Lz4hc => Prepared::Lz4hcEncode(
-                unsafe { lz4::HighDict::new(&owned[..len], clevel) }?,
-                clevel,
-            ),
+            Codec::Lz4hc => Prepared::Lz4hcEncode(lz4::HighDict::new(bytes, clevel)?, clevel),
             Codec::Zstd => Prepared::ZstdEncode(zstd::EncodeDict::new(bytes)?),
             Codec::BloscLz | Codec::Zlib => return Err(Error::CodecDict),
         };
@@ -128,9 +124,9 @@ impl Dict {
         }
     }
 
-    pub(super) fn lz4hc_encode(&self, clevel: u8) -> Result<&lz4::HighDict> {
+    pub(super) fn lz4hc_encode(&self, clevel: u8) -> Result<(&[u8], &lz4::HighDict)> {
         match &self.prepared {
-            Prepared::Lz4hcEncode(dict, level) if *level == clevel => Ok(dict),
+            Prepared::Lz4hcEncode(dict, level) if *level == clevel => Ok((self.bytes(), dict)),
             _ => Err(Error::CodecDict),
         }
     }

@@ -1,6 +1,8 @@
 //! The compressor and decompressor that a worker reuses for all streams. Each codec's state is made when it is first needed.
 
-use super::{Codec, Dict, PaddedDst, PaddedSrc, blosclz, lz4, noise, noise::Noise, zlib, zstd};
+use super::{
+    Codec, Dict, PaddedDst, PaddedSrc, Release, blosclz, lz4, noise, noise::Noise, zlib, zstd,
+};
 use oxiblosc_error::{Error, Result};
 
 /// Compresses streams. One per worker. Earlier streams never influence the bytes of later ones.
@@ -15,6 +17,8 @@ pub struct Encoder {
     /// Whether streams are numbers that were shuffled: planes of their bytes or bits. Then a search that suits what a stream holds finds
     /// as much as the library's. Otherwise Zstd's streams are the library's byte for byte, unless they are incompressible.
     pub shuffled: bool,
+    /// Whose streams are written.
+    pub release: Release,
 }
 
 impl Encoder {
@@ -65,6 +69,14 @@ impl Encoder {
         if check_first && give_up(&mut self.noise)? {
             return Ok(0);
         }
+        #[cfg(feature = "blosc1")]
+        if let Release::Blosc1 { split } = self.release {
+            match codec {
+                Codec::BloscLz => return self.blosclz.compress_as_blosc1(split, clevel, src, dst),
+                Codec::Lz4hc => return self.lz4hc.compress_as_blosc1(clevel, src, dst),
+                _ => {}
+            }
+        }
         match (codec, dict) {
             (Codec::BloscLz, None) => self.blosclz.compress(clevel, src, dst),
             (Codec::Lz4, None) => self.lz4.compress(clevel, src, dst),
@@ -74,7 +86,7 @@ impl Encoder {
             (Codec::Lz4hc, None) => self.lz4hc.compress(clevel, src, dst),
             (Codec::Lz4hc, Some(dict)) => {
                 self.lz4hc
-                    .compress_with(dict.lz4hc_encode(clevel)?, src, dst)
+                    .compress_with(dict.lz4hc_encode(clevel)?, clevel, src, dst)
             }
             (Codec::Zlib, None) => self.zlib.compress(clevel, src, dst),
             (Codec::Zstd, None) => {

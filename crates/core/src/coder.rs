@@ -5,9 +5,9 @@
 
 use crate::schunk::Parameters;
 use crate::schunk::state::State;
-use oxiblosc_chunk::decode::{self, Chunk};
+use oxiblosc_chunk::decode::Chunk;
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams};
-use oxiblosc_chunk::getitem::{self, ItemRange};
+use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::hooks::{Executor, Hooks};
 use oxiblosc_chunk::patch::RecompressParams;
@@ -52,7 +52,7 @@ pub trait Encoder: Sync {
     fn executor(&self) -> &dyn Executor;
 }
 
-/// Decompresses the chunks of a super-chunk.
+/// Decompresses the chunks of a super-chunk: every [`DecodeContext`](crate::decoding::DecodeContext) does.
 pub trait Decoder: Sync {
     /// Decompresses a chunk that is in memory, and has this header. Gives the size of its data.
     ///
@@ -64,11 +64,7 @@ pub trait Decoder: Sync {
     ///
     /// # Errors
     /// As for that, and those of input.
-    fn decompress_chunk(&self, chunk: &Chunk, front: &[u8], dest: &mut [u8]) -> Result<usize> {
-        let (nthreads, exec) = (self.nthreads(), self.executor());
-        let hooks = self.hooks(front)?;
-        decode::decompress(chunk, dest, None, nthreads, &*hooks, exec)
-    }
+    fn decompress_chunk(&self, chunk: &Chunk, front: &[u8], dest: &mut [u8]) -> Result<usize>;
 
     /// Decompresses a range of items of such a chunk.
     ///
@@ -80,10 +76,7 @@ pub trait Decoder: Sync {
         front: &[u8],
         range: ItemRange,
         dest: &mut [u8],
-    ) -> Result<()> {
-        let hooks = self.hooks(front)?;
-        getitem::getitem(chunk, range, dest, &*hooks)
-    }
+    ) -> Result<()>;
 
     /// Decompresses a block of such a chunk.
     ///
@@ -95,10 +88,7 @@ pub trait Decoder: Sync {
         front: &[u8],
         nblock: usize,
         dest: &mut [u8],
-    ) -> Result<()> {
-        let hooks = self.hooks(front)?;
-        decode::decompress_block(chunk, nblock, dest, &*hooks)
-    }
+    ) -> Result<()>;
 
     /// The program's functions, for the chunk that begins with `front`, all of its header at least.
     ///

@@ -2,24 +2,25 @@
 
 use crate::b2nd;
 use crate::coder::{Changed, Decoder, Encoder, Host};
+use crate::decoding::{self, DecodeContext};
 use crate::exec::Pool;
 use crate::params::{CParams, DParams};
 use crate::schunk::State;
 use oxiblosc_cells::BlockShape;
-use oxiblosc_chunk::decode::{self, Chunk};
+use oxiblosc_chunk::decode::Chunk;
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress, lock};
 use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc_chunk::hooks::{Executor, Hooks};
 use oxiblosc_chunk::patch::RecompressParams;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Buffer, boxed};
+use oxiblosc_memory::{Buffer, List, boxed};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 /// What codecs and filters for arrays need to know of the super-chunk that a context belongs to.
 #[derive(Clone, Copy, Debug)]
-struct SchunkInfo {
+pub struct SchunkInfo {
     typesize: Option<i32>,
     block_shape: Result<BlockShape>,
 }
@@ -96,6 +97,37 @@ impl Compressor {
     pub fn compress(&self, data: &[u8]) -> Result<Buffer> {
         let mut chunk = Buffer::zeroed(data.len() + MAX_OVERHEAD)?;
         let cbytes = Encoder::compress(self, ChunkInput::Buffer(data), &mut chunk, false)?;
+        chunk.resize(cbytes)?;
+        Ok(chunk)
+    }
+
+    /// Compresses buffers into one chunk, in which each is a block.
+    ///
+    /// ```
+    /// use oxiblosc_core::{CParams, Compressor, Decompressor, DParams};
+    ///
+    /// # fn main() -> Result<(), oxiblosc_core::Error> {
+    /// let words: [&[u8]; 3] = [b"three", b"short", b"texts"];
+    /// let params = CParams { typesize: 1, ..CParams::default() };
+    /// let chunk = Compressor::new(params).compress_vlblocks(&words)?;
+    /// let decompressor = Decompressor::new(DParams::default());
+    /// assert_eq!(&*decompressor.decompress_vlblock(&chunk, 1)?, b"short");
+    /// assert_eq!(decompressor.decompress_vlblocks(&chunk)?.len(), 3);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Self::compress`]; [`Error::InvalidParam`] where there is no buffer, or an empty one.
+    pub fn compress_vlblocks(&self, blocks: &[&[u8]]) -> Result<Buffer> {
+        if blocks.is_empty() || blocks.iter().any(|block| block.is_empty()) {
+            return Err(Error::InvalidParam);
+        }
+        let source = ChunkInput::Variable(blocks);
+        // Where each block begins, and the size of its stream.
+        let sizes = 8 * blocks.len();
+        let mut chunk = Buffer::zeroed(source.nbytes() + MAX_OVERHEAD + sizes)?;
+        let cbytes = Encoder::compress(self, source, &mut chunk, false)?;
         chunk.resize(cbytes)?;
         Ok(chunk)
     }
@@ -193,6 +225,22 @@ impl Decompressor {
     ) -> Result<usize> {
         decompress_items(self, chunk, start, nitems, dest)
     }
+
+    /// Decompresses a chunk of variable-length blocks, each into a buffer of its own.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for a chunk of another kind; [`Error::MemoryAlloc`]; those of a damaged chunk.
+    pub fn decompress_vlblocks(&self, chunk: &[u8]) -> Result<List<Buffer>> {
+        decoding::decompress_vlblocks(self, &ChunkHeader::parse(chunk)?, chunk, usize::MAX)
+    }
+
+    /// Decompresses block `nblock` of a chunk of variable-length blocks.
+    ///
+    /// # Errors
+    /// As for [`Self::decompress_vlblocks`]; [`Error::InvalidParam`] for a block that there is not.
+    pub fn decompress_vlblock(&self, chunk: &[u8], nblock: usize) -> Result<Buffer> {
+        decoding::decompress_vlblock(self, &ChunkHeader::parse(chunk)?, chunk, nblock)
+    }
 }
 
 /// See [`Decompressor::decompress_items`]; for any decoder.
@@ -222,27 +270,11 @@ pub fn decompress_items(
     Ok(range.len)
 }
 
-impl Decoder for Decompressor {
-    fn decompress(&self, header: &ChunkHeader, chunk: &[u8], dest: &mut [u8]) -> Result<usize> {
-        if header.nbytes > dest.len() {
-            return Err(Error::WriteBuffer);
-        }
-        let parsed = Chunk::parse(header, chunk)?;
-        self.decompress_chunk(&parsed, chunk, dest)
-    }
+impl DecodeContext for Decompressor {
+    type Hooks<'h> = SchunkInfo;
 
-    fn decompress_chunk(&self, chunk: &Chunk, _front: &[u8], dest: &mut [u8]) -> Result<usize> {
-        let surroundings = *lock(&self.surroundings);
-        let nthreads = Decoder::nthreads(self);
-        decode::decompress(chunk, dest, None, nthreads, &surroundings, &Pool)
-    }
-
-    fn hooks<'h>(&'h self, _front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
-        Ok(boxed(*lock(&self.surroundings))?)
-    }
-
-    fn has_postfilter(&self) -> bool {
-        false
+    fn functions(&self, _front: &[u8]) -> SchunkInfo {
+        *lock(&self.surroundings)
     }
 
     fn nthreads(&self) -> usize {

@@ -15,6 +15,10 @@ impl Executor for Pool {
             oxiblosc_pool::run_tasks(nthreads, nworkers, job)
         })
     }
+
+    fn processors(&self) -> usize {
+        oxiblosc_pool::processors()
+    }
 }
 
 /// Runs a job on this thread if `nworkers` is 1, else on several threads with `distribute`. Callbacks on these threads may use the

@@ -41,6 +41,8 @@ pub mod b2nd;
 pub mod coder;
 /// Contexts.
 pub mod context;
+/// What contexts that decompress have in common.
+pub mod decoding;
 /// Environment variables.
 pub mod environment;
 /// Threads.

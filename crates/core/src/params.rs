@@ -5,6 +5,7 @@ use oxiblosc_chunk::encode::EncodeParams;
 use oxiblosc_chunk::header::{
     MAX_BLOCKSIZE, MAX_BUFFERSIZE, MAX_FILTERS, MAX_OVERHEAD, MAX_TYPESIZE, filter_id,
 };
+use oxiblosc_chunk::rules::Rules;
 use oxiblosc_chunk::tune::BlocksizeRequest;
 use oxiblosc_codecs::Codec;
 use oxiblosc_error::{Error, Result};
@@ -318,6 +319,7 @@ impl Job {
             use_dict: self.use_dict,
             instrumented: false,
             extended: true,
+            rules: Rules::Blosc2,
             checksums: false,
             nthreads: 1,
         }

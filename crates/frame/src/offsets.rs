@@ -11,6 +11,7 @@ use oxiblosc_chunk::header::{
     Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE, Special, filter_id, flags2,
 };
 use oxiblosc_chunk::hooks::{NoHooks, Serial};
+use oxiblosc_chunk::rules::Rules;
 use oxiblosc_chunk::special;
 use oxiblosc_chunk::tune::BlocksizeRequest;
 use oxiblosc_codecs::Codec;
@@ -517,6 +518,7 @@ fn params(nbytes: usize) -> EncodeParams {
         use_dict: false,
         instrumented: false,
         extended: true,
+        rules: Rules::Blosc2,
         checksums: false,
         nthreads: 1,
     }

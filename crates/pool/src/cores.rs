@@ -5,11 +5,19 @@ use oxiblosc_memory::Text;
 use oxiblosc_system::thread::processors;
 #[cfg(target_os = "linux")]
 use std::ffi::CStr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The number of processors in the process's affinity mask, limited by the CPU quota of its cgroup; at least 1. It is what
-/// `available_parallelism` of the standard library returns, but that function aborts the process if there is no memory.
+/// The number of processors in the thread's affinity mask, limited by the CPU quota of its cgroup, which is read once; at least 1. It is
+/// what `available_parallelism` of the standard library returns, but that function aborts the process if there is no memory.
 pub fn count() -> usize {
-    allowed().min(quota().unwrap_or(usize::MAX)).max(1)
+    /// The quota, or 0 as long as it was not read.
+    static QUOTA: AtomicUsize = AtomicUsize::new(0);
+    let mut quota = QUOTA.load(Ordering::Relaxed);
+    if quota == 0 {
+        quota = self::quota().unwrap_or(usize::MAX).max(1);
+        QUOTA.store(quota, Ordering::Relaxed);
+    }
+    allowed().clamp(1, quota)
 }
 
 #[cfg(target_os = "linux")]

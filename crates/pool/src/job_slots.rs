@@ -5,12 +5,17 @@
 //! leaves, it revokes all remaining permits, since it has seen that no work is left to claim. The caller posts the job, works on
 //! it, revokes the permits, waits until no worker is active, and frees the slot. If no slot is free, it works on the job alone.
 //!
+//! Waking a thread costs the one that wakes it a microsecond or more. So the caller wakes a few, and each worker that joins wakes a few
+//! more, as long as there are permits for them: the caller begins to work soon, and a job that is done meanwhile wakes nobody. Where
+//! those that are woken come too late, because the jobs are short or the processors busy, fewer are woken for the next one.
+//!
 //! There is no deadlock. A thread waits only for workers in a job that it posted itself, and a worker joins a job only when it is
 //! in no other. So each wait is for a job posted later than the one that the waiting thread is in.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::sync::{AtomicBool, AtomicPtr, AtomicU32, Futex, Ordering, spin_until};
+use super::patience::Patience;
+use super::sync::{AtomicBool, AtomicPtr, AtomicU32, Futex, Ordering, Spun, spin_until};
 use super::{Job, fork};
 
 /// How many jobs can be posted at once.
@@ -24,6 +29,10 @@ const SLOTS: usize = 2;
 const WAITING: u32 = 1;
 const ACTIVE: u32 = 1 << 1;
 const PERMIT: u32 = 1 << 16;
+
+/// How many sleeping workers one thread wakes at most for a job. Each costs it about a microsecond, and a woken one comes after five
+/// (or fifty, on a virtual machine): with eight, two rounds are enough for 72 workers. `simulation.rs` compares others.
+pub const FANOUT: u32 = 8;
 
 /// The most workers that can join one job, by the bits for them in the state.
 pub const MAX_JOINED: usize = (PERMIT / ACTIVE - 1) as usize;
@@ -60,6 +69,10 @@ struct Slot {
     state: Futex,
     /// The number of permits at the start, from which a worker computes its index.
     initial_permits: AtomicU32,
+    /// How many permits nobody was woken for yet.
+    unannounced: AtomicU32,
+    /// How many workers have joined.
+    joined: AtomicU32,
     task: AtomicPtr<Task<'static>>,
 }
 
@@ -68,12 +81,14 @@ impl Slot {
         Self {
             state: Futex::new(0),
             initial_permits: AtomicU32::new(0),
+            unannounced: AtomicU32::new(0),
+            joined: AtomicU32::new(0),
             task: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
 
-    /// Takes a permit, works on the job, and leaves. Returns false if there was no permit.
-    fn join(&self) -> bool {
+    /// Takes a permit, works on the job, and leaves. Returns false if there was no permit. `before` is called before the work.
+    fn join(&self, before: impl Fn(&Self)) -> bool {
         let mut state = self.state.word.load(Ordering::Relaxed);
         loop {
             if permits(state) == 0 {
@@ -94,11 +109,30 @@ impl Slot {
         // SAFETY: the caller stored the pointer before it published the permits (release in `run`), and the exchange above
         // acquired that. The caller keeps the task on its stack until this worker has left: `close` waits while any is active.
         let task = unsafe { &*self.task.load(Ordering::Relaxed) };
+        self.joined.fetch_add(1, Ordering::Relaxed);
+        before(self);
         if !call(task.job, worker as usize) {
             task.panicked.store(true, Ordering::Relaxed);
         }
         self.leave();
         true
+    }
+
+    /// How many workers, of `most`, the calling thread is to wake for the job. They count as woken from now on.
+    fn announce(&self, most: u32) -> u32 {
+        let mut left = self.unannounced.load(Ordering::Relaxed);
+        while left > 0 {
+            let now = left.saturating_sub(most);
+            let (order, failed) = (Ordering::Relaxed, Ordering::Relaxed);
+            match self
+                .unannounced
+                .compare_exchange_weak(left, now, order, failed)
+            {
+                Ok(_) => return left - now,
+                Err(other) => left = other,
+            }
+        }
+        0
     }
 
     fn leave(&self) {
@@ -126,7 +160,8 @@ impl Slot {
             if fork::generation() != generation {
                 return false;
             }
-            if !(spin && spin_until(|| active(self.state.word.load(Ordering::Acquire)) == 0)) {
+            let left = || active(self.state.word.load(Ordering::Acquire)) == 0;
+            if !(spin && spin_until(left) == Spun::Done) {
                 self.state.word.fetch_or(WAITING, Ordering::Relaxed);
                 loop {
                     let state = self.state.word.load(Ordering::Acquire);
@@ -156,6 +191,11 @@ pub struct JobSlots {
     sleepers: AtomicU32,
     /// Workers that spin until a job is posted.
     spinners: AtomicU32,
+    /// How many workers a thread wakes at once, at most [`FANOUT`].
+    fanout: AtomicU32,
+    /// How many workers were woken.
+    #[cfg(test)]
+    pub wakeups: std::sync::atomic::AtomicUsize,
     /// The most workers that may spin. More would take processors from threads that work.
     max_spinners: u32,
     /// The number of stops. A worker ends when it is no longer what it was when the worker was started.
@@ -171,6 +211,9 @@ impl JobSlots {
             used: CachePadded(AtomicU32::new(0)),
             sleepers: AtomicU32::new(0),
             spinners: AtomicU32::new(0),
+            fanout: AtomicU32::new(FANOUT),
+            #[cfg(test)]
+            wakeups: std::sync::atomic::AtomicUsize::new(0),
             max_spinners: u32::try_from(cores.saturating_sub(1)).unwrap_or(u32::MAX),
             epoch: AtomicU32::new(0),
             slots: std::array::from_fn(|_| Slot::new()),
@@ -191,14 +234,23 @@ impl JobSlots {
         };
         let permits = helpers.min(MAX_JOINED) as u32;
         slot.initial_permits.store(permits, Ordering::Relaxed);
+        slot.joined.store(0, Ordering::Relaxed);
         slot.task
             .store((&raw const task).cast_mut().cast(), Ordering::Relaxed);
+        // Those that spin come without being woken.
+        let spinners = self.spinners.load(Ordering::Relaxed);
+        slot.unannounced
+            .store(permits.saturating_sub(spinners), Ordering::Relaxed);
         // Release: a worker that sees the permits also sees the task.
         slot.state.word.store(permits * PERMIT, Ordering::Release);
-        self.notify(permits);
+        // This increments the count and then reads the sleepers; `idle` increments the sleepers and then reads the count. All are
+        // sequentially consistent, so at least one of the two sees the other's increment, and no wake-up is lost.
+        self.posts.0.word.fetch_add(1, Ordering::SeqCst);
+        self.wake_for(slot);
 
         let done = call(job, 0);
         let complete = slot.close(generation, self.max_spinners > 0);
+        self.learn(slot.joined.load(Ordering::Relaxed), permits);
         self.used.0.fetch_and(!(1 << index), Ordering::Release);
         done && complete && !task.panicked.load(Ordering::Relaxed)
     }
@@ -207,6 +259,7 @@ impl JobSlots {
     pub fn work(&self, epoch: u32) {
         let generation = fork::generation();
         let mut first = 0;
+        let mut patience = Patience::default();
         loop {
             let seen = self.posts.0.word.load(Ordering::Acquire);
             // If a job forked on this thread, it returns here in the child too, where this is the only thread. It must end.
@@ -214,7 +267,7 @@ impl JobSlots {
                 return;
             }
             if !self.join_any(&mut first) {
-                self.idle(seen);
+                self.idle(seen, &mut patience);
             }
         }
     }
@@ -253,16 +306,26 @@ impl JobSlots {
         }
     }
 
-    /// Wakes workers for a job that was just posted. This increments the count and then reads the sleepers; `idle` increments the
-    /// sleepers and then reads the count. All are sequentially consistent, so at least one of the two sees the other's increment,
-    /// and no wake-up is lost.
-    fn notify(&self, permits: u32) {
-        self.posts.0.word.fetch_add(1, Ordering::SeqCst);
-        if self.sleepers.load(Ordering::SeqCst) > 0 {
-            let missing = permits.saturating_sub(self.spinners.load(Ordering::Relaxed));
-            if missing > 0 {
-                self.posts.0.wake(missing as usize);
-            }
+    /// Wakes workers for a job, if there are any that sleep.
+    fn wake_for(&self, slot: &Slot) {
+        let count = slot.announce(self.fanout.load(Ordering::Relaxed));
+        if count > 0 && self.sleepers.load(Ordering::SeqCst) > 0 {
+            #[cfg(test)]
+            self.wakeups.fetch_add(count as usize, Ordering::Relaxed);
+            self.posts.0.wake(count as usize);
+        }
+    }
+
+    /// Wakes more workers at once from now on if all joined that could, and fewer if not even half of them did.
+    fn learn(&self, joined: u32, permits: u32) {
+        let fanout = self.fanout.load(Ordering::Relaxed);
+        let better = match joined {
+            all if all == permits => FANOUT.min(2 * fanout),
+            few if 2 * few < permits => 1.max(fanout / 2),
+            _ => fanout,
+        };
+        if better != fanout {
+            self.fanout.store(better, Ordering::Relaxed);
         }
     }
 
@@ -274,7 +337,7 @@ impl JobSlots {
         for mut candidates in [behind, used & !behind] {
             while candidates != 0 {
                 let index = candidates.trailing_zeros();
-                if self.slots[index as usize].join() {
+                if self.slots[index as usize].join(|slot| self.wake_for(slot)) {
                     *first = (index + 1) % SLOTS as u32;
                     return true;
                 }
@@ -284,15 +347,22 @@ impl JobSlots {
         false
     }
 
-    /// Waits until the count of posts is no longer `seen`: spins for a while, then sleeps.
-    fn idle(&self, seen: u32) {
-        let may_spin = self.spinners.fetch_add(1, Ordering::Relaxed) < self.max_spinners;
-        let posted = may_spin && spin_until(|| self.posts.0.word.load(Ordering::Relaxed) != seen);
-        self.spinners.fetch_sub(1, Ordering::Relaxed);
-        if !posted {
-            self.sleepers.fetch_add(1, Ordering::SeqCst);
-            self.posts.0.wait(seen);
-            self.sleepers.fetch_sub(1, Ordering::Relaxed);
+    /// Waits until the count of posts is no longer `seen`: spins for a while, where that was of use lately, then sleeps.
+    fn idle(&self, seen: u32, patience: &mut Patience) {
+        if patience.spins() && self.spin(seen, patience) {
+            return;
         }
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        self.posts.0.wait(seen);
+        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Spins for a while, unless enough others do. Returns whether the count of posts is no longer `seen`.
+    fn spin(&self, seen: u32, patience: &mut Patience) -> bool {
+        let may_spin = self.spinners.fetch_add(1, Ordering::Relaxed) < self.max_spinners;
+        let spun =
+            may_spin.then(|| spin_until(|| self.posts.0.word.load(Ordering::Relaxed) != seen));
+        self.spinners.fetch_sub(1, Ordering::Relaxed);
+        spun.is_some_and(|spun| patience.after(spun))
     }
 }

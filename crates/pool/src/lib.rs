@@ -7,6 +7,7 @@
 //!
 //! From the bottom up:
 //! - `sync`: atomics and a futex, in their real form and in the one that the model checker explores
+//! - `patience`: whether a worker without work spins before it sleeps
 //! - `job_slots`: the protocol by which callers post jobs and workers join and leave them; model-checked
 //! - `thread`, `cores`: threads and the number of processors, by system calls, without allocations that must not fail
 //! - `thread_pool`: job slots and the threads that work on them
@@ -32,6 +33,7 @@ pub mod callback;
 mod cores;
 mod fork;
 mod job_slots;
+mod patience;
 mod registry;
 mod sync;
 mod thread;
@@ -40,8 +42,11 @@ mod thread_pool;
 #[cfg(all(test, loom))]
 mod model;
 #[cfg(all(test, not(loom)))]
+mod simulation;
+#[cfg(all(test, not(loom)))]
 mod tests;
 
+pub use cores::count as processors;
 pub use fork::process;
 use oxiblosc_error::{Error, Result};
 use thread_pool::ThreadPool;

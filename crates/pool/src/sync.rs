@@ -15,27 +15,45 @@ pub use futex::Futex;
 #[cfg(not(all(test, loom)))]
 const SPIN: std::time::Duration = std::time::Duration::from_micros(30);
 
-/// Spins until `done`, for a short time. Returns false if it gave up. (For the model checker it always gives up, since the path that
-/// sleeps is the one to explore.)
+/// A thread that finds so much time gone between two looks at the clock had to leave its processor to another thread.
 #[cfg(not(all(test, loom)))]
-pub fn spin_until(done: impl Fn() -> bool) -> bool {
+const PREEMPTED: std::time::Duration = std::time::Duration::from_micros(300);
+
+/// How spinning ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(all(test, loom), allow(dead_code))]
+pub enum Spun {
+    /// What was waited for has happened.
+    Done,
+    /// It has not, in the time there is for it.
+    GaveUp,
+    /// It has not, and another thread wanted this processor: there are more threads than processors.
+    Preempted,
+}
+
+/// Spins until `done`, for a short time. (For the model checker it always gives up, since the path that sleeps is the one to
+/// explore.)
+#[cfg(not(all(test, loom)))]
+pub fn spin_until(done: impl Fn() -> bool) -> Spun {
     let start = std::time::Instant::now();
     loop {
         for _ in 0..32 {
             if done() {
-                return true;
+                return Spun::Done;
             }
             std::hint::spin_loop();
         }
-        if start.elapsed() > SPIN {
-            return false;
+        match start.elapsed() {
+            elapsed if elapsed > PREEMPTED => return Spun::Preempted,
+            elapsed if elapsed > SPIN => return Spun::GaveUp,
+            _ => {}
         }
     }
 }
 
 #[cfg(all(test, loom))]
-pub fn spin_until(_done: impl Fn() -> bool) -> bool {
-    false
+pub fn spin_until(_done: impl Fn() -> bool) -> Spun {
+    Spun::GaveUp
 }
 
 #[cfg(all(target_os = "linux", not(all(test, loom))))]

@@ -5,7 +5,8 @@ use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{available, run, run_tasks, shutdown};
+use super::job_slots::{self, JobSlots};
+use super::{available, registry, run, run_tasks, shutdown};
 use oxiblosc_error::Error;
 
 /// Held by every test, since some count threads or call `shutdown`, which would stop the threads of the others.
@@ -344,4 +345,131 @@ fn worker_threads_block_signals() {
         assert_ne!(blocked & bit(signal), 0, "signal {signal}");
     }
     assert_eq!(blocked & bit(libc::SIGSEGV), 0);
+}
+
+/// Waits until the worker threads sleep, and says how often threads were woken so far.
+fn settled(nthreads: usize) -> usize {
+    thread::sleep(Duration::from_millis(5));
+    registry::pool(nthreads).unwrap().wakeups()
+}
+
+/// A job wakes no more threads than it has work for, whatever number was asked for.
+#[test]
+fn wakeups_follow_the_work() {
+    let _serial = serial();
+    for nthreads in [2, 4, 8, 16, 64] {
+        assert!(meet(nthreads, nthreads), "all threads are started");
+        for tasks in [1, 2, 3, 8, 40] {
+            for _ in 0..5 {
+                let before = settled(nthreads);
+                let inside = AtomicUsize::new(0);
+                let most = tasks.min(nthreads);
+                // Nobody leaves before all are there, so all are woken that can be.
+                let deadline = Instant::now() + Duration::from_secs(20);
+                run_tasks(nthreads, tasks, &|_| {
+                    inside.fetch_add(1, Ordering::Relaxed);
+                    while inside.load(Ordering::Relaxed) < most && Instant::now() < deadline {
+                        thread::yield_now();
+                    }
+                })
+                .unwrap();
+                let woken = settled(nthreads) - before;
+                assert!(woken < most, "{woken} for {tasks} tasks of {nthreads}");
+            }
+        }
+    }
+}
+
+/// The caller wakes a few threads and begins. What is done before these are there wakes no others.
+#[test]
+fn short_jobs_wake_few() {
+    let _serial = serial();
+    assert!(meet(64, 64), "all threads are started");
+    let mut woken = Vec::new();
+    for _ in 0..20 {
+        let before = settled(64);
+        run(64, &|_| {}).unwrap();
+        woken.push(settled(64) - before);
+    }
+    let least = woken.iter().min().unwrap();
+    assert!(*least <= job_slots::FANOUT as usize, "{woken:?}");
+}
+
+/// Some microseconds of work, the same code for any number of workers.
+#[inline(never)]
+fn block() {
+    for at in 0..20_000_u64 {
+        std::hint::black_box(at);
+    }
+}
+
+/// What one of many processes does: jobs of 16 blocks, some close upon each other and some not, by `workers` workers on a machine that
+/// has a processor for each, as far as they know. Returns the time of processors that it took.
+fn work_of_a_process(workers: usize) -> Duration {
+    let slots = JobSlots::new(workers);
+    let epoch = slots.epoch();
+    thread::scope(|scope| {
+        for _ in 1..workers {
+            scope.spawn(|| slots.work(epoch));
+        }
+        for nth in 0..150 {
+            let next = AtomicUsize::new(0);
+            let job = |_| {
+                while next.fetch_add(1, Ordering::Relaxed) < 16 {
+                    block();
+                }
+            };
+            match workers {
+                1 => job(0),
+                _ => assert!(slots.run(workers - 1, &job)),
+            }
+            if nth % 4 == 0 {
+                thread::sleep(Duration::from_micros(200));
+            }
+        }
+        slots.stop();
+    });
+    let mut used = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `used` lives across the call.
+    let rc = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut used) };
+    assert_eq!(rc, 0);
+    Duration::new(used.tv_sec as u64, used.tv_nsec as u32)
+}
+
+/// Many processes with many threads each do not spend the processors on waiting.
+#[test]
+fn many_processes_with_many_threads_do_not_spin() {
+    const CHILD: &str = "OXIBLOSC_POOL_WORKERS";
+    const NAME: &str = "tests::many_processes_with_many_threads_do_not_spin";
+    if let Ok(workers) = std::env::var(CHILD) {
+        let used = work_of_a_process(workers.parse().unwrap());
+        println!("\nused {}", used.as_micros());
+        return;
+    }
+    let _serial = serial();
+    let processes = |workers: usize| -> u64 {
+        let children: Vec<_> = (0..24)
+            .map(|_| {
+                std::process::Command::new(std::env::current_exe().unwrap())
+                    .args(["--exact", NAME, "--nocapture"])
+                    .env(CHILD, workers.to_string())
+                    .stdout(std::process::Stdio::piped())
+                    .spawn()
+                    .unwrap()
+            })
+            .collect();
+        let used = children.into_iter().map(|child| {
+            let output = child.wait_with_output().unwrap();
+            let text = String::from_utf8(output.stdout).unwrap();
+            let line = text.lines().find_map(|line| line.strip_prefix("used "));
+            line.unwrap().parse::<u64>().unwrap()
+        });
+        used.sum()
+    };
+    let (one, many) = (processes(1), processes(16));
+    println!("24 processes: {one} us with one thread each, {many} us with 16");
+    assert!(10 * many < 16 * one, "{many} us, not {one}");
 }

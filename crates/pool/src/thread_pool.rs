@@ -61,6 +61,14 @@ impl ThreadPool {
         1 + self.limit.load(Ordering::Relaxed)
     }
 
+    /// How many times a thread was woken.
+    #[cfg(all(test, not(loom)))]
+    pub fn wakeups(&self) -> usize {
+        self.slots
+            .wakeups
+            .load(std::sync::atomic::Ordering::Relaxed)
+    }
+
     /// Runs `job` on this thread and on at most `wanted` worker threads; starts those that are missing. Returns false if a call of
     /// the job panicked or was lost in a fork.
     pub fn run(&'static self, wanted: usize, job: &Job<'_>) -> bool {

@@ -94,7 +94,7 @@ pub unsafe fn make(
 /// # Safety
 /// `array` is valid, and used no more.
 pub unsafe fn take_apart(array: *mut b2nd_array_t) -> *mut blosc2_schunk {
-    // SAFETY: by the contract; every array comes from `make`.
+    // SAFETY: every array comes from `make`, which boxes an `OpenHandle`; it is used no more.
     unsafe { Box::from_raw(array.cast::<OpenHandle>()) }
         .c
         .get_mut()

@@ -222,7 +222,7 @@ pub unsafe extern "C" fn b2nd_create_ctx(
 pub unsafe extern "C" fn b2nd_free_ctx(ctx: *mut b2nd_context_t) -> c_int {
     code("b2nd_free_ctx", || {
         not_null!(ctx)?;
-        // SAFETY: by the caller's word; made by `b2nd_create_ctx`.
+        // SAFETY: not null, so it came from `b2nd_create_ctx`, which boxes it, and was not freed.
         drop(unsafe { Box::from_raw(ctx.cast::<Params>()) });
         Ok(0)
     })

@@ -34,13 +34,12 @@ pub unsafe extern "C" fn b2nd_to_cframe(
     cframe_len: *mut i64,
     needs_free: *mut bool,
 ) -> c_int {
-    // SAFETY: by the contract.
-    code("b2nd_to_cframe", || unsafe {
+    unsafe_granted!(code("b2nd_to_cframe", || {
         not_null!(array, cframe, cframe_len, needs_free)?;
         let len = to_buffer((*array).sc, &mut *cframe, &mut *needs_free);
         *cframe_len = len.unwrap_or_else(|error| error.code().into());
         len.map(|_| 0)
-    })
+    }))
 }
 
 /// Makes an array of a contiguous frame of `cframe_len` bytes; `copy` as in `blosc2_schunk_from_buffer`. Returns 0, or a
@@ -55,13 +54,12 @@ pub unsafe extern "C" fn b2nd_from_cframe(
     copy: bool,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    code("b2nd_from_cframe", || unsafe {
+    unsafe_granted!(code("b2nd_from_cframe", || {
         not_null!(cframe)?;
         deliver(array, || {
             own(from_buffer(cframe, cframe_len, copy), Error::Failure)
         })
-    })
+    }))
 }
 
 /// Opens the array at `urlpath`, a file or a directory. Returns 0, or a negative error code; `*array` is then NULL.
@@ -70,13 +68,12 @@ pub unsafe extern "C" fn b2nd_from_cframe(
 /// The pointers are NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn b2nd_open(urlpath: *const c_char, array: *mut *mut b2nd_array_t) -> c_int {
-    // SAFETY: by the caller's word.
-    code("b2nd_open", || unsafe {
+    unsafe_granted!(code("b2nd_open", || {
         not_null!(urlpath)?;
         deliver(array, || {
             own(schunk::open(urlpath, 0, null()), Error::NullPointer)
         })
-    })
+    }))
 }
 
 /// As `b2nd_open`, for an array that begins `offset` bytes into a file.
@@ -89,14 +86,13 @@ pub unsafe extern "C" fn b2nd_open_offset(
     array: *mut *mut b2nd_array_t,
     offset: i64,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    code("b2nd_open_offset", || unsafe {
+    unsafe_granted!(code("b2nd_open_offset", || {
         not_null!(urlpath)?;
         deliver(array, || {
             let sc = schunk::open(urlpath, offset, null());
             own(sc, Error::NullPointer)
         })
-    })
+    }))
 }
 
 /// Writes a copy of an array to `urlpath`, where nothing may be yet: a file, or a directory if the array's chunks are each
@@ -106,14 +102,13 @@ pub unsafe extern "C" fn b2nd_open_offset(
 /// The pointers are NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn b2nd_save(array: *const b2nd_array_t, urlpath: *mut c_char) -> c_int {
-    // SAFETY: by the contract.
-    code("b2nd_save", || unsafe {
+    unsafe_granted!(code("b2nd_save", || {
         not_null!(urlpath)?;
         let array = Array::open(array, false)?;
         let (shown, path) = (array.shown, CStr::from_ptr(urlpath));
         let copied = copy_apart(shown, Some(path), shown.storage().contiguous);
         copied.map(drop).map_err(Error::or_failure)
-    })
+    }))
 }
 
 /// Appends an array to a file as a contiguous frame; `b2nd_open_offset` opens it there. Returns where it begins in the file,
@@ -126,10 +121,10 @@ pub unsafe extern "C" fn b2nd_save_append(
     array: *const b2nd_array_t,
     urlpath: *const c_char,
 ) -> i64 {
-    // SAFETY: by the contract.
-    code64("b2nd_save_append", || unsafe {
-        append_file(array.as_ref().ok_or(Error::NullPointer)?.sc, urlpath)
-    })
+    unsafe_granted!(code64("b2nd_save_append", || append_file(
+        array.as_ref().ok_or(Error::NullPointer)?.sc,
+        urlpath
+    )))
 }
 
 /// Makes an array of the items at `buffer`, in C order; `buffersize` is at least their size. Returns 0, or a negative error
@@ -144,8 +139,7 @@ pub unsafe extern "C" fn b2nd_from_cbuffer(
     buffer: *const c_void,
     buffersize: i64,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    code("b2nd_from_cbuffer", || unsafe {
+    unsafe_granted!(code("b2nd_from_cbuffer", || {
         let params = Params::from_c(ctx)?;
         not_null!(buffer)?;
         deliver(array, || {
@@ -159,7 +153,7 @@ pub unsafe extern "C" fn b2nd_from_cbuffer(
             let buffer = bytes(buffer.cast(), size(buffersize)?)?;
             make(params, Special::Zero, &mut |array| array.write_all(buffer))
         })
-    })
+    }))
 }
 
 /// Reads all items of an array into `buffer`, in C order; `buffersize` is at least their size. Returns 0, or a negative error
@@ -173,8 +167,7 @@ pub unsafe extern "C" fn b2nd_to_cbuffer(
     buffer: *mut c_void,
     buffersize: i64,
 ) -> c_int {
-    // SAFETY: by the contract.
-    code("b2nd_to_cbuffer", || unsafe {
+    unsafe_granted!(code("b2nd_to_cbuffer", || {
         not_null!(buffer)?;
         let array = Array::open(array, false)?;
         let geometry = &array.geometry;
@@ -186,5 +179,5 @@ pub unsafe extern "C" fn b2nd_to_cbuffer(
             return Ok(());
         }
         array.read_all(bytes_mut(buffer.cast(), size(buffersize)?)?)
-    })
+    }))
 }

@@ -45,8 +45,7 @@ unsafe fn copy(
     };
     not_null!(src, dst)?;
     both.each(&mut |run| {
-        // SAFETY: inside both arrays, as was checked; the buffers are as large by the caller's word. They may be one
-        // buffer.
+        // SAFETY: `Transfer::runs` gives runs inside both shapes, and the buffers hold arrays of these. They may be one buffer.
         unsafe {
             let src = src.cast::<u8>().add(run.inside * itemsize);
             let dst = dst.cast::<u8>().add(run.at * itemsize);

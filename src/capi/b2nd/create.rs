@@ -100,11 +100,10 @@ unsafe fn special(
     array: *mut *mut b2nd_array_t,
     kind: Special,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    code(name, || unsafe {
+    unsafe_granted!(code(name, || {
         let params = Params::from_c(ctx)?;
         deliver(array, || make(params, kind, &mut |_| Ok(())))
-    })
+    }))
 }
 
 /// Makes an array whose items have no value yet: reading one gives anything. Returns 0, or a negative error code; `*array`
@@ -153,8 +152,7 @@ pub unsafe extern "C" fn b2nd_nans(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    code("b2nd_nans", || unsafe {
+    unsafe_granted!(code("b2nd_nans", || {
         let params = Params::from_c(ctx)?;
         deliver(array, || {
             if !matches!(params.cparams().typesize, 4 | 8) {
@@ -162,7 +160,7 @@ pub unsafe extern "C" fn b2nd_nans(
             }
             make(params, Special::Nan, &mut |_| Ok(()))
         })
-    })
+    }))
 }
 
 /// Makes an array whose items are all the one at `fill_value`. What the array grows by later is zeros, but for the rest of its
@@ -177,8 +175,7 @@ pub unsafe extern "C" fn b2nd_full(
     array: *mut *mut b2nd_array_t,
     fill_value: *const c_void,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    code("b2nd_full", || unsafe {
+    unsafe_granted!(code("b2nd_full", || {
         let params = Params::from_c(ctx)?;
         deliver(array, || {
             not_null!(fill_value)?;
@@ -187,7 +184,7 @@ pub unsafe extern "C" fn b2nd_full(
                 repeat(array, cparams, fill_value)
             })
         })
-    })
+    }))
 }
 
 /// Makes every chunk of a new array one repeated item.
@@ -201,7 +198,7 @@ unsafe fn repeat(array: &ArrayRef, cparams: blosc2_cparams, value: *const c_void
     let sizes = array.sizes()?;
     let mut chunk = List::filled(0u8, EXTENDED_HEADER_LENGTH + sizes.item)?;
     let (dest, room) = (chunk.as_mut_ptr().cast(), chunk.len() as i32);
-    // SAFETY: the buffer is as long as it is; the value by the contract.
+    // SAFETY: `room` is the length of the buffer; `value` points to an item, by `# Safety`.
     let cbytes = unsafe { repeatval_chunk(cparams, sizes.chunk as i32, dest, room, value)? };
     array.fill_with(&chunk[..cbytes])
 }
@@ -229,11 +226,10 @@ pub unsafe extern "C" fn b2nd_from_schunk(
     schunk: *mut blosc2_schunk,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    code("b2nd_from_schunk", || unsafe {
+    unsafe_granted!(code("b2nd_from_schunk", || {
         not_null!(schunk)?;
         deliver(array, || adopt(schunk))
-    })
+    }))
 }
 
 /// Makes an array of a super-chunk.

@@ -42,8 +42,7 @@ pub unsafe extern "C" fn b2nd_get_slice(
     start: *const i64,
     stop: *const i64,
 ) -> c_int {
-    // SAFETY: by the contract.
-    code("b2nd_get_slice", || unsafe {
+    unsafe_granted!(code("b2nd_get_slice", || {
         let src = Array::open(src, false)?;
         let params = Params::from_c(ctx)?;
         let start = dims_of(super::slices::dims(start, src.ndim())?);
@@ -54,7 +53,7 @@ pub unsafe extern "C" fn b2nd_get_slice(
                 array.copy_box(&src, &start)
             })
         })
-    })
+    }))
 }
 
 /// Copies an array into the storage, the chunks and the blocks that parameters say; `more` may change the copy further.
@@ -106,12 +105,11 @@ pub unsafe extern "C" fn b2nd_copy(
     src: *const b2nd_array_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    // SAFETY: by the contract.
-    code("b2nd_copy", || unsafe {
+    unsafe_granted!(code("b2nd_copy", || {
         let src = Array::open(src, false)?;
         let params = Params::from_c(ctx)?;
         deliver(array, || copy(params, &src, &mut |_| Ok(())))
-    })
+    }))
 }
 
 /// Joins two arrays along an axis; their other dimensions and their items are alike. With `copy` the result is a new array in
@@ -129,8 +127,7 @@ pub unsafe extern "C" fn b2nd_concatenate(
     copy: bool,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    // SAFETY: by the contract.
-    code("b2nd_concatenate", || unsafe {
+    unsafe_granted!(code("b2nd_concatenate", || {
         not_null!(src2, array)?;
         let mut first = Array::open(src1, !copy)?;
         let second = Array::open(src2, false)?;
@@ -148,5 +145,5 @@ pub unsafe extern "C" fn b2nd_concatenate(
         deliver(array, || {
             self::copy(params, &first, &mut |copy| copy.join(&second, axis, &shape))
         })
-    })
+    }))
 }

@@ -16,15 +16,14 @@ pub unsafe extern "C" fn b2nd_resize(
     new_shape: *const i64,
     start: *const i64,
 ) -> c_int {
-    // SAFETY: by the contract.
-    code("b2nd_resize", || unsafe {
+    unsafe_granted!(code("b2nd_resize", || {
         not_null!(new_shape)?;
         let mut array = Array::open(array, true)?;
         let ndim = array.ndim();
         let start = (!start.is_null()).then(|| dims(start, ndim)).transpose()?;
         let shape = dims(new_shape, ndim)?;
         array.reshape(&mut |array| array.resize(shape, start))
-    })
+    }))
 }
 
 /// An axis of the program's.
@@ -50,14 +49,13 @@ pub unsafe extern "C" fn b2nd_insert(
     axis: i8,
     insert_start: i64,
 ) -> c_int {
-    // SAFETY: by the contract.
-    code("b2nd_insert", || unsafe {
+    unsafe_granted!(code("b2nd_insert", || {
         not_null!(buffer)?;
         let mut array = Array::open(array, true)?;
         let axis = axis_of(&array, axis)?;
         let buffer = bytes(buffer.cast(), size(buffersize)?)?;
         array.reshape(&mut |array| array.insert(buffer, axis, insert_start))
-    })
+    }))
 }
 
 /// Puts the items of `buffer`, as many as `buffersize` bytes are, at the end of `axis`. The shape and the chunks change at
@@ -72,14 +70,13 @@ pub unsafe extern "C" fn b2nd_append(
     buffersize: i64,
     axis: i8,
 ) -> c_int {
-    // SAFETY: by the contract.
-    code("b2nd_append", || unsafe {
+    unsafe_granted!(code("b2nd_append", || {
         not_null!(buffer)?;
         let mut array = Array::open(array, true)?;
         let axis = axis_of(&array, axis)?;
         let buffer = bytes(buffer.cast(), size(buffersize)?)?;
         array.reshape(&mut |array| array.append(buffer, axis))
-    })
+    }))
 }
 
 /// Takes `delete_len` items away from `axis`, from position `delete_start` on: the last ones, or whole chunks. The shape and
@@ -94,12 +91,11 @@ pub unsafe extern "C" fn b2nd_delete(
     delete_start: i64,
     delete_len: i64,
 ) -> c_int {
-    // SAFETY: by the contract.
-    code("b2nd_delete", || unsafe {
+    unsafe_granted!(code("b2nd_delete", || {
         let mut array = Array::open(array, true)?;
         let axis = axis_of(&array, axis)?;
         array.reshape(&mut |array| array.delete(axis, delete_start, delete_len))
-    })
+    }))
 }
 
 /// Follows what other handles and processes did to the shape of an array on disk. All functions that read or write data do
@@ -110,6 +106,5 @@ pub unsafe extern "C" fn b2nd_delete(
 /// `array` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn b2nd_refresh(array: *mut b2nd_array_t) -> c_int {
-    // SAFETY: by the caller's word.
-    code("b2nd_refresh", || unsafe { array::refresh(array) })
+    unsafe_granted!(code("b2nd_refresh", || array::refresh(array)))
 }

@@ -41,8 +41,7 @@ pub unsafe extern "C" fn b2nd_get_orthogonal_selection(
     buffershape: *mut i64,
     buffersize: i64,
 ) -> c_int {
-    // SAFETY: by the contract.
-    code("b2nd_get_orthogonal_selection", || unsafe {
+    unsafe_granted!(code("b2nd_get_orthogonal_selection", || {
         let array = Array::open(array, false)?;
         let ndim = array.geometry.ndim;
         let lists = lists(ndim, selection, selection_size)?;
@@ -52,7 +51,7 @@ pub unsafe extern "C" fn b2nd_get_orthogonal_selection(
         };
         let buffer = bytes_mut(buffer.cast(), size(buffersize)?)?;
         array.read_selection(&selection, buffer)
-    })
+    }))
 }
 
 /// Writes the items whose indices along each dimension are in `selection`, lists of `selection_size` indices each, out of
@@ -70,8 +69,7 @@ pub unsafe extern "C" fn b2nd_set_orthogonal_selection(
     buffershape: *mut i64,
     buffersize: i64,
 ) -> c_int {
-    // SAFETY: by the contract.
-    code("b2nd_set_orthogonal_selection", || unsafe {
+    unsafe_granted!(code("b2nd_set_orthogonal_selection", || {
         let array = Array::open(array, true)?;
         let lists = lists(array.ndim(), selection, selection_size)?;
         let shape = dims(buffershape, array.ndim())?;
@@ -80,7 +78,7 @@ pub unsafe extern "C" fn b2nd_set_orthogonal_selection(
         };
         let buffer = bytes(buffer.cast(), size(buffersize)?)?;
         array.write(|array| array.write_selection(&selection, buffer))
-    })
+    }))
 }
 
 /// Reads `ncoords` items into `buffer`, one after the other. `coords` counts them through the whole array in C order, in any
@@ -96,8 +94,7 @@ pub unsafe extern "C" fn b2nd_get_sparse_cbuffer(
     buffer: *mut c_void,
     buffersize: i64,
 ) -> c_int {
-    // SAFETY: by the contract.
-    code("b2nd_get_sparse_cbuffer", || unsafe {
+    unsafe_granted!(code("b2nd_get_sparse_cbuffer", || {
         let array = Array::open(array, false)?;
         let count = size(ncoords)?;
         if count == 0 {
@@ -110,5 +107,5 @@ pub unsafe extern "C" fn b2nd_get_sparse_cbuffer(
         }
         let coords = dims(coords, count)?;
         array.read_sparse(coords, bytes_mut(buffer.cast(), size(buffersize)?)?)
-    })
+    }))
 }

@@ -27,15 +27,14 @@ pub unsafe extern "C" fn b2nd_get_slice_cbuffer(
     buffershape: *const i64,
     buffersize: i64,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    code("b2nd_get_slice_cbuffer", || unsafe {
+    unsafe_granted!(code("b2nd_get_slice_cbuffer", || {
         not_null!(start, stop, buffershape, buffer)?;
         let array = Array::open(array, false)?;
         let ndim = array.ndim();
         let buffer = bytes_mut(buffer.cast(), size(buffersize)?)?;
         let (start, stop) = (dims(start, ndim)?, dims(stop, ndim)?);
         array.read_slice(start, stop, dims(buffershape, ndim)?, buffer)
-    })
+    }))
 }
 
 /// Writes the items from `start` to before `stop` out of `buffer`, an array of shape `buffershape` in C order, from its
@@ -53,8 +52,7 @@ pub unsafe extern "C" fn b2nd_set_slice_cbuffer(
     stop: *const i64,
     array: *mut b2nd_array_t,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    code("b2nd_set_slice_cbuffer", || unsafe {
+    unsafe_granted!(code("b2nd_set_slice_cbuffer", || {
         not_null!(start, stop, buffershape, buffer)?;
         let array = Array::open(array, true)?;
         let ndim = array.ndim();
@@ -62,5 +60,5 @@ pub unsafe extern "C" fn b2nd_set_slice_cbuffer(
         let (start, stop) = (dims(start, ndim)?, dims(stop, ndim)?);
         let buffershape = dims(buffershape, ndim)?;
         array.write(|array| array.write_slice(start, stop, buffershape, buffer))
-    })
+    }))
 }

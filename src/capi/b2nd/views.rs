@@ -63,8 +63,7 @@ pub unsafe extern "C" fn b2nd_expand_dims(
     axis: *const bool,
     final_dims: u8,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    code("b2nd_expand_dims", || unsafe {
+    unsafe_granted!(code("b2nd_expand_dims", || {
         let array = Array::open(array, false)?;
         check(&array)?;
         deliver(view, || {
@@ -76,7 +75,7 @@ pub unsafe extern "C" fn b2nd_expand_dims(
             let new = std::slice::from_raw_parts(axis.cast(), final_dims.into());
             self::view(&array, &array.geometry.expanded(new)?)
         })
-    })
+    }))
 }
 
 /// Makes a view without the dimensions that `drops` names, which are of length 1.
@@ -95,11 +94,10 @@ pub unsafe extern "C" fn b2nd_squeeze(
     array: *mut b2nd_array_t,
     view: *mut *mut b2nd_array_t,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    code("b2nd_squeeze", || unsafe {
+    unsafe_granted!(code("b2nd_squeeze", || {
         let array = Array::open(array, false)?;
         deliver(view, || squeezed(&array, |d| array.geometry.shape[d] == 1))
-    })
+    }))
 }
 
 /// Makes a view of an array without the dimensions for which `index` is true, all of length 1. It shows the same chunks, and
@@ -114,13 +112,12 @@ pub unsafe extern "C" fn b2nd_squeeze_index(
     view: *mut *mut b2nd_array_t,
     index: *const bool,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    code("b2nd_squeeze_index", || unsafe {
+    unsafe_granted!(code("b2nd_squeeze_index", || {
         let array = Array::open(array, false)?;
         deliver(view, || {
             not_null!(index)?;
             // Any byte but 0 is taken for true.
             squeezed(&array, |d| *index.cast::<u8>().add(d) != 0)
         })
-    })
+    }))
 }

@@ -17,7 +17,7 @@ use oxiblosc_memory::Buffer;
 unsafe fn chunk_from_c<'a>(chunk: *mut u8) -> Result<&'a [u8]> {
     let mut header = ChunkHeader::EMPTY;
     not_null!(chunk)?;
-    // SAFETY: by the contract; a chunk has as many bytes as it says.
+    // SAFETY: `# Safety` says that all of the chunk is there, and `read_chunk` reads no more than the chunk says that it has.
     let bytes = unsafe { read_chunk(chunk.cast(), i32::MAX, &mut header)? };
     if bytes.len() < header.cbytes {
         // A lazy chunk is no chunk without the frame that it is from.
@@ -35,12 +35,12 @@ unsafe fn put(schunk: &SuperChunk, place: Position, chunk: *mut u8, copy: bool) 
     if copy || schunk.peek()?.is_frame() {
         let nchunks = schunk.put_chunk(place, bytes)?;
         if !copy {
-            // SAFETY: by the contract; the frame has a copy.
+            // SAFETY: without `copy`, `# Safety` says that it came from `malloc`; the frame has its own copy.
             unsafe { libc::free(chunk.cast()) };
         }
         return Ok(nchunks);
     }
-    // SAFETY: by the contract; given back below where this fails.
+    // SAFETY: without `copy`, `# Safety` says that it came from `malloc`; it is given back below where this fails.
     let owned = unsafe { Buffer::from_raw(chunk, bytes.len()) };
     schunk
         .put_owned_chunk(place, owned)
@@ -61,10 +61,12 @@ pub unsafe extern "C" fn blosc2_schunk_append_chunk(
     chunk: *mut u8,
     copy: bool,
 ) -> i64 {
-    // SAFETY: by the contract.
-    code64("blosc2_schunk_append_chunk", || unsafe {
-        put(Handle::core_of(schunk)?, Position::End, chunk, copy)
-    })
+    unsafe_granted!(code64("blosc2_schunk_append_chunk", || put(
+        Handle::core_of(schunk)?,
+        Position::End,
+        chunk,
+        copy
+    )))
 }
 
 /// Inserts a chunk before chunk `nchunk`, or behind the last one; `copy` as in `blosc2_schunk_append_chunk`. Returns the
@@ -79,11 +81,10 @@ pub unsafe extern "C" fn blosc2_schunk_insert_chunk(
     chunk: *mut u8,
     copy: bool,
 ) -> i64 {
-    // SAFETY: by the contract.
-    code64("blosc2_schunk_insert_chunk", || unsafe {
+    unsafe_granted!(code64("blosc2_schunk_insert_chunk", || {
         let schunk = Handle::core_of(schunk)?;
         put(schunk, schunk.place_before(nchunk)?, chunk, copy)
-    })
+    }))
 }
 
 /// Puts a chunk in the place of chunk `nchunk`; `copy` as in `blosc2_schunk_append_chunk`. Returns the number of chunks, or
@@ -98,11 +99,10 @@ pub unsafe extern "C" fn blosc2_schunk_update_chunk(
     chunk: *mut u8,
     copy: bool,
 ) -> i64 {
-    // SAFETY: by the contract.
-    code64("blosc2_schunk_update_chunk", || unsafe {
+    unsafe_granted!(code64("blosc2_schunk_update_chunk", || {
         let schunk = Handle::core_of(schunk)?;
         put(schunk, schunk.place_over(nchunk)?, chunk, copy)
-    })
+    }))
 }
 
 /// Deletes chunk `nchunk`. Returns the number of chunks left, or a negative error code.
@@ -114,10 +114,10 @@ pub unsafe extern "C" fn blosc2_schunk_delete_chunk(
     schunk: *mut blosc2_schunk,
     nchunk: i64,
 ) -> i64 {
-    // SAFETY: by the contract.
-    code64("blosc2_schunk_delete_chunk", || unsafe {
-        Handle::core_of(schunk)?.delete_chunk(nchunk)
-    })
+    unsafe_granted!(code64("blosc2_schunk_delete_chunk", || Handle::core_of(
+        schunk
+    )?
+    .delete_chunk(nchunk)))
 }
 
 /// Compresses `nbytes` bytes at `src` with the super-chunk's context and appends them as one chunk. Returns the number of
@@ -212,10 +212,9 @@ pub unsafe extern "C" fn blosc2_schunk_get_chunk(
     chunk: *mut *mut u8,
     needs_free: *mut bool,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    code("blosc2_schunk_get_chunk", || unsafe {
-        get_for_c(schunk, nchunk, chunk, needs_free, false)
-    })
+    unsafe_granted!(code("blosc2_schunk_get_chunk", || get_for_c(
+        schunk, nchunk, chunk, needs_free, false
+    )))
 }
 
 /// As `blosc2_schunk_get_chunk`, but of a chunk on disk only the front is read: header, block starts, and a trailer that
@@ -231,10 +230,9 @@ pub unsafe extern "C" fn blosc2_schunk_get_lazychunk(
     chunk: *mut *mut u8,
     needs_free: *mut bool,
 ) -> c_int {
-    // SAFETY: by the caller's word.
-    code("blosc2_schunk_get_lazychunk", || unsafe {
-        get_for_c(schunk, nchunk, chunk, needs_free, true)
-    })
+    unsafe_granted!(code("blosc2_schunk_get_lazychunk", || get_for_c(
+        schunk, nchunk, chunk, needs_free, true
+    )))
 }
 
 /// Decompresses block `nblock` of chunk `nchunk`, which is one of variable-length blocks. The program frees `*dest` with

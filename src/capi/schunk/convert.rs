@@ -33,10 +33,9 @@ pub unsafe extern "C" fn blosc2_schunk_from_buffer(
     len: i64,
     copy: bool,
 ) -> *mut blosc2_schunk {
-    // SAFETY: by the caller's word.
-    pointer("blosc2_schunk_from_buffer", || unsafe {
-        from_buffer(cframe, len, copy)
-    })
+    unsafe_granted!(pointer("blosc2_schunk_from_buffer", || from_buffer(
+        cframe, len, copy
+    )))
 }
 
 /// Opens the frame in a buffer; see `blosc2_schunk_from_buffer`.
@@ -48,7 +47,8 @@ pub unsafe fn from_buffer(cframe: *mut u8, len: i64, copy: bool) -> Result<*mut 
     if cframe.is_null() || len < MIN_LEN {
         return Err(Error::InvalidParam);
     }
-    // SAFETY: by the contract; without `copy` for as long as the super-chunk uses it, with it until this returns.
+    // SAFETY: the buffer has `len` bytes; without `copy` it stays as long as the super-chunk, as the function's text demands, and with
+    // it nothing uses it once this returns.
     let (memory, loaded) = Memory::over(unsafe { CowBuffer::borrow_raw(cframe, len) })?;
     // SAFETY: files are the back end.
     unsafe {
@@ -135,11 +135,10 @@ pub unsafe extern "C" fn blosc2_schunk_to_buffer(
     cframe: *mut *mut u8,
     needs_free: *mut bool,
 ) -> i64 {
-    // SAFETY: by the contract.
-    code64("blosc2_schunk_to_buffer", || unsafe {
+    unsafe_granted!(code64("blosc2_schunk_to_buffer", || {
         not_null!(cframe, needs_free)?;
         to_buffer(schunk, &mut *cframe, &mut *needs_free)
-    })
+    }))
 }
 
 /// See [`blosc2_schunk_to_buffer`].
@@ -214,10 +213,9 @@ pub unsafe extern "C" fn blosc2_schunk_append_file(
     schunk: *mut blosc2_schunk,
     urlpath: *const c_char,
 ) -> i64 {
-    // SAFETY: by the contract.
-    code64("blosc2_schunk_append_file", || unsafe {
-        append_file(schunk, urlpath)
-    })
+    unsafe_granted!(code64("blosc2_schunk_append_file", || append_file(
+        schunk, urlpath
+    )))
 }
 
 /// See [`blosc2_schunk_append_file`].

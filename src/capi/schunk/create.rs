@@ -151,10 +151,11 @@ pub unsafe extern "C" fn blosc2_schunk_open_offset(
     urlpath: *const c_char,
     offset: i64,
 ) -> *mut blosc2_schunk {
-    // SAFETY: by the caller's word.
-    pointer("blosc2_schunk_open_offset", || unsafe {
-        open(urlpath, offset, null())
-    })
+    unsafe_granted!(pointer("blosc2_schunk_open_offset", || open(
+        urlpath,
+        offset,
+        null()
+    )))
 }
 
 /// As `blosc2_schunk_open`, through a back end.
@@ -166,10 +167,9 @@ pub unsafe extern "C" fn blosc2_schunk_open_udio(
     urlpath: *const c_char,
     udio: *const blosc2_io,
 ) -> *mut blosc2_schunk {
-    // SAFETY: by the caller's word.
-    pointer("blosc2_schunk_open_udio", || unsafe {
-        open(urlpath, 0, udio)
-    })
+    unsafe_granted!(pointer("blosc2_schunk_open_udio", || open(
+        urlpath, 0, udio
+    )))
 }
 
 /// As `blosc2_schunk_open_offset`, through a back end.
@@ -182,10 +182,9 @@ pub unsafe extern "C" fn blosc2_schunk_open_offset_udio(
     offset: i64,
     udio: *const blosc2_io,
 ) -> *mut blosc2_schunk {
-    // SAFETY: by the caller's word.
-    pointer("blosc2_schunk_open_offset_udio", || unsafe {
-        open(urlpath, offset, udio)
-    })
+    unsafe_granted!(pointer("blosc2_schunk_open_offset_udio", || open(
+        urlpath, offset, udio
+    )))
 }
 
 /// Frees a super-chunk that was just made and cannot be what it should be, and removes its file or directory. What was there
@@ -212,6 +211,5 @@ pub unsafe fn discard(schunk: *mut blosc2_schunk) {
 /// `schunk` is NULL or a super-chunk that was not freed and is not in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_free(schunk: *mut blosc2_schunk) -> c_int {
-    // SAFETY: by the caller's word.
-    code("blosc2_schunk_free", || Ok(unsafe { handle::free(schunk) }))
+    unsafe_granted!(code("blosc2_schunk_free", || Ok(handle::free(schunk))))
 }

@@ -147,8 +147,7 @@ impl Handle {
     /// # Safety
     /// `schunk` is null or came from this library and was not freed.
     pub unsafe fn from_c<'a>(schunk: *mut blosc2_schunk) -> Result<&'a Self> {
-        // SAFETY: by the contract.
-        Ok(unsafe { Self::shown(schunk)? }.base())
+        Ok(unsafe_granted!(Self::shown(schunk)?).base())
     }
 
     /// The handle that has the chunks: this one, or that whose chunks it shows.
@@ -283,7 +282,7 @@ impl Handle {
 /// # Safety
 /// `schunk` is null or a handle that is not in use.
 pub unsafe fn free(schunk: *mut blosc2_schunk) -> i32 {
-    // SAFETY: by the contract; every part is the handle's own.
+    // SAFETY: `# Safety` says that the handle is there. The call that takes its last share frees it, and a view its share of its base.
     unsafe {
         let Ok(handle) = Handle::shown(schunk) else {
             return 0;
@@ -310,7 +309,8 @@ pub unsafe fn free(schunk: *mut blosc2_schunk) -> i32 {
 /// # Safety
 /// As for [`free`]; no view is left.
 unsafe fn free_parts(schunk: *mut blosc2_schunk) -> i32 {
-    // SAFETY: by the contract. The structure is left where it is: a copy has 64 KB, which small stacks have no room for.
+    // SAFETY: the handle is there, and nothing else refers to it. Its content is moved out once, and its memory freed as what it then is.
+    // The structure is not moved: it has 64 KB, for which small stacks have no room.
     unsafe {
         let handle = schunk.cast::<Handle>();
         let avoid_free = (*handle).avoid_free.load(Ordering::Relaxed);

@@ -68,7 +68,7 @@ pub unsafe fn set_parameters_from(
 /// # Safety
 /// `schunk` is a super-chunk, finished or not, that is not changed meanwhile.
 pub unsafe fn cparams_of(schunk: *mut blosc2_schunk) -> blosc2_cparams {
-    // SAFETY: by the contract; integers, bools, pointers and optional functions may be zero.
+    // SAFETY: `# Safety` says that the structure is there and not changed; integers, bools, pointers and optional functions may be zero.
     let (c, mut cparams) = unsafe { (&*schunk, std::mem::zeroed::<blosc2_cparams>()) };
     // SAFETY: a context of this library, or null.
     let ctx = unsafe { Context::from_c(c.cctx) };

@@ -25,7 +25,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
         if end > state.sizes()?.nbytes() {
             return Err(Error::Failure);
         }
-        // SAFETY: by the contract, and the items are there.
+        // SAFETY: the buffer has room for the items, which are `len` bytes; it was just checked that there are so many.
         let dest = unsafe { bytes_mut(buffer.cast(), len)? };
         schunk.read_bytes(start..end, dest)
     })
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn blosc2_schunk_set_slice_buffer(
         if start + len as u64 > changing.state()?.sizes()?.nbytes() {
             return Err(Error::Failure);
         }
-        // SAFETY: by the contract, and the items have places.
+        // SAFETY: the buffer has the items, which are `len` bytes; it was just checked that so many have places.
         schunk.write_bytes(start, unsafe { bytes(buffer.cast(), len)? })?;
         changing.finish()
     })

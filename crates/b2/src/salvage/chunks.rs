@@ -4,6 +4,7 @@ use super::{HEADER, Image, Slot};
 use crate::library::c_path;
 use oxiblosc_chunk::decode::Chunk;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_BUFFERSIZE, Special};
+use oxiblosc_chunk::rebuild;
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{Backend, Mode};
 use oxiblosc_memory::Buffer;
@@ -82,8 +83,14 @@ impl<'a> Chunks<'a> {
 
 /// Whether the checksum of a chunk's front fits.
 pub fn is_proven(chunk: &[u8]) -> bool {
-    ChunkHeader::parse(chunk)
-        .is_ok_and(|header| header.has_checksums() && Chunk::parse(&header, chunk).is_ok())
+    ChunkHeader::parse(chunk).is_ok_and(|header| {
+        // Each block of variable length has its size in front, so that one that is damaged keeps such a chunk from being understood.
+        let fits = || match header.has_vlblocks() {
+            true => rebuild::has_right_front(&header, chunk),
+            false => Chunk::parse(&header, chunk).is_ok(),
+        };
+        header.has_checksums() && fits()
+    })
 }
 
 /// What the headers of proven chunks look like, but for their sizes; one of each kind.

@@ -5,7 +5,7 @@ use super::header::{Front, NO_EXTENT, header_or, nothing};
 use super::index::{Index, would_fit};
 use super::order::arrange;
 use super::scan::{Scan, header_from, plausible, scan};
-use super::{Chunks, HEADER, Image, Parts, Salvage, Slot, shortfall, start};
+use super::{Chunks, HEADER, Image, Parts, Salvage, Slot, shortfall, specials, start};
 use crate::failure::Result;
 use crate::library::SuperChunk;
 use crate::state::State;
@@ -34,8 +34,9 @@ pub fn contiguous(image: &Image, contexts: &SuperChunk, mut notes: Vec<String>) 
         index: index.as_ref().map_or(State::Wrong, |index| index.state),
         trailer: end.state,
     };
-    let salvage = |header, parts, slots, in_order, vlmetalayers, notes| Salvage {
+    let salvage = |header, parts: Parts, slots, in_order, vlmetalayers, notes| Salvage {
         header,
+        specials_proven: in_order && parts.index == State::Right,
         parts,
         slots,
         in_order,
@@ -105,6 +106,23 @@ pub fn contiguous(image: &Image, contexts: &SuperChunk, mut notes: Vec<String>) 
     let believed = (state != State::Wrong).then_some(&header);
     let said = (extent != NO_EXTENT).then_some(said_start);
     let at = start_of(index.as_ref(), said, &found, &proven, limit);
+    let is_right = |index: &Index| index.state == State::Right;
+    let by_sum = || {
+        let sums = end.sums.as_ref()?;
+        let count = usize::try_from(believed.and_then(Header::nchunks)?).ok()?;
+        let places: Vec<u64> = found.chunks.iter().map(|(pos, _)| *pos).collect();
+        specials::placed(&places, count, said_start, sums.index)
+    };
+    let is_lost_index = !index.as_ref().is_some_and(is_right);
+    if let Some(slots) = is_lost_index.then(by_sum).flatten() {
+        notes.push("the index is lost, but its checksum says which chunk is which".into());
+        let salvage = salvage(header, parts, slots, true, end.layers, notes);
+        let specials_proven = true;
+        return Ok(Salvage {
+            specials_proven,
+            ..salvage
+        });
+    }
     let (slots, start, mut in_order) = match (index, at) {
         (Some(index), Some((start, sure))) if index.state == State::Right => {
             if !sure {

@@ -5,7 +5,7 @@ use super::header::{Front, NO_EXTENT, header_or};
 use super::index::{Index, would_fit};
 use super::order::numbered;
 use super::scan::{Scan, header_from};
-use super::{Chunks, Image, Parts, Salvage};
+use super::{Chunks, Image, Parts, Salvage, specials};
 use crate::failure::{Failure, Result};
 use crate::library::SuperChunk;
 use crate::state::State;
@@ -63,8 +63,17 @@ pub fn sparse(
         trailer: end.state,
     };
     let mut in_order = false;
-    let slots = match index {
-        Some(index) => {
+    let by_sum = || specials::placed(&numbers, usize::try_from(expected?).ok()?, 0, sum?);
+    let is_lost = !index.as_ref().is_some_and(is_right);
+    let by_sum = is_lost.then(by_sum).flatten();
+    let specials_proven = !is_lost || by_sum.is_some();
+    let slots = match (index, by_sum) {
+        (_, Some(slots)) => {
+            notes.push("the index is lost, but its checksum says which chunk is which".into());
+            in_order = true;
+            slots
+        }
+        (Some(index), None) => {
             if !index.is_whole() {
                 notes.push("the index is damaged: the places of some chunks are lost".into());
             } else if index.state == State::Wrong {
@@ -82,12 +91,12 @@ pub fn sparse(
                     && numbers.iter().any(is_proven));
             slots
         }
-        None if expected == Some(0) && numbers.is_empty() => {
+        (None, None) if expected == Some(0) && numbers.is_empty() => {
             parts.index = parts.header;
             in_order = parts.header == State::Right;
             Vec::new()
         }
-        None => {
+        (None, None) => {
             notes.push("the index is lost: chunks are taken in the order of their numbers".into());
             let expected = expected.filter(|count| *count > 0);
             numbered(&numbers, expected.map(|count| count as usize))
@@ -101,6 +110,7 @@ pub fn sparse(
         header,
         parts,
         slots,
+        specials_proven: specials_proven && in_order,
         in_order,
         limit: 0,
         vlmetalayers: end.layers,

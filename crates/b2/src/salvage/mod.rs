@@ -9,6 +9,7 @@
 //! - [`scan`], [`chunks`]: looking for chunks, and reading them
 //! - [`start`]: where the header ended
 //! - [`order`]: which chunk is which
+//! - [`specials`]: chunks that only the index told of
 //! - [`agree`]: what the chunks say better than a damaged header
 //! - [`contiguous`](fn@contiguous), [`directory`]: putting it together
 
@@ -22,6 +23,7 @@ mod image;
 mod index;
 mod order;
 mod scan;
+mod specials;
 mod start;
 
 pub use agree::{Sizes, agree};
@@ -81,6 +83,8 @@ pub struct Salvage {
     pub slots: Vec<Slot>,
     /// Whether it is known which chunk is which, and no guess.
     pub in_order: bool,
+    /// Whether the checksum of the index proves which chunks are of special values.
+    pub specials_proven: bool,
     /// Where the last chunk ends at the latest.
     pub limit: u64,
     /// The variable-length metalayers.

@@ -26,8 +26,8 @@ pub struct Original {
 pub struct Content {
     /// The data of each chunk.
     pub chunks: Vec<Vec<u8>>,
-    /// The size of its blocks, or all of it where they differ.
-    pub blocks: Vec<usize>,
+    /// The sizes of the blocks of each.
+    pub blocks: Vec<Vec<usize>>,
     /// The fixed-length metalayers.
     pub metalayers: Vec<(Vec<u8>, Vec<u8>)>,
     /// The variable-length metalayers.
@@ -162,24 +162,36 @@ fn finish(s: &SuperChunk, kind: usize) {
     s.close_frame().expect("closed");
 }
 
+fn block_sizes(header: &ChunkHeader, chunk: &[u8]) -> Vec<usize> {
+    let number =
+        |at: usize| i32::from_le_bytes(chunk[at..at + 4].try_into().expect("four")) as usize;
+    let all = 0..header.nblocks;
+    match header.blocks {
+        Blocks::Regular { blocksize } => all
+            .map(|nblock| blocksize.min(header.nbytes - nblock * blocksize))
+            .collect(),
+        // Each begins with its size.
+        Blocks::Variable { .. } => all.map(|nblock| number(number(32 + 4 * nblock))).collect(),
+    }
+}
+
 /// What is in the frame at a path; nothing if it cannot be read.
 pub fn content(path: &Path) -> Option<Content> {
     let s = SuperChunk::open(path, 0, 1, Protection::default()).ok()?;
     let (mut chunks, mut blocks) = (Vec::new(), Vec::new());
     for nchunk in 0..s.nchunks().ok()? {
-        let header = {
+        let (header, sizes) = {
             let state = s.read().ok()?;
-            ChunkHeader::parse(&state.chunk(nchunk).ok()?).ok()?
+            let chunk = state.chunk(nchunk).ok()?;
+            let header = ChunkHeader::parse(&chunk).ok()?;
+            (header, block_sizes(&header, &chunk))
         };
         let mut data = vec![0; header.nbytes];
         if s.decompress_chunk(nchunk as i64, &mut data).is_err() {
             // Of a codec or filter that nobody knows.
             data.clear();
         }
-        blocks.push(match header.blocks {
-            Blocks::Regular { blocksize } => blocksize,
-            Blocks::Variable { .. } => header.nbytes,
-        });
+        blocks.push(sizes);
         chunks.push(data);
     }
     let file = if path.is_dir() {
@@ -298,11 +310,6 @@ impl Original {
         self.places.len() < self.content.chunks.len()
     }
 
-    fn has_vlblocks(&self) -> bool {
-        let (file, pos, _) = self.places[0];
-        ChunkHeader::parse(&self.files[file].1[pos..]).is_ok_and(|header| header.has_vlblocks())
-    }
-
     /// Which of the files has the header.
     fn front(&self) -> usize {
         let front = self
@@ -371,7 +378,7 @@ impl Damage {
             Self::Header | Self::Metalayers => true,
             // Chunks that are told by the index alone are lost with it.
             Self::Index => !original.has_specials(),
-            Self::BlockStarts => !original.has_vlblocks(),
+            Self::BlockStarts => true,
             _ => false,
         }
     }

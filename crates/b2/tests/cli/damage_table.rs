@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 struct Verdict {
     state: String,
     wrong: Vec<usize>,
+    one_bit: Vec<usize>,
     left_out: bool,
 }
 
@@ -36,18 +37,21 @@ fn word(text: &str, name: &str) -> String {
     rest.trim_matches('"').to_string()
 }
 
+fn numbers(text: &str, name: &str) -> Vec<usize> {
+    let list = after(text, name)[1..].split_once(']');
+    let (list, _) = list.expect("a list");
+    let numbers = list.split(", ").filter(|number| !number.is_empty());
+    let numbers = numbers.map(|number| number.parse().expect("a number"));
+    numbers.collect()
+}
+
 fn parse(json: &str) -> Report {
     let chunks = json.split("\"state\": ").skip(1).map(|rest| {
         let rest = format!("\"state\": {rest}");
-        let (list, _) = after(&rest, "wrong_blocks")[1..]
-            .split_once(']')
-            .expect("a list");
-        let numbers = list.split(", ").filter(|number| !number.is_empty());
         Verdict {
             state: word(&rest, "state"),
-            wrong: numbers
-                .map(|number| number.parse().expect("a number"))
-                .collect(),
+            wrong: numbers(&rest, "wrong_blocks"),
+            one_bit: numbers(&rest, "one_bit_blocks"),
             left_out: word(&rest, "left_out") == "true",
         }
     });
@@ -98,6 +102,19 @@ impl Outcome {
     }
 }
 
+/// Cuts data into blocks of these sizes; what is behind them is one more.
+fn cut<'a>(data: &'a [u8], sizes: &[usize]) -> Vec<&'a [u8]> {
+    let mut rest = data;
+    let mut blocks = Vec::new();
+    for size in sizes {
+        let (block, behind) = rest.split_at((*size).min(rest.len()));
+        blocks.push(block);
+        rest = behind;
+    }
+    blocks.extend((!rest.is_empty()).then_some(rest));
+    blocks
+}
+
 /// Compares what came back with what there was.
 fn compare(before: &Content, back: &Content, report: &Report, outcome: &mut Outcome) {
     let mut now = back.chunks.iter();
@@ -105,14 +122,17 @@ fn compare(before: &Content, back: &Content, report: &Report, outcome: &mut Outc
         let Some(data) = (!verdict.left_out).then(|| now.next()).flatten() else {
             continue;
         };
-        let (then, blocksize) = match before.chunks.get(nchunk) {
-            Some(then) => (&then[..], before.blocks[nchunk]),
-            None => (&[][..], data.len().max(1)),
+        let (then, blocks) = match before.chunks.get(nchunk) {
+            Some(then) => (&then[..], before.blocks[nchunk].clone()),
+            None => (&[][..], vec![data.len()]),
         };
-        let same_size = data.len() == then.len();
-        for (nblock, block) in data.chunks(blocksize.max(1)).enumerate() {
-            let at = nblock * blocksize;
-            let then = then.get(at..).unwrap_or_default();
+        let own = &back.blocks[back.chunks.len() - now.len() - 1];
+        let same_blocks = own.len() == blocks.len();
+        let own = cut(data, if same_blocks { own } else { &blocks });
+        let then_blocks = cut(then, &blocks);
+        for (nblock, block) in own.into_iter().enumerate() {
+            let then = then_blocks.get(nblock).copied().unwrap_or_default();
+            let same_size = block.len() == then.len();
             let same = block.iter().zip(then).filter(|(now, then)| now == then);
             let same = same.count();
             let differ = match same_size {
@@ -120,13 +140,15 @@ fn compare(before: &Content, back: &Content, report: &Report, outcome: &mut Outc
                 false => block.len(),
             };
             outcome.right += same;
-            match (verdict.wrong.contains(&nblock), verdict.state.as_str()) {
-                (false, "right") => {
+            if verdict.wrong.contains(&nblock) || verdict.state == "wrong" {
+                continue;
+            }
+            match verdict.state == "right" && !verdict.one_bit.contains(&nblock) {
+                true => {
                     outcome.silent += differ;
                     outcome.called_right += same;
                 }
-                (false, "unknown") => outcome.doubtful += differ,
-                _ => {}
+                false => outcome.doubtful += differ,
             }
         }
     }

@@ -8,5 +8,6 @@ mod damage_table;
 #[path = "../../../../tests/common/fixtures.rs"]
 mod fixtures;
 mod safety;
+mod stores;
 mod support;
 mod verdicts;

@@ -107,6 +107,20 @@ fn what_is_read_is_not_overwritten() {
         "-f",
     ])
     .failed();
+    // Nor does anything come into the directory that is read.
+    for inside in ["new", "new/er", "00000000.chunk2"] {
+        let to = format!("{sparse}/{inside}");
+        let count = fs::read_dir(&sparse).expect("a directory").count();
+        b2(&["convert", &sparse, &to]).failed();
+        b2(&["convert", &sparse, &to, "--contiguous", "-f"]).failed();
+        b2(&["decompress", &sparse, "-o", &to]).failed();
+        b2(&["repair", &sparse, &to]).failed();
+        let inside = fs::read_dir(&sparse).expect("a directory").count();
+        assert_eq!(inside, count, "{to}");
+    }
+    let into = folder.path("into");
+    symlink(format!("{sparse}/new"), &into).expect("linked");
+    b2(&["convert", &sparse, &into]).failed();
     // A directory with other things is no frame to be replaced.
     let other = folder.path("other");
     fs::create_dir(&other).expect("made");

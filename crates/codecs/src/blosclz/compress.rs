@@ -11,26 +11,30 @@ use crate::table::{Slot, Table, hash};
 use oxiblosc_error::Result;
 
 /// Binary logarithm of the most slots that a table uses.
-const MAX_HASH_LOG: u32 = 14;
+pub(super) const MAX_HASH_LOG: u32 = 14;
 /// Slots of a table.
 const SLOTS: usize = 1 << MAX_HASH_LOG;
 
 /// Shorter streams are not compressed.
-const MIN_SRC: usize = 16;
+pub(super) const MIN_SRC: usize = 16;
 /// With a shorter destination nothing is compressed.
-const MIN_DST: usize = 66;
+pub(super) const MIN_DST: usize = 66;
 /// No match starts within this many bytes of the end. This also allows reading eight bytes at every position that is tried.
 const TAIL: usize = 12;
 /// The reference codes a match as this many bytes shorter than what it found (before the format's own difference of 2), so the
 /// search continues at the last byte but one of the match that was found.
 const LENGTH_SHIFT: usize = 4;
-/// A candidate must match in these bytes (7, the first lowest): with fewer, the coded length would be 0.
-const MIN_MATCH_MASK: u64 = (1 << (8 * 7)) - 1;
+
+/// In how many bytes a candidate must match, if its length is coded as so many bytes shorter.
+const fn min_match(shift: usize) -> usize {
+    2 * shift - 1
+}
+
 /// Matches with a coded length up to this are not taken at a far distance, which costs two bytes more.
 const MAX_SHORT_CODE: usize = 5;
 
 /// The compression ratio that the probe must predict, by level. The figures are the reference's.
-const MIN_RATIO: [f64; 10] = [0.0, 2.0, 1.5, 1.2, 1.2, 1.2, 1.2, 1.15, 1.1, 1.0];
+pub(super) const MIN_RATIO: [f64; 10] = [0.0, 2.0, 1.5, 1.2, 1.2, 1.2, 1.2, 1.15, 1.1, 1.0];
 
 /// Shorter streams share a table that is not cleared between them.
 const SHORT_STREAM: usize = 1024;
@@ -69,56 +73,81 @@ impl Compressor {
             4..7 => 2,
             _ => 1,
         };
+        let wanted = MIN_RATIO[usize::from(clevel)];
+        if !self.reaches::<LOG, LENGTH_SHIFT>(src, divisor, wanted)? {
+            return Ok(0);
+        }
+        self.write::<LOG, LENGTH_SHIFT, INSERT_TWO>(src, dst)
+    }
+
+    /// Whether what a probe makes of the last `1 / divisor` of `src` has this ratio. It looks at `1 << LOG` bytes at most.
+    #[inline(always)]
+    pub(super) fn reaches<const LOG: u32, const SHIFT: usize>(
+        &mut self,
+        src: &[u8],
+        divisor: usize,
+        wanted: f64,
+    ) -> Result<bool> {
         let part = src.len() / divisor;
         let start = src.len() - part;
         let sample = &src[start..start + part.min(1 << LOG)];
-        let wanted = MIN_RATIO[usize::from(clevel)];
-        let worthwhile = if sample.len() < SHORT_STREAM {
+        Ok(if sample.len() < SHORT_STREAM {
             let (slots, base) = self.narrow.without_clearing(sample.len())?;
             probe(
                 sample,
-                &mut Finder::<u16, LOG, true> { slots, base },
+                &mut Finder::<u16, LOG, SHIFT, true> { slots, base },
                 wanted,
             )
         } else {
             let slots = self.narrow.cleared(sample.len(), 1 << LOG)?;
             probe(
                 sample,
-                &mut Finder::<u16, LOG, false> { slots, base: 0 },
+                &mut Finder::<u16, LOG, SHIFT, false> { slots, base: 0 },
                 wanted,
             )
-        };
-        if !worthwhile {
-            return Ok(0);
-        }
+        })
+    }
+
+    /// Writes the stream. Returns its length, or 0 if it does not fit.
+    #[inline(always)]
+    pub(super) fn write<const LOG: u32, const SHIFT: usize, const INSERT_TWO: bool>(
+        &mut self,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<usize> {
         let written = if src.len() < SHORT_STREAM {
             let (slots, base) = self.narrow.without_clearing(src.len())?;
-            encode::<_, LOG, true, INSERT_TWO>(src, dst, &mut Finder { slots, base })
+            encode::<_, LOG, SHIFT, true, INSERT_TWO>(src, dst, &mut Finder { slots, base })
         } else if Table::<u16, SLOTS>::fits(src.len()) {
             let slots = self.narrow.cleared(src.len(), 1 << LOG)?;
-            encode::<_, LOG, false, INSERT_TWO>(src, dst, &mut Finder { slots, base: 0 })
+            encode::<_, LOG, SHIFT, false, INSERT_TWO>(src, dst, &mut Finder { slots, base: 0 })
         } else {
             let slots = self.wide.cleared(src.len(), 1 << LOG)?;
-            encode::<_, LOG, false, INSERT_TWO>(src, dst, &mut Finder { slots, base: 0 })
+            encode::<_, LOG, SHIFT, false, INSERT_TWO>(src, dst, &mut Finder { slots, base: 0 })
         };
         Ok(written.unwrap_or(0))
     }
 }
 
 /// A match finder with a table of `1 << LOG` slots. With `REUSED` the table was not cleared: entries below `base` are stale.
-struct Finder<'a, S, const LOG: u32, const REUSED: bool> {
+struct Finder<'a, S, const LOG: u32, const SHIFT: usize, const REUSED: bool> {
     slots: &'a mut [S; SLOTS],
     base: usize,
 }
 
-impl<S: Slot, const LOG: u32, const REUSED: bool> Finder<'_, S, LOG, REUSED> {
+impl<S: Slot, const LOG: u32, const SHIFT: usize, const REUSED: bool>
+    Finder<'_, S, LOG, SHIFT, REUSED>
+{
+    /// The bytes in which a candidate must match, the first lowest.
+    const MIN_MATCH_MASK: u64 = (1 << (8 * min_match(SHIFT))) - 1;
+
     /// Inserts position `at`, whose four bytes are `four`.
     #[inline(always)]
     fn insert(&mut self, four: u32, at: usize) {
         self.slots[hash::<LOG>(four)] = S::new(self.base + at);
     }
 
-    /// Finds the first position from `at` on that has a match of at least seven bytes, and inserts every position on the way.
+    /// Finds the first position from `at` on that has a match of the least length, and inserts every position on the way.
     /// Returns both positions, or `None` when `limit` comes first.
     #[inline(always)]
     fn next(&mut self, src: &[u8], at: usize, limit: usize) -> Option<(usize, usize)> {
@@ -137,7 +166,10 @@ impl<S: Slot, const LOG: u32, const REUSED: bool> Finder<'_, S, LOG, REUSED> {
                 from = select_unpredictable((from as usize) < at, from, 0);
             }
             let from = from as usize;
-            if (read8(src, from) ^ here) & MIN_MATCH_MASK == 0 && at - from < WINDOW && from < at {
+            if (read8(src, from) ^ here) & Self::MIN_MATCH_MASK == 0
+                && at - from < WINDOW
+                && from < at
+            {
                 return Some((at, from));
             }
         }
@@ -146,18 +178,18 @@ impl<S: Slot, const LOG: u32, const REUSED: bool> Finder<'_, S, LOG, REUSED> {
 }
 
 /// The position after the first byte at which `src[at..]` and `src[from..]` differ, at most that of the last byte of `src`. The first
-/// seven bytes are known to match.
+/// `known` bytes match.
 #[inline(always)]
-fn match_end(src: &[u8], at: usize, from: usize) -> usize {
+fn match_end(src: &[u8], at: usize, from: usize, known: usize) -> usize {
     let bound = src.len() - 1;
-    (at + match_len(src, at, from, bound, 7) + 1).min(bound)
+    (at + match_len(src, at, from, bound, known) + 1).min(bound)
 }
 
 /// Whether compressing `sample` would reach the ratio `wanted`. It parses like [`encode`] but only counts bytes, and returns as
 /// soon as the answer is certain.
-fn probe<const LOG: u32, const REUSED: bool>(
+fn probe<const LOG: u32, const SHIFT: usize, const REUSED: bool>(
     sample: &[u8],
-    finder: &mut Finder<'_, u16, LOG, REUSED>,
+    finder: &mut Finder<'_, u16, LOG, SHIFT, REUSED>,
     wanted: f64,
 ) -> bool {
     let len = sample.len();
@@ -180,7 +212,7 @@ fn probe<const LOG: u32, const REUSED: bool>(
             }
             break;
         };
-        let coded = match_end(sample, at, from) - LENGTH_SHIFT - at;
+        let coded = match_end(sample, at, from, min_match(SHIFT)) - SHIFT - at;
         let literals = at - anchor;
         cost += literals + (pending + literals) / MAX_LITERALS;
         if (pending + literals).is_multiple_of(MAX_LITERALS) {
@@ -210,10 +242,16 @@ fn probe<const LOG: u32, const REUSED: bool>(
 }
 
 /// Writes the stream. Returns its length, or `None` if `dst` is too short.
-fn encode<S: Slot, const LOG: u32, const REUSED: bool, const INSERT_TWO: bool>(
+fn encode<
+    S: Slot,
+    const LOG: u32,
+    const SHIFT: usize,
+    const REUSED: bool,
+    const INSERT_TWO: bool,
+>(
     src: &[u8],
     dst: &mut [u8],
-    finder: &mut Finder<'_, S, LOG, REUSED>,
+    finder: &mut Finder<'_, S, LOG, SHIFT, REUSED>,
 ) -> Option<usize> {
     let limit = src.len() - TAIL;
     let mut out = 0;
@@ -221,7 +259,7 @@ fn encode<S: Slot, const LOG: u32, const REUSED: bool, const INSERT_TWO: bool>(
     finder.insert(read4(src, 0), 0);
     let mut start = 4;
     while let Some((at, from)) = finder.next(src, start, limit) {
-        let coded = match_end(src, at, from) - LENGTH_SHIFT - at;
+        let coded = match_end(src, at, from, min_match(SHIFT)) - SHIFT - at;
         let distance = at - from - 1;
         if coded <= MAX_SHORT_CODE && distance >= FAR {
             start = at + 1;

@@ -10,6 +10,8 @@
 //!
 //! Matches may overlap what they write. The last packet is literals.
 
+#[cfg(feature = "blosc1")]
+mod blosc1;
 mod compress;
 mod decompress;
 

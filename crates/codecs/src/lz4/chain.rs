@@ -5,6 +5,8 @@ use core::hint::cold_path;
 use super::compress::{match_end, match_len_backward};
 use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH};
 use super::get_or_make;
+use super::high::Joined;
+use super::writer::Match;
 use crate::copy::array_at;
 use crate::table::{hash, zeros};
 use crate::unaligned::load;
@@ -16,7 +18,8 @@ const HASH_LOG: u32 = 15;
 const LINKS: usize = 1 << 16;
 /// The longest distance of a match.
 const MAX_DISTANCE: u32 = LINKS as u32 - 1;
-/// Where the positions of a stream are counted from at most, so that none is over `u32::MAX`: streams have less than 2^31 bytes.
+/// Where the positions of a stream are counted from at most, so that none is over `u32::MAX`: streams and dictionaries
+/// have less than 2^31 + 2^16 bytes.
 const MAX_BASE: u32 = 1 << 30;
 
 /// For each hash, the index of the last position that has it; something below the base if there is none.
@@ -32,15 +35,42 @@ pub(super) struct Tables {
     next_base: u32,
 }
 
+/// How many bytes at the end of a dictionary no match begins in.
+const DICT_TAIL: usize = MIN_MATCH - 1;
+
 impl Tables {
-    /// Empty chains for a stream. Every position of an earlier one is out of the window, because clearing would take longer than
-    /// a short stream does. A search tries at most `attempts` candidates; with `skip_runs`, those in one run count as one.
+    /// The chains of a dictionary.
+    pub(super) fn of_dict(dict: &[u8]) -> Result<Self> {
+        let mut tables = Self::default();
+        tables
+            .chains(Joined::without_dict(dict), 0, false)?
+            .insert_before(dict.len().saturating_sub(DICT_TAIL));
+        Ok(tables)
+    }
+
+    /// Puts the chains of a dictionary of `len` bytes in place of what was there.
+    pub(super) fn copy_from(&mut self, dict: &Tables, len: usize) -> Result<()> {
+        let heads = get_or_make(&mut self.heads, zeros)?;
+        let links = get_or_make(&mut self.links, zeros)?;
+        if let (Some(from_heads), Some(from_links)) = (&dict.heads, &dict.links) {
+            heads.copy_from_slice(&**from_heads);
+            // The first base is the number of links, so the dictionary's are the first.
+            links[..len].copy_from_slice(&from_links[..len]);
+        }
+        self.next_base = 0;
+        Ok(())
+    }
+
+    /// Chains for a stream, empty but for what [`Tables::copy_from`] put there. Every position of an earlier stream is out of the
+    /// window, because clearing would take longer than a short stream does. A search tries at most `attempts` candidates; with
+    /// `skip_runs`, those in one run count as one.
     pub(super) fn chains<'a>(
         &'a mut self,
-        src: &'a [u8],
+        joined: Joined<'a>,
         attempts: u32,
         skip_runs: bool,
     ) -> Result<Chains<'a>> {
+        let Joined { bytes: src, start } = joined;
         let heads = get_or_make(&mut self.heads, zeros)?;
         let links = get_or_make(&mut self.links, zeros)?;
         if self.next_base > MAX_BASE {
@@ -51,10 +81,11 @@ impl Tables {
         self.next_base = base + src.len() as u32;
         Ok(Chains {
             src,
+            start,
             heads,
             links,
             base,
-            inserted: 0,
+            inserted: start,
             attempts,
             skip_runs,
         })
@@ -64,6 +95,8 @@ impl Tables {
 /// The chains of a stream. An index is a position plus `base`.
 pub(super) struct Chains<'a> {
     src: &'a [u8],
+    /// Where the data begin. Before them lies the dictionary.
+    start: usize,
     heads: &'a mut Heads,
     links: &'a mut Links,
     base: u32,
@@ -71,20 +104,6 @@ pub(super) struct Chains<'a> {
     inserted: usize,
     attempts: u32,
     skip_runs: bool,
-}
-
-/// A match: the `len` bytes at `start` are those at `start - distance`.
-#[derive(Clone, Copy)]
-pub(super) struct Match {
-    pub(super) start: usize,
-    pub(super) len: usize,
-    pub(super) distance: usize,
-}
-
-impl Match {
-    pub(super) fn end(&self) -> usize {
-        self.start + self.len
-    }
 }
 
 impl Chains<'_> {
@@ -117,6 +136,23 @@ impl Chains<'_> {
         self.inserted = self.inserted.max(at);
     }
 
+    /// Whether the position is one of the last in the dictionary, which are in no chain.
+    #[inline(always)]
+    fn is_dict_tail(&self, index: u32) -> bool {
+        let start = self.base + self.start as u32;
+        (start.wrapping_sub(DICT_TAIL as u32)..start).contains(&index)
+    }
+
+    /// The position, or the first of the data if it is one of the last in the dictionary.
+    #[inline(always)]
+    fn skip_dict_tail(&self, index: u32) -> u32 {
+        if self.is_dict_tail(index) {
+            self.base + self.start as u32
+        } else {
+            index
+        }
+    }
+
     /// The longest match that covers `at`, begins at `low` or (if `BACKWARD`) later, and is longer than `longest`; the first of
     /// several.
     ///
@@ -140,7 +176,7 @@ impl Chains<'_> {
         let link_in_run = u32::from(self.skip_runs && four == four.rotate_left(8));
         let mut run = None;
         let most_before = if BACKWARD { at - low } else { 0 };
-        let mut best = Best::new(src, at, most_before, longest);
+        let mut best = Best::new(src, self.start, at, most_before, longest);
         let mut candidate = self.heads[hash::<HASH_LOG>(u32::from_le(four))];
         let mut attempts = self.attempts;
         while candidate >= lowest && attempts > 0 {
@@ -159,7 +195,7 @@ impl Chains<'_> {
             if unsafe { load::<u32>(src, from) == four && best.extend(src, from) } {
                 break;
             }
-            if link == link_in_run && candidate >= lowest {
+            if link == link_in_run && candidate >= lowest && !self.is_dict_tail(candidate) {
                 // SAFETY: as above; a candidate that is the position before it says that `from` is not 0.
                 if unsafe { load::<u32>(src, from - 1) } != four {
                     continue;
@@ -172,10 +208,14 @@ impl Chains<'_> {
                 let before = run_len_backward(&src[lowest_from..from], byte);
                 if before + after >= run && after <= run {
                     // From where as much of this run is left as of the one at `at`, a match may go on behind both.
-                    candidate = candidate + after as u32 - run as u32;
+                    candidate = self.skip_dict_tail(candidate + after as u32 - run as u32);
                     continue;
                 }
                 candidate -= before as u32;
+                if self.is_dict_tail(candidate) {
+                    candidate = self.skip_dict_tail(candidate);
+                    continue;
+                }
                 if best.most_before == 0 {
                     let distance = (index - candidate) as usize;
                     if best.take(src, 0, run.min(before + after), distance) {
@@ -192,6 +232,8 @@ impl Chains<'_> {
 /// The longest match that a search has found so far.
 struct Best {
     at: usize,
+    /// Where the data begin. A match in them does not reach back into the dictionary.
+    start: usize,
     /// Where matches end at most.
     limit: usize,
     /// How many bytes before `at` matches begin at most.
@@ -207,11 +249,12 @@ struct Best {
 impl Best {
     /// Nothing is found; a match is to be longer than `longest`.
     #[inline(always)]
-    fn new(src: &[u8], at: usize, most_before: usize, longest: usize) -> Self {
+    fn new(src: &[u8], start: usize, at: usize, most_before: usize, longest: usize) -> Self {
         // SAFETY: `search` requires 12 bytes at `at`.
         let four_ahead = unsafe { load(src, at) };
         Best {
             at,
+            start,
             limit: src.len() - LAST_LITERALS,
             most_before,
             longest,
@@ -242,7 +285,8 @@ impl Best {
         // SAFETY: the caller promises as much.
         let end = unsafe { match_end(src, from, at) }.min(self.limit);
         let before = if self.most_before > 0 {
-            match_len_backward(src, from, at, self.most_before.min(from))
+            let room = from.checked_sub(self.start).unwrap_or(from);
+            match_len_backward(src, from, at, self.most_before.min(room))
         } else {
             0
         };

@@ -1,167 +1,98 @@
-//! LZ4HC's lazy parse: a match is written when neither of two later ones that overlap it is longer.
-//!
-//! It takes the matches that the LZ4 library 1.10 takes at levels 3 to 9, so the streams are the same bytes, and a test compares
-//! the two. (The parse is that of Yann Collet's `lz4hc.c`.)
+//! LZ4HC: which search a level takes, and dictionaries.
 
-use super::chain::{Chains, Match, Tables};
-use super::compress::{
-    Sequence, extra_bytes, put_fitting_sequence, put_last_literals, put_sequence_unchecked,
-};
-use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, RUN_MASK};
-use super::unchecked::UncheckedDst;
-use core::hint::cold_path;
+use super::{chain, lazy, mid};
 use oxiblosc_error::Result;
+use oxiblosc_memory::List;
 
-/// The levels that search hash chains.
-pub(super) const LEVELS: core::ops::RangeInclusive<u8> = 3..=9;
-/// The longest match whose length needs no extra byte. A match that overlaps the next is cut to this length at most.
-const MAX_SHORT_MATCH: usize = MIN_MATCH + RUN_MASK - 1;
-/// How close to the beginning of a match a longer one makes it not worth writing.
-const MIN_START_DISTANCE: usize = 3;
-
-/// Compresses `src` into `dst` at one of [`LEVELS`]. Returns the bytes written, or 0 if they do not fit.
-pub(super) fn compress(
-    tables: &mut Tables,
-    clevel: u8,
-    src: &[u8],
-    dst: &mut [u8],
-) -> Result<usize> {
-    debug_assert!(LEVELS.contains(&clevel));
-    let attempts = 4 << (clevel - LEVELS.start());
-    let chains = tables.chains(src, attempts, clevel == *LEVELS.end())?;
-    let output = Output {
-        src,
-        dst: UncheckedDst::new(dst),
-        out: 0,
-        anchor: 0,
-    };
-    Ok(encode(chains, output).unwrap_or(0))
+/// Data to compress, from `start` on, behind the dictionary to which matches may refer.
+#[derive(Clone, Copy)]
+pub(super) struct Joined<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) start: usize,
 }
 
-/// The stream as far as it is written.
-struct Output<'a> {
-    src: &'a [u8],
-    dst: UncheckedDst<'a>,
-    out: usize,
-    /// The end of the data before it.
-    anchor: usize,
+impl<'a> Joined<'a> {
+    /// Data without a dictionary.
+    pub(super) fn without_dict(bytes: &'a [u8]) -> Self {
+        Joined { bytes, start: 0 }
+    }
 }
 
-impl Output<'_> {
-    /// Writes the literals before a match, and the match. `None` if they do not fit, or almost: by the same margin as the library.
-    #[inline(always)]
-    fn put(&mut self, found: Match) -> Option<()> {
-        let sequence = Sequence {
-            anchor: self.anchor,
-            literals: found.start - self.anchor,
-            distance: (found.distance as u16).to_le_bytes(),
-            extra_len: found.len - MIN_MATCH,
+/// The hashes of a dictionary, for the search of one level.
+pub(crate) struct HighDict(Tables);
+
+enum Tables {
+    Mid(mid::Tables),
+    Chains(chain::Tables),
+}
+
+impl HighDict {
+    pub(crate) fn new(bytes: &[u8], clevel: u8) -> Result<Self> {
+        Ok(HighDict(if mid::LEVELS.contains(&clevel) {
+            Tables::Mid(mid::Tables::of_dict(bytes)?)
+        } else {
+            Tables::Chains(chain::Tables::of_dict(bytes)?)
+        }))
+    }
+}
+
+/// The LZ4HC compressor.
+#[derive(Default)]
+pub(crate) struct High {
+    chains: chain::Tables,
+    mid: mid::Tables,
+    joined: List<u8>,
+}
+
+impl High {
+    /// Returns the bytes written, or 0 if they do not fit. `src` and `dst` are at most `i32::MAX` long.
+    pub(crate) fn compress(&mut self, clevel: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
+        let joined = Joined::without_dict(src);
+        if mid::LEVELS.contains(&clevel) {
+            mid::compress(&mut self.mid, joined, dst)
+        } else {
+            lazy::compress(&mut self.chains, lazy::attempts(clevel), joined, dst)
+        }
+    }
+
+    /// Like [`compress`](Self::compress), with the streams of release 1.9 of the library, which searches hash chains at the lowest
+    /// levels, too.
+    #[cfg(feature = "blosc1")]
+    pub(crate) fn compress_as_blosc1(
+        &mut self,
+        clevel: u8,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<usize> {
+        let attempts = lazy::attempts(clevel).max(2);
+        lazy::compress(&mut self.chains, attempts, Joined::without_dict(src), dst)
+    }
+
+    /// Like [`compress`](Self::compress), with a dictionary: its bytes, and what was made of them for this level.
+    pub(crate) fn compress_with(
+        &mut self,
+        (bytes, dict): (&[u8], &HighDict),
+        clevel: u8,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<usize> {
+        self.joined.clear();
+        self.joined.reserve_exact(bytes.len() + src.len())?;
+        self.joined.extend_from_slice(bytes)?;
+        self.joined.extend_from_slice(src)?;
+        let joined = Joined {
+            bytes: &self.joined,
+            start: bytes.len(),
         };
-        self.anchor = found.end();
-        if sequence.has_margins(self.src, self.dst.len() - self.out) {
-            // SAFETY: the condition above is what the function requires.
-            self.out =
-                unsafe { put_sequence_unchecked(&mut self.dst, self.out, self.src, sequence) };
-            return Some(());
-        }
-        cold_path();
-        self.put_checked(sequence)
-    }
-
-    fn put_checked(&mut self, sequence: Sequence) -> Option<()> {
-        let dst = self.dst.slice();
-        let (literals, extra_len) = (sequence.literals, sequence.extra_len);
-        // The library's checks, which leave room for a last sequence.
-        let before_match = 1 + literals + literals / 255 + 2;
-        if before_match + 1 + LAST_LITERALS > dst.len() - self.out {
-            return None;
-        }
-        let at_lengths = self.out + 1 + extra_bytes(literals) + literals + 2;
-        if extra_len / 255 + 1 + LAST_LITERALS > dst.len() - at_lengths {
-            return None;
-        }
-        self.out = put_fitting_sequence(dst, self.out, self.src, sequence);
-        Some(())
-    }
-}
-
-/// Moves the beginning of `second` to where `first` ends, if `first` is not to be cut to `MAX_SHORT_MATCH` bytes or less.
-fn separate(first: Match, second: &mut Match) {
-    let distance = second.start - first.start;
-    if distance < MAX_SHORT_MATCH {
-        let len = first
-            .len
-            .min(MAX_SHORT_MATCH)
-            .min(distance + second.len - MIN_MATCH);
-        let cut = len.saturating_sub(distance);
-        second.start += cut;
-        second.len -= cut;
-    }
-}
-
-/// Cuts `first` where `second` begins.
-fn cut(first: Match, second: Match) -> Match {
-    Match {
-        len: first.len.min(second.start - first.start),
-        ..first
-    }
-}
-
-/// Writes the stream. Returns its length, or `None` if it does not fit.
-#[inline(never)]
-fn encode(mut chains: Chains, mut output: Output) -> Option<usize> {
-    let src = output.src;
-    let mut at = 0;
-    // A stream of `MF_LIMIT` bytes has no match, although there would be room for one.
-    'matches: while at + MF_LIMIT <= src.len() && src.len() > MF_LIMIT {
-        let Some(mut first) = chains.longest(at) else {
-            at += 1;
-            continue;
-        };
-        // What `first` was before a longer one, which begins a little later, took its place.
-        let mut earlier = first;
-        'first: loop {
-            let Some(mut second) = chains.longer(first, 2) else {
-                output.put(first)?;
-                at = first.end();
-                continue 'matches;
-            };
-            if earlier.start < first.start && second.start < first.start + earlier.len {
-                first = earlier;
+        match &dict.0 {
+            Tables::Mid(tables) => {
+                self.mid.copy_from(tables)?;
+                mid::compress(&mut self.mid, joined, dst)
             }
-            if second.start - first.start < MIN_START_DISTANCE {
-                first = second;
-                continue;
-            }
-            loop {
-                separate(first, &mut second);
-                let Some(third) = chains.longer(second, 3) else {
-                    output.put(cut(first, second))?;
-                    output.put(second)?;
-                    at = second.end();
-                    continue 'matches;
-                };
-                if third.start < first.end() {
-                    second = third;
-                } else if third.start < first.end() + MIN_START_DISTANCE {
-                    // There is no room for the second between the others.
-                    let overlap = first.end().saturating_sub(second.start);
-                    second.start += overlap;
-                    second.len = second.len.saturating_sub(overlap);
-                    if second.len < MIN_MATCH {
-                        second = third;
-                    }
-                    output.put(first)?;
-                    first = third;
-                    earlier = second;
-                    continue 'first;
-                } else {
-                    output.put(cut(first, second))?;
-                    first = second;
-                    second = third;
-                }
+            Tables::Chains(tables) => {
+                self.chains.copy_from(tables, bytes.len())?;
+                lazy::compress(&mut self.chains, lazy::attempts(clevel), joined, dst)
             }
         }
     }
-    put_last_literals(output.dst.slice(), output.out, &src[output.anchor..])
 }

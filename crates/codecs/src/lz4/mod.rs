@@ -1,16 +1,16 @@
-//! LZ4 and LZ4HC. Compressing and decompressing both is our own code; the LZ4 library compresses with a dictionary, and LZ4HC
-//! at levels 1 and 2.
-//!
-//! The library's states live on the heap. LZ4HC's is reused from stream to stream with its fast reset, which avoids clearing
-//! 256 KiB per stream. The fast reset ignores whatever an earlier stream left in the tables, so the bytes are those of a fresh
-//! state, which the tests check.
+//! LZ4 and LZ4HC. Compressing and decompressing both is our own code; the LZ4 library compresses LZ4 with a dictionary.
 
 mod chain;
 mod compress;
 mod decompress;
 mod high;
+mod lazy;
+mod mid;
 mod sequences;
 mod unchecked;
+mod writer;
+
+pub(super) use high::{High, HighDict};
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::NonNull;
@@ -23,8 +23,6 @@ use oxiblosc_error::{Error, Result};
 
 /// Size of the library's `LZ4_stream_t`, plain memory without pointers into itself, so that it can be copied.
 const STREAM_SIZE: usize = (1 << 14) + 32;
-/// Size of the library's `LZ4_streamHC_t`, likewise.
-const STREAM_HC_SIZE: usize = 262_200;
 
 unsafe extern "C" {
     fn LZ4_versionString() -> *const c_char;
@@ -38,25 +36,6 @@ unsafe extern "C" {
         src_size: c_int,
         dst_capacity: c_int,
         acceleration: c_int,
-    ) -> c_int;
-    fn LZ4_createStreamHC() -> *mut c_void;
-    fn LZ4_freeStreamHC(stream: *mut c_void) -> c_int;
-    fn LZ4_resetStreamHC_fast(stream: *mut c_void, level: c_int);
-    fn LZ4_loadDictHC(stream: *mut c_void, dict: *const c_char, size: c_int) -> c_int;
-    fn LZ4_compress_HC_extStateHC_fastReset(
-        state: *mut c_void,
-        src: *const c_char,
-        dst: *mut c_char,
-        src_size: c_int,
-        dst_capacity: c_int,
-        level: c_int,
-    ) -> c_int;
-    fn LZ4_compress_HC_continue(
-        stream: *mut c_void,
-        src: *const c_char,
-        dst: *mut c_char,
-        src_size: c_int,
-        dst_capacity: c_int,
     ) -> c_int;
 }
 
@@ -89,30 +68,6 @@ impl Drop for Stream {
     fn drop(&mut self) {
         // SAFETY: the pointer came from `LZ4_createStream` and is freed once.
         unsafe { LZ4_freeStream(self.0.as_ptr()) };
-    }
-}
-
-/// An `LZ4_streamHC_t` that the library allocated; freed with this value.
-struct StreamHc(NonNull<c_void>);
-
-// SAFETY: as for `Stream`.
-unsafe impl Send for StreamHc {}
-// SAFETY: as for `Stream`.
-unsafe impl Sync for StreamHc {}
-
-impl StreamHc {
-    fn new() -> Result<Self> {
-        // SAFETY: takes nothing; returns an initialised stream, or null.
-        NonNull::new(unsafe { LZ4_createStreamHC() })
-            .map(StreamHc)
-            .ok_or(Error::MemoryAlloc)
-    }
-}
-
-impl Drop for StreamHc {
-    fn drop(&mut self) {
-        // SAFETY: the pointer came from `LZ4_createStreamHC` and is freed once.
-        unsafe { LZ4_freeStreamHC(self.0.as_ptr()) };
     }
 }
 
@@ -177,61 +132,6 @@ impl Fast {
     }
 }
 
-/// The LZ4HC compressor.
-#[derive(Default)]
-pub(super) struct High {
-    chains: chain::Tables,
-    plain: Option<StreamHc>,
-    with_dict: Option<StreamHc>,
-}
-
-impl High {
-    /// Returns the bytes written, or 0 if they do not fit. `src` and `dst` are at most `i32::MAX` long.
-    pub(super) fn compress(&mut self, clevel: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        if high::LEVELS.contains(&clevel) {
-            return high::compress(&mut self.chains, clevel, src, dst);
-        }
-        let state = get_or_make(&mut self.plain, StreamHc::new)?.0.as_ptr();
-        // SAFETY: `state` is an initialised stream on which no other function has run, as the fast reset requires. The
-        // library reads `src.len()` bytes and writes at most `dst.len()`; `Encoder::compress` made sure that both fit a `c_int`.
-        written(unsafe {
-            LZ4_compress_HC_extStateHC_fastReset(
-                state,
-                src.as_ptr().cast(),
-                dst.as_mut_ptr().cast(),
-                src.len() as c_int,
-                dst.len() as c_int,
-                c_int::from(clevel),
-            )
-        })
-    }
-
-    /// Like [`compress`](Self::compress), with a dictionary, which determines the level.
-    pub(super) fn compress_with(
-        &mut self,
-        dict: &HighDict,
-        src: &[u8],
-        dst: &mut [u8],
-    ) -> Result<usize> {
-        let state = get_or_make(&mut self.with_dict, StreamHc::new)?.0.as_ptr();
-        // SAFETY: as in `Fast::compress_with`, with streams of `STREAM_HC_SIZE` bytes.
-        written(unsafe {
-            core::ptr::copy_nonoverlapping(
-                dict.stream.0.as_ptr().cast::<u8>(),
-                state.cast::<u8>(),
-                STREAM_HC_SIZE,
-            );
-            LZ4_compress_HC_continue(
-                state,
-                src.as_ptr().cast(),
-                dst.as_mut_ptr().cast(),
-                src.len() as c_int,
-                dst.len() as c_int,
-            )
-        })
-    }
-}
-
 /// A dictionary hashed for LZ4. It points into the bytes it was made from.
 pub(super) struct FastDict {
     stream: Stream,
@@ -252,29 +152,6 @@ impl FastDict {
             )
         };
         Ok(FastDict { stream })
-    }
-}
-
-/// A dictionary hashed for LZ4HC at one level. It points into the bytes it was made from.
-pub(super) struct HighDict {
-    stream: StreamHc,
-}
-
-impl HighDict {
-    /// # Safety
-    /// `bytes` must neither move nor change as long as the value lives.
-    pub(super) unsafe fn new(bytes: &[u8], clevel: u8) -> Result<Self> {
-        let stream = StreamHc::new()?;
-        // SAFETY: as in `FastDict::new`.
-        unsafe {
-            LZ4_resetStreamHC_fast(stream.0.as_ptr(), c_int::from(clevel));
-            LZ4_loadDictHC(
-                stream.0.as_ptr(),
-                bytes.as_ptr().cast(),
-                bytes.len() as c_int,
-            );
-        }
-        Ok(HighDict { stream })
     }
 }
 

@@ -47,6 +47,17 @@ unsafe extern "C" {
         dst_capacity: c_int,
         level: c_int,
     ) -> c_int;
+    fn LZ4_createStreamHC() -> *mut c_void;
+    fn LZ4_freeStreamHC(stream: *mut c_void) -> c_int;
+    fn LZ4_resetStreamHC_fast(stream: *mut c_void, level: c_int);
+    fn LZ4_loadDictHC(stream: *mut c_void, dict: *const c_char, size: c_int) -> c_int;
+    fn LZ4_compress_HC_continue(
+        stream: *mut c_void,
+        src: *const c_char,
+        dst: *mut c_char,
+        src_size: c_int,
+        dst_capacity: c_int,
+    ) -> c_int;
 }
 
 /// A compressor of the library: the last number is its acceleration or its level.
@@ -157,62 +168,129 @@ fn streams_are_the_bytes_that_the_library_writes() {
     assert!(fitted > 10_000 && long > 10, "{fitted} {long}");
 }
 
-/// Also with too small a destination, and with tables that were used before.
+/// Compresses with the library's LZ4HC and a dictionary. Returns the bytes written, or 0 if they do not fit.
+fn written_with_dict(dict: &[u8], src: &[u8], dst: &mut [u8], level: u8) -> usize {
+    // SAFETY: the stream is made, used and freed here; the library reads only `dict` and `src` and writes only `dst`; the lengths
+    // fit a `c_int`.
+    let n = unsafe {
+        let stream = LZ4_createStreamHC();
+        assert!(!stream.is_null());
+        LZ4_resetStreamHC_fast(stream, level.into());
+        LZ4_loadDictHC(stream, dict.as_ptr().cast(), dict.len() as c_int);
+        let n = LZ4_compress_HC_continue(
+            stream,
+            src.as_ptr().cast(),
+            dst.as_mut_ptr().cast(),
+            src.len() as c_int,
+            dst.len() as c_int,
+        );
+        LZ4_freeStreamHC(stream);
+        n
+    };
+    n.try_into().unwrap()
+}
+
+/// `start`, followed by `len` bytes of one of several kinds.
+fn mixed(start: &[u8], len: usize, random: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
+    let mut data = repetitive(start, len, random);
+    let tail = &mut data[start.len()..];
+    match random(5) {
+        // Runs, which level 9 passes over: some just as long as others, some cut by a byte.
+        0 => {
+            let period = 1 + random(300);
+            for (i, byte) in tail.iter_mut().enumerate() {
+                if i % period > period / 8 {
+                    *byte = (i / (period * 3)) as u8 & 1;
+                }
+            }
+        }
+        // Numbers near each other.
+        1 => {
+            let spread = 2 + random(40);
+            let mut last = 0;
+            tail.fill_with(|| {
+                last += random(spread);
+                last as u8
+            });
+        }
+        _ => {}
+    }
+    data
+}
+
+/// The length of a stream to test with.
+fn stream_len(random: &mut impl FnMut(usize) -> usize) -> usize {
+    match random(1000) {
+        0..4 => 65_500 + random(200_000),
+        4..40 => random(20_000),
+        40..200 => 2000 + random(100),
+        200..400 => random(40),
+        _ => random(600),
+    }
+}
+
+/// Compresses with `library` and with `ours`, also with too small a destination. Returns whether it fitted.
+fn same_bytes(
+    len: usize,
+    random: &mut impl FnMut(usize) -> usize,
+    mut library: impl FnMut(&mut [u8]) -> usize,
+    ours: impl FnOnce(&mut [u8]) -> Result<usize>,
+) -> bool {
+    let bound = len + len / 255 + 16;
+    let (mut got, mut expected) = (vec![0; bound], vec![0; bound]);
+    let n = library(&mut expected);
+    let room = [bound, len, n, n + random(12), random(1 + n)][random(5)].min(bound);
+    let n = library(&mut expected[..room]);
+    assert_eq!(ours(&mut got[..room]), Ok(n), "{len} bytes in {room}");
+    assert!(got[..n] == expected[..n], "{len} bytes in {room}");
+    n > 0
+}
+
+/// With tables that were used before.
 #[test]
 fn high_streams_are_the_bytes_that_the_library_writes() {
     let mut random = numbers();
     let mut high = High::default();
     let mut fitted = 0;
-    for round in 0..8_000 {
-        let len = match random(1000) {
-            0..4 => 65_500 + random(200_000),
-            4..40 => random(20_000),
-            40..200 => 2000 + random(100),
-            200..400 => random(40),
-            _ => random(600),
-        };
-        let mut data = repetitive(&[], len, &mut random);
-        match random(5) {
-            // Runs, which level 9 passes over: some just as long as others, some cut by a byte.
-            0 => {
-                let period = 1 + random(300);
-                for (i, byte) in data.iter_mut().enumerate() {
-                    if i % period > period / 8 {
-                        *byte = (i / (period * 3)) as u8 & 1;
-                    }
-                }
-            }
-            // Numbers near each other.
-            1 => {
-                let spread = 2 + random(40);
-                let mut last = 0;
-                data.fill_with(|| {
-                    last += random(spread);
-                    last as u8
-                });
-            }
-            _ => {}
-        }
+    for _ in 0..8_000 {
+        let len = stream_len(&mut random);
+        let data = mixed(&[], len, &mut random);
         let clevel = 1 + random(9) as u8;
-        let bound = len + len / 255 + 16;
-        let (mut ours, mut theirs) = (vec![0; bound], vec![0; bound]);
-        let n = written_by(LZ4_compress_HC, &data, &mut theirs, clevel.into());
-        let room = [bound, len, n, n + random(12), random(1 + n)][random(5)].min(bound);
-        let (ours, theirs) = (&mut ours[..room], &mut theirs[..room]);
-        let expected = written_by(LZ4_compress_HC, &data, theirs, clevel.into());
-        let got = high.compress(clevel, &data, ours);
-        assert_eq!(
-            got,
-            Ok(expected),
-            "round {round}: level {clevel}, {len} bytes in {room}"
-        );
-        assert!(
-            ours[..expected] == theirs[..expected],
-            "round {round}: level {clevel}"
-        );
-        fitted += usize::from(expected > 0);
+        fitted += usize::from(same_bytes(
+            len,
+            &mut random,
+            |dst| written_by(LZ4_compress_HC, &data, dst, clevel.into()),
+            |dst| high.compress(clevel, &data, dst),
+        ));
     }
     assert!(fitted > 3_000, "{fitted}");
+}
+
+/// With tables that were used before, with other dictionaries and without.
+#[test]
+fn high_streams_with_a_dictionary_are_the_bytes_that_the_library_writes() {
+    let mut random = numbers();
+    let mut high = High::default();
+    let mut fitted = 0;
+    for _ in 0..6_000 {
+        let dict_len = [1 + random(12), 1 + random(300), 1 + random(5000), 32 * 1024][random(4)];
+        let dict = mixed(&[], dict_len, &mut random);
+        let clevel = 1 + random(9) as u8;
+        let prepared = HighDict::new(&dict, clevel).unwrap();
+        for _ in 0..2 {
+            let len = stream_len(&mut random);
+            // Data that go on as the dictionary does, or repeat parts of it.
+            let data = mixed(&dict, len, &mut random);
+            let data = &data[dict.len()..];
+            fitted += usize::from(same_bytes(
+                len,
+                &mut random,
+                |dst| written_with_dict(&dict, data, dst, clevel),
+                |dst| high.compress_with((&dict, &prepared), clevel, data, dst),
+            ));
+        }
+    }
+    assert!(fitted > 5_000, "{fitted}");
 }
 
 /// Whole and damaged streams.

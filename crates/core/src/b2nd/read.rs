@@ -24,6 +24,11 @@ pub struct Workers<'a> {
 }
 
 impl Workers<'_> {
+    /// How many can work at once.
+    pub fn at_once(&self) -> usize {
+        self.exec.workers(self.nthreads, usize::MAX)
+    }
+
     /// Runs a task for each part of the work, which is `nbytes` bytes in total. The first error ends it. A task gets its part and the
     /// worker's number.
     ///
@@ -36,7 +41,7 @@ impl Workers<'_> {
         task: &(dyn Fn(T, usize) -> Result<()> + Sync),
     ) -> Result<()> {
         let tasks = pieces.len();
-        let nworkers = workers(self.nthreads, tasks, nbytes);
+        let nworkers = workers(self.exec, self.nthreads, tasks, nbytes, false);
         if nworkers <= 1 {
             return pieces.try_for_each(|piece| task(piece, 0));
         }
@@ -82,14 +87,15 @@ impl Reading<'_> {
         } else {
             1
         };
-        let parts = if nthreads <= 1 || nchunks >= 4 * nthreads {
-            1
-        } else {
-            (4 * nthreads).div_ceil(nchunks).min(first.nblocks.max(1))
-        };
         let workers = Workers {
             nthreads,
             ..workers
+        };
+        let at_once = workers.at_once();
+        let parts = if at_once <= 1 || nchunks >= 4 * at_once {
+            1
+        } else {
+            (4 * at_once).div_ceil(nchunks).min(first.nblocks.max(1))
         };
         workers
             .run(0..nchunks * parts, nbytes, &|task, tid| {

@@ -63,7 +63,7 @@ impl Rewriter<'_> {
     ) -> Result<List<Update>> {
         let new: Mutex<List<Update>> = Mutex::new(List::new());
         let keep = |made: Option<Update>| lock(&new).extend(made);
-        let done = if self.is_shared() && count >= workers.nthreads && workers.nthreads > 1 {
+        let done = if self.is_shared() && workers.nthreads > 1 && count >= workers.at_once() {
             let alone = Workers {
                 nthreads: 1,
                 exec: &Serial,

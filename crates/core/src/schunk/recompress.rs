@@ -58,7 +58,7 @@ pub(super) fn recompress(
             let done: List<Mutex<Option<Result<Buffer>>>> =
                 jobs.iter().map(|_| Mutex::new(None)).list()?;
             let exec = encoder.executor();
-            exec.run(nthreads, nthreads.min(batch), &|_| {
+            exec.run(nthreads, exec.workers(nthreads, batch), &|_| {
                 while let at = next.fetch_add(1, Ordering::Relaxed)
                     && let (Some(job), Some(slot)) = (jobs.get(at), done.get(at))
                 {

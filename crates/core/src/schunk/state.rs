@@ -63,7 +63,9 @@ impl Parameters {
     }
 }
 
-/// The state of a super-chunk: its chunks, and what is known of them. Readers share it.
+/// The state of a super-chunk: its chunks, and what is known of them. Readers share it; it begins a cache line, so that none has what
+/// they read beside the words of the lock before it, which each of them writes.
+#[repr(align(128))]
 pub struct State {
     pub(crate) store: Store,
     pub(crate) parameters: Parameters,

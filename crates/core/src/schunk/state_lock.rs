@@ -22,7 +22,8 @@ const PENDING: usize = 2;
 /// One reader.
 const READER: usize = 4;
 
-/// See the module.
+/// See the module. It has cache lines of its own: threads that read only what lies beside it would wait for them.
+#[repr(align(128))]
 pub struct StateLock {
     /// [`EXCLUSIVE`], [`PENDING`], and [`READER`] as often as there are readers.
     word: AtomicUsize,
@@ -116,6 +117,11 @@ impl StateLock {
         if before & PENDING != 0 {
             self.wake(self.queue());
         }
+    }
+
+    /// Whether more than one thread reads.
+    pub fn has_several_readers(&self) -> bool {
+        self.word.load(Ordering::Relaxed) >= 2 * READER
     }
 
     /// Reserves the state for a change, after all who did so before.

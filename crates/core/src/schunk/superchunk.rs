@@ -148,11 +148,13 @@ impl SuperChunk {
         self.id
     }
 
-    /// Says which chunk is worked on: to functions that are called for it, and to the program, who sees the last of several
-    /// threads.
+    /// Says which chunk is worked on: to functions that are called for it, and to the program, which sees that of one thread.
     pub fn set_current(&self, nchunk: usize) {
         operation::set_chunk(self.id, nchunk as i64);
-        self.host.at_chunk(nchunk as i64);
+        // Threads that read side by side would wait for each other's writes to the same cache line.
+        if !self.lock.has_several_readers() {
+            self.host.at_chunk(nchunk as i64);
+        }
     }
 
     /// The state for this thread, which `lock` lets read it.

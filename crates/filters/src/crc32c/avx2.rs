@@ -133,14 +133,14 @@ fn vectors(crc: u64, head: &[[u8; WIDTH]; 4], behind: &[[u8; WIDTH]]) -> u64 {
     remainder(sum, 0)
 }
 
-/// The CRC-32C of bytes.
+/// The CRC-32C of what has this one and of bytes behind it.
 #[target_feature(enable = "avx2,vpclmulqdq,pclmulqdq,sse4.2")]
-pub fn crc32c(bytes: &[u8]) -> u32 {
+pub fn extended(crc: u32, bytes: &[u8]) -> u32 {
     let (blocks, rest) = bytes.as_chunks();
-    // A CRC-32C begins with all bits set.
+    // A CRC-32C is the complement of the remainder.
     let mut crc = blocks
         .iter()
-        .fold(0xffff_ffff, |crc, bytes| block(crc, bytes));
+        .fold((!crc).into(), |crc, bytes| block(crc, bytes));
     let (whole, rest) = rest.as_chunks();
     crc = match whole.split_first_chunk() {
         Some((head, behind)) => vectors(crc, head, behind),

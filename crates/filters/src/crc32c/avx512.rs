@@ -24,9 +24,9 @@ fn load(bytes: &[u8; WIDTH]) -> __m512i {
     unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
 }
 
-/// The CRC-32C of bytes, of which there are at least four vectors.
+/// The CRC-32C of what has this one and of bytes behind it, of which there are at least four vectors.
 #[target_feature(enable = "avx512f,vpclmulqdq,sse4.2")]
-pub fn crc32c(bytes: &[u8]) -> u32 {
+pub fn extended(crc: u32, bytes: &[u8]) -> u32 {
     const NEXT: (i64, i64) = factors(WIDTH);
     const FOUR_ON: (i64, i64) = factors(4 * WIDTH);
     const WITHIN: [(i64, i64); 3] = [factors(48), factors(32), factors(16)];
@@ -34,7 +34,7 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
     let (vectors, tail) = bytes.as_chunks::<WIDTH>();
     let (fours, rest) = vectors.as_chunks::<4>();
     let Some((head, fours)) = fours.split_first() else {
-        return crc32c::crc32c(bytes);
+        return crc32c::crc32c_append(crc, bytes);
     };
     let mut sums = [
         load(&head[0]),
@@ -42,8 +42,9 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
         load(&head[2]),
         load(&head[3]),
     ];
-    // A CRC-32C begins with all bits set.
-    sums[0] = _mm512_xor_si512(sums[0], _mm512_zextsi128_si512(_mm_cvtsi32_si128(-1)));
+    // A CRC-32C is the complement of the remainder.
+    let before = _mm_cvtsi32_si128(!crc as i32);
+    sums[0] = _mm512_xor_si512(sums[0], _mm512_zextsi128_si512(before));
     let four_on = all(FOUR_ON);
     for four in fours {
         for (sum, bytes) in sums.iter_mut().zip(four) {

@@ -14,7 +14,7 @@ mod avx512;
 use oxiblosc_memory::cpu::{Vectors, allows};
 
 /// The polynomial, as all here with the bit of the highest power last.
-const POLYNOMIAL: u32 = 0x82f6_3b78;
+pub const POLYNOMIAL: u32 = 0x82f6_3b78;
 
 /// The product of two remainders.
 pub const fn product(a: u32, mut b: u32) -> u32 {
@@ -70,17 +70,23 @@ fn vectors() -> Option<Vectors> {
 /// The CRC-32C of bytes.
 #[inline]
 pub fn crc32c(bytes: &[u8]) -> u32 {
+    extended(0, bytes)
+}
+
+/// The CRC-32C of bytes and more of them, from that of the first.
+#[inline]
+pub fn extended(crc: u32, bytes: &[u8]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     match vectors() {
         None => {}
         // SAFETY: the CPU has the instructions.
         Some(Vectors::Avx512) if bytes.len() >= avx512::LONG => unsafe {
-            return avx512::crc32c(bytes);
+            return avx512::extended(crc, bytes);
         },
         // SAFETY: as before.
-        Some(_) => unsafe { return avx2::crc32c(bytes) },
+        Some(_) => unsafe { return avx2::extended(crc, bytes) },
     }
-    crc32c::crc32c(bytes)
+    crc32c::crc32c_append(crc, bytes)
 }
 
 #[cfg(test)]
@@ -101,10 +107,12 @@ mod tests {
             let bytes = &bytes[len % 64..][..len.min(bytes.len() - len % 64)];
             let expected = crc32c::crc32c(bytes);
             assert_eq!(crc32c(bytes), expected, "{len}");
+            let (front, behind) = bytes.split_at(len / 3);
+            assert_eq!(extended(crc32c(front), behind), expected, "{len}");
             #[cfg(target_arch = "x86_64")]
             if vectors().is_some() {
                 // SAFETY: the CPU has the instructions.
-                assert_eq!(unsafe { avx2::crc32c(bytes) }, expected, "{len}");
+                assert_eq!(unsafe { avx2::extended(0, bytes) }, expected, "{len}");
             }
         }
     }

@@ -322,7 +322,11 @@ impl ChunkPaths {
     }
 }
 
-fn frame_file(path: &CStr, kind: Kind) -> Result<CStrBuf> {
+/// The file that holds the frame of this kind at `path`.
+///
+/// # Errors
+/// [`Error::MemoryAlloc`].
+pub fn frame_file(path: &CStr, kind: Kind) -> Result<CStrBuf> {
     match kind {
         Kind::Contiguous => CStrBuf::copy_of(path),
         Kind::Sparse => with_suffix(path, b"/chunks.b2frame"),

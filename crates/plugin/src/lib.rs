@@ -6,6 +6,17 @@
 //! names of its functions. It stays loaded. A plugin that was not found is not looked for again for a second, in which the
 //! other blocks of a chunk fail quickly; then it may have been installed. While one plugin is looked for, who needs another
 //! does not wait.
+#![deny(unsafe_op_in_unsafe_fn)]
+#![warn(clippy::undocumented_unsafe_blocks)]
+// These abort the process when an allocation fails. clippy.toml lists them and what to use instead.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::disallowed_types,
+        clippy::disallowed_methods,
+        clippy::disallowed_macros
+    )
+)]
 
 mod python;
 

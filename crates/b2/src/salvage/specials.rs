@@ -1,0 +1,91 @@
+//! Chunks that only the index told of, since all their items are the same: they are nowhere in the file. Where they were the checksum of
+//! the index proves, if there are not too many ways to have them among the others.
+
+use super::Slot;
+use super::index::would_fit;
+use oxiblosc_chunk::header::Special;
+
+/// Arrangements that are tried: with one in 2^32 for each, none is likely to fit by chance.
+const MOST_TRIED: usize = 4096;
+
+/// The chunks in the order in which they lie in the file, with chunks of special values between them so that there are `count`, if the
+/// index of that has this checksum. Places count from `start`.
+pub(super) fn placed(found: &[u64], count: usize, start: u64, sum: u32) -> Option<Vec<Slot>> {
+    let missing = count.checked_sub(found.len())?;
+    let kinds: &[Special] = match missing {
+        0 => &[Special::Zero],
+        _ => &[Special::Zero, Special::Nan, Special::Uninit],
+    };
+    let ways = (0..missing).try_fold(1, |ways: usize, i| {
+        let more = ways.checked_mul(count - i)? / (i + 1);
+        (more <= MOST_TRIED / kinds.len()).then_some(more)
+    })?;
+    let mut at: Vec<usize> = (0..missing).collect();
+    for _ in 0..ways {
+        for kind in kinds {
+            let slots = arranged(found, &at, *kind, count);
+            if would_fit(&slots, start, sum) {
+                return Some(slots);
+            }
+        }
+        advance(&mut at, count);
+    }
+    None
+}
+
+fn arranged(found: &[u64], at: &[usize], kind: Special, count: usize) -> Vec<Slot> {
+    let mut found = found.iter();
+    let slot = |nchunk: usize| match at.contains(&nchunk) {
+        true => Slot::Special(kind),
+        false => found.next().map_or(Slot::Lost, |pos| Slot::At(*pos)),
+    };
+    (0..count).map(slot).collect()
+}
+
+/// The next choice of as many of the first `count` numbers; the last one stays.
+fn advance(choice: &mut [usize], count: usize) {
+    let len = choice.len();
+    let can_grow = (0..len).rev().find(|i| choice[*i] < count - (len - i));
+    if let Some(i) = can_grow {
+        choice[i] += 1;
+        for j in i + 1..len {
+            choice[j] = choice[j - 1] + 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oxiblosc_frame::fingerprint::of_index;
+    use oxiblosc_frame::offsets::Offsets;
+
+    #[test]
+    fn all_choices_come() {
+        let mut choice = vec![0, 1];
+        let mut all = vec![choice.clone()];
+        for _ in 1..6 {
+            advance(&mut choice, 4);
+            all.push(choice.clone());
+        }
+        let expected = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]];
+        assert_eq!(all, expected.map(Vec::from));
+    }
+
+    #[test]
+    fn the_checksum_tells_where_they_were() {
+        let zeros = oxiblosc_frame::offsets::Place::Special(Special::Zero).to_offset();
+        let offsets = [0, zeros, 500, 1200, zeros, 1300];
+        let sum = of_index(&Offsets::List(offsets.to_vec().into()).encode().unwrap());
+        let found = [100, 600, 1300, 1400];
+        let slots = placed(&found, 6, 100, sum).unwrap();
+        let special = Slot::Special(Special::Zero);
+        let [a, b, c, d] = found.map(Slot::At);
+        assert_eq!(slots, [a, special, b, c, special, d]);
+        // Neither with another number of them, nor in another order.
+        assert_eq!(placed(&found, 5, 100, sum), None);
+        assert_eq!(placed(&[100, 1300, 600, 1400], 6, 100, sum), None);
+        // There are too many ways.
+        assert_eq!(placed(&found, 60, 100, sum), None);
+    }
+}

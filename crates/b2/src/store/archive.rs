@@ -1,0 +1,115 @@
+//! The members of a zip archive: where each is, and its checksum.
+
+use super::window::{self, Bytes};
+use crate::failure::{Failure, Result};
+use crate::input::Input;
+use oxiblosc_error::Error;
+use oxiblosc_io::Storage;
+use oxiblosc_memory::Shared;
+use rawzip::{CompressionMethod, Crc32, FileReader, RECOMMENDED_BUFFER_SIZE, ZipArchive};
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+/// Bytes that are read at once.
+const PART: usize = 1 << 20;
+/// The longest record of the directory: three fields of 64 KB, and its fixed part.
+const MAX_RECORD: usize = 3 * (1 << 16) + 64;
+
+/// A zip archive.
+pub struct Archive(Arc<File>);
+
+/// A file in it.
+pub struct Entry {
+    /// Its name, with slashes.
+    pub name: String,
+    /// The bytes of its content, or why they cannot be read.
+    pub place: std::result::Result<Range<u64>, &'static str>,
+    /// Its checksum.
+    pub crc: u32,
+}
+
+impl Bytes for Arc<File> {
+    fn read(&self, pos: u64, into: &mut [u8]) -> std::result::Result<(), Error> {
+        self.read_exact_at(into, pos).map_err(|_| Error::FileRead)
+    }
+}
+
+impl Archive {
+    /// Opens an archive; gives the files in it, and what is wrong with it where some of them could not be listed.
+    pub fn open(input: &Input) -> Result<(Self, Vec<Entry>, Option<String>)> {
+        let file = Arc::new(input.open()?);
+        let size = file.metadata()?.len();
+        let failed = |error: rawzip::Error| {
+            Failure::say(format!("{}: no whole zip archive: {error}", input.name()))
+        };
+        let mut buffer = vec![0; MAX_RECORD.max(RECOMMENDED_BUFFER_SIZE)];
+        let zip = ZipArchive::from_file(file.try_clone()?, &mut buffer).map_err(failed)?;
+        let mut records = zip.entries(&mut buffer);
+        let mut entries = Vec::new();
+        let problem = loop {
+            let record = match records.next_entry() {
+                Ok(Some(record)) => record,
+                Ok(None) if entries_missing(&zip, &entries) => {
+                    break Some("the archive lists fewer files than it says".to_string());
+                }
+                Ok(None) => break None,
+                Err(error) => break Some(format!("the archive's list of files: {error}")),
+            };
+            let name = String::from_utf8_lossy(record.file_path().as_bytes()).into_owned();
+            let place = match (record.compression_method(), record.flags().is_encrypted()) {
+                (_, true) => Err("is encrypted"),
+                (CompressionMethod::STORE, false) => range(&zip, record.wayfinder(), size),
+                _ => Err(
+                    "is compressed by zip, so that python-blosc2 cannot read it either: unzip the archive into a directory",
+                ),
+            };
+            let is_dir = record.is_dir();
+            let crc = record.crc32();
+            entries.push((is_dir, Entry { name, place, crc }));
+        };
+        let files = entries.into_iter().filter(|(is_dir, _)| !is_dir);
+        let files = files.map(|(_, entry)| entry).collect();
+        Ok((Self(file), files, problem))
+    }
+
+    /// Some of its bytes as a file.
+    pub fn window(&self, range: Range<u64>) -> std::result::Result<Shared<dyn Storage>, Error> {
+        window::window(self.0.clone(), range)
+    }
+
+    /// The checksum of some of its bytes, as archives have it.
+    pub fn checksum(&self, range: Range<u64>) -> Result<u32> {
+        let mut crc = Crc32::new();
+        let mut part = vec![0; PART];
+        let mut pos = range.start;
+        while pos < range.end {
+            let len = (range.end - pos).min(PART as u64) as usize;
+            self.0.read_exact_at(&mut part[..len], pos)?;
+            crc.update(&part[..len]);
+            pos += len as u64;
+        }
+        Ok(crc.checksum())
+    }
+}
+
+fn entries_missing(zip: &ZipArchive<FileReader>, entries: &[(bool, Entry)]) -> bool {
+    zip.entries_hint() != entries.len() as u64
+}
+
+/// The bytes of a stored file.
+fn range(
+    zip: &ZipArchive<FileReader>,
+    entry: rawzip::ZipArchiveEntryWayfinder,
+    size: u64,
+) -> std::result::Result<Range<u64>, &'static str> {
+    let entry = zip.get_entry(entry);
+    let (start, end) = entry
+        .map_err(|_| "is not where the archive says")?
+        .compressed_data_range();
+    match start <= end && end <= size {
+        true => Ok(start..end),
+        false => Err("is longer than the archive"),
+    }
+}

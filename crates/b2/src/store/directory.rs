@@ -1,0 +1,49 @@
+//! The frames below a directory.
+
+use crate::failure::{Failure, Result};
+use crate::source::frame_file;
+use oxiblosc_frame::header::Header;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Endings of the files that python-blosc2 puts there.
+const ENDINGS: [&str; 4] = ["b2nd", "b2f", "b2b", "b2e"];
+
+/// The frames below `root`, by their paths from there, in the order of these. Links to directories are not followed, so that none leads
+/// round in a circle.
+pub fn files(root: &Path) -> Result<Vec<(String, PathBuf)>> {
+    let mut files = Vec::new();
+    let mut folders = vec![(String::new(), root.to_path_buf())];
+    while let Some((prefix, folder)) = folders.pop() {
+        let failed = |error| Failure::at(&folder, &error);
+        for entry in std::fs::read_dir(&folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let path = entry.path();
+            let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+            let is_folder = entry.file_type().map_err(failed)?.is_dir();
+            if is_folder && !frame_file(&path).is_file() {
+                folders.push((name + "/", path));
+            } else if is_folder || is_frame(&path) {
+                files.push((name, path));
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Whether a file is to be a frame: by its name or by what it begins with. Others may lie there, such as locks.
+fn is_frame(path: &Path) -> bool {
+    // What is neither file nor link to one may have no end, or make us wait.
+    if !path.is_file() {
+        return false;
+    }
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    let mut front = Vec::new();
+    let mut has_magic = || {
+        let read = File::open(path).and_then(|file| file.take(16).read_to_end(&mut front));
+        read.is_ok() && Header::has_magic(&front)
+    };
+    ending.is_some_and(|ending| ENDINGS.contains(&ending)) || has_magic()
+}

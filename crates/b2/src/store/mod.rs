@@ -1,0 +1,298 @@
+//! Stores of python-blosc2: frames under keys such as `/group/matrix`.
+//!
+//! As python-blosc2 4.14 writes them:
+//!
+//! - an EmbedStore (`.b2e`) is a frame of bytes, which are other frames one behind the other. Its variable-length metalayer
+//!   `estore_metadata` tells key, offset and length of each, in msgpack;
+//! - a DictStore or TreeStore is a directory (`.b2d`) or a zip archive (`.b2z`) whose members are stored, not compressed. The frame of the key
+//!   `/group/matrix` is `group/matrix.b2nd` in it, or `.b2f` or `.b2b`, or is in the EmbedStore `embed.b2e`;
+//! - a CTable is a TreeStore, or the part of one below a key, with a frame `_meta` whose variable-length metalayer `kind` says `ctable`.
+//!
+//! Nothing is ever written to a path that a store names.
+
+mod archive;
+mod contents;
+mod directory;
+mod embedded;
+mod window;
+
+pub use contents::{Kind, kind_of};
+
+use crate::failure::{Failure, Result};
+use crate::input::Input;
+use crate::source::{Frame, frame_file};
+use archive::Archive;
+use embedded::Embedded;
+use oxiblosc_error::Error;
+use oxiblosc_io::Storage;
+use oxiblosc_memory::Shared;
+use std::io::Read;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The EmbedStore of a directory or an archive.
+const EMBEDDED: &str = "embed.b2e";
+
+/// What a store is in.
+enum Form {
+    Directory,
+    Archive(Archive),
+    File,
+}
+
+/// A store, and what is in it.
+pub struct Store {
+    form: Form,
+    embedded: Option<Arc<Embedded>>,
+    /// What it is: see [`Kind`].
+    pub kind: Kind,
+    /// The frames; those of a directory or archive in the order of their keys.
+    pub members: Vec<Member>,
+    /// What is wrong with the store itself.
+    pub problems: Vec<String>,
+}
+
+/// A frame of a store.
+pub struct Member {
+    /// What it is called by: `/group/matrix`; of what is no key, the name of the file.
+    pub key: String,
+    /// Its file in the store, if it has one of its own.
+    pub file: Option<String>,
+    place: Place,
+}
+
+/// Where a member is.
+enum Place {
+    /// A file or a directory.
+    Path(PathBuf),
+    /// Bytes of the archive, and the archive's checksum of them.
+    Archive(Range<u64>, u32),
+    /// Bytes of the data of the EmbedStore.
+    Embedded(Range<u64>),
+    /// Somewhere else, by its address.
+    Elsewhere(String),
+    /// Nowhere, for this reason.
+    Nowhere(&'static str),
+}
+
+/// Why a member cannot be opened.
+pub enum Unopened {
+    /// It is damaged, or something else than a frame.
+    Damaged(String),
+    /// It is somewhere else.
+    Elsewhere(String),
+}
+
+impl Store {
+    /// Opens the store that `input` is; `None` if it is something else.
+    pub fn open(input: &Input) -> Result<Option<Self>> {
+        let path = input.path();
+        let has_ending = |ending: &str| path.extension().is_some_and(|known| known == ending);
+        if path.is_dir() {
+            let is_frame = frame_file(path).is_file();
+            if is_frame || !(path.join(EMBEDDED).is_file() || has_ending("b2d")) {
+                return Ok(None);
+            }
+            return Self::in_directory(path).map(Some);
+        }
+        let mut front = Vec::new();
+        input.open()?.take(4).read_to_end(&mut front)?;
+        if front.starts_with(b"PK") || has_ending("b2z") {
+            return Self::in_archive(input).map(Some);
+        }
+        let frame = Frame::open(path).ok();
+        let kind = frame.as_ref().map(kind_of);
+        match (frame, kind) {
+            (Some(frame), Some(kind)) if kind.is_store() => Ok(Some(Self::in_file(frame))),
+            _ => Ok(None),
+        }
+    }
+
+    fn in_directory(path: &Path) -> Result<Self> {
+        let mut store = Self::empty(Form::Directory);
+        for (name, path) in directory::files(path)? {
+            if name == EMBEDDED {
+                store.embed(Frame::open(&path));
+            }
+            store.add(name, Place::Path(path));
+        }
+        Ok(store.complete())
+    }
+
+    fn in_archive(input: &Input) -> Result<Self> {
+        let (archive, entries, problem) = Archive::open(input)?;
+        let mut store = Self::empty(Form::Archive(archive));
+        store.problems.extend(problem);
+        for entry in entries {
+            let place = match entry.place {
+                Ok(range) => Place::Archive(range, entry.crc),
+                Err(why) => Place::Nowhere(why),
+            };
+            if entry.name == EMBEDDED
+                && let Some(file) = store.storage(&place)
+            {
+                store.embed(file.and_then(Frame::open_in));
+            }
+            store.add(entry.name, place);
+        }
+        Ok(store.complete())
+    }
+
+    fn in_file(frame: Frame) -> Self {
+        let mut store = Self::empty(Form::File);
+        store.embed(Ok(frame));
+        store
+    }
+
+    fn empty(form: Form) -> Self {
+        Self {
+            form,
+            embedded: None,
+            kind: Kind::EmbedStore,
+            members: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// Lists what is in the EmbedStore. If it cannot be opened, it is found to be damaged like any other member.
+    fn embed(&mut self, frame: std::result::Result<Frame, Error>) {
+        let Ok(frame) = frame else { return };
+        self.kind = kind_of(&frame);
+        match Embedded::open(frame) {
+            Ok((embedded, members)) => {
+                self.embedded = Some(Arc::new(embedded));
+                self.members.extend(members);
+            }
+            Err(problem) => self.problems.push(problem),
+        }
+    }
+
+    fn add(&mut self, file: String, place: Place) {
+        let key = match file.rsplit_once('.') {
+            _ if file == EMBEDDED => file.clone(),
+            Some((stem, ending)) if !ending.contains('/') => format!("/{stem}"),
+            _ => format!("/{file}"),
+        };
+        let file = Some(file);
+        self.members.push(Member { key, file, place });
+    }
+
+    fn complete(mut self) -> Self {
+        let has_file = |name| {
+            let mut files = self.members.iter().map(|member| member.file.as_deref());
+            files.any(|file| file == Some(name))
+        };
+        if !has_file(EMBEDDED) {
+            self.problems.push(format!("{EMBEDDED} is missing"));
+        }
+        self.members.sort_by(|a, b| a.key.cmp(&b.key));
+        self
+    }
+
+    /// What the store is in, in words.
+    pub fn form(&self) -> &'static str {
+        match self.form {
+            Form::Directory => "directory",
+            Form::Archive(_) => "zip archive",
+            Form::File => "file",
+        }
+    }
+
+    /// Whether it is a frame itself.
+    pub fn is_file(&self) -> bool {
+        matches!(self.form, Form::File)
+    }
+
+    /// Whether each byte of the members has a checksum that the store keeps.
+    pub fn is_archive(&self) -> bool {
+        matches!(self.form, Form::Archive(_))
+    }
+
+    /// The bytes of what is in an archive or in an EmbedStore.
+    fn storage(&self, place: &Place) -> Option<std::result::Result<Shared<dyn Storage>, Error>> {
+        match (place, &self.form, &self.embedded) {
+            (Place::Archive(range, _), Form::Archive(archive), _) => {
+                Some(archive.window(range.clone()))
+            }
+            (Place::Embedded(range), _, Some(embedded)) => {
+                Some(embedded::window(embedded, range.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Opens a member.
+    pub fn frame(&self, member: &Member) -> std::result::Result<Frame, Unopened> {
+        let damaged = |error| Unopened::Damaged(crate::failure::describe(error));
+        match &member.place {
+            Place::Path(path) => Frame::open(path).map_err(damaged),
+            Place::Elsewhere(address) => Err(Unopened::Elsewhere(address.clone())),
+            Place::Nowhere(why) => Err(Unopened::Damaged((*why).to_string())),
+            place => match self.storage(place) {
+                Some(file) => file.and_then(Frame::open_in).map_err(damaged),
+                None => Err(damaged(Error::FileOpen)),
+            },
+        }
+    }
+
+    /// Bytes that a member takes in the store, compressed as it is; none for what is not in a place of its own.
+    pub fn size(&self, member: &Member) -> u64 {
+        match &member.place {
+            Place::Path(path) => crate::output::size_of(path),
+            Place::Archive(range, _) | Place::Embedded(range) => range.end - range.start,
+            Place::Elsewhere(_) | Place::Nowhere(_) => 0,
+        }
+    }
+
+    /// Whether the archive's checksum of a member is right; true where there is none.
+    pub fn checksum_fits(&self, member: &Member) -> Result<bool> {
+        match (&member.place, &self.form) {
+            (Place::Archive(range, crc), Form::Archive(archive)) => {
+                Ok(archive.checksum(range.clone())? == *crc)
+            }
+            _ => Ok(true),
+        }
+    }
+
+    /// The member with this key, or in this file of the store.
+    pub fn member(&self, key: &str) -> Option<&Member> {
+        let by_key = |member: &&Member| member.key == key;
+        // A file of its own comes before what is embedded, as for python-blosc2.
+        let files = self.members.iter().filter(|member| member.file.is_some());
+        let mut found = files.clone().filter(by_key);
+        found
+            .next()
+            .or_else(|| self.members.iter().find(by_key))
+            .or_else(|| {
+                let mut files = files;
+                files.find(|member| member.file.as_deref() == Some(key))
+            })
+    }
+
+    /// What can be read of the member with this key as any other file: a path, or the bytes.
+    pub fn extract(&self, key: &str, name: &str) -> Result<Extract> {
+        let failed = |why: &str| Failure::say(format!("{name}: {key}: {why}"));
+        let member = self
+            .member(key)
+            .ok_or_else(|| failed("no such key (b2 info lists them)"))?;
+        match &member.place {
+            Place::Path(path) => Ok(Extract::Path(path.clone())),
+            Place::Elsewhere(address) => Err(failed(&format!("is not here, but at {address}"))),
+            Place::Nowhere(why) => Err(failed(why)),
+            place => match self.storage(place) {
+                Some(Ok(file)) => Ok(Extract::Bytes(file)),
+                Some(Err(error)) => Err(failed(&crate::failure::describe(error))),
+                None => Err(failed("cannot be read")),
+            },
+        }
+    }
+}
+
+/// A member as something to read.
+pub enum Extract {
+    /// A file or a directory.
+    Path(PathBuf),
+    /// The bytes of a frame.
+    Bytes(Shared<dyn Storage>),
+}

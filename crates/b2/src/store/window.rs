@@ -1,0 +1,51 @@
+//! Bytes of something larger, as a file of their own that can only be read.
+
+use oxiblosc_error::Error;
+use oxiblosc_io::Storage;
+use oxiblosc_memory::{Shared, shared_dyn};
+use std::ops::Range;
+
+/// Something of which some bytes can be read.
+pub trait Bytes: Send + Sync {
+    /// Fills `into` with the bytes from `pos` on.
+    fn read(&self, pos: u64, into: &mut [u8]) -> Result<(), Error>;
+}
+
+struct Window<B> {
+    bytes: B,
+    range: Range<u64>,
+}
+
+/// The bytes in `range` as a file.
+pub fn window(
+    bytes: impl Bytes + 'static,
+    range: Range<u64>,
+) -> Result<Shared<dyn Storage>, Error> {
+    shared_dyn!(Window { bytes, range } => dyn Storage)
+}
+
+impl<B: Bytes> Storage for Window<B> {
+    fn size(&self) -> Result<u64, Error> {
+        Ok(self.range.end - self.range.start)
+    }
+
+    fn read_at(&self, pos: u64, into: &mut [u8]) -> Result<(), Error> {
+        let end = pos.checked_add(into.len() as u64);
+        if end.is_none_or(|end| end > self.range.end - self.range.start) {
+            return Err(Error::FileRead);
+        }
+        self.bytes.read(self.range.start + pos, into)
+    }
+
+    fn write_at(&self, _: u64, _: &[u8]) -> Result<(), Error> {
+        Err(Error::FileWrite)
+    }
+
+    fn truncate(&self, _: u64) -> Result<(), Error> {
+        Err(Error::FileTruncate)
+    }
+
+    fn sync(&self) -> Result<(), Error> {
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! How large a block is, and whether it is split into streams: the figures are those of c-blosc 1.21.
+
+use super::compressors::{BLOSCLZ, LZ4HC, SNAPPY, ZLIB, ZSTD};
+use oxiblosc_chunk::blosc1::can_split;
+use std::ffi::c_int;
+
+const NEVER: c_int = 2;
+const AUTO: c_int = 3;
+/// The split mode at the beginning.
+pub const FORWARD_COMPAT: c_int = 4;
+
+/// The largest block.
+const MAX_BLOCKSIZE: i64 = (i32::MAX as i64 - 255 * 4) / 3;
+/// The smallest block that a program may ask for.
+const MIN_BLOCKSIZE: i64 = 128;
+/// Size of the first-level cache that blocks are made for.
+const L1: i64 = 32 << 10;
+
+/// What the decisions depend on.
+#[derive(Clone, Copy, Debug)]
+pub struct Blocks {
+    /// The compressor's code.
+    pub compcode: c_int,
+    /// 0 to 9.
+    pub clevel: c_int,
+    /// 1 to 255.
+    pub typesize: i64,
+    /// Bytes of the buffer.
+    pub nbytes: i64,
+    /// What the program asks for, or 0.
+    pub forced: i64,
+    /// One of the modes above; with any other, all that can be split is.
+    pub splitmode: c_int,
+}
+
+impl Blocks {
+    /// Whether the split mode wants blocks of this size to be split.
+    fn wants_split(&self, blocksize: i64) -> bool {
+        let fits = can_split(self.typesize as usize, blocksize as usize);
+        match self.splitmode {
+            NEVER => false,
+            AUTO => fits && matches!(self.compcode, BLOSCLZ | SNAPPY),
+            FORWARD_COMPAT => fits && self.compcode != ZSTD,
+            _ => true,
+        }
+    }
+
+    /// Whether blocks of this size are split. Where readers would not notice a split, there is none, whatever the mode: c-blosc
+    /// writes chunks there that it cannot read.
+    pub fn split(&self, blocksize: usize) -> bool {
+        self.wants_split(blocksize as i64) && can_split(self.typesize as usize, blocksize)
+    }
+
+    /// Bytes of a block, at least 1.
+    pub fn blocksize(&self) -> usize {
+        if self.nbytes < self.typesize {
+            return 1;
+        }
+        let mut size = match self.forced {
+            0 if self.nbytes >= L1 => self.automatic(),
+            0 => self.nbytes,
+            forced => forced.clamp(MIN_BLOCKSIZE, MAX_BLOCKSIZE),
+        };
+        if self.clevel > 0 && self.wants_split(size) {
+            // Each stream gets what the block would have had, up to 256 KB, and a block is 64 KB to 1 MB.
+            size = (size.min(256 << 10) * self.typesize).clamp(64 << 10, 1 << 20);
+        }
+        size = size.min(self.nbytes);
+        if size > self.typesize {
+            size -= size % self.typesize;
+        }
+        size as usize
+    }
+
+    /// What suits a level, for buffers that are larger than a cache.
+    fn automatic(&self) -> i64 {
+        let strong = matches!(self.compcode, LZ4HC | ZLIB | ZSTD);
+        let base = if strong { 2 * L1 } else { L1 };
+        match self.clevel {
+            0 => base / 4,
+            1 => base / 2,
+            2 => base,
+            3 => 2 * base,
+            4 | 5 => 4 * base,
+            9 if strong => 16 * base,
+            _ => 8 * base,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LZ4: Blocks = Blocks {
+        compcode: 1,
+        clevel: 5,
+        typesize: 8,
+        nbytes: 4 << 20,
+        forced: 0,
+        splitmode: FORWARD_COMPAT,
+    };
+
+    #[test]
+    fn sizes_are_those_that_c_blosc_writes() {
+        // From the headers of chunks that c-blosc 1.21.3 wrote.
+        let size = |blocks: Blocks| (blocks.blocksize(), blocks.split(blocks.blocksize()));
+        assert_eq!(size(LZ4), (1 << 20, true));
+        assert_eq!(size(Blocks { typesize: 1, ..LZ4 }), (128 << 10, true));
+        assert_eq!(
+            size(Blocks {
+                splitmode: AUTO,
+                ..LZ4
+            }),
+            (128 << 10, false)
+        );
+        assert_eq!(
+            size(Blocks {
+                compcode: ZSTD,
+                ..LZ4
+            }),
+            (256 << 10, false)
+        );
+        assert_eq!(
+            size(Blocks {
+                typesize: 17,
+                ..LZ4
+            }),
+            (131_070, false)
+        );
+        assert_eq!(
+            size(Blocks {
+                forced: 1000,
+                ..LZ4
+            }),
+            (1000, false)
+        );
+        assert_eq!(
+            size(Blocks {
+                forced: 1024,
+                ..LZ4
+            }),
+            (64 << 10, true)
+        );
+        assert_eq!(
+            size(Blocks {
+                nbytes: 1003,
+                ..LZ4
+            }),
+            (1000, false)
+        );
+        assert_eq!(size(Blocks { nbytes: 7, ..LZ4 }), (1, false));
+    }
+}

@@ -1,0 +1,127 @@
+//! The compressors: their codes and names.
+
+use super::border::{FAILED, guard, text};
+use oxiblosc_codecs::Codec;
+use std::ffi::{CStr, c_char, c_int};
+use std::ptr::null;
+
+/// Code of BloscLZ.
+pub const BLOSCLZ: c_int = 0;
+/// Code of LZ4HC.
+pub const LZ4HC: c_int = 2;
+/// Code of Snappy.
+pub const SNAPPY: c_int = 3;
+/// Code of zlib.
+pub const ZLIB: c_int = 4;
+/// Code of Zstd.
+pub const ZSTD: c_int = 5;
+
+/// The library behind each format, by the number that is in a chunk's flags.
+const LIBRARIES: [&CStr; 5] = [c"BloscLZ", c"LZ4", c"Snappy", c"Zlib", c"Zstd"];
+
+/// The name of a compressor.
+pub fn name_of(compcode: c_int) -> Option<&'static CStr> {
+    match compcode {
+        SNAPPY => Some(c"snappy"),
+        _ => Codec::from_code(compcode).map(Codec::c_name),
+    }
+}
+
+/// The code of a compressor.
+pub fn code_of(name: &str) -> Option<c_int> {
+    match name {
+        "snappy" => Some(SNAPPY),
+        _ => Codec::from_name(name).map(Codec::code),
+    }
+}
+
+/// The name of the library behind a format.
+pub fn library_of(format: u8) -> Option<&'static CStr> {
+    LIBRARIES.get(usize::from(format)).copied()
+}
+
+/// Gives the name of a compressor through `compname`, which is null for a code that none has. Returns the code, or -1.
+///
+/// # Safety
+/// `compname` can be written, or is null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc_compcode_to_compname(
+    compcode: c_int,
+    compname: *mut *const c_char,
+) -> c_int {
+    let name = name_of(compcode);
+    if !compname.is_null() {
+        // SAFETY: by the caller's word.
+        unsafe { *compname = name.map_or(null(), CStr::as_ptr) };
+    }
+    if name.is_some() { compcode } else { FAILED }
+}
+
+/// Returns the code of the compressor of this name, or -1.
+///
+/// # Safety
+/// `compname` is a C string, or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc_compname_to_compcode(compname: *const c_char) -> c_int {
+    // SAFETY: by the caller's word.
+    guard(FAILED, || {
+        code_of(unsafe { text(compname) }).unwrap_or(FAILED)
+    })
+}
+
+/// Returns the names of all compressors, with commas between them. They belong to the library.
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc_list_compressors() -> *const c_char {
+    c"blosclz,lz4,lz4hc,snappy,zlib,zstd".as_ptr()
+}
+
+/// Returns the release of c-blosc whose functions these are. The text belongs to the library.
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc_get_version_string() -> *const c_char {
+    VERSION.as_ptr()
+}
+
+const VERSION: &CStr =
+    match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+        Ok(version) => version,
+        Err(_) => c"",
+    };
+
+/// Gives the name and the version of the library behind a compressor, each as a text that the caller frees with `free()`; a pointer
+/// that is NULL gets none. Returns the number of the library, or -1, and no texts, for a compressor that does not exist.
+///
+/// # Safety
+/// `compname` is a C string; the others can be written, or are null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc_get_complib_info(
+    compname: *const c_char,
+    complib: *mut *mut c_char,
+    version: *mut *mut c_char,
+) -> c_int {
+    guard(FAILED, || {
+        // SAFETY: by the caller's word.
+        let name = unsafe { text(compname) };
+        let found = match (name, Codec::from_name(name)) {
+            ("snappy", _) => Some((2, "unknown")),
+            (_, Some(codec)) => Some((codec.format(), codec.library_version())),
+            _ => None,
+        };
+        let texts = found.and_then(|(format, version)| {
+            Some((library_of(format)?.to_bytes(), version.as_bytes()))
+        });
+        for (place, text) in [
+            (complib, texts.map(|texts| texts.0)),
+            (version, texts.map(|texts| texts.1)),
+        ] {
+            if !place.is_null() {
+                let copy = text.map_or(std::ptr::null_mut(), |text| {
+                    // SAFETY: the bytes are there; strndup ends its copy with a zero.
+                    unsafe { libc::strndup(text.as_ptr().cast(), text.len()) }
+                });
+                // SAFETY: by the caller's word.
+                unsafe { *place = copy };
+            }
+        }
+        found.map_or(FAILED, |(format, _)| format.into())
+    })
+}

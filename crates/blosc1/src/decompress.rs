@@ -1,0 +1,166 @@
+//! Decompressing, whole chunks and ranges of items.
+
+use super::border::{FAILED, apart, bytes, bytes_mut, complain, either, guard};
+use super::compress::nthreads_of_environment;
+use super::header::RawHeader;
+use super::settings;
+use super::snappy::Snappy;
+use super::threads::{self, Pool};
+use oxiblosc_chunk::decode::{Chunk, decompress};
+use oxiblosc_chunk::getitem::{self, ItemRange};
+use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_chunk::plain;
+use oxiblosc_error::Error;
+use std::ffi::{c_int, c_void};
+
+/// A version that is not known.
+const OTHER_VERSION: c_int = -9;
+/// A stream that cannot be decompressed.
+const BAD_STREAM: c_int = -2;
+
+/// The chunk of this header, and the place for `len` bytes of its data.
+///
+/// # Safety
+/// The chunk has as many bytes as its header says; `dest` has room for `len`.
+unsafe fn buffers<'a>(
+    header: &ChunkHeader,
+    src: *const c_void,
+    dest: *mut c_void,
+    len: usize,
+) -> Result<(&'a [u8], &'a mut [u8]), c_int> {
+    apart((src.cast(), header.cbytes), (dest.cast(), len))?;
+    // SAFETY: by the contract; they do not overlap.
+    unsafe {
+        Ok((
+            bytes(src.cast(), header.cbytes)?,
+            bytes_mut(dest.cast(), len)?,
+        ))
+    }
+}
+
+/// Decompresses a chunk; gives the size of its data, or a code.
+///
+/// # Safety
+/// `src` is null or a whole chunk; `dest` has `destsize` bytes.
+unsafe fn run(
+    src: *const c_void,
+    dest: *mut c_void,
+    destsize: usize,
+    nthreads: c_int,
+) -> Result<c_int, c_int> {
+    // SAFETY: by the contract.
+    let raw = unsafe { RawHeader::read(src) }.ok_or(FAILED)?;
+    if raw.nbytes() == 0 {
+        return Ok(0);
+    }
+    if raw.has_blocks_over(destsize) || !raw.is_known() || raw.is_from_the_future() {
+        return Err(FAILED);
+    }
+    if usize::try_from(raw.nbytes()).is_ok_and(|nbytes| nbytes > destsize) {
+        return Err(FAILED);
+    }
+    let header = raw.check(|nblocks| nblocks)?;
+    let nthreads = threads::count(nthreads, header.nbytes, header.blocksize_field())?;
+    // SAFETY: by the contract.
+    let (src, dest) = unsafe { buffers(&header, src, dest, header.nbytes)? };
+    if plain::decompress(&header, src, dest).is_none() {
+        let mut chunk = None;
+        Chunk::parse_into(&mut chunk, &header, src)
+            .and_then(|chunk| decompress(chunk, dest, None, nthreads, &Snappy, &Pool))
+            .map_err(|_| FAILED)?;
+    }
+    Ok(header.nbytes as c_int)
+}
+
+/// Decompresses the chunk at `src` into `dest`, which has `destsize` bytes, with as many threads as were set, or as `BLOSC_NTHREADS`
+/// says. How large the data are, `blosc_cbuffer_validate` tells. Returns their size, or 0 or a negative code if the chunk is damaged
+/// or `dest` too small.
+///
+/// # Safety
+/// `src` has as many bytes as its header says; `dest` has `destsize` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc_decompress(
+    src: *const c_void,
+    dest: *mut c_void,
+    destsize: usize,
+) -> c_int {
+    settings::init();
+    guard(FAILED, || {
+        // SAFETY: by the caller's word.
+        either(
+            nthreads_of_environment()
+                .and_then(|()| unsafe { run(src, dest, destsize, settings::nthreads()) }),
+        )
+    })
+}
+
+/// As `blosc_decompress`, with the number of threads given.
+///
+/// # Safety
+/// As for `blosc_decompress`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc_decompress_ctx(
+    src: *const c_void,
+    dest: *mut c_void,
+    destsize: usize,
+    numinternalthreads: c_int,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    guard(FAILED, || {
+        either(unsafe { run(src, dest, destsize, numinternalthreads) })
+    })
+}
+
+/// The bytes of `nitems` items from item `start` on.
+fn range_of(header: &ChunkHeader, start: c_int, nitems: c_int) -> Result<ItemRange, c_int> {
+    let range = ItemRange::new(header, start, nitems, c_int::MAX);
+    let whole = start >= 0 && i64::from(start) * i64::from(header.typesize) <= header.nbytes as i64;
+    match range {
+        Ok(range) if whole => Ok(range),
+        _ => {
+            complain(format_args!(
+                "items {start} and {nitems} more are not all in the chunk"
+            ));
+            Err(FAILED)
+        }
+    }
+}
+
+/// Copies `nitems` items, from item `start` on, out of the chunk at `src` into `dest`. Returns their size in bytes, or a negative code.
+///
+/// # Safety
+/// `src` has as many bytes as its header says; `dest` has room for the items.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc_getitem(
+    src: *const c_void,
+    start: c_int,
+    nitems: c_int,
+    dest: *mut c_void,
+) -> c_int {
+    let run = || {
+        // SAFETY: by the caller's word.
+        let raw = unsafe { RawHeader::read(src) }.ok_or(FAILED)?;
+        if !raw.is_known() {
+            return Err(OTHER_VERSION);
+        }
+        if raw.has_blocks_over(usize::try_from(raw.nbytes()).unwrap_or(0)) {
+            return Err(FAILED);
+        }
+        let header = raw.check(|nblocks| nblocks + 1)?;
+        let range = range_of(&header, start, nitems)?;
+        // SAFETY: by the caller's word.
+        let (src, dest) = unsafe { buffers(&header, src, dest, range.len)? };
+        let mut chunk = None;
+        Chunk::parse_into(&mut chunk, &header, src)
+            .and_then(|chunk| getitem::getitem(chunk, range, dest, &Snappy))
+            .map_err(|error| {
+                if error == Error::Data {
+                    BAD_STREAM
+                } else {
+                    FAILED
+                }
+            })?;
+        Ok(range.len as c_int)
+    };
+    guard(FAILED, || either(run()))
+}

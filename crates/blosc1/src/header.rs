@@ -1,0 +1,205 @@
+//! What the header of a chunk says, and what is checked of it before anything is decompressed.
+
+use super::border::FAILED;
+use super::compressors::library_of;
+use oxiblosc_chunk::blosc1::read_header;
+use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH, flags, version};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::null;
+
+/// The codec is of another version, or the chunk is.
+const OTHER_VERSION: c_int = -9;
+/// There is no such codec.
+const NO_CODEC: c_int = -5;
+/// The only version of the format of each codec.
+const CODEC_VERSION: u8 = 1;
+
+/// The 16 bytes at the front of a chunk.
+#[derive(Clone, Copy)]
+pub struct RawHeader([u8; MIN_HEADER_LENGTH]);
+
+impl RawHeader {
+    /// Reads them.
+    ///
+    /// # Safety
+    /// There are 16 bytes at `chunk`, or it is null.
+    pub unsafe fn read(chunk: *const c_void) -> Option<Self> {
+        // SAFETY: by the contract; bytes need no alignment.
+        (!chunk.is_null()).then(|| Self(unsafe { *chunk.cast() }))
+    }
+
+    fn int(&self, at: usize) -> c_int {
+        oxiblosc_chunk::header::i32_at(&self.0, at)
+    }
+
+    /// The version of the format.
+    pub fn is_known(&self) -> bool {
+        self.0[0] == version::BLOSC1
+    }
+
+    /// Bytes of the data, as the header has them.
+    pub fn nbytes(&self) -> c_int {
+        self.int(4)
+    }
+
+    fn blocksize(&self) -> c_int {
+        self.int(8)
+    }
+
+    fn cbytes(&self) -> c_int {
+        self.int(12)
+    }
+
+    fn format(&self) -> u8 {
+        self.0[2] >> 5
+    }
+
+    fn is_stored(&self) -> bool {
+        self.0[2] & flags::MEMCPYED != 0
+    }
+
+    /// Whether a bit is set that no writer sets.
+    pub fn is_from_the_future(&self) -> bool {
+        self.0[2] & flags::DELTA != 0
+    }
+
+    /// Whether a block is larger than `most`, or no block or item at all.
+    pub fn has_blocks_over(&self, most: usize) -> bool {
+        usize::try_from(self.blocksize()).map_or(true, |size| size == 0 || size > most)
+            || self.0[3] == 0
+    }
+
+    /// The header, if the sizes and the codec are possible. `starts` is how many block starts have to fit beside the header, out
+    /// of the number of blocks.
+    ///
+    /// # Errors
+    /// A negative code.
+    pub fn check(&self, starts: impl FnOnce(usize) -> usize) -> Result<ChunkHeader, c_int> {
+        if self.is_stored() {
+            if self.nbytes().checked_add(MIN_HEADER_LENGTH as c_int) != Some(self.cbytes()) {
+                return Err(FAILED);
+            }
+        } else if library_of(self.format()).is_none() {
+            return Err(NO_CODEC);
+        } else if self.0[1] != CODEC_VERSION {
+            return Err(OTHER_VERSION);
+        }
+        let header = read_header(&self.0).map_err(|_| FAILED)?;
+        if !self.is_stored() && starts(header.nblocks) > (header.cbytes - MIN_HEADER_LENGTH) / 4 {
+            return Err(FAILED);
+        }
+        Ok(header)
+    }
+}
+
+/// Writes `value` where the pointer is not null.
+///
+/// # Safety
+/// The pointer is null or can be written.
+unsafe fn give<T>(place: *mut T, value: T) {
+    if !place.is_null() {
+        // SAFETY: by the contract.
+        unsafe { *place = value };
+    }
+}
+
+/// Gives the size of the data, of the chunk, and of a block, as its header says; zeros for a chunk of an unknown format.
+///
+/// # Safety
+/// `cbuffer` has 16 bytes; the others can be written, or are null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc_cbuffer_sizes(
+    cbuffer: *const c_void,
+    nbytes: *mut usize,
+    cbytes: *mut usize,
+    blocksize: *mut usize,
+) {
+    // SAFETY: by the caller's word.
+    unsafe {
+        let header = RawHeader::read(cbuffer).filter(RawHeader::is_known);
+        // A negative size becomes a very large one.
+        let size = |field: fn(&RawHeader) -> c_int| {
+            header.as_ref().map_or(0, |header| field(header) as usize)
+        };
+        give(nbytes, size(RawHeader::nbytes));
+        give(cbytes, size(RawHeader::cbytes));
+        give(blocksize, size(RawHeader::blocksize));
+    }
+}
+
+/// Checks that the `cbytes` bytes at `cbuffer` can be a chunk, so that it is safe to decompress it (which may still fail), and gives
+/// the size of its data. Returns 0, or -1.
+///
+/// # Safety
+/// `cbuffer` has `cbytes` bytes; `nbytes` can be written, or is null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc_cbuffer_validate(
+    cbuffer: *const c_void,
+    cbytes: usize,
+    nbytes: *mut usize,
+) -> c_int {
+    if cbytes < MIN_HEADER_LENGTH {
+        return FAILED;
+    }
+    // SAFETY: by the caller's word.
+    let header = unsafe { RawHeader::read(cbuffer) }.filter(RawHeader::is_known);
+    let (size, all) = header.map_or((0, 0), |header| {
+        (header.nbytes() as usize, header.cbytes() as usize)
+    });
+    // SAFETY: by the caller's word.
+    unsafe { give(nbytes, size) };
+    if all == cbytes && size <= i32::MAX as usize - MIN_HEADER_LENGTH {
+        0
+    } else {
+        FAILED
+    }
+}
+
+/// Gives the size of an item, and the bits `BLOSC_DOSHUFFLE`, `BLOSC_MEMCPYED` and `BLOSC_DOBITSHUFFLE`; zeros for a chunk of an
+/// unknown format.
+///
+/// # Safety
+/// `cbuffer` has 16 bytes; the others can be written, or are null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc_cbuffer_metainfo(
+    cbuffer: *const c_void,
+    typesize: *mut usize,
+    flags: *mut c_int,
+) {
+    // SAFETY: by the caller's word.
+    unsafe {
+        let header = RawHeader::read(cbuffer).filter(RawHeader::is_known);
+        give(typesize, header.map_or(0, |header| header.0[3].into()));
+        give(flags, header.map_or(0, |header| (header.0[2] & 7).into()));
+    }
+}
+
+/// Gives the version of the chunk's format, and that of its codec's.
+///
+/// # Safety
+/// `cbuffer` has 16 bytes; the others can be written, or are null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc_cbuffer_versions(
+    cbuffer: *const c_void,
+    version: *mut c_int,
+    compversion: *mut c_int,
+) {
+    // SAFETY: by the caller's word.
+    unsafe {
+        let header = RawHeader::read(cbuffer);
+        give(version, header.map_or(0, |header| header.0[0].into()));
+        give(compversion, header.map_or(0, |header| header.0[1].into()));
+    }
+}
+
+/// Returns the name of the library that a chunk was compressed with; NULL for one that is unknown. The name belongs to this library.
+///
+/// # Safety
+/// `cbuffer` has 16 bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc_cbuffer_complib(cbuffer: *const c_void) -> *const c_char {
+    // SAFETY: by the caller's word.
+    let header = unsafe { RawHeader::read(cbuffer) };
+    let library = header.and_then(|header| library_of(header.format()));
+    library.map_or(null(), CStr::as_ptr)
+}

@@ -1,0 +1,155 @@
+//! The settings of the functions that take none: they are the process's.
+//!
+//! Each is an atomic, and no call waits for another, so there is no lock that a `fork` could leave taken. The variable `BLOSC_NOLOCK`
+//! has nothing left to do.
+
+use super::blocks::FORWARD_COMPAT;
+use super::border::{FAILED, guard, text};
+use super::compressors::{BLOSCLZ, code_of, name_of};
+use super::snappy;
+use oxiblosc_chunk::scratch;
+use std::ffi::{CStr, c_char, c_int};
+use std::ptr::null;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
+
+static INITIALIZED: AtomicBool = AtomicBool::new(false);
+/// -1 after a name that no compressor has.
+static COMPRESSOR: AtomicI32 = AtomicI32::new(BLOSCLZ);
+static NTHREADS: AtomicI32 = AtomicI32::new(1);
+static BLOCKSIZE: AtomicI32 = AtomicI32::new(0);
+static SPLITMODE: AtomicI32 = AtomicI32::new(FORWARD_COMPAT);
+
+/// Begins the use of the library, if it has not begun.
+pub fn init() {
+    INITIALIZED.store(true, Relaxed);
+}
+
+/// The code of the compressor.
+pub fn compressor() -> c_int {
+    COMPRESSOR.load(Relaxed)
+}
+
+/// Sets the compressor; gives its code, or -1.
+pub fn set_compressor(name: &str) -> c_int {
+    init();
+    let code = code_of(name).unwrap_or(FAILED);
+    COMPRESSOR.store(code, Relaxed);
+    code
+}
+
+/// The number of threads.
+pub fn nthreads() -> c_int {
+    NTHREADS.load(Relaxed)
+}
+
+/// Sets the number of threads; gives the one before.
+pub fn set_nthreads(nthreads: c_int) -> c_int {
+    init();
+    NTHREADS.swap(nthreads, Relaxed)
+}
+
+/// The size of a block, or 0.
+pub fn blocksize() -> c_int {
+    BLOCKSIZE.load(Relaxed)
+}
+
+/// Sets the size of a block. More than fits into an `int` is cut off, as in c-blosc.
+pub fn set_blocksize(blocksize: usize) {
+    BLOCKSIZE.store(blocksize as c_int, Relaxed);
+}
+
+/// The split mode.
+pub fn splitmode() -> c_int {
+    SPLITMODE.load(Relaxed)
+}
+
+/// Sets the split mode.
+pub fn set_splitmode(mode: c_int) {
+    SPLITMODE.store(mode, Relaxed);
+}
+
+/// Ends the worker threads and frees what is kept for the next call.
+fn release() {
+    oxiblosc_pool::shutdown();
+    scratch::release();
+    snappy::release();
+}
+
+/// Begins the use of the library. The other functions do it by themselves where it is needed.
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc_init() {
+    init();
+}
+
+/// Ends the use of the library: worker threads end, and memory that was kept for the next call is freed. The settings stay.
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc_destroy() {
+    guard((), || {
+        if INITIALIZED.swap(false, Relaxed) {
+            release();
+        }
+    });
+}
+
+/// Ends the worker threads and frees memory that was kept for the next call, which starts and takes what it needs. Returns 0, or -1 if
+/// the library is not in use.
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc_free_resources() -> c_int {
+    guard(FAILED, || {
+        if !INITIALIZED.load(Relaxed) {
+            return FAILED;
+        }
+        release();
+        0
+    })
+}
+
+/// Returns the number of threads that `blosc_compress` and `blosc_decompress` use.
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc_get_nthreads() -> c_int {
+    nthreads()
+}
+
+/// Sets the number of threads, 1 to `BLOSC_MAX_THREADS`, that `blosc_compress` and `blosc_decompress` use. Returns the number before.
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc_set_nthreads(nthreads: c_int) -> c_int {
+    set_nthreads(nthreads)
+}
+
+/// Returns the name of the compressor that `blosc_compress` uses; NULL after one was asked for that does not exist. The name belongs
+/// to the library.
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc_get_compressor() -> *const c_char {
+    name_of(compressor()).map_or(null(), CStr::as_ptr)
+}
+
+/// Sets the compressor that `blosc_compress` uses, by name. Returns its code, or -1 for one that does not exist: until another is set,
+/// nothing can be compressed then.
+///
+/// # Safety
+/// `compname` is a C string, or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn blosc_set_compressor(compname: *const c_char) -> c_int {
+    // SAFETY: by the caller's word.
+    guard(FAILED, || set_compressor(unsafe { text(compname) }))
+}
+
+/// Returns the size of a block that `blosc_compress` uses; 0 means that it is chosen for each buffer.
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc_get_blocksize() -> c_int {
+    blocksize()
+}
+
+/// Sets the size of a block, in bytes, that `blosc_compress` uses; 0 means that it is chosen for each buffer. Blocks that are split
+/// may become larger.
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc_set_blocksize(blocksize: usize) {
+    set_blocksize(blocksize);
+}
+
+/// Sets when blocks are split into one stream for each byte of an item: `BLOSC_ALWAYS_SPLIT`, `BLOSC_NEVER_SPLIT`, `BLOSC_AUTO_SPLIT` or
+/// `BLOSC_FORWARD_COMPAT_SPLIT`, which is the mode at the beginning. This holds for `blosc_compress_ctx`, too.
+#[unsafe(no_mangle)]
+pub extern "C" fn blosc_set_splitmode(splitmode: c_int) {
+    set_splitmode(splitmode);
+}

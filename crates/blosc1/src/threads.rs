@@ -1,0 +1,40 @@
+//! The threads of the library.
+
+use super::border::{FAILED, complain};
+use oxiblosc_chunk::hooks::Executor;
+use oxiblosc_error::Result;
+use std::ffi::c_int;
+
+/// The most threads that a program may ask for.
+const MAX_THREADS: c_int = 256;
+
+/// The shared worker threads.
+pub struct Pool;
+
+impl Executor for Pool {
+    fn run(&self, nthreads: usize, nworkers: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()> {
+        oxiblosc_pool::run_tasks(nthreads, nworkers, job)
+    }
+}
+
+/// How many threads work on a chunk, if a program asks for `nthreads`. Only where there is more than one whole block does the
+/// number matter, so only there is it checked.
+///
+/// # Errors
+/// [`FAILED`].
+pub fn count(
+    nthreads: c_int,
+    nbytes: usize,
+    blocksize: usize,
+) -> std::result::Result<usize, c_int> {
+    if nbytes / blocksize <= 1 {
+        return Ok(1);
+    }
+    if !(1..=MAX_THREADS).contains(&nthreads) {
+        complain(format_args!(
+            "the number of threads has to be 1 to {MAX_THREADS}, not {nthreads}"
+        ));
+        return Err(FAILED);
+    }
+    Ok(nthreads as usize)
+}

@@ -1,0 +1,149 @@
+//! Chunks of both libraries, of all kinds: byte for byte the same where the codec is, never much larger, and each library reads what the
+//! other wrote.
+
+use super::common::{COMPRESSORS, Lib, Settings, both};
+use super::data::Kind;
+use super::random::Rng;
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+
+/// How many chunks the sweeps make; `OXIBLOSC_SIZES=full` makes twenty times as many.
+fn rounds(sample: usize) -> usize {
+    match std::env::var("OXIBLOSC_SIZES").as_deref() {
+        Ok("full") => 20 * sample,
+        _ => sample,
+    }
+}
+
+const ALWAYS_SPLIT: c_int = 1;
+
+/// Where c-blosc splits a block that its reader takes for one stream: the chunk is lost.
+fn is_lost(mode: c_int, chunk: &[u8]) -> bool {
+    let size =
+        |at: usize| i32::from_le_bytes([chunk[at], chunk[at + 1], chunk[at + 2], chunk[at + 3]]);
+    let typesize = i32::from(chunk[3]);
+    mode == ALWAYS_SPLIT && (typesize > 16 || size(8) / typesize < 128)
+}
+
+fn settings(rng: &mut Rng) -> Settings {
+    let typesize = match rng.below(4) {
+        0 => rng.below(255) + 1,
+        1 => rng.pick(&[255, 256, 1000, 17, 16, 15]),
+        _ => rng.pick(&[1, 2, 4, 8, 12]),
+    };
+    Settings {
+        clevel: rng.below(10) as c_int,
+        shuffle: rng.below(3) as c_int,
+        typesize,
+        compressor: rng.pick(&COMPRESSORS),
+        blocksize: rng.pick(&[0, 0, 0, 1, 128, 1000, 4096, 65_536, 300_000, 1 << 30]),
+        nthreads: 1,
+    }
+}
+
+/// Sizes around all the limits there are, and others.
+fn size(rng: &mut Rng) -> usize {
+    match rng.below(8) {
+        0 => rng.below(300),
+        1 => rng.pick(&[0, 1, 16, 127, 128, 129, 255, 256, 32_767, 32_768, 65_536]),
+        2 => rng.below(400_000),
+        3 => rng.below(3_000_000),
+        _ => rng.below(40_000),
+    }
+}
+
+/// Both read the chunk: whole, and items of it.
+fn check_read(libs: [&Lib; 2], chunk: &[u8], data: &[u8], rng: &mut Rng, about: &str) {
+    for lib in libs {
+        let nthreads = rng.pick(&[1, 1, 2, 4]);
+        let (code, back) = lib.decompress(chunk, data.len(), nthreads);
+        assert_eq!(
+            code,
+            data.len() as c_int,
+            "{} decompresses: {about}",
+            lib.name
+        );
+        assert!(back == data, "{}: {about}", lib.name);
+        if data.is_empty() {
+            continue;
+        }
+        let typesize = usize::from(chunk[3]);
+        let items = data.len() / typesize;
+        let start = rng.below(items + 1);
+        let nitems = rng.below(items - start + 1);
+        let (code, back) = lib.getitem(chunk, start as c_int, nitems as c_int, nitems * typesize);
+        // c-blosc refuses where it should not: chunks whose blocks are a byte, without as many bytes behind the starts.
+        let refused = code < 0 && lib.name != "ours" && chunk[2] & 2 == 0;
+        if !refused {
+            assert_eq!(
+                code,
+                (nitems * typesize) as c_int,
+                "{} getitem: {about}",
+                lib.name
+            );
+            assert!(
+                back == data[start * typesize..][..nitems * typesize],
+                "{}: {about}",
+                lib.name
+            );
+        }
+    }
+}
+
+#[test]
+fn chunks_are_those_of_c_blosc() {
+    let Some((ours, reference, _alone)) = both() else {
+        return;
+    };
+    let mut rng = Rng(31);
+    let mut totals: BTreeMap<_, [usize; 3]> = BTreeMap::new();
+    for round in 0..rounds(1500) {
+        let settings = settings(&mut rng);
+        let mode = rng.pick(&[4, 4, 4, 1, 2, 3]);
+        for lib in [ours, reference] {
+            // SAFETY: a plain setting.
+            unsafe { (lib.f.blosc_set_splitmode)(mode) };
+        }
+        let kind = rng.pick(&Kind::ALL);
+        let data = kind.bytes(size(&mut rng), round as u64);
+        // With less room c-blosc hands its codecs less, and what comes out depends on their bounds.
+        let room = 2 * data.len() + 100_000;
+        let about = format!(
+            "{kind:?} {} bytes, split mode {mode}, {settings:?}",
+            data.len()
+        );
+        let [(code, chunk), (expected_code, expected)] =
+            [ours, reference].map(|lib| lib.compress(&settings, &data, room));
+        assert_eq!(code.signum(), expected_code.signum(), "{about}");
+        check_read([ours, reference], &chunk, &data, &mut rng, &about);
+        if is_lost(mode, &expected) {
+            continue;
+        }
+        check_read([ours, reference], &expected, &data, &mut rng, &about);
+        let name = settings.compressor.to_str().unwrap();
+        assert_eq!(chunk[..12], expected[..12], "{about}");
+        let same = chunk == expected;
+        if ["lz4", "blosclz"].contains(&name) {
+            assert!(
+                same,
+                "{} bytes, not {}: {about}",
+                chunk.len(),
+                expected.len()
+            );
+        }
+        let total = totals.entry(name).or_default();
+        total[0] += chunk.len();
+        total[1] += expected.len();
+        total[2] += usize::from(same);
+        if chunk.len() as f64 > expected.len() as f64 * 1.005 + 16.0 {
+            println!("larger: {} for {}: {about}", chunk.len(), expected.len());
+        }
+    }
+    println!("{totals:?}");
+    for (name, [ours, theirs, _]) in totals {
+        assert!(
+            ours as f64 <= theirs as f64 * 1.005,
+            "{name}: {ours} bytes for {theirs}"
+        );
+    }
+}

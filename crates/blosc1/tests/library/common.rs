@@ -1,0 +1,296 @@
+//! The two libraries, opened side by side, and calls on slices.
+
+use super::needs::skip;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Names the `libblosc.so.1` of c-blosc, instead of Debian's.
+const REFERENCE_VARIABLE: &str = "OXIBLOSC_BLOSC1_REFERENCE";
+/// Where Debian's package `libblosc1` has it.
+const DEBIAN: &str = "/usr/lib/x86_64-linux-gnu/libblosc.so.1";
+/// Names our library, instead of the one that cargo built.
+const OURS_VARIABLE: &str = "OXIBLOSC_BLOSC1_LIBRARY";
+
+macro_rules! functions {
+    ($( $name:ident: fn($($argument:ty),*) $(-> $result:ty)?; )+) => {
+        /// The functions of a library.
+        #[allow(non_snake_case, reason = "named as in C")]
+        pub struct Functions { $( pub $name: unsafe extern "C" fn($($argument),*) $(-> $result)?, )+ }
+
+        impl Functions {
+            /// The name of each.
+            pub const NAMES: &[&str] = &[$( stringify!($name) ),+];
+
+            /// Looks them up.
+            ///
+            /// # Safety
+            /// The library implements `blosc.h`.
+            unsafe fn load(library: &libloading::Library) -> Self {
+                Self { $( $name: *unsafe { library.get(stringify!($name).as_bytes()) }.expect(stringify!($name)), )+ }
+            }
+        }
+    };
+}
+
+functions! {
+    blosc_init: fn();
+    blosc_destroy: fn();
+    blosc_compress: fn(c_int, c_int, usize, usize, *const c_void, *mut c_void, usize) -> c_int;
+    blosc_compress_ctx: fn(c_int, c_int, usize, usize, *const c_void, *mut c_void, usize, *const c_char, usize, c_int) -> c_int;
+    blosc_decompress: fn(*const c_void, *mut c_void, usize) -> c_int;
+    blosc_decompress_ctx: fn(*const c_void, *mut c_void, usize, c_int) -> c_int;
+    blosc_getitem: fn(*const c_void, c_int, c_int, *mut c_void) -> c_int;
+    blosc_get_nthreads: fn() -> c_int;
+    blosc_set_nthreads: fn(c_int) -> c_int;
+    blosc_get_compressor: fn() -> *const c_char;
+    blosc_set_compressor: fn(*const c_char) -> c_int;
+    blosc_compcode_to_compname: fn(c_int, *mut *const c_char) -> c_int;
+    blosc_compname_to_compcode: fn(*const c_char) -> c_int;
+    blosc_list_compressors: fn() -> *const c_char;
+    blosc_get_version_string: fn() -> *const c_char;
+    blosc_get_complib_info: fn(*const c_char, *mut *mut c_char, *mut *mut c_char) -> c_int;
+    blosc_free_resources: fn() -> c_int;
+    blosc_cbuffer_sizes: fn(*const c_void, *mut usize, *mut usize, *mut usize);
+    blosc_cbuffer_validate: fn(*const c_void, usize, *mut usize) -> c_int;
+    blosc_cbuffer_metainfo: fn(*const c_void, *mut usize, *mut c_int);
+    blosc_cbuffer_versions: fn(*const c_void, *mut c_int, *mut c_int);
+    blosc_cbuffer_complib: fn(*const c_void) -> *const c_char;
+    blosc_get_blocksize: fn() -> c_int;
+    blosc_set_blocksize: fn(usize);
+    blosc_set_splitmode: fn(c_int);
+}
+
+/// An opened library.
+pub struct Lib {
+    pub name: &'static str,
+    pub f: Functions,
+}
+
+/// What `blosc_compress_ctx` takes beside the buffers.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    pub clevel: c_int,
+    pub shuffle: c_int,
+    pub typesize: usize,
+    pub compressor: &'static CStr,
+    pub blocksize: usize,
+    pub nthreads: c_int,
+}
+
+pub const COMPRESSORS: [&CStr; 6] = [c"blosclz", c"lz4", c"lz4hc", c"snappy", c"zlib", c"zstd"];
+/// What a chunk is larger than its data, at most.
+pub const OVERHEAD: usize = 16;
+
+impl Lib {
+    /// Opens the library at `path`. Its symbols stay its own, as the other library has the same.
+    pub fn open(name: &'static str, path: &Path) -> Self {
+        use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+        // SAFETY: neither library has an initialiser that touches the process.
+        let library =
+            unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL | libc::RTLD_DEEPBIND) };
+        let library = library.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        // The functions must never dangle, whatever thread still runs at exit.
+        let library: &'static libloading::Library = Box::leak(Box::new(library.into()));
+        // SAFETY: both implement the header.
+        Self {
+            name,
+            f: unsafe { Functions::load(library) },
+        }
+    }
+
+    /// Compresses into a buffer of `room` bytes; gives the code, and the chunk if there is one.
+    pub fn compress(&self, settings: &Settings, data: &[u8], room: usize) -> (c_int, Vec<u8>) {
+        let mut chunk = vec![0xAA; room];
+        // SAFETY: the buffers have these sizes.
+        let code = unsafe {
+            (self.f.blosc_compress_ctx)(
+                settings.clevel,
+                settings.shuffle,
+                settings.typesize,
+                data.len(),
+                data.as_ptr().cast(),
+                chunk.as_mut_ptr().cast(),
+                room,
+                settings.compressor.as_ptr(),
+                settings.blocksize,
+                settings.nthreads,
+            )
+        };
+        assert!(
+            code <= room as c_int,
+            "{}: {code} bytes in {room}: {settings:?}",
+            self.name
+        );
+        chunk.truncate(usize::try_from(code).unwrap_or(0));
+        (code, chunk)
+    }
+
+    /// Compresses with the settings of the process.
+    pub fn compress_global(
+        &self,
+        (clevel, shuffle, typesize): (c_int, c_int, usize),
+        data: &[u8],
+        room: usize,
+    ) -> (c_int, Vec<u8>) {
+        let mut chunk = vec![0xAA; room];
+        // SAFETY: the buffers have these sizes.
+        let code = unsafe {
+            (self.f.blosc_compress)(
+                clevel,
+                shuffle,
+                typesize,
+                data.len(),
+                data.as_ptr().cast(),
+                chunk.as_mut_ptr().cast(),
+                room,
+            )
+        };
+        chunk.truncate(usize::try_from(code).unwrap_or(0));
+        (code, chunk)
+    }
+
+    /// Decompresses a whole chunk into a buffer of `room` bytes.
+    pub fn decompress(&self, chunk: &[u8], room: usize, nthreads: c_int) -> (c_int, Vec<u8>) {
+        let mut data = vec![0x55; room];
+        // SAFETY: a whole chunk, and the size of the buffer.
+        let code = unsafe {
+            (self.f.blosc_decompress_ctx)(
+                chunk.as_ptr().cast(),
+                data.as_mut_ptr().cast(),
+                room,
+                nthreads,
+            )
+        };
+        (code, data)
+    }
+
+    /// The same with the settings of the process.
+    pub fn decompress_global(&self, chunk: &[u8], room: usize) -> (c_int, Vec<u8>) {
+        let mut data = vec![0x55; room];
+        // SAFETY: as above.
+        let code = unsafe {
+            (self.f.blosc_decompress)(chunk.as_ptr().cast(), data.as_mut_ptr().cast(), room)
+        };
+        (code, data)
+    }
+
+    /// Reads items into a buffer of `room` bytes, which they need at most.
+    pub fn getitem(
+        &self,
+        chunk: &[u8],
+        start: c_int,
+        nitems: c_int,
+        room: usize,
+    ) -> (c_int, Vec<u8>) {
+        let mut items = vec![0x55; room];
+        // SAFETY: a whole chunk, and room for the items.
+        let code = unsafe {
+            (self.f.blosc_getitem)(
+                chunk.as_ptr().cast(),
+                start,
+                nitems,
+                items.as_mut_ptr().cast(),
+            )
+        };
+        (code, items)
+    }
+
+    pub fn set_compressor(&self, name: &CStr) -> c_int {
+        // SAFETY: a C string.
+        unsafe { (self.f.blosc_set_compressor)(name.as_ptr()) }
+    }
+}
+
+/// Our library, as cargo built it beside this test or in the folder above.
+pub fn ours() -> &'static Lib {
+    static OURS: OnceLock<Lib> = OnceLock::new();
+    OURS.get_or_init(|| {
+        Lib::open(
+            "ours",
+            &built("libblosc.so", OURS_VARIABLE).expect("cargo builds it"),
+        )
+    })
+}
+
+/// The newest file of this name that cargo built, or the one that the environment names.
+pub fn built(file: &str, variable: &str) -> Option<PathBuf> {
+    if let Some(path) = std::env::var_os(variable) {
+        return Some(path.into());
+    }
+    let exe = std::env::current_exe().expect("a test knows its own path");
+    let folders = exe.ancestors().skip(1).take(2);
+    let found = folders.filter_map(|folder| {
+        let path = folder.join(file);
+        Some((path.metadata().ok()?.modified().ok()?, path))
+    });
+    found.max().map(|(_, path)| path)
+}
+
+/// c-blosc's library; none, and the test is skipped, where there is none.
+pub fn reference() -> Option<&'static Lib> {
+    static REFERENCE: OnceLock<Lib> = OnceLock::new();
+    let path = std::env::var_os(REFERENCE_VARIABLE).map_or(PathBuf::from(DEBIAN), PathBuf::from);
+    if !path.is_file() {
+        skip(&format!(
+            "no {}; Debian's package libblosc1 has one",
+            path.display()
+        ));
+        return None;
+    }
+    Some(REFERENCE.get_or_init(|| Lib::open("c-blosc", &path)))
+}
+
+/// Both libraries. The settings of the process are theirs, too, so one test at a time has them, and finds them as at the beginning.
+pub fn both() -> Option<(&'static Lib, &'static Lib, Alone)> {
+    let alone = alone();
+    let reference = reference()?;
+    reset(reference);
+    Some((ours(), reference, alone))
+}
+
+/// What only one test has at a time.
+pub type Alone = MutexGuard<'static, ()>;
+
+/// Waits until no other test uses the settings, and sets ours as at the beginning.
+pub fn alone() -> Alone {
+    static LOCK: Mutex<()> = Mutex::new(());
+    let guard = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+    reset(ours());
+    guard
+}
+
+fn reset(lib: &Lib) {
+    // SAFETY: plain settings.
+    unsafe {
+        (lib.f.blosc_init)();
+        (lib.f.blosc_set_nthreads)(1);
+        (lib.f.blosc_set_blocksize)(0);
+        (lib.f.blosc_set_splitmode)(4);
+    }
+    lib.set_compressor(c"blosclz");
+}
+
+/// Sets an environment variable, or removes it. Only for who is [`alone`].
+pub fn set_variable(name: &CStr, value: Option<&str>) {
+    // SAFETY: no other thread of the tests reads the environment meanwhile.
+    unsafe {
+        match value {
+            Some(value) => {
+                let value = CString::new(value).expect("no zeros");
+                libc::setenv(name.as_ptr(), value.as_ptr(), 1)
+            }
+            None => libc::unsetenv(name.as_ptr()),
+        }
+    };
+}
+
+/// A text that a library returned.
+pub fn text(pointer: *const c_char) -> Option<String> {
+    // SAFETY: what the functions return is a C string or null.
+    (!pointer.is_null()).then(|| {
+        unsafe { CStr::from_ptr(pointer) }
+            .to_string_lossy()
+            .into_owned()
+    })
+}

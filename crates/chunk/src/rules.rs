@@ -1,0 +1,55 @@
+//! What Blosc 1 does differently from Blosc 2 in chunks with the same header.
+//!
+//! Without the feature `blosc1` there is one kind of rules, every question has a constant answer, and nothing is left of this.
+
+use super::header::{MIN_BUFFERSIZE, version};
+
+/// The number in a chunk's flags of codecs that the program registered.
+pub(super) const UDCODEC_FORMAT: u8 = 6;
+
+/// The library that a chunk is written for, or by whose rules it is read. Blosc 2 reads chunks of Blosc 1, too; it takes more for valid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rules {
+    /// c-blosc2.
+    #[default]
+    Blosc2,
+    /// c-blosc 1.21.
+    #[cfg(feature = "blosc1")]
+    Blosc1,
+}
+
+impl Rules {
+    /// Whether these are the rules of Blosc 1.
+    #[inline(always)]
+    pub fn is_blosc1(self) -> bool {
+        match self {
+            Self::Blosc2 => false,
+            #[cfg(feature = "blosc1")]
+            Self::Blosc1 => true,
+        }
+    }
+
+    /// The version of regular chunks.
+    pub(super) fn version(self) -> u8 {
+        if self.is_blosc1() {
+            version::BLOSC1
+        } else {
+            version::STABLE
+        }
+    }
+
+    /// Buffers below this size are stored.
+    pub(super) fn min_buffersize(self) -> usize {
+        if self.is_blosc1() {
+            128
+        } else {
+            MIN_BUFFERSIZE
+        }
+    }
+
+    /// The number in a chunk's flags of codecs that the [hooks](super::hooks::Hooks) bring: those of the program, or Snappy.
+    #[inline(always)]
+    pub(super) fn other_codec(self) -> u8 {
+        if self.is_blosc1() { 2 } else { UDCODEC_FORMAT }
+    }
+}

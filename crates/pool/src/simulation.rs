@@ -1,0 +1,171 @@
+//! A simulation of one job with more workers than the machine at hand has processors: where it stops to scale, and why.
+//!
+//! It has the schedule of the real thing: sleeping workers are woken in rounds (`job_slots`), blocks are claimed from an atomic
+//! counter, and each finished block takes a lock, under which its destination is found (the `OrderedWriter` of the engine), twice.
+//! `tests.rs` shows that the pool keeps to this schedule. The rest are costs in nanoseconds, measured on two processors of a virtual
+//! machine. Every worker has a processor of its own, and memory is as fast for all as for one, so this is the most that can be had.
+//!
+//! `cargo test -p oxiblosc-pool simulation -- --nocapture` prints the table.
+
+use super::job_slots::FANOUT;
+
+/// What things cost, in nanoseconds.
+#[derive(Clone, Copy)]
+struct Costs {
+    /// Waking one thread, for the one that wakes it.
+    wake: u64,
+    /// From then until the woken one runs.
+    latency: u64,
+    /// Taking over a cache line that another processor wrote last.
+    line: u64,
+    /// What is done under the lock of the writer.
+    locked: u64,
+}
+
+/// A sleeping processor is there again in 5 microseconds; on a virtual machine, in 50.
+const METAL: Costs = Costs {
+    wake: 1_000,
+    latency: 5_000,
+    line: 60,
+    locked: 40,
+};
+const VIRTUAL: Costs = Costs {
+    wake: 2_000,
+    latency: 50_000,
+    ..METAL
+};
+
+/// What a worker does next.
+#[derive(Clone, Copy)]
+enum Step {
+    Join,
+    Claim,
+    Reserve,
+    Write,
+}
+
+/// A job of `blocks` blocks of `block` nanoseconds each, with `workers` workers that sleep, but for the caller.
+struct Job {
+    costs: Costs,
+    fanout: u64,
+    workers: u64,
+    blocks: u64,
+    block: u64,
+}
+
+impl Job {
+    /// Nanoseconds until the job is done.
+    fn time(&self) -> u64 {
+        // When each worker makes its next step, and which.
+        let mut ready = vec![(0, Step::Join)];
+        let (mut to_wake, mut claimed, mut end) = (self.workers.min(self.blocks) - 1, 0, 0);
+        // When the counter and the lock are free again.
+        let (mut counter, mut lock) = (0, 0);
+        let take = |free: &mut u64, now: u64, held: u64| {
+            *free = now.max(*free) + self.costs.line + held;
+            *free
+        };
+        while let Some(first) = (0..ready.len()).min_by_key(|&at| ready[at].0) {
+            let (now, step) = ready.swap_remove(first);
+            let next = match step {
+                // The permits are revoked.
+                Step::Join if claimed >= self.blocks => continue,
+                Step::Join => {
+                    let woken = self.fanout.min(to_wake);
+                    to_wake -= woken;
+                    let up = |nth| now + nth * self.costs.wake + self.costs.latency;
+                    ready.extend((1..=woken).map(|nth| (up(nth), Step::Join)));
+                    (now + woken * self.costs.wake, Step::Claim)
+                }
+                Step::Claim => {
+                    let now = take(&mut counter, now, 0);
+                    claimed += 1;
+                    if claimed > self.blocks {
+                        end = end.max(now);
+                        continue;
+                    }
+                    (now + self.block, Step::Reserve)
+                }
+                // The copy in between is part of the block's time.
+                Step::Reserve => (take(&mut lock, now, self.costs.locked), Step::Write),
+                Step::Write => (take(&mut lock, now, self.costs.locked), Step::Claim),
+            };
+            ready.push(next);
+        }
+        end
+    }
+
+    /// How many times as fast it is as one worker.
+    fn speedup(&self) -> f64 {
+        (self.blocks * self.block) as f64 / self.time() as f64
+    }
+}
+
+/// Blocks as the engine makes them: a name, nanoseconds for one, how many a chunk has.
+const CHUNKS: [(&str, u64, u64); 6] = [
+    ("LZ4, 256 KB in blocks of 16 KB", 5_000, 16),
+    ("LZ4, 1 MB in blocks of 32 KB", 10_000, 32),
+    ("LZ4, 8 MB in blocks of 8 KB", 2_500, 1024),
+    ("LZ4, 8 MB in blocks of 64 KB", 20_000, 128),
+    ("Zstd, 1 MB in blocks of 64 KB", 500_000, 16),
+    ("Zstd, 8 MB in blocks of 64 KB", 500_000, 128),
+];
+const WORKERS: [u64; 6] = [2, 4, 8, 16, 32, 64];
+
+fn job(costs: Costs, chunk: (&str, u64, u64), workers: u64) -> Job {
+    Job {
+        costs,
+        fanout: FANOUT.into(),
+        workers,
+        blocks: chunk.2,
+        block: chunk.1,
+    }
+}
+
+#[test]
+fn where_it_stops_to_scale() {
+    for (machine, costs) in [("metal", METAL), ("virtual", VIRTUAL)] {
+        println!("{machine}: speed with {WORKERS:?} workers");
+        for chunk in CHUNKS {
+            let speedups = WORKERS.map(|workers| job(costs, chunk, workers).speedup());
+            println!("{speedups:6.1?}  {}", chunk.0);
+            // Workers that come too late find the job done, and cost little.
+            let best = speedups.iter().copied().fold(1.0, f64::max);
+            assert!(speedups[5] > 0.9 * best, "{machine}, {}", chunk.0);
+        }
+    }
+    // What takes long enough scales as far as its blocks reach.
+    assert!(job(METAL, CHUNKS[4], 16).speedup() > 15.0);
+    assert!(job(METAL, CHUNKS[5], 64).speedup() > 60.0);
+    assert!(job(VIRTUAL, CHUNKS[5], 64).speedup() > 50.0);
+    // Small blocks are bound by the lock, which each has twice.
+    let small = job(METAL, CHUNKS[2], 64).speedup();
+    assert!((8.0..14.0).contains(&small), "{small}");
+}
+
+/// How much longer jobs take in geometric mean, and the one that suffers most, than with the fan-out that is best for each.
+#[test]
+fn rounds_of_waking() {
+    for fanout in [1, 2, 4, 8, 16, 64] {
+        let (mut sum, mut count, mut worst) = (0.0, 0, 1.0_f64);
+        for costs in [METAL, VIRTUAL] {
+            for chunk in CHUNKS {
+                for workers in WORKERS {
+                    let time = |fanout| {
+                        Job {
+                            fanout,
+                            ..job(costs, chunk, workers)
+                        }
+                        .time()
+                    };
+                    let best = [1, 2, 4, 8, 16, 64].map(time).into_iter().min();
+                    let ratio = time(fanout) as f64 / best.expect("several") as f64;
+                    (sum, count, worst) = (sum + ratio.ln(), count + 1, worst.max(ratio));
+                }
+            }
+        }
+        let mean = (sum / f64::from(count)).exp();
+        println!("fan-out {fanout:2}: {mean:.3}, at most {worst:.2}");
+        assert!(fanout != u64::from(FANOUT) || (mean < 1.05 && worst < 1.3));
+    }
+}
