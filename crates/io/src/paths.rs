@@ -283,7 +283,11 @@ mod tests {
         touch(&a);
         assert_eq!(kind(&a), Ok(Some(Kind::File)));
         // Windows says of this that nothing is there.
-        let in_a_file = if cfg!(windows) { Ok(None) } else { Err(Error::Failure) };
+        let in_a_file = if cfg!(windows) {
+            Ok(None)
+        } else {
+            Err(Error::Failure)
+        };
         assert_eq!(kind(&folder.path("a/b")), in_a_file);
         assert_eq!(rename(&a, &b), Ok(()));
         assert_eq!(rename(&a, &b), Err(Error::Failure));
