@@ -10,15 +10,13 @@
 #   clang     the C programs, shared and static, with the library built by clang
 #
 # --quick leaves out what takes longer than some minutes: it is what run-all.sh runs. Does all the set-up that a Debian 12 with a Rust
-# toolchain needs. What was built is used again.
+# toolchain needs. What was built is used again. All is built as the tests are: with the checks of a debug build, and quickly.
 set -uo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../cmake/setup.sh"
 cd "$root" || exit 1
 work=$target/toolchains
 mkdir -p "$work"
 quick=
-# The programs and tests are here to show that things work: no time goes into linking them as one.
-export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_DEBUG=false
 
 need_target() { rustup target add "$1" >"$work/rustup.log" 2>&1 || { cat "$work/rustup.log"; return 1; }; }
 
@@ -28,7 +26,7 @@ programs() {
   shift 2
   step "$name: the library"
   configure "$root/cmake" "$work/$name/library" -DCMAKE_INSTALL_PREFIX="$work/$name/prefix" -DCMAKE_INSTALL_LIBDIR=lib \
-    -DOXIBLOSC_CARGO_TARGET_DIR="$target" "$@" &&
+    -DOXIBLOSC_CARGO_TARGET_DIR="$target" -DOXIBLOSC_CARGO_PROFILE=checked "$@" &&
     cmake --build "$work/$name/library" >"$work/$name/build.log" 2>&1 || { tail -20 "$work/$name/build.log"; return 1; }
   cmake --install "$work/$name/library" >"$work/$name/install.log" || return 1
   step "$name: the C programs"
@@ -91,7 +89,7 @@ for_musl() {
   need_target $for_target || return 1
   mkdir -p "$work/musl"
   step "musl: the library"
-  CARGO_TARGET_DIR="$target" cargo build --release --lib -p oxiblosc --target $for_target >"$work/musl/build.log" 2>&1 ||
+  CARGO_TARGET_DIR="$target" cargo build --profile checked --lib -p oxiblosc --target $for_target >"$work/musl/build.log" 2>&1 ||
     { tail -20 "$work/musl/build.log"; return 1; }
   step "musl: the C programs, static"
   for program in capi-tests/*.c; do
@@ -101,7 +99,7 @@ for_musl() {
     roundtrip | own_codecs | small_stacks) continue ;;
     esac
     count=$((count + 1))
-    { musl-gcc -std=gnu11 -O1 -static -Iinclude "$program" "$target/$for_target/release/libblosc2.a" -o "$work/musl/$name" &&
+    { musl-gcc -std=gnu11 -O1 -static -Iinclude "$program" "$target/$for_target/checked/libblosc2.a" -o "$work/musl/$name" &&
       timeout 120 "$work/musl/$name"; } >"$work/musl/$name.log" 2>&1 || { failed=1; echo "failed: $name"; tail -5 "$work/musl/$name.log"; }
   done
   echo "$count programs"

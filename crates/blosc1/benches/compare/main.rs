@@ -211,7 +211,7 @@ fn measure_blosc2(theirs: &Lib, rows: &mut Rows) {
             let (len, room) = (size as i32, size as i32 + 32);
             let (from, to) = (case.data.as_ptr(), chunk.as_mut_ptr());
             // SAFETY: the buffers have these sizes.
-            let mut ours = || unsafe {
+            let ours = || unsafe {
                 compress(
                     CLEVEL,
                     1,
@@ -239,7 +239,7 @@ fn measure_blosc2(theirs: &Lib, rows: &mut Rows) {
             their_chunk.truncate(their_size);
             let (mut back, mut their_back) = (case.data.clone(), case.data.clone());
             // SAFETY: the same.
-            let mut ours = || unsafe {
+            let ours = || unsafe {
                 decompress(chunk.as_ptr().cast(), cbytes, back.as_mut_ptr().cast(), len)
             };
             let faster = ratio(&mut || _ = black_box(ours()), &mut || {
