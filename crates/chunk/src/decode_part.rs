@@ -10,8 +10,8 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{bitshuffle, shuffle};
 use oxiblosc_memory::{AlignedBuffer, List};
 
-/// To decode so many bytes takes as long as to look for parts.
-const DETOUR: usize = 4096;
+/// Blocks that are not larger are decoded as a whole in the time that it takes to look for parts.
+const SMALL: usize = 4096;
 
 /// The decoded data of a stream, at least as much as was asked for.
 enum StreamData<'a> {
@@ -234,7 +234,7 @@ impl BlockDecoder<'_> {
         let first = from / item / group * group;
         let last = ((from + part.len()).div_ceil(item)).next_multiple_of(group);
         let tail = nitems * item;
-        if last > nitems || 2 * (last - first) * item + DETOUR > bsize {
+        if last > nitems || bsize <= SMALL || (last - first) * item > bsize / 2 {
             // Bytes left over at the end of the block are not shuffled; and large parts are not worth the detour.
             return Ok(false);
         }

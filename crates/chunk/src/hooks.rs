@@ -111,9 +111,11 @@ pub trait Executor: Sync {
     fn processors(&self) -> usize {
         usize::MAX
     }
+}
 
+impl dyn Executor + '_ {
     /// How many workers are of use for so many tasks that compute and never wait.
-    fn workers(&self, nthreads: usize, tasks: usize) -> usize {
+    pub fn workers(&self, nthreads: usize, tasks: usize) -> usize {
         match nthreads.min(tasks) {
             0 => 1,
             // Not worth the question.
