@@ -239,7 +239,7 @@ fn measure_blosc2(theirs: &Lib, rows: &mut Rows) {
             their_chunk.truncate(their_size);
             let (mut back, mut their_back) = (case.data.clone(), case.data.clone());
             // SAFETY: the same.
-            let ours = || unsafe {
+            let mut ours = || unsafe {
                 decompress(chunk.as_ptr().cast(), cbytes, back.as_mut_ptr().cast(), len)
             };
             let faster = ratio(&mut || _ = black_box(ours()), &mut || {
