@@ -1,7 +1,14 @@
-//! Links the shared library under the reference's name, so that it takes its place at run time.
+//! Links the shared library under the reference's name, so that it takes its place at run time, and with what LDFLAGS asks for.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=LDFLAGS");
+    for flag in std::env::var("LDFLAGS")
+        .unwrap_or_default()
+        .split_whitespace()
+    {
+        println!("cargo::rustc-cdylib-link-arg={flag}");
+    }
     let target = |what: &str| std::env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
     if target("OS") == "windows" && target("ENV") == "gnu" {
         // Cargo calls it blosc2.dll; whoever links to it asks for the name in this file.

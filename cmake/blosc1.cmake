@@ -11,14 +11,8 @@ set(blosc1_file "libblosc.so.${BLOSC1_VERSION}")
 set(blosc1_soname "libblosc.so.1")
 
 # By itself: together with libblosc2, cargo would build the crates that both use with what only this one needs of them.
-add_custom_target(cargo_build_blosc1 ALL
-  COMMAND "${CMAKE_COMMAND}" -E env ${cargo_environment}
-          "${OXIBLOSC_CARGO}" build --release --locked ${cargo_target} -p oxiblosc-blosc1 --lib
-  WORKING_DIRECTORY "${OXIBLOSC_ROOT}"
-  BYPRODUCTS "${cargo_output}/libblosc.so" "${cargo_output}/libblosc.a"
-  COMMENT "cargo build --release -p oxiblosc-blosc1"
-  USES_TERMINAL VERBATIM)
-add_dependencies(cargo_build_blosc1 cargo_build)
+add_cargo_target(cargo_build_blosc1 "${cargo_output}/libblosc.so" "${cargo_output}/libblosc.a" COMMAND build -p oxiblosc-blosc1 --lib)
+add_dependencies(cargo_build_blosc1 cargo_library)
 
 add_custom_command(
   OUTPUT "${staging}/${blosc1_file}"

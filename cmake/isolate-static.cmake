@@ -44,4 +44,5 @@ run(${OBJCOPY} "--keep-global-symbols=${WORK_DIR}/public.txt" --remove-section=.
 get_filename_component(folder "${OUTPUT}" DIRECTORY)
 file(MAKE_DIRECTORY "${folder}")
 file(REMOVE "${OUTPUT}")
-run("${AR}" rcs "${OUTPUT}" "${object}")
+# D: without the time and the user's number.
+run("${AR}" rcsD "${OUTPUT}" "${object}")
