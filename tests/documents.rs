@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const DOCUMENTS: [&str; 9] = [
+const DOCUMENTS: [&str; 10] = [
     "README.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
@@ -13,10 +13,11 @@ const DOCUMENTS: [&str; 9] = [
     "docs/concurrency.md",
     "docs/durability.md",
     "docs/performance.md",
+    "packaging/README.md",
 ];
 
 /// Folders and files at the root of the repository that a path may begin with.
-const ROOTS: [&str; 12] = [
+const ROOTS: [&str; 13] = [
     "crates/",
     "src/",
     "tests/",
@@ -26,6 +27,7 @@ const ROOTS: [&str; 12] = [
     "capi-tests/",
     "fuzz/",
     "include/",
+    "packaging/",
     "Cargo.toml",
     "build.rs",
     "clippy.toml",

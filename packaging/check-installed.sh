@@ -1,0 +1,84 @@
+#!/bin/bash
+# Checks what is installed in the way that packagers look at it: licences of all that is linked, no path of this machine,
+# hardening, the symbols file of the Debian package, and a Python wheel made of it.
+#
+#   packaging/check-installed.sh [PREFIX]      (target/prefix)
+set -uo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../cmake/setup.sh"
+prefix=${1:-$prefix}
+work=$target/check-installed
+library=$prefix/lib/libblosc2.so.9
+failures=0
+
+# expect <what> <command...>
+expect() {
+  local what=$1
+  shift
+  if "$@"; then
+    echo "ok     $what"
+  else
+    echo "FAILED $what"
+    failures=$((failures + 1))
+  fi
+}
+
+licences_are_there() {
+  "$root/packaging/licenses.py" --check || return 1
+  local file
+  for file in "$root"/cmake/licenses/*.txt; do
+    cmp "$file" "$prefix/share/doc/oxiblosc/licenses/${file##*/}" || return 1
+  done
+}
+
+no_path_of_this_machine() {
+  local file found
+  for file in "$library" "$prefix/lib/libblosc2.a" "$prefix/bin/b2"; do
+    found=$(strings -a "$file" | grep -F -e "$root/" -e "$target/" -e "$HOME/" -e "${CARGO_HOME:-$HOME/.cargo}/" | head -3)
+    [ -z "$found" ] || { echo "${file##*/}: $found"; return 1; }
+  done
+}
+
+# is_hardened <file>: what is relocated is then read-only, no memory is both writable and executable, and the parts in C
+# guard their stack and the buffers whose size the compiler knows.
+is_hardened() {
+  local segments dynamic symbols
+  segments=$(readelf -lW "$1") dynamic=$(readelf -dW "$1") symbols=$(readelf --dyn-syms -W "$1")
+  grep -q GNU_RELRO <<<"$segments" || { echo "no RELRO"; return 1; }
+  grep -q BIND_NOW <<<"$dynamic" || grep -q 'FLAGS_1.*NOW' <<<"$dynamic" || { echo "no BIND_NOW"; return 1; }
+  grep -q 'GNU_STACK' <<<"$segments" || { echo "no GNU_STACK"; return 1; }
+  ! grep -E '^ +[A-Z_]+ .* RWE ' <<<"$segments" || { echo "writable and executable"; return 1; }
+  ! grep -E 'TEXTREL|RPATH|RUNPATH' <<<"$dynamic" || return 1
+  grep -q '__stack_chk_fail' <<<"$symbols" || { echo "no stack protector"; return 1; }
+  grep -qE '__[a-z]+_chk' < <(grep -v __stack_chk <<<"$symbols") || { echo "no _FORTIFY_SOURCE"; return 1; }
+}
+tool_is_hardened() { is_hardened "$prefix/bin/b2" && readelf -h "$prefix/bin/b2" | grep -q 'Type:.*DYN'; }
+
+symbols_file_is_right() {
+  local symbols=$root/packaging/debian/libblosc2-9.symbols
+  diff <(sed -n 's/^ \([^@ ]*\)@Base .*/\1/p' "$symbols" | LC_ALL=C sort) \
+    <(nm -D --defined-only --format=posix "$library" | cut -d' ' -f1 | LC_ALL=C sort) ||
+    { echo "> has to be added to ${symbols#"$root"/}, < is missing in the library"; return 1; }
+}
+
+wheel_runs() {
+  rm -rf "$work" && mkdir -p "$work" &&
+    "$root/packaging/build-wheel.sh" "$prefix" "$work" >"$work/build.log" 2>&1 || { tail -5 "$work/build.log"; return 1; }
+  python3 -m venv "$work/venv" &&
+    "$work/venv/bin/pip" install --quiet --disable-pip-version-check --no-index "$work"/oxiblosc-*.whl || return 1
+  local python=$work/venv/bin/python
+  echo "$(basename "$work"/oxiblosc-*.whl), $(du -k "$work"/oxiblosc-*.whl | cut -f1) KB"
+  # A program that asks the loader for libblosc2 by its name gets the wheel's; one that is compiled against it needs nothing more.
+  "$python" -m oxiblosc run python3 -c 'import ctypes; ctypes.CDLL("libblosc2.so.9").blosc2_init(); print(open("/proc/self/maps").read())' |
+    grep -q "$work/venv/.*/libblosc2.so.9" &&
+    cc "$root/packaging/debian/tests/numbers.c" -o "$work/numbers" $("$python" -m oxiblosc flags) &&
+    "$work/numbers" write "$work/numbers.b2frame" && "$work/numbers" read "$work/numbers.b2frame" &&
+    "$work/venv/bin/b2" verify "$work/numbers.b2frame" >/dev/null
+}
+
+expect "licences of all that is linked are installed" licences_are_there
+expect "no path of this machine is in what is installed" no_path_of_this_machine
+expect "the library is hardened" is_hardened "$library"
+expect "the tool is hardened" tool_is_hardened
+expect "the Debian package's symbols file has what the library exports" symbols_file_is_right
+expect "a Python wheel is made, installed, and runs programs" wheel_runs
+exit $((failures > 0))
