@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const DOCUMENTS: [&str; 9] = [
+const DOCUMENTS: [&str; 10] = [
     "README.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
@@ -11,6 +11,7 @@ const DOCUMENTS: [&str; 9] = [
     "docs/architecture.md",
     "docs/compatibility.md",
     "docs/concurrency.md",
+    "docs/dask.md",
     "docs/durability.md",
     "docs/performance.md",
 ];
