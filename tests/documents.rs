@@ -11,6 +11,7 @@ const DOCUMENTS: [&str; 10] = [
     "docs/architecture.md",
     "docs/compatibility.md",
     "docs/concurrency.md",
+    "docs/dask.md",
     "docs/durability.md",
     "docs/performance.md",
     "packaging/README.md",

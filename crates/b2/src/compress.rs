@@ -188,7 +188,8 @@ fn compress_bytes(
     let failed = |error| Failure::of(name, error);
     let mut frame = SuperChunk::new(place(&path, args.sparse), &settings).map_err(failed)?;
     let checksums = frame.has_checksums().map_err(failed)?;
-    let states = each_thread(settings.threads, size.div_ceil(chunk as u64), |threads| {
+    let nchunks = size.div_ceil(chunk as u64);
+    let states = each_thread(settings.threads, nchunks, chunk as u64, |threads| {
         SuperChunk::new(Place::Memory, &settings.with_threads(threads)).map_err(failed)
     })?;
     let progress = Progress::new("compressing", size);

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Bytes of an array that a thread decompresses at once, at most, where a chunk has less.
-const SLAB: u128 = 32 << 20;
+const SLAB: u64 = 32 << 20;
 
 /// Runs the command.
 pub fn run(args: &DecompressArgs) -> Result<Outcome> {
@@ -191,19 +191,23 @@ impl Sizes {
         if data.len() < size {
             *data = zeros(size)?;
         }
-        contexts.decompress(chunk, &mut data[..size])
+        match contexts.decompress(chunk, &mut data[..size])? {
+            done if done == size => Ok(size),
+            _ => Err(Error::Data),
+        }
     }
 }
 
 /// Decompresses the chunks side by side. Into a file each is written at its place, into a pipe one after the other.
 fn decompress_frame(frame: Frame, input: &Input, output: &mut Output, threads: i16) -> Result<()> {
     let failed = |error| Failure::of(input.name(), error);
-    let nchunks = frame.nchunks();
-    let states = each_thread(threads, nchunks as u64, |threads| {
+    let (nchunks, sizes) = (frame.nchunks(), Sizes::of(&frame));
+    // What is not known may be large.
+    let size = sizes.start(1).unwrap_or(u64::MAX);
+    let states = each_thread(threads, nchunks as u64, size, |threads| {
         frame.contexts(threads).map_err(failed)
     })?;
     let progress = Progress::new("decompressing", frame.header.nbytes.max(0) as u64);
-    let sizes = Sizes::of(&frame);
     let (mut frame, mut chunks, used) = (frame, 0..nchunks, Pool::new());
     let take = || {
         let nchunk = chunks.next();
@@ -302,7 +306,8 @@ fn decompress_array(
     }
     let lengths = slabs(shape, &meta.chunkshape[..meta.ndim], itemsize);
     let mut parts = boxes(shape, &lengths);
-    let states = each_thread(threads, frame.nchunks() as u64, |threads| {
+    let size = slab_size(&lengths, itemsize);
+    let states = each_thread(threads, frame.nchunks() as u64, size, |threads| {
         Array::open(input.path(), threads).map_err(failed)
     })?;
     let progress = Progress::new("decompressing", total);
@@ -348,13 +353,17 @@ fn slabs(shape: &[i64], chunks: &[i32], itemsize: usize) -> Vec<i32> {
     for d in (1..shape.len()).rev() {
         let wider = i32::try_from(shape[d]).unwrap_or(i32::MAX).max(lengths[d]);
         let before = std::mem::replace(&mut lengths[d], wider);
-        let sizes = lengths.iter().map(|length| *length as u128);
-        if sizes.product::<u128>().saturating_mul(itemsize as u128) > SLAB {
+        if slab_size(&lengths, itemsize) > SLAB {
             lengths[d] = before;
             break;
         }
     }
     lengths
+}
+
+fn slab_size(lengths: &[i32], itemsize: usize) -> u64 {
+    let sizes = lengths.iter().map(|length| (*length).max(0) as u64);
+    sizes.fold(itemsize as u64, u64::saturating_mul)
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Parts that are taken for each thread before the first of them is done, so that a slow one does not keep the others waiting.
 const AHEAD: usize = 3;
+/// Bytes of parts that are worked on, or wait, at the same time, about.
+const MEMORY: u64 = 1 << 30;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -49,15 +51,21 @@ impl<R, D> Drop for Guard<'_, R, D> {
     }
 }
 
-/// A state for each of `threads`, or for each part if there are fewer; 0 parts if it is not known how many there are. `make` is told
-/// how many threads each may use itself.
-pub fn each_thread<S>(threads: i16, parts: u64, make: impl Fn(i16) -> Result<S>) -> Result<Vec<S>> {
-    let threads = threads.max(1);
-    let workers = match parts {
-        0 => threads,
-        parts => threads.min(parts.min(i16::MAX as u64) as i16),
-    };
-    (0..workers).map(|_| make(threads / workers)).collect()
+/// A state for each of `threads`, or for each part if there are fewer of `nbytes` bytes each; 0 parts if it is not known how many there
+/// are. Large parts get fewer threads, so that not too much memory is used. `make` is told how many threads each may use itself.
+pub fn each_thread<S>(
+    threads: i16,
+    parts: u64,
+    nbytes: u64,
+    make: impl Fn(i16) -> Result<S>,
+) -> Result<Vec<S>> {
+    let threads = threads.max(1) as u64;
+    let most = MEMORY / nbytes.max(1).saturating_mul(AHEAD as u64);
+    let parts = if parts == 0 { u64::MAX } else { parts };
+    let workers = threads.min(parts).min(most).max(1);
+    (0..workers)
+        .map(|_| make((threads / workers) as i16))
+        .collect()
 }
 
 /// Takes parts by `take`, one after the other, until there are none; works on them by `work`, side by side, a thread for each of
@@ -199,6 +207,17 @@ mod tests {
             },
         );
         (ended, got)
+    }
+
+    #[test]
+    fn threads_are_shared_out() {
+        let made = |threads, parts, nbytes| each_thread(threads, parts, nbytes, Ok).expect("made");
+        assert_eq!(made(2, 100, 4 << 20), [1, 1]);
+        assert_eq!(made(2, 0, 4 << 20), [1, 1]);
+        assert_eq!(made(8, 2, 4 << 20), [4, 4]);
+        assert_eq!(made(8, 100, 128 << 20), [4, 4]);
+        assert_eq!(made(8, 100, u64::MAX), [8]);
+        assert_eq!(made(0, 100, 0), [1]);
     }
 
     #[test]
