@@ -110,7 +110,7 @@ documents_are_there() {
   local prefix file
   prefix=$(prefix_of)
   for file in share/man/man1/b2.1 share/bash-completion/completions/b2 share/zsh/site-functions/_b2 \
-    share/fish/vendor_completions.d/b2.fish share/doc/oxiblosc/licenses/{oxiblosc,lz4,zstd,zlib-rs,libdeflate}.txt; do
+    share/fish/vendor_completions.d/b2.fish share/doc/oxiblosc/licenses/{oxiblosc,lz4,zstd,zlib-rs,libdeflate,snap}.txt; do
     [ -s "$prefix/$file" ] || { echo "no $file"; return 1; }
   done
   bash -n "$prefix/share/bash-completion/completions/b2"
@@ -138,6 +138,44 @@ stages() {
     [ "$(finds/build/finds)" = "$version" ] || { tail -5 finds.log; return 1; }
 }
 
+# Of libblosc.so.1: its links and SONAME, its symbols, shared and static, and that a program finds it by pkg-config and by CMake,
+# alone and, linked statically, beside libblosc2.
+cat >blosc1.c <<'END'
+#include <blosc.h>
+#include <stdio.h>
+int main(void) {
+  int numbers[1000] = {7}, back[1000];
+  char chunk[sizeof numbers + BLOSC_MAX_OVERHEAD];
+  return blosc_compress(5, 1, 4, sizeof numbers, numbers, chunk, sizeof chunk) <= 0 ||
+         blosc_decompress(chunk, back, sizeof back) != (int)sizeof back || puts(blosc_get_version_string()) < 0;
+}
+END
+cat >both.c <<'END'
+#include <blosc2.h>
+#include <stdio.h>
+const char *blosc_get_version_string(void);
+int main(void) { return printf("%s %s\n", blosc_get_version_string(), blosc2_get_version_string()) < 0; }
+END
+blosc1_is_there() {
+  local shared=$library_dir/libblosc.so.1 symbols expected
+  [ "$(readlink "$library_dir/libblosc.so")" = libblosc.so.1 ] && [ "$(readlink "$shared")" = libblosc.so.1.21.6 ] &&
+    readelf -d "$shared" | grep -q 'SONAME.*\[libblosc\.so\.1\]' && [ "$(pkg --modversion blosc)" = 1.21.6 ] || return 1
+  symbols=$(nm -D --defined-only --format=posix "$shared" | cut -d' ' -f1 | sort)
+  expected=$(grep -o 'blosc_[a-z_]*(' "$(pkg --variable=includedir blosc)/blosc.h" | tr -d '(' | sort -u)
+  [ "$symbols" = "$expected" ] && [ "$(wc -l <<<"$symbols")" = 25 ] &&
+    [ "$symbols" = "$(nm -g --defined-only --format=posix "$library_dir/libblosc.a" | grep -E ' [A-Z] ' | cut -d' ' -f1 | sort)" ]
+}
+blosc1_programs_run() {
+  $compiler blosc1.c -o blosc1-shared $(pkg --cflags --libs blosc) && [ "$(LD_LIBRARY_PATH=$library_dir ./blosc1-shared)" = 1.21.6 ] &&
+    $compiler -static blosc1.c -o blosc1-static $(pkg --static --cflags --libs blosc) 2>blosc1.log && [ "$(./blosc1-static)" = 1.21.6 ] &&
+    $compiler -static both.c -o both $(pkg --static --cflags --libs blosc blosc2) 2>both.log && [ "$(./both)" = "1.21.6 $version" ] ||
+    return 1
+  mkdir -p finds1 && printf '%s\n' 'cmake_minimum_required(VERSION 3.16)' 'project(finds1 C)' 'find_package(Blosc 1.21 REQUIRED CONFIG)' \
+    'add_executable(finds1 ../blosc1.c)' 'target_link_libraries(finds1 PRIVATE Blosc::blosc)' >finds1/CMakeLists.txt
+  rm -rf finds1/build && cmake -S finds1 -B finds1/build -DBlosc_DIR="$library_dir/cmake/Blosc" >finds1.log 2>&1 &&
+    cmake --build finds1/build >>finds1.log 2>&1 && [ "$(finds1/build/finds1)" = 1.21.6 ] || { tail -5 finds1.log; return 1; }
+}
+
 version=$(pkg --modversion blosc2)
 expect "pkg-config knows version 3.3.5" [ "$version" = 3.3.5 ]
 expect "libblosc2.so leads to libblosc2.so.9 and to libblosc2.so.$version" links_lead_on
@@ -151,6 +189,8 @@ expect "a program links statically with pkg-config" links_statically_with_pkg_co
 expect "the installed tree can be moved" moves
 expect "it needs the C library at run time, and little else (here as far as $(newest_glibc))" needs_little
 expect "the stripped library is small" is_small
+expect "libblosc.so.1 is there, with the functions of blosc.h" blosc1_is_there
+expect "programs for Blosc 1 compile and run, shared, static, and beside libblosc2" blosc1_programs_run
 expect "b2 is there and works" tool_works
 expect "manual, completions and licences are there" documents_are_there
 [ -z "${3:-}" ] || expect "it installs below DESTDIR with a libdir of its own, and works when moved from there" stages "$3"

@@ -47,9 +47,10 @@ run_labelled() {
   ctest --test-dir "$target/capi-tests" -L "$1" -j "$jobs" --output-on-failure --no-tests=error
 }
 
-step "What is needed: compilers, cmake, pkg-config, libclang, valgrind, python3 with venv, luajit"
+step "What is needed: compilers, cmake, pkg-config, libclang, valgrind, python3 with venv, luajit, the library of Blosc 1 to compare with"
 need_cargo
-need_packages gcc g++ make cmake pkg-config clang libclang-dev valgrind python3 python3-venv luajit libc6-dev
+need_packages gcc g++ make cmake pkg-config clang libclang-dev valgrind python3 python3-venv luajit libc6-dev \
+  libblosc1 libblosc-dev
 rust_components || die "no cargo fmt or cargo clippy"
 # bindgen, which reads both sets of headers, loads libclang; where there are several the newest is taken.
 if [ -z "${LIBCLANG_PATH:-}" ]; then

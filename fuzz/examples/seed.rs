@@ -32,6 +32,9 @@ fn main() -> Result<()> {
         }
         std::fs::write(folder("header")?.join(&seed.name), &seed.chunk)?;
     }
+    for (n, input) in blosc1_chunks().into_iter().enumerate() {
+        std::fs::write(folder("blosc1")?.join(n.to_string()), input)?;
+    }
     for (n, input) in registered::seeds().into_iter().enumerate() {
         std::fs::write(folder("registered")?.join(n.to_string()), input)?;
     }
@@ -44,6 +47,39 @@ fn main() -> Result<()> {
     arrays(&folder("b2nd")?)?;
     parameters(&folder("compress")?, &folder("vlblocks")?)?;
     streams(&folder("streams")?)
+}
+
+/// Chunks of Blosc 1 by each compressor, with the options of their target in front.
+fn blosc1_chunks() -> Vec<Vec<u8>> {
+    let mut inputs = Vec::new();
+    for (i, compressor) in [c"blosclz", c"lz4", c"lz4hc", c"snappy", c"zlib", c"zstd"]
+        .into_iter()
+        .enumerate()
+    {
+        for (len, shuffle) in [(50, 0), (3000, 1), (3000, 2), (9001, 0)] {
+            let data = data(len, i as u64);
+            let mut chunk = vec![0u8; len + 16];
+            // SAFETY: the buffers have these sizes.
+            let cbytes = unsafe {
+                blosc::compress::blosc_compress_ctx(
+                    5,
+                    shuffle,
+                    4,
+                    len,
+                    data.as_ptr().cast(),
+                    chunk.as_mut_ptr().cast(),
+                    chunk.len(),
+                    compressor.as_ptr(),
+                    1024,
+                    1,
+                )
+            };
+            chunk.truncate(usize::try_from(cbytes).expect("it compresses"));
+            inputs.push([&[2, 1, 9, 0, 20, 0, 0, 0][..], &chunk].concat());
+            inputs.push([&[1, i as u8, 100, 16, 4, 15, 0, 4][..], &data].concat());
+        }
+    }
+    inputs
 }
 
 /// Frames of arrays, and sequences of calls.

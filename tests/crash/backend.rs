@@ -17,7 +17,7 @@ use std::sync::Mutex;
 const FILLING: u8 = 201;
 const LENDING: u8 = 202;
 /// Bytes of a file, which never moves: addresses into it were handed out.
-const ROOM: usize = 1 << 20;
+const ROOM: usize = 2 << 20;
 
 struct Stored {
     bytes: Box<[u8]>,

@@ -96,9 +96,19 @@ impl SuperChunk {
         self.0.put_chunk(chunks::Position::End, chunk).map(drop)
     }
 
+    /// Whether its chunks have checksums.
+    pub fn has_checksums(&self) -> Done<bool> {
+        self.0.has_checksums()
+    }
+
     /// Compresses data into a chunk.
-    pub fn compress(&mut self, data: ChunkInput) -> Done<Buffer> {
-        self.0.compress(data, self.0.has_checksums()?)
+    pub fn compress(&self, data: ChunkInput) -> Done<Buffer> {
+        self.compress_for(data, self.0.has_checksums()?)
+    }
+
+    /// Compresses data into a chunk for another super-chunk, with checksums or not.
+    pub fn compress_for(&self, data: ChunkInput, checksums: bool) -> Done<Buffer> {
+        self.0.compress(data, checksums)
     }
 
     /// Decompresses a chunk, in the super-chunk or not, into the front of `data`.
@@ -165,9 +175,9 @@ impl Array {
         oxiblosc_core::Array::zeros(place, &layout, cparams, dparams, protection).map(Self)
     }
 
-    /// Opens an array in a file or directory.
-    pub fn open(path: &Path) -> Done<Self> {
-        oxiblosc_core::Array::open(path, 1, protection(false)).map(Self)
+    /// Opens an array in a file or directory, to be read by so many threads.
+    pub fn open(path: &Path, threads: i16) -> Done<Self> {
+        oxiblosc_core::Array::open(path, threads, protection(false)).map(Self)
     }
 
     /// Reads the items from `start` to before `stop` into `items`, which has exactly that many, in C order.

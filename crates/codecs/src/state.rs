@@ -74,6 +74,7 @@ impl Encoder {
             match codec {
                 Codec::BloscLz => return self.blosclz.compress_as_blosc1(split, clevel, src, dst),
                 Codec::Lz4hc => return self.lz4hc.compress_as_blosc1(clevel, src, dst),
+                Codec::Zlib => return self.zlib.compress_as_blosc1(clevel, src, dst),
                 _ => {}
             }
         }

@@ -21,6 +21,8 @@ use zlib_rs::inflate::{self, InflateStream};
 use zlib_rs::{InflateConfig, InflateFlush, ReturnCode};
 
 use super::deflate::Deflater;
+#[cfg(feature = "blosc1")]
+use super::deflate::MATCH3_LEVEL;
 use super::noise::{Method, Noise, Part, SearchParams};
 use oxiblosc_error::{Error, Result};
 
@@ -67,15 +69,34 @@ impl Compressor {
             none => none.insert(Self::deflater()?),
         };
         let parts = self.noise.parts(src, search_params(clevel))?;
-        Ok(write(parts, deflater, clevel, src, dst).unwrap_or(0))
+        Ok(write(parts, deflater, clevel, clevel, src, dst).unwrap_or(0))
+    }
+
+    /// The same with streams that are as small as those of zlib itself, which Blosc 1 has: matches of three bytes are taken at all
+    /// levels.
+    #[cfg(feature = "blosc1")]
+    pub(super) fn compress_as_blosc1(
+        &mut self,
+        clevel: u8,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<usize> {
+        let deflater = match &mut self.deflater {
+            Some(deflater) => deflater,
+            none => none.insert(Self::deflater()?),
+        };
+        let search = search_params(MATCH3_LEVEL);
+        let parts = self.noise.parts(src, search)?;
+        Ok(write(parts, deflater, clevel, MATCH3_LEVEL + clevel, src, dst).unwrap_or(0))
     }
 }
 
-/// Writes a whole stream. Returns its length, or `None` if it does not fit.
+/// Writes a whole stream, searched as at level `effort`. Returns its length, or `None` if it does not fit.
 fn write(
     parts: &[Part],
     deflater: &mut Deflater,
     clevel: u8,
+    effort: u8,
     src: &[u8],
     dst: &mut [u8],
 ) -> Option<usize> {
@@ -95,7 +116,7 @@ fn write(
         6 => [0x78, 0x9C],
         7.. => [0x78, 0xDA],
     };
-    let mut stream = deflater.stream(clevel, src, rest);
+    let mut stream = deflater.stream(effort, src, rest);
     for part in parts {
         match part.method {
             Method::Store => stream.store(part.len)?,

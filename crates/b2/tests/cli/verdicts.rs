@@ -135,3 +135,71 @@ fn what_another_writer_changed_is_not_called_damaged() {
     assert!(json.contains("\"complete\": false"), "{text}");
     assert!(json.contains("\"right\": 0"), "{json}");
 }
+
+/// One bit of a block, of a dictionary, or of a header is put right, but not called right.
+#[test]
+fn one_bit_is_put_right() {
+    let folder = Folder::new("one-bit");
+    for (kind, at, said) in [
+        (0, 600, "\"one_bit_blocks\": ["),
+        (4, 5000, "\"one_bit_blocks\": ["),
+        // In the dictionary.
+        (2, 200, "\"front_one_bit\": true"),
+        (1, 5, "\"front_one_bit\": true"),
+    ] {
+        let original = Original::new(&folder, kind, false, true);
+        let mut files = original.files.clone();
+        let (pos, _) = original.place(1);
+        files[0].1[pos + at] ^= 4;
+        let (text, json, back) = repaired(&folder, &files);
+        assert!(back == original.content.chunks, "{kind}: {text}");
+        assert!(json.contains("\"complete\": false"), "{kind}: {json}");
+        // Sizes in the header follow from other chunks.
+        let proven = json.contains(&format!("\"right\": {}", back.len()));
+        assert!(
+            json.contains(said) || (kind == 1 && proven),
+            "{kind}: {json}"
+        );
+    }
+}
+
+#[test]
+fn blocks_of_variable_length_are_kept_one_by_one() {
+    let folder = Folder::new("variable");
+    for checksums in [true, false] {
+        let original = Original::new(&folder, 9, false, checksums);
+        let mut files = original.files.clone();
+        let frame = &mut files[0].1;
+        let (pos, _) = original.place(3);
+        let start = |nblock: usize| {
+            let at = pos + 32 + 4 * nblock;
+            pos + i32::from_le_bytes(frame[at..at + 4].try_into().expect("four")) as usize
+        };
+        // The third block's size, and some of its stream.
+        let (from, to) = (start(2), start(3));
+        frame[from..to.min(from + 20)].fill(0xee);
+        let (text, json, back) = repaired(&folder, &files);
+        assert!(json.contains("\"wrong_blocks\": [2]"), "{json}");
+        let sizes = &original.content.blocks[3];
+        let (before, third) = (sizes[0] + sizes[1], sizes[2]);
+        let (now, then) = (&back[3], &original.content.chunks[3]);
+        assert_eq!(now.len(), then.len(), "{text}");
+        assert!(now[..before] == then[..before] && now[before + third..] == then[before + third..]);
+        assert!(now[before..before + third].iter().all(|byte| *byte == 0));
+    }
+}
+
+/// Where chunks of special values were, the checksum of the index proves.
+#[test]
+fn chunks_that_only_the_index_told_are_found() {
+    let folder = Folder::new("specials");
+    for sparse in [false, true] {
+        let original = Original::new(&folder, 6, sparse, true);
+        let (file, (from, to)) = (original.front(), original.tail());
+        let mut files = original.files.clone();
+        files[file].1[from..to].fill(0xcc);
+        let (text, json, back) = repaired(&folder, &files);
+        assert!(back == original.content.chunks, "{sparse}: {text}");
+        assert!(json.contains("\"right\": 16"), "{sparse}: {json}");
+    }
+}

@@ -123,7 +123,7 @@ fn chunks_are_those_of_c_blosc() {
         let name = settings.compressor.to_str().unwrap();
         assert_eq!(chunk[..12], expected[..12], "{about}");
         let same = chunk == expected;
-        if ["lz4", "blosclz"].contains(&name) {
+        if ["lz4", "lz4hc", "blosclz"].contains(&name) {
             assert!(
                 same,
                 "{} bytes, not {}: {about}",

@@ -11,6 +11,8 @@ use block::{Block, MAX_SYMBOLS};
 use finder::HashTables;
 
 use oxiblosc_error::Result;
+#[cfg(feature = "blosc1")]
+pub(super) use parse::MATCH3_LEVEL;
 
 /// The memory of a compressor, reused from stream to stream.
 pub(super) struct Deflater {

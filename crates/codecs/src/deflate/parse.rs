@@ -9,7 +9,7 @@ use super::finder::{HASH_BYTES, Match, MatchFinder, SearchLimits};
 pub(super) const QUICK_LEVEL: u8 = 1;
 
 /// The level from which on matches of three bytes are taken.
-pub(super) const MATCH3_LEVEL: u8 = 9;
+pub(in super::super) const MATCH3_LEVEL: u8 = 9;
 
 /// How a level parses.
 #[derive(Clone, Copy)]
@@ -61,6 +61,21 @@ const fn config(clevel: u8) -> Config {
                 good_length: 32,
             },
         ),
+        // Behind the levels of Blosc 2 come those of Blosc 1: streams as small as zlib's.
+        #[cfg(feature = "blosc1")]
+        10..=11 => (8, 32, Strategy::LazyMatch3),
+        #[cfg(feature = "blosc1")]
+        12 => (16, 32, Strategy::LazyMatch3),
+        #[cfg(feature = "blosc1")]
+        13 => (24, 64, Strategy::LazyMatch3),
+        #[cfg(feature = "blosc1")]
+        14 => (64, 64, Strategy::LazyMatch3),
+        #[cfg(feature = "blosc1")]
+        15 => (192, 128, Strategy::LazyMatch3),
+        #[cfg(feature = "blosc1")]
+        16 => (256, MAX_MATCH, Strategy::LazyMatch3),
+        #[cfg(feature = "blosc1")]
+        17 => (4096, MAX_MATCH, Strategy::LazyMatch3),
         9.. => (16384, MAX_MATCH, Strategy::LazyMatch3),
     };
     Config {

@@ -3,7 +3,7 @@
 //! See [`journal`](crate::journal) for the order in which things are written.
 
 use super::Disk;
-use crate::header::{Extent, Header};
+use crate::header::{Extent, Header, MIN_LEN};
 use crate::journal::{Patch, Record, hash, put_back};
 use crate::meta::Borrowed;
 use crate::trailer;
@@ -11,6 +11,9 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
 use oxiblosc_memory::sort::sort_by_key;
 use oxiblosc_memory::{List, ToList};
+
+/// What goes over bytes of one page of a file, which has at least so many on every system, is copied before the process is stopped.
+const PAGE: u64 = 4 << 10;
 
 /// The header and the trailer as they are to be.
 pub struct Next {
@@ -57,6 +60,8 @@ pub struct Writes<'a> {
     pub live: List<Overwrite<'a>>,
     /// The header, all of it, with its sizes.
     pub header: List<u8>,
+    /// Whether no offset and no chunk that counts is overwritten, but sizes alone.
+    pub is_append: bool,
 }
 
 impl<'a> Writes<'a> {
@@ -67,10 +72,13 @@ impl<'a> Writes<'a> {
     }
 }
 
+/// Bytes, and where in the frame they go.
+type Piece = (u64, List<u8>);
+
 /// A change that is ready to be written.
 struct Prepared<'a> {
     dead: List<(u64, &'a [u8])>,
-    /// In the order of writing: the header comes last.
+    /// In ascending order.
     live: List<(u64, &'a [u8])>,
     record: Record,
 }
@@ -81,23 +89,106 @@ impl Disk {
     pub(super) fn write(&mut self, file: &dyn Storage, mut writes: Writes) -> Result<()> {
         let extent = Extent::parse(&writes.header)?;
         let header = std::mem::take(&mut writes.header);
+        let is_append = writes.is_append;
         let prepared = self.prepare_writes(file, writes, &header, extent)?;
         if prepared.live.is_empty() && prepared.dead.is_empty() {
             return Ok(());
         }
-        let record = prepared.record.encode()?;
-        let cut_off = self.cut_off(file, extent.frame_len)?;
-        let pos = prepared.record.pos().ok_or(Error::FileWrite)?;
-        if let Err(error) = self.write_record(file, &prepared, pos, &record) {
-            // What is behind the frame does not count; the next change cuts it off if that cannot be done now.
-            let _ = file.truncate(self.base + self.view.extent.frame_len);
+        let page = self.in_one_page(&prepared)?;
+        match page {
+            Some((pos, new)) if is_append && self.needs_no_record(&prepared, extent) => {
+                self.write_without_record(file, &prepared, pos, &new)?;
+            }
+            page => self.write_with_record(file, prepared, page, extent.frame_len)?,
+        }
+        self.view.header = header;
+        self.view.extent = extent;
+        self.view.forget_index();
+        Ok(())
+    }
+
+    /// What is overwritten as one piece, with what lies between, if all of that lies in one page.
+    fn in_one_page(&self, prepared: &Prepared) -> Result<Option<Piece>> {
+        let (Some((first, _)), Some((last, end))) = (prepared.live.first(), prepared.live.last())
+        else {
+            return Ok(None);
+        };
+        let end = last + end.len() as u64;
+        if (self.base + first) / PAGE != (self.base + end - 1) / PAGE {
+            return Ok(None);
+        }
+        let mut bytes = List::with_capacity((end - first) as usize)?;
+        for (at, new) in &prepared.live {
+            let from = first + bytes.len() as u64;
+            let Some(between) = self.view.known(from, (at - from) as usize) else {
+                return Ok(None);
+            };
+            bytes.extend_from_slice(between)?;
+            bytes.extend_from_slice(new)?;
+        }
+        Ok(Some((*first, bytes)))
+    }
+
+    /// Whether a change that overwrites bytes of one page alone is committed by that: a process is stopped before it or after it,
+    /// and the file then ends where the frame does. Readers without a lock must notice: the frame gets longer, and of the header only
+    /// the part changes that they compare after reading.
+    fn needs_no_record(&self, prepared: &Prepared, extent: Extent) -> bool {
+        let ends = prepared.dead.iter().map(|(at, new)| at + new.len() as u64);
+        let front = prepared.record.changed_pos as usize + prepared.record.changed.len();
+        !self.options.durable
+            && self.options.backend.is_filesystem()
+            && extent.frame_len > self.view.extent.frame_len
+            && ends.max() == Some(extent.frame_len)
+            && front <= MIN_LEN
+    }
+
+    fn write_without_record(
+        &mut self,
+        file: &dyn Storage,
+        prepared: &Prepared,
+        pos: u64,
+        new: &[u8],
+    ) -> Result<()> {
+        if let Err(error) = self.write_parts(file, &prepared.dead) {
+            self.cut_behind(file);
+            return Err(error);
+        }
+        file.write_at(self.base + pos, new)
+            .inspect_err(|_| self.undo(file, &prepared.record))
+    }
+
+    /// Takes away what was written behind the frame. It does not count: the next change cuts it off if that cannot be done now.
+    fn cut_behind(&self, file: &dyn Storage) {
+        let _ = file.truncate(self.base + self.view.extent.frame_len);
+    }
+
+    /// Writes a change with a record of what it overwrites, until it is committed.
+    fn write_with_record(
+        &mut self,
+        file: &dyn Storage,
+        prepared: Prepared,
+        page: Option<Piece>,
+        frame_len: u64,
+    ) -> Result<()> {
+        let bytes = prepared.record.encode()?;
+        let Prepared {
+            mut dead,
+            live,
+            record,
+        } = prepared;
+        let cut_off = self.cut_off(file, frame_len)?;
+        let pos = record.pos().ok_or(Error::FileWrite)?;
+        dead.push((pos - self.base, &bytes))?;
+        let written = self.write_parts(file, &dead);
+        if let Err(error) = written.and_then(|()| self.sync(file)) {
+            self.cut_behind(file);
             return Err(error);
         }
         let applied = self
-            .apply(file, &prepared)
-            .and_then(|()| file.truncate(self.base + extent.frame_len));
+            .apply(file, &live, page)
+            .and_then(|()| file.truncate(self.base + frame_len));
         if let Err(error) = applied {
-            self.undo(file, &prepared.record);
+            self.undo(file, &record);
             return Err(error);
         }
         if self.options.durable
@@ -107,25 +198,20 @@ impl Disk {
             // the old frame is, which was cut off, so that comes first.
             let again = match cut_off.is_empty() {
                 true => Ok(()),
-                false => file
-                    .write_at(self.base + extent.frame_len, &cut_off)
-                    .map(|()| {
-                        // On a disk that syncs nothing any more the record tells other handles at least.
-                        let _ = file.sync();
-                    }),
+                false => file.write_at(self.base + frame_len, &cut_off).map(|()| {
+                    // On a disk that syncs nothing any more the record tells other handles at least.
+                    let _ = file.sync();
+                }),
             };
             let again = again
-                .and_then(|()| file.write_at(pos, &record))
+                .and_then(|()| file.write_at(pos, &bytes))
                 .and_then(|()| file.sync());
             match again {
-                Ok(()) => self.undo(file, &prepared.record),
+                Ok(()) => self.undo(file, &record),
                 Err(_) => self.stale = true,
             }
             return Err(error);
         }
-        self.view.header = header;
-        self.view.extent = extent;
-        self.view.forget_index();
         Ok(())
     }
 
@@ -144,7 +230,7 @@ impl Disk {
     fn prepare_writes<'a>(
         &self,
         file: &dyn Storage,
-        writes: Writes<'a>,
+        mut writes: Writes<'a>,
         header: &'a [u8],
         extent: Extent,
     ) -> Result<Prepared<'a>> {
@@ -162,7 +248,8 @@ impl Disk {
             new: &header[changed.clone()],
             old: None,
         });
-        for over in writes.live.into_iter().chain(header_over) {
+        sort_by_key(&mut writes.live, |over| over.pos);
+        for over in header_over.into_iter().chain(writes.live) {
             let inside = old.frame_len.saturating_sub(over.pos);
             let inside = usize::try_from(inside).map_or(over.new.len(), |n| n.min(over.new.len()));
             let (new, behind) = over.new.split_at(inside);
@@ -180,7 +267,6 @@ impl Disk {
             let pos = over.pos;
             patches.push(Patch { pos, bytes })?;
         }
-        sort_by_key(&mut patches, |patch| patch.pos);
         // A header that was moved or cut is told by its bytes as far as both have them.
         let both = changed.start..changed.end.min(old_header.len());
         let changed_new = header.get(both.clone()).unwrap_or_default();
@@ -211,44 +297,40 @@ impl Disk {
         Ok(bytes)
     }
 
-    fn write_record(
-        &self,
-        file: &dyn Storage,
-        prepared: &Prepared,
-        pos: u64,
-        record: &[u8],
-    ) -> Result<()> {
-        let dead = prepared.dead.iter().map(|(at, new)| (self.base + at, *new));
-        self.write_parts(file, dead.chain([(pos, record)]))
+    /// Overwrites, the header last, for readers that do not know of records.
+    fn apply(&self, file: &dyn Storage, live: &[(u64, &[u8])], page: Option<Piece>) -> Result<()> {
+        match page {
+            Some((pos, new)) => self.write_parts(file, &[(pos, &new)])?,
+            None => {
+                let (header, others) = live.split_at(live.len().min(1));
+                self.write_parts(file, others)?;
+                self.write_parts(file, header)?;
+            }
+        }
+        self.sync(file)
     }
 
-    fn apply(&self, file: &dyn Storage, prepared: &Prepared) -> Result<()> {
-        let live = prepared.live.iter();
-        self.write_parts(file, live.map(|(at, new)| (self.base + at, *new)))
-    }
-
-    /// Writes parts at their positions in the file, those that follow one another together.
-    fn write_parts<'a>(
-        &self,
-        file: &dyn Storage,
-        parts: impl Iterator<Item = (u64, &'a [u8])>,
-    ) -> Result<()> {
-        let mut run: List<&[u8]> = List::with_capacity(parts.size_hint().0)?;
+    /// Writes parts at their positions in the frame, those that follow one another together.
+    fn write_parts(&self, file: &dyn Storage, parts: &[(u64, &[u8])]) -> Result<()> {
+        let mut run: List<&[u8]> = List::with_capacity(parts.len())?;
         let (mut start, mut end) = (0, 0);
         for (at, new) in parts {
-            if at != end {
-                file.write_all_at(start, &run)?;
+            if *at != end {
+                file.write_all_at(self.base + start, &run)?;
                 run.clear();
-                start = at;
+                start = *at;
             }
             run.push(new)?;
             end = at + new.len() as u64;
         }
-        file.write_all_at(start, &run)?;
-        if self.options.durable {
-            file.sync()?;
+        file.write_all_at(self.base + start, &run)
+    }
+
+    fn sync(&self, file: &dyn Storage) -> Result<()> {
+        match self.options.durable {
+            true => file.sync(),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// Takes back a change that was begun and not committed. Where that cannot be done, its record stays and says what the
