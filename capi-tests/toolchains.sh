@@ -18,6 +18,12 @@ work=$target/toolchains
 mkdir -p "$work"
 quick=
 
+# cross <target> <prefix>: cargo by itself takes the compilers that CMake hands it, so that neither builds anew what the other built.
+cross() {
+  local name=${1//-/_}
+  export "CC_$name=$(command -v "$2gcc")" "AR_$name=$(command -v "$2ar")" "CARGO_TARGET_${name^^}_LINKER=$(command -v "$2gcc")"
+}
+
 need_target() { rustup target add "$1" >"$work/rustup.log" 2>&1 || { cat "$work/rustup.log"; return 1; }; }
 
 # programs <name> <labels> <option...>: builds through CMake, installs, and runs the C programs.
@@ -54,6 +60,7 @@ crate_tests() {
 for_windows() {
   need_packages gcc-mingw-w64-x86-64 g++-mingw-w64-x86-64 wine64 cmake make
   need_target x86_64-pc-windows-gnu || return 1
+  cross x86_64-pc-windows-gnu x86_64-w64-mingw32-
   local wine=/usr/lib/wine/wine64
   export WINEPREFIX=$work/windows/wine WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml=;winemenubuilder.exe,explorer.exe=d"
   export WINEPATH="Z:${work//\//\\}\\windows\\prefix\\bin" CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=$wine
@@ -141,7 +148,7 @@ set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64;-L;/usr/aarch64-linux-gnu)
 END_OF_FILE
   export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu"
-  export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc
+  cross aarch64-unknown-linux-gnu aarch64-linux-gnu-
   # How much stack a call takes is measured on the machine itself: qemu's threads have other stacks.
   without=(-E small_stacks)
   if [ -z "$quick" ]; then
