@@ -156,16 +156,15 @@ pub fn compress(
     let nbytes = source.nbytes();
     let nblocks = source.nblocks(params.blocksize);
     let variable = matches!(source, ChunkInput::Variable(_));
-    let other_size = match source {
-        ChunkInput::Variable(blocks) => blocks.iter().map(|block| block.len()).max(),
-        // The header can only say that a block is as large as the data, which decides whether it is split.
-        _ if nbytes > 0 && params.blocksize > nbytes => Some(nbytes),
-        _ => None,
-    };
     let within;
-    let params = if let Some(blocksize) = other_size {
+    let params = if variable || (nbytes > 0 && params.blocksize > nbytes) {
+        let largest = |blocks: &[&[u8]]| blocks.iter().map(|block| block.len()).max();
         within = EncodeParams {
-            blocksize,
+            // The header can only say that a block is as large as the data, which decides whether it is split.
+            blocksize: match source {
+                ChunkInput::Variable(blocks) => largest(blocks).unwrap_or(1),
+                _ => nbytes,
+            },
             ..params.clone()
         };
         &within
