@@ -6,7 +6,7 @@
 use oxiblosc_core::{CParams, DParams, Place, Protection, SuperChunk};
 use std::path::PathBuf;
 
-const ROUNDS: usize = 15;
+const ROUNDS: usize = 31;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Where {
@@ -167,7 +167,7 @@ fn row(case: &Case, paths: &[PathBuf; 2], words: &[String], groups: &mut [(&str,
                             schunk.write_bytes(at, new).expect("a write");
                         }),
                         2 => schunk.read_bytes(0..len, &mut dest).expect("a read"),
-                        _ => (0..400u64).for_each(|n| {
+                        _ => (0..1000u64).for_each(|n| {
                             let at = n * 104_729 * 4 % (len - 4000) / 4 * 4;
                             schunk
                                 .read_bytes(at..at + 4000, &mut dest[..4000])

@@ -1,6 +1,9 @@
 //! How reading from one super-chunk scales from one thread to two, for chunks in memory, a frame in memory and one in a file;
 //! beside the reference, whose threads each have a handle of their own, since they cannot share one.
 //!
+//! Two rows say what the machine has to give: *own contexts*, whose threads share nothing and decompress the same data, and *copies*
+//! of those data.
+//!
 //! `OXIBLOSC_REFERENCE=.../libblosc2.so.9 cargo bench --bench threads` prints, for each storage and size of chunk, MB/s with one
 //! thread and with two, and their ratio.
 
@@ -8,70 +11,99 @@
 mod common;
 
 use blosc2::capi::types::blosc2_cparams;
+use common::abi::CParams;
+use common::ctx::Ctx;
 use common::data::Kind;
 use common::folder::Folder;
 use common::schunk::{SchunkLib, our_schunks, reference_schunks};
 use common::schunk_calls::Schunk;
 use std::path::Path;
-use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 /// Bytes of the data.
 const TOTAL: usize = 64 << 20;
-/// Rounds; the fastest counts.
+/// How often a thread reads them: so long that it counts little when the threads start to run side by side.
+const PASSES: usize = 6;
+/// Rounds; the fastest counts. One thread and two take turns.
 const ROUNDS: usize = 7;
 
-/// What one thread uses, and may use beside others as `shared` says.
-struct Shared<'a>(&'a Schunk);
+/// Where a thread reads, beside others as the libraries promise it.
+enum Source {
+    Handle(Schunk),
+    Chunks(Ctx, Vec<Vec<u8>>),
+    Data(Vec<u8>),
+}
 
-// SAFETY: the threads of this library may share a handle; those of the reference each have their own.
-unsafe impl Sync for Shared<'_> {}
-// SAFETY: as above.
-unsafe impl Send for Shared<'_> {}
+// SAFETY: the threads of this library may share a handle; those of the reference each have their own, and each thread has its context.
+unsafe impl Sync for Source {}
 
-impl Shared<'_> {
-    /// Reads every chunk, in an order of the thread's own.
-    fn read_all(&self, thread: usize, nchunks: usize, chunk: &mut [u8]) {
-        for at in 0..nchunks {
-            let nchunk = (at + thread * nchunks / 2) % nchunks;
-            let nbytes = self.0.decompress_chunk(nchunk as i64, chunk);
-            assert_eq!(nbytes, chunk.len() as i64);
+impl Source {
+    fn read(&self, nchunk: usize, chunk: &mut [u8]) {
+        match self {
+            Self::Handle(schunk) => {
+                let nbytes = schunk.decompress_chunk(nchunk as i64, chunk);
+                assert_eq!(nbytes, chunk.len() as i64);
+            }
+            Self::Chunks(context, chunks) => {
+                let nbytes = context.decompress(&chunks[nchunk], chunk);
+                assert_eq!(nbytes, chunk.len() as i32);
+            }
+            Self::Data(data) => chunk.copy_from_slice(&data[nchunk * chunk.len()..][..chunk.len()]),
         }
     }
 }
 
-/// MB/s of as many threads as there are handles.
-fn speed(handles: &[&Schunk], nbytes: usize) -> f64 {
+/// Seconds that as many threads take as there are sources, from when the first begins until the last ends.
+fn seconds(sources: &[&Source], nbytes: usize) -> f64 {
     let nchunks = TOTAL / nbytes;
-    let mut best = f64::INFINITY;
-    for _ in 0..ROUNDS {
-        let barrier = Barrier::new(handles.len());
-        let times: Vec<(Instant, Instant)> = std::thread::scope(|scope| {
-            let threads: Vec<_> = handles
-                .iter()
-                .enumerate()
-                .map(|(thread, handle)| {
-                    let (shared, barrier) = (Shared(handle), &barrier);
-                    scope.spawn(move || {
-                        let shared = shared;
-                        let mut chunk = vec![0; nbytes];
-                        shared.read_all(thread, 1, &mut chunk);
-                        barrier.wait();
-                        let start = Instant::now();
-                        shared.read_all(thread, nchunks, &mut chunk);
-                        (start, Instant::now())
-                    })
+    let ready = AtomicUsize::new(0);
+    let times: Vec<(Instant, Instant)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = sources
+            .iter()
+            .enumerate()
+            .map(|(thread, source)| {
+                let ready = &ready;
+                scope.spawn(move || {
+                    let mut chunk = vec![0; nbytes];
+                    source.read(0, &mut chunk);
+                    ready.fetch_add(1, Ordering::Relaxed);
+                    while ready.load(Ordering::Relaxed) < sources.len() {
+                        std::hint::spin_loop();
+                    }
+                    let start = Instant::now();
+                    // Each in an order of its own.
+                    for at in 0..PASSES * nchunks {
+                        source.read((at + thread * nchunks / 2) % nchunks, &mut chunk);
+                    }
+                    (start, Instant::now())
                 })
-                .collect();
-            let end = |thread: std::thread::ScopedJoinHandle<_>| thread.join().expect("it reads");
-            threads.into_iter().map(end).collect()
-        });
-        let first = times.iter().map(|(start, _)| *start).min();
-        let last = times.iter().map(|(_, end)| *end).max();
-        let (first, last) = first.zip(last).expect("a thread");
-        best = best.min((last - first).as_secs_f64());
+            })
+            .collect();
+        let end = |thread: std::thread::ScopedJoinHandle<_>| thread.join().expect("it reads");
+        threads.into_iter().map(end).collect()
+    });
+    let first = times.iter().map(|(start, _)| *start).min();
+    let last = times.iter().map(|(_, end)| *end).max();
+    let (first, last) = first.zip(last).expect("a thread");
+    (last - first).as_secs_f64()
+}
+
+/// Prints a row.
+fn compare(library: &str, storage: &str, nbytes: usize, sources: [&Source; 2]) {
+    let (mut one, mut two) = (f64::INFINITY, f64::INFINITY);
+    for _ in 0..ROUNDS {
+        one = one.min(seconds(&sources[..1], nbytes));
+        two = two.min(seconds(&sources, nbytes));
     }
-    (handles.len() * TOTAL) as f64 / 1e6 / best
+    let mb = (PASSES * TOTAL) as f64 / 1e6;
+    let (one, two) = (mb / one, 2.0 * mb / two);
+    let ratio = two / one;
+    println!("{library:10} {storage:15} {nbytes:8} {one:9.0} {two:11.0} {ratio:8.2}");
+}
+
+fn data(nbytes: usize) -> impl Iterator<Item = Vec<u8>> {
+    (0..TOTAL / nbytes).map(move |nchunk| Kind::WalkInt32.bytes(nbytes, nchunk as u64))
 }
 
 /// A super-chunk with the data in chunks of `nbytes`.
@@ -84,11 +116,27 @@ fn make(lib: &'static SchunkLib, contiguous: bool, path: Option<&Path>, nbytes: 
     let schunk = lib
         .create(contiguous, path, &cparams, 1, None)
         .expect("a super-chunk");
-    for nchunk in 0..TOTAL / nbytes {
-        let data = Kind::WalkInt32.bytes(nbytes, nchunk as u64);
-        assert!(schunk.append_buffer(&data, nbytes as i32) > 0);
+    for chunk in data(nbytes) {
+        assert!(schunk.append_buffer(&chunk, nbytes as i32) > 0);
     }
     schunk
+}
+
+/// The rows of threads that share nothing.
+fn compare_apart(nbytes: usize) {
+    let lib = common::library::ours();
+    let cparams = CParams {
+        typesize: 4,
+        compcode: 1,
+        ..CParams::default()
+    };
+    let chunks = || {
+        let compress = |data: Vec<u8>| lib.compress(&cparams, &data).1;
+        Source::Chunks(lib.dctx_threads(1), data(nbytes).map(compress).collect())
+    };
+    compare("ours", "own contexts", nbytes, [&chunks(), &chunks()]);
+    let copies = || Source::Data(data(nbytes).flatten().collect());
+    compare("", "copies", nbytes, [&copies(), &copies()]);
 }
 
 fn main() {
@@ -99,6 +147,7 @@ fn main() {
     ];
     println!("library    storage           chunk    1 thread   2 threads   ratio");
     for nbytes in [8 << 10, 256 << 10, 1 << 20] {
+        compare_apart(nbytes);
         for (storage, contiguous, on_disk) in [
             ("memory", false, false),
             ("frame in memory", true, false),
@@ -114,13 +163,10 @@ fn main() {
                     (_, Some(path)) => lib.open_path(path),
                     (_, None) => Some(make(lib, contiguous, None, nbytes)),
                 };
-                let second = second.as_ref().unwrap_or(&first);
-                let one = speed(&[&first], nbytes);
-                let two = speed(&[&first, second], nbytes);
-                println!(
-                    "{name:10} {storage:15} {nbytes:8} {one:9.0} {two:11.0} {:8.2}",
-                    two / one
-                );
+                let first = Source::Handle(first);
+                let second = second.map(Source::Handle);
+                let sources = [&first, second.as_ref().unwrap_or(&first)];
+                compare(name, storage, nbytes, sources);
             }
         }
     }

@@ -2,6 +2,11 @@
 #include "check.h"
 #include "data.h"
 
+#ifdef _WIN32
+#define setenv(name, value, overwrite) _putenv_s(name, value)
+#define unsetenv(name) _putenv_s(name, "")
+#endif
+
 enum { NITEMS = 100000, NBYTES = NITEMS * 4 };
 
 static int32_t *src;

@@ -1,60 +1,169 @@
 #!/bin/bash
-# Other compilers than the machine's cc: the library is built through CMake with clang, and for aarch64 with a toolchain file, and
-# the C programs of this folder run on what was installed, shared and static; those for aarch64 under qemu.
+# Other systems, processors, C libraries and compilers than those of the machine: the library is built for them, and what can be run is.
 #
-#   capi-tests/toolchains.sh [clang] [aarch64]
+#   capi-tests/toolchains.sh [--quick] [windows] [musl] [macos] [aarch64] [clang]
 #
-# Does all the set-up that a Debian 12 with a Rust toolchain needs. Ten minutes on two processors; what was built is used again.
+#   windows   built by MinGW; the C programs of this folder, shared and static, and the crates' tests under wine
+#   musl      the C programs, static, and the crates' tests, run as they are
+#   macos     compiled for both processors, and not linked: there is no linker for it here
+#   aarch64   the C programs, shared and static, and the crates' tests, among them NEON against the portable code, under qemu
+#   clang     the C programs, shared and static, with the library built by clang
+#
+# --quick leaves out what takes longer than some minutes: it is what run-all.sh runs. Does all the set-up that a Debian 12 with a Rust
+# toolchain needs. What was built is used again. All is built as the tests are: with the checks of a debug build, and quickly.
 set -uo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../cmake/setup.sh"
+cd "$root" || exit 1
 work=$target/toolchains
 mkdir -p "$work"
+quick=
 
-# programs <name> <option...>: builds, installs, and runs the programs.
+need_target() { rustup target add "$1" >"$work/rustup.log" 2>&1 || { cat "$work/rustup.log"; return 1; }; }
+
+# programs <name> <labels> <option...>: builds through CMake, installs, and runs the C programs.
 programs() {
-  local name=$1
-  shift
+  local name=$1 labels=$2
+  shift 2
   step "$name: the library"
   configure "$root/cmake" "$work/$name/library" -DCMAKE_INSTALL_PREFIX="$work/$name/prefix" -DCMAKE_INSTALL_LIBDIR=lib \
-    -DOXIBLOSC_CARGO_TARGET_DIR="$work/$name/cargo" "$@" &&
+    -DOXIBLOSC_CARGO_TARGET_DIR="$target" -DOXIBLOSC_CARGO_PROFILE=checked "$@" &&
     cmake --build "$work/$name/library" >"$work/$name/build.log" 2>&1 || { tail -20 "$work/$name/build.log"; return 1; }
   cmake --install "$work/$name/library" >"$work/$name/install.log" || return 1
   step "$name: the C programs"
   configure "$root/capi-tests" "$work/$name/programs" -DBlosc2_DIR="$work/$name/prefix/lib/cmake/Blosc2" "$@" &&
     cmake --build "$work/$name/programs" -j "$jobs" >"$work/$name/programs.log" 2>&1 || { tail -20 "$work/$name/programs.log"; return 1; }
-  ctest --test-dir "$work/$name/programs" -L 'shared|static' "${without[@]}" -j "$jobs" --output-on-failure --no-tests=error |
+  ctest --test-dir "$work/$name/programs" -L "$labels" "${without[@]}" -j "$jobs" --output-on-failure --no-tests=error |
     tee "$work/$name/ctest.log" | grep -E 'tests passed|Failed|\*\*\*'
   return "${PIPESTATUS[0]}"
+}
+
+# crate_tests <name> <target> <package...>: the tests of crates, without the reference, which is of another kind.
+crate_tests() {
+  local name=$1 for_target=$2
+  shift 2
+  step "$name: the tests of $*"
+  need_target "$for_target" || return 1
+  mkdir -p "$work/$name"
+  env -u CI -u OXIBLOSC_REFERENCE -u OXIBLOSC_PLUGIN_PYTHON CARGO_TARGET_DIR="$target" \
+    cargo test --profile checked --target "$for_target" --lib --no-fail-fast ${*/#/-p oxiblosc-} >"$work/$name/tests.log" 2>&1
+  local outcome=$?
+  grep -E '^test result|FAILED|panicked|^error' "$work/$name/tests.log"
+  return "$outcome"
+}
+
+for_windows() {
+  need_packages gcc-mingw-w64-x86-64 g++-mingw-w64-x86-64 wine64 cmake make
+  need_target x86_64-pc-windows-gnu || return 1
+  local wine=/usr/lib/wine/wine64
+  export WINEPREFIX=$work/windows/wine WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml=;winemenubuilder.exe,explorer.exe=d"
+  export WINEPATH="Z:${work//\//\\}\\windows\\prefix\\bin" CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=$wine
+  mkdir -p "$work/windows"
+  [ -f "$WINEPREFIX/system.reg" ] || "$wine" wineboot -i >"$work/windows/wine.log" 2>&1
+  # Wine 8 lacks the library that Rust's runtime has its random numbers from: one with that function.
+  cat >"$work/windows/bcryptprimitives.c" <<'C'
+#include <windows.h>
+BOOLEAN NTAPI SystemFunction036(PVOID buffer, ULONG length);
+__declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE data, SIZE_T len) { return SystemFunction036(data, (ULONG)len); }
+C
+  x86_64-w64-mingw32-gcc -shared -O2 "$work/windows/bcryptprimitives.c" -ladvapi32 \
+    -o "$WINEPREFIX/drive_c/windows/system32/bcryptprimitives.dll" || return 1
+  cat >"$work/windows.cmake" <<END_OF_FILE
+set(CMAKE_SYSTEM_NAME Windows)
+set(CMAKE_SYSTEM_PROCESSOR x86_64)
+set(CMAKE_C_COMPILER x86_64-w64-mingw32-gcc)
+set(CMAKE_CXX_COMPILER x86_64-w64-mingw32-g++)
+set(CMAKE_EXE_LINKER_FLAGS_INIT -static)
+set(CMAKE_CROSSCOMPILING_EMULATOR $wine)
+END_OF_FILE
+  without=()
+  programs windows 'shared|static' -DCMAKE_TOOLCHAIN_FILE="$work/windows.cmake" || return 1
+  # Of frames the sweep in which processes are killed, and locks; the others take minutes each, as wine hands each call to a server.
+  local crates=(io pool frame)
+  [ -n "$quick" ] || crates+=(memory error cells filters codecs chunk core)
+  crate_tests windows x86_64-pc-windows-gnu "${crates[@]}"
+}
+
+for_musl() {
+  need_packages musl-tools
+  local name program failed=0 count=0 for_target=x86_64-unknown-linux-musl
+  need_target $for_target || return 1
+  mkdir -p "$work/musl"
+  step "musl: the library"
+  CARGO_TARGET_DIR="$target" cargo build --profile checked --lib -p oxiblosc --target $for_target >"$work/musl/build.log" 2>&1 ||
+    { tail -20 "$work/musl/build.log"; return 1; }
+  step "musl: the C programs, static"
+  for program in capi-tests/*.c; do
+    name=$(basename "$program" .c)
+    case $name in
+    # These want a loader, or that the archive hides what is inside, as the installed one does; the last measures glibc's stacks.
+    roundtrip | own_codecs | small_stacks) continue ;;
+    esac
+    count=$((count + 1))
+    { musl-gcc -std=gnu11 -O1 -static -Iinclude "$program" "$target/$for_target/checked/libblosc2.a" -o "$work/musl/$name" &&
+      timeout 120 "$work/musl/$name"; } >"$work/musl/$name.log" 2>&1 || { failed=1; echo "failed: $name"; tail -5 "$work/musl/$name.log"; }
+  done
+  echo "$count programs"
+  local crates=(io pool frame)
+  [ -n "$quick" ] || crates+=(memory error cells filters codecs chunk core)
+  crate_tests musl $for_target "${crates[@]}" && [ "$failed" = 0 ]
+}
+
+# The C compiler only has to look as if it did its work: nothing is linked.
+for_macos() {
+  local for_target
+  mkdir -p "$work/macos"
+  printf '#!/bin/sh\nwhile [ $# -gt 1 ]; do [ "$1" = -o ] && : >"$2"; shift; done\n' >"$work/macos/cc"
+  chmod +x "$work/macos/cc"
+  for for_target in x86_64-apple-darwin aarch64-apple-darwin; do
+    [ -n "$quick" ] && [ $for_target = x86_64-apple-darwin ] && continue
+    step "macos: $for_target"
+    need_target $for_target || return 1
+    CC=$work/macos/cc AR=true CARGO_TARGET_DIR="$target" \
+      cargo check --workspace --profile checked --target $for_target >"$work/macos/$for_target.log" 2>&1 ||
+      { grep -A8 '^error' "$work/macos/$for_target.log" | head -40; return 1; }
+  done
 }
 
 with_clang() {
   need_packages clang cmake make
   without=()
-  CC=clang CXX=clang++ programs clang
+  CC=clang CXX=clang++ programs clang 'shared|static' -DOXIBLOSC_CARGO_TARGET_DIR="$work/clang/cargo"
 }
 
 for_aarch64() {
   need_packages gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user cmake make
-  rustup target add aarch64-unknown-linux-gnu || return 1
-  cat >"$work/aarch64.cmake" <<'END'
+  need_target aarch64-unknown-linux-gnu || return 1
+  cat >"$work/aarch64.cmake" <<'END_OF_FILE'
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64;-L;/usr/aarch64-linux-gnu)
-END
+END_OF_FILE
+  export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu"
+  export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc
   # How much stack a call takes is measured on the machine itself: qemu's threads have other stacks.
   without=(-E small_stacks)
-  OXIBLOSC_UNDER_QEMU=1 programs aarch64 -DCMAKE_TOOLCHAIN_FILE="$work/aarch64.cmake"
+  if [ -z "$quick" ]; then
+    OXIBLOSC_UNDER_QEMU=1 programs aarch64 'shared|static' -DCMAKE_TOOLCHAIN_FILE="$work/aarch64.cmake" || return 1
+  fi
+  # The tests of the filters are those of NEON against the portable code.
+  local crates=(filters chunk)
+  [ -n "$quick" ] || crates+=(codecs cells memory io frame)
+  crate_tests aarch64 aarch64-unknown-linux-gnu "${crates[@]}"
 }
 
 need_cargo
 failed=()
-[ $# -gt 0 ] || set -- clang aarch64
+[ "${1:-}" != --quick ] || { quick=yes; shift; }
+[ $# -gt 0 ] || set -- windows musl macos aarch64 clang
 for name in "$@"; do
   case $name in
-  clang) with_clang || failed+=(clang) ;;
+  windows) for_windows || failed+=(windows) ;;
+  musl) for_musl || failed+=(musl) ;;
+  macos) for_macos || failed+=(macos) ;;
   aarch64) for_aarch64 || failed+=(aarch64) ;;
+  clang) with_clang || failed+=(clang) ;;
   *) die "no toolchain $name" ;;
   esac
 done

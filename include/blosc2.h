@@ -579,8 +579,15 @@ enum {
   BLOSC2_ERROR_LOCK = -37,
 };
 
+#if !defined(_WIN32)
 /** The time that the two functions measure between: seconds and nanoseconds of a clock that only goes forward. */
 typedef struct timespec blosc_timestamp_t;
+#endif
+
+#if defined(_WIN32)
+/** The time that the two functions measure between: ticks of a clock that only goes forward. */
+typedef LARGE_INTEGER blosc_timestamp_t;
+#endif
 
 /** What was measured for one stream of a block; a chunk of an instrumented codec holds these in place of data. */
 typedef struct blosc2_instr {

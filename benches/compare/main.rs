@@ -1,12 +1,13 @@
 //! Ours against the reference in one process: the same data, the same calls, taking turns.
 //!
 //! ```text
-//! OXIBLOSC_REFERENCE=.../libblosc2.so.9 cargo bench --bench compare -- [--quick] [--out DIR] [WORD...]
+//! OXIBLOSC_REFERENCE=.../libblosc2.so.9 cargo bench --bench compare -- [--quick] [--from CSV] [--out DIR] [WORD...]
 //! ```
 //!
 //! Writes `compare.csv` and `compare.svg` into DIR (`target/compare` by default) and prints the geometric mean of the
 //! speed ratios of each group beside its goal, the rows in which ours is slower, and the outputs that are larger.
 //! `--quick` takes a minute and less data; words keep the rows whose description holds all of them (`lz4 decompress`).
+//! `--from` measures nothing, but draws what a table of an earlier run says.
 //! With `OXIBLOSC_LIBRARY` naming a copy of the reference every ratio should be 1: a check of the method and of how
 //! quiet the machine is.
 
@@ -23,6 +24,8 @@ use std::path::PathBuf;
 /// What the command line asks for.
 struct Options {
     quick: bool,
+    /// A table to draw.
+    from: Option<PathBuf>,
     out: PathBuf,
     words: Vec<String>,
 }
@@ -31,6 +34,7 @@ impl Options {
     fn parse() -> Options {
         let mut options = Options {
             quick: false,
+            from: None,
             out: PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/compare"),
             words: Vec::new(),
         };
@@ -40,6 +44,9 @@ impl Options {
                 "--quick" => options.quick = true,
                 // Cargo's own.
                 "--bench" => {}
+                "--from" => {
+                    options.from = Some(arguments.next().expect("--from takes a table").into())
+                }
                 "--out" => {
                     options.out = PathBuf::from(arguments.next().expect("--out takes a folder"))
                 }
@@ -52,15 +59,27 @@ impl Options {
 
 fn main() {
     let options = Options::parse();
-    let Some((ours, reference)) = both() else {
-        return;
+    let table = options.from.as_ref().map(|path| {
+        std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    });
+    let libraries = match table {
+        None => both(),
+        Some(_) => None,
     };
+    if table.is_none() && libraries.is_none() {
+        return;
+    }
     let cases = rows::cases(options.quick);
     let mut measured = Vec::new();
     for case in &cases {
         for row in rows::rows(case) {
             let description = row.describe().to_lowercase();
-            if options.words.iter().all(|word| description.contains(word)) {
+            if !options.words.iter().all(|word| description.contains(word)) {
+                continue;
+            }
+            if let Some(result) = table.as_ref().and_then(|table| summary::read(table, &row)) {
+                measured.push((row, result));
+            } else if let Some((ours, reference)) = libraries {
                 let result = measure::measure(case, &row, [ours, reference], options.quick);
                 println!("{:5.2}  {}", result.ratio(), row.describe());
                 measured.push((row, result));

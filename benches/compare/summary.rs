@@ -10,6 +10,21 @@ const SLOWEST: f64 = 0.95;
 /// Above this an output counts as larger.
 const LARGEST: f64 = 1.005;
 
+/// What a line of the table begins with: what was measured.
+fn key(row: &Row) -> String {
+    format!(
+        "{:?},{},{},{},{},{},{},{},",
+        row.group(),
+        row.operation(),
+        row.codec(),
+        row.filter(),
+        row.case.kind.name(),
+        row.case.clevel,
+        row.case.threads,
+        row.case.nbytes,
+    )
+}
+
 /// Every row, one a line.
 pub fn csv(measured: &[(Row, Measured)]) -> String {
     let mut out = String::from(
@@ -21,15 +36,8 @@ pub fn csv(measured: &[(Row, Measured)]) -> String {
         let speed = |seconds: f64| result.bytes as f64 / seconds / 1e9;
         let _ = writeln!(
             out,
-            "{:?},{},{},{},{},{},{},{},{:.0},{:.0},{:.4},{:.4},{:.3},{},{}",
-            row.group(),
-            row.operation(),
-            row.codec(),
-            row.filter(),
-            row.case.kind.name(),
-            row.case.clevel,
-            row.case.threads,
-            row.case.nbytes,
+            "{}{:.0},{:.0},{:.4},{:.4},{:.3},{},{}",
+            key(row),
             ours * 1e9,
             theirs * 1e9,
             speed(ours),
@@ -40,6 +48,22 @@ pub fn csv(measured: &[(Row, Measured)]) -> String {
         );
     }
     out
+}
+
+/// What a table says of a row; `None` if the row is not in it.
+pub fn read(table: &str, row: &Row) -> Option<Measured> {
+    let key = key(row);
+    let figures = table.lines().find_map(|line| line.strip_prefix(&key))?;
+    let figures: Vec<f64> = figures.split(',').flat_map(str::parse).collect();
+    let [ours, _, speed, _, ratio, size, reference] = figures[..] else {
+        panic!("{key}: seven figures expected");
+    };
+    Some(Measured {
+        // The ratio has more digits than the nanoseconds of a small buffer.
+        seconds: [ours / 1e9, ours * ratio / 1e9],
+        bytes: (speed * ours) as usize,
+        cbytes: [size as usize, reference as usize],
+    })
 }
 
 /// The geometric mean of the ratios of a group; `None` where it has no row.

@@ -10,7 +10,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#ifdef _WIN32
+#include <windows.h>
+#else
 #include <unistd.h>
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -68,6 +72,10 @@ typedef struct blosc2_stdio_mmap {
   int64_t access_flags;
   /** The flags that the map was made with. */
   int64_t map_flags;
+#if defined(_WIN32)
+  /** Not used: the map lives on without its handle. */
+  HANDLE mmap_handle;
+#endif
 } blosc2_stdio_mmap;
 
 /**
@@ -198,6 +206,9 @@ static const blosc2_stdio_params BLOSC2_STDIO_PARAMS_DEFAULTS = {false};
 static const blosc2_stdio_mmap BLOSC2_STDIO_MMAP_DEFAULTS = {
   "r", (size_t)1 << 30, false, /* what the caller may change */
   NULL, NULL, 0, 0, false, NULL, -1, -1, -1,
+#ifdef _WIN32
+  INVALID_HANDLE_VALUE,
+#endif
 };
 
 #ifdef __cplusplus

@@ -7,9 +7,10 @@ use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 
-/// Copies the fields of these names from one structure to another, those of a context with `get`.
+/// Copies the fields of these names from one structure to another: from a context with `get`, to one with `set`.
 macro_rules! assign {
     ($to:expr, $from:expr; $($field:ident),+) => { $( $to.$field = $from.$field; )+ };
+    ($to:expr, set $from:expr; $($field:ident),+) => { $( $to.$field.set($from.$field); )+ };
     ($to:expr, get $from:expr; $($field:ident),+) => { $( $to.$field = $from.$field.get(); )+ };
 }
 pub(crate) use assign;

@@ -8,7 +8,7 @@ use super::schunk::handle::Handle;
 use crate::capi::prelude::*;
 use oxiblosc_chunk::header::MAX_FILTERS;
 use oxiblosc_core::SuperChunk;
-use oxiblosc_core::environment;
+use oxiblosc_core::environment::{self, Overrides};
 use oxiblosc_core::params::{filter_is_defined, set_shuffle};
 use oxiblosc_core::schunk::operation;
 use oxiblosc_memory::{Buffer, Field, boxed, env, on_c_heap};
@@ -142,6 +142,46 @@ impl Context {
         assign!(cparams, get self; filters, filters_meta, prefilter, preparams, tuner_id, codec_params);
     }
 
+    /// Takes the parameters of compression but for functions of the program's; those of the environment come first.
+    fn set_cparams(&self, cparams: &blosc2_cparams, env: Overrides) {
+        let typesize = env.typesize.unwrap_or(cparams.typesize);
+        let mut filters = cparams.filters;
+        set_shuffle(&mut filters, env.shuffle, env.delta == Some(true), typesize);
+        let instrumented = match cparams.instr_codec {
+            true => BLOSC2_INSTR_CODEC as u8,
+            false => 0,
+        };
+        self.blosc2_flags.set(instrumented);
+        self.typesize.set(typesize);
+        self.filters.set(filters);
+        self.compcode.set(cparams.compcode.into());
+        self.clevel.set(env.level.unwrap_or(cparams.clevel.into()));
+        let blocksize = env.blocksize.unwrap_or(cparams.blocksize);
+        self.blocksize.set(blocksize);
+        self.nthreads.set(env.nthreads.unwrap_or(cparams.nthreads));
+        self.new_nthreads.set(self.nthreads.get());
+        let split = env.split.map(|split| split as c_int);
+        self.splitmode.set(split.unwrap_or(cparams.splitmode));
+        self.schunk.set(cparams.schunk.cast());
+        assign!(self, set cparams; use_dict, filters_meta, compcode_meta, codec_params, filter_params);
+    }
+
+    /// Begins the tuner of this context. Gives whether it is there and agrees.
+    fn begin_tuner(&self, params: *mut c_void) -> bool {
+        let id = self.tuner_id.get();
+        let Some(init) = registry::tuner(id).and_then(|tuner| tuner.init) else {
+            env::trace("error", format_args!("tuner {id} is not registered"));
+            return false;
+        };
+        // SAFETY: the tuner's own function; it may set any field of the context, which are cells.
+        let begun = unsafe { init(params, self.as_c(), null_mut()) } >= 0;
+        if !begun {
+            env::trace("error", format_args!("tuner {id} refused to begin"));
+            self.tuner_params.set(null_mut());
+        }
+        begun
+    }
+
     /// The parameters as a decompression callback gets them.
     pub fn dparams(&self) -> blosc2_dparams {
         blosc2_dparams {
@@ -235,27 +275,7 @@ pub unsafe fn compression(cparams: blosc2_cparams) -> Result<Box<Context>> {
     }
     let ctx = boxed(Context::zeroed())?;
     ctx.do_compress.set(1);
-    ctx.use_dict.set(cparams.use_dict);
-    ctx.blosc2_flags.set(if cparams.instr_codec {
-        BLOSC2_INSTR_CODEC as u8
-    } else {
-        0
-    });
-    ctx.typesize
-        .set(environment::at_least(c"BLOSC_TYPESIZE", 1).unwrap_or(cparams.typesize));
-    let mut filters = cparams.filters;
-    let delta = environment::delta() == Some(true);
-    set_shuffle(
-        &mut filters,
-        environment::shuffle(),
-        delta,
-        ctx.typesize.get(),
-    );
-    ctx.filters.set(filters);
-    ctx.filters_meta.set(cparams.filters_meta);
-    ctx.clevel
-        .set(environment::at_least(c"BLOSC_CLEVEL", 0).unwrap_or(c_int::from(cparams.clevel)));
-    ctx.compcode.set(c_int::from(cparams.compcode));
+    ctx.set_cparams(&cparams, Overrides::read());
     if let Some(compcode) = env::get(c"BLOSC_COMPRESSOR", registry::compcode_of) {
         if compcode >= BLOSC_LAST_CODEC {
             env::trace("error", "BLOSC_COMPRESSOR cannot name a user-defined codec");
@@ -263,17 +283,6 @@ pub unsafe fn compression(cparams: blosc2_cparams) -> Result<Box<Context>> {
         }
         ctx.compcode.set(compcode);
     }
-    ctx.compcode_meta.set(cparams.compcode_meta);
-    ctx.blocksize
-        .set(environment::at_least(c"BLOSC_BLOCKSIZE", 1).unwrap_or(cparams.blocksize));
-    ctx.nthreads
-        .set(environment::at_least(c"BLOSC_NTHREADS", 1).unwrap_or(cparams.nthreads));
-    ctx.new_nthreads.set(ctx.nthreads.get());
-    let split = environment::split().map(|split| split as c_int);
-    ctx.splitmode.set(split.unwrap_or(cparams.splitmode));
-    ctx.schunk.set(cparams.schunk.cast());
-    ctx.codec_params.set(cparams.codec_params);
-    ctx.filter_params.set(cparams.filter_params);
     if cparams.prefilter.is_some() {
         let params = unsafe_granted!(copy_of(cparams.preparams)?);
         ctx.preparams.set(params);
@@ -281,23 +290,8 @@ pub unsafe fn compression(cparams: blosc2_cparams) -> Result<Box<Context>> {
             .set(cparams.prefilter.filter(|_| !params.is_null()));
     }
     ctx.tuner_id.set(cparams.tuner_id.max(BLOSC_STUNE));
-    if cparams.tuner_id > 0 {
-        let Some(init) = registry::tuner(cparams.tuner_id).and_then(|tuner| tuner.init) else {
-            env::trace(
-                "error",
-                format_args!("tuner {} is not registered", cparams.tuner_id),
-            );
-            return Err(Error::NullPointer);
-        };
-        // SAFETY: the tuner's own function; it may set any field of the context.
-        if unsafe { init(cparams.tuner_params, ctx.as_c(), null_mut()) } < 0 {
-            env::trace(
-                "error",
-                format_args!("tuner {} refused to begin", cparams.tuner_id),
-            );
-            ctx.tuner_params.set(null_mut());
-            return Err(Error::NullPointer);
-        }
+    if cparams.tuner_id > 0 && !ctx.begin_tuner(cparams.tuner_params) {
+        return Err(Error::NullPointer);
     }
     Ok(ctx)
 }

@@ -13,7 +13,7 @@ struct Callback {
     data: *mut c_void,
 }
 
-// SAFETY: by the word of who sets it, it may be called from any thread.
+// SAFETY: `blosc2_set_threads_callback` demands that it can be called, from any thread, until it is replaced.
 unsafe impl Sync for Callback {}
 
 static CALLBACK: Published<Callback> = Published::empty();

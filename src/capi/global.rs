@@ -9,7 +9,7 @@ use super::decompress::getitem_of;
 use super::registry;
 use crate::capi::prelude::*;
 use oxiblosc_chunk::scratch;
-use oxiblosc_core::environment;
+use oxiblosc_core::environment::Overrides;
 use oxiblosc_core::params::{Shuffle, set_shuffle};
 use oxiblosc_core::schunk::operation;
 use oxiblosc_memory::env;
@@ -190,20 +190,22 @@ unsafe fn compress(
 ) -> c_int {
     code("blosc2_compress", || {
         init();
-        let clevel = environment::at_least(c"BLOSC_CLEVEL", 0).unwrap_or(clevel);
-        let doshuffle = environment::shuffle().or_else(|| Shuffle::from_code(doshuffle));
-        if let Some(delta) = environment::delta() {
+        let env = Overrides::read();
+        let clevel = env.level.unwrap_or(clevel);
+        let doshuffle = env.shuffle.or_else(|| Shuffle::from_code(doshuffle));
+        let typesize = env.typesize.unwrap_or(typesize);
+        env::get(c"BLOSC_COMPRESSOR", set_compressor);
+        // What the environment says otherwise stays the process's.
+        if let Some(delta) = env.delta {
             DELTA.store(delta.into(), Relaxed);
         }
-        let typesize = environment::at_least(c"BLOSC_TYPESIZE", 1).unwrap_or(typesize);
-        env::get(c"BLOSC_COMPRESSOR", set_compressor);
-        if let Some(blocksize) = environment::at_least::<i32>(c"BLOSC_BLOCKSIZE", 1) {
+        if let Some(blocksize) = env.blocksize {
             BLOCKSIZE.store(blocksize, Relaxed);
         }
-        if let Some(nthreads) = environment::at_least(c"BLOSC_NTHREADS", 1) {
+        if let Some(nthreads) = env.nthreads {
             NTHREADS.store(nthreads, Relaxed);
         }
-        if let Some(split) = environment::split() {
+        if let Some(split) = env.split {
             SPLITMODE.store(split as c_int, Relaxed);
         }
         let mut filters = [0; 6];

@@ -18,6 +18,8 @@ const CHUNK: usize = 4000;
 const ITEMS: i64 = 500;
 /// Bytes of a chunk of many blocks.
 const WIDE: usize = 40_000;
+/// Bytes of one of the three chunks that make a frame a large one.
+const LARGE: usize = 360_000;
 
 /// What a change starts from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +34,8 @@ pub enum Start {
     Many,
     /// Chunks of many blocks; the second was changed by the same handle, which leaves room behind it in a file.
     Wide,
+    /// Chunks of more than 1 MiB, so that the index can grow, and one more that the same handle appended.
+    Large,
     /// An array of 50 x 60 items, whose chunks and blocks do not divide it.
     Array,
 }
@@ -129,6 +133,11 @@ pub fn make(
                 fine(s.append_buffer(&data, WIDE as i32));
             }
         }
+        Start::Large => {
+            for seed in [3, 6, 9] {
+                fine(append(&s, seed, LARGE));
+            }
+        }
         // Made above.
         Start::Array => {}
     }
@@ -136,9 +145,12 @@ pub fn make(
 
 /// What a handle does with the frame before the change.
 pub fn prepare(s: &Schunk, start: Start) {
-    if start == Start::Wide {
-        assert_eq!(widen(s, 300), 0, "before the change");
-    }
+    let done = match start {
+        Start::Wide => widen(s, 300) == 0,
+        Start::Large => append(s, 1, LARGE) == 4,
+        _ => true,
+    };
+    assert!(done, "before the change");
 }
 
 /// Writes what does not compress into a block of the second chunk of many blocks, so that the block grows.
@@ -183,6 +195,18 @@ pub const CHANGES: &[Change] = &[
         append(s, 10, CHUNK)
     }),
     change("append a chunk", Start::Many, |s| append(s, 10, 64)),
+    change("append to a large frame", Start::Large, |s| {
+        append(s, 2, LARGE)
+    }),
+    change("update in a large frame", Start::Large, |s| {
+        s.update_chunk(1, &chunk(s, 4, LARGE), true)
+    }),
+    change("delete from a large frame", Start::Large, |s| {
+        s.delete_chunk(1)
+    }),
+    change("add a metalayer to a large frame", Start::Large, |s| {
+        s.vlmeta_add(c"large", &data(6, 200))
+    }),
     change("append a special chunk", Start::Full, |s| {
         s.append_chunk(&chunk(s, 0, CHUNK), true)
     }),

@@ -16,6 +16,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -133,8 +134,26 @@ ssize_t write(int fd, const void *from, size_t len) { TRANSFER(WRITE, fd, len, R
 READS(pread, off_t)
 READS(pread64, off64_t)
 
-#define WRITES(name, type) \
-  ssize_t name(int fd, const void *from, size_t len, type where) { TRANSFER(WRITE, fd, len, REAL(name)(fd, from, len, where)) }
+/* Bytes that go over others in one page of a file are written all or not: a system copies them as a whole. */
+static size_t short_of(int fd, size_t len, off64_t where) {
+  const off64_t page = 4096;
+  struct stat file;
+  off64_t end = where + (off64_t)len;
+  int over_one_page = len > 0 && where / page == (end - 1) / page && syscall(SYS_fstat, fd, &file) == 0 && end <= file.st_size;
+  return over_one_page ? len : HALF_OF(len);
+}
+
+#define WRITES(name, type)                                            \
+  ssize_t name(int fd, const void *from, size_t len, type where) {    \
+    switch (ask(WRITE, inside_fd(fd))) {                              \
+      case FAIL:                                                      \
+        return -1;                                                    \
+      case HALF:                                                      \
+        return REAL(name)(fd, from, short_of(fd, len, where), where); \
+      default:                                                        \
+        return REAL(name)(fd, from, len, where);                      \
+    }                                                                 \
+  }
 WRITES(pwrite, off_t)
 WRITES(pwrite64, off64_t)
 

@@ -454,7 +454,9 @@ fn tidy(text: &str) -> String {
     let text = text
         .replace("[`", "`")
         .replace("`]", "`")
-        .replace("# Safety", "Required of the caller:");
+        .replace("# Safety", "Required of the caller:")
+        // cbindgen puts the semicolon behind the condition of the last field.
+        .replace("\n#endif\n  ;", ";\n#endif");
     let mut lines = text.lines().peekable();
     let mut out = String::new();
     while let Some(line) = lines.next() {

@@ -15,6 +15,7 @@ mod damage;
 mod exercise;
 mod lies;
 mod limits;
+mod planted;
 #[path = "../../fuzz/src/restamp.rs"]
 mod restamp;
 mod run;

@@ -250,7 +250,7 @@ pub struct CompressArgs {
     pub output: Option<PathBuf>,
     #[command(flatten)]
     pub coding: Coding,
-    /// Bytes of an item of FILE, 4 for float32: what makes the shuffles work [an .npy file knows]
+    /// Bytes of an item of FILE, 4 for float32: what makes the shuffles work [an .npy file knows; else what suits samples of FILE]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..=255))]
     pub typesize: Option<i32>,
     /// Bytes of a chunk, such as 4M; for an array items along each dimension, such as 100,200

@@ -154,6 +154,11 @@ impl ChunkRepair<'_> {
             let rebuilt = rebuild::rebuild(&header, room).ok().flatten();
             rebuilt.filter(|rebuilt| is_proven(&rebuilt.chunk))
         });
+        // A chunk of another writer has no checksums, and nothing that one bit could put right.
+        let is_other = own.is_some_and(|own| {
+            !own.has_checksums() && read.is_some_and(|chunk| Chunk::parse(&own, chunk).is_ok())
+        });
+        let rebuilt = rebuilt.filter(|rebuilt| rebuilt.proven || !is_other);
         // What is proven counts more than what one bit makes of it.
         rebuilt
             .reduce(|best, other| {
@@ -163,7 +168,7 @@ impl ChunkRepair<'_> {
                     best
                 }
             })
-            .or_else(|| with_header_bit(room))
+            .or_else(|| (!is_other).then(|| with_header_bit(room)).flatten())
     }
 
     /// A chunk whose front is right, so that what it says of itself counts; for sure, or as far as one bit tells.
@@ -295,7 +300,7 @@ impl ChunkRepair<'_> {
             blocksize: header.blocksize_field() as i32,
             ..*self.settings
         };
-        let mut compressor = SuperChunk::new(Place::Memory, &settings).ok()?;
+        let compressor = SuperChunk::new(Place::Memory, &settings).ok()?;
         let chunk = compressor.compress(ChunkInput::Buffer(&data)).ok()?;
         let verdict = Verdict {
             wrong,
@@ -304,8 +309,8 @@ impl ChunkRepair<'_> {
         Some((Some(chunk), verdict))
     }
 
-    /// The same for blocks of variable length. Those that are wrong come back as zeros, as many as they say themselves, if that can be, or
-    /// at least as many in all as there were.
+    /// The same for blocks of variable length. Those that are wrong come back as zeros, each as long as it says itself if that can be, and
+    /// in any case as long together as they were.
     fn without_variable(
         &mut self,
         header: &ChunkHeader,
@@ -314,40 +319,47 @@ impl ChunkRepair<'_> {
         state: State,
     ) -> Option<Kept> {
         let bad = rebuild::wrong_blocks(header, chunk).ok()?;
-        let (mut blocks, mut lost) = (Vec::new(), Vec::new());
+        let is_wrong = |nblock| wrong.contains(&nblock) || bad.contains(&nblock);
+        let (mut blocks, mut lost, mut left) = (Vec::new(), Vec::new(), header.nbytes);
         for nblock in 0..header.nblocks {
             let single = rebuild::single_block(header, chunk, nblock).ok();
-            let mut data = zeros(single.as_ref().map_or(0, |(_, nbytes)| *nbytes)).ok()?;
-            let is_right = !wrong.contains(&nblock)
-                && !bad.contains(&nblock)
-                && single.is_some_and(|(single, nbytes)| {
-                    self.contexts.decompress(&single, &mut data) == Ok(nbytes)
-                });
-            if !is_right {
-                data.fill(0);
-                lost.push(nblock);
+            let said = single.as_ref().map_or(0, |(_, nbytes)| *nbytes);
+            let single = single.filter(|_| !is_wrong(nblock) && said <= left);
+            let data = single.and_then(|(single, nbytes)| {
+                let mut data = zeros(nbytes).ok()?;
+                let size = self.contexts.decompress(&single, &mut data).ok()?;
+                (size == nbytes).then_some(data)
+            });
+            match data {
+                Some(data) => {
+                    left -= said;
+                    blocks.push(data);
+                }
+                None => {
+                    lost.push((nblock, said));
+                    blocks.push(Buffer::new());
+                }
             }
-            blocks.push(data);
         }
-        if lost.len() == header.nblocks {
+        if lost.is_empty() || lost.len() == header.nblocks {
             return None;
         }
-        let nbytes: usize = blocks.iter().map(|block| block.len()).sum();
-        if nbytes != header.nbytes || blocks.iter().any(|block| block.is_empty()) {
-            let (last, others) = lost.split_last()?;
-            for nblock in others {
-                blocks[*nblock] = zeros(1).ok()?;
-            }
-            blocks[*last] = Buffer::new();
-            let others: usize = blocks.iter().map(|block| block.len()).sum();
-            let rest = header.nbytes.checked_sub(others).filter(|rest| *rest > 0);
-            blocks[*last] = zeros(rest?).ok()?;
+        let fits = lost.iter().map(|(_, said)| said).sum::<usize>() == left;
+        let fits = fits && lost.iter().all(|(_, said)| *said > 0);
+        let last = left.checked_sub(lost.len() - 1).filter(|size| *size > 0);
+        for (i, (nblock, said)) in lost.iter().enumerate() {
+            let size = match (fits, i + 1 == lost.len()) {
+                (true, _) => *said,
+                (false, true) => last?,
+                (false, false) => 1,
+            };
+            blocks[*nblock] = zeros(size).ok()?;
         }
         let parts: Vec<&[u8]> = blocks.iter().map(|block| &block[..]).collect();
-        let mut compressor = SuperChunk::new(Place::Memory, self.settings).ok()?;
+        let compressor = SuperChunk::new(Place::Memory, self.settings).ok()?;
         let chunk = compressor.compress(ChunkInput::Variable(&parts)).ok()?;
         let verdict = Verdict {
-            wrong: lost,
+            wrong: lost.into_iter().map(|(nblock, _)| nblock).collect(),
             ..Verdict::whole(state, header.nblocks)
         };
         Some((Some(chunk), verdict))

@@ -9,9 +9,13 @@ use crate::output::{Output, say};
 use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::text::{bytes, ratio};
+use crate::typesize;
+use crate::workers::{Pool, each_thread, in_order};
 use oxiblosc_chunk::header::{MAX_BUFFERSIZE, filter_id};
 use oxiblosc_codecs::Codec;
 use oxiblosc_core::b2nd::MAX_DIM;
+use oxiblosc_memory::Buffer;
+use oxiblosc_system::files::read_exact_at;
 use std::io::{BufRead, Read, stdin};
 use std::path::{Path, PathBuf};
 
@@ -65,12 +69,8 @@ pub fn run(args: &CompressArgs) -> Result<Outcome> {
     let nbytes = match &file {
         Some(input) if array => compress_array(args, input, &output)?,
         None if array => compress_array(args, &Input::new(&args.input)?, &output)?,
-        None => compress_bytes(args, &mut stdin().lock(), 0, &output)?,
-        Some(input) => {
-            let mut file = input.open()?;
-            let size = file.metadata()?.len();
-            compress_bytes(args, &mut file, size, &output)?
-        }
+        None => compress_pipe(args, &output)?,
+        Some(input) => compress_file(args, input, &output)?,
     };
     let (name, cbytes, silent) = (output.name().to_string(), output.size(), output.is_stream());
     output.finish()?;
@@ -129,44 +129,98 @@ fn place<'a>(path: &'a Path, sparse: bool) -> Place<'a> {
     }
 }
 
+/// Compresses a file of which nothing is known.
+fn compress_file(args: &CompressArgs, input: &Input, output: &Output) -> Result<u64> {
+    let mut file = input.open()?;
+    let size = file.metadata()?.len();
+    let samples = typesize::places(size).into_iter().map(|place| {
+        let mut sample = vec![0; typesize::SAMPLE];
+        read_exact_at(&file, &mut sample, place)?;
+        Ok(sample)
+    });
+    let settings = plain_settings(args, || samples.collect())?;
+    compress_bytes(args, settings, &mut file, size, output)
+}
+
+/// Compresses what comes through a pipe.
+fn compress_pipe(args: &CompressArgs, output: &Output) -> Result<u64> {
+    let mut front = Vec::new();
+    stdin().lock().take(CHUNK as u64).read_to_end(&mut front)?;
+    let settings = plain_settings(args, || {
+        let places = typesize::places(front.len() as u64).into_iter();
+        let sample = |place| front[place as usize..][..typesize::SAMPLE].to_vec();
+        Ok(places.map(sample).collect())
+    })?;
+    compress_bytes(args, settings, &mut front.chain(stdin()), 0, output)
+}
+
+/// How to compress bytes; which size of items they have is told by `samples` if by nothing else.
+fn plain_settings(
+    args: &CompressArgs,
+    samples: impl FnOnce() -> Result<Vec<Vec<u8>>>,
+) -> Result<Settings> {
+    let settings = |typesize| {
+        let settings = defaults(typesize, args.threads.count());
+        args.coding.apply(settings)
+    };
+    settings(1)?.check_codec(None)?;
+    let typesize = match args.typesize {
+        Some(typesize) => typesize,
+        None => typesize::best(&samples()?, settings)?,
+    };
+    settings(typesize)
+}
+
 fn compress_bytes(
     args: &CompressArgs,
-    from: &mut dyn Read,
+    settings: Settings,
+    from: &mut (dyn Read + Send),
     size: u64,
     output: &Output,
 ) -> Result<u64> {
-    let typesize = args.typesize.unwrap_or(1);
-    let (chunk, blocksize) = plain_sizes(
-        args.chunks.as_deref(),
-        args.blocks.as_deref(),
-        typesize as usize,
-    )?;
+    let (chunks, blocks) = (args.chunks.as_deref(), args.blocks.as_deref());
+    let (chunk, blocksize) = plain_sizes(chunks, blocks, settings.typesize as usize)?;
     let settings = Settings {
         blocksize,
-        ..args
-            .coding
-            .apply(defaults(typesize, args.threads.count()))?
+        ..settings
     };
-    settings.check_codec(None)?;
-    let failed = |error| Failure::of(output.name(), error);
-    let path = output.path();
+    let (name, path) = (output.name(), output.path());
+    let failed = |error| Failure::of(name, error);
     let mut frame = SuperChunk::new(place(&path, args.sparse), &settings).map_err(failed)?;
+    let checksums = frame.has_checksums().map_err(failed)?;
+    let states = each_thread(settings.threads, size.div_ceil(chunk as u64), |threads| {
+        SuperChunk::new(Place::Memory, &settings.with_threads(threads)).map_err(failed)
+    })?;
     let progress = Progress::new("compressing", size);
-    let mut data = Vec::new();
-    let mut total = 0;
-    loop {
-        data.clear();
-        from.take(chunk as u64).read_to_end(&mut data)?;
-        if data.is_empty() {
-            break;
-        }
-        frame.append_data(&data).map_err(failed)?;
-        total += data.len() as u64;
-        progress.add(data.len());
-        if data.len() < chunk {
-            break;
-        }
-    }
+    let (used, rooms) = (Pool::new(), Pool::new());
+    let (mut total, mut ended) = (0, false);
+    in_order(
+        states,
+        || {
+            if ended {
+                return Ok(None);
+            }
+            let mut data: Vec<u8> = used.take().unwrap_or_default();
+            data.clear();
+            from.take(chunk as u64).read_to_end(&mut data)?;
+            ended = data.len() < chunk;
+            Ok((!data.is_empty()).then_some(data))
+        },
+        |contexts, data| {
+            let mut room = rooms.take().unwrap_or_else(Buffer::new);
+            let cbytes = contexts.compress_into(&data, checksums, &mut room);
+            let (cbytes, len) = (cbytes.map_err(failed)?, data.len());
+            used.keep(data);
+            Ok((room, cbytes, len))
+        },
+        |(room, cbytes, len)| {
+            frame.append_chunk(&room[..cbytes]).map_err(failed)?;
+            rooms.keep(room);
+            total += len as u64;
+            progress.add(len);
+            Ok(())
+        },
+    )?;
     frame.close().map_err(failed)?;
     Ok(total)
 }

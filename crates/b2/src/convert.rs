@@ -227,7 +227,7 @@ fn reshape(
         ..*settings
     };
     let mut new = Array::new(place, &settings, &shape, &others).map_err(failed)?;
-    let old = Array::open(input.path()).map_err(failed)?;
+    let old = Array::open(input.path(), settings.threads).map_err(failed)?;
     let progress = Progress::new("converting", frame.header.nbytes.max(0) as u64);
     let empty = shape.shape.contains(&0);
     for (start, stop) in boxes(&shape.shape, &shape.chunks).take_while(|_| !empty) {

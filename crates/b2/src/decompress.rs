@@ -8,15 +8,25 @@ use crate::library::{Array, SuperChunk, zeros};
 use crate::npy::{Npy, boxes, runs};
 use crate::output::{Output, say};
 use crate::progress::Progress;
-use crate::source::{Frame, FrameOrChunk, StoredChunk, array_meta, plain_contexts, special_chunk};
+use crate::source::{
+    Frame, FrameOrChunk, Located, StoredChunk, array_meta, plain_contexts, special_chunk,
+};
 use crate::store::kind_of;
 use crate::text::bytes;
+use crate::workers::{Pool, each_thread, in_order};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_core::b2nd::meta::Meta;
+use oxiblosc_error::Error;
+use oxiblosc_frame::header::Header;
+use oxiblosc_memory::Buffer;
 use oxiblosc_system::files::write_all_at;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Bytes of an array that a thread decompresses at once, at most, where a chunk has less.
+const SLAB: u128 = 32 << 20;
 
 /// Runs the command.
 pub fn run(args: &DecompressArgs) -> Result<Outcome> {
@@ -55,17 +65,10 @@ pub fn run(args: &DecompressArgs) -> Result<Outcome> {
     let threads = args.threads.count();
     let failed = |error| Failure::of(input.name(), error);
     match source {
-        FrameOrChunk::Frame(frame) if array => decompress_array(args, &frame, &input, &output)?,
-        FrameOrChunk::Frame(mut frame) => {
-            let contexts = frame.contexts(threads).map_err(failed)?;
-            let progress = Progress::new("decompressing", frame.header.nbytes.max(0) as u64);
-            let mut write = output.writer()?;
-            each_chunk(&mut frame, &contexts, &input, |data| {
-                progress.add(data.len());
-                Ok(write.write_all(data)?)
-            })?;
-            write.flush()?;
+        FrameOrChunk::Frame(frame) if array => {
+            decompress_array(args, &frame, &input, &output, threads)?
         }
+        FrameOrChunk::Frame(frame) => decompress_frame(*frame, &input, &mut output, threads)?,
         FrameOrChunk::Chunk(chunk) => {
             let contexts = plain_contexts(threads).map_err(failed)?;
             let size = ChunkHeader::parse(&chunk).map_err(failed)?.nbytes;
@@ -123,33 +126,131 @@ pub fn each_chunk_of(
     chosen: impl Iterator<Item = usize>,
     mut each: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
-    let uniform = frame.header.chunksize > 0;
+    let sizes = Sizes::of(frame);
     let mut data = zeros(0).map_err(|error| Failure::of(input.name(), error))?;
     for nchunk in chosen {
-        let failed = |error| {
-            let name = input.name();
-            Failure::say(format!(
-                "{name}: chunk {nchunk} is damaged: {} (b2 repair brings back the others)",
-                describe(error)
-            ))
-        };
-        let chunk = match frame.chunk(nchunk).map_err(failed)? {
-            StoredChunk::Bytes(chunk) => chunk.to_vec(),
-            StoredChunk::Special(kind, size) => special_chunk(kind, size, &frame.header),
-        };
-        let size = ChunkHeader::parse(&chunk).map_err(failed)?.nbytes;
-        if uniform && size != frame.chunk_nbytes(nchunk) {
-            return Err(failed(oxiblosc_error::Error::Data));
-        }
-        if data.len() < size {
-            data = zeros(size).map_err(failed)?;
-        }
-        let size = contexts
-            .decompress(&chunk, &mut data[..size])
-            .map_err(failed)?;
-        each(&data[..size])?;
+        let failed = |error| damaged(input, nchunk, error);
+        let chunk = frame.locate(nchunk).map_err(failed)?;
+        let size = sizes.decompress(nchunk, &chunk, contexts, &mut data);
+        each(&data[..size.map_err(failed)?])?;
     }
     Ok(())
+}
+
+fn damaged(input: &Input, nchunk: usize, error: Error) -> Failure {
+    let (name, why) = (input.name(), describe(error));
+    Failure::say(format!(
+        "{name}: chunk {nchunk} is damaged: {why} (b2 repair brings back the others)"
+    ))
+}
+
+/// How much data each chunk of a frame has.
+struct Sizes {
+    header: Arc<Header>,
+}
+
+impl Sizes {
+    fn of(frame: &Frame) -> Self {
+        let header = frame.header.clone();
+        Self { header }
+    }
+
+    /// Where the data of a chunk begin, where all chunks but the last have the same size.
+    fn start(&self, nchunk: usize) -> Option<u64> {
+        let size = u64::try_from(self.header.chunksize).ok()?;
+        size.checked_mul(nchunk as u64).filter(|_| size > 0)
+    }
+
+    /// Decompresses a chunk into `data`, which grows as it has to; gives how much of that is its data.
+    fn decompress(
+        &self,
+        nchunk: usize,
+        chunk: &Located,
+        contexts: &SuperChunk,
+        data: &mut Buffer,
+    ) -> std::result::Result<usize, Error> {
+        let made;
+        let read;
+        let chunk: &[u8] = match chunk.read()? {
+            StoredChunk::Bytes(chunk) => {
+                read = chunk;
+                &read
+            }
+            StoredChunk::Special(kind, size) => {
+                made = special_chunk(kind, size, &self.header);
+                &made
+            }
+        };
+        let size = ChunkHeader::parse(chunk)?.nbytes;
+        if let Some(start) = self.start(nchunk) {
+            let rest = (self.header.nbytes.max(0) as u64).saturating_sub(start);
+            if size as u64 != rest.min(self.header.chunksize as u64) {
+                return Err(Error::Data);
+            }
+        }
+        if data.len() < size {
+            *data = zeros(size)?;
+        }
+        contexts.decompress(chunk, &mut data[..size])
+    }
+}
+
+/// Decompresses the chunks side by side. Into a file each is written at its place, into a pipe one after the other.
+fn decompress_frame(frame: Frame, input: &Input, output: &mut Output, threads: i16) -> Result<()> {
+    let failed = |error| Failure::of(input.name(), error);
+    let nchunks = frame.nchunks();
+    let states = each_thread(threads, nchunks as u64, |threads| {
+        frame.contexts(threads).map_err(failed)
+    })?;
+    let progress = Progress::new("decompressing", frame.header.nbytes.max(0) as u64);
+    let sizes = Sizes::of(&frame);
+    let (mut frame, mut chunks, used) = (frame, 0..nchunks, Pool::new());
+    let take = || {
+        let nchunk = chunks.next();
+        let located = nchunk.map(|nchunk| {
+            let found = frame.locate(nchunk);
+            let found = found.map_err(|error| damaged(input, nchunk, error))?;
+            Ok((nchunk, found))
+        });
+        located.transpose()
+    };
+    let decompress = |contexts: &SuperChunk, nchunk, chunk: &Located| {
+        let mut data = used.take().unwrap_or_else(Buffer::new);
+        let size = sizes.decompress(nchunk, chunk, contexts, &mut data);
+        let size = size.map_err(|error| damaged(input, nchunk, error))?;
+        Ok((data, size))
+    };
+    if output.is_stream() || sizes.start(0).is_none() {
+        let mut write = output.writer()?;
+        in_order(
+            states,
+            take,
+            |contexts, (nchunk, chunk)| decompress(contexts, nchunk, &chunk),
+            |(data, size)| {
+                write.write_all(&data[..size])?;
+                used.keep(data);
+                progress.add(size);
+                Ok(())
+            },
+        )?;
+        return Ok(write.flush()?);
+    }
+    let file = output.create()?;
+    in_order(
+        states,
+        take,
+        |contexts, (nchunk, chunk)| {
+            let (data, size) = decompress(contexts, nchunk, &chunk)?;
+            let start = sizes.start(nchunk).unwrap_or_default();
+            write_all_at(&file, &data[..size], start)?;
+            used.keep(data);
+            Ok(size)
+        },
+        |size| {
+            progress.add(size);
+            Ok(())
+        },
+    )
 }
 
 /// The dtype of an array's file, and bytes of an item.
@@ -173,6 +274,7 @@ fn decompress_array(
     frame: &Frame,
     input: &Input,
     output: &Output,
+    threads: i16,
 ) -> Result<()> {
     let failed = |error| Failure::of(input.name(), error);
     let meta = frame.array().and_then(array_meta).ok_or_else(|| {
@@ -181,7 +283,6 @@ fn decompress_array(
             input.name()
         ))
     })?;
-    let array = Array::open(input.path()).map_err(failed)?;
     let (dtype, itemsize) = dtype_of(&meta, frame);
     let shape = &meta.shape[..meta.ndim];
     let header = if args.raw {
@@ -199,23 +300,73 @@ fn decompress_array(
     if total == 0 {
         return Ok(());
     }
+    let lengths = slabs(shape, &meta.chunkshape[..meta.ndim], itemsize);
+    let mut parts = boxes(shape, &lengths);
+    let states = each_thread(threads, frame.nchunks() as u64, |threads| {
+        Array::open(input.path(), threads).map_err(failed)
+    })?;
     let progress = Progress::new("decompressing", total);
-    for (start, stop) in boxes(shape, &meta.chunkshape[..meta.ndim]) {
-        let mut items = zeros(box_size(&start, &stop, itemsize)).map_err(failed)?;
-        array.read(&start, &stop, &mut items).map_err(|error| {
-            Failure::say(format!(
-                "{}: the chunk at {} is damaged: {} (b2 repair brings back the others)",
-                input.name(),
-                crate::summary::tuple(&start),
-                describe(error)
-            ))
-        })?;
-        runs(shape, &start, &stop, |at, from, count| {
-            let pos = header.len() as u64 + at * itemsize as u64;
-            let run = &items[from * itemsize..(from + count) * itemsize];
-            Ok(write_all_at(&file, run, pos)?)
-        })?;
-        progress.add(items.len());
+    let used = Pool::new();
+    in_order(
+        states,
+        || Ok(parts.next()),
+        |array, (start, stop)| {
+            let size = box_size(&start, &stop, itemsize);
+            let mut items: Buffer = used.take().unwrap_or_else(Buffer::new);
+            if items.len() < size {
+                items = zeros(size).map_err(failed)?;
+            }
+            array
+                .read(&start, &stop, &mut items[..size])
+                .map_err(|error| {
+                    Failure::say(format!(
+                        "{}: the chunk at {} is damaged: {} (b2 repair brings back the others)",
+                        input.name(),
+                        crate::summary::tuple(&start),
+                        describe(error)
+                    ))
+                })?;
+            runs(shape, &start, &stop, |at, from, count| {
+                let pos = header.len() as u64 + at * itemsize as u64;
+                let run = &items[from * itemsize..(from + count) * itemsize];
+                Ok(write_all_at(&file, run, pos)?)
+            })?;
+            used.keep(items);
+            Ok(size)
+        },
+        |size| {
+            progress.add(size);
+            Ok(())
+        },
+    )
+}
+
+/// Boxes of whole chunks that are as wide as the array, so that their items lie side by side in the file, where that takes
+/// no more than [`SLAB`] bytes.
+fn slabs(shape: &[i64], chunks: &[i32], itemsize: usize) -> Vec<i32> {
+    let mut lengths = chunks.to_vec();
+    for d in (1..shape.len()).rev() {
+        let wider = i32::try_from(shape[d]).unwrap_or(i32::MAX).max(lengths[d]);
+        let before = std::mem::replace(&mut lengths[d], wider);
+        let sizes = lengths.iter().map(|length| *length as u128);
+        if sizes.product::<u128>().saturating_mul(itemsize as u128) > SLAB {
+            lengths[d] = before;
+            break;
+        }
     }
-    Ok(())
+    lengths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slabs_are_as_wide_as_they_may() {
+        assert_eq!(slabs(&[1000, 1000], &[10, 100], 8), [10, 1000]);
+        assert_eq!(slabs(&[1000, 1 << 30], &[10, 100], 8), [10, 100]);
+        assert_eq!(slabs(&[9, 1 << 20, 8], &[3, 4, 5], 8), [3, 4, 8]);
+        assert_eq!(slabs(&[5], &[2], 8), [2]);
+        assert_eq!(slabs(&[], &[], 8), [0i32; 0]);
+    }
 }

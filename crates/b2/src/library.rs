@@ -2,8 +2,9 @@
 
 use crate::failure::{Failure, Result};
 use crate::settings::Settings;
+use oxiblosc_chunk::checksum;
 pub use oxiblosc_chunk::encode::ChunkInput;
-use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc_core::schunk::chunks;
 use oxiblosc_core::{CParams, Compressor, DParams, Error, Layout, Protection, Split};
 use oxiblosc_io::paths::path_bytes;
@@ -96,9 +97,30 @@ impl SuperChunk {
         self.0.put_chunk(chunks::Position::End, chunk).map(drop)
     }
 
+    /// Whether its chunks have checksums.
+    pub fn has_checksums(&self) -> Done<bool> {
+        self.0.has_checksums()
+    }
+
     /// Compresses data into a chunk.
-    pub fn compress(&mut self, data: ChunkInput) -> Done<Buffer> {
+    pub fn compress(&self, data: ChunkInput) -> Done<Buffer> {
         self.0.compress(data, self.0.has_checksums()?)
+    }
+
+    /// Compresses data into a chunk for another super-chunk, with checksums or not. It is the front of `room`, which grows as it has to;
+    /// gives its length.
+    pub fn compress_into(&self, data: &[u8], checksums: bool, room: &mut Buffer) -> Done<usize> {
+        let more = if checksums {
+            checksum::room(data.len())
+        } else {
+            0
+        };
+        let most = data.len() + MAX_OVERHEAD + more;
+        if room.len() < most {
+            *room = zeros(most)?;
+        }
+        let data = ChunkInput::Buffer(data);
+        self.0.encoder()?.compress(data, room, checksums)
     }
 
     /// Decompresses a chunk, in the super-chunk or not, into the front of `data`.
@@ -165,9 +187,9 @@ impl Array {
         oxiblosc_core::Array::zeros(place, &layout, cparams, dparams, protection).map(Self)
     }
 
-    /// Opens an array in a file or directory.
-    pub fn open(path: &Path) -> Done<Self> {
-        oxiblosc_core::Array::open(path, 1, protection(false)).map(Self)
+    /// Opens an array in a file or directory, to be read by so many threads.
+    pub fn open(path: &Path, threads: i16) -> Done<Self> {
+        oxiblosc_core::Array::open(path, threads, protection(false)).map(Self)
     }
 
     /// Reads the items from `start` to before `stop` into `items`, which has exactly that many, in C order.

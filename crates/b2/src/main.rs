@@ -4,6 +4,7 @@
 //! - [`info`], [`verify`], [`repair`], [`compress`], [`decompress`], [`convert`], [`bench`]: the commands
 //! - [`source`], [`salvage`], [`check`], [`chunk_repair`], [`state`]: frames as they lie on disk, whole or damaged
 //! - [`store`], [`listing`]: stores of python-blosc2, which hold several frames
+//! - [`workers`]: work by several threads; [`typesize`]: which size of items suits a file
 //! - [`report`]: what `repair` says
 //! - [`library`]: the library's contexts, super-chunks and arrays with what the options say
 //! - [`npy`], [`msgpack`], [`json`]: formats of others
@@ -40,7 +41,9 @@ mod store;
 mod summary;
 mod system;
 mod text;
+mod typesize;
 mod verify;
+mod workers;
 
 use args::{Cli, Command, Shell};
 use clap::{CommandFactory, Parser};

@@ -26,7 +26,7 @@ pub struct Output {
 /// Where it goes.
 enum Target {
     /// Bytes one after the other: standard output, a device, a pipe with a name.
-    Stream(Box<dyn Write>),
+    Stream(Box<dyn Write + Send>),
     /// A file or directory.
     Path { to: PathBuf, replace: bool },
 }
@@ -108,7 +108,7 @@ impl Output {
     }
 
     /// Makes a file, or gives the stream.
-    pub fn writer(&mut self) -> Result<Box<dyn Write + '_>> {
+    pub fn writer(&mut self) -> Result<Box<dyn Write + Send + '_>> {
         let path = self.path();
         match &mut self.target {
             Target::Stream(stream) => Ok(Box::new(stream)),
@@ -170,7 +170,7 @@ fn create(path: &Path, name: &str) -> Result<File> {
         .map_err(|error| Failure::at(Path::new(name), &error))
 }
 
-fn stream(to: impl Write + IsTerminal + 'static) -> Result<Target> {
+fn stream(to: impl Write + IsTerminal + Send + 'static) -> Result<Target> {
     if to.is_terminal() {
         return Err(Failure::say(
             "will not write compressed or binary data to a terminal: name a file or use a pipe",

@@ -114,6 +114,11 @@ fn parameter(meta: &str, what: &str, name: &str) -> Result<u8> {
 }
 
 impl Settings {
+    /// The same for so many threads.
+    pub fn with_threads(self, threads: i16) -> Self {
+        Self { threads, ..self }
+    }
+
     /// Whether the codec takes numbers of arrays, and not any bytes.
     pub fn is_for_numbers(&self) -> bool {
         matches!(self.codec, NDLZ | ZFP_ACC | ZFP_PREC | ZFP_RATE)

@@ -92,6 +92,20 @@ pub enum StoredChunk {
     Bytes(Buffer),
 }
 
+/// Where a chunk is, and how much data it has if all of it is told by that.
+pub struct Located(Found, usize);
+
+impl Located {
+    /// Reads the chunk.
+    pub fn read(&self) -> std::result::Result<StoredChunk, Error> {
+        match &self.0 {
+            Found::Special(Place::Special(kind)) => Ok(StoredChunk::Special(*kind, self.1)),
+            Found::Special(Place::At(_)) => Err(Error::Data),
+            Found::Stored(stored) => stored.whole().map(StoredChunk::Bytes),
+        }
+    }
+}
+
 /// The file with the header of the frame at `path`.
 pub fn frame_file(path: &Path) -> std::path::PathBuf {
     if path.is_dir() {
@@ -168,13 +182,13 @@ impl Frame {
 
     /// Reads a chunk.
     pub fn chunk(&mut self, nchunk: usize) -> std::result::Result<StoredChunk, Error> {
-        match self.disk.find(nchunk)? {
-            Found::Special(Place::Special(kind)) => {
-                Ok(StoredChunk::Special(kind, self.chunk_nbytes(nchunk)))
-            }
-            Found::Special(Place::At(_)) => Err(Error::Data),
-            Found::Stored(stored) => stored.whole().map(StoredChunk::Bytes),
-        }
+        self.locate(nchunk)?.read()
+    }
+
+    /// Says where a chunk is, so that it can be read while others are.
+    pub fn locate(&mut self, nchunk: usize) -> std::result::Result<Located, Error> {
+        let found = self.disk.find(nchunk)?;
+        Ok(Located(found, self.chunk_nbytes(nchunk)))
     }
 
     /// Reads the header of a chunk; there is none where the offset tells all.

@@ -2,6 +2,7 @@
 
 use super::border::{FAILED, guard, text};
 use oxiblosc_codecs::Codec;
+use oxiblosc_memory::CStrBuf;
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null;
 
@@ -115,10 +116,8 @@ pub unsafe extern "C" fn blosc_get_complib_info(
             (version, texts.map(|texts| texts.1)),
         ] {
             if !place.is_null() {
-                let copy = text.map_or(std::ptr::null_mut(), |text| {
-                    // SAFETY: the bytes are there; strndup ends its copy with a zero.
-                    unsafe { libc::strndup(text.as_ptr().cast(), text.len()) }
-                });
+                let copy = text.and_then(|text| CStrBuf::to_malloc(&CStrBuf::new(text).ok()?).ok());
+                let copy = copy.unwrap_or(std::ptr::null_mut());
                 // SAFETY: by the caller's word.
                 unsafe { *place = copy };
             }

@@ -189,12 +189,8 @@ impl<'a> Checksums<'a> {
     /// [`Error::Data`].
     #[inline]
     pub fn in_front(front: &'a [u8], header: &ChunkHeader) -> Result<Self> {
-        match front.split_last_chunk() {
-            Some((before, sum)) if crc32c(before) == u32::from_le_bytes(*sum) => {
-                Self::in_checked_front(front, header)
-            }
-            _ => Err(Error::Data),
-        }
+        check_front(front)?;
+        Self::in_checked_front(front, header)
     }
 
     /// The same of a front that was checked before.
@@ -205,8 +201,16 @@ impl<'a> Checksums<'a> {
     pub fn in_checked_front(front: &'a [u8], header: &ChunkHeader) -> Result<Self> {
         let layout = Layout::of(header);
         let at = front.len().checked_sub(layout.table_len());
-        let table = &front[at.ok_or(Error::Data)?..];
-        if table[..MAGIC.len()] != MAGIC {
+        Self::in_table(&front[at.ok_or(Error::Data)?..], layout)
+    }
+
+    /// Those of a table, which was checked.
+    ///
+    /// # Errors
+    /// [`Error::Data`].
+    #[inline]
+    pub(super) fn in_table(table: &'a [u8], layout: Layout) -> Result<Self> {
+        if !table.starts_with(&MAGIC) {
             return Err(Error::Data);
         }
         let table = Table::Borrowed(table);
@@ -289,6 +293,18 @@ impl<'a> Checksums<'a> {
             oxiblosc_filters::copy(page, out);
         }
         Ok(())
+    }
+}
+
+/// Checks a front with its table.
+///
+/// # Errors
+/// [`Error::Data`].
+#[inline]
+pub(super) fn check_front(front: &[u8]) -> Result<()> {
+    match front.split_last_chunk() {
+        Some((before, sum)) if crc32c(before) == u32::from_le_bytes(*sum) => Ok(()),
+        _ => Err(Error::Data),
     }
 }
 

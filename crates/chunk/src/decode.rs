@@ -224,15 +224,14 @@ impl<'a> Chunk<'a> {
             checksum::check_header_only(self.bytes)?;
             return Ok(None);
         }
-        let to = self.front_end + Layout::of(self.header).table_len();
-        let whole = self.bytes.get(..to);
-        if let Some(front) = whole {
-            if self.checked.has_front() {
-                return Checksums::in_checked_front(front, self.header).map(Some);
+        let layout = Layout::of(self.header);
+        let to = self.front_end + layout.table_len();
+        if let Some(front) = self.bytes.get(..to) {
+            if !self.checked.has_front() {
+                checksum::check_front(front)?;
+                self.checked.add_front();
             }
-            let sums = Checksums::in_front(front, self.header)?;
-            self.checked.add_front();
-            return Ok(Some(sums));
+            return Checksums::in_table(&front[self.front_end..], layout).map(Some);
         }
         let Some(lazy) = self.lazy.as_ref().filter(|_| to <= self.header.cbytes) else {
             return Err(Error::Data);
@@ -741,6 +740,10 @@ pub fn decompress(
         let bytes = chunk.load()?;
         let loaded = Chunk::loaded(header, &bytes)?;
         return decompress(&loaded, dest, maskout, nthreads, hooks, exec);
+    }
+    let copies = nthreads <= 1 && maskout.is_none() && !hooks.has_postfilter();
+    if copies && chunk.copy_checked(0, dest) {
+        return Ok(nbytes);
     }
     match header.blocks {
         Blocks::Regular { blocksize } => {

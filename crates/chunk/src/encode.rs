@@ -156,14 +156,14 @@ pub fn compress(
     let nbytes = source.nbytes();
     let nblocks = source.nblocks(params.blocksize);
     let variable = matches!(source, ChunkInput::Variable(_));
-    let blocksize = match source {
-        ChunkInput::Variable(blocks) => blocks.iter().map(|block| block.len()).max().unwrap_or(1),
+    let other_size = match source {
+        ChunkInput::Variable(blocks) => blocks.iter().map(|block| block.len()).max(),
         // The header can only say that a block is as large as the data, which decides whether it is split.
-        _ if nbytes > 0 => params.blocksize.min(nbytes),
-        _ => params.blocksize,
+        _ if nbytes > 0 && params.blocksize > nbytes => Some(nbytes),
+        _ => None,
     };
     let within;
-    let params = if blocksize != params.blocksize {
+    let params = if let Some(blocksize) = other_size {
         within = EncodeParams {
             blocksize,
             ..params.clone()

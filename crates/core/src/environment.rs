@@ -19,7 +19,7 @@ fn unrecognized<T>(name: &CStr) -> Option<T> {
 }
 
 /// What `BLOSC_SHUFFLE` asks for.
-pub fn shuffle() -> Option<Shuffle> {
+fn shuffle() -> Option<Shuffle> {
     choice(c"BLOSC_SHUFFLE", |value| match value {
         "NOSHUFFLE" => Some(Shuffle::None),
         "SHUFFLE" => Some(Shuffle::Bytes),
@@ -29,7 +29,7 @@ pub fn shuffle() -> Option<Shuffle> {
 }
 
 /// What `BLOSC_DELTA` asks for.
-pub fn delta() -> Option<bool> {
+fn delta() -> Option<bool> {
     choice(c"BLOSC_DELTA", |value| match value {
         "1" => Some(true),
         "0" => Some(false),
@@ -38,7 +38,7 @@ pub fn delta() -> Option<bool> {
 }
 
 /// What `BLOSC_SPLITMODE` asks for.
-pub fn split() -> Option<Split> {
+fn split() -> Option<Split> {
     choice(c"BLOSC_SPLITMODE", |value| match value {
         "ALWAYS" => Some(Split::Always),
         "NEVER" => Some(Split::Never),
@@ -53,6 +53,40 @@ pub fn at_least<T: TryFrom<i64>>(name: &CStr, least: i64) -> Option<T> {
     let value = env::number(name)?;
     let fitting = (value >= least).then(|| T::try_from(value).ok()).flatten();
     fitting.or_else(|| unrecognized(name))
+}
+
+/// What the environment says of compression; none where it says nothing, or nothing that there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// `BLOSC_CLEVEL`.
+    pub level: Option<i32>,
+    /// `BLOSC_SHUFFLE`.
+    pub shuffle: Option<Shuffle>,
+    /// `BLOSC_DELTA`.
+    pub delta: Option<bool>,
+    /// `BLOSC_TYPESIZE`.
+    pub typesize: Option<i32>,
+    /// `BLOSC_BLOCKSIZE`.
+    pub blocksize: Option<i32>,
+    /// `BLOSC_NTHREADS`.
+    pub nthreads: Option<i16>,
+    /// `BLOSC_SPLITMODE`.
+    pub split: Option<Split>,
+}
+
+impl Overrides {
+    /// Those that there are now.
+    pub fn read() -> Self {
+        Self {
+            level: at_least(c"BLOSC_CLEVEL", 0),
+            shuffle: shuffle(),
+            delta: delta(),
+            typesize: at_least(c"BLOSC_TYPESIZE", 1),
+            blocksize: at_least(c"BLOSC_BLOCKSIZE", 1),
+            nthreads: at_least(c"BLOSC_NTHREADS", 1),
+            split: split(),
+        }
+    }
 }
 
 /// Whether changes are to survive a loss of power: `BLOSC_DURABLE`.

@@ -125,7 +125,7 @@ impl Mode {
     }
 }
 
-/// A back end with one owner, who knows only that it is one.
+/// A back end with one owner, which knows only that it is one.
 ///
 /// # Errors
 /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).

@@ -1,7 +1,7 @@
 //! Keeps readers whose locks overlap from starving a writer.
 //!
 //! `flock` grants a shared lock while others hold one, even if a writer waits for the exclusive lock. So a waiting writer holds a
-//! second lock, on one byte far behind the file's contents, and a new reader first waits until nobody holds that one. It belongs to the
+//! second lock, on one byte far behind the file's contents, and a new reader first waits until that one is free. It belongs to the
 //! open file, so the system releases it when the process ends. The reference library does not use it: its readers do not wait for our
 //! writers, and its writers may starve as before.
 

@@ -61,7 +61,7 @@ pub fn info(message: impl Display) {
     write_if(c"BLOSC_INFO", format_args!("[INFO] - {message}"));
 }
 
-/// Writes a line to stderr where a variable is set. Not inlined, as there are many who write.
+/// Writes a line to stderr where a variable is set. Not inlined, as it is called from many places.
 #[cold]
 #[inline(never)]
 fn write_if(variable: &CStr, line: Arguments) {

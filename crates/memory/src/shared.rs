@@ -75,7 +75,7 @@ impl<T: ?Sized> Shared<T> {
     /// # Safety
     /// As for [`Self::from_raw`], and that owner is still there.
     pub unsafe fn clone_raw(place: *mut Counted<T>) -> Self {
-        // SAFETY: by the contract; the owner is not dropped here.
+        // SAFETY: `place` is of `into_raw`, by `# Safety`; that owner stays, since this one is not dropped.
         let owner = std::mem::ManuallyDrop::new(unsafe { Self::from_raw(place) });
         Self::clone(&owner)
     }
@@ -94,7 +94,7 @@ macro_rules! shared_dyn {
     };
 }
 
-/// `as_dyn!(shared => dyn Trait)`: the same owner, who knows only that the value has a trait.
+/// `as_dyn!(shared => dyn Trait)`: the same owner, which knows only that the value has a trait.
 #[macro_export]
 macro_rules! as_dyn {
     ($shared:expr => dyn $trait:path) => {{
@@ -106,7 +106,7 @@ macro_rules! as_dyn {
 
 impl<T: ?Sized> Clone for Shared<T> {
     fn clone(&self) -> Self {
-        // Relaxed: who has an owner can make another one without seeing what others did.
+        // Relaxed: an owner can be made from another without seeing what others did.
         let before = self.counted().owners.fetch_add(1, Ordering::Relaxed);
         assert!(before < MOST_OWNERS, "owners were given away and forgotten");
         Self {

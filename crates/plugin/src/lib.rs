@@ -4,8 +4,8 @@
 //! A library that the loader finds by that name is taken. Else the Python package `blosc2_NAME` is asked where its own is,
 //! in a process of its own (`python`, then `python3`, as found in `PATH`; see [`python`]). The library exports a structure `info`: the
 //! names of its functions. It stays loaded. A plugin that was not found is not looked for again for a second, in which the
-//! other blocks of a chunk fail quickly; then it may have been installed. While one plugin is looked for, who needs another
-//! does not wait.
+//! other blocks of a chunk fail quickly; then it may have been installed. While one plugin is looked for, a thread that
+//! needs another does not wait.
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 // These abort the process when an allocation fails. clippy.toml lists them and what to use instead.

@@ -396,6 +396,7 @@ fn short_jobs_wake_few() {
 }
 
 /// Some microseconds of work, the same code for any number of workers.
+#[cfg(unix)]
 #[inline(never)]
 fn block() {
     for at in 0..20_000_u64 {
@@ -405,6 +406,7 @@ fn block() {
 
 /// What one of many processes does: jobs of 16 blocks, some close upon each other and some not, by `workers` workers on a machine that
 /// has a processor for each, as far as they know. Returns the time of processors that it took.
+#[cfg(unix)]
 fn work_of_a_process(workers: usize) -> Duration {
     let slots = JobSlots::new(workers);
     let epoch = slots.epoch();
@@ -440,6 +442,7 @@ fn work_of_a_process(workers: usize) -> Duration {
 }
 
 /// Many processes with many threads each do not spend the processors on waiting.
+#[cfg(unix)]
 #[test]
 fn many_processes_with_many_threads_do_not_spin() {
     const CHILD: &str = "OXIBLOSC_POOL_WORKERS";

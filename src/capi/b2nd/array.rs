@@ -5,7 +5,6 @@ use super::create::Fill;
 use crate::capi::prelude::*;
 use crate::capi::schunk::handle::Handle;
 use oxiblosc_core::b2nd::ArrayRef;
-use oxiblosc_core::b2nd::array::find_metalayer;
 use oxiblosc_core::b2nd::geometry::Geometry;
 use oxiblosc_core::b2nd::open::{ArrayInUse, OpenArray, Window};
 use oxiblosc_memory::boxed;
@@ -50,17 +49,6 @@ unsafe fn handle_of<'a>(array: *const b2nd_array_t) -> Result<(&'a OpenHandle, &
         let handle = handle.ok_or(Error::NullPointer)?;
         Ok((handle, Handle::shown((*array).sc)?))
     })
-}
-
-/// Reads the metalayer that makes a super-chunk an array, within an operation on it.
-///
-/// # Errors
-/// [`Error::MetalayerNotFound`], and those of `read`.
-pub fn with_metalayer<T>(shown: &Handle, read: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
-    let state = shown.core().read_known()?;
-    let layers = shown.metalayers(&state);
-    let at = find_metalayer(layers).ok_or(Error::MetalayerNotFound)?;
-    read(&layers[at].content)
 }
 
 /// Makes an array over `sc`, which it owns once it is made.

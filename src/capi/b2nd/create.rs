@@ -9,9 +9,9 @@ use crate::capi::schunk::misc::sample_of;
 use crate::capi::special::repeatval_chunk;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
 use oxiblosc_core::b2nd::ArrayRef;
+use oxiblosc_core::b2nd::array::{metalayer, read_metalayer};
 use oxiblosc_core::b2nd::create::chunksize;
 use oxiblosc_core::b2nd::geometry::Geometry;
-use oxiblosc_core::b2nd::meta::Meta;
 use oxiblosc_frame::meta::Borrowed;
 use oxiblosc_memory::{List, boxed};
 
@@ -90,19 +90,37 @@ fn begin<'a>(
     }
 }
 
-/// Runs the body of a function that makes an array of special values.
+/// Runs the body of the exported function `name`, which makes an array of parameters.
 ///
 /// # Safety
 /// Both pointers are null or valid.
+pub unsafe fn create(
+    name: &str,
+    ctx: *mut b2nd_context_t,
+    array: *mut *mut b2nd_array_t,
+    make: impl FnOnce(&mut Params) -> Result<*mut b2nd_array_t>,
+) -> c_int {
+    unsafe_granted!(code(name, || {
+        let params = Params::from_c(ctx)?;
+        deliver(array, || make(params))
+    }))
+}
+
+/// As [`create`], for an array of special values.
+///
+/// # Safety
+/// As for that.
 unsafe fn special(
     name: &str,
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
     kind: Special,
 ) -> c_int {
-    unsafe_granted!(code(name, || {
-        let params = Params::from_c(ctx)?;
-        deliver(array, || make(params, kind, &mut |_| Ok(())))
+    unsafe_granted!(create(name, ctx, array, |params| {
+        if kind == Special::Nan && !matches!(params.cparams().typesize, 4 | 8) {
+            return Err(Error::Data);
+        }
+        make(params, kind, &mut |_| Ok(()))
     }))
 }
 
@@ -152,15 +170,7 @@ pub unsafe extern "C" fn b2nd_nans(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(code("b2nd_nans", || {
-        let params = Params::from_c(ctx)?;
-        deliver(array, || {
-            if !matches!(params.cparams().typesize, 4 | 8) {
-                return Err(Error::Data);
-            }
-            make(params, Special::Nan, &mut |_| Ok(()))
-        })
-    }))
+    unsafe_granted!(special("b2nd_nans", ctx, array, Special::Nan))
 }
 
 /// Makes an array whose items are all the one at `fill_value`. What the array grows by later is zeros, but for the rest of its
@@ -175,14 +185,11 @@ pub unsafe extern "C" fn b2nd_full(
     array: *mut *mut b2nd_array_t,
     fill_value: *const c_void,
 ) -> c_int {
-    unsafe_granted!(code("b2nd_full", || {
-        let params = Params::from_c(ctx)?;
-        deliver(array, || {
-            not_null!(fill_value)?;
-            let cparams = *params.cparams();
-            make(params, Special::Zero, &mut |array| {
-                repeat(array, cparams, fill_value)
-            })
+    unsafe_granted!(create("b2nd_full", ctx, array, |params| {
+        not_null!(fill_value)?;
+        let cparams = *params.cparams();
+        make(params, Special::Zero, &mut |array| {
+            repeat(array, cparams, fill_value)
         })
     }))
 }
@@ -240,17 +247,8 @@ pub unsafe fn adopt(schunk: *mut blosc2_schunk) -> Result<*mut b2nd_array_t> {
     unsafe_granted!({
         let handle = Handle::shown(schunk)?;
         let state = handle.core().read_known()?;
-        array::with_metalayer(handle, |content| {
-            let (meta, _) = Meta::parse(content, true)?;
-            let lengths = meta.shape.iter().zip(meta.chunkshape).zip(meta.blockshape);
-            for ((shape, chunk), block) in lengths.take(meta.ndim) {
-                if *shape != 0 && (chunk == 0 || block == 0) {
-                    return Err(Error::InvalidParam);
-                }
-            }
-            let geometry = meta.geometry()?;
-            ArrayRef::check_chunks(&state, &geometry)?;
-            array::make(schunk, &geometry, (meta.dtype, meta.dtype_format))
-        })
+        let content = metalayer(handle.metalayers(&state))?;
+        let (meta, geometry) = read_metalayer(content, &state)?;
+        array::make(schunk, &geometry, (meta.dtype, meta.dtype_format))
     })
 }

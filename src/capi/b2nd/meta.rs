@@ -3,6 +3,7 @@
 use super::array;
 use crate::capi::prelude::*;
 use oxiblosc_core::b2nd::MAX_DIM;
+use oxiblosc_core::b2nd::array::metalayer;
 use oxiblosc_core::b2nd::meta::Meta;
 use oxiblosc_memory::{Buffer, Text};
 use std::fmt::{self, Display};
@@ -153,24 +154,23 @@ fn print(arguments: fmt::Arguments<'_>) {
 pub unsafe extern "C" fn b2nd_print_meta(array: *const b2nd_array_t) -> c_int {
     code("b2nd_print_meta", || {
         let shown = unsafe_granted!(array::shown(array)?);
-        array::with_metalayer(shown, |content| {
-            let (meta, _) = Meta::parse(content, true)?;
-            print(format_args!(
-                "b2nd metalayer parameters:\n Ndim:       {}\n shape:      {}\n chunkshape: {}\n",
-                meta.ndim,
-                Numbers(&meta.shape[..meta.ndim]),
-                Numbers(&meta.chunkshape[..meta.ndim]),
-            ));
-            if let Some(dtype) = meta.dtype {
-                let len = c_int::try_from(dtype.len()).map_err(|_| Error::Data)?;
-                // SAFETY: as many bytes as are said.
-                unsafe { libc::printf(c" dtype: %.*s\n".as_ptr(), len, dtype.as_ptr()) };
-            }
-            print(format_args!(
-                " blockshape: {}\n",
-                Numbers(&meta.blockshape[..meta.ndim])
-            ));
-            Ok(0)
-        })
+        let state = shown.core().read_known()?;
+        let (meta, _) = Meta::parse(metalayer(shown.metalayers(&state))?, true)?;
+        print(format_args!(
+            "b2nd metalayer parameters:\n Ndim:       {}\n shape:      {}\n chunkshape: {}\n",
+            meta.ndim,
+            Numbers(&meta.shape[..meta.ndim]),
+            Numbers(&meta.chunkshape[..meta.ndim]),
+        ));
+        if let Some(dtype) = meta.dtype {
+            let len = c_int::try_from(dtype.len()).map_err(|_| Error::Data)?;
+            // SAFETY: as many bytes as are said.
+            unsafe { libc::printf(c" dtype: %.*s\n".as_ptr(), len, dtype.as_ptr()) };
+        }
+        print(format_args!(
+            " blockshape: {}\n",
+            Numbers(&meta.blockshape[..meta.ndim])
+        ));
+        Ok(0)
     })
 }

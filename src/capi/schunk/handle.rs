@@ -57,12 +57,12 @@ struct View {
 /// A handle in the making: the public structure alone.
 pub struct Unfinished(Box<MaybeUninit<Handle>>, BackEnd);
 
-/// Whose the back end of a handle is that does not come to be.
+/// Which side closes the back end of a handle that could not be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackEnd {
     /// The handle's: it is told that the super-chunk is done with it.
     Handles,
-    /// The caller's, who goes on with it.
+    /// The caller's, which goes on with it.
     Callers,
 }
 

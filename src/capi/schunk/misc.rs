@@ -7,6 +7,24 @@ use crate::capi::special;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
 use oxiblosc_memory::{Buffer, HandedOver, List, on_c_heap};
 
+/// Gives parameters of a super-chunk in a struct that the program frees.
+///
+/// # Safety
+/// `schunk` is null or valid; `params` is null or can be written.
+unsafe fn give_params<T>(
+    schunk: *mut blosc2_schunk,
+    params: *mut *mut T,
+    params_of: unsafe fn(*mut blosc2_schunk) -> T,
+) -> Result<()> {
+    let handle = unsafe_granted!(Handle::from_c(schunk)?);
+    let _unchanged = handle.core().peek()?;
+    // SAFETY: `params` can be written where it is not null; the super-chunk is not changed as long as it is peeked at.
+    unsafe {
+        *params.as_mut().ok_or(Error::NullPointer)? = on_c_heap(params_of(handle.as_c()))?;
+    }
+    Ok(())
+}
+
 /// Gives the compression parameters of a super-chunk in a struct that the program frees with `free`. Returns 0.
 ///
 /// # Safety
@@ -16,14 +34,9 @@ pub unsafe extern "C" fn blosc2_schunk_get_cparams(
     schunk: *mut blosc2_schunk,
     cparams: *mut *mut blosc2_cparams,
 ) -> c_int {
-    code("blosc2_schunk_get_cparams", || {
-        unsafe_granted!({
-            let handle = Handle::from_c(schunk)?;
-            let _unchanged = handle.core().peek()?;
-            *cparams.as_mut().ok_or(Error::NullPointer)? = on_c_heap(cparams_of(handle.as_c()))?;
-        });
-        Ok(0)
-    })
+    unsafe_granted!(code("blosc2_schunk_get_cparams", || {
+        give_params(schunk, cparams, cparams_of)
+    }))
 }
 
 /// Gives the decompression parameters of a super-chunk in a struct that the program frees with `free`. Returns 0.
@@ -35,14 +48,9 @@ pub unsafe extern "C" fn blosc2_schunk_get_dparams(
     schunk: *mut blosc2_schunk,
     dparams: *mut *mut blosc2_dparams,
 ) -> c_int {
-    code("blosc2_schunk_get_dparams", || {
-        unsafe_granted!({
-            let handle = Handle::from_c(schunk)?;
-            let _unchanged = handle.core().peek()?;
-            *dparams.as_mut().ok_or(Error::NullPointer)? = on_c_heap(dparams_of(handle.as_c()))?;
-        });
-        Ok(0)
-    })
+    unsafe_granted!(code("blosc2_schunk_get_dparams", || {
+        give_params(schunk, dparams, dparams_of)
+    }))
 }
 
 /// Puts the chunks into another order: `offsets_order[i]` says which of them comes at place `i`. Returns 0;

@@ -3,9 +3,6 @@
 use super::handle::Handle;
 use crate::capi::b2nd::slices::dims;
 use crate::capi::prelude::*;
-use oxiblosc_core::b2nd::array::find_metalayer;
-use oxiblosc_core::b2nd::meta::Meta;
-use oxiblosc_core::b2nd::select::Selection;
 use oxiblosc_memory::{Buffer, Collect, List};
 
 /// Says which chunks have items of the range from `*start` to before `*stop`; of an array, of the slice between the
@@ -22,29 +19,13 @@ pub unsafe extern "C" fn blosc2_get_slice_nchunks(
     chunks_idx: *mut *mut i64,
 ) -> i64 {
     code64("blosc2_get_slice_nchunks", || {
-        let handle = unsafe_granted!(Handle::from_c(schunk)?);
+        let schunk = unsafe_granted!(Handle::core_of(schunk)?);
         not_null!(start, stop, chunks_idx)?;
         unsafe_granted!(*chunks_idx = null_mut());
-        let schunk = handle.core();
-        let state = schunk.read_known()?;
-        let layers = state.metalayers();
-        let chunks = match find_metalayer(layers) {
-            Some(at) => {
-                let (meta, _) = Meta::parse(&layers[at].content, true)?;
-                let (start, stop) =
-                    unsafe_granted!((dims(start, meta.ndim)?, dims(stop, meta.ndim)?));
-                Selection::chunks_of_box(&meta.geometry()?, start, stop)?
-            }
-            None => {
-                let typesize = i64::from(state.parameters().typesize);
-                let (start, stop) = unsafe_granted!((*start, *stop));
-                let byte = |item: i64| {
-                    let byte = item.checked_mul(typesize).ok_or(Error::InvalidParam)?;
-                    u64::try_from(byte).map_err(|_| Error::InvalidParam)
-                };
-                schunk.chunks_of(byte(start)?..byte(stop)?)?
-            }
-        };
+        let chunks = schunk.chunks_of_slice(|ndim| {
+            // SAFETY: both have a number for each dimension.
+            unsafe { Ok((dims(start, ndim)?, dims(stop, ndim)?)) }
+        })?;
         if !chunks.is_empty() {
             let bytes: List<u8> = chunks
                 .iter()

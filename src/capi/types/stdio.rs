@@ -3,10 +3,8 @@
 use core::ffi::{c_char, c_int};
 use core::ptr::null_mut;
 use libc::FILE;
-
-/// A handle of Windows, as `windows.h` has it.
 #[cfg(windows)]
-type HANDLE = *mut core::ffi::c_void;
+use oxiblosc_system::map::HANDLE;
 
 /// The stream of the back end for files.
 #[repr(C)]

@@ -6,10 +6,10 @@ use crate::input::Input;
 use oxiblosc_error::Error;
 use oxiblosc_io::Storage;
 use oxiblosc_memory::Shared;
+use oxiblosc_system::files::read_exact_at;
 use rawzip::{CompressionMethod, Crc32, FileReader, RECOMMENDED_BUFFER_SIZE, ZipArchive};
 use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 /// Bytes that are read at once.
@@ -32,7 +32,7 @@ pub struct Entry {
 
 impl Bytes for Arc<File> {
     fn read(&self, pos: u64, into: &mut [u8]) -> std::result::Result<(), Error> {
-        self.read_exact_at(into, pos).map_err(|_| Error::FileRead)
+        read_exact_at(self, into, pos).map_err(|_| Error::FileRead)
     }
 }
 
@@ -86,7 +86,7 @@ impl Archive {
         let mut pos = range.start;
         while pos < range.end {
             let len = (range.end - pos).min(PART as u64) as usize;
-            self.0.read_exact_at(&mut part[..len], pos)?;
+            read_exact_at(&self.0, &mut part[..len], pos)?;
             crc.update(&part[..len]);
             pos += len as u64;
         }

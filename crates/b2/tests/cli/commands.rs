@@ -75,6 +75,31 @@ fn threads_make_the_same_bytes() {
 }
 
 #[test]
+fn the_size_of_items_is_chosen_by_samples() {
+    let folder = Folder::new("typesize");
+    let frame = folder.path("frame");
+    let size = |file: &str, more: &[&str]| {
+        b2(&[&["compress", file, "-o", &frame, "-f"], more].concat()).ended(0);
+        read(&frame).len()
+    };
+    let numbers = folder.write("numbers", &series(500_000));
+    let chosen = size(&numbers, &[]);
+    assert!(b2(&["info", &frame]).text().contains("items of 4 bytes"));
+    assert_eq!(chosen, size(&numbers, &["--typesize", "4"]));
+    let plain = size(&numbers, &["--typesize", "1"]);
+    assert!(b2(&["info", &frame]).text().contains("items of 1 byte"));
+    assert!(chosen < plain);
+    let piped = piped(&["compress", "-", "-o", "-"], Some(&series(500_000))).ended(0);
+    assert_eq!(piped.out.len(), chosen);
+    // Programs and text do not become larger.
+    let text = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
+    for file in [env!("CARGO_BIN_EXE_b2"), text] {
+        let plain = size(file, &["--typesize", "1"]);
+        assert!(size(file, &[]) <= plain + plain / 1000, "{file}");
+    }
+}
+
+#[test]
 fn pipes() {
     let data = series(100_000);
     for data in [&data[..], &[]] {

@@ -306,12 +306,8 @@ impl Original {
         (pos, cbytes)
     }
 
-    fn has_specials(&self) -> bool {
-        self.places.len() < self.content.chunks.len()
-    }
-
     /// Which of the files has the header.
-    fn front(&self) -> usize {
+    pub fn front(&self) -> usize {
         let front = self
             .files
             .iter()
@@ -328,7 +324,7 @@ impl Original {
     }
 
     /// Where index and trailer begin.
-    fn tail(&self) -> (usize, usize) {
+    pub fn tail(&self) -> (usize, usize) {
         let (front, extent) = (self.front(), self.extent());
         let index = match self.is_directory() {
             true => extent.header_len as usize,
@@ -373,14 +369,9 @@ impl Damage {
     ];
 
     /// Whether checksums must bring back all chunks: no stream is hurt, and what is left tells all the rest.
-    pub fn spares(self, original: &Original) -> bool {
-        match self {
-            Self::Header | Self::Metalayers => true,
-            // Chunks that are told by the index alone are lost with it.
-            Self::Index => !original.has_specials(),
-            Self::BlockStarts => true,
-            _ => false,
-        }
+    pub fn spares(self) -> bool {
+        use Damage::{BlockStarts, Header, Index, Metalayers};
+        matches!(self, Header | Metalayers | Index | BlockStarts)
     }
 
     /// Does it. None where it does not apply, or where nothing changed.

@@ -153,7 +153,7 @@ fn survives(folder: &Folder, store: &str, expected: &[i32], what: &str) {
 #[test]
 fn damage_is_an_error_and_nothing_worse() {
     let full = std::env::var("OXIBLOSC_DAMAGE").is_ok_and(|value| value == "full");
-    let folder = Folder::new("flips");
+    let folder = Folder::new("store-flips");
     for name in ["dict.b2z", "tree.b2z", "embed.b2e"] {
         let bytes = read(&fixture(name));
         let members = match name.ends_with("z") {

@@ -135,3 +135,64 @@ fn what_another_writer_changed_is_not_called_damaged() {
     assert!(json.contains("\"complete\": false"), "{text}");
     assert!(json.contains("\"right\": 0"), "{json}");
 }
+
+/// One bit of a block or of a dictionary is put right, but not called right.
+#[test]
+fn one_bit_is_put_right() {
+    let folder = Folder::new("one-bit");
+    // The last is in the dictionary.
+    for (kind, at) in [(0, 600), (4, 5000), (2, 200)] {
+        let original = Original::new(&folder, kind, false, true);
+        let mut files = original.files.clone();
+        let (pos, _) = original.place(1);
+        files[0].1[pos + at] ^= 4;
+        let (text, json, back) = repaired(&folder, &files);
+        assert!(back == original.content.chunks, "{kind}: {text}");
+        assert!(json.contains("\"complete\": false"), "{kind}: {json}");
+        let without = json.matches("\"one_bit_blocks\": []").count();
+        let is_front = json.contains("\"front_one_bit\": true");
+        let expected = back.len() - usize::from(kind != 2);
+        assert_eq!((without, is_front), (expected, kind == 2), "{json}");
+    }
+}
+
+#[test]
+fn blocks_of_variable_length_are_kept_one_by_one() {
+    let folder = Folder::new("variable");
+    for checksums in [true, false] {
+        let original = Original::new(&folder, 9, false, checksums);
+        let mut files = original.files.clone();
+        let frame = &mut files[0].1;
+        let (pos, _) = original.place(3);
+        let start = |nblock: usize| {
+            let at = pos + 32 + 4 * nblock;
+            pos + i32::from_le_bytes(frame[at..at + 4].try_into().expect("four")) as usize
+        };
+        // The third block's size, and some of its stream.
+        let (from, to) = (start(2), start(3));
+        frame[from..to.min(from + 20)].fill(0xee);
+        let (text, json, back) = repaired(&folder, &files);
+        assert!(json.contains("\"wrong_blocks\": [2]"), "{json}");
+        let sizes = &original.content.blocks[3];
+        let (before, third) = (sizes[0] + sizes[1], sizes[2]);
+        let (now, then) = (&back[3], &original.content.chunks[3]);
+        assert_eq!(now.len(), then.len(), "{text}");
+        assert!(now[..before] == then[..before] && now[before + third..] == then[before + third..]);
+        assert!(now[before..before + third].iter().all(|byte| *byte == 0));
+    }
+}
+
+/// Where chunks of special values were, the checksum of the index proves.
+#[test]
+fn chunks_that_only_the_index_told_are_found() {
+    let folder = Folder::new("specials");
+    for sparse in [false, true] {
+        let original = Original::new(&folder, 6, sparse, true);
+        let (file, (from, to)) = (original.front(), original.tail());
+        let mut files = original.files.clone();
+        files[file].1[from..to].fill(0xcc);
+        let (text, json, back) = repaired(&folder, &files);
+        assert!(back == original.content.chunks, "{sparse}: {text}");
+        assert!(json.contains("\"right\": 16"), "{sparse}: {json}");
+    }
+}

@@ -21,6 +21,33 @@ pub fn find_metalayer(layers: &[Metalayer]) -> Option<usize> {
     find(NAME).or_else(|| find(OLD_NAME))
 }
 
+/// The content of the metalayer that makes a super-chunk an array.
+///
+/// # Errors
+/// [`Error::MetalayerNotFound`].
+pub fn metalayer(layers: &[Metalayer]) -> Result<&[u8]> {
+    let at = find_metalayer(layers).ok_or(Error::MetalayerNotFound)?;
+    Ok(&layers[at].content)
+}
+
+/// What a metalayer says of the array in a super-chunk with this state.
+///
+/// # Errors
+/// [`Error::Data`] where the chunks of the super-chunk are others; [`Error::InvalidParam`] for impossible shapes; those of a broken
+/// metalayer.
+pub fn read_metalayer<'a>(content: &'a [u8], state: &State) -> Result<(Meta<'a>, Geometry)> {
+    let (meta, _) = Meta::parse(content, true)?;
+    let lengths = meta.shape.iter().zip(meta.chunkshape).zip(meta.blockshape);
+    for ((shape, chunk), block) in lengths.take(meta.ndim) {
+        if *shape != 0 && (chunk == 0 || block == 0) {
+            return Err(Error::InvalidParam);
+        }
+    }
+    let geometry = meta.geometry()?;
+    ArrayRef::check_chunks(state, &geometry)?;
+    Ok((meta, geometry))
+}
+
 /// The shape of blocks that the metalayer of an array says.
 ///
 /// # Errors
@@ -29,6 +56,33 @@ pub fn block_shape(layers: &[Metalayer]) -> Result<BlockShape> {
     let layer = layers.iter().find(|layer| *layer.name == *NAME);
     let (meta, _) = Meta::parse(&layer.ok_or(Error::Failure)?.content, false)?;
     BlockShape::new(&meta.blockshape[..meta.ndim])
+}
+
+impl SuperChunk {
+    /// The chunks that have items of a slice. `bounds` gives where it starts and stops in so many dimensions: those of the array, or one
+    /// where the super-chunk is none. What other handles changed is not looked for.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for positions that there cannot be; those of `bounds`; those of a broken metalayer.
+    pub fn chunks_of_slice<'a>(
+        &self,
+        bounds: impl FnOnce(usize) -> Result<(&'a [i64], &'a [i64])>,
+    ) -> Result<List<i64>> {
+        let state = self.read_known()?;
+        let layers = state.metalayers();
+        let Some(at) = find_metalayer(layers) else {
+            let (start, stop) = bounds(1)?;
+            let typesize = i64::from(state.parameters().typesize);
+            let byte = |item: i64| {
+                let byte = item.checked_mul(typesize).ok_or(Error::InvalidParam)?;
+                u64::try_from(byte).map_err(|_| Error::InvalidParam)
+            };
+            return self.chunks_of(byte(start[0])?..byte(stop[0])?);
+        };
+        let (meta, _) = Meta::parse(&layers[at].content, true)?;
+        let (start, stop) = bounds(meta.ndim)?;
+        Selection::chunks_of_box(&meta.geometry()?, start, stop)
+    }
 }
 
 /// An array that cannot change as long as this is used.

@@ -1,7 +1,6 @@
 //! Arrays of Rust programs.
 
-use super::array::{ArrayRef, find_metalayer};
-use super::geometry::Geometry;
+use super::array::{ArrayRef, metalayer, read_metalayer};
 use super::meta::Meta;
 use super::{Dims, MAX_DIM};
 use crate::params::{CParams, DParams};
@@ -60,14 +59,6 @@ fn dims<T: Copy>(given: &[T], one: T) -> Result<[T; MAX_DIM]> {
     Ok(dims)
 }
 
-/// The shapes in the metalayer of an array.
-fn geometry(state: &State) -> Result<Geometry> {
-    let layers = state.metalayers();
-    let at = find_metalayer(layers).ok_or(Error::MetalayerNotFound)?;
-    let (meta, _) = Meta::parse(&layers[at].content, true)?;
-    meta.geometry()
-}
-
 impl Array {
     /// Makes an array of zeros.
     ///
@@ -123,7 +114,7 @@ impl Array {
     pub fn of(schunk: SuperChunk) -> Result<Self> {
         {
             let state = schunk.read()?;
-            ArrayRef::check_chunks(&state, &geometry(&state)?)?;
+            read_metalayer(metalayer(state.metalayers())?, &state)?;
         }
         Ok(Self { schunk })
     }
@@ -136,7 +127,9 @@ impl Array {
     fn view(&self, state: &State) -> Result<ArrayRef<'_>> {
         Ok(ArrayRef {
             schunk: &self.schunk,
-            geometry: geometry(state)?,
+            geometry: Meta::parse(metalayer(state.metalayers())?, true)?
+                .0
+                .geometry()?,
             typesize: state.parameters().typesize,
             is_view: false,
         })

@@ -7,7 +7,7 @@ use super::reshape::{Reshape, target};
 use super::select::Selection;
 use super::write::{Rewriter, Writing};
 use super::{Dims, MAX_DIM};
-use crate::schunk::rules::ChunkInfo;
+use crate::schunk::rules::{ChunkInfo, Counts};
 use crate::schunk::state::{Plan, special_chunk};
 use crate::schunk::{ChunkUpdate, State, Update};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
@@ -240,34 +240,17 @@ impl ArrayRef<'_> {
         origin: &dyn Fn(i64) -> Option<i64>,
         updates: List<Update>,
     ) -> Result<()> {
-        let keeping = state.keeping();
         let count = state.store.nchunks();
         let sizes = self.sizes()?;
-        let zeros = special_chunk(
-            Special::Zero,
-            sizes.chunk as i32,
-            self.typesize,
-            sizes.block as i32,
-        )?;
+        let size = sizes.chunk as i32;
+        let zeros = special_chunk(Special::Zero, size, self.typesize, sizes.block as i32)?;
         let zeros_info = ChunkInfo::new(&ChunkHeader::parse(&zeros)?);
         let nchunks = geometry.nchunks()?;
         let mut gone = List::filled(true, count)?;
         let mut slots = List::new();
         slots.reserve_exact(usize::try_from(nchunks).map_err(|_| Error::InvalidParam)?)?;
-        // Chunk sizes are equal, or unknown and stay so.
-        let size = sizes.chunk as i32;
-        let mut after = state.counts;
         let mut coming = List::new();
-        let mut new: List<(usize, Buffer)> = updates
-            .into_iter()
-            .map(|(nchunk, update)| match update {
-                ChunkUpdate::Whole(chunk) => {
-                    let chunk = state.with_checksums(&chunk)?.unwrap_or(chunk);
-                    Ok((nchunk, chunk))
-                }
-                ChunkUpdate::Edits(_) => Err(Error::Failure),
-            })
-            .try_list()?;
+        let mut new = whole_chunks(state, updates)?;
         // Where chunks are each on their own, they are given away, and the slots say only where.
         let separate = !state.store.is_frame();
         let mut owned = List::new();
@@ -299,29 +282,47 @@ impl ArrayRef<'_> {
             slots.push(slot)?;
         }
         let left: List<usize> = (0..count).filter(|old| gone[*old]).list()?;
-        for old in &left {
-            let info = state.chunk_info(*old)?;
-            after = after.deleted(&info, keeping);
-        }
-        if after.nchunks == 0 && after.chunksize < size {
-            after.chunksize = size;
-        }
-        for info in &coming {
-            after = after.appended(info, keeping)?;
-        }
         let (at, content) = metalayer_with(state, geometry)?;
         let change = Change::Arrange {
             slots: &slots,
             left: &left,
         };
         let plan = Plan {
-            counts: after,
+            counts: counts_after(state, &left, &coming, size)?,
             change,
             owned: separate.then_some(&mut owned),
         };
         state.apply_with(self.schunk.host(), plan, Some((at, &content)))?;
         Ok(())
     }
+}
+
+/// The chunks of updates, none of which is of single blocks, as a frame takes them.
+fn whole_chunks(state: &State, updates: List<Update>) -> Result<List<(usize, Buffer)>> {
+    let whole = updates.into_iter().map(|(nchunk, update)| match update {
+        ChunkUpdate::Whole(chunk) => {
+            let chunk = state.with_checksums(&chunk)?.unwrap_or(chunk);
+            Ok((nchunk, chunk))
+        }
+        ChunkUpdate::Edits(_) => Err(Error::Failure),
+    });
+    whole.try_list()
+}
+
+/// The counters once the chunks `left` are gone and those of `coming` are there. All have `size` bytes of data, or sizes that are not
+/// known and stay so.
+fn counts_after(state: &State, left: &[usize], coming: &[ChunkInfo], size: i32) -> Result<Counts> {
+    let (mut after, keeping) = (state.counts, state.keeping());
+    for old in left {
+        after = after.deleted(&state.chunk_info(*old)?, keeping);
+    }
+    if after.nchunks == 0 && after.chunksize < size {
+        after.chunksize = size;
+    }
+    for info in coming {
+        after = after.appended(info, keeping)?;
+    }
+    Ok(after)
 }
 
 /// Which of the metalayers has the shape, and its content with another shape.

@@ -2,7 +2,7 @@
 //! that is, a function of the program's that an operation called.
 //!
 //! A function of the program's (a pre- or postfilter, a codec, a filter) may use the super-chunk for which it is called. What
-//! it reads there must not wait for those who wait for the operation; what it would change is refused. Helper threads take
+//! it reads there must not wait for threads that wait for the operation; what it would change is refused. Helper threads take
 //! over the operations of the thread that they help.
 
 use oxiblosc_error::{Error, Result};

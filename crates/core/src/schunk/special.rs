@@ -12,6 +12,24 @@ use oxiblosc_memory::List;
 /// Makes the chunk that stands for so many bytes of a special value.
 pub type Sample<'a> = dyn Fn(Special, i32) -> Result<List<u8>> + 'a;
 
+/// How many chunks and bytes so many items are; `error` where chunks are no whole items, or too many.
+fn sizes_of_fill(nitems: i64, typesize: i32, chunksize: i32, error: Error) -> Result<(usize, i64)> {
+    let chunkitems = i64::from(chunksize / typesize);
+    if chunkitems == 0 {
+        return Err(Error::InvalidParam);
+    }
+    let nbytes = nitems.checked_mul(i64::from(typesize));
+    let nbytes = nbytes.ok_or(Error::SchunkSpecial)?;
+    if nitems / chunkitems > i64::from(i32::MAX) {
+        return Err(Error::SchunkSpecial);
+    }
+    let nchunks = usize::try_from((nitems + chunkitems - 1) / chunkitems).map_err(|_| error)?;
+    if chunksize % typesize != 0 || nchunks > MAX_CHUNKS {
+        return Err(error);
+    }
+    Ok((nchunks, nbytes))
+}
+
 impl SuperChunk {
     /// Fills an empty super-chunk with `nitems` items of a special value (none where the program asked for one that there is not)
     /// in chunks of `chunksize` bytes, which `sample` makes. In a frame they take no room, however many they are. Gives the
@@ -45,25 +63,13 @@ impl SuperChunk {
         if counts.nbytes > 0 || counts.cbytes > 0 {
             return Err(Error::FrameSpecial);
         }
-        let chunkitems = i64::from(chunksize / typesize);
-        if chunkitems == 0 {
-            return Err(Error::InvalidParam);
-        }
-        let nbytes = nitems.checked_mul(i64::from(typesize));
-        let nbytes = nbytes.ok_or(Error::SchunkSpecial)?;
-        if nitems / chunkitems > i64::from(i32::MAX) {
-            return Err(Error::SchunkSpecial);
-        }
         let error = if framed {
             Error::FrameSpecial
         } else {
             Error::SchunkSpecial
         };
-        let nchunks = usize::try_from((nitems + chunkitems - 1) / chunkitems).map_err(|_| error)?;
+        let (nchunks, nbytes) = sizes_of_fill(nitems, typesize, chunksize, error)?;
         let kind = kind.ok_or(error)?;
-        if chunksize % typesize != 0 || nchunks > MAX_CHUNKS {
-            return Err(error);
-        }
         let chunk = sample(kind, chunksize).map_err(|why| why.or(error))?;
         let last = (nbytes - (nchunks as i64 - 1) * i64::from(chunksize)) as i32;
         if !framed {

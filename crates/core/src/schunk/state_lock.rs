@@ -22,12 +22,11 @@ const PENDING: usize = 2;
 /// One reader.
 const READER: usize = 4;
 
-/// See the module. It has cache lines of its own: threads that read only what lies beside it would wait for them.
-#[repr(align(128))]
+/// See the module.
 pub struct StateLock {
     /// [`EXCLUSIVE`], [`PENDING`], and [`READER`] as often as there are readers.
     word: AtomicUsize,
-    /// Everybody who waits, for whatever reason, sleeps with this mutex.
+    /// Every thread that waits, for whatever reason, sleeps with this mutex.
     queue: Mutex<Queue>,
     changed: Condvar,
 }
@@ -37,7 +36,7 @@ pub struct StateLock {
 struct Queue {
     /// Whether the state is reserved.
     reserved: bool,
-    /// How many threads sleep. To wake nobody is a system call all the same.
+    /// How many threads sleep. To wake them is a system call even if there are none.
     sleeping: usize,
 }
 
@@ -67,7 +66,7 @@ impl StateLock {
         queue
     }
 
-    /// Wakes those who sleep, after a change that was made before the mutex was locked, or under it: a thread that waits has
+    /// Wakes the threads that sleep, after a change that was made before the mutex was locked, or under it: a thread that waits has
     /// either seen the change or sleeps by now.
     fn wake(&self, queue: MutexGuard<'_, Queue>) {
         let sleeping = queue.sleeping > 0;
@@ -124,7 +123,7 @@ impl StateLock {
         self.word.load(Ordering::Relaxed) >= 2 * READER
     }
 
-    /// Reserves the state for a change, after all who did so before.
+    /// Reserves the state for a change, once no other thread has it reserved.
     pub fn reserve(&self) {
         let mut queue = self.queue();
         while queue.reserved {

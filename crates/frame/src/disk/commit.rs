@@ -3,7 +3,7 @@
 //! See [`journal`](crate::journal) for the order in which things are written.
 
 use super::Disk;
-use crate::header::{Extent, Header};
+use crate::header::{Extent, Header, MIN_LEN};
 use crate::journal::{Patch, Record, hash, put_back};
 use crate::meta::Borrowed;
 use crate::trailer;
@@ -11,6 +11,9 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
 use oxiblosc_memory::sort::sort_by_key;
 use oxiblosc_memory::{List, ToList};
+
+/// What goes over bytes of one page of a file, which has at least so many on every system, is copied before the process is stopped.
+const PAGE: u64 = 4 << 10;
 
 /// The header and the trailer as they are to be.
 pub struct Next {
@@ -57,6 +60,8 @@ pub struct Writes<'a> {
     pub live: List<Overwrite<'a>>,
     /// The header, all of it, with its sizes.
     pub header: List<u8>,
+    /// Whether no offset and no chunk that counts is overwritten, but sizes alone.
+    pub is_append: bool,
 }
 
 impl<'a> Writes<'a> {
@@ -81,23 +86,97 @@ impl Disk {
     pub(super) fn write(&mut self, file: &dyn Storage, mut writes: Writes) -> Result<()> {
         let extent = Extent::parse(&writes.header)?;
         let header = std::mem::take(&mut writes.header);
+        let is_append = writes.is_append;
         let prepared = self.prepare_writes(file, writes, &header, extent)?;
         if prepared.live.is_empty() && prepared.dead.is_empty() {
             return Ok(());
         }
-        let record = prepared.record.encode()?;
-        let cut_off = self.cut_off(file, extent.frame_len)?;
-        let pos = prepared.record.pos().ok_or(Error::FileWrite)?;
-        if let Err(error) = self.write_record(file, &prepared, pos, &record) {
-            // What is behind the frame does not count; the next change cuts it off if that cannot be done now.
-            let _ = file.truncate(self.base + self.view.extent.frame_len);
+        let step = match is_append {
+            true => self.in_one_step(&prepared, &header, extent.frame_len)?,
+            false => None,
+        };
+        match step {
+            Some((pos, new)) => {
+                if let Err(error) = self.write_parts(file, &prepared.dead) {
+                    self.cut_behind(file);
+                    return Err(error);
+                }
+                file.write_at(pos, &new)
+                    .inspect_err(|_| self.undo(file, &prepared.record))?;
+            }
+            None => self.write_with_record(file, prepared, extent.frame_len)?,
+        }
+        self.view.header = header;
+        self.view.extent = extent;
+        self.view.forget_index();
+        Ok(())
+    }
+
+    /// What an append overwrites, if it is committed by that: bytes of one page, so that a process is stopped before it or after it,
+    /// and the file then ends where the frame does. Readers without a lock must notice: the frame gets longer, and of the header only
+    /// the part changes that they compare after reading.
+    fn in_one_step(
+        &self,
+        prepared: &Prepared,
+        header: &[u8],
+        frame_len: u64,
+    ) -> Result<Option<(u64, List<u8>)>> {
+        // The sizes of a directory's index follow the header.
+        let (at, sizes) = match *prepared.live {
+            [(at, _)] => (at, &[][..]),
+            [(sizes_at, sizes), (at, _)] if sizes_at == header.len() as u64 => (at, sizes),
+            _ => return Ok(None),
+        };
+        let front = header.get(at as usize..).unwrap_or_default();
+        let end = at + (front.len() + sizes.len()) as u64;
+        let changed = prepared.record.changed_pos as usize + prepared.record.changed.len();
+        let is_last = |(at, new): &(u64, &[u8])| at + new.len() as u64 == frame_len;
+        let is_possible = !self.options.durable
+            && self.options.backend.is_filesystem()
+            && changed <= MIN_LEN
+            && frame_len > self.view.extent.frame_len
+            && prepared.dead.last().is_some_and(is_last)
+            && (self.base + at) / PAGE == (self.base + end - 1) / PAGE;
+        if !is_possible {
+            return Ok(None);
+        }
+        let mut new = front.to_list()?;
+        new.extend_from_slice(sizes)?;
+        Ok(Some((self.base + at, new)))
+    }
+
+    /// Takes away what was written behind the frame. It does not count: the next change cuts it off if that cannot be done now.
+    fn cut_behind(&self, file: &dyn Storage) {
+        let _ = file.truncate(self.base + self.view.extent.frame_len);
+    }
+
+    /// Writes a change with a record of what it overwrites, until it is committed.
+    fn write_with_record(
+        &mut self,
+        file: &dyn Storage,
+        prepared: Prepared,
+        frame_len: u64,
+    ) -> Result<()> {
+        let bytes = prepared.record.encode()?;
+        let Prepared {
+            mut dead,
+            live,
+            record,
+        } = prepared;
+        let cut_off = self.cut_off(file, frame_len)?;
+        let pos = record.pos().ok_or(Error::FileWrite)?;
+        dead.push((pos - self.base, &bytes))?;
+        let written = self.write_parts(file, &dead);
+        if let Err(error) = written.and_then(|()| self.sync(file)) {
+            self.cut_behind(file);
             return Err(error);
         }
         let applied = self
-            .apply(file, &prepared)
-            .and_then(|()| file.truncate(self.base + extent.frame_len));
+            .write_parts(file, &live)
+            .and_then(|()| self.sync(file))
+            .and_then(|()| file.truncate(self.base + frame_len));
         if let Err(error) = applied {
-            self.undo(file, &prepared.record);
+            self.undo(file, &record);
             return Err(error);
         }
         if self.options.durable
@@ -107,25 +186,20 @@ impl Disk {
             // the old frame is, which was cut off, so that comes first.
             let again = match cut_off.is_empty() {
                 true => Ok(()),
-                false => file
-                    .write_at(self.base + extent.frame_len, &cut_off)
-                    .map(|()| {
-                        // On a disk that syncs nothing any more the record tells other handles at least.
-                        let _ = file.sync();
-                    }),
+                false => file.write_at(self.base + frame_len, &cut_off).map(|()| {
+                    // On a disk that syncs nothing any more the record tells other handles at least.
+                    let _ = file.sync();
+                }),
             };
             let again = again
-                .and_then(|()| file.write_at(pos, &record))
+                .and_then(|()| file.write_at(pos, &bytes))
                 .and_then(|()| file.sync());
             match again {
-                Ok(()) => self.undo(file, &prepared.record),
+                Ok(()) => self.undo(file, &record),
                 Err(_) => self.stale = true,
             }
             return Err(error);
         }
-        self.view.header = header;
-        self.view.extent = extent;
-        self.view.forget_index();
         Ok(())
     }
 
@@ -211,44 +285,27 @@ impl Disk {
         Ok(bytes)
     }
 
-    fn write_record(
-        &self,
-        file: &dyn Storage,
-        prepared: &Prepared,
-        pos: u64,
-        record: &[u8],
-    ) -> Result<()> {
-        let dead = prepared.dead.iter().map(|(at, new)| (self.base + at, *new));
-        self.write_parts(file, dead.chain([(pos, record)]))
-    }
-
-    fn apply(&self, file: &dyn Storage, prepared: &Prepared) -> Result<()> {
-        let live = prepared.live.iter();
-        self.write_parts(file, live.map(|(at, new)| (self.base + at, *new)))
-    }
-
-    /// Writes parts at their positions in the file, those that follow one another together.
-    fn write_parts<'a>(
-        &self,
-        file: &dyn Storage,
-        parts: impl Iterator<Item = (u64, &'a [u8])>,
-    ) -> Result<()> {
-        let mut run: List<&[u8]> = List::with_capacity(parts.size_hint().0)?;
+    /// Writes parts at their positions in the frame, those that follow one another together.
+    fn write_parts(&self, file: &dyn Storage, parts: &[(u64, &[u8])]) -> Result<()> {
+        let mut run: List<&[u8]> = List::with_capacity(parts.len())?;
         let (mut start, mut end) = (0, 0);
         for (at, new) in parts {
-            if at != end {
-                file.write_all_at(start, &run)?;
+            if *at != end {
+                file.write_all_at(self.base + start, &run)?;
                 run.clear();
-                start = at;
+                start = *at;
             }
             run.push(new)?;
             end = at + new.len() as u64;
         }
-        file.write_all_at(start, &run)?;
-        if self.options.durable {
-            file.sync()?;
+        file.write_all_at(self.base + start, &run)
+    }
+
+    fn sync(&self, file: &dyn Storage) -> Result<()> {
+        match self.options.durable {
+            true => file.sync(),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// Takes back a change that was begun and not committed. Where that cannot be done, its record stays and says what the

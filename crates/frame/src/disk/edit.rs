@@ -27,8 +27,8 @@ const TRAILERS: (u64, u64, u64) = (256, 4 << 10, 1 << 20);
 const LONG_TRAILER: u64 = 32;
 /// In a larger frame one byte in so many, and at least these, may be free before holes are closed.
 const HOLES: (u64, u64) = (16, 64 << 10);
-/// The part of an index's header that depends on the number of offsets: its sizes.
-const INDEX_SIZES: std::ops::Range<usize> = 4..MIN_HEADER_LENGTH;
+/// The part of an index's header that depends on the number of offsets: its sizes, and what comes before them.
+const INDEX_SIZES: std::ops::Range<usize> = 0..MIN_HEADER_LENGTH;
 
 /// Chunks that became part of the frame: their index among the new ones, and their bytes.
 pub type Specials = [(usize, List<u8>)];
@@ -514,6 +514,7 @@ impl Disk {
         let new_count = delta.count(count);
         let mut writes = Writes {
             header: next.header,
+            is_append: over.is_empty() && matches!(delta, Delta::Same | Delta::Push(_)),
             ..Writes::default()
         };
         let header_len = u64::from(extent.header_len);

@@ -5,7 +5,7 @@ use crate::fingerprint::{self, ChecksumScope};
 use crate::header::{self, Extent, Header, Kind, set_extent};
 use crate::journal::{Record, overlay};
 use crate::meta::Borrowed;
-use crate::offsets::{Offsets, WIDTH};
+use crate::offsets::{Offsets, WIDTH, stored_header};
 use crate::trailer;
 use oxiblosc_chunk::checksum::crc32c;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
@@ -45,20 +45,24 @@ impl FrameFile<'_> {
 pub type Loading = (View, Loaded);
 
 /// Reads what is known of a frame, and again while another handle may be in the middle of a change, as [`load`] does. Where
-/// changes follow one another closely they are kept out for once.
+/// changes follow one another closely they are kept out for once; so they are before an error is believed, since a frame is
+/// neither old nor new while its header is written.
 pub fn load_patiently(file: &dyn Storage, base: u64, kind: Kind, patient: bool) -> Result<Loading> {
     let (attempts, millis) = RETRIES;
     let pause = Duration::from_millis(millis);
+    let mut doubted = false;
     for attempt in 0..attempts {
-        let locked = attempt >= UNLOCKED && file.lock_exclusive(pause);
+        let locked = (doubted || attempt >= UNLOCKED) && file.lock_exclusive(pause);
         let loaded = load(file, base, kind, patient);
         if locked {
             file.unlock();
         }
-        if let Some(done) = loaded? {
-            return Ok(done);
+        match loaded {
+            Ok(Some(done)) => return Ok(done),
+            Ok(None) => std::thread::sleep(pause),
+            Err(error) if doubted || error == Error::MemoryAlloc => return Err(error),
+            Err(_) => doubted = true,
         }
-        std::thread::sleep(pause);
     }
     Err(Error::FileRead)
 }
@@ -216,7 +220,9 @@ fn read_index(
         return Err(Error::InvalidHeader);
     }
     let capacity = (room as usize - EXTENDED_HEADER_LENGTH) / WIDTH;
-    let growing = has_gap && index.is_memcpyed();
+    // One that is none of this library's is written anew before it grows.
+    let front = stored_header(index.nbytes / WIDTH);
+    let growing = has_gap && front.is_ok_and(|front| bytes.starts_with(&front));
     let (mut crc, mut offsets_crc) = (0, None);
     if fingerprint::is_in(trailer) {
         let (front, stored) = bytes.split_at(EXTENDED_HEADER_LENGTH);

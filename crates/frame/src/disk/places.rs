@@ -7,8 +7,9 @@ use crate::header::Kind;
 use crate::offsets::{Offsets, Place};
 use oxiblosc_chunk::header::EXTENDED_HEADER_LENGTH;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_io::{Mode, paths};
-use oxiblosc_memory::{Collect, List, ToList};
+use oxiblosc_io::{Mode, Storage, paths};
+use oxiblosc_memory::{Collect, List, Shared, ToList};
+use std::ffi::CStr;
 
 /// With more chunks than this, room between them is not looked for.
 const MOST_SURVEYED: usize = 1 << 16;
@@ -133,7 +134,7 @@ impl Disk {
         let written = chunks.iter().zip(&places).try_for_each(|(chunk, number)| {
             let path = paths.of(*number)?;
             made += 1;
-            let storage = self.options.backend.open(path, Mode::Create)?;
+            let storage = self.new_chunk_file(path)?;
             storage.write_at(0, chunk)?;
             if self.options.durable {
                 storage.sync()?;
@@ -153,6 +154,19 @@ impl Disk {
             writer.next_number = behind.chain([first]).max();
         }
         Ok(places)
+    }
+
+    /// Makes the file of a chunk. What has its name, which no chunk had, was left by a process that was killed, or is a link to a
+    /// stranger's file: it is removed, and not written to.
+    fn new_chunk_file(&self, path: &CStr) -> Result<Shared<dyn Storage>> {
+        let backend = &self.options.backend;
+        if !backend.is_filesystem() {
+            return backend.open(path, Mode::Create);
+        }
+        backend.open(path, Mode::New).or_else(|_| {
+            let _ = paths::remove_file(path);
+            backend.open(path, Mode::New)
+        })
     }
 
     /// Numbers for new files: those behind the last one, as long as the reference takes them for offsets that can be, and

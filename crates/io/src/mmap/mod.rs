@@ -86,7 +86,7 @@ pub struct Map {
     file: File,
     access: Access,
     region: RwLock<Region>,
-    /// How often the file is locked: a lock belongs to the descriptor, which all who use the map share.
+    /// How often the file is locked: a lock belongs to the descriptor, which all users of the map share.
     locks: Mutex<usize>,
 }
 
@@ -291,7 +291,7 @@ impl Storage for Map {
     }
 
     fn lock_exclusive(&self, patience: Duration) -> bool {
-        // What is written to memory alone is nobody else's.
+        // What is written to memory alone is seen by no other process.
         if self.access == Access::Copy {
             return true;
         }

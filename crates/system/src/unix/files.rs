@@ -88,22 +88,29 @@ fn done(rc: c_int) -> io::Result<()> {
     }
 }
 
-/// Opens a file, which child processes that run another program do not inherit.
+/// Opens a file, which child processes that run another program do not inherit. A pipe to which nobody writes is not waited for.
 pub fn open(path: &CStr, how: How, access: Access) -> io::Result<File> {
+    let mut flags = how.0 | libc::O_CLOEXEC;
+    if flags & libc::O_ACCMODE == libc::O_RDONLY {
+        flags |= libc::O_NONBLOCK;
+    }
     let mode: c_int = match access {
         Access::Owner => 0o600,
         Access::All => 0o666,
     };
     loop {
         // SAFETY: a C string.
-        let fd = unsafe { open64(path.as_ptr(), how.0 | libc::O_CLOEXEC, mode) };
+        let fd = unsafe { open64(path.as_ptr(), flags, mode) };
         if fd >= 0 {
             // SAFETY: just opened, and owned by nothing else.
             return Ok(unsafe { File::from_raw_fd(fd) });
         }
         let error = io::Error::last_os_error();
-        if error.kind() != ErrorKind::Interrupted {
-            return Err(error);
+        match error.kind() {
+            ErrorKind::Interrupted => {}
+            // Another process is asked to give the file up, which is waited for.
+            ErrorKind::WouldBlock if flags & libc::O_NONBLOCK != 0 => flags &= !libc::O_NONBLOCK,
+            _ => return Err(error),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::os::windows::io::AsRawHandle;
 use std::ptr::{NonNull, null};
 use windows_sys::Win32::Foundation::CloseHandle;
+pub use windows_sys::Win32::Foundation::HANDLE;
 use windows_sys::Win32::System::Memory::{
     CreateFileMappingW, FILE_MAP_COPY, FILE_MAP_READ, FILE_MAP_WRITE, MEM_COMMIT, MEM_RELEASE,
     MEM_RESERVE, MEMORY_MAPPED_VIEW_ADDRESS, MapViewOfFile, PAGE_NOACCESS, PAGE_READONLY,

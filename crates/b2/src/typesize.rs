@@ -1,0 +1,116 @@
+//! Which size of items suits a file of which nothing is known, by samples of it.
+
+use crate::failure::Result;
+use crate::library::{Place, SuperChunk};
+use crate::settings::Settings;
+use oxiblosc_error::Error;
+use oxiblosc_memory::Buffer;
+
+/// Sizes that are tried besides 1: numbers, pixels of three bytes, and pairs and triples of numbers.
+const TRIED: [i32; 6] = [2, 3, 4, 8, 12, 16];
+/// Bytes of a sample: a multiple of all sizes, so that each begins with an item.
+pub const SAMPLE: usize = 48 << 10;
+/// Samples of a file, at most, from all over it.
+const SAMPLES: u64 = 16;
+/// Of this many bytes one is looked at, at most.
+const SHARE: u64 = 20;
+/// What a size has to make samples smaller by, to be taken: in percent of what they become without it, for less may be chance;
+const GAIN: usize = 2;
+/// and one in so many of their bytes, since of what becomes next to nothing the larger blocks of the file tell another tale.
+const PART: usize = 200;
+/// The level at which samples are compressed: it is fast, and finds the same size as others do.
+const LEVEL: u8 = 1;
+
+/// Where the samples of `size` bytes of a file begin.
+pub fn places(size: u64) -> Vec<u64> {
+    let sample = SAMPLE as u64;
+    let whole = size / sample;
+    let count = (size / (sample * SHARE)).clamp(1, SAMPLES).min(whole);
+    (0..count).map(|nth| nth * whole / count * sample).collect()
+}
+
+/// The size of items with which samples become smallest, with the parameters that `settings` makes of a size; 1 if none helps.
+pub fn best(samples: &[Vec<u8>], settings: impl Fn(i32) -> Result<Settings>) -> Result<i32> {
+    let size = |typesize| -> Result<usize> {
+        let settings = Settings {
+            level: LEVEL,
+            threads: 1,
+            dict: false,
+            ..settings(typesize)?
+        };
+        let total = compressed(samples, &settings);
+        // What cannot be done is nothing to choose.
+        Ok(total.unwrap_or(usize::MAX))
+    };
+    let plain = size(1)?;
+    let nbytes = samples.iter().map(Vec::len).sum::<usize>();
+    let least = (plain / 100 * GAIN).max(nbytes / PART);
+    let mut best = (plain.saturating_sub(least), 1);
+    for typesize in TRIED {
+        best = best.min((size(typesize)?, typesize));
+    }
+    Ok(best.1)
+}
+
+fn compressed(samples: &[Vec<u8>], settings: &Settings) -> std::result::Result<usize, Error> {
+    let contexts = SuperChunk::new(Place::Memory, settings)?;
+    let mut room = Buffer::new();
+    let sizes = samples
+        .iter()
+        .map(|sample| contexts.compress_into(sample, false, &mut room));
+    sizes.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compress::defaults;
+
+    fn chosen(data: &[u8]) -> i32 {
+        let samples: Vec<Vec<u8>> = data.chunks_exact(SAMPLE).map(<[u8]>::to_vec).collect();
+        best(&samples, |typesize| Ok(defaults(typesize, 1))).expect("chosen")
+    }
+
+    #[test]
+    fn numbers_are_found() {
+        let walk = |n: usize| (n as f64 / 1000.0).sin() * 20.0 + (n % 7) as f64 / 100.0;
+        let floats: Vec<u8> = (0..SAMPLE / 4)
+            .flat_map(|n| walk(n).to_le_bytes())
+            .collect();
+        assert_eq!(chosen(&floats), 8);
+        let integers = (0..SAMPLE as i32).flat_map(|n| (n * 3 + n % 5).to_le_bytes());
+        assert_eq!(chosen(&Vec::from_iter(integers)), 4);
+        let shorts = (0..SAMPLE).flat_map(|n| ((walk(n) * 100.0) as i16).to_le_bytes());
+        assert_eq!(chosen(&Vec::from_iter(shorts)), 2);
+    }
+
+    #[test]
+    fn what_is_no_numbers_stays_as_it_is() {
+        let sources = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src"));
+        let paths = sources
+            .expect("a folder")
+            .map(|file| file.expect("a file").path());
+        let files = paths.filter(|path| path.is_file());
+        let text: Vec<u8> = files
+            .flat_map(|path| std::fs::read(path).expect("text"))
+            .collect();
+        assert!(text.len() > 2 * SAMPLE);
+        assert_eq!(chosen(&text), 1);
+        let noise = oxiblosc_testing::noise(SAMPLE * 2);
+        assert_eq!(chosen(&noise), 1);
+        assert_eq!(chosen(&[]), 1);
+    }
+
+    #[test]
+    fn samples_lie_within_the_file() {
+        assert_eq!(places(100), []);
+        assert_eq!(places(SAMPLE as u64), [0]);
+        for size in [1_000_000, 50_000_000, 1 << 40] {
+            let places = places(size);
+            let last = places.last().expect("some");
+            assert!(last + SAMPLE as u64 <= size && places.len() as u64 <= SAMPLES);
+            let unit = SAMPLE as u64;
+            assert!(places.iter().all(|place| place.is_multiple_of(unit)));
+        }
+    }
+}

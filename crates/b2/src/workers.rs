@@ -1,0 +1,253 @@
+//! Work on the parts of something by several threads, with results in the order of the parts.
+
+use crate::failure::{Failure, Result};
+use std::collections::BTreeMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Parts that are taken for each thread before the first of them is done, so that a slow one does not keep the others waiting.
+const AHEAD: usize = 3;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What is done, and what is not.
+struct Results<R> {
+    /// The part whose result is delivered next.
+    next: usize,
+    /// Results of later parts.
+    done: BTreeMap<usize, Result<R>>,
+    /// Whether a thread delivers.
+    delivering: bool,
+    /// Why no more is to be done.
+    failure: Option<Failure>,
+    /// Whether a thread has panicked.
+    broken: bool,
+}
+
+impl<R> Results<R> {
+    fn is_over(&self) -> bool {
+        self.failure.is_some() || self.broken
+    }
+}
+
+struct Shared<R, D> {
+    results: Mutex<Results<R>>,
+    changed: Condvar,
+    deliver: Mutex<D>,
+}
+
+/// Lets the other threads end if this one panics.
+struct Guard<'a, R, D>(&'a Shared<R, D>);
+
+impl<R, D> Drop for Guard<'_, R, D> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            lock(&self.0.results).broken = true;
+            self.0.changed.notify_all();
+        }
+    }
+}
+
+/// A state for each of `threads`, or for each part if there are fewer; 0 parts if it is not known how many there are. `make` is told
+/// how many threads each may use itself.
+pub fn each_thread<S>(threads: i16, parts: u64, make: impl Fn(i16) -> Result<S>) -> Result<Vec<S>> {
+    let threads = threads.max(1);
+    let workers = match parts {
+        0 => threads,
+        parts => threads.min(parts.min(i16::MAX as u64) as i16),
+    };
+    (0..workers).map(|_| make(threads / workers)).collect()
+}
+
+/// Takes parts by `take`, one after the other, until there are none; works on them by `work`, side by side, a thread for each of
+/// `states`, which it may change; and gives the results to `deliver` in the order of the parts. Ends with the first failure in that
+/// order.
+pub fn in_order<S: Send, P: Send, R: Send>(
+    states: Vec<S>,
+    take: impl FnMut() -> Result<Option<P>> + Send,
+    work: impl Fn(&mut S, P) -> Result<R> + Sync,
+    deliver: impl FnMut(R) -> Result<()> + Send,
+) -> Result<()> {
+    let ahead = states.len() * AHEAD;
+    let source = Mutex::new((0, Some(take)));
+    let shared = Shared {
+        results: Mutex::new(Results {
+            next: 0,
+            done: BTreeMap::new(),
+            delivering: false,
+            failure: None,
+            broken: false,
+        }),
+        changed: Condvar::new(),
+        deliver: Mutex::new(deliver),
+    };
+    std::thread::scope(|scope| {
+        for mut state in states {
+            let (source, shared, work) = (&source, &shared, &work);
+            scope.spawn(move || {
+                let _guard = Guard(shared);
+                while let Some((nth, part)) = shared.take(source, ahead) {
+                    let result = part.and_then(|part| work(&mut state, part));
+                    shared.finish(nth, result);
+                }
+            });
+        }
+    });
+    let results = shared.results.into_inner();
+    let results = results.unwrap_or_else(PoisonError::into_inner);
+    results.failure.map_or(Ok(()), Err)
+}
+
+impl<R, D: FnMut(R) -> Result<()>> Shared<R, D> {
+    /// The next part and its number; none if there is none, or none is wanted.
+    fn take<P>(
+        &self,
+        source: &Mutex<(usize, Option<impl FnMut() -> Result<Option<P>>>)>,
+        ahead: usize,
+    ) -> Option<(usize, Result<P>)> {
+        let mut source = lock(source);
+        let (nth, take) = &mut *source;
+        let mut results = lock(&self.results);
+        while !results.is_over() && *nth - results.next >= ahead {
+            results = self
+                .changed
+                .wait(results)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        if results.is_over() {
+            return None;
+        }
+        drop(results);
+        let part = take.as_mut()?().transpose();
+        if !matches!(part, Some(Ok(_))) {
+            // Whoever asks next is told that there is no more.
+            source.1 = None;
+        }
+        let part = part?;
+        let (nth, _) = &mut *source;
+        *nth += 1;
+        Some((*nth - 1, part))
+    }
+
+    /// Delivers the result of a part, and of those behind it that waited for it, unless another thread is at it.
+    fn finish(&self, nth: usize, result: Result<R>) {
+        let mut results = lock(&self.results);
+        results.done.insert(nth, result);
+        if results.delivering {
+            return;
+        }
+        results.delivering = true;
+        while !results.is_over() {
+            let next = results.next;
+            let Some(result) = results.done.remove(&next) else {
+                break;
+            };
+            drop(results);
+            let delivered = result.and_then(|result| lock(&self.deliver)(result));
+            results = lock(&self.results);
+            results.next += 1;
+            results.failure = delivered.err();
+            self.changed.notify_all();
+        }
+        results.delivering = false;
+    }
+}
+
+/// Buffers that were used, to be used again.
+pub struct Pool<T>(Mutex<Vec<T>>);
+
+impl<T> Pool<T> {
+    /// None yet.
+    pub fn new() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+
+    /// One of them.
+    pub fn take(&self) -> Option<T> {
+        lock(&self.0).pop()
+    }
+
+    /// Keeps one.
+    pub fn keep(&self, buffer: T) {
+        lock(&self.0).push(buffer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn run(fails: Option<usize>) -> (Result<()>, Vec<usize>) {
+        let mut parts = 0..100;
+        let mut got = Vec::new();
+        let ended = in_order(
+            vec![(); 4],
+            || Ok(parts.next()),
+            |(), part| {
+                // Later parts are often done earlier.
+                std::thread::sleep(Duration::from_micros((part as u64 * 7919) % 500));
+                match fails {
+                    Some(from) if part >= from => Err(Failure::say(part.to_string())),
+                    _ => Ok(part),
+                }
+            },
+            |part| {
+                got.push(part);
+                Ok(())
+            },
+        );
+        (ended, got)
+    }
+
+    #[test]
+    fn results_come_in_order() {
+        for _ in 0..5 {
+            let (ended, got) = run(None);
+            assert!(ended.is_ok() && got == Vec::from_iter(0..100));
+        }
+    }
+
+    #[test]
+    fn the_first_failure_ends_it() {
+        let (ended, got) = run(Some(37));
+        assert!(matches!(ended, Err(Failure::Said(text)) if text == "37"));
+        assert_eq!(got, Vec::from_iter(0..37));
+        let taken = in_order(
+            vec![(); 3],
+            || Err::<Option<()>, _>(Failure::say("no input")),
+            |(), ()| Ok(()),
+            |()| Ok(()),
+        );
+        assert!(matches!(taken, Err(Failure::Said(text)) if text == "no input"));
+        let mut parts = 0..100;
+        let delivered = in_order(
+            vec![(); 3],
+            || Ok(parts.next()),
+            |(), part| Ok(part),
+            |part| match part {
+                5 => Err(Failure::BrokenPipe),
+                _ => Ok(()),
+            },
+        );
+        assert!(matches!(delivered, Err(Failure::BrokenPipe)));
+    }
+
+    #[test]
+    fn a_panic_does_not_leave_the_others_waiting() {
+        let mut parts = 0..100;
+        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            in_order(
+                vec![(); 2],
+                || Ok(parts.next()),
+                |(), part| {
+                    assert_ne!(part, 3);
+                    Ok(())
+                },
+                |()| Ok(()),
+            )
+        }));
+        assert!(ended.is_err());
+    }
+}

@@ -1,0 +1,192 @@
+//! Changes in progress: what they keep out, and when they are made.
+
+use super::{Exclusive, Peek, Reserved, SuperChunk};
+use crate::schunk::operation::{self, Access};
+use crate::schunk::state::State;
+use oxiblosc_error::{Error, Result};
+
+impl SuperChunk {
+    /// Begins a change: keeps other changes out, of this handle and, as the file system's locks allow, of others. What others
+    /// changed before is known then. Others may read until [`Changing::commit`].
+    ///
+    /// # Errors
+    /// [`Error::Lock`] in a function of the program's that is called for this super-chunk, which may only read; those of locking
+    /// and reading a frame.
+    pub fn reserve(&self) -> Result<Changing<'_>> {
+        let mut changing = self.reserve_here()?;
+        changing.lock()?;
+        Ok(changing)
+    }
+
+    /// As [`Self::reserve`], but keeps out changes of this handle alone, until [`Changing::lock`].
+    ///
+    /// # Errors
+    /// As for that.
+    pub(crate) fn reserve_here(&self) -> Result<Changing<'_>> {
+        match operation::access(self.id)? {
+            Some(Access::Reserved) if !operation::in_callback_of(self.id) => {
+                return Ok(Changing {
+                    schunk: self,
+                    begun: None,
+                });
+            }
+            Some(_) => return Err(Error::Lock),
+            None => {}
+        }
+        self.lock.reserve();
+        let reserved = Reserved(self);
+        Ok(Changing {
+            schunk: self,
+            begun: Some(Begun {
+                locked: Locked::No,
+                _operation: operation::enter(self.id, Access::Reserved)?,
+                _reserved: reserved,
+            }),
+        })
+    }
+}
+
+/// A change in progress; see [`SuperChunk::reserve`]. It ends when this is dropped.
+pub struct Changing<'a> {
+    schunk: &'a SuperChunk,
+    /// None within a change that began before.
+    begun: Option<Begun<'a>>,
+}
+
+/// Which accesses to the frame are kept out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Locked {
+    /// None.
+    No,
+    /// Other handles' changes.
+    Shared,
+    /// All of other handles.
+    Alone,
+}
+
+struct Begun<'a> {
+    locked: Locked,
+    _operation: operation::Entered,
+    _reserved: Reserved<'a>,
+}
+
+impl Changing<'_> {
+    /// Keeps other handles out of the frame, if that was not done, and reads it again where others changed it.
+    ///
+    /// # Errors
+    /// Those of locking and reading a frame.
+    #[inline(never)]
+    pub(crate) fn lock(&mut self) -> Result<()> {
+        // What is staged for a transaction changes nothing yet.
+        let stages = self.schunk.guard()?.in_transaction();
+        self.lock_as(if stages {
+            Locked::Shared
+        } else {
+            Locked::Alone
+        })
+    }
+
+    /// As [`Self::lock`], but keeps out what `wanted` says.
+    pub(crate) fn lock_as(&mut self, wanted: Locked) -> Result<()> {
+        let schunk = self.schunk;
+        let Some(begun) = &mut self.begun else {
+            return Ok(());
+        };
+        if begun.locked != Locked::No || wanted == Locked::No {
+            return Ok(());
+        }
+        let mut exclusive = None;
+        let has_lock = schunk.guard()?.has_lock();
+        if has_lock && wanted == Locked::Alone {
+            // The lock of a writer is taken by a handle that reads no more.
+            schunk.lock.upgrade();
+            exclusive = Some(Exclusive(schunk));
+        }
+        schunk.lock_frame(wanted == Locked::Shared)?;
+        begun.locked = wanted;
+        if schunk.is_current()? {
+            return Ok(());
+        }
+        if exclusive.is_none() {
+            schunk.lock.upgrade();
+            exclusive = Some(Exclusive(schunk));
+        }
+        let refreshed = schunk.exclusively(|state| state.refresh(&*schunk.host));
+        drop(exclusive);
+        refreshed
+    }
+
+    /// The state before the change.
+    ///
+    /// # Errors
+    /// As for [`SuperChunk::read`].
+    pub fn state(&self) -> Result<Peek<'_>> {
+        self.schunk.peek()
+    }
+
+    /// Makes the change, once all readers have left. Nothing in `body` may call functions of the program's that work on
+    /// blocks.
+    ///
+    /// # Errors
+    /// Those of `body`.
+    pub fn commit<T>(&mut self, body: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
+        self.lock()?;
+        self.apart(body)
+    }
+
+    /// As [`Self::commit`], whatever other handles have made of the frame.
+    ///
+    /// # Errors
+    /// Those of `body`.
+    pub(crate) fn apart<T>(&mut self, body: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
+        let schunk = self.schunk;
+        schunk.lock.upgrade();
+        let _exclusive = Exclusive(schunk);
+        let _access = ExclusiveAccess::of(schunk);
+        schunk.exclusively(body)
+    }
+
+    /// Ends what was begun, and says whether the frame could be unlocked.
+    ///
+    /// # Errors
+    /// Those of unlocking.
+    pub fn finish(mut self) -> Result<()> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<()> {
+        // The reservation ends after that.
+        let begun = self.begun.take();
+        match begun.as_ref().map_or(Locked::No, |begun| begun.locked) {
+            Locked::Alone => self.schunk.unlock_frame(),
+            Locked::Shared => {
+                self.schunk.unlock_shared();
+                Ok(())
+            }
+            Locked::No => Ok(()),
+        }
+    }
+}
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        // The lock goes with the file at the latest.
+        let _ = self.end();
+    }
+}
+
+/// The operation of this thread has the super-chunk exclusively.
+struct ExclusiveAccess(usize);
+
+impl ExclusiveAccess {
+    fn of(schunk: &SuperChunk) -> Self {
+        operation::set_access(schunk.id, Access::Exclusive);
+        Self(schunk.id)
+    }
+}
+
+impl Drop for ExclusiveAccess {
+    fn drop(&mut self) {
+        operation::set_access(self.0, Access::Reserved);
+    }
+}
