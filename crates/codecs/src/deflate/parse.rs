@@ -30,6 +30,9 @@ enum Strategy {
     Lazy { max_lazy: usize, good_length: usize },
     /// The same for all lengths, and takes matches of three bytes.
     LazyMatch3,
+    /// [`Self::Lazy`], and takes matches of three bytes.
+    #[cfg(feature = "blosc1")]
+    Zlib { max_lazy: usize, good_length: usize },
 }
 
 /// The configuration of a level, whose compression ratio is about that of the same level of zlib, or better.
@@ -61,21 +64,70 @@ const fn config(clevel: u8) -> Config {
                 good_length: 32,
             },
         ),
-        // Behind the levels of Blosc 2 come those of Blosc 1: streams as small as zlib's.
+        // Behind the levels of Blosc 2 come those of Blosc 1, with zlib's own figures or higher ones: streams as small as zlib's.
         #[cfg(feature = "blosc1")]
-        10..=11 => (8, 32, Strategy::LazyMatch3),
+        10..=11 => (
+            6,
+            16,
+            Strategy::Zlib {
+                max_lazy: 4,
+                good_length: 4,
+            },
+        ),
         #[cfg(feature = "blosc1")]
-        12 => (16, 32, Strategy::LazyMatch3),
+        12 => (
+            12,
+            32,
+            Strategy::Zlib {
+                max_lazy: 6,
+                good_length: 4,
+            },
+        ),
         #[cfg(feature = "blosc1")]
-        13 => (24, 64, Strategy::LazyMatch3),
+        13 => (
+            16,
+            32,
+            Strategy::Zlib {
+                max_lazy: 8,
+                good_length: 8,
+            },
+        ),
         #[cfg(feature = "blosc1")]
-        14 => (64, 64, Strategy::LazyMatch3),
+        14 => (
+            32,
+            32,
+            Strategy::Zlib {
+                max_lazy: 16,
+                good_length: 8,
+            },
+        ),
         #[cfg(feature = "blosc1")]
-        15 => (192, 128, Strategy::LazyMatch3),
+        15 => (
+            128,
+            128,
+            Strategy::Zlib {
+                max_lazy: 24,
+                good_length: 8,
+            },
+        ),
         #[cfg(feature = "blosc1")]
-        16 => (256, MAX_MATCH, Strategy::LazyMatch3),
+        16 => (
+            256,
+            MAX_MATCH,
+            Strategy::Zlib {
+                max_lazy: 32,
+                good_length: 8,
+            },
+        ),
         #[cfg(feature = "blosc1")]
-        17 => (4096, MAX_MATCH, Strategy::LazyMatch3),
+        17 => (
+            4096,
+            MAX_MATCH,
+            Strategy::Zlib {
+                max_lazy: MAX_MATCH,
+                good_length: 32,
+            },
+        ),
         9.. => (16384, MAX_MATCH, Strategy::LazyMatch3),
     };
     Config {
@@ -273,6 +325,11 @@ impl Stream<'_> {
                 max_lazy,
                 good_length,
             } => parse_lazy::<false>(&mut search, &mut builder, at, max_lazy, good_length),
+            #[cfg(feature = "blosc1")]
+            Strategy::Zlib {
+                max_lazy,
+                good_length,
+            } => parse_lazy::<true>(&mut search, &mut builder, at, max_lazy, good_length),
             Strategy::LazyMatch3 => {
                 parse_lazy::<true>(&mut search, &mut builder, at, MAX_MATCH, MAX_MATCH)
             }
