@@ -218,7 +218,7 @@ fn measure(
     sample: &Sample,
     settings: &Settings,
 ) -> std::result::Result<Measured, oxiblosc_error::Error> {
-    let mut contexts = SuperChunk::new(Place::Memory, settings)?;
+    let contexts = SuperChunk::new(Place::Memory, settings)?;
     let nbytes = sample.nbytes();
     let mut chunks = Vec::new();
     let compress = shortest(|| {

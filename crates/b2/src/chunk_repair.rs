@@ -300,7 +300,7 @@ impl ChunkRepair<'_> {
             blocksize: header.blocksize_field() as i32,
             ..*self.settings
         };
-        let mut compressor = SuperChunk::new(Place::Memory, &settings).ok()?;
+        let compressor = SuperChunk::new(Place::Memory, &settings).ok()?;
         let chunk = compressor.compress(ChunkInput::Buffer(&data)).ok()?;
         let verdict = Verdict {
             wrong,
@@ -356,7 +356,7 @@ impl ChunkRepair<'_> {
             blocks[*nblock] = zeros(size).ok()?;
         }
         let parts: Vec<&[u8]> = blocks.iter().map(|block| &block[..]).collect();
-        let mut compressor = SuperChunk::new(Place::Memory, self.settings).ok()?;
+        let compressor = SuperChunk::new(Place::Memory, self.settings).ok()?;
         let chunk = compressor.compress(ChunkInput::Variable(&parts)).ok()?;
         let verdict = Verdict {
             wrong: lost.into_iter().map(|(nblock, _)| nblock).collect(),

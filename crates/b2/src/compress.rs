@@ -3,7 +3,7 @@
 use crate::args::{CompressArgs, lengths, size};
 use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
-use crate::library::{Array, ChunkInput, Place, Shape, SuperChunk, zeros};
+use crate::library::{Array, Place, Shape, SuperChunk, zeros};
 use crate::npy::{MAGIC, Npy, boxes};
 use crate::output::{Output, say};
 use crate::progress::Progress;
@@ -14,6 +14,7 @@ use crate::workers::{Pool, each_thread, in_order};
 use oxiblosc_chunk::header::{MAX_BUFFERSIZE, filter_id};
 use oxiblosc_codecs::Codec;
 use oxiblosc_core::b2nd::MAX_DIM;
+use oxiblosc_memory::Buffer;
 use oxiblosc_system::files::read_exact_at;
 use std::io::{BufRead, Read, stdin};
 use std::path::{Path, PathBuf};
@@ -191,7 +192,7 @@ fn compress_bytes(
         SuperChunk::new(Place::Memory, &settings.with_threads(threads)).map_err(failed)
     })?;
     let progress = Progress::new("compressing", size);
-    let used = Pool::new();
+    let (used, rooms) = (Pool::new(), Pool::new());
     let (mut total, mut ended) = (0, false);
     in_order(
         states,
@@ -206,15 +207,15 @@ fn compress_bytes(
             Ok((!data.is_empty()).then_some(data))
         },
         |contexts, data| {
-            let compressed = contexts
-                .compress_for(ChunkInput::Buffer(&data), checksums)
-                .map_err(failed)?;
-            let len = data.len();
+            let mut room = rooms.take().unwrap_or_else(Buffer::new);
+            let cbytes = contexts.compress_into(&data, checksums, &mut room);
+            let (cbytes, len) = (cbytes.map_err(failed)?, data.len());
             used.keep(data);
-            Ok((compressed, len))
+            Ok((room, cbytes, len))
         },
-        |(compressed, len)| {
-            frame.append_chunk(&compressed).map_err(failed)?;
+        |(room, cbytes, len)| {
+            frame.append_chunk(&room[..cbytes]).map_err(failed)?;
+            rooms.keep(room);
             total += len as u64;
             progress.add(len);
             Ok(())

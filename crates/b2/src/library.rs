@@ -2,8 +2,9 @@
 
 use crate::failure::{Failure, Result};
 use crate::settings::Settings;
+use oxiblosc_chunk::checksum;
 pub use oxiblosc_chunk::encode::ChunkInput;
-use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc_core::schunk::chunks;
 use oxiblosc_core::{CParams, Compressor, DParams, Error, Layout, Protection, Split};
 use oxiblosc_io::paths::path_bytes;
@@ -103,12 +104,23 @@ impl SuperChunk {
 
     /// Compresses data into a chunk.
     pub fn compress(&self, data: ChunkInput) -> Done<Buffer> {
-        self.compress_for(data, self.0.has_checksums()?)
+        self.0.compress(data, self.0.has_checksums()?)
     }
 
-    /// Compresses data into a chunk for another super-chunk, with checksums or not.
-    pub fn compress_for(&self, data: ChunkInput, checksums: bool) -> Done<Buffer> {
-        self.0.compress(data, checksums)
+    /// Compresses data into a chunk for another super-chunk, with checksums or not. It is the front of `room`, which grows as it has to;
+    /// gives its length.
+    pub fn compress_into(&self, data: &[u8], checksums: bool, room: &mut Buffer) -> Done<usize> {
+        let more = if checksums {
+            checksum::room(data.len())
+        } else {
+            0
+        };
+        let most = data.len() + MAX_OVERHEAD + more;
+        if room.len() < most {
+            *room = zeros(most)?;
+        }
+        let data = ChunkInput::Buffer(data);
+        self.0.encoder()?.compress(data, room, checksums)
     }
 
     /// Decompresses a chunk, in the super-chunk or not, into the front of `data`.

@@ -1,9 +1,10 @@
 //! Which size of items suits a file of which nothing is known, by samples of it.
 
 use crate::failure::Result;
-use crate::library::{ChunkInput, Place, SuperChunk};
+use crate::library::{Place, SuperChunk};
 use crate::settings::Settings;
 use oxiblosc_error::Error;
+use oxiblosc_memory::Buffer;
 
 /// Sizes that are tried besides 1: numbers, pixels of three bytes, and pairs and triples of numbers.
 const TRIED: [i32; 6] = [2, 3, 4, 8, 12, 16];
@@ -53,10 +54,10 @@ pub fn best(samples: &[Vec<u8>], settings: impl Fn(i32) -> Result<Settings>) -> 
 
 fn compressed(samples: &[Vec<u8>], settings: &Settings) -> std::result::Result<usize, Error> {
     let contexts = SuperChunk::new(Place::Memory, settings)?;
-    let sizes = samples.iter().map(|sample| {
-        let chunk = contexts.compress_for(ChunkInput::Buffer(sample), false)?;
-        Ok(chunk.len())
-    });
+    let mut room = Buffer::new();
+    let sizes = samples
+        .iter()
+        .map(|sample| contexts.compress_into(sample, false, &mut room));
     sizes.sum()
 }
 

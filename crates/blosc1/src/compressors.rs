@@ -64,9 +64,10 @@ pub unsafe extern "C" fn blosc_compcode_to_compname(
 /// `compname` is a C string, or null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc_compname_to_compcode(compname: *const c_char) -> c_int {
-    // SAFETY: by the caller's word.
     guard(FAILED, || {
-        code_of(unsafe { text(compname) }).unwrap_or(FAILED)
+        // SAFETY: by the caller's word.
+        let name = unsafe { text(compname) };
+        code_of(name).unwrap_or(FAILED)
     })
 }
 

@@ -105,8 +105,8 @@ pub unsafe extern "C" fn blosc_decompress_ctx(
     destsize: usize,
     numinternalthreads: c_int,
 ) -> c_int {
-    // SAFETY: by the caller's word.
     guard(FAILED, || {
+        // SAFETY: by the caller's word.
         either(unsafe { run(src, dest, destsize, numinternalthreads) })
     })
 }

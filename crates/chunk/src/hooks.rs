@@ -111,9 +111,11 @@ pub trait Executor: Sync {
     fn processors(&self) -> usize {
         usize::MAX
     }
+}
 
+impl dyn Executor + '_ {
     /// How many workers are of use for so many tasks that compute and never wait.
-    fn workers(&self, nthreads: usize, tasks: usize) -> usize {
+    pub fn workers(&self, nthreads: usize, tasks: usize) -> usize {
         match nthreads.min(tasks) {
             0 => 1,
             // Not worth the question.
@@ -130,5 +132,43 @@ impl Executor for Serial {
     fn run(&self, _nthreads: usize, _nworkers: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()> {
         job(0);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encode::workers;
+
+    /// A machine with so many processors.
+    struct Machine(usize);
+
+    impl Executor for Machine {
+        fn run(&self, _: usize, _: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()> {
+            job(0);
+            Ok(())
+        }
+
+        fn processors(&self) -> usize {
+            self.0
+        }
+    }
+
+    #[test]
+    fn no_more_workers_than_processors_and_work() {
+        const LARGE: usize = 1 << 20;
+        let of = |processors, nthreads, nblocks, calls| {
+            workers(&Machine(processors), nthreads, nblocks, LARGE, calls)
+        };
+        for nthreads in [2, 4, 8, 16, 64] {
+            assert_eq!(of(2, nthreads, 100, false), 2);
+            assert_eq!(of(64, nthreads, 100, false), nthreads);
+            assert_eq!(of(64, nthreads, 3, false), nthreads.min(3));
+            // A function of the program's may wait for something.
+            assert_eq!(of(2, nthreads, 100, true), nthreads);
+        }
+        assert_eq!(of(1, 2, 100, false), 2, "not asked for so few");
+        assert_eq!(of(8, 4, 0, false), 1);
+        assert_eq!(workers(&Machine(8), 4, 100, 1000, false), 1);
     }
 }

@@ -13,7 +13,7 @@ pub fn find(bytes: &[u8], sum: u32) -> Option<usize> {
         if difference == wanted {
             return Some(bit);
         }
-        difference = difference >> 1 ^ (difference & 1) * POLYNOMIAL;
+        difference = (difference >> 1) ^ ((difference & 1) * POLYNOMIAL);
     }
     None
 }
@@ -33,7 +33,7 @@ mod tests {
 
     #[test]
     fn every_bit_is_found_and_nothing_else() {
-        let bytes: Vec<u8> = (0..300u32).map(|i| (i * i >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..300u32).map(|i| ((i * i) >> 3) as u8).collect();
         for len in [1, 7, 64, 300] {
             let bytes = &bytes[..len];
             let sum = crc32c(bytes);

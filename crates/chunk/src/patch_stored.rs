@@ -106,7 +106,7 @@ impl Patcher<'_> {
             *sum = extended(crc32c(&front[..from]), before).to_le_bytes();
         }
         let mut edits = List::new();
-        push_edits(&mut edits, from, &tail, [0..changed].into_iter())?;
+        push_edits(&mut edits, from, &tail, std::iter::once(0..changed))?;
         sort_by_key(&mut data_edits, |edit| edit.at);
         edits.extend(data_edits)?;
         let fits = stored

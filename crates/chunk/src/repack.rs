@@ -3,14 +3,23 @@
 use super::checksum::{self, CHECKSUMS, Layout};
 use super::decode::Chunk;
 use super::header::{ChunkHeader, Special, flags2};
-use oxiblosc_error::Result;
+use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::Buffer;
 
-/// The chunk in `bytes`, packed: without gaps between its blocks. None if there are no gaps, or no table of block starts.
+/// The chunk in `bytes`, packed: without gaps between its blocks. None if there are no gaps, or no table of block starts; and of a damaged
+/// chunk, which stays as it is.
 ///
 /// # Errors
-/// Those of a damaged chunk, and [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+/// [`Error::MemoryAlloc`].
 pub fn repack(bytes: &[u8]) -> Result<Option<Buffer>> {
+    match packed(bytes) {
+        Err(Error::MemoryAlloc) => Err(Error::MemoryAlloc),
+        Err(_) => Ok(None),
+        packed => packed,
+    }
+}
+
+fn packed(bytes: &[u8]) -> Result<Option<Buffer>> {
     let header = ChunkHeader::parse(bytes)?;
     let other = flags2::USE_DICT | flags2::INSTRUMENTED | flags2::LAZY;
     let has_table = header.is_extended()

@@ -130,12 +130,12 @@ pub fn decompress_items<'d>(
 }
 
 /// Checks a chunk of variable-length blocks, and gives it to `body`.
-fn with_vlchunk<T>(
+fn with_vlchunk(
     ctx: &impl DecodeContext,
     header: &ChunkHeader,
     src: &[u8],
-    body: impl FnOnce(&Chunk) -> Result<T>,
-) -> Result<T> {
+    body: &mut dyn FnMut(&Chunk) -> Result<()>,
+) -> Result<()> {
     if !header.has_vlblocks() {
         return Err(Error::InvalidParam);
     }
@@ -160,7 +160,8 @@ pub fn decompress_vlblocks(
     src: &[u8],
     most: usize,
 ) -> Result<List<Buffer>> {
-    with_vlchunk(ctx, header, src, |chunk| {
+    let mut blocks = List::new();
+    with_vlchunk(ctx, header, src, &mut |chunk| {
         let (loaded, whole);
         let chunk = if chunk.is_lazy() {
             loaded = chunk.load()?;
@@ -175,13 +176,13 @@ pub fn decompress_vlblocks(
             return Err(Error::InvalidParam);
         }
         let buffer = |nblock| Buffer::zeroed(chunk.block_nbytes(nblock)?);
-        let mut blocks = (0..nblocks).map(buffer).try_list()?;
+        blocks = (0..nblocks).map(buffer).try_list()?;
         let buffers = blocks.iter_mut().map(|block| &mut **block);
         let (nthreads, hooks) = (ctx.nthreads(), ctx.functions(src));
         let (mask, exec) = (mask.as_deref(), ctx.executor());
-        decode::decompress_blocks(chunk, buffers, mask, nthreads, &hooks, exec)?;
-        Ok(blocks)
-    })
+        decode::decompress_blocks(chunk, buffers, mask, nthreads, &hooks, exec)
+    })?;
+    Ok(blocks)
 }
 
 /// Decompresses one block of a chunk of variable-length blocks.
@@ -194,15 +195,16 @@ pub fn decompress_vlblock(
     src: &[u8],
     nblock: usize,
 ) -> Result<Buffer> {
-    with_vlchunk(ctx, header, src, |chunk| {
+    let mut block = Buffer::new();
+    with_vlchunk(ctx, header, src, &mut |chunk| {
         ctx.mask(header.nblocks)?;
         if nblock >= header.nblocks {
             return Err(Error::InvalidParam);
         }
-        let mut block = Buffer::zeroed(chunk.block_nbytes(nblock)?)?;
-        decode::decompress_block(chunk, nblock, &mut block, &ctx.functions(src))?;
-        Ok(block)
-    })
+        block = Buffer::zeroed(chunk.block_nbytes(nblock)?)?;
+        decode::decompress_block(chunk, nblock, &mut block, &ctx.functions(src))
+    })?;
+    Ok(block)
 }
 
 impl<C: DecodeContext> Decoder for C {

@@ -139,27 +139,34 @@ impl Record {
         let size = LEAST + self.changed.len() + patches;
         let size32 = u32::try_from(size).map_err(|_| Error::TwoGbLimit)?;
         let mut out = List::with_capacity(size)?;
-        out.extend_from_slice(FRONT_MAGIC)?;
-        out.extend_from_slice(&size32.to_le_bytes())?;
         let (device, inode) = self.identity.unwrap_or((0, 0));
-        for number in [device, inode, self.base, self.old_len, self.new_len] {
-            out.extend_from_slice(&number.to_le_bytes())?;
+        for part in [
+            FRONT_MAGIC,
+            &size32.to_le_bytes()[..],
+            &device.to_le_bytes(),
+            &inode.to_le_bytes(),
+            &self.base.to_le_bytes(),
+            &self.old_len.to_le_bytes(),
+            &self.new_len.to_le_bytes(),
+            &self.header_len.to_le_bytes(),
+            &self.header_hash.to_le_bytes(),
+            &self.changed_pos.to_le_bytes(),
+            &(self.changed.len() as u32).to_le_bytes(),
+            &self.changed,
+            &(self.patches.len() as u32).to_le_bytes(),
+        ] {
+            out.extend_from_slice(part)?;
         }
-        out.extend_from_slice(&self.header_len.to_le_bytes())?;
-        out.extend_from_slice(&self.header_hash.to_le_bytes())?;
-        out.extend_from_slice(&self.changed_pos.to_le_bytes())?;
-        out.extend_from_slice(&(self.changed.len() as u32).to_le_bytes())?;
-        out.extend_from_slice(&self.changed)?;
-        out.extend_from_slice(&(self.patches.len() as u32).to_le_bytes())?;
         for patch in &self.patches {
-            out.extend_from_slice(&patch.pos.to_le_bytes())?;
-            out.extend_from_slice(&(patch.bytes.len() as u32).to_le_bytes())?;
-            out.extend_from_slice(&patch.bytes)?;
+            let (pos, len) = (patch.pos.to_le_bytes(), patch.bytes.len() as u32);
+            for part in [&pos[..], &len.to_le_bytes(), &patch.bytes] {
+                out.extend_from_slice(part)?;
+            }
         }
-        let hash = hash(&out);
-        out.extend_from_slice(&hash.to_le_bytes())?;
-        out.extend_from_slice(&size32.to_le_bytes())?;
-        out.extend_from_slice(END_MAGIC)?;
+        let hash = hash(&out).to_le_bytes();
+        for part in [&hash[..], &size32.to_le_bytes(), END_MAGIC] {
+            out.extend_from_slice(part)?;
+        }
         Ok(out)
     }
 

@@ -43,7 +43,8 @@ impl CowBuffer {
     /// They are there and initialised, and nothing else changes or frees them for as long as this uses them: until they are
     /// copied ([`Self::to_mut`], [`Self::front_to_mut`]), handed over, or until this is dropped.
     pub unsafe fn borrow_raw(start: *mut u8, len: usize) -> Self {
-        // SAFETY: by the contract; no reference is given out that lasts longer than `self` is borrowed.
+        // SAFETY: `# Safety` says that the bytes are there, and this alone changes them; references that it gives out last no longer than
+        // `self` is borrowed.
         Self::borrow(unsafe { std::slice::from_raw_parts_mut(start, len) })
     }
 

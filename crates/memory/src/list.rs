@@ -202,7 +202,7 @@ impl<T> List<T> {
     /// `len` is at most the capacity, and the first `len` items are initialised.
     #[inline]
     pub unsafe fn set_len(&mut self, len: usize) {
-        // SAFETY: by the contract.
+        // SAFETY: what `Vec::set_len` requires is what `# Safety` does.
         unsafe { self.0.set_len(len) };
     }
 }

@@ -75,7 +75,7 @@ impl<T: ?Sized> Shared<T> {
     /// # Safety
     /// As for [`Self::from_raw`], and that owner is still there.
     pub unsafe fn clone_raw(place: *mut Counted<T>) -> Self {
-        // SAFETY: by the contract; the owner is not dropped here.
+        // SAFETY: `place` is of `into_raw`, by `# Safety`; that owner stays, since this one is not dropped.
         let owner = std::mem::ManuallyDrop::new(unsafe { Self::from_raw(place) });
         Self::clone(&owner)
     }

@@ -54,7 +54,7 @@ pub unsafe fn run(
     };
     let mut shares: List<Share> = (0..nthreads).map(share).list()?;
     let (first, size) = (shares.as_mut_ptr().cast(), size_of::<Share>());
-    // SAFETY: by the contract; it returns when all shares were run.
+    // SAFETY: `# Safety` makes it what `Callback` says: it uses the shares, as many of this size, only until it returns.
     unsafe { callback(data, Some(run_share), numjobs, size, first) };
     let mut done = shares.iter().map(|share| &share.done);
     match done.all(|done| done.load(Ordering::Acquire)) {

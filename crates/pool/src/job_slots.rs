@@ -15,7 +15,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::patience::Patience;
-use super::sync::{AtomicBool, AtomicPtr, AtomicU32, Futex, Ordering, Spun, spin_until};
+use super::sync::{AtomicBool, AtomicPtr, AtomicU32, Futex, Hint, Ordering, Spun, spin_until};
 use super::{Job, fork};
 
 /// How many jobs can be posted at once.
@@ -70,9 +70,9 @@ struct Slot {
     /// The number of permits at the start, from which a worker computes its index.
     initial_permits: AtomicU32,
     /// How many permits nobody was woken for yet.
-    unannounced: AtomicU32,
+    unannounced: Hint,
     /// How many workers have joined.
-    joined: AtomicU32,
+    joined: Hint,
     task: AtomicPtr<Task<'static>>,
 }
 
@@ -81,8 +81,8 @@ impl Slot {
         Self {
             state: Futex::new(0),
             initial_permits: AtomicU32::new(0),
-            unannounced: AtomicU32::new(0),
-            joined: AtomicU32::new(0),
+            unannounced: Hint::new(0),
+            joined: Hint::new(0),
             task: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
@@ -192,7 +192,7 @@ pub struct JobSlots {
     /// Workers that spin until a job is posted.
     spinners: AtomicU32,
     /// How many workers a thread wakes at once, at most [`FANOUT`].
-    fanout: AtomicU32,
+    fanout: Hint,
     /// How many workers were woken.
     #[cfg(test)]
     pub wakeups: std::sync::atomic::AtomicUsize,
@@ -211,7 +211,7 @@ impl JobSlots {
             used: CachePadded(AtomicU32::new(0)),
             sleepers: AtomicU32::new(0),
             spinners: AtomicU32::new(0),
-            fanout: AtomicU32::new(FANOUT),
+            fanout: Hint::new(FANOUT),
             #[cfg(test)]
             wakeups: std::sync::atomic::AtomicUsize::new(0),
             max_spinners: u32::try_from(cores.saturating_sub(1)).unwrap_or(u32::MAX),

@@ -47,9 +47,14 @@ mod tests {
     /// How many of `times` a worker spins that always sees the same.
     fn attempts(spun: Spun, times: usize) -> usize {
         let mut patience = Patience::default();
-        (0..times)
-            .filter(|_| patience.spins() && (patience.after(spun) || true))
-            .count()
+        let mut spins = |_: &usize| {
+            let spins = patience.spins();
+            if spins {
+                patience.after(spun);
+            }
+            spins
+        };
+        (0..times).filter(&mut spins).count()
     }
 
     #[test]

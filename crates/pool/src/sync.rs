@@ -8,6 +8,9 @@ pub use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Orde
 #[cfg(not(all(test, loom)))]
 pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
+/// An atomic number that only says how many threads to wake. Any value is right, so the model checker need not explore it.
+pub use std::sync::atomic::AtomicU32 as Hint;
+
 pub use futex::Futex;
 
 /// How long a thread spins before it sleeps. Waking a sleeping thread takes tens of microseconds on a virtual machine, longer than a

@@ -106,9 +106,22 @@ pub unsafe fn create(
     }))
 }
 
-/// Makes an array of special values.
-fn special(params: &mut Params, kind: Special) -> Result<*mut b2nd_array_t> {
-    make(params, kind, &mut |_| Ok(()))
+/// As [`create`], for an array of special values.
+///
+/// # Safety
+/// As for that.
+unsafe fn special(
+    name: &str,
+    ctx: *mut b2nd_context_t,
+    array: *mut *mut b2nd_array_t,
+    kind: Special,
+) -> c_int {
+    unsafe_granted!(create(name, ctx, array, |params| {
+        if kind == Special::Nan && !matches!(params.cparams().typesize, 4 | 8) {
+            return Err(Error::Data);
+        }
+        make(params, kind, &mut |_| Ok(()))
+    }))
 }
 
 /// Makes an array whose items have no value yet: reading one gives anything. Returns 0, or a negative error code; `*array`
@@ -121,10 +134,7 @@ pub unsafe extern "C" fn b2nd_uninit(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(create("b2nd_uninit", ctx, array, |params| special(
-        params,
-        Special::Uninit
-    )))
+    unsafe_granted!(special("b2nd_uninit", ctx, array, Special::Uninit))
 }
 
 /// As `b2nd_zeros`.
@@ -136,10 +146,7 @@ pub unsafe extern "C" fn b2nd_empty(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(create("b2nd_empty", ctx, array, |params| special(
-        params,
-        Special::Zero
-    )))
+    unsafe_granted!(special("b2nd_empty", ctx, array, Special::Zero))
 }
 
 /// Makes an array of zeros. Returns 0, or a negative error code; `*array` is then NULL.
@@ -151,10 +158,7 @@ pub unsafe extern "C" fn b2nd_zeros(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(create("b2nd_zeros", ctx, array, |params| special(
-        params,
-        Special::Zero
-    )))
+    unsafe_granted!(special("b2nd_zeros", ctx, array, Special::Zero))
 }
 
 /// Makes an array of NaNs; items have 4 or 8 bytes. Returns 0, or a negative error code; `*array` is then NULL.
@@ -166,12 +170,7 @@ pub unsafe extern "C" fn b2nd_nans(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(create("b2nd_nans", ctx, array, |params| {
-        match params.cparams().typesize {
-            4 | 8 => special(params, Special::Nan),
-            _ => Err(Error::Data),
-        }
-    }))
+    unsafe_granted!(special("b2nd_nans", ctx, array, Special::Nan))
 }
 
 /// Makes an array whose items are all the one at `fill_value`. What the array grows by later is zeros, but for the rest of its

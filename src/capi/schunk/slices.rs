@@ -17,17 +17,18 @@ pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
 ) -> c_int {
     code("blosc2_schunk_get_slice_buffer", || {
         let schunk = unsafe_granted!(Handle::core_of(schunk)?);
-        let Some((start, len)) = schunk.range_of_items(start, stop)? else {
+        if stop <= start {
             return Ok(());
-        };
-        let end = start + len as u64;
+        }
         let state = schunk.read()?;
+        let (start, len) = state.range_of_items(start, stop)?;
+        let end = start + len as u64;
         if end > state.sizes()?.nbytes() {
             return Err(Error::Failure);
         }
         // SAFETY: the buffer has room for the items, which are `len` bytes; it was just checked that there are so many.
         let dest = unsafe { bytes_mut(buffer.cast(), len)? };
-        schunk.read_bytes(start..end, dest)
+        schunk.read_known_bytes(&state, start..end, dest)
     })
 }
 
@@ -45,9 +46,10 @@ pub unsafe extern "C" fn blosc2_schunk_set_slice_buffer(
 ) -> c_int {
     code("blosc2_schunk_set_slice_buffer", || {
         let schunk = unsafe_granted!(Handle::core_of(schunk)?);
-        let Some((start, len)) = schunk.range_of_items(start, stop)? else {
+        if stop <= start {
             return Ok(());
-        };
+        }
+        let (start, len) = schunk.peek()?.range_of_items(start, stop)?;
         let changing = schunk.reserve()?;
         if start + len as u64 > changing.state()?.sizes()?.nbytes() {
             return Err(Error::Failure);

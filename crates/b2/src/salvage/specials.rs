@@ -5,7 +5,7 @@ use super::Slot;
 use super::index::would_fit;
 use oxiblosc_chunk::header::Special;
 
-/// Arrangements that are tried: with one in 2^32 for each, none is likely to fit by chance.
+/// Arrangements that are tried, with each kind of value: with one in 2^32 for each, none is likely to fit by chance.
 const MOST_TRIED: usize = 4096;
 
 /// The chunks in the order in which they lie in the file, with chunks of special values between them so that there are `count`, if the
@@ -18,7 +18,7 @@ pub(super) fn placed(found: &[u64], count: usize, start: u64, sum: u32) -> Optio
     };
     let ways = (0..missing).try_fold(1, |ways: usize, i| {
         let more = ways.checked_mul(count - i)? / (i + 1);
-        (more <= MOST_TRIED / kinds.len()).then_some(more)
+        (more <= MOST_TRIED).then_some(more)
     })?;
     let mut at: Vec<usize> = (0..missing).collect();
     for _ in 0..ways {

@@ -211,7 +211,7 @@ fn measure_blosc2(theirs: &Lib, rows: &mut Rows) {
             let (len, room) = (size as i32, size as i32 + 32);
             let (from, to) = (case.data.as_ptr(), chunk.as_mut_ptr());
             // SAFETY: the buffers have these sizes.
-            let mut ours = || unsafe {
+            let ours = || unsafe {
                 compress(
                     CLEVEL,
                     1,

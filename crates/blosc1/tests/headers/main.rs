@@ -6,6 +6,7 @@
 #[path = "../../../../tests/abi/items.rs"]
 mod items;
 #[path = "../../../../tests/abi/macros.rs"]
+#[allow(dead_code, reason = "the test of the other library uses the rest")]
 mod macros;
 #[path = "../../../../tests/common/needs.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]

@@ -1,7 +1,7 @@
 //! Chunks of both libraries, of all kinds: byte for byte the same where the codec is, never much larger, and each library reads what the
 //! other wrote.
 
-use super::common::{COMPRESSORS, Lib, Settings, both};
+use super::common::{COMPRESSORS, Lib, OVERHEAD, Settings, both};
 use super::data::Kind;
 use super::random::Rng;
 use std::collections::BTreeMap;
@@ -146,4 +146,46 @@ fn chunks_are_those_of_c_blosc() {
             "{name}: {ours} bytes for {theirs}"
         );
     }
+}
+
+#[test]
+fn what_fits_for_c_blosc_fits_here() {
+    let Some((ours, reference, _alone)) = both() else {
+        return;
+    };
+    let mut rng = Rng(32);
+    let (mut same, mut gained) = (0, 0);
+    for round in 0..rounds(600) {
+        let settings = Settings {
+            compressor: rng.pick(&[c"blosclz", c"lz4", c"lz4hc"]),
+            ..settings(&mut rng)
+        };
+        let data = rng.pick(&Kind::ALL).bytes(size(&mut rng), round as u64);
+        let (_, roomy) = ours.compress(&settings, &data, 2 * data.len() + 100_000);
+        // What programs give; and around what is needed.
+        let any = rng.below(data.len() + OVERHEAD + 1);
+        let short = roomy.len().saturating_sub(1 + rng.below(100));
+        let room = rng.pick(&[data.len() + OVERHEAD, data.len(), roomy.len(), short, any]);
+        let about = format!("{} bytes into {room}, {settings:?}", data.len());
+        let [(code, chunk), (expected, theirs)] =
+            [ours, reference].map(|lib| lib.compress(&settings, &data, room));
+        assert!(
+            code >= 0 && code >= expected.min(1),
+            "{code} for {expected}: {about}"
+        );
+        assert!(room < roomy.len() || chunk == roomy, "{about}");
+        if chunk == theirs {
+            same += 1;
+            continue;
+        }
+        // c-blosc's codec had less room than its block, and gave up: nothing came out, or a stored chunk.
+        assert!(
+            theirs.is_empty() || (theirs[2] & 2 != 0 && chunk.len() <= theirs.len()),
+            "{about}"
+        );
+        gained += 1;
+        check_read([ours, reference], &chunk, &data, &mut rng, &about);
+    }
+    println!("{same} the same, {gained} fit here alone");
+    assert!(same > 20 * gained, "{same} {gained}");
 }

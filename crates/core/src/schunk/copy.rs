@@ -80,7 +80,7 @@ impl SuperChunk {
                 let chunk = state.chunk(nchunk)?;
                 budget.take(&chunk)?;
                 // Changes of the chunk may have left free bytes in it; one that is damaged is copied as it is.
-                let packed = repack(&chunk).ok().flatten();
+                let packed = repack(&chunk)?;
                 put(packed.as_deref().unwrap_or(&chunk))?;
             }
         } else {

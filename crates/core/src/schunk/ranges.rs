@@ -276,16 +276,13 @@ impl From<Patched> for ChunkUpdate {
     }
 }
 
-impl SuperChunk {
-    /// The bytes that the items from `start` to before `stop` are: from where, and how many. None if there are none.
+impl State {
+    /// The bytes that the items from `start` to before `stop`, at least one, are: from where, and how many.
     ///
     /// # Errors
     /// [`Error::Failure`] where there are no such bytes.
-    pub fn range_of_items(&self, start: i64, stop: i64) -> Result<Option<(u64, usize)>> {
-        if stop <= start {
-            return Ok(None);
-        }
-        let typesize = i64::from(self.peek()?.parameters().typesize);
+    pub fn range_of_items(&self, start: i64, stop: i64) -> Result<(u64, usize)> {
+        let typesize = i64::from(self.parameters().typesize);
         let bytes = |items: i64| {
             items
                 .checked_mul(typesize)
@@ -294,15 +291,29 @@ impl SuperChunk {
         };
         let (start, stop) = (bytes(start)?, bytes(stop)?);
         let len = usize::try_from(stop - start).map_err(|_| Error::Failure)?;
-        Ok(Some((start, len)))
+        Ok((start, len))
     }
+}
 
+impl SuperChunk {
     /// Reads a range of the data, which counts bytes, into `dest`, which is as long.
     ///
     /// # Errors
     /// [`Error::Failure`] for a range that there is not; those of damaged chunks, and of input.
     pub fn read_bytes(&self, range: Range<u64>, dest: &mut [u8]) -> Result<()> {
-        let state = self.read()?;
+        self.read_known_bytes(&*self.read()?, range, dest)
+    }
+
+    /// The same, of the state that this thread is reading.
+    ///
+    /// # Errors
+    /// As for [`Self::read_bytes`].
+    pub fn read_known_bytes(
+        &self,
+        state: &State,
+        range: Range<u64>,
+        dest: &mut [u8],
+    ) -> Result<()> {
         let sizes = state.sizes()?;
         if range.is_empty() {
             return Ok(());
@@ -310,7 +321,7 @@ impl SuperChunk {
         if range.end > sizes.nbytes() || range.end - range.start != dest.len() as u64 {
             return Err(Error::Failure);
         }
-        Reader::new(self, &state)?
+        Reader::new(self, state)?
             .read(&sizes, range.start, dest)
             .map_err(Error::or_failure)?;
         self.set_current(sizes.chunk_of(range.end - 1));

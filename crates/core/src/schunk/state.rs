@@ -63,16 +63,12 @@ impl Parameters {
     }
 }
 
-/// The state of a super-chunk: its chunks, and what is known of them. Readers share it; it begins a cache line, so that none has what
-/// they read beside the words of the lock before it, which each of them writes.
-#[repr(align(128))]
+/// The state of a super-chunk: its chunks, and what is known of them. Readers share it.
+///
+/// What is seldom read comes first. In front of the state are the words of the locks, which each reader writes, so that the others would
+/// wait for what they read in the same cache line.
+#[repr(C)]
 pub struct State {
-    pub(crate) store: Store,
-    pub(crate) parameters: Parameters,
-    pub(crate) counts: Counts,
-    pub(crate) metalayers: List<Metalayer>,
-    pub(crate) vlmetalayers: List<Metalayer>,
-    pub(crate) tick: i64,
     /// How large the chunks are, where they differ, once asked for.
     sizes: Mutex<Option<ChunkSizes>>,
     /// Whether the chunks of a frame were seen to have as many bytes together as its header says, where they differ in size.
@@ -81,6 +77,12 @@ pub struct State {
     checksums: bool,
     /// The tick when a transaction was last abandoned.
     restored: i64,
+    pub(crate) metalayers: List<Metalayer>,
+    pub(crate) vlmetalayers: List<Metalayer>,
+    pub(crate) store: Store,
+    pub(crate) parameters: Parameters,
+    pub(crate) counts: Counts,
+    pub(crate) tick: i64,
 }
 
 /// A change, and the counters after it.

@@ -22,8 +22,7 @@ const PENDING: usize = 2;
 /// One reader.
 const READER: usize = 4;
 
-/// See the module. It has cache lines of its own: threads that read only what lies beside it would wait for them.
-#[repr(align(128))]
+/// See the module.
 pub struct StateLock {
     /// [`EXCLUSIVE`], [`PENDING`], and [`READER`] as often as there are readers.
     word: AtomicUsize,

@@ -22,6 +22,9 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, TryLockError};
 /// Chunks in order, with parameters and metalayers, in memory or in a frame.
 ///
 /// Threads may share one: readers see the state before or after each change, and changes wait for each other.
+///
+/// The locks come first; see [`State`] for what lies beside them.
+#[repr(C)]
 pub struct SuperChunk {
     /// Counts the threads that read the state and those that change it. All waiting is done here.
     lock: StateLock,

@@ -72,13 +72,10 @@ impl<'a> Writes<'a> {
     }
 }
 
-/// Bytes, and where in the frame they go.
-type Piece = (u64, List<u8>);
-
 /// A change that is ready to be written.
 struct Prepared<'a> {
     dead: List<(u64, &'a [u8])>,
-    /// In ascending order.
+    /// In the order of writing: the header comes last.
     live: List<(u64, &'a [u8])>,
     record: Record,
 }
@@ -94,12 +91,20 @@ impl Disk {
         if prepared.live.is_empty() && prepared.dead.is_empty() {
             return Ok(());
         }
-        let page = self.in_one_page(&prepared)?;
-        match page {
-            Some((pos, new)) if is_append && self.needs_no_record(&prepared, extent) => {
-                self.write_without_record(file, &prepared, pos, &new)?;
+        let step = match is_append {
+            true => self.in_one_step(&prepared, &header, extent.frame_len)?,
+            false => None,
+        };
+        match step {
+            Some((pos, new)) => {
+                if let Err(error) = self.write_parts(file, &prepared.dead) {
+                    self.cut_behind(file);
+                    return Err(error);
+                }
+                file.write_at(pos, &new)
+                    .inspect_err(|_| self.undo(file, &prepared.record))?;
             }
-            page => self.write_with_record(file, prepared, page, extent.frame_len)?,
+            None => self.write_with_record(file, prepared, extent.frame_len)?,
         }
         self.view.header = header;
         self.view.extent = extent;
@@ -107,54 +112,37 @@ impl Disk {
         Ok(())
     }
 
-    /// What is overwritten as one piece, with what lies between, if all of that lies in one page.
-    fn in_one_page(&self, prepared: &Prepared) -> Result<Option<Piece>> {
-        let (Some((first, _)), Some((last, end))) = (prepared.live.first(), prepared.live.last())
-        else {
-            return Ok(None);
-        };
-        let end = last + end.len() as u64;
-        if (self.base + first) / PAGE != (self.base + end - 1) / PAGE {
-            return Ok(None);
-        }
-        let mut bytes = List::with_capacity((end - first) as usize)?;
-        for (at, new) in &prepared.live {
-            let from = first + bytes.len() as u64;
-            let Some(between) = self.view.known(from, (at - from) as usize) else {
-                return Ok(None);
-            };
-            bytes.extend_from_slice(between)?;
-            bytes.extend_from_slice(new)?;
-        }
-        Ok(Some((*first, bytes)))
-    }
-
-    /// Whether a change that overwrites bytes of one page alone is committed by that: a process is stopped before it or after it,
+    /// What an append overwrites, if it is committed by that: bytes of one page, so that a process is stopped before it or after it,
     /// and the file then ends where the frame does. Readers without a lock must notice: the frame gets longer, and of the header only
     /// the part changes that they compare after reading.
-    fn needs_no_record(&self, prepared: &Prepared, extent: Extent) -> bool {
-        let ends = prepared.dead.iter().map(|(at, new)| at + new.len() as u64);
-        let front = prepared.record.changed_pos as usize + prepared.record.changed.len();
-        !self.options.durable
-            && self.options.backend.is_filesystem()
-            && extent.frame_len > self.view.extent.frame_len
-            && ends.max() == Some(extent.frame_len)
-            && front <= MIN_LEN
-    }
-
-    fn write_without_record(
-        &mut self,
-        file: &dyn Storage,
+    fn in_one_step(
+        &self,
         prepared: &Prepared,
-        pos: u64,
-        new: &[u8],
-    ) -> Result<()> {
-        if let Err(error) = self.write_parts(file, &prepared.dead) {
-            self.cut_behind(file);
-            return Err(error);
+        header: &[u8],
+        frame_len: u64,
+    ) -> Result<Option<(u64, List<u8>)>> {
+        // The sizes of a directory's index follow the header.
+        let (at, sizes) = match *prepared.live {
+            [(at, _)] => (at, &[][..]),
+            [(sizes_at, sizes), (at, _)] if sizes_at == header.len() as u64 => (at, sizes),
+            _ => return Ok(None),
+        };
+        let front = header.get(at as usize..).unwrap_or_default();
+        let end = at + (front.len() + sizes.len()) as u64;
+        let changed = prepared.record.changed_pos as usize + prepared.record.changed.len();
+        let is_last = |(at, new): &(u64, &[u8])| at + new.len() as u64 == frame_len;
+        let is_possible = !self.options.durable
+            && self.options.backend.is_filesystem()
+            && changed <= MIN_LEN
+            && frame_len > self.view.extent.frame_len
+            && prepared.dead.last().is_some_and(is_last)
+            && (self.base + at) / PAGE == (self.base + end - 1) / PAGE;
+        if !is_possible {
+            return Ok(None);
         }
-        file.write_at(self.base + pos, new)
-            .inspect_err(|_| self.undo(file, &prepared.record))
+        let mut new = front.to_list()?;
+        new.extend_from_slice(sizes)?;
+        Ok(Some((self.base + at, new)))
     }
 
     /// Takes away what was written behind the frame. It does not count: the next change cuts it off if that cannot be done now.
@@ -167,7 +155,6 @@ impl Disk {
         &mut self,
         file: &dyn Storage,
         prepared: Prepared,
-        page: Option<Piece>,
         frame_len: u64,
     ) -> Result<()> {
         let bytes = prepared.record.encode()?;
@@ -185,7 +172,8 @@ impl Disk {
             return Err(error);
         }
         let applied = self
-            .apply(file, &live, page)
+            .write_parts(file, &live)
+            .and_then(|()| self.sync(file))
             .and_then(|()| file.truncate(self.base + frame_len));
         if let Err(error) = applied {
             self.undo(file, &record);
@@ -230,7 +218,7 @@ impl Disk {
     fn prepare_writes<'a>(
         &self,
         file: &dyn Storage,
-        mut writes: Writes<'a>,
+        writes: Writes<'a>,
         header: &'a [u8],
         extent: Extent,
     ) -> Result<Prepared<'a>> {
@@ -248,8 +236,7 @@ impl Disk {
             new: &header[changed.clone()],
             old: None,
         });
-        sort_by_key(&mut writes.live, |over| over.pos);
-        for over in header_over.into_iter().chain(writes.live) {
+        for over in writes.live.into_iter().chain(header_over) {
             let inside = old.frame_len.saturating_sub(over.pos);
             let inside = usize::try_from(inside).map_or(over.new.len(), |n| n.min(over.new.len()));
             let (new, behind) = over.new.split_at(inside);
@@ -267,6 +254,7 @@ impl Disk {
             let pos = over.pos;
             patches.push(Patch { pos, bytes })?;
         }
+        sort_by_key(&mut patches, |patch| patch.pos);
         // A header that was moved or cut is told by its bytes as far as both have them.
         let both = changed.start..changed.end.min(old_header.len());
         let changed_new = header.get(both.clone()).unwrap_or_default();
@@ -295,19 +283,6 @@ impl Disk {
         let mut bytes = List::filled(0, len)?;
         file.read_at(self.base + pos, &mut bytes)?;
         Ok(bytes)
-    }
-
-    /// Overwrites, the header last, for readers that do not know of records.
-    fn apply(&self, file: &dyn Storage, live: &[(u64, &[u8])], page: Option<Piece>) -> Result<()> {
-        match page {
-            Some((pos, new)) => self.write_parts(file, &[(pos, &new)])?,
-            None => {
-                let (header, others) = live.split_at(live.len().min(1));
-                self.write_parts(file, others)?;
-                self.write_parts(file, header)?;
-            }
-        }
-        self.sync(file)
     }
 
     /// Writes parts at their positions in the frame, those that follow one another together.

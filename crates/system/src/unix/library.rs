@@ -43,6 +43,10 @@ pub unsafe fn close(library: *mut c_void) {
 
 /// Makes the functions of the library that an address is in known to all libraries: a program may have opened it for itself
 /// alone.
+#[allow(
+    clippy::not_unsafe_ptr_arg_deref,
+    reason = "the address is looked up, not read"
+)]
 pub fn show_to_all(inside: *const c_void) {
     // SAFETY: any address will do; the structure lives across the call.
     unsafe {
