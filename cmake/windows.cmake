@@ -5,7 +5,7 @@ add_custom_command(
   COMMAND "${CMAKE_COMMAND}" -E make_directory "${staging}"
   COMMAND "${CMAKE_OBJCOPY}" ${strip_debug} "${cargo_shared}" "${staging}/${shared_file}"
   COMMAND "${CMAKE_COMMAND}" -E copy "${cargo_output}/${shared_import}" "${staging}/${shared_import}"
-  COMMAND "${CMAKE_OBJCOPY}" ${strip_debug} "${cargo_output}/libblosc2.a" "${staging}/libblosc2.a"
+  COMMAND "${CMAKE_COMMAND}" -E copy "${cargo_output}/libblosc2.a" "${staging}/libblosc2.a"
   DEPENDS cargo_library "${cargo_shared}" "${cargo_output}/libblosc2.a"
   COMMENT "Naming the libraries as the reference's"
   VERBATIM)

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const DOCUMENTS: [&str; 10] = [
+const DOCUMENTS: [&str; 12] = [
     "README.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
@@ -14,6 +14,7 @@ const DOCUMENTS: [&str; 10] = [
     "docs/dask.md",
     "docs/durability.md",
     "docs/performance.md",
+    "docs/platforms.md",
     "packaging/README.md",
 ];
 
