@@ -78,7 +78,6 @@ check "C programs, static library" run_labelled static
 check "Programs in other languages" run_labelled ffi
 check "What is installed: names, links, symbols, pkg-config" run_labelled package
 check "C programs under valgrind" run_labelled memcheck
-check "Windows, musl, macOS, AArch64" capi-tests/toolchains.sh --quick windows musl macos aarch64
 check "What is installed, as packagers look at it: licences, hardening, symbols file, wheel" packaging/check-installed.sh
 # The others take minutes: see the scripts.
 check "A client: PyTables, HDF5 files by one library and read by the other" capi-tests/clients/pytables.sh --quick
