@@ -46,7 +46,7 @@ mod simulation;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-pub use cores::count as processors;
+pub use cores::recent_count as processors;
 pub use fork::process;
 use oxiblosc_error::{Error, Result};
 use thread_pool::ThreadPool;
