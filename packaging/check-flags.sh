@@ -17,9 +17,9 @@ flags=("CFLAGS=-finstrument-functions" "LDFLAGS=-Wl,-z,origin" "RUSTFLAGS=-Clink
 marked() {
   local file
   for file in "$1/libblosc2.so" "$1/b2"; do
-    nm -D --undefined-only "$file" | grep -q __cyg_profile_func_enter || die "CFLAGS did not arrive in $file"
-    readelf -dW "$file" | grep -q 'FLAGS.*ORIGIN' || die "LDFLAGS did not arrive in $file"
-    readelf -nW "$file" | grep -q 'Build ID: 6f786962' || die "RUSTFLAGS did not arrive in $file"
+    nm -D --undefined-only "$file" | grep __cyg_profile_func_enter >/dev/null || die "CFLAGS did not arrive in $file"
+    readelf -dW "$file" | grep 'FLAGS.*ORIGIN' >/dev/null || die "LDFLAGS did not arrive in $file"
+    readelf -nW "$file" | grep 'Build ID: 6f786962' >/dev/null || die "RUSTFLAGS did not arrive in $file"
   done
   echo "CFLAGS, LDFLAGS and RUSTFLAGS are in the library and the tool"
 }

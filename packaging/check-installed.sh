@@ -51,7 +51,7 @@ is_hardened() {
   grep -q '__stack_chk_fail' <<<"$symbols" || { echo "no stack protector"; return 1; }
   grep -qE '__[a-z]+_chk' < <(grep -v __stack_chk <<<"$symbols") || { echo "no _FORTIFY_SOURCE"; return 1; }
 }
-tool_is_hardened() { is_hardened "$prefix/bin/b2" && readelf -h "$prefix/bin/b2" | grep -q 'Type:.*DYN'; }
+tool_is_hardened() { is_hardened "$prefix/bin/b2" && readelf -h "$prefix/bin/b2" | grep 'Type:.*DYN' >/dev/null; }
 
 symbols_file_is_right() {
   local symbols=$root/packaging/debian/libblosc2-9.symbols
@@ -69,7 +69,7 @@ wheel_runs() {
   echo "$(basename "$work"/oxiblosc-*.whl), $(du -k "$work"/oxiblosc-*.whl | cut -f1) KB"
   # A program that asks the loader for libblosc2 by its name gets the wheel's; one that is compiled against it needs nothing more.
   "$python" -m oxiblosc run python3 -c 'import ctypes; ctypes.CDLL("libblosc2.so.9").blosc2_init(); print(open("/proc/self/maps").read())' |
-    grep -q "$work/venv/.*/libblosc2.so.9" &&
+    grep "$work/venv/.*/libblosc2.so.9" >/dev/null &&
     cc "$root/packaging/debian/tests/numbers.c" -o "$work/numbers" $("$python" -m oxiblosc flags) &&
     "$work/numbers" write "$work/numbers.b2frame" && "$work/numbers" read "$work/numbers.b2frame" &&
     "$work/venv/bin/b2" verify "$work/numbers.b2frame" >/dev/null

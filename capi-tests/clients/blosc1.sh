@@ -33,7 +33,7 @@ with() {
 
 # loads <object>: whether the object would get the library under test.
 loads() {
-  with ours ldd "$1" | grep -q "libblosc.so.1 => $work/ours/" || die "$1 does not take $work/ours/libblosc.so.1"
+  with ours ldd "$1" | grep "libblosc.so.1 => $work/ours/" >/dev/null || die "$1 does not take $work/ours/libblosc.so.1"
 }
 
 # crossing <function>: the function, called with `write` or `read`, a library and a file, writes with each library and reads with both.

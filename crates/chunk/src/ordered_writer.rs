@@ -57,6 +57,8 @@ pub struct OrderedWriter<'a> {
 impl<'a> OrderedWriter<'a> {
     /// Blocks are written to `rest`, which begins at offset `body` in the chunk, and their offsets to `starts`, 4 bytes each.
     pub fn new(starts: &'a mut [u8], rest: &'a mut [u8], body: usize) -> Self {
+        // No block is noted yet (see `note`).
+        starts.fill(u8::MAX);
         Self {
             starts,
             rest,
@@ -194,7 +196,7 @@ impl<'a> OrderedWriter<'a> {
     fn take_next(&mut self) -> Option<(Encoded<'a>, AlignedBuffer)> {
         let noted = self.starts.get(4 * self.next..)?.first_chunk()?;
         let index = u32::from_le_bytes(*noted) as usize;
-        // Without a note, this is whatever was in the destination.
+        // Without a note, this is a number that no block has.
         if self.waiting.get(index)?.0 != self.next {
             return None;
         }

@@ -13,7 +13,7 @@ use crate::schunk::{ChunkUpdate, State, Update};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::{Change, Slot};
-use oxiblosc_memory::{Buffer, Collect, List, ToList};
+use oxiblosc_memory::{Buffer, Collect, List, ToList, boxed};
 
 /// Makes the chunks that the new shape needs.
 type Write<'a> = dyn Fn(&Resizing) -> Result<List<Update>> + 'a;
@@ -43,6 +43,12 @@ impl Resizing<'_> {
     }
 }
 
+/// A geometry on the heap. It has more than a kilobyte, and while chunks are made the codecs need what there is of a small stack.
+#[inline(never)]
+fn on_heap(make: impl FnOnce() -> Result<Geometry>) -> Result<Box<Geometry>> {
+    boxed(make()?)
+}
+
 impl ArrayRef<'_> {
     /// Gives the array another shape, and makes the chunks that `write` says, all at once. Items that appear without
     /// them are zeros.
@@ -52,8 +58,8 @@ impl ArrayRef<'_> {
         start: Option<&[i64]>,
         write: Option<&Write>,
     ) -> Result<()> {
-        let old = self.geometry.clone();
-        let new = target(&old, new_shape)?;
+        let old = on_heap(|| Ok(self.geometry.clone()))?;
+        let new = on_heap(|| target(&old, new_shape))?;
         let reshape = Reshape::new(&old, &new, start)?;
         if old.shape == new.shape {
             return Ok(());
@@ -88,7 +94,7 @@ impl ArrayRef<'_> {
         let origin = |nchunk| reshape.origin(nchunk);
         changing.commit(|state| self.arrange(state, &new, &origin, updates))?;
         changing.finish()?;
-        self.geometry = new;
+        self.geometry = *new;
         Ok(())
     }
 
@@ -136,7 +142,7 @@ impl ArrayRef<'_> {
         stop[axis] = at + len;
         let mut buffershape = geometry.shape;
         buffershape[axis] = len;
-        let new = target(geometry, &shape[..ndim])?;
+        let new = on_heap(|| target(geometry, &shape[..ndim]))?;
         let write = |resizing: &Resizing| {
             let (start, stop) = (&start[..ndim], &stop[..ndim]);
             match Selection::slice(&new, start, stop, &buffershape[..ndim])? {
@@ -206,7 +212,7 @@ impl ArrayRef<'_> {
     pub fn join(&mut self, src: &ArrayRef, axis: usize, shape: &Dims) -> Result<()> {
         let ndim = self.geometry.ndim;
         let begin = self.geometry.shape[axis];
-        let new = self.geometry.reshaped(shape)?;
+        let new = on_heap(|| self.geometry.reshaped(shape))?;
         let write = |resizing: &Resizing| {
             let mut updates: List<Update> = List::new();
             for nchunk in 0..new.nchunks()? {
