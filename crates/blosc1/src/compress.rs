@@ -133,7 +133,7 @@ impl Request {
             let most = MIN_HEADER_LENGTH + nbytes + 4 * nblocks * (1 + params.typesize);
             let room = destsize.min(most);
             apart((src, nbytes), (dest, room))?;
-            // SAFETY: by the caller's word; they do not overlap.
+            // SAFETY: the buffers have these sizes, by `# Safety`; `apart` found that they do not overlap.
             let (src, dest) = unsafe { (bytes(src, nbytes)?, bytes_mut(dest, room)?) };
             let cbytes = compress(&params, ChunkInput::Buffer(src), dest, &Snappy, &Pool);
             c_int::try_from(cbytes.map_err(|_| FAILED)?).map_err(|_| FAILED)
@@ -240,7 +240,7 @@ pub unsafe extern "C" fn blosc_compress(
     request.compcode = settings::compressor();
     request.blocksize = settings::blocksize();
     request.nthreads = settings::nthreads();
-    // SAFETY: by the caller's word.
+    // SAFETY: the buffers have the sizes given, by `# Safety`.
     unsafe { request.run((src.cast(), nbytes), (dest.cast(), destsize)) }
 }
 
@@ -266,11 +266,11 @@ pub unsafe extern "C" fn blosc_compress_ctx(
         clevel,
         shuffle: doshuffle,
         typesize,
-        // SAFETY: by the caller's word.
+        // SAFETY: `compressor` is a C string or null, by `# Safety`; `text` takes both.
         compcode: code_of(unsafe { text(compressor) }).unwrap_or(FAILED),
         blocksize: blocksize as c_int,
         nthreads: numinternalthreads,
     };
-    // SAFETY: by the caller's word.
+    // SAFETY: the buffers have the sizes given, by `# Safety`.
     unsafe { request.run((src.cast(), nbytes), (dest.cast(), destsize)) }
 }

@@ -52,7 +52,7 @@ pub unsafe extern "C" fn blosc_compcode_to_compname(
 ) -> c_int {
     let name = name_of(compcode);
     if !compname.is_null() {
-        // SAFETY: by the caller's word.
+        // SAFETY: not null, as was just checked, so it can be written, by `# Safety`.
         unsafe { *compname = name.map_or(null(), CStr::as_ptr) };
     }
     if name.is_some() { compcode } else { FAILED }
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn blosc_compcode_to_compname(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc_compname_to_compcode(compname: *const c_char) -> c_int {
     guard(FAILED, || {
-        // SAFETY: by the caller's word.
+        // SAFETY: a C string or null, by `# Safety`; `text` takes both.
         let name = unsafe { text(compname) };
         code_of(name).unwrap_or(FAILED)
     })
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn blosc_get_complib_info(
     version: *mut *mut c_char,
 ) -> c_int {
     guard(FAILED, || {
-        // SAFETY: by the caller's word.
+        // SAFETY: a C string, by `# Safety`.
         let name = unsafe { text(compname) };
         let found = match (name, Codec::from_name(name)) {
             ("snappy", _) => Some((2, "unknown")),
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn blosc_get_complib_info(
             if !place.is_null() {
                 let copy = text.and_then(|text| CStrBuf::to_malloc(&CStrBuf::new(text).ok()?).ok());
                 let copy = copy.unwrap_or(std::ptr::null_mut());
-                // SAFETY: by the caller's word.
+                // SAFETY: not null, as was just checked, so it can be written, by `# Safety`.
                 unsafe { *place = copy };
             }
         }

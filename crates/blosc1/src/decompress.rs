@@ -86,7 +86,7 @@ pub unsafe extern "C" fn blosc_decompress(
 ) -> c_int {
     settings::init();
     guard(FAILED, || {
-        // SAFETY: by the caller's word.
+        // SAFETY: `src` has what its header says and `dest` has `destsize` bytes, by `# Safety`.
         either(
             nthreads_of_environment()
                 .and_then(|()| unsafe { run(src, dest, destsize, settings::nthreads()) }),
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn blosc_decompress_ctx(
     numinternalthreads: c_int,
 ) -> c_int {
     guard(FAILED, || {
-        // SAFETY: by the caller's word.
+        // SAFETY: `src` has what its header says and `dest` has `destsize` bytes, by `# Safety`.
         either(unsafe { run(src, dest, destsize, numinternalthreads) })
     })
 }
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn blosc_getitem(
     dest: *mut c_void,
 ) -> c_int {
     let run = || {
-        // SAFETY: by the caller's word.
+        // SAFETY: `src` has a header, by `# Safety`.
         let raw = unsafe { RawHeader::read(src) }.ok_or(FAILED)?;
         if !raw.is_known() {
             return Err(OTHER_VERSION);
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn blosc_getitem(
         }
         let header = raw.check(|nblocks| nblocks + 1)?;
         let range = range_of(&header, start, nitems)?;
-        // SAFETY: by the caller's word.
+        // SAFETY: `src` has what its header says and `dest` has room for the range, by `# Safety`.
         let (src, dest) = unsafe { buffers(&header, src, dest, range.len)? };
         let mut chunk = None;
         Chunk::parse_into(&mut chunk, &header, src)

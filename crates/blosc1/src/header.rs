@@ -114,7 +114,7 @@ pub unsafe extern "C" fn blosc_cbuffer_sizes(
     cbytes: *mut usize,
     blocksize: *mut usize,
 ) {
-    // SAFETY: by the caller's word.
+    // SAFETY: `cbuffer` has a header, and the others can be written or are null, by `# Safety`.
     unsafe {
         let header = RawHeader::read(cbuffer).filter(RawHeader::is_known);
         // A negative size becomes a very large one.
@@ -141,12 +141,12 @@ pub unsafe extern "C" fn blosc_cbuffer_validate(
     if cbytes < MIN_HEADER_LENGTH {
         return FAILED;
     }
-    // SAFETY: by the caller's word.
+    // SAFETY: `cbuffer` has `cbytes` bytes, by `# Safety`, which were found to be enough for a header.
     let header = unsafe { RawHeader::read(cbuffer) }.filter(RawHeader::is_known);
     let (size, all) = header.map_or((0, 0), |header| {
         (header.nbytes() as usize, header.cbytes() as usize)
     });
-    // SAFETY: by the caller's word.
+    // SAFETY: `nbytes` can be written or is null, by `# Safety`.
     unsafe { give(nbytes, size) };
     if all == cbytes && size <= i32::MAX as usize - MIN_HEADER_LENGTH {
         0
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn blosc_cbuffer_metainfo(
     typesize: *mut usize,
     flags: *mut c_int,
 ) {
-    // SAFETY: by the caller's word.
+    // SAFETY: `cbuffer` has a header, and the others can be written or are null, by `# Safety`.
     unsafe {
         let header = RawHeader::read(cbuffer).filter(RawHeader::is_known);
         give(typesize, header.map_or(0, |header| header.0[3].into()));
@@ -184,7 +184,7 @@ pub unsafe extern "C" fn blosc_cbuffer_versions(
     version: *mut c_int,
     compversion: *mut c_int,
 ) {
-    // SAFETY: by the caller's word.
+    // SAFETY: `cbuffer` has a header, and the others can be written or are null, by `# Safety`.
     unsafe {
         let header = RawHeader::read(cbuffer);
         give(version, header.map_or(0, |header| header.0[0].into()));
@@ -198,7 +198,7 @@ pub unsafe extern "C" fn blosc_cbuffer_versions(
 /// `cbuffer` has 16 bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc_cbuffer_complib(cbuffer: *const c_void) -> *const c_char {
-    // SAFETY: by the caller's word.
+    // SAFETY: `cbuffer` has a header, by `# Safety`.
     let header = unsafe { RawHeader::read(cbuffer) };
     let library = header.and_then(|header| library_of(header.format()));
     library.map_or(null(), CStr::as_ptr)

@@ -130,7 +130,7 @@ pub extern "C" fn blosc_get_compressor() -> *const c_char {
 /// `compname` is a C string, or null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc_set_compressor(compname: *const c_char) -> c_int {
-    // SAFETY: by the caller's word.
+    // SAFETY: a C string or null, by `# Safety`; `text` takes both.
     guard(FAILED, || set_compressor(unsafe { text(compname) }))
 }
 

@@ -24,6 +24,7 @@
     )
 )]
 
+mod region;
 #[cfg(unix)]
 mod unix;
 #[cfg(unix)]

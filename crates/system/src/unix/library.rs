@@ -28,7 +28,7 @@ pub fn explain(tell: impl FnOnce(&CStr)) {
 /// # Safety
 /// An open library.
 pub unsafe fn symbol(library: *mut c_void, name: &CStr) -> *mut c_void {
-    // SAFETY: by the caller's word, and a C string.
+    // SAFETY: an open library, by `# Safety`, and a C string.
     unsafe { libc::dlsym(library, name.as_ptr()) }
 }
 
@@ -37,7 +37,7 @@ pub unsafe fn symbol(library: *mut c_void, name: &CStr) -> *mut c_void {
 /// # Safety
 /// An open library, of which nothing is used any more.
 pub unsafe fn close(library: *mut c_void) {
-    // SAFETY: by the caller's word.
+    // SAFETY: an open library that is not used any more, by `# Safety`.
     unsafe { libc::dlclose(library) };
 }
 

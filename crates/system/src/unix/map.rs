@@ -1,20 +1,10 @@
-//! The address space of a map: how it is laid out, grown and cut. Everything unsafe about maps is here.
+//! The address space of a map: how it is laid out, grown and cut. Everything unsafe about maps is here and in `region`.
 
+pub use crate::region::Kind;
 use oxiblosc_error::{Error, Result};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
-
-/// What a map is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Reading the file.
-    Read,
-    /// Reading and writing it.
-    Write,
-    /// Reading it, and writing to memory alone.
-    Copy,
-}
 
 impl Kind {
     /// What the map is protected for, as the system takes it.
@@ -36,7 +26,7 @@ impl Kind {
 
 /// The address space of a map. Bytes from `size` on are zero.
 pub struct Region {
-    base: NonNull<u8>,
+    pub(crate) base: NonNull<u8>,
     /// Bytes of address space.
     pub mapped: usize,
     /// Bytes of the file, or of what it looks like from here.
@@ -115,31 +105,6 @@ impl Region {
         };
         region.lay_over(file)?;
         Ok(region)
-    }
-
-    /// The address of the byte at `pos`, which is at most `mapped`.
-    pub fn at(&self, pos: usize) -> *mut u8 {
-        assert!(pos <= self.mapped);
-        // SAFETY: inside the region or at its end, as was just checked.
-        unsafe { self.base.as_ptr().add(pos) }
-    }
-
-    /// Copies bytes out of the region. What comes from the file must be there.
-    pub fn get(&self, pos: usize, buf: &mut [u8]) {
-        assert!(pos + buf.len() <= self.mapped);
-        // SAFETY: the bytes lie inside the region, as was just checked, and it cannot change or move while it is looked
-        // at; `buf` is no part of it, as there are no references into it.
-        unsafe {
-            self.at(pos)
-                .copy_to_nonoverlapping(buf.as_mut_ptr(), buf.len());
-        }
-    }
-
-    /// Copies bytes into a writable region. What comes from the file must be there.
-    pub fn put(&mut self, pos: usize, bytes: &[u8]) {
-        assert!(pos + bytes.len() <= self.mapped);
-        // SAFETY: the bytes lie inside the region, as was just checked, and are not accessed otherwise meanwhile.
-        unsafe { self.at(pos).copy_from(bytes.as_ptr(), bytes.len()) };
     }
 
     /// Where in the region `len` bytes at `pos` begin.

@@ -20,7 +20,7 @@ pub unsafe fn open(path: *const c_char, mode: &CStr) -> *mut FILE {
     }
     room[..mode.len()].copy_from_slice(mode);
     room[mode.len()..][..closed.len()].copy_from_slice(closed);
-    // SAFETY: two C strings, one by the caller's word; what is behind the mode is 0.
+    // SAFETY: two C strings: `path` by `# Safety`, and the mode, behind which all is 0.
     unsafe { libc::fopen(path, room.as_ptr().cast()) }
 }
 
@@ -50,7 +50,7 @@ pub fn descriptor(file: &File, _stream: *mut FILE) -> c_int {
 /// # Safety
 /// The stream is open, as long as what is returned is used.
 pub unsafe fn file(stream: *mut FILE) -> Option<ManuallyDrop<File>> {
-    // SAFETY: by the caller's word; what is not closed here stays the stream's.
+    // SAFETY: the stream is open, by `# Safety`; its file is not closed here and stays its own.
     unsafe {
         let fd = libc::fileno(stream);
         (fd >= 0).then(|| ManuallyDrop::new(File::from_raw_fd(fd)))
@@ -62,7 +62,7 @@ pub unsafe fn file(stream: *mut FILE) -> Option<ManuallyDrop<File>> {
 /// # Safety
 /// The stream is open.
 pub unsafe fn size(stream: *mut FILE) -> i64 {
-    // SAFETY: by the caller's word.
+    // SAFETY: the stream is open, by `# Safety`.
     unsafe {
         let before = libc::ftello(stream);
         if before < 0 {

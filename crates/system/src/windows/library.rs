@@ -46,7 +46,7 @@ pub fn explain(tell: impl FnOnce(&CStr)) {
 /// # Safety
 /// An open library.
 pub unsafe fn symbol(library: *mut c_void, name: &CStr) -> *mut c_void {
-    // SAFETY: by the caller's word, and a C string.
+    // SAFETY: an open library, by `# Safety`, and a C string.
     let found = unsafe { GetProcAddress(library, name.as_ptr().cast()) };
     found.map_or(null_mut(), |address| address as *mut c_void)
 }
@@ -56,7 +56,7 @@ pub unsafe fn symbol(library: *mut c_void, name: &CStr) -> *mut c_void {
 /// # Safety
 /// An open library, of which nothing is used any more.
 pub unsafe fn close(library: *mut c_void) {
-    // SAFETY: by the caller's word.
+    // SAFETY: an open library that is not used any more, by `# Safety`.
     unsafe { FreeLibrary(library) };
 }
 

@@ -1,5 +1,6 @@
 //! The address space of a map. A file cannot be mapped longer than it is, nor be cut while it is mapped.
 
+pub use crate::region::Kind;
 use oxiblosc_error::{Error, Result};
 use std::fs::File;
 use std::os::windows::io::AsRawHandle;
@@ -12,17 +13,6 @@ use windows_sys::Win32::System::Memory::{
     PAGE_READWRITE, PAGE_WRITECOPY, UnmapViewOfFile, VirtualAlloc, VirtualFree,
 };
 use windows_sys::Win32::System::SystemInformation::GetSystemInfo;
-
-/// What a map is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Reading the file.
-    Read,
-    /// Reading and writing it.
-    Write,
-    /// Reading it, and writing to memory alone.
-    Copy,
-}
 
 impl Kind {
     /// What the map is protected for, as the system takes it.
@@ -57,7 +47,7 @@ enum Holds {
 
 /// The address space of a map. Bytes from `size` on are zero.
 pub struct Region {
-    base: NonNull<u8>,
+    pub(crate) base: NonNull<u8>,
     holds: Holds,
     /// Bytes of address space.
     pub mapped: usize,
@@ -160,31 +150,6 @@ impl Region {
             mapped,
             size,
         })
-    }
-
-    /// The address of the byte at `pos`, which is at most `mapped`.
-    pub fn at(&self, pos: usize) -> *mut u8 {
-        assert!(pos <= self.mapped);
-        // SAFETY: inside the region or at its end, as was just checked.
-        unsafe { self.base.as_ptr().add(pos) }
-    }
-
-    /// Copies bytes out of the region.
-    pub fn get(&self, pos: usize, buf: &mut [u8]) {
-        assert!(pos + buf.len() <= self.mapped);
-        // SAFETY: the bytes lie inside the region, as was just checked, and it cannot change or move while it is looked
-        // at; `buf` is no part of it, as there are no references into it.
-        unsafe {
-            self.at(pos)
-                .copy_to_nonoverlapping(buf.as_mut_ptr(), buf.len());
-        }
-    }
-
-    /// Copies bytes into a writable region.
-    pub fn put(&mut self, pos: usize, bytes: &[u8]) {
-        assert!(pos + bytes.len() <= self.mapped);
-        // SAFETY: the bytes lie inside the region, as was just checked, and are not accessed otherwise meanwhile.
-        unsafe { self.at(pos).copy_from(bytes.as_ptr(), bytes.len()) };
     }
 
     /// Where in the region `len` bytes at `pos` begin.

@@ -43,7 +43,7 @@ pub unsafe fn open(path: *const c_char, mode: &CStr) -> *mut FILE {
     for (unit, byte) in room.iter_mut().zip(whole) {
         *unit = u16::from(*byte);
     }
-    // SAFETY: by the caller's word.
+    // SAFETY: a C string, by `# Safety`.
     let Ok(path) = Wide::path(unsafe { CStr::from_ptr(path) }) else {
         return std::ptr::null_mut();
     };
@@ -82,7 +82,7 @@ pub fn descriptor(_file: &File, stream: *mut FILE) -> c_int {
 /// # Safety
 /// The stream is open, as long as what is returned is used.
 pub unsafe fn file(stream: *mut FILE) -> Option<ManuallyDrop<File>> {
-    // SAFETY: by the caller's word; what is not closed here stays the stream's.
+    // SAFETY: the stream is open, by `# Safety`; its file is not closed here and stays its own.
     unsafe {
         let handle = _get_osfhandle(_fileno(stream)) as RawHandle;
         // The C library has -2 for a stream without a file.
@@ -96,7 +96,7 @@ pub unsafe fn file(stream: *mut FILE) -> Option<ManuallyDrop<File>> {
 /// # Safety
 /// The stream is open.
 pub unsafe fn size(stream: *mut FILE) -> i64 {
-    // SAFETY: by the caller's word.
+    // SAFETY: the stream is open, by `# Safety`.
     unsafe {
         let before = _ftelli64(stream);
         if before < 0 {
