@@ -137,6 +137,11 @@ pub fn size(number: impl TryInto<usize>) -> Result<usize> {
     number.try_into().map_err(|_| Error::InvalidParam)
 }
 
+/// The bytes that C says a place has; none for a negative number.
+pub fn room(size: impl TryInto<usize>) -> usize {
+    size.try_into().unwrap_or(0)
+}
+
 /// The bytes at `src`, as many as `len`; none for a null pointer, unless nothing is wanted.
 ///
 /// # Safety

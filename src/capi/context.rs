@@ -9,7 +9,7 @@ use crate::capi::prelude::*;
 use oxiblosc_chunk::header::MAX_FILTERS;
 use oxiblosc_core::SuperChunk;
 use oxiblosc_core::environment::{self, Overrides};
-use oxiblosc_core::params::{filter_is_defined, set_shuffle};
+use oxiblosc_core::params::{Job, filter_is_defined};
 use oxiblosc_core::schunk::operation;
 use oxiblosc_memory::{Buffer, Field, boxed, env, on_c_heap};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -102,6 +102,11 @@ impl Context {
         std::ptr::from_ref(self).cast_mut().cast()
     }
 
+    /// Whether a tuner has begun its work in this context.
+    pub fn has_begun_tuner(&self) -> bool {
+        !self.tuner_params.get().is_null()
+    }
+
     /// The super-chunk that the context was made for.
     pub fn owner(&self) -> Result<&SuperChunk> {
         // SAFETY: a super-chunk outlives the contexts that were made for it.
@@ -142,28 +147,34 @@ impl Context {
         assign!(cparams, get self; filters, filters_meta, prefilter, preparams, tuner_id, codec_params);
     }
 
+    /// Takes the parameters of chunks, and the number of threads.
+    pub fn set_job(&self, job: &Job, nthreads: i16) {
+        assign!(self, set job; typesize, blocksize, compcode, compcode_meta, clevel, splitmode, filters, filters_meta);
+        self.nthreads.set(nthreads);
+        self.new_nthreads.set(nthreads);
+    }
+
     /// Takes the parameters of compression but for functions of the program's; those of the environment come first.
-    fn set_cparams(&self, cparams: &blosc2_cparams, env: Overrides) {
-        let typesize = env.typesize.unwrap_or(cparams.typesize);
-        let mut filters = cparams.filters;
-        set_shuffle(&mut filters, env.shuffle, env.delta == Some(true), typesize);
-        let instrumented = match cparams.instr_codec {
-            true => BLOSC2_INSTR_CODEC as u8,
-            false => 0,
+    fn set_cparams(&self, cparams: &blosc2_cparams) {
+        let mut job = Job {
+            nbytes: 0,
+            typesize: cparams.typesize,
+            blocksize: cparams.blocksize,
+            compcode: cparams.compcode.into(),
+            compcode_meta: cparams.compcode_meta,
+            clevel: cparams.clevel.into(),
+            splitmode: cparams.splitmode,
+            use_dict: cparams.use_dict != 0,
+            filters: cparams.filters,
+            filters_meta: cparams.filters_meta,
         };
+        let mut nthreads = cparams.nthreads;
+        Overrides::read().apply(&mut job, &mut nthreads);
+        self.set_job(&job, nthreads);
+        let instrumented = u8::from(cparams.instr_codec) * BLOSC2_INSTR_CODEC as u8;
         self.blosc2_flags.set(instrumented);
-        self.typesize.set(typesize);
-        self.filters.set(filters);
-        self.compcode.set(cparams.compcode.into());
-        self.clevel.set(env.level.unwrap_or(cparams.clevel.into()));
-        let blocksize = env.blocksize.unwrap_or(cparams.blocksize);
-        self.blocksize.set(blocksize);
-        self.nthreads.set(env.nthreads.unwrap_or(cparams.nthreads));
-        self.new_nthreads.set(self.nthreads.get());
-        let split = env.split.map(|split| split as c_int);
-        self.splitmode.set(split.unwrap_or(cparams.splitmode));
         self.schunk.set(cparams.schunk.cast());
-        assign!(self, set cparams; use_dict, filters_meta, compcode_meta, codec_params, filter_params);
+        assign!(self, set cparams; use_dict, codec_params, filter_params);
     }
 
     /// Begins the tuner of this context. Gives whether it is there and agrees.
@@ -221,7 +232,7 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        if !self.tuner_params.get().is_null()
+        if self.has_begun_tuner()
             && let Some(free) = registry::tuner(self.tuner_id.get()).and_then(|tuner| tuner.free)
         {
             // SAFETY: the tuner's own function, with the context it was begun for.
@@ -275,7 +286,7 @@ pub unsafe fn compression(cparams: blosc2_cparams) -> Result<Box<Context>> {
     }
     let ctx = boxed(Context::zeroed())?;
     ctx.do_compress.set(1);
-    ctx.set_cparams(&cparams, Overrides::read());
+    ctx.set_cparams(&cparams);
     if let Some(compcode) = env::get(c"BLOSC_COMPRESSOR", registry::compcode_of) {
         if compcode >= BLOSC_LAST_CODEC {
             env::trace("error", "BLOSC_COMPRESSOR cannot name a user-defined codec");

@@ -26,14 +26,14 @@ pub unsafe fn read_chunk<'a>(
     header: &mut ChunkHeader,
 ) -> Result<&'a [u8]> {
     let src = src.cast::<u8>();
-    let size = usize::try_from(srcsize).unwrap_or(0);
+    let size = room(srcsize);
     if size < MIN_HEADER_LENGTH {
         return Err(Error::ReadBuffer);
     }
     // SAFETY: at least this much is there. `srcsize` may be more than there is, so the rest is looked at only as far
     // as the header reaches.
     let basic = unsafe { bytes(src, MIN_HEADER_LENGTH)? };
-    let cbytes = usize::try_from(i32_at(basic, offset::CBYTES)).unwrap_or(0);
+    let cbytes = room(i32_at(basic, offset::CBYTES));
     let front = size.min(cbytes.clamp(MIN_HEADER_LENGTH, EXTENDED_HEADER_LENGTH));
     // SAFETY: a chunk has as many bytes as it says, and `srcsize` are there if that is less.
     let front = unsafe { bytes(src, front)? };
@@ -121,10 +121,14 @@ impl DecodeContext for Context {
 }
 
 impl Context {
-    /// Refuses a context for compression.
-    fn check_decompresses(&self) -> Result<()> {
-        match self.do_compress.get() {
-            0 => Ok(()),
+    /// The context behind a pointer, if it is one for decompression.
+    ///
+    /// # Safety
+    /// As for [`Self::from_c`].
+    unsafe fn decompressing<'a>(ctx: *mut blosc2_context) -> Result<&'a Self> {
+        let ctx = unsafe_granted!(Self::from_c(ctx)?);
+        match ctx.do_compress.get() {
+            0 => Ok(ctx),
             _ => Err(Error::InvalidParam),
         }
     }
@@ -142,7 +146,7 @@ impl Context {
     ) -> Result<usize> {
         let mut header = ChunkHeader::EMPTY;
         let src = unsafe_granted!(read_chunk(src, srcsize, &mut header)?);
-        let room = usize::try_from(destsize).unwrap_or(0);
+        let room = room(destsize);
         if header.nbytes > room {
             return Err(Error::WriteBuffer);
         }
@@ -170,7 +174,7 @@ impl Context {
             apart(read.as_ptr(), read.len(), dest.cast(), len)?;
             unsafe_granted!(bytes_mut(dest.cast(), len))
         };
-        let room = usize::try_from(destsize).unwrap_or(0);
+        let room = room(destsize);
         decoding::decompress_items(self, (&header, src), range, place, room)
     }
 }
@@ -191,8 +195,7 @@ pub unsafe extern "C" fn blosc2_decompress_ctx(
     destsize: i32,
 ) -> c_int {
     code("blosc2_decompress_ctx", || {
-        let ctx = unsafe_granted!(Context::from_c(context)?);
-        ctx.check_decompresses()?;
+        let ctx = unsafe_granted!(Context::decompressing(context)?);
         let result = unsafe_granted!(ctx.decompress(src, srcsize, dest, destsize));
         // The same call may be made again when there is memory.
         if result != Err(Error::MemoryAlloc) {
@@ -273,13 +276,7 @@ pub unsafe extern "C" fn blosc2_getitem_bytes_ctx(
     destsize: i32,
 ) -> c_int {
     code("blosc2_getitem_bytes_ctx", || {
-        let range = |header: &ChunkHeader| {
-            let typesize = i32::from(header.typesize);
-            if start < 0 || nbytes < 0 || start % typesize != 0 || nbytes % typesize != 0 {
-                return Err(Error::InvalidParam);
-            }
-            ItemRange::new(header, start / typesize, nbytes / typesize, destsize)
-        };
+        let range = |header: &ChunkHeader| ItemRange::of_bytes(header, start, nbytes, destsize);
         unsafe_granted!(Context::from_c(context)?.getitem(src, srcsize, range, dest, destsize))
     })
 }
@@ -297,9 +294,7 @@ pub unsafe extern "C" fn blosc2_vlchunk_get_nblocks(
 ) -> c_int {
     code("blosc2_vlchunk_get_nblocks", || {
         not_null!(src, nblocks; InvalidParam)?;
-        let front = usize::try_from(srcsize)
-            .unwrap_or(0)
-            .min(EXTENDED_HEADER_LENGTH);
+        let front = room(srcsize).min(EXTENDED_HEADER_LENGTH);
         let header = ChunkHeader::parse(unsafe_granted!(bytes(src.cast(), front)?))?;
         if !header.has_vlblocks() {
             return Err(Error::InvalidParam);
@@ -328,8 +323,7 @@ pub unsafe extern "C" fn blosc2_vldecompress_ctx(
         if dests.is_null() || destsizes.is_null() || maxblocks <= 0 {
             return Err(Error::InvalidParam);
         }
-        let ctx = unsafe_granted!(Context::from_c(context)?);
-        ctx.check_decompresses()?;
+        let ctx = unsafe_granted!(Context::decompressing(context)?);
         let mut header = ChunkHeader::EMPTY;
         let src = unsafe_granted!(read_chunk(src, srcsize, &mut header)?);
         let most = size(maxblocks)?;
@@ -359,8 +353,7 @@ pub unsafe extern "C" fn blosc2_vldecompress_block_ctx(
 ) -> c_int {
     code("blosc2_vldecompress_block_ctx", || {
         not_null!(dest, destsize; InvalidParam)?;
-        let ctx = unsafe_granted!(Context::from_c(context)?);
-        ctx.check_decompresses()?;
+        let ctx = unsafe_granted!(Context::decompressing(context)?);
         let mut header = ChunkHeader::EMPTY;
         let src = unsafe_granted!(read_chunk(src, srcsize, &mut header)?);
         // No block has a number that is negative.

@@ -9,11 +9,11 @@ use oxiblosc_filters::{bitshuffle, shuffle};
 /// # Safety
 /// Both buffers have `blocksize` bytes.
 unsafe fn apply(
+    filter: impl FnOnce(usize, &[u8], &mut [u8]),
     typesize: i32,
     blocksize: i32,
     src: *const c_void,
     dest: *mut c_void,
-    filter: impl FnOnce(usize, &[u8], &mut [u8]),
 ) -> Result<usize> {
     if !(1..=256).contains(&typesize) {
         return Err(Error::InvalidParam);
@@ -38,13 +38,9 @@ pub unsafe extern "C" fn blosc2_shuffle(
     src: *const c_void,
     dest: *mut c_void,
 ) -> i32 {
-    unsafe_granted!(code("blosc2_shuffle", || apply(
-        typesize,
-        blocksize,
-        src,
-        dest,
-        shuffle::shuffle
-    )))
+    code("blosc2_shuffle", || {
+        unsafe_granted!(apply(shuffle::shuffle, typesize, blocksize, src, dest))
+    })
 }
 
 /// Undoes `blosc2_shuffle`.
@@ -58,13 +54,9 @@ pub unsafe extern "C" fn blosc2_unshuffle(
     src: *const c_void,
     dest: *mut c_void,
 ) -> i32 {
-    unsafe_granted!(code("blosc2_unshuffle", || apply(
-        typesize,
-        blocksize,
-        src,
-        dest,
-        shuffle::unshuffle
-    )))
+    code("blosc2_unshuffle", || {
+        unsafe_granted!(apply(shuffle::unshuffle, typesize, blocksize, src, dest))
+    })
 }
 
 /// Shuffles the bits of items of `typesize` bytes (1 to 256) from `src` to `dest`, both of `blocksize` bytes; items
@@ -80,13 +72,15 @@ pub unsafe extern "C" fn blosc2_bitshuffle(
     src: *const c_void,
     dest: *mut c_void,
 ) -> i32 {
-    unsafe_granted!(code("blosc2_bitshuffle", || apply(
-        typesize,
-        blocksize,
-        src,
-        dest,
-        bitshuffle::bitshuffle
-    )))
+    code("blosc2_bitshuffle", || {
+        unsafe_granted!(apply(
+            bitshuffle::bitshuffle,
+            typesize,
+            blocksize,
+            src,
+            dest
+        ))
+    })
 }
 
 /// Undoes `blosc2_bitshuffle`.
@@ -103,7 +97,7 @@ pub unsafe extern "C" fn blosc2_bitunshuffle(
     let undo = |typesize: usize, src: &[u8], dest: &mut [u8]| {
         bitshuffle::bitunshuffle(typesize, src, dest, version::VL_BLOCKS);
     };
-    unsafe_granted!(code("blosc2_bitunshuffle", || apply(
-        typesize, blocksize, src, dest, undo
-    )))
+    code("blosc2_bitunshuffle", || {
+        unsafe_granted!(apply(undo, typesize, blocksize, src, dest))
+    })
 }

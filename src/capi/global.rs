@@ -1,42 +1,18 @@
 //! The functions without a context: their settings are the process's.
-//!
-//! The settings are single atomics, and every call works on a context of its own, so calls from several threads do
-//! not wait for each other, and a child after `fork` never finds a lock taken.
 
-use super::compress::{Format, buffers};
+use super::compress::buffers;
 use super::context::{self, Context};
 use super::decompress::getitem_of;
 use super::registry;
 use crate::capi::prelude::*;
-use oxiblosc_chunk::scratch;
-use oxiblosc_core::environment::Overrides;
-use oxiblosc_core::params::{Shuffle, set_shuffle};
-use oxiblosc_core::schunk::operation;
+use oxiblosc_core::encoding::{self, Format};
+use oxiblosc_core::process::{self, BLOCKSIZE, COMPRESSOR, DELTA, SPLITMODE};
 use oxiblosc_memory::env;
-use oxiblosc_pool as pool;
-use std::sync::atomic::{AtomicBool, AtomicI16, AtomicI32, Ordering::Relaxed};
-
-static INITIALIZED: AtomicBool = AtomicBool::new(false);
-static COMPRESSOR: AtomicI32 = AtomicI32::new(BLOSC_BLOSCLZ);
-static DELTA: AtomicI32 = AtomicI32::new(0);
-static SPLITMODE: AtomicI32 = AtomicI32::new(BLOSC_FORWARD_COMPAT_SPLIT);
-static NTHREADS: AtomicI16 = AtomicI16::new(1);
-static BLOCKSIZE: AtomicI32 = AtomicI32::new(0);
-
-/// Whether the use of the library has begun, and not ended.
-pub(super) fn is_initialized() -> bool {
-    INITIALIZED.load(Relaxed)
-}
 
 /// Begins the use of the library. Other functions do it by themselves where it is needed.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc2_init() {
-    init();
-}
-
-/// Begins the use of the library, if it has not begun.
-fn init() {
-    INITIALIZED.store(true, Relaxed);
+    process::init();
 }
 
 /// Ends the use of the library: worker threads end, memory that was kept for the next call is freed, and codecs,
@@ -44,12 +20,9 @@ fn init() {
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc2_destroy() {
     guard((), || {
-        if INITIALIZED.swap(false, Relaxed) {
+        if process::destroy() {
             registry::clear();
         }
-        pool::shutdown();
-        scratch::release();
-        operation::forget_thread();
     });
 }
 
@@ -57,44 +30,28 @@ pub extern "C" fn blosc2_destroy() {
 /// initialized.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc2_free_resources() -> c_int {
-    code("blosc2_free_resources", || {
-        if !INITIALIZED.load(Relaxed) {
-            return Err(Error::Failure);
-        }
-        scratch::release();
-        Ok(0)
-    })
+    code("blosc2_free_resources", process::free_resources)
 }
 
 /// Returns the number of threads that the functions without a context use.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc2_get_nthreads() -> i16 {
-    get_nthreads()
-}
-
-/// The number of threads that the functions without a context use.
-pub fn get_nthreads() -> i16 {
-    init();
-    NTHREADS.load(Relaxed)
+    process::nthreads()
 }
 
 /// Sets the number of threads, at least 1, that the functions without a context use. Returns the number before, or
 /// `BLOSC2_ERROR_INVALID_PARAM`.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc2_set_nthreads(nthreads: i16) -> i16 {
-    init();
-    if nthreads <= 0 {
-        return Error::InvalidParam.code() as i16;
-    }
-    NTHREADS.swap(nthreads, Relaxed)
+    process::set_nthreads(nthreads).unwrap_or_else(|error| error.code() as i16)
 }
 
 /// Returns the name of the codec that the functions without a context use (not to be freed).
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc1_get_compressor() -> *const c_char {
-    init();
+    process::init();
     guard(null(), || {
-        registry::compname_of(COMPRESSOR.load(Relaxed)).map_or(null(), CStr::as_ptr)
+        registry::compname_of(COMPRESSOR.get()).map_or(null(), CStr::as_ptr)
     })
 }
 
@@ -112,7 +69,7 @@ pub unsafe extern "C" fn blosc1_set_compressor(compname: *const c_char) -> c_int
 }
 
 fn set_compressor(name: &str) -> c_int {
-    init();
+    process::init();
     let compcode = registry::compcode_of(name);
     if compcode >= BLOSC_LAST_CODEC {
         env::trace(
@@ -121,36 +78,36 @@ fn set_compressor(name: &str) -> c_int {
         );
         return Error::CodecSupport.code();
     }
-    COMPRESSOR.store(compcode, Relaxed);
+    COMPRESSOR.set(compcode);
     compcode
 }
 
 /// Sets whether the functions without a context apply the delta filter (1) or not (0).
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc2_set_delta(dodelta: c_int) {
-    init();
-    DELTA.store(dodelta, Relaxed);
+    process::init();
+    DELTA.set(u8::from(dodelta != 0));
 }
 
 /// Returns the block size that the functions without a context use; 0 means that it is chosen for each buffer.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc1_get_blocksize() -> c_int {
-    init();
-    BLOCKSIZE.load(Relaxed)
+    process::init();
+    BLOCKSIZE.get()
 }
 
 /// Sets the block size in bytes that the functions without a context use; 0 means that it is chosen for each buffer.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc1_set_blocksize(blocksize: usize) {
-    init();
-    BLOCKSIZE.store(blocksize as i32, Relaxed);
+    process::init();
+    BLOCKSIZE.set(blocksize as i32);
 }
 
 /// Sets when the functions without a context split blocks, `BLOSC_ALWAYS_SPLIT` and so on.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc1_set_splitmode(splitmode: c_int) {
-    init();
-    SPLITMODE.store(splitmode, Relaxed);
+    process::init();
+    SPLITMODE.set(splitmode);
 }
 
 /// Compresses without a context, with the process's settings, which environment variables override (`BLOSC_CLEVEL`,
@@ -189,55 +146,34 @@ unsafe fn compress(
     destsize: i32,
 ) -> c_int {
     code("blosc2_compress", || {
-        init();
-        let env = Overrides::read();
-        let clevel = env.level.unwrap_or(clevel);
-        let doshuffle = env.shuffle.or_else(|| Shuffle::from_code(doshuffle));
-        let typesize = env.typesize.unwrap_or(typesize);
         env::get(c"BLOSC_COMPRESSOR", set_compressor);
-        // What the environment says otherwise stays the process's.
-        if let Some(delta) = env.delta {
-            DELTA.store(delta.into(), Relaxed);
-        }
-        if let Some(blocksize) = env.blocksize {
-            BLOCKSIZE.store(blocksize, Relaxed);
-        }
-        if let Some(nthreads) = env.nthreads {
-            NTHREADS.store(nthreads, Relaxed);
-        }
-        if let Some(split) = env.split {
-            SPLITMODE.store(split as c_int, Relaxed);
-        }
-        let mut filters = [0; 6];
-        let delta = DELTA.load(Relaxed) != 0;
-        if env::is_set(c"BLOSC_NOLOCK") {
-            let mut cparams = blosc2_cparams::defaults();
-            set_shuffle(&mut cparams.filters, doshuffle, delta, typesize);
-            cparams.typesize = i32::from(typesize as u8);
-            cparams.compcode = COMPRESSOR.load(Relaxed) as u8;
-            cparams.clevel = clevel as u8;
-            cparams.nthreads = NTHREADS.load(Relaxed);
-            cparams.splitmode = SPLITMODE.load(Relaxed);
-            let ctx = unsafe_granted!(context::compression(cparams)?);
-            let (source, dest) = unsafe_granted!(buffers(src, srcsize, dest, destsize)?);
-            return ctx.compress(source, dest, destsize, Format::Blosc2);
-        }
-        set_shuffle(&mut filters, doshuffle, delta, typesize);
-        let ctx = Context::zeroed();
-        ctx.filters.set(filters);
-        ctx.clevel.set(clevel);
-        ctx.typesize.set(typesize);
-        ctx.compcode.set(COMPRESSOR.load(Relaxed));
-        ctx.blocksize.set(BLOCKSIZE.load(Relaxed));
-        ctx.nthreads.set(NTHREADS.load(Relaxed));
-        ctx.new_nthreads.set(ctx.nthreads.get());
-        ctx.splitmode.set(SPLITMODE.load(Relaxed));
-        let format = match env::is_set(c"BLOSC_BLOSC1_COMPAT") {
+        let mut cparams = blosc2_cparams::defaults();
+        let own_context = env::is_set(c"BLOSC_NOLOCK");
+        let filters = match own_context {
+            true => cparams.filters,
+            false => [0; BLOSC2_MAX_FILTERS],
+        };
+        let (job, nthreads) = process::compression(clevel, doshuffle, typesize, filters);
+        let (made, zeroed);
+        let ctx = if own_context {
+            assign!(cparams, job; filters, splitmode);
+            cparams.typesize = i32::from(job.typesize as u8);
+            cparams.compcode = job.compcode as u8;
+            cparams.clevel = job.clevel as u8;
+            cparams.nthreads = nthreads;
+            made = unsafe_granted!(context::compression(cparams)?);
+            &*made
+        } else {
+            zeroed = Context::zeroed();
+            zeroed.set_job(&job, nthreads);
+            &zeroed
+        };
+        let format = match env::is_set(c"BLOSC_BLOSC1_COMPAT") && !own_context {
             true => Format::Blosc1,
             false => Format::Blosc2,
         };
         let (source, dest) = unsafe_granted!(buffers(src, srcsize, dest, destsize)?);
-        ctx.compress(source, dest, destsize, format)
+        encoding::compress(ctx, source, dest, destsize, format)
     })
 }
 
@@ -283,16 +219,8 @@ pub unsafe extern "C" fn blosc2_decompress(
 /// As for that.
 unsafe fn decompress(src: *const c_void, srcsize: i32, dest: *mut c_void, destsize: i32) -> c_int {
     code("blosc2_decompress", || {
-        init();
-        if let Some(nthreads) = env::number(c"BLOSC_NTHREADS") {
-            let nthreads = i16::try_from(nthreads)
-                .ok()
-                .filter(|n| *n > 0)
-                .ok_or(Error::InvalidParam)?;
-            NTHREADS.store(nthreads, Relaxed);
-        }
         let ctx = Context::zeroed();
-        ctx.new_nthreads.set(NTHREADS.load(Relaxed));
+        ctx.new_nthreads.set(process::nthreads_of_decompression()?);
         unsafe_granted!(ctx.decompress(src, srcsize, dest, destsize))
     })
 }

@@ -33,8 +33,9 @@ pub struct ContextHooks<'a> {
 unsafe impl Sync for ContextHooks<'_> {}
 
 impl<'a> ContextHooks<'a> {
-    /// For compression of the buffer at `src`.
-    pub fn for_compression(ctx: &'a Context, src: *const u8) -> Self {
+    /// For compression of the data in this buffer, if they are in one.
+    pub fn for_compression(ctx: &'a Context, source: Option<&'a [u8]>) -> Self {
+        let src = source.map_or(null(), <[u8]>::as_ptr);
         // SAFETY: the context owns the copy of the parameters.
         let params = unsafe { ctx.preparams.get().as_ref() };
         Self {
@@ -104,6 +105,17 @@ fn c_size(len: usize) -> i32 {
     i32::try_from(len).unwrap_or(i32::MAX)
 }
 
+/// Calls a registered function with two buffers and their sizes.
+fn call(
+    src: &[u8],
+    dst: &mut [u8],
+    function: impl FnOnce(*const u8, *mut u8, i32, i32) -> c_int,
+) -> c_int {
+    let (len, room) = (c_size(src.len()), c_size(dst.len()));
+    let _call = operation::call_on_blocks();
+    function(src.as_ptr(), dst.as_mut_ptr(), len, room)
+}
+
 impl Hooks for ContextHooks<'_> {
     fn has_prefilter(&self) -> bool {
         self.prefilter.is_some()
@@ -129,20 +141,24 @@ impl Hooks for ContextHooks<'_> {
         ttmp: &mut [u8],
     ) -> Result<()> {
         let (function, params) = self.prefilter.ok_or(Error::FilterPipeline)?;
-        let mut params = *params;
-        params.input = self
-            .chunk
-            .wrapping_add(if self.chunk.is_null() { 0 } else { pos.offset });
-        params.output = out.as_mut_ptr();
-        params.output_size = c_size(self.prefilter_output(bsize));
-        params.output_typesize = self.output_typesize();
-        params.output_offset = c_size(pos.offset);
-        params.nchunk = self.nchunk;
-        params.nblock = c_size(pos.nblock);
-        params.tid = c_size(pos.tid);
-        params.ttmp = ttmp.as_mut_ptr();
-        params.ttmp_nbytes = ttmp.len();
-        params.ctx = self.ctx.as_c();
+        let input = match self.chunk.is_null() {
+            true => null(),
+            false => self.chunk.wrapping_add(pos.offset),
+        };
+        let mut params = blosc2_prefilter_params {
+            input,
+            output: out.as_mut_ptr(),
+            output_size: c_size(self.prefilter_output(bsize)),
+            output_typesize: self.output_typesize(),
+            output_offset: c_size(pos.offset),
+            nchunk: self.nchunk,
+            nblock: c_size(pos.nblock),
+            tid: c_size(pos.tid),
+            ttmp: ttmp.as_mut_ptr(),
+            ttmp_nbytes: ttmp.len(),
+            ctx: self.ctx.as_c(),
+            ..*params
+        };
         let _call = operation::call_on_blocks();
         // SAFETY: the caller's function, with buffers of the sizes it is told.
         done(unsafe { function(&mut params) }, Error::FilterPipeline)
@@ -161,18 +177,20 @@ impl Hooks for ContextHooks<'_> {
         ttmp: &mut [u8],
     ) -> Result<()> {
         let (function, params) = self.postfilter.ok_or(Error::Postfilter)?;
-        let mut params = *params;
-        params.input = input.as_ptr();
-        params.output = out.as_mut_ptr();
-        params.size = c_size(out.len());
-        params.typesize = c_size(typesize);
-        params.offset = c_size(pos.offset);
-        params.nchunk = self.nchunk;
-        params.nblock = c_size(pos.nblock);
-        params.tid = c_size(pos.tid);
-        params.ttmp = ttmp.as_mut_ptr();
-        params.ttmp_nbytes = ttmp.len();
-        params.ctx = self.ctx.as_c();
+        let mut params = blosc2_postfilter_params {
+            input: input.as_ptr(),
+            output: out.as_mut_ptr(),
+            size: c_size(out.len()),
+            typesize: c_size(typesize),
+            offset: c_size(pos.offset),
+            nchunk: self.nchunk,
+            nblock: c_size(pos.nblock),
+            tid: c_size(pos.tid),
+            ttmp: ttmp.as_mut_ptr(),
+            ttmp_nbytes: ttmp.len(),
+            ctx: self.ctx.as_c(),
+            ..*params
+        };
         let _call = operation::call_on_blocks();
         // SAFETY: the caller's function, with buffers of the sizes it is told.
         done(unsafe { function(&mut params) }, Error::Postfilter)
@@ -191,44 +209,42 @@ impl Hooks for ContextHooks<'_> {
     fn filter_forward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
         let forward = registry::filter(id).and_then(|(forward, _)| forward);
         let forward = forward.ok_or(Error::FilterPipeline)?;
-        let (mut cparams, len) = (self.ctx.cparams(), c_size(src.len()));
-        let (src, dst) = (src.as_ptr(), dst.as_mut_ptr());
-        let _call = operation::call_on_blocks();
+        let mut cparams = self.ctx.cparams();
         // SAFETY: the registered function, with two buffers of the same size.
-        let rc = unsafe { forward(src, dst, len, meta, &mut cparams, id) };
+        let rc = call(src, dst, |from, to, len, _| unsafe {
+            forward(from, to, len, meta, &mut cparams, id)
+        });
         done(rc, Error::FilterPipeline)
     }
 
     fn filter_backward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
         let backward = registry::filter(id).and_then(|(_, backward)| backward);
         let backward = backward.ok_or(Error::FilterPipeline)?;
-        let (mut dparams, len) = (self.dparams(), c_size(src.len()));
-        let (src, dst) = (src.as_ptr(), dst.as_mut_ptr());
-        let _call = operation::call_on_blocks();
+        let mut dparams = self.dparams();
         // SAFETY: the registered function, with two buffers of the same size.
-        let rc = unsafe { backward(src, dst, len, meta, &mut dparams, id) };
+        let rc = call(src, dst, |from, to, len, _| unsafe {
+            backward(from, to, len, meta, &mut dparams, id)
+        });
         done(rc, Error::registered(rc))
     }
 
     fn encode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         let encoder = registry::encoder(compcode.into()).ok_or(Error::CodecSupport)?;
         let (mut cparams, chunk) = (self.ctx.cparams(), self.chunk.cast());
-        let (from, len) = (src.as_ptr(), c_size(src.len()));
-        let (to, room) = (dst.as_mut_ptr(), c_size(dst.len()));
-        let _call = operation::call_on_blocks();
         // SAFETY: the registered function, with buffers of the sizes it is told.
-        let rc = unsafe { encoder(from, len, to, room, meta, &mut cparams, chunk) };
+        let rc = call(src, dst, |from, to, len, room| unsafe {
+            encoder(from, len, to, room, meta, &mut cparams, chunk)
+        });
         usize::try_from(rc).map_err(|_| Error::Data)
     }
 
     fn decode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         let decoder = registry::decoder(compcode.into()).ok_or(Error::CodecSupport)?;
         let (mut dparams, chunk) = (self.dparams(), self.chunk.cast());
-        let (from, len) = (src.as_ptr(), c_size(src.len()));
-        let (to, room) = (dst.as_mut_ptr(), c_size(dst.len()));
-        let _call = operation::call_on_blocks();
         // SAFETY: the registered function, with buffers of the sizes it is told.
-        let rc = unsafe { decoder(from, len, to, room, meta, &mut dparams, chunk) };
+        let rc = call(src, dst, |from, to, len, room| unsafe {
+            decoder(from, len, to, room, meta, &mut dparams, chunk)
+        });
         usize::try_from(rc).map_err(|_| Error::Data)
     }
 }

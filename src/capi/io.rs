@@ -2,10 +2,10 @@
 //! its address, and back ends outlive `blosc2_destroy`, as in the reference.
 
 use super::files::*;
-use super::global::is_initialized;
 use super::mmap::{self, *};
 use crate::capi::prelude::*;
 use oxiblosc_core::environment;
+use oxiblosc_core::process;
 use oxiblosc_core::schunk::operation;
 use oxiblosc_io::callbacks::{Functions, Registered};
 use oxiblosc_io::file::Filesystem;
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn blosc2_register_io_cb(io: *const blosc2_io_cb) -> c_int
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc2_get_io_cb(id: u8) -> *mut blosc2_io_cb {
     guard(null_mut(), || {
-        if is_initialized() {
+        if process::is_initialized() {
             entry(id)
         } else {
             null_mut()

@@ -5,7 +5,6 @@ pub mod b2nd;
 pub mod border;
 /// Checksums.
 pub mod checksums;
-mod coder;
 pub mod compress;
 pub mod constants;
 pub mod context;

@@ -58,31 +58,35 @@ unsafe fn function<T>(functions: &plugin::Functions, place: usize) -> T {
     unsafe { std::mem::transmute_copy(&functions[place]) }
 }
 
-/// The functions of the plugin that is the codec of this id.
-fn codec_plugin(compcode: c_int) -> Option<(blosc2_codec_encoder_cb, blosc2_codec_decoder_cb)> {
-    let name = match CODECS.get(compcode) {
-        Some(entry) => &*entry.name,
-        None => registered_name(compcode)?,
-    };
-    let functions = plugin_functions(name, 2)?;
-    // SAFETY: these are the places of the functions in `codec_info`.
-    unsafe { Some((function(&functions, 0), function(&functions, 1))) }
+/// A function of the codec of this id: the program's own, or that at a place in `codec_info` of the plugin of its name.
+///
+/// # Safety
+/// The function at that place is an `F`.
+unsafe fn codec<F>(
+    compcode: c_int,
+    own: fn(&blosc2_codec) -> Option<F>,
+    place: usize,
+) -> Option<F> {
+    let entry = CODECS.get(compcode);
+    entry.and_then(|entry| own(&entry.functions)).or_else(|| {
+        let name = match entry {
+            Some(entry) => &*entry.name,
+            None => registered_name(compcode)?,
+        };
+        unsafe_granted!(function(&plugin_functions(name, 2)?, place))
+    })
 }
 
 /// What compresses with the codec of this id.
 pub fn encoder(compcode: c_int) -> blosc2_codec_encoder_cb {
-    let own = CODECS
-        .get(compcode)
-        .and_then(|entry| entry.functions.encoder);
-    own.or_else(|| codec_plugin(compcode)?.0)
+    // SAFETY: this is its place.
+    unsafe { codec(compcode, |codec| codec.encoder, 0) }
 }
 
 /// What decompresses with the codec of this id.
 pub fn decoder(compcode: c_int) -> blosc2_codec_decoder_cb {
-    let own = CODECS
-        .get(compcode)
-        .and_then(|entry| entry.functions.decoder);
-    own.or_else(|| codec_plugin(compcode)?.1)
+    // SAFETY: this is its place.
+    unsafe { codec(compcode, |codec| codec.decoder, 1) }
 }
 
 /// The registered filter of this id, with what a plugin of its name has where it lacks a function.

@@ -3,38 +3,39 @@
 use super::context;
 use crate::capi::prelude::*;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
-use oxiblosc_chunk::special;
+use oxiblosc_core::encoding::{check_special, make_special};
 
-/// Makes a special chunk with the block size that `cparams` lead to.
+/// Makes a special chunk with the block size that `cparams` lead to; `value` is the item that it repeats, if it does.
 ///
 /// # Safety
-/// `dest` has `destsize` bytes; the pointers in `cparams` are valid.
+/// The pointers in `cparams` are valid.
 pub unsafe fn make(
+    cparams: blosc2_cparams,
+    special: (Special, &[u8]),
+    nbytes: i32,
+    dest: Result<&mut [u8]>,
+    destsize: i32,
+) -> Result<usize> {
+    check_special(cparams.typesize, nbytes, special.1.len(), destsize)?;
+    let ctx = unsafe_granted!(context::compression(cparams)?);
+    make_special(&*ctx, special, nbytes as usize, dest, destsize)
+}
+
+/// As [`make`], for a chunk that repeats no item, in a place of the program's.
+///
+/// # Safety
+/// As for that; `dest` has `destsize` bytes.
+unsafe fn make_in(
     cparams: blosc2_cparams,
     kind: Special,
     nbytes: i32,
-    value: &[u8],
     dest: *mut c_void,
     destsize: i32,
 ) -> Result<usize> {
-    let needed = EXTENDED_HEADER_LENGTH + value.len();
-    if usize::try_from(destsize).unwrap_or(0) < needed {
-        return Err(Error::Data);
-    }
-    if cparams.typesize <= 0 || nbytes < 0 {
-        return Err(Error::InvalidParam);
-    }
-    if nbytes % cparams.typesize != 0 {
-        return Err(Error::Data);
-    }
-    let ctx = unsafe_granted!(context::compression(cparams)?);
-    ctx.prepare_compression(null(), nbytes, dest.cast(), destsize)?;
-    let (blocksize, typesize) = (ctx.blocksize.get() as usize, ctx.typesize.get() as usize);
-    let dest = unsafe_granted!(bytes_mut(dest.cast(), needed)?);
-    let nbytes = nbytes as usize;
-    Ok(special::write(
-        kind, nbytes, blocksize, typesize, value, dest,
-    ))
+    unsafe_granted!({
+        let dest = bytes_mut(dest.cast(), room(destsize));
+        make(cparams, (kind, &[]), nbytes, dest, destsize)
+    })
 }
 
 /// Makes a chunk of `nbytes` zeros (a multiple of the typesize) in `dest`, which has at least
@@ -49,14 +50,9 @@ pub unsafe extern "C" fn blosc2_chunk_zeros(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    unsafe_granted!(code("blosc2_chunk_zeros", || make(
-        cparams,
-        Special::Zero,
-        nbytes,
-        &[],
-        dest,
-        destsize
-    )))
+    code("blosc2_chunk_zeros", || {
+        unsafe_granted!(make_in(cparams, Special::Zero, nbytes, dest, destsize))
+    })
 }
 
 /// Makes a chunk of NaNs, of 4 or 8 bytes each, in `dest`; otherwise as `blosc2_chunk_zeros`.
@@ -70,14 +66,9 @@ pub unsafe extern "C" fn blosc2_chunk_nans(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    unsafe_granted!(code("blosc2_chunk_nans", || make(
-        cparams,
-        Special::Nan,
-        nbytes,
-        &[],
-        dest,
-        destsize
-    )))
+    code("blosc2_chunk_nans", || {
+        unsafe_granted!(make_in(cparams, Special::Nan, nbytes, dest, destsize))
+    })
 }
 
 /// Makes a chunk of uninitialised values in `dest`: decompressing it leaves the destination as it was. Otherwise as
@@ -92,14 +83,9 @@ pub unsafe extern "C" fn blosc2_chunk_uninit(
     dest: *mut c_void,
     destsize: i32,
 ) -> c_int {
-    unsafe_granted!(code("blosc2_chunk_uninit", || make(
-        cparams,
-        Special::Uninit,
-        nbytes,
-        &[],
-        dest,
-        destsize
-    )))
+    code("blosc2_chunk_uninit", || {
+        unsafe_granted!(make_in(cparams, Special::Uninit, nbytes, dest, destsize))
+    })
 }
 
 /// Makes a chunk of `nbytes` bytes that repeat the item at `repeatval`, of the typesize, in `dest`, which has at least
@@ -115,28 +101,15 @@ pub unsafe extern "C" fn blosc2_chunk_repeatval(
     destsize: i32,
     repeatval: *const c_void,
 ) -> c_int {
-    unsafe_granted!(code("blosc2_chunk_repeatval", || repeatval_chunk(
-        cparams, nbytes, dest, destsize, repeatval
-    )))
-}
-
-/// See [`blosc2_chunk_repeatval`].
-///
-/// # Safety
-/// As for that.
-pub unsafe fn repeatval_chunk(
-    cparams: blosc2_cparams,
-    nbytes: i32,
-    dest: *mut c_void,
-    destsize: i32,
-    value: *const c_void,
-) -> Result<usize> {
-    let typesize = size(cparams.typesize)?;
-    if i64::from(destsize) < EXTENDED_HEADER_LENGTH as i64 + typesize as i64 {
-        return Err(Error::Data);
-    }
-    unsafe_granted!({
-        let value = bytes(value.cast(), typesize)?;
-        make(cparams, Special::Value, nbytes, value, dest, destsize)
+    code("blosc2_chunk_repeatval", || {
+        let typesize = size(cparams.typesize)?;
+        if room(destsize) < EXTENDED_HEADER_LENGTH + typesize {
+            return Err(Error::Data);
+        }
+        unsafe_granted!({
+            let special = (Special::Value, bytes(repeatval.cast(), typesize)?);
+            let dest = bytes_mut(dest.cast(), room(destsize));
+            make(cparams, special, nbytes, dest, destsize)
+        })
     })
 }

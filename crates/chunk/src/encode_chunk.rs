@@ -4,7 +4,7 @@ use super::checksum::{self, Layout};
 use super::dictionary::write_dict;
 use super::encode::{ChunkInput, EncodeParams, workers};
 use super::encode_block::{BlockEncoder, BlockInput, Encoded};
-use super::header::{ChunkHeader, Special, filter_id, flags, flags2};
+use super::header::{ChunkHeader, Special, filter_flags, flags, flags2};
 use super::hooks::{BlockPos, Executor, Hooks};
 use super::ordered_writer::OrderedWriter;
 use super::pipeline::Pipeline;
@@ -184,15 +184,7 @@ impl<'a> ChunkEncoder<'a> {
         if !self.split {
             bits |= flags::DONT_SPLIT;
         }
-        for &id in &self.params.filters {
-            bits |= match id {
-                filter_id::SHUFFLE => flags::SHUFFLE,
-                filter_id::BITSHUFFLE => flags::BITSHUFFLE,
-                filter_id::DELTA => flags::DELTA,
-                _ => 0,
-            };
-        }
-        bits
+        bits | filter_flags(&self.params.filters)
     }
 
     /// Block `nblock`, and its position for the worker `tid`.

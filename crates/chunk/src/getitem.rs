@@ -42,6 +42,15 @@ impl ItemRange {
             len: len as usize,
         })
     }
+
+    /// As [`Self::new`], for `nbytes` bytes from byte `start` on, which are whole items.
+    pub fn of_bytes(header: &ChunkHeader, start: i32, nbytes: i32, destsize: i32) -> Result<Self> {
+        let typesize = i32::from(header.typesize);
+        if start < 0 || nbytes < 0 || start % typesize != 0 || nbytes % typesize != 0 {
+            return Err(Error::InvalidParam);
+        }
+        Self::new(header, start / typesize, nbytes / typesize, destsize)
+    }
 }
 
 /// The bytes of `range` where the chunk at the front of `src` has them lying as they are; none for other chunks.

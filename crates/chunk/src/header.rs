@@ -99,6 +99,18 @@ pub mod filter_id {
     pub const INT_TRUNC: u8 = 36;
 }
 
+/// The bits of the header's `flags` byte that filters decide.
+pub fn filter_flags(filters: &[u8]) -> u8 {
+    filters.iter().fold(0, |bits, id| {
+        bits | match *id {
+            filter_id::SHUFFLE => flags::SHUFFLE,
+            filter_id::BITSHUFFLE => flags::BITSHUFFLE,
+            filter_id::DELTA => flags::DELTA,
+            _ => 0,
+        }
+    })
+}
+
 /// A chunk whose content follows from its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Special {

@@ -3,18 +3,18 @@
 use crate::b2nd;
 use crate::coder::{Changed, Decoder, Encoder, Host};
 use crate::decoding::{self, DecodeContext};
+use crate::encoding::EncodeContext;
 use crate::exec::Pool;
-use crate::params::{CParams, DParams};
+use crate::params::{CParams, DParams, Job};
 use crate::schunk::State;
 use oxiblosc_cells::BlockShape;
 use oxiblosc_chunk::decode::Chunk;
-use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress, lock};
+use oxiblosc_chunk::encode::{ChunkInput, lock};
 use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc_chunk::hooks::{Executor, Hooks};
-use oxiblosc_chunk::patch::RecompressParams;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Buffer, List, boxed};
+use oxiblosc_memory::{Buffer, List};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -93,7 +93,9 @@ impl Compressor {
     /// Compresses data into a chunk.
     ///
     /// # Errors
-    /// Those of [`CParams::plan`], and [`Error::MemoryAlloc`].
+    /// [`Error::InvalidParam`] for items of no or more than 2 GiB, [`Error::CodecParam`] for a level above 9 and a dictionary for a
+    /// codec that takes none, [`Error::CodecSupport`] for a codec that is not the library's, [`Error::MaxBufsizeExceeded`],
+    /// [`Error::MemoryAlloc`].
     pub fn compress(&self, data: &[u8]) -> Result<Buffer> {
         let mut chunk = Buffer::zeroed(data.len() + MAX_OVERHEAD)?;
         let cbytes = Encoder::compress(self, ChunkInput::Buffer(data), &mut chunk, false)?;
@@ -131,47 +133,31 @@ impl Compressor {
         chunk.resize(cbytes)?;
         Ok(chunk)
     }
-
-    fn plan(&self, nbytes: usize) -> Result<EncodeParams> {
-        let blocksize = match self.blocksize.load(Ordering::Relaxed) {
-            0 => return self.params.plan(nbytes),
-            blocksize => blocksize,
-        };
-        CParams {
-            blocksize,
-            ..self.params.clone()
-        }
-        .plan(nbytes)
-    }
 }
 
-impl Encoder for Compressor {
-    fn compress(&self, source: ChunkInput, dest: &mut [u8], checksums: bool) -> Result<usize> {
-        let params = EncodeParams {
-            checksums,
-            ..self.plan(source.nbytes())?
-        };
-        compress(&params, source, dest, &*lock(&self.surroundings), &Pool)
-    }
+impl EncodeContext for Compressor {
+    type Hooks<'h> = SchunkInfo;
 
-    fn sees_chunks(&self) -> bool {
-        false
-    }
-
-    fn params(&self, nbytes: usize, _in_buffer: bool) -> Result<Option<EncodeParams>> {
-        self.plan(nbytes).map(Some)
-    }
-
-    fn recompress_params(&self) -> RecompressParams {
-        RecompressParams {
-            compcode: self.params.codec,
-            clevel: self.params.level,
-            nthreads: Encoder::nthreads(self),
+    fn job(&self, nbytes: i32) -> Job {
+        let job = self.params.job(nbytes);
+        match self.blocksize.load(Ordering::Relaxed) {
+            0 => job,
+            blocksize => Job { blocksize, ..job },
         }
     }
 
-    fn hooks<'h>(&'h self, _source: Option<&'h [u8]>) -> Result<Box<dyn Hooks + 'h>> {
-        Ok(boxed(*lock(&self.surroundings))?)
+    fn functions(&self, _source: Option<&[u8]>) -> SchunkInfo {
+        *lock(&self.surroundings)
+    }
+
+    fn describe(
+        &self,
+        _source: Option<&[u8]>,
+        _nbytes: i32,
+        _dest: Option<&mut [u8]>,
+        _room: i32,
+    ) -> Result<()> {
+        self.params.check_codec()
     }
 
     fn set_blocksize(&self, blocksize: usize) {

@@ -1,6 +1,6 @@
 //! What environment variables say of parameters. They override what a program says.
 
-use crate::params::{Shuffle, Split};
+use crate::params::{Job, Shuffle, Split, set_shuffle};
 use oxiblosc_memory::env;
 use std::ffi::CStr;
 
@@ -86,6 +86,22 @@ impl Overrides {
             nthreads: at_least(c"BLOSC_NTHREADS", 1),
             split: split(),
         }
+    }
+
+    /// Puts them in the place of the parameters of a context.
+    pub fn apply(&self, job: &mut Job, nthreads: &mut i16) {
+        fn replace<T>(parameter: &mut T, value: Option<T>) {
+            if let Some(value) = value {
+                *parameter = value;
+            }
+        }
+        replace(&mut job.typesize, self.typesize);
+        replace(&mut job.clevel, self.level);
+        replace(&mut job.blocksize, self.blocksize);
+        replace(&mut job.splitmode, self.split.map(|split| split as i32));
+        replace(nthreads, self.nthreads);
+        let delta = self.delta == Some(true);
+        set_shuffle(&mut job.filters, self.shuffle, delta, job.typesize);
     }
 }
 

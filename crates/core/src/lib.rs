@@ -43,6 +43,8 @@ pub mod coder;
 pub mod context;
 /// What contexts that decompress have in common.
 pub mod decoding;
+/// What contexts that compress have in common.
+pub mod encoding;
 /// Environment variables.
 pub mod environment;
 /// Threads.
@@ -51,6 +53,8 @@ pub mod exec;
 pub mod fill;
 /// Parameters.
 pub mod params;
+/// The settings of the process.
+pub mod process;
 /// The super-chunk.
 pub mod schunk;
 

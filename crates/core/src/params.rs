@@ -187,22 +187,19 @@ impl CParams {
         }
     }
 
-    /// What decides the bytes of a chunk with `nbytes` bytes of data.
-    ///
-    /// # Errors
-    /// [`Error::InvalidParam`] for items of no or more than 2 GiB, [`Error::CodecParam`] for a level above 9 and a dictionary for a
-    /// codec that takes none, [`Error::CodecSupport`] for a codec that is not the library's, [`Error::MaxBufsizeExceeded`].
-    pub fn plan(&self, nbytes: usize) -> Result<EncodeParams> {
-        let size = i32::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)?;
-        if self.typesize <= 0 {
-            return Err(Error::InvalidParam);
-        }
+    /// Refuses codecs that are not the library's.
+    pub(crate) fn check_codec(&self) -> Result<()> {
         let known = Codec::from_code(self.codec.into());
         if known.is_none() && !(32..=MAX_CODEC).contains(&self.codec) {
             return Err(Error::CodecSupport);
         }
-        let mut job = Job {
-            nbytes: size,
+        Ok(())
+    }
+
+    /// These parameters, for a chunk of `nbytes` bytes of data.
+    pub(crate) fn job(&self, nbytes: i32) -> Job {
+        Job {
+            nbytes,
             typesize: self.typesize,
             blocksize: self.blocksize,
             compcode: self.codec.into(),
@@ -212,13 +209,7 @@ impl CParams {
             use_dict: self.use_dict,
             filters: self.filters,
             filters_meta: self.filters_meta,
-        };
-        job.blocksize = job.tuned_blocksize().max(1);
-        job.check(i32::MAX, true)?;
-        Ok(EncodeParams {
-            nthreads: usize::try_from(self.nthreads).unwrap_or(1).max(1),
-            ..job.encode_params()
-        })
+        }
     }
 }
 

@@ -18,6 +18,11 @@ pub trait Value: Copy {
 pub struct Field<T: Value>(T::Atomic);
 
 impl<T: Value> Field<T> {
+    /// A field that is what this atomic is.
+    pub const fn new(atomic: T::Atomic) -> Self {
+        Self(atomic)
+    }
+
     /// What it is.
     #[inline]
     pub fn get(&self) -> T {

@@ -34,6 +34,8 @@ mod field;
 /// Arrays in a buffer, of which workers write parts at the same time.
 pub mod grid;
 mod heap;
+/// C strings with a value in front of them.
+pub mod labelled;
 mod list;
 /// Values of each thread's own.
 pub mod per_thread;

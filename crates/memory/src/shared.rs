@@ -70,16 +70,6 @@ impl<T: ?Sized> Shared<T> {
         }
     }
 
-    /// Another owner of a value of which [`Self::into_raw`] gave one away, that stays given away.
-    ///
-    /// # Safety
-    /// As for [`Self::from_raw`], and that owner is still there.
-    pub unsafe fn clone_raw(place: *mut Counted<T>) -> Self {
-        // SAFETY: `place` is of `into_raw`, by `# Safety`; that owner stays, since this one is not dropped.
-        let owner = std::mem::ManuallyDrop::new(unsafe { Self::from_raw(place) });
-        Self::clone(&owner)
-    }
-
     fn counted(&self) -> &Counted<T> {
         // SAFETY: it was made by `new`, and is freed only by the last owner.
         unsafe { self.place.as_ref() }
@@ -184,9 +174,7 @@ mod tests {
         static DROPPED: AtomicUsize = AtomicUsize::new(0);
         let one: Shared<dyn Count> = shared_dyn!(Counts(&DROPPED) => dyn Count).unwrap();
         let raw = one.clone().into_raw();
-        // SAFETY: just given away.
-        let third = unsafe { Shared::clone_raw(raw) };
-        drop((one, third));
+        drop(one);
         assert_eq!(DROPPED.load(Ordering::SeqCst), 0);
         // SAFETY: given away once.
         let last = unsafe { Shared::from_raw(raw) };

@@ -6,7 +6,7 @@ use crate::capi::prelude::*;
 use crate::capi::schunk::create as schunk;
 use crate::capi::schunk::handle::{self, Handle};
 use crate::capi::schunk::misc::sample_of;
-use crate::capi::special::repeatval_chunk;
+use crate::capi::special;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
 use oxiblosc_core::b2nd::ArrayRef;
 use oxiblosc_core::b2nd::array::{metalayer, read_metalayer};
@@ -110,7 +110,7 @@ pub unsafe fn create(
 ///
 /// # Safety
 /// As for that.
-unsafe fn special(
+unsafe fn create_special(
     name: &str,
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn b2nd_uninit(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(special("b2nd_uninit", ctx, array, Special::Uninit))
+    unsafe_granted!(create_special("b2nd_uninit", ctx, array, Special::Uninit))
 }
 
 /// As `b2nd_zeros`.
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn b2nd_empty(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(special("b2nd_empty", ctx, array, Special::Zero))
+    unsafe_granted!(create_special("b2nd_empty", ctx, array, Special::Zero))
 }
 
 /// Makes an array of zeros. Returns 0, or a negative error code; `*array` is then NULL.
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn b2nd_zeros(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(special("b2nd_zeros", ctx, array, Special::Zero))
+    unsafe_granted!(create_special("b2nd_zeros", ctx, array, Special::Zero))
 }
 
 /// Makes an array of NaNs; items have 4 or 8 bytes. Returns 0, or a negative error code; `*array` is then NULL.
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn b2nd_nans(
     ctx: *mut b2nd_context_t,
     array: *mut *mut b2nd_array_t,
 ) -> c_int {
-    unsafe_granted!(special("b2nd_nans", ctx, array, Special::Nan))
+    unsafe_granted!(create_special("b2nd_nans", ctx, array, Special::Nan))
 }
 
 /// Makes an array whose items are all the one at `fill_value`. What the array grows by later is zeros, but for the rest of its
@@ -204,9 +204,11 @@ unsafe fn repeat(array: &ArrayRef, cparams: blosc2_cparams, value: *const c_void
     }
     let sizes = array.sizes()?;
     let mut chunk = List::filled(0u8, EXTENDED_HEADER_LENGTH + sizes.item)?;
-    let (dest, room) = (chunk.as_mut_ptr().cast(), chunk.len() as i32);
-    // SAFETY: `room` is the length of the buffer; `value` points to an item, by `# Safety`.
-    let cbytes = unsafe { repeatval_chunk(cparams, sizes.chunk as i32, dest, room, value)? };
+    let (nbytes, room) = (sizes.chunk as i32, chunk.len() as i32);
+    let cbytes = unsafe_granted!({
+        let item = (Special::Value, bytes(value.cast(), sizes.item)?);
+        special::make(cparams, item, nbytes, Ok(&mut chunk), room)?
+    });
     array.fill_with(&chunk[..cbytes])
 }
 

@@ -3,8 +3,8 @@
 use super::handle::Unfinished;
 use super::storage;
 use crate::capi::context::{self, Context};
-use crate::capi::global::get_nthreads;
 use crate::capi::prelude::*;
+use oxiblosc_core::process;
 use oxiblosc_frame::header::{Header, Kind};
 
 /// Gives a handle in the making a storage, and sets the parameters among its public fields, and makes the contexts, from that.
@@ -72,7 +72,7 @@ pub unsafe fn cparams_of(schunk: *mut blosc2_schunk) -> blosc2_cparams {
     let (c, mut cparams) = unsafe { (&*schunk, std::mem::zeroed::<blosc2_cparams>()) };
     // SAFETY: a context of this library, or null.
     let ctx = unsafe { Context::from_c(c.cctx) };
-    cparams.nthreads = ctx.map_or_else(|_| get_nthreads(), |ctx| ctx.nthreads.get());
+    cparams.nthreads = ctx.map_or_else(|_| process::nthreads(), |ctx| ctx.nthreads.get());
     cparams.schunk = schunk.cast();
     assign!(cparams, c; filters, filters_meta, compcode, compcode_meta, clevel, typesize, blocksize);
     cparams.splitmode = i32::from(c.splitmode);
@@ -89,7 +89,7 @@ pub unsafe fn dparams_of(schunk: *mut blosc2_schunk) -> blosc2_dparams {
     let (c, mut dparams) = unsafe { (&*schunk, std::mem::zeroed::<blosc2_dparams>()) };
     // SAFETY: a context of this library, or null.
     let ctx = unsafe { Context::from_c(c.dctx) };
-    dparams.nthreads = ctx.map_or_else(|_| get_nthreads(), |ctx| ctx.nthreads.get());
+    dparams.nthreads = ctx.map_or_else(|_| process::nthreads(), |ctx| ctx.nthreads.get());
     dparams.schunk = schunk.cast();
     dparams
 }

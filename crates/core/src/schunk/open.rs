@@ -6,6 +6,7 @@ use super::store::Store;
 use super::superchunk::SuperChunk;
 use crate::coder::Host;
 use crate::context::{Compressor, Contexts, Decompressor};
+use crate::encoding::{check_special, make_special};
 use crate::params::{CParams, DParams};
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
 use oxiblosc_error::{Error, Result};
@@ -328,15 +329,11 @@ impl SuperChunk {
     pub(crate) fn special_sample(&self, kind: Special, nbytes: i32) -> Result<List<u8>> {
         let state = self.peek()?;
         let params = CParams::from_recorded(state.parameters(), 1);
-        let nbytes = usize::try_from(nbytes).map_err(|_| Error::InvalidParam)?;
-        let typesize = usize::try_from(params.typesize).unwrap_or(1).max(1);
-        if nbytes % typesize != 0 {
-            return Err(Error::Data);
-        }
-        let plan = params.plan(nbytes)?;
+        let room = EXTENDED_HEADER_LENGTH as i32;
+        check_special(params.typesize, nbytes, 0, room)?;
         let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH)?;
-        let (blocksize, typesize) = (plan.blocksize, plan.typesize);
-        oxiblosc_chunk::special::write(kind, nbytes, blocksize, typesize, &[], &mut chunk);
+        let (ctx, nbytes) = (Compressor::new(params), nbytes as usize);
+        make_special(&ctx, (kind, &[]), nbytes, Ok(&mut chunk), room)?;
         Ok(chunk)
     }
 }

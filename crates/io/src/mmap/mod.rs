@@ -18,6 +18,7 @@ use std::fs::File;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
+pub mod stream;
 #[cfg(test)]
 mod tests;
 

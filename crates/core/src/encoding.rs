@@ -1,0 +1,292 @@
+//! What is done with data by contexts that compress: those of Rust programs, and those of the C library, which has callbacks and tuners of
+//! the program's besides.
+
+use crate::coder::Encoder;
+use crate::params::Job;
+use oxiblosc_chunk::encode::{self, ChunkInput, EncodeParams};
+use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE, MAX_OVERHEAD, Special};
+use oxiblosc_chunk::hooks::{Executor, Hooks};
+use oxiblosc_chunk::patch::RecompressParams;
+use oxiblosc_chunk::special;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::List;
+use std::time::Instant;
+
+/// Of what kind a chunk is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A header of 16 bytes.
+    Blosc1,
+    /// A header of 32 bytes.
+    Blosc2,
+    /// The same, and checksums if they fit.
+    WithChecksums,
+}
+
+/// A context that compresses.
+pub trait EncodeContext: Sync {
+    /// The program's functions, for one chunk.
+    type Hooks<'h>: Hooks
+    where
+        Self: 'h;
+
+    /// The parameters for a chunk of `nbytes` bytes of data.
+    fn job(&self, nbytes: i32) -> Job;
+
+    /// The functions for data that are in a buffer, or made block by block.
+    fn functions<'h>(&'h self, source: Option<&'h [u8]>) -> Self::Hooks<'h>;
+
+    /// Tells functions that look into the context how many bytes of data come next, the buffer that they are in, and where the chunk goes:
+    /// to a place of `room` bytes.
+    ///
+    /// # Errors
+    /// Those of parameters that no chunk can have.
+    fn describe(
+        &self,
+        _source: Option<&[u8]>,
+        _nbytes: i32,
+        _dest: Option<&mut [u8]>,
+        _room: i32,
+    ) -> Result<()> {
+        Ok(())
+    }
+
+    /// Lets the program's tuner set parameters of the context. Gives whether it has one; else the built-in tuner chooses the size of a
+    /// block.
+    ///
+    /// # Errors
+    /// Those of the tuner.
+    fn tune(&self) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Takes the size of a block that the built-in tuner chose, or that variable-length blocks have at the most; chunks to come may have it,
+    /// too.
+    fn set_tuned_blocksize(&self, _blocksize: i32) {}
+
+    /// Takes the parameters of the chunk that comes next, which were checked.
+    fn set_checked(&self, _job: &Job) {}
+
+    /// Whether the program's tuner is told how long a chunk took.
+    fn is_timed(&self) -> bool {
+        false
+    }
+
+    /// Takes the size of the chunk that was made and, if [`Self::is_timed`], how many seconds it took.
+    ///
+    /// # Errors
+    /// Those of the tuner.
+    fn finished(&self, _cbytes: usize, _seconds: Option<f64>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether the program's functions must be called for every chunk.
+    fn sees_chunks(&self) -> bool {
+        false
+    }
+
+    /// The version of the codec's format, and whether measurements are made in place of chunks.
+    fn codec(&self) -> (u8, bool) {
+        (1, false)
+    }
+
+    /// Sets the block size of chunks that are compressed from now on.
+    fn set_blocksize(&self, blocksize: usize);
+
+    /// How many threads work on a chunk.
+    fn nthreads(&self) -> usize;
+
+    /// The threads.
+    fn executor(&self) -> &dyn Executor;
+}
+
+/// Describes a chunk to a context, lets its tuner work, and checks all parameters.
+fn prepare(
+    ctx: &impl EncodeContext,
+    (source, nbytes): (Option<&[u8]>, usize),
+    dest: Option<&mut [u8]>,
+    room: i32,
+) -> Result<Job> {
+    let nbytes = i32::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)?;
+    let mut job = ctx.job(nbytes);
+    if job.typesize <= 0 {
+        return Err(Error::InvalidParam);
+    }
+    ctx.describe(source, nbytes, dest, room)?;
+    let tuned = ctx.tune()?;
+    if tuned {
+        job = ctx.job(nbytes);
+    }
+    // Without a size there are no blocks.
+    if !tuned || job.blocksize <= 0 {
+        job.blocksize = job.tuned_blocksize();
+        ctx.set_tuned_blocksize(job.blocksize);
+    }
+    job.check(room, source.is_some())?;
+    ctx.set_checked(&job);
+    Ok(job)
+}
+
+/// All that decides the bytes of the chunk that was prepared.
+fn encode_params(ctx: &impl EncodeContext, job: &Job, format: Format) -> EncodeParams {
+    let (versionlz, instrumented) = ctx.codec();
+    EncodeParams {
+        versionlz,
+        instrumented,
+        extended: format != Format::Blosc1,
+        checksums: format == Format::WithChecksums,
+        nthreads: ctx.nthreads(),
+        ..job.encode_params()
+    }
+}
+
+/// Compresses data into the front of `dest`, which has `room` bytes; what is wrong with it is said after what is wrong with the parameters.
+/// Gives the size of the chunk, or 0 if it does not fit.
+///
+/// # Errors
+/// Those of impossible parameters, of `dest`, and of the program's functions.
+pub fn compress(
+    ctx: &impl EncodeContext,
+    source: ChunkInput,
+    mut dest: Result<&mut [u8]>,
+    room: i32,
+    format: Format,
+) -> Result<usize> {
+    let buffer = match source {
+        ChunkInput::Buffer(data) => Some(data),
+        _ => None,
+    };
+    let place = dest.as_deref_mut().ok();
+    let job = prepare(ctx, (buffer, source.nbytes()), place, room)?;
+    let started = ctx.is_timed().then(Instant::now);
+    let params = encode_params(ctx, &job, format);
+    let cbytes = encode::compress(
+        &params,
+        source,
+        dest?,
+        &ctx.functions(buffer),
+        ctx.executor(),
+    )?;
+    ctx.finished(cbytes, started.map(|start| start.elapsed().as_secs_f64()))?;
+    Ok(cbytes)
+}
+
+/// Compresses buffers into one chunk, in which each is a block; `dest` comes after them. Gives the size of the chunk, or 0 if it does not
+/// fit.
+///
+/// # Errors
+/// Those of `blocks`; [`Error::MaxBufsizeExceeded`] where they are too many bytes; [`Error::MemoryAlloc`]; as for [`compress`].
+pub fn compress_vlblocks<'b, 'd>(
+    ctx: &impl EncodeContext,
+    blocks: impl Iterator<Item = Result<&'b [u8]>>,
+    dest: impl FnOnce() -> Result<&'d mut [u8]>,
+    room: i32,
+) -> Result<usize> {
+    let (mut all, mut total, mut largest) = (List::new(), 0, 0);
+    all.reserve_exact(blocks.size_hint().0)?;
+    for block in blocks {
+        let block = block?;
+        total += block.len();
+        if total > MAX_BUFFERSIZE as usize {
+            return Err(Error::MaxBufsizeExceeded);
+        }
+        largest = largest.max(block.len());
+        all.push(block)?;
+    }
+    let blocksize = ctx.job(0).blocksize;
+    ctx.set_tuned_blocksize(largest as i32);
+    let source = ChunkInput::Variable(&all);
+    let compressed = compress(ctx, source, dest(), room, Format::Blosc2);
+    ctx.set_tuned_blocksize(blocksize);
+    compressed
+}
+
+/// Whether a chunk of special values can be made: `nbytes` bytes of items of `typesize`, with a stored item of `value` bytes, in a place of
+/// `room` bytes.
+///
+/// # Errors
+/// [`Error::Data`] for too small a place, and for no whole number of items; [`Error::InvalidParam`] for impossible sizes.
+pub fn check_special(typesize: i32, nbytes: i32, value: usize, room: i32) -> Result<()> {
+    if usize::try_from(room).unwrap_or(0) < EXTENDED_HEADER_LENGTH + value {
+        return Err(Error::Data);
+    }
+    if typesize <= 0 || nbytes < 0 {
+        return Err(Error::InvalidParam);
+    }
+    match nbytes % typesize {
+        0 => Ok(()),
+        _ => Err(Error::Data),
+    }
+}
+
+/// Makes a chunk of special values with the block size that the parameters lead to; `value` is the stored item, if there is one. Sizes were
+/// [checked](check_special). Gives the size of the chunk.
+///
+/// # Errors
+/// As for [`compress`].
+pub fn make_special(
+    ctx: &impl EncodeContext,
+    (kind, value): (Special, &[u8]),
+    nbytes: usize,
+    mut dest: Result<&mut [u8]>,
+    room: i32,
+) -> Result<usize> {
+    let job = prepare(ctx, (None, nbytes), dest.as_deref_mut().ok(), room)?;
+    let (blocksize, typesize) = (job.blocksize as usize, job.typesize as usize);
+    let dest = dest?.get_mut(..EXTENDED_HEADER_LENGTH + value.len());
+    let dest = dest.ok_or(Error::Data)?;
+    Ok(special::write(
+        kind, nbytes, blocksize, typesize, value, dest,
+    ))
+}
+
+impl<C: EncodeContext> Encoder for C {
+    fn compress(&self, source: ChunkInput, dest: &mut [u8], checksums: bool) -> Result<usize> {
+        let room = i32::try_from(dest.len()).map_err(|_| Error::MaxBufsizeExceeded)?;
+        let format = match checksums {
+            true => Format::WithChecksums,
+            false => Format::Blosc2,
+        };
+        compress(self, source, Ok(dest), room, format)
+    }
+
+    fn sees_chunks(&self) -> bool {
+        EncodeContext::sees_chunks(self)
+    }
+
+    fn params(&self, nbytes: usize, in_buffer: bool) -> Result<Option<EncodeParams>> {
+        if EncodeContext::sees_chunks(self) {
+            return Ok(None);
+        }
+        let room = i32::try_from(nbytes + MAX_OVERHEAD).map_err(|_| Error::MaxBufsizeExceeded)?;
+        // Nothing looks at what is there, but only whether something is.
+        let source = in_buffer.then_some(&[][..]);
+        let job = prepare(self, (source, nbytes), None, room)?;
+        Ok(Some(encode_params(self, &job, Format::Blosc2)))
+    }
+
+    fn recompress_params(&self) -> RecompressParams {
+        let job = self.job(0);
+        RecompressParams {
+            compcode: job.compcode as u8,
+            clevel: job.clevel as u8,
+            nthreads: EncodeContext::nthreads(self),
+        }
+    }
+
+    fn hooks<'h>(&'h self, source: Option<&'h [u8]>) -> Result<Box<dyn Hooks + 'h>> {
+        Ok(oxiblosc_memory::boxed(self.functions(source))?)
+    }
+
+    fn set_blocksize(&self, blocksize: usize) {
+        EncodeContext::set_blocksize(self, blocksize);
+    }
+
+    fn nthreads(&self) -> usize {
+        EncodeContext::nthreads(self)
+    }
+
+    fn executor(&self) -> &dyn Executor {
+        EncodeContext::executor(self)
+    }
+}

@@ -1,0 +1,130 @@
+//! The process's own settings, for functions that work without a context.
+//!
+//! They are single atomics, and every call works on a context of its own, so calls from several threads do not wait for each other, and a
+//! child after `fork` never finds a lock taken.
+
+use crate::environment::Overrides;
+use crate::params::{Job, Shuffle, Split, set_shuffle};
+use crate::schunk::operation;
+use oxiblosc_chunk::header::MAX_FILTERS;
+use oxiblosc_chunk::scratch;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{Field, env};
+use std::sync::atomic::{AtomicBool, AtomicI16, AtomicI32, AtomicU8, Ordering::Relaxed};
+
+static INITIALIZED: AtomicBool = AtomicBool::new(false);
+
+/// The codec's id; -1 after a name that no codec has.
+pub static COMPRESSOR: Field<i32> = Field::new(AtomicI32::new(0));
+
+/// Whether the delta filter is applied.
+pub static DELTA: Field<u8> = Field::new(AtomicU8::new(0));
+
+/// The number of the split mode.
+pub static SPLITMODE: Field<i32> = Field::new(AtomicI32::new(Split::ForwardCompatible as i32));
+
+/// The size of a block in bytes; 0 lets the tuner choose it.
+pub static BLOCKSIZE: Field<i32> = Field::new(AtomicI32::new(0));
+
+static NTHREADS: Field<i16> = Field::new(AtomicI16::new(1));
+
+/// Begins the use of the library, if it has not begun.
+pub fn init() {
+    INITIALIZED.store(true, Relaxed);
+}
+
+/// Whether the use of the library has begun, and not ended.
+pub fn is_initialized() -> bool {
+    INITIALIZED.load(Relaxed)
+}
+
+/// Ends the use of the library: worker threads end, and memory that was kept for the next call is freed. Gives whether it had begun.
+pub fn destroy() -> bool {
+    let had_begun = INITIALIZED.swap(false, Relaxed);
+    oxiblosc_pool::shutdown();
+    scratch::release();
+    operation::forget_thread();
+    had_begun
+}
+
+/// Frees memory that is kept for the next call.
+///
+/// # Errors
+/// [`Error::Failure`] if the use of the library has not begun.
+pub fn free_resources() -> Result<()> {
+    if !is_initialized() {
+        return Err(Error::Failure);
+    }
+    scratch::release();
+    Ok(())
+}
+
+/// The number of threads.
+pub fn nthreads() -> i16 {
+    init();
+    NTHREADS.get()
+}
+
+/// Sets the number of threads; gives the number before.
+///
+/// # Errors
+/// [`Error::InvalidParam`] for less than 1.
+pub fn set_nthreads(nthreads: i16) -> Result<i16> {
+    init();
+    match nthreads {
+        ..=0 => Err(Error::InvalidParam),
+        _ => Ok(NTHREADS.replace(nthreads)),
+    }
+}
+
+/// The number of threads for decompression: that which `BLOSC_NTHREADS` asks for stays the process's.
+///
+/// # Errors
+/// [`Error::InvalidParam`] where it asks for an impossible one.
+pub fn nthreads_of_decompression() -> Result<i16> {
+    if let Some(asked) = env::number(c"BLOSC_NTHREADS") {
+        set_nthreads(i16::try_from(asked).unwrap_or(0))?;
+    }
+    Ok(nthreads())
+}
+
+/// The parameters of a call that compresses: those that it gives (`filters` and what a shuffle adds to them), unless the environment says
+/// otherwise, and the process's. What the environment says of those stays.
+pub fn compression(
+    level: i32,
+    shuffle: i32,
+    typesize: i32,
+    mut filters: [u8; MAX_FILTERS],
+) -> (Job, i16) {
+    init();
+    let env = Overrides::read();
+    let stay = |setting: &Field<i32>, value: Option<i32>| {
+        if let Some(value) = value {
+            setting.set(value);
+        }
+    };
+    stay(&BLOCKSIZE, env.blocksize);
+    stay(&SPLITMODE, env.split.map(|split| split as i32));
+    if let Some(delta) = env.delta {
+        DELTA.set(delta.into());
+    }
+    if let Some(nthreads) = env.nthreads {
+        NTHREADS.set(nthreads);
+    }
+    let typesize = env.typesize.unwrap_or(typesize);
+    let shuffle = env.shuffle.or_else(|| Shuffle::from_code(shuffle));
+    set_shuffle(&mut filters, shuffle, DELTA.get() != 0, typesize);
+    let job = Job {
+        nbytes: 0,
+        typesize,
+        blocksize: BLOCKSIZE.get(),
+        compcode: COMPRESSOR.get(),
+        compcode_meta: 0,
+        clevel: env.level.unwrap_or(level),
+        splitmode: SPLITMODE.get(),
+        use_dict: false,
+        filters,
+        filters_meta: [0; MAX_FILTERS],
+    };
+    (job, NTHREADS.get())
+}

@@ -1,0 +1,161 @@
+//! Maps as the C functions of their back end use them: opened in a mode that a text tells, and read where they lie.
+
+use super::{Access, Map};
+use crate::Storage;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::env::info;
+use oxiblosc_memory::{Lossy, Shared};
+use oxiblosc_system::streams;
+use std::ffi::{CStr, c_int};
+use std::io::ErrorKind;
+
+/// A map that was just opened, with a stream of the C library for its file.
+pub struct Opened {
+    /// The map.
+    pub map: Shared<Map>,
+    /// The stream, open; to be closed by whoever takes it.
+    pub file: *mut libc::FILE,
+    /// The number by which the C library knows the file.
+    pub descriptor: c_int,
+}
+
+impl Opened {
+    /// Maps the file at `path` in the mode `mode`, with room for `room` bytes if it may grow.
+    ///
+    /// # Errors
+    /// [`Error::FileOpen`] for another mode; as for [`Map::open`].
+    pub fn new(path: &CStr, mode: &CStr, room: usize) -> Result<Self> {
+        let access = Access::from_mode(mode.to_bytes()).ok_or(Error::FileOpen)?;
+        let room = match access {
+            Access::Read => 0,
+            _ => room,
+        };
+        let map = Shared::new(Map::open(path, access, room)?)?;
+        let file = streams::of_file(map.file(), access.writes_file());
+        let file = file.map_err(|error| match error.kind() {
+            ErrorKind::OutOfMemory => Error::MemoryAlloc,
+            _ => Error::FileOpen,
+        })?;
+        // Word for word: python-blosc2 looks for it.
+        info(format_args!(
+            "Opened memory-mapped file {} in mode {} with an mapping size of {} bytes.",
+            Lossy(path),
+            Lossy(mode),
+            map.extent().size.max(room)
+        ));
+        let descriptor = streams::descriptor(map.file(), file);
+        Ok(Self {
+            map,
+            file,
+            descriptor,
+        })
+    }
+}
+
+/// Bytes that are read and written where they lie.
+pub struct Stream(Bytes);
+
+enum Bytes {
+    /// Those of a file.
+    Map(Shared<Map>),
+    /// Those at an address.
+    Memory { address: *mut u8, size: usize },
+}
+
+impl Stream {
+    /// A mapped file.
+    pub fn of_map(map: Shared<Map>) -> Self {
+        Self(Bytes::Map(map))
+    }
+
+    /// Memory without a file.
+    ///
+    /// # Safety
+    /// `size` bytes are at `address` as long as this is used, and no other thread writes them meanwhile.
+    pub unsafe fn of_memory(address: *mut u8, size: usize) -> Self {
+        Self(Bytes::Memory { address, size })
+    }
+
+    /// The map, if there is one.
+    pub fn map(&self) -> Option<&Map> {
+        match &self.0 {
+            Bytes::Map(map) => Some(map),
+            Bytes::Memory { .. } => None,
+        }
+    }
+
+    /// How many bytes there are.
+    pub fn size(&self) -> usize {
+        match &self.0 {
+            Bytes::Map(map) => map.extent().size,
+            Bytes::Memory { size, .. } => *size,
+        }
+    }
+
+    /// Where `len` bytes from `position` on are.
+    ///
+    /// # Errors
+    /// [`Error::FileRead`] if they are not all there.
+    pub fn address(&self, position: u64, len: usize) -> Result<*mut u8> {
+        match &self.0 {
+            Bytes::Map(map) => map.address(position, len),
+            Bytes::Memory { address, size } => {
+                let position = usize::try_from(position).map_err(|_| Error::FileRead)?;
+                match position.checked_add(len) {
+                    Some(end) if end <= *size => Ok(address.wrapping_add(position)),
+                    _ => Err(Error::FileRead),
+                }
+            }
+        }
+    }
+
+    /// Writes bytes, which are none of the stream's. Only a file grows where it must.
+    ///
+    /// # Errors
+    /// [`Error::FileWrite`] for a file, [`Error::FileRead`] for memory that is not there.
+    pub fn write_at(&self, position: u64, bytes: &[u8]) -> Result<()> {
+        if let Bytes::Map(map) = &self.0 {
+            return map.write_at(position, bytes);
+        }
+        let there = self.address(position, bytes.len())?;
+        // SAFETY: `address` has checked that so many bytes are there, by the word that `of_memory` was given.
+        unsafe { there.copy_from(bytes.as_ptr(), bytes.len()) };
+        Ok(())
+    }
+
+    /// Makes a file `size` bytes long; memory has to be so long already.
+    ///
+    /// # Errors
+    /// [`Error::FileTruncate`].
+    pub fn truncate(&self, size: u64) -> Result<()> {
+        match &self.0 {
+            Bytes::Map(map) => map.truncate(size),
+            Bytes::Memory { size: there, .. } if *there as u64 == size => Ok(()),
+            Bytes::Memory { .. } => Err(Error::FileTruncate),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_read_and_written_where_it_lies() {
+        let mut memory = *b"0123456789";
+        // SAFETY: all of it is there until the end, and this thread alone uses it.
+        let stream = unsafe { Stream::of_memory(memory.as_mut_ptr(), memory.len()) };
+        assert!(stream.map().is_none());
+        assert_eq!(stream.size(), 10);
+        assert_eq!(stream.write_at(8, b"ab"), Ok(()));
+        assert_eq!(stream.write_at(9, b"ab"), Err(Error::FileRead));
+        assert_eq!(stream.address(u64::MAX, 2), Err(Error::FileRead));
+        assert_eq!(
+            stream.address(10, 0).map(|end| end.addr()),
+            Ok(memory.as_ptr().addr() + 10)
+        );
+        assert_eq!(stream.truncate(10), Ok(()));
+        assert_eq!(stream.truncate(9), Err(Error::FileTruncate));
+        assert_eq!(&memory, b"01234567ab");
+    }
+}

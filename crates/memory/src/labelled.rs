@@ -1,0 +1,70 @@
+//! C strings with a value in front of them, in one block: whoever has the address of the string finds the value.
+
+use oxiblosc_error::{Error, Result};
+use std::ffi::{CStr, c_char};
+
+/// What lies in front of the string. `malloc` aligns a block for anything.
+#[repr(C, align(16))]
+struct Front<T>(T);
+
+/// Puts a value in front of a copy of a C string; gives the copy, to be used through [`value`] and [`free`].
+///
+/// # Errors
+/// [`Error::MemoryAlloc`].
+pub fn new<T>(value: T, string: &CStr) -> Result<*mut c_char> {
+    const { assert!(align_of::<Front<T>>() == 16) };
+    let bytes = string.to_bytes_with_nul();
+    // SAFETY: the block has room for both, and is as aligned as the front, which was just asserted to need no more than `malloc` gives.
+    unsafe {
+        let front: *mut Front<T> = libc::malloc(size_of::<Front<T>>() + bytes.len()).cast();
+        if front.is_null() {
+            return Err(Error::MemoryAlloc);
+        }
+        front.write(Front(value));
+        let copy = front.add(1).cast::<u8>();
+        copy.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        Ok(copy.cast())
+    }
+}
+
+/// The value in front of a string.
+///
+/// # Safety
+/// `string` is from [`new`] with a `T`, and not freed as long as the value is used.
+pub unsafe fn value<'a, T>(string: *const c_char) -> &'a T {
+    // SAFETY: a string of `new`, by `# Safety`, has a `Front` in front of it.
+    unsafe { &(*string.cast::<Front<T>>().sub(1)).0 }
+}
+
+/// Frees a string, and gives the value.
+///
+/// # Safety
+/// `string` is from [`new`] with a `T`, and used no more.
+pub unsafe fn free<T>(string: *mut c_char) -> T {
+    // SAFETY: as in `value`; the value is moved out once, and the block is from `malloc`.
+    unsafe {
+        let front = string.cast::<Front<T>>().sub(1);
+        let Front(value) = front.read();
+        libc::free(front.cast());
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Shared;
+
+    #[test]
+    fn strings_lead_to_their_values() {
+        let shared = Shared::new(String::from("value")).expect("has memory");
+        let label = new(shared, c"a label").expect("has memory");
+        // SAFETY: a label of `new` with such a value, which is freed at the end.
+        unsafe {
+            assert_eq!(CStr::from_ptr(label), c"a label");
+            let other = value::<Shared<String>>(label).clone();
+            assert_eq!(*free::<Shared<String>>(label), "value");
+            assert_eq!(*other, "value");
+        }
+    }
+}
