@@ -155,6 +155,16 @@ pub unsafe fn bytes<'a>(src: *const u8, len: usize) -> Result<&'a [u8]> {
     Ok(unsafe { std::slice::from_raw_parts(src, len) })
 }
 
+/// A list of the program's, such as a shape: `len` items, at an address that is not null even where there are none.
+///
+/// # Safety
+/// As for [`bytes`].
+pub unsafe fn items<'a, T>(list: *const T, len: usize) -> Result<&'a [T]> {
+    not_null!(list)?;
+    // SAFETY: as in `bytes`.
+    Ok(unsafe { std::slice::from_raw_parts(list, len) })
+}
+
 /// The buffer at `dest`; as [`bytes`].
 ///
 /// # Safety

@@ -1,8 +1,9 @@
 //! Checksums of frames.
 
-use super::border::{code, unsafe_granted};
-use super::schunk::handle::Handle;
+use super::border::unsafe_granted;
+use super::schunk::handle::on;
 use super::types::*;
+use oxiblosc_core::SuperChunk;
 use std::ffi::c_int;
 
 /// Gives a super-chunk in a frame checksums: its chunks, header, index and metalayers now, and all that comes later, by this
@@ -19,9 +20,8 @@ use std::ffi::c_int;
 /// `schunk` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oxiblosc_schunk_add_checksums(schunk: *mut blosc2_schunk) -> c_int {
-    code("oxiblosc_schunk_add_checksums", || {
-        unsafe_granted!(Handle::core_of(schunk)?).add_checksums()
-    })
+    let add = SuperChunk::add_checksums;
+    unsafe_granted!(on("oxiblosc_schunk_add_checksums", schunk, add))
 }
 
 /// Whether chunks that come into a super-chunk get checksums: 1 or 0, or a negative error code.
@@ -30,9 +30,8 @@ pub unsafe extern "C" fn oxiblosc_schunk_add_checksums(schunk: *mut blosc2_schun
 /// `schunk` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oxiblosc_schunk_has_checksums(schunk: *mut blosc2_schunk) -> c_int {
-    code("oxiblosc_schunk_has_checksums", || {
-        unsafe_granted!(Handle::core_of(schunk)?).has_checksums()
-    })
+    let has = SuperChunk::has_checksums;
+    unsafe_granted!(on("oxiblosc_schunk_has_checksums", schunk, has))
 }
 
 /// Checks all checksums of a chunk, without decompressing it. Returns 1 if they are right, 0 if the chunk has none, or a negative
@@ -45,7 +44,6 @@ pub unsafe extern "C" fn oxiblosc_schunk_check_chunk(
     schunk: *mut blosc2_schunk,
     nchunk: i64,
 ) -> c_int {
-    code("oxiblosc_schunk_check_chunk", || {
-        unsafe_granted!(Handle::core_of(schunk)?).check_chunk(nchunk)
-    })
+    let check = |schunk: &SuperChunk| schunk.check_chunk(nchunk);
+    unsafe_granted!(on("oxiblosc_schunk_check_chunk", schunk, check))
 }

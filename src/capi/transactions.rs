@@ -1,7 +1,7 @@
 //! Transactions.
 
-use super::border::{code, unsafe_granted};
-use super::schunk::handle::Handle;
+use super::border::unsafe_granted;
+use super::schunk::handle::on;
 use super::types::*;
 use std::ffi::c_int;
 
@@ -22,10 +22,7 @@ use std::ffi::c_int;
 /// `schunk` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oxiblosc_schunk_begin(schunk: *mut blosc2_schunk) -> c_int {
-    code("oxiblosc_schunk_begin", || {
-        unsafe_granted!(Handle::core_of(schunk)?).begin()?;
-        Ok(0)
-    })
+    unsafe_granted!(on("oxiblosc_schunk_begin", schunk, |schunk| schunk.begin()))
 }
 
 /// Makes the changes of a transaction, all of them, as one: after a crash, and, where `BLOSC_DURABLE` is set, after a loss of power, the
@@ -38,10 +35,7 @@ pub unsafe extern "C" fn oxiblosc_schunk_begin(schunk: *mut blosc2_schunk) -> c_
 /// `schunk` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oxiblosc_schunk_commit(schunk: *mut blosc2_schunk) -> c_int {
-    code("oxiblosc_schunk_commit", || {
-        unsafe_granted!(Handle::core_of(schunk)?).commit()?;
-        Ok(0)
-    })
+    unsafe_granted!(on("oxiblosc_schunk_commit", schunk, |schunk| schunk.commit()))
 }
 
 /// Forgets the changes of a transaction. The structure of the super-chunk shows at once what it was before; that of an array gets its
@@ -53,8 +47,5 @@ pub unsafe extern "C" fn oxiblosc_schunk_commit(schunk: *mut blosc2_schunk) -> c
 /// `schunk` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oxiblosc_schunk_abandon(schunk: *mut blosc2_schunk) -> c_int {
-    code("oxiblosc_schunk_abandon", || {
-        unsafe_granted!(Handle::core_of(schunk)?).abandon()?;
-        Ok(0)
-    })
+    unsafe_granted!(on("oxiblosc_schunk_abandon", schunk, |schunk| schunk.abandon()))
 }

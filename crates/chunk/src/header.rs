@@ -140,6 +140,16 @@ impl Special {
         }
     }
 
+    /// The kind of this number, if super-chunks can be filled with it.
+    pub fn fillable(number: i32) -> Option<Self> {
+        match number {
+            1 => Some(Self::Zero),
+            2 => Some(Self::Nan),
+            4 => Some(Self::Uninit),
+            _ => None,
+        }
+    }
+
     /// The bits of `blosc2_flags` that mark this kind.
     pub fn to_flags(self) -> u8 {
         let kind = match self {

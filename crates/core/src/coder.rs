@@ -128,6 +128,18 @@ pub enum Changed {
     Everything,
 }
 
+impl Changed {
+    /// The chunks that are other ones than before, when there were `before` of them and are `now`.
+    pub fn chunks(&self, before: usize, now: usize) -> Range<usize> {
+        match self {
+            Self::ChunksFrom(at) if *at <= before => *at..now,
+            Self::Updated(chunks) if before == now => chunks.clone(),
+            Self::Metalayers if before == now => 0..0,
+            _ => 0..now,
+        }
+    }
+}
+
 /// The side of a super-chunk that belongs to the program: contexts, and a window in which the program sees its state.
 ///
 /// The state itself is the super-chunk's. The C library shows it in a public structure, of which programs may set some fields;
@@ -174,6 +186,30 @@ pub trait Host: Send + Sync {
 
     /// Shows which chunk is in work. Several threads may call this at the same time.
     fn at_chunk(&self, _nchunk: i64) {}
+}
+
+/// The program's side of a super-chunk that it does not see: two contexts.
+pub struct Coders<E, D> {
+    /// Compresses.
+    pub encoder: Box<E>,
+    /// Decompresses.
+    pub decoder: Box<D>,
+    /// The numbers of threads that a frame's header records.
+    pub nthreads: (i16, i16),
+}
+
+impl<E: Encoder + Send, D: Decoder + Send> Host for Coders<E, D> {
+    fn encoder(&self) -> Result<&dyn Encoder> {
+        Ok(&*self.encoder)
+    }
+
+    fn decoder(&self) -> Result<&dyn Decoder> {
+        Ok(&*self.decoder)
+    }
+
+    fn nthreads(&self) -> (i16, i16) {
+        self.nthreads
+    }
 }
 
 /// How many entries the lists in a window need.

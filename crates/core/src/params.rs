@@ -158,17 +158,7 @@ const MAX_CODEC: u8 = 35;
 impl CParams {
     /// The parameters as a frame's header records them.
     pub fn recorded(&self) -> Parameters {
-        Parameters {
-            typesize: self.typesize,
-            blocksize: self.blocksize,
-            compcode: self.codec,
-            compcode_meta: self.codec_meta,
-            clevel: self.level,
-            splitmode: self.split as u8,
-            use_dict: self.use_dict,
-            filters: self.filters,
-            filters_meta: self.filters_meta,
-        }
+        self.job(0).recorded()
     }
 
     /// Those that a frame's header records.
@@ -239,6 +229,21 @@ pub struct Job {
 }
 
 impl Job {
+    /// The parameters as a frame's header records them.
+    pub fn recorded(&self) -> Parameters {
+        Parameters {
+            typesize: self.typesize,
+            blocksize: self.blocksize,
+            compcode: self.compcode as u8,
+            compcode_meta: self.compcode_meta,
+            clevel: self.clevel as u8,
+            splitmode: self.splitmode as u8,
+            use_dict: self.use_dict,
+            filters: self.filters,
+            filters_meta: self.filters_meta,
+        }
+    }
+
     fn request(&self) -> BlocksizeRequest {
         BlocksizeRequest {
             compcode: self.compcode,

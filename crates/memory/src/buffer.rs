@@ -68,6 +68,15 @@ impl Buffer {
         Ok(buffer)
     }
 
+    /// A copy of numbers, as this machine has them in memory.
+    pub fn of_numbers(numbers: &[i64]) -> Result<Self> {
+        let mut buffer = Self::zeroed(size_of_val(numbers))?;
+        for (to, number) in buffer.chunks_exact_mut(size_of::<i64>()).zip(numbers) {
+            to.copy_from_slice(&number.to_ne_bytes());
+        }
+        Ok(buffer)
+    }
+
     /// Takes over memory from `malloc`.
     ///
     /// # Safety

@@ -1,6 +1,6 @@
 //! What arrays are made from.
 
-use super::meta::{dtype_to_c, shape_from_c};
+use super::meta::{Shapes, dtype_to_c};
 use crate::capi::prelude::*;
 use crate::capi::schunk::meta::{content_of, name_of};
 use crate::capi::schunk::storage::{copy, free_storage};
@@ -54,12 +54,6 @@ impl Default for Layers {
 }
 
 impl Layers {
-    /// Those that there are.
-    fn all(&self) -> &[blosc2_metalayer] {
-        let count = usize::try_from(self.count).unwrap_or(0);
-        &self.layers[..count.min(B2ND_MAX_METALAYERS)]
-    }
-
     /// Their names and contents.
     ///
     /// # Errors
@@ -68,23 +62,18 @@ impl Layers {
     /// # Safety
     /// Names are null or C strings, contents null or as long as they say; all outlive what is returned.
     pub unsafe fn borrow<'a>(&self) -> Result<List<Borrowed<'a>>> {
-        let layers = self.all().iter();
-        let layers = layers.map(|layer| {
+        let count = room(self.count).min(B2ND_MAX_METALAYERS);
+        let layers = self.layers[..count].iter().map(|layer| {
             let content = unsafe_granted!(content_of(layer.content, layer.content_len));
             Ok((unsafe_granted!(name_of(layer.name)?), content?))
         });
         layers.try_list()
     }
 
-    /// Adds one.
-    ///
-    /// # Errors
-    /// [`Error::InvalidParam`] when there are as many as there can be.
-    fn push(&mut self, layer: blosc2_metalayer) -> Result<()> {
-        let count = self.all().len();
-        *self.layers.get_mut(count).ok_or(Error::InvalidParam)? = layer;
-        self.count = count as i32 + 1;
-        Ok(())
+    /// Takes these, which are [`B2ND_MAX_METALAYERS`] at the most.
+    fn set(&mut self, layers: &[blosc2_metalayer]) {
+        self.layers[..layers.len()].copy_from_slice(layers);
+        self.count = layers.len() as i32;
     }
 }
 
@@ -141,20 +130,13 @@ impl Params {
     }
 
     /// Sets the shapes, and the size of a block that follows from them.
-    pub fn set_shapes(
-        &mut self,
-        ndim: usize,
-        shape: &Dims,
-        chunkshape: &[i32; MAX_DIM],
-        blockshape: &[i32; MAX_DIM],
-    ) -> Result<()> {
+    fn set_shapes(&mut self, ndim: usize, shapes: Shapes) -> Result<()> {
+        let Shapes(shape, chunkshape, blockshape) = shapes;
         geometry::check(&shape[..ndim], &chunkshape[..ndim], &blockshape[..ndim])?;
         let typesize = self.cparams().typesize;
         self.cparams().blocksize = geometry::blocksize(&blockshape[..ndim], typesize)?;
         self.set_ndim(ndim);
-        self.shape = *shape;
-        self.chunkshape = *chunkshape;
-        self.blockshape = *blockshape;
+        (self.shape, self.chunkshape, self.blockshape) = (shape, chunkshape, blockshape);
         Ok(())
     }
 }
@@ -183,31 +165,21 @@ pub unsafe extern "C" fn b2nd_create_ctx(
 ) -> *mut b2nd_context_t {
     pointer("b2nd_create_ctx", || {
         let ndim = size(ndim)?;
-        let count = usize::try_from(nmetalayers).unwrap_or(0);
+        let count = room(nmetalayers);
         if ndim > MAX_DIM || count > B2ND_MAX_METALAYERS {
             return Err(Error::InvalidParam);
         }
-        let (mut s, mut c, mut b) = ([1; MAX_DIM], [1; MAX_DIM], [1; MAX_DIM]);
         unsafe_granted!({
-            shape_from_c(shape, ndim, &mut s)?;
-            shape_from_c(chunkshape, ndim, &mut c)?;
-            shape_from_c(blockshape, ndim, &mut b)?;
+            let shapes = Shapes::from_c(ndim, shape, chunkshape, blockshape)?;
             let defaults = blosc2_storage::defaults();
             let mut params = Params::new(b2_storage.as_ref().unwrap_or(&defaults))?;
-            params.set_shapes(ndim, &s, &c, &b)?;
-            params.dtype = if dtype.is_null() {
-                dtype_to_c(
-                    Text::<24>::of(format_args!("|S{}", params.cparams().typesize)).as_bytes(),
-                )?
-            } else {
-                dtype_to_c(CStr::from_ptr(dtype).to_bytes())?
-            };
+            params.set_shapes(ndim, shapes)?;
+            let bytes = Text::<24>::of(format_args!("|S{}", params.cparams().typesize));
+            let dtype = c_str(dtype).map_or(bytes.as_bytes(), CStr::to_bytes);
+            params.dtype = dtype_to_c(dtype)?;
             params.dtype_format = dtype_format;
             if count > 0 {
-                not_null!(metalayers)?;
-                for layer in std::slice::from_raw_parts(metalayers, count) {
-                    params.metalayers.push(*layer)?;
-                }
+                params.metalayers.set(items(metalayers, count)?);
             }
             Ok(Box::into_raw(boxed(params)?).cast())
         })

@@ -8,6 +8,7 @@ use crate::capi::schunk::convert::{append_file, copy_apart, from_buffer, to_buff
 use crate::capi::schunk::create as schunk;
 use crate::capi::schunk::handle;
 use oxiblosc_chunk::header::Special;
+use oxiblosc_core::b2nd::geometry::check_room;
 
 /// Makes an array of a super-chunk that was just opened, and frees it if it is none.
 ///
@@ -143,13 +144,8 @@ pub unsafe extern "C" fn b2nd_from_cbuffer(
         let params = Params::from_c(ctx)?;
         not_null!(buffer)?;
         deliver(array, || {
-            let typesize = i64::from(params.cparams().typesize);
-            let items = params.shape[..params.ndim()]
-                .iter()
-                .try_fold(typesize, |size, len| size.checked_mul(*len));
-            if items.is_none_or(|needed| buffersize < needed) {
-                return Err(Error::InvalidParam);
-            }
+            let typesize = params.cparams().typesize;
+            check_room(&params.shape[..params.ndim()], typesize, buffersize)?;
             let buffer = bytes(buffer.cast(), size(buffersize)?)?;
             make(params, Special::Zero, &mut |array| array.write_all(buffer))
         })
@@ -170,12 +166,9 @@ pub unsafe extern "C" fn b2nd_to_cbuffer(
     unsafe_granted!(code("b2nd_to_cbuffer", || {
         not_null!(buffer)?;
         let array = Array::open(array, false)?;
-        let geometry = &array.geometry;
-        let needed = geometry.nitems.checked_mul(array.typesize.into());
-        if needed.is_none_or(|needed| buffersize < needed) {
-            return Err(Error::InvalidParam);
-        }
-        if geometry.nitems == 0 {
+        let nitems = array.geometry.nitems;
+        check_room(&[nitems], array.typesize, buffersize)?;
+        if nitems == 0 {
             return Ok(());
         }
         array.read_all(bytes_mut(buffer.cast(), size(buffersize)?)?)

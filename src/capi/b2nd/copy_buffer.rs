@@ -9,11 +9,10 @@ use oxiblosc_core::b2nd::runs::Transfer;
 /// # Safety
 /// `dims` has `ndim` elements.
 unsafe fn dims<'a>(dims: *const i64, ndim: usize) -> Result<&'a [i64]> {
-    if ndim == 0 {
-        return Ok(&[]);
+    match ndim {
+        0 => Ok(&[]),
+        _ => unsafe_granted!(items(dims, ndim)),
     }
-    not_null!(dims)?;
-    Ok(unsafe_granted!(std::slice::from_raw_parts(dims, ndim)))
 }
 
 /// Copies items of `src`, with its shape and the slice's start and stop, into `dst`, with its shape and the slice's start.

@@ -11,7 +11,7 @@ use crate::capi::schunk::meta::copying;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_core::b2nd::meta::NAME;
 use oxiblosc_core::b2nd::{ArrayRef, Dims};
-use oxiblosc_core::schunk::copy::{VlmetalayerCoder, metalayers_but};
+use oxiblosc_core::schunk::copy::metalayers_but;
 use oxiblosc_frame::meta::borrow;
 
 /// Gives parameters the shape of a box.
@@ -45,8 +45,8 @@ pub unsafe extern "C" fn b2nd_get_slice(
     unsafe_granted!(code("b2nd_get_slice", || {
         let src = Array::open(src, false)?;
         let params = Params::from_c(ctx)?;
-        let start = dims_of(super::slices::dims(start, src.ndim())?);
-        let stop = dims_of(super::slices::dims(stop, src.ndim())?);
+        let start = dims_of(items(start, src.ndim())?);
+        let stop = dims_of(items(stop, src.ndim())?);
         deliver(array, || {
             set_box(params, src.ndim(), &start, &stop)?;
             make(params, Special::Zero, &mut |array| {
@@ -84,12 +84,9 @@ fn copy(params: &mut Params, src: &Array, more: Fill) -> Result<*mut b2nd_array_
     let others = metalayers_but(src.shown.metalayers(&*src.schunk.read()?), &[NAME])?;
     make_with(params, &borrow(&others)?, Special::Zero, &mut |copy| {
         copy.copy_box(src, &Dims::default())?;
-        let [decoder, encoder] = &copying(src.handle)?;
-        let coder = VlmetalayerCoder {
-            decoder: &**decoder,
-            encoder: &**encoder,
-        };
-        copy.schunk.copy_vlmetalayers(src.schunk, coder)?;
+        copying(src.handle, |coder| {
+            copy.schunk.copy_vlmetalayers(src.schunk, coder)
+        })?;
         more(copy)
     })
 }

@@ -2,11 +2,10 @@
 
 use super::array;
 use crate::capi::prelude::*;
-use oxiblosc_core::b2nd::MAX_DIM;
 use oxiblosc_core::b2nd::array::metalayer;
 use oxiblosc_core::b2nd::meta::Meta;
-use oxiblosc_memory::{Buffer, Text};
-use std::fmt::{self, Display};
+use oxiblosc_core::b2nd::{Dims, MAX_DIM};
+use oxiblosc_memory::Buffer;
 
 /// A dtype as C has it, from `malloc`.
 pub fn dtype_to_c(dtype: &[u8]) -> Result<*mut c_char> {
@@ -15,20 +14,37 @@ pub fn dtype_to_c(dtype: &[u8]) -> Result<*mut c_char> {
     Ok(text.into_raw().cast())
 }
 
-/// Copies `ndim` numbers to the front of an array of shapes.
+/// The lengths of an array, of its chunks and of their blocks along each dimension.
+pub struct Shapes(pub Dims, pub [i32; MAX_DIM], pub [i32; MAX_DIM]);
+
+/// The first numbers of an array of shapes; the others are 1.
 ///
 /// # Safety
 /// `from` has `ndim` elements.
-pub unsafe fn shape_from_c<T: Copy>(
-    from: *const T,
-    ndim: usize,
-    to: &mut [T; MAX_DIM],
-) -> Result<()> {
+unsafe fn shape_from_c<T: Copy + From<u8>>(from: *const T, ndim: usize) -> Result<[T; MAX_DIM]> {
+    let mut shape = [1.into(); MAX_DIM];
     if ndim > 0 {
-        not_null!(from)?;
-        to[..ndim].copy_from_slice(unsafe_granted!(std::slice::from_raw_parts(from, ndim)));
+        shape[..ndim].copy_from_slice(unsafe_granted!(items(from, ndim)?));
     }
-    Ok(())
+    Ok(shape)
+}
+
+impl Shapes {
+    /// Those of the program.
+    ///
+    /// # Safety
+    /// Each has `ndim` elements, no more than [`MAX_DIM`].
+    pub unsafe fn from_c(
+        ndim: usize,
+        shape: *const i64,
+        chunkshape: *const i32,
+        blockshape: *const i32,
+    ) -> Result<Self> {
+        unsafe_granted!({
+            let (shape, chunkshape) = (shape_from_c(shape, ndim)?, shape_from_c(chunkshape, ndim)?);
+            Ok(Self(shape, chunkshape, shape_from_c(blockshape, ndim)?))
+        })
+    }
 }
 
 /// Copies the first numbers of an array of shapes out.
@@ -60,21 +76,17 @@ pub unsafe extern "C" fn b2nd_serialize_meta(
         if ndim > MAX_DIM {
             return Err(Error::Failure);
         }
-        let mut meta = Meta {
-            ndim,
-            shape: [1; MAX_DIM],
-            chunkshape: [1; MAX_DIM],
-            blockshape: [1; MAX_DIM],
-            dtype: None,
-            dtype_format,
-        };
         unsafe_granted!({
-            shape_from_c(shape, ndim, &mut meta.shape)?;
-            shape_from_c(chunkshape, ndim, &mut meta.chunkshape)?;
-            shape_from_c(blockshape, ndim, &mut meta.blockshape)?;
-            if !dtype.is_null() {
-                meta.dtype = Some(CStr::from_ptr(dtype).to_bytes());
-            }
+            let Shapes(shape, chunkshape, blockshape) =
+                Shapes::from_c(ndim, shape, chunkshape, blockshape)?;
+            let meta = Meta {
+                ndim,
+                shape,
+                chunkshape,
+                blockshape,
+                dtype: c_str(dtype).map(CStr::to_bytes),
+                dtype_format,
+            };
             let smeta = smeta.as_mut().ok_or(Error::NullPointer)?;
             let bytes = meta.serialize()?;
             *smeta = Buffer::copy_of(&bytes)?.into_raw();
@@ -104,13 +116,9 @@ pub unsafe extern "C" fn b2nd_deserialize_meta(
     code("b2nd_deserialize_meta", || {
         not_null!(smeta, ndim, shape, chunkshape, blockshape)?;
         unsafe_granted!({
-            if let Some(dtype) = dtype.as_mut() {
-                *dtype = null_mut();
-            }
-            if let Some(format) = dtype_format.as_mut() {
-                *format = 0;
-            }
-            let smeta = bytes(smeta, usize::try_from(smeta_len).unwrap_or(0))?;
+            give(dtype, null_mut());
+            give(dtype_format, 0);
+            let smeta = bytes(smeta, room(smeta_len))?;
             let with_dtype = !dtype.is_null() && !dtype_format.is_null();
             let (meta, len) = Meta::parse(smeta, with_dtype)?;
             if let Some(text) = meta.dtype {
@@ -126,26 +134,6 @@ pub unsafe extern "C" fn b2nd_deserialize_meta(
     })
 }
 
-/// Numbers with commas between them.
-struct Numbers<'a, T>(&'a [T]);
-
-impl<T: Display> Display for Numbers<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, number) in self.0.iter().enumerate() {
-            let comma = if i > 0 { ", " } else { "" };
-            write!(f, "{comma}{number}")?;
-        }
-        Ok(())
-    }
-}
-
-/// Prints a text of at most a kilobyte. C's own buffer keeps the order with what the program prints.
-fn print(arguments: fmt::Arguments<'_>) {
-    let text = Text::<1024>::of(arguments).with_nul();
-    // SAFETY: both are C strings.
-    unsafe { libc::printf(c"%s".as_ptr(), text.as_ptr()) };
-}
-
 /// Prints what the `b2nd` metalayer of an array says. Returns 0, or a negative error code.
 ///
 /// # Safety
@@ -156,21 +144,11 @@ pub unsafe extern "C" fn b2nd_print_meta(array: *const b2nd_array_t) -> c_int {
         let shown = unsafe_granted!(array::shown(array)?);
         let state = shown.core().read_known()?;
         let (meta, _) = Meta::parse(metalayer(shown.metalayers(&state))?, true)?;
-        print(format_args!(
-            "b2nd metalayer parameters:\n Ndim:       {}\n shape:      {}\n chunkshape: {}\n",
-            meta.ndim,
-            Numbers(&meta.shape[..meta.ndim]),
-            Numbers(&meta.chunkshape[..meta.ndim]),
-        ));
-        if let Some(dtype) = meta.dtype {
-            let len = c_int::try_from(dtype.len()).map_err(|_| Error::Data)?;
-            // SAFETY: as many bytes as are said.
-            unsafe { libc::printf(c" dtype: %.*s\n".as_ptr(), len, dtype.as_ptr()) };
-        }
-        print(format_args!(
-            " blockshape: {}\n",
-            Numbers(&meta.blockshape[..meta.ndim])
-        ));
+        let text = meta.describe()?;
+        let len = c_int::try_from(text.len()).map_err(|_| Error::Data)?;
+        // C's own buffer keeps the order with what the program prints.
+        // SAFETY: as many bytes as are said.
+        unsafe { libc::printf(c"%.*s".as_ptr(), len, text.as_ptr()) };
         Ok(0)
     })
 }

@@ -1,7 +1,6 @@
 //! Arrays that grow and shrink.
 
 use super::array::{self, Array};
-use super::slices::dims;
 use crate::capi::prelude::*;
 
 /// Gives an array another shape of as many dimensions. It grows and shrinks at the far ends; with `start` not NULL, at these
@@ -20,8 +19,8 @@ pub unsafe extern "C" fn b2nd_resize(
         not_null!(new_shape)?;
         let mut array = Array::open(array, true)?;
         let ndim = array.ndim();
-        let start = (!start.is_null()).then(|| dims(start, ndim)).transpose()?;
-        let shape = dims(new_shape, ndim)?;
+        let start = (!start.is_null()).then(|| items(start, ndim)).transpose()?;
+        let shape = items(new_shape, ndim)?;
         array.reshape(&mut |array| array.resize(shape, start))
     }))
 }

@@ -1,8 +1,8 @@
 //! Items picked by lists of indices, and one by one.
 
 use super::array::Array;
-use super::slices::dims;
 use crate::capi::prelude::*;
+use oxiblosc_core::b2nd::geometry::check_room;
 use oxiblosc_memory::{Collect, List};
 
 /// The lists of indices of the program's.
@@ -18,10 +18,8 @@ unsafe fn lists<'a>(
     unsafe_granted!({
         (0..ndim)
             .map(|d| {
-                let (list, len) = (*selection.add(d), *sizes.add(d));
-                not_null!(list)?;
-                let len = usize::try_from(len).unwrap_or(0);
-                Ok(std::slice::from_raw_parts(list.cast_const(), len))
+                let list = *selection.add(d);
+                items(list.cast_const(), room(*sizes.add(d)))
             })
             .try_list()
     })
@@ -45,7 +43,7 @@ pub unsafe extern "C" fn b2nd_get_orthogonal_selection(
         let array = Array::open(array, false)?;
         let ndim = array.geometry.ndim;
         let lists = lists(ndim, selection, selection_size)?;
-        let shape = dims(buffershape, ndim)?;
+        let shape = items(buffershape, ndim)?;
         let Some(selection) = array.select(&lists, shape, buffersize)? else {
             return Ok(());
         };
@@ -72,7 +70,7 @@ pub unsafe extern "C" fn b2nd_set_orthogonal_selection(
     unsafe_granted!(code("b2nd_set_orthogonal_selection", || {
         let array = Array::open(array, true)?;
         let lists = lists(array.ndim(), selection, selection_size)?;
-        let shape = dims(buffershape, array.ndim())?;
+        let shape = items(buffershape, array.ndim())?;
         let Some(selection) = array.select(&lists, shape, buffersize)? else {
             return Ok(());
         };
@@ -101,11 +99,11 @@ pub unsafe extern "C" fn b2nd_get_sparse_cbuffer(
             return Ok(());
         }
         not_null!(buffer)?;
-        let needed = ncoords.checked_mul(array.typesize.into());
-        if needed.is_none_or(|needed| buffersize < needed) || array.geometry.ndim == 0 {
+        check_room(&[ncoords], array.typesize, buffersize)?;
+        if array.geometry.ndim == 0 {
             return Err(Error::InvalidParam);
         }
-        let coords = dims(coords, count)?;
+        let coords = items(coords, count)?;
         array.read_sparse(coords, bytes_mut(buffer.cast(), size(buffersize)?)?)
     }))
 }

@@ -3,15 +3,6 @@
 use super::array::Array;
 use crate::capi::prelude::*;
 
-/// Positions or lengths of the program's.
-///
-/// # Safety
-/// `dims` has `ndim` elements.
-pub unsafe fn dims<'a>(dims: *const i64, ndim: usize) -> Result<&'a [i64]> {
-    not_null!(dims)?;
-    Ok(unsafe_granted!(std::slice::from_raw_parts(dims, ndim)))
-}
-
 /// Reads the items from `start` to before `stop` into `buffer`, an array of shape `buffershape` in C order, from its front
 /// on; the rest of the `buffersize` bytes becomes zeros. Only the blocks that are touched are decompressed. Returns 0, or a
 /// negative error code.
@@ -32,8 +23,8 @@ pub unsafe extern "C" fn b2nd_get_slice_cbuffer(
         let array = Array::open(array, false)?;
         let ndim = array.ndim();
         let buffer = bytes_mut(buffer.cast(), size(buffersize)?)?;
-        let (start, stop) = (dims(start, ndim)?, dims(stop, ndim)?);
-        array.read_slice(start, stop, dims(buffershape, ndim)?, buffer)
+        let (start, stop) = (items(start, ndim)?, items(stop, ndim)?);
+        array.read_slice(start, stop, items(buffershape, ndim)?, buffer)
     }))
 }
 
@@ -57,8 +48,8 @@ pub unsafe extern "C" fn b2nd_set_slice_cbuffer(
         let array = Array::open(array, true)?;
         let ndim = array.ndim();
         let buffer = bytes(buffer.cast(), size(buffersize)?)?;
-        let (start, stop) = (dims(start, ndim)?, dims(stop, ndim)?);
-        let buffershape = dims(buffershape, ndim)?;
+        let (start, stop) = (items(start, ndim)?, items(stop, ndim)?);
+        let buffershape = items(buffershape, ndim)?;
         array.write(|array| array.write_slice(start, stop, buffershape, buffer))
     }))
 }

@@ -61,12 +61,9 @@ pub unsafe extern "C" fn blosc2_schunk_append_chunk(
     chunk: *mut u8,
     copy: bool,
 ) -> i64 {
-    unsafe_granted!(code64("blosc2_schunk_append_chunk", || put(
-        Handle::core_of(schunk)?,
-        Position::End,
-        chunk,
-        copy
-    )))
+    code64("blosc2_schunk_append_chunk", || {
+        unsafe_granted!(put(Handle::core_of(schunk)?, Position::End, chunk, copy))
+    })
 }
 
 /// Inserts a chunk before chunk `nchunk`, or behind the last one; `copy` as in `blosc2_schunk_append_chunk`. Returns the
@@ -114,10 +111,9 @@ pub unsafe extern "C" fn blosc2_schunk_delete_chunk(
     schunk: *mut blosc2_schunk,
     nchunk: i64,
 ) -> i64 {
-    unsafe_granted!(code64("blosc2_schunk_delete_chunk", || Handle::core_of(
-        schunk
-    )?
-    .delete_chunk(nchunk)))
+    code64("blosc2_schunk_delete_chunk", || {
+        unsafe_granted!(Handle::core_of(schunk)?).delete_chunk(nchunk)
+    })
 }
 
 /// Compresses `nbytes` bytes at `src` with the super-chunk's context and appends them as one chunk. Returns the number of
@@ -134,12 +130,10 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
     code64("blosc2_schunk_append_buffer", || {
         let schunk = unsafe_granted!(Handle::core_of(schunk)?);
         let nbytes = usize::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)?;
-        let source = if src.is_null() && nbytes > 0 {
-            ChunkInput::Generated(nbytes)
-        } else {
-            ChunkInput::Buffer(unsafe_granted!(bytes(src.cast(), nbytes)?))
-        };
-        schunk.append(source)
+        schunk.append(match src.is_null() && nbytes > 0 {
+            true => ChunkInput::Generated(nbytes),
+            false => ChunkInput::Buffer(unsafe_granted!(bytes(src.cast(), nbytes)?)),
+        })
     })
 }
 
@@ -157,14 +151,9 @@ pub unsafe extern "C" fn blosc2_schunk_decompress_chunk(
 ) -> c_int {
     code("blosc2_schunk_decompress_chunk", || {
         let schunk = unsafe_granted!(Handle::core_of(schunk)?);
-        let room = usize::try_from(nbytes).unwrap_or(0);
-        let dest = if dest.is_null() {
-            // Then there must be nothing to write.
-            &mut []
-        } else {
-            unsafe_granted!(bytes_mut(dest.cast(), room)?)
-        };
-        schunk.decompress_chunk(nchunk, dest)
+        // Where there is no place, there must be nothing to write.
+        let room = if dest.is_null() { 0 } else { room(nbytes) };
+        schunk.decompress_chunk(nchunk, unsafe_granted!(bytes_mut(dest.cast(), room)?))
     })
 }
 
@@ -212,9 +201,9 @@ pub unsafe extern "C" fn blosc2_schunk_get_chunk(
     chunk: *mut *mut u8,
     needs_free: *mut bool,
 ) -> c_int {
-    unsafe_granted!(code("blosc2_schunk_get_chunk", || get_for_c(
-        schunk, nchunk, chunk, needs_free, false
-    )))
+    code("blosc2_schunk_get_chunk", || {
+        unsafe_granted!(get_for_c(schunk, nchunk, chunk, needs_free, false))
+    })
 }
 
 /// As `blosc2_schunk_get_chunk`, but of a chunk on disk only the front is read: header, block starts, and a trailer that
@@ -230,9 +219,9 @@ pub unsafe extern "C" fn blosc2_schunk_get_lazychunk(
     chunk: *mut *mut u8,
     needs_free: *mut bool,
 ) -> c_int {
-    unsafe_granted!(code("blosc2_schunk_get_lazychunk", || get_for_c(
-        schunk, nchunk, chunk, needs_free, true
-    )))
+    code("blosc2_schunk_get_lazychunk", || {
+        unsafe_granted!(get_for_c(schunk, nchunk, chunk, needs_free, true))
+    })
 }
 
 /// Decompresses block `nblock` of chunk `nchunk`, which is one of variable-length blocks. The program frees `*dest` with

@@ -4,16 +4,18 @@ use super::create::{adopt, discard, make, options, with_tuner};
 use super::handle::Handle;
 use super::meta::copying;
 use super::mirror::recorded;
+use super::parts::cparams_from;
 use super::storage::local;
 use crate::capi::context::{self, Context};
 use crate::capi::io;
 use crate::capi::prelude::*;
 use oxiblosc_core::SuperChunk;
-use oxiblosc_core::coder::{Decoder, Encoder, Host};
+use oxiblosc_core::coder::Coders;
+use oxiblosc_core::encoding::EncodeContext;
 use oxiblosc_core::environment::{checksums, durable};
-use oxiblosc_core::schunk::Store;
-use oxiblosc_core::schunk::copy::{VlmetalayerCoder, metalayers_but};
+use oxiblosc_core::schunk::copy::metalayers_but;
 use oxiblosc_core::schunk::open::NewSuperChunk;
+use oxiblosc_core::schunk::{Parameters, Store};
 use oxiblosc_frame::container;
 use oxiblosc_frame::header::MIN_LEN;
 use oxiblosc_frame::memory::Memory;
@@ -52,7 +54,8 @@ pub unsafe fn from_buffer(cframe: *mut u8, len: i64, copy: bool) -> Result<*mut 
     let (memory, loaded) = Memory::over(unsafe { CowBuffer::borrow_raw(cframe, len) })?;
     // SAFETY: files are the back end.
     unsafe {
-        adopt(Store::Memory(memory), loaded, null(), |schunk| match copy {
+        let frame = (Store::Memory(memory), loaded);
+        adopt(frame, None, null(), |schunk| match copy {
             true => schunk.leave_buffer(len),
             false => Ok(()),
         })
@@ -64,39 +67,17 @@ fn is_in_memory(shown: &Handle) -> Result<bool> {
     Ok(!shown.is_view() && shown.core().peek()?.is_frame_in_memory())
 }
 
-/// The contexts of a copy that C does not see.
-struct Contexts {
-    encoder: Box<Context>,
-    decoder: Box<Context>,
-}
-
-impl Host for Contexts {
-    fn encoder(&self) -> Result<&dyn Encoder> {
-        Ok(&*self.encoder)
-    }
-
-    fn decoder(&self) -> Result<&dyn Decoder> {
-        Ok(&*self.decoder)
-    }
-
-    fn nthreads(&self) -> (i16, i16) {
-        (self.encoder.nthreads.get(), self.decoder.nthreads.get())
-    }
-}
-
 /// A copy of a super-chunk that C does not see: in memory, or in files.
 pub fn copy_apart(shown: &Handle, path: Option<&CStr>, contiguous: bool) -> Result<SuperChunk> {
     // SAFETY: no pointers are given; those of the parameters are the super-chunk's, which outlives the contexts.
-    let (host, parameters, same) = unsafe {
+    let (parameters, same, encoder, decoder) = unsafe {
         let (mut cparams, same) = parameters(shown.base(), null())?;
         cparams.schunk = shown.as_c().cast();
-        let parameters = recorded(&cparams);
-        let host = Contexts {
-            encoder: context::compression(with_tuner(cparams))?,
-            decoder: context::decompression(blosc2_dparams::defaults())?,
-        };
-        (boxed(host)?, parameters, same)
+        let encoder = context::compression(with_tuner(cparams))?;
+        let decoder = context::decompression(blosc2_dparams::defaults())?;
+        (recorded(&cparams), same, encoder, decoder)
     };
+    let nthreads = (encoder.nthreads.get(), decoder.nthreads.get());
     let copy = NewSuperChunk {
         path: path.map(local),
         contiguous,
@@ -104,7 +85,11 @@ pub fn copy_apart(shown: &Handle, path: Option<&CStr>, contiguous: bool) -> Resu
         options: &|| unsafe { options(null()) },
         checksums: checksums(),
         parameters,
-        host,
+        host: boxed(Coders {
+            encoder,
+            decoder,
+            nthreads,
+        })?,
         id: None,
     };
     let copy = copy.make()?;
@@ -115,12 +100,9 @@ pub fn copy_apart(shown: &Handle, path: Option<&CStr>, contiguous: bool) -> Resu
 /// Copies metalayers and chunks into an empty super-chunk.
 fn copy_content(from: &Handle, to: &SuperChunk, as_they_are: bool) -> Result<()> {
     let metalayers = metalayers_but(from.metalayers(&*from.core().read()?), &[])?;
-    let [decoder, encoder] = &copying(from.base())?;
-    let coder = VlmetalayerCoder {
-        decoder: &**decoder,
-        encoder: &**encoder,
-    };
-    to.copy_from(from.core(), &metalayers, as_they_are, coder)
+    copying(from.base(), |coder| {
+        to.copy_from(from.core(), &metalayers, as_they_are, coder)
+    })
 }
 
 /// Gives a super-chunk as a contiguous frame in a buffer. Where `*needs_free` is set, the program frees `*cframe` with
@@ -286,25 +268,19 @@ unsafe fn parameters(
     wanted: *const blosc2_cparams,
 ) -> Result<(blosc2_cparams, bool)> {
     let _unchanged = handle.core().peek()?;
-    // SAFETY: the state is not changed meanwhile; the contexts among the fields are valid. Integers, bools, pointers and optional
-    // functions may be zero.
-    let (typesize, cctx, dctx, mut own): (_, _, _, blosc2_cparams) = unsafe {
+    // SAFETY: the state is not changed meanwhile; the contexts among the fields are valid.
+    let (typesize, cctx, dctx) = unsafe {
         let c = handle.as_c();
         let (cctx, dctx) = (Context::from_c((*c).cctx)?, Context::from_c((*c).dctx)?);
-        ((*c).typesize, cctx, dctx, std::mem::zeroed())
+        ((*c).typesize, cctx, dctx)
     };
     // A context forgets a typesize that does not fit into chunks.
-    own.typesize = typesize;
-    own.clevel = cctx.clevel.get() as u8;
-    own.compcode = cctx.compcode.get() as u8;
-    assign!(own, get cctx; compcode_meta, splitmode, use_dict, blocksize, filters, filters_meta);
-    let wanted = unsafe_granted!(wanted.as_ref()).copied().unwrap_or(own);
-    let (known, mut asked) = (recorded(&own), recorded(&wanted));
-    // No reason to compress chunks again.
-    (asked.compcode_meta, asked.splitmode) = (known.compcode_meta, known.splitmode);
-    if asked.blocksize == 0 {
-        asked.blocksize = known.blocksize;
-    }
+    let known = Parameters {
+        typesize,
+        ..cctx.job(0).recorded()
+    };
+    let wanted = unsafe_granted!(wanted.as_ref()).copied();
+    let wanted = wanted.unwrap_or_else(|| cparams_from(&known));
     let filtered = cctx.prefilter.get().is_some() || dctx.postfilter.get().is_some();
-    Ok((wanted, asked == known && !filtered))
+    Ok((wanted, recorded(&wanted).keep(&known) && !filtered))
 }

@@ -73,28 +73,25 @@ pub unsafe extern "C" fn blosc2_schunk_new(storage: *mut blosc2_storage) -> *mut
     })
 }
 
-/// Makes a super-chunk of a frame; `body` does something to it first.
+/// Makes a super-chunk of a frame at a path, if it has one; `body` does something to it first.
 ///
 /// # Safety
 /// `io` is null or valid.
 pub unsafe fn adopt(
-    store: Store,
-    loaded: Loaded,
+    (store, loaded): (Store, Loaded),
+    path: Option<&CStr>,
     io: *const blosc2_io,
     body: impl FnOnce(&mut SuperChunk) -> Result<()>,
 ) -> Result<*mut blosc2_schunk> {
     let mut made = Unfinished::new(BackEnd::Callers)?;
     unsafe_granted!(parts::set_parameters_from(&mut made, &loaded.header, io)?);
+    let path = path.map(CStrBuf::to_malloc).transpose()?;
+    made.storage().urlpath = path.unwrap_or(null_mut());
     let (host, id) = (made.host()?, made.id());
     let mut schunk = SuperChunk::of_frame(store, loaded, host, id)?;
     body(&mut schunk)?;
-    let framed = schunk.peek()?.is_frame();
-    let schunk = made.finish(schunk);
-    if !framed {
-        // SAFETY: just made.
-        unsafe { Handle::shown(schunk)? }.forget_frame();
-    }
-    Ok(schunk)
+    made.storage().contiguous &= schunk.peek()?.is_frame();
+    Ok(made.finish(schunk))
 }
 
 /// Opens the super-chunk at `urlpath`; see `blosc2_schunk_open_offset_udio`.
@@ -106,27 +103,14 @@ pub unsafe fn open(
     offset: i64,
     io: *const blosc2_io,
 ) -> Result<*mut blosc2_schunk> {
-    not_null!(urlpath)?;
+    let path = unsafe_granted!(c_str(urlpath)).ok_or(Error::NullPointer)?;
+    let base = u64::try_from(offset).map_err(|_| Error::InvalidParam);
     unsafe_granted!({
-        let given = CStr::from_ptr(urlpath);
-        let opened = (|| {
-            let base = u64::try_from(offset).map_err(|_| Error::InvalidParam)?;
-            let (store, loaded) = Store::open(local(given), base, || options(io))?;
-            adopt(store, loaded, io, |_| Ok(()))
-        })();
-        match opened {
-            Ok(schunk) => {
-                let path = CStrBuf::to_malloc(given).inspect_err(|_| {
-                    handle::free(schunk);
-                })?;
-                Handle::shown(schunk)?.set_urlpath(path);
-                Ok(schunk)
-            }
-            Err(error) => {
-                io::destroy(io);
-                Err(error)
-            }
-        }
+        let opened = base.and_then(|base| Store::open(local(path), base, || options(io)));
+        let opened = opened.and_then(|frame| adopt(frame, Some(path), io, |_| Ok(())));
+        opened.inspect_err(|_| {
+            io::destroy(io);
+        })
     })
 }
 
@@ -151,11 +135,9 @@ pub unsafe extern "C" fn blosc2_schunk_open_offset(
     urlpath: *const c_char,
     offset: i64,
 ) -> *mut blosc2_schunk {
-    unsafe_granted!(pointer("blosc2_schunk_open_offset", || open(
-        urlpath,
-        offset,
-        null()
-    )))
+    pointer("blosc2_schunk_open_offset", || {
+        unsafe_granted!(open(urlpath, offset, null()))
+    })
 }
 
 /// As `blosc2_schunk_open`, through a back end.
@@ -167,9 +149,9 @@ pub unsafe extern "C" fn blosc2_schunk_open_udio(
     urlpath: *const c_char,
     udio: *const blosc2_io,
 ) -> *mut blosc2_schunk {
-    unsafe_granted!(pointer("blosc2_schunk_open_udio", || open(
-        urlpath, 0, udio
-    )))
+    pointer("blosc2_schunk_open_udio", || {
+        unsafe_granted!(open(urlpath, 0, udio))
+    })
 }
 
 /// As `blosc2_schunk_open_offset`, through a back end.
@@ -182,9 +164,9 @@ pub unsafe extern "C" fn blosc2_schunk_open_offset_udio(
     offset: i64,
     udio: *const blosc2_io,
 ) -> *mut blosc2_schunk {
-    unsafe_granted!(pointer("blosc2_schunk_open_offset_udio", || open(
-        urlpath, offset, udio
-    )))
+    pointer("blosc2_schunk_open_offset_udio", || {
+        unsafe_granted!(open(urlpath, offset, udio))
+    })
 }
 
 /// Frees a super-chunk that was just made and cannot be what it should be, and removes its file or directory. What was there

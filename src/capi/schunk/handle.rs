@@ -9,7 +9,7 @@ use oxiblosc_core::SuperChunk;
 use oxiblosc_core::coder::Host;
 use oxiblosc_core::schunk::{Parameters, State};
 use oxiblosc_frame::meta::Metalayer;
-use oxiblosc_memory::{Buffer, List, boxed_uninit};
+use oxiblosc_memory::{Buffer, List, boxed, boxed_uninit};
 use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -85,6 +85,12 @@ impl Unfinished {
     pub fn fields(&mut self) -> &mut blosc2_schunk {
         // SAFETY: written by `new`, and owned by this handle alone.
         unsafe { &mut *self.as_c() }
+    }
+
+    /// How it will be stored, which was set before.
+    pub fn storage(&mut self) -> &mut blosc2_storage {
+        // SAFETY: from `storage::copy`, and owned by this handle alone.
+        unsafe { &mut *self.fields().storage }
     }
 
     /// The window of the super-chunk to come.
@@ -200,18 +206,6 @@ impl Handle {
         unsafe { &*(*self.c.get()).storage }
     }
 
-    /// Says that the chunks are in no frame any more.
-    pub fn forget_frame(&self) {
-        // SAFETY: the storage is the handle's own; it was just made, so no other thread knows it.
-        unsafe { (*(*self.c.get()).storage).contiguous = false };
-    }
-
-    /// Says where the super-chunk was opened; the string came from `malloc`.
-    pub fn set_urlpath(&self, path: *mut c_char) {
-        // SAFETY: as in `forget_frame`.
-        unsafe { (*(*self.c.get()).storage).urlpath = path };
-    }
-
     /// Whether C keeps the frame's buffer when the super-chunk is freed.
     pub fn set_avoid_free(&self, avoid: bool) {
         self.avoid_free.store(avoid, Ordering::Relaxed);
@@ -233,7 +227,7 @@ impl Handle {
     ) -> Result<*mut blosc2_schunk> {
         let mut metalayers = List::new();
         metalayers.push(metalayer)?;
-        let mut layer = Layer::new()?;
+        let mut layer = boxed(Layer::default())?;
         let c = view.fields();
         c.view = true;
         c.metalayers[0] = layer.show(&metalayers[0]);
@@ -275,6 +269,18 @@ impl Handle {
             follow!(vlmetalayers, nvlmetalayers);
         }
     }
+}
+
+/// Runs the body of the exported function `name` on the super-chunk that has the chunks.
+///
+/// # Safety
+/// As for [`Handle::from_c`].
+pub unsafe fn on<T: Code>(
+    name: &str,
+    schunk: *mut blosc2_schunk,
+    body: impl FnOnce(&SuperChunk) -> Result<T>,
+) -> c_int {
+    unsafe_granted!(code(name, || body(Handle::core_of(schunk)?)))
 }
 
 /// Frees a super-chunk and all that is its own. Gives what the back end returned.

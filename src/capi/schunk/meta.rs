@@ -3,6 +3,7 @@
 use super::handle::Handle;
 use crate::capi::context::{self, Context};
 use crate::capi::prelude::*;
+use oxiblosc_core::schunk::copy::VlmetalayerCoder;
 use oxiblosc_frame::meta::NAME_MAXLEN;
 
 /// The super-chunk of a function that names a metalayer; NULL is an invalid parameter there.
@@ -119,10 +120,14 @@ fn decompressing(handle: &Handle) -> Result<Box<Context>> {
     unsafe { context::decompression(*handle.storage().dparams) }
 }
 
-/// Contexts that decompress variable-length metalayers of a super-chunk, and compress copies of them.
-pub fn copying(from: &Handle) -> Result<[Box<Context>; 2]> {
+/// Runs `body` with what copies variable-length metalayers of a super-chunk.
+pub fn copying<T>(from: &Handle, body: impl FnOnce(VlmetalayerCoder) -> Result<T>) -> Result<T> {
     // SAFETY: there are no parameters.
-    Ok([decompressing(from)?, unsafe { compressing(null())? }])
+    let (decoder, encoder) = (decompressing(from)?, unsafe { compressing(null())? });
+    body(VlmetalayerCoder {
+        decoder: &*decoder,
+        encoder: &*encoder,
+    })
 }
 
 /// Adds a variable-length metalayer: `content_len` bytes, compressed as `cparams` say (NULL: the defaults), under a name of

@@ -2,44 +2,41 @@
 
 use crate::capi::context::Context;
 use crate::capi::prelude::*;
+use oxiblosc_chunk::encode::lock;
 use oxiblosc_core::coder::{Changed, Count, Decoder, Encoder, Host, Settings};
+use oxiblosc_core::schunk::windows::LayerWindows;
 use oxiblosc_core::schunk::{Parameters, State};
 use oxiblosc_frame::meta::{Metalayer, NAME_MAXLEN};
 use oxiblosc_memory::{Buffer, List, boxed};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
-/// A metalayer as C sees it. It stays where it is, and goes by the same name, as long as there is the metalayer.
+/// A metalayer as C sees it.
 pub struct Layer {
     c: blosc2_metalayer,
     /// With the 0 that ends it in C.
     name: [u8; NAME_MAXLEN + 1],
-    /// Where the super-chunk has the name: what tells one metalayer from another.
-    key: *const u8,
+}
+
+impl Default for Layer {
+    fn default() -> Self {
+        Self {
+            c: blosc2_metalayer {
+                name: null_mut(),
+                content: null_mut(),
+                content_len: 0,
+            },
+            name: [0; NAME_MAXLEN + 1],
+        }
+    }
 }
 
 impl Layer {
-    const EMPTY: Self = Self {
-        c: blosc2_metalayer {
-            name: null_mut(),
-            content: null_mut(),
-            content_len: 0,
-        },
-        name: [0; NAME_MAXLEN + 1],
-        key: null(),
-    };
-
-    /// One with nothing in it.
-    pub fn new() -> Result<Box<Self>> {
-        boxed(Self::EMPTY)
-    }
-
-    /// Shows a metalayer, which outlives this.
+    /// Shows a metalayer, which outlives this; from now on this stays where it is.
     pub fn show(&mut self, layer: &Metalayer) -> *mut blosc2_metalayer {
         let len = layer.name.len().min(NAME_MAXLEN);
         self.name[..len].copy_from_slice(&layer.name[..len]);
         self.name[len] = 0;
-        self.key = layer.name.as_ptr();
         self.c = blosc2_metalayer {
             name: self.name.as_mut_ptr().cast(),
             content: layer.content.as_ptr().cast_mut(),
@@ -54,10 +51,9 @@ impl Layer {
 struct Shown {
     /// Where those chunks are that each are on their own.
     chunks: List<*mut u8>,
-    metalayers: List<Box<Layer>>,
-    vlmetalayers: List<Box<Layer>>,
-    /// For metalayers to come.
-    spare: List<Box<Layer>>,
+    layers: LayerWindows<Layer>,
+    /// How many metalayers of each kind.
+    nlayers: [usize; 2],
 }
 
 /// The window of one super-chunk.
@@ -86,48 +82,18 @@ impl Mirror {
     }
 }
 
-impl Shown {
-    /// Makes one list show these metalayers.
-    fn update(shown: &mut List<Box<Layer>>, spare: &mut List<Box<Layer>>, layers: &[Metalayer]) {
-        for (at, layer) in layers.iter().enumerate() {
-            let key = layer.name.as_ptr();
-            let shows = |at: usize| shown.get(at).is_some_and(|shown| shown.key == key);
-            if shows(at) {
-                continue;
-            }
-            if shows(at + 1) {
-                // The one before it was deleted.
-                spare.push_within_capacity(shown.remove(at));
-            } else if let Some(new) = spare.pop().or_else(|| shown.pop()) {
-                // Where there is none to spare, all are other ones than before. There is room: see `prepare`.
-                let _ = shown.insert(at.min(shown.len()), new);
-            }
-        }
-        while shown.len() > layers.len()
-            && let Some(gone) = shown.pop()
-        {
-            spare.push_within_capacity(gone);
-        }
-    }
-}
-
-/// Points to metalayers, as many as there is room for. Gives how many.
-fn point(
-    to: &mut [*mut blosc2_metalayer],
-    shown: &mut [Box<Layer>],
-    layers: &[Metalayer],
-) -> usize {
-    let count = shown.len().min(to.len());
-    for (to, (shown, layer)) in to.iter_mut().zip(shown.iter_mut().zip(layers)) {
-        *to = shown.show(layer);
-    }
-    count
-}
-
 /// Writes a field that the program may read meanwhile.
 fn publish(field: *mut i64, value: i64) {
     // SAFETY: the callers give fields of a structure that is there; all that write them write them so.
     unsafe { AtomicI64::from_ptr(field) }.store(value, Ordering::Relaxed);
+}
+
+impl Shown {
+    /// Says where the pointers to chunks are.
+    fn point_to_chunks(&mut self, c: &mut blosc2_schunk) {
+        c.data = self.chunks.as_mut_ptr();
+        c.data_len = self.chunks.capacity() * size_of::<*mut u8>();
+    }
 }
 
 impl Host for Mirror {
@@ -161,36 +127,21 @@ impl Host for Mirror {
     }
 
     fn prepare(&self, state: &mut State, count: Count) -> Result<()> {
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        let Shown {
-            chunks,
-            metalayers,
-            vlmetalayers,
-            spare,
-        } = &mut *shown;
+        let mut shown = lock(&self.shown);
         if count.separate > 0 {
-            chunks.reserve(count.separate.saturating_sub(chunks.len()))?;
+            let there = shown.chunks.len();
+            shown.chunks.reserve(count.separate.saturating_sub(there))?;
         }
         if !state.is_frame() {
             // They may have moved, whatever becomes of the change.
             // SAFETY: see `Send`.
-            let c = unsafe { &mut *self.c };
-            c.data = chunks.as_mut_ptr();
-            c.data_len = chunks.capacity() * size_of::<*mut u8>();
+            shown.point_to_chunks(unsafe { &mut *self.c });
         }
-        let all = count.metalayers + count.vlmetalayers;
-        metalayers.reserve((count.metalayers + 1).saturating_sub(metalayers.len()))?;
-        vlmetalayers.reserve((count.vlmetalayers + 1).saturating_sub(vlmetalayers.len()))?;
-        let there = metalayers.len() + vlmetalayers.len();
-        spare.reserve((all + there).saturating_sub(spare.len()))?;
-        while spare.len() + there < all {
-            spare.push(Layer::new()?)?;
-        }
-        Ok(())
+        shown.layers.prepare(&count)
     }
 
     fn show(&self, state: &mut State, changed: Changed) {
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shown = lock(&self.shown);
         // SAFETY: see `Send`.
         let c = unsafe { &mut *self.c };
         let counts = state.counts();
@@ -204,14 +155,8 @@ impl Host for Mirror {
         if !state.is_frame() {
             let pointers = &mut shown.chunks;
             let (before, nchunks) = (pointers.len(), state.nchunks());
-            let chunks = match &changed {
-                Changed::ChunksFrom(at) if *at <= before => *at..nchunks,
-                Changed::Updated(chunks) if before == nchunks => chunks.clone(),
-                Changed::Metalayers if before == nchunks => 0..0,
-                _ => 0..nchunks,
-            };
             pointers.truncate(nchunks);
-            for nchunk in chunks {
+            for nchunk in changed.chunks(before, nchunks) {
                 let chunk = state.separate_chunk(nchunk);
                 let pointer = chunk.map_or(null_mut(), Buffer::as_mut_ptr);
                 match pointers.get_mut(nchunk) {
@@ -219,30 +164,28 @@ impl Host for Mirror {
                     None => pointers.push_within_capacity(pointer),
                 }
             }
-            c.data = pointers.as_mut_ptr();
-            c.data_len = pointers.capacity() * size_of::<*mut u8>();
+            shown.point_to_chunks(c);
             c.frame = null_mut();
         } else {
             // C sees the frame by its address alone.
             c.frame = self.c.cast();
         }
         if matches!(changed, Changed::Metalayers | Changed::Everything) {
-            let Shown {
-                metalayers,
-                vlmetalayers,
-                spare,
-                ..
-            } = &mut *shown;
-            let before = vlmetalayers.len();
-            Shown::update(metalayers, spare, state.metalayers());
-            Shown::update(vlmetalayers, spare, state.vlmetalayers());
-            let count = point(&mut c.metalayers, metalayers, state.metalayers());
-            c.metalayers[count..].fill(null_mut());
-            c.nmetalayers = count as u16;
-            let count = point(&mut c.vlmetalayers, vlmetalayers, state.vlmetalayers());
-            let before = before.clamp(count, c.vlmetalayers.len());
-            c.vlmetalayers[count..before].fill(null_mut());
-            c.nvlmetalayers = count as i16;
+            let mut lists = [&mut c.metalayers[..], &mut c.vlmetalayers];
+            let mut nlayers = [0; 2];
+            shown.layers.update(state, |kind, at, window, layer| {
+                if let Some(place) = lists[kind as usize].get_mut(at) {
+                    *place = window.show(layer);
+                    nlayers[kind as usize] = at + 1;
+                }
+            });
+            for (kind, list) in lists.into_iter().enumerate() {
+                let (now, before) = (nlayers[kind], shown.nlayers[kind]);
+                list[now..before.max(now)].fill(null_mut());
+            }
+            c.nmetalayers = nlayers[0] as u16;
+            c.nvlmetalayers = nlayers[1] as i16;
+            shown.nlayers = nlayers;
         }
     }
 

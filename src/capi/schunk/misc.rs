@@ -1,10 +1,11 @@
 //! Parameters, order, special values, locks.
 
-use super::handle::Handle;
+use super::handle::{Handle, on};
 use super::parts::{cparams_of, dparams_of};
 use crate::capi::prelude::*;
 use crate::capi::special;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
+use oxiblosc_core::SuperChunk;
 use oxiblosc_memory::{Buffer, HandedOver, List, on_c_heap};
 
 /// Gives parameters of a super-chunk in a struct that the program frees.
@@ -34,9 +35,9 @@ pub unsafe extern "C" fn blosc2_schunk_get_cparams(
     schunk: *mut blosc2_schunk,
     cparams: *mut *mut blosc2_cparams,
 ) -> c_int {
-    unsafe_granted!(code("blosc2_schunk_get_cparams", || {
-        give_params(schunk, cparams, cparams_of)
-    }))
+    code("blosc2_schunk_get_cparams", || {
+        unsafe_granted!(give_params(schunk, cparams, cparams_of))
+    })
 }
 
 /// Gives the decompression parameters of a super-chunk in a struct that the program frees with `free`. Returns 0.
@@ -65,17 +66,7 @@ pub unsafe extern "C" fn blosc2_schunk_reorder_offsets(
 ) -> c_int {
     code("blosc2_schunk_reorder_offsets", || {
         let schunk = unsafe_granted!(Handle::core_of(schunk)?);
-        let (count, framed) = {
-            let state = schunk.peek()?;
-            (state.counts().nchunks, state.is_frame())
-        };
-        let count = usize::try_from(count).unwrap_or(0);
-        if count == 0 {
-            return if framed { Err(Error::Data) } else { Ok(()) };
-        }
-        not_null!(offsets_order)?;
-        let order = unsafe_granted!(std::slice::from_raw_parts(offsets_order, count));
-        schunk.reorder(order)
+        schunk.reorder_by(|nchunks| unsafe_granted!(items(offsets_order, nchunks)))
     })
 }
 
@@ -106,12 +97,7 @@ pub unsafe extern "C" fn blosc2_schunk_fill_special(
 ) -> i64 {
     code64("blosc2_schunk_fill_special", || {
         let handle = unsafe_granted!(Handle::from_c(schunk)?);
-        let kind = match special_value {
-            BLOSC2_SPECIAL_ZERO => Some(Special::Zero),
-            BLOSC2_SPECIAL_NAN => Some(Special::Nan),
-            BLOSC2_SPECIAL_UNINIT => Some(Special::Uninit),
-            _ => None,
-        };
+        let kind = Special::fillable(special_value);
         let sample = |kind, nbytes| sample_of(handle, kind, nbytes);
         (handle.core()).fill_special(nitems, kind, chunksize, &sample)
     })
@@ -135,9 +121,7 @@ pub fn sample_of(handle: &Handle, kind: Special, nbytes: i32) -> Result<List<u8>
 /// `schunk` is valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_lock(schunk: *mut blosc2_schunk) -> c_int {
-    code("blosc2_schunk_lock", || {
-        unsafe_granted!(Handle::core_of(schunk)?).lock()
-    })
+    unsafe_granted!(on("blosc2_schunk_lock", schunk, SuperChunk::lock))
 }
 
 /// Ends what `blosc2_schunk_lock` began. Returns 0, or a negative error code.
@@ -146,9 +130,7 @@ pub unsafe extern "C" fn blosc2_schunk_lock(schunk: *mut blosc2_schunk) -> c_int
 /// `schunk` is valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_unlock(schunk: *mut blosc2_schunk) -> c_int {
-    code("blosc2_schunk_unlock", || {
-        unsafe_granted!(Handle::core_of(schunk)?).unlock()
-    })
+    unsafe_granted!(on("blosc2_schunk_unlock", schunk, SuperChunk::unlock))
 }
 
 /// Brings the super-chunk up to date with its frame on disk, if another handle changed that. Returns 1 if it did, 0 if
@@ -158,9 +140,7 @@ pub unsafe extern "C" fn blosc2_schunk_unlock(schunk: *mut blosc2_schunk) -> c_i
 /// `schunk` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_schunk_refresh(schunk: *mut blosc2_schunk) -> c_int {
-    code("blosc2_schunk_refresh", || {
-        unsafe_granted!(Handle::core_of(schunk)?).refresh()
-    })
+    unsafe_granted!(on("blosc2_schunk_refresh", schunk, SuperChunk::refresh))
 }
 
 /// Gives the offsets of the chunks of a frame, `schunk->nchunks` of them, in memory that the program frees with `free`; see
@@ -175,11 +155,7 @@ pub unsafe extern "C" fn blosc2_frame_get_offsets(schunk: *mut blosc2_schunk) ->
         if offsets.is_empty() {
             return Ok(null_mut());
         }
-        let mut bytes = Buffer::zeroed(offsets.len() * 8)?;
-        for (out, offset) in bytes.chunks_exact_mut(8).zip(&*offsets) {
-            out.copy_from_slice(&offset.to_ne_bytes());
-        }
-        Ok(bytes.into_raw().cast())
+        Buffer::of_numbers(&offsets).map(|offsets| offsets.into_raw().cast())
     })
 }
 

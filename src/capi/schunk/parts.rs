@@ -1,11 +1,22 @@
 //! The parameters and contexts of a super-chunk, among its public fields.
 
 use super::handle::Unfinished;
+use super::mirror::{parameters, recorded};
 use super::storage;
 use crate::capi::context::{self, Context};
 use crate::capi::prelude::*;
 use oxiblosc_core::process;
+use oxiblosc_core::schunk::Parameters;
 use oxiblosc_frame::header::{Header, Kind};
+
+/// Writes the parameters into the fields of these names.
+macro_rules! show {
+    ($to:expr, $from:expr) => {
+        assign!($to, $from; typesize, blocksize, compcode, compcode_meta, clevel, filters, filters_meta);
+        $to.splitmode = $from.splitmode.into();
+        $to.use_dict = $from.use_dict.into();
+    };
+}
 
 /// Gives a handle in the making a storage, and sets the parameters among its public fields, and makes the contexts, from that.
 ///
@@ -19,9 +30,9 @@ pub unsafe fn set_parameters(schunk: &mut Unfinished, storage: *mut blosc2_stora
     unsafe_granted!({
         let cparams = &mut *(*c.storage).cparams;
         let dparams = &mut *(*c.storage).dparams;
-        assign!(c, cparams; filters, filters_meta, compcode, compcode_meta, clevel, typesize, blocksize, tuner_params, tuner_id);
-        c.splitmode = cparams.splitmode as u8;
+        show!(c, recorded(cparams));
         c.use_dict = cparams.use_dict as u8;
+        assign!(c, cparams; tuner_params, tuner_id);
         c.chunksize = -1;
         if cparams.tuner_id == BLOSC_BTUNE {
             cparams.use_dict = 0;
@@ -45,9 +56,9 @@ pub unsafe fn set_parameters_from(
 ) -> Result<()> {
     let pointer = schunk.as_c();
     let c = schunk.fields();
+    show!(c, Parameters::of(header));
+    c.chunksize = header.chunksize;
     unsafe_granted!({
-        assign!(c, header; typesize, blocksize, chunksize, compcode, compcode_meta, clevel, splitmode, filters, filters_meta);
-        c.use_dict = u8::from(header.use_dict);
         let (mut cparams, mut dparams) = (cparams_of(pointer), dparams_of(pointer));
         c.cctx = context::compression(cparams)?.into_c();
         c.dctx = context::decompression(dparams)?.into_c();
@@ -63,21 +74,34 @@ pub unsafe fn set_parameters_from(
     Ok(())
 }
 
+/// Parameters of compression, and nothing else.
+pub fn cparams_from(parameters: &Parameters) -> blosc2_cparams {
+    // SAFETY: integers, bools, pointers and optional functions may be zero.
+    let mut cparams: blosc2_cparams = unsafe { std::mem::zeroed() };
+    show!(cparams, parameters);
+    cparams
+}
+
+/// The number of threads of a context, if there is one.
+///
+/// # Safety
+/// `ctx` is null or valid.
+unsafe fn nthreads_of(ctx: *mut blosc2_context) -> i16 {
+    let ctx = unsafe_granted!(Context::from_c(ctx));
+    ctx.map_or_else(|_| process::nthreads(), |ctx| ctx.nthreads.get())
+}
+
 /// The compression parameters that the public fields stand for.
 ///
 /// # Safety
 /// `schunk` is a super-chunk, finished or not, that is not changed meanwhile.
 pub unsafe fn cparams_of(schunk: *mut blosc2_schunk) -> blosc2_cparams {
-    // SAFETY: `# Safety` says that the structure is there and not changed; integers, bools, pointers and optional functions may be zero.
-    let (c, mut cparams) = unsafe { (&*schunk, std::mem::zeroed::<blosc2_cparams>()) };
-    // SAFETY: a context of this library, or null.
-    let ctx = unsafe { Context::from_c(c.cctx) };
-    cparams.nthreads = ctx.map_or_else(|_| process::nthreads(), |ctx| ctx.nthreads.get());
-    cparams.schunk = schunk.cast();
-    assign!(cparams, c; filters, filters_meta, compcode, compcode_meta, clevel, typesize, blocksize);
-    cparams.splitmode = i32::from(c.splitmode);
-    cparams.use_dict = i32::from(c.use_dict);
-    cparams
+    unsafe_granted!(blosc2_cparams {
+        nthreads: nthreads_of((*schunk).cctx),
+        schunk: schunk.cast(),
+        use_dict: (*schunk).use_dict.into(),
+        ..cparams_from(&parameters(schunk))
+    })
 }
 
 /// The decompression parameters that the public fields stand for.
@@ -85,11 +109,11 @@ pub unsafe fn cparams_of(schunk: *mut blosc2_schunk) -> blosc2_cparams {
 /// # Safety
 /// As for [`cparams_of`].
 pub unsafe fn dparams_of(schunk: *mut blosc2_schunk) -> blosc2_dparams {
-    // SAFETY: as in `cparams_of`.
-    let (c, mut dparams) = unsafe { (&*schunk, std::mem::zeroed::<blosc2_dparams>()) };
-    // SAFETY: a context of this library, or null.
-    let ctx = unsafe { Context::from_c(c.dctx) };
-    dparams.nthreads = ctx.map_or_else(|_| process::nthreads(), |ctx| ctx.nthreads.get());
-    dparams.schunk = schunk.cast();
-    dparams
+    unsafe_granted!(blosc2_dparams {
+        nthreads: nthreads_of((*schunk).dctx),
+        schunk: schunk.cast(),
+        postfilter: None,
+        postparams: null_mut(),
+        typesize: 0,
+    })
 }

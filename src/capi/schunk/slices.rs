@@ -17,18 +17,9 @@ pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
 ) -> c_int {
     code("blosc2_schunk_get_slice_buffer", || {
         let schunk = unsafe_granted!(Handle::core_of(schunk)?);
-        if stop <= start {
-            return Ok(());
-        }
-        let state = schunk.read()?;
-        let (start, len) = state.range_of_items(start, stop)?;
-        let end = start + len as u64;
-        if end > state.sizes()?.nbytes() {
-            return Err(Error::Failure);
-        }
-        // SAFETY: the buffer has room for the items, which are `len` bytes; it was just checked that there are so many.
-        let dest = unsafe { bytes_mut(buffer.cast(), len)? };
-        schunk.read_known_bytes(&state, start..end, dest)
+        // SAFETY: the buffer has room for the items, which are `len` bytes; there are so many.
+        let dest = |len| unsafe { bytes_mut(buffer.cast(), len) };
+        schunk.read_items(start, stop, dest)
     })
 }
 
@@ -46,17 +37,9 @@ pub unsafe extern "C" fn blosc2_schunk_set_slice_buffer(
 ) -> c_int {
     code("blosc2_schunk_set_slice_buffer", || {
         let schunk = unsafe_granted!(Handle::core_of(schunk)?);
-        if stop <= start {
-            return Ok(());
-        }
-        let (start, len) = schunk.peek()?.range_of_items(start, stop)?;
-        let changing = schunk.reserve()?;
-        if start + len as u64 > changing.state()?.sizes()?.nbytes() {
-            return Err(Error::Failure);
-        }
-        // SAFETY: the buffer has the items, which are `len` bytes; it was just checked that so many have places.
-        schunk.write_bytes(start, unsafe { bytes(buffer.cast(), len)? })?;
-        changing.finish()
+        // SAFETY: the buffer has the items, which are `len` bytes; so many have places.
+        let source = |len| unsafe { bytes(buffer.cast(), len) };
+        schunk.write_items(start, stop, source)
     })
 }
 
@@ -79,8 +62,8 @@ pub unsafe extern "C" fn blosc2_schunk_get_sparse_buffer(
         }
         not_null!(coords, buffer; InvalidParam)?;
         let state = schunk.read()?;
-        let typesize = usize::try_from(state.parameters().typesize).unwrap_or(0);
-        let len = ncoords.checked_mul(typesize).ok_or(Error::InvalidParam)?;
+        let len = ncoords.checked_mul(room(state.parameters().typesize));
+        let len = len.ok_or(Error::InvalidParam)?;
         let (coords, dest) = unsafe_granted!({
             let coords = std::slice::from_raw_parts(coords, ncoords);
             (coords, bytes_mut(buffer.cast(), len)?)

@@ -1,9 +1,8 @@
 //! Which chunks a range of items is in.
 
 use super::handle::Handle;
-use crate::capi::b2nd::slices::dims;
 use crate::capi::prelude::*;
-use oxiblosc_memory::{Buffer, Collect, List};
+use oxiblosc_memory::Buffer;
 
 /// Says which chunks have items of the range from `*start` to before `*stop`; of an array, of the slice between the
 /// positions `start` and `stop`. The program frees `*chunks_idx` with `free`; it is NULL if there are none. Returns how many
@@ -24,14 +23,10 @@ pub unsafe extern "C" fn blosc2_get_slice_nchunks(
         unsafe_granted!(*chunks_idx = null_mut());
         let chunks = schunk.chunks_of_slice(|ndim| {
             // SAFETY: both have a number for each dimension.
-            unsafe { Ok((dims(start, ndim)?, dims(stop, ndim)?)) }
+            unsafe { Ok((items(start, ndim)?, items(stop, ndim)?)) }
         })?;
         if !chunks.is_empty() {
-            let bytes: List<u8> = chunks
-                .iter()
-                .flat_map(|nchunk| nchunk.to_ne_bytes())
-                .list()?;
-            unsafe_granted!(*chunks_idx = Buffer::copy_of(&bytes)?.into_raw().cast());
+            unsafe_granted!(*chunks_idx = Buffer::of_numbers(&chunks)?.into_raw().cast());
         }
         Ok(chunks.len() as i64)
     })

@@ -60,6 +60,18 @@ pub fn check(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) -> Result<()
     Ok(())
 }
 
+/// Whether a buffer of `room` bytes has room for items of `typesize` bytes, as many as the product of these lengths.
+///
+/// # Errors
+/// [`Error::InvalidParam`] if not.
+pub fn check_room(lengths: &[i64], typesize: i32, room: i64) -> Result<()> {
+    let mut lengths = lengths.iter().copied();
+    match lengths.try_fold(typesize.into(), i64::checked_mul) {
+        Some(needed) if needed <= room => Ok(()),
+        _ => Err(Error::InvalidParam),
+    }
+}
+
 /// Bytes of a block of this shape.
 ///
 /// # Errors

@@ -7,7 +7,8 @@
 use super::geometry::Geometry;
 use super::{Dims, MAX_DIM};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::List;
+use oxiblosc_memory::{List, Text};
+use std::fmt::{self, Display};
 
 /// The metalayer's name.
 pub const NAME: &[u8] = b"b2nd";
@@ -40,6 +41,19 @@ pub struct Meta<'a> {
     pub dtype: Option<&'a [u8]>,
     /// How to read the dtype; 0 is NumPy's way.
     pub dtype_format: i8,
+}
+
+/// Numbers with commas between them.
+struct Numbers<'a, T>(&'a [T]);
+
+impl<T: Display> Display for Numbers<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, number) in self.0.iter().enumerate() {
+            let comma = if i > 0 { ", " } else { "" };
+            write!(f, "{comma}{number}")?;
+        }
+        Ok(())
+    }
 }
 
 /// Takes bytes from the front of a metalayer.
@@ -122,6 +136,35 @@ impl<'a> Meta<'a> {
     /// Those of [`Geometry::new`].
     pub fn geometry(&self) -> Result<Geometry> {
         Geometry::new(self.ndim, &self.shape, &self.chunkshape, &self.blockshape)
+    }
+
+    /// What it says, as text for people.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`].
+    pub fn describe(&self) -> Result<List<u8>> {
+        let ndim = self.ndim;
+        let (shape, chunkshape) = (&self.shape[..ndim], &self.chunkshape[..ndim]);
+        let mut text = List::new();
+        let mut add = |part: fmt::Arguments| -> Result<()> {
+            text.extend_from_slice(Text::<1024>::of(part).as_bytes())
+        };
+        add(format_args!(
+            "b2nd metalayer parameters:\n Ndim:       {ndim}\n shape:      {}\n chunkshape: {}\n",
+            Numbers(shape),
+            Numbers(chunkshape),
+        ))?;
+        if let Some(dtype) = self.dtype {
+            // C sees no more than what is before the first 0.
+            let seen = dtype.split(|byte| *byte == 0).next().unwrap_or_default();
+            for part in [b" dtype: ", seen, b"\n"] {
+                text.extend_from_slice(part)?;
+            }
+        }
+        let blockshape = Numbers(&self.blockshape[..ndim]);
+        let last = Text::<1024>::of(format_args!(" blockshape: {blockshape}\n"));
+        text.extend_from_slice(last.as_bytes())?;
+        Ok(text)
     }
 
     /// Writes the metalayer; an absent dtype becomes the default one.

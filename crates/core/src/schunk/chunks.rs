@@ -295,6 +295,22 @@ impl SuperChunk {
         Ok(())
     }
 
+    /// As [`Self::reorder`], by what `order` gives: as many numbers as it is told. It is not asked where there are no chunks.
+    ///
+    /// # Errors
+    /// Those of `order`; [`Error::Data`] for a frame without chunks; as for [`Self::reorder`].
+    pub fn reorder_by<'o>(&self, order: impl FnOnce(usize) -> Result<&'o [i64]>) -> Result<()> {
+        let (nchunks, is_frame) = {
+            let state = self.peek()?;
+            (state.counts.nchunks, state.is_frame())
+        };
+        match usize::try_from(nchunks) {
+            Ok(nchunks @ 1..) => self.reorder(order(nchunks)?),
+            _ if is_frame => Err(Error::Data),
+            _ => Ok(()),
+        }
+    }
+
     /// Compresses data and puts them behind the last chunk. Gives the number of chunks.
     ///
     /// # Errors

@@ -10,6 +10,7 @@
 //! - [`parsed`]: a chunk wherever it is, ready to be read
 //! - [`rules`]: what a change does to the counters, and whether it may be made
 //! - [`transaction`]: changes that are committed together; [`staged`]: the chunks meanwhile
+//! - [`windows`]: where a program sees metalayers
 //! - [`slices`]: which bytes of which chunks a range of items is
 
 /// Checksums.
@@ -52,6 +53,8 @@ pub mod store;
 pub mod superchunk;
 /// Changes that are committed together.
 pub mod transaction;
+/// Where a program sees metalayers.
+pub mod windows;
 
 pub use chunks::Bytes;
 pub use state::{Parameters, State};

@@ -328,6 +328,51 @@ impl SuperChunk {
         Ok(())
     }
 
+    /// Reads the items from `start` to before `stop` into what `dest` gives, a buffer of as many bytes as it is told.
+    ///
+    /// # Errors
+    /// Those of `dest`; as for [`Self::read_bytes`].
+    pub fn read_items<'d>(
+        &self,
+        start: i64,
+        stop: i64,
+        dest: impl FnOnce(usize) -> Result<&'d mut [u8]>,
+    ) -> Result<()> {
+        if stop <= start {
+            return Ok(());
+        }
+        let state = self.read()?;
+        let (start, len) = state.range_of_items(start, stop)?;
+        let end = start + len as u64;
+        if end > state.sizes()?.nbytes() {
+            return Err(Error::Failure);
+        }
+        self.read_known_bytes(&state, start..end, dest(len)?)
+    }
+
+    /// Writes the items from `start` to before `stop`, which `source` gives: as many bytes as it is told. All of them are written or, if
+    /// that fails, none.
+    ///
+    /// # Errors
+    /// Those of `source`; as for [`Self::write_bytes`].
+    pub fn write_items<'s>(
+        &self,
+        start: i64,
+        stop: i64,
+        source: impl FnOnce(usize) -> Result<&'s [u8]>,
+    ) -> Result<()> {
+        if stop <= start {
+            return Ok(());
+        }
+        let (start, len) = self.peek()?.range_of_items(start, stop)?;
+        let changing = self.reserve()?;
+        if start + len as u64 > changing.state()?.sizes()?.nbytes() {
+            return Err(Error::Failure);
+        }
+        self.write_bytes(start, source(len)?)?;
+        changing.finish()
+    }
+
     /// Writes bytes over those from `start` on: all of them or, if that fails, none. Of a chunk that is not written whole, only
     /// the blocks that change are compressed again.
     ///

@@ -61,6 +61,23 @@ impl Parameters {
             filters_meta: header.filters_meta,
         }
     }
+
+    /// Whether a copy for which these are asked can have chunks with the parameters `known` as they are: there is no reason to compress
+    /// them again.
+    pub fn keep(&self, known: &Self) -> bool {
+        let blocksize = match self.blocksize {
+            0 => known.blocksize,
+            blocksize => blocksize,
+        };
+        let (compcode_meta, splitmode) = (known.compcode_meta, known.splitmode);
+        *known
+            == Self {
+                blocksize,
+                compcode_meta,
+                splitmode,
+                ..*self
+            }
+    }
 }
 
 /// The state of a super-chunk: its chunks, and what is known of them. Readers share it.

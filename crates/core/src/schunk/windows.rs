@@ -1,0 +1,164 @@
+//! Where a program sees the metalayers of a super-chunk: one window for each, which stays where it is, and goes by the same name, as long as
+//! there is the metalayer.
+
+use super::state::State;
+use crate::coder::Count;
+use oxiblosc_error::Result;
+use oxiblosc_frame::meta::Metalayer;
+use oxiblosc_memory::{List, boxed};
+
+/// One window.
+struct Window<W> {
+    /// Where the super-chunk has the name: what tells one metalayer from another.
+    key: usize,
+    window: W,
+}
+
+fn key(layer: &Metalayer) -> usize {
+    layer.name.as_ptr().addr()
+}
+
+/// The windows for metalayers of one kind, in their order.
+struct Windows<W>(List<Box<Window<W>>>);
+
+/// The windows of a super-chunk.
+pub struct LayerWindows<W> {
+    fixed: Windows<W>,
+    variable: Windows<W>,
+    /// For metalayers to come.
+    spare: List<Box<Window<W>>>,
+}
+
+impl<W> Default for LayerWindows<W> {
+    fn default() -> Self {
+        Self {
+            fixed: Windows(List::new()),
+            variable: Windows(List::new()),
+            spare: List::new(),
+        }
+    }
+}
+
+impl<W: Default> LayerWindows<W> {
+    /// Makes windows for so many metalayers, and room for them, so that [`Self::update`] cannot fail.
+    ///
+    /// # Errors
+    /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+    pub fn prepare(&mut self, count: &Count) -> Result<()> {
+        let (fixed, variable, spare) = (&mut self.fixed.0, &mut self.variable.0, &mut self.spare);
+        let all = count.metalayers + count.vlmetalayers;
+        fixed.reserve((count.metalayers + 1).saturating_sub(fixed.len()))?;
+        variable.reserve((count.vlmetalayers + 1).saturating_sub(variable.len()))?;
+        let there = fixed.len() + variable.len();
+        spare.reserve((all + there).saturating_sub(spare.len()))?;
+        while spare.len() + there < all {
+            spare.push(boxed(Window {
+                key: 0,
+                window: W::default(),
+            })?)?;
+        }
+        Ok(())
+    }
+
+    /// Gives each metalayer a window, and `show`s it there: those of fixed length, and, when they all have been, those of variable length.
+    /// `show` gets the kind, the place in its order, the window, and the metalayer.
+    pub fn update(&mut self, state: &State, mut show: impl FnMut(Kind, usize, &mut W, &Metalayer)) {
+        let kinds = [
+            (Kind::Fixed, &mut self.fixed, state.metalayers()),
+            (Kind::Variable, &mut self.variable, state.vlmetalayers()),
+        ];
+        for (kind, windows, layers) in kinds {
+            windows.update(&mut self.spare, layers);
+            for (at, (window, layer)) in windows.0.iter_mut().zip(layers).enumerate() {
+                window.key = key(layer);
+                show(kind, at, &mut window.window, layer);
+            }
+        }
+    }
+}
+
+/// Which metalayers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Those of fixed length.
+    Fixed,
+    /// Those of variable length.
+    Variable,
+}
+
+impl<W> Windows<W> {
+    /// Makes these the windows of these metalayers: those that were shown before keep theirs.
+    fn update(&mut self, spare: &mut List<Box<Window<W>>>, layers: &[Metalayer]) {
+        let shown = &mut self.0;
+        for (at, layer) in layers.iter().enumerate() {
+            let key = key(layer);
+            let shows = |at: usize| shown.get(at).is_some_and(|shown| shown.key == key);
+            if shows(at) {
+                continue;
+            }
+            if shows(at + 1) {
+                // The one before it was deleted.
+                spare.push_within_capacity(shown.remove(at));
+            } else if let Some(new) = spare.pop().or_else(|| shown.pop()) {
+                // Where there is none to spare, all are other ones than before. There is room: see `prepare`.
+                let _ = shown.insert(at.min(shown.len()), new);
+            }
+        }
+        while shown.len() > layers.len()
+            && let Some(gone) = shown.pop()
+        {
+            spare.push_within_capacity(gone);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::CParams;
+    use crate::schunk::{Parameters, Store};
+    use oxiblosc_memory::ToList;
+
+    fn layer(name: &str) -> Metalayer {
+        Metalayer {
+            name: name.as_bytes().to_list().expect("has memory"),
+            content: List::new(),
+        }
+    }
+
+    /// The names in the order in which they are shown, and where.
+    fn shown(windows: &mut LayerWindows<String>, state: &State) -> Vec<(String, *const String)> {
+        windows.prepare(&state.count()).expect("has memory");
+        let mut all = Vec::new();
+        windows.update(state, |kind, at, window, layer| {
+            assert_eq!((kind, at), (Kind::Fixed, all.len()));
+            *window = String::from_utf8_lossy(&layer.name).into_owned();
+            all.push((window.clone(), std::ptr::from_ref(window)));
+        });
+        all
+    }
+
+    #[test]
+    fn metalayers_stay_where_they_are_shown() {
+        let parameters: Parameters = CParams::default().recorded();
+        let mut state = State::new(Store::Separate(List::new()), parameters);
+        let mut windows = LayerWindows::default();
+        for name in ["a", "b", "c"] {
+            state.metalayers.push(layer(name)).expect("has memory");
+        }
+        let before = shown(&mut windows, &state);
+        assert_eq!(
+            before.iter().map(|(name, _)| &**name).collect::<String>(),
+            "abc"
+        );
+        state.metalayers.remove(1);
+        state.metalayers.push(layer("d")).expect("has memory");
+        let after = shown(&mut windows, &state);
+        assert_eq!(
+            after.iter().map(|(name, _)| &**name).collect::<String>(),
+            "acd"
+        );
+        assert_eq!(after[0].1, before[0].1);
+        assert_eq!(after[1].1, before[2].1);
+    }
+}
