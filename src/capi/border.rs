@@ -1,6 +1,7 @@
 //! What every exported function goes through: no panic leaves, errors become codes, which can be traced.
 
 use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::Buffer;
 use oxiblosc_memory::env::{NO_TEXT, trace};
 use std::any::Any;
 use std::ffi::{CStr, c_char, c_int};
@@ -186,6 +187,16 @@ pub unsafe fn give<T>(place: *mut T, value: T) {
     if !place.is_null() {
         unsafe_granted!(*place = value);
     }
+}
+
+/// Gives the program a buffer, which it frees with `free`, and says how many bytes it has; gives that, too.
+///
+/// # Safety
+/// Both places can be written.
+pub unsafe fn hand_over(buffer: Buffer, place: *mut *mut u8, size: *mut i32) -> usize {
+    let len = buffer.len();
+    unsafe_granted!((*place, *size) = (buffer.into_raw(), len as i32));
+    len
 }
 
 /// Refuses buffers that share bytes: neither library can work in place.

@@ -1,13 +1,11 @@
 //! Compression through a context: the tuner, the checks, the engine.
 
 use super::context::Context;
-use super::exec::Threads;
 use super::hooks::ContextHooks;
 use super::registry;
 use crate::capi::prelude::*;
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::filter_flags;
-use oxiblosc_chunk::hooks::Executor;
 use oxiblosc_core::encoding::{EncodeContext, Format, compress, compress_vlblocks};
 use oxiblosc_core::params::Job;
 
@@ -144,10 +142,6 @@ impl EncodeContext for Context {
 
     fn nthreads(&self) -> usize {
         self.update_nthreads()
-    }
-
-    fn executor(&self) -> &dyn Executor {
-        &Threads
     }
 }
 

@@ -1,17 +1,13 @@
 //! Decompression through a context.
 
 use super::context::Context;
-use super::exec::Threads;
 use super::hooks::ContextHooks;
 use crate::capi::prelude::*;
 use oxiblosc_chunk::getitem::ItemRange;
-use oxiblosc_chunk::header::{
-    ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH, flags2, i32_at, offset,
-};
-use oxiblosc_chunk::hooks::Executor;
+use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH, flags2};
 use oxiblosc_core::SuperChunk;
 use oxiblosc_core::decoding::{self, DecodeContext};
-use oxiblosc_core::schunk::lazy::{self, is_lazy};
+use oxiblosc_core::schunk::lazy;
 use oxiblosc_core::schunk::ranges::is_plain;
 use oxiblosc_memory::{List, ToList};
 
@@ -33,20 +29,11 @@ pub unsafe fn read_chunk<'a>(
     // SAFETY: at least this much is there. `srcsize` may be more than there is, so the rest is looked at only as far
     // as the header reaches.
     let basic = unsafe { bytes(src, MIN_HEADER_LENGTH)? };
-    let cbytes = room(i32_at(basic, offset::CBYTES));
-    let front = size.min(cbytes.clamp(MIN_HEADER_LENGTH, EXTENDED_HEADER_LENGTH));
     // SAFETY: a chunk has as many bytes as it says, and `srcsize` are there if that is less.
-    let front = unsafe { bytes(src, front)? };
+    let front = unsafe { bytes(src, lazy::front_len(basic, size))? };
     header.read(front, true)?;
-    if is_lazy(header) {
-        // SAFETY: `srcsize` is all that says how long a lazy chunk is.
-        return unsafe { bytes(src, size.min(lazy::size(header))) };
-    }
-    if header.cbytes > size {
-        return Err(Error::InvalidHeader);
-    }
-    // SAFETY: a chunk has `cbytes` bytes.
-    unsafe { bytes(src, header.cbytes) }
+    // SAFETY: a chunk has as many bytes as it says; `srcsize` is all that says how long a lazy chunk is.
+    unsafe { bytes(src, lazy::len_within(header, size)?) }
 }
 
 impl DecodeContext for Context {
@@ -113,10 +100,6 @@ impl DecodeContext for Context {
 
     fn nthreads(&self) -> usize {
         self.update_nthreads()
-    }
-
-    fn executor(&self) -> &dyn Executor {
-        &Threads
     }
 }
 
@@ -329,9 +312,8 @@ pub unsafe extern "C" fn blosc2_vldecompress_ctx(
         let most = size(maxblocks)?;
         let blocks = decoding::decompress_vlblocks(ctx, &header, src, most)?;
         for (i, block) in blocks.into_iter().enumerate() {
-            let len = block.len() as i32;
             // SAFETY: the arrays have `maxblocks` elements, and there are not more blocks.
-            unsafe { (*dests.add(i), *destsizes.add(i)) = (block.into_raw().cast(), len) };
+            unsafe { hand_over(block, dests.add(i).cast(), destsizes.add(i)) };
         }
         Ok(header.nblocks)
     })
@@ -359,8 +341,6 @@ pub unsafe extern "C" fn blosc2_vldecompress_block_ctx(
         // No block has a number that is negative.
         let nblock = usize::try_from(nblock).unwrap_or(usize::MAX);
         let block = decoding::decompress_vlblock(ctx, &header, src, nblock)?;
-        let len = block.len();
-        unsafe_granted!((*dest, *destsize) = (block.into_raw(), len as i32));
-        Ok(len)
+        Ok(unsafe_granted!(hand_over(block, dest, destsize)))
     })
 }

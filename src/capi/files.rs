@@ -9,17 +9,34 @@ use oxiblosc_system::streams;
 use std::fs::File;
 use std::mem::ManuallyDrop;
 
-/// The bytes that `nitems` items of `size` bytes take, if neither they nor their end are out of range.
-pub fn span(size: i64, nitems: i64, position: i64) -> Option<(u64, usize)> {
+/// Runs the body of the exported function `name`, which moves items, so many of so many bytes, at a position of a stream: `body` gets the
+/// position and the number of bytes, and gives how many items it moved.
+pub fn moved(
+    name: &str,
+    (size, nitems, position): (i64, i64, i64),
+    body: impl FnOnce(u64, usize) -> Result<i64>,
+) -> i64 {
+    guard(0, || {
+        let moved = span(size, nitems, position).and_then(|(at, len)| body(at, len));
+        moved.unwrap_or_else(|error| {
+            trace("error", format_args!("{name}: {error}"));
+            0
+        })
+    })
+}
+
+/// Where items are, and the bytes that they take, if neither these nor their end are out of range.
+fn span(size: i64, nitems: i64, position: i64) -> Result<(u64, usize)> {
     if size < 0 || nitems < 0 {
-        return None;
+        return Err(Error::InvalidParam);
     }
-    let len = usize::try_from(size.checked_mul(nitems)?).ok()?;
-    Some((u64::try_from(position).ok()?, len))
+    let len = size.checked_mul(nitems).ok_or(Error::InvalidParam)?;
+    let position = u64::try_from(position).map_err(|_| Error::InvalidParam)?;
+    Ok((position, super::border::size(len)?))
 }
 
 /// How many items of `size` bytes are in so many bytes; items of nothing are never moved.
-fn items(nbytes: usize, size: i64) -> i64 {
+fn whole_items(nbytes: usize, size: i64) -> i64 {
     if size > 0 { nbytes as i64 / size } else { 0 }
 }
 
@@ -113,17 +130,15 @@ pub unsafe extern "C" fn blosc2_stdio_write(
     position: i64,
     stream: *mut c_void,
 ) -> i64 {
-    guard(0, || {
-        let Some(file) = (unsafe_granted!(descriptor_of(stream))) else {
-            return 0;
-        };
-        let Some((position, len)) = span(size, nitems, position).filter(|_| !ptr.is_null()) else {
-            trace("error", "blosc2_stdio_write: invalid arguments");
-            return 0;
-        };
-        // SAFETY: `ptr` is not null, so it has `size * nitems` bytes, which `span` has counted.
-        let bytes = unsafe { std::slice::from_raw_parts(ptr.cast(), len) };
-        items(write_up_to(&file, position, bytes), size)
+    moved("blosc2_stdio_write", (size, nitems, position), |at, len| {
+        not_null!(stream, ptr)?;
+        unsafe_granted!({
+            let file = descriptor_of(stream).ok_or(Error::FileWrite)?;
+            Ok(whole_items(
+                write_up_to(&file, at, bytes(ptr.cast(), len)?),
+                size,
+            ))
+        })
     })
 }
 
@@ -141,19 +156,15 @@ pub unsafe extern "C" fn blosc2_stdio_read(
     position: i64,
     stream: *mut c_void,
 ) -> i64 {
-    guard(0, || {
-        let Some(file) = (unsafe_granted!(descriptor_of(stream))) else {
-            return 0;
-        };
-        let Some((position, len)) = span(size, nitems, position).filter(|_| !ptr.is_null()) else {
-            trace("error", "blosc2_stdio_read: invalid arguments");
-            return 0;
-        };
-        // SAFETY: `ptr` is not null, so it points to null, which `bytes_mut` refuses, or to `size * nitems` bytes.
-        let Ok(buffer) = (unsafe { bytes_mut((*ptr).cast(), len) }) else {
-            return 0;
-        };
-        items(read_up_to(&file, position, buffer), size)
+    moved("blosc2_stdio_read", (size, nitems, position), |at, len| {
+        not_null!(stream, ptr)?;
+        unsafe_granted!({
+            let file = descriptor_of(stream).ok_or(Error::FileRead)?;
+            Ok(whole_items(
+                read_up_to(&file, at, bytes_mut((*ptr).cast(), len)?),
+                size,
+            ))
+        })
     })
 }
 

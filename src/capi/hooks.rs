@@ -105,6 +105,18 @@ fn c_size(len: usize) -> i32 {
     i32::try_from(len).unwrap_or(i32::MAX)
 }
 
+/// Says in the parameters of a prefilter or postfilter which block it is called for, and which buffers are its own.
+macro_rules! at_block {
+    ($params:expr, $hooks:expr, $pos:expr, $out:expr, $ttmp:expr) => {
+        $params.output = $out.as_mut_ptr();
+        $params.nchunk = $hooks.nchunk;
+        $params.nblock = c_size($pos.nblock);
+        $params.tid = c_size($pos.tid);
+        ($params.ttmp, $params.ttmp_nbytes) = ($ttmp.as_mut_ptr(), $ttmp.len());
+        $params.ctx = $hooks.ctx.as_c();
+    };
+}
+
 /// Calls a registered function with two buffers and their sizes.
 fn call(
     src: &[u8],
@@ -141,24 +153,15 @@ impl Hooks for ContextHooks<'_> {
         ttmp: &mut [u8],
     ) -> Result<()> {
         let (function, params) = self.prefilter.ok_or(Error::FilterPipeline)?;
-        let input = match self.chunk.is_null() {
+        let mut params = *params;
+        at_block!(params, self, pos, out, ttmp);
+        params.input = match self.chunk.is_null() {
             true => null(),
             false => self.chunk.wrapping_add(pos.offset),
         };
-        let mut params = blosc2_prefilter_params {
-            input,
-            output: out.as_mut_ptr(),
-            output_size: c_size(self.prefilter_output(bsize)),
-            output_typesize: self.output_typesize(),
-            output_offset: c_size(pos.offset),
-            nchunk: self.nchunk,
-            nblock: c_size(pos.nblock),
-            tid: c_size(pos.tid),
-            ttmp: ttmp.as_mut_ptr(),
-            ttmp_nbytes: ttmp.len(),
-            ctx: self.ctx.as_c(),
-            ..*params
-        };
+        params.output_size = c_size(self.prefilter_output(bsize));
+        params.output_typesize = self.output_typesize();
+        params.output_offset = c_size(pos.offset);
         let _call = operation::call_on_blocks();
         // SAFETY: the caller's function, with buffers of the sizes it is told.
         done(unsafe { function(&mut params) }, Error::FilterPipeline)
@@ -177,20 +180,12 @@ impl Hooks for ContextHooks<'_> {
         ttmp: &mut [u8],
     ) -> Result<()> {
         let (function, params) = self.postfilter.ok_or(Error::Postfilter)?;
-        let mut params = blosc2_postfilter_params {
-            input: input.as_ptr(),
-            output: out.as_mut_ptr(),
-            size: c_size(out.len()),
-            typesize: c_size(typesize),
-            offset: c_size(pos.offset),
-            nchunk: self.nchunk,
-            nblock: c_size(pos.nblock),
-            tid: c_size(pos.tid),
-            ttmp: ttmp.as_mut_ptr(),
-            ttmp_nbytes: ttmp.len(),
-            ctx: self.ctx.as_c(),
-            ..*params
-        };
+        let mut params = *params;
+        at_block!(params, self, pos, out, ttmp);
+        params.input = input.as_ptr();
+        params.size = c_size(out.len());
+        params.typesize = c_size(typesize);
+        params.offset = c_size(pos.offset);
         let _call = operation::call_on_blocks();
         // SAFETY: the caller's function, with buffers of the sizes it is told.
         done(unsafe { function(&mut params) }, Error::Postfilter)

@@ -2,7 +2,7 @@
 
 use super::registry;
 use crate::capi::prelude::*;
-use oxiblosc_chunk::header::{ChunkHeader, MAX_BUFFERSIZE, MIN_HEADER_LENGTH};
+use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH};
 use oxiblosc_codecs::Codec;
 use oxiblosc_memory::Buffer;
 use oxiblosc_system::clock;
@@ -15,11 +15,22 @@ unsafe fn basic_header(cbuffer: *const c_void) -> Result<ChunkHeader> {
     ChunkHeader::parse_basic(unsafe_granted!(bytes(cbuffer.cast(), MIN_HEADER_LENGTH)?))
 }
 
-/// The sizes in a header.
-fn sizes(header: &Result<ChunkHeader>) -> (usize, usize, usize) {
-    header
-        .as_ref()
-        .map_or((0, 0, 0), |h| (h.nbytes, h.cbytes, h.blocksize_field()))
+/// Gives the sizes in a header, as `T` counts them; zeros for one that cannot be right.
+///
+/// # Safety
+/// As for [`basic_header`]; each place is null or can be written.
+unsafe fn give_sizes<T>(
+    cbuffer: *const c_void,
+    places: [*mut T; 3],
+    count: fn(usize) -> T,
+) -> Result<()> {
+    let header = unsafe_granted!(basic_header(cbuffer));
+    let sizes = header.as_ref();
+    let sizes = sizes.map_or([0; 3], |h| [h.nbytes, h.cbytes, h.blocksize_field()]);
+    for (place, size) in places.into_iter().zip(sizes) {
+        unsafe_granted!(give(place, count(size)));
+    }
+    header.map(|_| ())
 }
 
 /// Gives the sizes in the header of a chunk: its data (`nbytes`), itself (`cbytes`), a block; all 0 if the header
@@ -35,14 +46,11 @@ pub unsafe extern "C" fn blosc2_cbuffer_sizes(
     blocksize: *mut i32,
 ) -> c_int {
     code("blosc2_cbuffer_sizes", || {
-        let header = unsafe_granted!(basic_header(cbuffer));
-        let sizes = sizes(&header);
-        unsafe_granted!({
-            give(nbytes, sizes.0 as i32);
-            give(cbytes, sizes.1 as i32);
-            give(blocksize, sizes.2 as i32);
-        });
-        header.map(|_| 0)
+        unsafe_granted!(give_sizes(
+            cbuffer,
+            [nbytes, cbytes, blocksize],
+            |size| size as i32
+        ))
     })
 }
 
@@ -58,12 +66,9 @@ pub unsafe extern "C" fn blosc1_cbuffer_sizes(
     blocksize: *mut usize,
 ) {
     guard((), || {
-        let sizes = sizes(&unsafe_granted!(basic_header(cbuffer)));
-        unsafe_granted!({
-            give(nbytes, sizes.0);
-            give(cbytes, sizes.1);
-            give(blocksize, sizes.2);
-        })
+        let places = [nbytes, cbytes, blocksize];
+        // The zeros say what is wrong.
+        let _ = unsafe_granted!(give_sizes(cbuffer, places, |size| size));
     });
 }
 
@@ -79,20 +84,14 @@ pub unsafe extern "C" fn blosc1_cbuffer_validate(
     nbytes: *mut usize,
 ) -> c_int {
     code("blosc1_cbuffer_validate", || {
-        let check = || {
-            if cbytes < MIN_HEADER_LENGTH {
-                return Err(Error::WriteBuffer);
-            }
-            let header = unsafe_granted!(basic_header(cbuffer)?);
-            if header.cbytes != cbytes {
-                return Err(Error::InvalidHeader);
-            }
-            if header.nbytes > MAX_BUFFERSIZE as usize {
-                return Err(Error::MemoryAlloc);
-            }
-            Ok(header.nbytes)
+        // A chunk that is too short is not looked at.
+        let len = if cbytes < MIN_HEADER_LENGTH {
+            0
+        } else {
+            MIN_HEADER_LENGTH
         };
-        let result = check();
+        let front = unsafe_granted!(bytes(cbuffer.cast(), len));
+        let result = front.and_then(|front| ChunkHeader::validate(front, cbytes));
         unsafe_granted!(give(nbytes, result.unwrap_or(0)));
         result.map(|_| 0)
     })

@@ -4,7 +4,7 @@
 //! only this file frees. The other fields say where the map was after the last call that was made through the struct. A struct without a
 //! path is no file, only the memory that its fields tell of.
 
-use super::files::span;
+use super::files::moved;
 use crate::capi::prelude::*;
 use oxiblosc_io::mmap::stream::{Opened, Stream};
 use oxiblosc_io::mmap::{Access, Map};
@@ -63,14 +63,6 @@ unsafe fn change(stream: *mut c_void, change: impl FnOnce(&Stream) -> Result<()>
         }
         changed
     })
-}
-
-/// What a function that moves items returns.
-fn moved(name: &str, nitems: i64, done: Result<()>) -> i64 {
-    if let Err(error) = &done {
-        trace("error", format_args!("{name}: {error}"));
-    }
-    if done.is_ok() { nitems } else { 0 }
 }
 
 /// The map of the file at `urlpath`, opened in the mode of `params` unless it is open there already.
@@ -174,16 +166,19 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_write(
     position: i64,
     stream: *mut c_void,
 ) -> i64 {
-    guard(0, || {
-        let span = span(size, nitems, position).filter(|(_, len)| *len > 0 && !ptr.is_null());
-        let Some((position, len)) = span.filter(|_| !stream.is_null()) else {
-            return 0;
-        };
-        // SAFETY: not null, so it has `size * nitems` bytes, which `span` has counted; `# Safety` says that they are no part of the map.
-        let bytes = unsafe { std::slice::from_raw_parts(ptr.cast::<u8>(), len) };
-        let written = unsafe_granted!(change(stream, |stream| stream.write_at(position, bytes)));
-        moved("blosc2_stdio_mmap_write", nitems, written)
-    })
+    moved(
+        "blosc2_stdio_mmap_write",
+        (size, nitems, position),
+        |at, len| {
+            if len == 0 {
+                return Ok(0);
+            }
+            // SAFETY: `ptr` has `size * nitems` bytes, if it is not null; they are no part of the map.
+            let written = unsafe { bytes(ptr.cast(), len) }?;
+            unsafe_granted!(change(stream, |stream| stream.write_at(at, written)))?;
+            Ok(nitems)
+        },
+    )
 }
 
 /// Puts in `*ptr` the address of `nitems` items of `size` bytes at byte `position` of the map, where they can be read
@@ -201,22 +196,19 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_read(
     position: i64,
     stream: *mut c_void,
 ) -> i64 {
-    guard(0, || {
-        if ptr.is_null() {
-            return 0;
-        }
-        let (ptr, stream) = unsafe_granted!((&mut *ptr, stream_of(stream)));
-        *ptr = null_mut();
-        let (Some((position, len)), Some(stream)) = (span(size, nitems, position), stream) else {
-            return 0;
-        };
-        let found = stream.address(position, len);
-        moved(
-            "blosc2_stdio_mmap_read",
-            nitems,
-            found.map(|address| *ptr = address.cast()),
-        )
-    })
+    moved(
+        "blosc2_stdio_mmap_read",
+        (size, nitems, position),
+        |at, len| {
+            not_null!(ptr)?;
+            unsafe_granted!({
+                *ptr = null_mut();
+                let stream = stream_of(stream).ok_or(Error::NullPointer)?;
+                *ptr = stream.address(at, len)?.cast();
+            });
+            Ok(nitems)
+        },
+    )
 }
 
 /// Makes the file, or with mode `"c"` what it looks like from here, `size` bytes long. Returns 0, or -1.

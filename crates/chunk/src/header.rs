@@ -253,6 +253,21 @@ impl ChunkHeader {
         Ok(header)
     }
 
+    /// Whether `cbytes` bytes, of which the first ones are `front`, can be a chunk as far as its header tells; gives the size of its data.
+    pub fn validate(front: &[u8], cbytes: usize) -> Result<usize> {
+        if cbytes < MIN_HEADER_LENGTH {
+            return Err(Error::WriteBuffer);
+        }
+        let header = Self::parse_basic(front)?;
+        if header.cbytes != cbytes {
+            return Err(Error::InvalidHeader);
+        }
+        if header.nbytes > MAX_BUFFERSIZE as usize {
+            return Err(Error::MemoryAlloc);
+        }
+        Ok(header.nbytes)
+    }
+
     /// Reads only the 16 bytes that every chunk begins with.
     pub fn parse_basic(src: &[u8]) -> Result<Self> {
         let mut header = Self::EMPTY;

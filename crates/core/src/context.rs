@@ -4,7 +4,6 @@ use crate::b2nd;
 use crate::coder::{Changed, Decoder, Encoder, Host};
 use crate::decoding::{self, DecodeContext};
 use crate::encoding::EncodeContext;
-use crate::exec::Pool;
 use crate::params::{CParams, DParams, Job};
 use crate::schunk::State;
 use oxiblosc_cells::BlockShape;
@@ -12,7 +11,7 @@ use oxiblosc_chunk::decode::Chunk;
 use oxiblosc_chunk::encode::{ChunkInput, lock};
 use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
-use oxiblosc_chunk::hooks::{Executor, Hooks};
+use oxiblosc_chunk::hooks::Hooks;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, List};
 use std::sync::Mutex;
@@ -168,10 +167,6 @@ impl EncodeContext for Compressor {
     fn nthreads(&self) -> usize {
         usize::try_from(self.params.nthreads).unwrap_or(1).max(1)
     }
-
-    fn executor(&self) -> &dyn Executor {
-        &Pool
-    }
 }
 
 /// Decompresses chunks; see [`Compressor`] for an example.
@@ -265,10 +260,6 @@ impl DecodeContext for Decompressor {
 
     fn nthreads(&self) -> usize {
         usize::try_from(self.params.nthreads).unwrap_or(1).max(1)
-    }
-
-    fn executor(&self) -> &dyn Executor {
-        &Pool
     }
 }
 

@@ -2,6 +2,7 @@
 //! mask of blocks besides.
 
 use crate::coder::Decoder;
+use crate::exec::Pool;
 use crate::schunk::SuperChunk;
 use crate::schunk::lazy::{self, is_lazy};
 use oxiblosc_chunk::decode::{self, Chunk};
@@ -64,9 +65,6 @@ pub trait DecodeContext: Sync {
 
     /// How many threads work on a chunk.
     fn nthreads(&self) -> usize;
-
-    /// The threads.
-    fn executor(&self) -> &dyn Executor;
 }
 
 /// Decompresses the chunk `src`, which may be lazy, with this header into `data`, which has the size of its data and is the front of a
@@ -91,8 +89,8 @@ pub fn decompress(
     let chunk = lazy::parse(|| ctx.owner(), (header, src), &mut source, &mut chunk)?;
     ctx.describe(header, src, Some(data), room);
     let mask = ctx.mask(header.nblocks)?;
-    let (hooks, exec) = (ctx.functions(src), ctx.executor());
-    decode::decompress(chunk, data, mask.as_deref(), nthreads, &hooks, exec)
+    let hooks = ctx.functions(src);
+    decode::decompress(chunk, data, mask.as_deref(), nthreads, &hooks, &Pool)
 }
 
 /// Decompresses a range of items of the chunk `src`, which may be lazy. `dest` gets the bytes that are read meanwhile, and gives as
@@ -179,8 +177,7 @@ pub fn decompress_vlblocks(
         blocks = (0..nblocks).map(buffer).try_list()?;
         let buffers = blocks.iter_mut().map(|block| &mut **block);
         let (nthreads, hooks) = (ctx.nthreads(), ctx.functions(src));
-        let (mask, exec) = (mask.as_deref(), ctx.executor());
-        decode::decompress_blocks(chunk, buffers, mask, nthreads, &hooks, exec)
+        decode::decompress_blocks(chunk, buffers, mask.as_deref(), nthreads, &hooks, &Pool)
     })?;
     Ok(blocks)
 }
@@ -223,8 +220,7 @@ impl<C: DecodeContext> Decoder for C {
         self.describe(header, front, Some(dest), room);
         let mask = self.mask(header.nblocks)?;
         let (hooks, nthreads) = (self.functions(front), DecodeContext::nthreads(self));
-        let exec = DecodeContext::executor(self);
-        decode::decompress(chunk, dest, mask.as_deref(), nthreads, &hooks, exec)
+        decode::decompress(chunk, dest, mask.as_deref(), nthreads, &hooks, &Pool)
     }
 
     fn decompress_items(
@@ -265,6 +261,6 @@ impl<C: DecodeContext> Decoder for C {
     }
 
     fn executor(&self) -> &dyn Executor {
-        DecodeContext::executor(self)
+        &Pool
     }
 }

@@ -2,6 +2,7 @@
 //! the program's besides.
 
 use crate::coder::Encoder;
+use crate::exec::Pool;
 use crate::params::Job;
 use oxiblosc_chunk::encode::{self, ChunkInput, EncodeParams};
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE, MAX_OVERHEAD, Special};
@@ -95,9 +96,6 @@ pub trait EncodeContext: Sync {
 
     /// How many threads work on a chunk.
     fn nthreads(&self) -> usize;
-
-    /// The threads.
-    fn executor(&self) -> &dyn Executor;
 }
 
 /// Describes a chunk to a context, lets its tuner work, and checks all parameters.
@@ -160,13 +158,7 @@ pub fn compress(
     let job = prepare(ctx, (buffer, source.nbytes()), place, room)?;
     let started = ctx.is_timed().then(Instant::now);
     let params = encode_params(ctx, &job, format);
-    let cbytes = encode::compress(
-        &params,
-        source,
-        dest?,
-        &ctx.functions(buffer),
-        ctx.executor(),
-    )?;
+    let cbytes = encode::compress(&params, source, dest?, &ctx.functions(buffer), &Pool)?;
     ctx.finished(cbytes, started.map(|start| start.elapsed().as_secs_f64()))?;
     Ok(cbytes)
 }
@@ -287,6 +279,6 @@ impl<C: EncodeContext> Encoder for C {
     }
 
     fn executor(&self) -> &dyn Executor {
-        EncodeContext::executor(self)
+        &Pool
     }
 }

@@ -3,21 +3,22 @@
 use crate::schunk::operation;
 use oxiblosc_chunk::hooks::Executor;
 use oxiblosc_error::{Error, Result};
+use oxiblosc_pool::callback;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The library's own threads.
+/// The library's own threads, or those that the program has put in their place.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pool;
 
 impl Executor for Pool {
     fn run(&self, nthreads: usize, nworkers: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()> {
         with_operations(nworkers, job, |job| {
-            oxiblosc_pool::run_tasks(nthreads, nworkers, job)
+            callback::run_tasks(nthreads, nworkers, job)
         })
     }
 
     fn processors(&self) -> usize {
-        oxiblosc_pool::processors()
+        callback::processors()
     }
 }
 

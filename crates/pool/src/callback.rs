@@ -2,7 +2,7 @@
 
 use super::{Job, job_slots};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::{Collect, List};
+use oxiblosc_memory::{Collect, List, Published};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,6 +15,46 @@ pub type Callback = unsafe extern "C" fn(
     usize,
     *mut c_void,
 );
+
+/// A callback with its data.
+struct Registered(Callback, *mut c_void);
+
+// SAFETY: `set` demands that it can be called, from any thread, until it is replaced.
+unsafe impl Sync for Registered {}
+
+static REGISTERED: Published<Registered> = Published::empty();
+
+/// Makes the program's threads do the work that [`run_tasks`] distributes, or the library's own again. A callback that was replaced stays
+/// in memory.
+///
+/// # Errors
+/// [`Error::MemoryAlloc`]; the threads stay those that they were.
+///
+/// # Safety
+/// The callback does what [`Callback`] says, with these data, on any thread, until it is replaced.
+pub unsafe fn set(callback: Option<Callback>, data: *mut c_void) -> Result<()> {
+    REGISTERED.replace(callback.map(|callback| Registered(callback, data)))
+}
+
+/// As [`super::run_tasks`], with the program's own threads if it has set a callback.
+///
+/// # Errors
+/// As for that, and for [`run`].
+pub fn run_tasks(nthreads: usize, tasks: usize, job: &Job<'_>) -> Result<()> {
+    match REGISTERED.get() {
+        // SAFETY: as `set` was promised.
+        Some(Registered(callback, data)) => unsafe { run(*callback, *data, nthreads, job) },
+        None => super::run_tasks(nthreads, tasks, job),
+    }
+}
+
+/// How many threads can run at the same time; what the program's own do is up to it.
+pub fn processors() -> usize {
+    match REGISTERED.get() {
+        Some(_) => usize::MAX,
+        None => super::processors(),
+    }
+}
 
 /// One worker's share of a job.
 struct Share<'a> {

@@ -63,18 +63,31 @@ pub unsafe extern "C" fn b2nd_from_cframe(
     }))
 }
 
+/// Runs the body of the exported function `name`, which opens an array.
+///
+/// # Safety
+/// The pointers are null or valid.
+unsafe fn open(
+    name: &str,
+    urlpath: *const c_char,
+    offset: i64,
+    array: *mut *mut b2nd_array_t,
+) -> c_int {
+    unsafe_granted!(code(name, || {
+        not_null!(urlpath)?;
+        deliver(array, || {
+            own(schunk::open(urlpath, offset, null()), Error::NullPointer)
+        })
+    }))
+}
+
 /// Opens the array at `urlpath`, a file or a directory. Returns 0, or a negative error code; `*array` is then NULL.
 ///
 /// # Safety
 /// The pointers are NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn b2nd_open(urlpath: *const c_char, array: *mut *mut b2nd_array_t) -> c_int {
-    unsafe_granted!(code("b2nd_open", || {
-        not_null!(urlpath)?;
-        deliver(array, || {
-            own(schunk::open(urlpath, 0, null()), Error::NullPointer)
-        })
-    }))
+    unsafe_granted!(open("b2nd_open", urlpath, 0, array))
 }
 
 /// As `b2nd_open`, for an array that begins `offset` bytes into a file.
@@ -87,13 +100,7 @@ pub unsafe extern "C" fn b2nd_open_offset(
     array: *mut *mut b2nd_array_t,
     offset: i64,
 ) -> c_int {
-    unsafe_granted!(code("b2nd_open_offset", || {
-        not_null!(urlpath)?;
-        deliver(array, || {
-            let sc = schunk::open(urlpath, offset, null());
-            own(sc, Error::NullPointer)
-        })
-    }))
+    unsafe_granted!(open("b2nd_open_offset", urlpath, offset, array))
 }
 
 /// Writes a copy of an array to `urlpath`, where nothing may be yet: a file, or a directory if the array's chunks are each

@@ -59,10 +59,8 @@ pub unsafe extern "C" fn b2nd_get_slice(
 /// Copies an array into the storage, the chunks and the blocks that parameters say; `more` may change the copy further.
 fn copy(params: &mut Params, src: &Array, more: Fill) -> Result<*mut b2nd_array_t> {
     let geometry = &src.geometry;
-    let ndim = geometry.ndim;
-    let same = params.chunkshape[..ndim] == geometry.chunkshape[..ndim]
-        && params.blockshape[..ndim] == geometry.blockshape[..ndim];
-    params.set_ndim(ndim);
+    let same = geometry.is_cut_into(&params.chunkshape, &params.blockshape);
+    params.set_ndim(geometry.ndim);
     params.shape = geometry.shape;
     if same {
         // SAFETY: the parameters' storage is complete; the copy is used no more where the rest fails.

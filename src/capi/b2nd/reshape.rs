@@ -25,16 +25,6 @@ pub unsafe extern "C" fn b2nd_resize(
     }))
 }
 
-/// An axis of the program's.
-fn axis_of(array: &Array, axis: i8) -> Result<usize> {
-    let axis = size(axis)?;
-    if axis < array.ndim() {
-        Ok(axis)
-    } else {
-        Err(Error::InvalidParam)
-    }
-}
-
 /// Puts the items of `buffer`, as many as `buffersize` bytes are, before position `insert_start` along `axis`: at the end, or
 /// where a chunk begins. The shape and the chunks change at once. Returns 0, or a negative error code.
 ///
@@ -51,7 +41,7 @@ pub unsafe extern "C" fn b2nd_insert(
     unsafe_granted!(code("b2nd_insert", || {
         not_null!(buffer)?;
         let mut array = Array::open(array, true)?;
-        let axis = axis_of(&array, axis)?;
+        let axis = size(axis)?;
         let buffer = bytes(buffer.cast(), size(buffersize)?)?;
         array.reshape(&mut |array| array.insert(buffer, axis, insert_start))
     }))
@@ -72,7 +62,7 @@ pub unsafe extern "C" fn b2nd_append(
     unsafe_granted!(code("b2nd_append", || {
         not_null!(buffer)?;
         let mut array = Array::open(array, true)?;
-        let axis = axis_of(&array, axis)?;
+        let axis = size(axis)?;
         let buffer = bytes(buffer.cast(), size(buffersize)?)?;
         array.reshape(&mut |array| array.append(buffer, axis))
     }))
@@ -92,7 +82,7 @@ pub unsafe extern "C" fn b2nd_delete(
 ) -> c_int {
     unsafe_granted!(code("b2nd_delete", || {
         let mut array = Array::open(array, true)?;
-        let axis = axis_of(&array, axis)?;
+        let axis = size(axis)?;
         array.reshape(&mut |array| array.delete(axis, delete_start, delete_len))
     }))
 }

@@ -240,8 +240,6 @@ pub unsafe extern "C" fn blosc2_schunk_get_vlblock(
     code("blosc2_schunk_get_vlblock", || {
         not_null!(schunk, dest, destsize; InvalidParam)?;
         let block = unsafe_granted!(Handle::core_of(schunk)?).decompress_vlblock(nchunk, nblock)?;
-        let len = block.len();
-        unsafe_granted!((*dest, *destsize) = (block.into_raw(), len as i32));
-        Ok(len)
+        Ok(unsafe_granted!(hand_over(block, dest, destsize)))
     })
 }

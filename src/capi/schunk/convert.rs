@@ -35,9 +35,9 @@ pub unsafe extern "C" fn blosc2_schunk_from_buffer(
     len: i64,
     copy: bool,
 ) -> *mut blosc2_schunk {
-    unsafe_granted!(pointer("blosc2_schunk_from_buffer", || from_buffer(
-        cframe, len, copy
-    )))
+    pointer("blosc2_schunk_from_buffer", || {
+        unsafe_granted!(from_buffer(cframe, len, copy))
+    })
 }
 
 /// Opens the frame in a buffer; see `blosc2_schunk_from_buffer`.
@@ -62,9 +62,17 @@ pub unsafe fn from_buffer(cframe: *mut u8, len: i64, copy: bool) -> Result<*mut 
     }
 }
 
-/// Whether the super-chunk is a contiguous frame in memory, with its own metalayers.
-fn is_in_memory(shown: &Handle) -> Result<bool> {
-    Ok(!shown.is_view() && shown.core().peek()?.is_frame_in_memory())
+/// Runs something on the bytes of a super-chunk that is a contiguous frame in memory, with its own metalayers; none for another one.
+fn with_frame<T>(shown: &Handle, body: impl FnOnce(&[u8]) -> Result<T>) -> Result<Option<T>> {
+    if shown.is_view() || !shown.core().peek()?.is_frame_in_memory() {
+        return Ok(None);
+    }
+    shown.core().with_frame(body)
+}
+
+/// A copy as a contiguous frame.
+fn copy_as_frame(shown: &Handle, path: Option<&CStr>) -> Result<SuperChunk> {
+    copy_apart(shown, path, true).map_err(|error| error.or(Error::SchunkCopy))
 }
 
 /// A copy of a super-chunk that C does not see: in memory, or in files.
@@ -134,17 +142,14 @@ pub unsafe fn to_buffer(
 ) -> Result<i64> {
     (*cframe, *needs_free) = (null_mut(), false);
     let shown = unsafe_granted!(Handle::shown(schunk)?);
-    if is_in_memory(shown)? {
-        let frame = shown.core().with_frame(|bytes| {
-            *cframe = bytes.as_ptr().cast_mut();
-            Ok(bytes.len() as i64)
-        });
-        if let Some(len) = frame? {
-            return Ok(len);
-        }
+    let frame = with_frame(shown, |bytes| {
+        *cframe = bytes.as_ptr().cast_mut();
+        Ok(bytes.len() as i64)
+    });
+    if let Some(len) = frame? {
+        return Ok(len);
     }
-    let copy = copy_apart(shown, None, true).map_err(|error| error.or(Error::SchunkCopy))?;
-    let frame = copy.into_frame()?;
+    let frame = copy_as_frame(shown, None)?.into_frame()?;
     let len = frame.len() as i64;
     (*cframe, *needs_free) = (frame.into_raw(), true);
     Ok(len)
@@ -166,20 +171,20 @@ pub unsafe extern "C" fn blosc2_schunk_to_file(
     code64("blosc2_schunk_to_file", || {
         not_null!(urlpath; InvalidParam)?;
         let (shown, path) = unsafe_granted!((Handle::shown(schunk)?, CStr::from_ptr(urlpath)));
-        let len = if is_in_memory(shown)? {
+        let written = with_frame(shown, |bytes| {
             // SAFETY: the storage of a super-chunk is complete.
             let backend = unsafe { io::backend(shown.storage().io)? };
-            let written = shown.core().with_frame(|bytes| {
-                whole::write_through(&*backend, local(path), bytes, durable())?;
-                Ok(bytes.len() as u64)
-            })?;
-            written.ok_or(Error::Failure)?
-        } else {
-            let copy = copy_apart(shown, Some(path), true);
-            let copy = copy.map_err(|error| error.or(Error::SchunkCopy))?;
-            let len = copy.close_frame();
-            copy.or_discard(len)?;
-            len?
+            whole::write_through(&*backend, local(path), bytes, durable())?;
+            Ok(bytes.len() as u64)
+        });
+        let len = match written? {
+            Some(len) => len,
+            None => {
+                let copy = copy_as_frame(shown, Some(path))?;
+                let len = copy.close_frame();
+                copy.or_discard(len)?;
+                len?
+            }
         };
         i64::try_from(len).map_err(|_| Error::Failure)
     })
@@ -195,9 +200,9 @@ pub unsafe extern "C" fn blosc2_schunk_append_file(
     schunk: *mut blosc2_schunk,
     urlpath: *const c_char,
 ) -> i64 {
-    unsafe_granted!(code64("blosc2_schunk_append_file", || append_file(
-        schunk, urlpath
-    )))
+    code64("blosc2_schunk_append_file", || {
+        unsafe_granted!(append_file(schunk, urlpath))
+    })
 }
 
 /// See [`blosc2_schunk_append_file`].
@@ -207,20 +212,16 @@ pub unsafe extern "C" fn blosc2_schunk_append_file(
 pub unsafe fn append_file(schunk: *mut blosc2_schunk, urlpath: *const c_char) -> Result<i64> {
     not_null!(urlpath; InvalidParam)?;
     let (shown, path) = unsafe_granted!((Handle::shown(schunk)?, CStr::from_ptr(urlpath)));
-    let (copy, io);
-    let framed = if is_in_memory(shown)? {
-        io = shown.storage().io;
-        shown.core()
-    } else {
-        io = null_mut();
-        copy = copy_apart(shown, None, true).map_err(|error| error.or(Error::SchunkCopy))?;
-        &copy
+    let append = |bytes: &[u8], io| {
+        // SAFETY: the storage of a super-chunk is complete; without one files are the back end.
+        let backend = unsafe { io::backend(io)? };
+        container::append(&*backend, local(path), bytes, durable())
     };
-    // SAFETY: the storage of a super-chunk is complete.
-    let backend = unsafe { io::backend(io)? };
-    let append = |bytes: &[u8]| container::append(&*backend, local(path), bytes, durable());
-    let pos = framed.with_frame(append)?.ok_or(Error::Failure)?;
-    i64::try_from(pos).map_err(|_| Error::Failure)
+    let pos = match with_frame(shown, |bytes| append(bytes, shown.storage().io))? {
+        Some(pos) => Some(pos),
+        None => copy_as_frame(shown, None)?.with_frame(|bytes| append(bytes, null()))?,
+    };
+    i64::try_from(pos.ok_or(Error::Failure)?).map_err(|_| Error::Failure)
 }
 
 /// Copies a super-chunk, with its metalayers, into the storage that is given. Chunks are copied as they are unless the

@@ -169,14 +169,11 @@ pub unsafe extern "C" fn blosc2_vlmeta_get(
         let (handle, name) = unsafe_granted!((named(schunk)?, name_of(name)?));
         let (at, data) = (handle.core()).vlmetalayer(name, &*decompressing(handle)?)?;
         let len = data.len();
-        unsafe_granted!({
-            *content = if len == 0 {
-                null_mut()
-            } else {
-                data.into_raw()
-            };
-            *content_len = len as i32;
-        });
+        let data = match len {
+            0 => null_mut(),
+            _ => data.into_raw(),
+        };
+        unsafe_granted!((*content, *content_len) = (data, len as i32));
         Ok(at)
     })
 }

@@ -14,6 +14,14 @@ pub fn local(path: &CStr) -> &CStr {
     }
 }
 
+/// A copy of a structure, or of the default where there is none.
+///
+/// # Safety
+/// `from` is null or valid.
+unsafe fn copy_or<T: Copy>(from: *const T, default: T) -> Result<*mut T> {
+    on_c_heap(*unsafe_granted!(from.as_ref()).unwrap_or(&default))
+}
+
 /// Copies a storage and what it points to; what is null becomes the default. To be freed with [`free_storage`].
 ///
 /// # Safety
@@ -31,12 +39,9 @@ pub unsafe fn copy(storage: &blosc2_storage) -> Result<*mut blosc2_storage> {
             if !storage.urlpath.is_null() {
                 copy.urlpath = CStrBuf::to_malloc(local(CStr::from_ptr(storage.urlpath)))?;
             }
-            let cparams = storage.cparams.as_ref().copied();
-            copy.cparams = on_c_heap(cparams.unwrap_or(blosc2_cparams::defaults()))?;
-            let dparams = storage.dparams.as_ref().copied();
-            copy.dparams = on_c_heap(dparams.unwrap_or(blosc2_dparams::defaults()))?;
-            let io = storage.io.as_ref().copied();
-            copy.io = on_c_heap(io.unwrap_or(blosc2_io::defaults()))?;
+            copy.cparams = copy_or(storage.cparams, blosc2_cparams::defaults())?;
+            copy.dparams = copy_or(storage.dparams, blosc2_dparams::defaults())?;
+            copy.io = copy_or(storage.io, blosc2_io::defaults())?;
             on_c_heap(copy)
         })()
     });

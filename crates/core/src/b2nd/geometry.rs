@@ -224,6 +224,12 @@ impl Geometry {
         }
     }
 
+    /// Whether the chunks and the blocks have these shapes.
+    pub fn is_cut_into(&self, chunkshape: &[i32; MAX_DIM], blockshape: &[i32; MAX_DIM]) -> bool {
+        let dims = ..self.ndim;
+        chunkshape[dims] == self.chunkshape[dims] && blockshape[dims] == self.blockshape[dims]
+    }
+
     /// Chunks along dimension `d`.
     pub fn grid(&self, d: usize) -> i64 {
         self.extshape[d]

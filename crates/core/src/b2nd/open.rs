@@ -149,11 +149,8 @@ impl Shapes {
             return Ok(false);
         };
         let (meta, _) = Meta::parse(&state.metalayers()[at].content, true)?;
-        let (known, ndim) = (&self.geometry, meta.ndim);
-        let same = ndim == known.ndim
-            && meta.chunkshape[..ndim] == known.chunkshape[..ndim]
-            && meta.blockshape[..ndim] == known.blockshape[..ndim];
-        if !same {
+        let known = &self.geometry;
+        if meta.ndim != known.ndim || !known.is_cut_into(&meta.chunkshape, &meta.blockshape) {
             return Err(Error::Data);
         }
         self.geometry = meta.geometry()?;

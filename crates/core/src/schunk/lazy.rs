@@ -5,7 +5,9 @@ use super::state::State;
 use super::store::{Location, Store, lock};
 use super::superchunk::SuperChunk;
 use oxiblosc_chunk::decode::Chunk;
-use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, Special, flags2, i32_at};
+use oxiblosc_chunk::header::{
+    ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH, Special, flags2, i32_at, offset,
+};
 use oxiblosc_chunk::source::BlockSource;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::header::Kind;
@@ -38,6 +40,26 @@ pub fn table_len(header: &ChunkHeader) -> usize {
 /// Size of the lazy chunk of this header: the table, the index, the place, and the size of each block.
 pub fn size(header: &ChunkHeader) -> usize {
     header.overhead() + table_len(header) + 4 + 8 + table_len(header)
+}
+
+/// How many of `size` bytes a header takes that begins with `basic`, the first [`MIN_HEADER_LENGTH`] bytes of a chunk.
+#[inline]
+pub fn front_len(basic: &[u8], size: usize) -> usize {
+    let cbytes = usize::try_from(i32_at(basic, offset::CBYTES)).unwrap_or(0);
+    size.min(cbytes.clamp(MIN_HEADER_LENGTH, EXTENDED_HEADER_LENGTH))
+}
+
+/// How many of `size` bytes the chunk of this header takes; of a lazy chunk perhaps not all are there.
+///
+/// # Errors
+/// [`Error::InvalidHeader`] for a chunk that is not all there.
+#[inline]
+pub fn len_within(header: &ChunkHeader, size: usize) -> Result<usize> {
+    match header.cbytes {
+        _ if is_lazy(header) => Ok(size.min(self::size(header))),
+        cbytes if cbytes > size => Err(Error::InvalidHeader),
+        cbytes => Ok(cbytes),
+    }
 }
 
 /// Reads the trailer of a whole lazy chunk.
