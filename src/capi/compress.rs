@@ -131,7 +131,7 @@ impl EncodeContext for Context {
     }
 
     fn codec(&self) -> (u8, bool) {
-        let version = registry::format_version_of(self.compcode.get());
+        let version = registry::CODECS.version_of(self.compcode.get());
         let flags = self.blosc2_flags.get();
         (version, flags & BLOSC2_INSTR_CODEC as u8 != 0)
     }

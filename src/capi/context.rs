@@ -242,19 +242,23 @@ impl Drop for Context {
         let (preparams, postparams) = (self.preparams.get(), self.postparams.get());
         for params in [preparams.cast::<c_void>(), postparams.cast()] {
             if !params.is_null() {
-                // SAFETY: a copy from `copy_of`.
+                // SAFETY: a copy from `own`.
                 unsafe { libc::free(params) };
             }
         }
     }
 }
 
-/// A copy of parameters of a function in memory from `malloc`; null gives null.
+/// A function of the program's and a copy of its parameters, without which it is not called.
 ///
 /// # Safety
 /// `params` is null or points to a `T` that can be read.
-unsafe fn copy_of<T: Copy>(params: *const T) -> Result<*mut T> {
-    unsafe_granted!(params.as_ref()).map_or(Ok(null_mut()), |params| on_c_heap(*params))
+unsafe fn own<F, T: Copy>(function: Option<F>, params: *const T) -> Result<(Option<F>, *mut T)> {
+    let given = unsafe_granted!(params.as_ref());
+    Ok(match function.zip(given) {
+        Some((function, params)) => (Some(function), on_c_heap(*params)?),
+        None => (None, null_mut()),
+    })
 }
 
 /// Makes a context for compression; environment variables override `cparams`. The context keeps the pointers in
@@ -287,19 +291,16 @@ pub unsafe fn compression(cparams: blosc2_cparams) -> Result<Box<Context>> {
     let ctx = boxed(Context::zeroed())?;
     ctx.do_compress.set(1);
     ctx.set_cparams(&cparams);
-    if let Some(compcode) = env::get(c"BLOSC_COMPRESSOR", registry::compcode_of) {
+    if let Some(compcode) = env::get(c"BLOSC_COMPRESSOR", |name| registry::CODECS.code_of(name)) {
         if compcode >= BLOSC_LAST_CODEC {
             env::trace("error", "BLOSC_COMPRESSOR cannot name a user-defined codec");
             return Err(Error::NullPointer);
         }
         ctx.compcode.set(compcode);
     }
-    if cparams.prefilter.is_some() {
-        let params = unsafe_granted!(copy_of(cparams.preparams)?);
-        ctx.preparams.set(params);
-        ctx.prefilter
-            .set(cparams.prefilter.filter(|_| !params.is_null()));
-    }
+    let (prefilter, preparams) = unsafe_granted!(own(cparams.prefilter, cparams.preparams)?);
+    ctx.prefilter.set(prefilter);
+    ctx.preparams.set(preparams);
     ctx.tuner_id.set(cparams.tuner_id.max(BLOSC_STUNE));
     if cparams.tuner_id > 0 && !ctx.begin_tuner(cparams.tuner_params) {
         return Err(Error::NullPointer);
@@ -332,12 +333,9 @@ pub unsafe fn decompression(dparams: blosc2_dparams) -> Result<Box<Context>> {
         .set(environment::at_least(c"BLOSC_NTHREADS", 1).unwrap_or(dparams.nthreads));
     ctx.new_nthreads.set(ctx.nthreads.get());
     ctx.schunk.set(dparams.schunk.cast());
-    if dparams.postfilter.is_some() {
-        let params = unsafe_granted!(copy_of(dparams.postparams)?);
-        ctx.postparams.set(params);
-        ctx.postfilter
-            .set(dparams.postfilter.filter(|_| !params.is_null()));
-    }
+    let (postfilter, postparams) = unsafe_granted!(own(dparams.postfilter, dparams.postparams)?);
+    ctx.postfilter.set(postfilter);
+    ctx.postparams.set(postparams);
     Ok(ctx)
 }
 

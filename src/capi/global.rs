@@ -51,7 +51,9 @@ pub extern "C" fn blosc2_set_nthreads(nthreads: i16) -> i16 {
 pub extern "C" fn blosc1_get_compressor() -> *const c_char {
     process::init();
     guard(null(), || {
-        registry::compname_of(COMPRESSOR.get()).map_or(null(), CStr::as_ptr)
+        registry::CODECS
+            .name_of(COMPRESSOR.get())
+            .map_or(null(), CStr::as_ptr)
     })
 }
 
@@ -63,14 +65,13 @@ pub extern "C" fn blosc1_get_compressor() -> *const c_char {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc1_set_compressor(compname: *const c_char) -> c_int {
     guard(-1, || {
-        let name = unsafe_granted!(text(compname));
-        set_compressor(name.unwrap_or_default())
+        set_compressor(unsafe_granted!(text(compname)).unwrap_or_default())
     })
 }
 
 fn set_compressor(name: &str) -> c_int {
     process::init();
-    let compcode = registry::compcode_of(name);
+    let compcode = registry::CODECS.code_of(name);
     if compcode >= BLOSC_LAST_CODEC {
         env::trace(
             "error",

@@ -1,6 +1,6 @@
 //! What a chunk's header says, what the library is made of, and what time it is.
 
-use super::registry;
+use super::registry::CODECS;
 use crate::capi::prelude::*;
 use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH};
 use oxiblosc_codecs::Codec;
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn blosc2_cbuffer_complib(cbuffer: *const c_void) -> *cons
         let header = unsafe_granted!(basic_header(cbuffer));
         header
             .ok()
-            .and_then(|h| registry::library_name(c_int::from(h.flags >> 5)))
+            .and_then(|h| CODECS.library_name(c_int::from(h.flags >> 5)))
             .map_or(null(), CStr::as_ptr)
     })
 }
@@ -186,8 +186,9 @@ pub unsafe extern "C" fn blosc2_get_complib_info(
 ) -> c_int {
     code("blosc2_get_complib_info", || {
         let name = unsafe_granted!(text(compname)).unwrap_or_default();
-        let found = registry::library_of(name)
-            .and_then(|library| Some((library, registry::library_name(library)?)));
+        let found = CODECS
+            .library_of(name)
+            .and_then(|library| Some((library, CODECS.library_name(library)?)));
         unsafe_granted!({
             give(complib, null_mut());
             give(version, null_mut());

@@ -1,44 +1,45 @@
-//! Codecs, filters and tuners that the program registers, and the names of codecs. A function that an entry lacks is the
-//! plugin's of its name.
+//! Codecs, filters and tuners that the program registers. A function that an entry lacks is the plugin's of its name.
 
 use crate::capi::prelude::*;
-use oxiblosc_codecs::{Codec, registered_code, registered_name};
-use oxiblosc_memory::{CStrBuf, Table, env};
+use oxiblosc_codecs::registered_name;
+use oxiblosc_core::registry::{ProgramCodec, Registry};
+use oxiblosc_memory::env;
 use oxiblosc_plugin as plugin;
-use std::ops::RangeInclusive;
 
-/// What the program registered, with a copy of its name.
-struct Entry<T> {
-    functions: T,
-    name: CStrBuf,
-}
+/// Functions of the program's.
+pub struct Functions<T>(T);
 
-// SAFETY: an entry is only read, and its functions may be called from any thread, as registering them demands.
-unsafe impl<T> Sync for Entry<T> {}
+// SAFETY: they are only read, and may be called from any thread, as registering them demands.
+unsafe impl<T> Sync for Functions<T> {}
 
-static CODECS: Table<Entry<blosc2_codec>> = Table::new();
-static FILTERS: Table<Entry<blosc2_filter>> = Table::new();
-static TUNERS: Table<Entry<blosc2_tuner>> = Table::new();
+/// The codecs.
+pub static CODECS: Registry<Functions<blosc2_codec>> = Registry::new(
+    BLOSC2_USER_REGISTERED_CODECS_START,
+    BLOSC2_USER_REGISTERED_CODECS_STOP,
+    Error::CodecParam,
+);
+static FILTERS: Registry<Functions<blosc2_filter>> = Registry::new(
+    BLOSC2_USER_REGISTERED_FILTERS_START,
+    BLOSC2_USER_REGISTERED_FILTERS_STOP,
+    Error::Failure,
+);
+static TUNERS: Registry<Functions<blosc2_tuner>> = Registry::new(
+    BLOSC2_USER_REGISTERED_TUNER_START,
+    BLOSC2_USER_REGISTERED_TUNER_STOP,
+    Error::Failure,
+);
 
-/// Registers functions, whose struct is copied, for one of the ids that a program may take. The same name again is fine; another one,
-/// and an id that is not the program's, gives `refused`.
-///
-/// # Safety
-/// `name` is null or a C string; the functions can be called from any thread until they are forgotten.
-unsafe fn add<T>(
-    table: &'static Table<Entry<T>>,
-    ids: RangeInclusive<c_int>,
-    (id, functions, name): (c_int, T, *const c_char),
-    refused: Error,
-) -> Result<()> {
-    let id = u8::try_from(id).ok().filter(|_| ids.contains(&id));
-    let id = id.ok_or(refused)?;
-    let given = unsafe_granted!(c_str(name)).ok_or(Error::InvalidParam)?;
-    let name = CStrBuf::copy_of(given)?;
-    let entry = Entry { functions, name };
-    match table.add(id, entry, |there| *there.name == *given)? {
-        true => Ok(()),
-        false => Err(refused),
+impl ProgramCodec for Functions<blosc2_codec> {
+    fn code(&self) -> u8 {
+        self.0.compcode
+    }
+
+    fn library(&self) -> u8 {
+        self.0.complib
+    }
+
+    fn version(&self) -> u8 {
+        self.0.version
     }
 }
 
@@ -68,7 +69,7 @@ unsafe fn codec<F>(
     place: usize,
 ) -> Option<F> {
     let entry = CODECS.get(compcode);
-    entry.and_then(|entry| own(&entry.functions)).or_else(|| {
+    entry.and_then(|entry| own(&entry.functions.0)).or_else(|| {
         let name = match entry {
             Some(entry) => &*entry.name,
             None => registered_name(compcode)?,
@@ -91,12 +92,12 @@ pub fn decoder(compcode: c_int) -> blosc2_codec_decoder_cb {
 
 /// The registered filter of this id, with what a plugin of its name has where it lacks a function.
 pub fn filter(id: u8) -> Option<(blosc2_filter_forward_cb, blosc2_filter_backward_cb)> {
-    let Entry { functions, name } = FILTERS.get(id.into())?;
-    let own = (functions.forward, functions.backward);
+    let entry = FILTERS.get(id.into())?;
+    let own = (entry.functions.0.forward, entry.functions.0.backward);
     if own.0.is_some() && own.1.is_some() {
         return Some(own);
     }
-    let Some(functions) = plugin_functions(name, 2) else {
+    let Some(functions) = plugin_functions(&entry.name, 2) else {
         return Some(own);
     };
     // SAFETY: these are the places of the functions in `filter_info`.
@@ -115,7 +116,7 @@ pub fn tuner(id: c_int) -> Option<blosc2_tuner> {
         name: null_mut(),
     };
     let (own, name) = match TUNERS.get(id) {
-        Some(entry) => (entry.functions, &*entry.name),
+        Some(entry) => (entry.functions.0, &*entry.name),
         None if id == BLOSC_BTUNE => (NOTHING, c"btune"),
         None => return None,
     };
@@ -146,58 +147,6 @@ pub fn clear() {
     TUNERS.clear();
 }
 
-/// The registered codec of this name.
-fn registered(name: &str) -> Option<&'static blosc2_codec> {
-    let mut codecs = CODECS.iter();
-    let found = codecs.find(|entry| entry.name.to_bytes() == name.as_bytes())?;
-    Some(&found.functions)
-}
-
-/// The id of the codec of this name, or -1.
-pub fn compcode_of(name: &str) -> c_int {
-    let known = Codec::from_name(name).map(Codec::code);
-    let known = known.or_else(|| registered_code(name));
-    known
-        .or_else(|| Some(registered(name)?.compcode.into()))
-        .unwrap_or(-1)
-}
-
-/// The name of the codec of this id.
-pub fn compname_of(compcode: c_int) -> Option<&'static CStr> {
-    let known = Codec::from_code(compcode).map(Codec::c_name);
-    let known = known.or_else(|| registered_name(compcode));
-    known.or_else(|| Some(&*CODECS.get(compcode)?.name))
-}
-
-/// The version of a codec's format, for a chunk's header.
-pub fn format_version_of(compcode: c_int) -> u8 {
-    if Codec::from_code(compcode).is_some() || registered_name(compcode).is_some() {
-        return 1;
-    }
-    // The reference writes -1 for a codec it does not know.
-    CODECS
-        .get(compcode)
-        .map_or(0xff, |entry| entry.functions.version)
-}
-
-/// The library of the codec of this name: its code for the `flags` byte, or the field of its registration.
-pub fn library_of(name: &str) -> Option<c_int> {
-    let known = Codec::from_name(name).map(|known| known.format().into());
-    let known = known.or_else(|| registered_code(name));
-    known.or_else(|| Some(registered(name)?.complib.into()))
-}
-
-/// The name of a library.
-pub fn library_name(library: c_int) -> Option<&'static CStr> {
-    let format = u8::try_from(library).ok()?;
-    let known = Codec::from_format(format).map(Codec::library_name);
-    known.or_else(|| registered_name(library)).or_else(|| {
-        let mut codecs = CODECS.iter();
-        let found = codecs.find(|entry| entry.functions.complib == format)?;
-        Some(&*found.name)
-    })
-}
-
 /// Registers a codec for the ids from `BLOSC2_USER_REGISTERED_CODECS_START` on. The struct and its name are copied.
 /// Returns 0, also when this codec was registered before; `BLOSC2_ERROR_CODEC_PARAM` if the id is not a user's or
 /// belongs to a codec of another name.
@@ -208,9 +157,8 @@ pub fn library_name(library: c_int) -> Option<&'static CStr> {
 pub unsafe extern "C" fn blosc2_register_codec(codec: *mut blosc2_codec) -> c_int {
     code("blosc2_register_codec", || {
         let codec = unsafe_granted!(codec.as_ref()).ok_or(Error::InvalidParam)?;
-        let ids = BLOSC2_USER_REGISTERED_CODECS_START..=BLOSC2_USER_REGISTERED_CODECS_STOP;
-        let entry = (codec.compcode.into(), *codec, codec.compname.cast_const());
-        unsafe_granted!(add(&CODECS, ids, entry, Error::CodecParam))
+        let name = unsafe_granted!(c_str(codec.compname));
+        CODECS.register(codec.compcode.into(), Functions(*codec), name)
     })
 }
 
@@ -224,9 +172,8 @@ pub unsafe extern "C" fn blosc2_register_codec(codec: *mut blosc2_codec) -> c_in
 pub unsafe extern "C" fn blosc2_register_filter(filter: *mut blosc2_filter) -> c_int {
     code("blosc2_register_filter", || {
         let filter = unsafe_granted!(filter.as_ref()).ok_or(Error::InvalidParam)?;
-        let ids = BLOSC2_USER_REGISTERED_FILTERS_START..=BLOSC2_USER_REGISTERED_FILTERS_STOP;
-        let entry = (filter.id.into(), *filter, filter.name.cast_const());
-        unsafe_granted!(add(&FILTERS, ids, entry, Error::Failure))
+        let name = unsafe_granted!(c_str(filter.name));
+        FILTERS.register(filter.id.into(), Functions(*filter), name)
     })
 }
 
@@ -240,9 +187,8 @@ pub unsafe extern "C" fn blosc2_register_filter(filter: *mut blosc2_filter) -> c
 pub unsafe extern "C" fn blosc2_register_tuner(tuner: *mut blosc2_tuner) -> c_int {
     code("blosc2_register_tuner", || {
         let tuner = unsafe_granted!(tuner.as_ref()).ok_or(Error::InvalidParam)?;
-        let ids = BLOSC2_USER_REGISTERED_TUNER_START..=BLOSC2_USER_REGISTERED_TUNER_STOP;
-        let entry = (tuner.id, *tuner, tuner.name.cast_const());
-        unsafe_granted!(add(&TUNERS, ids, entry, Error::Failure))
+        let name = unsafe_granted!(c_str(tuner.name));
+        TUNERS.register(tuner.id, Functions(*tuner), name)
     })
 }
 
@@ -257,7 +203,7 @@ pub unsafe extern "C" fn blosc2_compcode_to_compname(
     compname: *mut *const c_char,
 ) -> c_int {
     guard(-1, || {
-        let name = compname_of(compcode);
+        let name = CODECS.name_of(compcode);
         unsafe_granted!(give(compname, name.map_or(null(), CStr::as_ptr)));
         if name.is_some() { compcode } else { -1 }
     })
@@ -270,6 +216,6 @@ pub unsafe extern "C" fn blosc2_compcode_to_compname(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_compname_to_compcode(compname: *const c_char) -> c_int {
     guard(-1, || {
-        unsafe_granted!(text(compname)).map_or(-1, compcode_of)
+        unsafe_granted!(text(compname)).map_or(-1, |name| CODECS.code_of(name))
     })
 }

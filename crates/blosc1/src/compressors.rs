@@ -116,7 +116,7 @@ pub unsafe extern "C" fn blosc_get_complib_info(
             (version, texts.map(|texts| texts.1)),
         ] {
             if !place.is_null() {
-                let copy = text.and_then(|text| CStrBuf::to_malloc(&CStrBuf::new(text).ok()?).ok());
+                let copy = text.and_then(|text| CStrBuf::to_malloc(text).ok());
                 let copy = copy.unwrap_or(std::ptr::null_mut());
                 // SAFETY: not null, as was just checked, so it can be written, by `# Safety`.
                 unsafe { *place = copy };

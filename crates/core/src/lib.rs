@@ -55,6 +55,8 @@ pub mod fill;
 pub mod params;
 /// The settings of the process.
 pub mod process;
+/// What a program registers.
+pub mod registry;
 /// The super-chunk.
 pub mod schunk;
 

@@ -19,6 +19,13 @@ pub enum Kind {
     File,
 }
 
+/// A path as files know it: without `file:///` at its front.
+pub fn local(path: &CStr) -> &CStr {
+    let rest = path.to_bytes_with_nul().strip_prefix(b"file:///");
+    let rest = rest.and_then(|rest| CStr::from_bytes_with_nul(rest).ok());
+    rest.unwrap_or(path)
+}
+
 /// What lies at `name`: nothing if there is no such path, `Error::Failure` if that cannot be checked.
 pub fn kind(name: &CStr) -> Result<Option<Kind>> {
     match files::stat(name, true) {

@@ -45,12 +45,13 @@ impl CStrBuf {
         Self::concat(&[bytes])
     }
 
-    /// A copy of the string in memory from `malloc`; the caller frees it with `free`.
+    /// A copy of a string in memory from `malloc`, with a 0 behind it; the caller frees it with `free`.
     ///
     /// # Errors
     /// [`Error::MemoryAlloc`].
-    pub fn to_malloc(string: &CStr) -> Result<*mut c_char> {
-        let copy = super::Buffer::copy_of(string.to_bytes_with_nul())?;
+    pub fn to_malloc(string: &[u8]) -> Result<*mut c_char> {
+        let mut copy = super::Buffer::copy_of(string)?;
+        copy.extend(&[0])?;
         Ok(copy.into_raw().cast())
     }
 }

@@ -1,13 +1,13 @@
 //! What arrays are made from.
 
-use super::meta::{Shapes, dtype_to_c};
+use super::meta::Shapes;
 use crate::capi::prelude::*;
 use crate::capi::schunk::meta::{content_of, name_of};
 use crate::capi::schunk::storage::{copy, free_storage};
 use oxiblosc_core::b2nd::geometry;
 use oxiblosc_core::b2nd::{Dims, MAX_DIM};
 use oxiblosc_frame::meta::Borrowed;
-use oxiblosc_memory::{Collect, List, Text, boxed};
+use oxiblosc_memory::{CStrBuf, Collect, List, Text, boxed};
 
 /// The struct behind the pointer that C holds. The headers do not show it, but programs that know the reference's look
 /// inside, so it is laid out as that one is.
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn b2nd_create_ctx(
             params.set_shapes(ndim, shapes)?;
             let bytes = Text::<24>::of(format_args!("|S{}", params.cparams().typesize));
             let dtype = c_str(dtype).map_or(bytes.as_bytes(), CStr::to_bytes);
-            params.dtype = dtype_to_c(dtype)?;
+            params.dtype = CStrBuf::to_malloc(dtype)?;
             params.dtype_format = dtype_format;
             if count > 0 {
                 params.metalayers.set(items(metalayers, count)?);

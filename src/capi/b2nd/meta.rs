@@ -5,14 +5,7 @@ use crate::capi::prelude::*;
 use oxiblosc_core::b2nd::array::metalayer;
 use oxiblosc_core::b2nd::meta::Meta;
 use oxiblosc_core::b2nd::{Dims, MAX_DIM};
-use oxiblosc_memory::Buffer;
-
-/// A dtype as C has it, from `malloc`.
-pub fn dtype_to_c(dtype: &[u8]) -> Result<*mut c_char> {
-    let mut text = Buffer::copy_of(dtype)?;
-    text.extend(&[0])?;
-    Ok(text.into_raw().cast())
-}
+use oxiblosc_memory::{Buffer, CStrBuf};
 
 /// The lengths of an array, of its chunks and of their blocks along each dimension.
 pub struct Shapes(pub Dims, pub [i32; MAX_DIM], pub [i32; MAX_DIM]);
@@ -122,7 +115,7 @@ pub unsafe extern "C" fn b2nd_deserialize_meta(
             let with_dtype = !dtype.is_null() && !dtype_format.is_null();
             let (meta, len) = Meta::parse(smeta, with_dtype)?;
             if let Some(text) = meta.dtype {
-                *dtype = dtype_to_c(text)?;
+                *dtype = CStrBuf::to_malloc(text)?;
                 *dtype_format = meta.dtype_format;
             }
             *ndim = meta.ndim as i8;

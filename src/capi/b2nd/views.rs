@@ -9,10 +9,7 @@ use crate::capi::schunk::parts::set_parameters;
 use crate::capi::schunk::storage;
 use oxiblosc_core::b2nd::MAX_DIM;
 use oxiblosc_core::b2nd::geometry::{Geometry, blocksize};
-use oxiblosc_core::b2nd::meta::NAME;
 use oxiblosc_core::b2nd::views::check_metalayers;
-use oxiblosc_frame::meta::Metalayer;
-use oxiblosc_memory::ToList;
 
 /// Refuses arrays with metalayers that may speak of dimensions.
 fn check(array: &Array) -> Result<()> {
@@ -22,10 +19,7 @@ fn check(array: &Array) -> Result<()> {
 /// Makes a view with these shapes.
 fn view(array: &Array, geometry: &Geometry) -> Result<*mut b2nd_array_t> {
     let (dtype, dtype_format) = array.dtype();
-    let metalayer = Metalayer {
-        name: NAME.to_list()?,
-        content: geometry.metalayer(dtype, dtype_format)?,
-    };
+    let metalayer = geometry.metalayer(dtype, dtype_format)?;
     let mut made = Unfinished::new(BackEnd::Handles)?;
     // SAFETY: the storage of a super-chunk is complete, and so is its copy.
     unsafe {

@@ -10,35 +10,17 @@ use oxiblosc_core::schunk::Bytes;
 use oxiblosc_core::schunk::chunks::Position;
 use oxiblosc_memory::Buffer;
 
-/// A chunk of the program's.
-///
-/// # Safety
-/// `chunk` points to a chunk, all of it, which outlives what is returned.
-unsafe fn chunk_from_c<'a>(chunk: *mut u8) -> Result<&'a [u8]> {
-    let mut header = ChunkHeader::EMPTY;
-    not_null!(chunk)?;
-    // SAFETY: `# Safety` says that all of the chunk is there, and `read_chunk` reads no more than the chunk says that it has.
-    let bytes = unsafe { read_chunk(chunk.cast(), i32::MAX, &mut header)? };
-    if bytes.len() < header.cbytes {
-        // A lazy chunk is no chunk without the frame that it is from.
-        return Err(Error::InvalidParam);
-    }
-    Ok(bytes)
-}
-
 /// Puts a chunk into the super-chunk.
 ///
 /// # Safety
-/// As for [`chunk_from_c`]; without `copy`, `chunk` came from `malloc`, and is the super-chunk's if this succeeds.
+/// `chunk` points to a chunk, all of it; without `copy` it came from `malloc`, and is the super-chunk's if this succeeds.
 unsafe fn put(schunk: &SuperChunk, place: Position, chunk: *mut u8, copy: bool) -> Result<i64> {
-    let bytes = unsafe_granted!(chunk_from_c(chunk)?);
-    if copy || schunk.peek()?.is_frame() {
-        let nchunks = schunk.put_chunk(place, bytes)?;
-        if !copy {
-            // SAFETY: without `copy`, `# Safety` says that it came from `malloc`; the frame has its own copy.
-            unsafe { libc::free(chunk.cast()) };
-        }
-        return Ok(nchunks);
+    not_null!(chunk)?;
+    let mut header = ChunkHeader::EMPTY;
+    // SAFETY: `# Safety` says that all of the chunk is there, and `read_chunk` reads no more than the chunk says that it has.
+    let bytes = unsafe { read_chunk(chunk.cast(), i32::MAX, &mut header)? };
+    if copy {
+        return schunk.put_chunk(place, bytes);
     }
     // SAFETY: without `copy`, `# Safety` says that it came from `malloc`; it is given back below where this fails.
     let owned = unsafe { Buffer::from_raw(chunk, bytes.len()) };

@@ -5,7 +5,6 @@ use super::handle::Handle;
 use super::meta::copying;
 use super::mirror::recorded;
 use super::parts::cparams_from;
-use super::storage::local;
 use crate::capi::context::{self, Context};
 use crate::capi::io;
 use crate::capi::prelude::*;
@@ -19,6 +18,7 @@ use oxiblosc_core::schunk::{Parameters, Store};
 use oxiblosc_frame::container;
 use oxiblosc_frame::header::MIN_LEN;
 use oxiblosc_frame::memory::Memory;
+use oxiblosc_io::paths::local;
 use oxiblosc_io::whole;
 use oxiblosc_memory::{CowBuffer, boxed};
 

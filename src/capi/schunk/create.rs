@@ -1,8 +1,9 @@
 //! Making super-chunks, opening those on disk, and freeing them.
 
 use super::handle::{self, BackEnd, Handle, Unfinished};
+use super::mirror::recorded;
 use super::parts;
-use super::storage::{self, local};
+use super::storage;
 use crate::capi::io;
 use crate::capi::prelude::*;
 use oxiblosc_core::SuperChunk;
@@ -10,6 +11,7 @@ use oxiblosc_core::environment::{checksums, durable};
 use oxiblosc_core::schunk::Store;
 use oxiblosc_core::schunk::open::NewSuperChunk;
 use oxiblosc_frame::disk::{Loaded, Options};
+use oxiblosc_io::paths::local;
 use oxiblosc_memory::{CStrBuf, env};
 
 /// How frames of a back end are treated.
@@ -44,15 +46,17 @@ pub unsafe fn make(storage: &blosc2_storage) -> Result<*mut blosc2_schunk> {
         *(*copy).cparams = with_tuner(*(*copy).cparams);
         let made = Unfinished::new(BackEnd::Handles);
         let mut made = made.inspect_err(|_| storage::free_storage(copy))?;
+        let parameters = recorded(&*(*copy).cparams);
         parts::set_parameters(&mut made, copy)?;
+        let (host, id) = made.host()?;
         let new = NewSuperChunk {
             path: c_str((*copy).urlpath),
             contiguous: (*copy).contiguous,
             options: &|| options((*copy).io),
             checksums: checksums(),
-            parameters: made.parameters(),
-            host: made.host()?,
-            id: Some(made.id()),
+            parameters,
+            host,
+            id: Some(id),
         };
         Ok(made.finish(new.make()?))
     })
@@ -85,9 +89,9 @@ pub unsafe fn adopt(
 ) -> Result<*mut blosc2_schunk> {
     let mut made = Unfinished::new(BackEnd::Callers)?;
     unsafe_granted!(parts::set_parameters_from(&mut made, &loaded.header, io)?);
-    let path = path.map(CStrBuf::to_malloc).transpose()?;
-    made.storage().urlpath = path.unwrap_or(null_mut());
-    let (host, id) = (made.host()?, made.id());
+    let path = path.map(|path| CStrBuf::to_malloc(path.to_bytes()));
+    made.storage().urlpath = path.transpose()?.unwrap_or(null_mut());
+    let (host, id) = made.host()?;
     let mut schunk = SuperChunk::of_frame(store, loaded, host, id)?;
     body(&mut schunk)?;
     made.storage().contiguous &= schunk.peek()?.is_frame();

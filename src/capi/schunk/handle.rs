@@ -1,13 +1,13 @@
 //! The super-chunk behind the pointer that C holds: the public structure, and behind it the super-chunk itself.
 
-use super::mirror::{Layer, Mirror, parameters};
+use super::mirror::{Layer, Mirror};
 use super::storage::free_storage;
 use crate::capi::context;
 use crate::capi::io;
 use crate::capi::prelude::*;
 use oxiblosc_core::SuperChunk;
 use oxiblosc_core::coder::Host;
-use oxiblosc_core::schunk::{Parameters, State};
+use oxiblosc_core::schunk::State;
 use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_memory::{Buffer, List, boxed, boxed_uninit};
 use std::cell::UnsafeCell;
@@ -93,21 +93,11 @@ impl Unfinished {
         unsafe { &mut *self.fields().storage }
     }
 
-    /// The window of the super-chunk to come.
-    pub fn host(&mut self) -> Result<Box<dyn Host>> {
+    /// The window of the super-chunk to come, and what the operations of a thread will know it by.
+    pub fn host(&mut self) -> Result<(Box<dyn Host>, usize)> {
+        let c = self.as_c();
         // SAFETY: the structure outlives the super-chunk, which is freed first (see `free_parts`).
-        unsafe { Mirror::of(self.as_c()) }
-    }
-
-    /// What the operations of a thread will know the super-chunk by.
-    pub fn id(&mut self) -> usize {
-        self.as_c() as usize
-    }
-
-    /// The parameters that the public fields stand for.
-    pub fn parameters(&mut self) -> Parameters {
-        // SAFETY: written by `new`, and owned by this handle alone.
-        unsafe { parameters(self.as_c()) }
+        Ok((unsafe { Mirror::of(c)? }, c as usize))
     }
 
     /// The handle of a super-chunk that was made with [`Self::host`].

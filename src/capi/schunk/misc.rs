@@ -106,11 +106,12 @@ pub unsafe extern "C" fn blosc2_schunk_fill_special(
 /// A chunk of special values, as the super-chunk's own parameters have it.
 pub fn sample_of(handle: &Handle, kind: Special, nbytes: i32) -> Result<List<u8>> {
     let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH)?;
-    // SAFETY: the operation that needs it keeps changes out.
-    let cparams = unsafe { cparams_of(handle.as_c()) };
     let room = EXTENDED_HEADER_LENGTH as i32;
-    // SAFETY: the pointers are the super-chunk's.
-    unsafe { special::make(cparams, (kind, &[]), nbytes, Ok(&mut chunk), room)? };
+    // SAFETY: the operation that needs it keeps changes out; the pointers are the super-chunk's.
+    unsafe {
+        let cparams = cparams_of(handle.as_c());
+        special::make(cparams, (kind, &[]), nbytes, Ok(&mut chunk), room)?;
+    }
     Ok(chunk)
 }
 

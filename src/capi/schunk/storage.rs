@@ -1,18 +1,8 @@
 //! How a super-chunk is stored: the library's copy of what the program says.
 
 use crate::capi::prelude::*;
+use oxiblosc_io::paths::local;
 use oxiblosc_memory::{CStrBuf, on_c_heap};
-
-/// A path as files know it: without `file:///` at its front.
-pub fn local(path: &CStr) -> &CStr {
-    const SCHEME: &[u8] = b"file:///";
-    if path.to_bytes().starts_with(SCHEME) {
-        // SAFETY: behind the front of a string that ends in 0.
-        unsafe { CStr::from_ptr(path.as_ptr().add(SCHEME.len())) }
-    } else {
-        path
-    }
-}
 
 /// A copy of a structure, or of the default where there is none.
 ///
@@ -37,7 +27,8 @@ pub unsafe fn copy(storage: &blosc2_storage) -> Result<*mut blosc2_storage> {
     let made = unsafe_granted!({
         (|| {
             if !storage.urlpath.is_null() {
-                copy.urlpath = CStrBuf::to_malloc(local(CStr::from_ptr(storage.urlpath)))?;
+                copy.urlpath =
+                    CStrBuf::to_malloc(local(CStr::from_ptr(storage.urlpath)).to_bytes())?;
             }
             copy.cparams = copy_or(storage.cparams, blosc2_cparams::defaults())?;
             copy.dparams = copy_or(storage.dparams, blosc2_dparams::defaults())?;

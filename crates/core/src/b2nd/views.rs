@@ -5,7 +5,7 @@ use super::geometry::Geometry;
 use super::meta::{Meta, NAME};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::Metalayer;
-use oxiblosc_memory::List;
+use oxiblosc_memory::ToList;
 
 /// Refuses metalayers that may speak of dimensions: all but the array's own.
 ///
@@ -74,8 +74,11 @@ impl Geometry {
     ///
     /// # Errors
     /// Those of [`Meta::serialize`].
-    pub fn metalayer(&self, dtype: Option<&[u8]>, dtype_format: i8) -> Result<List<u8>> {
-        self.meta(dtype, dtype_format).serialize()
+    pub fn metalayer(&self, dtype: Option<&[u8]>, dtype_format: i8) -> Result<Metalayer> {
+        Ok(Metalayer {
+            name: NAME.to_list()?,
+            content: self.meta(dtype, dtype_format).serialize()?,
+        })
     }
 
     /// What the metalayer of an array with these shapes says.

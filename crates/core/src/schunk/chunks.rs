@@ -225,6 +225,8 @@ impl SuperChunk {
         chunk: Buffer,
     ) -> std::result::Result<i64, (Error, Buffer)> {
         let header = match ChunkHeader::parse(&chunk) {
+            // A lazy chunk is no chunk without the frame that it is from.
+            Ok(header) if header.cbytes > chunk.len() => return Err((Error::InvalidParam, chunk)),
             Ok(header) => header,
             Err(error) => return Err((error, chunk)),
         };
@@ -233,6 +235,7 @@ impl SuperChunk {
         let result = self.change(|state| {
             if state.store.is_frame() {
                 let bytes = chunk.as_deref().unwrap_or_default();
+                let bytes = bytes.get(..header.cbytes).unwrap_or_default();
                 return state.put(self, place, (bytes, info), &mut List::new());
             }
             let mut owned = List::new();

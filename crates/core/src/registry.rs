@@ -1,0 +1,179 @@
+//! What a program registers, by id and by name; and the names of codecs, which are the library's own, registered with the project, or the
+//! program's.
+
+use oxiblosc_codecs::{Codec, registered_code, registered_name};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{CStrBuf, Table};
+use std::ffi::CStr;
+
+/// Functions that a program registered, with a copy of their name.
+pub struct Entry<T> {
+    /// The functions.
+    pub functions: T,
+    /// The name.
+    pub name: CStrBuf,
+}
+
+/// Functions of one kind.
+pub struct Registry<T: Sync + 'static> {
+    table: Table<Entry<T>>,
+    /// The ids that a program may take.
+    ids: (i32, i32),
+    refused: Error,
+}
+
+impl<T: Sync + 'static> Registry<T> {
+    /// An empty registry for the ids from the first to the last; `refused` is the error for others, and for one that is taken.
+    pub const fn new(first: i32, last: i32, refused: Error) -> Self {
+        Self {
+            table: Table::new(),
+            ids: (first, last),
+            refused,
+        }
+    }
+
+    /// Registers functions. The same name again is fine, and changes nothing.
+    ///
+    /// # Errors
+    /// As for [`Self::new`]; [`Error::InvalidParam`] without a name; [`Error::MemoryAlloc`].
+    pub fn register(&self, id: i32, functions: T, name: Option<&CStr>) -> Result<()> {
+        let (first, last) = self.ids;
+        let id = u8::try_from(id)
+            .ok()
+            .filter(|_| (first..=last).contains(&id));
+        let id = id.ok_or(self.refused)?;
+        let given = name.ok_or(Error::InvalidParam)?;
+        let name = CStrBuf::copy_of(given)?;
+        let entry = Entry { functions, name };
+        match self.table.add(id, entry, |there| *there.name == *given)? {
+            true => Ok(()),
+            false => Err(self.refused),
+        }
+    }
+
+    /// The entry of an id.
+    pub fn get(&self, id: i32) -> Option<&'static Entry<T>> {
+        self.table.get(id)
+    }
+
+    /// Forgets everything.
+    pub fn clear(&self) {
+        self.table.clear();
+    }
+}
+
+/// A codec of a program's, as it describes itself.
+pub trait ProgramCodec: Sync {
+    /// Its id.
+    fn code(&self) -> u8;
+    /// The number of its library.
+    fn library(&self) -> u8;
+    /// The version of its format.
+    fn version(&self) -> u8;
+}
+
+impl<T: ProgramCodec + 'static> Registry<T> {
+    /// The program's codec of this name.
+    fn named(&self, name: &str) -> Option<&'static T> {
+        let mut codecs = self.table.iter();
+        let found = codecs.find(|entry| entry.name.to_bytes() == name.as_bytes())?;
+        Some(&found.functions)
+    }
+
+    /// The id of the codec of this name, or -1.
+    pub fn code_of(&self, name: &str) -> i32 {
+        let known = Codec::from_name(name).map(Codec::code);
+        let known = known.or_else(|| registered_code(name));
+        known
+            .or_else(|| Some(self.named(name)?.code().into()))
+            .unwrap_or(-1)
+    }
+
+    /// The name of the codec of this id.
+    pub fn name_of(&self, code: i32) -> Option<&'static CStr> {
+        let known = Codec::from_code(code).map(Codec::c_name);
+        let known = known.or_else(|| registered_name(code));
+        known.or_else(|| Some(&*self.get(code)?.name))
+    }
+
+    /// The version of a codec's format, for a chunk's header.
+    pub fn version_of(&self, code: i32) -> u8 {
+        if Codec::from_code(code).is_some() || registered_name(code).is_some() {
+            return 1;
+        }
+        // The reference writes -1 for a codec it does not know.
+        self.get(code)
+            .map_or(0xff, |entry| entry.functions.version())
+    }
+
+    /// The library of the codec of this name: its number in the `flags` byte, or that which the program gave it.
+    pub fn library_of(&self, name: &str) -> Option<i32> {
+        let known = Codec::from_name(name).map(|known| known.format().into());
+        let known = known.or_else(|| registered_code(name));
+        known.or_else(|| Some(self.named(name)?.library().into()))
+    }
+
+    /// The name of a library.
+    pub fn library_name(&self, library: i32) -> Option<&'static CStr> {
+        let number = u8::try_from(library).ok()?;
+        let known = Codec::from_format(number).map(Codec::library_name);
+        known.or_else(|| registered_name(library)).or_else(|| {
+            let mut codecs = self.table.iter();
+            let found = codecs.find(|entry| entry.functions.library() == number)?;
+            Some(&*found.name)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Own(u8);
+
+    impl ProgramCodec for Own {
+        fn code(&self) -> u8 {
+            self.0
+        }
+
+        fn library(&self) -> u8 {
+            self.0 + 1
+        }
+
+        fn version(&self) -> u8 {
+            7
+        }
+    }
+
+    #[test]
+    fn codecs_have_names_wherever_they_are_from() {
+        static CODECS: Registry<Own> = Registry::new(160, 255, Error::CodecParam);
+        assert_eq!(
+            CODECS.register(31, Own(31), Some(c"own")),
+            Err(Error::CodecParam)
+        );
+        assert_eq!(
+            CODECS.register(200, Own(200), None),
+            Err(Error::InvalidParam)
+        );
+        assert_eq!(CODECS.register(200, Own(200), Some(c"own")), Ok(()));
+        assert_eq!(CODECS.register(200, Own(200), Some(c"own")), Ok(()));
+        assert_eq!(
+            CODECS.register(200, Own(200), Some(c"other")),
+            Err(Error::CodecParam)
+        );
+        for (code, name, version) in [(0, c"blosclz", 1), (32, c"ndlz", 1), (200, c"own", 7)] {
+            assert_eq!(CODECS.name_of(code), Some(name));
+            assert_eq!(CODECS.code_of(name.to_str().expect("is ASCII")), code);
+            assert_eq!(CODECS.version_of(code), version);
+        }
+        assert_eq!((CODECS.code_of("none"), CODECS.version_of(201)), (-1, 0xff));
+        assert_eq!(
+            (CODECS.library_of("lz4hc"), CODECS.library_of("own")),
+            (Some(1), Some(201))
+        );
+        assert_eq!(CODECS.library_name(201), Some(c"own"));
+        CODECS.clear();
+        assert!(CODECS.get(200).is_none());
+    }
+}
