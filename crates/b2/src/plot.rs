@@ -98,33 +98,41 @@ fn mark(filters: &str, x: f64, y: f64, style: &str, title: &str) -> String {
     )
 }
 
-/// The picture. `best` marks those that nothing beats: they are filled and named.
-pub fn svg(about: &str, rows: &[Measured], best: &[bool]) -> String {
-    let mut out = String::from(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 970 580\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"970\" height=\"580\" fill=\"white\"/>\n",
-    );
-    let panels: [(&str, Value); 2] = [
-        ("compressing", |row| row.compress / 1e6),
-        ("decompressing", |row| row.decompress / 1e6),
-    ];
-    let ratios = Scale::of(rows.iter().map(|row| row.ratio));
-    // Writing to a string does not fail.
-    let _ = writeln!(
-        out,
-        "<text x=\"70\" y=\"28\" font-size=\"16\" font-weight=\"bold\">Ratio against speed</text>\n<text x=\"70\" y=\"48\" fill=\"#444\">{}</text>",
-        escaped(about)
-    );
-    for ((name, value), left) in panels.into_iter().zip(LEFT) {
-        let speeds = Scale::of(rows.iter().map(value));
-        let x = |speed: f64| left + speeds.at(speed) * WIDTH;
-        let y = |ratio: f64| TOP + (1.0 - ratios.at(ratio)) * HEIGHT;
+/// One of the two panels.
+struct Panel<'a> {
+    name: &'a str,
+    /// What is along its x axis.
+    value: Value,
+    left: f64,
+    speeds: Scale,
+    /// Along the y axis of both.
+    ratios: &'a Scale,
+}
+
+impl Panel<'_> {
+    /// Where a row is.
+    fn at(&self, row: &Measured) -> (f64, f64) {
+        (self.x((self.value)(row)), self.y(row.ratio))
+    }
+
+    fn x(&self, speed: f64) -> f64 {
+        self.left + self.speeds.at(speed) * WIDTH
+    }
+
+    fn y(&self, ratio: f64) -> f64 {
+        TOP + (1.0 - self.ratios.at(ratio)) * HEIGHT
+    }
+
+    /// Its name, the lines of its scales, and its frame. Writing to a string does not fail.
+    fn axes(&self, out: &mut String) {
+        let Self { name, left, .. } = self;
         let _ = writeln!(
             out,
             "<text x=\"{left}\" y=\"{}\" font-weight=\"bold\">{name}, millions of bytes a second</text>",
             TOP - 12.0
         );
-        for tick in speeds.ticks() {
-            let at = x(tick);
+        for tick in self.speeds.ticks() {
+            let at = self.x(tick);
             let _ = writeln!(
                 out,
                 "<path d=\"M{at:.1} {TOP}v{HEIGHT}\" stroke=\"#ddd\"/><text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\" fill=\"#444\">{}</text>",
@@ -132,8 +140,8 @@ pub fn svg(about: &str, rows: &[Measured], best: &[bool]) -> String {
                 number(tick)
             );
         }
-        for tick in ratios.ticks() {
-            let at = y(tick);
+        for tick in self.ratios.ticks() {
+            let at = self.y(tick);
             let _ = writeln!(
                 out,
                 "<path d=\"M{left} {at:.1}h{WIDTH}\" stroke=\"#ddd\"/><text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#444\">{}</text>",
@@ -146,32 +154,17 @@ pub fn svg(about: &str, rows: &[Measured], best: &[bool]) -> String {
             out,
             "<rect x=\"{left}\" y=\"{TOP}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"none\" stroke=\"#888\"/>"
         );
-        let points: Vec<(f64, f64)> = rows
-            .iter()
-            .map(|row| (x(value(row)), y(row.ratio)))
-            .collect();
+    }
+
+    /// A mark for each row, and the names of the best where there is room.
+    fn marks(&self, rows: &[Measured], best: &[bool], out: &mut String) {
+        let points: Vec<(f64, f64)> = rows.iter().map(|row| self.at(row)).collect();
         let mut taken: Vec<(f64, f64)> = Vec::new();
         for (row, best) in rows.iter().zip(best) {
-            let (x, y) = (x(value(row)), y(row.ratio));
-            let colour = colour(row.settings.codec);
-            let style = if *best {
-                format!("fill=\"{colour}\" stroke=\"{colour}\"")
-            } else {
-                format!(
-                    "fill=\"{colour}\" fill-opacity=\"0.15\" stroke=\"{colour}\" stroke-opacity=\"0.6\""
-                )
-            };
-            let title = format!(
-                "{}, {}: ratio {:.2}, {} and {} MB/s",
-                row.codec(),
-                row.filters(),
-                row.ratio,
-                speed(row.compress),
-                speed(row.decompress)
-            );
-            out += &mark(&row.filters(), x, y, &style, &title);
+            let (x, y) = self.at(row);
+            *out += &mark(&row.filters(), x, y, &style(row, *best), &title(row));
             // A name where there is room for it: to the right, or to the left at the edge.
-            let right = x <= left + WIDTH - 70.0;
+            let right = x <= self.left + WIDTH - 70.0;
             let covers = |(u, v): &(f64, f64), from: f64| {
                 let along = if right { u - x } else { x - u };
                 (from..56.0).contains(&along) && (v - y).abs() < 11.0
@@ -180,10 +173,9 @@ pub fn svg(about: &str, rows: &[Measured], best: &[bool]) -> String {
                 && !taken.iter().any(|name| covers(name, -56.0));
             if *best && free {
                 taken.push((x, y));
-                let (at, anchor) = if right {
-                    (x + 9.0, "start")
-                } else {
-                    (x - 9.0, "end")
+                let (at, anchor) = match right {
+                    true => (x + 9.0, "start"),
+                    false => (x - 9.0, "end"),
                 };
                 let _ = writeln!(
                     out,
@@ -193,6 +185,59 @@ pub fn svg(about: &str, rows: &[Measured], best: &[bool]) -> String {
                 );
             }
         }
+    }
+}
+
+/// How the mark of a row is drawn: those that nothing beats are filled.
+fn style(row: &Measured, best: bool) -> String {
+    let colour = colour(row.settings.codec);
+    if best {
+        format!("fill=\"{colour}\" stroke=\"{colour}\"")
+    } else {
+        format!(
+            "fill=\"{colour}\" fill-opacity=\"0.15\" stroke=\"{colour}\" stroke-opacity=\"0.6\""
+        )
+    }
+}
+
+/// What a mark says when it is pointed at.
+fn title(row: &Measured) -> String {
+    format!(
+        "{}, {}: ratio {:.2}, {} and {} MB/s",
+        row.codec(),
+        row.filters(),
+        row.ratio,
+        speed(row.compress),
+        speed(row.decompress)
+    )
+}
+
+/// The picture. `best` marks those that nothing beats: they are filled and named.
+pub fn svg(about: &str, rows: &[Measured], best: &[bool]) -> String {
+    let mut out = String::from(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 970 580\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"970\" height=\"580\" fill=\"white\"/>\n",
+    );
+    let panels: [(&str, Value); 2] = [
+        ("compressing", |row| row.compress / 1e6),
+        ("decompressing", |row| row.decompress / 1e6),
+    ];
+    let ratios = &Scale::of(rows.iter().map(|row| row.ratio));
+    // Writing to a string does not fail.
+    let _ = writeln!(
+        out,
+        "<text x=\"70\" y=\"28\" font-size=\"16\" font-weight=\"bold\">Ratio against speed</text>\n<text x=\"70\" y=\"48\" fill=\"#444\">{}</text>",
+        escaped(about)
+    );
+    for ((name, value), left) in panels.into_iter().zip(LEFT) {
+        let panel = Panel {
+            name,
+            value,
+            left,
+            speeds: Scale::of(rows.iter().map(value)),
+            ratios,
+        };
+        panel.axes(&mut out);
+        panel.marks(rows, best, &mut out);
     }
     let _ = writeln!(
         out,

@@ -9,172 +9,278 @@ use super::{Chunks, HEADER, Image, Parts, Salvage, Slot, shortfall, specials, st
 use crate::failure::Result;
 use crate::library::SuperChunk;
 use crate::state::State;
-use oxiblosc_frame::header::{Header, Kind, MIN_LEN};
+use oxiblosc_frame::header::{Extent, Header, Kind, MIN_LEN};
 use std::collections::HashSet;
 use std::ops::Range;
 
 /// The header of a frame, and contexts for its chunks.
 type Frame<'a> = (&'a Header, &'a SuperChunk);
 
+/// What the parts of a frame besides its chunks say.
+struct Surroundings<'a> {
+    image: &'a Image<'a>,
+    contexts: &'a SuperChunk,
+    front: Option<Front>,
+    /// Whether the header is as it was written.
+    state: State,
+    extent: Extent,
+    end: End,
+    index: Option<Index>,
+    /// Where the last chunk ends at the latest.
+    limit: u64,
+}
+
+impl<'a> Surroundings<'a> {
+    fn read(image: &'a Image<'a>, contexts: &'a SuperChunk, notes: &mut Vec<String>) -> Self {
+        let front = Front::read(image, notes);
+        let known = front.as_ref().map(|front| &front.header);
+        let extent = front.as_ref().map_or(NO_EXTENT, |front| front.extent);
+        notes.extend(shortfall(&extent, image.size));
+        let end = End::find(image, &extent, known, notes);
+        let state = front.as_ref().map(|front| front.state(end.sums.as_ref()));
+        let state = state.unwrap_or(State::Wrong);
+        let said = u64::from(extent.header_len) + extent.cbytes;
+        let index = find_index(image, contexts, said, state, &end)
+            .filter(|index| index.belongs(known.filter(|_| state != State::Wrong)));
+        let limit = index.as_ref().map_or(end.pos, |index| index.pos);
+        Self {
+            image,
+            contexts,
+            front,
+            state,
+            extent,
+            end,
+            index,
+            limit,
+        }
+    }
+
+    /// The header, unless it is wrong.
+    fn header(&self) -> Option<&Header> {
+        let front = self.front.as_ref().filter(|_| self.state != State::Wrong);
+        front.map(|front| &front.header)
+    }
+
+    /// Where the header says that it ends.
+    fn said_start(&self) -> u64 {
+        u64::from(self.extent.header_len)
+    }
+
+    /// Whether the header says that there are no chunks, and the trailer follows it.
+    fn is_empty(&self) -> bool {
+        self.header().and_then(Header::nchunks) == Some(0) && self.end.pos == self.said_start()
+    }
+
+    fn index_state(&self) -> State {
+        self.index
+            .as_ref()
+            .map_or(State::Wrong, |index| index.state)
+    }
+
+    fn parts(&self) -> Parts {
+        Parts {
+            header: self.state,
+            index: self.index_state(),
+            trailer: self.end.state,
+        }
+    }
+
+    /// The chunks, if header and index lead to all of them, and whether that is certain.
+    fn indexed(&self) -> Option<(Vec<Slot>, bool)> {
+        let (header, start) = (self.header()?, self.said_start());
+        let slots = if self.is_empty() {
+            Vec::new()
+        } else {
+            let index = self.index.as_ref();
+            let index = index.filter(|index| index.is_whole() && index.state != State::Wrong)?;
+            let slots = index.slots(Some(header), start);
+            let trusted = self.state == State::Right && index.state == State::Right;
+            if !trusted && !lead_to_chunks(&slots, self.image, header) {
+                return None;
+            }
+            slots
+        };
+        let in_order = self.index_state() == State::Right
+            || are_all(
+                &slots,
+                self.image,
+                start..self.limit,
+                &(header, self.contexts),
+            );
+        Some((slots, in_order))
+    }
+
+    /// Looks for chunks: the header may be wrong about them.
+    fn scan(&self) -> Scan {
+        let start = self.said_start();
+        let from = match self.state {
+            State::Right => start,
+            _ => MIN_LEN as u64,
+        };
+        let frame = self.header();
+        let mut found = scan(self.image, from, self.limit, frame, self.contexts);
+        if found.first() == Some(start) {
+            // What lies before it is the header.
+            found.gaps.retain(|gap| *gap != 0);
+        }
+        if found.chunks.is_empty() && frame.is_some() {
+            found = scan(self.image, MIN_LEN as u64, self.limit, None, self.contexts);
+        }
+        found
+    }
+
+    /// What was found, with these chunks.
+    fn salvage(
+        &mut self,
+        header: Header,
+        parts: Parts,
+        slots: Vec<Slot>,
+        in_order: bool,
+        notes: Vec<String>,
+    ) -> Salvage {
+        Salvage {
+            header,
+            specials_proven: in_order && parts.index == State::Right,
+            parts,
+            slots,
+            in_order,
+            limit: self.limit,
+            vlmetalayers: std::mem::take(&mut self.end.layers),
+            notes,
+            lost: Vec::new(),
+        }
+    }
+}
+
 /// Finds what there is.
 pub fn contiguous(image: &Image, contexts: &SuperChunk, mut notes: Vec<String>) -> Result<Salvage> {
-    let front = Front::read(image, &mut notes);
-    let known = front.as_ref().map(|front| &front.header);
-    let extent = front.as_ref().map_or(NO_EXTENT, |front| front.extent);
-    notes.extend(shortfall(&extent, image.size));
-    let end = End::find(image, &extent, known, &mut notes);
-    let state = front.as_ref().map(|front| front.state(end.sums.as_ref()));
-    let state = state.unwrap_or(State::Wrong);
-    let said_start = u64::from(extent.header_len);
-    let index = find_index(image, contexts, said_start + extent.cbytes, state, &end)
-        .filter(|index| index.belongs(known.filter(|_| state != State::Wrong)));
-    let limit = index.as_ref().map_or(end.pos, |index| index.pos);
-    let parts = Parts {
-        header: state,
-        index: index.as_ref().map_or(State::Wrong, |index| index.state),
-        trailer: end.state,
-    };
-    let salvage = |header, parts: Parts, slots, in_order, vlmetalayers, notes| Salvage {
-        header,
-        specials_proven: in_order && parts.index == State::Right,
-        parts,
-        slots,
-        in_order,
-        limit,
-        vlmetalayers,
-        notes,
-        lost: Vec::new(),
-    };
-    if let Some(header) = known.filter(|_| state != State::Wrong) {
-        let is_empty = header.nchunks() == Some(0) && end.pos == said_start;
-        let whole = index
-            .as_ref()
-            .filter(|index| index.is_whole() && index.state != State::Wrong);
-        let slots = match whole {
-            _ if is_empty => Some(Vec::new()),
-            Some(index) => {
-                let slots = index.slots(Some(header), said_start);
-                let trusted = state == State::Right && index.state == State::Right;
-                let usable = trusted || lead_to_chunks(&slots, image, header);
-                usable.then_some(slots)
-            }
-            None => None,
-        };
-        if let Some(slots) = slots {
-            let in_order = parts.index == State::Right
-                || are_all(&slots, image, said_start..limit, &(header, contexts));
-            let parts = match is_empty {
-                true => Parts {
-                    index: state,
-                    ..parts
-                },
-                false => parts,
-            };
-            let header = front.map(|front| front.header).ok_or_else(nothing)?;
-            return Ok(salvage(header, parts, slots, in_order, end.layers, notes));
+    let mut frame = Surroundings::read(image, contexts, &mut notes);
+    let (state, start, mut parts) = (frame.state, frame.said_start(), frame.parts());
+    if let Some((slots, in_order)) = frame.indexed() {
+        if frame.is_empty() {
+            parts.index = state;
         }
+        let header = frame.front.take().map(|front| front.header);
+        let header = header.ok_or_else(nothing)?;
+        return Ok(frame.salvage(header, parts, slots, in_order, notes));
     }
-    // The header may be wrong about its chunks.
-    let frame = known.filter(|_| state != State::Wrong);
-    let from = match state {
-        State::Right => said_start,
-        _ => MIN_LEN as u64,
-    };
-    let mut found = scan(image, from, limit, frame, contexts);
-    if found.first() == Some(said_start) {
-        // What lies before it is the header.
-        found.gaps.retain(|gap| *gap != 0);
-    }
-    if found.chunks.is_empty() && frame.is_some() {
-        found = scan(image, MIN_LEN as u64, limit, None, contexts);
-    }
+    let mut found = frame.scan();
     let chunks = Chunks::new(image, None);
-    let proven: HashSet<u64> = found
-        .chunks
-        .iter()
-        .map(|(pos, _)| *pos)
-        .filter(|pos| chunks.header(*pos).is_some_and(|(_, proven)| proven))
-        .collect();
-    let index = index.or(found.index.take());
-    let is_lost = front.is_none();
+    let places = found.chunks.iter().map(|(pos, _)| *pos);
+    let is_proven = |pos: &u64| chunks.header(*pos).is_some_and(|(_, proven)| proven);
+    let proven: HashSet<u64> = places.filter(is_proven).collect();
+    let index = frame.index.take().or(found.index.take());
+    let is_lost = frame.front.is_none();
     let from_chunks = || header_from(&found, |pos| proven.contains(&pos));
-    let header = header_or(front, state, &mut notes, from_chunks)?;
     let header = Header {
         kind: Kind::Contiguous,
-        ..header
+        ..header_or(frame.front.take(), state, &mut notes, from_chunks)?
     };
-    let believed = (state != State::Wrong).then_some(&header);
-    let said = (extent != NO_EXTENT).then_some(said_start);
-    let at = start_of(index.as_ref(), said, &found, &proven, limit);
-    let is_right = |index: &Index| index.state == State::Right;
-    let by_sum = || {
-        let sums = end.sums.as_ref()?;
-        let count = usize::try_from(believed.and_then(Header::nchunks)?).ok()?;
-        let places: Vec<u64> = found.chunks.iter().map(|(pos, _)| *pos).collect();
-        specials::placed(&places, count, said_start, sums.index)
+    let said = (frame.extent != NO_EXTENT).then_some(start);
+    let evidence = Evidence {
+        header: &header,
+        state,
+        is_lost,
+        at: start_of(index.as_ref(), said, &found, &proven, frame.limit),
+        index,
+        found: &found,
+        said_start: start,
+        size: image.size,
     };
-    let is_lost_index = !index.as_ref().is_some_and(is_right);
-    if let Some(slots) = is_lost_index.then(by_sum).flatten() {
+    let sum = frame.end.sums.as_ref().map(|sums| sums.index);
+    if let Some(slots) = evidence.slots_by_checksum(sum) {
         notes.push("the index is lost, but its checksum says which chunk is which".into());
-        let salvage = salvage(header, parts, slots, true, end.layers, notes);
-        let specials_proven = true;
         return Ok(Salvage {
-            specials_proven,
-            ..salvage
+            specials_proven: true,
+            ..frame.salvage(header, parts, slots, true, notes)
         });
     }
-    let (slots, start, mut in_order) = match (index, at) {
-        (Some(index), Some((start, sure))) if index.state == State::Right => {
-            if !sure {
-                notes.push(
-                    "where the header ended is a guess, and so is which chunk is which".into(),
-                );
-            }
-            (index.slots(believed, start), start, sure)
-        }
-        // It leads to most of the chunks: without a header it is the best word there is.
-        (Some(index), Some((start, _)))
-            if is_lost && index.is_whole() && index.state == State::Unknown =>
-        {
-            notes.push("which chunk is which only an index without a checksum tells".into());
-            (index.slots(None, start), start, false)
-        }
-        (index, at) => {
-            let start = match state {
-                State::Right => None,
-                State::Wrong => at.map(|(start, _)| start).or(found.first()),
-                State::Unknown => at.map(|(start, _)| start),
-            };
-            let start = start.unwrap_or(said_start);
-            if index
-                .as_ref()
-                .is_some_and(|index| index.is_whole() && index.state == State::Wrong)
-            {
-                notes.push("the index is damaged: what it says may be wrong".into());
-            }
-            if is_lost && index.is_none() {
-                notes.push("how many chunks there were is not known".into());
-            }
-            let counting = (!is_lost).then_some(&header);
-            let slots = arrange(
-                counting,
-                index.as_ref(),
-                &found,
-                start,
-                image.size,
-                &mut notes,
-            );
-            (slots, start, false)
-        }
-    };
-    if let Some(sums) = &end.sums
-        && !in_order
-        && would_fit(&slots, start, sums.index)
-    {
+    let (slots, start, mut in_order) = evidence.slots(&mut notes);
+    if !in_order && sum.is_some_and(|sum| would_fit(&slots, start, sum)) {
         notes.push("the checksum of the index says that this is their order".into());
         in_order = true;
     }
-    Ok(salvage(header, parts, slots, in_order, end.layers, notes))
+    Ok(frame.salvage(header, parts, slots, in_order, notes))
+}
+
+/// What tells which of the chunks that were found is which.
+struct Evidence<'a> {
+    /// The header, or what takes its place.
+    header: &'a Header,
+    /// Whether it is as it was written.
+    state: State,
+    /// Whether there was none.
+    is_lost: bool,
+    index: Option<Index>,
+    /// Where the header ended, and whether that is known.
+    at: Option<(u64, bool)>,
+    found: &'a Scan,
+    /// Where the header says that it ended.
+    said_start: u64,
+    /// Bytes of the file.
+    size: u64,
+}
+
+impl Evidence<'_> {
+    /// The header, unless it is wrong.
+    fn believed(&self) -> Option<&Header> {
+        (self.state != State::Wrong).then_some(self.header)
+    }
+
+    /// The chunks of a frame whose index is lost, but not its checksum.
+    fn slots_by_checksum(&self, sum: Option<u32>) -> Option<Vec<Slot>> {
+        if self
+            .index
+            .as_ref()
+            .is_some_and(|index| index.state == State::Right)
+        {
+            return None;
+        }
+        let count = usize::try_from(self.believed().and_then(Header::nchunks)?).ok()?;
+        let places: Vec<u64> = self.found.chunks.iter().map(|(pos, _)| *pos).collect();
+        specials::placed(&places, count, self.said_start, sum?)
+    }
+
+    /// The chunks, where the first of them may begin, and whether it is known which is which.
+    fn slots(&self, notes: &mut Vec<String>) -> (Vec<Slot>, u64, bool) {
+        match (&self.index, self.at) {
+            (Some(index), Some((start, sure))) if index.state == State::Right => {
+                if !sure {
+                    let guess = "where the header ended is a guess, and so is which chunk is which";
+                    notes.push(guess.into());
+                }
+                (index.slots(self.believed(), start), start, sure)
+            }
+            // It leads to most of the chunks: without a header it is the best word there is.
+            (Some(index), Some((start, _)))
+                if self.is_lost && index.is_whole() && index.state == State::Unknown =>
+            {
+                notes.push("which chunk is which only an index without a checksum tells".into());
+                (index.slots(None, start), start, false)
+            }
+            _ => self.arranged(notes),
+        }
+    }
+
+    /// The chunks in the order in which they lie, as far as nothing says otherwise.
+    fn arranged(&self, notes: &mut Vec<String>) -> (Vec<Slot>, u64, bool) {
+        let (index, at) = (self.index.as_ref(), self.at.map(|(start, _)| start));
+        let start = match self.state {
+            State::Right => None,
+            State::Wrong => at.or(self.found.first()),
+            State::Unknown => at,
+        };
+        let start = start.unwrap_or(self.said_start);
+        if index.is_some_and(|index| index.is_whole() && index.state == State::Wrong) {
+            notes.push("the index is damaged: what it says may be wrong".into());
+        }
+        if self.is_lost && index.is_none() {
+            notes.push("how many chunks there were is not known".into());
+        }
+        let counting = (!self.is_lost).then_some(self.header);
+        let slots = arrange(counting, index, self.found, start, self.size, notes);
+        (slots, start, false)
+    }
 }
 
 /// The index, where the header says it is, or where it must be. Which of them it is its checksum decides, if there is one.

@@ -12,31 +12,35 @@
 mod commit;
 mod compact;
 mod edit;
+mod index;
 mod load;
 /// Whether a frame is the one that was last read.
 pub mod look;
 mod new;
+mod paths;
 mod places;
+mod rewrite;
+mod stored;
 mod writer;
 
 pub use commit::Next;
+use paths::ChunkPaths;
+pub use paths::frame_file;
+pub use stored::{Found, Stored};
 pub use writer::PATIENCE;
 use writer::{WriteHandle, Writer};
 
 use super::fingerprint::{ChecksumScope, Coverage};
 use super::header::{Extent, Header, Kind};
-use super::journal::{Patch, overlay};
+use super::journal::Patch;
 use super::meta::{Borrowed, Metalayer};
 use super::offsets::{Offsets, Place};
 pub use new::NewFrame;
-use oxiblosc_chunk::decode::Chunk;
-use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
-use oxiblosc_chunk::source::BlockSource;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::lock::SidecarLock;
 use oxiblosc_io::readers::{READERS, ReaderSlot};
 use oxiblosc_io::{Backend, Mode, Storage};
-use oxiblosc_memory::{Buffer, CStrBuf, List, Shared, Text};
+use oxiblosc_memory::{CStrBuf, List, Shared};
 use std::ffi::CStr;
 
 /// How often, and how long apart in milliseconds, a frame is read again that another process is just changing.
@@ -173,164 +177,6 @@ pub struct Disk {
     made: Option<NewFrame>,
     /// Whether the name of the frame's file is known to be on the disk.
     is_name_durable: bool,
-}
-
-/// Where a chunk's bytes are to be had.
-pub struct Stored {
-    /// The open file.
-    pub file: Shared<dyn Storage>,
-    /// Where in the file the chunk begins.
-    pub pos: u64,
-    /// How many bytes it can have at the most.
-    pub most: u64,
-    /// How many it probably has.
-    pub expected: Option<u64>,
-    /// How many bytes are free behind it; none where it cannot be changed in place.
-    pub tail: Option<u64>,
-    /// Whether a chunk that comes in its place may have room between its blocks.
-    pub slack: bool,
-    /// Where the frame begins in the file.
-    base: u64,
-    /// See [`View::pending`].
-    pending: Pending,
-    /// Those of the frame.
-    checksums: ChecksumScope,
-}
-
-impl BlockSource for Stored {
-    fn read_at(&self, pos: usize, buf: &mut [u8]) -> Result<()> {
-        self.read(pos as u64, buf)
-    }
-}
-
-/// Where a chunk is.
-pub enum Found {
-    /// Nowhere: its items are all the same.
-    Special(Place),
-    /// In a file.
-    Stored(Stored),
-}
-
-impl Stored {
-    /// Reads bytes of the chunk, which begin at `at`.
-    pub fn read(&self, at: u64, buf: &mut [u8]) -> Result<()> {
-        if at.saturating_add(buf.len() as u64) > self.most {
-            return Err(Error::FileRead);
-        }
-        self.file.read_at(self.pos + at, buf)?;
-        self.overlay(at, buf);
-        Ok(())
-    }
-
-    /// Makes bytes that were read at `at` those of the frame.
-    fn overlay(&self, at: u64, bytes: &mut [u8]) {
-        overlay(
-            patches(&self.pending),
-            (self.pos + at).saturating_sub(self.base),
-            bytes,
-        );
-    }
-
-    /// Reads the first bytes of the chunk, as many as `first` if it can have them, and the header among them.
-    fn start(&self, first: u64) -> Result<(Buffer, ChunkHeader)> {
-        let first = self.most.min(first) as usize;
-        if first < MIN_HEADER_LENGTH {
-            return Err(Error::FileRead);
-        }
-        let mut bytes = Buffer::new();
-        self.extend(&mut bytes, first)?;
-        let header = ChunkHeader::parse(&bytes)?;
-        if header.cbytes as u64 > self.most {
-            return Err(Error::InvalidHeader);
-        }
-        self.checksums.check_chunk(&header)?;
-        Ok((bytes, header))
-    }
-
-    /// Makes bytes from the front of the chunk `len` long, reading those that are not there yet.
-    fn extend(&self, bytes: &mut Buffer, len: usize) -> Result<()> {
-        let have = bytes.len();
-        if len as u64 > self.most {
-            return Err(Error::FileRead);
-        }
-        if len > have {
-            let at = self.pos + have as u64;
-            self.file.append_to(bytes, at, len - have)?;
-            self.overlay(have as u64, &mut bytes[have..]);
-        }
-        Ok(())
-    }
-
-    /// Reads the front of the chunk: `first` bytes, or as many as say where its blocks are.
-    pub fn front(&self, first: u64) -> Result<(Buffer, ChunkHeader)> {
-        let (mut bytes, header) = self.start(first)?;
-        self.extend(&mut bytes, Chunk::front_wanted(&header))?;
-        Ok((bytes, header))
-    }
-
-    /// Reads the whole chunk.
-    pub fn whole(&self) -> Result<Buffer> {
-        // Most chunks are read in one go, and small ones cost no second call.
-        const FIRST: u64 = 64 << 10;
-        let (mut bytes, header) = self.start(self.expected.unwrap_or(FIRST))?;
-        self.extend(&mut bytes, header.cbytes)?;
-        bytes.resize(header.cbytes)?;
-        Ok(bytes)
-    }
-
-    /// Reads the chunk's header.
-    pub fn header(&self) -> Result<ChunkHeader> {
-        let mut front = [0; EXTENDED_HEADER_LENGTH];
-        let len = (self.most).min(front.len() as u64) as usize;
-        if len < MIN_HEADER_LENGTH {
-            return Err(Error::FileRead);
-        }
-        self.read(0, &mut front[..len])?;
-        let header = ChunkHeader::parse(&front[..len])?;
-        if header.cbytes as u64 > self.most {
-            return Err(Error::InvalidHeader);
-        }
-        Ok(header)
-    }
-}
-
-fn with_suffix(path: &CStr, suffix: &[u8]) -> Result<CStrBuf> {
-    CStrBuf::concat(&[path.to_bytes(), suffix])
-}
-
-/// The paths of a directory's chunk files: memory is needed for the first alone, so that what was made can be removed.
-struct ChunkPaths(List<u8>);
-
-impl ChunkPaths {
-    /// Those of the directory at `path`.
-    fn in_directory(path: &CStr) -> Result<Self> {
-        let (path, name) = (path.to_bytes(), b"/00000000.chunk\0");
-        let mut paths = List::with_capacity(path.len() + name.len())?;
-        paths.extend_from_slice(path)?;
-        paths.extend_from_slice(name)?;
-        Ok(Self(paths))
-    }
-
-    /// The path of the file with this number.
-    fn of(&mut self, number: u64) -> Result<&CStr> {
-        const BEHIND: usize = b".chunk\0".len();
-        let number = u32::try_from(number).map_err(|_| Error::FileOpen)?;
-        let digits = Text::<8>::of(format_args!("{number:08X}"));
-        let end = self.0.len() - BEHIND;
-        self.0[end - 8..end].copy_from_slice(digits.as_bytes());
-        CStr::from_bytes_with_nul(&self.0).map_err(|_| Error::InvalidParam)
-    }
-}
-
-/// The file that holds the frame of this kind at `path`.
-///
-/// # Errors
-/// [`Error::MemoryAlloc`].
-pub fn frame_file(path: &CStr, kind: Kind) -> Result<CStrBuf> {
-    match kind {
-        Kind::Contiguous => CStrBuf::copy_of(path),
-        Kind::Sparse => with_suffix(path, b"/chunks.b2frame"),
-    }
 }
 
 impl Disk {
@@ -572,90 +418,6 @@ impl Disk {
         Ok(())
     }
 
-    /// Finds chunk `nchunk`, in the frame as it was last read. `Error::FileOpen` may mean that the chunk was replaced, and
-    /// its file removed, since then.
-    pub fn find(&mut self, nchunk: usize) -> Result<Found> {
-        let place = match self.view.offsets.place(nchunk)? {
-            Place::At(place) => place,
-            special => return Ok(Found::Special(special)),
-        };
-        let extent = self.view.extent;
-        match self.kind {
-            Kind::Contiguous => {
-                if place > extent.cbytes {
-                    return Err(Error::InvalidHeader);
-                }
-                let stored = self.stored_at(place)?;
-                let writer = self.writer.as_ref();
-                Ok(Found::Stored(Stored {
-                    expected: self.room_to_next(nchunk, place),
-                    tail: Some(writer.map_or(0, |writer| writer.free.tail(place))),
-                    ..stored
-                }))
-            }
-            Kind::Sparse => self.stored_apart(place).map(Found::Stored),
-        }
-    }
-
-    /// The chunk that begins `place` bytes behind the header of a contiguous frame.
-    fn stored_at(&mut self, place: u64) -> Result<Stored> {
-        let extent = self.view.extent;
-        Ok(Stored {
-            file: self.current_reader()?,
-            pos: self.base + u64::from(extent.header_len) + place,
-            most: extent.cbytes.saturating_sub(place),
-            expected: None,
-            tail: None,
-            slack: self.view.extent.frame_len > SMALL,
-            base: self.base,
-            pending: self.view.pending.clone(),
-            checksums: self.view.checksums,
-        })
-    }
-
-    /// The chunk in a file of its own.
-    fn stored_apart(&self, number: u64) -> Result<Stored> {
-        let mut paths = self.chunk_paths()?;
-        let file = self.options.backend.open(paths.of(number)?, Mode::Read)?;
-        let most = file.size()?;
-        Ok(Stored {
-            file,
-            pos: 0,
-            most,
-            expected: Some(most),
-            tail: None,
-            slack: false,
-            base: 0,
-            pending: None,
-            checksums: self.view.checksums,
-        })
-    }
-
-    /// From a chunk to the one that follows, if that lies behind it: usually its size.
-    fn room_to_next(&self, nchunk: usize, place: u64) -> Option<u64> {
-        const MOST: u64 = 64 << 20;
-        let next = u64::try_from(self.view.offsets.get(nchunk + 1)?).ok()?;
-        next.checked_sub(place)
-            .filter(|room| (EXTENDED_HEADER_LENGTH as u64..=MOST).contains(room))
-    }
-
-    /// The chunk that a lazy one stands for: `offset` bytes from the start of a contiguous frame, or the number of a file.
-    pub fn at(&mut self, offset: i64) -> Result<Stored> {
-        let offset = u64::try_from(offset).map_err(|_| Error::InvalidParam)?;
-        match self.kind {
-            Kind::Contiguous => {
-                let extent = self.view.extent;
-                let end = u64::from(extent.header_len).saturating_add(extent.cbytes);
-                Ok(Stored {
-                    pos: self.base + offset,
-                    most: end.checked_sub(offset).ok_or(Error::InvalidParam)?,
-                    ..self.stored_at(0)?
-                })
-            }
-            Kind::Sparse => self.stored_apart(offset),
-        }
-    }
-
     /// Whether chunk `nchunk` can be changed where it is: it lies in this file, and no other chunk there with it.
     pub fn is_alone(&self, nchunk: usize) -> bool {
         let Ok(Place::At(place)) = self.view.offsets.place(nchunk) else {
@@ -680,19 +442,6 @@ impl Disk {
 
     fn chunk_paths(&self) -> Result<ChunkPaths> {
         ChunkPaths::in_directory(&self.path)
-    }
-
-    /// Where the last of the chunks ends, from the end of the header.
-    fn data_end(&mut self) -> Result<u64> {
-        let Some(last) = self.view.offsets.places().max() else {
-            return Ok(0);
-        };
-        let chunk = self.stored_at(last)?;
-        // Behind a chunk that cannot be read there may be anything.
-        let len = chunk
-            .header()
-            .map_or(chunk.most, |header| header.cbytes as u64);
-        Ok(last + len)
     }
 
     /// Puts the frame in order after changes, and closes its files.

@@ -2,7 +2,7 @@
 
 use super::Options;
 use super::load::Image;
-use super::{ChunkPaths, with_suffix};
+use super::paths::{ChunkPaths, with_suffix};
 use crate::header::Kind;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::paths::{self, NewPath};

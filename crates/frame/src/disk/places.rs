@@ -1,6 +1,7 @@
 //! Where chunks go that come into a frame, and what becomes of the room of those that leave it.
 
-use super::{ChunkPaths, Disk, Found};
+use super::paths::ChunkPaths;
+use super::{Disk, Found};
 use crate::change::{Change, Item};
 use crate::free_list::FreeList;
 use crate::header::Kind;

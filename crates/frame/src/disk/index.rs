@@ -1,0 +1,210 @@
+//! The index of a large frame, which has room to grow, and the trailers that follow one another behind it.
+
+use super::Disk;
+use super::commit::{Overwrite, Writes};
+use super::edit::slack;
+use crate::change::Delta;
+use crate::fingerprint;
+use crate::header::{Kind, set_extent};
+use crate::offsets::WIDTH;
+use oxiblosc_chunk::checksum::{crc32c, extended};
+use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_io::Storage;
+use oxiblosc_memory::{List, ToList};
+
+/// In it there is room for one offset more in so many, and at least for these.
+const CAPACITY: (usize, usize) = (32, 64);
+/// Behind it, trailers follow one another over one byte in so many of the chunks', at least and at most these, before they
+/// start again.
+const TRAILERS: (u64, u64, u64) = (256, 4 << 10, 1 << 20);
+/// The part of an index's header that depends on the number of offsets: its sizes, and what comes before them.
+pub(super) const INDEX_SIZES: std::ops::Range<usize> = 0..MIN_HEADER_LENGTH;
+
+/// Offsets as an index has them.
+fn to_le_bytes(offsets: impl Iterator<Item = i64>) -> Result<List<u8>> {
+    let mut bytes = List::with_capacity(offsets.size_hint().0.saturating_mul(WIDTH))?;
+    for offset in offsets {
+        bytes.extend_from_slice(&offset.to_le_bytes())?;
+    }
+    Ok(bytes)
+}
+
+/// From which place on a change writes offsets into an index of `count`, and their bytes.
+pub(super) fn new_offsets(delta: &Delta, count: usize) -> Result<(usize, List<u8>)> {
+    Ok(match delta {
+        Delta::Same => (count, List::new()),
+        Delta::Push(offset) => (count, offset.to_le_bytes().to_list()?),
+        Delta::Set(nchunk, offset) => (*nchunk, offset.to_le_bytes().to_list()?),
+        Delta::From(from, list) => (*from, to_le_bytes(list.iter().copied())?),
+        Delta::All(..) => return Err(Error::Failure),
+    })
+}
+
+impl Disk {
+    /// Where the index begins, from the start of the frame.
+    pub(super) fn index_pos(&self) -> u64 {
+        let extent = self.view.extent;
+        u64::from(extent.header_len)
+            + match self.kind {
+                Kind::Contiguous => extent.cbytes,
+                Kind::Sparse => 0,
+            }
+    }
+
+    /// Finds room for chunks of `len` bytes and `count` offsets, moving the index if it must.
+    pub(super) fn make_room(&mut self, file: &dyn Storage, count: usize, len: u64) -> Result<()> {
+        let header_len = u64::from(self.view.extent.header_len);
+        let room = self.index_pos() - header_len;
+        let end = self.free_list().end();
+        let fits = self.kind == Kind::Sparse || end.saturating_add(len) <= room;
+        if fits && self.view.capacity.is_some_and(|capacity| capacity >= count) {
+            return Ok(());
+        }
+        self.move_index(file, count, len)
+    }
+
+    /// Puts the index of a large frame where there is room before it for chunks of `len` bytes, and in it for `count` offsets and
+    /// some more.
+    pub(super) fn move_index(&mut self, file: &dyn Storage, count: usize, len: u64) -> Result<()> {
+        let header_len = u64::from(self.view.extent.header_len);
+        let end = self.free_list().end();
+        let index = self.view.offsets.encode_stored()?;
+        let (part, least) = CAPACITY;
+        let capacity = count + (count / part).max(least);
+        let index_len = (EXTENDED_HEADER_LENGTH + capacity * WIDTH) as u64;
+        let frame_len = self.view.extent.frame_len;
+        let mut writes = Writes {
+            header: self.view.header.try_clone()?,
+            ..Writes::default()
+        };
+        let index_pos = match self.kind {
+            Kind::Contiguous => header_len + end + len + slack(end),
+            Kind::Sparse => header_len,
+        };
+        let mut trailer = self.view.trailer().to_list()?;
+        let trailer_len = trailer.len() as u64;
+        // The old index and trailer stay as they are until the new ones are in place, and where those do not fit in front of them
+        // they come behind.
+        let fits = index_pos + index_len + trailer_len <= self.index_pos();
+        let (index_pos, trailer_pos) = match self.kind {
+            Kind::Contiguous if fits => (index_pos, index_pos + index_len),
+            Kind::Contiguous => {
+                let pos = index_pos.max(frame_len);
+                (pos, pos + index_len)
+            }
+            Kind::Sparse => (index_pos, (index_pos + index_len).max(frame_len)),
+        };
+        let (pos, new) = (index_pos, &index[..]);
+        let cbytes = match self.kind {
+            Kind::Contiguous => {
+                writes.dead.push((pos, new))?;
+                pos - header_len
+            }
+            Kind::Sparse => {
+                writes.over(pos, new)?;
+                self.view.extent.cbytes
+            }
+        };
+        set_extent(&mut writes.header, trailer_pos + trailer_len, cbytes);
+        let offsets_crc = self
+            .view
+            .checksums
+            .is_any()
+            .then(|| crc32c(&index[EXTENDED_HEADER_LENGTH..]));
+        let front = &index[..EXTENDED_HEADER_LENGTH];
+        let index_crc = offsets_crc.map(|crc| fingerprint::of_index_parts(front, crc));
+        fingerprint::stamp(
+            self.view.checksums,
+            index_crc,
+            &mut writes.header,
+            &mut trailer,
+        );
+        writes.dead.push((trailer_pos, &trailer))?;
+        self.write(file, writes)?;
+        self.view.tail = trailer;
+        self.view.offsets_crc = offsets_crc;
+        self.view.capacity = Some(capacity);
+        self.view.has_gap = true;
+        Ok(())
+    }
+
+    /// The checksum of the index that is in the file.
+    pub(super) fn index_crc_in(&self, file: &dyn Storage) -> Result<u32> {
+        let pos = self.base + self.index_pos();
+        let mut front = [0; EXTENDED_HEADER_LENGTH];
+        file.read_at(pos, &mut front)?;
+        let mut index = List::filled(0, ChunkHeader::parse(&front)?.cbytes)?;
+        file.read_at(pos, &mut index)?;
+        Ok(fingerprint::of_index(&index))
+    }
+
+    /// The checksum of the offsets after a change of them, if the frame has checksums and the offsets are stored as they are.
+    pub(super) fn offsets_crc_after(&self, delta: &Delta) -> Result<Option<u32>> {
+        if !self.view.checksums.is_any() || self.view.capacity.is_none() {
+            return Ok(None);
+        }
+        let offsets = &self.view.offsets;
+        let before = match self.view.offsets_crc {
+            Some(crc) => crc,
+            None => crc32c(&to_le_bytes(offsets.iter())?),
+        };
+        Ok(Some(match delta {
+            Delta::Same => before,
+            Delta::Push(offset) => extended(before, &offset.to_le_bytes()),
+            Delta::Set(nchunk, offset) => {
+                let old = offsets.get(*nchunk).ok_or(Error::Failure)?.to_le_bytes();
+                let behind = (offsets.len() - nchunk - 1) * WIDTH;
+                fingerprint::replace_eight(before, old, offset.to_le_bytes(), behind)
+            }
+            Delta::From(from, list) => {
+                let kept = offsets.iter().take(*from);
+                crc32c(&to_le_bytes(kept.chain(list.iter().copied()))?)
+            }
+            Delta::All(..) => return Err(Error::Failure),
+        }))
+    }
+
+    /// Writes offsets, as bytes, from place `from` on: over those that are there, and behind the last one.
+    pub(super) fn write_offsets<'w>(
+        &self,
+        writes: &mut Writes<'w>,
+        from: usize,
+        new: &'w [u8],
+    ) -> Result<()> {
+        let count = self.view.offsets.len();
+        let both = ((count - from) * WIDTH).min(new.len());
+        let (over_live, behind) = new.split_at(both);
+        let pos = self.index_pos() + (EXTENDED_HEADER_LENGTH + from * WIDTH) as u64;
+        if !behind.is_empty() {
+            writes.dead.push((pos + both as u64, behind))?;
+        }
+        if !over_live.is_empty() {
+            let before = from..from + both / WIDTH;
+            let before = before.filter_map(|nchunk| self.view.offsets.get(nchunk));
+            let (new, old) = (over_live, Some(to_le_bytes(before)?));
+            writes.live.push(Overwrite { pos, new, old })?;
+        }
+        Ok(())
+    }
+
+    /// Where the next trailer goes. It is never where the last one was: that the length of the frame changes tells
+    /// readers without a lock, the reference's too, that there is something new.
+    pub(super) fn next_trailer_pos(&self, count: usize, len: u64) -> u64 {
+        let extent = self.view.extent;
+        let Some(capacity) = self.view.capacity else {
+            return extent.frame_len;
+        };
+        let first = self.index_pos() + (EXTENDED_HEADER_LENGTH + capacity * WIDTH) as u64;
+        let last = extent.frame_len - self.view.trailer_len as u64;
+        let (part, least, most) = TRAILERS;
+        let bytes = (extent.cbytes / part).clamp(least, most);
+        let restart = first + (count as u64 * 13 + extent.frame_len) % (bytes / 2);
+        if last > first + bytes + len && restart + len <= last {
+            // Seldom the length that a reader remembers.
+            restart
+        } else {
+            extent.frame_len
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The paths of the files of a frame.
+
+use crate::header::Kind;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{CStrBuf, List, Text};
+use std::ffi::CStr;
+
+pub(super) fn with_suffix(path: &CStr, suffix: &[u8]) -> Result<CStrBuf> {
+    CStrBuf::concat(&[path.to_bytes(), suffix])
+}
+
+/// The paths of a directory's chunk files: memory is needed for the first alone, so that what was made can be removed.
+pub(super) struct ChunkPaths(List<u8>);
+
+impl ChunkPaths {
+    /// Those of the directory at `path`.
+    pub(super) fn in_directory(path: &CStr) -> Result<Self> {
+        let (path, name) = (path.to_bytes(), b"/00000000.chunk\0");
+        let mut paths = List::with_capacity(path.len() + name.len())?;
+        paths.extend_from_slice(path)?;
+        paths.extend_from_slice(name)?;
+        Ok(Self(paths))
+    }
+
+    /// The path of the file with this number.
+    pub(super) fn of(&mut self, number: u64) -> Result<&CStr> {
+        const BEHIND: usize = b".chunk\0".len();
+        let number = u32::try_from(number).map_err(|_| Error::FileOpen)?;
+        let digits = Text::<8>::of(format_args!("{number:08X}"));
+        let end = self.0.len() - BEHIND;
+        self.0[end - 8..end].copy_from_slice(digits.as_bytes());
+        CStr::from_bytes_with_nul(&self.0).map_err(|_| Error::InvalidParam)
+    }
+}
+
+/// The file that holds the frame of this kind at `path`.
+///
+/// # Errors
+/// [`Error::MemoryAlloc`].
+pub fn frame_file(path: &CStr, kind: Kind) -> Result<CStrBuf> {
+    match kind {
+        Kind::Contiguous => CStrBuf::copy_of(path),
+        Kind::Sparse => with_suffix(path, b"/chunks.b2frame"),
+    }
+}

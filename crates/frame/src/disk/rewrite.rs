@@ -1,0 +1,148 @@
+//! Frames that a change leaves in order: chunks, index and trailer one behind the other.
+
+use super::Disk;
+use super::commit::{Next, Writes};
+use super::edit::{Specials, new_chunks};
+use super::load::Image;
+use crate::change::Change;
+use crate::fingerprint;
+use crate::free_list::FreeList;
+use crate::header::Kind;
+use crate::offsets::Offsets;
+use oxiblosc_error::Result;
+use oxiblosc_io::Storage;
+use oxiblosc_memory::sort::sort_by_key;
+use oxiblosc_memory::{Collect, List};
+
+impl Disk {
+    /// Applies a change and leaves the frame in order, with at most `holes` free bytes between its chunks. The reference looks
+    /// for the trailer of an empty frame right behind the header, so such a frame must be in order all the time.
+    pub(super) fn rewrite(
+        &mut self,
+        file: &dyn Storage,
+        change: &Change,
+        specials: &Specials,
+        next: Next,
+        leaves: &[(u64, u64)],
+        holes: u64,
+    ) -> Result<()> {
+        let chunks = new_chunks(change, specials).list()?;
+        let mut free = FreeList::default();
+        let places = match self.kind {
+            Kind::Contiguous => {
+                let stays = change.count(self.view.offsets.len()) > 0
+                    && change.keeps_stored(&self.view.offsets);
+                if stays {
+                    free = self.free_list().try_clone()?;
+                }
+                free.reserve(leaves.len() + 2 * chunks.len() + 1)?;
+                for (place, len) in leaves.iter().filter(|_| stays) {
+                    free.free(*place, *len);
+                }
+                self.place_each(&mut free, &chunks, u64::MAX, |_| 0)?
+            }
+            Kind::Sparse => self.write_chunk_files(&chunks, next.cbytes)?,
+        };
+        let done = self.rewrite_around(
+            file,
+            change,
+            specials,
+            next,
+            (&chunks, &places),
+            free,
+            holes,
+        );
+        match (done, self.kind) {
+            (Ok(()), _) => self.drop_left(leaves),
+            (Err(error), Kind::Sparse) if !self.stale => {
+                self.remove_files(&places);
+                return Err(error);
+            }
+            (Err(error), _) => return Err(error),
+        }
+        Ok(())
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the parts of one change")]
+    fn rewrite_around(
+        &mut self,
+        file: &dyn Storage,
+        change: &Change,
+        specials: &Specials,
+        next: Next,
+        (chunks, places): (&[&[u8]], &[u64]),
+        mut free: FreeList,
+        holes: u64,
+    ) -> Result<()> {
+        let mut offsets = self.view.offsets.try_clone()?;
+        self.delta(change, specials, places)?.apply(&mut offsets)?;
+        let header_len = next.header.len() as u64;
+        let mut parts: List<(u64, &[u8])> = List::new();
+        let edits = self.edited(change, None)?;
+        let mut loose = self.loose_after(change, &[])?;
+        let tight;
+        if self.kind == Kind::Contiguous {
+            let added = chunks.iter().zip(places);
+            parts.extend(added.map(|(chunk, place)| (*place, *chunk)))?;
+            parts.extend(edits.iter().map(|(place, at, new)| (place + at, *new)))?;
+            if free.free_bytes() > holes
+                && let Some(closed) =
+                    self.tighten(file, &mut free, &mut offsets, &mut loose, &parts)?
+            {
+                tight = closed;
+                parts.retain(|(place, _)| *place < tight.0);
+                parts.push((tight.0, &tight.1))?;
+            }
+        }
+        let image = self.image_of(next, &offsets, free.end())?;
+        let mut writes = Writes {
+            header: image.header,
+            ..Writes::default()
+        };
+        parts.push((image.body_pos - header_len, &image.body))?;
+        sort_by_key(&mut parts, |(place, _)| *place);
+        for (place, new) in parts {
+            let was_free = self.free_list().is_hole(place, new.len() as u64);
+            let pos = header_len + place;
+            match was_free && header_len == self.view.header.len() as u64 {
+                true => writes.dead.push((pos, new))?,
+                false => writes.over(pos, new)?,
+            }
+        }
+        self.write(file, writes)?;
+        self.view.trailer_len = image.trailer_len;
+        self.view.tail = image.body;
+        self.view.offsets = offsets;
+        self.view.capacity = None;
+        self.view.offsets_crc = None;
+        self.view.has_gap = false;
+        if let Some(writer) = &mut self.writer {
+            writer.free = free;
+            writer.loose = loose;
+        }
+        Ok(())
+    }
+
+    /// The header, the index and the trailer of a frame in order, whose chunks end at `end`.
+    fn image_of(&self, next: Next, offsets: &Offsets, end: u64) -> Result<Image> {
+        let Next {
+            header,
+            trailer,
+            cbytes,
+        } = next;
+        let before = self.view.trailer();
+        let trailer = trailer.as_deref().unwrap_or(before);
+        let is_other = *offsets != self.view.offsets
+            || fingerprint::without(trailer) != fingerprint::without(before);
+        let mut image = Image::from_parts(self.kind, header, trailer, offsets, end, cbytes)?;
+        image.stamp(self.view.checksums);
+        if is_other && image.header == self.view.header && !offsets.is_empty() {
+            // Handles without a lock look at the header, those of the reference at the frame's length alone.
+            // The byte stays when the frame is closed: taken away, the length would be again what such a handle knows. The next
+            // change takes it away.
+            image.lengthen()?;
+            image.stamp(self.view.checksums);
+        }
+        Ok(image)
+    }
+}

@@ -1,0 +1,231 @@
+//! Where the bytes of a chunk on disk are, and how they are read.
+
+use super::{Disk, Pending, SMALL, patches};
+use crate::fingerprint::ChecksumScope;
+use crate::header::Kind;
+use crate::journal::overlay;
+use crate::offsets::Place;
+use oxiblosc_chunk::decode::Chunk;
+use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MIN_HEADER_LENGTH};
+use oxiblosc_chunk::source::BlockSource;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_io::{Mode, Storage};
+use oxiblosc_memory::{Buffer, Shared};
+
+/// Where a chunk's bytes are to be had.
+pub struct Stored {
+    /// The open file.
+    pub file: Shared<dyn Storage>,
+    /// Where in the file the chunk begins.
+    pub pos: u64,
+    /// How many bytes it can have at the most.
+    pub most: u64,
+    /// How many it probably has.
+    pub expected: Option<u64>,
+    /// How many bytes are free behind it; none where it cannot be changed in place.
+    pub tail: Option<u64>,
+    /// Whether a chunk that comes in its place may have room between its blocks.
+    pub slack: bool,
+    /// Where the frame begins in the file.
+    base: u64,
+    /// See [`View::pending`].
+    pending: Pending,
+    /// Those of the frame.
+    checksums: ChecksumScope,
+}
+
+impl BlockSource for Stored {
+    fn read_at(&self, pos: usize, buf: &mut [u8]) -> Result<()> {
+        self.read(pos as u64, buf)
+    }
+}
+
+/// Where a chunk is.
+pub enum Found {
+    /// Nowhere: its items are all the same.
+    Special(Place),
+    /// In a file.
+    Stored(Stored),
+}
+
+impl Stored {
+    /// Reads bytes of the chunk, which begin at `at`.
+    pub fn read(&self, at: u64, buf: &mut [u8]) -> Result<()> {
+        if at.saturating_add(buf.len() as u64) > self.most {
+            return Err(Error::FileRead);
+        }
+        self.file.read_at(self.pos + at, buf)?;
+        self.overlay(at, buf);
+        Ok(())
+    }
+
+    /// Makes bytes that were read at `at` those of the frame.
+    fn overlay(&self, at: u64, bytes: &mut [u8]) {
+        overlay(
+            patches(&self.pending),
+            (self.pos + at).saturating_sub(self.base),
+            bytes,
+        );
+    }
+
+    /// Reads the first bytes of the chunk, as many as `first` if it can have them, and the header among them.
+    fn start(&self, first: u64) -> Result<(Buffer, ChunkHeader)> {
+        let first = self.most.min(first) as usize;
+        if first < MIN_HEADER_LENGTH {
+            return Err(Error::FileRead);
+        }
+        let mut bytes = Buffer::new();
+        self.extend(&mut bytes, first)?;
+        let header = ChunkHeader::parse(&bytes)?;
+        if header.cbytes as u64 > self.most {
+            return Err(Error::InvalidHeader);
+        }
+        self.checksums.check_chunk(&header)?;
+        Ok((bytes, header))
+    }
+
+    /// Makes bytes from the front of the chunk `len` long, reading those that are not there yet.
+    fn extend(&self, bytes: &mut Buffer, len: usize) -> Result<()> {
+        let have = bytes.len();
+        if len as u64 > self.most {
+            return Err(Error::FileRead);
+        }
+        if len > have {
+            let at = self.pos + have as u64;
+            self.file.append_to(bytes, at, len - have)?;
+            self.overlay(have as u64, &mut bytes[have..]);
+        }
+        Ok(())
+    }
+
+    /// Reads the front of the chunk: `first` bytes, or as many as say where its blocks are.
+    pub fn front(&self, first: u64) -> Result<(Buffer, ChunkHeader)> {
+        let (mut bytes, header) = self.start(first)?;
+        self.extend(&mut bytes, Chunk::front_wanted(&header))?;
+        Ok((bytes, header))
+    }
+
+    /// Reads the whole chunk.
+    pub fn whole(&self) -> Result<Buffer> {
+        // Most chunks are read in one go, and small ones cost no second call.
+        const FIRST: u64 = 64 << 10;
+        let (mut bytes, header) = self.start(self.expected.unwrap_or(FIRST))?;
+        self.extend(&mut bytes, header.cbytes)?;
+        bytes.resize(header.cbytes)?;
+        Ok(bytes)
+    }
+
+    /// Reads the chunk's header.
+    pub fn header(&self) -> Result<ChunkHeader> {
+        let mut front = [0; EXTENDED_HEADER_LENGTH];
+        let len = (self.most).min(front.len() as u64) as usize;
+        if len < MIN_HEADER_LENGTH {
+            return Err(Error::FileRead);
+        }
+        self.read(0, &mut front[..len])?;
+        let header = ChunkHeader::parse(&front[..len])?;
+        if header.cbytes as u64 > self.most {
+            return Err(Error::InvalidHeader);
+        }
+        Ok(header)
+    }
+}
+
+impl Disk {
+    /// Finds chunk `nchunk`, in the frame as it was last read. `Error::FileOpen` may mean that the chunk was replaced, and
+    /// its file removed, since then.
+    pub fn find(&mut self, nchunk: usize) -> Result<Found> {
+        let place = match self.view.offsets.place(nchunk)? {
+            Place::At(place) => place,
+            special => return Ok(Found::Special(special)),
+        };
+        let extent = self.view.extent;
+        match self.kind {
+            Kind::Contiguous => {
+                if place > extent.cbytes {
+                    return Err(Error::InvalidHeader);
+                }
+                let stored = self.stored_at(place)?;
+                let writer = self.writer.as_ref();
+                Ok(Found::Stored(Stored {
+                    expected: self.room_to_next(nchunk, place),
+                    tail: Some(writer.map_or(0, |writer| writer.free.tail(place))),
+                    ..stored
+                }))
+            }
+            Kind::Sparse => self.stored_apart(place).map(Found::Stored),
+        }
+    }
+
+    /// The chunk that begins `place` bytes behind the header of a contiguous frame.
+    pub(super) fn stored_at(&mut self, place: u64) -> Result<Stored> {
+        let extent = self.view.extent;
+        Ok(Stored {
+            file: self.current_reader()?,
+            pos: self.base + u64::from(extent.header_len) + place,
+            most: extent.cbytes.saturating_sub(place),
+            expected: None,
+            tail: None,
+            slack: self.view.extent.frame_len > SMALL,
+            base: self.base,
+            pending: self.view.pending.clone(),
+            checksums: self.view.checksums,
+        })
+    }
+
+    /// The chunk in a file of its own.
+    fn stored_apart(&self, number: u64) -> Result<Stored> {
+        let mut paths = self.chunk_paths()?;
+        let file = self.options.backend.open(paths.of(number)?, Mode::Read)?;
+        let most = file.size()?;
+        Ok(Stored {
+            file,
+            pos: 0,
+            most,
+            expected: Some(most),
+            tail: None,
+            slack: false,
+            base: 0,
+            pending: None,
+            checksums: self.view.checksums,
+        })
+    }
+
+    /// From a chunk to the one that follows, if that lies behind it: usually its size.
+    fn room_to_next(&self, nchunk: usize, place: u64) -> Option<u64> {
+        const MOST: u64 = 64 << 20;
+        let next = u64::try_from(self.view.offsets.get(nchunk + 1)?).ok()?;
+        next.checked_sub(place)
+            .filter(|room| (EXTENDED_HEADER_LENGTH as u64..=MOST).contains(room))
+    }
+
+    /// The chunk that a lazy one stands for: `offset` bytes from the start of a contiguous frame, or the number of a file.
+    pub fn at(&mut self, offset: i64) -> Result<Stored> {
+        let offset = u64::try_from(offset).map_err(|_| Error::InvalidParam)?;
+        match self.kind {
+            Kind::Contiguous => {
+                let extent = self.view.extent;
+                let end = u64::from(extent.header_len).saturating_add(extent.cbytes);
+                Ok(Stored {
+                    pos: self.base + offset,
+                    most: end.checked_sub(offset).ok_or(Error::InvalidParam)?,
+                    ..self.stored_at(0)?
+                })
+            }
+            Kind::Sparse => self.stored_apart(offset),
+        }
+    }
+
+    /// Where the last of the chunks ends, from the end of the header.
+    pub(super) fn data_end(&mut self) -> Result<u64> {
+        let Some(last) = self.view.offsets.places().max() else {
+            return Ok(0);
+        };
+        let chunk = self.stored_at(last)?;
+        // Behind a chunk that cannot be read there may be anything.
+        let len = chunk
+            .header()
+            .map_or(chunk.most, |header| header.cbytes as u64);
+        Ok(last + len)
+    }
+}
