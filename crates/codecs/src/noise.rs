@@ -4,38 +4,29 @@
 //! A stretch is classified by a chi-square test of its byte histogram, and by whether samples of its words (short sequences of
 //! bytes) occurred before in the stream. The answer depends on the bytes of the stream alone.
 
+mod histogram;
 mod profile;
+mod sampling;
 mod short;
 mod words;
 
 use core::hint::select_unpredictable;
+use histogram::{Histogram, MIN_SAMPLED, SAMPLE, all_uniform, is_uniform};
 use oxiblosc_error::Result;
 use oxiblosc_memory::List;
+use sampling::{NearRepeats, Positions};
 
 pub(super) use profile::{Distribution, distribution, looks_uniform};
 
 /// The bytes that are classified together. The last piece of a stream may be nearly twice as long.
 pub(super) const PIECE: usize = 4096;
-/// The bytes at the start of a piece that are tested first. They are enough to recognise most compressible pieces.
-const PREFIX: usize = 512;
 /// If fewer than one in this many words are repeated, a search is not worthwhile: it would save less than half a percent.
 const WORDS_PER_REPEAT: usize = 256;
 /// In shorter streams codecs search so thoroughly that more words must be sampled.
 const MIN_SPARSE: usize = 4 * PIECE;
-/// In streams of this length and more only samples are counted for the histogram.
-const MIN_SAMPLED: usize = 16 * PIECE;
-/// The bytes of one such sample.
-const SAMPLE: usize = 64;
-/// A word is sampled if its first byte has these low bits. Sampling by content and not by position finds repeats at any distance.
-const SAMPLE_PATTERN: u8 = 0b1_0110;
 /// An entry of the table of words: a word in the low bits, and the number of its piece above them.
 const WORD_BITS: u32 = 40;
 const WORD_MASK: u64 = (1 << WORD_BITS) - 1;
-/// How many positions are tested for the pattern in one step. It is large, since the number of hits is unpredictable.
-const GROUP: usize = 64;
-/// The same at the end of a piece.
-const SMALL_GROUP: usize = 16;
-
 /// Properties of a codec's search for matches.
 #[derive(Clone, Copy)]
 pub(super) struct SearchParams {
@@ -366,98 +357,6 @@ impl Noise {
     }
 }
 
-/// Finds repeats that are near one another and consist of a few values, as the fields of records that are the same in each. Such words
-/// are rarely among the sampled ones, since only some values are.
-#[derive(Default)]
-struct NearRepeats {
-    /// For each hash of a word, the last position with it.
-    table: List<u16>,
-}
-
-impl NearRepeats {
-    /// How much of a piece is tested, in bytes.
-    const TESTED: usize = 2048;
-    const TABLE_BITS: u32 = 11;
-    /// The low six bytes: random words of that length that are not quite uniform are rarely repeated by chance.
-    const WORD_MASK: u64 = (1 << 48) - 1;
-
-    /// Whether more than one in 256 words was there before. A search saves most of what they take.
-    #[inline(never)]
-    fn repeats(&mut self, piece: &[u8]) -> Result<bool> {
-        let table_len = 1 << Self::TABLE_BITS;
-        self.table.clear();
-        self.table.resize(table_len, 0)?;
-        let (table, _) = self.table.split_at_mut(table_len);
-        let tested = &piece[..Self::TESTED.min(piece.len())];
-        let word_at = |at: usize| {
-            let bytes = tested.get(at..).and_then(|rest| rest.first_chunk());
-            bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes) & Self::WORD_MASK)
-        };
-        let mut count = 0;
-        for at in 1..tested.len().saturating_sub(7) {
-            let word = word_at(at);
-            let hash = word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - Self::TABLE_BITS);
-            let earlier = core::mem::replace(&mut table[hash as usize], at as u16);
-            count += usize::from(word_at(earlier.into()) == word);
-        }
-        Ok(256 * count > tested.len())
-    }
-}
-
-/// The positions of the sampled words of a piece.
-#[derive(Default)]
-struct Positions(List<u16>);
-
-impl Positions {
-    /// Finds the positions in a piece whose byte matches [`SAMPLE_PATTERN`] in the bits of `pattern_mask`, in order. At least seven
-    /// bytes of the piece follow each.
-    ///
-    /// How many a group has is unpredictable. So `BATCH` positions are always written, which is rarely too few, and those beyond the
-    /// actual number are overwritten by the next group's.
-    #[inline(always)]
-    fn find<const BATCH: usize>(&mut self, piece: &[u8], pattern_mask: u8) -> Result<&[u16]> {
-        self.0.resize(2 * PIECE + BATCH, 0)?;
-        let mut found = 0;
-        let mut push_all = |at: usize, mut hits: u64| {
-            if BATCH > 2 && hits == 0 {
-                return;
-            }
-            loop {
-                let (positions, _) = self.0[found..].split_at_mut(BATCH);
-                for position in positions {
-                    *position = (at + (hits | 1 << 63).trailing_zeros() as usize) as u16;
-                    found += usize::from(hits != 0);
-                    hits &= hits.wrapping_sub(1);
-                }
-                if hits == 0 {
-                    break;
-                }
-            }
-        };
-        // A group is followed by seven bytes, which words at its end need.
-        let mut at = 0;
-        while let Some(group) = piece.get(at..at + GROUP + 7) {
-            let (sixteens, _) = group.as_chunks::<SMALL_GROUP>();
-            let hits = sixteens[..GROUP / SMALL_GROUP]
-                .iter()
-                .rev()
-                .fold(0, |hits, sixteen| {
-                    hits << SMALL_GROUP | u64::from(pattern_hits(sixteen, pattern_mask))
-                });
-            push_all(at, hits);
-            at += GROUP;
-        }
-        while let Some(group) = piece.get(at..at + SMALL_GROUP + 7) {
-            let first = group
-                .first_chunk()
-                .expect("a group has `SMALL_GROUP` bytes");
-            push_all(at, pattern_hits(first, pattern_mask).into());
-            at += SMALL_GROUP;
-        }
-        Ok(&self.0[..found])
-    }
-}
-
 /// Joins adjacent parts with the same method.
 fn merge(parts: &mut List<Part>) {
     parts.dedup_by(|next, part| {
@@ -487,25 +386,6 @@ fn runs(bytes: &[u8]) -> usize {
     runs.count()
 }
 
-/// Which bytes of a group match [`SAMPLE_PATTERN`] in the bits of `mask`. One bit each, the first byte lowest.
-fn pattern_hits(group: &[u8; SMALL_GROUP], mask: u8) -> u16 {
-    let pattern = SAMPLE_PATTERN & mask;
-    #[cfg(target_arch = "x86_64")]
-    {
-        use core::arch::x86_64::*;
-        // SAFETY: every x86-64 has SSE2; the unaligned load takes the 16 bytes of `group`.
-        unsafe {
-            let bytes = _mm_loadu_si128(group.as_ptr().cast());
-            let low = _mm_and_si128(bytes, _mm_set1_epi8(mask as i8));
-            _mm_movemask_epi8(_mm_cmpeq_epi8(low, _mm_set1_epi8(pattern as i8))) as u16
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    group.iter().enumerate().fold(0, |hits, (i, byte)| {
-        hits | u16::from(byte & mask == pattern) << i
-    })
-}
-
 /// How many pieces a stream has; at least one.
 fn piece_count(stream: &[u8]) -> usize {
     (stream.len() / PIECE).max(1)
@@ -524,110 +404,6 @@ fn piece(stream: &[u8], i: usize) -> &[u8] {
 /// The pieces of a stream.
 fn pieces(stream: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
     (0..piece_count(stream)).map(|i| piece(stream, i))
-}
-
-/// Whether the bytes of each piece are uniformly distributed. For a long stream only a quarter of the bytes is counted; each piece is
-/// tested, and all of them together, which is more sensitive.
-#[inline(never)]
-fn all_uniform(stream: &[u8]) -> bool {
-    if stream.len() < MIN_SAMPLED {
-        return pieces(stream).rev().all(|piece| {
-            let mut histogram = Histogram::EMPTY;
-            histogram.add_prefix(piece) == Method::Store
-                && histogram.add_rest(piece) == Method::Store
-        });
-    }
-    let mut all = [0; 256];
-    let uniform = pieces(stream).rev().all(|piece| {
-        let mut histogram = Histogram::EMPTY;
-        // Take one sample of four, at irregular positions, so that they do not coincide with a period in the data.
-        let (groups, rest) = piece.as_chunks::<{ 4 * SAMPLE }>();
-        for (group, i) in groups.iter().zip(0_u32..) {
-            let sample = (i.wrapping_mul(0x9E37_79B9) >> 30) as usize;
-            histogram.add(&group[sample * SAMPLE..][..SAMPLE]);
-        }
-        histogram.add(rest);
-        histogram.add_to(&mut all);
-        histogram.method() == Method::Store
-    });
-    uniform && method(&all) == Method::Store
-}
-
-/// A byte histogram. It has two tables for alternate bytes, since loading a count that was just stored stalls.
-struct Histogram([[u16; 256]; 2]);
-
-impl Histogram {
-    const EMPTY: Self = Self([[0; 256]; 2]);
-
-    #[inline(never)]
-    fn add(&mut self, bytes: &[u8]) {
-        let (eights, rest) = bytes.as_chunks::<8>();
-        for eight in eights {
-            let eight = u64::from_le_bytes(*eight);
-            for i in 0..8 {
-                self.0[i % 2][usize::from((eight >> (8 * i)) as u8)] += 1;
-            }
-        }
-        for &byte in rest {
-            self.0[0][usize::from(byte)] += 1;
-        }
-    }
-
-    /// Counts the prefix of a piece, and chooses a method by that.
-    fn add_prefix(&mut self, piece: &[u8]) -> Method {
-        if piece.len() < PIECE {
-            return Method::Search;
-        }
-        self.add(&piece[..PREFIX]);
-        self.method()
-    }
-
-    /// Counts what [`add_prefix`](Self::add_prefix) left, and chooses a method by all of the piece.
-    fn add_rest(&mut self, piece: &[u8]) -> Method {
-        self.add(&piece[PREFIX..]);
-        self.method()
-    }
-
-    fn add_to(&self, all: &mut [u32; 256]) {
-        let [even, odd] = &self.0;
-        for ((count, even), odd) in all.iter_mut().zip(even).zip(odd) {
-            *count += u32::from(*even) + u32::from(*odd);
-        }
-    }
-
-    fn method(&self) -> Method {
-        let mut all = [0; 256];
-        self.add_to(&mut all);
-        method(&all)
-    }
-}
-
-/// Pearson's chi-square test for a uniform distribution of `n` bytes, given the sum of the squares of their counts.
-///
-/// For random bytes chi-square is 255 on average, for any `n`. It is larger by `n / 32` where Huffman codes would save 0.023 bits
-/// per byte; that much is given up.
-fn is_uniform(n: u64, squares: u64) -> bool {
-    /// More than five times the standard deviation of 22.6.
-    const TOLERANCE: u64 = 128;
-    256 * squares <= n * (n + 255 + TOLERANCE.max(n / 32))
-}
-
-/// Chooses a method by the counts of all bytes. If two random bytes are equal in more than one of 12 cases, words are also repeated
-/// by chance, so that a search finds some.
-#[inline(never)]
-fn method(counts: &[u32; 256]) -> Method {
-    let n: u64 = counts.iter().map(|count| u64::from(*count)).sum();
-    let squares: u64 = counts
-        .iter()
-        .map(|count| u64::from(*count) * u64::from(*count))
-        .sum();
-    if is_uniform(n, squares) {
-        Method::Store
-    } else if 12 * squares <= n * n {
-        Method::HuffmanOnly
-    } else {
-        Method::Search
-    }
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ pub mod disk;
 pub mod fingerprint;
 pub mod free_list;
 pub mod header;
+mod index;
 pub mod journal;
 pub mod memory;
 pub mod meta;

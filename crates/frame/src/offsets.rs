@@ -5,16 +5,7 @@
 
 use super::header::{Extent, Kind};
 use super::runs::{Runs, Span, Spans};
-use oxiblosc_chunk::decode::{Chunk, decompress_block};
-use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
-use oxiblosc_chunk::header::{
-    Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE, Special, filter_id, flags2,
-};
-use oxiblosc_chunk::hooks::{NoHooks, Serial};
-use oxiblosc_chunk::rules::Rules;
-use oxiblosc_chunk::special;
-use oxiblosc_chunk::tune::BlocksizeRequest;
-use oxiblosc_codecs::Codec;
+use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE, Special};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::List;
 use std::slice;
@@ -23,13 +14,8 @@ use std::slice;
 pub const WIDTH: usize = 8;
 /// The most chunks of a frame: their offsets must fit into a chunk.
 pub const MAX_CHUNKS: usize = MAX_BUFFERSIZE as usize / WIDTH;
-/// Bytes of a block of an index that is written.
-const BLOCKSIZE: usize = 16 << 10;
 /// The memory or work, in bytes, that is allowed for an index whatever the size of its frame.
-const FREE: usize = 4 << 20;
-/// The highest compression ratio of an index. Indices are written with 16 KB in a block, which no codec compresses to less than 16
-/// bytes. So no writer exceeds this ratio, only a file that was made to keep its reader busy.
-const MOST_RATIO: usize = 1 << 10;
+pub(super) const FREE: usize = 4 << 20;
 
 /// Where a chunk is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,76 +77,6 @@ pub enum Offsets {
     List(List<i64>),
     /// So many that a list of them would be much larger than their frame.
     Runs(Runs),
-}
-
-/// The memory that the offsets of a frame of `frame_len` bytes may take, as a list and as runs.
-///
-/// Those of the chunks in a contiguous frame take little beside the chunks. Of a directory only the file with the index is
-/// known here, and the numbers of millions of files that were written in any order must have room.
-fn most_memory(kind: Kind, frame_len: u64) -> (usize, usize) {
-    let frame_len = usize::try_from(frame_len).unwrap_or(usize::MAX);
-    let times = match kind {
-        Kind::Contiguous => 4,
-        Kind::Sparse => 16,
-    };
-    let most = |times: usize| frame_len.saturating_mul(times).saturating_add(FREE);
-    (most(2), most(times))
-}
-
-/// Offsets that come in one after the other.
-struct Growing {
-    offsets: Offsets,
-    /// The most bytes that they may take as a list, and as runs.
-    most: (usize, usize),
-}
-
-impl Growing {
-    /// For `count` offsets.
-    fn new(count: usize, most: (usize, usize)) -> Result<Self> {
-        let list = List::with_capacity(count.min(most.0 / WIDTH))?;
-        Ok(Self {
-            offsets: Offsets::List(list),
-            most,
-        })
-    }
-
-    fn push(&mut self, offset: i64) -> Result<()> {
-        if let Offsets::List(list) = &mut self.offsets {
-            if (list.len() + 1) * WIDTH <= self.most.0 {
-                list.push(offset)?;
-                return Ok(());
-            }
-            let mut runs = Runs::default();
-            for offset in list {
-                Self::push_run(&mut runs, *offset, self.most.1)?;
-            }
-            self.offsets = Offsets::Runs(runs);
-        }
-        match &mut self.offsets {
-            Offsets::Runs(runs) => Self::push_run(runs, offset, self.most.1),
-            _ => Err(Error::Failure),
-        }
-    }
-
-    /// Takes offsets as an index has them.
-    fn take(&mut self, bytes: &[u8]) -> Result<()> {
-        let (items, _) = bytes.as_chunks::<WIDTH>();
-        let mut offsets = items.iter().map(|item| i64::from_le_bytes(*item));
-        match &mut self.offsets {
-            Offsets::List(list) if (list.len() + items.len()) * WIDTH <= self.most.0 => {
-                list.extend(offsets)
-            }
-            _ => offsets.try_for_each(|offset| self.push(offset)),
-        }
-    }
-
-    fn push_run(runs: &mut Runs, offset: i64, most: usize) -> Result<()> {
-        runs.push(offset)?;
-        if runs.bytes() > most {
-            return Err(Error::MemoryAlloc);
-        }
-        Ok(())
-    }
 }
 
 impl Offsets {
@@ -335,192 +251,6 @@ impl Offsets {
             Self::List(list) => Ok(list),
             Self::Repeated { .. } | Self::Runs(_) => Err(Error::Failure),
         }
-    }
-
-    /// Reads the index chunk of a frame of `frame_len` bytes, in a directory those of the file with the index. `count` is the
-    /// number of chunks, where the frame's header knows it; an index may hold more offsets than that while another process is
-    /// appending, and those are left out.
-    ///
-    /// # Errors
-    /// Those of a damaged chunk; [`Error::MemoryAlloc`] where the offsets take more memory than such a frame's should.
-    pub fn decode(bytes: &[u8], count: Option<usize>, kind: Kind, frame_len: u64) -> Result<Self> {
-        let header = ChunkHeader::parse(bytes)?;
-        // BloscLZ, which indexes are compressed with, has no dictionaries, so that the flag means nothing there.
-        let takes_dict = || Codec::from_format(header.flags >> 5).is_none_or(Codec::supports_dict);
-        let plain = header.blosc2_flags & flags2::USE_DICT == 0 || !takes_dict();
-        let numbers = header.nbytes.is_multiple_of(WIDTH) && usize::from(header.typesize) == WIDTH;
-        if !numbers || !plain {
-            return Err(Error::InvalidHeader);
-        }
-        let held = header.nbytes / WIDTH;
-        let count = count.unwrap_or(held);
-        if count > held || (count < held && !header.is_memcpyed()) {
-            return Err(Error::Data);
-        }
-        let chunk = Chunk::parse(&header, bytes)?;
-        let repeated = match header.special() {
-            Special::None => None,
-            Special::Zero => Some(0),
-            Special::Value if header.cbytes == header.overhead() + WIDTH => {
-                let mut value = [0; WIDTH];
-                value.copy_from_slice(&bytes[header.overhead()..header.cbytes]);
-                Some(i64::from_le_bytes(value))
-            }
-            _ => return Err(Error::Data),
-        };
-        if let Some(offset) = repeated {
-            return Ok(Self::Repeated { offset, count });
-        }
-        let mut growing = Growing::new(count, most_memory(kind, frame_len))?;
-        if header.is_memcpyed() {
-            growing.take(&bytes[header.overhead()..][..count * WIDTH])?;
-        } else {
-            each_block(&chunk, |bytes| growing.take(bytes))?;
-        }
-        Ok(growing.offsets)
-    }
-
-    /// The offsets as they lie in memory and in an index that is not compressed.
-    fn to_bytes(&self) -> Result<List<u8>> {
-        let mut bytes = List::filled(0, self.len() * WIDTH)?;
-        if let Self::List(list) = self {
-            let (items, _) = bytes.as_chunks_mut::<WIDTH>();
-            for (item, offset) in items.iter_mut().zip(list) {
-                *item = offset.to_le_bytes();
-            }
-            return Ok(bytes);
-        }
-        let mut items = bytes.chunks_exact_mut(WIDTH);
-        // `for_each` goes through each of the forms in a loop of its own; `for` would ask at every offset which it is.
-        self.iter().for_each(|offset| {
-            if let Some(item) = items.next() {
-                item.copy_from_slice(&offset.to_le_bytes());
-            }
-        });
-        Ok(bytes)
-    }
-
-    /// A compressed index chunk, as the reference writes it.
-    pub fn encode(&self) -> Result<List<u8>> {
-        if self.len() > MAX_CHUNKS {
-            return Err(Error::Data);
-        }
-        if let Self::Repeated { offset, count } = *self {
-            let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH + WIDTH)?;
-            let nbytes = count * WIDTH;
-            let blocksize = nbytes.clamp(1, BLOCKSIZE);
-            special::write(
-                Special::Value,
-                nbytes,
-                blocksize,
-                WIDTH,
-                &offset.to_le_bytes(),
-                &mut chunk,
-            );
-            return Ok(chunk);
-        }
-        let bytes = self.to_bytes()?;
-        let mut chunk = List::filled(0, bytes.len() + EXTENDED_HEADER_LENGTH)?;
-        let cbytes = compress(
-            &params(bytes.len()),
-            ChunkInput::Buffer(&bytes),
-            &mut chunk,
-            &NoHooks,
-            &Serial,
-        )?;
-        chunk.truncate(cbytes);
-        Ok(chunk)
-    }
-
-    /// An index chunk that holds the offsets as they are, so that one more can be written behind them.
-    pub fn encode_stored(&self) -> Result<List<u8>> {
-        let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH)?;
-        chunk[..].copy_from_slice(&stored_header(self.len())?);
-        chunk.extend_from_slice(&self.to_bytes()?)?;
-        Ok(chunk)
-    }
-}
-
-/// Decodes the blocks of a compressed index one after the other, each once.
-fn each_block(chunk: &Chunk, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
-    let header = chunk.header();
-    let Blocks::Regular { blocksize } = header.blocks else {
-        return Err(Error::Data);
-    };
-    let whole = blocksize.is_multiple_of(WIDTH);
-    let most = header
-        .cbytes
-        .saturating_mul(MOST_RATIO)
-        .saturating_add(FREE);
-    // Blocks of an index have 16 KB: one that has very much more is decoded only if there is something in it.
-    let most_block = header.cbytes.saturating_mul(4).saturating_add(FREE / 4);
-    if !whole || header.nbytes > most || blocksize > most_block {
-        return Err(Error::Data);
-    }
-    let mut block = List::filled(0, blocksize)?;
-    for nblock in 0..header.nblocks {
-        let block = &mut block[..chunk.block_nbytes(nblock)?];
-        decompress_block(chunk, nblock, block, &NoHooks)?;
-        take(block)?;
-    }
-    Ok(())
-}
-
-/// The header of an index chunk of `count` offsets that are stored as they are.
-pub fn stored_header(count: usize) -> Result<[u8; EXTENDED_HEADER_LENGTH]> {
-    use oxiblosc_chunk::header::{flags, version};
-    if count > MAX_CHUNKS {
-        return Err(Error::Data);
-    }
-    let nbytes = count * WIDTH;
-    let mut bytes = [0; EXTENDED_HEADER_LENGTH];
-    ChunkHeader {
-        version: version::STABLE,
-        versionlz: 1,
-        flags: flags::EXTENDED | flags::MEMCPYED,
-        typesize: WIDTH as u8,
-        nbytes,
-        cbytes: nbytes + EXTENDED_HEADER_LENGTH,
-        blocks: Blocks::Regular {
-            blocksize: nbytes.clamp(1, BLOCKSIZE),
-        },
-        ..ChunkHeader::EMPTY
-    }
-    .write(&mut bytes);
-    Ok(bytes)
-}
-
-/// How an index is compressed: BloscLZ at its default level, shuffled.
-fn params(nbytes: usize) -> EncodeParams {
-    const CLEVEL: u8 = 5;
-    const NEVER_SPLIT: i32 = 2;
-    let compcode = Codec::BloscLz;
-    let mut filters = [filter_id::NONE; 6];
-    filters[5] = filter_id::SHUFFLE;
-    let request = BlocksizeRequest {
-        compcode: compcode as i32,
-        clevel: i32::from(CLEVEL),
-        typesize: WIDTH as i32,
-        nbytes: nbytes as i32,
-        shuffle: true,
-        splitmode: NEVER_SPLIT,
-    };
-    EncodeParams {
-        compcode: compcode as u8,
-        compcode_meta: 0,
-        versionlz: 1,
-        clevel: CLEVEL,
-        typesize: WIDTH,
-        blocksize: request.blocksize(BLOCKSIZE as i32) as usize,
-        filters,
-        filters_meta: [0; 6],
-        split: false,
-        use_dict: false,
-        instrumented: false,
-        extended: true,
-        rules: Rules::Blosc2,
-        checksums: false,
-        nthreads: 1,
     }
 }
 

@@ -17,6 +17,7 @@
 mod access;
 /// Arrays in use.
 pub mod array;
+mod axes;
 /// Where blocks come from.
 pub mod chunks;
 /// Super-chunks that become arrays.

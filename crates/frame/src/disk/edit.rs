@@ -1,14 +1,15 @@
 //! What a change of chunks writes, and where.
 
 use super::commit::{Next, Overwrite, Writes};
-use super::index::{INDEX_SIZES, new_offsets};
+use super::growing_index::{INDEX_SIZES, new_offsets};
 use super::places::ChunkWrite;
 use super::{Disk, SMALL};
 use crate::change::{Change, Delta, Item};
 use crate::fingerprint;
 use crate::free_list::FreeList;
 use crate::header::{Kind, set_extent};
-use crate::offsets::{Offsets, WIDTH, stored_header};
+use crate::index::stored_header;
+use crate::offsets::{Offsets, WIDTH};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
 use oxiblosc_memory::{Collect, List, ToList};

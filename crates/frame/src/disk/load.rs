@@ -3,9 +3,10 @@
 use super::{Loaded, Pending, RETRIES, View, patches};
 use crate::fingerprint::{self, ChecksumScope};
 use crate::header::{self, Extent, Header, Kind, set_extent};
+use crate::index::stored_header;
 use crate::journal::{Record, overlay};
 use crate::meta::Borrowed;
-use crate::offsets::{Offsets, WIDTH, stored_header};
+use crate::offsets::{Offsets, WIDTH};
 use crate::trailer;
 use oxiblosc_chunk::checksum::crc32c;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};

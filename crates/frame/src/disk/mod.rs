@@ -12,7 +12,7 @@
 mod commit;
 mod compact;
 mod edit;
-mod index;
+mod growing_index;
 mod load;
 /// Whether a frame is the one that was last read.
 pub mod look;

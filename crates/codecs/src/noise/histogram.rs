@@ -1,0 +1,114 @@
+//! How often each byte occurs, and whether that is what random bytes would give.
+
+use super::{Method, PIECE, pieces};
+
+/// The bytes at the start of a piece that are tested first. They are enough to recognise most compressible pieces.
+pub(super) const PREFIX: usize = 512;
+/// In streams of this length and more only samples are counted for the histogram.
+pub(super) const MIN_SAMPLED: usize = 16 * PIECE;
+/// The bytes of one such sample.
+pub(super) const SAMPLE: usize = 64;
+
+/// Whether the bytes of each piece are uniformly distributed. For a long stream only a quarter of the bytes is counted; each piece is
+/// tested, and all of them together, which is more sensitive.
+#[inline(never)]
+pub(super) fn all_uniform(stream: &[u8]) -> bool {
+    if stream.len() < MIN_SAMPLED {
+        return pieces(stream).rev().all(|piece| {
+            let mut histogram = Histogram::EMPTY;
+            histogram.add_prefix(piece) == Method::Store
+                && histogram.add_rest(piece) == Method::Store
+        });
+    }
+    let mut all = [0; 256];
+    let uniform = pieces(stream).rev().all(|piece| {
+        let mut histogram = Histogram::EMPTY;
+        // Take one sample of four, at irregular positions, so that they do not coincide with a period in the data.
+        let (groups, rest) = piece.as_chunks::<{ 4 * SAMPLE }>();
+        for (group, i) in groups.iter().zip(0_u32..) {
+            let sample = (i.wrapping_mul(0x9E37_79B9) >> 30) as usize;
+            histogram.add(&group[sample * SAMPLE..][..SAMPLE]);
+        }
+        histogram.add(rest);
+        histogram.add_to(&mut all);
+        histogram.method() == Method::Store
+    });
+    uniform && method(&all) == Method::Store
+}
+
+/// A byte histogram. It has two tables for alternate bytes, since loading a count that was just stored stalls.
+pub(super) struct Histogram([[u16; 256]; 2]);
+
+impl Histogram {
+    pub(super) const EMPTY: Self = Self([[0; 256]; 2]);
+
+    #[inline(never)]
+    pub(super) fn add(&mut self, bytes: &[u8]) {
+        let (eights, rest) = bytes.as_chunks::<8>();
+        for eight in eights {
+            let eight = u64::from_le_bytes(*eight);
+            for i in 0..8 {
+                self.0[i % 2][usize::from((eight >> (8 * i)) as u8)] += 1;
+            }
+        }
+        for &byte in rest {
+            self.0[0][usize::from(byte)] += 1;
+        }
+    }
+
+    /// Counts the prefix of a piece, and chooses a method by that.
+    pub(super) fn add_prefix(&mut self, piece: &[u8]) -> Method {
+        if piece.len() < PIECE {
+            return Method::Search;
+        }
+        self.add(&piece[..PREFIX]);
+        self.method()
+    }
+
+    /// Counts what [`add_prefix`](Self::add_prefix) left, and chooses a method by all of the piece.
+    pub(super) fn add_rest(&mut self, piece: &[u8]) -> Method {
+        self.add(&piece[PREFIX..]);
+        self.method()
+    }
+
+    pub(super) fn add_to(&self, all: &mut [u32; 256]) {
+        let [even, odd] = &self.0;
+        for ((count, even), odd) in all.iter_mut().zip(even).zip(odd) {
+            *count += u32::from(*even) + u32::from(*odd);
+        }
+    }
+
+    pub(super) fn method(&self) -> Method {
+        let mut all = [0; 256];
+        self.add_to(&mut all);
+        method(&all)
+    }
+}
+
+/// Pearson's chi-square test for a uniform distribution of `n` bytes, given the sum of the squares of their counts.
+///
+/// For random bytes chi-square is 255 on average, for any `n`. It is larger by `n / 32` where Huffman codes would save 0.023 bits
+/// per byte; that much is given up.
+pub(super) fn is_uniform(n: u64, squares: u64) -> bool {
+    /// More than five times the standard deviation of 22.6.
+    const TOLERANCE: u64 = 128;
+    256 * squares <= n * (n + 255 + TOLERANCE.max(n / 32))
+}
+
+/// Chooses a method by the counts of all bytes. If two random bytes are equal in more than one of 12 cases, words are also repeated
+/// by chance, so that a search finds some.
+#[inline(never)]
+pub(super) fn method(counts: &[u32; 256]) -> Method {
+    let n: u64 = counts.iter().map(|count| u64::from(*count)).sum();
+    let squares: u64 = counts
+        .iter()
+        .map(|count| u64::from(*count) * u64::from(*count))
+        .sum();
+    if is_uniform(n, squares) {
+        Method::Store
+    } else if 12 * squares <= n * n {
+        Method::HuffmanOnly
+    } else {
+        Method::Search
+    }
+}

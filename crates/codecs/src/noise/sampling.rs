@@ -1,0 +1,127 @@
+//! The words of a piece that are looked at: those that are sampled, and those near its start.
+
+use super::PIECE;
+use oxiblosc_error::Result;
+use oxiblosc_memory::List;
+
+/// A word is sampled if its first byte has these low bits. Sampling by content and not by position finds repeats at any distance.
+pub(super) const SAMPLE_PATTERN: u8 = 0b1_0110;
+/// How many positions are tested for the pattern in one step. It is large, since the number of hits is unpredictable.
+pub(super) const GROUP: usize = 64;
+/// The same at the end of a piece.
+pub(super) const SMALL_GROUP: usize = 16;
+
+/// Finds repeats that are near one another and consist of a few values, as the fields of records that are the same in each. Such words
+/// are rarely among the sampled ones, since only some values are.
+#[derive(Default)]
+pub(super) struct NearRepeats {
+    /// For each hash of a word, the last position with it.
+    table: List<u16>,
+}
+
+impl NearRepeats {
+    /// How much of a piece is tested, in bytes.
+    const TESTED: usize = 2048;
+    const TABLE_BITS: u32 = 11;
+    /// The low six bytes: random words of that length that are not quite uniform are rarely repeated by chance.
+    const WORD_MASK: u64 = (1 << 48) - 1;
+
+    /// Whether more than one in 256 words was there before. A search saves most of what they take.
+    #[inline(never)]
+    pub(super) fn repeats(&mut self, piece: &[u8]) -> Result<bool> {
+        let table_len = 1 << Self::TABLE_BITS;
+        self.table.clear();
+        self.table.resize(table_len, 0)?;
+        let (table, _) = self.table.split_at_mut(table_len);
+        let tested = &piece[..Self::TESTED.min(piece.len())];
+        let word_at = |at: usize| {
+            let bytes = tested.get(at..).and_then(|rest| rest.first_chunk());
+            bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes) & Self::WORD_MASK)
+        };
+        let mut count = 0;
+        for at in 1..tested.len().saturating_sub(7) {
+            let word = word_at(at);
+            let hash = word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - Self::TABLE_BITS);
+            let earlier = core::mem::replace(&mut table[hash as usize], at as u16);
+            count += usize::from(word_at(earlier.into()) == word);
+        }
+        Ok(256 * count > tested.len())
+    }
+}
+
+/// The positions of the sampled words of a piece.
+#[derive(Default)]
+pub(super) struct Positions(List<u16>);
+
+impl Positions {
+    /// Finds the positions in a piece whose byte matches [`SAMPLE_PATTERN`] in the bits of `pattern_mask`, in order. At least seven
+    /// bytes of the piece follow each.
+    ///
+    /// How many a group has is unpredictable. So `BATCH` positions are always written, which is rarely too few, and those beyond the
+    /// actual number are overwritten by the next group's.
+    #[inline(always)]
+    pub(super) fn find<const BATCH: usize>(
+        &mut self,
+        piece: &[u8],
+        pattern_mask: u8,
+    ) -> Result<&[u16]> {
+        self.0.resize(2 * PIECE + BATCH, 0)?;
+        let mut found = 0;
+        let mut push_all = |at: usize, mut hits: u64| {
+            if BATCH > 2 && hits == 0 {
+                return;
+            }
+            loop {
+                let (positions, _) = self.0[found..].split_at_mut(BATCH);
+                for position in positions {
+                    *position = (at + (hits | 1 << 63).trailing_zeros() as usize) as u16;
+                    found += usize::from(hits != 0);
+                    hits &= hits.wrapping_sub(1);
+                }
+                if hits == 0 {
+                    break;
+                }
+            }
+        };
+        // A group is followed by seven bytes, which words at its end need.
+        let mut at = 0;
+        while let Some(group) = piece.get(at..at + GROUP + 7) {
+            let (sixteens, _) = group.as_chunks::<SMALL_GROUP>();
+            let hits = sixteens[..GROUP / SMALL_GROUP]
+                .iter()
+                .rev()
+                .fold(0, |hits, sixteen| {
+                    hits << SMALL_GROUP | u64::from(pattern_hits(sixteen, pattern_mask))
+                });
+            push_all(at, hits);
+            at += GROUP;
+        }
+        while let Some(group) = piece.get(at..at + SMALL_GROUP + 7) {
+            let first = group
+                .first_chunk()
+                .expect("a group has `SMALL_GROUP` bytes");
+            push_all(at, pattern_hits(first, pattern_mask).into());
+            at += SMALL_GROUP;
+        }
+        Ok(&self.0[..found])
+    }
+}
+
+/// Which bytes of a group match [`SAMPLE_PATTERN`] in the bits of `mask`. One bit each, the first byte lowest.
+pub(super) fn pattern_hits(group: &[u8; SMALL_GROUP], mask: u8) -> u16 {
+    let pattern = SAMPLE_PATTERN & mask;
+    #[cfg(target_arch = "x86_64")]
+    {
+        use core::arch::x86_64::*;
+        // SAFETY: every x86-64 has SSE2; the unaligned load takes the 16 bytes of `group`.
+        unsafe {
+            let bytes = _mm_loadu_si128(group.as_ptr().cast());
+            let low = _mm_and_si128(bytes, _mm_set1_epi8(mask as i8));
+            _mm_movemask_epi8(_mm_cmpeq_epi8(low, _mm_set1_epi8(pattern as i8))) as u16
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    group.iter().enumerate().fold(0, |hits, (i, byte)| {
+        hits | u16::from(byte & mask == pattern) << i
+    })
+}

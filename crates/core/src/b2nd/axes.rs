@@ -1,0 +1,183 @@
+//! What a selection takes along one dimension: a range, or a list of indices. Which chunks and blocks that touches.
+
+use super::runs::Run;
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::List;
+use oxiblosc_memory::grid::{self, Part};
+
+/// The items that a selection takes along one dimension.
+pub(super) enum Axis {
+    Range(Range),
+    IndexList(IndexList),
+}
+
+/// A range of items.
+pub(super) struct Range {
+    /// Their places in the buffer, by block.
+    places: grid::Axis,
+    start: i64,
+    stop: i64,
+    /// Length of the array, of a chunk and of a block.
+    shape: i64,
+    chunk: i64,
+    block: i64,
+    /// Blocks of a chunk.
+    blocks: i64,
+}
+
+/// Items in any order, given by their indices.
+pub(super) struct IndexList {
+    /// Their places in the buffer, by block.
+    places: grid::Axis,
+    /// Each block's number in its chunk.
+    blocks: List<i64>,
+    /// The chunk, and its first block; one entry more at the end.
+    chunks: List<(i64, usize)>,
+}
+
+/// What a selection takes of a block along one dimension.
+pub(super) struct BlockExtent<'a> {
+    pub(super) block: i64,
+    /// Which part of the axis it is.
+    pub(super) number: usize,
+    pub(super) part: Part<'a>,
+    /// Every item that the array has there is taken.
+    pub(super) whole: bool,
+}
+
+impl Range {
+    pub(super) fn new(
+        start: i64,
+        stop: i64,
+        shape: i64,
+        (chunk, block): (i64, i64),
+    ) -> Result<Self> {
+        let size = |len: i64| usize::try_from(len).map_err(|_| Error::InvalidParam);
+        Ok(Self {
+            places: grid::Axis::even(size(start)?..size(stop)?, size(chunk)?, size(block)?)?,
+            start,
+            stop,
+            shape,
+            chunk,
+            block,
+            blocks: (chunk + block - 1) / block,
+        })
+    }
+
+    /// From where to where the `i`th touched chunk is taken, counted in the chunk.
+    pub(super) fn taken(&self, i: usize) -> (i64, i64, i64) {
+        let first = (self.start / self.chunk + i as i64) * self.chunk;
+        let (from, to) = (self.start.max(first), self.stop.min(first + self.chunk));
+        (first, from - first, to - first)
+    }
+
+    pub(super) fn block_extent(&self, i: usize, j: usize) -> BlockExtent<'_> {
+        let (first, from, _) = self.taken(i);
+        let block = from / self.block + j as i64;
+        // Blocks are counted from the first that is taken on, and in every chunk there are as many.
+        let before = self.start / self.chunk * self.blocks + self.start % self.chunk / self.block;
+        let number = (first / self.chunk * self.blocks + block - before) as usize;
+        let lo = block * self.block;
+        let there = (lo + self.block).min(self.chunk).min(self.shape - first) - lo;
+        let part = self.places.part(number);
+        let items: usize = part.runs().iter().map(|run| run.len).sum();
+        BlockExtent {
+            block,
+            number,
+            part,
+            whole: items as i64 == there,
+        }
+    }
+}
+
+impl IndexList {
+    pub(super) fn new(indices: &[i64], chunk: i64, block: i64) -> Result<Self> {
+        let mut order: List<(i64, usize)> = List::new();
+        order.reserve_exact(indices.len())?;
+        order.extend(indices.iter().copied().zip(0..))?;
+        order.sort_unstable();
+        let (mut runs, mut firsts) = (List::<Run>::new(), List::new());
+        let mut blocks = List::new();
+        let mut chunks: List<(i64, usize)> = List::new();
+        for (index, at) in order {
+            let (nchunk, item) = (index / chunk, index % chunk);
+            let (nblock, inside) = (item / block, (item % block) as usize);
+            let new_chunk = chunks.last().is_none_or(|last| last.0 != nchunk);
+            if new_chunk {
+                chunks.push((nchunk, blocks.len()))?;
+            }
+            let new_block = new_chunk || blocks.last() != Some(&nblock);
+            if new_block {
+                blocks.push(nblock)?;
+                firsts.push(runs.len())?;
+            }
+            match runs.last_mut() {
+                Some(run)
+                    if !new_block && (run.inside + run.len, run.at + run.len) == (inside, at) =>
+                {
+                    run.len += 1;
+                }
+                _ => runs.push(Run { inside, at, len: 1 })?,
+            }
+        }
+        chunks.push((0, blocks.len()))?;
+        firsts.push(runs.len())?;
+        Ok(Self {
+            places: grid::Axis::listed(runs, firsts)?,
+            blocks,
+            chunks,
+        })
+    }
+
+    pub(super) fn block_extent(&self, i: usize, j: usize) -> BlockExtent<'_> {
+        let number = self.chunks[i].1 + j;
+        BlockExtent {
+            block: self.blocks[number],
+            number,
+            part: self.places.part(number),
+            whole: false,
+        }
+    }
+}
+
+impl Axis {
+    pub(super) fn places(&self) -> &grid::Axis {
+        match self {
+            Self::Range(range) => &range.places,
+            Self::IndexList(list) => &list.places,
+        }
+    }
+
+    pub(super) fn nchunks(&self) -> usize {
+        match self {
+            Self::Range(range) => {
+                ((range.stop - 1) / range.chunk - range.start / range.chunk + 1) as usize
+            }
+            Self::IndexList(list) => list.chunks.len() - 1,
+        }
+    }
+
+    /// The place in the grid of the `i`th touched chunk, how many of its blocks are touched, and whether all that the
+    /// array has of it is taken.
+    pub(super) fn chunk(&self, i: usize) -> (i64, usize, bool) {
+        match self {
+            Self::Range(range) => {
+                let (first, from, to) = range.taken(i);
+                let blocks = (to - 1) / range.block - from / range.block + 1;
+                let whole = from == 0 && to == range.chunk.min(range.shape - first);
+                (first / range.chunk, blocks as usize, whole)
+            }
+            Self::IndexList(list) => {
+                let blocks = list.chunks[i + 1].1 - list.chunks[i].1;
+                (list.chunks[i].0, blocks, false)
+            }
+        }
+    }
+
+    pub(super) fn block_extent(&self, i: usize, j: usize) -> BlockExtent<'_> {
+        match self {
+            Self::Range(range) => range.block_extent(i, j),
+            Self::IndexList(list) => list.block_extent(i, j),
+        }
+    }
+}
