@@ -5,12 +5,12 @@ use super::header::{Front, NO_EXTENT, header_or};
 use super::index::{Index, would_fit};
 use super::order::numbered;
 use super::scan::{Scan, header_from};
-use super::{Chunks, Image, Parts, Salvage, specials};
+use super::{Chunks, Image, Parts, Salvage, Slot, specials};
 use crate::failure::{Failure, Result};
 use crate::library::SuperChunk;
 use crate::state::State;
 use oxiblosc_chunk::header::ChunkHeader;
-use oxiblosc_frame::header::Kind;
+use oxiblosc_frame::header::{Header, Kind};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -33,20 +33,7 @@ pub fn sparse(
     let state = state.unwrap_or(State::Wrong);
     let chunks = Chunks::new(image, Some(folder));
     let numbers = numbers(folder)?;
-    let from_chunks = || {
-        let read = |number: &u64| Some((*number, chunks.header(*number)?));
-        let found: HashMap<u64, (ChunkHeader, bool)> = numbers.iter().filter_map(read).collect();
-        let proven = |number| found.get(&number).is_some_and(|(_, proven)| *proven);
-        let scan = Scan {
-            chunks: numbers
-                .iter()
-                .filter_map(|number| Some((*number, found.get(number)?.0)))
-                .collect(),
-            gaps: Vec::new(),
-            index: None,
-        };
-        header_from(&scan, proven)
-    };
+    let from_chunks = || header_of(&numbers, &chunks);
     let mut header = header_or(front, state, &mut notes, from_chunks)?;
     header.kind = Kind::Sparse;
     let sum = end.sums.as_ref().map(|sums| sums.index);
@@ -74,21 +61,9 @@ pub fn sparse(
             slots
         }
         (Some(index), None) => {
-            if !index.is_whole() {
-                notes.push("the index is damaged: the places of some chunks are lost".into());
-            } else if index.state == State::Wrong {
-                notes.push("the index is damaged: which chunk is which is a guess".into());
-            }
-            let mut places = index.places();
-            places.sort_unstable();
             let believed = (state != State::Wrong).then_some(&header);
-            let slots = index.slots(believed, 0);
-            // Without a checksum it is enough that each file has one place: damage would lead away from them.
-            let is_proven = |number: &u64| chunks.header(*number).is_some_and(|(_, proven)| proven);
-            in_order = is_right(&index)
-                || (index.state == State::Unknown
-                    && places == numbers
-                    && numbers.iter().any(is_proven));
+            let (slots, sure) = by_index(&index, believed, &numbers, &chunks, &mut notes);
+            in_order = sure;
             slots
         }
         (None, None) if expected == Some(0) && numbers.is_empty() => {
@@ -117,6 +92,44 @@ pub fn sparse(
         notes,
         lost: Vec::new(),
     })
+}
+
+/// A header from what the chunks say.
+fn header_of(numbers: &[u64], chunks: &Chunks) -> Option<Header> {
+    let read = |number: &u64| Some((*number, chunks.header(*number)?));
+    let found: HashMap<u64, (ChunkHeader, bool)> = numbers.iter().filter_map(read).collect();
+    let proven = |number| found.get(&number).is_some_and(|(_, proven)| *proven);
+    let headers = numbers
+        .iter()
+        .filter_map(|number| Some((*number, found.get(number)?.0)));
+    let scan = Scan {
+        chunks: headers.collect(),
+        gaps: Vec::new(),
+        index: None,
+    };
+    header_from(&scan, proven)
+}
+
+/// The chunks that an index leads to, and whether that is certain.
+fn by_index(
+    index: &Index,
+    header: Option<&Header>,
+    numbers: &[u64],
+    chunks: &Chunks,
+    notes: &mut Vec<String>,
+) -> (Vec<Slot>, bool) {
+    if !index.is_whole() {
+        notes.push("the index is damaged: the places of some chunks are lost".into());
+    } else if index.state == State::Wrong {
+        notes.push("the index is damaged: which chunk is which is a guess".into());
+    }
+    let mut places = index.places();
+    places.sort_unstable();
+    // Without a checksum it is enough that each file has one place: damage would lead away from them.
+    let is_proven = |number: &u64| chunks.header(*number).is_some_and(|(_, proven)| proven);
+    let is_sure = index.state == State::Right
+        || (index.state == State::Unknown && places == numbers && numbers.iter().any(is_proven));
+    (index.slots(header, 0), is_sure)
 }
 
 /// The numbers of the chunks' files.
