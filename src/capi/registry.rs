@@ -13,21 +13,9 @@ pub struct Functions<T>(T);
 unsafe impl<T> Sync for Functions<T> {}
 
 /// The codecs.
-pub static CODECS: Registry<Functions<blosc2_codec>> = Registry::new(
-    BLOSC2_USER_REGISTERED_CODECS_START,
-    BLOSC2_USER_REGISTERED_CODECS_STOP,
-    Error::CodecParam,
-);
-static FILTERS: Registry<Functions<blosc2_filter>> = Registry::new(
-    BLOSC2_USER_REGISTERED_FILTERS_START,
-    BLOSC2_USER_REGISTERED_FILTERS_STOP,
-    Error::Failure,
-);
-static TUNERS: Registry<Functions<blosc2_tuner>> = Registry::new(
-    BLOSC2_USER_REGISTERED_TUNER_START,
-    BLOSC2_USER_REGISTERED_TUNER_STOP,
-    Error::Failure,
-);
+pub static CODECS: Registry<Functions<blosc2_codec>> = Registry::new();
+static FILTERS: Registry<Functions<blosc2_filter>> = Registry::new();
+static TUNERS: Registry<Functions<blosc2_tuner>> = Registry::new();
 
 impl ProgramCodec for Functions<blosc2_codec> {
     fn code(&self) -> u8 {
@@ -158,7 +146,13 @@ pub unsafe extern "C" fn blosc2_register_codec(codec: *mut blosc2_codec) -> c_in
     code("blosc2_register_codec", || {
         let codec = unsafe_granted!(codec.as_ref()).ok_or(Error::InvalidParam)?;
         let name = unsafe_granted!(c_str(codec.compname));
-        CODECS.register(codec.compcode.into(), Functions(*codec), name)
+        let ids = BLOSC2_USER_REGISTERED_CODECS_START..=BLOSC2_USER_REGISTERED_CODECS_STOP;
+        CODECS.register(
+            (ids, Error::CodecParam),
+            codec.compcode.into(),
+            Functions(*codec),
+            name,
+        )
     })
 }
 
@@ -173,7 +167,13 @@ pub unsafe extern "C" fn blosc2_register_filter(filter: *mut blosc2_filter) -> c
     code("blosc2_register_filter", || {
         let filter = unsafe_granted!(filter.as_ref()).ok_or(Error::InvalidParam)?;
         let name = unsafe_granted!(c_str(filter.name));
-        FILTERS.register(filter.id.into(), Functions(*filter), name)
+        let ids = BLOSC2_USER_REGISTERED_FILTERS_START..=BLOSC2_USER_REGISTERED_FILTERS_STOP;
+        FILTERS.register(
+            (ids, Error::Failure),
+            filter.id.into(),
+            Functions(*filter),
+            name,
+        )
     })
 }
 
@@ -188,7 +188,8 @@ pub unsafe extern "C" fn blosc2_register_tuner(tuner: *mut blosc2_tuner) -> c_in
     code("blosc2_register_tuner", || {
         let tuner = unsafe_granted!(tuner.as_ref()).ok_or(Error::InvalidParam)?;
         let name = unsafe_granted!(c_str(tuner.name));
-        TUNERS.register(tuner.id, Functions(*tuner), name)
+        let ids = BLOSC2_USER_REGISTERED_TUNER_START..=BLOSC2_USER_REGISTERED_TUNER_STOP;
+        TUNERS.register((ids, Error::Failure), tuner.id, Functions(*tuner), name)
     })
 }
 

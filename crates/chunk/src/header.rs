@@ -100,7 +100,7 @@ pub mod filter_id {
 }
 
 /// The bits of the header's `flags` byte that filters decide.
-pub fn filter_flags(filters: &[u8]) -> u8 {
+pub fn filter_flags(filters: &[u8; MAX_FILTERS]) -> u8 {
     filters.iter().fold(0, |bits, id| {
         bits | match *id {
             filter_id::SHUFFLE => flags::SHUFFLE,

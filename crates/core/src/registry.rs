@@ -5,6 +5,7 @@ use oxiblosc_codecs::{Codec, registered_code, registered_name};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{CStrBuf, Table};
 use std::ffi::CStr;
+use std::ops::RangeInclusive;
 
 /// Functions that a program registered, with a copy of their name.
 pub struct Entry<T> {
@@ -15,50 +16,46 @@ pub struct Entry<T> {
 }
 
 /// Functions of one kind.
-pub struct Registry<T: Sync + 'static> {
-    table: Table<Entry<T>>,
-    /// The ids that a program may take.
-    ids: (i32, i32),
-    refused: Error,
-}
+pub struct Registry<T: Sync + 'static>(Table<Entry<T>>);
 
 impl<T: Sync + 'static> Registry<T> {
-    /// An empty registry for the ids from the first to the last; `refused` is the error for others, and for one that is taken.
-    pub const fn new(first: i32, last: i32, refused: Error) -> Self {
-        Self {
-            table: Table::new(),
-            ids: (first, last),
-            refused,
-        }
+    /// An empty registry.
+    #[allow(clippy::new_without_default, reason = "it is for constants")]
+    pub const fn new() -> Self {
+        Self(Table::new())
     }
 
-    /// Registers functions. The same name again is fine, and changes nothing.
+    /// Registers functions under an id, which must be one of `ids`. The same name again is fine, and changes nothing.
     ///
     /// # Errors
-    /// As for [`Self::new`]; [`Error::InvalidParam`] without a name; [`Error::MemoryAlloc`].
-    pub fn register(&self, id: i32, functions: T, name: Option<&CStr>) -> Result<()> {
-        let (first, last) = self.ids;
-        let id = u8::try_from(id)
-            .ok()
-            .filter(|_| (first..=last).contains(&id));
-        let id = id.ok_or(self.refused)?;
+    /// `refused` for another id, and one under which there is another name; [`Error::InvalidParam`] without a name;
+    /// [`Error::MemoryAlloc`].
+    pub fn register(
+        &self,
+        (ids, refused): (RangeInclusive<i32>, Error),
+        id: i32,
+        functions: T,
+        name: Option<&CStr>,
+    ) -> Result<()> {
+        let id = u8::try_from(id).ok().filter(|_| ids.contains(&id));
+        let id = id.ok_or(refused)?;
         let given = name.ok_or(Error::InvalidParam)?;
         let name = CStrBuf::copy_of(given)?;
         let entry = Entry { functions, name };
-        match self.table.add(id, entry, |there| *there.name == *given)? {
+        match self.0.add(id, entry, |there| *there.name == *given)? {
             true => Ok(()),
-            false => Err(self.refused),
+            false => Err(refused),
         }
     }
 
     /// The entry of an id.
     pub fn get(&self, id: i32) -> Option<&'static Entry<T>> {
-        self.table.get(id)
+        self.0.get(id)
     }
 
     /// Forgets everything.
     pub fn clear(&self) {
-        self.table.clear();
+        self.0.clear();
     }
 }
 
@@ -75,7 +72,7 @@ pub trait ProgramCodec: Sync {
 impl<T: ProgramCodec + 'static> Registry<T> {
     /// The program's codec of this name.
     fn named(&self, name: &str) -> Option<&'static T> {
-        let mut codecs = self.table.iter();
+        let mut codecs = self.0.iter();
         let found = codecs.find(|entry| entry.name.to_bytes() == name.as_bytes())?;
         Some(&found.functions)
     }
@@ -118,7 +115,7 @@ impl<T: ProgramCodec + 'static> Registry<T> {
         let number = u8::try_from(library).ok()?;
         let known = Codec::from_format(number).map(Codec::library_name);
         known.or_else(|| registered_name(library)).or_else(|| {
-            let mut codecs = self.table.iter();
+            let mut codecs = self.0.iter();
             let found = codecs.find(|entry| entry.functions.library() == number)?;
             Some(&*found.name)
         })
@@ -147,21 +144,15 @@ mod tests {
 
     #[test]
     fn codecs_have_names_wherever_they_are_from() {
-        static CODECS: Registry<Own> = Registry::new(160, 255, Error::CodecParam);
-        assert_eq!(
-            CODECS.register(31, Own(31), Some(c"own")),
-            Err(Error::CodecParam)
-        );
-        assert_eq!(
-            CODECS.register(200, Own(200), None),
-            Err(Error::InvalidParam)
-        );
-        assert_eq!(CODECS.register(200, Own(200), Some(c"own")), Ok(()));
-        assert_eq!(CODECS.register(200, Own(200), Some(c"own")), Ok(()));
-        assert_eq!(
-            CODECS.register(200, Own(200), Some(c"other")),
-            Err(Error::CodecParam)
-        );
+        static CODECS: Registry<Own> = Registry::new();
+        let add = |code, name| {
+            CODECS.register((160..=255, Error::CodecParam), code, Own(code as u8), name)
+        };
+        assert_eq!(add(31, Some(c"own")), Err(Error::CodecParam));
+        assert_eq!(add(200, None), Err(Error::InvalidParam));
+        assert_eq!(add(200, Some(c"own")), Ok(()));
+        assert_eq!(add(200, Some(c"own")), Ok(()));
+        assert_eq!(add(200, Some(c"other")), Err(Error::CodecParam));
         for (code, name, version) in [(0, c"blosclz", 1), (32, c"ndlz", 1), (200, c"own", 7)] {
             assert_eq!(CODECS.name_of(code), Some(name));
             assert_eq!(CODECS.code_of(name.to_str().expect("is ASCII")), code);

@@ -82,7 +82,7 @@ fn copy(params: &mut Params, src: &Array, more: Fill) -> Result<*mut b2nd_array_
     let others = metalayers_but(src.shown.metalayers(&*src.schunk.read()?), &[NAME])?;
     make_with(params, &borrow(&others)?, Special::Zero, &mut |copy| {
         copy.copy_box(src, &Dims::default())?;
-        copying(src.handle, |coder| {
+        copying(src.handle, &mut |coder| {
             copy.schunk.copy_vlmetalayers(src.schunk, coder)
         })?;
         more(copy)

@@ -63,7 +63,7 @@ pub unsafe fn from_buffer(cframe: *mut u8, len: i64, copy: bool) -> Result<*mut 
 }
 
 /// Runs something on the bytes of a super-chunk that is a contiguous frame in memory, with its own metalayers; none for another one.
-fn with_frame<T>(shown: &Handle, body: impl FnOnce(&[u8]) -> Result<T>) -> Result<Option<T>> {
+fn with_frame(shown: &Handle, body: &mut dyn FnMut(&[u8]) -> Result<u64>) -> Result<Option<u64>> {
     if shown.is_view() || !shown.core().peek()?.is_frame_in_memory() {
         return Ok(None);
     }
@@ -108,7 +108,7 @@ pub fn copy_apart(shown: &Handle, path: Option<&CStr>, contiguous: bool) -> Resu
 /// Copies metalayers and chunks into an empty super-chunk.
 fn copy_content(from: &Handle, to: &SuperChunk, as_they_are: bool) -> Result<()> {
     let metalayers = metalayers_but(from.metalayers(&*from.core().read()?), &[])?;
-    copying(from.base(), |coder| {
+    copying(from.base(), &mut |coder| {
         to.copy_from(from.core(), &metalayers, as_they_are, coder)
     })
 }
@@ -142,12 +142,12 @@ pub unsafe fn to_buffer(
 ) -> Result<i64> {
     (*cframe, *needs_free) = (null_mut(), false);
     let shown = unsafe_granted!(Handle::shown(schunk)?);
-    let frame = with_frame(shown, |bytes| {
+    let frame = with_frame(shown, &mut |bytes| {
         *cframe = bytes.as_ptr().cast_mut();
-        Ok(bytes.len() as i64)
+        Ok(bytes.len() as u64)
     });
     if let Some(len) = frame? {
-        return Ok(len);
+        return Ok(len as i64);
     }
     let frame = copy_as_frame(shown, None)?.into_frame()?;
     let len = frame.len() as i64;
@@ -171,7 +171,7 @@ pub unsafe extern "C" fn blosc2_schunk_to_file(
     code64("blosc2_schunk_to_file", || {
         not_null!(urlpath; InvalidParam)?;
         let (shown, path) = unsafe_granted!((Handle::shown(schunk)?, CStr::from_ptr(urlpath)));
-        let written = with_frame(shown, |bytes| {
+        let written = with_frame(shown, &mut |bytes| {
             // SAFETY: the storage of a super-chunk is complete.
             let backend = unsafe { io::backend(shown.storage().io)? };
             whole::write_through(&*backend, local(path), bytes, durable())?;
@@ -217,7 +217,7 @@ pub unsafe fn append_file(schunk: *mut blosc2_schunk, urlpath: *const c_char) ->
         let backend = unsafe { io::backend(io)? };
         container::append(&*backend, local(path), bytes, durable())
     };
-    let pos = match with_frame(shown, |bytes| append(bytes, shown.storage().io))? {
+    let pos = match with_frame(shown, &mut |bytes| append(bytes, shown.storage().io))? {
         Some(pos) => Some(pos),
         None => copy_as_frame(shown, None)?.with_frame(|bytes| append(bytes, null()))?,
     };

@@ -121,7 +121,7 @@ fn decompressing(handle: &Handle) -> Result<Box<Context>> {
 }
 
 /// Runs `body` with what copies variable-length metalayers of a super-chunk.
-pub fn copying<T>(from: &Handle, body: impl FnOnce(VlmetalayerCoder) -> Result<T>) -> Result<T> {
+pub fn copying(from: &Handle, body: &mut dyn FnMut(VlmetalayerCoder) -> Result<()>) -> Result<()> {
     // SAFETY: there are no parameters.
     let (decoder, encoder) = (decompressing(from)?, unsafe { compressing(null())? });
     body(VlmetalayerCoder {
