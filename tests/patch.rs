@@ -3,7 +3,6 @@
 
 mod common;
 
-use blosc2::capi::exec::Threads;
 use common::abi::*;
 use common::data::{Kind, Rng};
 use common::library::{Lib, both, ours, reference};
@@ -13,6 +12,7 @@ use oxiblosc_chunk::decode::Chunk;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::hooks::NoHooks;
 use oxiblosc_chunk::patch::{PatchMode, Patcher, RecompressParams, Touched};
+use oxiblosc_core::exec::Pool;
 use oxiblosc_error::{Error, Result};
 use proptest::prelude::*;
 
@@ -33,7 +33,7 @@ fn patched<T>(bytes: &[u8], params: RecompressParams, run: impl FnOnce(Patcher) 
         params,
         decoding: &NoHooks,
         encoding: &NoHooks,
-        exec: &Threads,
+        exec: &Pool,
     })
 }
 

@@ -3,7 +3,6 @@
 
 mod common;
 
-use blosc2::capi::exec::Threads;
 use common::abi::*;
 use common::data::{Kind, Rng};
 use common::library::{both, ours};
@@ -14,6 +13,7 @@ use oxiblosc_chunk::hooks::NoHooks;
 use oxiblosc_chunk::in_place::PatchTarget;
 use oxiblosc_chunk::patch::{PatchMode, Patched, Patcher, RecompressParams, Touched};
 use oxiblosc_chunk::source::BlockSource;
+use oxiblosc_core::exec::Pool;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::Buffer;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -51,7 +51,7 @@ fn patch(chunk: &[u8], tail: usize, start: usize, new: &[u8]) -> Result<(Option<
         params: PARAMS,
         decoding: &NoHooks,
         encoding: &NoHooks,
-        exec: &Threads,
+        exec: &Pool,
     }
     .range(start, new, PatchMode::InPlace(&target))?;
     Ok((patched, file.1.load(Ordering::Relaxed)))
@@ -175,7 +175,7 @@ fn a_chunk_in_memory_stays_dense() {
                 params: PARAMS,
                 decoding: &NoHooks,
                 encoding: &NoHooks,
-                exec: &Threads,
+                exec: &Pool,
             };
             match patcher.range(start, &new, PatchMode::Edits) {
                 Ok(Some(Patched::Edits(edits))) => {
