@@ -518,4 +518,22 @@ mod tests {
             assert_eq!(ChunkHeader::parse(&raw).is_ok(), good, "width {width}");
         }
     }
+
+    #[test]
+    fn filters_fills_and_sizes_are_told_from_numbers() {
+        assert_eq!(
+            filter_flags(&[0, 0, 0, 0, 3, 1]),
+            flags::DELTA | flags::SHUFFLE
+        );
+        assert_eq!(filter_flags(&[2, 0, 35, 0, 0, 0]), flags::BITSHUFFLE);
+        let kinds = [0, 1, 2, 3, 4].map(Special::fillable);
+        let (zero, nan) = (Some(Special::Zero), Some(Special::Nan));
+        assert_eq!(kinds, [None, zero, nan, None, Some(Special::Uninit)]);
+        let mut chunk = [0; EXTENDED_HEADER_LENGTH];
+        crate::special::write(Special::Zero, 800, 800, 4, &[], &mut chunk);
+        let front = &chunk[..MIN_HEADER_LENGTH];
+        assert_eq!(ChunkHeader::validate(front, 32), Ok(800));
+        assert_eq!(ChunkHeader::validate(front, 33), Err(Error::InvalidHeader));
+        assert_eq!(ChunkHeader::validate(&[], 15), Err(Error::WriteBuffer));
+    }
 }

@@ -222,3 +222,22 @@ pub struct Count {
     /// Variable-length metalayers.
     pub vlmetalayers: usize,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_shows_again_what_changed() {
+        assert_eq!(Changed::ChunksFrom(3).chunks(5, 7), 3..7);
+        assert_eq!(
+            Changed::ChunksFrom(6).chunks(5, 7),
+            0..7,
+            "some were never shown"
+        );
+        assert_eq!(Changed::Updated(1..3).chunks(5, 5), 1..3);
+        assert_eq!(Changed::Updated(1..3).chunks(4, 5), 0..5);
+        assert_eq!(Changed::Metalayers.chunks(5, 5), 0..0);
+        assert_eq!(Changed::Everything.chunks(5, 5), 0..5);
+    }
+}

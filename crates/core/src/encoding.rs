@@ -282,3 +282,159 @@ impl<C: EncodeContext> Encoder for C {
         &Pool
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::SchunkInfo;
+    use crate::params::CParams;
+    use oxiblosc_chunk::header::ChunkHeader;
+    use std::sync::Mutex;
+
+    /// A context whose tuner chooses a size of blocks, and which writes down what it is told.
+    struct Tuned {
+        params: CParams,
+        /// What the tuner chooses; none for no tuner.
+        blocksize: Option<i32>,
+        told: Mutex<Vec<String>>,
+    }
+
+    impl Tuned {
+        fn new(blocksize: Option<i32>) -> Self {
+            Self {
+                params: CParams::default(),
+                blocksize,
+                told: Mutex::default(),
+            }
+        }
+
+        fn tell(&self, what: String) {
+            self.told.lock().expect("no test panics in it").push(what);
+        }
+    }
+
+    impl EncodeContext for Tuned {
+        type Hooks<'h> = SchunkInfo;
+
+        fn job(&self, nbytes: i32) -> Job {
+            let job = self.params.job(nbytes);
+            match self.blocksize {
+                Some(blocksize) => Job { blocksize, ..job },
+                None => job,
+            }
+        }
+
+        fn functions(&self, _source: Option<&[u8]>) -> SchunkInfo {
+            SchunkInfo::default()
+        }
+
+        fn describe(
+            &self,
+            source: Option<&[u8]>,
+            nbytes: i32,
+            dest: Option<&mut [u8]>,
+            room: i32,
+        ) -> Result<()> {
+            let (source, dest) = (source.is_some(), dest.is_some());
+            self.tell(format!("{nbytes} {source} to {room} {dest}"));
+            Ok(())
+        }
+
+        fn tune(&self) -> Result<bool> {
+            Ok(self.blocksize.is_some())
+        }
+
+        fn set_tuned_blocksize(&self, blocksize: i32) {
+            self.tell(format!("blocks of {blocksize}"));
+        }
+
+        fn is_timed(&self) -> bool {
+            self.blocksize.is_some()
+        }
+
+        fn finished(&self, cbytes: usize, seconds: Option<f64>) -> Result<()> {
+            self.tell(format!("{} {}", cbytes > 0, seconds.is_some()));
+            Ok(())
+        }
+
+        fn set_blocksize(&self, _blocksize: usize) {}
+
+        fn nthreads(&self) -> usize {
+            1
+        }
+    }
+
+    fn told(ctx: &Tuned) -> Vec<String> {
+        std::mem::take(&mut *ctx.told.lock().expect("no test panics in it"))
+    }
+
+    #[test]
+    fn the_tuner_of_the_program_comes_before_the_built_in_one() {
+        let (data, mut dest) = ([7; 4000], [0; 5000]);
+        let source = ChunkInput::Buffer(&data);
+        for (own, chosen) in [(Some(800), 800), (None, 4000), (Some(0), 4000)] {
+            let ctx = Tuned::new(own);
+            let cbytes = compress(&ctx, source, Ok(&mut dest), 5000, Format::Blosc2);
+            let header = ChunkHeader::parse(&dest[..cbytes.expect("compresses")]).expect("a chunk");
+            assert_eq!((header.nbytes, header.blocksize_field()), (4000, chosen));
+            let mut all = vec!["4000 true to 5000 true".to_owned()];
+            if chosen == 4000 {
+                all.push("blocks of 4000".into());
+            }
+            all.push(format!("true {}", own.is_some()));
+            assert_eq!(told(&ctx), all);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_the_place_is_said_last() {
+        let mut ctx = Tuned::new(None);
+        let source = ChunkInput::Generated(100);
+        let nowhere = || Err(Error::NullPointer);
+        let format = Format::Blosc2;
+        assert_eq!(
+            compress(&ctx, source, nowhere(), 31, format),
+            Err(Error::MaxBufsizeExceeded)
+        );
+        assert_eq!(
+            compress(&ctx, source, nowhere(), 200, format),
+            Err(Error::NullPointer)
+        );
+        ctx.params.typesize = 0;
+        assert_eq!(
+            compress(&ctx, source, nowhere(), 200, format),
+            Err(Error::InvalidParam)
+        );
+    }
+
+    #[test]
+    fn blocks_of_their_own_lengths_are_counted() {
+        let ctx = Tuned::new(None);
+        let mut dest = [0; 300];
+        let blocks = [&b"one"[..], b"three", b"eleven"];
+        let cbytes = compress_vlblocks(&ctx, blocks.into_iter().map(Ok), || Ok(&mut dest), 300);
+        let header = ChunkHeader::parse(&dest[..cbytes.expect("compresses")]).expect("a chunk");
+        assert_eq!((header.nblocks, header.nbytes), (3, 14));
+        assert_eq!(told(&ctx).first().map(|told| &**told), Some("blocks of 6"));
+        let broken = [Ok(blocks[0]), Err(Error::NullPointer)];
+        let nowhere = || Err(Error::Failure);
+        let failed = compress_vlblocks(&ctx, broken.into_iter(), nowhere, 300);
+        assert_eq!(failed, Err(Error::NullPointer));
+    }
+
+    #[test]
+    fn special_chunks_are_whole_items_in_enough_room() {
+        assert_eq!(check_special(4, 400, 4, 36), Ok(()));
+        assert_eq!(check_special(4, 400, 4, 35), Err(Error::Data));
+        assert_eq!(check_special(4, 402, 0, 36), Err(Error::Data));
+        assert_eq!(check_special(0, 400, 0, 36), Err(Error::InvalidParam));
+        assert_eq!(check_special(4, -4, 0, 36), Err(Error::InvalidParam));
+        let mut dest = [0; 40];
+        let special = (Special::Value, &[1, 2, 3, 4, 5, 6, 7, 8][..]);
+        let cbytes = make_special(&Tuned::new(None), special, 800, Ok(&mut dest), 40);
+        assert_eq!(cbytes, Ok(40));
+        let header = ChunkHeader::parse(&dest).expect("a chunk");
+        assert_eq!((header.special(), header.nbytes), (Special::Value, 800));
+        assert_eq!(dest[32..], [1, 2, 3, 4, 5, 6, 7, 8]);
+    }
+}

@@ -119,3 +119,31 @@ pub fn locking() -> bool {
 pub fn checksums() -> bool {
     env::is_on(c"BLOSC_CHECKSUMS")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_overrides_parameters() {
+        let params = crate::params::CParams::default();
+        let (mut job, mut nthreads) = (params.job(0), 1);
+        Overrides::default().apply(&mut job, &mut nthreads);
+        assert_eq!((job.recorded(), nthreads), (params.recorded(), 1));
+        let env = Overrides {
+            level: Some(9),
+            shuffle: Some(Shuffle::Bits),
+            delta: Some(true),
+            typesize: Some(2),
+            blocksize: Some(1024),
+            nthreads: Some(4),
+            split: Some(Split::Never),
+        };
+        env.apply(&mut job, &mut nthreads);
+        assert_eq!(
+            (job.clevel, job.typesize, job.blocksize, job.splitmode),
+            (9, 2, 1024, 2)
+        );
+        assert_eq!((job.filters, nthreads), ([0, 0, 0, 0, 3, 2], 4));
+    }
+}

@@ -128,3 +128,31 @@ pub fn compression(
     };
     (job, NTHREADS.get())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_those_that_were_set() {
+        assert_eq!(free_resources(), Err(Error::Failure));
+        assert_eq!(set_nthreads(0), Err(Error::InvalidParam));
+        assert_eq!((set_nthreads(3), nthreads()), (Ok(1), 3));
+        assert!(is_initialized());
+        assert_eq!(free_resources(), Ok(()));
+        DELTA.set(1);
+        BLOCKSIZE.set(4096);
+        let (job, threads) = compression(7, Shuffle::Bits as i32, 4, [0; MAX_FILTERS]);
+        assert_eq!((job.clevel, job.typesize, job.blocksize), (7, 4, 4096));
+        assert_eq!((job.filters, threads), ([0, 0, 0, 0, 3, 2], 3));
+        DELTA.set(0);
+        BLOCKSIZE.set(0);
+        let (job, _) = compression(7, Shuffle::Bytes as i32, 1, [0; MAX_FILTERS]);
+        assert_eq!(
+            job.filters, [0; MAX_FILTERS],
+            "single bytes are not shuffled"
+        );
+        assert_eq!(set_nthreads(1), Ok(3));
+        assert_eq!((destroy(), destroy()), (true, false));
+    }
+}

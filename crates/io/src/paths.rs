@@ -407,4 +407,11 @@ mod tests {
         assert_eq!(kind(&outside), Ok(Some(Kind::Directory)));
         assert_eq!(kind(&folder.path("outside/kept")), Ok(None));
     }
+
+    #[test]
+    fn paths_may_be_urls_of_files() {
+        assert_eq!(local(c"file:///a/b"), c"a/b");
+        assert_eq!(local(c"/a/file:///"), c"/a/file:///");
+        assert_eq!(local(c"file:///"), c"");
+    }
 }

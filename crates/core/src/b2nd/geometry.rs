@@ -372,4 +372,12 @@ mod tests {
         let g = geometry(&[1], &[1 << 20], &[1]).unwrap();
         assert_eq!(g.chunk_nbytes(1 << 11), Err(Error::InvalidParam));
     }
+
+    #[test]
+    fn buffers_have_room_for_all_items_or_are_refused() {
+        assert_eq!(check_room(&[3, 4], 2, 24), Ok(()));
+        assert_eq!(check_room(&[3, 4], 2, 23), Err(Error::InvalidParam));
+        assert_eq!(check_room(&[], 8, 8), Ok(()));
+        assert_eq!(check_room(&[i64::MAX, 0], 2, 100), Err(Error::InvalidParam));
+    }
 }

@@ -268,4 +268,26 @@ mod tests {
         negative.dtype_format = -1;
         assert_eq!(negative.serialize(), Err(Error::Failure));
     }
+
+    #[test]
+    fn what_it_says_is_shown_up_to_the_first_zero() {
+        let mut meta = Meta {
+            ndim: 2,
+            shape: [10; MAX_DIM],
+            chunkshape: [5; MAX_DIM],
+            blockshape: [2; MAX_DIM],
+            dtype: Some(b"|u1\0rest"),
+            dtype_format: 0,
+        };
+        let text = meta.describe().expect("has memory");
+        let shown = "b2nd metalayer parameters:\n Ndim:       2\n shape:      10, 10\n chunkshape: 5, 5\n dtype: |u1\n \
+            blockshape: 2, 2\n";
+        assert_eq!(String::from_utf8_lossy(&text), shown);
+        meta.dtype = None;
+        let text = meta.describe().expect("has memory");
+        assert_eq!(
+            String::from_utf8_lossy(&text),
+            shown.replace(" dtype: |u1\n", "")
+        );
+    }
 }

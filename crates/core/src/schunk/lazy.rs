@@ -248,4 +248,28 @@ mod tests {
         let parsed = parse(nobody, (&header, &lazy), &mut kept, &mut place).map(|_| ());
         assert_eq!(parsed, Err(Error::InvalidParam));
     }
+
+    #[test]
+    fn no_more_is_read_than_a_header_says() {
+        let mut header = ChunkHeader {
+            nbytes: 100,
+            cbytes: 50,
+            nblocks: 1,
+            ..ChunkHeader::EMPTY
+        };
+        let mut basic = [0; MIN_HEADER_LENGTH];
+        for (cbytes, size, front) in [(50, 99, 32), (20, 99, 20), (50, 18, 18), (-1, 99, 16)] {
+            basic[offset::CBYTES..].copy_from_slice(&i32::to_le_bytes(cbytes));
+            assert_eq!(front_len(&basic, size), front);
+        }
+        assert_eq!(len_within(&header, 60), Ok(50));
+        assert_eq!(len_within(&header, 49), Err(Error::InvalidHeader));
+        header.blosc2_flags = flags2::LAZY;
+        assert_eq!(
+            len_within(&header, 20),
+            Ok(20),
+            "how long it is only the size says"
+        );
+        assert_eq!(len_within(&header, 1000), Ok(size(&header)));
+    }
 }

@@ -708,3 +708,30 @@ pub fn special_chunk(
     );
     Ok(chunk)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_kept_unless_what_decides_their_bytes_is_another() {
+        let known = crate::params::CParams {
+            blocksize: 4096,
+            ..Default::default()
+        };
+        let known = known.recorded();
+        let asked = |change: fn(&mut Parameters)| {
+            let mut asked = known;
+            change(&mut asked);
+            asked.keep(&known)
+        };
+        assert!(asked(|_| ()));
+        assert!(asked(|asked| asked.blocksize = 0), "any size will do");
+        assert!(asked(
+            |asked| (asked.splitmode, asked.compcode_meta) = (1, 7)
+        ));
+        assert!(!asked(|asked| asked.blocksize = 2048));
+        assert!(!asked(|asked| asked.clevel = 9));
+        assert!(!asked(|asked| asked.filters[0] = 3));
+    }
+}
