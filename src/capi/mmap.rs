@@ -166,19 +166,16 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_write(
     position: i64,
     stream: *mut c_void,
 ) -> i64 {
-    moved(
-        "blosc2_stdio_mmap_write",
-        (size, nitems, position),
-        |at, len| {
-            if len == 0 {
-                return Ok(0);
-            }
-            // SAFETY: `ptr` has `size * nitems` bytes, if it is not null; they are no part of the map.
-            let written = unsafe { bytes(ptr.cast(), len) }?;
-            unsafe_granted!(change(stream, |stream| stream.write_at(at, written)))?;
-            Ok(nitems)
-        },
-    )
+    let span = (size, nitems, position);
+    moved("blosc2_stdio_mmap_write", span, |at, len| {
+        if len == 0 {
+            return Ok(0);
+        }
+        // SAFETY: `ptr` has `size * nitems` bytes, if it is not null; they are no part of the map.
+        let written = unsafe { bytes(ptr.cast(), len) }?;
+        unsafe_granted!(change(stream, |stream| stream.write_at(at, written)))?;
+        Ok(nitems)
+    })
 }
 
 /// Puts in `*ptr` the address of `nitems` items of `size` bytes at byte `position` of the map, where they can be read
@@ -196,19 +193,16 @@ pub unsafe extern "C" fn blosc2_stdio_mmap_read(
     position: i64,
     stream: *mut c_void,
 ) -> i64 {
-    moved(
-        "blosc2_stdio_mmap_read",
-        (size, nitems, position),
-        |at, len| {
-            not_null!(ptr)?;
-            unsafe_granted!({
-                *ptr = null_mut();
-                let stream = stream_of(stream).ok_or(Error::NullPointer)?;
-                *ptr = stream.address(at, len)?.cast();
-            });
-            Ok(nitems)
-        },
-    )
+    unsafe_granted!(give(ptr, null_mut()));
+    let span = (size, nitems, position);
+    moved("blosc2_stdio_mmap_read", span, |at, len| {
+        unsafe_granted!({
+            let stream = stream_of(stream).ok_or(Error::NullPointer)?;
+            let ptr = ptr.as_mut().ok_or(Error::NullPointer)?;
+            *ptr = stream.address(at, len)?.cast();
+        });
+        Ok(nitems)
+    })
 }
 
 /// Makes the file, or with mode `"c"` what it looks like from here, `size` bytes long. Returns 0, or -1.
