@@ -5,6 +5,7 @@
 //! bytes) occurred before in the stream. The answer depends on the bytes of the stream alone.
 
 mod histogram;
+mod independent;
 mod profile;
 mod sampling;
 mod short;

@@ -170,10 +170,14 @@ impl Compressor {
                 return written(n);
             }
             Plan::PlainLiterals => set_parameters(cctx, level, &[(LITERAL_COMPRESSION_MODE, 2)]),
+            Plan::Fastest => {
+                let level = 1;
+                set_parameters(cctx, level, &[(sys::ZSTD_cParameter::ZSTD_c_minMatch, 7)]);
+            }
             Plan::Search(search) => set_parameters(cctx, level, &search.parameters(src.len())),
-            Plan::SearchPieces(search) => {
+            Plan::SearchPieces(search, len) => {
                 set_parameters(cctx, level, &search.parameters(src.len()));
-                piece = PIECE;
+                piece = len;
             }
         }
         compress_pieces(cctx, piece, src, dst)
@@ -201,9 +205,6 @@ impl Compressor {
         written(n)
     }
 }
-
-/// The length of the library's blocks where they are cut: that of a plane of eight in a block of half a megabyte.
-const PIECE: usize = 64 << 10;
 
 /// What the library calls `ZSTD_c_literalCompressionMode`; 2 is none.
 const LITERAL_COMPRESSION_MODE: sys::ZSTD_cParameter =

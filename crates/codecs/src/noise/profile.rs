@@ -18,28 +18,32 @@ pub(in super::super) enum Distribution {
     Skewed,
 }
 
-/// The distribution in samples of a stream: few, unless these look uniform.
+/// The distribution in samples of a stream (few, unless these look uniform), and in how many of 65,536 cases two random bytes are equal.
 #[inline(never)]
-pub(in super::super) fn distribution(stream: &[u8]) -> Distribution {
+pub(in super::super) fn distribution(stream: &[u8]) -> (Distribution, u64) {
     const FEW: usize = 8;
     const MANY: usize = 16;
     let (n, squares) = count(samples(stream, FEW));
-    if 16 * squares > n * n {
+    let distribution = if 16 * squares > n * n {
         let runs: usize = samples(stream, FEW).map(runs).sum();
-        return match 4 * 8 * runs >= 3 * n as usize {
+        match 4 * 8 * runs >= 3 * n as usize {
             true => Distribution::Runs,
             false if 2 * squares > n * n => Distribution::Sparse,
             false => Distribution::Skewed,
+        }
+    } else {
+        let uniform = is_uniform(n, squares) && {
+            let (n, squares) = count(samples(stream, MANY));
+            is_uniform(n, squares)
         };
-    }
-    let uniform = is_uniform(n, squares) && {
-        let (n, squares) = count(samples(stream, MANY));
-        is_uniform(n, squares)
+        match uniform {
+            true => Distribution::Uniform,
+            false => Distribution::Even,
+        }
     };
-    match uniform {
-        true => Distribution::Uniform,
-        false => Distribution::Even,
-    }
+    // A byte is not counted as equal to itself.
+    let collisions = ((squares - n) << 16) / (n * (n - 1)).max(1);
+    (distribution, collisions)
 }
 
 /// Whether two samples of a stream have as many different values as random bytes have: 57 of 64 bytes on average. A first test that
@@ -83,15 +87,17 @@ impl Noise {
     /// How many of 256 sampled words of a stream occurred before in it; `None` if there are too few samples.
     ///
     /// Which words are sampled depends on their first byte, or, with `mixed`, on three bytes: then a few frequent values do not
-    /// decide, but it takes longer. Words of zeros alone are not sampled.
+    /// decide, but it takes longer. Words of zeros alone are not sampled. With `quarter`, only a quarter of the stream is looked at.
     #[inline(never)]
     pub(in super::super) fn repeats(
         &mut self,
         stream: &[u8],
         mixed: bool,
+        quarter: bool,
     ) -> Result<Option<usize>> {
         const MIN_WORDS: usize = 64;
-        let sampling = (stream.len() >> 9).next_power_of_two().clamp(16, 128);
+        let most = if quarter { 64 } else { 128 };
+        let sampling = (stream.len() >> 9).next_power_of_two().clamp(16, most);
         let search = SearchParams {
             window: stream.len().max(16 * PIECE),
             min_match: 5,
@@ -105,7 +111,9 @@ impl Noise {
         let mut mixed_bytes = core::mem::take(&mut self.mixed_bytes);
         mixed_bytes.clear();
         mixed_bytes.resize(if mixed { 2 * PIECE } else { 0 }, 0)?;
-        for (at, piece) in pieces(stream).enumerate() {
+        // Two pieces of eight.
+        let is_sampled = |(at, _): &(usize, _)| !quarter || matches!(at % 8, 1 | 2);
+        for (at, piece) in pieces(stream).enumerate().filter(is_sampled) {
             let pattern = match mixed {
                 true => mix(piece, &mut mixed_bytes),
                 false => piece,

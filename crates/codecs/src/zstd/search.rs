@@ -17,6 +17,23 @@ const BLOCK: usize = 128 << 10;
 /// The same for blocks of levels 7 and 8.
 const LARGE_BLOCK: usize = 512 << 10;
 
+/// If no more than so many of 256 words that are long enough are repeated, the bytes say nothing of one another.
+const INDEPENDENT: usize = 5;
+
+/// In how many of 65,536 cases two bytes may be equal for codes alone to be as small as what the level finds. No code is shorter than a
+/// bit, so matches save something of bytes that need less.
+fn max_collisions(clevel: u8) -> u64 {
+    match clevel {
+        ..=3 => 65_536 / 2,
+        _ => 65_536 * 4 / 15,
+    }
+}
+
+/// That of a plane of eight in a block of half a megabyte.
+const LARGE_PIECE: usize = 64 << 10;
+/// That of some planes of bits.
+const SMALL_PIECE: usize = 32 << 10;
+
 /// Parameters of a search. What is not here is as the level has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Search {
@@ -38,10 +55,12 @@ pub(super) enum Plan {
     Store,
     /// As the level says, but without codes for single bytes, which would save nothing: the library spends most of the time on them.
     PlainLiterals,
+    /// By the library's fastest search, and for long matches alone: shorter ones take more bits than codes for their bytes.
+    Fastest,
     /// Search it so.
     Search(Search),
-    /// Search it so, in pieces that have codes of their own, and at whose beginning the search looks at each byte again.
-    SearchPieces(Search),
+    /// Search it so, in pieces of so many bytes that have codes of their own, and at whose beginning the search looks at each byte again.
+    SearchPieces(Search, usize),
 }
 
 impl Search {
@@ -111,7 +130,7 @@ pub(super) fn plan(clevel: u8, stream: &[u8], may_store: bool, noise: &mut Noise
     if only_random && !looks_uniform(stream) {
         return Ok(Plan::Level);
     }
-    let distribution = distribution(stream);
+    let (distribution, collisions) = distribution(stream);
     if only_random && distribution != Distribution::Uniform {
         return Ok(Plan::Level);
     }
@@ -126,18 +145,34 @@ pub(super) fn plan(clevel: u8, stream: &[u8], may_store: bool, noise: &mut Noise
         Distribution::Runs | Distribution::Skewed => true,
         Distribution::Uniform | Distribution::Even => false,
     };
-    if skewed && !block {
-        return Ok(of_skewed_plane(clevel));
+    if !block && distribution != Distribution::Uniform {
+        // How many of 256 matter to the choice.
+        let enough = if skewed || clevel == 3 { 32 } else { 256 };
+        let is_sampled = distribution != Distribution::Runs && collisions <= max_collisions(clevel);
+        let long_repeats = match is_sampled {
+            true => noise.long_repeats(stream, collisions, enough)?,
+            false => None,
+        };
+        return Ok(match long_repeats {
+            Some(..=INDEPENDENT) => Plan::Fastest,
+            Some(230..) | None if clevel == 3 => Plan::Level,
+            _ if skewed => of_skewed_plane(clevel),
+            Some(repeats) => of_plane(clevel, repeats),
+            None => Plan::Level,
+        });
     }
     if clevel == 3 && block && distribution != Distribution::Uniform {
-        return Ok(Plan::Search(Search::chains(ZSTD_greedy, 3, 4)));
+        return Ok(of_block_at_3(
+            noise.repeats(stream, skewed, true)?,
+            collisions,
+        ));
     }
-    let Some(repeats) = noise.repeats(stream, skewed)? else {
+    let Some(repeats) = noise.repeats(stream, skewed, false)? else {
         return Ok(Plan::Level);
     };
     Ok(match clevel {
         ..=5 if distribution == Distribution::Uniform && repeats == 0 && may_store => Plan::Store,
-        7.. => of_large_block(clevel, repeats),
+        7.. => of_large_block(clevel, repeats, collisions),
         _ if block => of_block(clevel, repeats),
         _ => of_plane(clevel, repeats),
     })
@@ -157,7 +192,7 @@ fn of_skewed_plane(clevel: u8) -> Plan {
 fn of_plane(clevel: u8, repeats: usize) -> Plan {
     Plan::Search(match (clevel, repeats) {
         (3, 0) => Search::double_fast(5),
-        (3, ..4) => Search::double_fast(4),
+        (3, ..20) => Search::double_fast(4),
         (4, 0) => Search::chains(ZSTD_lazy, 3, 5),
         (4, ..230) => Search::chains(ZSTD_greedy, 3, 4),
         (5, 0) => Search::chains(ZSTD_lazy, 4, 5),
@@ -166,10 +201,22 @@ fn of_plane(clevel: u8, repeats: usize) -> Plan {
     })
 }
 
+/// The same at level 3, if it is not random. The double fast search passes over more and more bytes where it finds nothing, and so over
+/// what follows, if that is not a piece of its own.
+fn of_block_at_3(repeats: Option<usize>, collisions: u64) -> Plan {
+    let few_values = collisions > 65_536 / 11;
+    match repeats {
+        Some(..4) => Plan::Search(Search::double_fast(4)),
+        Some(..48) => Plan::SearchPieces(Search::double_fast(4), SMALL_PIECE),
+        Some(..200) if few_values => Plan::Search(Search::chains(ZSTD_greedy, 3, 4)),
+        None if collisions > 65_536 / 3 => Plan::Search(Search::chains(ZSTD_greedy, 3, 4)),
+        _ => Plan::Level,
+    }
+}
+
 /// How to search a block of bits or of bytes of all kinds.
 fn of_block(clevel: u8, repeats: usize) -> Plan {
     Plan::Search(match (clevel, repeats) {
-        (3, ..230) => Search::chains(ZSTD_greedy, 3, 4),
         (5, ..26) => Search::chains(ZSTD_greedy, 4, 4),
         (5, ..77) => Search::rows(ZSTD_lazy, 4, 4),
         _ => return Plan::Level,
@@ -177,14 +224,19 @@ fn of_block(clevel: u8, repeats: usize) -> Plan {
 }
 
 /// The same for the levels that take large blocks. They gain as much from codes of their own for each piece as from a longer search.
-fn of_large_block(clevel: u8, repeats: usize) -> Plan {
+fn of_large_block(clevel: u8, repeats: usize, collisions: u64) -> Plan {
+    let (many_values, few_values) = (collisions < 65_536 / 22, collisions > 65_536 * 2 / 5);
+    // There longer searches find more.
+    if repeats >= 100 && many_values || repeats >= 180 && few_values {
+        return Plan::Level;
+    }
     let attempts = match (clevel, repeats) {
         (7, ..77) => 5,
         (7, ..230) => 6,
         (8, ..77) => 6,
         _ => return Plan::Level,
     };
-    Plan::SearchPieces(Search::rows(ZSTD_lazy2, attempts, 5))
+    Plan::SearchPieces(Search::rows(ZSTD_lazy2, attempts, 5), LARGE_PIECE)
 }
 
 #[cfg(test)]
@@ -231,24 +283,23 @@ mod tests {
     }
 
     #[test]
-    fn the_rarer_matches_are_the_fewer_candidates_are_tried() {
+    fn bytes_that_say_nothing_of_one_another_are_hardly_searched() {
         let len = 60_000;
-        let (few, many) = (random(len, 12, 1), random(len, 100, 1));
-        for clevel in [1, 2, 6, 9] {
-            assert_eq!(plan(clevel, &few), Plan::Level);
-            assert_eq!(plan(clevel, &many), Plan::Level);
+        for values in [5, 12, 25, 100] {
+            let stream = random(len, values, 1);
+            for clevel in [1, 2, 6, 9] {
+                assert_eq!(plan(clevel, &stream), Plan::Level);
+            }
+            let plans = [3, 4, 5].map(|level| plan(level, &stream));
+            assert_eq!(plans, [Plan::Fastest; 3], "{values} values");
+            let repetitive = stream[..3000].repeat(20);
+            let plans = [3, 4, 5].map(|level| plan(level, &repetitive));
+            assert!(!plans.contains(&Plan::Fastest), "{values} values");
         }
-        let longer = |plan: Plan| match plan {
-            Plan::Search(search) => search.min_match,
-            other => panic!("{other:?}"),
-        };
-        assert_eq!([3, 4, 5].map(|level| longer(plan(level, &few))), [5; 3]);
-        assert_eq!([3, 4, 5].map(|level| longer(plan(level, &many))), [5; 3]);
-        let repetitive = many[..3000].repeat(20);
-        assert_eq!(
-            [3, 4, 5].map(|level| plan(level, &repetitive)),
-            [Plan::Level; 3]
-        );
+        // Codes for three values are hardly shorter than what level 5 finds.
+        let three = random(len, 3, 1);
+        assert_eq!(plan(3, &three), Plan::Fastest);
+        assert!(matches!(plan(5, &three), Plan::Search(_)));
         assert_eq!(plan(3, &random(len, 256, 100)), Plan::Level, "runs");
     }
 
@@ -260,15 +311,21 @@ mod tests {
                 .map(|(values, run)| random(len / 4, values, run))
                 .concat()
         };
-        assert_eq!(
-            plan(3, &block(BLOCK)),
-            Plan::Search(Search::chains(ZSTD_greedy, 3, 4))
-        );
+        let fast = Search::double_fast(4);
+        assert_eq!(plan(3, &random(BLOCK, 100, 1)), Plan::Search(fast));
+        let mut mixed = random(BLOCK, 100, 1);
+        let pieces = mixed.chunks_mut(SMALL_PIECE);
+        for piece in pieces {
+            piece.copy_within(4096..5120, 10_000);
+        }
+        assert_eq!(plan(3, &mixed), Plan::SearchPieces(fast, SMALL_PIECE));
+        let repetitive = random(3000, 100, 1).repeat(BLOCK.div_ceil(3000));
+        assert_eq!(plan(3, &repetitive[..BLOCK]), Plan::Level);
         assert_eq!(plan(4, &block(BLOCK)), Plan::Level);
         for clevel in [7, 8] {
             assert!(matches!(
                 plan(clevel, &block(LARGE_BLOCK)),
-                Plan::SearchPieces(_)
+                Plan::SearchPieces(_, LARGE_PIECE)
             ));
             assert_eq!(plan(clevel, &block(LARGE_BLOCK - 4)), Plan::Level);
         }

@@ -1,0 +1,188 @@
+//! Finds streams whose bytes say nothing of one another: what is saved there is saved by codes for single bytes, and a match that is
+//! found is one by chance.
+//!
+//! Two words of `w` bytes that are drawn alike are equal with the probability `p` to the power of `w`, if `p` is that of two bytes. A
+//! word is long enough if hardly any in a stream is equal to another by chance. Those are also the words a match of which takes
+//! fewer bits than codes for its bytes: it takes the logarithm of the stream's length for the distance, and some more for its own
+//! length, and saves the logarithm of `1 / p` for each byte.
+
+use super::{Noise, PIECE, SearchParams, WORD_BITS, WORD_MASK, pieces};
+use oxiblosc_error::Result;
+
+/// The shortest word: no match of the library's searches is shorter, but for those of three bytes, which save little.
+const MIN_WORD: u32 = 4;
+/// The longest word.
+const MAX_WORD: u32 = 16;
+/// Words that occur before by chance: fewer than one in so many.
+const WORDS_PER_CHANCE: u64 = 32;
+/// Fewer samples say nothing.
+const MIN_WORDS: usize = 48;
+
+/// The length of words of which hardly any is repeated by chance in `len` bytes, two of which are equal in `collisions` of 65,536 cases.
+fn word_len(len: usize, collisions: u64) -> Option<u32> {
+    let mut expected = (len as u64 * WORDS_PER_CHANCE) << 16;
+    (1..=MAX_WORD)
+        .find(|_| {
+            expected = (expected * collisions) >> 16;
+            expected >> 16 == 0
+        })
+        .map(|word| word.max(MIN_WORD))
+}
+
+impl Noise {
+    /// How many of 256 sampled words that are long enough occurred before in a stream, given in how many of 65,536 cases two of its
+    /// bytes are equal. `None` if there are too few samples. Once it is clear that more than `enough` did, or where nearly all do, the
+    /// rest is not looked at.
+    #[inline(never)]
+    pub(in super::super) fn long_repeats(
+        &mut self,
+        stream: &[u8],
+        collisions: u64,
+        enough: usize,
+    ) -> Result<Option<usize>> {
+        let Some(word_len) = word_len(stream.len(), collisions) else {
+            return Ok(None);
+        };
+        let search = SearchParams {
+            window: stream.len().max(16 * PIECE),
+            min_match: word_len,
+            sampling: (stream.len() >> 9).next_power_of_two().clamp(16, 64),
+            expected_repeats: 0,
+            huffman_only: false,
+        };
+        self.start(search, stream)?;
+        let enough = enough * stream.len() / search.sampling / 256;
+        let mask = u128::MAX >> (128 - 8 * word_len);
+        let shift = search.slots().leading_zeros() + 1;
+        let (mut words, mut repeats) = (0, 0);
+        let mut mixed_bytes = core::mem::take(&mut self.mixed_bytes);
+        mixed_bytes.clear();
+        mixed_bytes.resize(2 * PIECE, 0)?;
+        for (at, piece) in pieces(stream).enumerate() {
+            // Which words are sampled depends on no more bytes than they have.
+            let pattern = mix(piece, word_len >= 8, &mut mixed_bytes);
+            let positions = self
+                .positions
+                .find::<8>(pattern, (search.sampling - 1) as u8)?;
+            let this = self.first + at as u64;
+            for &position in positions {
+                let Some(bytes) = stream[at * PIECE + usize::from(position)..].first_chunk() else {
+                    continue;
+                };
+                let word = u128::from_le_bytes(*bytes) & mask;
+                let hash = (word as u64 ^ ((word >> 64) as u64).rotate_left(29))
+                    .wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                // The upper bits are the place; these are compared.
+                let word = hash >> 8 & WORD_MASK;
+                let entry = &mut self.table[(hash >> shift) as usize];
+                let earlier = core::mem::replace(entry, word | this << WORD_BITS);
+                repeats +=
+                    usize::from(earlier & WORD_MASK == word && earlier >> WORD_BITS >= self.first);
+                words += 1;
+            }
+            // Few samples in the second piece, too: what is there is periodic.
+            if at > 0 && words < MIN_WORDS {
+                break;
+            }
+            if words >= MIN_WORDS && (repeats > enough || 10 * repeats > 9 * words) {
+                break;
+            }
+        }
+        self.mixed_bytes = mixed_bytes;
+        Ok((words >= MIN_WORDS).then(|| 256 * repeats / words))
+    }
+}
+
+/// Replaces each byte by one that depends on the next three as well, or seven with `eight`, but for those at the end. Each step takes in
+/// as many bytes again.
+#[inline(never)]
+fn mix<'a>(piece: &[u8], eight: bool, mixed: &'a mut [u8]) -> &'a [u8] {
+    const GROUP: usize = 64;
+    let groups = mixed.as_chunks_mut::<GROUP>().0.iter_mut();
+    for (group, mixed) in piece.windows(GROUP + 7).step_by(GROUP).zip(groups) {
+        let mut one = [0; GROUP + 7];
+        for (one, byte) in one.iter_mut().zip(group) {
+            *one = byte ^ (byte >> 4);
+        }
+        let mut two = [0; GROUP + 6];
+        for (i, two) in two.iter_mut().enumerate() {
+            *two = one[i].wrapping_add(times(one[i + 1], 2));
+        }
+        let mut four = [0; GROUP + 4];
+        for (i, four) in four.iter_mut().enumerate() {
+            *four = two[i] ^ times(two[i + 2], 3);
+        }
+        if !eight {
+            mixed.copy_from_slice(&four[..GROUP]);
+            continue;
+        }
+        for (i, mixed) in mixed.iter_mut().enumerate() {
+            *mixed = four[i].wrapping_add(times(four[i + 4], 4));
+        }
+    }
+    &mixed[..piece.len()]
+}
+
+/// A byte times two to the power of `log`, plus one: by additions, which a vector has for bytes.
+#[inline(always)]
+fn times(byte: u8, log: u32) -> u8 {
+    (0..log)
+        .fold(byte, |product, _| product.wrapping_add(product))
+        .wrapping_add(byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::random;
+    use super::*;
+
+    /// Bytes below `values`, independent of one another.
+    fn of(values: u32, len: usize, seed: u64) -> Vec<u8> {
+        let scaled = |byte: &u8| (u32::from(*byte) * values / 256) as u8;
+        random(len, seed).iter().map(scaled).collect()
+    }
+
+    fn long_repeats(stream: &[u8], values: u64) -> Option<usize> {
+        Noise::default()
+            .long_repeats(stream, 65_536 / values, 256)
+            .unwrap()
+    }
+
+    #[test]
+    fn words_are_so_long_that_chance_repeats_none() {
+        assert_eq!(word_len(32 << 10, 65_536 / 256), Some(4), "at least");
+        assert_eq!(word_len(32 << 10, 65_536 / 25), Some(5));
+        assert_eq!(word_len(64 << 10, 65_536 / 25), Some(5));
+        assert_eq!(word_len(64 << 10, 65_536 / 4), Some(11));
+        assert_eq!(word_len(64 << 10, 65_536 / 2), None, "too long");
+    }
+
+    #[test]
+    fn independent_bytes_repeat_nothing_and_others_do() {
+        let len = 48 << 10;
+        for values in [4, 8, 25, 100, 200] {
+            let stream = of(values, len, values.into());
+            let chance = long_repeats(&stream, values.into());
+            assert!(matches!(chance, Some(..=5)), "{values}: {chance:?}");
+
+            let mut far = stream.clone();
+            far.copy_within(..len / 4, len / 2);
+            let repeats = long_repeats(&far, values.into()).unwrap();
+            assert!((32..96).contains(&repeats), "{values}: {repeats}");
+
+            let near = stream[..2000].repeat(len / 2000);
+            assert!(long_repeats(&near, values.into()) > Some(224), "{values}");
+        }
+        assert_eq!(long_repeats(&vec![7; len], 1), None);
+    }
+
+    #[test]
+    fn streams_are_judged_by_themselves() {
+        let stream = of(25, 32 << 10, 1);
+        let mut noise = Noise::default();
+        for _ in 0..3 {
+            let repeats = noise.long_repeats(&stream, 65_536 / 25, 256).unwrap();
+            assert!(repeats <= Some(5), "{repeats:?}");
+        }
+    }
+}
