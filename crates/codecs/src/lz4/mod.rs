@@ -7,6 +7,7 @@ mod high;
 mod lazy;
 mod mid;
 mod sequences;
+mod short;
 mod unchecked;
 mod writer;
 

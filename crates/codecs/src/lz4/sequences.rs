@@ -13,6 +13,7 @@
 use core::hint::cold_path;
 
 use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, MIN_REST, RUN_MASK};
+use super::short::decode_short;
 use super::unchecked::UncheckedDst;
 use crate::copy::replicate;
 use crate::unaligned::{Sixteen, load, sixteen};
@@ -20,7 +21,7 @@ use crate::{PaddedDst, PaddedSrc};
 
 /// Bytes of the source from the last token that is decoded here: the token, and 16 bytes of literals in one step. Where the
 /// stream has no padding, the library's own fast loop ends there, too.
-const SRC_MARGIN: usize = 1 + 16 + 1;
+pub(super) const SRC_MARGIN: usize = 1 + 16 + 1;
 /// The step in which long literals are copied. Most take only one, so its size avoids a branch.
 const LITERAL_STEP: usize = 64;
 /// The most literals that a token encodes without extra bytes.
@@ -30,9 +31,11 @@ const SHORT_MATCH_STEP: usize = 24;
 /// Bytes of the destination that a sequence without extra bytes may write: its literals, and a match in fixed steps.
 const SHORT_DST_MARGIN: usize = MAX_SHORT_LITERALS + SHORT_MATCH_STEP;
 /// Bytes of the destination that any sequence may write before the position of its match is checked: a step of literals.
-const DST_MARGIN: usize = LITERAL_STEP;
+pub(super) const DST_MARGIN: usize = LITERAL_STEP;
 /// From how many equal bytes on a call of `memset` is worth it.
 const LONG_RUN: usize = 512;
+/// After so many short sequences one after the other, [`decode_short`] is called.
+const SHORT_RUN: usize = 4;
 /// What a match may write past its end.
 const MATCH_OVERRUN: usize = 31;
 // Sixteen bytes of literals are stored before their number is known, and a short match follows without another check.
@@ -179,6 +182,8 @@ unsafe fn extra_length(src: &[u8], at: &mut usize, last: usize) -> usize {
 struct Limits {
     /// The last token. `SRC_MARGIN` bytes of `src` lie there, and `MIN_REST` of the stream.
     token: usize,
+    /// The last token for [`decode_short`], or 0: literals without extra bytes behind it end at `distance` at most.
+    short_token: usize,
     /// The last end of literals that are followed by a match. `MIN_REST` bytes of the stream lie there, so a distance can be read.
     distance: usize,
     /// The last end of long literals. `LITERAL_STEP` bytes of `src` lie there, or it is 0.
@@ -206,6 +211,7 @@ impl Limits {
         let literals_out = dst_len.checked_sub(DST_MARGIN)?;
         Some(Limits {
             token,
+            short_token: token.min(distance.saturating_sub(1 + MAX_SHORT_LITERALS)),
             distance,
             literals: src.len().saturating_sub(LITERAL_STEP).min(distance),
             out: literals_out.min(wanted.saturating_sub(1)),
@@ -233,6 +239,7 @@ pub(super) fn decode(
         return (at, out);
     };
     let mut dst = UncheckedDst::new(dst);
+    let mut short_run = 0;
     while at <= limits.token && out <= limits.out {
         let token = usize::from(src[at]);
         let mut next = at + 1;
@@ -268,9 +275,17 @@ pub(super) fn decode(
             unsafe { dst.repeat_short(end, distance) };
             at = next;
             out = end + match_code + MIN_MATCH;
+            short_run += 1;
+            if short_run >= SHORT_RUN {
+                let lasts = (limits.short_token, limits.out);
+                // SAFETY: the limits leave `SRC_MARGIN` and `DST_MARGIN` bytes, and `out` is at least `SHORT_RUN * MIN_MATCH`.
+                (at, out) = unsafe { decode_short(src, dst.reborrow(), (at, out), lasts) };
+                short_run = 0;
+            }
             continue;
         }
         cold_path();
+        short_run = 0;
         let mut len = match_code + MIN_MATCH;
         if match_code == RUN_MASK {
             // SAFETY: `src_len` is at least `MIN_REST`, so this position is not negative and lies before the end.
