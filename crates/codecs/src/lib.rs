@@ -28,6 +28,7 @@ mod release;
 mod state;
 mod table;
 mod unaligned;
+mod unchecked;
 pub mod zfp;
 mod zlib;
 mod zstd;

@@ -8,10 +8,10 @@
 use core::hint::{cold_path, select_unpredictable};
 
 use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, RUN_MASK};
-use super::unchecked::UncheckedDst;
 use crate::copy::copy_all;
 use crate::table::{Table, hash};
 use crate::unaligned::{first_mismatch, load, xor8};
+use crate::unchecked::UncheckedDst;
 use oxiblosc_error::Result;
 
 /// Binary logarithm of the number of slots in the table with 16-bit positions.

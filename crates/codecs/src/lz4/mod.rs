@@ -8,7 +8,6 @@ mod lazy;
 mod mid;
 mod sequences;
 mod short;
-mod unchecked;
 mod writer;
 
 pub(super) use high::{High, HighDict};

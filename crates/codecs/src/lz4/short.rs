@@ -9,8 +9,8 @@ use core::hint::black_box;
 
 use super::decompress::{MIN_MATCH, RUN_MASK};
 use super::sequences::{DST_MARGIN, SRC_MARGIN};
-use super::unchecked::UncheckedDst;
 use crate::unaligned::load;
+use crate::unchecked::UncheckedDst;
 
 /// Bytes of a sequence without extra bytes, except for its literals: token and distance.
 const WITHOUT_LITERALS: usize = 1 + 2;
