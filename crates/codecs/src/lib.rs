@@ -25,6 +25,8 @@ pub mod ndlz;
 mod noise;
 mod padded;
 mod release;
+#[cfg(feature = "blosc1")]
+pub mod snappy;
 mod state;
 mod table;
 mod unaligned;

@@ -10,6 +10,8 @@ mod sequences;
 mod short;
 mod writer;
 
+#[cfg(feature = "blosc1")]
+pub(super) use compress::{match_end, match_len_backward};
 pub(super) use high::{High, HighDict};
 
 use core::ffi::{CStr, c_char, c_int, c_void};
