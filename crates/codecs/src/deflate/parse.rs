@@ -156,22 +156,24 @@ impl Search<'_> {
         self.inserted = self.finder.insert_all::<MATCH3>(self.inserted, to);
     }
 
-    /// Inserts `at`. Returns the head of its chain and the longest possible match; `None` if too few bytes are left.
+    /// Inserts `at`. Returns the head of its chain, the longest possible match, and that of three bytes; `None` if too few bytes are left.
     #[inline(always)]
-    fn insert(&mut self, at: usize) -> Option<(usize, usize)> {
+    fn insert<const MATCH3: bool>(&mut self, at: usize) -> Option<(usize, usize, Match)> {
         let rest = self.end - at;
         if rest < HASH_BYTES {
             return None;
         }
         self.finder.slide_if_needed(at);
         self.inserted = at + 1;
-        Some((self.finder.insert(at), MAX_MATCH.min(rest)))
+        // SAFETY: `HASH_BYTES` bytes or more are left before `end`, which lies in `src`.
+        let (candidate, match3) = unsafe { self.finder.insert::<MATCH3>(at) };
+        Some((candidate, MAX_MATCH.min(rest), match3))
     }
 
     /// Inserts `at` and returns the longest match there.
     #[inline(always)]
     fn find(&mut self, at: usize) -> Match {
-        let Some((candidate, max_len)) = self.insert(at) else {
+        let Some((candidate, max_len, _)) = self.insert::<false>(at) else {
             return Match::default();
         };
         self.finder
@@ -186,14 +188,9 @@ impl Search<'_> {
         known: Match,
         limits: SearchLimits,
     ) -> Match {
-        let Some((candidate, max_len)) = self.insert(at) else {
+        // A match of three bytes is always looked up, and before the search, so that the two run at the same time.
+        let Some((candidate, max_len, match3)) = self.insert::<MATCH3>(at) else {
             return Match::default();
-        };
-        // Always looked up, and before the search, so that the two run at the same time: the lookup takes as long as the search.
-        let match3 = if MATCH3 {
-            self.finder.insert3(at).last_match()
-        } else {
-            Match::default()
         };
         let found = self
             .finder
@@ -324,14 +321,14 @@ impl Stream<'_> {
             Strategy::Lazy {
                 max_lazy,
                 good_length,
-            } => parse_lazy::<false>(&mut search, &mut builder, at, max_lazy, good_length),
+            } => parse_lazy::<false, false>(&mut search, &mut builder, at, max_lazy, good_length),
             #[cfg(feature = "blosc1")]
             Strategy::Zlib {
                 max_lazy,
                 good_length,
-            } => parse_lazy::<true>(&mut search, &mut builder, at, max_lazy, good_length),
+            } => parse_lazy::<true, true>(&mut search, &mut builder, at, max_lazy, good_length),
             Strategy::LazyMatch3 => {
-                parse_lazy::<true>(&mut search, &mut builder, at, MAX_MATCH, MAX_MATCH)
+                parse_lazy::<true, false>(&mut search, &mut builder, at, MAX_MATCH, MAX_MATCH)
             }
         }?;
         let BlockBuilder { start, symbols, .. } = builder;
@@ -345,6 +342,9 @@ impl Stream<'_> {
 
 /// How many positions at each end of a long match are inserted.
 const INSERTED_ENDS: usize = 16;
+/// A match of so many bytes, at a distance of no more than so many, is a run.
+const MIN_RUN: usize = 3 * INSERTED_ENDS;
+const MAX_PERIOD: usize = 8;
 
 /// [`Strategy::Medium`].
 #[inline(always)]
@@ -396,9 +396,9 @@ fn parse_medium(
 }
 
 /// [`Strategy::Lazy`], and with `MATCH3` also matches of three bytes. As in zlib, `prev` is the match at the position before, and
-/// `match_available` says that the literal there is not written yet.
+/// `match_available` says that the literal there is not written yet. With `SKIP_RUNS` only the ends of runs are inserted.
 #[inline(always)]
-fn parse_lazy<const MATCH3: bool>(
+fn parse_lazy<const MATCH3: bool, const SKIP_RUNS: bool>(
     search: &mut Search,
     builder: &mut BlockBuilder,
     mut at: usize,
@@ -421,6 +421,11 @@ fn parse_lazy<const MATCH3: bool>(
         if prev.len > 0 && current.len == 0 {
             builder.push_match(prev);
             at += prev.len - 1;
+            if SKIP_RUNS && prev.len >= MIN_RUN && prev.distance <= MAX_PERIOD {
+                // What lies between the ends is the same as they are.
+                search.insert_up_to::<MATCH3>(at - prev.len + INSERTED_ENDS);
+                search.inserted = at - INSERTED_ENDS;
+            }
             search.insert_up_to::<MATCH3>(at);
             prev = Match::default();
             match_available = false;
