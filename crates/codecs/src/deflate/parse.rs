@@ -11,6 +11,12 @@ pub(super) const QUICK_LEVEL: u8 = 1;
 /// The level from which on matches of three bytes are taken.
 pub(in super::super) const MATCH3_LEVEL: u8 = 9;
 
+/// Matches of three bytes are taken up to this distance (zlib's name), and from farther back where literals are long.
+const TOO_FAR: usize = 4096;
+/// About the bits of a match of three bytes from farther back. (Some 22 are written; counts of a block that has just begun say too little,
+/// so that with 20 the sum was the least.)
+const FAR_MATCH_BITS: u32 = 20;
+
 /// How a level parses.
 #[derive(Clone, Copy)]
 struct Config {
@@ -240,6 +246,19 @@ impl BlockBuilder<'_, '_> {
         Some(())
     }
 
+    /// Whether a match of three bytes at `at` takes more bits than these as literals, going by how often they were literals of the block.
+    #[inline(always)]
+    fn is_too_far(&self, at: usize, distance: usize) -> bool {
+        if distance <= TOO_FAR {
+            return false;
+        }
+        let bytes = &self.src[at..at + 3];
+        let counts = bytes.iter().map(|byte| self.block.count(*byte) + 1);
+        // As literals they take the logarithm of this quotient.
+        let (all, these) = ((self.symbols as u64).pow(3), counts.product::<u64>());
+        all >> FAR_MATCH_BITS < these
+    }
+
     #[inline(always)]
     fn push_literal(&mut self, at: usize) {
         self.block.push_literal(self.symbols, self.src[at]);
@@ -417,6 +436,9 @@ fn parse_lazy<const MATCH3: bool, const SKIP_RUNS: bool>(
                 limits.max_chain /= 4;
             }
             current = search.find_better::<MATCH3>(at, prev, limits);
+            if MATCH3 && current.len == 3 && builder.is_too_far(at, current.distance) {
+                current = Match::default();
+            }
         }
         if prev.len > 0 && current.len == 0 {
             builder.push_match(prev);
