@@ -7,7 +7,7 @@
 //! The parse is greedy, with one candidate for each position, and takes larger steps the longer it finds nothing, as Google's does. Other
 //! than there, matches reach over the ends of pieces of 64 KiB, and back into what would be literals, so streams are a little smaller.
 
-use core::hint::cold_path;
+use core::hint::{cold_path, select_unpredictable};
 
 use crate::copy::{array_at, array_at_mut};
 use crate::lz4::{match_end, match_len_backward};
@@ -18,6 +18,8 @@ use oxiblosc_error::Result;
 /// Bits of the hash, for the longest streams and for the shortest.
 const MAX_HASH_BITS: u32 = 14;
 const MIN_HASH_BITS: u32 = 8;
+/// The longest stream whose positions are their own lower 16 bits.
+const SHORT_STREAM: usize = 1 << 16;
 /// The shortest match.
 const MIN_MATCH: usize = 4;
 /// No match begins within this many bytes of the end, so that a search may read more than a match.
@@ -26,9 +28,9 @@ const END_MARGIN: usize = 12;
 const SKIP_TRIGGER: u32 = 5;
 /// The largest step, so that what comes behind noise is found.
 const MAX_STEP: usize = 512;
-/// The longest copy of one element, and what is left for the next one of a longer match, so that this is no shorter than `MIN_MATCH`.
+/// The longest copy.
 const MAX_COPY: usize = 64;
-/// The longest copy, and the distance from which on none is written in two bytes.
+/// The longest copy that is written in two bytes, and the distance from which on none is.
 const MAX_SHORT_COPY: usize = 11;
 const SHORT_WINDOW: usize = 1 << 11;
 /// The most literals whose number is in the tag.
@@ -54,11 +56,16 @@ impl Compressor {
             Some(slots) => slots,
             none => none.insert(zeros()?),
         };
-        let bits = usize::BITS - src.len().leading_zeros();
+        let bits = usize::BITS - src.len().saturating_sub(1).leading_zeros();
         let bits = bits.clamp(MIN_HASH_BITS, MAX_HASH_BITS);
         slots[..1 << bits].fill(0);
         let shift = 32 - bits;
-        Ok(encode(Finder { src, slots, shift }, dst).unwrap_or(0))
+        let finder = Finder { src, slots, shift };
+        let written = match src.len() <= SHORT_STREAM {
+            true => encode::<true>(finder, dst),
+            false => encode::<false>(finder, dst),
+        };
+        Ok(written.unwrap_or(0))
     }
 }
 
@@ -70,21 +77,25 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// Inserts `at` and returns the candidate: the position before it in the window whose hash was the last in the slot. It is `at` itself
-    /// where there is none.
+    /// Inserts `at` and returns the candidate, which is `at` itself or before it: in a short stream, of up to 64 KiB, the position
+    /// that was in the slot; in others the position in the window that has its lower 16 bits. Positions are inserted in increasing order.
     ///
     /// # Safety
     /// `at + MIN_MATCH <= src.len()`.
     #[inline(always)]
-    unsafe fn insert(&mut self, at: usize) -> usize {
+    unsafe fn insert<const SHORT: bool>(&mut self, at: usize) -> usize {
         // SAFETY: the caller promises four bytes at `at`.
         let four = u32::from_le(unsafe { load(self.src, at) });
         let slot = (four.wrapping_mul(KNUTH_MULTIPLIER) >> self.shift) as usize;
         let slot = &mut self.slots[slot % (1 << MAX_HASH_BITS)];
-        let distance = (at as u16).wrapping_sub(*slot);
-        *slot = at as u16;
-        // A slot that is empty, or that was not used for a whole window, leads to some position in the window.
-        at.saturating_sub(distance.into())
+        let entry = core::mem::replace(slot, at as u16);
+        let candidate = match SHORT {
+            true => entry.into(),
+            // It reaches back at most to the position that was in the slot, which is 0 or was inserted before.
+            false => at - usize::from((at as u16).wrapping_sub(entry)),
+        };
+        debug_assert!(candidate <= at);
+        candidate
     }
 
     /// Inserts `at` and returns the candidate if its first four bytes match.
@@ -92,10 +103,10 @@ impl Finder<'_> {
     /// # Safety
     /// `at + MIN_MATCH <= src.len()`.
     #[inline(always)]
-    unsafe fn find(&mut self, at: usize) -> Option<usize> {
+    unsafe fn find<const SHORT: bool>(&mut self, at: usize) -> Option<usize> {
         // SAFETY: the caller promises four bytes at `at`, and `from` is not after it.
         let (from, xor) = unsafe {
-            let from = self.insert(at);
+            let from = self.insert::<SHORT>(at);
             let xor = load::<u32>(self.src, from) ^ load::<u32>(self.src, at);
             (from, xor)
         };
@@ -107,11 +118,15 @@ impl Finder<'_> {
     /// # Safety
     /// `last + MIN_MATCH <= src.len()`.
     #[inline(always)]
-    unsafe fn search(&mut self, mut at: usize, last: usize) -> Option<(usize, usize)> {
+    unsafe fn search<const SHORT: bool>(
+        &mut self,
+        mut at: usize,
+        last: usize,
+    ) -> Option<(usize, usize)> {
         let mut tries = 1 << SKIP_TRIGGER;
         while at <= last {
             // SAFETY: `at <= last`, so the caller promises four bytes there.
-            if let Some(from) = unsafe { self.find(at) } {
+            if let Some(from) = unsafe { self.find::<SHORT>(at) } {
                 return Some((at, from));
             }
             let step = (tries >> SKIP_TRIGGER).min(MAX_STEP);
@@ -123,14 +138,14 @@ impl Finder<'_> {
 }
 
 /// Writes a stream. `None` if there is no room, here and below.
-fn encode(mut finder: Finder, dst: &mut [u8]) -> Option<usize> {
+fn encode<const SHORT: bool>(mut finder: Finder, dst: &mut [u8]) -> Option<usize> {
     let src = finder.src;
     let mut out = put_size(dst, src.len())?;
     let mut anchor = 0;
     if let Some(last) = src.len().checked_sub(END_MARGIN) {
         let mut at = 1;
         // SAFETY: `at <= last`, and `END_MARGIN` bytes, more than `MIN_MATCH`, lie at `last`.
-        while let Some((found, from)) = unsafe { finder.search(at, last) } {
+        while let Some((found, from)) = unsafe { finder.search::<SHORT>(at, last) } {
             let back = match_len_backward(src, from, found, from.min(found - anchor));
             let start = found - back;
             out = put_literals(dst, out, src, (anchor, start))?;
@@ -138,7 +153,7 @@ fn encode(mut finder: Finder, dst: &mut [u8]) -> Option<usize> {
             loop {
                 // SAFETY: `from < found`, and `END_MARGIN` bytes lie at `found`, which is `last` at most.
                 let end = unsafe { match_end(src, from, found) };
-                out = put_copy(dst, out, found - from, end - start)?;
+                out = put_match(dst, out, found - from, end - start)?;
                 anchor = end;
                 if end > last {
                     break;
@@ -146,8 +161,8 @@ fn encode(mut finder: Finder, dst: &mut [u8]) -> Option<usize> {
                 // Another match often begins where this one ends.
                 // SAFETY: `end <= last`, and `end - 1` is before it.
                 let next = unsafe {
-                    finder.insert(end - 1);
-                    finder.find(end)
+                    finder.insert::<SHORT>(end - 1);
+                    finder.find::<SHORT>(end)
                 };
                 match next {
                     Some(next) => (start, found, from) = (end, end, next),
@@ -215,33 +230,34 @@ fn put_long_literals(dst: &mut [u8], out: usize, literals: &[u8]) -> Option<usiz
 
 /// Writes a match of `len` bytes, at least `MIN_MATCH`, as copies. Returns where they end.
 #[inline(always)]
-fn put_copy(dst: &mut [u8], mut out: usize, distance: usize, mut len: usize) -> Option<usize> {
+fn put_match(dst: &mut [u8], mut out: usize, distance: usize, mut len: usize) -> Option<usize> {
     debug_assert!(len >= MIN_MATCH && distance < 1 << 16);
-    while len > MAX_SHORT_COPY {
-        // What is left is nothing, or at least `MIN_MATCH`.
-        let this = match len {
-            ..=MAX_COPY => len,
-            _ => MAX_COPY.min(len - MIN_MATCH),
-        };
-        let word = COPY_2 | (this - 1) << 2 | distance << 8;
-        out = put_element::<3>(dst, out, word)?;
-        len -= this;
-        if len == 0 {
-            return Some(out);
-        }
+    while len > MAX_COPY {
         cold_path();
+        // What is left is at least `MIN_MATCH`.
+        let this = MAX_COPY.min(len - MIN_MATCH);
+        out = put_copy(dst, out, distance, this)?;
+        len -= this;
     }
-    if distance < SHORT_WINDOW {
-        let word = COPY_1 | (len - MIN_MATCH) << 2 | distance >> 8 << 5 | (distance & 0xFF) << 8;
-        put_element::<2>(dst, out, word)
-    } else {
-        put_element::<3>(dst, out, COPY_2 | (len - 1) << 2 | distance << 8)
-    }
+    put_copy(dst, out, distance, len)
 }
 
-/// Writes the lowest `N` bytes of `word`. Returns where they end.
+/// Writes a copy of `MIN_MATCH..=MAX_COPY` bytes. Returns where it ends.
 #[inline(always)]
-fn put_element<const N: usize>(dst: &mut [u8], out: usize, word: usize) -> Option<usize> {
-    *array_at_mut::<N>(dst, out)? = *(word as u32).to_le_bytes().first_chunk()?;
-    Some(out + N)
+fn put_copy(dst: &mut [u8], out: usize, distance: usize, len: usize) -> Option<usize> {
+    // No branch, since the distance is unpredictable.
+    let is_short = (len <= MAX_SHORT_COPY) & (distance < SHORT_WINDOW);
+    let short = COPY_1 | (len - MIN_MATCH) << 2 | distance >> 8 << 5 | (distance & 0xFF) << 8;
+    let long = COPY_2 | (len - 1) << 2 | distance << 8;
+    let word = (select_unpredictable(is_short, short, long) as u32).to_le_bytes();
+    let end = out + 3 - usize::from(is_short);
+    match array_at_mut(dst, out) {
+        Some(room) => *room = word,
+        None => {
+            cold_path();
+            let room = dst.get_mut(out..end)?;
+            room.copy_from_slice(&word[..room.len()]);
+        }
+    }
+    Some(end)
 }
