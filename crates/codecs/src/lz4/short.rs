@@ -22,7 +22,7 @@ const STEP: usize = 8;
 // What a sequence reads and writes: sixteen bytes behind the token, or token, literals and distance; sixteen bytes of literals, or all
 // of them and a match.
 const _: () = assert!(
-    1 + 16 <= SRC_MARGIN
+    16 < SRC_MARGIN
         && WITHOUT_LITERALS + RUN_MASK - 1 <= SRC_MARGIN
         && RUN_MASK - 1 + MATCH_BYTES <= DST_MARGIN
 );
