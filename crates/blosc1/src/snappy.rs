@@ -1,32 +1,16 @@
 //! Snappy, which only Blosc 1 has.
 
 use oxiblosc_chunk::hooks::Hooks;
+use oxiblosc_codecs::snappy::Compressor;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::AlignedBuffer;
 use oxiblosc_memory::depot::Depot;
-use snap::raw::{Decoder, Encoder, max_compress_len};
+use snap::raw::Decoder;
 
-/// What compressing needs.
-struct State {
-    encoder: Encoder,
-    /// The codec wants room for the worst case, which a stream has not got in its chunk.
-    room: AlignedBuffer,
-}
-
-impl State {
-    fn new() -> Self {
-        Self {
-            encoder: Encoder::new(),
-            room: AlignedBuffer::default(),
-        }
-    }
-}
-
-static STATES: Depot<State, 32> = Depot::empty();
+static COMPRESSORS: Depot<Compressor, 32> = Depot::empty();
 
 /// Frees what is kept for the next call.
 pub fn release() {
-    STATES.release();
+    COMPRESSORS.release();
 }
 
 /// The codec, as the engine calls those that are none of its own.
@@ -34,15 +18,7 @@ pub struct Snappy;
 
 impl Hooks for Snappy {
     fn encode(&self, _compcode: u8, _meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        let mut state = STATES.borrow(State::new)?;
-        let State { encoder, room } = &mut *state;
-        let room = room.ensure(max_compress_len(src.len()))?;
-        let size = encoder.compress(src, room).map_err(|_| Error::Failure)?;
-        let Some(dst) = dst.get_mut(..size) else {
-            return Ok(0);
-        };
-        dst.copy_from_slice(&room[..size]);
-        Ok(size)
+        COMPRESSORS.borrow(Compressor::default)?.compress(src, dst)
     }
 
     fn decode(&self, _compcode: u8, _meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
@@ -53,28 +29,67 @@ impl Hooks for Snappy {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::iter::repeat_n;
+
+    /// Data of many kinds and sizes: noise, numbers, repeats of all lengths from near and from far, over the ends of 64 KiB too.
+    fn all_data() -> Vec<Vec<u8>> {
+        let mut state = 1u64;
+        let mut below = |n: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005) + 1;
+            (state >> 33) as usize % n
+        };
+        let mut all = vec![
+            (0..40_000u32).flat_map(|i| (i / 7).to_le_bytes()).collect(),
+            vec![7; 300_000],
+            (0..200_000).map(|_| below(256) as u8).collect(),
+        ];
+        for len in (0..40).chain([
+            59, 60, 61, 62, 255, 256, 257, 65_535, 65_536, 65_537, 500_000,
+        ]) {
+            let mut data = Vec::new();
+            while data.len() < len {
+                data.extend((0..below([3, 9, 100][len % 3])).map(|i| (i * 37) as u8));
+                data.extend(repeat_n(below(256) as u8, below(70)));
+                let farthest = [10, 3000, 65_536, 90_000][below(4)];
+                let distance = 1 + below(farthest);
+                let longest = [12, 80, 300][below(3)];
+                for _ in 0..below(longest) {
+                    data.push(
+                        data.len()
+                            .checked_sub(distance)
+                            .map_or(0, |from| data[from]),
+                    );
+                }
+            }
+            data.truncate(len);
+            all.push(data);
+        }
+        all
+    }
 
     #[test]
     fn streams_come_back_and_are_never_longer_than_their_room() {
-        let numbers: Vec<u8> = (0..40_000u32).flat_map(|i| (i / 7).to_le_bytes()).collect();
-        let mut packed = vec![0; numbers.len()];
-        let size = Snappy.encode(3, 0, &numbers, &mut packed).unwrap();
-        assert!(size > 0 && size < numbers.len());
-        assert_eq!(
-            Snappy.encode(3, 0, &numbers, &mut packed[..size - 1]),
-            Ok(0)
-        );
-        let mut back = vec![0; numbers.len()];
-        assert_eq!(
-            Snappy.decode(3, 0, &packed[..size], &mut back),
-            Ok(back.len())
-        );
-        assert!(back == numbers);
-        let (_, short) = back.split_first_mut().unwrap();
-        assert_eq!(
-            Snappy.decode(3, 0, &packed[..size], short),
-            Err(Error::Data)
-        );
+        for data in all_data() {
+            let mut packed = vec![0; snap::raw::max_compress_len(data.len())];
+            let size = Snappy.encode(3, 0, &data, &mut packed).unwrap();
+            assert!(size > 0);
+            let mut back = vec![0; data.len()];
+            assert_eq!(
+                Snappy.decode(3, 0, &packed[..size], &mut back),
+                Ok(back.len())
+            );
+            assert!(back == data);
+            if let Some((_, short)) = back.split_first_mut() {
+                let refused = Snappy.decode(3, 0, &packed[..size], short);
+                assert_eq!(refused, Err(Error::Data));
+            }
+            let mut exact = vec![0; size];
+            assert_eq!(Snappy.encode(3, 0, &data, &mut exact), Ok(size));
+            assert!(exact == packed[..size], "{} bytes", data.len());
+            for room in [0, size / 2, size - 1] {
+                assert_eq!(Snappy.encode(3, 0, &data, &mut exact[..room]), Ok(0));
+            }
+        }
         release();
     }
 }

@@ -1,7 +1,7 @@
 //! Copying literals and matches, for several LZ77 codecs.
 
 /// The largest step of the fixed-size copies, in bytes.
-pub(super) const STEP: usize = 32;
+const STEP: usize = 32;
 /// Up to this length a match is copied in fixed steps; a longer one with `copy_within`.
 const MAX_STEPWISE: usize = 64;
 /// The same limit for distances of 1, 2, 4 and 8. It is higher because their steps store a pattern and load nothing.

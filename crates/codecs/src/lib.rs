@@ -25,9 +25,12 @@ pub mod ndlz;
 mod noise;
 mod padded;
 mod release;
+#[cfg(feature = "blosc1")]
+pub mod snappy;
 mod state;
 mod table;
 mod unaligned;
+mod unchecked;
 pub mod zfp;
 mod zlib;
 mod zstd;

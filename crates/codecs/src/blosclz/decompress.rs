@@ -1,13 +1,20 @@
-//! The decompressor. It copies in fixed steps where there is room to write past the end of a packet, and exactly near the end.
+//! The decompressor. It copies in fixed steps, without a check for each, where there is room to read and write past the end of a packet,
+//! and exactly near the ends.
 
-use super::FAR;
-use crate::copy::{STEP, array_at, array_at_mut, copy_match, read8, replicate};
+use core::hint::cold_path;
+
+use super::{FAR, MAX_LITERALS};
+use crate::copy::{array_at, copy_match, replicate};
+use crate::unaligned::{Sixteen, load};
+use crate::unchecked::{MATCH_OVERRUN, UncheckedDst};
 use oxiblosc_error::{Error, Result};
 
-/// Input that the fast loop reads at once: the longest run of literals, and the bytes of the match behind it.
-const SRC_MARGIN: usize = STEP + 4;
-/// Output that one turn of the fast loop may write: a step of literals, and a short match in one step of eight.
-const DST_MARGIN: usize = STEP + 8;
+/// The most bytes of a match that the fast loop reads: two lengths or low bytes, a far distance, and the control byte behind it.
+const MATCH_MARGIN: usize = 5;
+/// Input that a turn of the fast loop reads: the longest run of literals, the control byte behind it, and a match.
+const SRC_MARGIN: usize = MAX_LITERALS + 1 + MATCH_MARGIN;
+/// Output that a turn of the fast loop may write without another check: literals, and a match of up to eight bytes.
+const DST_MARGIN: usize = MAX_LITERALS + 8;
 /// The length code that is followed by extra length bytes.
 const MAX_LENGTH_CODE: u8 = 7;
 
@@ -20,7 +27,7 @@ pub(crate) fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize> {
     let mut at = 1;
     let mut out = 0;
     loop {
-        (control, at, out) = decode_fast(src, dst, control, at, out)?;
+        (control, at, out) = decode_fast(src, dst, (control, at, out));
         // Decode one packet with every check: the fast loop stops at unusual packets and near both ends.
         if control < 32 {
             let n = usize::from(control) + 1;
@@ -70,66 +77,196 @@ fn near_distance(control: u8, low: u8) -> usize {
     (usize::from(control & 31) << 8 | usize::from(low)) + 1
 }
 
-/// Decodes packets until one is unusual (a far distance, or a length of several extra bytes) or close to the end of `src` or
-/// `dst`. Takes and returns the control byte of the next packet, the position after it, and the length of the output.
-#[inline(always)]
-fn decode_fast(
-    src: &[u8],
-    dst: &mut [u8],
-    mut control: u8,
-    mut at: usize,
-    mut out: usize,
-) -> Result<(u8, usize, usize)> {
-    while let Some(input) = array_at::<SRC_MARGIN>(src, at)
-        && dst.len() - out >= DST_MARGIN
-    {
-        let mut used = 0;
+/// Where a packet begins: its control byte, the position after that, and the length of the output.
+type Packet = (u8, usize, usize);
+
+/// Decodes packets until one is unusual (a length of several extra bytes, a distance that is too far) or close to the end of `src` or
+/// `dst`. Takes and returns where the next packet begins.
+#[inline(never)]
+fn decode_fast(src: &[u8], dst: &mut [u8], (mut control, mut at, mut out): Packet) -> Packet {
+    let (Some(last_at), Some(last_out)) = (
+        src.len().checked_sub(SRC_MARGIN),
+        dst.len().checked_sub(DST_MARGIN),
+    ) else {
+        return (control, at, out);
+    };
+    let mut dst = UncheckedDst::new(dst);
+    while at <= last_at && out <= last_out {
         if control < 32 {
-            let n = usize::from(control) + 1;
-            if let (Some(room), Some(step)) = (array_at_mut::<STEP>(dst, out), input.first_chunk())
-            {
-                *room = *step;
+            // SAFETY: `SRC_MARGIN` bytes lie at `at` and `DST_MARGIN` at `out`, both more than 32.
+            unsafe {
+                let (first, last) = (load::<Sixteen>(src, at), load::<Sixteen>(src, at + 16));
+                dst.store(out, first);
+                dst.store(out + 16, last);
             }
-            out += n;
-            control = input[n];
+            let n = usize::from(control) + 1;
             at += n + 1;
+            out += n;
+            // SAFETY: `at` went on by 33 at most, which is less than `SRC_MARGIN`.
+            control = unsafe { load(src, at - 1) };
             if control < 32 {
                 continue;
             }
-            used = n + 1;
         }
         let code = control >> 5;
+        // SAFETY: `at` is at most `last_at + 33`, where `SRC_MARGIN - 33` bytes lie: `MATCH_MARGIN`.
+        let [first, second] = unsafe { load::<[u8; 2]>(src, at) };
         if code != MAX_LENGTH_CODE {
-            let distance = near_distance(control, input[used]);
+            let mut distance = near_distance(control, first);
+            let (mut next, mut used) = (second, 2);
             if distance > FAR {
-                break;
+                cold_path();
+                // SAFETY: as above.
+                let [low, behind] = unsafe { load::<[u8; 2]>(src, at + 2) };
+                distance += usize::from(u16::from_be_bytes([second, low]));
+                (next, used) = (behind, 4);
             }
             if distance > out {
-                return Err(Error::Data);
+                break;
             }
-            // The match is at most eight bytes, which one store writes. For a distance below eight the pattern is replicated.
-            let (eight, _) = replicate(read8(dst, out - distance), distance.min(8));
-            if let Some(room) = array_at_mut(dst, out) {
-                *room = eight.to_le_bytes();
+            // SAFETY: `distance <= out`, and `out` is at most `last_out + 32`, where `DST_MARGIN - 32` bytes lie: 8.
+            unsafe {
+                // The match is at most eight bytes, which one store writes. For a distance below eight the pattern is replicated.
+                let (eight, _) = replicate(u64::from_le(dst.load(out - distance)), distance.min(8));
+                dst.store(out, eight.to_le());
             }
-            out += usize::from(code) + 2;
-            control = input[used + 1];
-            at += 2;
+            (control, at, out) = (next, at + used, out + usize::from(code) + 2);
         } else {
-            let more = input[used];
-            let distance = near_distance(control, input[used + 1]);
-            let len = usize::from(MAX_LENGTH_CODE) + 2 + usize::from(more);
-            if more == 255 || distance > FAR || len > dst.len() - out {
+            // SAFETY: as above.
+            let mut next = unsafe { load::<u8>(src, at + 2) };
+            let mut distance = near_distance(control, second);
+            let mut used = 3;
+            if distance > FAR {
+                cold_path();
+                // SAFETY: as above.
+                let [low, behind] = unsafe { load::<[u8; 2]>(src, at + 3) };
+                distance += usize::from(u16::from_be_bytes([next, low]));
+                (next, used) = (behind, 5);
+            }
+            let len = usize::from(MAX_LENGTH_CODE) + 2 + usize::from(first);
+            if first == 255 || distance > out || out + len + MATCH_OVERRUN > dst.len() {
                 break;
             }
-            if distance > out {
-                return Err(Error::Data);
-            }
-            copy_match(dst, out, distance, len);
-            out += len;
-            control = input[used + 2];
-            at += 3;
+            // SAFETY: `1 <= distance <= out`, and `MATCH_OVERRUN` bytes lie behind the match.
+            unsafe { dst.repeat(out, distance, out + len) };
+            (control, at, out) = (next, at + used, out + len);
         }
     }
-    Ok((control, at, out))
+    (control, at, out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blosclz::WINDOW;
+    use crate::tests::Numbers;
+
+    /// The format byte by byte.
+    fn model(src: &[u8], room: usize) -> Result<Vec<u8>> {
+        let mut src = src.iter().copied();
+        let mut out = Vec::new();
+        let mut control = src.next().map(|first| first & 31);
+        while let Some(byte) = control {
+            let mut next = || src.next().map(usize::from).ok_or(Error::Data);
+            if byte < 32 {
+                for _ in 0..=byte {
+                    out.push(next()? as u8);
+                }
+            } else {
+                let mut len = usize::from(byte >> 5) + 2;
+                let mut more = if byte >> 5 == 7 { 255 } else { 0 };
+                while more == 255 {
+                    more = next()?;
+                    len += more;
+                }
+                let mut distance = (usize::from(byte & 31) << 8) + next()? + 1;
+                if distance > FAR {
+                    distance += next()? << 8;
+                    distance += next()?;
+                }
+                if len > room.saturating_sub(out.len()) {
+                    return Err(Error::Data);
+                }
+                for _ in 0..len {
+                    let from = out.len().checked_sub(distance).ok_or(Error::Data)?;
+                    out.push(out[from]);
+                }
+            }
+            if out.len() > room {
+                return Err(Error::Data);
+            }
+            control = src.next();
+        }
+        Ok(out)
+    }
+
+    /// Packets of all kinds, and the length of their data.
+    fn packets(rng: &mut Numbers) -> (Vec<u8>, usize) {
+        let (mut stream, mut len) = (Vec::new(), 0);
+        for _ in 0..1 + rng.below(2000) {
+            let farthest = len.min(WINDOW - 1);
+            if farthest == 0 || rng.below(2) == 0 {
+                let n = 1 + rng.below(MAX_LITERALS);
+                stream.push(n as u8 - 1);
+                stream.extend((0..n).map(|_| rng.next() as u8));
+                len += n;
+                continue;
+            }
+            let distance = 1 + match rng.below(4) {
+                0 => rng.below(farthest.min(16)),
+                1 => rng.below(farthest.min(300)),
+                _ => rng.below(farthest),
+            };
+            let near = (distance - 1).min(FAR);
+            let code = if rng.below(2) == 0 {
+                7
+            } else {
+                1 + rng.below(6)
+            };
+            stream.push((code << 5 | near >> 8) as u8);
+            len += code + 2;
+            if code == 7 {
+                let most = [30, 700][rng.below(2)];
+                let mut more = rng.below(most);
+                len += more;
+                while more >= 255 {
+                    stream.push(255);
+                    more -= 255;
+                }
+                stream.push(more as u8);
+            }
+            stream.push(near as u8);
+            if near == FAR {
+                stream.extend(((distance - 1 - FAR) as u16).to_be_bytes());
+            }
+        }
+        (stream, len)
+    }
+
+    #[test]
+    fn streams_are_decoded_and_refused_as_the_format_says() {
+        let mut rng = Numbers(31);
+        let (mut good, mut bad) = (0, 0);
+        for round in 0..1500 {
+            let (mut stream, len) = packets(&mut rng);
+            let mut room = len;
+            match round % 4 {
+                0 => {}
+                1 => stream.truncate(rng.below(stream.len())),
+                2 => room = rng.below(len + 100),
+                _ => {
+                    for _ in 0..1 + rng.below(5) {
+                        let at = rng.below(stream.len());
+                        stream[at] = rng.next() as u8;
+                    }
+                }
+            }
+            let mut dst = vec![0; room];
+            let result = decompress(&stream, &mut dst).map(|n| dst[..n].to_vec());
+            good += usize::from(result.is_ok());
+            bad += usize::from(result.is_err());
+            assert!(result == model(&stream, room), "round {round}");
+        }
+        assert!(good > 400 && bad > 400, "{good} {bad}");
+    }
 }

@@ -234,6 +234,12 @@ impl Block {
         self.distances.fill(0);
     }
 
+    /// How often a byte was pushed as a literal.
+    #[inline(always)]
+    pub(super) fn count(&self, byte: u8) -> u64 {
+        self.literals[usize::from(byte)].into()
+    }
+
     #[inline(always)]
     fn push(&mut self, i: usize, symbol: u32) {
         self.symbols[i] = symbol;

@@ -8,7 +8,8 @@
 use core::hint::{cold_path, select_unpredictable};
 
 use super::block::MAX_MATCH;
-use crate::copy::{match_len, read4};
+use super::match3::{Buckets, Table3};
+use crate::copy::match_len;
 use crate::table::{KNUTH_MULTIPLIER, zeros};
 use crate::unaligned::{first_mismatch, load};
 use oxiblosc_error::Result;
@@ -18,19 +19,14 @@ const DISTANCE_BITS_PER_BYTE: u32 = 6;
 /// The size of deflate's window. It is a power of two, and matches reach back less than it.
 const WINDOW_SIZE: usize = 1 << 15;
 /// The largest distance that is searched.
-const MAX_DISTANCE: usize = WINDOW_SIZE - 1;
+pub(super) const MAX_DISTANCE: usize = WINDOW_SIZE - 1;
 /// Bits of the hash, for the longest streams and for the shortest.
 const MAX_HASH_BITS: u32 = 17;
 const MIN_HASH_BITS: u32 = 9;
 /// Bits of the hash at the level for speed, so that the table fits into the first-level cache.
 const QUICK_HASH_BITS: u32 = 15;
-/// Bits of the hash of three bytes that select a bucket. The rest are its tag, which tells apart the hashes of one bucket.
-const HASH3_BITS: u32 = 14;
-const TAG_BITS: u32 = 24 - HASH3_BITS;
 /// How many candidates are tried whose distance is so small that the match would overlap itself.
 const MAX_OVERLAPPING: u32 = 4;
-/// The bits of a position in a bucket of `head3`; the tag is above.
-const POSITION_MASK: u32 = 0xFFFF;
 /// How many bytes are hashed.
 pub(super) const HASH_BYTES: usize = 4;
 /// The largest position, relative to `base`. Before it is exceeded, the tables slide. A match behind it still fits into 16 bits.
@@ -74,11 +70,8 @@ pub(super) struct HashTables {
     head: Box<[u16; 1 << MAX_HASH_BITS]>,
     /// For each position modulo `WINDOW_SIZE`, the position before it with the same hash.
     prev: Box<[u16; WINDOW_SIZE]>,
-    /// For each upper part of a hash of three bytes, the last four positions with it, the last one first. Each has its tag above.
-    head3: Box<[[u32; 4]; 1 << HASH3_BITS]>,
+    buckets: Buckets,
     hash_bits: u32,
-    /// Whether `head3` is used.
-    with_match3: bool,
     base: usize,
 }
 
@@ -89,14 +82,14 @@ impl HashTables {
         Ok(HashTables {
             head: zeros()?,
             prev: zeros()?,
-            head3: zeros()?,
+            buckets: Buckets::new()?,
             hash_bits: MIN_HASH_BITS,
-            with_match3: false,
             base: 0,
         })
     }
 
-    /// Clears the tables for a stream of `len` bytes. A short stream uses fewer slots, so that there is less to clear.
+    /// Clears the tables for a stream of `len` bytes. A short stream uses fewer slots, so that there is less to clear, and more of them
+    /// are in the cache.
     pub(super) fn start(&mut self, len: usize, quick: bool, with_match3: bool) {
         let max_bits = if quick {
             QUICK_HASH_BITS
@@ -105,10 +98,7 @@ impl HashTables {
         };
         self.hash_bits = (usize::BITS - len.leading_zeros() + 1).clamp(MIN_HASH_BITS, max_bits);
         self.head[..1 << self.hash_bits].fill(0);
-        self.with_match3 = with_match3;
-        if with_match3 {
-            self.head3.as_flattened_mut().fill(0);
-        }
+        self.buckets.start(len, with_match3);
         self.base = 0;
     }
 
@@ -119,10 +109,7 @@ impl HashTables {
             src,
             head: &mut self.head,
             prev: &mut self.prev,
-            head3: match self.with_match3 {
-                true => &mut self.head3[..],
-                false => &mut [],
-            },
+            table3: self.buckets.open(),
             shift: 32 - self.hash_bits,
             base: self.base,
         }
@@ -138,7 +125,7 @@ pub(super) struct MatchFinder<'a> {
     src: &'a [u8],
     head: &'a mut [u16; 1 << MAX_HASH_BITS],
     prev: &'a mut [u16; WINDOW_SIZE],
-    head3: &'a mut [[u32; 4]],
+    table3: Table3<'a>,
     shift: u32,
     pub base: usize,
 }
@@ -186,20 +173,28 @@ impl MatchFinder<'_> {
                 *pos = pos.saturating_sub(less);
             }
         }
-        for pos in self.head3.as_flattened_mut() {
-            *pos -= (*pos & POSITION_MASK).min(less.into());
-        }
+        self.table3.slide(less);
         self.base += by;
     }
 
-    /// Inserts a position, at which there must be `HASH_BYTES` bytes. Returns the head of its chain before.
+    /// Inserts a position, and with `MATCH3` also for its first three bytes. Returns the head of its chain before, and the match of three
+    /// bytes.
+    ///
+    /// # Safety
+    /// There are `HASH_BYTES` bytes at `at`.
     #[inline(always)]
-    pub(super) fn insert(&mut self, at: usize) -> usize {
+    pub(super) unsafe fn insert<const MATCH3: bool>(&mut self, at: usize) -> (usize, Match) {
+        // SAFETY: the caller promises as many.
+        let four = u32::from_le(unsafe { load(self.src, at) });
         let pos = at - self.base;
-        let slot = self.slot(read4(self.src, at));
+        let match3 = match MATCH3 {
+            true => self.table3.insert(pos, four),
+            false => Match::default(),
+        };
+        let slot = self.slot(four);
         let head = core::mem::replace(&mut self.head[slot], pos as u16);
         self.prev[pos % WINDOW_SIZE] = head;
-        head.into()
+        (head.into(), match3)
     }
 
     /// Inserts the positions `from..to`, as far as `HASH_BYTES` bytes follow them. Returns the first that is not inserted.
@@ -211,10 +206,8 @@ impl MatchFinder<'_> {
             self.slide_if_needed(at);
             let to = to.min(at + MAX_MATCH);
             while at < to {
-                self.insert(at);
-                if MATCH3 {
-                    self.insert3(at);
-                }
+                // SAFETY: `at < to`, which is at most `HASH_BYTES - 1` before the end.
+                unsafe { self.insert::<MATCH3>(at) };
                 at += 1;
             }
         }
@@ -251,20 +244,6 @@ impl MatchFinder<'_> {
             len: match_len(self.src, at, from, at + max_len, HASH_BYTES),
             distance,
         }
-    }
-
-    /// Inserts a position for its first three bytes. Returns the candidates for a match of three bytes.
-    #[inline(always)]
-    pub(super) fn insert3(&mut self, at: usize) -> Candidates3 {
-        // An odd factor makes this a permutation of the 24-bit numbers: bucket and tag together identify the three bytes.
-        let hash = read4(self.src, at).wrapping_mul(KNUTH_MULTIPLIER) & 0xFF_FFFF;
-        let pos = (at - self.base) as u32;
-        let tag = hash << 16 & ((1 << (16 + TAG_BITS)) - 1) & !POSITION_MASK;
-        let this = pos | tag;
-        let bucket = &mut self.head3[(hash >> TAG_BITS) as usize];
-        let earlier = *bucket;
-        *bucket = [this, earlier[0], earlier[1], earlier[2]];
-        Candidates3 { this, earlier }
     }
 
     /// The longest match at `at` on the chain that begins at `candidate`, of at most `max_len` bytes. Requires
@@ -467,33 +446,6 @@ impl MatchFinder<'_> {
             best_len = min_len;
         }
         None
-    }
-}
-
-/// Candidates for a match of three bytes: the entries that were in the bucket of a position. Each is a position and its tag.
-pub(super) struct Candidates3 {
-    this: u32,
-    earlier: [u32; 4],
-}
-
-impl Candidates3 {
-    /// The match of three bytes with the last of the candidates that have the same tag.
-    #[inline(always)]
-    pub(super) fn last_match(self) -> Match {
-        let pos = self.this & POSITION_MASK;
-        let limit = pos.saturating_sub(1).min(MAX_DISTANCE as u32);
-        let mut distance = 0;
-        for earlier in self.earlier.into_iter().rev() {
-            let this = pos.wrapping_sub(earlier & POSITION_MASK);
-            // No branch, since this is unpredictable.
-            let same =
-                ((earlier ^ self.this) & !POSITION_MASK == 0) & (this.wrapping_sub(1) < limit);
-            distance = select_unpredictable(same, this, distance);
-        }
-        Match {
-            len: if distance > 0 { 3 } else { 0 },
-            distance: distance as usize,
-        }
     }
 }
 

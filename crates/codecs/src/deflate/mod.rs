@@ -4,6 +4,7 @@ mod bits;
 mod block;
 mod code;
 mod finder;
+mod match3;
 mod parse;
 
 use bits::BitWriter;

@@ -11,6 +11,12 @@ pub(super) const QUICK_LEVEL: u8 = 1;
 /// The level from which on matches of three bytes are taken.
 pub(in super::super) const MATCH3_LEVEL: u8 = 9;
 
+/// Matches of three bytes are taken up to this distance (zlib's name), and from farther back where literals are long.
+const TOO_FAR: usize = 4096;
+/// About the bits of a match of three bytes from farther back. (Some 22 are written; counts of a block that has just begun say too little,
+/// so that with 20 the sum was the least.)
+const FAR_MATCH_BITS: u32 = 20;
+
 /// How a level parses.
 #[derive(Clone, Copy)]
 struct Config {
@@ -156,22 +162,24 @@ impl Search<'_> {
         self.inserted = self.finder.insert_all::<MATCH3>(self.inserted, to);
     }
 
-    /// Inserts `at`. Returns the head of its chain and the longest possible match; `None` if too few bytes are left.
+    /// Inserts `at`. Returns the head of its chain, the longest possible match, and that of three bytes; `None` if too few bytes are left.
     #[inline(always)]
-    fn insert(&mut self, at: usize) -> Option<(usize, usize)> {
+    fn insert<const MATCH3: bool>(&mut self, at: usize) -> Option<(usize, usize, Match)> {
         let rest = self.end - at;
         if rest < HASH_BYTES {
             return None;
         }
         self.finder.slide_if_needed(at);
         self.inserted = at + 1;
-        Some((self.finder.insert(at), MAX_MATCH.min(rest)))
+        // SAFETY: `HASH_BYTES` bytes or more are left before `end`, which lies in `src`.
+        let (candidate, match3) = unsafe { self.finder.insert::<MATCH3>(at) };
+        Some((candidate, MAX_MATCH.min(rest), match3))
     }
 
     /// Inserts `at` and returns the longest match there.
     #[inline(always)]
     fn find(&mut self, at: usize) -> Match {
-        let Some((candidate, max_len)) = self.insert(at) else {
+        let Some((candidate, max_len, _)) = self.insert::<false>(at) else {
             return Match::default();
         };
         self.finder
@@ -186,14 +194,9 @@ impl Search<'_> {
         known: Match,
         limits: SearchLimits,
     ) -> Match {
-        let Some((candidate, max_len)) = self.insert(at) else {
+        // A match of three bytes is always looked up, and before the search, so that the two run at the same time.
+        let Some((candidate, max_len, match3)) = self.insert::<MATCH3>(at) else {
             return Match::default();
-        };
-        // Always looked up, and before the search, so that the two run at the same time: the lookup takes as long as the search.
-        let match3 = if MATCH3 {
-            self.finder.insert3(at).last_match()
-        } else {
-            Match::default()
         };
         let found = self
             .finder
@@ -241,6 +244,19 @@ impl BlockBuilder<'_, '_> {
             self.symbols = 0;
         }
         Some(())
+    }
+
+    /// Whether a match of three bytes at `at` takes more bits than these as literals, going by how often they were literals of the block.
+    #[inline(always)]
+    fn is_too_far(&self, at: usize, distance: usize) -> bool {
+        if distance <= TOO_FAR {
+            return false;
+        }
+        let bytes = &self.src[at..at + 3];
+        let counts = bytes.iter().map(|byte| self.block.count(*byte) + 1);
+        // As literals they take the logarithm of this quotient.
+        let (all, these) = ((self.symbols as u64).pow(3), counts.product::<u64>());
+        all >> FAR_MATCH_BITS < these
     }
 
     #[inline(always)]
@@ -324,14 +340,14 @@ impl Stream<'_> {
             Strategy::Lazy {
                 max_lazy,
                 good_length,
-            } => parse_lazy::<false>(&mut search, &mut builder, at, max_lazy, good_length),
+            } => parse_lazy::<false, false>(&mut search, &mut builder, at, max_lazy, good_length),
             #[cfg(feature = "blosc1")]
             Strategy::Zlib {
                 max_lazy,
                 good_length,
-            } => parse_lazy::<true>(&mut search, &mut builder, at, max_lazy, good_length),
+            } => parse_lazy::<true, true>(&mut search, &mut builder, at, max_lazy, good_length),
             Strategy::LazyMatch3 => {
-                parse_lazy::<true>(&mut search, &mut builder, at, MAX_MATCH, MAX_MATCH)
+                parse_lazy::<true, false>(&mut search, &mut builder, at, MAX_MATCH, MAX_MATCH)
             }
         }?;
         let BlockBuilder { start, symbols, .. } = builder;
@@ -345,6 +361,9 @@ impl Stream<'_> {
 
 /// How many positions at each end of a long match are inserted.
 const INSERTED_ENDS: usize = 16;
+/// A match of so many bytes, at a distance of no more than so many, is a run.
+const MIN_RUN: usize = 3 * INSERTED_ENDS;
+const MAX_PERIOD: usize = 8;
 
 /// [`Strategy::Medium`].
 #[inline(always)]
@@ -396,9 +415,9 @@ fn parse_medium(
 }
 
 /// [`Strategy::Lazy`], and with `MATCH3` also matches of three bytes. As in zlib, `prev` is the match at the position before, and
-/// `match_available` says that the literal there is not written yet.
+/// `match_available` says that the literal there is not written yet. With `SKIP_RUNS` only the ends of runs are inserted.
 #[inline(always)]
-fn parse_lazy<const MATCH3: bool>(
+fn parse_lazy<const MATCH3: bool, const SKIP_RUNS: bool>(
     search: &mut Search,
     builder: &mut BlockBuilder,
     mut at: usize,
@@ -417,10 +436,18 @@ fn parse_lazy<const MATCH3: bool>(
                 limits.max_chain /= 4;
             }
             current = search.find_better::<MATCH3>(at, prev, limits);
+            if MATCH3 && current.len == 3 && builder.is_too_far(at, current.distance) {
+                current = Match::default();
+            }
         }
         if prev.len > 0 && current.len == 0 {
             builder.push_match(prev);
             at += prev.len - 1;
+            if SKIP_RUNS && prev.len >= MIN_RUN && prev.distance <= MAX_PERIOD {
+                // What lies between the ends is the same as they are.
+                search.insert_up_to::<MATCH3>(at - prev.len + INSERTED_ENDS);
+                search.inserted = at - INSERTED_ENDS;
+            }
             search.insert_up_to::<MATCH3>(at);
             prev = Match::default();
             match_available = false;

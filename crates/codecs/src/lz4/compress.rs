@@ -8,10 +8,10 @@
 use core::hint::{cold_path, select_unpredictable};
 
 use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, RUN_MASK};
-use super::unchecked::UncheckedDst;
 use crate::copy::copy_all;
 use crate::table::{Table, hash};
 use crate::unaligned::{first_mismatch, load, xor8};
+use crate::unchecked::UncheckedDst;
 use oxiblosc_error::Result;
 
 /// Binary logarithm of the number of slots in the table with 16-bit positions.
@@ -229,7 +229,7 @@ fn long_match_end(src: &[u8], at: usize, distance: usize) -> usize {
 /// # Safety
 /// `from < at` and `at + MF_LIMIT <= src.len()`.
 #[inline(always)]
-pub(super) unsafe fn match_end(src: &[u8], from: usize, at: usize) -> usize {
+pub(in super::super) unsafe fn match_end(src: &[u8], from: usize, at: usize) -> usize {
     // SAFETY: the caller promises 12 bytes at `at`: `MIN_MATCH` and the eight that are compared. `from` is less than `at`.
     let xor = unsafe { xor8(src, from + MIN_MATCH, at + MIN_MATCH) };
     if xor != 0 {
@@ -242,7 +242,12 @@ pub(super) unsafe fn match_end(src: &[u8], from: usize, at: usize) -> usize {
 /// How many bytes before `at` match those before `from`, at most `limit`. Requires `limit <= from < at <= src.len()`. (The
 /// LZ4 library calls this step "catch up".)
 #[inline(always)]
-pub(super) fn match_len_backward(src: &[u8], from: usize, at: usize, limit: usize) -> usize {
+pub(in super::super) fn match_len_backward(
+    src: &[u8],
+    from: usize,
+    at: usize,
+    limit: usize,
+) -> usize {
     debug_assert!(limit <= from && from < at && at <= src.len());
     let mut len = 0;
     while from - len >= 8 {

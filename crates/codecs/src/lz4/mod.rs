@@ -7,9 +7,11 @@ mod high;
 mod lazy;
 mod mid;
 mod sequences;
-mod unchecked;
+mod short;
 mod writer;
 
+#[cfg(feature = "blosc1")]
+pub(super) use compress::{match_end, match_len_backward};
 pub(super) use high::{High, HighDict};
 
 use core::ffi::{CStr, c_char, c_int, c_void};

@@ -13,14 +13,15 @@
 use core::hint::cold_path;
 
 use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, MIN_REST, RUN_MASK};
-use super::unchecked::UncheckedDst;
+use super::short::decode_short;
 use crate::copy::replicate;
-use crate::unaligned::{Sixteen, load, sixteen};
+use crate::unaligned::load;
+use crate::unchecked::{MATCH_OVERRUN, UncheckedDst};
 use crate::{PaddedDst, PaddedSrc};
 
 /// Bytes of the source from the last token that is decoded here: the token, and 16 bytes of literals in one step. Where the
 /// stream has no padding, the library's own fast loop ends there, too.
-const SRC_MARGIN: usize = 1 + 16 + 1;
+pub(super) const SRC_MARGIN: usize = 1 + 16 + 1;
 /// The step in which long literals are copied. Most take only one, so its size avoids a branch.
 const LITERAL_STEP: usize = 64;
 /// The most literals that a token encodes without extra bytes.
@@ -30,11 +31,9 @@ const SHORT_MATCH_STEP: usize = 24;
 /// Bytes of the destination that a sequence without extra bytes may write: its literals, and a match in fixed steps.
 const SHORT_DST_MARGIN: usize = MAX_SHORT_LITERALS + SHORT_MATCH_STEP;
 /// Bytes of the destination that any sequence may write before the position of its match is checked: a step of literals.
-const DST_MARGIN: usize = LITERAL_STEP;
-/// From how many equal bytes on a call of `memset` is worth it.
-const LONG_RUN: usize = 512;
-/// What a match may write past its end.
-const MATCH_OVERRUN: usize = 31;
+pub(super) const DST_MARGIN: usize = LITERAL_STEP;
+/// After so many short sequences one after the other, [`decode_short`] is called.
+const SHORT_RUN: usize = 4;
 // Sixteen bytes of literals are stored before their number is known, and a short match follows without another check.
 const _: () = assert!(16 <= DST_MARGIN && SHORT_DST_MARGIN <= DST_MARGIN);
 
@@ -82,74 +81,6 @@ impl UncheckedDst<'_> {
             }
         }
     }
-
-    /// Copies a match from `distance` before `at` to `at..stop`. Up to [`MATCH_OVERRUN`] bytes past `stop` are written.
-    ///
-    /// # Safety
-    /// `1 <= distance <= at < stop`, and `stop + MATCH_OVERRUN <= self.len()`.
-    #[inline(always)]
-    unsafe fn repeat(&mut self, mut at: usize, distance: usize, stop: usize) {
-        debug_assert!(1 <= distance && distance <= at && at < stop);
-        debug_assert!(stop + MATCH_OVERRUN <= self.len());
-        let from = at - distance;
-        // In each loop below a step begins before `stop` and stores 32 bytes at most, so it ends at `stop - 1 + 32` at most, which
-        // is `stop + MATCH_OVERRUN`. Loads begin at `from` or later, which is not negative since `distance <= at`.
-        if distance > 32 {
-            while at < stop {
-                // SAFETY: a step of 32 bytes, from before `stop`. The loads end before `at`.
-                unsafe {
-                    self.store::<u128>(at, self.load(at - distance));
-                    self.store::<u128>(at + 16, self.load(at + 16 - distance));
-                }
-                at += 32;
-            }
-        } else if distance >= 16 {
-            // SAFETY: `distance` is at least 16, so both loads end at `at` at most.
-            let (first, last) =
-                unsafe { (self.load::<Sixteen>(from), self.load::<Sixteen>(at - 16)) };
-            while at < stop {
-                // SAFETY: a step of `distance` bytes, 32 at most, from before `stop`.
-                unsafe {
-                    self.store(at, first);
-                    self.store(at + distance - 16, last);
-                }
-                at += distance;
-            }
-        } else if distance >= 8 {
-            // SAFETY: `distance` is at least 8, so both loads end at `at` at most.
-            let (first, last) = unsafe { (self.load::<u64>(from), self.load::<u64>(at - 8)) };
-            while at < stop {
-                // SAFETY: a step of `2 * distance` bytes, 30 at most, from before `stop`.
-                unsafe {
-                    self.store(at, first);
-                    self.store(at + distance - 8, last);
-                    self.store(at + distance, first);
-                    self.store(at + 2 * distance - 8, last);
-                }
-                at += 2 * distance;
-            }
-        } else {
-            // SAFETY: the load ends at `from + 8 < at + 8`, and 31 bytes lie behind `stop`.
-            let (low, whole) = replicate(u64::from_le(unsafe { self.load(from) }), distance);
-            if distance == 1 && stop - at >= LONG_RUN {
-                self.slice()[at..stop].fill(low as u8);
-                return;
-            }
-            // The upper eight bytes continue the pattern where the lower eight cut it.
-            let cut = 8 - whole;
-            let high = low >> (8 * cut) | low << (8 * (distance - cut));
-            let repeated = sixteen(low, high);
-            let whole = 2 * whole;
-            while at < stop {
-                // SAFETY: a step of `whole + 16` bytes with `whole <= 16`, from before `stop`.
-                unsafe {
-                    self.store(at, repeated);
-                    self.store(at + whole, repeated);
-                }
-                at += 2 * whole;
-            }
-        }
-    }
 }
 
 /// The sum of the extra bytes of a length, which may lie up to `last`. If the length continues behind `last`, the result is larger
@@ -179,6 +110,8 @@ unsafe fn extra_length(src: &[u8], at: &mut usize, last: usize) -> usize {
 struct Limits {
     /// The last token. `SRC_MARGIN` bytes of `src` lie there, and `MIN_REST` of the stream.
     token: usize,
+    /// The last token for [`decode_short`], or 0: literals without extra bytes behind it end at `distance` at most.
+    short_token: usize,
     /// The last end of literals that are followed by a match. `MIN_REST` bytes of the stream lie there, so a distance can be read.
     distance: usize,
     /// The last end of long literals. `LITERAL_STEP` bytes of `src` lie there, or it is 0.
@@ -206,6 +139,7 @@ impl Limits {
         let literals_out = dst_len.checked_sub(DST_MARGIN)?;
         Some(Limits {
             token,
+            short_token: token.min(distance.saturating_sub(1 + MAX_SHORT_LITERALS)),
             distance,
             literals: src.len().saturating_sub(LITERAL_STEP).min(distance),
             out: literals_out.min(wanted.saturating_sub(1)),
@@ -233,6 +167,7 @@ pub(super) fn decode(
         return (at, out);
     };
     let mut dst = UncheckedDst::new(dst);
+    let mut short_run = 0;
     while at <= limits.token && out <= limits.out {
         let token = usize::from(src[at]);
         let mut next = at + 1;
@@ -268,9 +203,17 @@ pub(super) fn decode(
             unsafe { dst.repeat_short(end, distance) };
             at = next;
             out = end + match_code + MIN_MATCH;
+            short_run += 1;
+            if short_run >= SHORT_RUN {
+                let lasts = (limits.short_token, limits.out);
+                // SAFETY: the limits leave `SRC_MARGIN` and `DST_MARGIN` bytes, and `out` is at least `SHORT_RUN * MIN_MATCH`.
+                (at, out) = unsafe { decode_short(src, dst.reborrow(), (at, out), lasts) };
+                short_run = 0;
+            }
             continue;
         }
         cold_path();
+        short_run = 0;
         let mut len = match_code + MIN_MATCH;
         if match_code == RUN_MASK {
             // SAFETY: `src_len` is at least `MIN_REST`, so this position is not negative and lies before the end.

@@ -4,7 +4,7 @@ use super::compress::{
     Sequence, extra_bytes, put_fitting_sequence, put_last_literals, put_sequence_unchecked,
 };
 use super::decompress::{LAST_LITERALS, MIN_MATCH};
-use super::unchecked::UncheckedDst;
+use crate::unchecked::UncheckedDst;
 use core::hint::cold_path;
 
 /// A match: the `len` bytes at `start` are those at `start - distance`.

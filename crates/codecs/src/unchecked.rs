@@ -1,0 +1,138 @@
+//! A destination that is read and written without bounds checks, and copies of matches in it.
+
+use core::marker::PhantomData;
+use core::slice;
+
+use crate::copy::replicate;
+use crate::unaligned::{Sixteen, sixteen};
+
+/// What a match may write past its end.
+pub(super) const MATCH_OVERRUN: usize = 31;
+/// From how many equal bytes on a call of `memset` is worth it.
+const LONG_RUN: usize = 512;
+
+/// A mutable slice whose unsafe methods check bounds in debug builds only (the tests and the fuzz targets are such builds).
+pub(super) struct UncheckedDst<'a> {
+    base: *mut u8,
+    len: usize,
+    slice: PhantomData<&'a mut [u8]>,
+}
+
+impl<'a> UncheckedDst<'a> {
+    pub(super) fn new(slice: &'a mut [u8]) -> Self {
+        UncheckedDst {
+            base: slice.as_mut_ptr(),
+            len: slice.len(),
+            slice: PhantomData,
+        }
+    }
+
+    /// The same destination, borrowed for a shorter time.
+    #[inline(always)]
+    pub(super) fn reborrow(&mut self) -> UncheckedDst<'_> {
+        UncheckedDst { ..*self }
+    }
+
+    /// Length in bytes.
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The slice, for code that checks bounds.
+    #[inline(always)]
+    pub(super) fn slice(&mut self) -> &mut [u8] {
+        // SAFETY: `new` took pointer and length from one slice, which is borrowed mutably for `'a`.
+        unsafe { slice::from_raw_parts_mut(self.base, self.len) }
+    }
+
+    /// Loads the integer that starts at `at`.
+    ///
+    /// # Safety
+    /// `at + size_of::<T>() <= self.len()`, and any bytes are a valid `T`.
+    #[inline(always)]
+    pub(super) unsafe fn load<T: Copy>(&self, at: usize) -> T {
+        debug_assert!(at <= self.len && size_of::<T>() <= self.len - at);
+        // SAFETY: the caller promises that the bytes lie in the slice and form a `T`; `read_unaligned` needs no alignment.
+        unsafe { self.base.add(at).cast::<T>().read_unaligned() }
+    }
+
+    /// Stores an integer at `at`.
+    ///
+    /// # Safety
+    /// `at + size_of::<T>() <= self.len()`.
+    #[inline(always)]
+    pub(super) unsafe fn store<T: Copy>(&mut self, at: usize, value: T) {
+        debug_assert!(at <= self.len && size_of::<T>() <= self.len - at);
+        // SAFETY: the caller promises that the bytes lie in the slice; `write_unaligned` needs no alignment.
+        unsafe { self.base.add(at).cast::<T>().write_unaligned(value) }
+    }
+
+    /// Copies a match from `distance` before `at` to `at..stop`. Up to [`MATCH_OVERRUN`] bytes past `stop` are written.
+    ///
+    /// # Safety
+    /// `1 <= distance <= at < stop`, and `stop + MATCH_OVERRUN <= self.len()`.
+    #[inline(always)]
+    pub(super) unsafe fn repeat(&mut self, mut at: usize, distance: usize, stop: usize) {
+        debug_assert!(1 <= distance && distance <= at && at < stop);
+        debug_assert!(stop + MATCH_OVERRUN <= self.len());
+        let from = at - distance;
+        // In each loop below a step begins before `stop` and stores 32 bytes at most, so it ends at `stop - 1 + 32` at most, which
+        // is `stop + MATCH_OVERRUN`. Loads begin at `from` or later, which is not negative since `distance <= at`.
+        if distance > 32 {
+            while at < stop {
+                // SAFETY: a step of 32 bytes, from before `stop`. The loads end before `at`.
+                unsafe {
+                    self.store::<u128>(at, self.load(at - distance));
+                    self.store::<u128>(at + 16, self.load(at + 16 - distance));
+                }
+                at += 32;
+            }
+        } else if distance >= 16 {
+            // SAFETY: `distance` is at least 16, so both loads end at `at` at most.
+            let (first, last) =
+                unsafe { (self.load::<Sixteen>(from), self.load::<Sixteen>(at - 16)) };
+            while at < stop {
+                // SAFETY: a step of `distance` bytes, 32 at most, from before `stop`.
+                unsafe {
+                    self.store(at, first);
+                    self.store(at + distance - 16, last);
+                }
+                at += distance;
+            }
+        } else if distance >= 8 {
+            // SAFETY: `distance` is at least 8, so both loads end at `at` at most.
+            let (first, last) = unsafe { (self.load::<u64>(from), self.load::<u64>(at - 8)) };
+            while at < stop {
+                // SAFETY: a step of `2 * distance` bytes, 30 at most, from before `stop`.
+                unsafe {
+                    self.store(at, first);
+                    self.store(at + distance - 8, last);
+                    self.store(at + distance, first);
+                    self.store(at + 2 * distance - 8, last);
+                }
+                at += 2 * distance;
+            }
+        } else {
+            // SAFETY: the load ends at `from + 8 < at + 8`, and 31 bytes lie behind `stop`.
+            let (low, whole) = replicate(u64::from_le(unsafe { self.load(from) }), distance);
+            if distance == 1 && stop - at >= LONG_RUN {
+                self.slice()[at..stop].fill(low as u8);
+                return;
+            }
+            // The upper eight bytes continue the pattern where the lower eight cut it.
+            let cut = 8 - whole;
+            let high = low >> (8 * cut) | low << (8 * (distance - cut));
+            let repeated = sixteen(low, high);
+            let whole = 2 * whole;
+            while at < stop {
+                // SAFETY: a step of `whole + 16` bytes with `whole <= 16`, from before `stop`.
+                unsafe {
+                    self.store(at, repeated);
+                    self.store(at + whole, repeated);
+                }
+                at += 2 * whole;
+            }
+        }
+    }
+}
