@@ -1,8 +1,8 @@
 //! `b2 convert`: a frame into another one, in another place, or compressed in another way.
 
 use crate::args::ConvertArgs;
-use crate::compress::{array_shape, box_size, plain_sizes};
-use crate::decompress::each_chunk;
+use crate::chunks::{Chunks, each_chunk};
+use crate::compress::{CHUNK, array_shape, box_size, plain_sizes};
 use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
 use crate::library::{Array, Place, SuperChunk, zeros};
@@ -12,9 +12,12 @@ use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::source::{Frame, FrameOrChunk, StoredChunk, array_meta, special_chunk, vlmeta_content};
 use crate::text::{bytes, clean};
+use crate::workers::{Pool, each_thread, in_order};
+use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_core::b2nd::meta::{NAME, OLD_NAME};
 use oxiblosc_error::Error;
 use oxiblosc_frame::header::Kind;
+use oxiblosc_memory::Buffer;
 
 /// Runs the command.
 pub fn run(args: &ConvertArgs) -> Result<Outcome> {
@@ -71,16 +74,14 @@ pub fn run(args: &ConvertArgs) -> Result<Outcome> {
 }
 
 /// A new frame with the metalayers of the old one.
-fn new_frame(
+fn with_metalayers(
     frame: &Frame,
-    input: &Input,
     place: Place,
     settings: &Settings,
-) -> Result<SuperChunk> {
-    let failed = |error| Failure::of(input.name(), error);
-    let mut new = SuperChunk::new(place, settings).map_err(failed)?;
+) -> std::result::Result<SuperChunk, Error> {
+    let mut new = SuperChunk::new(place, settings)?;
     for layer in &frame.header.metalayers {
-        new.add_meta(&layer.name, &layer.content).map_err(failed)?;
+        new.add_meta(&layer.name, &layer.content)?;
     }
     Ok(new)
 }
@@ -105,17 +106,42 @@ fn each_vlmeta(
 
 /// Chunk by chunk, as they are.
 fn copy(frame: &mut Frame, input: &Input, place: Place, settings: &Settings) -> Result<()> {
-    let mut new = new_frame(frame, input, place, settings)?;
+    let new = with_metalayers(frame, place, settings);
+    let mut new = new.map_err(|error| Failure::of(input.name(), error))?;
     let progress = Progress::new("copying", frame.header.nbytes.max(0) as u64);
-    for nchunk in 0..frame.nchunks() {
-        let failed = |error| Failure::of(format!("{}: chunk {nchunk}", input.name()), error);
-        let chunk = match frame.chunk(nchunk).map_err(failed)? {
-            StoredChunk::Bytes(chunk) => chunk.to_vec(),
-            StoredChunk::Special(kind, size) => special_chunk(kind, size, &frame.header),
-        };
-        new.append_chunk(&chunk).map_err(failed)?;
-        progress.add(frame.chunk_nbytes(nchunk));
-    }
+    let failed = |nchunk, error| Failure::of(format!("{}: chunk {nchunk}", input.name()), error);
+    let (nchunks, size) = (frame.nchunks(), frame.header.chunksize.max(0) as u64);
+    let states = each_thread(settings.threads, nchunks as u64, size, |_| Ok(()))?;
+    let (header, mut chunks) = (frame.header.clone(), 0..nchunks);
+    in_order(
+        states,
+        || {
+            let chunk = chunks.next().map(|nchunk| {
+                let found = frame.locate(nchunk);
+                Ok((nchunk, found.map_err(|error| failed(nchunk, error))?))
+            });
+            chunk.transpose()
+        },
+        |(), (nchunk, chunk)| {
+            let chunk = chunk.read().map_err(|error| failed(nchunk, error))?;
+            Ok((nchunk, chunk))
+        },
+        |(nchunk, chunk)| {
+            let made;
+            let chunk: &[u8] = match &chunk {
+                StoredChunk::Bytes(chunk) => chunk,
+                StoredChunk::Special(kind, size) => {
+                    made = special_chunk(*kind, *size, &header);
+                    &made
+                }
+            };
+            let nbytes = ChunkHeader::parse(chunk).map(|header| header.nbytes);
+            new.append_chunk(chunk)
+                .map_err(|error| failed(nchunk, error))?;
+            progress.add(nbytes.unwrap_or(0));
+            Ok(())
+        },
+    )?;
     finish(frame, input, settings.threads, new)
 }
 
@@ -129,7 +155,8 @@ fn recompress(
 ) -> Result<()> {
     let typesize = usize::try_from(settings.typesize).unwrap_or(1);
     let failed = |error| Failure::of(input.name(), error);
-    let (chunk, blocksize) = plain_sizes(args.chunks.as_deref(), args.blocks.as_deref(), typesize)?;
+    let (chunks, blocks) = (args.chunks.as_deref(), args.blocks.as_deref());
+    let (chunk, blocksize) = plain_sizes(chunks, blocks, typesize, CHUNK)?;
     let settings = Settings {
         // The blocks of an array are of the size that its shapes say; others may be chosen anew for the new codec.
         blocksize: match frame.array() {
@@ -138,17 +165,11 @@ fn recompress(
         },
         ..settings
     };
-    let mut new = new_frame(frame, input, place, &settings)?;
-    let contexts = frame.contexts(settings.threads).map_err(failed)?;
+    let mut new = with_metalayers(frame, place, &settings).map_err(failed)?;
     let progress = Progress::new("converting", frame.header.nbytes.max(0) as u64);
-    if args.chunks.is_none() {
-        each_chunk(frame, &contexts, input, |data| {
-            progress.add(data.len());
-            new.append_data(data).map_err(failed)
-        })?;
-    } else {
+    if args.chunks.is_some() {
         let mut waiting: Vec<u8> = Vec::new();
-        each_chunk(frame, &contexts, input, |data| {
+        each_chunk(frame, settings.threads, input, |data| {
             progress.add(data.len());
             waiting.extend(data);
             while waiting.len() >= chunk {
@@ -160,7 +181,33 @@ fn recompress(
         if !waiting.is_empty() {
             new.append_data(&waiting).map_err(failed)?;
         }
+        return finish(frame, input, settings.threads, new);
     }
+    let checksums = new.has_checksums().map_err(failed)?;
+    let chunks = Chunks::of(frame, input);
+    let states = chunks.each_thread(settings.threads, |threads| {
+        // Some codecs ask for the metalayers.
+        let to = with_metalayers(frame, Place::Memory, &settings.with_threads(threads))?;
+        Ok((frame.contexts(threads)?, to))
+    })?;
+    let rooms = Pool::new();
+    in_order(
+        states,
+        chunks.take_from(frame),
+        |(from, to), (nchunk, chunk)| {
+            let (data, size) = chunks.decompress(from, nchunk, &chunk)?;
+            let mut room = rooms.take().unwrap_or_else(Buffer::new);
+            let cbytes = to.compress_into(&data[..size], checksums, &mut room);
+            chunks.keep(data);
+            Ok((room, cbytes.map_err(failed)?, size))
+        },
+        |(room, cbytes, size)| {
+            new.append_chunk(&room[..cbytes]).map_err(failed)?;
+            rooms.keep(room);
+            progress.add(size);
+            Ok(())
+        },
+    )?;
     finish(frame, input, settings.threads, new)
 }
 
