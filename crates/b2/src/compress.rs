@@ -378,6 +378,31 @@ fn compress_array(args: &CompressArgs, input: &Input, output: &Output) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::{Cli, Command};
+    use clap::Parser;
+
+    #[test]
+    fn blocks_of_bytes_are_as_large_as_chunks() {
+        let sizes = |options: &str, typesize: i32, nbytes: u64| {
+            let line = format!("b2 compress file {options}");
+            let Command::Compress(args) = Cli::parse_from(line.split_whitespace()).command else {
+                panic!("another command");
+            };
+            let settings = args.coding.apply(defaults(typesize, 1)).expect("known");
+            file_sizes(&args, &settings, nbytes).expect("possible")
+        };
+        const M: usize = 1 << 20;
+        assert_eq!(sizes("", 1, 5000), (4 * M, 4 << 20));
+        assert_eq!(sizes("-l 1", 1, 1 << 30), (8 * M, 8 << 20));
+        assert_eq!(sizes("--chunks 1M", 1, 1 << 30), (M, 1 << 20));
+        assert_eq!(sizes("--chunks 1G", 1, 0), (1024 * M, 8 << 20));
+        // Who asks for something else gets it, and what is no text to Zstd has blocks as the library makes them.
+        assert_eq!(sizes("--blocks 64K", 1, 1 << 30), (4 * M, 64 << 10));
+        for other in ["-c lz4", "--filters bitshuffle", "--dict"] {
+            assert_eq!(sizes(other, 1, 1 << 30), (4 * M, 0), "{other}");
+        }
+        assert_eq!(sizes("", 8, 1 << 30), (4 * M, 0));
+    }
 
     #[test]
     fn boxes_fit() {
