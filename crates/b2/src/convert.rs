@@ -3,6 +3,7 @@
 use crate::args::ConvertArgs;
 use crate::chunks::{Chunks, each_chunk};
 use crate::compress::{CHUNK, array_shape, box_size, plain_sizes};
+use crate::decompress::slab_size;
 use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
 use crate::library::{Array, Place, SuperChunk, zeros};
@@ -274,15 +275,26 @@ fn reshape(
         ..*settings
     };
     let mut new = Array::new(place, &settings, &shape, &others).map_err(failed)?;
-    let old = Array::open(input.path(), settings.threads).map_err(failed)?;
     let progress = Progress::new("converting", frame.header.nbytes.max(0) as u64);
-    let empty = shape.shape.contains(&0);
-    for (start, stop) in boxes(&shape.shape, &shape.chunks).take_while(|_| !empty) {
-        let mut items = zeros(box_size(&start, &stop, itemsize)).map_err(failed)?;
-        old.read(&start, &stop, &mut items).map_err(failed)?;
-        new.write(&start, &stop, &items).map_err(failed)?;
-        progress.add(items.len());
-    }
+    let size = slab_size(&shape.chunks, itemsize);
+    let states = each_thread(settings.threads, 0, size, |threads| {
+        Array::open(input.path(), threads).map_err(failed)
+    })?;
+    let mut parts = boxes(&shape.shape, &shape.chunks);
+    in_order(
+        states,
+        || Ok(parts.next()),
+        |old, (start, stop)| {
+            let mut items = zeros(box_size(&start, &stop, itemsize)).map_err(failed)?;
+            old.read(&start, &stop, &mut items).map_err(failed)?;
+            Ok((start, stop, items))
+        },
+        |(start, stop, items)| {
+            new.write(&start, &stop, &items).map_err(failed)?;
+            progress.add(items.len());
+            Ok(())
+        },
+    )?;
     let contexts = frame.contexts(settings.threads).map_err(failed)?;
     each_vlmeta(frame, &contexts, |name, content| {
         new.add_vlmeta(name, content)

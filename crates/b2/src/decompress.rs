@@ -246,7 +246,8 @@ fn slabs(shape: &[i64], chunks: &[i32], itemsize: usize) -> Vec<i32> {
     lengths
 }
 
-fn slab_size(lengths: &[i32], itemsize: usize) -> u64 {
+/// Bytes of a box.
+pub fn slab_size(lengths: &[i32], itemsize: usize) -> u64 {
     let sizes = lengths.iter().map(|length| (*length).max(0) as u64);
     sizes.fold(itemsize as u64, u64::saturating_mul)
 }
