@@ -52,13 +52,15 @@ programs() {
 
 # crate_tests <name> <target> <package...>: the tests of crates, without the reference, which is of another kind.
 crate_tests() {
-  local name=$1 for_target=$2
+  local name=$1 for_target=$2 kinds=(--lib)
   shift 2
+  # The tool's tests run it.
+  case " $* " in *' b2 '*) kinds+=(--bins --test cli) ;; esac
   step "$name: the tests of $*"
   need_target "$for_target" || return 1
   mkdir -p "$work/$name"
   env -u CI -u OXIBLOSC_REFERENCE -u OXIBLOSC_PLUGIN_PYTHON CARGO_TARGET_DIR="$target" \
-    cargo test --profile checked --target "$for_target" --lib --no-fail-fast ${*/#/-p oxiblosc-} >"$work/$name/tests.log" 2>&1
+    cargo test --profile checked --target "$for_target" "${kinds[@]}" --no-fail-fast ${*/#/-p oxiblosc-} >"$work/$name/tests.log" 2>&1
   local outcome=$?
   grep -E '^test result|FAILED|panicked|^error' "$work/$name/tests.log"
   return "$outcome"
@@ -93,7 +95,7 @@ END_OF_FILE
   programs windows 'shared|static' -DCMAKE_TOOLCHAIN_FILE="$work/windows.cmake" || return 1
   # Frames have the sweep in which processes are killed.
   local crates=(io)
-  [ -n "$quick" ] || crates+=(pool frame memory error cells filters codecs chunk core)
+  [ -n "$quick" ] || crates+=(pool frame memory error cells filters codecs chunk core b2)
   crate_tests windows x86_64-pc-windows-gnu "${crates[@]}"
 }
 
