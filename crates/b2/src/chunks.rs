@@ -71,7 +71,7 @@ impl<'a> Chunks<'a> {
         nchunk: usize,
         chunk: &Located,
     ) -> Result<(Buffer, usize)> {
-        let mut data = self.used.take().unwrap_or_else(Buffer::new);
+        let mut data = self.used.take().unwrap_or_default();
         let size = self.decompress_into(contexts, nchunk, chunk, &mut data);
         let size = size.map_err(|error| self.damaged(nchunk, error))?;
         Ok((data, size))
