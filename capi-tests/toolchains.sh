@@ -109,7 +109,7 @@ for_musl() {
   CARGO_TARGET_DIR="$target" cargo build --profile checked --lib -p oxiblosc --target $for_target >"$work/musl/build.log" 2>&1 ||
     { tail -20 "$work/musl/build.log"; return 1; }
   # What unwinds the stack is no part of the archive. That of a gcc for glibc, which musl-gcc takes, wants glibc; Rust brings one for musl.
-  unwinding=$(rustc --print sysroot)/lib/rustlib/$for_target/lib/self-contained
+  unwinding=$(rustc --print sysroot)/lib/rustlib/$for_target/lib/self-contained/libunwind.a
   step "musl: the C programs, static"
   for program in capi-tests/*.c; do
     name=$(basename "$program" .c)
@@ -119,7 +119,7 @@ for_musl() {
     esac
     count=$((count + 1))
     { musl-gcc -std=gnu11 -O1 -static -Iinclude "$program" "$target/$for_target/checked/libblosc2.a" \
-      -L"$unwinding" -lunwind -o "$work/musl/$name" &&
+      "$unwinding" -o "$work/musl/$name" &&
       timeout 120 "$work/musl/$name"; } >"$work/musl/$name.log" 2>&1 || { failed=1; echo "failed: $name"; tail -5 "$work/musl/$name.log"; }
   done
   echo "$count programs"

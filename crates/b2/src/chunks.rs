@@ -4,7 +4,7 @@ use crate::failure::{Failure, Result, describe};
 use crate::input::Input;
 use crate::library::{SuperChunk, zeros};
 use crate::source::{Frame, Located, StoredChunk, special_chunk};
-use crate::workers::{Pool, each_thread, in_order};
+use crate::workers::{Pool, each_thread};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_error::Error;
 use oxiblosc_frame::header::Header;
@@ -61,6 +61,31 @@ impl<'a> Chunks<'a> {
                 Ok((nchunk, found.map_err(|error| self.damaged(nchunk, error))?))
             });
             found.transpose()
+        }
+    }
+
+    /// Gives the data of the whole frame, decompressed by `contexts`, in parts of `size` bytes.
+    pub fn cut<'f>(
+        &'f self,
+        frame: &'f mut Frame,
+        contexts: SuperChunk,
+        size: usize,
+    ) -> impl FnMut() -> Result<Option<Vec<u8>>> + Send + 'f {
+        let mut take = self.take_from(frame);
+        let (mut waiting, mut done): (Vec<u8>, usize) = (Vec::new(), 0);
+        move || {
+            while waiting.len() - done < size
+                && let Some((nchunk, chunk)) = take()?
+            {
+                let (data, nbytes) = self.decompress(&contexts, nchunk, &chunk)?;
+                waiting.drain(..done);
+                done = 0;
+                waiting.extend(&data[..nbytes]);
+                self.keep(data);
+            }
+            let part = &waiting[done..waiting.len().min(done + size)];
+            done += part.len();
+            Ok((!part.is_empty()).then(|| part.to_vec()))
         }
     }
 
@@ -124,27 +149,6 @@ impl<'a> Chunks<'a> {
             _ => Err(Error::Data),
         }
     }
-}
-
-/// Gives the data of each chunk of a frame in their order. The chunks are decompressed side by side.
-pub fn each_chunk(
-    frame: &mut Frame,
-    threads: i16,
-    input: &Input,
-    mut each: impl FnMut(&[u8]) -> Result<()> + Send,
-) -> Result<()> {
-    let chunks = Chunks::of(frame, input);
-    let states = chunks.each_thread(threads, |threads| frame.contexts(threads))?;
-    in_order(
-        states,
-        chunks.take_from(frame),
-        |contexts, (nchunk, chunk)| chunks.decompress(contexts, nchunk, &chunk),
-        |(data, size)| {
-            each(&data[..size])?;
-            chunks.keep(data);
-            Ok(())
-        },
-    )
 }
 
 /// Gives the data of some chunks of a frame.

@@ -1,7 +1,7 @@
 //! `b2 convert`: a frame into another one, in another place, or compressed in another way.
 
 use crate::args::ConvertArgs;
-use crate::chunks::{Chunks, each_chunk};
+use crate::chunks::Chunks;
 use crate::compress::{CHUNK, array_shape, box_size, plain_sizes};
 use crate::decompress::slab_size;
 use crate::failure::{Failure, Outcome, Result};
@@ -168,47 +168,45 @@ fn recompress(
     };
     let mut new = with_metalayers(frame, place, &settings).map_err(failed)?;
     let progress = Progress::new("converting", frame.header.nbytes.max(0) as u64);
-    if args.chunks.is_some() {
-        let mut waiting: Vec<u8> = Vec::new();
-        each_chunk(frame, settings.threads, input, |data| {
-            progress.add(data.len());
-            waiting.extend(data);
-            while waiting.len() >= chunk {
-                new.append_data(&waiting[..chunk]).map_err(failed)?;
-                waiting.drain(..chunk);
-            }
-            Ok(())
-        })?;
-        if !waiting.is_empty() {
-            new.append_data(&waiting).map_err(failed)?;
-        }
-        return finish(frame, input, settings.threads, new);
-    }
     let checksums = new.has_checksums().map_err(failed)?;
     let chunks = Chunks::of(frame, input);
-    let states = chunks.each_thread(settings.threads, |threads| {
-        // Some codecs ask for the metalayers.
-        let to = with_metalayers(frame, Place::Memory, &settings.with_threads(threads))?;
-        Ok((frame.contexts(threads)?, to))
-    })?;
     let rooms = Pool::new();
-    in_order(
-        states,
-        chunks.take_from(frame),
-        |(from, to), (nchunk, chunk)| {
-            let (data, size) = chunks.decompress(from, nchunk, &chunk)?;
-            let mut room = rooms.take().unwrap_or_else(Buffer::new);
-            let cbytes = to.compress_into(&data[..size], checksums, &mut room);
-            chunks.keep(data);
-            Ok((room, cbytes.map_err(failed)?, size))
-        },
-        |(room, cbytes, size)| {
-            new.append_chunk(&room[..cbytes]).map_err(failed)?;
-            rooms.keep(room);
-            progress.add(size);
-            Ok(())
-        },
-    )?;
+    let compress = |to: &SuperChunk, data: &[u8]| {
+        let mut room = rooms.take().unwrap_or_else(Buffer::new);
+        let cbytes = to.compress_into(data, checksums, &mut room);
+        Ok((room, cbytes.map_err(failed)?, data.len()))
+    };
+    let append = |(room, cbytes, size): (Buffer, usize, usize)| {
+        new.append_chunk(&room[..cbytes]).map_err(failed)?;
+        rooms.keep(room);
+        progress.add(size);
+        Ok(())
+    };
+    // Some codecs ask for the metalayers.
+    let make = |threads| with_metalayers(frame, Place::Memory, &settings.with_threads(threads));
+    if args.chunks.is_some() {
+        let states = each_thread(settings.threads, 0, chunk as u64, |threads| {
+            make(threads).map_err(failed)
+        })?;
+        let from = frame.contexts(settings.threads).map_err(failed)?;
+        let parts = chunks.cut(frame, from, chunk);
+        in_order(states, parts, |to, data| compress(to, &data), append)?;
+    } else {
+        let states = chunks.each_thread(settings.threads, |threads| {
+            Ok((frame.contexts(threads)?, make(threads)?))
+        })?;
+        in_order(
+            states,
+            chunks.take_from(frame),
+            |(from, to), (nchunk, chunk)| {
+                let (data, size) = chunks.decompress(from, nchunk, &chunk)?;
+                let made = compress(to, &data[..size]);
+                chunks.keep(data);
+                made
+            },
+            append,
+        )?;
+    }
     finish(frame, input, settings.threads, new)
 }
 
