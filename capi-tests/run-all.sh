@@ -79,6 +79,7 @@ check "Programs in other languages" run_labelled ffi
 check "What is installed: names, links, symbols, pkg-config" run_labelled package
 check "C programs under valgrind" run_labelled memcheck
 check "What is installed, as packagers look at it: licences, hardening, symbols file, wheel" packaging/check-installed.sh
+check "Other systems and processors: Windows under wine, musl, macOS, AArch64 under qemu" capi-tests/toolchains.sh --quick
 # The others take minutes: see the scripts.
 check "A client: PyTables, HDF5 files by one library and read by the other" capi-tests/clients/pytables.sh --quick
 

@@ -9,14 +9,17 @@
 #   aarch64   the C programs, shared and static, and the crates' tests, among them NEON against the portable code, under qemu
 #   clang     the C programs, shared and static, with the library built by clang
 #
-# --quick leaves out what takes longer than some minutes: it is what run-all.sh runs. Does all the set-up that a Debian 12 with a Rust
-# toolchain needs. What was built is used again. All is built as the tests are: with the checks of a debug build, and quickly.
+# --quick is what run-all.sh runs, four minutes in all: a few C programs, and the tests of the crates that differ most. Does all the set-up
+# that a Debian 12 with a Rust toolchain needs. What was built is used again. All is built as the tests are, with the checks of a debug
+# build; with --quick the library is not optimised.
 set -uo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../cmake/setup.sh"
 cd "$root" || exit 1
 work=$target/toolchains
-mkdir -p "$work"
 quick=
+profile=checked
+# The programs of --quick: files, locks and memory maps, arrays, threads, codecs, and chunks of all kinds.
+few=(io frames transactions b2nd threads pipelines special_chunks)
 
 # cross <target> <prefix>: cargo by itself takes the compilers that CMake hands it, so that neither builds anew what the other built.
 cross() {
@@ -28,30 +31,36 @@ need_target() { rustup target add "$1" >"$work/rustup.log" 2>&1 || { cat "$work/
 
 # programs <name> <labels> <option...>: builds through CMake, installs, and runs the C programs.
 programs() {
-  local name=$1 labels=$2
+  local name=$1 labels=$2 made=() chosen=("${without[@]}")
   shift 2
+  if [ -n "$quick" ]; then
+    set -- "$@" -DOXIBLOSC_TOOL=OFF -DOXIBLOSC_BLOSC1=OFF
+    labels=shared made=(--target "${few[@]/%/_shared}") chosen+=(-R "$(IFS='|'; echo "\\.(${few[*]})\$")")
+  fi
   step "$name: the library"
   configure "$root/cmake" "$work/$name/library" -DCMAKE_INSTALL_PREFIX="$work/$name/prefix" -DCMAKE_INSTALL_LIBDIR=lib \
-    -DOXIBLOSC_CARGO_TARGET_DIR="$target" -DOXIBLOSC_CARGO_PROFILE=checked "$@" &&
+    -DOXIBLOSC_CARGO_TARGET_DIR="$target" -DOXIBLOSC_CARGO_PROFILE=$profile "$@" &&
     cmake --build "$work/$name/library" >"$work/$name/build.log" 2>&1 || { tail -20 "$work/$name/build.log"; return 1; }
   cmake --install "$work/$name/library" >"$work/$name/install.log" || return 1
   step "$name: the C programs"
   configure "$root/capi-tests" "$work/$name/programs" -DBlosc2_DIR="$work/$name/prefix/lib/cmake/Blosc2" "$@" &&
-    cmake --build "$work/$name/programs" -j "$jobs" >"$work/$name/programs.log" 2>&1 || { tail -20 "$work/$name/programs.log"; return 1; }
-  ctest --test-dir "$work/$name/programs" -L "$labels" "${without[@]}" -j "$jobs" --output-on-failure --no-tests=error |
+    cmake --build "$work/$name/programs" -j "$jobs" "${made[@]}" >"$work/$name/programs.log" 2>&1 || { tail -20 "$work/$name/programs.log"; return 1; }
+  ctest --test-dir "$work/$name/programs" -L "$labels" "${chosen[@]}" -j "$jobs" --output-on-failure --no-tests=error |
     tee "$work/$name/ctest.log" | grep -E 'tests passed|Failed|\*\*\*'
   return "${PIPESTATUS[0]}"
 }
 
 # crate_tests <name> <target> <package...>: the tests of crates, without the reference, which is of another kind.
 crate_tests() {
-  local name=$1 for_target=$2
+  local name=$1 for_target=$2 kinds=(--lib)
   shift 2
+  # The tool's tests run it.
+  case " $* " in *' b2 '*) kinds+=(--bins --test cli) ;; esac
   step "$name: the tests of $*"
   need_target "$for_target" || return 1
   mkdir -p "$work/$name"
   env -u CI -u OXIBLOSC_REFERENCE -u OXIBLOSC_PLUGIN_PYTHON CARGO_TARGET_DIR="$target" \
-    cargo test --profile checked --target "$for_target" --lib --no-fail-fast ${*/#/-p oxiblosc-} >"$work/$name/tests.log" 2>&1
+    cargo test --profile checked --target "$for_target" "${kinds[@]}" --no-fail-fast ${*/#/-p oxiblosc-} >"$work/$name/tests.log" 2>&1
   local outcome=$?
   grep -E '^test result|FAILED|panicked|^error' "$work/$name/tests.log"
   return "$outcome"
@@ -84,20 +93,23 @@ set(CMAKE_CROSSCOMPILING_EMULATOR $wine)
 END_OF_FILE
   without=()
   programs windows 'shared|static' -DCMAKE_TOOLCHAIN_FILE="$work/windows.cmake" || return 1
-  # Of frames the sweep in which processes are killed, and locks; the others take minutes each, as wine hands each call to a server.
-  local crates=(io pool frame)
-  [ -n "$quick" ] || crates+=(memory error cells filters codecs chunk core)
+  # Frames have the sweep in which processes are killed.
+  local crates=(io)
+  [ -n "$quick" ] || crates+=(pool frame memory error cells filters codecs chunk core b2)
   crate_tests windows x86_64-pc-windows-gnu "${crates[@]}"
 }
 
 for_musl() {
   need_packages musl-tools
-  local name program failed=0 count=0 for_target=x86_64-unknown-linux-musl
+  local name program unwinding failed=0 count=0 for_target=x86_64-unknown-linux-musl
   need_target $for_target || return 1
   mkdir -p "$work/musl"
+  [ -z "$quick" ] || { crate_tests musl $for_target io; return; }
   step "musl: the library"
   CARGO_TARGET_DIR="$target" cargo build --profile checked --lib -p oxiblosc --target $for_target >"$work/musl/build.log" 2>&1 ||
     { tail -20 "$work/musl/build.log"; return 1; }
+  # What unwinds the stack is no part of the archive. That of a gcc for glibc, which musl-gcc takes, wants glibc; Rust brings one for musl.
+  unwinding=$(rustc --print sysroot)/lib/rustlib/$for_target/lib/self-contained/libunwind.a
   step "musl: the C programs, static"
   for program in capi-tests/*.c; do
     name=$(basename "$program" .c)
@@ -106,13 +118,12 @@ for_musl() {
     roundtrip | own_codecs | small_stacks) continue ;;
     esac
     count=$((count + 1))
-    { musl-gcc -std=gnu11 -O1 -static -Iinclude "$program" "$target/$for_target/checked/libblosc2.a" -o "$work/musl/$name" &&
+    { musl-gcc -std=gnu11 -O1 -static -Iinclude "$program" "$target/$for_target/checked/libblosc2.a" \
+      "$unwinding" -o "$work/musl/$name" &&
       timeout 120 "$work/musl/$name"; } >"$work/musl/$name.log" 2>&1 || { failed=1; echo "failed: $name"; tail -5 "$work/musl/$name.log"; }
   done
   echo "$count programs"
-  local crates=(io pool frame)
-  [ -n "$quick" ] || crates+=(memory error cells filters codecs chunk core)
-  crate_tests musl $for_target "${crates[@]}" && [ "$failed" = 0 ]
+  crate_tests musl $for_target io pool frame memory error cells filters codecs chunk core && [ "$failed" = 0 ]
 }
 
 # The C compiler only has to look as if it did its work: nothing is linked.
@@ -126,12 +137,14 @@ for_macos() {
     step "macos: $for_target"
     need_target $for_target || return 1
     CC=$work/macos/cc AR=true CARGO_TARGET_DIR="$target" \
-      cargo check --workspace --profile checked --target $for_target >"$work/macos/$for_target.log" 2>&1 ||
+      cargo check --workspace --profile $profile --target $for_target >"$work/macos/$for_target.log" 2>&1 ||
       { grep -A8 '^error' "$work/macos/$for_target.log" | head -40; return 1; }
   done
 }
 
-with_clang() {
+for_clang() {
+  # Both compilers see the same code of ours: with --quick it is enough that the others build.
+  [ -z "$quick" ] || return 0
   need_packages clang cmake make
   without=()
   CC=clang CXX=clang++ programs clang 'shared|static' -DOXIBLOSC_CARGO_TARGET_DIR="$work/clang/cargo"
@@ -151,26 +164,21 @@ END_OF_FILE
   cross aarch64-unknown-linux-gnu aarch64-linux-gnu-
   # How much stack a call takes is measured on the machine itself: qemu's threads have other stacks.
   without=(-E small_stacks)
-  if [ -z "$quick" ]; then
-    OXIBLOSC_UNDER_QEMU=1 programs aarch64 'shared|static' -DCMAKE_TOOLCHAIN_FILE="$work/aarch64.cmake" || return 1
-  fi
+  OXIBLOSC_UNDER_QEMU=1 programs aarch64 'shared|static' -DCMAKE_TOOLCHAIN_FILE="$work/aarch64.cmake" || return 1
   # The tests of the filters are those of NEON against the portable code.
-  local crates=(filters chunk)
-  [ -n "$quick" ] || crates+=(codecs cells memory io frame)
+  local crates=(filters)
+  [ -n "$quick" ] || crates+=(chunk codecs cells memory io frame)
   crate_tests aarch64 aarch64-unknown-linux-gnu "${crates[@]}"
 }
 
 need_cargo
 failed=()
-[ "${1:-}" != --quick ] || { quick=yes; shift; }
+[ "${1:-}" != --quick ] || { quick=yes profile=quick work=$work/quick; shift; export CFLAGS=-O1; }
+mkdir -p "$work"
 [ $# -gt 0 ] || set -- windows musl macos aarch64 clang
 for name in "$@"; do
   case $name in
-  windows) for_windows || failed+=(windows) ;;
-  musl) for_musl || failed+=(musl) ;;
-  macos) for_macos || failed+=(macos) ;;
-  aarch64) for_aarch64 || failed+=(aarch64) ;;
-  clang) with_clang || failed+=(clang) ;;
+  windows | musl | macos | aarch64 | clang) "for_$name" || failed+=("$name") ;;
   *) die "no toolchain $name" ;;
   esac
 done

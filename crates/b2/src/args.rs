@@ -45,6 +45,8 @@ pub enum Command {
     #[command(after_help = "Example:\n  b2 repair broken.b2nd repaired.b2nd")]
     Repair(RepairArgs),
     /// Compresses a file into a frame; an .npy file into an array
+    ///
+    /// What is not asked for is chosen by samples of the file, and said at the end.
     #[command(
         after_help = "Examples:\n  b2 compress series.f64 --typesize 8\n  b2 compress temperature.npy --codec zstd --level 9\n  tar c folder | b2 compress - -o folder.tar.b2frame"
     )]
@@ -253,10 +255,11 @@ pub struct CompressArgs {
     /// Bytes of an item of FILE, 4 for float32: what makes the shuffles work [an .npy file knows; else what suits samples of FILE]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..=255))]
     pub typesize: Option<i32>,
-    /// Bytes of a chunk, such as 4M; for an array items along each dimension, such as 100,200
+    /// Bytes of a chunk, such as 4M; for an array items along each dimension, such as 100,200 [4M; 8M for much text]
     #[arg(long, value_name = "SIZE")]
     pub chunks: Option<String>,
-    /// Bytes of a block, such as 64K; for an array items along each dimension
+    /// Bytes of a block, such as 64K; for an array items along each dimension [text and other single bytes with zstd: a chunk, which takes
+    /// less room; smaller ones are read in part quicker, and of a damaged one less is lost]
     #[arg(long, value_name = "SIZE")]
     pub blocks: Option<String>,
     /// Makes a directory with a file for each chunk

@@ -1,8 +1,8 @@
 //! `b2 bench`: what codecs, levels, filters and block sizes make of a person's own data.
 
 use crate::args::{BenchArgs, size};
+use crate::chunks::each_chunk_of;
 use crate::compress::defaults;
-use crate::decompress::each_chunk_of;
 use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
 use crate::library::{ChunkInput, Place, SuperChunk, zeros};

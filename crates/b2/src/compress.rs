@@ -8,6 +8,7 @@ use crate::npy::{MAGIC, Npy, boxes};
 use crate::output::{Output, say};
 use crate::progress::Progress;
 use crate::settings::Settings;
+use crate::summary::tuple;
 use crate::text::{bytes, ratio};
 use crate::typesize;
 use crate::workers::{Pool, each_thread, in_order};
@@ -20,7 +21,11 @@ use std::io::{BufRead, Read, stdin};
 use std::path::{Path, PathBuf};
 
 /// Bytes of a chunk, unless something else is asked for.
-const CHUNK: usize = 4 << 20;
+pub const CHUNK: usize = 4 << 20;
+/// The same for many single bytes, such as text, and from how many on: what stood long before is found again, and each of several threads
+/// still gets some chunks.
+const CHUNK_OF_BYTES: usize = 8 << 20;
+const MANY_BYTES: u64 = 128 << 20;
 /// Bytes of a block of an array, unless something else is asked for.
 const BLOCK: usize = 256 << 10;
 
@@ -66,7 +71,7 @@ pub fn run(args: &CompressArgs) -> Result<Outcome> {
     if args.sparse && output.is_stream() {
         return Err(Failure::say("a directory does not go through a pipe"));
     }
-    let nbytes = match &file {
+    let done = match &file {
         Some(input) if array => compress_array(args, input, &output)?,
         None if array => compress_array(args, &Input::new(&args.input)?, &output)?,
         None => compress_pipe(args, &output)?,
@@ -75,11 +80,20 @@ pub fn run(args: &CompressArgs) -> Result<Outcome> {
     let (name, cbytes, silent) = (output.name().to_string(), output.size(), output.is_stream());
     output.finish()?;
     if !silent {
-        let (before, after) = (bytes(nbytes), bytes(cbytes));
-        let ratio = ratio(nbytes, cbytes);
-        say(&format!("{name}: {before} to {after}, ratio {ratio}"))?;
+        let (before, after) = (bytes(done.nbytes), bytes(cbytes));
+        let (ratio, how) = (ratio(done.nbytes, cbytes), done.how);
+        say(&format!(
+            "{name}: {before} to {after}, ratio {ratio} ({how})"
+        ))?;
     }
     Ok(Outcome::Fine)
+}
+
+/// What was compressed.
+struct Done {
+    nbytes: u64,
+    /// The parameters that were taken, in words.
+    how: String,
 }
 
 fn begins_as_npy(input: &Input) -> Result<bool> {
@@ -104,13 +118,15 @@ fn named(input: &Path, array: bool) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The sizes of chunks and blocks of plain bytes.
+/// The sizes of chunks and blocks of plain bytes; where they are not asked for, a chunk has `default` bytes, and a block what the library
+/// takes.
 pub fn plain_sizes(
     chunks: Option<&str>,
     blocks: Option<&str>,
     typesize: usize,
+    default: usize,
 ) -> Result<(usize, i32)> {
-    let chunk = chunks.map_or(Ok(CHUNK), size)?;
+    let chunk = chunks.map_or(Ok(default), size)?;
     let chunk = (chunk / typesize).max(1) * typesize;
     let block = blocks.map_or(Ok(0), size)?;
     if chunk > MAX_BUFFERSIZE as usize || block > chunk {
@@ -119,6 +135,24 @@ pub fn plain_sizes(
         ));
     }
     Ok((chunk, block as i32))
+}
+
+/// The sizes of chunks and blocks of a file of `size` bytes, or 0 where nobody knows. Zstd finds again what stood anywhere before in its
+/// block, so that blocks of single bytes, which no filter puts in order, are as large as chunks.
+fn file_sizes(args: &CompressArgs, settings: &Settings, size: u64) -> Result<(usize, i32)> {
+    let (chunks, blocks) = (args.chunks.as_deref(), args.blocks.as_deref());
+    let far = settings.codec == Codec::Zstd.code() as u8
+        && settings.typesize == 1
+        && settings.filters == [filter_id::NONE; 6]
+        && !settings.dict
+        && blocks.is_none();
+    let default = match far && size >= MANY_BYTES {
+        true => CHUNK_OF_BYTES,
+        false => CHUNK,
+    };
+    let (chunk, block) = plain_sizes(chunks, blocks, settings.typesize as usize, default)?;
+    let whole = chunk.min(CHUNK_OF_BYTES) as i32;
+    Ok((chunk, if far { whole } else { block }))
 }
 
 fn place<'a>(path: &'a Path, sparse: bool) -> Place<'a> {
@@ -130,7 +164,7 @@ fn place<'a>(path: &'a Path, sparse: bool) -> Place<'a> {
 }
 
 /// Compresses a file of which nothing is known.
-fn compress_file(args: &CompressArgs, input: &Input, output: &Output) -> Result<u64> {
+fn compress_file(args: &CompressArgs, input: &Input, output: &Output) -> Result<Done> {
     let mut file = input.open()?;
     let size = file.metadata()?.len();
     let samples = typesize::places(size).into_iter().map(|place| {
@@ -143,7 +177,7 @@ fn compress_file(args: &CompressArgs, input: &Input, output: &Output) -> Result<
 }
 
 /// Compresses what comes through a pipe.
-fn compress_pipe(args: &CompressArgs, output: &Output) -> Result<u64> {
+fn compress_pipe(args: &CompressArgs, output: &Output) -> Result<Done> {
     let mut front = Vec::new();
     stdin().lock().take(CHUNK as u64).read_to_end(&mut front)?;
     let settings = plain_settings(args, || {
@@ -177,9 +211,8 @@ fn compress_bytes(
     from: &mut (dyn Read + Send),
     size: u64,
     output: &Output,
-) -> Result<u64> {
-    let (chunks, blocks) = (args.chunks.as_deref(), args.blocks.as_deref());
-    let (chunk, blocksize) = plain_sizes(chunks, blocks, settings.typesize as usize)?;
+) -> Result<Done> {
+    let (chunk, blocksize) = file_sizes(args, &settings, size)?;
     let settings = Settings {
         blocksize,
         ..settings
@@ -223,7 +256,12 @@ fn compress_bytes(
         },
     )?;
     frame.close().map_err(failed)?;
-    Ok(total)
+    let mut how = format!("{settings}, chunks of {}", bytes(chunk as u64));
+    if blocksize > 0 {
+        how += &format!(", blocks of {}", bytes(blocksize as u64));
+    }
+    let nbytes = total;
+    Ok(Done { nbytes, how })
 }
 
 /// A box of no more than `most` bytes: a shape whose longest side is halved until it is small enough.
@@ -299,7 +337,7 @@ pub fn box_size(start: &[i64], stop: &[i64], itemsize: usize) -> usize {
     lengths.product::<usize>() * itemsize
 }
 
-fn compress_array(args: &CompressArgs, input: &Input, output: &Output) -> Result<u64> {
+fn compress_array(args: &CompressArgs, input: &Input, output: &Output) -> Result<Done> {
     let file = input.open()?;
     let npy = Npy::parse(&file, input.name())?;
     let itemsize = i32::try_from(npy.itemsize)
@@ -330,12 +368,41 @@ fn compress_array(args: &CompressArgs, input: &Input, output: &Output) -> Result
         }
     }
     array.close().map_err(failed)?;
-    Ok(total)
+    let (chunks, blocks) = (tuple(&shape.chunks), tuple(&shape.blocks));
+    Ok(Done {
+        nbytes: total,
+        how: format!("{settings}, chunks {chunks}, blocks {blocks}"),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::{Cli, Command};
+    use clap::Parser;
+
+    #[test]
+    fn blocks_of_bytes_are_as_large_as_chunks() {
+        let sizes = |options: &str, typesize: i32, nbytes: u64| {
+            let line = format!("b2 compress file {options}");
+            let Command::Compress(args) = Cli::parse_from(line.split_whitespace()).command else {
+                panic!("another command");
+            };
+            let settings = args.coding.apply(defaults(typesize, 1)).expect("known");
+            file_sizes(&args, &settings, nbytes).expect("possible")
+        };
+        const M: usize = 1 << 20;
+        assert_eq!(sizes("", 1, 5000), (4 * M, 4 << 20));
+        assert_eq!(sizes("-l 1", 1, 1 << 30), (8 * M, 8 << 20));
+        assert_eq!(sizes("--chunks 1M", 1, 1 << 30), (M, 1 << 20));
+        assert_eq!(sizes("--chunks 1G", 1, 0), (1024 * M, 8 << 20));
+        // Who asks for something else gets it, and what is no text to Zstd has blocks as the library makes them.
+        assert_eq!(sizes("--blocks 64K", 1, 1 << 30), (4 * M, 64 << 10));
+        for other in ["-c lz4", "--filters bitshuffle", "--dict"] {
+            assert_eq!(sizes(other, 1, 1 << 30), (4 * M, 0), "{other}");
+        }
+        assert_eq!(sizes("", 8, 1 << 30), (4 * M, 0));
+    }
 
     #[test]
     fn boxes_fit() {

@@ -1,8 +1,9 @@
 //! `b2 convert`: a frame into another one, in another place, or compressed in another way.
 
 use crate::args::ConvertArgs;
-use crate::compress::{array_shape, box_size, plain_sizes};
-use crate::decompress::each_chunk;
+use crate::chunks::Chunks;
+use crate::compress::{CHUNK, array_shape, box_size, plain_sizes};
+use crate::decompress::slab_size;
 use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
 use crate::library::{Array, Place, SuperChunk, zeros};
@@ -12,9 +13,12 @@ use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::source::{Frame, FrameOrChunk, StoredChunk, array_meta, special_chunk, vlmeta_content};
 use crate::text::{bytes, clean};
+use crate::workers::{Pool, each_thread, in_order};
+use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_core::b2nd::meta::{NAME, OLD_NAME};
 use oxiblosc_error::Error;
 use oxiblosc_frame::header::Kind;
+use oxiblosc_memory::Buffer;
 
 /// Runs the command.
 pub fn run(args: &ConvertArgs) -> Result<Outcome> {
@@ -71,16 +75,14 @@ pub fn run(args: &ConvertArgs) -> Result<Outcome> {
 }
 
 /// A new frame with the metalayers of the old one.
-fn new_frame(
+fn with_metalayers(
     frame: &Frame,
-    input: &Input,
     place: Place,
     settings: &Settings,
-) -> Result<SuperChunk> {
-    let failed = |error| Failure::of(input.name(), error);
-    let mut new = SuperChunk::new(place, settings).map_err(failed)?;
+) -> std::result::Result<SuperChunk, Error> {
+    let mut new = SuperChunk::new(place, settings)?;
     for layer in &frame.header.metalayers {
-        new.add_meta(&layer.name, &layer.content).map_err(failed)?;
+        new.add_meta(&layer.name, &layer.content)?;
     }
     Ok(new)
 }
@@ -105,17 +107,42 @@ fn each_vlmeta(
 
 /// Chunk by chunk, as they are.
 fn copy(frame: &mut Frame, input: &Input, place: Place, settings: &Settings) -> Result<()> {
-    let mut new = new_frame(frame, input, place, settings)?;
+    let new = with_metalayers(frame, place, settings);
+    let mut new = new.map_err(|error| Failure::of(input.name(), error))?;
     let progress = Progress::new("copying", frame.header.nbytes.max(0) as u64);
-    for nchunk in 0..frame.nchunks() {
-        let failed = |error| Failure::of(format!("{}: chunk {nchunk}", input.name()), error);
-        let chunk = match frame.chunk(nchunk).map_err(failed)? {
-            StoredChunk::Bytes(chunk) => chunk.to_vec(),
-            StoredChunk::Special(kind, size) => special_chunk(kind, size, &frame.header),
-        };
-        new.append_chunk(&chunk).map_err(failed)?;
-        progress.add(frame.chunk_nbytes(nchunk));
-    }
+    let failed = |nchunk, error| Failure::of(format!("{}: chunk {nchunk}", input.name()), error);
+    let (nchunks, size) = (frame.nchunks(), frame.header.chunksize.max(0) as u64);
+    let states = each_thread(settings.threads, nchunks as u64, size, |_| Ok(()))?;
+    let (header, mut chunks) = (frame.header.clone(), 0..nchunks);
+    in_order(
+        states,
+        || {
+            let chunk = chunks.next().map(|nchunk| {
+                let found = frame.locate(nchunk);
+                Ok((nchunk, found.map_err(|error| failed(nchunk, error))?))
+            });
+            chunk.transpose()
+        },
+        |(), (nchunk, chunk)| {
+            let chunk = chunk.read().map_err(|error| failed(nchunk, error))?;
+            Ok((nchunk, chunk))
+        },
+        |(nchunk, chunk)| {
+            let made;
+            let chunk: &[u8] = match &chunk {
+                StoredChunk::Bytes(chunk) => chunk,
+                StoredChunk::Special(kind, size) => {
+                    made = special_chunk(*kind, *size, &header);
+                    &made
+                }
+            };
+            let nbytes = ChunkHeader::parse(chunk).map(|header| header.nbytes);
+            new.append_chunk(chunk)
+                .map_err(|error| failed(nchunk, error))?;
+            progress.add(nbytes.unwrap_or(0));
+            Ok(())
+        },
+    )?;
     finish(frame, input, settings.threads, new)
 }
 
@@ -129,7 +156,8 @@ fn recompress(
 ) -> Result<()> {
     let typesize = usize::try_from(settings.typesize).unwrap_or(1);
     let failed = |error| Failure::of(input.name(), error);
-    let (chunk, blocksize) = plain_sizes(args.chunks.as_deref(), args.blocks.as_deref(), typesize)?;
+    let (chunks, blocks) = (args.chunks.as_deref(), args.blocks.as_deref());
+    let (chunk, blocksize) = plain_sizes(chunks, blocks, typesize, CHUNK)?;
     let settings = Settings {
         // The blocks of an array are of the size that its shapes say; others may be chosen anew for the new codec.
         blocksize: match frame.array() {
@@ -138,28 +166,46 @@ fn recompress(
         },
         ..settings
     };
-    let mut new = new_frame(frame, input, place, &settings)?;
-    let contexts = frame.contexts(settings.threads).map_err(failed)?;
+    let mut new = with_metalayers(frame, place, &settings).map_err(failed)?;
     let progress = Progress::new("converting", frame.header.nbytes.max(0) as u64);
-    if args.chunks.is_none() {
-        each_chunk(frame, &contexts, input, |data| {
-            progress.add(data.len());
-            new.append_data(data).map_err(failed)
+    let checksums = new.has_checksums().map_err(failed)?;
+    let chunks = Chunks::of(frame, input);
+    let rooms = Pool::new();
+    let compress = |to: &SuperChunk, data: &[u8]| {
+        let mut room = rooms.take().unwrap_or_else(Buffer::new);
+        let cbytes = to.compress_into(data, checksums, &mut room);
+        Ok((room, cbytes.map_err(failed)?, data.len()))
+    };
+    let append = |(room, cbytes, size): (Buffer, usize, usize)| {
+        new.append_chunk(&room[..cbytes]).map_err(failed)?;
+        rooms.keep(room);
+        progress.add(size);
+        Ok(())
+    };
+    // Some codecs ask for the metalayers.
+    let make = |threads| with_metalayers(frame, Place::Memory, &settings.with_threads(threads));
+    if args.chunks.is_some() {
+        let states = each_thread(settings.threads, 0, chunk as u64, |threads| {
+            make(threads).map_err(failed)
         })?;
+        let from = frame.contexts(settings.threads).map_err(failed)?;
+        let parts = chunks.cut(frame, from, chunk);
+        in_order(states, parts, |to, data| compress(to, &data), append)?;
     } else {
-        let mut waiting: Vec<u8> = Vec::new();
-        each_chunk(frame, &contexts, input, |data| {
-            progress.add(data.len());
-            waiting.extend(data);
-            while waiting.len() >= chunk {
-                new.append_data(&waiting[..chunk]).map_err(failed)?;
-                waiting.drain(..chunk);
-            }
-            Ok(())
+        let states = chunks.each_thread(settings.threads, |threads| {
+            Ok((frame.contexts(threads)?, make(threads)?))
         })?;
-        if !waiting.is_empty() {
-            new.append_data(&waiting).map_err(failed)?;
-        }
+        in_order(
+            states,
+            chunks.take_from(frame),
+            |(from, to), (nchunk, chunk)| {
+                let (data, size) = chunks.decompress(from, nchunk, &chunk)?;
+                let made = compress(to, &data[..size]);
+                chunks.keep(data);
+                made
+            },
+            append,
+        )?;
     }
     finish(frame, input, settings.threads, new)
 }
@@ -227,15 +273,26 @@ fn reshape(
         ..*settings
     };
     let mut new = Array::new(place, &settings, &shape, &others).map_err(failed)?;
-    let old = Array::open(input.path(), settings.threads).map_err(failed)?;
     let progress = Progress::new("converting", frame.header.nbytes.max(0) as u64);
-    let empty = shape.shape.contains(&0);
-    for (start, stop) in boxes(&shape.shape, &shape.chunks).take_while(|_| !empty) {
-        let mut items = zeros(box_size(&start, &stop, itemsize)).map_err(failed)?;
-        old.read(&start, &stop, &mut items).map_err(failed)?;
-        new.write(&start, &stop, &items).map_err(failed)?;
-        progress.add(items.len());
-    }
+    let size = slab_size(&shape.chunks, itemsize);
+    let states = each_thread(settings.threads, 0, size, |threads| {
+        Array::open(input.path(), threads).map_err(failed)
+    })?;
+    let mut parts = boxes(&shape.shape, &shape.chunks);
+    in_order(
+        states,
+        || Ok(parts.next()),
+        |old, (start, stop)| {
+            let mut items = zeros(box_size(&start, &stop, itemsize)).map_err(failed)?;
+            old.read(&start, &stop, &mut items).map_err(failed)?;
+            Ok((start, stop, items))
+        },
+        |(start, stop, items)| {
+            new.write(&start, &stop, &items).map_err(failed)?;
+            progress.add(items.len());
+            Ok(())
+        },
+    )?;
     let contexts = frame.contexts(settings.threads).map_err(failed)?;
     each_vlmeta(frame, &contexts, |name, content| {
         new.add_vlmeta(name, content)

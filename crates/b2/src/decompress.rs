@@ -1,29 +1,25 @@
 //! `b2 decompress`: a frame into a file, an array into an .npy file.
 
 use crate::args::DecompressArgs;
+use crate::chunks::Chunks;
 use crate::compress::box_size;
 use crate::failure::{Failure, Outcome, Result, describe};
 use crate::input::Input;
-use crate::library::{Array, SuperChunk, zeros};
+use crate::library::{Array, zeros};
 use crate::npy::{Npy, boxes, runs};
 use crate::output::{Output, say};
 use crate::progress::Progress;
-use crate::source::{
-    Frame, FrameOrChunk, Located, StoredChunk, array_meta, plain_contexts, special_chunk,
-};
+use crate::source::{Frame, FrameOrChunk, array_meta, plain_contexts};
 use crate::store::kind_of;
 use crate::text::bytes;
 use crate::workers::{Pool, each_thread, in_order};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_core::b2nd::meta::Meta;
-use oxiblosc_error::Error;
-use oxiblosc_frame::header::Header;
 use oxiblosc_memory::Buffer;
 use oxiblosc_system::files::write_all_at;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Bytes of an array that a thread decompresses at once, at most, where a chunk has less.
 const SLAB: u64 = 32 << 20;
@@ -107,132 +103,21 @@ fn named(input: &Path, npy: bool) -> Result<PathBuf> {
     }
 }
 
-/// Gives the data of each chunk of a frame.
-pub fn each_chunk(
-    frame: &mut Frame,
-    contexts: &SuperChunk,
-    input: &Input,
-    each: impl FnMut(&[u8]) -> Result<()>,
-) -> Result<()> {
-    let all = 0..frame.nchunks();
-    each_chunk_of(frame, contexts, input, all, each)
-}
-
-/// Gives the data of some chunks of a frame.
-pub fn each_chunk_of(
-    frame: &mut Frame,
-    contexts: &SuperChunk,
-    input: &Input,
-    chosen: impl Iterator<Item = usize>,
-    mut each: impl FnMut(&[u8]) -> Result<()>,
-) -> Result<()> {
-    let sizes = Sizes::of(frame);
-    let mut data = zeros(0).map_err(|error| Failure::of(input.name(), error))?;
-    for nchunk in chosen {
-        let failed = |error| damaged(input, nchunk, error);
-        let chunk = frame.locate(nchunk).map_err(failed)?;
-        let size = sizes.decompress(nchunk, &chunk, contexts, &mut data);
-        each(&data[..size.map_err(failed)?])?;
-    }
-    Ok(())
-}
-
-fn damaged(input: &Input, nchunk: usize, error: Error) -> Failure {
-    let (name, why) = (input.name(), describe(error));
-    Failure::say(format!(
-        "{name}: chunk {nchunk} is damaged: {why} (b2 repair brings back the others)"
-    ))
-}
-
-/// How much data each chunk of a frame has.
-struct Sizes {
-    header: Arc<Header>,
-}
-
-impl Sizes {
-    fn of(frame: &Frame) -> Self {
-        let header = frame.header.clone();
-        Self { header }
-    }
-
-    /// Where the data of a chunk begin, where all chunks but the last have the same size.
-    fn start(&self, nchunk: usize) -> Option<u64> {
-        let size = u64::try_from(self.header.chunksize).ok()?;
-        size.checked_mul(nchunk as u64).filter(|_| size > 0)
-    }
-
-    /// Decompresses a chunk into `data`, which grows as it has to; gives how much of that is its data.
-    fn decompress(
-        &self,
-        nchunk: usize,
-        chunk: &Located,
-        contexts: &SuperChunk,
-        data: &mut Buffer,
-    ) -> std::result::Result<usize, Error> {
-        let made;
-        let read;
-        let chunk: &[u8] = match chunk.read()? {
-            StoredChunk::Bytes(chunk) => {
-                read = chunk;
-                &read
-            }
-            StoredChunk::Special(kind, size) => {
-                made = special_chunk(kind, size, &self.header);
-                &made
-            }
-        };
-        let size = ChunkHeader::parse(chunk)?.nbytes;
-        if let Some(start) = self.start(nchunk) {
-            let rest = (self.header.nbytes.max(0) as u64).saturating_sub(start);
-            if size as u64 != rest.min(self.header.chunksize as u64) {
-                return Err(Error::Data);
-            }
-        }
-        if data.len() < size {
-            *data = zeros(size)?;
-        }
-        match contexts.decompress(chunk, &mut data[..size])? {
-            done if done == size => Ok(size),
-            _ => Err(Error::Data),
-        }
-    }
-}
-
 /// Decompresses the chunks side by side. Into a file each is written at its place, into a pipe one after the other.
 fn decompress_frame(frame: Frame, input: &Input, output: &mut Output, threads: i16) -> Result<()> {
-    let failed = |error| Failure::of(input.name(), error);
-    let (nchunks, sizes) = (frame.nchunks(), Sizes::of(&frame));
-    // What is not known may be large.
-    let size = sizes.start(1).unwrap_or(u64::MAX);
-    let states = each_thread(threads, nchunks as u64, size, |threads| {
-        frame.contexts(threads).map_err(failed)
-    })?;
+    let mut frame = frame;
+    let chunks = Chunks::of(&frame, input);
+    let states = chunks.each_thread(threads, |threads| frame.contexts(threads))?;
     let progress = Progress::new("decompressing", frame.header.nbytes.max(0) as u64);
-    let (mut frame, mut chunks, used) = (frame, 0..nchunks, Pool::new());
-    let take = || {
-        let nchunk = chunks.next();
-        let located = nchunk.map(|nchunk| {
-            let found = frame.locate(nchunk);
-            let found = found.map_err(|error| damaged(input, nchunk, error))?;
-            Ok((nchunk, found))
-        });
-        located.transpose()
-    };
-    let decompress = |contexts: &SuperChunk, nchunk, chunk: &Located| {
-        let mut data = used.take().unwrap_or_else(Buffer::new);
-        let size = sizes.decompress(nchunk, chunk, contexts, &mut data);
-        let size = size.map_err(|error| damaged(input, nchunk, error))?;
-        Ok((data, size))
-    };
-    if output.is_stream() || sizes.start(0).is_none() {
+    if output.is_stream() || chunks.start(0).is_none() {
         let mut write = output.writer()?;
         in_order(
             states,
-            take,
-            |contexts, (nchunk, chunk)| decompress(contexts, nchunk, &chunk),
+            chunks.take_from(&mut frame),
+            |contexts, (nchunk, chunk)| chunks.decompress(contexts, nchunk, &chunk),
             |(data, size)| {
                 write.write_all(&data[..size])?;
-                used.keep(data);
+                chunks.keep(data);
                 progress.add(size);
                 Ok(())
             },
@@ -242,12 +127,12 @@ fn decompress_frame(frame: Frame, input: &Input, output: &mut Output, threads: i
     let file = output.create()?;
     in_order(
         states,
-        take,
+        chunks.take_from(&mut frame),
         |contexts, (nchunk, chunk)| {
-            let (data, size) = decompress(contexts, nchunk, &chunk)?;
-            let start = sizes.start(nchunk).unwrap_or_default();
+            let (data, size) = chunks.decompress(contexts, nchunk, &chunk)?;
+            let start = chunks.start(nchunk).unwrap_or_default();
             write_all_at(&file, &data[..size], start)?;
-            used.keep(data);
+            chunks.keep(data);
             Ok(size)
         },
         |size| {
@@ -361,7 +246,8 @@ fn slabs(shape: &[i64], chunks: &[i32], itemsize: usize) -> Vec<i32> {
     lengths
 }
 
-fn slab_size(lengths: &[i32], itemsize: usize) -> u64 {
+/// Bytes of a box.
+pub fn slab_size(lengths: &[i32], itemsize: usize) -> u64 {
     let sizes = lengths.iter().map(|length| (*length).max(0) as u64);
     sizes.fold(itemsize as u64, u64::saturating_mul)
 }

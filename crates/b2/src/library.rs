@@ -84,11 +84,6 @@ impl SuperChunk {
         add_vlmeta(&self.0, name, content)
     }
 
-    /// Compresses data and puts them behind the last chunk.
-    pub fn append_data(&mut self, data: &[u8]) -> Done<()> {
-        self.0.append_data(data).map(drop)
-    }
-
     /// Puts a chunk behind the last one.
     pub fn append_chunk(&mut self, chunk: &[u8]) -> Done<()> {
         if ChunkHeader::parse(chunk)?.cbytes != chunk.len() {

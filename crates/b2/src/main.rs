@@ -4,7 +4,7 @@
 //! - [`info`], [`verify`], [`repair`], [`compress`], [`decompress`], [`convert`], [`bench`]: the commands
 //! - [`source`], [`salvage`], [`check`], [`chunk_repair`], [`state`]: frames as they lie on disk, whole or damaged
 //! - [`store`], [`listing`]: stores of python-blosc2, which hold several frames
-//! - [`workers`]: work by several threads; [`typesize`]: which size of items suits a file
+//! - [`workers`]: work by several threads; [`chunks`]: chunks that they decompress; [`typesize`]: which size of items suits a file
 //! - [`report`]: what `repair` says
 //! - [`library`]: the library's contexts, super-chunks and arrays with what the options say
 //! - [`npy`], [`msgpack`], [`json`]: formats of others
@@ -15,6 +15,7 @@ mod args;
 mod bench;
 mod check;
 mod chunk_repair;
+mod chunks;
 mod compress;
 mod convert;
 mod decompress;

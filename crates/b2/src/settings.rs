@@ -1,8 +1,10 @@
 //! How to compress: what the options say, and what goes into the library.
 
 use crate::failure::{Failure, Result};
+use crate::text::plural;
 use oxiblosc_chunk::header::{MAX_FILTERS, filter_id};
 use oxiblosc_codecs::Codec;
+use std::fmt::{self, Display, Formatter};
 
 /// Parameters of compression. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,6 +152,19 @@ impl Settings {
             return refused("numbers as they are: --filters none");
         }
         Ok(())
+    }
+}
+
+/// For the person who compresses.
+impl Display for Settings {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        let codec = codec_name(self.codec);
+        let items = plural(self.typesize as usize, "byte", "bytes");
+        write!(f, "{codec} {}, items of {items}", self.level)?;
+        match filter_names(&self.filters, &self.filters_meta) {
+            names if names.is_empty() => write!(f, ", no filters"),
+            names => write!(f, ", {}", names.join(", ")),
+        }
     }
 }
 

@@ -4,14 +4,18 @@ use crate::args::VerifyArgs;
 use crate::check::{self, Damage};
 use crate::failure::{Failure, Outcome, Result, describe};
 use crate::input::Input;
+use crate::library::SuperChunk;
 use crate::output::{complain, say};
 use crate::progress::Progress;
-use crate::source::{Frame, FrameOrChunk, REPAIR, StoredChunk, plain_contexts, vlmeta_content};
+use crate::source::{
+    Frame, FrameOrChunk, Located, REPAIR, StoredChunk, plain_contexts, vlmeta_content,
+};
 use crate::store::{Store, Unopened};
 use crate::text::{bytes, clean, plural, ranges};
+use crate::workers::{each_thread, in_order};
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_error::Error;
-use oxiblosc_frame::header::Kind;
+use oxiblosc_frame::header::{Header, Kind};
 use oxiblosc_frame::offsets::Place as At;
 use std::path::Path;
 
@@ -67,7 +71,10 @@ fn verify_one(path: &Path, args: &VerifyArgs) -> Result<Outcome> {
             let contexts = contexts.map_err(|error| Failure::of(input.name(), error))?;
             match check::chunk(&contexts, &chunk, None) {
                 Err(damage) => findings.note(&Progress::new("", 0), "the chunk", &damage)?,
-                Ok(()) => findings.count(&chunk),
+                Ok(()) => {
+                    let header = ChunkHeader::parse(&chunk);
+                    findings.count(header.is_ok_and(|header| header.has_checksums()));
+                }
             }
             ("1 chunk".to_string(), chunk.len() as u64, "none")
         }
@@ -141,40 +148,99 @@ fn verify_store(store: &Store, input: &Input, args: &VerifyArgs) -> Result<Outco
     let what = plural(store.members.len(), "frame", "frames");
     findings.conclude(input, &what, nbytes, covered, args.quiet)
 }
-fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) -> Result<()> {
-    let contexts = frame
-        .contexts(threads)
-        .map_err(|error| Failure::of(name, error))?;
-    let nchunks = frame.nchunks();
-    let progress = Progress::new("verifying", frame.header.nbytes.max(0) as u64);
-    let uniform = frame.header.chunksize > 0;
-    let mut places = Vec::new();
-    for nchunk in repeated(frame, nchunks) {
-        let expected = uniform.then(|| frame.chunk_nbytes(nchunk));
-        let result = match frame.chunk(nchunk) {
-            Ok(StoredChunk::Special(..)) => Ok(()),
-            Ok(StoredChunk::Bytes(chunk)) => check::chunk(&contexts, &chunk, expected)
-                .and_then(|()| check::item_size(&chunk, frame.header.typesize))
-                .map(|()| findings.count(&chunk)),
-            Err(error) => Err(Damage {
-                error,
-                blocks: Vec::new(),
-            }),
+
+/// A chunk of a frame, to be looked at.
+struct Part {
+    nchunk: usize,
+    /// Bytes of its data, where that is known.
+    expected: Option<usize>,
+    found: std::result::Result<Located, Error>,
+    /// Where it lies, or the number of its file.
+    at: Option<u64>,
+}
+
+/// What is known of a chunk that is right.
+struct Sound {
+    has_checksums: bool,
+    /// Where it lies, or the number of its file, and what is behind it.
+    place: Option<(u64, u64)>,
+}
+
+impl Part {
+    /// Looks at it; there is nothing to say of one that is all told by the index.
+    fn check(
+        &self,
+        contexts: &SuperChunk,
+        header: &Header,
+    ) -> std::result::Result<Option<Sound>, Damage> {
+        let whole = |error| Damage {
+            error,
+            blocks: Vec::new(),
         };
-        if let Err(damage) = result {
-            findings.note(&progress, &format!("chunk {nchunk}"), &damage)?;
-        } else if let (Ok(At::At(pos)), Ok(Some(header))) =
-            (frame.offsets().place(nchunk), frame.chunk_header(nchunk))
-        {
-            let cbytes = match frame.header.kind {
-                Kind::Contiguous => header.cbytes as u64,
-                // Each has a file of its own.
-                Kind::Sparse => 1,
-            };
-            places.push((pos, pos + cbytes));
-        }
-        progress.add(expected.unwrap_or(0));
+        let found = self.found.as_ref().map_err(|error| whole(*error))?;
+        let chunk = match found.read().map_err(whole)? {
+            StoredChunk::Special(..) => return Ok(None),
+            StoredChunk::Bytes(chunk) => chunk,
+        };
+        check::chunk(contexts, &chunk, self.expected)?;
+        check::item_size(&chunk, header.typesize)?;
+        let parsed = ChunkHeader::parse(&chunk).map_err(whole)?;
+        let length = match header.kind {
+            Kind::Contiguous => parsed.cbytes as u64,
+            // Each has a file of its own.
+            Kind::Sparse => 1,
+        };
+        Ok(Some(Sound {
+            has_checksums: parsed.has_checksums(),
+            place: self.at.map(|at| (at, at + length)),
+        }))
     }
+}
+
+fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) -> Result<()> {
+    let failed = |error| Failure::of(name, error);
+    let progress = Progress::new("verifying", frame.header.nbytes.max(0) as u64);
+    let header = frame.header.clone();
+    // What is not known may be large.
+    let size = match u64::try_from(header.chunksize) {
+        Ok(size) if size > 0 => size,
+        _ => u64::MAX,
+    };
+    let mut left = repeated(frame, frame.nchunks());
+    let states = each_thread(threads, left.len() as u64, size, |threads| {
+        frame.contexts(threads).map_err(failed)
+    })?;
+    let mut places = Vec::new();
+    in_order(
+        states,
+        || {
+            Ok(left.next().map(|nchunk| Part {
+                nchunk,
+                expected: (size < u64::MAX).then(|| frame.chunk_nbytes(nchunk)),
+                found: frame.locate(nchunk),
+                at: match frame.offsets().place(nchunk) {
+                    Ok(At::At(pos)) => Some(pos),
+                    _ => None,
+                },
+            }))
+        },
+        |contexts, part| {
+            let result = part.check(contexts, &header);
+            Ok((part.nchunk, part.expected, result))
+        },
+        |(nchunk, expected, result)| {
+            match result {
+                Ok(Some(sound)) => {
+                    findings.count(sound.has_checksums);
+                    places.extend(sound.place);
+                }
+                Ok(None) => {}
+                Err(damage) => findings.note(&progress, &format!("chunk {nchunk}"), &damage)?,
+            }
+            progress.add(expected.unwrap_or(0));
+            Ok(())
+        },
+    )?;
     places.sort_unstable();
     if places.windows(2).any(|pair| pair[0].1 > pair[1].0) {
         findings.damaged += 1;
@@ -183,6 +249,7 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
             "the index leads to the same place for different chunks",
         )?;
     }
+    let contexts = frame.contexts(threads).map_err(failed)?;
     for layer in &frame.vlmetalayers {
         // As large as a metalayer can be: it is one chunk.
         if let Err(error) = vlmeta_content(&contexts, layer, i32::MAX as usize) {
@@ -273,8 +340,8 @@ impl Findings {
     }
 
     /// Counts a chunk that is right.
-    fn count(&mut self, chunk: &[u8]) {
-        match ChunkHeader::parse(chunk).is_ok_and(|header| header.has_checksums()) {
+    fn count(&mut self, has_checksums: bool) {
+        match has_checksums {
             true => self.checked += 1,
             false => self.unchecked += 1,
         }

@@ -5,6 +5,20 @@ use crate::support::{Folder, b2, piped, read, series};
 use sha2::{Digest, Sha256};
 
 #[test]
+fn text_gets_blocks_as_large_as_its_chunks() {
+    let folder = Folder::new("text");
+    let text = include_bytes!("commands.rs").repeat(400);
+    let file = folder.write("text", &text);
+    for (more, block) in [("--level=5", "4194304"), ("--blocks=32K", "32768")] {
+        b2(&["compress", &file, "--force", more]).ended(0);
+        let frame = folder.path("text.b2frame");
+        let json = b2(&["info", "--json", &frame]).ended(0).text();
+        assert!(json.contains(&format!("\"blocksize\": {block}")), "{json}");
+        assert!(b2(&["decompress", &frame, "-o", "-"]).ended(0).out == text);
+    }
+}
+
+#[test]
 fn what_is_compressed_comes_back() {
     let folder = Folder::new("roundtrip");
     let data = series(300_000);
@@ -54,7 +68,9 @@ fn what_is_compressed_comes_back() {
         b2(&["decompress", &frame, "-o", &back, "--force"]).ended(0);
         assert!(read(&back) == data, "{way:?}");
     }
-    b2(&["compress", &file]).ended(0);
+    let said = b2(&["compress", &file]).ended(0).text();
+    let how = "zstd 5, items of 4 bytes, shuffle, chunks of 4.00 MiB)";
+    assert!(said.trim_end().ends_with(how), "{said}");
     std::fs::remove_file(&file).expect("removed");
     b2(&["decompress", &folder.path("data.i32.b2frame")]).ended(0);
     assert!(read(&file) == data);

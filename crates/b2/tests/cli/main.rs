@@ -10,4 +10,6 @@ mod fixtures;
 mod safety;
 mod stores;
 mod support;
+#[cfg(unix)]
+mod unix;
 mod verdicts;

@@ -1,84 +1,8 @@
-//! Nothing that is there already is lost, and nothing half done is left.
+//! Nothing that is there already is lost, and what would be is refused.
 
-use crate::support::{Folder, b2, npy, read, series};
-use std::fs::{self, File, FileTimes, Permissions};
-use std::io::Read;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+use crate::support::{Folder, b2, npy, read, series, symlink};
+use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, SystemTime};
-
-fn mode(path: &str) -> u32 {
-    fs::metadata(path).expect("there").permissions().mode() & 0o777
-}
-
-#[test]
-fn what_is_made_has_the_mode_and_times_of_what_it_is_made_of() {
-    let folder = Folder::new("mode");
-    let file = folder.write("data", &series(10_000));
-    let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-    let opened = File::options().write(true).open(&file).expect("opens");
-    opened
-        .set_times(FileTimes::new().set_modified(then))
-        .expect("times");
-    fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("mode");
-    let [frame, back, copy, repaired, sparse] =
-        ["frame", "back", "copy", "repaired", "sparse"].map(|name| folder.path(name));
-    b2(&["compress", &file, "-o", &frame]).ended(0);
-    b2(&["decompress", &frame, "-o", &back]).ended(0);
-    b2(&["convert", &frame, &copy]).ended(0);
-    b2(&["repair", &frame, &repaired]).ended(0);
-    b2(&["convert", &frame, &sparse, "--sparse"]).ended(0);
-    for made in [&frame, &back, &copy, &repaired] {
-        assert_eq!(mode(made), 0o600, "{made}");
-    }
-    assert_eq!(mode(&sparse), 0o700);
-    for made in fs::read_dir(&sparse).expect("a directory") {
-        let made = made.expect("an entry").path();
-        assert_eq!(mode(made.to_str().expect("plain")), 0o600);
-    }
-    for made in [&frame, &back] {
-        let modified = fs::metadata(made).expect("there").modified();
-        assert_eq!(modified.expect("known"), then, "{made}");
-    }
-}
-
-#[test]
-fn links_are_followed_and_devices_written_to() {
-    let folder = Folder::new("links");
-    let data = series(10_000);
-    let file = folder.write("data", &data);
-    let target = folder.write("target", b"old");
-    let [link, dangling, chain] = ["link", "dangling", "chain"].map(|name| folder.path(name));
-    symlink("target", &link).expect("linked");
-    symlink("later", &dangling).expect("linked");
-    symlink("chain", &chain).expect("linked");
-    b2(&["compress", &file, "-o", &link]).failed();
-    b2(&["compress", &file, "-o", &link, "-f"]).ended(0);
-    b2(&["compress", &file, "-o", &dangling]).ended(0);
-    b2(&["compress", &file, "-o", &chain]).failed();
-    for (link, target) in [(&link, &target), (&dangling, &folder.path("later"))] {
-        assert!(Path::new(link).is_symlink());
-        b2(&["verify", target]).ended(0);
-    }
-    // Neither is there already, nor is it replaced.
-    for force in [&["-f"][..], &[]] {
-        let full = b2(&[&["compress", &file, "-o", "/dev/full"], force].concat()).failed();
-        assert!(full.err.contains("space"), "{}", full.err);
-        b2(&[&["decompress", &target, "-o", "/dev/null"], force].concat()).ended(0);
-    }
-    let null = fs::metadata("/dev/null").expect("there").file_type();
-    assert!(null.is_char_device());
-    let pipe = folder.path("pipe");
-    let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
-    assert!(made.success());
-    let reader = std::thread::spawn({
-        let pipe = pipe.clone();
-        move || read(&pipe)
-    });
-    b2(&["decompress", &target, "-o", &pipe, "-f"]).ended(0);
-    assert!(reader.join().expect("read") == data);
-}
 
 #[test]
 fn what_is_read_is_not_overwritten() {
@@ -88,10 +12,10 @@ fn what_is_read_is_not_overwritten() {
         ["frame", "link", "sparse", "hard"].map(|name| folder.path(name));
     b2(&["compress", &file, "-o", &frame]).ended(0);
     b2(&["compress", &file, "-o", &sparse, "--sparse"]).ended(0);
-    symlink(&frame, &link).expect("linked");
+    let links = symlink(&frame, &link).then_some(&link);
     fs::hard_link(&frame, &hard).expect("linked");
     let before = read(&frame);
-    for to in [&frame, &link, &hard] {
+    for to in [&frame, &hard].into_iter().chain(links) {
         b2(&["repair", &frame, to, "-f"]).failed();
         b2(&["convert", &frame, to, "-f"]).failed();
         b2(&["decompress", &frame, "-o", to, "-f"]).failed();
@@ -119,8 +43,9 @@ fn what_is_read_is_not_overwritten() {
         assert_eq!(inside, count, "{to}");
     }
     let into = folder.path("into");
-    symlink(format!("{sparse}/new"), &into).expect("linked");
-    b2(&["convert", &sparse, &into]).failed();
+    if symlink(format!("{sparse}/new"), &into) {
+        b2(&["convert", &sparse, &into]).failed();
+    }
     // A directory with other things is no frame to be replaced.
     let other = folder.path("other");
     fs::create_dir(&other).expect("made");
@@ -145,65 +70,6 @@ fn names_may_be_as_long_as_the_system_allows() {
     b2(&["compress", &file, "-o", &frame]).ended(0);
     b2(&["compress", &file, "-o", &frame, "-f", "--sparse"]).ended(0);
     b2(&["verify", &frame]).ended(0);
-}
-
-#[test]
-fn a_signal_leaves_nothing_behind() {
-    let folder = Folder::new("signals");
-    let file = folder.path("data");
-    // Zeros without end take a while.
-    File::create(&file)
-        .and_then(|file| file.set_len(1 << 40))
-        .expect("a sparse file");
-    for (signal, sparse) in [
-        ("INT", false),
-        ("TERM", false),
-        ("HUP", false),
-        ("TERM", true),
-    ] {
-        let to = folder.path("frame");
-        let mut args = vec!["compress", &file, "-o", &to, "--chunks", "1M", "-c", "lz4"];
-        args.extend(sparse.then_some("--sparse"));
-        // A test that runs in the background of a shell ignores some of them, and what it starts would, too.
-        let mut child = Command::new("env")
-            .args(["--default-signal=INT,TERM,HUP", env!("CARGO_BIN_EXE_b2")])
-            .args(&args)
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the tool starts");
-        let began = std::time::Instant::now();
-        while folder.count() < 2 {
-            assert!(began.elapsed() < Duration::from_secs(60), "nothing is made");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        std::thread::sleep(Duration::from_millis(100));
-        let id = child.id().to_string();
-        let sent = Command::new("kill")
-            .args([&format!("-{signal}"), &id])
-            .status();
-        assert!(sent.expect("kill").success());
-        let status = child.wait().expect("it ends");
-        assert!(!status.success(), "SIG{signal}");
-        assert_eq!(folder.count(), 1, "SIG{signal}, sparse {sparse}");
-    }
-    // A program that was started to go on does.
-    let mut child = Command::new("nohup")
-        .args([env!("CARGO_BIN_EXE_b2"), "compress", "-", "-o", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the tool starts");
-    std::thread::sleep(Duration::from_millis(300));
-    let id = child.id().to_string();
-    let sent = Command::new("kill").args(["-HUP", &id]).status();
-    assert!(sent.expect("kill").success());
-    drop(child.stdin.take());
-    let mut frame = Vec::new();
-    let mut out = child.stdout.take().expect("a pipe");
-    out.read_to_end(&mut frame).expect("a frame");
-    assert!(child.wait().expect("it ends").success());
-    assert_eq!(&frame[2..9], b"b2frame");
 }
 
 #[test]

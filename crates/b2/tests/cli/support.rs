@@ -1,7 +1,7 @@
 //! Running the tool, and files to run it on.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// A folder for one test, removed at its end.
@@ -44,6 +44,15 @@ impl Drop for Folder {
 
 pub fn read(path: &str) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Makes a link; says whether this system lets any user do so.
+pub fn symlink(to: impl AsRef<Path>, at: impl AsRef<Path>) -> bool {
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(&to, &at).expect("linked");
+    #[cfg(not(unix))]
+    let _ = (to, at);
+    cfg!(unix)
 }
 
 /// What a run ended with.

@@ -7,6 +7,7 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, fchown};
+use std::ptr::NonNull;
 
 // The names that the standard library uses, too; elsewhere files are always as large as these allow.
 #[cfg(not(target_os = "linux"))]
@@ -149,14 +150,33 @@ fn device(device: libc::dev_t) -> u64 {
 pub fn identity_of(path: &CStr) -> Option<(u64, u64)> {
     let mut there = MaybeUninit::<libc::statx>::zeroed();
     // SAFETY: a C string, and room for what the call fills in.
-    let rc = unsafe {
-        let (mask, there) = (libc::STATX_INO, there.as_mut_ptr());
-        libc::statx(libc::AT_FDCWD, path.as_ptr(), 0, mask, there)
-    };
+    let rc = unsafe { statx(path.as_ptr(), libc::STATX_INO, there.as_mut_ptr()) };
     // SAFETY: numbers, zero where nothing was filled in.
     let there = unsafe { there.assume_init() };
     let device = libc::makedev(there.stx_dev_major, there.stx_dev_minor);
     (rc == 0).then_some((device, there.stx_ino))
+}
+
+/// Asks for some of what is known of a path.
+///
+/// # Safety
+///
+/// `path` is a C string, and `there` has room.
+#[cfg(all(target_os = "linux", not(target_env = "musl")))]
+unsafe fn statx(path: *const libc::c_char, mask: u32, there: *mut libc::statx) -> libc::c_int {
+    // SAFETY: as the caller promises.
+    unsafe { libc::statx(libc::AT_FDCWD, path, 0, mask, there) }
+}
+
+/// The same, for musl has had that function since version 1.2.5 only, and distributions have older ones.
+///
+/// # Safety
+///
+/// `path` is a C string, and `there` has room.
+#[cfg(all(target_os = "linux", target_env = "musl"))]
+unsafe fn statx(path: *const libc::c_char, mask: u32, there: *mut libc::statx) -> libc::c_long {
+    // SAFETY: as the caller promises.
+    unsafe { libc::syscall(libc::SYS_statx, libc::AT_FDCWD, path, 0, mask, there) }
 }
 
 /// Device and inode that the path names.
@@ -233,26 +253,25 @@ pub fn read_link(path: &CStr, room: &mut [u8]) -> io::Result<usize> {
 /// [`Error::NotFound`] if it cannot be opened, [`Error::Failure`] if it cannot be read, [`Error::MemoryAlloc`], and those of
 /// `each`, which end it.
 pub fn each_entry(path: &CStr, mut each: impl FnMut(&CStr) -> Result<()>) -> Result<()> {
-    struct Open(*mut libc::DIR);
+    struct Open(NonNull<libc::DIR>);
     impl Drop for Open {
         fn drop(&mut self) {
             // SAFETY: opened below, and closed once.
-            unsafe { libc::closedir(self.0) };
+            unsafe { libc::closedir(self.0.as_ptr()) };
         }
     }
     // SAFETY: a C string.
-    let directory = Open(unsafe { libc::opendir(path.as_ptr()) });
-    if directory.0.is_null() {
+    let Some(directory) = NonNull::new(unsafe { libc::opendir(path.as_ptr()) }).map(Open) else {
         let error = io::Error::last_os_error();
         return Err(match error.kind() {
             ErrorKind::OutOfMemory => Error::MemoryAlloc,
             _ => Error::NotFound,
         });
-    }
+    };
     loop {
         clear_errno();
         // SAFETY: it is open.
-        let entry = unsafe { readdir64(directory.0) };
+        let entry = unsafe { readdir64(directory.0.as_ptr()) };
         if entry.is_null() {
             return match io::Error::last_os_error().raw_os_error() {
                 Some(0) => Ok(()),

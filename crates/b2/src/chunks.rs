@@ -1,0 +1,171 @@
+//! The chunks of a frame on their way to their data, one after the other or side by side.
+
+use crate::failure::{Failure, Result, describe};
+use crate::input::Input;
+use crate::library::{SuperChunk, zeros};
+use crate::source::{Frame, Located, StoredChunk, special_chunk};
+use crate::workers::{Pool, each_thread};
+use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_error::Error;
+use oxiblosc_frame::header::Header;
+use oxiblosc_memory::Buffer;
+use std::sync::Arc;
+
+/// What decompressing the chunks of a frame takes beside contexts.
+pub struct Chunks<'a> {
+    input: &'a Input,
+    header: Arc<Header>,
+    nchunks: usize,
+    used: Pool<Buffer>,
+}
+
+impl<'a> Chunks<'a> {
+    /// Of a frame that was read from `input`.
+    pub fn of(frame: &Frame, input: &'a Input) -> Self {
+        Self {
+            input,
+            header: frame.header.clone(),
+            nchunks: frame.nchunks(),
+            used: Pool::new(),
+        }
+    }
+
+    /// Where the data of a chunk begin, where all chunks but the last have the same size.
+    pub fn start(&self, nchunk: usize) -> Option<u64> {
+        let size = u64::try_from(self.header.chunksize).ok()?;
+        size.checked_mul(nchunk as u64).filter(|_| size > 0)
+    }
+
+    /// A state for each thread that gets chunks.
+    pub fn each_thread<S>(
+        &self,
+        threads: i16,
+        make: impl Fn(i16) -> std::result::Result<S, Error>,
+    ) -> Result<Vec<S>> {
+        // What is not known may be large.
+        let size = self.start(1).unwrap_or(u64::MAX);
+        each_thread(threads, self.nchunks as u64, size, |threads| {
+            make(threads).map_err(|error| Failure::of(self.input.name(), error))
+        })
+    }
+
+    /// Gives the chunks of the frame, one after the other, with their numbers.
+    pub fn take_from<'f>(
+        &'f self,
+        frame: &'f mut Frame,
+    ) -> impl FnMut() -> Result<Option<(usize, Located)>> + Send + 'f {
+        let mut left = 0..self.nchunks;
+        move || {
+            let found = left.next().map(|nchunk| {
+                let found = frame.locate(nchunk);
+                Ok((nchunk, found.map_err(|error| self.damaged(nchunk, error))?))
+            });
+            found.transpose()
+        }
+    }
+
+    /// Gives the data of the whole frame, decompressed by `contexts`, in parts of `size` bytes.
+    pub fn cut<'f>(
+        &'f self,
+        frame: &'f mut Frame,
+        contexts: SuperChunk,
+        size: usize,
+    ) -> impl FnMut() -> Result<Option<Vec<u8>>> + Send + 'f {
+        let mut take = self.take_from(frame);
+        let (mut waiting, mut done): (Vec<u8>, usize) = (Vec::new(), 0);
+        move || {
+            while waiting.len() - done < size
+                && let Some((nchunk, chunk)) = take()?
+            {
+                let (data, nbytes) = self.decompress(&contexts, nchunk, &chunk)?;
+                waiting.drain(..done);
+                done = 0;
+                waiting.extend(&data[..nbytes]);
+                self.keep(data);
+            }
+            let part = &waiting[done..waiting.len().min(done + size)];
+            done += part.len();
+            Ok((!part.is_empty()).then(|| part.to_vec()))
+        }
+    }
+
+    /// Decompresses a chunk into a buffer, and says how much of that is its data.
+    pub fn decompress(
+        &self,
+        contexts: &SuperChunk,
+        nchunk: usize,
+        chunk: &Located,
+    ) -> Result<(Buffer, usize)> {
+        let mut data = self.used.take().unwrap_or_default();
+        let size = self.decompress_into(contexts, nchunk, chunk, &mut data);
+        let size = size.map_err(|error| self.damaged(nchunk, error))?;
+        Ok((data, size))
+    }
+
+    /// Keeps a buffer for another chunk.
+    pub fn keep(&self, data: Buffer) {
+        self.used.keep(data);
+    }
+
+    fn damaged(&self, nchunk: usize, error: Error) -> Failure {
+        let (name, why) = (self.input.name(), describe(error));
+        Failure::say(format!(
+            "{name}: chunk {nchunk} is damaged: {why} (b2 repair brings back the others)"
+        ))
+    }
+
+    /// Decompresses a chunk into `data`, which grows as it has to; gives how much of that is its data.
+    fn decompress_into(
+        &self,
+        contexts: &SuperChunk,
+        nchunk: usize,
+        chunk: &Located,
+        data: &mut Buffer,
+    ) -> std::result::Result<usize, Error> {
+        let made;
+        let read;
+        let chunk: &[u8] = match chunk.read()? {
+            StoredChunk::Bytes(chunk) => {
+                read = chunk;
+                &read
+            }
+            StoredChunk::Special(kind, size) => {
+                made = special_chunk(kind, size, &self.header);
+                &made
+            }
+        };
+        let size = ChunkHeader::parse(chunk)?.nbytes;
+        if let Some(start) = self.start(nchunk) {
+            let rest = (self.header.nbytes.max(0) as u64).saturating_sub(start);
+            if size as u64 != rest.min(self.header.chunksize as u64) {
+                return Err(Error::Data);
+            }
+        }
+        if data.len() < size {
+            *data = zeros(size)?;
+        }
+        match contexts.decompress(chunk, &mut data[..size])? {
+            done if done == size => Ok(size),
+            _ => Err(Error::Data),
+        }
+    }
+}
+
+/// Gives the data of some chunks of a frame.
+pub fn each_chunk_of(
+    frame: &mut Frame,
+    contexts: &SuperChunk,
+    input: &Input,
+    chosen: impl Iterator<Item = usize>,
+    mut each: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let chunks = Chunks::of(frame, input);
+    for nchunk in chosen {
+        let chunk = frame.locate(nchunk);
+        let chunk = chunk.map_err(|error| chunks.damaged(nchunk, error))?;
+        let (data, size) = chunks.decompress(contexts, nchunk, &chunk)?;
+        each(&data[..size])?;
+        chunks.keep(data);
+    }
+    Ok(())
+}
