@@ -10,11 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Ways to convert a frame.
-const WAYS: [&[&str]; 3] = [
-    &["--contiguous"],
-    &["--sparse"],
-    &["--level", "1"],
-];
+const WAYS: [&[&str]; 3] = [&["--contiguous"], &["--sparse"], &["--level", "1"]];
 
 /// Data and metalayers.
 #[derive(PartialEq)]
