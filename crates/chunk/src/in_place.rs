@@ -494,7 +494,8 @@ pub(super) fn push_edits(
     if tail.len() <= ONE_PIECE {
         return edits.push(edit(at, tail));
     }
-    for place in places.chain([tail.len() - 4..tail.len()]) {
+    let sum = tail.len() - 4..tail.len();
+    for place in places.chain(std::iter::once(sum)) {
         edits.push(edit(at + place.start, tail[place].to_list()?))?;
     }
     Ok(())
