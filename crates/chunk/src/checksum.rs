@@ -422,7 +422,7 @@ fn finish(header: ChunkHeader, layout: Layout, front_end: usize, bytes: &mut [u8
 }
 
 /// Writes magic and checksum of the front into a front that has all the rest; the table begins at `at`.
-fn seal(front: &mut [u8], at: usize) {
+pub fn seal(front: &mut [u8], at: usize) {
     front[at..at + MAGIC.len()].copy_from_slice(&MAGIC);
     if let Some((before, sum)) = front.split_last_chunk_mut() {
         *sum = crc32c(before).to_le_bytes();
