@@ -179,8 +179,13 @@ fn row(case: &Case, paths: &[PathBuf; 2], words: &[String], groups: &mut [(&str,
             }
         }
         let [without, with] = &mut times;
-        let ratio = best(without) / best(with);
-        println!("{ratio:.3}  {name}");
+        let (without, with) = (best(without), best(with));
+        let ratio = without / with;
+        println!(
+            "{ratio:.3}  {:8.1} {:8.1}  {name}",
+            1e6 * without,
+            1e6 * with
+        );
         groups[i].2.push(ratio);
     }
 }

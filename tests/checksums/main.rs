@@ -9,6 +9,7 @@ mod common;
 #[path = "../hostile_frames/seeds.rs"]
 mod seeds;
 
+mod backend;
 mod changes;
 mod damage;
 mod interop;

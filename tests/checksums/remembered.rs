@@ -94,6 +94,26 @@ fn chunks_that_come_later_are_checked() {
     }
 }
 
+/// Whose header says by damage that its data are all zeros, or of another kind that needs no bytes: the index would tell of those alone.
+#[test]
+fn a_damaged_chunk_does_not_become_one_of_special_values() {
+    for noise in [false, true] {
+        for kind in [0x10, 0x20, 0x40] {
+            let (frame, all) = read_frame(noise);
+            let mut bad = frame.read().unwrap().chunk(0).unwrap().to_vec();
+            bad[31] ^= kind;
+            frame.put_chunk(Position::End, &bad).unwrap();
+            frame.put_chunk(Position::Over(1), &bad).unwrap();
+            let again = SuperChunk::from_frame(frame.to_frame().unwrap(), 1).unwrap();
+            for frame in [&frame, &again] {
+                for (nchunk, wanted) in [(0, Some(&all[0])), (1, None), (4, None)] {
+                    assert_eq!(read(frame, nchunk).as_ref(), wanted, "{kind} {nchunk}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn parts_of_a_damaged_block_are_right_or_errors() {
     for noise in [false, true] {

@@ -22,8 +22,7 @@ use crate::header::{
     version,
 };
 use oxiblosc_error::{Error, Result};
-use oxiblosc_filters::crc32c::product;
-pub use oxiblosc_filters::crc32c::{crc32c, extended};
+pub use oxiblosc_filters::crc32c::{crc32c, difference, extended, shifted};
 use oxiblosc_memory::sort::sort;
 use oxiblosc_memory::{Buffer, Collect, List, ToList};
 use std::ops::Range;
@@ -36,24 +35,6 @@ const FLAGS: usize = EXTENDED_HEADER_LENGTH - 2;
 pub const MAGIC: [u8; 4] = [0xc5, 0x5c, 0xa3, 0x9a];
 /// Where a chunk without blocks has its checksum.
 const IN_HEADER: Range<usize> = 24..28;
-
-/// The remainders of x to the power of 8, 16, 32, ...: what multiplies when one byte, two bytes, four bytes, ... follow.
-const POWERS: [u32; 48] = {
-    let mut powers = [0x80_0000; 48];
-    let mut i = 1;
-    while i < powers.len() {
-        powers[i] = product(powers[i - 1], powers[i - 1]);
-        i += 1;
-    }
-    powers
-};
-
-/// What becomes of the difference of two CRC-32C when so many equal bytes follow.
-pub fn shifted(crc: u32, len: usize) -> u32 {
-    let powers = POWERS.iter().enumerate();
-    let wanted = powers.filter(|(i, _)| len >> i & 1 != 0);
-    wanted.fold(crc, |crc, (_, power)| product(crc, *power))
-}
 
 /// Bytes of a page of a stored stream.
 pub const PAGE: usize = 4096;
@@ -131,7 +112,11 @@ impl Layout {
 
     /// Writes what block `nblock` has, whose streams are `streams`, into the table.
     pub fn set_block(&self, table: &mut [u8], nblock: usize, streams: &[u8]) {
-        let place = &mut table[self.place(nblock)];
+        self.sum_block(&mut table[self.place(nblock)], streams);
+    }
+
+    /// The same into its [place](Self::place) in the table.
+    pub fn sum_block(&self, place: &mut [u8], streams: &[u8]) {
         if !self.has_pages() {
             place.copy_from_slice(&crc32c(streams).to_le_bytes());
             return;

@@ -502,18 +502,26 @@ impl<'a> Chunk<'a> {
     ) -> Result<(usize, &'s [u8])> {
         let (sums, start) = self.stored_block(nblock, bsize).ok_or(Error::Data)?;
         let (first, to) = (from / PAGE, to.next_multiple_of(PAGE).min(bsize));
-        if self.checked.is_kept() && !self.was_checked(nblock) {
-            // More reads of it will come; where other pages are damaged, this one is read all the same.
-            let stream = self.bytes.get(start - 4..start + bsize);
-            if stream.is_some_and(|stream| sums.check_block(nblock, stream).is_ok()) {
-                self.checked.add_block(nblock);
-            }
-        }
+        self.check_stored(nblock, bsize);
         let bytes = self.fetch(start + first * PAGE, start + to, buf)?;
         if !self.was_checked(nblock) {
             sums.check_part(nblock, first, bytes)?;
         }
         Ok((first * PAGE, bytes))
+    }
+
+    /// Checks all of such a block where that is remembered, since more reads and writes of it will come. Where other pages are damaged than
+    /// those that are wanted, these are checked alone.
+    pub(super) fn check_stored(&self, nblock: usize, bsize: usize) {
+        if !self.checked.is_kept() || self.was_checked(nblock) {
+            return;
+        }
+        if let Some((sums, start)) = self.stored_block(nblock, bsize)
+            && let Some(stream) = self.bytes.get(start - 4..start + bsize)
+            && sums.check_block(nblock, stream).is_ok()
+        {
+            self.checked.add_block(nblock);
+        }
     }
 
     /// The streams of block `nblock`, in memory; a variable-length block is one.

@@ -57,8 +57,8 @@ pub struct PatchTarget<'a> {
     tail: usize,
     /// Whether the chunk, if it is written anew, gets room between its blocks.
     slack: bool,
-    /// Header, block starts and checksums as they are in the chunk, if it has checksums.
-    front: List<u8>,
+    /// Header, block starts and checksums as they are in the chunk, if it has checksums; of a chunk in memory they are there.
+    kept: List<u8>,
 }
 
 /// What each block to be changed may take, and where all start.
@@ -148,7 +148,7 @@ impl<'a> PatchTarget<'a> {
             source.read_at(first, &mut bytes[to..to + end - first])?;
             to += end - first;
         }
-        let kept = kept_front(header, front)?;
+        let kept = front_with_checksums(header, front).to_list()?;
         if header.has_checksums() {
             Checksums::in_front(front, header)?;
         }
@@ -170,7 +170,7 @@ impl<'a> PatchTarget<'a> {
             starts,
             tail,
             slack,
-            front: kept,
+            kept,
         }))
     }
 
@@ -192,7 +192,7 @@ impl<'a> PatchTarget<'a> {
             starts,
             tail: usize::MAX,
             slack: true,
-            front: kept_front(header, bytes)?,
+            kept: List::new(),
         }))
     }
 
@@ -205,7 +205,7 @@ impl<'a> PatchTarget<'a> {
         if !header.has_checksums() {
             return Ok(());
         }
-        let sums = Checksums::in_checked_front(&self.front, header)?;
+        let sums = Checksums::in_checked_front(self.front(), header)?;
         for (i, t) in touched.iter().enumerate().filter(|(_, t)| !t.whole) {
             let (room, size) = (self.room(i), blocksize_of(header, t.nblock));
             let len = streams_len(header, room, size, |_| ()).map_err(|_| Error::Data)?;
@@ -261,7 +261,10 @@ impl<'a> PatchTarget<'a> {
 
     /// Header, block starts and checksums as they are in the chunk, if it has checksums.
     pub(super) fn front(&self) -> &[u8] {
-        &self.front
+        match self.origin {
+            Origin::Memory(bytes) => front_with_checksums(self.header, bytes),
+            Origin::File(..) => &self.kept,
+        }
     }
 
     /// All bytes of a chunk in a file; none of one in memory.
@@ -375,7 +378,7 @@ impl<'a> PatchTarget<'a> {
         let cbytes = header.cbytes + behind.len();
         if !self.may_overwrite(&inside)
             || behind.len() > self.tail
-            || cbytes > header.nbytes + header.overhead() + self.front.len() + 4 * self.sums()
+            || cbytes > header.nbytes + header.overhead() + self.front().len() + 4 * self.sums()
         {
             return Ok(None);
         }
@@ -415,9 +418,9 @@ impl<'a> PatchTarget<'a> {
 
     /// How many checksums the chunk has.
     fn sums(&self) -> usize {
-        match self.front.is_empty() {
-            true => 0,
-            false => self.header.nblocks,
+        match self.header.has_checksums() {
+            true => self.header.nblocks,
+            false => 0,
         }
     }
 
@@ -427,7 +430,7 @@ impl<'a> PatchTarget<'a> {
             cbytes,
             ..*self.header
         };
-        self.front.is_empty() || Layout::of(&grown) == Layout::of(self.header)
+        !self.header.has_checksums() || Layout::of(&grown) == Layout::of(self.header)
     }
 
     /// Adds to the edits of header and block starts those of the checksums.
@@ -437,45 +440,65 @@ impl<'a> PatchTarget<'a> {
         changed: &[List<u8>],
         edits: &mut List<Edit>,
     ) -> Result<()> {
-        let mut front = self.front.to_list()?;
-        for edit in edits.iter() {
-            front[edit.at..][..edit.len].copy_from_slice(&edit.new);
-        }
-        let at = checksums_at(self.header);
+        let Some(first) = touched.first() else {
+            return Ok(());
+        };
         let layout = Layout::of(self.header);
+        let front = self.front();
+        let begin = layout.place(first.nblock).start;
+        let from = checksums_at(self.header) + begin;
+        let mut tail = front[from..].to_list()?;
+        let place = |nblock| {
+            let place = layout.place(nblock);
+            place.start - begin..place.end - begin
+        };
         for (t, new) in touched.iter().zip(changed) {
-            layout.set_block(&mut front[at..], t.nblock, new);
+            layout.sum_block(&mut tail[place(t.nblock)], new);
         }
-        checksum::seal(&mut front, at);
-        let blocks = touched.iter().map(|t| layout.place(t.nblock));
-        push_edits(edits, at, &front[at..], blocks)
+        if let Some((sums, sum)) = tail.split_last_chunk_mut() {
+            let crc = match edits.is_empty() {
+                true => {
+                    let was = &front[from..front.len() - sum.len()];
+                    u32::from_le_bytes(*sum) ^ checksum::difference(was, sums)
+                }
+                false => {
+                    let mut head = front[..from].to_list()?;
+                    for edit in edits.iter() {
+                        head[edit.at..][..edit.len].copy_from_slice(&edit.new);
+                    }
+                    checksum::extended(checksum::crc32c(&head), sums)
+                }
+            };
+            *sum = crc.to_le_bytes();
+        }
+        push_edits(edits, from, tail, touched.iter().map(|t| place(t.nblock)))
     }
 }
 
 /// What changed of a table of checksums is written as one from there to its end, if that is no more: in a file each piece costs two calls.
 const ONE_PIECE: usize = 1024;
 
-/// Adds the edits of some ascending places in `table`, of which at least one changed, and of the checksum at its end. It lies at `at` in the
+/// Adds the edits of some ascending places in what a table of checksums ends with, and of the checksum at its end. It lies at `at` in the
 /// chunk.
 pub(super) fn push_edits(
     edits: &mut List<Edit>,
     at: usize,
-    table: &[u8],
-    mut places: impl Iterator<Item = Range<usize>> + Clone,
+    tail: List<u8>,
+    places: impl Iterator<Item = Range<usize>>,
 ) -> Result<()> {
-    let mut push = |place: Range<usize>| {
-        edits.push(Edit {
-            at: at + place.start,
-            len: place.len(),
-            new: table[place].to_list()?,
-        })
+    let edit = |at: usize, new: List<u8>| Edit {
+        at,
+        len: new.len(),
+        new,
     };
-    let first = places.clone().next().map_or(0, |place| place.start);
-    if table.len() - first <= ONE_PIECE {
-        return push(first..table.len());
+    if tail.len() <= ONE_PIECE {
+        return edits.push(edit(at, tail));
     }
-    places.try_for_each(&mut push)?;
-    push(table.len() - 4..table.len())
+    let sum = tail.len() - 4..tail.len();
+    for place in places.chain(std::iter::once(sum)) {
+        edits.push(edit(at + place.start, tail[place].to_list()?))?;
+    }
+    Ok(())
 }
 
 /// Where the blocks of a chunk without a dictionary may begin.
@@ -492,10 +515,10 @@ fn body(header: &ChunkHeader) -> usize {
 }
 
 /// The front of a chunk that has checksums; nothing of another.
-fn kept_front(header: &ChunkHeader, bytes: &[u8]) -> Result<List<u8>> {
+fn front_with_checksums<'b>(header: &ChunkHeader, bytes: &'b [u8]) -> &'b [u8] {
     match header.has_checksums() {
-        true => bytes[..body(header).min(bytes.len())].to_list(),
-        false => Ok(List::new()),
+        true => &bytes[..body(header).min(bytes.len())],
+        false => &[],
     }
 }
 

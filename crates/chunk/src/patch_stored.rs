@@ -1,8 +1,8 @@
 //! Changing data that are stored as they are.
 
-use super::checksum::{Checksums, Layout, PAGE, crc32c, extended};
+use super::checksum::{Checksums, Layout, PAGE, crc32c, difference, shifted};
 use super::decode::Chunk;
-use super::encode_block::difference;
+use super::encode_block::difference as changed_range;
 use super::header::ChunkHeader;
 use super::in_place::{PatchTarget, blocksize_of, checksums_at, push_edits};
 use super::patch::{DataChange, PatchMode, Patched, Patcher, Touched, part_of};
@@ -38,7 +38,7 @@ impl Patcher<'_> {
                     (at, new) = (0, &kept[..]);
                 }
             }
-            let range = difference(new, &old[at..at + new.len()]);
+            let range = changed_range(new, &old[at..at + new.len()]);
             if range.is_empty() {
                 return Ok(None);
             }
@@ -87,7 +87,7 @@ impl Patcher<'_> {
             let Some((place, data)) = stored.data(i, t.nblock, bsize) else {
                 return Ok(None);
             };
-            let range = difference(new, &data[begin..begin + new.len()]);
+            let range = changed_range(new, &data[begin..begin + new.len()]);
             let at = table + layout.page_place(t.nblock, begin / PAGE) - from;
             let count = stored.sum_pages((t.nblock, data), (begin, new), &mut tail[at..])?;
             changed = at + 4 * count;
@@ -102,11 +102,13 @@ impl Patcher<'_> {
         if data_edits.is_empty() && front[from..].starts_with(&tail[..changed]) {
             return Ok(Some(Patched::Edits(data_edits)));
         }
+        let sums = difference(&front[from..from + changed], &tail[..changed]);
         if let Some((before, sum)) = tail.split_last_chunk_mut() {
-            *sum = extended(crc32c(&front[..from]), before).to_le_bytes();
+            let behind = before.len() - changed;
+            *sum = (u32::from_le_bytes(*sum) ^ shifted(sums, behind)).to_le_bytes();
         }
         let mut edits = List::new();
-        push_edits(&mut edits, from, &tail, std::iter::once(0..changed))?;
+        push_edits(&mut edits, from, tail, std::iter::once(0..changed))?;
         sort_by_key(&mut data_edits, |edit| edit.at);
         edits.extend(data_edits)?;
         let fits = stored
@@ -170,8 +172,11 @@ impl<'a> StoredPages<'a> {
         Some((place, bytes.get(..bsize).filter(|_| is_stored)?))
     }
 
-    /// Writes into `sums` what pages of a block get when `new` goes to `begin` in its data, and checks what stays of them. Says how many
-    /// there are.
+    /// Writes into `sums`, where their sums are, those that pages of a block get when `new` goes to `begin` in its data, and checks what
+    /// stays of them. Says how many there are.
+    ///
+    /// The sum of a page of which a part changes follows from the one that it had and what changes: where a byte of it was damaged
+    /// since it was checked, it does not fit afterwards either.
     fn sum_pages(
         &self,
         (nblock, data): (usize, &[u8]),
@@ -180,15 +185,21 @@ impl<'a> StoredPages<'a> {
     ) -> Result<usize> {
         let end = begin + new.len();
         let pages = begin / PAGE..end.div_ceil(PAGE);
-        for (page, sum) in pages.clone().zip(sums.chunks_exact_mut(4)) {
+        for (page, sum) in pages.clone().zip(sums.as_chunks_mut().0) {
             let (first, behind) = (page * PAGE, data.len().min((page + 1) * PAGE));
             let (from, to) = (begin.max(first), end.min(behind));
-            let is_whole = (from, to) == (first, behind);
-            if !is_whole && !self.chunk.was_checked(nblock) {
-                self.sums.check_part(nblock, page, &data[first..behind])?;
-            }
-            let crc = extended(crc32c(&data[first..from]), &new[from - begin..to - begin]);
-            sum.copy_from_slice(&extended(crc, &data[to..behind]).to_le_bytes());
+            let new = &new[from - begin..to - begin];
+            let crc = if (from, to) == (first, behind) {
+                crc32c(new)
+            } else {
+                self.chunk.check_stored(nblock, data.len());
+                if !self.chunk.was_checked(nblock) {
+                    self.sums.check_part(nblock, page, &data[first..behind])?;
+                }
+                let changed = difference(&data[from..to], new);
+                u32::from_le_bytes(*sum) ^ shifted(changed, behind - to)
+            };
+            *sum = crc.to_le_bytes();
         }
         Ok(pages.len())
     }

@@ -381,8 +381,9 @@ impl Damage {
         let len = |files: &Files, file: usize| files[file].1.len();
         // Larger files are hit more often.
         let total: usize = files.iter().map(|(_, bytes)| bytes.len()).sum();
+        // At the same share of a frame with checksums and without, so that what comes of it can be compared.
         let mut any = |files: &Files| {
-            let mut at = rng.below(total);
+            let mut at = (rng.unit() * total as f64) as usize;
             for (file, (_, bytes)) in files.iter().enumerate() {
                 if at < bytes.len() {
                     return (file, at);

@@ -5,6 +5,7 @@ mod commands;
 mod damage;
 mod damage_files;
 mod damage_table;
+mod damaged_copies;
 #[path = "../../../../tests/common/fixtures.rs"]
 mod fixtures;
 mod safety;

@@ -1,5 +1,6 @@
 //! Chunks with checksums: they give what they gave without, and any bit that is another is found.
 
+use super::super::checked::CheckedChunks;
 use super::super::checksum::{Layout, add, room};
 use super::super::decode::{Chunk, decompress, decompress_block};
 use super::super::encode::{ChunkInput, EncodeParams};
@@ -267,6 +268,65 @@ fn of_stored_data_the_pages_that_are_read_or_changed_are_checked() {
             assert_eq!(patched.is_err(), read.is_err(), "{at} {range:?}");
         }
     } // Where a block ends the codec tries again, and needs all of it.
+}
+
+/// Sums of pages that change in part are made from those that they had, without reading the rest of the page.
+#[test]
+fn what_is_damaged_after_its_check_gets_no_sum_that_fits() {
+    let params = EncodeParams {
+        blocksize: 30_000,
+        ..LZ4_SHUFFLED
+    };
+    let data = noise(70_000);
+    let whole = with(&compressed(
+        &params,
+        ChunkInput::Buffer(&data),
+        80_000,
+        &Serial,
+    ));
+    let header = ChunkHeader::parse(&whole).unwrap();
+    let known = CheckedChunks::default();
+    let checked = known.chunk(0, 1);
+    let chunk = Chunk::parse_checked(&header, &whole, checked).unwrap();
+    let mut out = vec![0; data.len()];
+    decompress(&chunk, &mut out, None, 1, &NoHooks, &Serial).unwrap();
+    assert!(out == data);
+    let patched = |bytes: &[u8], start, new: &[u8]| {
+        let chunk = Chunk::parse_checked(&header, bytes, checked).unwrap();
+        let patcher = Patcher {
+            chunk: &chunk,
+            params: params.recompress_params(),
+            decoding: &NoHooks,
+            encoding: &NoHooks,
+            exec: &Serial,
+        };
+        let patched = patcher.range(start, new, PatchMode::Edits).unwrap();
+        patched.unwrap().whole(&chunk).unwrap().to_vec()
+    };
+    let front = Chunk::front_len(&header);
+    let place = |at: usize| front + 4 * (at / 30_000 + 1) + at;
+    for (start, len) in [(100, 3000), (5000, 9000), (28_000, 6000), (4096, 8192)] {
+        let new = vec![9; len];
+        let mut wanted = data.clone();
+        wanted[start..start + len].copy_from_slice(&new);
+        assert!(read(&patched(&whole, start, &new)).as_ref() == Ok(&wanted));
+        // In the front: the sum of the last page.
+        let mut places = vec![(front - 8, false)];
+        for at in (0..70_000).step_by(501) {
+            // Of a page that is overwritten as a whole nothing is left.
+            let block = at / 30_000 * 30_000;
+            let page = block + (at - block) / 4096 * 4096;
+            let end = (page + 4096).min(block + 30_000).min(70_000);
+            places.push((place(at), start <= page && end <= start + len));
+        }
+        for (at, is_over) in places {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x10;
+            let got = read(&patched(&damaged, start, &new));
+            assert_eq!(got.is_ok(), is_over, "{start} {at}");
+            assert!(!is_over || got.as_ref() == Ok(&wanted), "{start} {at}");
+        }
+    }
 }
 
 #[test]

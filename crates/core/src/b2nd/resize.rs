@@ -266,7 +266,7 @@ impl ArrayRef<'_> {
             let old = origin(nchunk).and_then(|old| usize::try_from(old).ok());
             let slot = match (made, old) {
                 (Some((_, bytes)), _) => {
-                    let info = ChunkInfo::new(&ChunkHeader::parse(bytes)?);
+                    let info = ChunkInfo::of(bytes)?;
                     coming.push(info)?;
                     if separate {
                         owned.push(std::mem::take(bytes))?;

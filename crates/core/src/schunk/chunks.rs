@@ -127,8 +127,8 @@ impl State {
     ) -> Result<i64> {
         let with_checksums = self.with_checksums(bytes)?;
         let (bytes, info) = match &with_checksums {
-            Some(chunk) => (&chunk[..], ChunkInfo::new(&ChunkHeader::parse(chunk)?)),
-            None => (bytes, info),
+            Some(chunk) => (&chunk[..], ChunkInfo::of(chunk)?),
+            None => (bytes, info.checked(bytes)),
         };
         let (counts, keeping) = (self.counts, self.keeping());
         let nchunks = counts.nchunks as usize;

@@ -4,7 +4,7 @@
 //! The size of a chunk (`chunksize`) is -1 until the first chunk comes, then the size of all chunks but the last, which may
 //! be shorter, and 0 as soon as that no longer holds.
 
-use oxiblosc_chunk::checksum::CHECKSUMS;
+use oxiblosc_chunk::checksum::{CHECKSUMS, check_header_only};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, Special};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::offsets::Place;
@@ -62,6 +62,20 @@ impl ChunkInfo {
             checksums: header.has_checksums(),
             special: Place::special_of(header),
         }
+    }
+
+    /// The same for a chunk that comes into a frame. Where its checksum does not fit, its header may tell of special values that it does
+    /// not have: it is stored as it is, and an error of those who read it. As an offset it would be taken for right.
+    pub fn of(chunk: &[u8]) -> Result<Self> {
+        Ok(Self::new(&ChunkHeader::parse(chunk)?).checked(chunk))
+    }
+
+    /// What [`Self::of`] gives for this chunk.
+    pub fn checked(mut self, chunk: &[u8]) -> Self {
+        if self.checksums && self.special.is_some() && check_header_only(chunk).is_err() {
+            self.special = None;
+        }
+        self
     }
 
     /// Of a special chunk that is only an offset in the index.

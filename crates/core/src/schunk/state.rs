@@ -480,13 +480,13 @@ impl State {
                     };
                     chunk.edit(&list)?;
                     let chunk = self.with_checksums(&chunk)?.unwrap_or(chunk);
-                    let info = ChunkInfo::new(&ChunkHeader::parse(&chunk)?);
+                    let info = ChunkInfo::of(&chunk)?;
                     wholes.push((nchunk, chunk, info))?;
                     info
                 }
                 ChunkUpdate::Whole(chunk) => {
                     let chunk = self.with_checksums(&chunk)?.unwrap_or(chunk);
-                    let info = ChunkInfo::new(&ChunkHeader::parse(&chunk)?);
+                    let info = ChunkInfo::of(&chunk)?;
                     wholes.push((nchunk, chunk, info))?;
                     info
                 }

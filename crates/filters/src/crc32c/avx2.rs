@@ -58,6 +58,29 @@ fn moved(crc: u64, power: i64) -> u64 {
     _mm_extract_epi64::<0>(product) as u64
 }
 
+/// What becomes of the difference of two CRC-32C when so many equal bytes follow.
+#[target_feature(enable = "pclmulqdq,sse4.1,sse4.2")]
+pub fn shifted(crc: u32, len: usize) -> u32 {
+    /// From this power of x on its remainders repeat: the polynomial is x + 1 times a primitive one of degree 31.
+    const ORDER: usize = (1 << 31) - 1;
+    /// For one byte, two bytes, four bytes, ...; the instruction multiplies by the power of 32.
+    const MOVES: [i64; 48] = {
+        let mut moves = [0; 48];
+        let mut i = 0;
+        while i < moves.len() {
+            moves[i] = power_of_x((8 << i) + ORDER - 32);
+            i += 1;
+        }
+        moves
+    };
+    let (mut crc, mut left) = (crc, len);
+    while let Some(power) = MOVES.get(left.trailing_zeros() as usize) {
+        crc = _mm_crc32_u64(0, moved(crc.into(), *power)) as u32;
+        left &= left - 1;
+    }
+    crc
+}
+
 #[target_feature(enable = "sse4.2")]
 fn words(crc: u64, bytes: &[u8]) -> u64 {
     let (words, _) = bytes.as_chunks();

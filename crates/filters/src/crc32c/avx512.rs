@@ -27,28 +27,53 @@ fn load(bytes: &[u8; WIDTH]) -> __m512i {
 /// The CRC-32C of what has this one and of bytes behind it, of which there are at least four vectors.
 #[target_feature(enable = "avx512f,vpclmulqdq,sse4.2")]
 pub fn extended(crc: u32, bytes: &[u8]) -> u32 {
+    // A CRC-32C is the complement of the remainder.
+    !remainder::<false>(!crc, bytes, bytes)
+}
+
+/// The difference of the CRC-32C of two pieces of the same length, at least four vectors. Both are read once.
+#[target_feature(enable = "avx512f,vpclmulqdq,sse4.2")]
+pub fn difference(old: &[u8], new: &[u8]) -> u32 {
+    remainder::<true>(0, old, new)
+}
+
+/// The same vector of `bytes`, and of what they differ in from `others` if that is asked for.
+#[target_feature(enable = "avx512f")]
+fn loaded<const DIFFERENCE: bool>(bytes: &[u8; WIDTH], others: &[u8; WIDTH]) -> __m512i {
+    match DIFFERENCE {
+        true => _mm512_xor_si512(load(bytes), load(others)),
+        false => load(bytes),
+    }
+}
+
+/// The remainder of what leaves `crc` and of `bytes` behind it, or of the differences between them and `others`, which are as many.
+#[target_feature(enable = "avx512f,vpclmulqdq,sse4.2")]
+fn remainder<const DIFFERENCE: bool>(crc: u32, bytes: &[u8], others: &[u8]) -> u32 {
     const NEXT: (i64, i64) = factors(WIDTH);
     const FOUR_ON: (i64, i64) = factors(4 * WIDTH);
     const WITHIN: [(i64, i64); 3] = [factors(48), factors(32), factors(16)];
     let all = |(first, last)| _mm512_set4_epi64(last, first, last, first);
     let (vectors, tail) = bytes.as_chunks::<WIDTH>();
+    let (other_vectors, other_tail) = others.as_chunks::<WIDTH>();
     let (fours, rest) = vectors.as_chunks::<4>();
-    let Some((head, fours)) = fours.split_first() else {
-        return crc32c::crc32c_append(crc, bytes);
+    let (other_fours, other_rest) = other_vectors.as_chunks::<4>();
+    let (Some((head, fours)), Some((other_head, other_fours))) =
+        (fours.split_first(), other_fours.split_first())
+    else {
+        return words::<DIFFERENCE>(crc, bytes, others);
     };
     let mut sums = [
-        load(&head[0]),
-        load(&head[1]),
-        load(&head[2]),
-        load(&head[3]),
+        loaded::<DIFFERENCE>(&head[0], &other_head[0]),
+        loaded::<DIFFERENCE>(&head[1], &other_head[1]),
+        loaded::<DIFFERENCE>(&head[2], &other_head[2]),
+        loaded::<DIFFERENCE>(&head[3], &other_head[3]),
     ];
-    // A CRC-32C is the complement of the remainder.
-    let before = _mm_cvtsi32_si128(!crc as i32);
+    let before = _mm_cvtsi32_si128(crc as i32);
     sums[0] = _mm512_xor_si512(sums[0], _mm512_zextsi128_si512(before));
     let four_on = all(FOUR_ON);
-    for four in fours {
-        for (sum, bytes) in sums.iter_mut().zip(four) {
-            *sum = fold(*sum, four_on, load(bytes));
+    for (four, other) in fours.iter().zip(other_fours) {
+        for (sum, (bytes, others)) in sums.iter_mut().zip(four.iter().zip(other)) {
+            *sum = fold(*sum, four_on, loaded::<DIFFERENCE>(bytes, others));
         }
     }
     let next = all(NEXT);
@@ -58,7 +83,10 @@ pub fn extended(crc: u32, bytes: &[u8]) -> u32 {
         .fold(first, |sum, behind| fold(sum, next, behind));
     let sum = rest
         .iter()
-        .fold(sum, |sum, bytes| fold(sum, next, load(bytes)));
+        .zip(other_rest)
+        .fold(sum, |sum, (bytes, others)| {
+            fold(sum, next, loaded::<DIFFERENCE>(bytes, others))
+        });
     // The first three quarters move behind the last.
     let [a, b, c] = WITHIN;
     let within = _mm512_set_epi64(0, 0, c.1, c.0, b.1, b.0, a.1, a.0);
@@ -76,12 +104,21 @@ pub fn extended(crc: u32, bytes: &[u8]) -> u32 {
     // These 16 bytes stand for all. The instruction divides by the polynomial.
     let mut crc = _mm_crc32_u64(0, _mm_extract_epi64::<0>(last) as u64);
     crc = _mm_crc32_u64(crc, _mm_extract_epi64::<1>(last) as u64);
-    let (words, tail) = tail.as_chunks();
-    for word in words {
-        crc = _mm_crc32_u64(crc, u64::from_le_bytes(*word));
+    words::<DIFFERENCE>(crc as u32, tail, other_tail)
+}
+
+/// The same by the instruction alone.
+#[target_feature(enable = "sse4.2")]
+fn words<const DIFFERENCE: bool>(crc: u32, bytes: &[u8], others: &[u8]) -> u32 {
+    let ((words, tail), (other_words, other_tail)) = (bytes.as_chunks(), others.as_chunks());
+    let mut crc = u64::from(crc);
+    for (word, other) in words.iter().zip(other_words) {
+        let other = u64::from_le_bytes(*other);
+        let word = u64::from_le_bytes(*word) ^ if DIFFERENCE { other } else { 0 };
+        crc = _mm_crc32_u64(crc, word);
     }
-    let last = tail
-        .iter()
-        .fold(crc as u32, |crc, byte| _mm_crc32_u8(crc, *byte));
-    !last
+    let bytes = tail.iter().zip(other_tail);
+    bytes.fold(crc as u32, |crc, (byte, other)| {
+        _mm_crc32_u8(crc, byte ^ if DIFFERENCE { *other } else { 0 })
+    })
 }

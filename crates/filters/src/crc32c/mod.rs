@@ -89,6 +89,41 @@ pub fn extended(crc: u32, bytes: &[u8]) -> u32 {
     crc32c::crc32c_append(crc, bytes)
 }
 
+/// The difference of the CRC-32C of two pieces of the same length.
+#[inline]
+pub fn difference(old: &[u8], new: &[u8]) -> u32 {
+    debug_assert_eq!(old.len(), new.len());
+    #[cfg(target_arch = "x86_64")]
+    if vectors() == Some(Vectors::Avx512) && new.len() >= avx512::LONG {
+        // SAFETY: the CPU has the instructions.
+        return unsafe { avx512::difference(old, new) };
+    }
+    crc32c(old) ^ crc32c(new)
+}
+
+/// The remainders of x to the power of 8, 16, 32, ...: what multiplies when one byte, two bytes, four bytes, ... follow.
+const POWERS: [u32; 48] = {
+    let mut powers = [0x80_0000; 48];
+    let mut i = 1;
+    while i < powers.len() {
+        powers[i] = product(powers[i - 1], powers[i - 1]);
+        i += 1;
+    }
+    powers
+};
+
+/// What becomes of the difference of two CRC-32C when so many equal bytes follow.
+pub fn shifted(crc: u32, len: usize) -> u32 {
+    #[cfg(target_arch = "x86_64")]
+    if vectors().is_some() {
+        // SAFETY: the CPU has the instructions.
+        return unsafe { avx2::shifted(crc, len) };
+    }
+    let powers = POWERS.iter().enumerate().take(usize::BITS as usize);
+    let wanted = powers.filter(|(i, _)| len >> i & 1 != 0);
+    wanted.fold(crc, |crc, (_, power)| product(crc, *power))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,5 +150,30 @@ mod tests {
                 assert_eq!(unsafe { avx2::extended(0, bytes) }, expected, "{len}");
             }
         }
+    }
+
+    #[test]
+    fn the_difference_follows_from_the_bytes_that_changed() {
+        let old: Vec<u8> = (0..12_000u32).map(|i| ((i * i) >> 5) as u8).collect();
+        for (first, len) in (0..1500).map(|len| (len % 64, len)).chain([(4000, 4096)]) {
+            let mut new = old.clone();
+            for (i, byte) in new[first..first + len].iter_mut().enumerate() {
+                *byte = byte.wrapping_mul(7).wrapping_add(i as u8);
+            }
+            let changed = difference(&old[first..first + len], &new[first..first + len]);
+            for behind in [0, 1, 5, 777, 3400] {
+                let all = ..first + len + behind;
+                let expected = crc32c::crc32c(&old[all]) ^ crc32c::crc32c(&new[all]);
+                assert_eq!(shifted(changed, behind), expected, "{len} {behind}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_difference_moves_behind_any_number_of_bytes() {
+        for (i, power) in POWERS.iter().enumerate().take(usize::BITS as usize) {
+            assert_eq!(shifted(0xdead_beef, 1 << i), product(0xdead_beef, *power));
+        }
+        assert_eq!(shifted(1 << 31, 0), 1 << 31);
     }
 }
