@@ -704,11 +704,14 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// Prefetches a chunk that is about to be read, or the front of a large one. The streams of a small one are looked up one after the
-/// other, and each of these steps would wait for memory.
+/// How much of a chunk is prefetched. The processor's own prefetcher goes on from there, and better than a longer burst would.
+const PREFETCHED: usize = 1024;
+
+/// Prefetches the front of a chunk that is about to be read. Its streams are looked up one after the other, and each of these steps would
+/// wait for memory.
 #[inline]
 pub fn prefetch(chunk: &[u8]) {
-    filters::shuffle::prefetch(chunk);
+    filters::shuffle::prefetch(&chunk[..chunk.len().min(PREFETCHED)]);
 }
 
 /// Decompresses a chunk into `dest`. Blocks that `maskout` marks are left as they are in `dest`.

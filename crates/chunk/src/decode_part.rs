@@ -11,7 +11,7 @@ use oxiblosc_filters::{bitshuffle, shuffle};
 use oxiblosc_memory::{AlignedBuffer, List};
 
 /// Blocks that are not larger are decoded as a whole in the time that it takes to look for parts.
-const SMALL: usize = 4096;
+pub(super) const SMALL: usize = 4096;
 
 /// The decoded data of a stream, at least as much as was asked for.
 enum StreamData<'a> {

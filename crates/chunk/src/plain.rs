@@ -1,33 +1,54 @@
-//! A short way through the plainest chunks: one block, in memory, stored, or of a codec of the format's own and shuffled at most. Small
-//! chunks are of this kind, and what is asked and prepared for all others takes nearly as long as to decode one.
+//! A short way through the plainest chunks: in memory, stored, or of a codec of the format's own and shuffled at most, and so small that one
+//! thread decodes all of it. Small chunks are of this kind, and what is asked and prepared for all others takes nearly as long as to decode one.
 
 use super::checksum::{self, CHECKSUMS, Checksums, Layout};
 use super::decode::streams_len;
 use super::decode_block::{Stream, Streams};
+use super::decode_part::SMALL;
+use super::encode::PARALLEL_MIN;
 use super::getitem::{ItemRange, stored};
 use super::header::{Blocks, ChunkHeader, MAX_FILTERS, filter_id, i32_at};
-use super::scratch::{self, CodecState};
+use super::scratch::{self, CodecState, Scratch};
 use oxiblosc_codecs::{Codec, PaddedDst};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{self, shuffle};
 
 /// Decompresses such a chunk, at the front of `src`, into `dest`, which has the size of its data. None if it is not one, or
 /// if something is wrong with it: the long way says what, and may find `dest` overwritten.
+#[inline]
 pub fn decompress(header: &ChunkHeader, src: &[u8], dest: &mut [u8]) -> Option<()> {
-    let [before @ .., last] = header.filters;
-    let plain = header.nblocks == 1
-        && matches!(header.blocks, Blocks::Regular { .. })
-        && header.blosc2_flags == 0
+    read(header, src, 0, dest)
+}
+
+/// The same, but only the bytes from `start` on, as many as `dest` has. They are within the chunk's data.
+pub fn read(header: &ChunkHeader, src: &[u8], start: usize, dest: &mut [u8]) -> Option<()> {
+    let Blocks::Regular { blocksize } = header.blocks else {
+        return None;
+    };
+    let plain = header.blosc2_flags == 0
         && header.blosc2_flags2 & !CHECKSUMS == 0
+        && (header.nblocks == 1 || (header.nbytes < PARALLEL_MIN && !header.has_checksums()))
         && !dest.is_empty();
     if !plain {
         return None;
     }
-    let (start, len) = (0, dest.len());
+    let len = dest.len();
     if let Some(data) = stored(header, src, ItemRange { start, len }).ok()? {
         oxiblosc_filters::copy(data, dest);
         return Some(());
     }
+    let end = start + len;
+    // Divisions take as long as much of what else is done here, and most chunks are read whole.
+    let (first, from) = match start {
+        0 => (0, 0),
+        _ => (start / blocksize, start % blocksize),
+    };
+    let cuts_block = from != 0 || !(end == header.nbytes || end.is_multiple_of(blocksize));
+    if cuts_block && (blocksize > SMALL || header.has_checksums()) {
+        // Less than all of a block may be decoded.
+        return None;
+    }
+    let [before @ .., last] = header.filters;
     if before != [filter_id::NONE; MAX_FILTERS - 1] {
         return None;
     }
@@ -37,51 +58,116 @@ pub fn decompress(header: &ChunkHeader, src: &[u8], dest: &mut [u8]) -> Option<(
         (filter_id::SHUFFLE, nstreams) => nstreams,
         _ => return None,
     };
-    let codec = Codec::from_format(header.flags >> 5)?;
     let chunk = src.get(..header.cbytes)?;
-    let start = chunk.get(header.overhead()..)?.get(..4)?;
-    let start = usize::try_from(i32_at(start, 0)).ok()?;
-    if start == 0 || start >= chunk.len() {
+    if !header.has_checksums() && checksum::is_denied(header, chunk) {
         return None;
     }
-    let mut bytes = &chunk[start..];
-    if header.has_checksums() {
-        let front = header.overhead() + 4 + Layout::of(header).table_len();
-        let sums = Checksums::in_front(chunk.get(..front)?, header).ok()?;
-        if sums.is_stored(0, dest.len()) {
-            let stream = bytes.get(..4 + dest.len())?;
-            return sums.copy_pages(0, stream, dest).ok();
-        }
-        bytes = &bytes[..streams_len(header, bytes, dest.len(), |_| ()).ok()?];
-        sums.check_block(0, bytes).ok()?;
-    } else if checksum::is_denied(header, chunk) {
-        return None;
-    }
-    let mut streams = Streams::new(header, bytes, dest.len()).ok()?;
-    let mut scratch = scratch::borrow().ok()?;
-    let (bufs, state) = scratch.parts();
-    let (nstreams, nbytes) = (usize::from(nstreams), dest.len());
-    if streams.can_join(nstreams, nbytes) {
-        let decode = |stream: Stream, room: PaddedDst| decode(codec, stream, room, state);
-        return streams
-            .join(bufs.ping.ensure(nbytes).ok()?, dest, decode)
-            .ok();
-    }
-    let block = if nstreams == 1 {
-        &mut *dest
-    } else {
-        bufs.ping.ensure(nbytes).ok()?
+    let blocks = PlainBlocks {
+        header,
+        chunk,
+        starts: chunk.get(header.overhead()..)?.get(..4 * header.nblocks)?,
+        codec: Codec::from_format(header.flags >> 5)?,
+        nstreams: nstreams.into(),
     };
-    let mut rest = block;
-    while !rest.is_empty() {
-        let room = PaddedDst::new(&mut *rest, streams.neblock)?;
-        decode(codec, streams.next().ok()?, room, state).ok()?;
-        rest = &mut rest[streams.neblock..];
+    let mut scratch = scratch::borrow().ok()?;
+    let (mut nblock, mut from, mut dest) = (first, from, dest);
+    loop {
+        let bsize = blocksize.min(header.nbytes - nblock * blocksize);
+        let (part, rest) = dest.split_at_mut(dest.len().min(bsize - from));
+        blocks.decode(nblock, bsize, from, part, &mut scratch)?;
+        if rest.is_empty() {
+            return Some(());
+        }
+        (nblock, from, dest) = (nblock + 1, 0, rest);
     }
-    if nstreams != 1 {
-        shuffle::unshuffle(nstreams, &bufs.ping[..nbytes], dest);
+}
+
+/// What is the same for all blocks of such a chunk.
+struct PlainBlocks<'a> {
+    header: &'a ChunkHeader,
+    /// The whole chunk.
+    chunk: &'a [u8],
+    /// The table of block starts.
+    starts: &'a [u8],
+    codec: Codec,
+    /// How many streams of bytes were shuffled together; 1 without the filter.
+    nstreams: usize,
+}
+
+impl PlainBlocks<'_> {
+    /// Decodes the bytes from `from` on of a block of `bsize` bytes into `dest`.
+    #[inline(always)]
+    fn decode(
+        &self,
+        nblock: usize,
+        bsize: usize,
+        from: usize,
+        dest: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Option<()> {
+        let bytes = self.bytes(nblock)?;
+        if dest.len() == bsize {
+            return self.decode_whole(nblock, bytes, dest, scratch);
+        }
+        let mut whole = std::mem::take(&mut scratch.out);
+        let block = whole.ensure(bsize).ok()?;
+        let done = self.decode_whole(nblock, bytes, block, scratch);
+        oxiblosc_filters::copy(&block[from..from + dest.len()], dest);
+        scratch.out = whole;
+        done
     }
-    Some(())
+
+    /// The streams of a block, and what follows them.
+    #[inline(always)]
+    fn bytes(&self, nblock: usize) -> Option<&[u8]> {
+        let start = usize::try_from(i32_at(self.starts, 4 * nblock)).ok()?;
+        self.chunk
+            .get(start..)
+            .filter(|bytes| start != 0 && !bytes.is_empty())
+    }
+
+    fn decode_whole(
+        &self,
+        nblock: usize,
+        mut bytes: &[u8],
+        dest: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Option<()> {
+        let header = self.header;
+        if header.has_checksums() {
+            let front = header.overhead() + 4 * header.nblocks + Layout::of(header).table_len();
+            let sums = Checksums::in_front(self.chunk.get(..front)?, header).ok()?;
+            if sums.is_stored(nblock, dest.len()) {
+                let stream = bytes.get(..4 + dest.len())?;
+                return sums.copy_pages(nblock, stream, dest).ok();
+            }
+            bytes = &bytes[..streams_len(header, bytes, dest.len(), |_| ()).ok()?];
+            sums.check_block(nblock, bytes).ok()?;
+        }
+        let (codec, nstreams, nbytes) = (self.codec, self.nstreams, dest.len());
+        let mut streams = Streams::new(header, bytes, nbytes).ok()?;
+        let (bufs, state) = scratch.parts();
+        if streams.can_join(nstreams, nbytes) {
+            let decode = |stream: Stream, room: PaddedDst| decode(codec, stream, room, state);
+            return streams
+                .join(bufs.ping.ensure(nbytes).ok()?, dest, decode)
+                .ok();
+        }
+        let block = if nstreams == 1 {
+            &mut *dest
+        } else {
+            bufs.ping.ensure(nbytes).ok()?
+        };
+        let (neblock, mut rest) = (streams.neblock, block);
+        while let Some(room) = PaddedDst::new(&mut *rest, neblock) {
+            decode(codec, streams.next().ok()?, room, state).ok()?;
+            rest = &mut rest[neblock..];
+        }
+        if nstreams != 1 {
+            shuffle::unshuffle(nstreams, &bufs.ping[..nbytes], dest);
+        }
+        Some(())
+    }
 }
 
 /// Decodes one stream; `room` has the size of its data.

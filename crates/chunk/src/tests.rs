@@ -9,6 +9,7 @@ use super::encode::{ChunkInput, EncodeParams, compress};
 use super::getitem::{ItemRange, getitem};
 use super::header::{ChunkHeader, filter_id};
 use super::hooks::{Executor, NoHooks, Serial};
+use super::plain;
 use super::rules::Rules;
 use oxiblosc_error::Result;
 
@@ -285,4 +286,42 @@ fn blocks_may_have_any_size() {
         );
         assert!(decompressed(&chunk, None, 3) == data, "{params:?}");
     }
+}
+
+#[test]
+fn the_short_way_gives_the_same_bytes() {
+    let data = data(10_000);
+    let mut taken = 0;
+    for params in variants() {
+        for blocksize in [512, 4096, 5000, 12_000] {
+            let params = EncodeParams {
+                blocksize,
+                ..params.clone()
+            };
+            let source = ChunkInput::Buffer(&data);
+            let chunk = compressed(&params, source, data.len() + 20_000, &Serial);
+            let header = ChunkHeader::parse(&chunk).unwrap();
+            for (start, end) in [
+                (0, 10_000),
+                (0, 4096),
+                (1, 10_000),
+                (4095, 4097),
+                (512, 1024),
+                (9999, 10_000),
+                (3000, 9000),
+            ] {
+                let mut part = vec![0xee; end - start];
+                if plain::read(&header, &chunk, start, &mut part).is_some() {
+                    assert!(part == data[start..end], "{params:?} {start} {end}");
+                    taken += 1;
+                }
+                // What is stored can be read as far as it is there.
+                let cuts = [chunk.len() - 1, chunk.len() / 2, 33];
+                for cut in cuts.iter().filter(|_| !header.is_memcpyed()) {
+                    assert!(plain::read(&header, &chunk[..*cut], start, &mut part).is_none());
+                }
+            }
+        }
+    }
+    assert!(taken > 60, "{taken} of the reads are short");
 }

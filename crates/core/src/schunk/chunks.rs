@@ -371,8 +371,19 @@ impl SuperChunk {
         let state = self.read()?;
         let at = state.check_index(nchunk)?;
         self.set_current(at);
-        let chunk = state.chunk_bytes(at)?;
-        let header = ChunkHeader::parse(&chunk)?;
+        let found;
+        let chunk = match state.store.separate(at) {
+            Some(chunk) => {
+                prefetch(chunk);
+                chunk
+            }
+            None => {
+                found = state.chunk_bytes(at)?;
+                &found
+            }
+        };
+        let mut header = ChunkHeader::EMPTY;
+        header.read(chunk, true)?;
         state.check_size(at, header.nbytes)?;
         if header.nbytes > dest.len() {
             return Err(match state.is_frame() {
@@ -380,7 +391,7 @@ impl SuperChunk {
                 true => Error::WriteBuffer,
             });
         }
-        self.decoder()?.decompress(&header, &chunk, dest)
+        self.decoder()?.decompress(&header, chunk, dest)
     }
 
     /// Decompresses a block of a chunk of variable-length blocks.

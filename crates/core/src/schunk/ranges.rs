@@ -8,12 +8,13 @@ use super::superchunk::SuperChunk;
 use crate::coder::{Decoder, Encoder};
 use crate::fill::FilledBlocks;
 use oxiblosc_chunk::checked::Checked;
-use oxiblosc_chunk::decode::{Chunk, decompress};
+use oxiblosc_chunk::decode::{Chunk, decompress, prefetch};
 use oxiblosc_chunk::encode::{self, ChunkInput, lock};
 use oxiblosc_chunk::getitem::{self, ItemRange};
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD, filter_id};
 use oxiblosc_chunk::hooks::{Executor, NoHooks, Serial};
 use oxiblosc_chunk::patch::{PatchMode, Patched, Patcher, Touched};
+use oxiblosc_chunk::plain;
 use oxiblosc_chunk::work_stealing::StealingQueue;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, List};
@@ -63,6 +64,16 @@ impl<'a> Reader<'a> {
 
     /// Reads a part of a chunk, unless that needs the program's functions. Gives whether it did.
     fn read_plain(&self, part: &ChunkPart, dest: &mut [u8], nthreads: usize) -> Result<bool> {
+        if let Some(bytes) = self.state.store.separate(part.nchunk) {
+            prefetch(bytes);
+            let mut header = ChunkHeader::EMPTY;
+            header.read(bytes, true)?;
+            if header.nbytes == part.nbytes
+                && plain::read(&header, bytes, part.from, dest).is_some()
+            {
+                return Ok(true);
+            }
+        }
         self.state
             .with_chunk(part.nchunk, part.wanted(), |chunk, _| {
                 let header = chunk.header();
@@ -115,16 +126,26 @@ impl<'a> Reader<'a> {
             return queue.try_for_each(|(part, dest)| self.read_with_functions(&part, dest));
         }
         let nthreads = self.decoder.nthreads();
-        let several = start < stop && sizes.chunk_of(start) != sizes.chunk_of(stop - 1);
+        let (first, last) = match start < stop {
+            true => (sizes.chunk_of(start), sizes.chunk_of(stop - 1)),
+            false => (0, 0),
+        };
+        let several = first != last;
         if !several || nthreads == 1 {
             return queue.try_for_each(|(part, dest)| {
+                if part.nchunk < last
+                    && let Some(next) = self.state.store.separate(part.nchunk + 1)
+                {
+                    // It comes from memory while this one is decoded.
+                    prefetch(next);
+                }
                 if self.read_plain(&part, dest, nthreads)? {
                     return Ok(());
                 }
                 self.read_with_functions(&part, dest)
             });
         }
-        let len = sizes.chunk_of(stop - 1) - sizes.chunk_of(start) + 1;
+        let len = last - first + 1;
         let queue = StealingQueue::new(queue, len, nthreads.min(len))?;
         // What needs the program's functions is left for this thread.
         let left = Mutex::new(List::new());
