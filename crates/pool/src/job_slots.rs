@@ -15,7 +15,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::patience::Patience;
-use super::sync::{AtomicBool, AtomicPtr, AtomicU32, Futex, Hint, Ordering, Spun, spin_until};
+use super::sync::{
+    AtomicBool, AtomicPtr, AtomicU32, Futex, Hint, Ordering, Spun, spin_until, spin_watched,
+};
 use super::{Job, fork};
 
 /// How many jobs can be posted at once.
@@ -361,7 +363,7 @@ impl JobSlots {
     fn spin(&self, seen: u32, patience: &mut Patience) -> bool {
         let may_spin = self.spinners.fetch_add(1, Ordering::Relaxed) < self.max_spinners;
         let spun =
-            may_spin.then(|| spin_until(|| self.posts.0.word.load(Ordering::Relaxed) != seen));
+            may_spin.then(|| spin_watched(|| self.posts.0.word.load(Ordering::Relaxed) != seen));
         self.spinners.fetch_sub(1, Ordering::Relaxed);
         spun.is_some_and(|spun| patience.after(spun))
     }

@@ -1,15 +1,18 @@
 //! Whether a worker without work spins before it sleeps.
 //!
 //! Where jobs follow each other within microseconds, spinning is what makes several threads faster than one. Where they do not, or where
-//! there are more threads than processors, it takes time from who could work. So a worker spins while that finds jobs, and else tries it
-//! less and less often.
+//! there are more threads than processors, it takes time from who could work. So a worker spins while that finds a job every other time,
+//! and else tries it less and less often.
 
 use super::sync::Spun;
 
-/// After how many vain attempts in a row a worker tries it least often, once in 2 to that power.
-const MISSES: u32 = 6;
+/// So many vain attempts in a row change nothing. Workers that share a job end it at different times, and the first may wait for the next one
+/// longer than it spins; if it slept then, it would come late to each of them.
+const FREE_MISSES: u32 = 3;
+/// After how many more a worker tries it least often, once in 2 to the power of their number.
+const MISSES: u32 = FREE_MISSES + 6;
 /// The same where another thread wanted the processor, which is seen in few of the attempts alone.
-const MISSES_PREEMPTED: u32 = 10;
+const MISSES_PREEMPTED: u32 = FREE_MISSES + 10;
 
 /// What a worker remembers of its attempts.
 #[derive(Default)]
@@ -30,13 +33,18 @@ impl Patience {
 
     /// Learns how spinning ended. Returns whether there is a job.
     pub fn after(&mut self, spun: Spun) -> bool {
+        if spun == Spun::Done {
+            // Where jobs are seldom found, one that is does not mean that the next will be.
+            self.misses /= 2;
+            self.skips = 0;
+            return true;
+        }
         self.misses = match spun {
-            Spun::Done => 0,
-            Spun::GaveUp => self.misses.max(MISSES.min(self.misses + 1)),
             Spun::Preempted => MISSES_PREEMPTED,
+            _ => self.misses.max(MISSES.min(self.misses + 1)),
         };
-        self.skips = (1 << self.misses) - 1;
-        spun == Spun::Done
+        self.skips = (1 << self.misses.saturating_sub(FREE_MISSES)) - 1;
+        false
     }
 }
 
@@ -60,7 +68,7 @@ mod tests {
     #[test]
     fn it_spins_while_that_finds_jobs() {
         assert_eq!(attempts(Spun::Done, 1000), 1000);
-        assert_eq!(attempts(Spun::GaveUp, 64 * 100), 6 + 99);
+        assert_eq!(attempts(Spun::GaveUp, 64 * 100), 3 + 6 + 98);
         assert_eq!(attempts(Spun::Preempted, 1024 * 10), 10);
     }
 
@@ -74,5 +82,29 @@ mod tests {
         assert!(!patience.spins());
         patience.skips = 0;
         assert!(patience.spins() && patience.after(Spun::Done) && patience.spins());
+    }
+
+    #[test]
+    fn one_job_in_two_is_enough() {
+        let mut patience = Patience::default();
+        for turn in 0..100 {
+            assert!(patience.spins());
+            patience.after(if turn % 2 == 0 {
+                Spun::GaveUp
+            } else {
+                Spun::Done
+            });
+        }
+    }
+
+    #[test]
+    fn a_lucky_find_is_soon_forgotten() {
+        let mut patience = Patience::default();
+        for _ in 0..10 {
+            patience.after(Spun::GaveUp);
+        }
+        assert!(patience.after(Spun::Done) && patience.spins());
+        patience.after(Spun::GaveUp);
+        assert!((0..3).all(|_| !patience.spins()) && patience.spins());
     }
 }

@@ -12,6 +12,8 @@ pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Order
 pub use std::sync::atomic::AtomicU32 as Hint;
 
 pub use futex::Futex;
+#[cfg(not(all(test, loom)))]
+use oxiblosc_system::thread::preemptions;
 
 /// How long a thread spins before it sleeps. Waking a sleeping thread takes tens of microseconds on a virtual machine, longer than a
 /// small chunk takes. In a loop over chunks the calls follow each other within this time.
@@ -34,17 +36,30 @@ pub enum Spun {
     Preempted,
 }
 
+/// How many looks come before the first look at the clock.
+#[cfg(not(all(test, loom)))]
+const LOOKS: usize = 32;
+
+/// Looks a few times. Returns whether it is `done`.
+#[cfg(not(all(test, loom)))]
+fn look(done: &impl Fn() -> bool) -> bool {
+    (0..LOOKS).any(|_| {
+        let done = done();
+        if !done {
+            std::hint::spin_loop();
+        }
+        done
+    })
+}
+
 /// Spins until `done`, for a short time. (For the model checker it always gives up, since the path that sleeps is the one to
 /// explore.)
 #[cfg(not(all(test, loom)))]
 pub fn spin_until(done: impl Fn() -> bool) -> Spun {
     let start = std::time::Instant::now();
     loop {
-        for _ in 0..32 {
-            if done() {
-                return Spun::Done;
-            }
-            std::hint::spin_loop();
+        if look(&done) {
+            return Spun::Done;
         }
         match start.elapsed() {
             elapsed if elapsed > PREEMPTED => return Spun::Preempted,
@@ -58,6 +73,24 @@ pub fn spin_until(done: impl Fn() -> bool) -> Spun {
 pub fn spin_until(_done: impl Fn() -> bool) -> Spun {
     Spun::GaveUp
 }
+
+/// As [`spin_until`], but where the system knows it, another thread is what the processor was left to. A virtual machine may have been
+/// stopped as a whole, which says nothing of its threads.
+#[cfg(not(all(test, loom)))]
+pub fn spin_watched(done: impl Fn() -> bool) -> Spun {
+    // Asking takes longer than a job takes to come that follows at once.
+    if look(&done) {
+        return Spun::Done;
+    }
+    let before = preemptions();
+    match spin_until(done) {
+        Spun::Preempted if before.is_some() && preemptions() == before => Spun::GaveUp,
+        spun => spun,
+    }
+}
+
+#[cfg(all(test, loom))]
+pub use spin_until as spin_watched;
 
 #[cfg(all(target_os = "linux", not(all(test, loom))))]
 mod futex {
