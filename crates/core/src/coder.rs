@@ -173,6 +173,13 @@ pub trait Host: Send + Sync {
         None
     }
 
+    /// Whether the program has set nothing but these parameters and this `chunksize`. Every reader asks.
+    fn has_set(&self, parameters: &Parameters, chunksize: i32) -> bool {
+        self.settings().is_none_or(|settings| {
+            settings.parameters == *parameters && settings.chunksize == chunksize
+        })
+    }
+
     /// Makes room to show so many chunks, metalayers and variable-length metalayers, so that [`Self::show`] cannot fail.
     ///
     /// # Errors

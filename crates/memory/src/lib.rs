@@ -8,6 +8,7 @@
 //! - [`grid`]: buffers that workers fill together
 //! - [`depot`]: values that are kept between uses; [`per_thread`]: values of each thread's own
 //! - [`Published`], [`Table`]: values that are read without a lock; [`Field`]: one that C reads and writes, too
+//! - [`StateLock`]: a value that many threads read, with one that prepares a change
 //! - [`env`]: environment variables, and the lines that some ask for; [`cpu`]: which vector instructions may be used
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
@@ -42,6 +43,7 @@ pub mod per_thread;
 mod published;
 mod shared;
 pub mod sort;
+mod state_lock;
 mod text;
 
 pub use aligned::AlignedBuffer;
@@ -54,4 +56,5 @@ pub use published::{Published, Table};
 #[doc(hidden)]
 pub use shared::Counted;
 pub use shared::Shared;
+pub use state_lock::{Exclusive, Reserved, Shared as Reader, StateLock};
 pub use text::{CStrBuf, Lossy, Stderr, Text};

@@ -126,6 +126,11 @@ impl Host for Mirror {
         }
     }
 
+    fn has_set(&self, expected: &Parameters, chunksize: i32) -> bool {
+        // SAFETY: as in `settings`.
+        unsafe { parameters(self.c) == *expected && (*self.c).chunksize == chunksize }
+    }
+
     fn prepare(&self, state: &mut State, count: Count) -> Result<()> {
         let mut shown = lock(&self.shown);
         if count.separate > 0 {

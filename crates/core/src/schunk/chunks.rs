@@ -368,9 +368,9 @@ impl SuperChunk {
     /// [`Error::InvalidParam`] if there is none, or `dest` is too small; [`Error::WriteBuffer`] if it is too small for a chunk of a
     /// frame; those of a damaged chunk, and of input.
     pub fn decompress_chunk(&self, nchunk: i64, dest: &mut [u8]) -> Result<usize> {
-        let state = self.read()?;
+        let state = self.read_for(nchunk)?;
         let at = state.check_index(nchunk)?;
-        self.set_current(at);
+        self.show_current(at);
         let found;
         let chunk = match state.store.separate(at) {
             Some(chunk) => {

@@ -5,7 +5,6 @@
 //! - [`chunks`], [`ranges`], [`sparse`], [`special`], [`metalayers`]: what can be read and changed
 //! - [`open`]: super-chunks of Rust programs
 //! - [`copy`], [`recompress`]: copies; [`lazy`]: chunks of which only the front is in memory
-//! - [`state_lock`]: readers that share a super-chunk, and changes of it
 //! - [`operation`]: what this thread has locked, so that functions of the program's may use the super-chunk they are called for
 //! - [`parsed`]: a chunk wherever it is, ready to be read
 //! - [`rules`]: what a change does to the counters, and whether it may be made
@@ -45,8 +44,6 @@ pub mod special;
 pub mod staged;
 /// The state.
 pub mod state;
-/// The lock on a super-chunk's state.
-pub mod state_lock;
 /// Where chunks are kept.
 pub mod store;
 /// The super-chunk.

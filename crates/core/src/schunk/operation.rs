@@ -123,23 +123,50 @@ impl Operations {
 /// # Errors
 /// [`Error::Lock`] where the super-chunk cannot even be read: in a function of a back end that it called.
 pub fn access(id: usize) -> Result<Option<Access>> {
-    let access = CURRENT.with(|operations| {
+    Ok(match standing(id)? {
+        Standing::Within(access) => Some(access),
+        Standing::Idle | Standing::Elsewhere => None,
+    })
+}
+
+/// What this thread is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// No operation.
+    Idle,
+    /// Operations on other super-chunks.
+    Elsewhere,
+    /// One that has locked the super-chunk like this.
+    Within(Access),
+}
+
+/// What this thread is in, as the super-chunk `id` sees it.
+///
+/// # Errors
+/// As for [`access`].
+#[inline]
+pub fn standing(id: usize) -> Result<Standing> {
+    let standing = CURRENT.with(|operations| {
+        if operations.len.get() == 0 {
+            return Ok(Standing::Idle);
+        }
         let Some(at) = operations.position(id) else {
-            return Ok(None);
+            return Ok(Standing::Elsewhere);
         };
         match (
             operations.entries[at].get().access,
             operations.callback_of(at),
         ) {
             (_, Callback::Backend) | (Access::Exclusive, Callback::Blocks) => Err(Error::Lock),
-            (access, _) => Ok(Some(access)),
+            (access, _) => Ok(Standing::Within(access)),
         }
     });
-    access.unwrap_or(Ok(None))
+    standing.unwrap_or(Ok(Standing::Idle))
 }
 
 /// Whether this thread is in no operation.
-pub fn is_idle() -> bool {
+#[cfg(test)]
+fn is_idle() -> bool {
     CURRENT
         .with(|operations| operations.len.get() == 0)
         .unwrap_or(true)
@@ -164,13 +191,22 @@ pub struct Entered(usize);
 /// # Errors
 /// [`Error::Lock`] where too many are locked within each other, [`Error::MemoryAlloc`].
 pub fn enter(id: usize, access: Access) -> Result<Entered> {
+    enter_for(id, access, -1)
+}
+
+/// As [`enter`], for the chunk `nchunk`; see [`set_chunk`].
+///
+/// # Errors
+/// As for that.
+#[inline]
+pub fn enter_for(id: usize, access: Access, nchunk: i64) -> Result<Entered> {
     CURRENT.with_new(|operations| {
         let len = operations.len.get();
         let entry = operations.entries.get(len).ok_or(Error::Lock)?;
         entry.set(Entry {
             id,
             access,
-            nchunk: -1,
+            nchunk,
             within: operations.callback.replace(Callback::No),
         });
         operations.len.set(len + 1);
@@ -186,7 +222,13 @@ pub fn set_access(id: usize, access: Access) {
 impl Drop for Entered {
     fn drop(&mut self) {
         CURRENT.with(|operations| {
-            if let Some(at) = operations.position(self.0) {
+            if let [.., last] = operations.entries()
+                && last.get().id == self.0
+            {
+                // Nearly always it is the innermost.
+                operations.callback.set(last.get().within);
+                operations.len.set(operations.len.get() - 1);
+            } else if let Some(at) = operations.position(self.0) {
                 let entries = operations.entries();
                 let within = entries[at].get().within;
                 match entries.get(at + 1) {

@@ -4,7 +4,7 @@ use super::rules::{ChunkInfo, Counts, StorageKind};
 use super::slices::ChunkSizes;
 use super::staged::Before;
 use super::store::{ChunkUpdate, Location, Store, Update, keep, lock, unlocked};
-use crate::coder::{Changed, Count, Host, Settings};
+use crate::coder::{Changed, Count, Host};
 use oxiblosc_chunk::header::{
     ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_FILTERS, MAX_TYPESIZE, Special, flags2,
 };
@@ -368,13 +368,7 @@ impl State {
 
     /// Whether the program's settings are those that are known.
     pub(crate) fn has_settings(&self, host: &dyn Host) -> bool {
-        host.settings().is_none_or(|settings| {
-            settings
-                == Settings {
-                    parameters: self.parameters,
-                    chunksize: self.counts.chunksize,
-                }
-        })
+        host.has_set(&self.parameters, self.counts.chunksize)
     }
 
     /// Makes a change. Gives the number of chunks after it.

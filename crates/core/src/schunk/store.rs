@@ -100,6 +100,12 @@ impl Store {
         }
     }
 
+    /// Whether all chunks are in memory, and no transaction has been begun.
+    #[inline(always)]
+    pub(super) fn is_in_memory(&self) -> bool {
+        matches!(self, Self::Separate(_) | Self::Memory(_))
+    }
+
     /// Whether a transaction has been begun.
     pub fn is_staged(&self) -> bool {
         matches!(self, Self::Staged(_))

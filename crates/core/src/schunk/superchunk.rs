@@ -5,31 +5,27 @@ mod changing;
 pub use changing::Changing;
 pub(crate) use changing::Locked;
 
-use super::operation::{self, Access};
+use super::operation::{self, Access, Standing};
 use super::state::{Parameters, Plan, State};
-use super::state_lock::StateLock;
 use super::store::{Store, lock};
 use crate::coder::{Changed, Decoder, Encoder, Host};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::disk::look::Seen;
 use oxiblosc_frame::disk::{Loaded, NewFrame};
 use oxiblosc_frame::memory::Memory;
-use oxiblosc_memory::Buffer;
+use oxiblosc_memory::{Buffer, Reader, StateLock};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, TryLockError};
 
 /// Chunks in order, with parameters and metalayers, in memory or in a frame.
 ///
 /// Threads may share one: readers see the state before or after each change, and changes wait for each other.
 ///
-/// The locks come first; see [`State`] for what lies beside them.
+/// The lock comes first; see [`State`] for what lies beside it.
 #[repr(C)]
 pub struct SuperChunk {
-    /// Counts the threads that read the state and those that change it. All waiting is done here.
-    lock: StateLock,
-    /// Never waited for: `lock` says which threads may have it.
-    state: RwLock<State>,
+    /// The state, with the lock of the threads that read it and change it.
+    lock: StateLock<State>,
     /// The program's side.
     host: Box<dyn Host>,
     /// What the operations of a thread know this super-chunk by.
@@ -49,8 +45,7 @@ impl SuperChunk {
 
     fn with_state(state: State, host: Box<dyn Host>, id: usize) -> Self {
         Self {
-            lock: StateLock::default(),
-            state: RwLock::new(state),
+            lock: StateLock::new(state),
             host,
             id,
             program_locks: AtomicUsize::new(0),
@@ -70,8 +65,7 @@ impl SuperChunk {
         // have moved them since the frame was read: then it is checked once more, with the lock.
         let checked = checked.or_else(|_| opened.read()?.check_opened())?;
         if let Some(counts) = checked {
-            let state = opened.state.get_mut();
-            let state = state.unwrap_or_else(PoisonError::into_inner);
+            let state = opened.lock.get_mut();
             state.counts = counts;
             opened.host.show(state, Changed::Everything);
         }
@@ -80,9 +74,7 @@ impl SuperChunk {
 
     /// The chunks alone, wherever they are.
     pub fn into_store(self) -> Store {
-        let state = self.state.into_inner();
-        let state = state.unwrap_or_else(PoisonError::into_inner);
-        state.store.into_beneath()
+        self.lock.into_inner().store.into_beneath()
     }
 
     /// The files that were made for this super-chunk, so that they can be removed; none if there are none, or once they were asked
@@ -159,35 +151,26 @@ impl SuperChunk {
     /// Says which chunk is worked on: to functions that are called for it, and to the program, which sees that of one thread.
     pub fn set_current(&self, nchunk: usize) {
         operation::set_chunk(self.id, nchunk as i64);
+        self.show_current(nchunk);
+    }
+
+    /// As [`Self::set_current`], where the operation knows it already.
+    pub(super) fn show_current(&self, nchunk: usize) {
         // Threads that read side by side would wait for each other's writes to the same cache line.
         if !self.lock.has_several_readers() {
             self.host.at_chunk(nchunk as i64);
         }
     }
 
-    /// The state for this thread, which `lock` lets read it.
-    #[inline(never)]
-    fn guard(&self) -> Result<RwLockReadGuard<'_, State>> {
-        match self.state.try_read() {
-            Ok(guard) => Ok(guard),
-            // A panic leaves nothing half done that counts: changes are all or nothing.
-            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => Err(Error::Lock),
-        }
-    }
-
-    /// Runs something on the state, which `lock` has given to this thread alone.
-    fn exclusively<T>(&self, body: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
-        match self.state.try_write() {
-            Ok(mut state) => body(&mut state),
-            Err(TryLockError::Poisoned(poisoned)) => body(&mut poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => Err(Error::Lock),
-        }
+    /// The state, for a thread in an operation that keeps changes out.
+    #[inline]
+    fn guard(&self) -> Result<Reader<'_, State>> {
+        self.lock.nested().ok_or(Error::Lock)
     }
 
     /// The state, for the owner of the super-chunk.
     pub fn state_mut(&mut self) -> &mut State {
-        self.state.get_mut().unwrap_or_else(PoisonError::into_inner)
+        self.lock.get_mut()
     }
 
     /// The state as it is now. Until what is returned is dropped it stays so: changes are kept out, of this handle and, where
@@ -196,22 +179,28 @@ impl SuperChunk {
     /// # Errors
     /// [`Error::Lock`] in a function of a back end that an operation on this super-chunk called; those of reading a frame.
     pub fn read(&self) -> Result<Reading<'_>> {
-        if operation::access(self.id)?.is_some() {
+        self.read_for(-1)
+    }
+
+    /// As [`Self::read`], to work on the chunk `nchunk` if that is not negative. Where there is such a chunk, [`Self::show_current`] is next.
+    #[inline(always)]
+    pub(super) fn read_for(&self, nchunk: i64) -> Result<Reading<'_>> {
+        let standing = operation::standing(self.id)?;
+        if let Standing::Within(_) = standing {
+            if nchunk >= 0 {
+                operation::set_chunk(self.id, nchunk);
+            }
             // An operation of this thread keeps changes out.
             return Ok(Reading {
-                state: self.guard()?,
                 _access: None,
+                state: self.guard()?,
             });
         }
-        // What is declared last goes first: the state is left before the lock.
-        let (shared, locked, state) = match self.read_current()? {
+        let (state, locked) = match self.read_current(standing)? {
             Some(current) => current,
-            None => {
-                let (shared, locked) = self.read_anew()?;
-                (shared, locked, self.guard()?)
-            }
+            None => self.read_anew()?,
         };
-        let entered = operation::enter(self.id, Access::Shared);
+        let entered = operation::enter_for(self.id, Access::Shared, nchunk);
         let operation = entered.inspect_err(|_| {
             if locked {
                 self.unlock_shared();
@@ -220,11 +209,10 @@ impl SuperChunk {
         let access = SharedAccess {
             locked: locked.then_some(self),
             _operation: operation,
-            _shared: shared,
         };
         Ok(Reading {
-            state,
             _access: Some(access),
+            state,
         })
     }
 
@@ -234,21 +222,20 @@ impl SuperChunk {
     /// # Errors
     /// [`Error::Lock`] as for that.
     pub fn read_known(&self) -> Result<Reading<'_>> {
-        let access = match operation::access(self.id)? {
-            Some(_) => None,
-            None => {
-                self.lock.lock_shared(!operation::is_idle());
-                let shared = SharedState(Some(self));
-                Some(SharedAccess {
+        let (state, access) = match operation::standing(self.id)? {
+            Standing::Within(_) => (self.guard()?, None),
+            standing => {
+                let state = self.lock.shared(standing != Standing::Idle);
+                let access = SharedAccess {
                     locked: None,
                     _operation: operation::enter(self.id, Access::Shared)?,
-                    _shared: shared,
-                })
+                };
+                (state, Some(access))
             }
         };
         Ok(Reading {
-            state: self.guard()?,
             _access: access,
+            state,
         })
     }
 
@@ -257,18 +244,10 @@ impl SuperChunk {
     /// # Errors
     /// As for [`Self::read`].
     pub fn peek(&self) -> Result<Peek<'_>> {
-        if operation::access(self.id)?.is_some() {
-            return Ok(Peek {
-                state: self.guard()?,
-                _shared: SharedState(None),
-            });
+        match operation::standing(self.id)? {
+            Standing::Within(_) => self.guard(),
+            standing => Ok(self.lock.shared(standing != Standing::Idle)),
         }
-        self.lock.lock_shared(!operation::is_idle());
-        let shared = SharedState(Some(self));
-        Ok(Peek {
-            state: self.guard()?,
-            _shared: shared,
-        })
     }
 
     fn unlock_shared(&self) {
@@ -281,15 +260,23 @@ impl SuperChunk {
     }
 
     /// Becomes a reader of what is known, if that is the super-chunk as it is now. Gives whether the frame is locked.
-    fn read_current(&self) -> Result<Option<Current<'_>>> {
-        self.lock.lock_shared(!operation::is_idle());
-        let shared = SharedState(Some(self));
-        let state = self.guard()?;
+    #[inline(always)]
+    fn read_current(&self, standing: Standing) -> Result<Option<Current<'_>>> {
+        let state = self.lock.shared(standing != Standing::Idle);
         if !state.has_settings(&*self.host) {
             return Ok(None);
         }
+        if state.store.is_in_memory() {
+            return Ok(Some((state, false)));
+        }
+        Self::read_current_frame(state)
+    }
+
+    /// The rest of it, where the chunks may be in a frame on disk.
+    #[inline(never)]
+    fn read_current_frame(state: Reader<'_, State>) -> Result<Option<Current<'_>>> {
         let Some(disk) = state.store.disk() else {
-            return Ok(Some((shared, false, state)));
+            return Ok(Some((state, false)));
         };
         let (has_lock, look) = {
             let mut disk = lock(disk);
@@ -310,54 +297,34 @@ impl SuperChunk {
             None => lock(disk).is_current(),
         };
         if current {
-            return Ok(Some((shared, has_lock, state)));
+            return Ok(Some((state, has_lock)));
         }
         lock(disk).unlock_shared()?;
         Ok(None)
     }
 
     /// As [`Self::read_current`], for what is read again first.
-    fn read_anew(&self) -> Result<(SharedState<'_>, bool)> {
-        self.lock.reserve();
-        let reserved = Reserved(self);
-        self.lock.upgrade();
-        let exclusive = Exclusive(self);
-        let locked = self.exclusively(|state| {
-            state.lock_shared()?;
-            if let Err(error) = state.refresh(&*self.host) {
-                state.unlock_shared()?;
-                return Err(error);
-            }
-            Ok(state.has_lock())
-        })?;
-        std::mem::forget(exclusive);
-        self.lock.downgrade_to_shared();
-        drop(reserved);
-        Ok((SharedState(Some(self)), locked))
-    }
-
-    /// Keeps other handles out of the frame, for a change, or, shared, their changes.
-    fn lock_frame(&self, shared: bool) -> Result<()> {
-        match (self.guard()?.store.disk(), shared) {
-            (Some(disk), false) => lock(disk).lock(),
-            (Some(disk), true) => lock(disk).lock_shared(),
-            (None, _) => Ok(()),
+    #[cold]
+    fn read_anew(&self) -> Result<Current<'_>> {
+        let reserved = self.lock.reserve();
+        let mut state = self.lock.upgrade();
+        state.lock_shared()?;
+        if let Err(error) = state.refresh(&*self.host) {
+            state.unlock_shared()?;
+            return Err(error);
         }
+        let locked = state.has_lock();
+        let state = state.into_shared();
+        drop(reserved);
+        Ok((state, locked))
     }
 
-    /// Ends what [`Self::lock_frame`] began.
+    /// Ends what [`State::lock_frame`] began.
     fn unlock_frame(&self) -> Result<()> {
         match self.guard()?.store.disk() {
             Some(disk) => lock(disk).unlock(),
             None => Ok(()),
         }
-    }
-
-    /// Whether what is known is the frame as it is, and what the program has set.
-    fn is_current(&self) -> Result<bool> {
-        let state = self.guard()?;
-        let disk = state.store.disk();
-        Ok(state.has_settings(&*self.host) && disk.is_none_or(|disk| lock(disk).is_current()))
     }
 
     /// Keeps other handles and processes away from the frame until [`Self::unlock`], so that what happens in between happens at
@@ -369,11 +336,8 @@ impl SuperChunk {
         if operation::access(self.id)?.is_some() {
             return Err(Error::Lock);
         }
-        self.lock.reserve();
-        let _reserved = Reserved(self);
-        self.lock.upgrade();
-        let _exclusive = Exclusive(self);
-        self.lock_frame(false)?;
+        let _reserved = self.lock.reserve();
+        self.lock.upgrade().lock_frame(false)?;
         self.program_locks.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
@@ -465,6 +429,21 @@ impl SuperChunk {
 }
 
 impl State {
+    /// Keeps other handles out of the frame, for a change, or, shared, their changes.
+    fn lock_frame(&self, shared: bool) -> Result<()> {
+        match (self.store.disk(), shared) {
+            (Some(disk), false) => lock(disk).lock(),
+            (Some(disk), true) => lock(disk).lock_shared(),
+            (None, _) => Ok(()),
+        }
+    }
+
+    /// Whether this is the frame as it is, and what the program has set.
+    fn is_current(&self, host: &dyn Host) -> bool {
+        let disk = self.store.disk();
+        self.has_settings(host) && disk.is_none_or(|disk| lock(disk).is_current())
+    }
+
     /// Keeps changes by other handles out.
     fn lock_shared(&mut self) -> Result<()> {
         match self.store.disk_mut() {
@@ -482,44 +461,15 @@ impl State {
     }
 }
 
-/// A read lock, whether the frame is locked too, and the state.
-type Current<'a> = (SharedState<'a>, bool, RwLockReadGuard<'a, State>);
-
-/// A shared lock of the state.
-struct SharedState<'a>(Option<&'a SuperChunk>);
-
-impl Drop for SharedState<'_> {
-    fn drop(&mut self) {
-        if let Some(schunk) = self.0 {
-            schunk.lock.unlock_shared();
-        }
-    }
-}
-
-/// A reservation of the state: other threads may read it, but not reserve it.
-struct Reserved<'a>(&'a SuperChunk);
-
-impl Drop for Reserved<'_> {
-    fn drop(&mut self) {
-        self.0.lock.release();
-    }
-}
-
-/// An exclusive lock of the state.
-struct Exclusive<'a>(&'a SuperChunk);
-
-impl Drop for Exclusive<'_> {
-    fn drop(&mut self) {
-        self.0.lock.downgrade();
-    }
-}
+/// The state, and whether the frame is locked.
+type Current<'a> = (Reader<'a, State>, bool);
 
 /// The state of a super-chunk, which is not changed until this is dropped; see [`SuperChunk::read`].
 pub struct Reading<'a> {
-    // Goes first: a thread that waits for the lock may write to the state at once.
-    state: RwLockReadGuard<'a, State>,
+    // Goes first: what it does at its end needs the state.
     /// None where an operation around this one keeps changes out.
     _access: Option<SharedAccess<'a>>,
+    state: Reader<'a, State>,
 }
 
 impl Deref for Reading<'_> {
@@ -530,24 +480,12 @@ impl Deref for Reading<'_> {
 }
 
 /// As [`Reading`], but the state may be out of date; see [`SuperChunk::peek`].
-pub struct Peek<'a> {
-    // Goes first, as in `Reading`.
-    state: RwLockReadGuard<'a, State>,
-    _shared: SharedState<'a>,
-}
-
-impl Deref for Peek<'_> {
-    type Target = State;
-    fn deref(&self) -> &State {
-        &self.state
-    }
-}
+pub type Peek<'a> = Reader<'a, State>;
 
 struct SharedAccess<'a> {
     /// The super-chunk, if its frame is locked.
     locked: Option<&'a SuperChunk>,
     _operation: operation::Entered,
-    _shared: SharedState<'a>,
 }
 
 impl Drop for SharedAccess<'_> {

@@ -1,9 +1,10 @@
 //! Changes in progress: what they keep out, and when they are made.
 
-use super::{Exclusive, Peek, Reserved, SuperChunk};
+use super::{Peek, SuperChunk};
 use crate::schunk::operation::{self, Access};
 use crate::schunk::state::State;
 use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::Reserved;
 
 impl SuperChunk {
     /// Begins a change: keeps other changes out, of this handle and, as the file system's locks allow, of others. What others
@@ -33,8 +34,7 @@ impl SuperChunk {
             Some(_) => return Err(Error::Lock),
             None => {}
         }
-        self.lock.reserve();
-        let reserved = Reserved(self);
+        let reserved = self.lock.reserve();
         Ok(Changing {
             schunk: self,
             begun: Some(Begun {
@@ -67,7 +67,7 @@ pub(crate) enum Locked {
 struct Begun<'a> {
     locked: Locked,
     _operation: operation::Entered,
-    _reserved: Reserved<'a>,
+    _reserved: Reserved<'a, State>,
 }
 
 impl Changing<'_> {
@@ -99,21 +99,27 @@ impl Changing<'_> {
         let has_lock = schunk.guard()?.has_lock();
         if has_lock && wanted == Locked::Alone {
             // The lock of a writer is taken by a handle that reads no more.
-            schunk.lock.upgrade();
-            exclusive = Some(Exclusive(schunk));
+            exclusive = Some(schunk.lock.upgrade());
         }
-        schunk.lock_frame(wanted == Locked::Shared)?;
-        begun.locked = wanted;
-        if schunk.is_current()? {
+        let current = {
+            let nested;
+            let state: &State = match &exclusive {
+                Some(exclusive) => exclusive,
+                None => {
+                    nested = schunk.guard()?;
+                    &nested
+                }
+            };
+            state.lock_frame(wanted == Locked::Shared)?;
+            begun.locked = wanted;
+            state.is_current(&*schunk.host)
+        };
+        if current {
             return Ok(());
         }
-        if exclusive.is_none() {
-            schunk.lock.upgrade();
-            exclusive = Some(Exclusive(schunk));
-        }
-        let refreshed = schunk.exclusively(|state| state.refresh(&*schunk.host));
-        drop(exclusive);
-        refreshed
+        exclusive
+            .unwrap_or_else(|| schunk.lock.upgrade())
+            .refresh(&*schunk.host)
     }
 
     /// The state before the change.
@@ -140,10 +146,9 @@ impl Changing<'_> {
     /// Those of `body`.
     pub(crate) fn apart<T>(&mut self, body: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
         let schunk = self.schunk;
-        schunk.lock.upgrade();
-        let _exclusive = Exclusive(schunk);
+        let mut state = schunk.lock.upgrade();
         let _access = ExclusiveAccess::of(schunk);
-        schunk.exclusively(body)
+        body(&mut state)
     }
 
     /// Ends what was begun, and says whether the frame could be unlocked.
