@@ -82,7 +82,7 @@ type Packet = (u8, usize, usize);
 
 /// Decodes packets until one is unusual (a length of several extra bytes, a distance that is too far) or close to the end of `src` or
 /// `dst`. Takes and returns where the next packet begins.
-#[inline(never)]
+#[inline(always)]
 fn decode_fast(src: &[u8], dst: &mut [u8], (mut control, mut at, mut out): Packet) -> Packet {
     let (Some(last_at), Some(last_out)) = (
         src.len().checked_sub(SRC_MARGIN),
