@@ -29,6 +29,8 @@ use std::ops::Range;
 
 /// In the second flags byte: the chunk has checksums.
 pub const CHECKSUMS: u8 = 0x80;
+/// The byte of a chunk that says whether its header is an extended one.
+const HEADER_FLAGS: usize = 2;
 /// The byte of a chunk with this bit.
 const FLAGS: usize = EXTENDED_HEADER_LENGTH - 2;
 /// What the table begins with. As the size of a stream, which would be there otherwise, it is impossible.
@@ -323,7 +325,8 @@ pub fn is_denied(header: &ChunkHeader, bytes: &[u8]) -> bool {
     let magic_at = |at: usize| bytes.get(at..at + MAGIC.len()) == Some(&MAGIC);
     if !header.is_extended() {
         // If one bit of the flags were another, its header would be longer.
-        return magic_at(EXTENDED_HEADER_LENGTH + 4 * header.nblocks);
+        return magic_at(EXTENDED_HEADER_LENGTH + 4 * header.nblocks)
+            && is_longer_header_denied(bytes);
     }
     if header.special() != Special::None || header.nbytes == 0 {
         let sum = header.filters == [0; MAX_FILTERS] && header.filters_meta != [0; MAX_FILTERS];
@@ -340,6 +343,30 @@ pub fn is_denied(header: &ChunkHeader, bytes: &[u8]) -> bool {
         at += 4 + usize::try_from(i32_at(size, 0)).unwrap_or(0);
     }
     !header.is_memcpyed() && magic_at(at)
+}
+
+/// Whether the checksum of the front would be right if the header said that it is an extended one. There the data of a chunk may have the
+/// bytes of [`MAGIC`], so that these alone say nothing.
+#[cold]
+fn is_longer_header_denied(bytes: &[u8]) -> bool {
+    let Some(mut start) = bytes.first_chunk::<EXTENDED_HEADER_LENGTH>().copied() else {
+        return false;
+    };
+    start[HEADER_FLAGS] |= flags::EXTENDED;
+    let Ok(header) = ChunkHeader::parse(&start) else {
+        return false;
+    };
+    let with_dict = header.blosc2_flags & flags2::USE_DICT != 0;
+    let front_end = header.overhead() + 4 * header.nblocks;
+    let to = front_end + Layout::of(&header).table_len();
+    match bytes.get(EXTENDED_HEADER_LENGTH..to) {
+        // A dictionary would lie in front of the magic.
+        Some(rest) if header.has_checksums() && !with_dict => rest
+            .split_last_chunk()
+            .is_some_and(|(rest, sum)| extended(crc32c(&start), rest).to_le_bytes() == *sum),
+        Some(_) => false,
+        None => header.has_checksums(),
+    }
 }
 
 /// Whether the checksum of a chunk without blocks would be right if the chunk said that it has one.
@@ -556,6 +583,34 @@ mod tests {
         assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
         assert_eq!(crc32c(&[0xff; 32]), 0x62a8_ab43);
         assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+    }
+
+    #[test]
+    fn data_that_look_like_the_start_of_a_table_deny_nothing() {
+        // A stored chunk of Blosc 1, which has the magic where a table would begin if its header were longer.
+        let data: Vec<u8> = (0..200u32).map(|i| (i * i >> 3) as u8).collect();
+        let mut chunk = vec![
+            2,
+            1,
+            flags::MEMCPYED,
+            1,
+            200,
+            0,
+            0,
+            0,
+            200,
+            0,
+            0,
+            0,
+            216,
+            0,
+            0,
+            0,
+        ];
+        chunk.extend(&data);
+        chunk[36..40].copy_from_slice(&MAGIC);
+        let header = ChunkHeader::parse(&chunk).unwrap();
+        assert!(!is_denied(&header, &chunk));
     }
 
     #[test]
