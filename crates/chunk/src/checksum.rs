@@ -588,7 +588,7 @@ mod tests {
     #[test]
     fn data_that_look_like_the_start_of_a_table_deny_nothing() {
         // A stored chunk of Blosc 1, which has the magic where a table would begin if its header were longer.
-        let data: Vec<u8> = (0..200u32).map(|i| (i * i >> 3) as u8).collect();
+        let data: Vec<u8> = (0..200u32).map(|i| ((i * i) >> 3) as u8).collect();
         let mut chunk = vec![
             2,
             1,
