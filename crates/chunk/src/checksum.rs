@@ -10,8 +10,8 @@
 //! | 4 | checksum of the front: of all bytes of the chunk before it |
 //!
 //! All are CRC-32C, little-endian. Data that do not compress are read in parts, for which no more than the parts should be checked: a chunk
-//! all of whose blocks are stored streams has a longer table, with the sums of [pages](Layout). Since they are part of the chunk, they go wherever it goes, and go with it when another writer
-//! replaces it. A chunk without blocks (a repeated value, or no data) has the checksum of its bytes in the first four of the
+//! all of whose blocks are stored streams has a longer table, with the sums of [pages](Layout). Since checksums are part of the chunk, they
+//! go wherever it goes, and go with it when another writer replaces it. A chunk without blocks (a repeated value, or no data) has the checksum of its bytes in the first four of the
 //! `filters_meta`, which count as zeros in it, and no filters. A chunk whose data are stored as they are has no block starts;
 //! it becomes one with a stored stream for each block.
 
@@ -345,8 +345,8 @@ pub fn is_denied(header: &ChunkHeader, bytes: &[u8]) -> bool {
     !header.is_memcpyed() && magic_at(at)
 }
 
-/// Whether the checksum of the front would be right if the header said that it is an extended one. There the data of a chunk may have the
-/// bytes of [`MAGIC`], so that these alone say nothing.
+/// Whether the checksum of the front would be right if the header said that it is an extended one. [`MAGIC`] alone says nothing: the data of
+/// a chunk with a short header may have its bytes where a table would begin.
 #[cold]
 fn is_longer_header_denied(bytes: &[u8]) -> bool {
     let Some(mut start) = bytes.first_chunk::<EXTENDED_HEADER_LENGTH>().copied() else {
@@ -365,7 +365,8 @@ fn is_longer_header_denied(bytes: &[u8]) -> bool {
             .split_last_chunk()
             .is_some_and(|(rest, sum)| extended(crc32c(&start), rest).to_le_bytes() == *sum),
         Some(_) => false,
-        None => header.has_checksums(),
+        // Where all of the chunk is at hand, a table that does not fit into it was never there.
+        None => header.has_checksums() && to <= header.cbytes,
     }
 }
 
@@ -609,8 +610,14 @@ mod tests {
         ];
         chunk.extend(&data);
         chunk[36..40].copy_from_slice(&MAGIC);
-        let header = ChunkHeader::parse(&chunk).unwrap();
-        assert!(!is_denied(&header, &chunk));
+        assert!(!is_denied(&ChunkHeader::parse(&chunk).unwrap(), &chunk));
+        // One that is too short for the table that it would have if byte 30 were one of flags.
+        chunk.truncate(40);
+        for at in [4, 8, 12] {
+            chunk[at] = if at == 12 { 40 } else { 24 };
+        }
+        chunk[30..32].copy_from_slice(&[CHECKSUMS, 0]);
+        assert!(!is_denied(&ChunkHeader::parse(&chunk).unwrap(), &chunk));
     }
 
     #[test]

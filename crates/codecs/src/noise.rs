@@ -33,7 +33,7 @@ const WORD_MASK: u64 = (1 << WORD_BITS) - 1;
 pub(super) struct SearchParams {
     /// How far back matches reach, in bytes.
     pub window: usize,
-    /// The shortest match that saves something, in bytes. At most 5.
+    /// The shortest match that saves something, in bytes. At most 5 where words are sampled by it.
     pub min_match: u32,
     /// One in this many words is sampled. A power of two, at most 128.
     pub sampling: usize,
@@ -98,7 +98,7 @@ pub(super) struct Noise {
     next: u64,
     parts: List<Part>,
     positions: Positions,
-    /// What [`repeats`](Self::repeats) makes of a piece.
+    /// What [`repeats`](Self::repeats) and [`long_repeats`](Self::long_repeats) make of a piece.
     mixed_bytes: List<u8>,
     short: short::Short,
     words: words::Words<16>,
@@ -330,7 +330,7 @@ impl Noise {
         let this = self.first + at as u64;
         let oldest = self.first.max(this.saturating_sub(reach as u64));
         let mask = (1 << (8 * search.min_match)) - 1;
-        let shift = search.slots().leading_zeros() + 1;
+        let shift = u64::BITS - search.slots().ilog2();
         let (mut count, mut first) = (0, this);
         let pattern_mask = (search.sampling - 1) as u8;
         let positions = match pattern_mask {

@@ -10,7 +10,7 @@
 use core::hint::{cold_path, select_unpredictable};
 
 use crate::copy::{array_at, array_at_mut};
-use crate::lz4::{match_end, match_len_backward};
+use crate::lz4::{MF_LIMIT, match_end, match_len_backward};
 use crate::table::{KNUTH_MULTIPLIER, zeros};
 use crate::unaligned::load;
 use oxiblosc_error::Result;
@@ -24,6 +24,8 @@ const SHORT_STREAM: usize = 1 << 16;
 const MIN_MATCH: usize = 4;
 /// No match begins within this many bytes of the end, so that a search may read more than a match.
 const END_MARGIN: usize = 12;
+// `match_end` wants as many bytes behind a match's beginning.
+const _: () = assert!(END_MARGIN >= MF_LIMIT);
 /// A search takes steps of one byte so many times, and then ever larger ones.
 const SKIP_TRIGGER: u32 = 5;
 /// The largest step, so that what comes behind noise is found.
@@ -35,8 +37,9 @@ const MAX_SHORT_COPY: usize = 11;
 const SHORT_WINDOW: usize = 1 << 11;
 /// The most literals whose number is in the tag.
 const MAX_TAG_LITERALS: usize = 60;
-/// Tags, and what they add to lengths.
+/// The tag of a copy in two bytes.
 const COPY_1: usize = 1;
+/// The tag of a copy in three bytes.
 const COPY_2: usize = 2;
 
 /// The memory of a compressor, reused from stream to stream.
@@ -52,6 +55,10 @@ impl Compressor {
     /// # Errors
     /// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
     pub fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize> {
+        if u32::try_from(src.len()).is_err() {
+            // The format has no such length.
+            return Ok(0);
+        }
         let slots = match &mut self.slots {
             Some(slots) => slots,
             none => none.insert(zeros()?),

@@ -9,7 +9,7 @@ use crate::unaligned::{Sixteen, load};
 use crate::unchecked::{MATCH_OVERRUN, UncheckedDst};
 use oxiblosc_error::{Error, Result};
 
-/// The most bytes of a match that the fast loop reads: two lengths or low bytes, a far distance, and the control byte behind it.
+/// The most bytes of a match that the fast loop reads: a byte of the length, the low byte, a far distance, and the control byte behind it.
 const MATCH_MARGIN: usize = 5;
 /// Input that a turn of the fast loop reads: the longest run of literals, the control byte behind it, and a match.
 const SRC_MARGIN: usize = MAX_LITERALS + 1 + MATCH_MARGIN;

@@ -206,7 +206,7 @@ impl MatchFinder<'_> {
             self.slide_if_needed(at);
             let to = to.min(at + MAX_MATCH);
             while at < to {
-                // SAFETY: `at < to`, which is at most `HASH_BYTES - 1` before the end.
+                // SAFETY: `at < to`, and `to` is `HASH_BYTES - 1` or more before the end.
                 unsafe { self.insert::<MATCH3>(at) };
                 at += 1;
             }

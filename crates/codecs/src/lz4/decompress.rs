@@ -18,7 +18,7 @@ pub(super) const MIN_MATCH: usize = 4;
 /// No match ends within this many bytes of the end of the data.
 pub(super) const LAST_LITERALS: usize = 5;
 /// No match begins within this many bytes of the end of the data.
-pub(super) const MF_LIMIT: usize = 12;
+pub(in super::super) const MF_LIMIT: usize = 12;
 /// A stream has at least this many bytes behind literals that are followed by a match: its distance and a last sequence.
 pub(super) const MIN_REST: usize = 2 + 1 + LAST_LITERALS;
 /// The library has a shortcut for short literals when more than `SHORTCUT_SRC` bytes of the stream and at least `SHORTCUT_DST` of

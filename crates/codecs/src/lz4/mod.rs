@@ -12,6 +12,8 @@ mod writer;
 
 #[cfg(feature = "blosc1")]
 pub(super) use compress::{match_end, match_len_backward};
+#[cfg(feature = "blosc1")]
+pub(super) use decompress::MF_LIMIT;
 pub(super) use high::{High, HighDict};
 
 use core::ffi::{CStr, c_char, c_int, c_void};

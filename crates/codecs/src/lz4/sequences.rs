@@ -219,7 +219,8 @@ pub(super) fn decode(
             // SAFETY: `src_len` is at least `MIN_REST`, so this position is not negative and lies before the end.
             len += unsafe { extra_length(src, &mut next, src_len - LAST_LITERALS) };
         }
-        if end > limits.match_out || len > limits.match_out - end {
+        // The sum of extra bytes may wrap where a position has 32 bits.
+        if len < MIN_MATCH || end > limits.match_out || len > limits.match_out - end {
             break;
         }
         // SAFETY: the check above says that `end + len <= limits.match_out`.

@@ -53,7 +53,7 @@ impl Noise {
         self.start(search, stream)?;
         let enough = enough * stream.len() / search.sampling / 256;
         let mask = u128::MAX >> (128 - 8 * word_len);
-        let shift = search.slots().leading_zeros() + 1;
+        let shift = u64::BITS - search.slots().ilog2();
         let (mut words, mut repeats) = (0, 0);
         let mut mixed_bytes = core::mem::take(&mut self.mixed_bytes);
         mixed_bytes.clear();
@@ -72,12 +72,12 @@ impl Noise {
                 let word = u128::from_le_bytes(*bytes) & mask;
                 let hash = (word as u64 ^ ((word >> 64) as u64).rotate_left(29))
                     .wrapping_mul(0x9E37_79B9_7F4A_7C15);
-                // The upper bits are the place; these are compared.
-                let word = hash >> 8 & WORD_MASK;
+                // The upper bits of the hash are the place, and 40 others stand for the word.
+                let tag = (hash >> 8) & WORD_MASK;
                 let entry = &mut self.table[(hash >> shift) as usize];
-                let earlier = core::mem::replace(entry, word | this << WORD_BITS);
+                let earlier = core::mem::replace(entry, tag | this << WORD_BITS);
                 repeats +=
-                    usize::from(earlier & WORD_MASK == word && earlier >> WORD_BITS >= self.first);
+                    usize::from(earlier & WORD_MASK == tag && earlier >> WORD_BITS >= self.first);
                 words += 1;
             }
             // Few samples in the second piece, too: what is there is periodic.

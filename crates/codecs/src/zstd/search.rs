@@ -29,9 +29,9 @@ fn max_collisions(clevel: u8) -> u64 {
     }
 }
 
-/// That of a plane of eight in a block of half a megabyte.
+/// The length of the library's blocks where they are cut: that of a plane of eight in a block of half a megabyte.
 const LARGE_PIECE: usize = 64 << 10;
-/// That of some planes of bits.
+/// The same at level 3: that of some planes of bits.
 const SMALL_PIECE: usize = 32 << 10;
 
 /// Parameters of a search. What is not here is as the level has it.
@@ -161,7 +161,7 @@ pub(super) fn plan(clevel: u8, stream: &[u8], may_store: bool, noise: &mut Noise
             None => Plan::Level,
         });
     }
-    if clevel == 3 && block && distribution != Distribution::Uniform {
+    if clevel == 3 && distribution != Distribution::Uniform {
         return Ok(of_block_at_3(
             noise.repeats(stream, skewed, true)?,
             collisions,
@@ -201,7 +201,7 @@ fn of_plane(clevel: u8, repeats: usize) -> Plan {
     })
 }
 
-/// The same at level 3, if it is not random. The double fast search passes over more and more bytes where it finds nothing, and so over
+/// How to search a block at level 3, if it is not random. The double fast search passes over more and more bytes where it finds nothing, and so over
 /// what follows, if that is not a piece of its own.
 fn of_block_at_3(repeats: Option<usize>, collisions: u64) -> Plan {
     let few_values = collisions > 65_536 / 11;
