@@ -26,7 +26,7 @@ pub static SPLITMODE: Field<i32> = Field::new(AtomicI32::new(Split::ForwardCompa
 /// The size of a block in bytes; 0 lets the tuner choose it.
 pub static BLOCKSIZE: Field<i32> = Field::new(AtomicI32::new(0));
 
-static NTHREADS: Field<i16> = Field::new(AtomicI16::new(1));
+static NTHREADS: AtomicI16 = AtomicI16::new(1);
 
 /// Begins the use of the library, if it has not begun.
 pub fn init() {
@@ -62,7 +62,7 @@ pub fn free_resources() -> Result<()> {
 /// The number of threads.
 pub fn nthreads() -> i16 {
     init();
-    NTHREADS.get()
+    NTHREADS.load(Relaxed)
 }
 
 /// Sets the number of threads; gives the number before.
@@ -73,7 +73,7 @@ pub fn set_nthreads(nthreads: i16) -> Result<i16> {
     init();
     match nthreads {
         ..=0 => Err(Error::InvalidParam),
-        _ => Ok(NTHREADS.replace(nthreads)),
+        _ => Ok(NTHREADS.swap(nthreads, Relaxed)),
     }
 }
 
@@ -109,7 +109,7 @@ pub fn compression(
         DELTA.set(delta.into());
     }
     if let Some(nthreads) = env.nthreads {
-        NTHREADS.set(nthreads);
+        NTHREADS.store(nthreads, Relaxed);
     }
     let typesize = env.typesize.unwrap_or(typesize);
     let shuffle = env.shuffle.or_else(|| Shuffle::from_code(shuffle));
@@ -126,7 +126,7 @@ pub fn compression(
         filters,
         filters_meta: [0; MAX_FILTERS],
     };
-    (job, NTHREADS.get())
+    (job, NTHREADS.load(Relaxed))
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ impl<T: Value> Field<T> {
         T::store(&self.0, value);
     }
 
-    /// Makes it another, and gives what it was.
+    /// Makes it another, and gives what it was: in two steps, between which another thread may set it.
     #[inline]
     pub fn replace(&self, value: T) -> T {
         let before = self.get();

@@ -3,8 +3,8 @@
 use oxiblosc_error::{Error, Result};
 use std::ffi::{CStr, c_char};
 
-/// What lies in front of the string. `malloc` aligns a block for anything.
-#[repr(C, align(16))]
+/// What lies in front of the string. `malloc` aligns a block for two pointers at least.
+#[repr(C)]
 struct Front<T>(T);
 
 /// Puts a value in front of a copy of a C string; gives the copy, to be used through [`value`] and [`free`].
@@ -12,9 +12,9 @@ struct Front<T>(T);
 /// # Errors
 /// [`Error::MemoryAlloc`].
 pub fn new<T>(value: T, string: &CStr) -> Result<*mut c_char> {
-    const { assert!(align_of::<Front<T>>() == 16) };
+    const { assert!(align_of::<Front<T>>() <= 2 * align_of::<*const ()>()) };
     let bytes = string.to_bytes_with_nul();
-    // SAFETY: the block has room for both, and is as aligned as the front, which was just asserted to need no more than `malloc` gives.
+    // SAFETY: the block has room for both, and is aligned for two pointers; the front, as was just asserted, needs no more.
     unsafe {
         let front: *mut Front<T> = libc::malloc(size_of::<Front<T>>() + bytes.len()).cast();
         if front.is_null() {

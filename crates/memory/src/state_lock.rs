@@ -176,16 +176,23 @@ impl<T> StateLock<T> {
         Reserved(self)
     }
 
-    /// Waits until no reader is left; new ones wait from now on. For the thread that reserved the value, which is no reader.
-    pub fn upgrade(&self) -> Exclusive<'_, T> {
+    /// Waits until no reader is left; new ones wait from now on. For the thread that reserved the value, which is no reader. None where those
+    /// that are left are nested ones alone: while an operation reads they have a reader beside them, so they are of the operation that
+    /// reserved the value, which would wait for itself.
+    pub fn upgrade(&self) -> Option<Exclusive<'_, T>> {
         if self.take_exclusive() {
-            return Exclusive(self);
+            return Some(Exclusive(self));
         }
         let mut queue = self.queue();
         loop {
-            self.word.fetch_or(PENDING, Ordering::Relaxed);
+            let word = self.word.fetch_or(PENDING, Ordering::Relaxed);
             if self.take_exclusive() {
-                return Exclusive(self);
+                return Some(Exclusive(self));
+            }
+            if word >= NESTED && word % NESTED < READER {
+                self.word.fetch_and(!PENDING, Ordering::Relaxed);
+                self.wake(queue);
+                return None;
             }
             queue = self.wait(queue);
         }
@@ -340,7 +347,7 @@ mod tests {
             }
             for _ in 0..if cfg!(miri) { 5 } else { 100 } {
                 let _reserved = lock.reserve();
-                *lock.upgrade() += 1;
+                *lock.upgrade().expect("no nested reader") += 1;
             }
             done.store(true, Ordering::Relaxed);
         });
@@ -354,7 +361,7 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let _reserved = lock.reserve();
-                *lock.upgrade() += 1;
+                *lock.upgrade().expect("no nested reader") += 1;
             });
             while lock.word.load(Ordering::Relaxed) & PENDING == 0 {
                 std::thread::yield_now();
@@ -371,12 +378,26 @@ mod tests {
     fn who_has_it_exclusively_lets_nobody_in() {
         let mut lock = StateLock::new(5);
         *lock.get_mut() += 1;
-        let mut exclusive = lock.upgrade();
+        let mut exclusive = lock.upgrade().expect("no reader");
         *exclusive += 1;
         assert!(lock.nested().is_none() && !lock.take_exclusive());
         let shared = exclusive.into_shared();
         assert!(!lock.take_exclusive());
         assert_eq!((*shared, lock.nested().as_deref()), (7, Some(&7)));
+    }
+
+    #[test]
+    fn an_operation_does_not_wait_for_its_own_readers() {
+        let lock = StateLock::new(0);
+        let reserved = lock.reserve();
+        let nested = lock.nested();
+        assert!(nested.is_some() && lock.upgrade().is_none());
+        // Nobody waits behind a change that was not made.
+        assert_eq!(*lock.shared(false), 0);
+        drop(nested);
+        *lock.upgrade().expect("no reader") += 1;
+        drop(reserved);
+        assert_eq!(lock.into_inner(), 1);
     }
 
     #[test]

@@ -12,11 +12,17 @@ use state_lock::StateLock;
 #[path = "../src/state_lock.rs"]
 mod state_lock;
 
-fn change(lock: &StateLock<usize>) {
+/// Says whether the change was made: not where only nested readers were left.
+fn change(lock: &StateLock<usize>) -> bool {
     let reserved = lock.reserve();
     let before = *lock.nested().expect("nobody has it exclusively");
-    *lock.upgrade() = before + 1;
+    let exclusive = lock.upgrade();
+    let is_made = exclusive.is_some();
+    if let Some(mut exclusive) = exclusive {
+        *exclusive = before + 1;
+    }
     drop(reserved);
+    is_made
 }
 
 fn read(lock: &StateLock<usize>, within: bool) -> usize {
@@ -37,8 +43,7 @@ fn changes_wait_for_each_other_and_for_readers() {
         let writer = thread::spawn(move || change(&other));
         let other = Arc::clone(&lock);
         let reader = thread::spawn(move || read(&other, false));
-        change(&lock);
-        writer.join().unwrap();
+        assert!(change(&lock) && writer.join().unwrap());
         assert!(reader.join().unwrap() <= 2);
         assert_eq!(read(&lock, false), 2);
     });
@@ -55,12 +60,12 @@ fn a_reader_within_a_reader_ends() {
         let second = *lock.nested().expect("a reader keeps changes out");
         assert_eq!((*outer, first), (first, second));
         drop(outer);
-        writer.join().unwrap();
+        assert!(writer.join().unwrap());
     });
 }
 
 #[test]
-fn a_nested_reader_that_stays_keeps_a_change_waiting() {
+fn a_nested_reader_that_stays_keeps_a_change_out() {
     explore(|| {
         let lock = Arc::new(StateLock::new(0));
         let other = Arc::clone(&lock);
@@ -71,8 +76,8 @@ fn a_nested_reader_that_stays_keeps_a_change_waiting() {
         drop(outer);
         assert_eq!(*nested, before);
         drop(nested);
-        writer.join().unwrap();
-        assert_eq!(read(&lock, false), 1);
+        let is_made = writer.join().unwrap();
+        assert_eq!(read(&lock, false), usize::from(is_made));
     });
 }
 
@@ -83,7 +88,7 @@ fn who_reads_again_what_changed_goes_on_as_a_reader() {
         let other = Arc::clone(&lock);
         let writer = thread::spawn(move || change(&other));
         let reserved = lock.reserve();
-        let mut exclusive = lock.upgrade();
+        let mut exclusive = lock.upgrade().expect("no reader of this thread");
         *exclusive += 1;
         let shared = exclusive.into_shared();
         drop(reserved);

@@ -17,7 +17,7 @@ const MISSES_PREEMPTED: u32 = FREE_MISSES + 10;
 /// What a worker remembers of its attempts.
 #[derive(Default)]
 pub struct Patience {
-    /// Vain attempts in a row, or more for one that was preempted.
+    /// Vain attempts, of which each one that found a job takes away half; more for one that was preempted.
     misses: u32,
     /// How many times it sleeps at once before it spins again.
     skips: u32,

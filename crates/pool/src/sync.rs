@@ -74,8 +74,8 @@ pub fn spin_until(_done: impl Fn() -> bool) -> Spun {
     Spun::GaveUp
 }
 
-/// As [`spin_until`], but where the system knows it, another thread is what the processor was left to. A virtual machine may have been
-/// stopped as a whole, which says nothing of its threads.
+/// As [`spin_until`], but it says [`Spun::Preempted`] only if the system has counted that, where it counts: a virtual machine may have
+/// been stopped as a whole, which says nothing of its threads.
 #[cfg(not(all(test, loom)))]
 pub fn spin_watched(done: impl Fn() -> bool) -> Spun {
     // Asking takes longer than a job takes to come that follows at once.

@@ -8,6 +8,8 @@
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::per_thread::PerThread;
 use std::cell::Cell;
+use std::marker::PhantomData;
+use std::sync::MutexGuard;
 
 /// How deeply operations can be nested.
 const MAX_NESTING: usize = 8;
@@ -183,8 +185,8 @@ pub fn in_callback_of(id: usize) -> bool {
         .is_some_and(|callback| callback != Callback::No)
 }
 
-/// An operation that has locked a super-chunk, until this is dropped.
-pub struct Entered(usize);
+/// An operation that has locked a super-chunk, until this is dropped: by the thread that began it, so this cannot be sent to another.
+pub struct Entered(usize, PhantomData<MutexGuard<'static, ()>>);
 
 /// Records that an operation of this thread has locked the super-chunk `id`.
 ///
@@ -210,7 +212,7 @@ pub fn enter_for(id: usize, access: Access, nchunk: i64) -> Result<Entered> {
             within: operations.callback.replace(Callback::No),
         });
         operations.len.set(len + 1);
-        Ok(Entered(id))
+        Ok(Entered(id, PhantomData))
     })?
 }
 

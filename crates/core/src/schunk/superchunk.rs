@@ -13,7 +13,7 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::disk::look::Seen;
 use oxiblosc_frame::disk::{Loaded, NewFrame};
 use oxiblosc_frame::memory::Memory;
-use oxiblosc_memory::{Buffer, Reader, StateLock};
+use oxiblosc_memory::{Buffer, Exclusive, Reader, StateLock};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -168,6 +168,14 @@ impl SuperChunk {
         self.lock.nested().ok_or(Error::Lock)
     }
 
+    /// The state, to change it, once all readers have left; for the thread that reserved it.
+    ///
+    /// # Errors
+    /// [`Error::Lock`] where this operation reads it, too, and would wait for itself.
+    fn exclusively(&self) -> Result<Exclusive<'_, State>> {
+        self.lock.upgrade().ok_or(Error::Lock)
+    }
+
     /// The state, for the owner of the super-chunk.
     pub fn state_mut(&mut self) -> &mut State {
         self.lock.get_mut()
@@ -187,13 +195,14 @@ impl SuperChunk {
     pub(super) fn read_for(&self, nchunk: i64) -> Result<Reading<'_>> {
         let standing = operation::standing(self.id)?;
         if let Standing::Within(_) = standing {
-            if nchunk >= 0 {
+            // An operation of this thread keeps changes out.
+            let state = self.guard()?;
+            if state.check_index(nchunk).is_ok() {
                 operation::set_chunk(self.id, nchunk);
             }
-            // An operation of this thread keeps changes out.
             return Ok(Reading {
                 _access: None,
-                state: self.guard()?,
+                state,
             });
         }
         let (state, locked) = match self.read_current(standing)? {
@@ -307,7 +316,7 @@ impl SuperChunk {
     #[cold]
     fn read_anew(&self) -> Result<Current<'_>> {
         let reserved = self.lock.reserve();
-        let mut state = self.lock.upgrade();
+        let mut state = self.exclusively()?;
         state.lock_shared()?;
         if let Err(error) = state.refresh(&*self.host) {
             state.unlock_shared()?;
@@ -337,7 +346,7 @@ impl SuperChunk {
             return Err(Error::Lock);
         }
         let _reserved = self.lock.reserve();
-        self.lock.upgrade().lock_frame(false)?;
+        self.exclusively()?.lock_frame(false)?;
         self.program_locks.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }

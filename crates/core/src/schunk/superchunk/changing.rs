@@ -99,7 +99,7 @@ impl Changing<'_> {
         let has_lock = schunk.guard()?.has_lock();
         if has_lock && wanted == Locked::Alone {
             // The lock of a writer is taken by a handle that reads no more.
-            exclusive = Some(schunk.lock.upgrade());
+            exclusive = Some(schunk.exclusively()?);
         }
         let current = {
             let nested;
@@ -117,9 +117,11 @@ impl Changing<'_> {
         if current {
             return Ok(());
         }
-        exclusive
-            .unwrap_or_else(|| schunk.lock.upgrade())
-            .refresh(&*schunk.host)
+        let mut exclusive = match exclusive {
+            Some(exclusive) => exclusive,
+            None => schunk.exclusively()?,
+        };
+        exclusive.refresh(&*schunk.host)
     }
 
     /// The state before the change.
@@ -146,7 +148,7 @@ impl Changing<'_> {
     /// Those of `body`.
     pub(crate) fn apart<T>(&mut self, body: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
         let schunk = self.schunk;
-        let mut state = schunk.lock.upgrade();
+        let mut state = schunk.exclusively()?;
         let _access = ExclusiveAccess::of(schunk);
         body(&mut state)
     }
