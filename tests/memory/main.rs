@@ -5,36 +5,24 @@
 //! runs in a process of its own. Here a few allocations of each case fail; `OXIBLOSC_OOM=full` has all of them fail, and
 //! `OXIBLOSC_OOM_CASE=name` runs the cases whose names contain `name` alone.
 
+#[path = "../common/c_driver.rs"]
+mod c_driver;
 #[path = "../common/mod.rs"]
 mod common;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Compiles the driver, and links it to our library by the name that programs know it by.
+/// Compiles the driver.
 fn driver(folder: &Path) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let program = folder.join("driver");
-    let known = folder.join("libblosc2.so.9");
-    let _ = std::fs::remove_file(&known);
-    std::os::unix::fs::symlink(common::library::ours_path(), &known).expect("a link");
     let sources = ["shim", "harness", "chunks", "schunks", "arrays", "others"];
-    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let status = Command::new(compiler)
-        .args(["-O1", "-Wall", "-Wextra", "-Werror", "-o"])
-        .arg(&program)
-        .arg("-I")
-        .arg(root.join("include"))
-        .args(sources.map(|name| root.join(format!("tests/memory/{name}.c"))))
-        .arg(&known)
-        .arg(format!("-Wl,-rpath,{}", folder.display()))
-        .arg("-lpthread")
-        .status();
-    assert!(
-        status.is_ok_and(|status| status.success()),
-        "the driver compiles"
-    );
-    program
+    c_driver::compile(
+        folder,
+        (&common::library::ours_path(), "libblosc2.so.9"),
+        &root.join("include"),
+        sources.map(|name| root.join(format!("tests/memory/{name}.c"))),
+    )
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Lack of memory is an answer, not the end: calls with each allocation failing in turn, and with all failing from each on, return an
 //! error or do without. `driver.c` makes them, with the allocator of `tests/memory` at the root.
 
+#[path = "../../../../tests/common/c_driver.rs"]
+mod c_driver;
 #[path = "../library/common.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod common;
@@ -18,27 +20,16 @@ fn every_compressor_survives_every_failing_allocation() {
     };
     let folder = std::env::temp_dir().join(format!("oxiblosc1-memory-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
-    let known = folder.join("libblosc.so.1");
-    let _ = std::fs::remove_file(&known);
-    std::os::unix::fs::symlink(library, &known).expect("a link");
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = here.join("../..");
-    let program = folder.join("driver");
-    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let status = Command::new(compiler)
-        .args(["-O1", "-Wall", "-Wextra", "-Werror", "-o"])
-        .arg(&program)
-        .arg("-I")
-        .arg(root.join("include"))
-        .arg(here.join("tests/memory/driver.c"))
-        .arg(root.join("tests/memory/shim.c"))
-        .arg(&known)
-        .arg(format!("-Wl,-rpath,{}", folder.display()))
-        .arg("-lpthread")
-        .status();
-    assert!(
-        status.is_ok_and(|status| status.success()),
-        "the driver compiles"
+    let program = c_driver::compile(
+        &folder,
+        (&library, "libblosc.so.1"),
+        &root.join("include"),
+        [
+            here.join("tests/memory/driver.c"),
+            root.join("tests/memory/shim.c"),
+        ],
     );
     let output = Command::new(program)
         .env_remove("LD_PRELOAD")
