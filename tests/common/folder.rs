@@ -3,6 +3,16 @@
 use std::fs;
 use std::path::PathBuf;
 
+/// Where syncs cost nothing, if there is such a place, for tests that have many; else where temporary files are.
+pub fn without_syncs() -> PathBuf {
+    let memory = PathBuf::from("/dev/shm");
+    if memory.is_dir() {
+        memory
+    } else {
+        std::env::temp_dir()
+    }
+}
+
 /// A folder of a test's own, empty when it is made and removed when this is dropped.
 pub struct Folder(pub PathBuf);
 

@@ -2,6 +2,7 @@
 
 use super::changes::{CHANGES, Change, make, prepare};
 use super::child::{Act, End, Job, obey, start};
+use crate::common::folder::without_syncs;
 use crate::common::isolated::isolated;
 use crate::common::report::Report;
 use crate::common::schunk::{SchunkLib, our_schunks, reference_schunks};
@@ -191,7 +192,7 @@ fn difference(state: &State, states: &[&State]) -> String {
 fn every_call_of_every_change() {
     obey();
     let lib = our_schunks();
-    let folder = std::env::temp_dir().join(format!("oxiblosc-crash-{}", std::process::id()));
+    let folder = without_syncs().join(format!("oxiblosc-crash-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder for the test");
     let shim = shim::compile("crash/shim.c", &folder);
     let only = std::env::var("OXIBLOSC_CRASH").unwrap_or_default();

@@ -3,6 +3,7 @@
 use super::faults::Fault;
 use super::place::{Storage, clear, open_files};
 use super::{creations, frames};
+use crate::common::folder::without_syncs;
 use crate::common::report::Report;
 use crate::common::schunk::{SchunkLib, our_schunks, reference_schunks};
 use crate::common::schunk_state::State;
@@ -167,14 +168,7 @@ fn every_call_fails_in_turn() {
     if let Some(folder) = std::env::var_os(FOLDER) {
         return run(Path::new(&folder));
     }
-    // Where syncs cost nothing, if there is such a place: they are many.
-    let shared = Path::new("/dev/shm").to_path_buf();
-    let place = if shared.is_dir() {
-        shared
-    } else {
-        std::env::temp_dir()
-    };
-    let folder = place.join(format!("oxiblosc-faults-{}", std::process::id()));
+    let folder = without_syncs().join(format!("oxiblosc-faults-{}", std::process::id()));
     clear(&folder);
     let shim = shim::compile("faults/shim.c", &folder);
     let status = Command::new(std::env::current_exe().expect("a test knows its own path"))

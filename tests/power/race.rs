@@ -7,6 +7,7 @@ use super::child::log;
 use super::disk::{Disk, Event, Tree, restore};
 use super::scenario::{Scenario, Seen, Storage, Work, scenarios};
 use crate::common::data::Rng;
+use crate::common::folder::without_syncs;
 use crate::common::isolated::{isolated, start};
 use crate::common::report::Report;
 use crate::common::schunk::{SchunkLib, our_schunks};
@@ -154,7 +155,7 @@ fn one(lib: &'static SchunkLib, work: &Path, left: &Left, round: Round) -> Resul
 fn a_reader_and_a_writer_beside_what_a_killed_process_left() {
     let lib = our_schunks();
     let name = format!("oxiblosc-race-{}", std::process::id());
-    let folder: PathBuf = std::env::temp_dir().join(name);
+    let folder: PathBuf = without_syncs().join(name);
     std::fs::create_dir_all(&folder).expect("a folder for the test");
     let shim = shim::compile("power/shim.c", &folder);
     let work = folder.join("work");

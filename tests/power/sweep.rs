@@ -4,6 +4,7 @@ use super::child::{log, obey};
 use super::disk::{Disk, Event, SampleSize, Tree, restore};
 use super::scenario::{Scenario, Seen, Work, scenarios};
 use crate::common::data::Rng;
+use crate::common::folder::without_syncs;
 use crate::common::isolated::isolated;
 use crate::common::report::Report;
 use crate::common::schunk::{SchunkLib, our_schunks, reference_schunks};
@@ -355,7 +356,7 @@ impl Sweep {
 fn power_cut_in_every_change() {
     obey();
     reference_schunks();
-    let folder = std::env::temp_dir().join(format!("oxiblosc-power-{}", std::process::id()));
+    let folder = without_syncs().join(format!("oxiblosc-power-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder for the test");
     let shim = shim::compile("power/shim.c", &folder);
     let report = divided(PATIENCE, &folder, |part, own| {

@@ -60,6 +60,9 @@ pub fn followed(name: &CStr) -> Result<CStrBuf> {
     Err(Error::FileOpen)
 }
 
+/// How often a directory is gone through to remove what is in it.
+const ROUNDS: usize = 8;
+
 /// What comes before the last name of a path: nothing, or up to a slash.
 fn up_to_name(path: &CStr) -> &[u8] {
     let bytes = path.to_bytes();
@@ -169,7 +172,7 @@ pub fn sync_dir_with_files(name: &CStr) -> Result<()> {
 #[cfg(any(test, not(target_os = "linux")))]
 fn sync_each_file(name: &CStr) -> Result<()> {
     each_entry(name, |entry| {
-        match files::open(&entry, How::SYNC, Access::All) {
+        match files::open(entry, How::SYNC, Access::All) {
             Ok(file) => file.sync_all().map_err(|_| Error::FileWrite),
             // Another process has removed it.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -207,14 +210,19 @@ pub fn folder(path: &CStr) -> Result<Option<CStrBuf>> {
     CStrBuf::concat(&[drive, folder]).map(Some)
 }
 
-/// Calls `each` with the path of each entry of a directory; see [`files::each_entry`].
-fn each_entry(folder: &CStr, mut each: impl FnMut(CStrBuf) -> Result<()>) -> Result<()> {
+/// Calls `each` with the path of each entry of a directory; see [`files::each_entry`]. Paths are put together where nothing has to be
+/// allocated; one longer than the system takes is [`Error::Failure`].
+fn each_entry(folder: &CStr, mut each: impl FnMut(&CStr) -> Result<()>) -> Result<()> {
+    let mut path = [0; files::MAX_PATH];
+    let at = folder.to_bytes().len();
+    let start = path.get_mut(..at).ok_or(Error::Failure)?;
+    start.copy_from_slice(folder.to_bytes());
     files::each_entry(folder, |name| {
-        each(CStrBuf::concat(&[
-            folder.to_bytes(),
-            b"/",
-            name.to_bytes(),
-        ])?)
+        let (slash, name) = (at..at + 1, name.to_bytes_with_nul());
+        path.get_mut(slash).ok_or(Error::Failure)?.fill(b'/');
+        let end = path.get_mut(at + 1..at + 1 + name.len());
+        end.ok_or(Error::Failure)?.copy_from_slice(name);
+        each(CStr::from_bytes_until_nul(&path).map_err(|_| Error::Failure)?)
     })
 }
 
@@ -223,31 +231,34 @@ fn each_entry(folder: &CStr, mut each: impl FnMut(CStrBuf) -> Result<()>) -> Res
 ///
 /// A link to a directory keeps its target, emptied.
 pub fn remove_dir_with_files(name: &CStr) -> Result<()> {
-    // What is empty need not be read, for which there may be no memory or no file descriptor.
+    // What is empty need not be read, for which there may be no file descriptor.
     if files::remove_dir(name).is_ok() {
         return Ok(());
     }
-    let mut files = List::new();
     each_entry(name, |entry| {
-        if files::stat(&entry, false).is_ok_and(files::Stat::is_dir) {
-            return Err(Error::Failure);
+        match files::stat(entry, false).is_ok_and(files::Stat::is_dir) {
+            true => Err(Error::Failure),
+            false => Ok(()),
         }
-        files.push(entry)
     })?;
-    for file in files {
-        match files::unlink(&file) {
-            Ok(()) => {}
+    // Some file systems pass over names while others are removed, so once may not be enough.
+    for _ in 0..ROUNDS {
+        each_entry(name, |entry| match files::unlink(entry) {
+            Ok(()) => Ok(()),
             // Another process was faster.
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(_) => return Err(Error::Failure),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(_) => Err(Error::Failure),
+        })?;
+        match files::remove_dir(name) {
+            Ok(()) => return Ok(()),
+            Err(error) => match error.kind() {
+                ErrorKind::NotFound | ErrorKind::NotADirectory => return Ok(()),
+                ErrorKind::DirectoryNotEmpty => {}
+                _ => return Err(Error::Failure),
+            },
         }
     }
-    match files::remove_dir(name) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) if error.kind() == ErrorKind::NotADirectory => Ok(()),
-        Err(_) => Err(Error::Failure),
-    }
+    Err(Error::Failure)
 }
 
 /// Removes the frame at a path: a file, with the lock file beside it, or a directory with the files in it. Where there is nothing,
@@ -383,7 +394,10 @@ mod tests {
         create_dir(&inside).expect("made");
         create_dir(&outside).expect("made");
         touch(&folder.path("outside/kept"));
-        touch(&folder.path("inside/a"));
+        // More than are listed at once.
+        for number in 0..500 {
+            touch(&folder.path(&format!("inside/{number:08X}.chunk")));
+        }
         symlink(path(&outside), path(&folder.path("inside/link"))).expect("linked");
         symlink("nowhere", path(&folder.path("inside/dangling"))).expect("linked");
         assert_eq!(remove_dir_with_files(&inside), Ok(()));

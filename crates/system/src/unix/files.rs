@@ -1,21 +1,18 @@
 //! The system's calls on paths and open files.
 
-use oxiblosc_error::{Error, Result};
+pub use super::entries::each_entry;
 use std::ffi::{CStr, c_int};
 use std::fs::{File, Metadata, Permissions};
 use std::io::{self, ErrorKind, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, fchown};
-use std::ptr::NonNull;
 
 // The names that the standard library uses, too; elsewhere files are always as large as these allow.
 #[cfg(not(target_os = "linux"))]
-use libc::{
-    lstat as lstat64, open as open64, readdir as readdir64, stat as stat64, stat as stat64_t,
-};
+use libc::{lstat as lstat64, open as open64, stat as stat64, stat as stat64_t};
 #[cfg(target_os = "linux")]
-use libc::{lstat64, open64, readdir64, stat64, stat64 as stat64_t};
+use libc::{lstat64, open64, stat64, stat64 as stat64_t};
 
 /// The most bytes of a path.
 pub const MAX_PATH: usize = libc::PATH_MAX as usize;
@@ -30,6 +27,9 @@ pub struct How(c_int);
 impl How {
     /// Reading what is there, also a directory.
     pub const READ: Self = Self(libc::O_RDONLY);
+    /// Reading a directory, and nothing else.
+    #[cfg(target_os = "linux")]
+    pub(super) const DIRECTORY: Self = Self(libc::O_RDONLY | libc::O_DIRECTORY);
     /// Reading and writing a file that is there.
     pub const READ_WRITE: Self = Self(libc::O_RDWR);
     /// Reading and writing a new file; one that is there is emptied.
@@ -247,45 +247,6 @@ pub fn read_link(path: &CStr, room: &mut [u8]) -> io::Result<usize> {
     usize::try_from(len).map_err(|_| io::Error::last_os_error())
 }
 
-/// Calls `each` with the name of each entry of a directory.
-///
-/// # Errors
-/// [`Error::NotFound`] if it cannot be opened, [`Error::Failure`] if it cannot be read, [`Error::MemoryAlloc`], and those of
-/// `each`, which end it.
-pub fn each_entry(path: &CStr, mut each: impl FnMut(&CStr) -> Result<()>) -> Result<()> {
-    struct Open(NonNull<libc::DIR>);
-    impl Drop for Open {
-        fn drop(&mut self) {
-            // SAFETY: opened below, and closed once.
-            unsafe { libc::closedir(self.0.as_ptr()) };
-        }
-    }
-    // SAFETY: a C string.
-    let Some(directory) = NonNull::new(unsafe { libc::opendir(path.as_ptr()) }).map(Open) else {
-        let error = io::Error::last_os_error();
-        return Err(match error.kind() {
-            ErrorKind::OutOfMemory => Error::MemoryAlloc,
-            _ => Error::NotFound,
-        });
-    };
-    loop {
-        clear_errno();
-        // SAFETY: it is open.
-        let entry = unsafe { readdir64(directory.0.as_ptr()) };
-        if entry.is_null() {
-            return match io::Error::last_os_error().raw_os_error() {
-                Some(0) => Ok(()),
-                _ => Err(Error::Failure),
-            };
-        }
-        // SAFETY: an entry, whose name is a C string, until the next call.
-        let name = unsafe { CStr::from_ptr((*entry).d_name.as_ptr()) };
-        if name != c"." && name != c".." {
-            each(name)?;
-        }
-    }
-}
-
 /// Reads from `pos` on, once; how many bytes that were, none at the end of the file.
 pub fn read_at(file: &File, buf: &mut [u8], pos: u64) -> io::Result<usize> {
     file.read_at(buf, pos)
@@ -392,18 +353,4 @@ pub fn drive(_path: &[u8]) -> usize {
 pub fn path_bytes(path: &std::path::Path) -> Option<&[u8]> {
     use std::os::unix::ffi::OsStrExt;
     Some(path.as_os_str().as_bytes())
-}
-
-/// Only this distinguishes the end of a directory from an error.
-fn clear_errno() {
-    #[cfg(any(target_os = "macos", target_os = "ios"))]
-    // SAFETY: the address of this thread's number.
-    unsafe {
-        *libc::__error() = 0;
-    }
-    #[cfg(not(any(target_os = "macos", target_os = "ios")))]
-    // SAFETY: as above.
-    unsafe {
-        *libc::__errno_location() = 0;
-    }
 }

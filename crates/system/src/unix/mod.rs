@@ -2,6 +2,7 @@
 
 /// The clock of the timestamps.
 pub mod clock;
+mod entries;
 /// Paths and open files.
 pub mod files;
 /// Libraries that are loaded.

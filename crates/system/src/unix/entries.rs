@@ -1,0 +1,121 @@
+//! What is in a directory.
+
+pub use system::each_entry;
+
+#[cfg(target_os = "linux")]
+mod system {
+    use crate::unix::files::{Access, How, open};
+    use oxiblosc_error::{Error, Result};
+    use std::ffi::CStr;
+    use std::io::ErrorKind;
+    use std::os::fd::AsRawFd;
+
+    /// Room for entries of a directory, aligned as the system writes them.
+    #[repr(align(8))]
+    struct Entries([u8; 4096]);
+
+    /// Calls `each` with the name of each entry of a directory. Nothing is allocated: what a failed operation leaves must be found
+    /// when there is no memory, too. An entry that `each` removes is not given again.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if it cannot be opened, [`Error::Failure`] if it cannot be read, [`Error::MemoryAlloc`], and those of
+    /// `each`, which end it.
+    pub fn each_entry(path: &CStr, mut each: impl FnMut(&CStr) -> Result<()>) -> Result<()> {
+        /// Where the length of an entry stands, and its name: `struct linux_dirent64`, as getdents64(2) describes it.
+        const LENGTH: usize = 16;
+        const NAME: usize = 19;
+        let directory =
+            open(path, How::DIRECTORY, Access::All).map_err(|error| match error.kind() {
+                ErrorKind::OutOfMemory => Error::MemoryAlloc,
+                _ => Error::NotFound,
+            })?;
+        let mut room = Entries([0; 4096]);
+        loop {
+            // SAFETY: an open descriptor, and as much room as is said, aligned as entries are.
+            let len = unsafe {
+                libc::syscall(
+                    libc::SYS_getdents64,
+                    directory.as_raw_fd(),
+                    room.0.as_mut_ptr(),
+                    room.0.len(),
+                )
+            };
+            let len = usize::try_from(len).map_err(|_| Error::Failure)?;
+            let mut entries = room.0.get(..len).ok_or(Error::Failure)?;
+            if entries.is_empty() {
+                return Ok(());
+            }
+            while let Some(length) = entries.get(LENGTH..LENGTH + 2) {
+                let length = usize::from(u16::from_ne_bytes([length[0], length[1]]));
+                let entry = entries.get(NAME..length).ok_or(Error::Failure)?;
+                let name = CStr::from_bytes_until_nul(entry).map_err(|_| Error::Failure)?;
+                if name != c"." && name != c".." {
+                    each(name)?;
+                }
+                entries = &entries[length..];
+            }
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use oxiblosc_error::{Error, Result};
+    use std::ffi::CStr;
+    use std::io::{self, ErrorKind};
+    use std::ptr::NonNull;
+
+    /// Calls `each` with the name of each entry of a directory.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if it cannot be opened, [`Error::Failure`] if it cannot be read, [`Error::MemoryAlloc`], and those of
+    /// `each`, which end it.
+    pub fn each_entry(path: &CStr, mut each: impl FnMut(&CStr) -> Result<()>) -> Result<()> {
+        struct Open(NonNull<libc::DIR>);
+        impl Drop for Open {
+            fn drop(&mut self) {
+                // SAFETY: opened below, and closed once.
+                unsafe { libc::closedir(self.0.as_ptr()) };
+            }
+        }
+        // SAFETY: a C string.
+        let Some(directory) = NonNull::new(unsafe { libc::opendir(path.as_ptr()) }).map(Open)
+        else {
+            let error = io::Error::last_os_error();
+            return Err(match error.kind() {
+                ErrorKind::OutOfMemory => Error::MemoryAlloc,
+                _ => Error::NotFound,
+            });
+        };
+        loop {
+            clear_errno();
+            // SAFETY: it is open.
+            let entry = unsafe { libc::readdir(directory.0.as_ptr()) };
+            if entry.is_null() {
+                return match io::Error::last_os_error().raw_os_error() {
+                    Some(0) => Ok(()),
+                    _ => Err(Error::Failure),
+                };
+            }
+            // SAFETY: an entry, whose name is a C string, until the next call.
+            let name = unsafe { CStr::from_ptr((*entry).d_name.as_ptr()) };
+            if name != c"." && name != c".." {
+                each(name)?;
+            }
+        }
+    }
+
+    /// Only this distinguishes the end of a directory from an error.
+    fn clear_errno() {
+        #[cfg(any(target_os = "macos", target_os = "ios"))]
+        // SAFETY: the address of this thread's number.
+        unsafe {
+            *libc::__error() = 0;
+        }
+        #[cfg(not(any(target_os = "macos", target_os = "ios")))]
+        // SAFETY: as above.
+        unsafe {
+            *libc::__errno_location() = 0;
+        }
+    }
+}
