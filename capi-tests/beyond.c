@@ -6,6 +6,8 @@
 #include "check.h"
 #include "data.h"
 
+#include <b2nd.h>
+
 enum { NITEMS = 60000, NBYTES = NITEMS * 4 };
 
 /* The reference writes the output of the third filter into the buffer that it was given to read. */
@@ -282,6 +284,62 @@ static void little_left_of_a_directory(void) {
   CHECK_EQ(blosc2_remove_dir(path), 0);
 }
 
+/* Changed, the frame of a program is copied, and the copy is nobody's but the library's: valgrind would see that it is lost. What the
+ * program has got the address of stays. */
+static void borrowed_frame_that_was_changed(void) {
+  blosc2_storage storage = BLOSC2_STORAGE_DEFAULTS;
+  storage.contiguous = true;
+  blosc2_schunk *schunk = blosc2_schunk_new(&storage);
+  int32_t items[1000] = {1, 2, 3};
+  CHECK_EQ(blosc2_schunk_append_buffer(schunk, items, sizeof items), 1);
+  uint8_t *frame, *changed;
+  bool needs_free;
+  int64_t len = blosc2_schunk_to_buffer(schunk, &frame, &needs_free);
+  CHECK(len > 0 && !needs_free);
+  for (int asked = 0; asked < 2; asked++) {
+    blosc2_schunk *borrowing = blosc2_schunk_from_buffer(frame, len, false);
+    CHECK(borrowing != NULL);
+    blosc2_schunk_avoid_cframe_free(borrowing, true);
+    CHECK_EQ(blosc2_schunk_append_buffer(borrowing, items, sizeof items), 2);
+    int64_t changed_len = asked ? blosc2_schunk_to_buffer(borrowing, &changed, &needs_free) : 0;
+    CHECK_EQ(blosc2_schunk_free(borrowing), 0);
+    if (asked) {
+      borrowing = blosc2_schunk_from_buffer(changed, changed_len, true);
+      CHECK(borrowing != NULL && borrowing->nchunks == 2);
+      CHECK_EQ(blosc2_schunk_free(borrowing), 0);
+      free(changed);
+    }
+  }
+  CHECK_EQ(blosc2_schunk_free(schunk), 0);
+}
+
+/* The metalayer of a view is not that of the array: changed through it, the array would have other dimensions. */
+static void metalayers_of_views(void) {
+  int64_t shape[] = {1, 4};
+  int32_t chunkshape[] = {1, 4};
+  blosc2_storage storage = BLOSC2_STORAGE_DEFAULTS;
+  storage.contiguous = true;
+  b2nd_context_t *ctx = b2nd_create_ctx(&storage, 2, shape, chunkshape, chunkshape, NULL, 0, NULL, 0);
+  b2nd_array_t *array, *view;
+  CHECK_EQ(b2nd_zeros(ctx, &array), 0);
+  CHECK_EQ(b2nd_squeeze(array, &view), 0);
+  uint8_t *meta, *after;
+  int32_t len, len_after;
+  CHECK(blosc2_meta_get(array->sc, "b2nd", &meta, &len) >= 0);
+  uint8_t other[4] = {0};
+  CHECK_EQ(blosc2_meta_update(view->sc, "b2nd", other, sizeof other), BLOSC2_ERROR_INVALID_PARAM);
+  CHECK_EQ(blosc2_meta_add(view->sc, "another", other, sizeof other), BLOSC2_ERROR_INVALID_PARAM);
+  CHECK(blosc2_meta_get(array->sc, "b2nd", &after, &len_after) >= 0);
+  CHECK_EQ(len_after, len);
+  CHECK_BYTES(after, meta, len);
+  CHECK_EQ(array->sc->nmetalayers, 1);
+  free(meta);
+  free(after);
+  CHECK_EQ(b2nd_free(view), 0);
+  CHECK_EQ(b2nd_free(array), 0);
+  CHECK_EQ(b2nd_free_ctx(ctx), 0);
+}
+
 int main(void) {
   blosc2_init();
   RUN(source_is_only_read);
@@ -294,6 +352,8 @@ int main(void) {
   RUN(delta_without_its_first_block);
   RUN(never_larger_than_stored);
   RUN(overlapping_buffers);
+  RUN(borrowed_frame_that_was_changed);
+  RUN(metalayers_of_views);
   RUN(little_left_of_a_directory);
   /* qemu-user 7.2 ends such a child by an assertion of its own; toolchains.sh says when it is there. */
   if (getenv("OXIBLOSC_UNDER_QEMU") == NULL) RUN(child_of_a_process_with_threads);

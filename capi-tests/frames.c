@@ -136,12 +136,35 @@ static void followed(void) {
   }
 }
 
+/* A place that only another handle made is one where a chunk can be inserted. */
+static void inserted_behind_what_another_handle_wrote(void) {
+  char *urlpath = path_of("inserted");
+  blosc2_schunk *writer = create(true, urlpath, NULL);
+  CHECK(writer != NULL);
+  append(writer, 0);
+  blosc2_schunk *other = blosc2_schunk_open(urlpath);
+  CHECK(other != NULL);
+  for (int64_t nchunk = 1; nchunk < NCHUNKS; nchunk++) append(writer, nchunk);
+  uint8_t *chunk;
+  bool needs_free;
+  CHECK(blosc2_schunk_get_chunk(writer, NCHUNKS - 1, &chunk, &needs_free) > 0);
+  CHECK_EQ(other->nchunks, 1);
+  CHECK_EQ(blosc2_schunk_insert_chunk(other, NCHUNKS, chunk, true), NCHUNKS + 1);
+  CHECK_EQ(blosc2_schunk_insert_chunk(other, NCHUNKS + 2, chunk, true), BLOSC2_ERROR_INVALID_PARAM);
+  CHECK_EQ(blosc2_schunk_insert_chunk(other, -1, chunk, true), BLOSC2_ERROR_INVALID_PARAM);
+  if (needs_free) free(chunk);
+  CHECK_EQ(blosc2_schunk_free(writer), 0);
+  CHECK_EQ(blosc2_schunk_free(other), 0);
+  CHECK_EQ(blosc2_remove_urlpath(urlpath), 0);
+}
+
 int main(void) {
   blosc2_init();
   RUN(opened_again);
   RUN(one_behind_the_other);
   RUN(through_a_memory_map);
   RUN(followed);
+  RUN(inserted_behind_what_another_handle_wrote);
   blosc2_destroy();
   return finish();
 }

@@ -44,7 +44,7 @@ pub unsafe extern "C" fn blosc2_schunk_append_chunk(
     copy: bool,
 ) -> i64 {
     code64("blosc2_schunk_append_chunk", || {
-        unsafe_granted!(put(Handle::core_of(schunk)?, Position::End, chunk, copy))
+        unsafe_granted!(put(&*Handle::through(schunk)?, Position::End, chunk, copy))
     })
 }
 
@@ -61,8 +61,8 @@ pub unsafe extern "C" fn blosc2_schunk_insert_chunk(
     copy: bool,
 ) -> i64 {
     unsafe_granted!(code64("blosc2_schunk_insert_chunk", || {
-        let schunk = Handle::core_of(schunk)?;
-        put(schunk, schunk.place_before(nchunk)?, chunk, copy)
+        let place = Position::Before(size(nchunk)?);
+        put(&*Handle::through(schunk)?, place, chunk, copy)
     }))
 }
 
@@ -79,8 +79,8 @@ pub unsafe extern "C" fn blosc2_schunk_update_chunk(
     copy: bool,
 ) -> i64 {
     unsafe_granted!(code64("blosc2_schunk_update_chunk", || {
-        let schunk = Handle::core_of(schunk)?;
-        put(schunk, schunk.place_over(nchunk)?, chunk, copy)
+        let schunk = Handle::through(schunk)?;
+        put(&schunk, schunk.place_over(nchunk)?, chunk, copy)
     }))
 }
 
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn blosc2_schunk_delete_chunk(
     nchunk: i64,
 ) -> i64 {
     code64("blosc2_schunk_delete_chunk", || {
-        unsafe_granted!(Handle::core_of(schunk)?).delete_chunk(nchunk)
+        unsafe_granted!(Handle::through(schunk)?).delete_chunk(nchunk)
     })
 }
 
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
     nbytes: i32,
 ) -> i64 {
     code64("blosc2_schunk_append_buffer", || {
-        let schunk = unsafe_granted!(Handle::core_of(schunk)?);
+        let schunk = unsafe_granted!(Handle::through(schunk)?);
         let nbytes = usize::try_from(nbytes).map_err(|_| Error::MaxBufsizeExceeded)?;
         schunk.append(match src.is_null() && nbytes > 0 {
             true => ChunkInput::Generated(nbytes),

@@ -143,7 +143,7 @@ pub unsafe fn to_buffer(
     (*cframe, *needs_free) = (null_mut(), false);
     let shown = unsafe_granted!(Handle::shown(schunk)?);
     let frame = with_frame(shown, &mut |bytes| {
-        *cframe = bytes.as_ptr().cast_mut();
+        *cframe = shown.give(bytes);
         Ok(bytes.len() as u64)
     });
     if let Some(len) = frame? {

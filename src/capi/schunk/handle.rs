@@ -5,15 +5,17 @@ use super::storage::free_storage;
 use crate::capi::context;
 use crate::capi::io;
 use crate::capi::prelude::*;
+use oxiblosc_chunk::encode::lock;
 use oxiblosc_core::SuperChunk;
 use oxiblosc_core::coder::Host;
 use oxiblosc_core::schunk::State;
 use oxiblosc_frame::meta::Metalayer;
-use oxiblosc_memory::{Buffer, List, boxed, boxed_uninit};
+use oxiblosc_memory::{List, boxed, boxed_uninit};
 use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::ops::Deref;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 /// A super-chunk.
 #[repr(C)]
@@ -25,6 +27,8 @@ pub struct Handle {
     owners: AtomicUsize,
     /// Whether C keeps the frame's buffer when the super-chunk is freed.
     avoid_free: AtomicBool,
+    /// Where the frame's buffer was when C last got its address.
+    given: AtomicPtr<u8>,
 }
 
 // SAFETY: fields are written by the thread that has the super-chunk exclusively, and read by those that share it; those of a
@@ -112,6 +116,7 @@ impl Unfinished {
             (&raw mut (*handle).content).write(content);
             (&raw mut (*handle).owners).write(AtomicUsize::new(1));
             (&raw mut (*handle).avoid_free).write(AtomicBool::new(false));
+            (&raw mut (*handle).given).write(AtomicPtr::new(null_mut()));
         }
         let c = self.as_c();
         let unfinished = ManuallyDrop::new(self);
@@ -163,6 +168,14 @@ impl Handle {
         Ok(unsafe_granted!(Self::from_c(schunk)?).core())
     }
 
+    /// The super-chunk behind a pointer, for a function that may change it.
+    ///
+    /// # Safety
+    /// As for [`Self::from_c`].
+    pub unsafe fn through<'a>(schunk: *mut blosc2_schunk) -> Result<Through<'a>> {
+        Ok(Through(unsafe_granted!(Self::shown(schunk)?)))
+    }
+
     /// The handle behind a super-chunk, also of a view.
     ///
     /// # Safety
@@ -201,6 +214,13 @@ impl Handle {
         self.avoid_free.store(avoid, Ordering::Relaxed);
     }
 
+    /// The address of the frame's buffer, which C gets.
+    pub fn give(&self, frame: &[u8]) -> *mut u8 {
+        let frame = frame.as_ptr().cast_mut();
+        self.given.store(frame, Ordering::Relaxed);
+        frame
+    }
+
     /// The fixed-length metalayers: those of the state, or a view's own.
     pub fn metalayers<'a>(&'a self, state: &'a State) -> &'a [Metalayer] {
         match &self.content {
@@ -232,15 +252,22 @@ impl Handle {
         Ok(view.finish_with(content))
     }
 
+    /// How many variable-length metalayers the public fields say there are, within an operation.
+    pub fn nvlmetalayers(&self) -> usize {
+        let _one = match &self.content {
+            Content::Own(_) => None,
+            Content::View(view) => Some(lock(&view.following)),
+        };
+        // SAFETY: the field of a view is written under its mutex, that of another handle by a thread that has it exclusively.
+        usize::try_from(unsafe { (*self.c.get()).nvlmetalayers }).unwrap_or(0)
+    }
+
     /// Brings the public fields of a view that tell of its base's chunks up to date, within an operation on them.
     pub fn follow(&self) {
         let Content::View(view) = &self.content else {
             return;
         };
-        let _one = view
-            .following
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _one = lock(&view.following);
         // SAFETY: the base is alive, and the operation keeps it as it is; the view's fields are written under the mutex, and only
         // where they change, since other threads may read them.
         unsafe {
@@ -261,6 +288,34 @@ impl Handle {
     }
 }
 
+/// The super-chunk that has the chunks, reached through a handle which, if it is a view, shows what was changed when this goes.
+pub struct Through<'a>(&'a Handle);
+
+impl Through<'_> {
+    /// The handle that was passed.
+    pub fn shown(&self) -> &Handle {
+        self.0
+    }
+}
+
+impl Deref for Through<'_> {
+    type Target = SuperChunk;
+
+    fn deref(&self) -> &SuperChunk {
+        self.0.core()
+    }
+}
+
+impl Drop for Through<'_> {
+    fn drop(&mut self) {
+        if self.0.is_view()
+            && let Ok(_unchanged) = self.0.core().peek()
+        {
+            self.0.follow();
+        }
+    }
+}
+
 /// Runs the body of the exported function `name` on the super-chunk that has the chunks.
 ///
 /// # Safety
@@ -270,7 +325,7 @@ pub unsafe fn on<T: Code>(
     schunk: *mut blosc2_schunk,
     body: impl FnOnce(&SuperChunk) -> Result<T>,
 ) -> c_int {
-    unsafe_granted!(code(name, || body(Handle::core_of(schunk)?)))
+    unsafe_granted!(code(name, || body(&*Handle::through(schunk)?)))
 }
 
 /// Frees a super-chunk and all that is its own. Gives what the back end returned.
@@ -310,8 +365,13 @@ unsafe fn free_parts(schunk: *mut blosc2_schunk) -> i32 {
     unsafe {
         let handle = schunk.cast::<Handle>();
         let avoid_free = (*handle).avoid_free.load(Ordering::Relaxed);
+        let given = (*handle).given.load(Ordering::Relaxed).cast_const();
         match (&raw mut (*handle).content).read() {
-            Content::Own(core) if avoid_free => drop(core.into_frame().map(Buffer::into_raw)),
+            // A buffer that C knows stays, and nobody else can free one that C never had.
+            Content::Own(core) if avoid_free => match core.into_frame() {
+                Ok(frame) if frame.as_ptr() == given => drop(frame.into_raw()),
+                frame => drop(frame),
+            },
             content => drop(content),
         }
         let freed = free_fields(&mut *schunk);

@@ -1,6 +1,6 @@
 //! Metalayers: fixed-length ones in the header of a frame, variable-length ones in its trailer.
 
-use super::handle::Handle;
+use super::handle::{Handle, Through};
 use crate::capi::context::{self, Context};
 use crate::capi::prelude::*;
 use oxiblosc_core::schunk::copy::VlmetalayerCoder;
@@ -10,8 +10,20 @@ use oxiblosc_frame::meta::NAME_MAXLEN;
 ///
 /// # Safety
 /// `schunk` is null or valid.
-unsafe fn named<'a>(schunk: *mut blosc2_schunk) -> Result<&'a Handle> {
-    unsafe_granted!(Handle::from_c(schunk)).map_err(|_| Error::InvalidParam)
+unsafe fn named<'a>(schunk: *mut blosc2_schunk) -> Result<Through<'a>> {
+    unsafe_granted!(Handle::through(schunk)).map_err(|_| Error::InvalidParam)
+}
+
+/// As [`named`], for a function that changes the fixed-length metalayers. Those of a view are made with it.
+///
+/// # Safety
+/// As for that.
+unsafe fn with_own_metalayers<'a>(schunk: *mut blosc2_schunk) -> Result<Through<'a>> {
+    let schunk = unsafe_granted!(named(schunk)?);
+    match schunk.shown().is_view() {
+        true => Err(Error::InvalidParam),
+        false => Ok(schunk),
+    }
 }
 
 /// A name of the program's.
@@ -48,7 +60,7 @@ unsafe fn content_for<'a>(
 }
 
 /// Adds a fixed-length metalayer: `content_len` bytes under a name of at most `BLOSC2_METALAYER_NAME_MAXLEN`. Frames take
-/// them only as long as they hold no chunks. Returns the index of the metalayer, or a negative error code.
+/// them only as long as they hold no chunks, and views not at all. Returns the index of the metalayer, or a negative error code.
 ///
 /// # Safety
 /// `schunk` and `name` are NULL or valid; `content` has `content_len` bytes.
@@ -60,7 +72,7 @@ pub unsafe extern "C" fn blosc2_meta_add(
     content_len: i32,
 ) -> c_int {
     code("blosc2_meta_add", || {
-        let (schunk, name) = unsafe_granted!((named(schunk)?.core(), name_of(name)?));
+        let (schunk, name) = unsafe_granted!((with_own_metalayers(schunk)?, name_of(name)?));
         schunk.add_metalayer(name, unsafe_granted!(content_of(content, content_len)?))
     })
 }
@@ -78,7 +90,7 @@ pub unsafe extern "C" fn blosc2_meta_update(
     content_len: i32,
 ) -> c_int {
     code("blosc2_meta_update", || {
-        let (schunk, name) = unsafe_granted!((named(schunk)?.core(), name_of(name)?));
+        let (schunk, name) = unsafe_granted!((with_own_metalayers(schunk)?, name_of(name)?));
         let found = || schunk.read()?.find_metalayer(name);
         let content = unsafe_granted!(content_for(found, content, content_len)?);
         schunk.update_metalayer(name, content)
@@ -95,7 +107,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_exists(
     name: *const c_char,
 ) -> c_int {
     code("blosc2_vlmeta_exists", || {
-        let (schunk, name) = unsafe_granted!((Handle::core_of(schunk)?, name_of(name)?));
+        let (schunk, name) = unsafe_granted!((Handle::through(schunk)?, name_of(name)?));
         if name.len() > NAME_MAXLEN {
             return Err(Error::InvalidParam);
         }
@@ -144,7 +156,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_add(
     cparams: *mut blosc2_cparams,
 ) -> c_int {
     code("blosc2_vlmeta_add", || {
-        let (schunk, name) = unsafe_granted!((named(schunk)?.core(), name_of(name)?));
+        let (schunk, name) = unsafe_granted!((named(schunk)?, name_of(name)?));
         unsafe_granted!({
             let content = content_of(content, content_len)?;
             schunk.add_vlmetalayer(name, content, &*compressing(cparams)?)
@@ -166,8 +178,9 @@ pub unsafe extern "C" fn blosc2_vlmeta_get(
 ) -> c_int {
     code("blosc2_vlmeta_get", || {
         not_null!(content, content_len; InvalidParam)?;
-        let (handle, name) = unsafe_granted!((named(schunk)?, name_of(name)?));
-        let (at, data) = (handle.core()).vlmetalayer(name, &*decompressing(handle)?)?;
+        let (schunk, name) = unsafe_granted!((named(schunk)?, name_of(name)?));
+        let decoder = decompressing(schunk.shown().base())?;
+        let (at, data) = schunk.vlmetalayer(name, &*decoder)?;
         let len = data.len();
         let data = match len {
             0 => null_mut(),
@@ -192,7 +205,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_update(
     cparams: *mut blosc2_cparams,
 ) -> c_int {
     code("blosc2_vlmeta_update", || {
-        let (schunk, name) = unsafe_granted!((named(schunk)?.core(), name_of(name)?));
+        let (schunk, name) = unsafe_granted!((named(schunk)?, name_of(name)?));
         let found = || schunk.read()?.find_vlmetalayer(name);
         unsafe_granted!({
             let content = content_for(found, content, content_len)?;
@@ -211,7 +224,7 @@ pub unsafe extern "C" fn blosc2_vlmeta_delete(
     name: *const c_char,
 ) -> c_int {
     code("blosc2_vlmeta_delete", || {
-        let (schunk, name) = unsafe_granted!((Handle::core_of(schunk)?, name_of(name)?));
+        let (schunk, name) = unsafe_granted!((Handle::through(schunk)?, name_of(name)?));
         schunk.delete_vlmetalayer(name)
     })
 }
@@ -228,11 +241,14 @@ pub unsafe extern "C" fn blosc2_vlmeta_get_names(
 ) -> c_int {
     code("blosc2_vlmeta_get_names", || {
         unsafe_granted!({
-            let handle = Handle::from_c(schunk)?;
-            let state = handle.core().peek()?;
-            let shown = &(*handle.as_c()).vlmetalayers;
-            let count = state.vlmetalayers().len().min(shown.len());
-            for (i, layer) in shown[..count].iter().enumerate() {
+            let schunk = Handle::through(schunk)?;
+            let (shown, base) = (schunk.shown(), schunk.shown().base());
+            let state = schunk.peek()?;
+            let layers = &(*base.as_c()).vlmetalayers;
+            // There is room for as many as the program was told of, which of a view may be fewer.
+            let count = state.vlmetalayers().len().min(layers.len());
+            let count = count.min(shown.nvlmetalayers());
+            for (i, layer) in layers[..count].iter().enumerate() {
                 *names.add(i) = (**layer).name;
             }
             Ok(count)

@@ -65,7 +65,7 @@ pub unsafe extern "C" fn blosc2_schunk_reorder_offsets(
     offsets_order: *mut i64,
 ) -> c_int {
     code("blosc2_schunk_reorder_offsets", || {
-        let schunk = unsafe_granted!(Handle::core_of(schunk)?);
+        let schunk = unsafe_granted!(Handle::through(schunk)?);
         schunk.reorder_by(|nchunks| unsafe_granted!(items(offsets_order, nchunks)))
     })
 }
@@ -96,10 +96,10 @@ pub unsafe extern "C" fn blosc2_schunk_fill_special(
     chunksize: i32,
 ) -> i64 {
     code64("blosc2_schunk_fill_special", || {
-        let handle = unsafe_granted!(Handle::from_c(schunk)?);
+        let schunk = unsafe_granted!(Handle::through(schunk)?);
         let kind = Special::fillable(special_value);
-        let sample = |kind, nbytes| sample_of(handle, kind, nbytes);
-        (handle.core()).fill_special(nitems, kind, chunksize, &sample)
+        let sample = |kind, nbytes| sample_of(schunk.shown().base(), kind, nbytes);
+        schunk.fill_special(nitems, kind, chunksize, &sample)
     })
 }
 

@@ -36,7 +36,7 @@ pub unsafe extern "C" fn blosc2_schunk_set_slice_buffer(
     buffer: *mut c_void,
 ) -> c_int {
     code("blosc2_schunk_set_slice_buffer", || {
-        let schunk = unsafe_granted!(Handle::core_of(schunk)?);
+        let schunk = unsafe_granted!(Handle::through(schunk)?);
         // SAFETY: the buffer has the items, which are `len` bytes; so many have places.
         let source = |len| unsafe { bytes(buffer.cast(), len) };
         schunk.write_items(start, stop, source)

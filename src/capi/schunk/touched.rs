@@ -18,10 +18,12 @@ pub unsafe extern "C" fn blosc2_get_slice_nchunks(
     chunks_idx: *mut *mut i64,
 ) -> i64 {
     code64("blosc2_get_slice_nchunks", || {
-        let schunk = unsafe_granted!(Handle::core_of(schunk)?);
+        let shown = unsafe_granted!(Handle::shown(schunk)?);
         not_null!(start, stop, chunks_idx)?;
         unsafe_granted!(*chunks_idx = null_mut());
-        let chunks = schunk.chunks_of_slice(|ndim| {
+        let schunk = shown.core();
+        let state = schunk.read_known()?;
+        let chunks = schunk.chunks_of_slice(&state, shown.metalayers(&state), |ndim| {
             // SAFETY: both have a number for each dimension.
             unsafe { Ok((items(start, ndim)?, items(stop, ndim)?)) }
         })?;

@@ -59,17 +59,18 @@ pub fn block_shape(layers: &[Metalayer]) -> Result<BlockShape> {
 }
 
 impl SuperChunk {
-    /// The chunks that have items of a slice. `bounds` gives where it starts and stops in so many dimensions: those of the array, or one
-    /// where the super-chunk is none. What other handles changed is not looked for.
+    /// The chunks that have items of a slice. `bounds` gives where it starts and stops in so many dimensions: those of the array that
+    /// these metalayers tell of, the super-chunk's or a view's, or one where they tell of none. What other handles changed is not looked
+    /// for.
     ///
     /// # Errors
     /// [`Error::InvalidParam`] for positions that there cannot be; those of `bounds`; those of a broken metalayer.
     pub fn chunks_of_slice<'a>(
         &self,
+        state: &State,
+        layers: &[Metalayer],
         bounds: impl FnOnce(usize) -> Result<(&'a [i64], &'a [i64])>,
     ) -> Result<List<i64>> {
-        let state = self.read_known()?;
-        let layers = state.metalayers();
         let Some(at) = find_metalayer(layers) else {
             let (start, stop) = bounds(1)?;
             let typesize = i64::from(state.parameters().typesize);

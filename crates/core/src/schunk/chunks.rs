@@ -167,21 +167,11 @@ impl State {
 }
 
 impl SuperChunk {
-    /// The place before a chunk, or behind the last one.
+    /// The place of a chunk that this handle knows of. (What goes before a chunk may come behind one that only another handle knows yet:
+    /// [`Self::put_chunk`] looks.)
     ///
     /// # Errors
     /// [`Error::InvalidParam`] for a chunk that there is not.
-    pub fn place_before(&self, nchunk: i64) -> Result<Position> {
-        match usize::try_from(nchunk) {
-            Ok(at) if nchunk <= self.peek()?.counts().nchunks => Ok(Position::Before(at)),
-            _ => Err(Error::InvalidParam),
-        }
-    }
-
-    /// The place of a chunk.
-    ///
-    /// # Errors
-    /// As for [`Self::place_before`].
     pub fn place_over(&self, nchunk: i64) -> Result<Position> {
         match usize::try_from(nchunk) {
             Ok(at) if nchunk < self.peek()?.counts().nchunks => Ok(Position::Over(at)),

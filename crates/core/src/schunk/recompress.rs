@@ -131,6 +131,7 @@ impl<'a> Job<'a> {
 
 #[cfg(test)]
 mod tests {
+    use crate::schunk::chunks::Position;
     use crate::{CParams, DParams, Place, Protection, SuperChunk};
     use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
     use oxiblosc_chunk::special;
@@ -144,8 +145,7 @@ mod tests {
         schunk.append_data(&[7; 4000]).unwrap();
         let mut chunk = oxiblosc_memory::List::filled(0, EXTENDED_HEADER_LENGTH).unwrap();
         special::write(Special::Uninit, 4000, 4000, 8, &[], &mut chunk);
-        let end = schunk.place_before(1).unwrap();
-        schunk.put_chunk(end, &chunk).unwrap();
+        schunk.put_chunk(Position::Before(1), &chunk).unwrap();
 
         let cparams = CParams {
             codec: 5,
