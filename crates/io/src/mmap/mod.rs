@@ -13,9 +13,12 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_system::files;
 use oxiblosc_system::locks::{self, Part};
 use oxiblosc_system::map::{Kind, Region, whole_pages};
+use oxiblosc_system::thread;
 use std::ffi::CStr;
 use std::fs::File;
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{
+    Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+};
 use std::time::Duration;
 
 pub mod stream;
@@ -87,8 +90,17 @@ pub struct Map {
     file: File,
     access: Access,
     region: RwLock<Region>,
-    /// How often the file is locked: a lock belongs to the descriptor, which all users of the map share.
-    locks: Mutex<usize>,
+    /// A lock belongs to the descriptor, which all users of the map share.
+    locks: Mutex<Locks>,
+    /// Tells those that wait that the file is not locked any more.
+    unlocked: Condvar,
+}
+
+/// Which thread has the file locked, and how often; none unless it has.
+#[derive(Default)]
+struct Locks {
+    thread: usize,
+    depth: usize,
 }
 
 impl Map {
@@ -109,7 +121,8 @@ impl Map {
             file,
             access,
             region: RwLock::new(region),
-            locks: Mutex::new(0),
+            locks: Mutex::default(),
+            unlocked: Condvar::new(),
         })
     }
 
@@ -151,7 +164,7 @@ impl Map {
         self.region.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn locks(&self) -> MutexGuard<'_, usize> {
+    fn locks(&self) -> MutexGuard<'_, Locks> {
         self.locks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -242,6 +255,11 @@ impl Storage for Map {
             return Err(Error::FileWrite);
         }
         region.size = usize::try_from(before).map_or(end, |size| size.max(end));
+        if region.size > region.mapped {
+            // What another handle has added is part of the file; where it cannot be mapped, it is not handed out.
+            let (size, kind) = (region.size, self.access.kind());
+            let _ = region.grow_shared(size, kind, &self.file);
+        }
         region.follow(self.access.kind(), &self.file);
         Ok(())
     }
@@ -296,18 +314,31 @@ impl Storage for Map {
         if self.access == Access::Copy {
             return true;
         }
-        let mut locks = self.locks();
-        let locked = *locks > 0 || lock_exclusive(&self.file, patience);
-        *locks += usize::from(locked);
+        let (mut locks, thread) = (self.locks(), thread::this());
+        // Threads of this process change the file one after the other, however long that takes. Within its change a thread may lock it
+        // again, through another handle, too.
+        while locks.depth > 0 && locks.thread != thread {
+            if patience.is_zero() {
+                return false;
+            }
+            let woken = self.unlocked.wait(locks);
+            locks = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        let locked = locks.depth > 0 || lock_exclusive(&self.file, patience);
+        if locked {
+            locks.thread = thread;
+            locks.depth += 1;
+        }
         locked
     }
 
     fn unlock(&self) {
         let mut locks = self.locks();
-        *locks = locks.saturating_sub(1);
-        if *locks == 0 {
+        locks.depth = locks.depth.saturating_sub(1);
+        if locks.depth == 0 {
             // The lock goes with the file at the latest.
             let _ = locks::unlock(&self.file, Part::Contents);
+            self.unlocked.notify_one();
         }
     }
 

@@ -6,6 +6,8 @@ use crate::tests::Folder;
 use std::ffi::CString;
 #[cfg(unix)]
 use std::fs::OpenOptions;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 fn write(name: &CString, bytes: &[u8]) {
     std::fs::write(path(name), bytes).expect("writes");
@@ -195,6 +197,59 @@ fn a_file_that_another_handle_made_longer() {
     write(&name, &[3; 300]);
     map.write_at(150, &[4; 20]).expect("writes");
     assert_eq!((map.size(), map.extent().size), (Ok(300), 300));
+}
+
+/// An address is given for what is mapped alone, however long another handle has made the file.
+#[test]
+fn a_file_that_outgrew_the_map() {
+    let folder = Folder::new("outgrown");
+    let name = folder.path("a");
+    write(&name, &[1; 100]);
+    let map = Map::open(&name, Access::ReadWrite, 0).expect("opens");
+    write(&name, &vec![2; 1 << 20]);
+    assert_eq!(map.address(60_000, 1000), Err(Error::FileRead));
+    map.write_at(98, &[4; 8]).expect("writes");
+    for (pos, len) in [(60_000, 1000), (0, 1 << 20)] {
+        // What is handed out can be read.
+        let address = map.address(pos, len).expect("it is in the file");
+        // SAFETY: so the map says.
+        let bytes = unsafe { std::slice::from_raw_parts(address, len) };
+        assert_eq!(bytes[len - 1], 2);
+    }
+    let behind = map.address(60_000, 1 << 20);
+    assert_eq!(behind, Err(Error::FileRead));
+}
+
+/// All handles of a program's map have one descriptor, and with it one lock of the system's.
+#[test]
+fn threads_lock_one_after_the_other() {
+    let folder = Folder::new("turns");
+    let name = folder.path("a");
+    write(&name, &[1; 100]);
+    let map = Map::open(&name, Access::ReadWrite, 0).expect("opens");
+    let inside = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..500 {
+                    assert!(map.lock_exclusive(Duration::from_millis(1)));
+                    assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
+                    assert!(map.lock_exclusive(Duration::ZERO), "its own lock");
+                    map.unlock();
+                    std::thread::yield_now();
+                    inside.fetch_sub(1, Ordering::SeqCst);
+                    map.unlock();
+                }
+            });
+        }
+    });
+    assert!(map.lock_exclusive(Duration::ZERO));
+    let other = std::thread::scope(|scope| {
+        let other = scope.spawn(|| map.lock_exclusive(Duration::ZERO));
+        other.join().expect("ends")
+    });
+    assert!(!other, "whoever does not wait is refused");
+    map.unlock();
 }
 
 #[test]

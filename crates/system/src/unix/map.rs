@@ -107,11 +107,11 @@ impl Region {
         Ok(region)
     }
 
-    /// Where in the region `len` bytes at `pos` begin.
+    /// Where in the region `len` bytes at `pos` begin. (The file may be longer than what is mapped of it.)
     pub fn find(&self, pos: u64, len: usize) -> Result<usize> {
         let pos = usize::try_from(pos).map_err(|_| Error::FileRead)?;
         match pos.checked_add(len) {
-            Some(end) if end <= self.size => Ok(pos),
+            Some(end) if end <= self.size.min(self.mapped) => Ok(pos),
             _ => Err(Error::FileRead),
         }
     }

@@ -84,6 +84,13 @@ extern "C" fn begin<W: Work>(work: *mut c_void) -> *mut c_void {
     std::ptr::null_mut()
 }
 
+/// A number that the calling thread has as long as it runs, and no other meanwhile; never 0.
+pub fn this() -> usize {
+    // SAFETY: asks for a value.
+    let thread = unsafe { libc::pthread_self() };
+    thread as usize
+}
+
 /// Gives the calling thread a name of at most 15 bytes, where threads have names.
 pub fn name_this(name: &CStr) {
     #[cfg(target_os = "linux")]

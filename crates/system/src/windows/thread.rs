@@ -78,6 +78,12 @@ unsafe extern "system" fn begin<W: Work>(work: *mut c_void) -> u32 {
     0
 }
 
+/// A number that the calling thread has as long as it runs, and no other meanwhile; never 0.
+pub fn this() -> usize {
+    // SAFETY: asks for a number.
+    unsafe { GetCurrentThreadId() as usize }
+}
+
 /// Gives the calling thread a name of at most 15 bytes.
 pub fn name_this(name: &CStr) {
     let mut units = [0u16; 16];
