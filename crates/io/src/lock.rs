@@ -22,6 +22,16 @@ const COUNT: u64 = 8;
 /// Readers that overlap give the lock back after this time, so that a writer gets it.
 const LONG: Duration = Duration::from_millis(5);
 
+/// A writer that waits for the lock of a frame.
+pub struct WaitingWriter(File);
+
+impl WaitingWriter {
+    /// Waits until it has had the lock, or is gone.
+    pub fn wait(self) {
+        turnstile::pass(&self.0);
+    }
+}
+
 /// The lock of one handle on a frame. It is taken by calls in pairs, which may nest; the file is opened when it is
 /// first needed and stays open.
 ///
@@ -66,7 +76,8 @@ impl SidecarLock {
 
     /// Takes the lock, alone (`exclusive`) or with other readers, waiting for it as long as it takes. Returns whether
     /// another process has had it alone since this handle last looked, so that what is known of the frame may be out of
-    /// date. `Error::Lock` if the lock file cannot be made, locked or read; then the lock is not taken.
+    /// date. `Error::Lock` if the lock file cannot be made, locked or read; then the lock is not taken. A reader comes before
+    /// writers that wait, unless it waits for them first: see [`Self::waiting_writer`].
     pub fn lock(&mut self, exclusive: bool) -> Result<bool> {
         self.leave_to_parent();
         if self.depth > 0 {
@@ -93,6 +104,27 @@ impl SidecarLock {
         self.depth = 1;
         self.file = Some(file);
         Ok(changed)
+    }
+
+    /// The writer that waits for the lock, if there is one, after which a new reader should come; none where this handle has the lock
+    /// already. It is waited for with nothing locked that a reader may need who keeps it waiting.
+    ///
+    /// # Errors
+    /// [`Error::Lock`] if the lock file cannot be made.
+    pub fn waiting_writer(&mut self) -> Result<Option<WaitingWriter>> {
+        self.leave_to_parent();
+        if self.depth > 0 {
+            return Ok(None);
+        }
+        let open = || files::open(&self.path, How::MADE, Access::All).map_err(|_| Error::Lock);
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => open()?,
+        };
+        let waits = turnstile::is_closed(&file);
+        self.file = Some(file);
+        // The turn belongs to an open file, and this one may be a writer's of this handle by then.
+        waits.then(|| open().map(WaitingWriter)).transpose()
     }
 
     /// Ends what the last `lock` began; without one it does nothing. Where the system refuses, the lock goes with its file.
@@ -147,7 +179,6 @@ impl SidecarLock {
             if exclusive {
                 wait_alone(&file)?;
             } else {
-                turnstile::pass(&file);
                 uninterrupted(|| locks::lock_shared(&file, Part::LockFile))?;
             }
             let (open, named) = (files::identity(&file)?, files::stat(&self.path, true));

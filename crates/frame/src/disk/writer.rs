@@ -5,7 +5,7 @@ use crate::free_list::FreeList;
 use crate::header::Kind;
 use crate::journal;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_io::lock::SidecarLock;
+use oxiblosc_io::lock::{SidecarLock, WaitingWriter};
 use oxiblosc_io::{Mode, Storage, paths};
 use oxiblosc_memory::{List, Shared};
 use std::time::Duration;
@@ -46,6 +46,12 @@ impl Disk {
     pub fn is_shared_for_long(&self) -> bool {
         let lock = self.lock.as_ref();
         self.changing == 0 && lock.is_some_and(SidecarLock::is_held_for_long)
+    }
+
+    /// The writer after which a new reader should come; see [`SidecarLock::waiting_writer`].
+    pub fn waiting_writer(&mut self) -> Result<Option<WaitingWriter>> {
+        let lock = self.lock.as_mut();
+        lock.map_or(Ok(None), SidecarLock::waiting_writer)
     }
 
     /// Keeps other handles from changing the frame until [`Self::unlock_shared`]. Calls may nest.
