@@ -1,7 +1,7 @@
 //! One thread changes the shape of an array, or fills a super-chunk, while others read and copy it: they see it before or after each
 //! change, and a copy is of one state.
 //!
-//! `OXIBLOSC_ROUNDS` says how many changes each test makes (200 by default). Meant to be run under ThreadSanitizer too.
+//! `OXIBLOSC_ROUNDS` says how many changes each test makes (200 by default).
 
 mod common;
 

@@ -77,9 +77,14 @@ impl SidecarLock {
     /// Takes the lock, alone (`exclusive`) or with other readers, waiting for it as long as it takes. Returns whether
     /// another process has had it alone since this handle last looked, so that what is known of the frame may be out of
     /// date. `Error::Lock` if the lock file cannot be made, locked or read; then the lock is not taken. A reader comes before
-    /// writers that wait, unless it waits for them first: see [`Self::waiting_writer`].
+    /// writers that wait, but for [`Self::lock_after_writers`].
     pub fn lock(&mut self, exclusive: bool) -> Result<bool> {
         self.leave_to_parent();
+        self.take(exclusive)
+    }
+
+    /// The rest of it.
+    fn take(&mut self, exclusive: bool) -> Result<bool> {
         if self.depth > 0 {
             self.depth += 1;
             return Ok(false);
@@ -106,25 +111,28 @@ impl SidecarLock {
         Ok(changed)
     }
 
-    /// The writer that waits for the lock, if there is one, after which a new reader should come; none where this handle has the lock
-    /// already. It is waited for with nothing locked that a reader may need who keeps it waiting.
+    /// As [`Self::lock`], with other readers, but after a writer that waits, who is given then and the lock not taken. He is waited for
+    /// with nothing locked that a reader may need who keeps him waiting. Where this handle has the lock already, it is taken anyway.
     ///
     /// # Errors
-    /// [`Error::Lock`] if the lock file cannot be made.
-    pub fn waiting_writer(&mut self) -> Result<Option<WaitingWriter>> {
+    /// As for that.
+    pub fn lock_after_writers(&mut self) -> Result<std::result::Result<bool, WaitingWriter>> {
         self.leave_to_parent();
-        if self.depth > 0 {
-            return Ok(None);
+        if self.depth == 0 {
+            let file = match &self.file {
+                Some(file) => file,
+                None => self.file.insert(self.open()?),
+            };
+            if turnstile::is_closed(file) {
+                // The turn belongs to an open file, and that one may be a writer's of this handle by then.
+                return Ok(Err(WaitingWriter(self.open()?)));
+            }
         }
-        let open = || files::open(&self.path, How::MADE, Access::All).map_err(|_| Error::Lock);
-        let file = match self.file.take() {
-            Some(file) => file,
-            None => open()?,
-        };
-        let waits = turnstile::is_closed(&file);
-        self.file = Some(file);
-        // The turn belongs to an open file, and this one may be a writer's of this handle by then.
-        waits.then(|| open().map(WaitingWriter)).transpose()
+        self.take(false).map(Ok)
+    }
+
+    fn open(&self) -> Result<File> {
+        files::open(&self.path, How::MADE, Access::All).map_err(|_| Error::Lock)
     }
 
     /// Ends what the last `lock` began; without one it does nothing. Where the system refuses, the lock goes with its file.

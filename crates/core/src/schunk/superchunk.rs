@@ -200,7 +200,7 @@ impl SuperChunk {
             return Err(Error::Lock);
         }
         let _reserved = self.lock.reserve();
-        self.exclusively()?.lock_frame(false)?;
+        self.exclusively()?.lock_frame()?;
         self.program_locks.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
@@ -292,12 +292,19 @@ impl SuperChunk {
 }
 
 impl State {
-    /// Keeps other handles out of the frame, for a change, or, shared, their changes.
-    fn lock_frame(&self, shared: bool) -> Result<()> {
-        match (self.store.disk(), shared) {
-            (Some(disk), false) => lock(disk).lock(),
-            (Some(disk), true) => lock(disk).lock_shared(),
-            (None, _) => Ok(()),
+    /// Keeps other handles out of the frame, for a change.
+    fn lock_frame(&self) -> Result<()> {
+        match self.store.disk() {
+            Some(disk) => lock(disk).lock(),
+            None => Ok(()),
+        }
+    }
+
+    /// Keeps changes by other handles out; but not with `after_writers` where one waits to make one, who is given then.
+    fn lock_shared(&self, after_writers: bool) -> Result<Option<WaitingWriter>> {
+        match self.store.disk() {
+            Some(disk) => lock(disk).lock_shared(after_writers),
+            None => Ok(None),
         }
     }
 
@@ -307,17 +314,9 @@ impl State {
         self.has_settings(host) && disk.is_none_or(|disk| lock(disk).is_current())
     }
 
-    /// The writer of the frame after which a new reader should come.
-    fn waiting_writer(&self) -> Result<Option<WaitingWriter>> {
-        match self.store.disk() {
-            Some(disk) => lock(disk).waiting_writer(),
-            None => Ok(None),
-        }
-    }
-
-    /// Keeps changes by other handles out, and makes this the super-chunk as it is then. Gives whether the frame is locked.
-    fn read_again(&mut self, host: &dyn Host) -> Result<bool> {
-        self.lock_frame(true)?;
+    /// Makes this the super-chunk as it is, where changes by other handles are kept out already; else lets them in. Gives whether the
+    /// frame is locked.
+    fn refresh_shared(&mut self, host: &dyn Host) -> Result<bool> {
         if let Err(error) = self.refresh(host) {
             if let Some(disk) = self.store.disk_mut() {
                 disk.unlock_shared()?;

@@ -48,18 +48,23 @@ impl Disk {
         self.changing == 0 && lock.is_some_and(SidecarLock::is_held_for_long)
     }
 
-    /// The writer after which a new reader should come; see [`SidecarLock::waiting_writer`].
-    pub fn waiting_writer(&mut self) -> Result<Option<WaitingWriter>> {
-        let lock = self.lock.as_mut();
-        lock.map_or(Ok(None), SidecarLock::waiting_writer)
-    }
-
-    /// Keeps other handles from changing the frame until [`Self::unlock_shared`]. Calls may nest.
-    pub fn lock_shared(&mut self) -> Result<()> {
-        if let Some(lock) = &mut self.lock {
-            self.stale |= lock.lock(false)?;
+    /// Keeps other handles from changing the frame until [`Self::unlock_shared`]. Calls may nest. With `after_writers` it does not where
+    /// a writer waits, and gives that one; see [`SidecarLock::lock_after_writers`].
+    pub fn lock_shared(&mut self, after_writers: bool) -> Result<Option<WaitingWriter>> {
+        let Some(lock) = &mut self.lock else {
+            return Ok(None);
+        };
+        let locked = match after_writers {
+            true => lock.lock_after_writers()?,
+            false => Ok(lock.lock(false)?),
+        };
+        match locked {
+            Ok(changed) => {
+                self.stale |= changed;
+                Ok(None)
+            }
+            Err(writer) => Ok(Some(writer)),
         }
-        Ok(())
     }
 
     /// Ends what [`Self::lock_shared`] began.

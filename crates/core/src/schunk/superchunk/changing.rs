@@ -99,12 +99,6 @@ impl Changing<'_> {
         if begun.locked != Locked::No || wanted == Locked::No {
             return Ok(());
         }
-        if wanted == Locked::Shared
-            && begun.is_first
-            && let Some(writer) = { schunk.guard()?.waiting_writer()? }
-        {
-            writer.wait();
-        }
         let mut exclusive = None;
         let has_lock = schunk.guard()?.has_lock();
         if has_lock && wanted == Locked::Alone {
@@ -120,7 +114,12 @@ impl Changing<'_> {
                     &nested
                 }
             };
-            state.lock_frame(wanted == Locked::Shared)?;
+            if wanted == Locked::Alone {
+                state.lock_frame()?;
+            } else if let Some(writer) = state.lock_shared(begun.is_first)? {
+                writer.wait();
+                state.lock_shared(false)?;
+            }
             begun.locked = wanted;
             state.is_current(&*schunk.host)
         };

@@ -127,10 +127,9 @@ impl SuperChunk {
             if is_first && disk.is_shared_for_long() {
                 return Ok(None);
             }
-            if after_writers && disk.waiting_writer()?.is_some() {
+            if disk.lock_shared(after_writers)?.is_some() {
                 return Ok(None);
             }
-            disk.lock_shared()?;
             (disk.has_lock(), disk.look())
         };
         // Without the mutex, so that several threads can check the file at the same time.
@@ -158,13 +157,9 @@ impl SuperChunk {
             let writer = {
                 let _reserved = self.lock.reserve();
                 let mut state = self.exclusively()?;
-                let writer = match after_writers {
-                    true => state.waiting_writer()?,
-                    false => None,
-                };
-                match writer {
+                match state.lock_shared(after_writers)? {
                     None => {
-                        let locked = state.read_again(&*self.host)?;
+                        let locked = state.refresh_shared(&*self.host)?;
                         return Ok((state.into_shared(), locked));
                     }
                     Some(writer) => writer,
