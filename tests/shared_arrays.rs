@@ -335,3 +335,27 @@ fn a_super_chunk_is_filled_at_once() {
         }
     }
 }
+
+#[test]
+fn refresh_tells_of_what_other_handles_did_alone() {
+    let cparams = spec(true).cparams;
+    let made = our_schunks().create(true, None, &cparams, 1, None);
+    let schunk = Shared(made.expect("a super-chunk"));
+    assert!(schunk.get().vlmeta_add(c"name", b"content") >= 0);
+    beside(
+        2,
+        |_| match schunk.get().refresh() {
+            0 => Ok(()),
+            rc => Err(format!("refresh: {rc}")),
+        },
+        || {
+            for _ in 0..50 * rounds() {
+                match schunk.get().vlmeta_update(c"name", b"other") {
+                    0 => {}
+                    rc => return Err(format!("update: {rc}")),
+                }
+            }
+            Ok(())
+        },
+    );
+}
