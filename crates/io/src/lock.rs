@@ -22,6 +22,16 @@ const COUNT: u64 = 8;
 /// Readers that overlap give the lock back after this time, so that a writer gets it.
 const LONG: Duration = Duration::from_millis(5);
 
+/// A writer that waits for the lock of a frame.
+pub struct WaitingWriter(File);
+
+impl WaitingWriter {
+    /// Waits until it has had the lock, or is gone.
+    pub fn wait(self) {
+        turnstile::pass(&self.0);
+    }
+}
+
 /// The lock of one handle on a frame. It is taken by calls in pairs, which may nest; the file is opened when it is
 /// first needed and stays open.
 ///
@@ -66,9 +76,15 @@ impl SidecarLock {
 
     /// Takes the lock, alone (`exclusive`) or with other readers, waiting for it as long as it takes. Returns whether
     /// another process has had it alone since this handle last looked, so that what is known of the frame may be out of
-    /// date. `Error::Lock` if the lock file cannot be made, locked or read; then the lock is not taken.
+    /// date. `Error::Lock` if the lock file cannot be made, locked or read; then the lock is not taken. A reader comes before
+    /// writers that wait, but for [`Self::lock_after_writers`].
     pub fn lock(&mut self, exclusive: bool) -> Result<bool> {
         self.leave_to_parent();
+        self.take(exclusive)
+    }
+
+    /// The rest of it.
+    fn take(&mut self, exclusive: bool) -> Result<bool> {
         if self.depth > 0 {
             self.depth += 1;
             return Ok(false);
@@ -93,6 +109,30 @@ impl SidecarLock {
         self.depth = 1;
         self.file = Some(file);
         Ok(changed)
+    }
+
+    /// As [`Self::lock`], with other readers, but after a writer that waits, who is given then and the lock not taken. He is waited for
+    /// with nothing locked that a reader may need who keeps him waiting. Where this handle has the lock already, it is taken anyway.
+    ///
+    /// # Errors
+    /// As for that.
+    pub fn lock_after_writers(&mut self) -> Result<std::result::Result<bool, WaitingWriter>> {
+        self.leave_to_parent();
+        if self.depth == 0 {
+            let file = match &self.file {
+                Some(file) => file,
+                None => self.file.insert(self.open()?),
+            };
+            if turnstile::is_closed(file) {
+                // The turn belongs to an open file, and that one may be a writer's of this handle by then.
+                return Ok(Err(WaitingWriter(self.open()?)));
+            }
+        }
+        self.take(false).map(Ok)
+    }
+
+    fn open(&self) -> Result<File> {
+        files::open(&self.path, How::MADE, Access::All).map_err(|_| Error::Lock)
     }
 
     /// Ends what the last `lock` began; without one it does nothing. Where the system refuses, the lock goes with its file.
@@ -147,7 +187,6 @@ impl SidecarLock {
             if exclusive {
                 wait_alone(&file)?;
             } else {
-                turnstile::pass(&file);
                 uninterrupted(|| locks::lock_shared(&file, Part::LockFile))?;
             }
             let (open, named) = (files::identity(&file)?, files::stat(&self.path, true));

@@ -1,8 +1,8 @@
 //! Keeps readers whose locks overlap from starving a writer.
 //!
 //! `flock` grants a shared lock while others hold one, even if a writer waits for the exclusive lock. So a waiting writer holds a
-//! second lock, on one byte far behind the file's contents, and a new reader first waits until that one is free. It belongs to the
-//! open file, so the system releases it when the process ends. The reference library does not use it: its readers do not wait for our
+//! second lock, on one byte far behind the file's contents, and a new reader first waits until that one is free, unless it is within an
+//! operation for which the writer may be waiting. It belongs to the open file, so the system releases it when the process ends. The reference library does not use it: its readers do not wait for our
 //! writers, and its writers may starve as before.
 
 use oxiblosc_system::locks::turn;
@@ -23,6 +23,11 @@ impl Drop for WriterTurn<'_> {
     fn drop(&mut self) {
         turn::leave(self.0);
     }
+}
+
+/// Whether a writer waits.
+pub fn is_closed(file: &File) -> bool {
+    turn::is_taken(file)
 }
 
 /// Waits while a writer waits.
@@ -52,7 +57,9 @@ mod tests {
         };
         let (one, two) = (open(), open());
         pass(&two);
+        assert!(!is_closed(&two));
         let closed = WriterTurn::new(&one);
+        assert!(is_closed(&two));
         let open_again = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let reader = scope.spawn(|| {

@@ -133,7 +133,7 @@ impl<'a> Array<'a> {
     }
 
     /// The dtype and its format.
-    pub fn dtype(&self) -> (Option<&[u8]>, i8) {
+    pub fn dtype(&self) -> (Option<&'a [u8]>, i8) {
         let (dtype, format) = self.this.open.dtype();
         (dtype.map(CStr::to_bytes), format)
     }

@@ -77,6 +77,7 @@ fn copy_as_frame(shown: &Handle, path: Option<&CStr>) -> Result<SuperChunk> {
 
 /// A copy of a super-chunk that C does not see: in memory, or in files.
 pub fn copy_apart(shown: &Handle, path: Option<&CStr>, contiguous: bool) -> Result<SuperChunk> {
+    let _unchanged = shown.core().read()?;
     // SAFETY: no pointers are given; those of the parameters are the super-chunk's, which outlives the contexts.
     let (parameters, same, encoder, decoder) = unsafe {
         let (mut cparams, same) = parameters(shown.base(), null())?;
@@ -107,7 +108,8 @@ pub fn copy_apart(shown: &Handle, path: Option<&CStr>, contiguous: bool) -> Resu
 
 /// Copies metalayers and chunks into an empty super-chunk.
 fn copy_content(from: &Handle, to: &SuperChunk, as_they_are: bool) -> Result<()> {
-    let metalayers = metalayers_but(from.metalayers(&*from.core().read()?), &[])?;
+    let state = from.core().read()?;
+    let metalayers = metalayers_but(from.metalayers(&state), &[])?;
     copying(from.base(), &mut |coder| {
         to.copy_from(from.core(), &metalayers, as_they_are, coder)
     })
@@ -248,14 +250,43 @@ pub unsafe fn copy(
     schunk: *mut blosc2_schunk,
     storage: &blosc2_storage,
 ) -> Result<*mut blosc2_schunk> {
+    unsafe_granted!(copy_by(schunk, storage, copy_content))
+}
+
+/// As [`copy`], without the variable-length metalayers.
+///
+/// # Safety
+/// As for that.
+pub unsafe fn copy_chunks(
+    schunk: *mut blosc2_schunk,
+    storage: &blosc2_storage,
+) -> Result<*mut blosc2_schunk> {
+    let copy_chunks = |from: &Handle, to: &SuperChunk, as_they_are| {
+        let state = from.core().read()?;
+        let metalayers = metalayers_but(from.metalayers(&state), &[])?;
+        to.copy_chunks(from.core(), &metalayers, as_they_are)
+    };
+    unsafe_granted!(copy_by(schunk, storage, copy_chunks))
+}
+
+/// Makes a super-chunk, to which `content` copies what belongs there, of one state.
+///
+/// # Safety
+/// As for [`copy`].
+unsafe fn copy_by(
+    schunk: *mut blosc2_schunk,
+    storage: &blosc2_storage,
+    content: impl FnOnce(&Handle, &SuperChunk, bool) -> Result<()>,
+) -> Result<*mut blosc2_schunk> {
     unsafe_granted!({
         let shown = Handle::shown(schunk)?;
+        let _unchanged = shown.core().read()?;
         let (mut cparams, same) = parameters(shown.base(), storage.cparams)?;
         let new = make(&blosc2_storage {
             cparams: &raw mut cparams,
             ..*storage
         })?;
-        let copied = Handle::core_of(new).and_then(|to| copy_content(shown, to, same));
+        let copied = Handle::core_of(new).and_then(|to| content(shown, to, same));
         copied.map(|()| new).inspect_err(|_| discard(new))
     })
 }

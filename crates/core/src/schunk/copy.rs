@@ -62,6 +62,21 @@ impl SuperChunk {
         as_they_are: bool,
         coder: VlmetalayerCoder,
     ) -> Result<()> {
+        let _unchanged = from.read()?;
+        self.copy_chunks(from, metalayers, as_they_are)?;
+        self.copy_vlmetalayers(from, coder)
+    }
+
+    /// As [`Self::copy_from`], without the variable-length metalayers.
+    ///
+    /// # Errors
+    /// As for that.
+    pub fn copy_chunks(
+        &self,
+        from: &Self,
+        metalayers: &[Metalayer],
+        as_they_are: bool,
+    ) -> Result<()> {
         let state = from.read()?;
         let counts = state.counts;
         self.change(|state| {
@@ -86,7 +101,7 @@ impl SuperChunk {
         } else {
             recompress((from, &state), self, put)?;
         }
-        self.copy_vlmetalayers(from, coder)
+        Ok(())
     }
 
     /// Copies the variable-length metalayers of another super-chunk.

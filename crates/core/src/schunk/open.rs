@@ -294,9 +294,10 @@ impl SuperChunk {
         dparams: DParams,
         protection: Protection,
     ) -> Result<Self> {
-        let same = cparams.recorded() == *self.read()?.parameters();
+        let state = self.read()?;
+        let same = cparams.recorded() == *state.parameters();
         let copy = Self::create(place, cparams, dparams, protection)?;
-        let metalayers = super::copy::metalayers_but(self.read()?.metalayers(), &[])?;
+        let metalayers = super::copy::metalayers_but(state.metalayers(), &[])?;
         let encoder = Compressor::new(CParams::default());
         let decoder = Decompressor::new(DParams::default());
         let coder = VlmetalayerCoder {
@@ -315,7 +316,8 @@ impl SuperChunk {
         if let Some(frame) = self.with_frame(Buffer::copy_of)? {
             return Ok(frame);
         }
-        let cparams = CParams::from_recorded(self.read()?.parameters(), 1);
+        let state = self.read()?;
+        let cparams = CParams::from_recorded(state.parameters(), 1);
         let copy = self.copy_to(
             Place::Frame,
             cparams,

@@ -385,11 +385,15 @@ impl SuperChunk {
         if stop <= start {
             return Ok(());
         }
-        let (start, len) = self.peek()?.range_of_items(start, stop)?;
         let changing = self.reserve()?;
-        if start + len as u64 > changing.state()?.sizes()?.nbytes() {
-            return Err(Error::Failure);
-        }
+        let (start, len) = {
+            let state = changing.state()?;
+            let (start, len) = state.range_of_items(start, stop)?;
+            if start + len as u64 > state.sizes()?.nbytes() {
+                return Err(Error::Failure);
+            }
+            (start, len)
+        };
         self.write_bytes(start, source(len)?)?;
         changing.finish()
     }

@@ -2,12 +2,12 @@
 
 use super::rules::{ChunkInfo, Counts};
 use super::state::Plan;
-use super::superchunk::SuperChunk;
+use super::superchunk::{Changing, SuperChunk};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::change::{Change, Item};
+use oxiblosc_frame::change::{Change, Item, Slot};
 use oxiblosc_frame::offsets::{MAX_CHUNKS, Place};
-use oxiblosc_memory::List;
+use oxiblosc_memory::{Buffer, List};
 
 /// Makes the chunk that stands for so many bytes of a special value.
 pub type Sample<'a> = dyn Fn(Special, i32) -> Result<List<u8>> + 'a;
@@ -73,7 +73,10 @@ impl SuperChunk {
         let chunk = sample(kind, chunksize).map_err(|why| why.or(error))?;
         let last = (nbytes - (nchunks as i64 - 1) * i64::from(chunksize)) as i32;
         if !framed {
-            return self.fill_separate(&chunk, &sample(kind, last)?, nchunks);
+            let last = sample(kind, last)?;
+            let done = self.fill_separate(&mut changing, (&chunk, &last), nchunks);
+            changing.finish()?;
+            return done.map_err(|why| why.or(error));
         }
         let filled = Counts {
             nchunks: nchunks as i64,
@@ -99,34 +102,37 @@ impl SuperChunk {
         done
     }
 
-    /// Appends chunks, the last of which is another one.
-    fn fill_separate(&self, chunk: &[u8], last: &[u8], nchunks: usize) -> Result<i64> {
-        let before = self.peek()?.counts;
-        for nchunk in 0..nchunks {
-            let bytes = if nchunk + 1 == nchunks { last } else { chunk };
+    /// Puts so many chunks behind those that there are, all at once; the last of them is another one. Gives the number of chunks.
+    fn fill_separate(
+        &self,
+        changing: &mut Changing,
+        (chunk, last): (&[u8], &[u8]),
+        nchunks: usize,
+    ) -> Result<i64> {
+        let (there, mut counts, keeping) = {
+            let state = changing.state()?;
+            (state.nchunks(), state.counts, state.keeping())
+        };
+        let (mut slots, mut owned) = (List::new(), List::new());
+        slots.reserve_exact(there + nchunks)?;
+        owned.reserve_exact(nchunks)?;
+        slots.extend((0..there).map(Slot::Old))?;
+        for nchunk in 1..=nchunks {
+            let bytes = if nchunk == nchunks { last } else { chunk };
             let info = ChunkInfo::new(&ChunkHeader::parse(bytes)?);
-            self.set_current(nchunk);
-            let appended = self.change_chunks(|state| {
-                Ok(Plan {
-                    counts: state.counts.appended(&info, state.keeping())?,
-                    change: Change::Append(Item::Stored(bytes)),
-                    owned: None,
-                })
-            });
-            if let Err(error) = appended {
-                // Those that came before it go again, which takes no memory.
-                for last in (0..nchunk).rev() {
-                    self.change_chunks(|_| {
-                        Ok(Plan {
-                            counts: before,
-                            change: Change::Delete(last),
-                            owned: None,
-                        })
-                    })?;
-                }
-                return Err(error.or(Error::SchunkSpecial));
-            }
+            counts = counts.appended(&info, keeping)?;
+            slots.push_within_capacity(Slot::New(Item::Stored(bytes)));
+            owned.push_within_capacity(Buffer::copy_of(bytes)?);
         }
-        Ok(self.peek()?.counts.nchunks)
+        self.set_current((there + nchunks).saturating_sub(1));
+        let plan = Plan {
+            counts,
+            change: Change::Arrange {
+                slots: &slots,
+                left: &[],
+            },
+            owned: Some(&mut owned),
+        };
+        changing.commit(|state| state.apply(self.host(), plan))
     }
 }

@@ -92,8 +92,10 @@ pub struct State {
     sum_checked: AtomicBool,
     /// Whether chunks get checksums when they come into the frame.
     checksums: bool,
-    /// The tick when a transaction was last abandoned.
-    restored: i64,
+    /// The tick when shapes of arrays that were known last became others: one got another shape, or a transaction was abandoned.
+    reshaped: i64,
+    /// The tick when the frame was last read again.
+    pub(super) loaded: i64,
     pub(crate) metalayers: List<Metalayer>,
     pub(crate) vlmetalayers: List<Metalayer>,
     pub(crate) store: Store,
@@ -125,7 +127,8 @@ impl State {
             sizes: Mutex::new(None),
             sum_checked: AtomicBool::new(false),
             checksums: false,
-            restored: 0,
+            reshaped: 0,
+            loaded: 0,
         }
     }
 
@@ -154,10 +157,10 @@ impl State {
         self.tick
     }
 
-    /// Whether the fixed-length metalayers may be others than at this tick although this handle has not changed them: another did,
-    /// or a transaction was abandoned.
+    /// Whether the shapes of an array may be others than at this tick: another handle changed them, another thread did, which
+    /// says so only afterwards, or a transaction was abandoned.
     pub fn may_differ_since(&self, tick: i64) -> bool {
-        tick != self.tick && (self.is_frame() || tick < self.restored)
+        tick != self.tick && (self.is_frame() || tick < self.reshaped)
     }
 
     /// Makes the state what it was before a transaction, whose chunks are gone already.
@@ -172,7 +175,7 @@ impl State {
         self.forget_sizes();
         *self.sum_checked.get_mut() = false;
         self.tick += 1;
-        self.restored = self.tick;
+        self.reshaped = self.tick;
     }
 
     /// Whether the chunks are in a frame.
@@ -362,6 +365,7 @@ impl State {
         };
         self.load(host, loaded)?;
         self.tick += 1;
+        self.loaded = self.tick;
         host.show(self, Changed::Everything);
         Ok(())
     }
@@ -376,7 +380,7 @@ impl State {
         self.apply_with(host, plan, None)
     }
 
-    /// Makes a change, and gives a fixed-length metalayer other content of the same length.
+    /// Makes a change, and gives the metalayer of an array other content of the same length.
     pub(crate) fn apply_with(
         &mut self,
         host: &dyn Host,
@@ -413,6 +417,7 @@ impl State {
         if let Some((at, content)) = content {
             self.metalayers[at].content.copy_from_slice(content);
             self.tick += 1;
+            self.reshaped = self.tick;
         }
         self.forget_sizes();
         self.counts = plan.counts;

@@ -1,20 +1,21 @@
 //! The super-chunk, and the locks of those that read and change it: threads through one handle, and other handles of its frame.
 
 mod changing;
+mod reading;
 
 pub use changing::Changing;
 pub(crate) use changing::Locked;
+pub use reading::{Peek, Reading};
 
-use super::operation::{self, Access, Standing};
+use super::operation;
 use super::state::{Parameters, Plan, State};
 use super::store::{Store, lock};
 use crate::coder::{Changed, Decoder, Encoder, Host};
 use oxiblosc_error::{Error, Result};
-use oxiblosc_frame::disk::look::Seen;
 use oxiblosc_frame::disk::{Loaded, NewFrame};
 use oxiblosc_frame::memory::Memory;
+use oxiblosc_io::lock::WaitingWriter;
 use oxiblosc_memory::{Buffer, Exclusive, Reader, StateLock};
-use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Chunks in order, with parameters and metalayers, in memory or in a frame.
@@ -181,153 +182,6 @@ impl SuperChunk {
         self.lock.get_mut()
     }
 
-    /// The state as it is now. Until what is returned is dropped it stays so: changes are kept out, of this handle and, where
-    /// the frame is locked, of others. What others changed before is known then.
-    ///
-    /// # Errors
-    /// [`Error::Lock`] in a function of a back end that an operation on this super-chunk called; those of reading a frame.
-    pub fn read(&self) -> Result<Reading<'_>> {
-        self.read_for(-1)
-    }
-
-    /// As [`Self::read`], to work on the chunk `nchunk` if that is not negative. Where there is such a chunk, [`Self::show_current`] is next.
-    #[inline(always)]
-    pub(super) fn read_for(&self, nchunk: i64) -> Result<Reading<'_>> {
-        let standing = operation::standing(self.id)?;
-        if let Standing::Within(_) = standing {
-            // An operation of this thread keeps changes out.
-            let state = self.guard()?;
-            if state.check_index(nchunk).is_ok() {
-                operation::set_chunk(self.id, nchunk);
-            }
-            return Ok(Reading {
-                _access: None,
-                state,
-            });
-        }
-        let (state, locked) = match self.read_current(standing)? {
-            Some(current) => current,
-            None => self.read_anew()?,
-        };
-        let entered = operation::enter_for(self.id, Access::Shared, nchunk);
-        let operation = entered.inspect_err(|_| {
-            if locked {
-                self.unlock_shared();
-            }
-        })?;
-        let access = SharedAccess {
-            locked: locked.then_some(self),
-            _operation: operation,
-        };
-        Ok(Reading {
-            _access: Some(access),
-            state,
-        })
-    }
-
-    /// As [`Self::read`], but the state as this handle knows it: it does not wait until the frame is unlocked. The
-    /// thread that has locked it may be waiting for something that the caller holds, such as the lock of an interpreter.
-    ///
-    /// # Errors
-    /// [`Error::Lock`] as for that.
-    pub fn read_known(&self) -> Result<Reading<'_>> {
-        let (state, access) = match operation::standing(self.id)? {
-            Standing::Within(_) => (self.guard()?, None),
-            standing => {
-                let state = self.lock.shared(standing != Standing::Idle);
-                let access = SharedAccess {
-                    locked: None,
-                    _operation: operation::enter(self.id, Access::Shared)?,
-                };
-                (state, Some(access))
-            }
-        };
-        Ok(Reading {
-            _access: access,
-            state,
-        })
-    }
-
-    /// The state as this handle knows it, without checking whether other handles changed the frame.
-    ///
-    /// # Errors
-    /// As for [`Self::read`].
-    pub fn peek(&self) -> Result<Peek<'_>> {
-        match operation::standing(self.id)? {
-            Standing::Within(_) => self.guard(),
-            standing => Ok(self.lock.shared(standing != Standing::Idle)),
-        }
-    }
-
-    fn unlock_shared(&self) {
-        if let Ok(state) = self.guard()
-            && let Some(disk) = state.store.disk()
-        {
-            // The lock goes with the file at the latest.
-            let _ = lock(disk).unlock_shared();
-        }
-    }
-
-    /// Becomes a reader of what is known, if that is the super-chunk as it is now. Gives whether the frame is locked.
-    #[inline(always)]
-    fn read_current(&self, standing: Standing) -> Result<Option<Current<'_>>> {
-        let state = self.lock.shared(standing != Standing::Idle);
-        if !state.has_settings(&*self.host) {
-            return Ok(None);
-        }
-        if state.store.is_in_memory() {
-            return Ok(Some((state, false)));
-        }
-        Self::read_current_frame(state)
-    }
-
-    /// The rest of it, where the chunks may be in a frame on disk.
-    #[inline(never)]
-    fn read_current_frame(state: Reader<'_, State>) -> Result<Option<Current<'_>>> {
-        let Some(disk) = state.store.disk() else {
-            return Ok(Some((state, false)));
-        };
-        let (has_lock, look) = {
-            let mut disk = lock(disk);
-            if disk.is_shared_for_long() {
-                return Ok(None);
-            }
-            disk.lock_shared()?;
-            (disk.has_lock(), disk.look())
-        };
-        // Without the mutex, so that several threads can check the file at the same time.
-        let current = match look.map(|look| look.take()) {
-            Some(Seen::Current) => true,
-            Some(Seen::Moved(missing)) => {
-                lock(disk).set_missing(missing);
-                true
-            }
-            Some(Seen::Other) => false,
-            None => lock(disk).is_current(),
-        };
-        if current {
-            return Ok(Some((state, has_lock)));
-        }
-        lock(disk).unlock_shared()?;
-        Ok(None)
-    }
-
-    /// As [`Self::read_current`], for what is read again first.
-    #[cold]
-    fn read_anew(&self) -> Result<Current<'_>> {
-        let reserved = self.lock.reserve();
-        let mut state = self.exclusively()?;
-        state.lock_shared()?;
-        if let Err(error) = state.refresh(&*self.host) {
-            state.unlock_shared()?;
-            return Err(error);
-        }
-        let locked = state.has_lock();
-        let state = state.into_shared();
-        drop(reserved);
-        Ok((state, locked))
-    }
-
     /// Ends what [`State::lock_frame`] began.
     fn unlock_frame(&self) -> Result<()> {
         match self.guard()?.store.disk() {
@@ -346,7 +200,7 @@ impl SuperChunk {
             return Err(Error::Lock);
         }
         let _reserved = self.lock.reserve();
-        self.exclusively()?.lock_frame(false)?;
+        self.exclusively()?.lock_frame()?;
         self.program_locks.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
@@ -377,8 +231,8 @@ impl SuperChunk {
     /// # Errors
     /// Those of reading it.
     pub fn refresh(&self) -> Result<bool> {
-        let before = self.peek()?.tick;
-        Ok(self.read()?.tick != before)
+        let before = self.peek()?.loaded;
+        Ok(self.read()?.loaded != before)
     }
 
     /// Runs something on the bytes of a frame in memory, all of them. None if the super-chunk is no such frame.
@@ -438,12 +292,19 @@ impl SuperChunk {
 }
 
 impl State {
-    /// Keeps other handles out of the frame, for a change, or, shared, their changes.
-    fn lock_frame(&self, shared: bool) -> Result<()> {
-        match (self.store.disk(), shared) {
-            (Some(disk), false) => lock(disk).lock(),
-            (Some(disk), true) => lock(disk).lock_shared(),
-            (None, _) => Ok(()),
+    /// Keeps other handles out of the frame, for a change.
+    fn lock_frame(&self) -> Result<()> {
+        match self.store.disk() {
+            Some(disk) => lock(disk).lock(),
+            None => Ok(()),
+        }
+    }
+
+    /// Keeps changes by other handles out; but not with `after_writers` where one waits to make one, who is given then.
+    fn lock_shared(&self, after_writers: bool) -> Result<Option<WaitingWriter>> {
+        match self.store.disk() {
+            Some(disk) => lock(disk).lock_shared(after_writers),
+            None => Ok(None),
         }
     }
 
@@ -453,54 +314,15 @@ impl State {
         self.has_settings(host) && disk.is_none_or(|disk| lock(disk).is_current())
     }
 
-    /// Keeps changes by other handles out.
-    fn lock_shared(&mut self) -> Result<()> {
-        match self.store.disk_mut() {
-            Some(disk) => disk.lock_shared(),
-            None => Ok(()),
+    /// Makes this the super-chunk as it is, where changes by other handles are kept out already; else lets them in. Gives whether the
+    /// frame is locked.
+    fn refresh_shared(&mut self, host: &dyn Host) -> Result<bool> {
+        if let Err(error) = self.refresh(host) {
+            if let Some(disk) = self.store.disk_mut() {
+                disk.unlock_shared()?;
+            }
+            return Err(error);
         }
-    }
-
-    /// Ends what [`Self::lock_shared`] began.
-    fn unlock_shared(&mut self) -> Result<()> {
-        match self.store.disk_mut() {
-            Some(disk) => disk.unlock_shared(),
-            None => Ok(()),
-        }
-    }
-}
-
-/// The state, and whether the frame is locked.
-type Current<'a> = (Reader<'a, State>, bool);
-
-/// The state of a super-chunk, which is not changed until this is dropped; see [`SuperChunk::read`].
-pub struct Reading<'a> {
-    // Goes first: what it does at its end needs the state.
-    /// None where an operation around this one keeps changes out.
-    _access: Option<SharedAccess<'a>>,
-    state: Reader<'a, State>,
-}
-
-impl Deref for Reading<'_> {
-    type Target = State;
-    fn deref(&self) -> &State {
-        &self.state
-    }
-}
-
-/// As [`Reading`], but the state may be out of date; see [`SuperChunk::peek`].
-pub type Peek<'a> = Reader<'a, State>;
-
-struct SharedAccess<'a> {
-    /// The super-chunk, if its frame is locked.
-    locked: Option<&'a SuperChunk>,
-    _operation: operation::Entered,
-}
-
-impl Drop for SharedAccess<'_> {
-    fn drop(&mut self) {
-        if let Some(schunk) = self.locked {
-            schunk.unlock_shared();
-        }
+        Ok(self.has_lock())
     }
 }

@@ -5,7 +5,7 @@ use crate::free_list::FreeList;
 use crate::header::Kind;
 use crate::journal;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_io::lock::SidecarLock;
+use oxiblosc_io::lock::{SidecarLock, WaitingWriter};
 use oxiblosc_io::{Mode, Storage, paths};
 use oxiblosc_memory::{List, Shared};
 use std::time::Duration;
@@ -48,12 +48,23 @@ impl Disk {
         self.changing == 0 && lock.is_some_and(SidecarLock::is_held_for_long)
     }
 
-    /// Keeps other handles from changing the frame until [`Self::unlock_shared`]. Calls may nest.
-    pub fn lock_shared(&mut self) -> Result<()> {
-        if let Some(lock) = &mut self.lock {
-            self.stale |= lock.lock(false)?;
+    /// Keeps other handles from changing the frame until [`Self::unlock_shared`]. Calls may nest. With `after_writers` it does not where
+    /// a writer waits, and gives that one; see [`SidecarLock::lock_after_writers`].
+    pub fn lock_shared(&mut self, after_writers: bool) -> Result<Option<WaitingWriter>> {
+        let Some(lock) = &mut self.lock else {
+            return Ok(None);
+        };
+        let locked = match after_writers {
+            true => lock.lock_after_writers()?,
+            false => Ok(lock.lock(false)?),
+        };
+        match locked {
+            Ok(changed) => {
+                self.stale |= changed;
+                Ok(None)
+            }
+            Err(writer) => Ok(Some(writer)),
         }
-        Ok(())
     }
 
     /// Ends what [`Self::lock_shared`] began.

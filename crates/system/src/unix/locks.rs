@@ -71,13 +71,16 @@ pub mod turn {
         let _ = call(file, libc::F_OFD_SETLK, libc::F_UNLCK);
     }
 
+    /// Whether a writer has it.
+    pub fn is_taken(file: &File) -> bool {
+        let found = call(file, libc::F_OFD_GETLK, libc::F_RDLCK);
+        found.is_ok_and(|kind| kind != libc::F_UNLCK)
+    }
+
     /// Waits while a writer has it.
     pub fn pass(file: &File) {
-        let found = call(file, libc::F_OFD_GETLK, libc::F_RDLCK);
-        if found.is_ok_and(|kind| kind != libc::F_UNLCK) {
-            let _ = call(file, libc::F_OFD_SETLKW, libc::F_RDLCK);
-            leave(file);
-        }
+        let _ = call(file, libc::F_OFD_SETLKW, libc::F_RDLCK);
+        leave(file);
     }
 }
 
@@ -90,6 +93,10 @@ pub mod turn {
     pub fn take(_file: &File) {}
     /// Does nothing.
     pub fn leave(_file: &File) {}
+    /// No writer has it.
+    pub fn is_taken(_file: &File) -> bool {
+        false
+    }
     /// Does nothing.
     pub fn pass(_file: &File) {}
 }

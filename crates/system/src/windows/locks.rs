@@ -91,6 +91,17 @@ pub mod turn {
         let _ = end(file, AT);
     }
 
+    /// Whether a writer has it.
+    pub fn is_taken(file: &File) -> bool {
+        match call(file, AT, LOCKFILE_FAIL_IMMEDIATELY) {
+            Ok(()) => {
+                leave(file);
+                false
+            }
+            Err(_) => true,
+        }
+    }
+
     /// Waits while a writer has it.
     pub fn pass(file: &File) {
         if call(file, AT, 0).is_ok() {

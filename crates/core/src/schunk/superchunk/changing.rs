@@ -1,7 +1,7 @@
 //! Changes in progress: what they keep out, and when they are made.
 
 use super::{Peek, SuperChunk};
-use crate::schunk::operation::{self, Access};
+use crate::schunk::operation::{self, Access, Standing};
 use crate::schunk::state::State;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::Reserved;
@@ -24,21 +24,23 @@ impl SuperChunk {
     /// # Errors
     /// As for that.
     pub(crate) fn reserve_here(&self) -> Result<Changing<'_>> {
-        match operation::access(self.id)? {
-            Some(Access::Reserved) if !operation::in_callback_of(self.id) => {
+        let standing = operation::standing(self.id)?;
+        match standing {
+            Standing::Within(Access::Reserved) if !operation::in_callback_of(self.id) => {
                 return Ok(Changing {
                     schunk: self,
                     begun: None,
                 });
             }
-            Some(_) => return Err(Error::Lock),
-            None => {}
+            Standing::Within(_) => return Err(Error::Lock),
+            Standing::Idle | Standing::Elsewhere => {}
         }
         let reserved = self.lock.reserve();
         Ok(Changing {
             schunk: self,
             begun: Some(Begun {
                 locked: Locked::No,
+                is_first: standing == Standing::Idle,
                 _operation: operation::enter(self.id, Access::Reserved)?,
                 _reserved: reserved,
             }),
@@ -66,6 +68,8 @@ pub(crate) enum Locked {
 
 struct Begun<'a> {
     locked: Locked,
+    /// Whether the thread was in no operation before.
+    is_first: bool,
     _operation: operation::Entered,
     _reserved: Reserved<'a, State>,
 }
@@ -110,7 +114,12 @@ impl Changing<'_> {
                     &nested
                 }
             };
-            state.lock_frame(wanted == Locked::Shared)?;
+            if wanted == Locked::Alone {
+                state.lock_frame()?;
+            } else if let Some(writer) = state.lock_shared(begun.is_first)? {
+                writer.wait();
+                state.lock_shared(false)?;
+            }
             begun.locked = wanted;
             state.is_current(&*schunk.host)
         };

@@ -1,0 +1,240 @@
+//! Operations that need two handles, of two frames or of one, beside others that need them too: none waits for ever.
+//!
+//! Each test runs in a process of its own, which ends after a time.
+
+mod common;
+
+use blosc2::capi::types::{blosc2_cparams, blosc2_io, blosc2_stdio_params};
+use common::b2nd::{Array, Spec, c_path, our_arrays};
+use common::folder::Folder;
+use common::isolated::{isolated, start};
+use common::schunk::our_schunks;
+use oxiblosc_core::{CParams, DParams, Error, Place, Protection, SuperChunk};
+use std::path::Path;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// Seconds after which something hangs.
+const PATIENCE: u32 = 100;
+const ITEMS: i64 = 100;
+/// Long enough for a thread to get where it waits.
+const SOON: Duration = Duration::from_millis(100);
+
+/// What threads share.
+struct Shared(Array);
+
+// SAFETY: this is what is tested.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    fn get(&self) -> &Array {
+        &self.0
+    }
+}
+
+fn spec(contiguous: bool, path: Option<&Path>) -> Spec {
+    Spec {
+        shape: vec![ITEMS],
+        chunks: vec![ITEMS as i32],
+        blocks: vec![50],
+        cparams: blosc2_cparams {
+            typesize: 4,
+            ..blosc2_cparams::defaults()
+        },
+        nthreads: 1,
+        contiguous,
+        path: path.map(c_path),
+    }
+}
+
+fn make(contiguous: bool, path: Option<&Path>) -> Result<Array, String> {
+    let data: Vec<u8> = (0..ITEMS as u32).flat_map(u32::to_le_bytes).collect();
+    let made = our_arrays().array_of(&spec(contiguous, path), &data);
+    made.map_err(|rc| format!("no array: {rc}"))
+}
+
+/// Opens an array whose handles keep each other out.
+fn open(path: &Path) -> Result<Array, String> {
+    let mut params = blosc2_stdio_params { locking: true };
+    let io = blosc2_io {
+        params: (&raw mut params).cast(),
+        ..blosc2_io::defaults()
+    };
+    let schunk = our_schunks().open_io(path, &io).ok_or("does not open")?;
+    let array = our_arrays().adopt(schunk.into_raw());
+    array.map_err(|rc| format!("no array: {rc}"))
+}
+
+fn said(what: &str, rc: i32) -> Result<(), String> {
+    match rc {
+        0 => Ok(()),
+        rc => Err(format!("{what}: {rc}")),
+    }
+}
+
+/// Puts `other` behind `array` again and again.
+fn extend_on(array: &Array, other: &Array, rounds: usize) -> Result<(), String> {
+    for _ in 0..rounds {
+        said("extend", array.extend(other, 0))?;
+        said("resize", array.resize(&[ITEMS], None))?;
+    }
+    Ok(())
+}
+
+fn joined<T>(thread: thread::ScopedJoinHandle<Result<T, String>>) -> Result<T, String> {
+    thread.join().map_err(|_| "a panic".to_owned())?
+}
+
+#[test]
+fn arrays_grow_by_each_other() {
+    for contiguous in [false, true] {
+        let done = isolated(PATIENCE, || {
+            let (one, two) = (
+                Shared(make(contiguous, None)?),
+                Shared(make(contiguous, None)?),
+            );
+            thread::scope(|scope| {
+                let other = scope.spawn(|| extend_on(two.get(), one.get(), 2000));
+                extend_on(one.get(), two.get(), 2000)?;
+                joined(other)
+            })
+        });
+        assert_eq!(done, Ok(()), "contiguous: {contiguous}");
+    }
+}
+
+#[test]
+fn arrays_of_processes_grow_by_each_other() {
+    let folder = Folder::new("two-processes");
+    let (one, two) = (folder.join("one.b2nd"), folder.join("two.b2nd"));
+    for path in [&one, &two] {
+        drop(make(true, Some(path)).expect("an array"));
+    }
+    let child =
+        |one: &Path, two: &Path| start(PATIENCE, || extend_on(&open(one)?, &open(two)?, 1000));
+    let children = [child(&one, &two), child(&two, &one)];
+    for child in children {
+        assert_eq!(child.join(), Ok(()));
+    }
+}
+
+#[test]
+fn a_frame_grows_by_itself_through_another_handle() {
+    let folder = Folder::new("two-of-one");
+    let path = folder.join("one.b2nd");
+    let before = make(true, Some(&path)).expect("an array");
+    let before = before.to_buffer().expect("items");
+    let done = isolated(PATIENCE, || {
+        let (one, two) = (open(&path)?, open(&path)?);
+        said("extend", one.extend(&two, 0))?;
+        let after = one.to_buffer().map_err(|rc| format!("reading: {rc}"))?;
+        match after == before.repeat(2) {
+            true => Ok(()),
+            false => Err("other items".into()),
+        }
+    });
+    assert_eq!(done, Ok(()));
+}
+
+#[test]
+fn a_frame_is_joined_with_itself_beside_a_writer() {
+    let folder = Folder::new("two-and-writer");
+    let path = folder.join("one.b2nd");
+    drop(make(true, Some(&path)).expect("an array"));
+    let done = isolated(PATIENCE, || {
+        let (one, two, three) = (open(&path)?, open(&path)?, Shared(open(&path)?));
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    said("set", three.get().set(&[3], &[4], &[1], &[1; 4]))?;
+                }
+                Ok(())
+            });
+            let join = |_| match one.joined(&spec(false, None), &two, 0) {
+                Ok(array) if array.shape() == [2 * ITEMS] => Ok(()),
+                Ok(array) => Err(format!("a shape of {:?}", array.shape())),
+                Err(rc) => Err(format!("join: {rc}")),
+            };
+            let read = (0..5000).try_for_each(join);
+            done.store(true, Ordering::Relaxed);
+            read.and(joined(writer))
+        })
+    });
+    assert_eq!(done, Ok(()));
+}
+
+fn wrong(error: Error) -> String {
+    format!("{error:?}")
+}
+
+/// Handles of a new frame that keep each other out.
+fn handles(path: &Path) -> Result<[SuperChunk; 3], String> {
+    let locking = Protection {
+        locking: true,
+        ..Protection::default()
+    };
+    let place = Place::File(path);
+    let made = SuperChunk::create(place, CParams::default(), DParams::default(), locking);
+    made.and_then(|made| made.append_data(&[7; 4000]))
+        .map_err(wrong)?;
+    let open = || SuperChunk::open(path, 0, 1, locking).map_err(wrong);
+    Ok([open()?, open()?, open()?])
+}
+
+/// A writer of the frame that waits for a reader does not wait for ever because that reads the frame through another handle too.
+/// Whoever reads nothing yet comes after the writer.
+#[test]
+fn a_thread_reads_two_handles_of_a_frame_for_which_a_writer_waits() {
+    let folder = Folder::new("two-readings");
+    let path = folder.join("frame");
+    let done = isolated(PATIENCE, || {
+        let [one, two, three] = handles(&path)?;
+        let seen_by_stranger = thread::scope(|scope| {
+            let first = one.read().map_err(wrong)?;
+            let writer = scope.spawn(|| three.append_data(&[8; 4000]).map_err(wrong));
+            thread::sleep(SOON);
+            let stranger = scope.spawn(|| two.nchunks().map_err(wrong));
+            thread::sleep(SOON);
+            let second = two.read().map_err(wrong)?;
+            if (first.nchunks(), second.nchunks()) != (1, 1) {
+                return Err("the writer did not wait".into());
+            }
+            drop(second);
+            drop(first);
+            joined(writer)?;
+            joined(stranger)
+        })?;
+        match seen_by_stranger {
+            2 => Ok(()),
+            other => Err(format!("the stranger sees {other} chunks")),
+        }
+    });
+    assert_eq!(done, Ok(()));
+}
+
+/// Readers give the lock back after a time, for a writer to get it; but they wait for no reader that waits for them.
+#[test]
+fn threads_read_two_handles_of_a_frame_crosswise() {
+    let folder = Folder::new("two-crosswise");
+    let path = folder.join("frame");
+    let done = isolated(PATIENCE, || {
+        let [one, two, _] = handles(&path)?;
+        let both = Barrier::new(2);
+        let read = |one: &SuperChunk, two: &SuperChunk| {
+            let _first = one.read().map_err(wrong)?;
+            both.wait();
+            thread::sleep(SOON);
+            two.nchunks().map_err(wrong)
+        };
+        thread::scope(|scope| {
+            let other = scope.spawn(|| read(&two, &one));
+            read(&one, &two)?;
+            joined(other)
+        })?;
+        Ok(())
+    });
+    assert_eq!(done, Ok(()));
+}
