@@ -1,5 +1,6 @@
 //! The index of a damaged frame.
 
+use super::effort::Effort;
 use super::scan::plausible;
 use super::{HEADER, Image, MOST_CHUNKS, Slot, slot};
 use crate::library::SuperChunk;
@@ -119,6 +120,7 @@ impl Index {
         sum: Option<u32>,
     ) -> Option<Self> {
         let least = MIN_LEN as u64;
+        let mut effort = Effort::of(end);
         let mut to = end;
         while to > least {
             let from = to.saturating_sub(WINDOW as u64).max(least);
@@ -137,19 +139,33 @@ impl Index {
                 if sum.is_none() && behind < end {
                     continue;
                 }
+                if !effort.spend(header.cbytes as u64) {
+                    return None;
+                }
+                if sum.is_some_and(|sum| !has_sum(image, pos, sum)) {
+                    continue;
+                }
                 let index = Self::at(image, contexts, pos, sum);
-                let index = index.filter(|index| match sum {
-                    Some(_) => index.state == State::Right,
-                    None => index.is_whole(),
-                });
-                if index.is_some() {
-                    return index;
+                if let Some(index) = index.filter(Self::is_whole) {
+                    return Some(index);
+                }
+                // It was decompressed for nothing.
+                let decoded = header.nbytes.min(WIDTH * MOST_CHUNKS);
+                if !effort.spend(decoded as u64) {
+                    return None;
                 }
             }
             to = from;
         }
         None
     }
+}
+
+/// Whether the chunk at a position has this checksum as an index.
+fn has_sum(image: &Image, pos: u64, sum: u32) -> bool {
+    image
+        .chunk(pos)
+        .is_some_and(|chunk| of_index(&chunk) == sum)
 }
 
 /// Whether the index of these chunks would have this checksum.

@@ -52,6 +52,21 @@ fn what_is_read_is_not_overwritten() {
     let letter = folder.write("other/letter", b"kept");
     b2(&["convert", &frame, &other, "-f"]).failed();
     assert_eq!(read(&letter), b"kept");
+    // Nor is one with a frame and something else.
+    let notes = folder.write("sparse/notes.txt", b"kept");
+    let made = [
+        b2(&["convert", &frame, &sparse, "-f"]),
+        b2(&["convert", &frame, &sparse, "-f", "--sparse"]),
+        b2(&["repair", &frame, &sparse, "-f"]),
+        b2(&["compress", &file, "-o", &sparse, "-f"]),
+        b2(&["decompress", &frame, "-o", &sparse, "-f"]),
+    ];
+    for run in made {
+        let run = run.failed();
+        assert!(run.err.contains("other things"), "{}", run.err);
+    }
+    assert_eq!(read(&notes), b"kept");
+    fs::remove_file(&notes).expect("removed");
     assert!(read(&frame) == before);
     b2(&["verify", &frame, &sparse]).ended(0);
     // A frame is: by a file, and by a directory.
@@ -91,6 +106,10 @@ fn arrays_that_would_lose_something_are_refused() {
     b2(&["compress", &records]).ended(0);
     let back = b2(&["decompress", &folder.path("records.b2nd"), "-o", "-"]).ended(0);
     assert!(back.out.ends_with(&series(15)));
+    // A letter in a name is no kind.
+    let named = "[('Offset', '<i4'), ('O', '<f8', (2,))]";
+    let named = folder.write("named.npy", &npy(named, false, "(3,)", &series(15)));
+    b2(&["compress", &named]).ended(0);
     let longer = folder.write("longer.npy", &npy(record, false, "(3,)", &series(18)));
     b2(&["compress", &longer]).failed();
 
