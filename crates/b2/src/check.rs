@@ -162,7 +162,8 @@ fn array_sizes(content: &[u8], typesize: i32) -> Option<(i64, usize, usize)> {
         }
     }
     let array = meta.geometry().ok()?;
-    let chunk = array.chunk_nbytes(typesize).ok()?;
+    // More than a chunk can have is another size, too.
+    let chunk = array.chunk_nbytes(typesize).unwrap_or(usize::MAX);
     Some((array.nchunks().ok()?, chunk, array.block_nbytes(typesize)))
 }
 

@@ -108,27 +108,7 @@ fn verify_store(store: &Store, input: &Input, args: &VerifyArgs) -> Result<Outco
             Err(error) => return Err(Failure::of(input.name(), error)),
         }
     }
-    if !args.quiet {
-        store
-            .notes
-            .iter()
-            .for_each(|note| say(&clean(note.as_bytes())));
-    }
-    for problem in &store.problems {
-        say(problem);
-        findings.damaged += 1;
-    }
-    for other in &store.others {
-        let name = clean(other.key.as_bytes());
-        let wrong = match other.unreadable() {
-            Some(why) => Some(why),
-            None => (!store.checksum_fits(other)?).then_some(ALTERED),
-        };
-        if let Some(why) = wrong {
-            findings.damaged += 1;
-            say(&format!("{name}: {why}"));
-        }
-    }
+    beside_frames(store, args.quiet, &mut findings)?;
     for member in &store.members {
         let key = clean(member.key.as_bytes());
         let opened = store.frame(member);
@@ -166,6 +146,32 @@ fn verify_store(store: &Store, input: &Input, args: &VerifyArgs) -> Result<Outco
     Ok(findings.conclude(input, &what, nbytes, covered, args.quiet))
 }
 
+/// Says what there is to say of a store besides its frames.
+fn beside_frames(store: &Store, quiet: bool, findings: &mut Findings) -> Result<()> {
+    if !quiet {
+        store
+            .notes
+            .iter()
+            .for_each(|note| say(&clean(note.as_bytes())));
+    }
+    for problem in &store.problems {
+        say(problem);
+        findings.damaged += 1;
+    }
+    for other in &store.others {
+        let name = clean(other.key.as_bytes());
+        let wrong = match other.unreadable() {
+            Some(why) => Some(why),
+            None => (!store.checksum_fits(other)?).then_some(ALTERED),
+        };
+        if let Some(why) = wrong {
+            findings.damaged += 1;
+            say(&format!("{name}: {why}"));
+        }
+    }
+    Ok(())
+}
+
 /// A chunk of a frame, to be looked at.
 struct Part {
     nchunk: usize,
@@ -184,6 +190,32 @@ struct Sound {
     blocksize: Option<usize>,
     /// Where it lies, or the number of its file, and what is behind it.
     place: Option<(u64, u64)>,
+}
+
+/// What is known of all chunks that are right.
+#[derive(Default)]
+struct Sum {
+    /// Bytes of their data, if those of all chunks are known.
+    nbytes: Option<u64>,
+    /// Bytes of a block, of the first of them whose blocks hold something.
+    blocksize: Option<usize>,
+    /// From where to where each of them lies.
+    places: Vec<(u64, u64)>,
+}
+
+impl Sum {
+    fn add(&mut self, sound: &Sound) {
+        let nbytes = self.nbytes;
+        self.nbytes = nbytes.and_then(|nbytes| nbytes.checked_add(sound.nbytes as u64));
+        self.blocksize = self.blocksize.or(sound.blocksize);
+        self.places.extend(sound.place);
+    }
+
+    /// Whether two of them lie in the same place.
+    fn is_shared(&mut self) -> bool {
+        self.places.sort_unstable();
+        self.places.windows(2).any(|pair| pair[0].1 > pair[1].0)
+    }
 }
 
 impl Part {
@@ -232,9 +264,10 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
     let states = each_thread(threads, left.len() as u64, size, |threads| {
         frame.contexts(threads).map_err(failed)
     })?;
-    let mut places = Vec::new();
-    let mut all = (left.len() == frame.nchunks()).then_some(0u64);
-    let mut blocksize = None;
+    let mut sum = Sum {
+        nbytes: (left.len() == frame.nchunks()).then_some(0),
+        ..Sum::default()
+    };
     in_order(
         states,
         || {
@@ -256,14 +289,12 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
             match result {
                 Ok(Some(sound)) => {
                     findings.count(sound.has_checksums);
-                    places.extend(sound.place);
-                    blocksize = blocksize.or(sound.blocksize);
-                    all = all.and_then(|all| all.checked_add(sound.nbytes as u64));
+                    sum.add(&sound);
                 }
                 // How many bytes of data these are only the header says.
-                Ok(None) => all = None,
+                Ok(None) => sum.nbytes = None,
                 Err(damage) => {
-                    all = None;
+                    sum.nbytes = None;
                     findings.note(&progress, &format!("chunk {nchunk}"), &damage);
                 }
             }
@@ -271,8 +302,7 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
             Ok(())
         },
     )?;
-    places.sort_unstable();
-    if places.windows(2).any(|pair| pair[0].1 > pair[1].0) {
+    if sum.is_shared() {
         findings.damaged += 1;
         findings.say(
             &progress,
@@ -288,7 +318,10 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
             findings.note(&progress, &what, &Damage { error, blocks });
         }
     }
-    let problems = [check::data_size(frame, all), check::array(frame, blocksize)];
+    let problems = [
+        check::data_size(frame, sum.nbytes),
+        check::array(frame, sum.blocksize),
+    ];
     for problem in problems.into_iter().flatten() {
         findings.damaged += 1;
         findings.say(&progress, &problem);

@@ -1,6 +1,6 @@
 //! What `verify` calls fine can be opened and decompressed, whatever byte of a header is another.
 
-use crate::damage_files::{KINDS, Original, write_files};
+use crate::damage_files::{Original, write_files};
 use crate::support::{Folder, b2};
 use std::path::Path;
 
@@ -8,9 +8,9 @@ use std::path::Path;
 fn what_is_called_fine_is_decompressed() {
     let folder = Folder::new("headers");
     let path = folder.path("frame");
-    for kind in 0..KINDS {
+    for kind in [4, 6, 7, 8, 9] {
         let original = Original::new(&folder, kind, false, false);
-        let len = u32::from_be_bytes(original.files[0].1[12..16].try_into().expect("four"));
+        let len = u32::from_be_bytes(original.files[0].1[11..15].try_into().expect("four"));
         let fine = (9..len as usize).filter(|at| {
             let mut files = original.files.clone();
             // A bit that is near the front where numbers are small, and else any.

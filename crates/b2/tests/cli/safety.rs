@@ -52,7 +52,23 @@ fn what_is_read_is_not_overwritten() {
     let letter = folder.write("other/letter", b"kept");
     b2(&["convert", &frame, &other, "-f"]).failed();
     assert_eq!(read(&letter), b"kept");
-    // Nor is one with a frame and something else.
+    assert!(read(&frame) == before);
+    b2(&["verify", &frame, &sparse]).ended(0);
+    // A frame is: by a file, and by a directory.
+    b2(&["convert", &frame, &sparse, "-f"]).ended(0);
+    assert!(Path::new(&sparse).is_file());
+    b2(&["convert", &frame, &sparse, "-f", "--sparse"]).ended(0);
+    b2(&["convert", &frame, &sparse, "-f", "--sparse"]).ended(0);
+    b2(&["verify", &sparse]).ended(0);
+}
+
+#[test]
+fn what_lies_beside_the_files_of_a_frame_is_kept() {
+    let folder = Folder::new("beside");
+    let file = folder.write("data", &series(10_000));
+    let [frame, sparse] = ["frame", "sparse"].map(|name| folder.path(name));
+    b2(&["compress", &file, "-o", &frame]).ended(0);
+    b2(&["compress", &file, "-o", &sparse, "--sparse"]).ended(0);
     let notes = folder.write("sparse/notes.txt", b"kept");
     let made = [
         b2(&["convert", &frame, &sparse, "-f"]),
@@ -67,14 +83,7 @@ fn what_is_read_is_not_overwritten() {
     }
     assert_eq!(read(&notes), b"kept");
     fs::remove_file(&notes).expect("removed");
-    assert!(read(&frame) == before);
-    b2(&["verify", &frame, &sparse]).ended(0);
-    // A frame is: by a file, and by a directory.
-    b2(&["convert", &frame, &sparse, "-f"]).ended(0);
-    assert!(Path::new(&sparse).is_file());
     b2(&["convert", &frame, &sparse, "-f", "--sparse"]).ended(0);
-    b2(&["convert", &frame, &sparse, "-f", "--sparse"]).ended(0);
-    b2(&["verify", &sparse]).ended(0);
 }
 
 #[test]
