@@ -5,7 +5,7 @@ use super::scan::plausible;
 use super::{HEADER, Image, MOST_CHUNKS, Slot, slot};
 use crate::library::SuperChunk;
 use crate::state::State;
-use oxiblosc_chunk::header::{ChunkHeader, Special};
+use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH, Special};
 use oxiblosc_frame::fingerprint::of_index;
 use oxiblosc_frame::header::{Header, Kind, MIN_LEN};
 use oxiblosc_frame::offsets::{Offsets, Place, WIDTH};
@@ -68,7 +68,7 @@ impl Index {
         let chunk = image.chunk(pos)?;
         let header = ChunkHeader::parse(&chunk).ok()?;
         let numbers = header.nbytes.is_multiple_of(WIDTH) && usize::from(header.typesize) == WIDTH;
-        if !numbers || header.nbytes == 0 {
+        if !numbers || header.nbytes == 0 || !has_room(&header) {
             return None;
         }
         let right = sum.is_some_and(|sum| of_index(&chunk) == sum);
@@ -159,6 +159,16 @@ impl Index {
         }
         None
     }
+}
+
+/// Whether a chunk is long enough for as many blocks as it has: a wrong size may ask for more offsets than there is memory.
+fn has_room(header: &ChunkHeader) -> bool {
+    let least = match header.is_memcpyed() {
+        true => header.nbytes,
+        false => 4 * header.nblocks,
+    };
+    header.special() != Special::None
+        || (MIN_HEADER_LENGTH + least <= header.cbytes && header.nbytes / WIDTH <= MOST_CHUNKS)
 }
 
 /// Whether the chunk at a position has this checksum as an index.

@@ -145,6 +145,30 @@ fn limits_leave_nothing_behind() {
     }
 }
 
+/// A bit of the size of the index asks for a gigabyte of places.
+#[test]
+fn repair_needs_no_more_memory_than_there_is_to_bring_back() {
+    let folder = Folder::new("memory");
+    let file = folder.write("data", &series(10_000));
+    let [frame, new] = ["frame", "new"].map(|name| folder.path(name));
+    b2(&["compress", &file, "-o", &frame, "--chunks", "8K"]).ended(0);
+    let mut bytes = read(&frame);
+    let header = u32::from_be_bytes(bytes[11..15].try_into().expect("four"));
+    let chunks = u64::from_be_bytes(bytes[39..47].try_into().expect("eight"));
+    let index = header as usize + chunks as usize;
+    bytes[index + 7] ^= 0x40;
+    let broken = folder.write("broken", &bytes);
+    let run = Command::new("sh")
+        .args(["-c", "ulimit -v 1500000; exec \"$0\" \"$@\""])
+        .arg(env!("CARGO_BIN_EXE_b2"))
+        .args(["repair", &broken, &new, "--threads", "2"])
+        .stdout(Stdio::null())
+        .status();
+    assert_eq!(run.expect("runs").code(), Some(1));
+    let back = b2(&["decompress", &new, "-o", "-"]).ended(0).out;
+    assert!(back == series(10_000));
+}
+
 #[test]
 fn links_are_followed_and_devices_written_to() {
     let folder = Folder::new("links");
