@@ -32,6 +32,28 @@ as_root() {
   fi
 }
 
+# as_root_in <folder> <command...>: the same, and what root made in the folder belongs to the user afterwards.
+as_root_in() {
+  local folder=$1 outcome=0
+  shift
+  as_root "$@" || outcome=$?
+  [ "$(id -u)" -eq 0 ] || as_root chown -R "$(id -u):$(id -g)" "$folder"
+  return $outcome
+}
+
+# fresh_folder <folder>: an empty folder. One with things in it is emptied only if this function made it, or below the target folder.
+fresh_folder() {
+  local folder=$1 mark=.made-by-oxiblosc
+  case $folder in
+    "$target"/*) ;;
+    *) [ ! -e "$folder" ] || [ -e "$folder/$mark" ] || [ -z "$(ls -A "$folder")" ] || die "$folder has other things in it: name an empty folder" ;;
+  esac
+  # An earlier run may have ended where some of it was root's.
+  rm -rf "$folder" 2>/dev/null || as_root rm -rf "$folder"
+  mkdir -p "$folder"
+  touch "$folder/$mark"
+}
+
 have_package() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
 
 # need_packages <Debian package...>: installs those that are not installed. Elsewhere than on Debian the commands must

@@ -4,6 +4,8 @@
 #
 #   packaging/build-deb.sh [FOLDER]        (target/debian)
 #
+# What an earlier run left in FOLDER is removed first; a folder with anything else in it is refused.
+#
 # Takes what is committed. Where Rust is rustup's and not Debian's, the build dependencies on it are not asked for.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../cmake/setup.sh"
@@ -12,8 +14,7 @@ work=${1:-$target/debian}
 need_cargo
 need_packages build-essential cmake debhelper fakeroot lintian python3 git xz-utils util-linux
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -1)
-rm -rf "$work"
-mkdir -p "$work"
+fresh_folder "$work"
 work=$(cd "$work" && pwd)
 source=$work/oxiblosc-$version
 
@@ -42,7 +43,7 @@ export RUSTUP_HOME=${RUSTUP_HOME:-$HOME/.rustup} DEB_BUILD_OPTIONS="parallel=$jo
 cd "$source"
 dpkg-buildpackage -us -uc -S "${without[@]}" >"$work/source.log" 2>&1 || { tail -30 "$work/source.log"; exit 1; }
 # CI: no program may be skipped there, and those in other languages are no part of the package's tests.
-as_root unshare --net env -u CI HOME="$HOME" PATH="$PATH" dpkg-buildpackage -us -uc -b "${without[@]}" >"$work/binary.log" 2>&1 ||
+as_root_in "$work" unshare --net env -u CI HOME="$HOME" PATH="$PATH" dpkg-buildpackage -us -uc -b "${without[@]}" >"$work/binary.log" 2>&1 ||
   { tail -40 "$work/binary.log"; exit 1; }
 grep -E 'tests passed' "$work/binary.log" || true
 

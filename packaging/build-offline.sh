@@ -4,14 +4,15 @@
 #
 #   packaging/build-offline.sh [FOLDER]
 #
-# FOLDER (target/offline) gets the sources, the crates, and what is built; the folder is emptied first.
+# FOLDER (target/offline) gets the sources, the crates, and what is built. What an earlier run left in it is removed first; a folder
+# with anything else in it is refused.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../cmake/setup.sh"
 
 work=${1:-$target/offline}
 need_cargo
 need_packages cmake make python3 util-linux git
-rm -rf "$work"
+fresh_folder "$work"
 mkdir -p "$work/home/cargo"
 work=$(cd "$work" && pwd)
 
@@ -30,7 +31,7 @@ END
 step "Build and install without a network"
 # The toolchain is rustup's where there is one; it lies in the home folder, which is another one here.
 export RUSTUP_HOME=${RUSTUP_HOME:-$HOME/.rustup}
-as_root unshare --net env HOME="$work/home" CARGO_HOME="$work/home/cargo" PATH="$PATH" RUSTUP_HOME="$RUSTUP_HOME" bash -euo pipefail -c '
+as_root_in "$work" unshare --net env HOME="$work/home" CARGO_HOME="$work/home/cargo" PATH="$PATH" RUSTUP_HOME="$RUSTUP_HOME" bash -euo pipefail -c '
   ! timeout 5 bash -c ": </dev/tcp/1.1.1.1/443" 2>/dev/null || { echo "there is a network"; exit 1; }
   cmake -S "$1/source/cmake" -B "$1/build" -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_LIBDIR=lib \
     -DOXIBLOSC_CARGO_TARGET_DIR="$1/target" >"$1/configure.log"

@@ -31,9 +31,11 @@ licences_are_there() {
 }
 
 no_path_of_this_machine() {
-  local file found
+  local file text found
   for file in "$library" "$prefix/lib/libblosc2.a" "$prefix/bin/b2"; do
-    found=$(strings -a "$file" | grep -F -e "$root/" -e "$target/" -e "$HOME/" -e "${CARGO_HOME:-$HOME/.cargo}/" | head -3)
+    # Neither a missing file nor a missing tool is a file without paths.
+    text=$(strings -a "$file") && [ -n "$text" ] || { echo "${file##*/}: cannot be read"; return 1; }
+    found=$(grep -F -e "$root/" -e "$target/" -e "$HOME/" -e "${CARGO_HOME:-$HOME/.cargo}/" <<<"$text" | head -3)
     [ -z "$found" ] || { echo "${file##*/}: $found"; return 1; }
   done
 }
@@ -55,6 +57,7 @@ tool_is_hardened() { is_hardened "$prefix/bin/b2" && readelf -h "$prefix/bin/b2"
 
 symbols_file_is_right() {
   local symbols=$root/packaging/debian/libblosc2-9.symbols
+  [ -s "$symbols" ] && [ -s "$library" ] || { echo "there is nothing to compare"; return 1; }
   diff <(sed -n 's/^ \([^@ ]*\)@Base .*/\1/p' "$symbols" | LC_ALL=C sort) \
     <(nm -D --defined-only --format=posix "$library" | cut -d' ' -f1 | LC_ALL=C sort) ||
     { echo "> has to be added to ${symbols#"$root"/}, < is missing in the library"; return 1; }

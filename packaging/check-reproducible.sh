@@ -10,7 +10,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../cmake/setup.sh"
 need_cargo
 need_packages cmake make python3 git diffutils
 work=$target/reproducible
-rm -rf "$work"
+fresh_folder "$work"
 mkdir -p "$work/one"
 
 step "One: the crates of the registry"

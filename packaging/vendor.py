@@ -3,6 +3,8 @@
 
   packaging/vendor.py FOLDER
 
+FOLDER is made anew: vendored crates in it are removed first, and a folder with anything else in it is refused.
+
 Of crates that are only for tests and for other systems the manifest stays, which is all that cargo asks of them; of the
 codecs in C what is neither their library nor its licence is left out.
 """
@@ -72,8 +74,17 @@ def leave_code(crate):
     record(crate, {str(path.relative_to(crate)) for path in crate.rglob("*") if path.is_file()})
 
 
+def empty(folder):
+    """Removes vendored crates; nothing else is touched."""
+    if not folder.exists():
+        return
+    if not folder.is_dir() or any(not (path / ".cargo-checksum.json").is_file() for path in folder.iterdir()):
+        sys.exit(f"{folder} has other things in it than vendored crates: name an empty folder")
+    shutil.rmtree(folder)
+
+
 def main(folder):
-    shutil.rmtree(folder, ignore_errors=True)
+    empty(folder)
     run("cargo", "vendor", "--locked", "--quiet", "--versioned-dirs", str(folder))
     needed = needed_crates()
     absent = needed - {path.name for path in folder.iterdir()}

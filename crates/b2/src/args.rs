@@ -109,7 +109,7 @@ impl Threads {
 /// What a command reads.
 #[derive(Args, Debug)]
 pub struct Source {
-    /// A frame (file or directory), a chunk, or a store of python-blosc2; - reads from a pipe
+    /// A frame (file or directory), a chunk, or a store of python-blosc2; - reads standard input, and pipes with a name are read like it
     #[arg(value_name = "FRAME")]
     path: PathBuf,
     /// Takes the frame with this key out of a store (.b2d, .b2z, .b2e); b2 info lists them
@@ -143,7 +143,7 @@ pub struct InfoArgs {
 /// Arguments of `verify`.
 #[derive(Args, Debug)]
 pub struct VerifyArgs {
-    /// Frames (files or directories), chunks, or stores of python-blosc2; - reads from a pipe
+    /// Frames (files or directories), chunks, or stores of python-blosc2; - reads standard input, and pipes with a name are read like it
     #[arg(value_name = "FILE", required = true)]
     pub inputs: Vec<PathBuf>,
     /// Says nothing if all is well
@@ -178,7 +178,7 @@ pub struct RepairArgs {
     /// Says what became of each chunk in JSON
     #[arg(long)]
     pub json: bool,
-    /// Replaces NEW if it is there
+    /// Replaces NEW if it is there: a file, or a directory with a frame and nothing else
     #[arg(long, short)]
     pub force: bool,
     #[command(flatten)]
@@ -244,10 +244,10 @@ impl Coding {
 /// Arguments of `compress`.
 #[derive(Args, Debug)]
 pub struct CompressArgs {
-    /// The file; - reads from a pipe
+    /// The file; - reads standard input, and a pipe with a name is read like it
     #[arg(value_name = "FILE")]
     pub input: PathBuf,
-    /// The frame; - writes to a pipe [default: FILE.b2frame, or FILE.b2nd for an array]
+    /// The frame; - writes to standard output [default: FILE.b2frame, or FILE.b2nd for an array; - for a pipe]
     #[arg(long, short, value_name = "FRAME")]
     pub output: Option<PathBuf>,
     #[command(flatten)]
@@ -268,7 +268,7 @@ pub struct CompressArgs {
     /// Takes an .npy file as bytes like any other
     #[arg(long)]
     pub raw: bool,
-    /// Replaces FRAME if it is there
+    /// Replaces FRAME if it is there: a file, or a directory with a frame and nothing else
     #[arg(long, short)]
     pub force: bool,
     #[command(flatten)]
@@ -315,7 +315,7 @@ pub struct ConvertArgs {
     /// Bytes of a block, such as 64K; for an array items along each dimension
     #[arg(long, value_name = "SIZE")]
     pub blocks: Option<String>,
-    /// Replaces NEW if it is there
+    /// Replaces NEW if it is there: a file, or a directory with a frame and nothing else
     #[arg(long, short)]
     pub force: bool,
     #[command(flatten)]

@@ -7,7 +7,7 @@ use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
 use crate::library::{ChunkInput, Place, SuperChunk, zeros};
 use crate::npy::{MAGIC, Npy};
-use crate::output::Output;
+use crate::output::{Output, say};
 use crate::plot;
 use crate::progress::Progress;
 use crate::settings::{Settings, codec_name, filter_names};
@@ -19,6 +19,7 @@ use oxiblosc_frame::header::Header;
 use oxiblosc_system::files::read_exact_at;
 use std::fs::File;
 use std::io::{Read, Write};
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 /// Levels that are tried.
@@ -138,24 +139,24 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
     }
     drop(progress);
     let best = front(&rows);
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{about}\n")?;
-    table(&rows, &best, &mut out)?;
+    let mut text = Vec::new();
+    writeln!(text, "{about}\n")?;
+    table(&rows, &best, &mut text)?;
     if skipped > 0 {
         writeln!(
-            out,
+            text,
             "\n{skipped} not measured: {} seconds are over (--seconds)",
             args.seconds
         )?;
     }
-    advise(&rows, &mut out)?;
+    advise(&rows, &mut text)?;
+    say(String::from_utf8_lossy(&text).trim_end());
     if let (Some(path), Some(mut plot)) = (&args.svg, plot) {
         plot.writer()?
             .write_all(plot::svg(&about, &rows, &best).as_bytes())?;
         plot.finish()?;
-        writeln!(out, "\nplot: {}", path.display())?;
+        say(&format!("\nplot: {}", path.display()));
     }
-    out.flush()?;
     Ok(Outcome::Fine)
 }
 
@@ -410,13 +411,22 @@ fn of_frame(input: &Input, most: usize, typesize: Option<i32>) -> Result<Sample>
         .contexts(1)
         .map_err(|error| Failure::of(input.name(), error))?;
     let nchunks = frame.nchunks();
-    let size = frame.chunk_nbytes(0).max(1);
-    let count = most.div_ceil(size).min(nchunks).min(1 << 16);
+    // Where chunks differ in size, as large as they are on average.
+    let size = match frame.chunk_nbytes(0) {
+        0 => frame.header.nbytes.max(0) as usize / nchunks.max(1),
+        size => size,
+    };
+    let count = most.div_ceil(size.max(1)).min(nchunks).min(1 << 16);
     let chosen = (0..count).map(|nth| nth * nchunks / count);
-    let mut chunks = Vec::new();
+    let (mut chunks, mut left) = (Vec::new(), most);
     each_chunk_of(&mut frame, &contexts, input, chosen, |data| {
-        chunks.push(data[..data.len().min(most)].to_vec());
-        Ok(())
+        let part = &data[..data.len().min(left)];
+        left -= part.len();
+        chunks.push(part.to_vec());
+        Ok(match left {
+            0 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        })
     })?;
     let typesize = typesize.unwrap_or(frame.header.typesize.clamp(1, 255));
     Ok(Sample { chunks, typesize })

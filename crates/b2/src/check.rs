@@ -1,6 +1,8 @@
 //! Whether a chunk can be decompressed, and which blocks of it can.
 
 use crate::library::{SuperChunk, zeros};
+use crate::source::{Frame, array_meta};
+use crate::text::plural;
 use oxiblosc_chunk::decode::Chunk;
 use oxiblosc_chunk::header::{Blocks, ChunkHeader, MAX_TYPESIZE, Special};
 use oxiblosc_error::Error;
@@ -95,12 +97,74 @@ pub fn chunk(contexts: &SuperChunk, chunk: &[u8], expected: Option<usize>) -> Re
 pub fn item_size(chunk: &[u8], typesize: i32) -> Result<(), Damage> {
     let said = ChunkHeader::parse(chunk).map(|header| i32::from(header.typesize));
     match said {
-        Ok(said) if said == typesize || typesize > MAX_TYPESIZE as i32 => Ok(()),
+        // Large items are said to be of one byte.
+        Ok(1) if typesize > MAX_TYPESIZE as i32 => Ok(()),
+        Ok(said) if said == typesize => Ok(()),
         _ => Err(Damage {
             error: Error::InvalidHeader,
             blocks: Vec::new(),
         }),
     }
+}
+
+/// What is wrong with the data size that the header of a frame says, where its chunks have `all` bytes together. Where they all have
+/// the same size each is checked against that.
+pub fn data_size(frame: &Frame, all: Option<u64>) -> Option<String> {
+    let said = frame.header.nbytes.max(0) as u64;
+    let all = all.filter(|all| frame.header.chunksize <= 0 && *all != said)?;
+    Some(format!(
+        "the header says that there are {} of data, the chunks have {}",
+        plural(said as usize, "byte", "bytes"),
+        plural(all as usize, "byte", "bytes")
+    ))
+}
+
+/// What is wrong with a frame as an array: its metalayer must make sense, its chunks must be as many and as large as the shapes say,
+/// and so must their blocks, of which one has `blocksize` bytes.
+pub fn array(frame: &Frame, blocksize: Option<usize>) -> Option<String> {
+    let content = frame.array()?;
+    let (header, nchunks) = (&frame.header, frame.nchunks());
+    let fitting = array_sizes(content, header.typesize);
+    let Some((count, chunk, block)) = fitting else {
+        return Some("the array's metalayer makes no sense".into());
+    };
+    if count != nchunks as i64 {
+        return Some(format!(
+            "the array's shape asks for {}, there are {nchunks}",
+            plural(usize::try_from(count).unwrap_or(0), "chunk", "chunks")
+        ));
+    }
+    if nchunks > 0 && i64::try_from(chunk) != Ok(header.chunksize.into()) {
+        return Some(
+            "the array's shapes and its size of items ask for chunks of another size".into(),
+        );
+    }
+    // A tuner may have chosen other blocks for the chunks.
+    let is_said = header.blocksize as usize == block;
+    let differs = |blocksize: usize| blocksize != block.min(chunk) && !is_said;
+    if blocksize.is_some_and(differs) {
+        return Some("the array's shape of blocks asks for blocks of another size".into());
+    }
+    None
+}
+
+/// How many chunks an array has, and the bytes of a chunk and of a block, if its metalayer makes sense.
+fn array_sizes(content: &[u8], typesize: i32) -> Option<(i64, usize, usize)> {
+    let meta = array_meta(content)?;
+    let shapes = meta
+        .shape
+        .iter()
+        .zip(&meta.chunkshape)
+        .zip(&meta.blockshape);
+    for ((shape, chunk), block) in shapes.take(meta.ndim) {
+        if *shape != 0 && (*chunk == 0 || *block == 0) {
+            return None;
+        }
+    }
+    let array = meta.geometry().ok()?;
+    // More than a chunk can have is another size, too.
+    let chunk = array.chunk_nbytes(typesize).unwrap_or(usize::MAX);
+    Some((array.nchunks().ok()?, chunk, array.block_nbytes(typesize)))
 }
 
 fn damaged_blocks(contexts: &SuperChunk, chunk: &[u8], header: &ChunkHeader) -> Vec<usize> {

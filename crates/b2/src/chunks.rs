@@ -9,6 +9,7 @@ use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_error::Error;
 use oxiblosc_frame::header::Header;
 use oxiblosc_memory::Buffer;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// What decompressing the chunks of a frame takes beside contexts.
@@ -151,21 +152,24 @@ impl<'a> Chunks<'a> {
     }
 }
 
-/// Gives the data of some chunks of a frame.
+/// Gives the data of some chunks of a frame, until `each` says that it has enough.
 pub fn each_chunk_of(
     frame: &mut Frame,
     contexts: &SuperChunk,
     input: &Input,
     chosen: impl Iterator<Item = usize>,
-    mut each: impl FnMut(&[u8]) -> Result<()>,
+    mut each: impl FnMut(&[u8]) -> Result<ControlFlow<()>>,
 ) -> Result<()> {
     let chunks = Chunks::of(frame, input);
     for nchunk in chosen {
         let chunk = frame.locate(nchunk);
         let chunk = chunk.map_err(|error| chunks.damaged(nchunk, error))?;
         let (data, size) = chunks.decompress(contexts, nchunk, &chunk)?;
-        each(&data[..size])?;
+        let next = each(&data[..size])?;
         chunks.keep(data);
+        if next.is_break() {
+            break;
+        }
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use crate::args::{CompressArgs, lengths, size};
 use crate::failure::{Failure, Outcome, Result};
-use crate::input::Input;
+use crate::input::{Input, Stream};
 use crate::library::{Array, Place, Shape, SuperChunk, zeros};
 use crate::npy::{MAGIC, Npy, boxes};
 use crate::output::{Output, say};
@@ -17,7 +17,7 @@ use oxiblosc_codecs::Codec;
 use oxiblosc_core::b2nd::MAX_DIM;
 use oxiblosc_memory::Buffer;
 use oxiblosc_system::files::read_exact_at;
-use std::io::{BufRead, Read, stdin};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Bytes of a chunk, unless something else is asked for.
@@ -52,30 +52,29 @@ pub fn defaults(typesize: i32, threads: i16) -> Settings {
 
 /// Runs the command.
 pub fn run(args: &CompressArgs) -> Result<Outcome> {
-    let piped = args.input == Path::new("-");
-    let file = match piped {
-        true => None,
-        false => Some(Input::new(&args.input)?),
+    let mut given = match Stream::at(&args.input)? {
+        Some(stream) => Given::Pipe(stream),
+        None => Given::File(Input::new(&args.input)?),
     };
-    let begins = match &file {
-        None => stdin().lock().fill_buf()?.starts_with(MAGIC),
-        Some(input) => begins_as_npy(input)?,
+    let (file, begins) = match &mut given {
+        Given::Pipe(pipe) => (None, pipe.front(MAGIC.len())? == MAGIC),
+        Given::File(input) => (Some(&*input), begins_as_npy(input)?),
     };
     let array = begins && !args.raw;
     let to = match &args.output {
         Some(path) => path.clone(),
-        None if piped => PathBuf::from("-"),
+        None if file.is_none() => PathBuf::from("-"),
         None => named(&args.input, array),
     };
-    let output = Output::new(&to, args.force, file.as_ref())?.keep_times();
+    let output = Output::new(&to, args.force, file)?.keep_times();
     if args.sparse && output.is_stream() {
         return Err(Failure::say("a directory does not go through a pipe"));
     }
-    let done = match &file {
-        Some(input) if array => compress_array(args, input, &output)?,
-        None if array => compress_array(args, &Input::new(&args.input)?, &output)?,
-        None => compress_pipe(args, &output)?,
-        Some(input) => compress_file(args, input, &output)?,
+    let done = match given {
+        Given::File(input) if array => compress_array(args, &input, &output)?,
+        Given::File(input) => compress_file(args, &input, &output)?,
+        Given::Pipe(pipe) if array => compress_array(args, &pipe.spooled()?, &output)?,
+        Given::Pipe(pipe) => compress_pipe(args, pipe, &output)?,
     };
     let (name, cbytes, silent) = (output.name().to_string(), output.size(), output.is_stream());
     output.finish()?;
@@ -84,9 +83,15 @@ pub fn run(args: &CompressArgs) -> Result<Outcome> {
         let (ratio, how) = (ratio(done.nbytes, cbytes), done.how);
         say(&format!(
             "{name}: {before} to {after}, ratio {ratio} ({how})"
-        ))?;
+        ));
     }
     Ok(Outcome::Fine)
+}
+
+/// What is to be compressed.
+enum Given {
+    File(Input),
+    Pipe(Stream),
 }
 
 /// What was compressed.
@@ -177,15 +182,14 @@ fn compress_file(args: &CompressArgs, input: &Input, output: &Output) -> Result<
 }
 
 /// Compresses what comes through a pipe.
-fn compress_pipe(args: &CompressArgs, output: &Output) -> Result<Done> {
-    let mut front = Vec::new();
-    stdin().lock().take(CHUNK as u64).read_to_end(&mut front)?;
+fn compress_pipe(args: &CompressArgs, mut pipe: Stream, output: &Output) -> Result<Done> {
+    let front = pipe.front(CHUNK)?;
     let settings = plain_settings(args, || {
         let places = typesize::places(front.len() as u64).into_iter();
         let sample = |place| front[place as usize..][..typesize::SAMPLE].to_vec();
         Ok(places.map(sample).collect())
     })?;
-    compress_bytes(args, settings, &mut front.chain(stdin()), 0, output)
+    compress_bytes(args, settings, &mut pipe.bytes(), 0, output)
 }
 
 /// How to compress bytes; which size of items they have is told by `samples` if by nothing else.

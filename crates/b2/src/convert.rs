@@ -23,6 +23,7 @@ use oxiblosc_memory::Buffer;
 /// Runs the command.
 pub fn run(args: &ConvertArgs) -> Result<Outcome> {
     let input = args.input.open()?;
+    input.refuse_altered()?;
     let FrameOrChunk::Frame(mut frame) = FrameOrChunk::open(&input)? else {
         return Err(Failure::say(format!(
             "{}: a chunk alone; b2 decompress can read it",
@@ -69,7 +70,7 @@ pub fn run(args: &ConvertArgs) -> Result<Outcome> {
     let (before, after) = (bytes(size_of(input.path())), bytes(output.size()));
     output.finish()?;
     if !silent {
-        say(&format!("{name}: {after}, from {before}"))?;
+        say(&format!("{name}: {after}, from {before}"));
     }
     Ok(Outcome::Fine)
 }

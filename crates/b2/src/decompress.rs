@@ -27,6 +27,7 @@ const SLAB: u64 = 32 << 20;
 /// Runs the command.
 pub fn run(args: &DecompressArgs) -> Result<Outcome> {
     let input = args.input.open()?;
+    input.refuse_altered()?;
     let source = FrameOrChunk::open(&input)?;
     let array = match &source {
         FrameOrChunk::Frame(frame) => frame.array().is_some(),
@@ -81,7 +82,7 @@ pub fn run(args: &DecompressArgs) -> Result<Outcome> {
     );
     output.finish()?;
     if !silent {
-        say(&report)?;
+        say(&report);
     }
     Ok(Outcome::Fine)
 }

@@ -2,11 +2,12 @@
 
 use crate::args::InfoArgs;
 use crate::failure::{Outcome, Result, describe};
-use crate::input::Input;
+use crate::input::{ALTERED, Input};
 use crate::json::Json;
 use crate::library::SuperChunk;
 use crate::listing::Listing;
 use crate::msgpack;
+use crate::output::complain;
 use crate::picture::{self, Share};
 use crate::settings::{codec_name, filter_names};
 use crate::source::{Frame, FrameOrChunk, array_meta, vlmeta_content};
@@ -51,6 +52,9 @@ struct Report {
 /// Runs the command.
 pub fn run(args: &InfoArgs) -> Result<Outcome> {
     let input = args.input.open()?;
+    if input.is_altered() {
+        complain(&format!("{}: {ALTERED}", input.name()));
+    }
     let mut out = std::io::stdout().lock();
     let mut members = Vec::new();
     if let Some(store) = Store::open(&input)? {

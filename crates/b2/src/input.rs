@@ -2,15 +2,19 @@
 
 use crate::failure::{Failure, Result};
 use crate::scratch::Scratch;
-use crate::source::frame_file;
+use crate::source::{REPAIR, frame_file};
 use crate::store::{Extract, Store};
+use crate::system;
 use oxiblosc_io::Storage;
+use rawzip::Crc32;
 use std::fs::{File, Metadata};
-use std::io::{self, Write};
+use std::io::{self, Cursor, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Bytes that are copied at once.
 const PART: u64 = 1 << 20;
+/// What to say of bytes whose checksum in the archive is another one.
+pub const ALTERED: &str = "is not what the archive's checksum says";
 
 /// Something to read from.
 pub struct Input {
@@ -18,31 +22,89 @@ pub struct Input {
     name: String,
     /// What was named: a path, which may be a store that holds it. None for a pipe.
     origin: Option<PathBuf>,
-    /// A copy, where one had to be made.
-    spooled: Option<Scratch>,
+    /// The file whose mode and owner count, if that is another one than the one that is read.
+    rights_of: Option<PathBuf>,
+    /// The folder of a copy, where one had to be made.
+    _copy: Option<Scratch>,
+    /// Whether it is other than the archive that it is from says.
+    altered: bool,
+}
+
+/// What can be read once, from its beginning to its end.
+pub struct Stream {
+    name: String,
+    /// What was read already.
+    front: Vec<u8>,
+    rest: Box<dyn Read + Send>,
+}
+
+impl Stream {
+    /// What comes through the pipe that is named: `-` is standard input. None for what can be read again: files, directories, disks.
+    pub fn at(path: &Path) -> Result<Option<Self>> {
+        let stream = |name: String, rest| Self {
+            name,
+            front: Vec::new(),
+            rest,
+        };
+        if path == Path::new("-") {
+            let rest = Box::new(io::stdin());
+            return Ok(Some(stream("standard input".into(), rest)));
+        }
+        let failed = |error| Failure::at(path, &error);
+        let there = std::fs::metadata(path).map_err(failed)?;
+        if there.is_file() || there.is_dir() || system::is_block_device(&there) {
+            return Ok(None);
+        }
+        let rest = Box::new(File::open(path).map_err(failed)?);
+        Ok(Some(stream(path.display().to_string(), rest)))
+    }
+
+    /// As many bytes from its beginning, or all where there are fewer.
+    pub fn front(&mut self, len: usize) -> Result<&[u8]> {
+        let more = len.saturating_sub(self.front.len()) as u64;
+        self.rest.by_ref().take(more).read_to_end(&mut self.front)?;
+        Ok(&self.front)
+    }
+
+    /// All its bytes.
+    pub fn bytes(self) -> impl Read + Send {
+        Cursor::new(self.front).chain(self.rest)
+    }
+
+    /// All its bytes in a file that goes away afterwards.
+    pub fn spooled(self) -> Result<Input> {
+        let (scratch, path, mut into) = spool()?;
+        let name = self.name.clone();
+        io::copy(&mut self.bytes(), &mut into)?;
+        Ok(Input {
+            path,
+            name,
+            origin: None,
+            rights_of: None,
+            _copy: Some(scratch),
+            altered: false,
+        })
+    }
 }
 
 impl Input {
-    /// The file or directory at `path`, which must be there; `-` is what comes through the pipe, put into a file that
-    /// goes away afterwards.
+    /// The file or directory at `path`, which must be there. What comes through a pipe is put into a file that goes away afterwards.
     pub fn new(path: &Path) -> Result<Self> {
-        if path != Path::new("-") {
-            std::fs::metadata(path).map_err(|error| Failure::at(path, &error))?;
-            return Ok(Self {
+        match Stream::at(path)? {
+            Some(_) if is_device(path) => Err(Failure::say(format!(
+                "{}: is a device, and may have no end: files, directories and pipes can be read",
+                path.display()
+            ))),
+            Some(stream) => stream.spooled(),
+            None => Ok(Self {
                 path: path.to_path_buf(),
                 name: path.display().to_string(),
                 origin: Some(path.to_path_buf()),
-                spooled: None,
-            });
+                rights_of: None,
+                _copy: None,
+                altered: false,
+            }),
         }
-        let (scratch, path, mut into) = spool()?;
-        io::copy(&mut io::stdin().lock(), &mut into)?;
-        Ok(Self {
-            path,
-            name: "standard input".into(),
-            origin: None,
-            spooled: Some(scratch),
-        })
     }
 
     /// The frame with a key in the store at `path`. One that has no file of its own is copied into one that goes away afterwards.
@@ -57,14 +119,17 @@ impl Input {
                 name,
                 ..whole
             }),
-            Extract::Bytes(file) => {
+            Extract::Bytes(file, checksum) => {
                 let (scratch, path, into) = spool()?;
-                copy(&*file, &into, &name)?;
+                let copied = copy(&*file, &into, &name)?;
                 Ok(Self {
                     path,
                     name,
+                    // A copy has the mode of what it is a copy of.
+                    rights_of: Some(store.file_of_embedded(&whole.path)),
                     origin: whole.origin,
-                    spooled: Some(scratch),
+                    _copy: Some(scratch),
+                    altered: !checksum.fits(copied),
                 })
             }
         }
@@ -90,6 +155,19 @@ impl Input {
         self.origin.as_deref() == Some(&self.path)
     }
 
+    /// Whether it is other than the archive that it is from says.
+    pub fn is_altered(&self) -> bool {
+        self.altered
+    }
+
+    /// Refuses data that are other than the archive that they are from says.
+    pub fn refuse_altered(&self) -> Result<()> {
+        match self.altered {
+            true => Err(Failure::say(format!("{}: {ALTERED} ({REPAIR})", self.name))),
+            false => Ok(()),
+        }
+    }
+
     /// Opens the file.
     pub fn open(&self) -> Result<File> {
         File::open(&self.path).map_err(|error| Failure::at(&self.path, &error))
@@ -97,15 +175,18 @@ impl Input {
 
     /// Whose mode and owner what is made of it gets: the file's, or that of the file with a directory's header.
     pub fn metadata(&self) -> Option<Metadata> {
-        let origin = self.origin.as_ref()?;
-        // A copy has the mode of what it is a copy of.
-        let path = match self.spooled {
-            Some(_) => origin,
-            None => &self.path,
-        };
+        // What came through a pipe has none.
+        self.origin.as_ref()?;
+        let path = self.rights_of.as_ref().unwrap_or(&self.path);
         let metadata = std::fs::metadata(frame_file(path)).ok()?;
         metadata.is_file().then_some(metadata)
     }
+}
+
+/// Whether it is a device such as `/dev/zero`. What comes through a pipe has an end.
+fn is_device(path: &Path) -> bool {
+    path != Path::new("-")
+        && std::fs::metadata(path).is_ok_and(|there| system::is_character_device(&there))
 }
 
 /// A new file that goes away with its folder.
@@ -117,14 +198,17 @@ fn spool() -> Result<(Scratch, PathBuf, File)> {
     Ok((scratch, path, file))
 }
 
-fn copy(from: &dyn Storage, mut into: &File, name: &str) -> Result<()> {
+/// Copies all of it; gives its checksum, as archives have it.
+fn copy(from: &dyn Storage, mut into: &File, name: &str) -> Result<u32> {
     let failed = |error| Failure::of(name, error);
     let size = from.size().map_err(failed)?;
     let mut part = vec![0; PART as usize];
+    let mut crc = Crc32::new();
     for pos in (0..size).step_by(PART as usize) {
         let part = &mut part[..PART.min(size - pos) as usize];
         from.read_at(pos, part).map_err(failed)?;
+        crc.update(part);
         into.write_all(part)?;
     }
-    Ok(())
+    Ok(crc.checksum())
 }

@@ -32,6 +32,7 @@ pub struct Listing {
     rows: Vec<Row>,
     /// The columns of each table by its key.
     tables: BTreeMap<String, Vec<String>>,
+    notes: Vec<String>,
     problems: Vec<String>,
 }
 
@@ -111,6 +112,7 @@ impl Listing {
             file_size: rows.iter().map(|row| row.cbytes).sum(),
             rows,
             tables,
+            notes: cleaned(&store.notes),
             problems: store.problems.clone(),
         }
     }
@@ -141,6 +143,9 @@ impl Listing {
                 clean(root.as_bytes()),
                 shown.join(", ")
             )?;
+        }
+        for note in &self.notes {
+            writeln!(out, "note        {note}")?;
         }
         for problem in &self.problems {
             writeln!(out, "damaged     {problem}")?;
@@ -175,6 +180,7 @@ impl Listing {
             ("store", Json::from(self.kind)),
             ("form", Json::from(self.form)),
             ("tables", Json::Object(tables.collect())),
+            ("notes", Json::list(self.notes)),
             ("problems", Json::list(self.problems)),
             (
                 "members",
@@ -191,6 +197,10 @@ impl Listing {
             .map(|(name, value)| (name.to_string(), value))
             .collect()
     }
+}
+
+fn cleaned(lines: &[String]) -> Vec<String> {
+    lines.iter().map(|line| clean(line.as_bytes())).collect()
 }
 
 /// The columns of the table at a key, by the frames that are there.

@@ -8,7 +8,7 @@
 //! - [`report`]: what `repair` says
 //! - [`library`]: the library's contexts, super-chunks and arrays with what the options say
 //! - [`npy`], [`msgpack`], [`json`]: formats of others
-//! - [`input`], [`output`], [`scratch`], [`progress`], [`picture`], [`plot`], [`text`]: files, pipes and people
+//! - [`input`], [`output`], [`placing`], [`scratch`], [`progress`], [`picture`], [`plot`], [`text`]: files, pipes and people
 #![forbid(unsafe_code)]
 
 mod args;
@@ -29,6 +29,7 @@ mod msgpack;
 mod npy;
 mod output;
 mod picture;
+mod placing;
 mod plot;
 mod progress;
 mod repair;
@@ -58,7 +59,11 @@ const DAMAGED: u8 = 1;
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
-    match run(&Cli::parse().command) {
+    let outcome = run(&Cli::parse().command);
+    let unsaid =
+        output::unsaid().inspect(|error| output::complain(&format!("standard output: {error}")));
+    match outcome {
+        Ok(Outcome::Fine) if unsaid.is_some() => ExitCode::from(FAILED),
         Ok(Outcome::Fine) | Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
         Ok(Outcome::Damaged) => ExitCode::from(DAMAGED),
         Err(Failure::Said(text)) => {

@@ -10,6 +10,9 @@ pub const MAGIC: &[u8; 6] = b"\x93NUMPY";
 /// The longest header that is read.
 const MOST: usize = 1 << 20;
 
+/// Orders of bytes, as a dtype begins with them.
+const ORDERS: [char; 4] = ['<', '>', '|', '='];
+
 /// An array in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Npy {
@@ -35,10 +38,15 @@ fn value<'a>(header: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
+/// The letter of a dtype that is no list of fields.
+fn kind_of(dtype: &str) -> Option<char> {
+    dtype.trim_start_matches(ORDERS).chars().next()
+}
+
 /// Bytes of an item of a dtype that is no list of fields.
 pub fn itemsize_of(dtype: &str) -> Option<usize> {
-    let rest = dtype.trim_start_matches(['<', '>', '|', '=']);
-    let kind = rest.chars().next()?;
+    let kind = kind_of(dtype)?;
+    let rest = dtype.trim_start_matches(ORDERS);
     let digits: String = rest[kind.len_utf8()..]
         .chars()
         .take_while(char::is_ascii_digit)
@@ -51,29 +59,48 @@ pub fn itemsize_of(dtype: &str) -> Option<usize> {
     }
 }
 
-/// Bytes of an item of a dtype that is a list of fields, such as `[('a', '<i4'), ('b', '<f8', (2,))]`. A field may be such a list.
-fn record_size(dtype: &str) -> Option<usize> {
-    let fields = dtype.trim().strip_prefix('[')?.strip_suffix(']')?;
+/// Why the size of an item is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unsized {
+    /// It is an object of Python, or has one in it.
+    Objects,
+    Unknown,
+}
+
+/// Bytes of an item of a dtype: a kind such as `<i4`, or a list of fields such as `[('a', '<i4'), ('b', '<f8', (2,))]`. A field may be
+/// such a list.
+fn item_size(dtype: &str) -> std::result::Result<usize, Unsized> {
+    let Some(fields) = dtype.trim().strip_prefix('[') else {
+        return itemsize_of(dtype).ok_or(match kind_of(dtype) {
+            Some('O') => Unsized::Objects,
+            _ => Unsized::Unknown,
+        });
+    };
     let mut size = 0usize;
-    for field in parts(fields) {
-        let field = field.strip_prefix('(')?.strip_suffix(')')?;
-        let mut parts = parts(field);
-        let _name = parts.next()?;
-        let kind = parts.next()?;
-        let one = match kind
-            .strip_prefix('\'')
-            .and_then(|kind| kind.strip_suffix('\''))
-        {
-            Some(kind) => itemsize_of(kind)?,
-            None => record_size(kind)?,
-        };
-        let count = match parts.next() {
-            Some(shape) => items_of_shape(shape)?,
-            None => 1,
-        };
-        size = size.checked_add(one.checked_mul(count)?)?;
+    for field in parts(fields.strip_suffix(']').ok_or(Unsized::Unknown)?) {
+        let bytes = field_size(field)?;
+        size = size.checked_add(bytes).ok_or(Unsized::Unknown)?;
     }
-    Some(size)
+    Ok(size)
+}
+
+/// Bytes of a field: `('a', '<i4')`, or with a shape.
+fn field_size(field: &str) -> std::result::Result<usize, Unsized> {
+    let inner = || field.strip_prefix('(')?.strip_suffix(')');
+    let mut parts = parts(inner().ok_or(Unsized::Unknown)?);
+    let (_name, kind) = (parts.next(), parts.next().ok_or(Unsized::Unknown)?);
+    let quoted = kind
+        .strip_prefix('\'')
+        .and_then(|kind| kind.strip_suffix('\''));
+    let one = match quoted {
+        Some(kind) => item_size(kind)?,
+        None if kind.starts_with('[') => item_size(kind)?,
+        None => return Err(Unsized::Unknown),
+    };
+    let count = parts.next().map_or(Some(1), items_of_shape);
+    count
+        .and_then(|count| one.checked_mul(count))
+        .ok_or(Unsized::Unknown)
 }
 
 /// Items of a field with a shape: `(2, 3)`, or one length.
@@ -85,15 +112,19 @@ fn items_of_shape(shape: &str) -> Option<usize> {
 /// The parts of a list in Python's words, between commas that are in no brackets and no quotes.
 fn parts(list: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0;
-    let mut quoted = false;
+    let (mut quote, mut escaped) = (None, false);
     list.split(move |c| {
-        match c {
-            '\'' => quoted = !quoted,
-            '(' | '[' if !quoted => depth += 1,
-            ')' | ']' if !quoted => depth -= 1,
+        match (c, quote) {
+            _ if escaped => escaped = false,
+            ('\\', Some(_)) => escaped = true,
+            (c, Some(end)) if c == end => quote = None,
+            (_, Some(_)) => {}
+            ('\'' | '"', None) => quote = Some(c),
+            ('(' | '[', None) => depth += 1,
+            (')' | ']', None) => depth -= 1,
             _ => {}
         }
-        c == ',' && !quoted && depth == 0
+        c == ',' && quote.is_none() && depth == 0
     })
     .map(str::trim)
     .filter(|part| !part.is_empty())
@@ -132,20 +163,18 @@ impl Npy {
             .map(|length| length.trim().parse().ok().filter(|length| *length >= 0))
             .collect();
         let shape = shape.ok_or_else(|| bad("its shape makes no sense"))?;
-        if dtype.contains('O') && itemsize_of(&dtype).is_none() {
-            return Err(bad(
-                "it holds Python objects (--raw compresses the file as it is)",
-            ));
-        }
         let data = start + len as u64;
         let there = file.metadata()?.len().saturating_sub(data);
         let items = shape
             .iter()
             .try_fold(1u64, |n, length| n.checked_mul(*length as u64));
         let items = items.ok_or_else(|| bad("it is too large"))?;
-        let itemsize = itemsize_of(&dtype)
-            .or_else(|| record_size(&dtype))
-            .ok_or_else(|| bad("its dtype is not known (--raw compresses the file as it is)"))?;
+        let itemsize = item_size(&dtype).map_err(|why| {
+            bad(match why {
+                Unsized::Objects => "it holds Python objects (--raw compresses the file as it is)",
+                Unsized::Unknown => "its dtype is not known (--raw compresses the file as it is)",
+            })
+        })?;
         let needed = items
             .checked_mul(itemsize as u64)
             .ok_or_else(|| bad("it is too large"))?;
@@ -321,20 +350,28 @@ mod tests {
         assert_eq!(itemsize_of("<M8[ns]"), Some(8));
         assert_eq!(itemsize_of("[('a', '<i4')]"), None);
         let records = [
-            ("[('a', '<i4')]", Some(4)),
+            ("[('a', '<i4')]", Ok(4)),
             (
-                "[('a', '<i4'), ('b,)', '<f8', (2, 3)), ('', '|V4')]",
-                Some(56),
+                "[('b,)', '<f8', (2, 3)), ('a', '<i4'), ('', '|V4')]",
+                Ok(56),
             ),
             (
                 "[('a', [('x', '<U2'), ('y', '|b1')], (2,)), ('b', '<i2', 3)]",
-                Some(24),
+                Ok(24),
             ),
-            ("[('a', '|O')]", None),
-            ("['<i4']", None),
+            ("[('Offset', '<i4'), (('O', 'OO'), '<f8')]", Ok(12)),
+            (
+                r#"[("it's", '<i4'), ('"', '<i4'), ('a\',"b', '<i2')]"#,
+                Ok(10),
+            ),
+            ("|O", Err(Unsized::Objects)),
+            ("[('a', '|O')]", Err(Unsized::Objects)),
+            ("[('a', [('Offset', 'O')], (2,))]", Err(Unsized::Objects)),
+            ("['<i4']", Err(Unsized::Unknown)),
+            ("[('a', '<Q4')]", Err(Unsized::Unknown)),
         ];
         for (dtype, size) in records {
-            assert_eq!(record_size(dtype), size, "{dtype}");
+            assert_eq!(item_size(dtype), size, "{dtype}");
         }
         let header = Npy::header(&[3], "<f8");
         assert_eq!((header.len() % 64, header.last()), (0, Some(&b'\n')));

@@ -2,23 +2,30 @@
 
 use crate::failure::{Failure, Result};
 use crate::input::Input;
+use crate::placing::{OTHER_THINGS, is_frame_or_empty, place};
 use crate::scratch::Scratch;
+use crate::source::frame_file;
 use crate::system;
 use oxiblosc_system::files::identity_at;
 use std::fs::{File, FileTimes, Metadata};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Links that are followed, one to the next.
 const MAX_LINKS: usize = 40;
+
+/// Why the reader of the output was not told something.
+static UNSAID: OnceLock<io::Error> = OnceLock::new();
 
 /// Something to be written.
 pub struct Output {
     /// Where it is made.
     scratch: Scratch,
     target: Target,
-    /// What it is made of.
+    /// Whose mode and owner it gets: what it is made of, or else what it replaces.
     source: Option<Metadata>,
+    replaced: Option<Metadata>,
     keep_times: bool,
     name: String,
 }
@@ -39,12 +46,19 @@ impl Output {
         let refused = |why: &str| Err(Failure::say(format!("{}: {why}", path.display())));
         let origin = input.and_then(Input::origin);
         let mut beside = std::env::temp_dir();
+        let mut replaced = None;
         let target = if path == Path::new("-") {
             stream(io::stdout())?
+        } else if let Some(there) = stream_at(path) {
+            if system::is_block_device(&there) && !replace {
+                return refused("is a block device (--force overwrites it)");
+            }
+            // What a link such as `/dev/stdout` says may be no path.
+            stream(File::options().write(true).open(path).map_err(failed)?)?
         } else {
             let to = followed(path).map_err(failed)?;
             match std::fs::symlink_metadata(&to) {
-                Ok(there) if there.is_file() || there.is_dir() => {
+                Ok(there) => {
                     if !replace {
                         return refused("is there already (--force replaces it)");
                     }
@@ -52,16 +66,12 @@ impl Output {
                         return refused("is what is read: write to another place");
                     }
                     if there.is_dir() && !is_frame_or_empty(&to) {
-                        return refused("is a directory with other things in it than a frame");
+                        return refused(OTHER_THINGS);
                     }
                     beside = parent(&to);
+                    let header = std::fs::metadata(frame_file(&to));
+                    replaced = Some(header.unwrap_or(there));
                     Target::Path { to, replace }
-                }
-                Ok(there) => {
-                    if system::is_block_device(&there) && !replace {
-                        return refused("is a block device (--force overwrites it)");
-                    }
-                    stream(File::options().write(true).open(&to).map_err(failed)?)?
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     beside = parent(&to);
@@ -76,6 +86,7 @@ impl Output {
         Ok(Self {
             scratch: Scratch::new(&beside).map_err(failed)?,
             source: input.and_then(Input::metadata),
+            replaced,
             keep_times: false,
             name: match &target {
                 Target::Stream(_) if path == Path::new("-") => "standard output".into(),
@@ -144,12 +155,12 @@ impl Output {
                 Ok(stream.flush()?)
             }
             Target::Path { to, replace } => {
-                if let Some(source) = &self.source {
-                    give_attributes(&from, source, self.keep_times)
+                let times = self.keep_times && self.source.is_some();
+                if let Some(source) = self.source.as_ref().or(self.replaced.as_ref()) {
+                    give_attributes(&from, source, times)
                         .map_err(|error| Failure::at(to, &error))?;
                 }
-                let old = self.scratch.path("old");
-                place(&from, to, *replace, &old).map_err(|error| match error.kind() {
+                place(&mut self.scratch, &from, to, *replace).map_err(|error| match error.kind() {
                     io::ErrorKind::AlreadyExists => Failure::say(format!(
                         "{}: is there already (--force replaces it)",
                         self.name
@@ -177,6 +188,12 @@ fn stream(to: impl Write + IsTerminal + Send + 'static) -> Result<Target> {
         ));
     }
     Ok(Target::Stream(Box::new(to)))
+}
+
+/// What is at the end of a path, if bytes go there one after the other: a pipe, a device.
+fn stream_at(path: &Path) -> Option<Metadata> {
+    let there = std::fs::metadata(path).ok()?;
+    (!there.is_file() && !there.is_dir()).then_some(there)
 }
 
 /// Where the links at `path` lead to, whether anything is there or not.
@@ -220,35 +237,6 @@ fn are_nested(a: &Path, b: &Path) -> bool {
     }
 }
 
-/// Whether a directory may be replaced.
-fn is_frame_or_empty(path: &Path) -> bool {
-    let is_empty = || std::fs::read_dir(path).is_ok_and(|mut files| files.next().is_none());
-    crate::source::frame_file(path).is_file() || is_empty()
-}
-
-/// Moves a file or directory to its place. What is replaced goes to `old`, and comes back if the move fails.
-fn place(from: &Path, to: &Path, replace: bool, old: &Path) -> io::Result<()> {
-    if !replace && from.is_file() {
-        // Unlike a renaming, this fails if something has come there meanwhile.
-        match std::fs::hard_link(from, to) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {}
-            done => return done,
-        }
-    }
-    if !replace && to.symlink_metadata().is_ok() {
-        return Err(io::ErrorKind::AlreadyExists.into());
-    }
-    let are_files = from.is_file() && !to.is_dir();
-    if are_files || to.symlink_metadata().is_err() {
-        return std::fs::rename(from, to);
-    }
-    std::fs::rename(to, old)?;
-    std::fs::rename(from, to).inspect_err(|_| {
-        // The first error is the one to tell.
-        let _ = std::fs::rename(old, to);
-    })
-}
-
 /// Gives a file, or a directory and the files in it, the mode of `source`, and its owner and group as far as this user may.
 fn give_attributes(path: &Path, source: &Metadata, times: bool) -> io::Result<()> {
     if path.is_dir() {
@@ -279,9 +267,20 @@ pub fn size_of(path: &Path) -> u64 {
         .sum()
 }
 
-/// A line for the reader of the output.
-pub fn say(line: &str) -> Result<()> {
-    Ok(writeln!(io::stdout().lock(), "{line}")?)
+/// A line for the reader of the output. Where it cannot be written the command goes on: see [`unsaid`].
+pub fn say(line: &str) {
+    if UNSAID.get().is_none()
+        && let Err(error) = writeln!(io::stdout().lock(), "{line}")
+    {
+        UNSAID.get_or_init(|| error);
+    }
+}
+
+/// Why something could not be said, if the reader has not just gone away, as `head` does.
+pub fn unsaid() -> Option<&'static io::Error> {
+    UNSAID
+        .get()
+        .filter(|error| error.kind() != io::ErrorKind::BrokenPipe)
 }
 
 /// A line for the person who gave the command.

@@ -1,6 +1,5 @@
 //! How far a command is, shown to a person only.
 
-use crate::failure::Result;
 use crate::output::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, stderr};
@@ -30,8 +29,8 @@ impl Progress {
     }
 
     /// A line for the reader of the output, above the bar.
-    pub fn say(&self, line: &str) -> Result<()> {
-        self.0.suspend(|| say(line))
+    pub fn say(&self, line: &str) {
+        self.0.suspend(|| say(line));
     }
 }
 

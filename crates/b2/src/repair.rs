@@ -3,6 +3,7 @@
 use crate::args::{Fill, RepairArgs};
 use crate::chunk_repair::{ChunkRepair, Verdict};
 use crate::failure::{Failure, Outcome, Result, describe};
+use crate::input::ALTERED;
 use crate::library::{Place, SuperChunk, c_path};
 use crate::output::{Output, say};
 use crate::progress::Progress;
@@ -31,6 +32,9 @@ pub fn run(args: &RepairArgs) -> Result<Outcome> {
     let sparse = input.path().is_dir();
     let file_name = frame_file(input.path());
     let mut notes = Vec::new();
+    if input.is_altered() {
+        notes.push(format!("what was taken out {ALTERED}"));
+    }
     let file = match Filesystem.open(&c_path(&file_name)?, Mode::Read) {
         Ok(file) => Some(file),
         Err(_) if sparse => {
@@ -58,7 +62,7 @@ pub fn run(args: &RepairArgs) -> Result<Outcome> {
     );
     if !args.json {
         for note in &salvage.notes {
-            say(note)?;
+            say(note);
         }
     }
     let rebuilt = rebuild(args, &mut salvage, &chunks, &sizes, &output, threads)?;
@@ -69,8 +73,8 @@ pub fn run(args: &RepairArgs) -> Result<Outcome> {
         output: &args.output,
     };
     match args.json {
-        true => say(&report.json().to_string())?,
-        false => report.print()?,
+        true => say(&report.json().to_string()),
+        false => report.print(),
     }
     Ok(match report.is_complete() {
         true => Outcome::Fine,

@@ -1,7 +1,6 @@
 //! What `b2 repair` says of what it did.
 
 use crate::chunk_repair::Verdict;
-use crate::failure::Result;
 use crate::json::Json;
 use crate::output::say;
 use crate::salvage::Salvage;
@@ -60,23 +59,23 @@ impl Report<'_> {
     }
 
     /// For a person.
-    pub fn print(&self) -> Result<()> {
+    pub fn print(&self) {
         let (right, unknown) = (self.chunks(State::Right), self.chunks(State::Unknown));
         let wrong = self.chunks(State::Wrong);
         let count = self.verdicts.len();
-        self.salvage.lost.iter().try_for_each(|line| say(line))?;
+        self.salvage.lost.iter().for_each(|line| say(line));
         say(&format!(
             "{}: {} of {}",
             clean(self.output.display().to_string().as_bytes()),
             count - wrong.len(),
             plural(count, "chunk", "chunks")
-        ))?;
+        ));
         let named = |chunks: &[usize]| match chunks.len() == count {
             true => "all chunks".to_string(),
             false => format!("{} {}", word(chunks.len()), ranges(chunks, RANGES)),
         };
         if !right.is_empty() {
-            say(&format!("right: {}", named(&right)))?;
+            say(&format!("right: {}", named(&right)));
         }
         for why in [UNPLACED, ONE_BIT, DOUBTFUL, UNCHECKED] {
             let chunks = unknown.iter().copied();
@@ -84,11 +83,11 @@ impl Report<'_> {
                 .filter(|nchunk| why_unknown(&self.verdicts[*nchunk]) == why)
                 .collect();
             if !chunks.is_empty() {
-                say(&format!("unknown: {} ({why})", named(&chunks)))?;
+                say(&format!("unknown: {} ({why})", named(&chunks)));
             }
         }
         if !wrong.is_empty() {
-            say(&format!("wrong, and lost: {}", named(&wrong)))?;
+            say(&format!("wrong, and lost: {}", named(&wrong)));
         }
         let partly = self.verdicts.iter().enumerate();
         let partly = partly.filter(|(_, verdict)| !verdict.is_uniform());
@@ -106,14 +105,14 @@ impl Report<'_> {
                 list(&verdict.wrong, "wrong, and lost"),
                 list(&verdict.one_bit, "unknown, with one bit put right"),
                 verdict.state.word()
-            ))?;
+            ));
         }
         let partly = partly.count();
         if partly > RANGES {
             say(&format!(
                 "blocks of {} lost or in doubt in all",
                 plural(partly, "chunk", "chunks")
-            ))?;
+            ));
         }
         let all = self.verdicts.iter().enumerate();
         let missing: Vec<usize> = all
@@ -124,9 +123,8 @@ impl Report<'_> {
             let missing = named(&missing);
             say(&format!(
                 "left out, since nothing tells their size: {missing}"
-            ))?;
+            ));
         }
-        Ok(())
     }
 
     /// For a program.

@@ -17,7 +17,11 @@ fn folders() -> MutexGuard<'static, Vec<PathBuf>> {
 }
 
 /// A folder that only this user can look into.
-pub struct Scratch(PathBuf);
+pub struct Scratch {
+    path: PathBuf,
+    /// Whether it stays, since it holds what must not be lost.
+    kept: bool,
+}
 
 impl Scratch {
     /// A new one in `parent`. Its name is short, whatever is to be made in it.
@@ -32,7 +36,7 @@ impl Scratch {
             match system::create_private_dir(&path) {
                 Ok(()) => {
                     folders.push(path.clone());
-                    return Ok(Self(path));
+                    return Ok(Self { path, kept: false });
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
@@ -43,17 +47,38 @@ impl Scratch {
 
     /// A path in it.
     pub fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.path.join(name)
+    }
+
+    /// Runs `change`, during which what is in the folder must not be lost: no signal ends the program before it has returned. Where it
+    /// fails in a way that leaves something in the folder, which it says, the folder stays for good.
+    pub fn guarded<T>(&mut self, change: impl FnOnce() -> (T, bool)) -> T {
+        let mut folders = folders();
+        let (result, keep) = change();
+        if keep {
+            self.kept = true;
+            folders.retain(|path| *path != self.path);
+        }
+        result
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
+        if self.kept {
+            return;
+        }
         let mut folders = folders();
         // What cannot be removed stays; there is nobody to tell.
-        let _ = std::fs::remove_dir_all(&self.0);
-        folders.retain(|path| *path != self.0);
+        let _ = std::fs::remove_dir_all(&self.path);
+        folders.retain(|path| *path != self.path);
     }
+}
+
+/// Whether signals wait.
+#[cfg(test)]
+pub fn is_locked() -> bool {
+    FOLDERS.try_lock().is_err()
 }
 
 /// Removes all folders. They stay locked, so that no more are made.

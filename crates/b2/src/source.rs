@@ -6,7 +6,7 @@ use crate::library::{SuperChunk, c_path, zeros};
 use crate::settings::Settings;
 use crate::store::Store;
 use oxiblosc_chunk::header::{
-    ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, MIN_HEADER_LENGTH, Special,
+    ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_BLOCKSIZE, MAX_TYPESIZE, MIN_HEADER_LENGTH, Special,
 };
 use oxiblosc_chunk::special;
 use oxiblosc_core::b2nd::meta::{Meta, NAME, OLD_NAME};
@@ -318,12 +318,12 @@ pub fn special_chunk(kind: Special, nbytes: usize, header: &Header) -> Vec<u8> {
         kind => kind,
     };
     let typesize = if typesize > MAX_TYPESIZE { 1 } else { typesize };
-    let blocksize = usize::try_from(header.blocksize).unwrap_or(0);
-    let blocksize = if blocksize == 0 {
-        nbytes.max(1)
-    } else {
-        blocksize
-    };
+    // What the header says may be wrong; there is nothing in the blocks.
+    let blocksize = match usize::try_from(header.blocksize) {
+        Ok(size) if (1..=nbytes).contains(&size) => size,
+        _ => nbytes.max(1),
+    }
+    .min(MAX_BLOCKSIZE as usize);
     let mut chunk = vec![0; EXTENDED_HEADER_LENGTH];
     special::write(kind, nbytes, blocksize, typesize, &[], &mut chunk);
     chunk

@@ -2,7 +2,7 @@
 
 #[cfg(unix)]
 mod kind {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
     use std::fs::{DirBuilder, Metadata, Permissions};
@@ -21,10 +21,16 @@ mod kind {
         there.file_type().is_block_device()
     }
 
+    /// Whether it is a device that gives bytes one after the other.
+    pub fn is_character_device(there: &Metadata) -> bool {
+        there.file_type().is_char_device()
+    }
+
     /// Gives a file or directory the mode of `source`, and its owner and group as far as this user may. Whoever may read a
     /// directory's files may look for them.
     pub fn give_rights(path: &Path, source: &Metadata) -> io::Result<()> {
-        let mode = source.mode() & 0o777;
+        // Whoever may look into a directory may not for that run files.
+        let mode = source.mode() & if source.is_dir() { 0o666 } else { 0o777 };
         let search = if path.is_dir() {
             (mode & 0o444) >> 2
         } else {
@@ -36,17 +42,19 @@ mod kind {
         std::fs::set_permissions(path, Permissions::from_mode(mode | search))
     }
 
-    /// From now on a signal by which users and systems end a program calls `run` first.
+    /// From now on a signal by which users and systems end a program calls `run` first; to write more than the system allows is an
+    /// error of the write and no signal.
     pub fn before_end(run: fn()) {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
             let ignored = ignored();
-            let signals = [SIGHUP, SIGINT, SIGTERM];
+            let signals = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ];
             let watched = signals.iter().filter(|n| ignored >> (**n - 1) & 1 == 0);
             // Without it a signal leaves the folders where they are.
             if let Ok(mut signals) = Signals::new(watched) {
                 std::thread::spawn(move || {
-                    for signal in signals.forever() {
+                    let ending = |signal: &i32| *signal != SIGXFSZ;
+                    for signal in signals.forever().filter(ending) {
                         run();
                         // It ends the program as the signal would have.
                         let _ = emulate_default_handler(signal);
@@ -78,6 +86,11 @@ mod kind {
 
     /// Whether it is a disk.
     pub fn is_block_device(_there: &Metadata) -> bool {
+        false
+    }
+
+    /// Whether it is a device that gives bytes one after the other.
+    pub fn is_character_device(_there: &Metadata) -> bool {
         false
     }
 

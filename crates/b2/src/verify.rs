@@ -3,7 +3,7 @@
 use crate::args::VerifyArgs;
 use crate::check::{self, Damage};
 use crate::failure::{Failure, Outcome, Result, describe};
-use crate::input::Input;
+use crate::input::{ALTERED, Input};
 use crate::library::SuperChunk;
 use crate::output::{complain, say};
 use crate::progress::Progress;
@@ -13,7 +13,7 @@ use crate::source::{
 use crate::store::{Store, Unopened};
 use crate::text::{bytes, clean, plural, ranges};
 use crate::workers::{each_thread, in_order};
-use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_error::Error;
 use oxiblosc_frame::header::{Header, Kind};
 use oxiblosc_frame::offsets::Place as At;
@@ -63,14 +63,14 @@ fn verify_one(path: &Path, args: &VerifyArgs) -> Result<Outcome> {
     let (what, nbytes, covered) = match FrameOrChunk::try_open(&input)? {
         Err(error) => {
             let why = describe(error);
-            say(&format!("{}: damaged: {why} ({REPAIR})", input.name()))?;
+            say(&format!("{}: damaged: {why} ({REPAIR})", input.name()));
             return Ok(Outcome::Damaged);
         }
         Ok(FrameOrChunk::Chunk(chunk)) => {
             let contexts = plain_contexts(args.threads.count());
             let contexts = contexts.map_err(|error| Failure::of(input.name(), error))?;
             match check::chunk(&contexts, &chunk, None) {
-                Err(damage) => findings.note(&Progress::new("", 0), "the chunk", &damage)?,
+                Err(damage) => findings.note(&Progress::new("", 0), "the chunk", &damage),
                 Ok(()) => {
                     let header = ChunkHeader::parse(&chunk);
                     findings.count(header.is_ok_and(|header| header.has_checksums()));
@@ -90,7 +90,7 @@ fn verify_one(path: &Path, args: &VerifyArgs) -> Result<Outcome> {
             (chunks, nbytes, frame.covered())
         }
     };
-    findings.conclude(&input, &what, nbytes, covered, args.quiet)
+    Ok(findings.conclude(&input, &what, nbytes, covered, args.quiet))
 }
 
 /// Verifies all that is in a store.
@@ -108,10 +108,7 @@ fn verify_store(store: &Store, input: &Input, args: &VerifyArgs) -> Result<Outco
             Err(error) => return Err(Failure::of(input.name(), error)),
         }
     }
-    for problem in &store.problems {
-        say(problem)?;
-        findings.damaged += 1;
-    }
+    beside_frames(store, args.quiet, &mut findings)?;
     for member in &store.members {
         let key = clean(member.key.as_bytes());
         let opened = store.frame(member);
@@ -128,17 +125,17 @@ fn verify_store(store: &Store, input: &Input, args: &VerifyArgs) -> Result<Outco
                 let address = clean(address.as_bytes());
                 say(&format!(
                     "{key}: is at {address}, where nothing was looked at"
-                ))?;
+                ));
             }
             Err(Unopened::Elsewhere(_)) => {}
             Err(Unopened::Damaged(why)) => {
                 findings.damaged += 1;
-                say(&format!("{key}: {why}"))?;
+                say(&format!("{key}: {why}"));
             }
         }
         if !store.checksum_fits(member)? {
             findings.damaged += 1;
-            say(&format!("{key}: is not what the archive's checksum says"))?;
+            say(&format!("{key}: {ALTERED}"));
         }
     }
     let covered = match store.is_archive() {
@@ -146,7 +143,33 @@ fn verify_store(store: &Store, input: &Input, args: &VerifyArgs) -> Result<Outco
         false => covered.unwrap_or("none"),
     };
     let what = plural(store.members.len(), "frame", "frames");
-    findings.conclude(input, &what, nbytes, covered, args.quiet)
+    Ok(findings.conclude(input, &what, nbytes, covered, args.quiet))
+}
+
+/// Says what there is to say of a store besides its frames.
+fn beside_frames(store: &Store, quiet: bool, findings: &mut Findings) -> Result<()> {
+    if !quiet {
+        store
+            .notes
+            .iter()
+            .for_each(|note| say(&clean(note.as_bytes())));
+    }
+    for problem in &store.problems {
+        say(problem);
+        findings.damaged += 1;
+    }
+    for other in &store.others {
+        let name = clean(other.key.as_bytes());
+        let wrong = match other.unreadable() {
+            Some(why) => Some(why),
+            None => (!store.checksum_fits(other)?).then_some(ALTERED),
+        };
+        if let Some(why) = wrong {
+            findings.damaged += 1;
+            say(&format!("{name}: {why}"));
+        }
+    }
+    Ok(())
 }
 
 /// A chunk of a frame, to be looked at.
@@ -162,8 +185,37 @@ struct Part {
 /// What is known of a chunk that is right.
 struct Sound {
     has_checksums: bool,
+    nbytes: usize,
+    /// Bytes of a block, of a chunk whose blocks hold something.
+    blocksize: Option<usize>,
     /// Where it lies, or the number of its file, and what is behind it.
     place: Option<(u64, u64)>,
+}
+
+/// What is known of all chunks that are right.
+#[derive(Default)]
+struct Sum {
+    /// Bytes of their data, if those of all chunks are known.
+    nbytes: Option<u64>,
+    /// Bytes of a block, of the first of them whose blocks hold something.
+    blocksize: Option<usize>,
+    /// From where to where each of them lies.
+    places: Vec<(u64, u64)>,
+}
+
+impl Sum {
+    fn add(&mut self, sound: &Sound) {
+        let nbytes = self.nbytes;
+        self.nbytes = nbytes.and_then(|nbytes| nbytes.checked_add(sound.nbytes as u64));
+        self.blocksize = self.blocksize.or(sound.blocksize);
+        self.places.extend(sound.place);
+    }
+
+    /// Whether two of them lie in the same place.
+    fn is_shared(&mut self) -> bool {
+        self.places.sort_unstable();
+        self.places.windows(2).any(|pair| pair[0].1 > pair[1].0)
+    }
 }
 
 impl Part {
@@ -192,6 +244,8 @@ impl Part {
         };
         Ok(Some(Sound {
             has_checksums: parsed.has_checksums(),
+            nbytes: parsed.nbytes,
+            blocksize: (parsed.special() == Special::None).then(|| parsed.blocksize_field()),
             place: self.at.map(|at| (at, at + length)),
         }))
     }
@@ -210,7 +264,10 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
     let states = each_thread(threads, left.len() as u64, size, |threads| {
         frame.contexts(threads).map_err(failed)
     })?;
-    let mut places = Vec::new();
+    let mut sum = Sum {
+        nbytes: (left.len() == frame.nchunks()).then_some(0),
+        ..Sum::default()
+    };
     in_order(
         states,
         || {
@@ -232,22 +289,25 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
             match result {
                 Ok(Some(sound)) => {
                     findings.count(sound.has_checksums);
-                    places.extend(sound.place);
+                    sum.add(&sound);
                 }
-                Ok(None) => {}
-                Err(damage) => findings.note(&progress, &format!("chunk {nchunk}"), &damage)?,
+                // How many bytes of data these are only the header says.
+                Ok(None) => sum.nbytes = None,
+                Err(damage) => {
+                    sum.nbytes = None;
+                    findings.note(&progress, &format!("chunk {nchunk}"), &damage);
+                }
             }
             progress.add(expected.unwrap_or(0));
             Ok(())
         },
     )?;
-    places.sort_unstable();
-    if places.windows(2).any(|pair| pair[0].1 > pair[1].0) {
+    if sum.is_shared() {
         findings.damaged += 1;
         findings.say(
             &progress,
             "the index leads to the same place for different chunks",
-        )?;
+        );
     }
     let contexts = frame.contexts(threads).map_err(failed)?;
     for layer in &frame.vlmetalayers {
@@ -255,11 +315,16 @@ fn verify(frame: &mut Frame, name: &str, threads: i16, findings: &mut Findings) 
         if let Err(error) = vlmeta_content(&contexts, layer, i32::MAX as usize) {
             let what = format!("variable-length metalayer '{}'", clean(&layer.name));
             let blocks = Vec::new();
-            findings.note(&progress, &what, &Damage { error, blocks })?;
+            findings.note(&progress, &what, &Damage { error, blocks });
         }
     }
-    if let Some(content) = frame.array() {
-        check_array(frame, content, findings, &progress)?;
+    let problems = [
+        check::data_size(frame, sum.nbytes),
+        check::array(frame, sum.blocksize),
+    ];
+    for problem in problems.into_iter().flatten() {
+        findings.damaged += 1;
+        findings.say(&progress, &problem);
     }
     Ok(())
 }
@@ -272,33 +337,6 @@ fn repeated(frame: &Frame, nchunks: usize) -> std::ops::Range<usize> {
     }
 }
 
-/// An array must have the chunks that its shape says.
-fn check_array(
-    frame: &Frame,
-    content: &[u8],
-    findings: &mut Findings,
-    progress: &Progress,
-) -> Result<()> {
-    use oxiblosc_core::b2nd::geometry::Geometry;
-    let expected = crate::source::array_meta(content).and_then(|meta| {
-        let geometry =
-            Geometry::new(meta.ndim, &meta.shape, &meta.chunkshape, &meta.blockshape).ok()?;
-        geometry.nchunks().ok()
-    });
-    let problem = match expected {
-        None => "the array's metalayer makes no sense".to_string(),
-        Some(expected) if expected != frame.nchunks() as i64 => {
-            format!(
-                "the array's shape asks for {expected} chunks, there are {}",
-                frame.nchunks()
-            )
-        }
-        Some(_) => return Ok(()),
-    };
-    findings.damaged += 1;
-    findings.say(progress, &problem)
-}
-
 impl Findings {
     /// Says how it ended.
     fn conclude(
@@ -308,7 +346,7 @@ impl Findings {
         nbytes: u64,
         covered: &str,
         quiet: bool,
-    ) -> Result<Outcome> {
+    ) -> Outcome {
         if self.damaged + self.unknown == 0 {
             if !quiet {
                 say(&format!(
@@ -316,27 +354,27 @@ impl Findings {
                     input.name(),
                     bytes(nbytes),
                     self.checks(covered)
-                ))?;
+                ));
             }
-            return Ok(Outcome::Fine);
+            return Outcome::Fine;
         }
         if self.damaged > 0 {
             let parts = plural(self.damaged, "part", "parts");
-            say(&format!("{}: {parts} damaged, of {what}", input.name()))?;
+            say(&format!("{}: {parts} damaged, of {what}", input.name()));
         }
         if self.unknown > 0 {
             let parts = plural(self.unknown, "part", "parts");
             say(&format!(
                 "{}: {parts} could not be checked, of {what}",
                 input.name()
-            ))?;
+            ));
         }
-        Ok(Outcome::Damaged)
+        Outcome::Damaged
     }
 
     /// A line about the frame that is looked at.
-    fn say(&self, progress: &Progress, line: &str) -> Result<()> {
-        progress.say(&format!("{}{line}", self.prefix))
+    fn say(&self, progress: &Progress, line: &str) {
+        progress.say(&format!("{}{line}", self.prefix));
     }
 
     /// Counts a chunk that is right.
@@ -358,7 +396,7 @@ impl Findings {
         format!("checksums of {covered}{chunks} are right").replace("of none, ", "of ")
     }
 
-    fn note(&mut self, progress: &Progress, what: &str, damage: &Damage) -> Result<()> {
+    fn note(&mut self, progress: &Progress, what: &str, damage: &Damage) {
         let unknown = matches!(damage.error, Error::CodecSupport | Error::FilterPipeline);
         let count = if unknown {
             &mut self.unknown
@@ -367,7 +405,7 @@ impl Findings {
         };
         *count += 1;
         if *count > NAMED {
-            return Ok(());
+            return;
         }
         let last = *count == NAMED;
         let blocks = match damage.blocks.len() {
@@ -376,10 +414,9 @@ impl Findings {
             _ => format!(", blocks {}", ranges(&damage.blocks, RANGES)),
         };
         let line = format!("{what}{blocks}: {}", describe(damage.error));
-        self.say(progress, &line)?;
+        self.say(progress, &line);
         if last {
-            progress.say("more are not named")?;
+            progress.say("more are not named");
         }
-        Ok(())
     }
 }

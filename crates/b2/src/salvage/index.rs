@@ -1,10 +1,11 @@
 //! The index of a damaged frame.
 
+use super::effort::Effort;
 use super::scan::plausible;
 use super::{HEADER, Image, MOST_CHUNKS, Slot, slot};
 use crate::library::SuperChunk;
 use crate::state::State;
-use oxiblosc_chunk::header::{ChunkHeader, Special};
+use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH, Special};
 use oxiblosc_frame::fingerprint::of_index;
 use oxiblosc_frame::header::{Header, Kind, MIN_LEN};
 use oxiblosc_frame::offsets::{Offsets, Place, WIDTH};
@@ -67,7 +68,7 @@ impl Index {
         let chunk = image.chunk(pos)?;
         let header = ChunkHeader::parse(&chunk).ok()?;
         let numbers = header.nbytes.is_multiple_of(WIDTH) && usize::from(header.typesize) == WIDTH;
-        if !numbers || header.nbytes == 0 {
+        if !numbers || header.nbytes == 0 || !has_room(&header) {
             return None;
         }
         let right = sum.is_some_and(|sum| of_index(&chunk) == sum);
@@ -119,6 +120,7 @@ impl Index {
         sum: Option<u32>,
     ) -> Option<Self> {
         let least = MIN_LEN as u64;
+        let mut effort = Effort::of(end);
         let mut to = end;
         while to > least {
             let from = to.saturating_sub(WINDOW as u64).max(least);
@@ -137,19 +139,43 @@ impl Index {
                 if sum.is_none() && behind < end {
                     continue;
                 }
+                if !effort.spend(header.cbytes as u64) {
+                    return None;
+                }
+                if sum.is_some_and(|sum| !has_sum(image, pos, sum)) {
+                    continue;
+                }
                 let index = Self::at(image, contexts, pos, sum);
-                let index = index.filter(|index| match sum {
-                    Some(_) => index.state == State::Right,
-                    None => index.is_whole(),
-                });
-                if index.is_some() {
-                    return index;
+                if let Some(index) = index.filter(Self::is_whole) {
+                    return Some(index);
+                }
+                // It was decompressed for nothing.
+                let decoded = header.nbytes.min(WIDTH * MOST_CHUNKS);
+                if !effort.spend(decoded as u64) {
+                    return None;
                 }
             }
             to = from;
         }
         None
     }
+}
+
+/// Whether a chunk is long enough for as many blocks as it has: a wrong size may ask for more offsets than there is memory.
+fn has_room(header: &ChunkHeader) -> bool {
+    let least = match header.is_memcpyed() {
+        true => header.nbytes,
+        false => 4 * header.nblocks,
+    };
+    header.special() != Special::None
+        || (MIN_HEADER_LENGTH + least <= header.cbytes && header.nbytes / WIDTH <= MOST_CHUNKS)
+}
+
+/// Whether the chunk at a position has this checksum as an index.
+fn has_sum(image: &Image, pos: u64, sum: u32) -> bool {
+    image
+        .chunk(pos)
+        .is_some_and(|chunk| of_index(&chunk) == sum)
 }
 
 /// Whether the index of these chunks would have this checksum.

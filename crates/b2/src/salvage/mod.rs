@@ -6,7 +6,7 @@
 //!
 //! - [`image`]: the file
 //! - [`header`], [`index`], [`end`]: header, index, and trailer with its checksums
-//! - [`scan`], [`chunks`]: looking for chunks, and reading them
+//! - [`scan`], [`chunks`], [`effort`]: looking for chunks, reading them, and for how long
 //! - [`start`]: where the header ended
 //! - [`order`]: which chunk is which
 //! - [`specials`]: chunks that only the index told of
@@ -17,6 +17,7 @@ mod agree;
 mod chunks;
 mod contiguous;
 mod directory;
+mod effort;
 mod end;
 mod header;
 mod image;

@@ -33,9 +33,8 @@ pub(super) fn arrange(
     // Where bytes lie that are no chunk there was one; the others that are missing were in the last such place, or at
     // the end, where the file was cut.
     for (at, (pos, _)) in scan.chunks.iter().enumerate() {
-        if let Some(nth) = gaps.iter().position(|gap| *gap == at)
-            && nth < missing
-        {
+        let nth = gaps.partition_point(|gap| *gap < at);
+        if gaps.get(nth) == Some(&at) && nth < missing {
             let alone = gaps.len() == 1;
             slots.extend(std::iter::repeat_n(
                 Slot::Lost,

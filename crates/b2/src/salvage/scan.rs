@@ -1,5 +1,6 @@
 //! Looking for chunks and for the index in a file.
 
+use super::effort::Effort;
 use super::index::Index;
 use super::{HEADER, Image, start};
 use crate::library::SuperChunk;
@@ -10,8 +11,10 @@ use oxiblosc_frame::header::{Header, Kind};
 use oxiblosc_frame::offsets::WIDTH;
 use oxiblosc_memory::List;
 
-/// Bytes that are searched at once.
-const WINDOW: usize = 1 << 20;
+/// Bytes that are searched at once: at first, and where there is nothing for long.
+const WINDOWS: [usize; 2] = [1 << 10, 1 << 20];
+/// Bytes of block starts that are read at once.
+const STARTS: usize = 4 << 10;
 
 /// What a search found.
 pub(super) struct Scan {
@@ -76,6 +79,7 @@ pub(super) fn scan(
         gaps: Vec::new(),
         index: None,
     };
+    let mut effort = Effort::of(limit.saturating_sub(start));
     let mut pos = start;
     while let Some(front) = image.read(pos, HEADER).filter(|_| pos < limit) {
         if !scan.chunks.is_empty() && front[3] as usize == WIDTH {
@@ -91,13 +95,17 @@ pub(super) fn scan(
         }
         // The file may have been cut within a chunk: its first blocks are there.
         let cut = plausible(&front, u64::MAX, frame);
-        let cut = cut.filter(|header| starts_well(header, image, pos));
+        let cut = cut.filter(|header| starts_well(header, image, pos, &mut effort));
         // A chunk whose size is damaged hides those behind it, so the search begins within it.
         let from = match scan.chunks.last() {
-            Some((last, _)) if frame.is_some_and(|frame| frame.chunksize > 0) => *last + 1,
+            Some((last, _))
+                if frame.is_some_and(|frame| frame.chunksize > 0) && effort.spend(pos - last) =>
+            {
+                *last + 1
+            }
             _ => pos + 1,
         };
-        match search(image, from, limit, frame) {
+        match search(image, from, limit, frame, &mut effort) {
             Some(next) => {
                 if next >= pos {
                     scan.gaps.push(scan.chunks.len());
@@ -114,10 +122,18 @@ pub(super) fn scan(
 }
 
 /// The next position from which on there is a chunk.
-fn search(image: &Image, from: u64, limit: u64, frame: Option<&Header>) -> Option<u64> {
+fn search(
+    image: &Image,
+    from: u64,
+    limit: u64,
+    frame: Option<&Header>,
+    effort: &mut Effort,
+) -> Option<u64> {
     let mut pos = from;
+    let [mut most, widest] = WINDOWS;
     loop {
-        let len = limit.checked_sub(pos)?.min(WINDOW as u64) as usize;
+        let len = limit.checked_sub(pos)?.min(most as u64) as usize;
+        most = widest.min(2 * most);
         if len < HEADER {
             return None;
         }
@@ -125,7 +141,7 @@ fn search(image: &Image, from: u64, limit: u64, frame: Option<&Header>) -> Optio
         let hit = window.windows(HEADER).enumerate().find(|(at, bytes)| {
             let room = limit - pos - *at as u64;
             plausible(bytes, room, frame)
-                .is_some_and(|header| starts_well(&header, image, pos + *at as u64))
+                .is_some_and(|header| starts_well(&header, image, pos + *at as u64, effort))
         });
         if let Some((at, _)) = hit {
             return Some(pos + at as u64);
@@ -134,18 +150,23 @@ fn search(image: &Image, from: u64, limit: u64, frame: Option<&Header>) -> Optio
     }
 }
 
-/// Whether every block of a chunk starts within it: what other bytes hardly ever look like.
-fn starts_well(header: &ChunkHeader, image: &Image, pos: u64) -> bool {
+/// Whether every block of a chunk starts within it: what other bytes hardly ever look like. Not where that is too much effort.
+fn starts_well(header: &ChunkHeader, image: &Image, pos: u64, effort: &mut Effort) -> bool {
     if header.special() != Special::None || header.is_memcpyed() {
         return header.filters.iter().all(|id| *id < 64);
     }
-    let Some(starts) = image.read(pos + HEADER as u64, 4 * header.nblocks) else {
-        return false;
-    };
     let least = HEADER + 4 * header.nblocks;
-    starts.chunks_exact(4).all(|bytes| {
+    let is_within = |bytes: &[u8]| {
         let start = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize;
         start >= least && start < header.cbytes
+    };
+    (HEADER..least).step_by(STARTS).all(|at| {
+        let len = STARTS.min(least - at);
+        let starts = match effort.spend(len as u64) {
+            true => image.read(pos + at as u64, len),
+            false => None,
+        };
+        starts.is_some_and(|starts| starts.chunks_exact(4).all(is_within))
     })
 }
 
@@ -153,7 +174,11 @@ impl Scan {
     /// What lies at a position, if it is the index of the chunks found.
     fn as_index(&self, image: &Image, contexts: &SuperChunk, pos: u64) -> Option<Index> {
         let front = ChunkHeader::parse(&image.read(pos, HEADER)?).ok()?;
-        if front.cbytes as u64 > image.size - pos || front.nbytes / WIDTH < self.chunks.len() / 2 {
+        // Not all of the offsets are the same: there are chunks.
+        let is_list = front.special() == Special::None;
+        let is_there = front.cbytes as u64 <= image.size - pos;
+        let is_long = front.nbytes / WIDTH >= self.chunks.len() / 2;
+        if !is_list || !is_there || !is_long {
             return None;
         }
         let index = Index::at(image, contexts, pos, None)?;

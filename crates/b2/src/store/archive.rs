@@ -25,9 +25,17 @@ pub struct Entry {
     /// Its name, with slashes.
     pub name: String,
     /// The bytes of its content, or why they cannot be read.
-    pub place: std::result::Result<Range<u64>, &'static str>,
+    pub place: std::result::Result<Range<u64>, Unreadable>,
     /// Its checksum.
     pub crc: u32,
+}
+
+/// Why a file in an archive cannot be read.
+pub enum Unreadable {
+    /// It is kept in a way that python-blosc2 does not read either.
+    Packed(&'static str),
+    /// It is not where it should be.
+    Damaged(&'static str),
 }
 
 impl Bytes for Arc<File> {
@@ -59,11 +67,11 @@ impl Archive {
             };
             let name = String::from_utf8_lossy(record.file_path().as_bytes()).into_owned();
             let place = match (record.compression_method(), record.flags().is_encrypted()) {
-                (_, true) => Err("is encrypted"),
+                (_, true) => Err(Unreadable::Packed("is encrypted")),
                 (CompressionMethod::STORE, false) => range(&zip, record.wayfinder(), size),
-                _ => Err(
+                _ => Err(Unreadable::Packed(
                     "is compressed by zip, so that python-blosc2 cannot read it either: unzip the archive into a directory",
-                ),
+                )),
             };
             let is_dir = record.is_dir();
             let crc = record.crc32();
@@ -103,13 +111,13 @@ fn range(
     zip: &ZipArchive<FileReader>,
     entry: rawzip::ZipArchiveEntryWayfinder,
     size: u64,
-) -> std::result::Result<Range<u64>, &'static str> {
+) -> std::result::Result<Range<u64>, Unreadable> {
     let entry = zip.get_entry(entry);
     let (start, end) = entry
-        .map_err(|_| "is not where the archive says")?
+        .map_err(|_| Unreadable::Damaged("is not where the archive says"))?
         .compressed_data_range();
     match start <= end && end <= size {
         true => Ok(start..end),
-        false => Err("is longer than the archive"),
+        false => Err(Unreadable::Damaged("is longer than the archive")),
     }
 }

@@ -39,11 +39,16 @@ fn is_frame(path: &Path) -> bool {
     if !path.is_file() {
         return false;
     }
-    let ending = path.extension().and_then(|ending| ending.to_str());
     let mut front = Vec::new();
     let mut has_magic = || {
         let read = File::open(path).and_then(|file| file.take(16).read_to_end(&mut front));
         read.is_ok() && Header::has_magic(&front)
     };
-    ending.is_some_and(|ending| ENDINGS.contains(&ending)) || has_magic()
+    has_ending(path) || has_magic()
+}
+
+/// Whether a file is to be a frame by its name.
+pub fn has_ending(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    ending.is_some_and(|ending| ENDINGS.contains(&ending))
 }

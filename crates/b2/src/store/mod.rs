@@ -21,11 +21,13 @@ pub use contents::{Kind, kind_of};
 use crate::failure::{Failure, Result};
 use crate::input::Input;
 use crate::source::{Frame, frame_file};
-use archive::Archive;
+use archive::{Archive, Entry, Unreadable};
 use embedded::Embedded;
 use oxiblosc_error::Error;
+use oxiblosc_frame::header::Header;
 use oxiblosc_io::Storage;
 use oxiblosc_memory::Shared;
+use std::collections::HashMap;
 use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -49,6 +51,10 @@ pub struct Store {
     pub kind: Kind,
     /// The frames; those of a directory or archive in the order of their keys.
     pub members: Vec<Member>,
+    /// What else is in an archive.
+    pub others: Vec<Member>,
+    /// What is to be known of the store, and is no damage.
+    pub notes: Vec<String>,
     /// What is wrong with the store itself.
     pub problems: Vec<String>,
 }
@@ -60,6 +66,24 @@ pub struct Member {
     /// Its file in the store, if it has one of its own.
     pub file: Option<String>,
     place: Place,
+}
+
+impl Member {
+    fn other(file: String, place: Place) -> Self {
+        Self {
+            key: file.clone(),
+            file: Some(file),
+            place,
+        }
+    }
+
+    /// Why it cannot be read, if that is known already.
+    pub fn unreadable(&self) -> Option<&'static str> {
+        match self.place {
+            Place::Nowhere(why) => Some(why),
+            _ => None,
+        }
+    }
 }
 
 /// Where a member is.
@@ -124,11 +148,19 @@ impl Store {
         let (archive, entries, problem) = Archive::open(input)?;
         let mut store = Self::empty(Form::Archive(archive));
         store.problems.extend(problem);
-        for entry in entries {
+        for entry in store.latest(entries) {
+            let is_packed = matches!(entry.place, Err(Unreadable::Packed(_)));
             let place = match entry.place {
                 Ok(range) => Place::Archive(range, entry.crc),
-                Err(why) => Place::Nowhere(why),
+                Err(Unreadable::Packed(why) | Unreadable::Damaged(why)) => Place::Nowhere(why),
             };
+            if !directory::has_ending(Path::new(&entry.name)) && !store.has_magic(&place) {
+                match is_packed {
+                    true => store.notes.push(format!("{}: not looked at", entry.name)),
+                    false => store.others.push(Member::other(entry.name, place)),
+                }
+                continue;
+            }
             if entry.name == EMBEDDED
                 && let Some(file) = store.storage(&place)
             {
@@ -137,6 +169,39 @@ impl Store {
             store.add(entry.name, place);
         }
         Ok(store.complete())
+    }
+
+    /// Of several files of one name the last, as for python-blosc2.
+    fn latest(&mut self, entries: Vec<Entry>) -> Vec<Entry> {
+        let mut counts: HashMap<String, usize> = HashMap::new();
+        for entry in &entries {
+            *counts.entry(entry.name.clone()).or_default() += 1;
+        }
+        let mut left = counts.clone();
+        let mut is_last = |entry: &Entry| {
+            let left = left.entry(entry.name.clone()).or_default();
+            *left = left.saturating_sub(1);
+            *left == 0
+        };
+        let latest: Vec<Entry> = entries.into_iter().filter(&mut is_last).collect();
+        for entry in &latest {
+            if let Some(count) = counts.get(&entry.name).filter(|count| **count > 1) {
+                self.notes.push(format!(
+                    "{}: is in the archive {count} times, of which the last counts",
+                    entry.name
+                ));
+            }
+        }
+        latest
+    }
+
+    /// Whether what is at a place begins as a frame does.
+    fn has_magic(&self, place: &Place) -> bool {
+        let mut front = [0; 16];
+        let read = self
+            .storage(place)
+            .is_some_and(|file| file.and_then(|file| file.read_at(0, &mut front)).is_ok());
+        read && Header::has_magic(&front)
     }
 
     fn in_file(frame: Frame) -> Self {
@@ -151,6 +216,8 @@ impl Store {
             embedded: None,
             kind: Kind::EmbedStore,
             members: Vec::new(),
+            others: Vec::new(),
+            notes: Vec::new(),
             problems: Vec::new(),
         }
     }
@@ -255,6 +322,30 @@ impl Store {
         }
     }
 
+    /// What the archive says of the bytes at a place. An EmbedStore has one checksum for all that is in it.
+    fn checksum(&self, place: &Place) -> Result<Checksum> {
+        let is_embedded = |member: &&Member| member.file.as_deref() == Some(EMBEDDED);
+        let around = match place {
+            Place::Embedded(_) => self.members.iter().find(is_embedded),
+            _ => None,
+        };
+        Ok(Checksum {
+            own: match place {
+                Place::Archive(_, crc) => Some(*crc),
+                _ => None,
+            },
+            around: around.map_or(Ok(true), |member| self.checksum_fits(member))?,
+        })
+    }
+
+    /// The file with what has none of its own, of a store at `path`.
+    pub fn file_of_embedded(&self, path: &Path) -> PathBuf {
+        match self.form {
+            Form::Directory => path.join(EMBEDDED),
+            Form::Archive(_) | Form::File => path.to_path_buf(),
+        }
+    }
+
     /// The member with this key, or in this file of the store.
     pub fn member(&self, key: &str) -> Option<&Member> {
         let by_key = |member: &&Member| member.key == key;
@@ -281,7 +372,7 @@ impl Store {
             Place::Elsewhere(address) => Err(failed(&format!("is not here, but at {address}"))),
             Place::Nowhere(why) => Err(failed(why)),
             place => match self.storage(place) {
-                Some(Ok(file)) => Ok(Extract::Bytes(file)),
+                Some(Ok(file)) => Ok(Extract::Bytes(file, self.checksum(place)?)),
                 Some(Err(error)) => Err(failed(&crate::failure::describe(error))),
                 None => Err(failed("cannot be read")),
             },
@@ -293,6 +384,20 @@ impl Store {
 pub enum Extract {
     /// A file or a directory.
     Path(PathBuf),
-    /// The bytes of a frame.
-    Bytes(Shared<dyn Storage>),
+    /// The bytes of a frame, and what is known of them.
+    Bytes(Shared<dyn Storage>, Checksum),
+}
+
+/// What an archive says of bytes in it.
+pub struct Checksum {
+    own: Option<u32>,
+    /// Whether what they are in is right.
+    around: bool,
+}
+
+impl Checksum {
+    /// Whether bytes with this checksum are right, as far as is known.
+    pub fn fits(&self, sum: u32) -> bool {
+        self.around && self.own.is_none_or(|own| own == sum)
+    }
 }

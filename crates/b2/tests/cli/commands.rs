@@ -1,8 +1,10 @@
 //! Every command on files that are in order, and on what is wrong.
 
+use crate::damage_files::{Original, write_files};
 use crate::fixtures::fixtures;
 use crate::support::{Folder, b2, piped, read, series};
 use sha2::{Digest, Sha256};
+use std::path::Path;
 
 #[test]
 fn text_gets_blocks_as_large_as_its_chunks() {
@@ -307,6 +309,11 @@ fn bench_prints_and_plots() {
     b2(&["bench", &frame, "--seconds", "0", "--sample", "64K"]).ended(0);
     let empty = folder.write("empty", b"");
     b2(&["bench", &empty]).failed();
+    // Chunks of different sizes, of which the first is larger than what is asked for.
+    let original = Original::new(&folder, 4, false, false);
+    write_files(Path::new(&frame), &original.files);
+    let run = b2(&["bench", &frame, "--seconds", "0", "--sample", "16K"]).ended(0);
+    assert!(run.text().starts_with("16.0 KiB of "), "{}", run.text());
 }
 
 #[test]

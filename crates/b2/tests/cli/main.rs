@@ -1,5 +1,6 @@
 //! The tool `b2`, run as a person runs it.
 
+mod archives;
 mod arrays;
 mod commands;
 mod damage;
@@ -8,6 +9,9 @@ mod damage_table;
 mod damaged_copies;
 #[path = "../../../../tests/common/fixtures.rs"]
 mod fixtures;
+mod headers;
+#[cfg(unix)]
+mod pipes;
 mod safety;
 mod stores;
 mod support;

@@ -63,6 +63,30 @@ fn what_is_read_is_not_overwritten() {
 }
 
 #[test]
+fn what_lies_beside_the_files_of_a_frame_is_kept() {
+    let folder = Folder::new("beside");
+    let file = folder.write("data", &series(10_000));
+    let [frame, sparse] = ["frame", "sparse"].map(|name| folder.path(name));
+    b2(&["compress", &file, "-o", &frame]).ended(0);
+    b2(&["compress", &file, "-o", &sparse, "--sparse"]).ended(0);
+    let notes = folder.write("sparse/notes.txt", b"kept");
+    let made = [
+        b2(&["convert", &frame, &sparse, "-f"]),
+        b2(&["convert", &frame, &sparse, "-f", "--sparse"]),
+        b2(&["repair", &frame, &sparse, "-f"]),
+        b2(&["compress", &file, "-o", &sparse, "-f"]),
+        b2(&["decompress", &frame, "-o", &sparse, "-f"]),
+    ];
+    for run in made {
+        let run = run.failed();
+        assert!(run.err.contains("other things"), "{}", run.err);
+    }
+    assert_eq!(read(&notes), b"kept");
+    fs::remove_file(&notes).expect("removed");
+    b2(&["convert", &frame, &sparse, "-f", "--sparse"]).ended(0);
+}
+
+#[test]
 fn names_may_be_as_long_as_the_system_allows() {
     let folder = Folder::new("long");
     let file = folder.write("data", &series(1_000));
@@ -91,6 +115,10 @@ fn arrays_that_would_lose_something_are_refused() {
     b2(&["compress", &records]).ended(0);
     let back = b2(&["decompress", &folder.path("records.b2nd"), "-o", "-"]).ended(0);
     assert!(back.out.ends_with(&series(15)));
+    // A letter in a name is no kind.
+    let named = "[('Offset', '<i4'), ('O', '<f8', (2,))]";
+    let named = folder.write("named.npy", &npy(named, false, "(3,)", &series(15)));
+    b2(&["compress", &named]).ended(0);
     let longer = folder.write("longer.npy", &npy(record, false, "(3,)", &series(18)));
     b2(&["compress", &longer]).failed();
 

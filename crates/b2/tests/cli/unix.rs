@@ -1,6 +1,6 @@
 //! What only systems with the calls of POSIX have: modes, links, devices, pipes with names, signals.
 
-use crate::support::{Folder, b2, read, series, symlink};
+use crate::support::{Folder, b2, piped, read, series, symlink};
 use std::fs::{self, File, FileTimes, Permissions};
 use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
@@ -41,6 +41,132 @@ fn what_is_made_has_the_mode_and_times_of_what_it_is_made_of() {
         let modified = fs::metadata(made).expect("there").modified();
         assert_eq!(modified.expect("known"), then, "{made}");
     }
+}
+
+/// Through a pipe no mode comes: what is replaced has one. And what is in a store has the mode of the file that it is in.
+#[test]
+fn what_is_private_stays_so() {
+    let folder = Folder::new("private");
+    let data = series(10_000);
+    let [file, dir] = ["file", "dir"].map(|name| folder.path(name));
+    let private = |path: &str| {
+        fs::set_permissions(path, Permissions::from_mode(0o600)).expect("mode");
+    };
+    let compress = |to: &str, more: &[&str]| {
+        let args = ["compress", "-", "-f", "-o", to];
+        piped(&[&args[..], more].concat(), Some(&data)).ended(0);
+    };
+    compress(&file, &[]);
+    private(&file);
+    compress(&file, &[]);
+    assert_eq!(mode(&file), 0o600);
+    // A directory's are those of the file with its header, or its own where it is empty.
+    let modes = |dir: &str| -> Vec<u32> {
+        let files = fs::read_dir(dir).expect("a directory");
+        let files = files.map(|file| file.expect("an entry").path());
+        files
+            .map(|file| mode(file.to_str().expect("plain")))
+            .collect()
+    };
+    compress(&dir, &["--sparse"]);
+    private(&format!("{dir}/chunks.b2frame"));
+    compress(&dir, &["--sparse"]);
+    assert_eq!((mode(&dir), modes(&dir)), (0o700, vec![0o600; 2]));
+    let empty = folder.path("empty");
+    fs::create_dir(&empty).expect("made");
+    fs::set_permissions(&empty, Permissions::from_mode(0o700)).expect("mode");
+    compress(&empty, &["--sparse"]);
+    assert_eq!((mode(&empty), modes(&empty)), (0o700, vec![0o600; 2]));
+    let plot = folder.write("plot.svg", b"");
+    private(&plot);
+    b2(&[
+        "bench",
+        &file,
+        "--svg",
+        &plot,
+        "-f",
+        "--seconds",
+        "0",
+        "--sample",
+        "64K",
+    ])
+    .ended(0);
+    assert_eq!(mode(&plot), 0o600);
+
+    let store = folder.path("store.b2d");
+    fs::create_dir(&store).expect("made");
+    let fixture = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/fixtures/stores/embed.b2e"
+    );
+    let embedded = format!("{store}/embed.b2e");
+    fs::write(&embedded, read(fixture)).expect("written");
+    private(&embedded);
+    let taken = folder.path("taken");
+    b2(&["decompress", &store, "--key", "/small", "-o", &taken]).ended(0);
+    assert_eq!(mode(&taken), 0o600);
+}
+
+/// Where a file may not be larger the tool says so; where it may not run for longer it ends. Neither leaves anything behind.
+#[test]
+fn limits_leave_nothing_behind() {
+    let folder = Folder::new("limits");
+    let file = folder.path("data");
+    File::create(&file)
+        .and_then(|file| file.set_len(1 << 40))
+        .expect("a sparse file");
+    let to = folder.path("frame");
+    let stored = folder.write("stored", &series(100_000));
+    for (limit, args, code) in [
+        (
+            "ulimit -f 20",
+            vec!["compress", &stored, "-l", "0"],
+            Some(2),
+        ),
+        (
+            "ulimit -S -t 1",
+            vec!["compress", &file, "--chunks", "1M"],
+            None,
+        ),
+    ] {
+        for sparse in [None, Some("--sparse")] {
+            let run = Command::new("env")
+                .args(["--default-signal=XFSZ,XCPU", "sh", "-c"])
+                .arg(format!("{limit}; exec \"$0\" \"$@\""))
+                .arg(env!("CARGO_BIN_EXE_b2"))
+                .args(&args)
+                .args(["-o", &to])
+                .args(sparse)
+                .stderr(Stdio::null())
+                .status();
+            assert_eq!(run.expect("runs").code(), code, "{limit}");
+            assert_eq!(folder.count(), 2, "{limit}");
+        }
+    }
+}
+
+/// A bit of the size of the index asks for a gigabyte of places.
+#[test]
+fn repair_needs_no_more_memory_than_there_is_to_bring_back() {
+    let folder = Folder::new("memory");
+    let file = folder.write("data", &series(10_000));
+    let [frame, new] = ["frame", "new"].map(|name| folder.path(name));
+    b2(&["compress", &file, "-o", &frame, "--chunks", "8K"]).ended(0);
+    let mut bytes = read(&frame);
+    let header = u32::from_be_bytes(bytes[11..15].try_into().expect("four"));
+    let chunks = u64::from_be_bytes(bytes[39..47].try_into().expect("eight"));
+    let index = header as usize + chunks as usize;
+    bytes[index + 7] ^= 0x40;
+    let broken = folder.write("broken", &bytes);
+    let run = Command::new("sh")
+        .args(["-c", "ulimit -v 1500000; exec \"$0\" \"$@\""])
+        .arg(env!("CARGO_BIN_EXE_b2"))
+        .args(["repair", &broken, &new, "--threads", "2"])
+        .stdout(Stdio::null())
+        .status();
+    assert_eq!(run.expect("runs").code(), Some(1));
+    let back = b2(&["decompress", &new, "-o", "-"]).ended(0).out;
+    assert!(back == series(10_000));
 }
 
 #[test]
@@ -92,6 +218,7 @@ fn a_signal_leaves_nothing_behind() {
         ("INT", false),
         ("TERM", false),
         ("HUP", false),
+        ("QUIT", false),
         ("TERM", true),
     ] {
         let to = folder.path("frame");
@@ -99,7 +226,10 @@ fn a_signal_leaves_nothing_behind() {
         args.extend(sparse.then_some("--sparse"));
         // A test that runs in the background of a shell ignores some of them, and what it starts would, too.
         let mut child = Command::new("env")
-            .args(["--default-signal=INT,TERM,HUP", env!("CARGO_BIN_EXE_b2")])
+            .args([
+                "--default-signal=INT,TERM,HUP,QUIT",
+                env!("CARGO_BIN_EXE_b2"),
+            ])
             .args(&args)
             .stderr(Stdio::null())
             .spawn()

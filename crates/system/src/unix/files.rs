@@ -234,6 +234,37 @@ pub fn rename(from: &CStr, to: &CStr) -> io::Result<()> {
     done(unsafe { libc::rename(from.as_ptr(), to.as_ptr()) })
 }
 
+/// Exchanges what lies at two paths, in one step.
+///
+/// # Errors
+/// Also where the system or the file system cannot do that.
+#[cfg(target_os = "linux")]
+pub fn exchange(a: &CStr, b: &CStr) -> io::Result<()> {
+    let (here, flags) = (libc::AT_FDCWD, libc::RENAME_EXCHANGE);
+    // By its number, for libraries of C have had the function for a few years only.
+    // SAFETY: two C strings, and numbers as wide as the call takes them.
+    let rc = unsafe {
+        libc::syscall(
+            libc::SYS_renameat2,
+            here,
+            a.as_ptr(),
+            here,
+            b.as_ptr(),
+            flags,
+        )
+    };
+    done(rc as c_int)
+}
+
+/// Exchanges what lies at two paths, which this system is not asked for.
+///
+/// # Errors
+/// Always.
+#[cfg(not(target_os = "linux"))]
+pub fn exchange(_a: &CStr, _b: &CStr) -> io::Result<()> {
+    Err(ErrorKind::Unsupported.into())
+}
+
 /// Gives a file a second name. Links are not followed.
 pub fn link(from: &CStr, to: &CStr) -> io::Result<()> {
     // SAFETY: two C strings.

@@ -264,6 +264,14 @@ fn replace(from: &Wide, to: &Wide) -> io::Result<()> {
     })
 }
 
+/// Exchanges what lies at two paths, which this system cannot.
+///
+/// # Errors
+/// Always.
+pub fn exchange(_a: &CStr, _b: &CStr) -> io::Result<()> {
+    Err(ErrorKind::Unsupported.into())
+}
+
 /// Gives a file a second name.
 pub fn link(from: &CStr, to: &CStr) -> io::Result<()> {
     let (from, to) = (Wide::path(from)?, Wide::path(to)?);

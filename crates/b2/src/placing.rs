@@ -1,0 +1,204 @@
+//! How what is whole comes to its place, and what was there before goes, such that nobody finds neither.
+
+use crate::library::c_path;
+use crate::scratch::Scratch;
+use crate::source::frame_file;
+use oxiblosc_system::files::exchange;
+use std::fs::DirEntry;
+use std::io;
+use std::path::Path;
+
+/// Why a directory is not replaced.
+pub const OTHER_THINGS: &str = "is a directory with other things in it than a frame";
+/// The file by which processes take turns with a frame that is a directory.
+const LOCK: &str = ".b2lock";
+
+/// Whether a directory may be replaced: there is a frame in it and nothing else, or nothing at all.
+pub fn is_frame_or_empty(path: &Path) -> bool {
+    let Ok(mut entries) = std::fs::read_dir(path) else {
+        return false;
+    };
+    let header = frame_file(path);
+    let is_frame = header.is_file();
+    entries.all(|entry| is_frame && entry.is_ok_and(|entry| is_of_frame(&entry, &header)))
+}
+
+/// Whether it is one of the files of a frame.
+fn is_of_frame(entry: &DirEntry, header: &Path) -> bool {
+    let name = entry.file_name();
+    let is_chunk = |name: &str| {
+        let digits = name.strip_suffix(".chunk").unwrap_or_default();
+        digits.len() == 8 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+    };
+    let is_known = header.file_name() == Some(&name)
+        || name
+            .to_str()
+            .is_some_and(|name| name == LOCK || is_chunk(name));
+    is_known && entry.file_type().is_ok_and(|kind| kind.is_file())
+}
+
+/// Moves a file or directory out of a folder to its place. What is replaced goes into the folder, or comes back if the move fails.
+pub fn place(scratch: &mut Scratch, from: &Path, to: &Path, replace: bool) -> io::Result<()> {
+    if !replace && from.is_file() {
+        // Unlike a renaming, this fails if something has come there meanwhile.
+        match std::fs::hard_link(from, to) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {}
+            done => return done,
+        }
+    }
+    let there = to.symlink_metadata();
+    if !replace && there.is_ok() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    let Ok(there) = there else {
+        return std::fs::rename(from, to);
+    };
+    if there.is_dir() && !is_frame_or_empty(to) {
+        // Something has come there meanwhile.
+        return Err(io::Error::other(OTHER_THINGS));
+    }
+    if from.is_file() && !there.is_dir() {
+        return std::fs::rename(from, to);
+    }
+    let swapped = match (c_path(from), c_path(to)) {
+        (Ok(from), Ok(to)) => exchange(&from, &to),
+        _ => Err(io::ErrorKind::Unsupported.into()),
+    };
+    swapped.or_else(|_| move_aside(scratch, from, to, |from, to| std::fs::rename(from, to)))
+}
+
+/// Puts one thing in the place of another where the system cannot exchange them: for a moment there is neither.
+fn move_aside(
+    scratch: &mut Scratch,
+    from: &Path,
+    to: &Path,
+    mut rename: impl FnMut(&Path, &Path) -> io::Result<()>,
+) -> io::Result<()> {
+    let old = scratch.path("old");
+    scratch.guarded(|| {
+        if let Err(error) = rename(to, &old) {
+            return (Err(error), false);
+        }
+        let Err(error) = rename(from, to) else {
+            return (Ok(()), false);
+        };
+        if rename(&old, to).is_ok() {
+            return (Err(error), false);
+        }
+        let kept = format!("{error}; what was there is now {}", old.display());
+        (Err(io::Error::other(kept)), true)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::is_locked;
+    use std::fs;
+    use std::path::PathBuf;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// A folder with a frame in it, and something to put in its place.
+    fn folder(test: &str) -> (PathBuf, Scratch) {
+        let name = format!("oxiblosc-b2-{test}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(folder.join("frame")).expect("made");
+        fs::write(folder.join("frame/chunks.b2frame"), b"old").expect("written");
+        let scratch = Scratch::new(&folder).expect("made");
+        fs::create_dir(scratch.path("new")).expect("made");
+        fs::write(scratch.path("new").join("chunks.b2frame"), b"new").expect("written");
+        (folder, scratch)
+    }
+
+    fn content(folder: &Path) -> Option<Vec<u8>> {
+        fs::read(folder.join("frame/chunks.b2frame")).ok()
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn there_is_always_one_of_both() {
+        let (folder, mut scratch) = folder("exchange");
+        let over = AtomicBool::new(false);
+        let looks = std::thread::scope(|scope| {
+            let looking = scope.spawn(|| {
+                let mut looks = 0;
+                while !over.load(Ordering::Relaxed) {
+                    assert!(folder.join("frame").is_dir(), "there is nothing");
+                    looks += 1;
+                }
+                looks
+            });
+            for _ in 0..2000 {
+                let (from, to) = (scratch.path("new"), folder.join("frame"));
+                place(&mut scratch, &from, &to, true).expect("placed");
+            }
+            over.store(true, Ordering::Relaxed);
+            looking.join().expect("always there")
+        });
+        assert!(looks > 0);
+        drop(scratch);
+        assert_eq!(content(&folder).as_deref(), Some(&b"old"[..]));
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn what_is_moved_aside_is_not_lost() {
+        for failing in 0..3 {
+            let (folder, mut scratch) = folder(&format!("aside-{failing}"));
+            let (from, to) = (scratch.path("new"), folder.join("frame"));
+            let mut calls = 0;
+            let done = move_aside(&mut scratch, &from, &to, |from, to| {
+                assert!(is_locked(), "a signal would remove what is in the folder");
+                calls += 1;
+                match calls >= 2 && failing > calls - 2 {
+                    true => Err(io::ErrorKind::StorageFull.into()),
+                    false => fs::rename(from, to),
+                }
+            });
+            let old = scratch.path("old");
+            drop(scratch);
+            match failing {
+                0 => {
+                    done.expect("placed");
+                    assert_eq!(content(&folder).as_deref(), Some(&b"new"[..]));
+                }
+                1 => {
+                    done.expect_err("the second one failed");
+                    assert_eq!(content(&folder).as_deref(), Some(&b"old"[..]));
+                }
+                _ => {
+                    let said = done.expect_err("the way back failed, too").to_string();
+                    assert!(said.contains(&old.display().to_string()), "{said}");
+                    let kept = fs::read(old.join("chunks.b2frame")).expect("kept");
+                    assert_eq!(kept, b"old");
+                }
+            }
+            fs::remove_dir_all(&folder).expect("removed");
+        }
+    }
+
+    #[test]
+    fn only_frames_are_replaced() {
+        let (folder, _scratch) = folder("only-frames");
+        let frame = folder.join("frame");
+        fs::write(frame.join("0000000A.chunk"), b"").expect("written");
+        fs::write(frame.join(LOCK), b"").expect("written");
+        assert!(is_frame_or_empty(&frame));
+        for name in [
+            "notes.txt",
+            "0000000A.chunk~",
+            "A.chunk",
+            "0000000G.chunk",
+            ".chunk",
+        ] {
+            let path = frame.join(name);
+            fs::write(&path, b"").expect("written");
+            assert!(!is_frame_or_empty(&frame), "{name}");
+            fs::remove_file(&path).expect("removed");
+        }
+        fs::create_dir(frame.join("0000000B.chunk")).expect("made");
+        assert!(!is_frame_or_empty(&frame));
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+}

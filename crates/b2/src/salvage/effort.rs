@@ -1,0 +1,116 @@
+//! How much a search looks at.
+
+/// How often all bytes of a file are looked at, about, and what is free.
+const TIMES: u64 = 8;
+const FREE: u64 = 1 << 20;
+
+/// What a search may still spend on what only looks as if something were there, so that no file makes it take longer than its size
+/// explains.
+pub(super) struct Effort(u64);
+
+impl Effort {
+    /// For so many bytes.
+    pub fn of(bytes: u64) -> Self {
+        Self(bytes.saturating_mul(TIMES).saturating_add(FREE))
+    }
+
+    /// Whether as many bytes more may be looked at.
+    pub fn spend(&mut self, bytes: u64) -> bool {
+        let left = self.0.checked_sub(bytes);
+        self.0 = left.unwrap_or(self.0);
+        left.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::index::Index;
+    use super::super::scan::{header_from, scan};
+    use super::super::{HEADER, Image};
+    use crate::source::plain_contexts;
+    use oxiblosc_error::Error;
+    use oxiblosc_io::Storage;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// Bytes of the files.
+    const SIZE: usize = 1 << 20;
+
+    /// A file that counts what is read of it.
+    struct Counting(Vec<u8>, AtomicU64);
+
+    impl Storage for Counting {
+        fn size(&self) -> Result<u64, Error> {
+            Ok(self.0.len() as u64)
+        }
+
+        fn read_at(&self, pos: u64, into: &mut [u8]) -> Result<(), Error> {
+            let at = pos as usize;
+            let bytes = self.0.get(at..at + into.len()).ok_or(Error::FileRead)?;
+            into.copy_from_slice(bytes);
+            self.1.fetch_add(into.len() as u64, Ordering::Relaxed);
+            Ok(())
+        }
+
+        fn write_at(&self, _: u64, _: &[u8]) -> Result<(), Error> {
+            Err(Error::FileWrite)
+        }
+
+        fn truncate(&self, _: u64) -> Result<(), Error> {
+            Err(Error::FileTruncate)
+        }
+
+        fn sync(&self) -> Result<(), Error> {
+            Ok(())
+        }
+    }
+
+    /// A header of a chunk.
+    fn header(front: [u8; 4], sizes: [usize; 3], special: u8) -> Vec<u8> {
+        let sizes = sizes.map(|size| (size as u32).to_le_bytes()).concat();
+        let mut header = [&front[..], &sizes].concat();
+        header.resize(HEADER - 1, 0);
+        header.push(special << 4);
+        header
+    }
+
+    /// The same bytes again and again, as large as the file.
+    fn repeated(bytes: &[u8]) -> Counting {
+        let file = [&[0; HEADER][..], &bytes.repeat(SIZE / bytes.len()), b"end"].concat();
+        Counting(file, AtomicU64::new(0))
+    }
+
+    #[test]
+    fn a_search_takes_no_longer_than_the_file_is_large() {
+        let half = SIZE / 2;
+        let many_blocks = header([5, 1, 0x95, 1], [half, 4, half + 40], 0);
+        let overlapping = header([5, 1, 0x97, 4], [half, 4096, half + HEADER], 0);
+        let alone = [&header([5, 1, 0x95, 4], [400, 400, HEADER], 1)[..], b"x"].concat();
+        let like_an_index = header([5, 1, 0x95, 8], [0x7fff_fff8, 1 << 20, HEADER], 1);
+        let contexts = plain_contexts(1).expect("made");
+        for (n, bytes) in [many_blocks, overlapping, alone, like_an_index]
+            .iter()
+            .enumerate()
+        {
+            let file = repeated(bytes);
+            let image = Image::new(&file, &mut Vec::new()).expect("an image");
+            let size = image.size;
+            let first = scan(&image, 0, size, None, &contexts);
+            // With a header that says how large chunks are at most, those within others are looked for.
+            let known = header_from(&first, |_| false);
+            let again = scan(&image, 0, size, known.as_ref(), &contexts);
+            for found in [first, again] {
+                let all: u64 = found
+                    .chunks
+                    .iter()
+                    .map(|(_, header)| header.cbytes as u64)
+                    .sum();
+                assert!(all < 12 * size, "{n}: {all} bytes of chunks in {size}");
+            }
+            for sum in [None, Some(1)] {
+                assert!(Index::before(&image, &contexts, size, sum).is_none(), "{n}");
+            }
+            let read = file.1.load(Ordering::Relaxed);
+            assert!(read < 150 * size, "{n}: {read} bytes read of {size}");
+        }
+    }
+}

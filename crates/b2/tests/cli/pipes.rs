@@ -1,0 +1,153 @@
+//! Pipes by their names, and readers of the output that go away.
+
+use crate::support::{Folder, Run, b2, npy, piped, read, series};
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+/// Runs the tool with a pipe, named last, through which bytes come: the first three, and later the others.
+fn through(folder: &Folder, bytes: &[u8], args: &[&str]) -> Run {
+    let pipe = folder.path("pipe");
+    if !Path::new(&pipe).exists() {
+        let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+        assert!(made.success());
+    }
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut into = File::options().write(true).open(&pipe).expect("opens");
+            let (front, rest) = bytes.split_at(3);
+            into.write_all(front).expect("written");
+            thread::sleep(Duration::from_millis(50));
+            // A tool that does not want it all is a matter of its exit code.
+            drop(into.write_all(rest));
+        });
+        b2(&[args, &[&pipe]].concat())
+    })
+}
+
+#[test]
+fn a_pipe_with_a_name_is_read_once_and_whole() {
+    let folder = Folder::new("pipes");
+    let data = series(50_000);
+    let array = npy("<i4", false, "(100, 500)", &data);
+    let frame = folder.path("frame");
+    for bytes in [&data, &array] {
+        let compress = ["compress", "-f", "-o", &frame];
+        through(&folder, bytes, &compress).ended(0);
+        assert!(b2(&["decompress", &frame, "-o", "-"]).ended(0).out == *bytes);
+        piped(&["compress", "/dev/stdin", "-f", "-o", &frame], Some(bytes)).ended(0);
+        assert!(b2(&["decompress", &frame, "-o", "-"]).ended(0).out == *bytes);
+        // Like standard input it has no name for what is made of it.
+        let made = through(&folder, bytes, &["compress"]).ended(0).out;
+        assert!(piped(&["decompress", "-"], Some(&made)).ended(0).out == *bytes);
+    }
+    let bytes = read(&frame);
+    let fine = through(&folder, &bytes, &["verify"]).ended(0).text();
+    assert!(fine.contains("pipe: fine"), "{fine}");
+    let info = through(&folder, &bytes, &["info"]).ended(0).text();
+    assert!(info.contains("shape (100, 500)"), "{info}");
+    assert!(through(&folder, &bytes, &["decompress"]).ended(0).out == array);
+    let bench = ["bench", "--seconds", "0", "--sample", "64K"];
+    through(&folder, &bytes, &bench).ended(0);
+    for command in ["convert", "repair"] {
+        let copy = folder.path(command);
+        let pipe = folder.path("pipe");
+        thread::scope(|scope| {
+            scope.spawn(|| std::fs::write(&pipe, &bytes).expect("written"));
+            b2(&[command, &pipe, &copy]).ended(0);
+        });
+        assert!(b2(&["decompress", &copy, "-o", "-"]).ended(0).out == array);
+    }
+    for command in ["verify", "info", "decompress", "bench"] {
+        let run = b2(&[command, "/dev/zero"]).failed();
+        assert!(run.err.contains("is a device"), "{}", run.err);
+    }
+}
+
+#[test]
+fn standard_output_can_be_named() {
+    let folder = Folder::new("named-output");
+    let data = series(50_000);
+    let file = folder.write("data", &data);
+    let frame = b2(&["compress", &file, "-o", "/dev/stdout"]).ended(0).out;
+    let frame = folder.write("frame", &frame);
+    let back = b2(&["decompress", &frame, "-o", "/dev/stdout"])
+        .ended(0)
+        .out;
+    assert!(back == data);
+    let copy = b2(&["convert", &frame, "/dev/stdout"]).ended(0).out;
+    assert!(piped(&["decompress", "-"], Some(&copy)).ended(0).out == data);
+}
+
+/// The exit code of the tool where nobody reads what it says.
+fn unheard(args: &[&str]) -> Option<i32> {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_b2"));
+    let command = command.args(args).stdin(Stdio::null()).stdout(writer);
+    command.stderr(Stdio::null()).status().expect("runs").code()
+}
+
+#[test]
+fn a_command_does_its_work_where_nobody_listens() {
+    let folder = Folder::new("unheard");
+    let data = series(50_000);
+    let file = folder.write("data", &data);
+    let [frame, back, copy, plot] = ["frame", "back", "copy", "plot.svg"].map(|n| folder.path(n));
+    assert_eq!(
+        unheard(&["compress", &file, "-o", &frame, "--checksum"]),
+        Some(0)
+    );
+    assert_eq!(unheard(&["decompress", &frame, "-o", &back]), Some(0));
+    assert_eq!(unheard(&["convert", &frame, &copy]), Some(0));
+    assert_eq!(unheard(&["verify", &frame]), Some(0));
+    assert!(read(&back) == data);
+    b2(&["verify", &copy]).ended(0);
+    let bench = [
+        "bench",
+        &file,
+        "--svg",
+        &plot,
+        "--seconds",
+        "0",
+        "--sample",
+        "64K",
+    ];
+    assert_eq!(unheard(&bench), Some(0));
+    assert!(read(&plot).starts_with(b"<svg"));
+    let mut bytes = read(&frame);
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 40].fill(0xff);
+    let broken = folder.write("broken", &bytes);
+    assert_eq!(unheard(&["verify", &broken, &frame]), Some(1));
+    for json in [&["--json"][..], &[]] {
+        let new = folder.path(&format!("new{}", json.len()));
+        assert_eq!(
+            unheard(&[&["repair", &broken, &new], json].concat()),
+            Some(1)
+        );
+        b2(&["verify", &new]).ended(0);
+    }
+    // Where data go, or a picture for a person, nobody is missed.
+    assert_eq!(unheard(&["decompress", &frame, "-o", "-"]), Some(0));
+    assert_eq!(unheard(&["info", &frame]), Some(0));
+    // A full disk is an error, but for that no work is left undone.
+    let full = |args: &[&str]| {
+        let full = File::options()
+            .write(true)
+            .open("/dev/full")
+            .expect("opens");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_b2"));
+        let output = command.args(args).stdout(full).output().expect("runs");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("space"));
+        output.status.code()
+    };
+    let new = folder.path("new");
+    assert_eq!(full(&["verify", &broken]), Some(1));
+    assert_eq!(full(&["verify", &frame]), Some(2));
+    assert_eq!(full(&["repair", &broken, &new]), Some(1));
+    b2(&["verify", &new]).ended(0);
+}
