@@ -1,7 +1,9 @@
 //! Frames of every kind, to be damaged.
 
 use crate::common::abi::{self, CParams};
+use crate::common::b2nd::{B2ndLib, Spec, c_path};
 use crate::common::data::Kind;
+use crate::common::fixtures;
 use crate::common::schunk::SchunkLib;
 use crate::common::schunk_calls::Schunk;
 use blosc2::capi::types::{blosc2_cparams, blosc2_schunk};
@@ -114,29 +116,72 @@ pub fn all(lib: &'static SchunkLib, folder: &Path, checksums: bool) -> Vec<Seed>
                 continue;
             }
             drop(s);
-            seeds.push(Seed::Directory(files(&path)));
-            std::fs::remove_dir_all(&path).expect("the seed's folder");
+            seeds.push(taken(&path));
         }
     }
     seeds.extend(fixtures("frames").into_iter().map(|(_, seed)| seed));
     seeds
 }
 
-/// The fixtures in a folder of `OXIBLOSC_FIXTURES`, or of those beside the repository, with their names. None where there is
-/// no such folder.
+/// Arrays in files and directories, which a library makes, with their names; `folder` is used for a while.
+pub fn arrays(lib: &'static B2ndLib, folder: &Path) -> Vec<(String, Seed)> {
+    let shapes: [(&[i64], &[i32], &[i32]); 3] = [
+        (&[1000], &[300], &[70]),
+        (&[40, 31], &[20, 10], &[7, 10]),
+        (&[9, 8, 10], &[4, 8, 5], &[2, 3, 5]),
+    ];
+    let mut seeds = Vec::new();
+    for (shape, chunks, blocks) in shapes {
+        for contiguous in [true, false] {
+            let path = folder.join("array");
+            let spec = Spec {
+                shape: shape.to_vec(),
+                chunks: chunks.to_vec(),
+                blocks: blocks.to_vec(),
+                cparams: blosc2_cparams {
+                    typesize: 8,
+                    ..blosc2_cparams::defaults()
+                },
+                nthreads: 1,
+                contiguous,
+                path: Some(c_path(&path)),
+            };
+            let nbytes = 8 * shape.iter().product::<i64>() as usize;
+            let items = Kind::Timestamps.bytes(nbytes, shape.len() as u64);
+            drop(lib.array_of(&spec, &items).expect("an array"));
+            let name = format!("{shape:?}, contiguous: {contiguous}");
+            seeds.push((name, taken(&path)));
+        }
+    }
+    seeds
+}
+
+/// What lies at a path, which is removed.
+fn taken(path: &Path) -> Seed {
+    if path.is_file() {
+        let frame = std::fs::read(path).expect("a file that can be read");
+        std::fs::remove_file(path).expect("the seed's file");
+        return Seed::Contiguous(frame);
+    }
+    let files = files(path);
+    std::fs::remove_dir_all(path).expect("the seed's folder");
+    Seed::Directory(files)
+}
+
+/// The fixtures in a folder of theirs, with their names; see [`fixtures::fixtures`].
 pub fn fixtures(folder: &str) -> Vec<(String, Seed)> {
-    let all = match std::env::var_os("OXIBLOSC_FIXTURES") {
-        Some(all) => PathBuf::from(all),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures"),
+    let Some(all) = fixtures::fixtures() else {
+        return Vec::new();
     };
-    let entries = all.join(folder).read_dir().into_iter().flatten().flatten();
-    let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+    let entries = all.join(folder).read_dir().expect("a folder of fixtures");
+    let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
-    let seed = |path: &PathBuf| {
-        let name = path.file_name()?.to_string_lossy().into_owned();
-        Some((name, Seed::Contiguous(std::fs::read(path).ok()?)))
+    let seed = |path: PathBuf| {
+        let name = path.file_name().expect("a file").to_string_lossy();
+        let frame = std::fs::read(&path).expect("a fixture");
+        (name.into_owned(), Seed::Contiguous(frame))
     };
-    paths.iter().filter_map(seed).collect()
+    paths.into_iter().map(seed).collect()
 }
 
 fn files(path: &Path) -> Vec<(String, Vec<u8>)> {

@@ -8,6 +8,7 @@ mod damage_table;
 mod damaged_copies;
 #[path = "../../../../tests/common/fixtures.rs"]
 mod fixtures;
+use oxiblosc_testing::needs;
 mod safety;
 mod stores;
 mod support;
