@@ -179,6 +179,15 @@ impl Row<'_> {
                 )
             },
         );
+        if theirs_intact && whole_items && !self.pipeline.lossless() {
+            // What is lost has to be the same.
+            report.check(
+                mine_by_us.1 == theirs_by_them.1,
+                "what our chunk has lost",
+                || difference(&mine_by_us.1, &theirs_by_them.1) + &which(),
+            );
+            report.note("lossy, and other bytes");
+        }
         self.getitem(&mine, &mine_by_us.1, rng, &which, report);
         self.maskout(&mine, src.len(), rng, &which, report);
     }

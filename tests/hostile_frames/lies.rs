@@ -4,6 +4,7 @@
 //!
 //! A sixteenth of the lies is tried, by turns; all of them with `OXIBLOSC_HOSTILE_WHOLE`.
 
+use super::array_seeds;
 use super::seeds::{self, Seed};
 use crate::common::b2nd::{Array, B2ndLib, our_arrays, reference_arrays};
 use crate::common::isolated::isolated;
@@ -584,7 +585,7 @@ fn frames_that_contradict_themselves() {
         our_arrays(),
         reference_arrays().expect("there is a reference"),
     ];
-    let mut arrays = seeds::arrays(libraries[1], &folder);
+    let mut arrays = array_seeds::all(libraries[1], &folder);
     arrays.extend(seeds::fixtures("b2nd"));
     for (which, seed) in arrays {
         try_lies(&mut report, &seed, (&which, ours), &path, |_, _| {
