@@ -47,6 +47,28 @@ run_labelled() {
   ctest --test-dir "$target/capi-tests" -L "$1" -j "$jobs" --output-on-failure --no-tests=error
 }
 
+# models <cargo's arguments...>: tests under the model checker, of which there have to be some.
+models() {
+  local log=$target/models.log
+  RUSTFLAGS="--cfg loom -D warnings" CARGO_TARGET_DIR=$target/models CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_DEBUG=0 \
+    CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 timeout 600 cargo test --release "$@" >"$log" 2>&1
+  local outcome=$?
+  cat "$log"
+  [ $outcome = 0 ] && grep -q '^test result: ok\. [1-9]' "$log"
+}
+# The locks of two crates, in every interleaving. One scene has too many for it to end.
+lock_models() {
+  models -p oxiblosc-memory --test state_lock_model &&
+    models -p oxiblosc-pool --lib model:: -- --skip one_caller_two_workers
+}
+
+# The fuzz targets compile; tests/hostile runs what most of them do.
+fuzz_targets() {
+  pretend_compiler "$target/fuzz/cc"
+  CC=$target/fuzz/cc CXX=$target/fuzz/cc AR=true CUSTOM_LIBFUZZER_PATH=$target/fuzz/none.a CARGO_TARGET_DIR=$target/fuzz \
+    cargo check --quiet --locked --bins --examples --manifest-path fuzz/Cargo.toml
+}
+
 step "What is needed: compilers, cmake, pkg-config, libclang, valgrind, python3 with venv, luajit, the library of Blosc 1 to compare with"
 need_cargo
 need_packages gcc g++ make cmake pkg-config clang libclang-dev valgrind python3 python3-venv luajit libc6-dev \
@@ -70,6 +92,8 @@ installing=$!
 check "cargo fmt" cargo fmt --all --check
 check "cargo clippy" cargo clippy --workspace --profile checked --all-targets --quiet -- -D warnings
 check "cargo test" cargo test --workspace --profile checked --no-fail-fast
+check "Models of the locks" lock_models
+check "The fuzz targets compile" fuzz_targets
 check "Crash and power with checksums" env BLOSC_CHECKSUMS=1 cargo test --workspace --profile checked --test crash --test power sweep
 check "Build and install into ${prefix#"$root"/}" installed
 check "Compile the C programs against what is installed" c_programs

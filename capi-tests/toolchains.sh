@@ -104,7 +104,7 @@ for_musl() {
   local name program unwinding failed=0 count=0 for_target=x86_64-unknown-linux-musl
   need_target $for_target || return 1
   mkdir -p "$work/musl"
-  [ -z "$quick" ] || { crate_tests musl $for_target io; return; }
+  [ -z "$quick" ] || { compiles musl $for_target -p oxiblosc && crate_tests musl $for_target io; return; }
   step "musl: the library"
   CARGO_TARGET_DIR="$target" cargo build --profile checked --lib -p oxiblosc --target $for_target >"$work/musl/build.log" 2>&1 ||
     { tail -20 "$work/musl/build.log"; return 1; }
@@ -126,19 +126,23 @@ for_musl() {
   crate_tests musl $for_target io pool frame memory error cells filters codecs chunk core && [ "$failed" = 0 ]
 }
 
-# The C compiler only has to look as if it did its work: nothing is linked.
+# compiles <name> <target> <what...>: cargo checks it; nothing is linked.
+compiles() {
+  local name=$1 for_target=$2
+  shift 2
+  step "$name: $for_target"
+  need_target "$for_target" || return 1
+  pretend_compiler "$work/$name/cc"
+  CC=$work/$name/cc CXX=$work/$name/cc AR=true CARGO_TARGET_DIR="$target" \
+    cargo check "$@" --profile $profile --target "$for_target" >"$work/$name/$for_target.log" 2>&1 ||
+    { grep -A8 '^error' "$work/$name/$for_target.log" | head -40; return 1; }
+}
+
 for_macos() {
   local for_target
-  mkdir -p "$work/macos"
-  printf '#!/bin/sh\nwhile [ $# -gt 1 ]; do [ "$1" = -o ] && : >"$2"; shift; done\n' >"$work/macos/cc"
-  chmod +x "$work/macos/cc"
   for for_target in x86_64-apple-darwin aarch64-apple-darwin; do
     [ -n "$quick" ] && [ $for_target = x86_64-apple-darwin ] && continue
-    step "macos: $for_target"
-    need_target $for_target || return 1
-    CC=$work/macos/cc AR=true CARGO_TARGET_DIR="$target" \
-      cargo check --workspace --profile $profile --target $for_target >"$work/macos/$for_target.log" 2>&1 ||
-      { grep -A8 '^error' "$work/macos/$for_target.log" | head -40; return 1; }
+    compiles macos $for_target --workspace || return 1
   done
 }
 

@@ -80,6 +80,13 @@ need_packages() {
 
 need_cargo() { command -v cargo >/dev/null || die "cargo not found: install a Rust toolchain first"; }
 
+# pretend_compiler <file>: makes a C compiler that only looks as if it did its work: `cargo check` links nothing.
+pretend_compiler() {
+  mkdir -p "$(dirname "$1")"
+  printf '#!/bin/sh\nwhile [ $# -gt 1 ]; do [ "$1" = -o ] && : >"$2"; shift; done\n' >"$1"
+  chmod +x "$1"
+}
+
 # need_reference: gets the reference library 3.3.5, as the wheel of blosc2 4.14.1 carries it, into a virtual environment
 # of its own. Sets reference_dir, the folder with lib/ and include/, and exports OXIBLOSC_REFERENCE, the library.
 need_reference() {

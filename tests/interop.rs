@@ -124,10 +124,7 @@ impl Row<'_> {
         });
 
         let [theirs_by_us, theirs_by_them] = self.decode(&theirs, src.len());
-        let right = |decoded: &(i32, Vec<u8>)| {
-            decoded.0 == src.len() as i32 && (decoded.1 == src || !self.pipeline.lossless())
-        };
-        if right(&theirs_by_them) {
+        if self.is_right(&theirs_by_them, src) {
             report.check(
                 theirs_by_us == theirs_by_them,
                 "decompress of the reference's chunk",
@@ -160,27 +157,45 @@ impl Row<'_> {
                 || format!("{} and {}: {}", theirs_by_us.0, theirs_by_them.0, which()),
             );
         }
-        if mine == theirs {
-            return;
+        if mine != theirs {
+            let lossy = theirs_intact && whole_items && !self.pipeline.lossless();
+            let lost = lossy.then_some(&*theirs_by_them.1);
+            self.read_ours(&mine, src, lost, rng, &which, report);
         }
-        let [mine_by_us, mine_by_them] = self.decode(&mine, src.len());
+    }
+
+    fn is_right(&self, decoded: &(i32, Vec<u8>), src: &[u8]) -> bool {
+        decoded.0 == src.len() as i32 && (decoded.1 == src || !self.pipeline.lossless())
+    }
+
+    /// Our chunk, which is not the reference's: both libraries read the same. Where something is lost it is `lost`.
+    fn read_ours(
+        &self,
+        chunk: &[u8],
+        src: &[u8],
+        lost: Option<&[u8]>,
+        rng: &mut Rng,
+        which: &dyn Fn() -> String,
+        report: &mut Report,
+    ) {
+        let [by_us, by_them] = self.decode(chunk, src.len());
         report.check(
-            right(&mine_by_us) && mine_by_us == mine_by_them,
+            self.is_right(&by_us, src) && by_us == by_them,
             "decompress of our chunk",
             || {
-                let (a, b) = (&mine_by_us, &mine_by_them);
-                format!(
-                    "{} and {}, {} and {}: {}",
-                    a.0,
-                    b.0,
-                    difference(&a.1, src),
-                    difference(&b.1, src),
-                    which()
-                )
+                let codes = format!("{} and {}", by_us.0, by_them.0);
+                let [a, b] = [&by_us, &by_them].map(|decoded| difference(&decoded.1, src));
+                format!("{codes}, {a} and {b}: {}", which())
             },
         );
-        self.getitem(&mine, &mine_by_us.1, rng, &which, report);
-        self.maskout(&mine, src.len(), rng, &which, report);
+        if let Some(lost) = lost {
+            report.check(by_us.1 == lost, "what our chunk has lost", || {
+                difference(&by_us.1, lost) + &which()
+            });
+            report.note("lossy, and other bytes");
+        }
+        self.getitem(chunk, &by_us.1, rng, which, report);
+        self.maskout(chunk, src.len(), rng, which, report);
     }
 
     /// The chunk decompressed by ours and by the reference: return codes, and buffers that held `0xA5` before.

@@ -52,6 +52,20 @@ with "$ours" "$python" "$work/files.py" write "$work/ours.h5" &&
   with "" "$python" "$work/files.py" read "$work/ours.h5" && with "" "$python" "$work/files.py" write "$work/wheel.h5" &&
   with "$ours" "$python" "$work/files.py" read "$work/wheel.h5" || failures=1
 
+# called <library>: which libraries the extensions of PyTables call to compress and to decompress, with that one preloaded: in the words
+# of the dynamic loader.
+called() {
+  rm -f "$work"/bindings.*
+  LD_DEBUG=bindings LD_DEBUG_OUTPUT=$work/bindings with "$1" "$python" "$work/files.py" read "$work/wheel.h5" >/dev/null || return 1
+  cat "$work"/bindings.* | grep -E 'binding file [^ ]*/tables/[^/ ]+\.so ' |
+    sed -nE "s/.* to ([^ ]+) .*symbol .blosc2_(de)?compress_ctx'.*/\1/p" | xargs -r -n 1 realpath | sort -u
+}
+step "Whose functions PyTables calls"
+calls=$(called "$ours") calls_alone=$(called "")
+echo "preloaded: $calls"
+[ "$calls" = "$(realpath "$ours")" ] || die "PyTables does not call $ours"
+[ -n "$calls_alone" ] && [ "$calls_alone" != "$calls" ] || die "PyTables calls $calls_alone without anything preloaded"
+
 # run <library> <name>: the tests; failures go into a file.
 run() {
   step "The tests of PyTables with $2 preloaded"

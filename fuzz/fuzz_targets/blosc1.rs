@@ -36,15 +36,26 @@ fn read(options: &[u8; OPTIONS], mut chunk: Box<[u8]>) {
             return;
         }
         let mut data = vec![0u8; nbytes.min(LARGEST)].into_boxed_slice();
+        let mut other = vec![0xffu8; data.len()].into_boxed_slice();
+        let whole = blosc_decompress_ctx(from, data.as_mut_ptr().cast(), data.len(), 1);
+        assert!(whole <= data.len() as c_int);
         let nthreads = c_int::from(options[1] % 3);
-        let code = blosc_decompress_ctx(from, data.as_mut_ptr().cast(), data.len(), nthreads);
-        assert!(code <= data.len() as c_int);
+        let code = blosc_decompress_ctx(from, other.as_mut_ptr().cast(), other.len(), nthreads);
+        let decoded = usize::try_from(whole).unwrap_or(0);
+        // No threads are an error.
+        if nthreads > 0 {
+            assert!(code.max(-1) == whole.max(-1) && other[..decoded] == data[..decoded]);
+        }
         let [start, nitems] =
             [2, 4].map(|at| c_int::from(i16::from_le_bytes([options[at], options[at + 1]])));
         let room = usize::try_from(nitems).unwrap_or(0) * usize::from(chunk[3]);
         let mut items = vec![0u8; room].into_boxed_slice();
         let code = blosc_getitem(from, start, nitems, items.as_mut_ptr().cast());
         assert!(code < 0 || code as usize == room);
+        if code > 0 && decoded > 0 {
+            let at = start as usize * usize::from(chunk[3]);
+            assert!(data[..decoded].get(at..at + room) == Some(&*items));
+        }
     }
 }
 

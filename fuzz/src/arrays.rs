@@ -246,13 +246,17 @@ pub fn mutant(seeds: &[(&str, Vec<u8>)], number: u64) -> Vec<u8> {
     input.extend(seed);
     let frame = &mut input[2..];
     let meta = frame.windows(4).position(|bytes| bytes == b"b2nd");
-    let meta = meta.unwrap_or(0);
+    damage(frame, meta.unwrap_or(0), &mut random);
+    input
+}
+
+/// Puts numbers that should not be there into a frame: into its header and the 120 bytes at `often` more often than anywhere else.
+pub fn damage(frame: &mut [u8], often: usize, random: &mut Random) {
     for _ in 0..=random.below(3) {
-        // The header and the metalayer more often than the rest.
         let at = match random.below(4) {
             0 => random.below(frame.len()),
             1 => random.below(100),
-            _ => meta + random.below(120),
+            _ => often + random.below(120),
         };
         let at = at.min(frame.len() - 1);
         match random.below(4) {
@@ -269,5 +273,4 @@ pub fn mutant(seeds: &[(&str, Vec<u8>)], number: u64) -> Vec<u8> {
             }
         }
     }
-    input
 }

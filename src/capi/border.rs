@@ -2,7 +2,7 @@
 
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::Buffer;
-use oxiblosc_memory::env::{NO_TEXT, trace};
+use oxiblosc_memory::env::{NO_TEXT, a_panic_was_caught, trace};
 use std::any::Any;
 use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -71,6 +71,7 @@ fn panicked(payload: Box<dyn Any + Send>) {
     drop(payload);
     let message = "internal error: a panic was stopped at the C border";
     trace("error", message);
+    a_panic_was_caught();
 }
 
 /// Says why the function `name` fails, and returns the code for it.
@@ -223,6 +224,23 @@ mod tests {
         assert_eq!(code("f", || Ok(usize::MAX)), Error::Failure.code());
         assert_eq!(code("f", || Err::<usize, _>(Error::Data)), -3);
         assert_eq!(guard(9, || panic!("test")), 9);
+    }
+
+    #[cfg(all(debug_assertions, unix))]
+    #[test]
+    fn panics_end_the_process_where_tests_say_so() {
+        use oxiblosc_memory::env::ABORT_ON_PANIC;
+        use std::os::unix::process::ExitStatusExt;
+        let this = std::env::current_exe().expect("a test knows its own path");
+        let output = std::process::Command::new(this)
+            .args([
+                "--exact",
+                "capi::border::tests::panics_and_errors_become_codes",
+            ])
+            .env(ABORT_ON_PANIC.to_str().expect("ASCII"), "1")
+            .output()
+            .expect("this program, started again");
+        assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{output:?}");
     }
 
     #[test]

@@ -1,9 +1,14 @@
 //! Chunks, frames and arrays that releases 1.3.0 to 3.0.0 of the reference wrote.
 
+use super::needs::skip;
 use std::path::{Path, PathBuf};
 
-/// The folder of the fixtures: the one that `OXIBLOSC_FIXTURES` names, or `shared/fixtures` beside the repository. `None`, with a line that says so,
-/// where there is none: they belong to no package that CI could get them from, so there too their tests may do nothing.
+/// The folder of the fixtures: the one that `OXIBLOSC_FIXTURES` names, or `shared/fixtures` beside the repository or above it. `None`,
+/// and the test is skipped, where there is none.
+///
+/// # Panics
+/// In CI, instead of `None`.
+#[track_caller]
 pub fn fixtures() -> Option<PathBuf> {
     let folder = match std::env::var_os("OXIBLOSC_FIXTURES") {
         Some(folder) => PathBuf::from(folder),
@@ -14,7 +19,9 @@ pub fn fixtures() -> Option<PathBuf> {
             .unwrap_or_default(),
     };
     if !folder.is_dir() {
-        println!("skipped: no fixtures in shared/fixtures beside the repository");
+        skip(
+            "no fixtures in shared/fixtures beside the repository, or where OXIBLOSC_FIXTURES says",
+        );
         return None;
     }
     Some(folder)

@@ -15,6 +15,7 @@ pub mod isolated;
 pub mod library;
 pub mod maps;
 pub mod needs;
+pub mod panics;
 pub mod pipelines;
 pub mod random;
 pub mod report;

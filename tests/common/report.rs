@@ -45,6 +45,16 @@ impl Report {
         *self.notes.entry(what.to_owned()).or_default() += count;
     }
 
+    /// Takes out what was noted under names that begin so; gives the rest of the names.
+    pub fn take_notes(&mut self, prefix: &str) -> BTreeMap<String, u64> {
+        let (taken, left): (BTreeMap<_, _>, _) = std::mem::take(&mut self.notes)
+            .into_iter()
+            .partition(|(what, _)| what.starts_with(prefix));
+        self.notes = left;
+        let rest = |(what, count): (String, u64)| (what[prefix.len()..].to_owned(), count);
+        taken.into_iter().map(rest).collect()
+    }
+
     /// All of it as text, for [`Self::add_text`] in another process.
     pub fn to_text(&self) -> String {
         let line = |text: &str| text.replace('\n', " ");

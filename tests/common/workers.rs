@@ -2,7 +2,7 @@
 
 use super::isolated::start;
 use super::report::Report;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Which part of a sweep a process has.
 #[derive(Clone, Copy)]
@@ -17,6 +17,11 @@ impl Part {
     pub fn has(&self, case: usize) -> bool {
         case % self.workers == self.worker
     }
+
+    /// Where the worker with this folder may say what it is at.
+    pub fn at(own: &Path) -> PathBuf {
+        own.with_extension("at")
+    }
 }
 
 /// Runs `work` in forked children that may take `seconds`, each with its part and an empty folder under `folder`; gives what
@@ -24,9 +29,10 @@ impl Part {
 pub fn divided(seconds: u32, folder: &Path, work: impl Fn(Part, &Path) -> Report) -> Report {
     let workers = std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
     let found = |worker: usize| folder.join(format!("found{worker}"));
+    let own = |worker: usize| folder.join(format!("worker{worker}"));
     let working: Vec<_> = (0..workers)
         .map(|worker| {
-            let own = folder.join(format!("worker{worker}"));
+            let own = own(worker);
             std::fs::create_dir_all(&own).expect("a folder for a worker");
             let (work, found) = (&work, found(worker));
             start(seconds, move || {
@@ -42,7 +48,10 @@ pub fn divided(seconds: u32, folder: &Path, work: impl Fn(Part, &Path) -> Report
                 let found = std::fs::read_to_string(found(worker));
                 report.add_text(&found.expect("what a worker found"));
             }
-            Err(wrong) => report.fail("a worker", wrong),
+            Err(wrong) => {
+                let at = std::fs::read_to_string(Part::at(&own(worker))).unwrap_or_default();
+                report.fail("a worker", format!("{wrong}, at {at}"));
+            }
         }
     }
     report

@@ -5,7 +5,7 @@ use super::changes::{CHANGES, Change, Start, make, prepare};
 use crate::common::isolated::isolated;
 use crate::common::report::Report;
 use crate::common::schunk::{SchunkLib, our_schunks};
-use crate::common::schunk_state::read;
+use crate::common::schunk_state::{State, read};
 use blosc2::capi::types::{blosc2_io, blosc2_io_cb};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
@@ -212,15 +212,15 @@ fn register(lib: &SchunkLib) {
     }
 }
 
-/// One change with its n-th call failing; the number of calls. A file of the system's stands at `path` too: libraries look
-/// there for what kind it is and how long.
+/// One change with its n-th call failing; the number of calls, and what the frame is in the end. A file of the system's stands at
+/// `path` too: libraries look there for what kind it is and how long.
 fn one(
     lib: &'static SchunkLib,
     change: &Change,
     id: u8,
     fails: usize,
     path: &Path,
-) -> Result<usize, String> {
+) -> Result<(usize, State), String> {
     // Not there the first time.
     let _ = std::fs::remove_file(path);
     let mut io = blosc2_io {
@@ -274,7 +274,7 @@ fn one(
     }
     drop(s);
     match read(&open()?) == after {
-        true => Ok(calls),
+        true => Ok((calls, after)),
         false => Err("what was written is not what the handle shows".into()),
     }
 }
@@ -289,8 +289,8 @@ fn every_failing_call_of_a_back_end() {
     let fits = |change: &&Change| !matches!(change.start, Start::Array | Start::Large);
     for change in CHANGES.iter().filter(fits) {
         for id in [FILLING, LENDING] {
-            let calls = match one(lib, change, id, 0, &path) {
-                Ok(calls) => calls,
+            let (calls, expected) = match one(lib, change, id, 0, &path) {
+                Ok(done) => done,
                 Err(wrong) => {
                     report.fail(
                         "through a back end",
@@ -302,7 +302,10 @@ fn every_failing_call_of_a_back_end() {
             report.check(calls > 0, "no call", || change.name.to_owned());
             for at in 1..=calls {
                 report.case();
-                let work = || one(lib, change, id, at, &path).map(|_| ());
+                let work = || match one(lib, change, id, at, &path)?.1 == expected {
+                    true => Ok(()),
+                    false => Err("success, and another change was made".into()),
+                };
                 if let Err(wrong) = isolated(60, work) {
                     report.fail(
                         "a failing call",

@@ -1,6 +1,7 @@
-//! The process that makes a change and dies in it, or meets a failing write.
+//! The process that makes a change or a copy and dies in it, or meets a failing write.
 
 use super::changes::{CHANGES, prepare};
+use crate::common::panics::assert_fatal;
 use crate::common::schunk::our_schunks;
 use crate::common::schunk_state::read;
 use std::ffi::{CString, c_char, c_int};
@@ -23,7 +24,10 @@ pub enum Act {
 /// What a child is to do.
 #[derive(Clone, Debug)]
 pub struct Job<'a> {
-    pub change: usize,
+    /// The test that the child runs, which obeys.
+    pub test: &'static str,
+    /// The number of the change, or of the copy.
+    pub number: usize,
     pub path: &'a Path,
     pub at: usize,
     pub act: Act,
@@ -44,17 +48,13 @@ pub enum End {
 pub fn start(job: &Job<'_>, shim: &Path) -> End {
     let order = format!(
         "{} {} {} {}",
-        job.change,
+        job.number,
         job.at,
         job.act as usize,
         job.path.display()
     );
     let output = Command::new(std::env::current_exe().expect("a test knows its own path"))
-        .args([
-            "--exact",
-            "sweep::every_call_of_every_change",
-            "--nocapture",
-        ])
+        .args(["--exact", job.test, "--nocapture"])
         .env(JOB, order)
         .env("LD_PRELOAD", shim)
         .output()
@@ -93,16 +93,20 @@ impl Shim {
     }
 }
 
+/// What a child does: number, call and act, in the order of [`Job`], and the path; gives how many calls it made.
+pub type Task = fn(usize, c_int, c_int, &Path) -> Result<c_int, String>;
+
 /// Does the job if this process has one, and does not return then.
-pub fn obey() {
+pub fn obey(task: Task) {
     let Ok(order) = std::env::var(JOB) else {
         return;
     };
+    assert_fatal();
     let mut words = order.splitn(4, ' ');
     let mut number = || words.next().and_then(|word| word.parse().ok()).expect(JOB);
-    let (change, at, act): (usize, c_int, c_int) = (number() as usize, number(), number());
+    let (which, at, act): (usize, c_int, c_int) = (number() as usize, number(), number());
     let path = PathBuf::from(words.next().expect(JOB));
-    match work(change, at, act, &path) {
+    match task(which, at, act, &path) {
         Ok(calls) => eprintln!("calls {calls}"),
         Err(wrong) => {
             eprintln!("{wrong}");
@@ -112,21 +116,32 @@ pub fn obey() {
     std::process::exit(0);
 }
 
-fn work(change: usize, at: c_int, act: c_int, path: &Path) -> Result<c_int, String> {
-    let lib = our_schunks();
+/// Runs something while calls on what lies in the folder of `path` are counted, and the one with number `at` meets its act; gives how
+/// many there were.
+pub fn counted(
+    (at, act): (c_int, c_int),
+    path: &Path,
+    work: impl FnOnce() -> i64,
+) -> Result<(i64, c_int), String> {
     let shim = Shim::find();
-    let change = &CHANGES[change];
-    let s = lib.open_path(path).ok_or("the frame does not open")?;
-    prepare(&s, change.start);
-    let (before, fields) = (read(&s), s.fields());
     // Only what belongs to the frame: the folder holds nothing else.
     let folder = path.parent().ok_or("a frame lies in a folder")?;
     let folder = CString::new(folder.to_str().ok_or("a plain path")?).map_err(|e| e.to_string())?;
     // SAFETY: a C string, that the shim copies.
     unsafe { (shim.arm)(folder.as_ptr(), at, act) };
-    let rc = (change.run)(&s);
+    let rc = work();
     // SAFETY: no arguments.
-    let calls = unsafe { (shim.disarm)() };
+    Ok((rc, unsafe { (shim.disarm)() }))
+}
+
+/// Makes a change.
+pub fn make_change(change: usize, at: c_int, act: c_int, path: &Path) -> Result<c_int, String> {
+    let lib = our_schunks();
+    let change = &CHANGES[change];
+    let s = lib.open_path(path).ok_or("the frame does not open")?;
+    prepare(&s, change.start);
+    let (before, fields) = (read(&s), s.fields());
+    let (rc, calls) = counted((at, act), path, || (change.run)(&s))?;
     if act <= Act::DieHalf as c_int {
         return if rc < 0 {
             Err(format!("returns {rc}"))

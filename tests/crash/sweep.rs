@@ -1,7 +1,7 @@
 //! Every change, every call of it, every way for it to fail.
 
 use super::changes::{CHANGES, Change, make, prepare};
-use super::child::{Act, End, Job, obey, start};
+use super::child::{Act, End, Job, make_change, obey, start};
 use crate::common::folder::without_syncs;
 use crate::common::isolated::isolated;
 use crate::common::report::Report;
@@ -52,7 +52,8 @@ impl Case<'_> {
         copy(&self.base, &self.work);
         start(
             &Job {
-                change: self.index,
+                test: "sweep::every_call_of_every_change",
+                number: self.index,
                 path: &self.work,
                 at,
                 act,
@@ -190,7 +191,7 @@ fn difference(state: &State, states: &[&State]) -> String {
 
 #[test]
 fn every_call_of_every_change() {
-    obey();
+    obey(make_change);
     let lib = our_schunks();
     let folder = without_syncs().join(format!("oxiblosc-crash-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder for the test");

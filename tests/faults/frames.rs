@@ -3,7 +3,7 @@
 use super::changes::{CHANGES, Change, Start, make, prepare};
 use super::faults::{Class, Fault, shim};
 use super::place::{BEFORE, STORAGES, Storage, clear, copy, tree};
-use super::sweep::{Sweep, Wrong, check};
+use super::sweep::{Sweep, Variant, Wrong, check};
 use crate::common::data::Kind;
 use crate::common::maps::Opened;
 use crate::common::schunk_calls::Schunk;
@@ -21,15 +21,27 @@ struct Case {
     after: State,
 }
 
+/// The names of all operations.
+pub fn operations() -> impl Iterator<Item = String> {
+    let changes = CHANGES.iter().map(|change| change.name);
+    let queries = QUERIES.iter().map(|(name, _)| *name);
+    changes.chain(queries).map(str::to_owned)
+}
+
 /// All changes in all storages.
 pub fn sweep(sweep: &mut Sweep) {
+    let mut places = STORAGES.map(|storage| (storage, false, "")).to_vec();
+    // A map is made for as long a file as it was then.
+    places.push((Storage::Map, true, ", after another handle's"));
     for change in CHANGES {
-        let first = STORAGES.map(|storage| (storage, false, ""));
-        // A map is made for as long a file as it was then.
-        let second = (Storage::Map, true, ", after another handle's");
-        for (storage, second, after) in first.into_iter().chain([second]) {
+        for (number, (storage, second, after)) in places.iter().copied().enumerate() {
             let name = format!("{}, {storage:?}{after}", change.name);
-            if !sweep.wants(&name) {
+            let variant = Variant {
+                operation: change.name,
+                number,
+                of: places.len(),
+            };
+            if !sweep.wants(&variant, &name) {
                 continue;
             }
             match start(sweep, change, storage, second) {
@@ -38,13 +50,21 @@ pub fn sweep(sweep: &mut Sweep) {
             }
         }
     }
-    for storage in STORAGES {
-        for start_from in [Start::Full, Start::Short] {
-            for (name, query) in QUERIES {
-                let name = format!("{name} of {start_from:?}, {storage:?}");
-                if sweep.wants(&name) {
-                    query_sweep(sweep, &name, storage, start_from, *query);
-                }
+    let starts = [Start::Full, Start::Short];
+    let places: Vec<_> = STORAGES
+        .into_iter()
+        .flat_map(|storage| starts.map(|start| (storage, start)))
+        .collect();
+    for (operation, query) in QUERIES {
+        for (number, (storage, start)) in places.iter().copied().enumerate() {
+            let name = format!("{operation} of {start:?}, {storage:?}");
+            let variant = Variant {
+                operation,
+                number,
+                of: places.len(),
+            };
+            if sweep.wants(&variant, &name) {
+                query_sweep(sweep, &name, storage, start, *query);
             }
         }
     }

@@ -16,6 +16,7 @@ mod common;
     reason = "the back ends of programs are swept in tests/crash"
 )]
 mod changes;
+mod creating;
 mod creations;
 mod faults;
 mod frames;

@@ -259,10 +259,15 @@ int fclose(FILE *stream) {
     va_end(rest);                          \
   }
 
-#define OPENS(name)                                                     \
-  int name(const char *path, int flags, ...) {                          \
-    MODE_OF(flags, mode)                                                \
-    WHOLE(OPEN, inside(path), -1, REAL(name)(path, flags, mode));       \
+/* A directory is opened to be listed. */
+static enum class open_class(int flags) {
+  return (flags & O_DIRECTORY) && (flags & O_TMPFILE) != O_TMPFILE ? LIST : OPEN;
+}
+
+#define OPENS(name)                                                                \
+  int name(const char *path, int flags, ...) {                                     \
+    MODE_OF(flags, mode)                                                           \
+    WHOLE(open_class(flags), inside(path), -1, REAL(name)(path, flags, mode));     \
   }
 OPENS(open)
 OPENS(open64)
@@ -279,6 +284,25 @@ FILE *fopen(const char *path, const char *mode) { WHOLE(OPEN, inside(path), NULL
 FILE *fopen64(const char *path, const char *mode) { WHOLE(OPEN, inside(path), NULL, REAL(fopen64)(path, mode)); }
 FILE *fdopen(int fd, const char *mode) { WHOLE(DUPLICATE, inside_fd(fd), NULL, REAL(fdopen)(fd, mode)); }
 DIR *opendir(const char *path) { WHOLE(LIST, inside(path), NULL, REAL(opendir)(path)); }
+
+/* The entries of a directory are read by its number alone. */
+long syscall(long call, ...) {
+  static long (*real_syscall)(long, ...);
+  long a[6];
+  va_list rest;
+  va_start(rest, call);
+  for (int i = 0; i < 6; i++) {
+    a[i] = va_arg(rest, long);
+  }
+  va_end(rest);
+  if (real_syscall == NULL) {
+    real_syscall = REAL(syscall);
+  }
+  if (call == SYS_getdents64 && ask(LIST, inside_fd((int)a[0])) == FAIL) {
+    return -1;
+  }
+  return real_syscall(call, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
 
 /* Only the commands that make descriptors are failed. */
 #define CONTROLS(name)                                                  \

@@ -1,17 +1,18 @@
 //! The process that is started again, and what all sweeps have in common.
 
-use super::faults::Fault;
+use super::faults::{Class, Fault};
 use super::place::{Storage, clear, open_files};
-use super::{creations, frames};
+use super::{creating, frames};
 use crate::common::folder::without_syncs;
+use crate::common::panics::assert_fatal;
 use crate::common::report::Report;
 use crate::common::schunk::{SchunkLib, our_schunks, reference_schunks};
 use crate::common::schunk_state::State;
 use crate::common::shim;
 use crate::common::workers::{Part, divided};
-use std::collections::hash_map::DefaultHasher;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::hash::{Hash, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -19,8 +20,10 @@ use std::process::Command;
 const FOLDER: &str = "OXIBLOSC_FAULTS_FOLDER";
 /// Says what is run.
 const WHICH: &str = "OXIBLOSC_FAULTS";
-/// One case of so many is in the sample, and one trial of so many of those that it has.
-const SAMPLE: (u64, u64) = (5, 20);
+/// Of how many calls of a class that fail in one way or another one more is in the sample.
+const SAMPLE: usize = 34;
+/// What trials of an operation are noted as, with its name.
+const TRIALS: &str = "trials of ";
 
 /// Seconds that all may take, on a machine that has much else to do.
 const PATIENCE: u32 = 4 * 3600;
@@ -46,6 +49,16 @@ pub struct Sweep {
     part: Part,
     /// Cases so far, of all workers.
     cases: usize,
+    /// The operation of the case.
+    operation: String,
+}
+
+/// An operation in one of its variants: where a frame is, or what is copied.
+pub struct Variant<'a> {
+    pub operation: &'a str,
+    pub number: usize,
+    /// How many variants the operation has.
+    pub of: usize,
 }
 
 impl Sweep {
@@ -55,30 +68,48 @@ impl Sweep {
     }
 
     /// Whether anything of this case is run, here.
-    pub fn wants(&mut self, case: &str) -> bool {
-        if !self.is_chosen(case) {
+    pub fn wants(&mut self, variant: &Variant, case: &str) -> bool {
+        if !self.is_chosen(variant, case) {
             return false;
         }
+        self.operation = variant.operation.to_owned();
         self.cases += 1;
         self.part.has(self.cases)
     }
 
-    fn is_chosen(&self, case: &str) -> bool {
+    /// One variant of each operation is in the sample, which depends on the environment.
+    fn is_chosen(&self, variant: &Variant, case: &str) -> bool {
         match &*self.only {
-            "" => self.is_in_sample(case, SAMPLE.0),
+            "" => {
+                let first = self.hash(variant.operation) as usize % variant.of;
+                variant.number == first
+            }
             "full" => true,
             only => case.contains(only),
         }
     }
 
-    fn picks(&self, case: &str, fault: &Fault) -> bool {
-        !self.only.is_empty() || self.is_in_sample((case, fault.name()), SAMPLE.1)
+    /// The faults of a case that are tried: some of each class of calls.
+    fn sample<'a>(&self, case: &str, faults: &'a [Fault]) -> Vec<&'a Fault> {
+        if !self.only.is_empty() {
+            return faults.iter().collect();
+        }
+        let mut classes: BTreeMap<Class, Vec<&Fault>> = BTreeMap::new();
+        for fault in faults {
+            classes.entry(fault.class).or_default().push(fault);
+        }
+        let some = |mut faults: Vec<&'a Fault>| {
+            faults.sort_by_key(|fault| self.hash((case, fault.name())));
+            faults.truncate(1 + faults.len() / SAMPLE);
+            faults
+        };
+        classes.into_values().flat_map(some).collect()
     }
 
-    fn is_in_sample(&self, what: impl Hash, one_of: u64) -> bool {
+    fn hash(&self, what: impl Hash) -> u64 {
         let mut hasher = DefaultHasher::new();
         (what, self.environment).hash(&mut hasher);
-        hasher.finish().is_multiple_of(one_of)
+        hasher.finish()
     }
 
     /// Runs the trials of a case.
@@ -88,19 +119,16 @@ impl Sweep {
         faults: &[Fault],
         trial: impl Fn(&mut Sweep, &Fault) -> Result<(), Wrong>,
     ) {
-        for fault in faults {
-            if !self.picks(case, fault) {
-                continue;
-            }
+        for fault in self.sample(case, faults) {
+            let which = format!("{case}{}, {}", self.environment, fault.name());
+            // What a worker was at is told if it dies.
+            std::fs::write(Part::at(&self.root), &which).expect("a file");
             self.report.case();
+            self.report.note(&format!("{TRIALS}{}", self.operation));
             let open = open_files(&self.root);
             let tried = trial(self, fault);
             if let Err((kind, wrong)) = tried.and_then(|()| self.leaks(&open, fault)) {
-                let environment = self.environment;
-                self.report.fail(
-                    kind,
-                    format!("{case}{environment}, {}: {wrong}", fault.name()),
-                );
+                self.report.fail(kind, format!("{which}: {wrong}"));
             }
         }
     }
@@ -182,18 +210,21 @@ fn every_call_fails_in_turn() {
 }
 
 fn run(folder: &Path) {
+    assert_fatal();
     let lib = our_schunks();
     let reference = reference_schunks();
-    let report = divided(PATIENCE, folder, |part, own| {
+    let only = std::env::var(WHICH).unwrap_or_default();
+    let mut report = divided(PATIENCE, folder, |part, own| {
         let mut sweep = Sweep {
             lib,
             reference,
             root: own.to_path_buf(),
             report: Report::default(),
-            only: std::env::var(WHICH).unwrap_or_default(),
+            only: only.clone(),
             environment: "",
             part,
             cases: 0,
+            operation: String::new(),
         };
         let variables = ["BLOSC_DURABLE", "BLOSC_LOCKING", "BLOSC_CHECKSUMS"];
         let plain = variables.map(|name| (name, ""));
@@ -203,9 +234,15 @@ fn run(folder: &Path) {
             set(&variables);
             sweep.environment = name;
             frames::sweep(&mut sweep);
-            creations::sweep(&mut sweep);
+            creating::sweep(&mut sweep);
         }
         sweep.report
     });
+    let trials = report.take_notes(TRIALS);
+    if matches!(&*only, "" | "full") {
+        for operation in frames::operations().chain(creating::operations()) {
+            report.check(trials.contains_key(&operation), "no trial", || operation);
+        }
+    }
     report.finish("calls that failed");
 }

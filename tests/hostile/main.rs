@@ -1,7 +1,8 @@
 //! Hostile input: what the fuzz targets do, on the inputs that once broke something and on mutated chunks.
 //!
 //! `OXIBLOSC_HOSTILE` is the number of mutated chunks (20,000 by default), `OXIBLOSC_HOSTILE_FIRST` that of the first:
-//! the same number always gives the same chunk. `OXIBLOSC_HOSTILE_ARRAYS` is the number of damaged frames of arrays (2,000).
+//! the same number always gives the same chunk. `OXIBLOSC_HOSTILE_ARRAYS` is the number of damaged frames of arrays (2,000),
+//! `OXIBLOSC_HOSTILE_INPUTS` that of the inputs of each other target (1,000).
 //! Under AddressSanitizer:
 //!
 //! RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address CC=clang CFLAGS=-fsanitize=address OXIBLOSC_HOSTILE=1000000 \
@@ -13,6 +14,7 @@
     reason = "the seeds of registered codecs are mutated in tests/plugins"
 )]
 mod fuzz;
+mod inputs;
 mod memory;
 mod mutants;
 mod regressions;

@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// The most memory that the process may hold at any time, with the 256 MiB of freed memory that AddressSanitizer keeps.
-const RESIDENT: usize = 768 << 20;
+pub const RESIDENT: usize = 768 << 20;
 /// Longer than any chunk may take, even on a busy machine under a sanitizer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn number(name: &str, default: usize) -> usize {
+pub fn number(name: &str, default: usize) -> usize {
     match std::env::var(name) {
         Ok(value) => value.replace('_', "").parse().expect(name),
         Err(_) => default,

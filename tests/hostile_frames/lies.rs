@@ -4,9 +4,11 @@
 //!
 //! A sixteenth of the lies is tried, by turns; all of them with `OXIBLOSC_HOSTILE_WHOLE`.
 
+use super::array_seeds;
 use super::seeds::{self, Seed};
 use crate::common::b2nd::{Array, B2ndLib, our_arrays, reference_arrays};
 use crate::common::isolated::isolated;
+use crate::common::panics::assert_fatal;
 use crate::common::report::Report;
 use crate::common::schunk::{SchunkLib, our_schunks, reference_schunks};
 use crate::common::schunk_calls::Schunk;
@@ -16,6 +18,8 @@ use std::path::Path;
 
 /// Of how many lies one is tried.
 const SAMPLE: usize = 16;
+/// What lies about arrays are noted as.
+const ABOUT_ARRAYS: &str = "about arrays";
 /// Seconds that a library may take for one frame.
 const PATIENCE: u32 = 10;
 /// Address space that a library may take.
@@ -523,6 +527,9 @@ fn try_lies(
                 continue;
             }
             report.case();
+            if array {
+                report.note(ABOUT_ARRAYS);
+            }
             let mut liar = seed.clone();
             field.set(&mut liar, lie);
             liar.write(path);
@@ -559,6 +566,7 @@ fn try_lies(
 
 #[test]
 fn frames_that_contradict_themselves() {
+    assert_fatal();
     let ours = our_schunks();
     let Some(theirs) = reference_schunks() else {
         return;
@@ -573,15 +581,20 @@ fn frames_that_contradict_themselves() {
             [ours, theirs].map(|lib| fate(lib, liar, &path, buffer))
         });
     }
-    for (which, seed) in seeds::fixtures("b2nd") {
-        let arrays = [
-            our_arrays(),
-            reference_arrays().expect("there is a reference"),
-        ];
+    let libraries = [
+        our_arrays(),
+        reference_arrays().expect("there is a reference"),
+    ];
+    let mut arrays = array_seeds::all(libraries[1], &folder);
+    arrays.extend(seeds::fixtures("b2nd"));
+    for (which, seed) in arrays {
         try_lies(&mut report, &seed, (&which, ours), &path, |_, _| {
-            arrays.map(|lib| array_fate(lib, &path))
+            libraries.map(|lib| array_fate(lib, &path))
         });
     }
     std::fs::remove_dir_all(&folder).expect("the test's own folder");
+    let about_arrays = report.take_notes(ABOUT_ARRAYS).into_values().sum::<u64>();
+    println!("{about_arrays} lies about arrays");
+    assert!(whole() || about_arrays > 100, "{about_arrays} about arrays");
     report.finish("frames that contradict themselves");
 }

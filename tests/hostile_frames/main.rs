@@ -10,6 +10,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod array_seeds;
 mod built;
 mod damage;
 mod exercise;

@@ -5,6 +5,7 @@ use super::exercise::{Fate, exercise};
 use super::seeds::{self, Seed};
 use crate::common::data::{Rng, mix};
 use crate::common::isolated::isolated;
+use crate::common::panics::assert_fatal;
 use crate::common::report::Report;
 use crate::common::schunk::{SchunkLib, our_schunks};
 use std::path::Path;
@@ -109,6 +110,7 @@ fn work(
 
 #[test]
 fn damaged_frames() {
+    assert_fatal();
     let lib = our_schunks();
     let folder = std::env::temp_dir().join(format!("oxiblosc-hostile-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder for the test");

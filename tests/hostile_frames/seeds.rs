@@ -2,6 +2,7 @@
 
 use crate::common::abi::{self, CParams};
 use crate::common::data::Kind;
+use crate::common::fixtures;
 use crate::common::schunk::SchunkLib;
 use crate::common::schunk_calls::Schunk;
 use blosc2::capi::types::{blosc2_cparams, blosc2_schunk};
@@ -114,29 +115,39 @@ pub fn all(lib: &'static SchunkLib, folder: &Path, checksums: bool) -> Vec<Seed>
                 continue;
             }
             drop(s);
-            seeds.push(Seed::Directory(files(&path)));
-            std::fs::remove_dir_all(&path).expect("the seed's folder");
+            seeds.push(taken(&path));
         }
     }
     seeds.extend(fixtures("frames").into_iter().map(|(_, seed)| seed));
     seeds
 }
 
-/// The fixtures in a folder of `OXIBLOSC_FIXTURES`, or of those beside the repository, with their names. None where there is
-/// no such folder.
+/// What lies at a path, which is removed.
+pub fn taken(path: &Path) -> Seed {
+    if path.is_file() {
+        let frame = std::fs::read(path).expect("a file that can be read");
+        std::fs::remove_file(path).expect("the seed's file");
+        return Seed::Contiguous(frame);
+    }
+    let files = files(path);
+    std::fs::remove_dir_all(path).expect("the seed's folder");
+    Seed::Directory(files)
+}
+
+/// The fixtures in a folder of theirs, with their names; see [`fixtures::fixtures`].
 pub fn fixtures(folder: &str) -> Vec<(String, Seed)> {
-    let all = match std::env::var_os("OXIBLOSC_FIXTURES") {
-        Some(all) => PathBuf::from(all),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures"),
+    let Some(all) = fixtures::fixtures() else {
+        return Vec::new();
     };
-    let entries = all.join(folder).read_dir().into_iter().flatten().flatten();
-    let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+    let entries = all.join(folder).read_dir().expect("a folder of fixtures");
+    let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
-    let seed = |path: &PathBuf| {
-        let name = path.file_name()?.to_string_lossy().into_owned();
-        Some((name, Seed::Contiguous(std::fs::read(path).ok()?)))
+    let seed = |path: PathBuf| {
+        let name = path.file_name().expect("a file").to_string_lossy();
+        let frame = std::fs::read(&path).expect("a fixture");
+        (name.into_owned(), Seed::Contiguous(frame))
     };
-    paths.iter().filter_map(seed).collect()
+    paths.into_iter().map(seed).collect()
 }
 
 fn files(path: &Path) -> Vec<(String, Vec<u8>)> {

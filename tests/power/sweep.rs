@@ -47,6 +47,12 @@ struct Left {
     moments: Vec<Moment>,
 }
 
+impl Left {
+    fn is_after_kill(&self) -> bool {
+        self.moments.iter().any(|moment| moment.killed.is_some())
+    }
+}
+
 struct Case<'a> {
     lib: &'static SchunkLib,
     reference: Option<&'static SchunkLib>,
@@ -64,12 +70,12 @@ struct Budget {
     sample: SampleSize,
     /// The same after a kill, of which there are many.
     after_kill: SampleSize,
-    /// Disks of one scenario.
+    /// Disks of one change of a frame; of calls that write whole files all are looked at, as there are few.
     disks: usize,
+    /// The same after a kill.
+    disks_after_kill: usize,
     /// Kills at one event of so many.
-    kills: u64,
-    /// Calls that write whole files are looked at, too, and not only changes of frames.
-    whole_files: bool,
+    kills: usize,
 }
 
 impl Budget {
@@ -80,15 +86,15 @@ impl Budget {
                 sample: sample(8, 64),
                 after_kill: sample(5, 8),
                 disks: usize::MAX,
+                disks_after_kill: usize::MAX,
                 kills: 1,
-                whole_files: true,
             },
             _ => Budget {
                 sample: sample(5, 8),
                 after_kill: sample(4, 4),
-                disks: 16,
+                disks: 12,
+                disks_after_kill: 8,
                 kills: 24,
-                whole_files: false,
             },
         }
     }
@@ -187,11 +193,18 @@ impl Follower {
         }
     }
 
-    /// As many of the disks as are to be looked at.
-    fn chosen(mut self, most: usize) -> Vec<Left> {
-        self.lefts.sort_by_key(|left| left.hash);
-        self.lefts.truncate(most);
-        self.lefts
+    /// As many of the disks as are to be looked at: some that a kill came before, and some of the others.
+    fn chosen(self, budget: &Budget) -> Vec<Left> {
+        let (killed, others): (Vec<_>, Vec<_>) =
+            self.lefts.into_iter().partition(Left::is_after_kill);
+        let some = |mut lefts: Vec<Left>, most| {
+            lefts.sort_by_key(|left| left.hash);
+            lefts.truncate(most);
+            lefts
+        };
+        let mut chosen = some(others, budget.disks);
+        chosen.extend(some(killed, budget.disks_after_kill));
+        chosen
     }
 
     fn follow(&mut self, disk: &mut Disk, events: &[Event], killed: Option<Killed>) {
@@ -261,6 +274,15 @@ impl Sweep {
             seen,
             after_kill: BTreeMap::new(),
         };
+        let is_change = matches!(scenario.work, Work::Change(_));
+        let budget = Budget {
+            disks: if is_change {
+                self.budget.disks
+            } else {
+                usize::MAX
+            },
+            ..self.budget
+        };
         let mut lefts = Vec::new();
         for durable in [true, false] {
             restore(&before, &self.work);
@@ -270,11 +292,19 @@ impl Sweep {
             if durable {
                 follower.follow(&mut disk.clone(), &events, None);
             }
-            if matches!(scenario.work, Work::Change(_) | Work::Create) {
+            // What is behind another frame is not opened again by who was killed.
+            if scenario.work != Work::AppendFile {
                 self.kills(number, &mut case, disk, (&events, durable), &mut follower);
             }
-            lefts.extend(follower.chosen(self.budget.disks));
+            lefts.extend(follower.chosen(&budget));
         }
+        let killed = lefts.iter().filter(|left| left.is_after_kill()).count();
+        let both = killed > 0 && killed < lefts.len();
+        self.report
+            .check(both || !is_change, "one kind of disks alone", || {
+                format!("{}: {killed} of {}", scenario.name(), lefts.len())
+            });
+        self.report.note_many("after a kill", killed as u64);
         let moments = lefts.iter().map(|left| left.moments.len() as u64);
         let moments = moments.sum::<u64>();
         self.report.cases += moments;
@@ -299,12 +329,17 @@ impl Sweep {
             ..*case.scenario
         };
         follower.sample = self.budget.after_kill;
+        let begins = events.iter().position(|event| matches!(event, Event::Mark));
+        let begins = begins.unwrap_or(events.len());
+        let changes = (begins..events.len()).filter(|at| events[*at].is_change());
+        let mut kills: Vec<usize> = changes.collect();
+        kills.sort_by_key(|at| Rng((number * 1000 + at) as u64).next());
+        kills.truncate(kills.len().div_ceil(self.budget.kills));
         let mut marks = 0;
         for (at, event) in events.iter().enumerate() {
             disk.apply(event);
             marks += usize::from(matches!(event, Event::Mark));
-            let random = Rng((number * 1000 + at) as u64).next();
-            if !event.is_change() || marks == 0 || !random.is_multiple_of(self.budget.kills) {
+            if !kills.contains(&at) {
                 continue;
             }
             let left = disk.seen();
@@ -338,9 +373,7 @@ impl Sweep {
     fn run(mut self, part: Part) -> Report {
         let only = std::env::var("OXIBLOSC_POWER_ONLY").unwrap_or_default();
         for (number, scenario) in scenarios().iter().enumerate() {
-            let is_change = matches!(scenario.work, Work::Change(_));
-            let chosen = is_change || self.budget.whole_files;
-            if !part.has(number) || !chosen || !scenario.name().contains(&only) {
+            if !part.has(number) || !scenario.name().contains(&only) {
                 continue;
             }
             if let Err(wrong) = self.scenario(number, scenario) {

@@ -61,6 +61,18 @@ pub fn info(message: impl Display) {
     write_if(c"BLOSC_INFO", format_args!("[INFO] - {message}"));
 }
 
+/// What ends the process where a panic would become an error, in builds with debug assertions: for tests.
+#[cfg(debug_assertions)]
+pub const ABORT_ON_PANIC: &CStr = c"OXIBLOSC_ABORT_ON_PANIC";
+
+/// Called wherever a panic is caught, to become an error: tests that expect errors have it end the process, so that none passes for one.
+pub fn a_panic_was_caught() {
+    #[cfg(debug_assertions)]
+    if is_set(ABORT_ON_PANIC) {
+        std::process::abort();
+    }
+}
+
 /// Writes a line to stderr where a variable is set. Not inlined, as it is called from many places.
 #[cold]
 #[inline(never)]

@@ -19,6 +19,7 @@ use super::sync::{
     AtomicBool, AtomicPtr, AtomicU32, Futex, Hint, Ordering, Spun, spin_until, spin_watched,
 };
 use super::{Job, fork};
+use oxiblosc_memory::env::a_panic_was_caught;
 
 /// How many jobs can be posted at once.
 #[cfg(not(all(test, loom)))]
@@ -54,6 +55,7 @@ pub fn call(job: &Job<'_>, worker: usize) -> bool {
         Err(payload) => {
             // Not dropped, since that could panic again, and a caller must not unwind while workers use its stack.
             std::mem::forget(payload);
+            a_panic_was_caught();
             false
         }
     }

@@ -1,5 +1,6 @@
 //! A contiguous frame in memory that cannot be trusted, and checksums of it that may lie: nothing worse than an error comes of it.
 
+use super::super::arrays;
 use super::super::numbers::{Input, Random};
 use super::super::restamp;
 use super::super::seeds::data;
@@ -136,6 +137,18 @@ pub fn seeds() -> Vec<Vec<u8>> {
         .into_iter()
         .flat_map(|pipeline| [true, false].map(|with| (pipeline, with)));
     kinds.map(|(pipeline, with)| seed(pipeline, with)).collect()
+}
+
+/// One of the frames, damaged, behind options and the number that says what is done with it.
+pub fn mutant(seeds: &[Vec<u8>], number: u64) -> Vec<u8> {
+    let mut random = Random(number);
+    let mut frame = seeds[number as usize % seeds.len()].clone();
+    // The trailer as often as an array's shape.
+    let trailer = frame.len() - 120;
+    arrays::damage(&mut frame, trailer, &mut random);
+    let mut input = vec![random.bits() as u8 & 0xf, random.bits() as u8];
+    input.extend(frame);
+    input
 }
 
 fn seed((codec, typesize, filters): (u8, i32, &[u8]), checksums: bool) -> Vec<u8> {

@@ -4,7 +4,7 @@
 
 use crate::damage_files::{Content, Damage, Files, KINDS, Original, content, write_files};
 use crate::support::{Folder, b2};
-use oxiblosc_testing::random::Rng;
+use oxiblosc_testing::random::{Rng, mix};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -204,6 +204,38 @@ const OF_CHUNKS: usize = 2;
 const VARIANTS: usize = 3;
 /// What came of one damage to each of them.
 type Row = [Outcome; VARIANTS];
+/// What came of each damage to frames in files, and to those in directories.
+type Table = [[Row; 2]; Damage::ALL.len()];
+
+/// One case: which frame, and what is done to it.
+#[derive(Clone, Copy)]
+struct Case {
+    number: usize,
+    /// Which of the originals.
+    original: usize,
+    kind: usize,
+    sparse: usize,
+    damage: usize,
+}
+
+impl Case {
+    fn new(number: usize, originals: usize) -> Self {
+        let original = number % originals;
+        Self {
+            number,
+            original,
+            kind: original / VARIANTS / 2,
+            sparse: original / VARIANTS % 2,
+            damage: number / originals % Damage::ALL.len(),
+        }
+    }
+
+    /// The sample: of each damage to frames in files, and to those in directories, some kinds, each in all variants.
+    fn is_in_sample(self) -> bool {
+        let first = mix((2 * self.damage + self.sparse) as u64) as usize % 4;
+        (first + self.kind).is_multiple_of(4)
+    }
+}
 
 fn originals(folder: &Folder) -> Vec<(Original, usize)> {
     let mut all = Vec::new();
@@ -226,18 +258,17 @@ fn what_repair_calls_right_is_right() {
     let rounds = if full { 5 } else { 1 };
     let total = all.len() * Damage::ALL.len() * rounds;
     let next = AtomicUsize::new(0);
-    let table = Mutex::new([Row::default(); 12]);
+    let table = Mutex::new(Table::default());
     let failures = Mutex::new(Vec::new());
-    let try_case = |case: usize| {
-        let (original, sums) = &all[case % all.len()];
-        let which = case / all.len() % Damage::ALL.len();
-        let (damage, what) = Damage::ALL[which];
+    let try_case = |case: Case| {
+        let (original, sums) = &all[case.original];
+        let (damage, what) = Damage::ALL[case.damage];
         // The same for the frame with checksums and without.
-        let seed = case / VARIANTS + 1;
+        let seed = case.number / VARIANTS + 1;
         let Some(files) = damage.done(original, &mut Rng(seed as u64)) else {
             return;
         };
-        let name = format!("{}-{which}-{case}", original.name);
+        let name = format!("{}-{}-{}", original.name, case.damage, case.number);
         let outcome = tried(&folder, &name, original, &files);
         let less = outcome.called_right < outcome.all;
         let early = less && (outcome.complete > 0 || damage.spares());
@@ -246,38 +277,59 @@ fn what_repair_calls_right_is_right() {
             let mut failures = failures.lock().expect("no panic");
             failures.push(format!("{name}, {what}: {outcome:?}"));
         }
-        table.lock().expect("no panic")[which][*sums].add(&outcome);
+        table.lock().expect("no panic")[case.damage][case.sparse][*sums].add(&outcome);
     };
     // Most of the time is spent waiting for another process that might be changing what does not open.
     std::thread::scope(|scope| {
         for _ in 0..16 {
             scope.spawn(|| {
-                while let case = next.fetch_add(1, Ordering::Relaxed)
-                    && case < total
+                while let number = next.fetch_add(1, Ordering::Relaxed)
+                    && number < total
                 {
-                    // A sample: each frame by some, each damage to some.
-                    if full || (case + case / all.len()).is_multiple_of(4) {
+                    let case = Case::new(number, all.len());
+                    if full || case.is_in_sample() {
                         try_case(case);
                     }
                 }
             });
         }
     });
-    show(&table.into_inner().expect("no panic"));
+    let table = table.into_inner().expect("no panic");
+    show(&table);
+    nothing_is_missing(&table);
     let failures = failures.into_inner().expect("no panic");
     assert!(failures.is_empty(), "{failures:#?}");
 }
 
-fn show(table: &[Row; 12]) {
+/// Every damage that there can be was done, in each storage, to frames with checksums and without.
+fn nothing_is_missing(table: &Table) {
+    for (damage, (which, what)) in table.iter().zip(Damage::ALL) {
+        for (storage, row) in ["files", "directories"].iter().zip(damage) {
+            if which == Damage::MissingFile && *storage == "files" {
+                continue;
+            }
+            let cases = row.map(|outcome| outcome.cases);
+            assert!(!cases.contains(&0), "{what}, {storage}: {cases:?}");
+        }
+    }
+}
+
+fn add(sum: &mut Row, row: &Row) {
+    sum.iter_mut().zip(row).for_each(|(sum, row)| sum.add(row));
+}
+
+fn show(table: &Table) {
     println!(
         "with checksums: found by verify, wrong but called right, called right, right; with those of chunks: wrong but called right, called \
          right, right; without: found, right"
     );
     let mut sum = Row::default();
     let rows = table.iter().zip(Damage::ALL.map(|(_, what)| what));
-    for (row, what) in rows {
-        show_row(row, what);
-        sum.iter_mut().zip(row).for_each(|(sum, row)| sum.add(row));
+    for (storages, what) in rows {
+        let mut row = Row::default();
+        storages.iter().for_each(|part| add(&mut row, part));
+        show_row(&row, what);
+        add(&mut sum, &row);
     }
     show_row(&sum, "all");
 }

@@ -12,6 +12,7 @@ mod fixtures;
 mod headers;
 #[cfg(unix)]
 mod pipes;
+use oxiblosc_testing::needs;
 mod safety;
 mod stores;
 mod support;

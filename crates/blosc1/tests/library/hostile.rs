@@ -101,28 +101,69 @@ fn damage(chunk: &mut [u8], rng: &mut Rng) {
     }
 }
 
+/// How far chunks came.
+#[derive(Debug, Default)]
+struct Fates {
+    validated: usize,
+    decoded: usize,
+    refused: usize,
+    /// Items that were read alone, from chunks that were read as a whole, too.
+    items: usize,
+}
+
 /// Everything that reads chunks, on one.
-fn read_all(lib: &Lib, chunk: &[u8], nbytes: usize, dest: &mut Guarded, rng: &mut Rng) {
+fn read_all(
+    lib: &Lib,
+    chunk: &[u8],
+    nbytes: usize,
+    dest: &mut Guarded,
+    rng: &mut Rng,
+    fates: &mut Fates,
+) {
     let f = &lib.f;
     let from = chunk.as_ptr().cast();
     let mut size = 0;
-    // SAFETY: the sizes of the buffers are these, and the chunk's is what its header says: that was asked first.
-    unsafe {
-        if (f.blosc_cbuffer_validate)(from, chunk.len(), &mut size) != 0 {
-            return;
-        }
-        let any = rng.below(nbytes + 1);
-        let room = rng.pick(&[nbytes, nbytes, size.min(dest.len), any]);
+    // SAFETY: the buffers have these sizes.
+    if unsafe { (f.blosc_cbuffer_validate)(from, chunk.len(), &mut size) } != 0 {
+        return;
+    }
+    fates.validated += 1;
+    let any = rng.below(nbytes + 1);
+    let room = rng.pick(&[nbytes, nbytes, size.min(dest.len), any]);
+    // SAFETY: the chunk's size is what its header says, which was asked first; `out` has its own.
+    let mut decompress = |nthreads, fill| unsafe {
         let out = dest.last(room);
-        let code =
-            (f.blosc_decompress_ctx)(from, out.as_mut_ptr().cast(), room, rng.pick(&[1, 1, 1, 3]));
-        assert!(code <= room as c_int);
-        let typesize = usize::from(chunk[3]).max(1);
-        let nitems = rng.below(dest.len.min(nbytes) / typesize + 1);
-        let start = rng.below(nbytes / typesize + 2) as c_int - 1;
-        let items = dest.last(nitems * typesize).as_mut_ptr().cast();
-        let code = (f.blosc_getitem)(from, start, nitems as c_int, items);
-        assert!(code < 0 || code == (nitems * typesize) as c_int);
+        out.fill(fill);
+        let code = (f.blosc_decompress_ctx)(from, out.as_mut_ptr().cast(), room, nthreads);
+        (code, out.to_vec())
+    };
+    let (code, whole) = decompress(1, 0);
+    assert!(code <= room as c_int);
+    if code < 0 {
+        fates.refused += 1;
+    } else {
+        fates.decoded += 1;
+        let len = code as usize;
+        let (other_code, other) = decompress(rng.pick(&[1, 2, 3]), 0xff);
+        assert_eq!(other_code, code, "another number of threads");
+        assert!(other[..len] == whole[..len], "another number of threads");
+    }
+    let typesize = usize::from(chunk[3]).max(1);
+    let nitems = rng.below(dest.len.min(nbytes) / typesize + 1);
+    let start = rng.below(nbytes / typesize + 2) as c_int - 1;
+    let items = dest.last(nitems * typesize);
+    let to = items.as_mut_ptr().cast();
+    // SAFETY: as above.
+    let got = unsafe { (f.blosc_getitem)(from, start, nitems as c_int, to) };
+    assert!(got < 0 || got == (nitems * typesize) as c_int);
+    if got > 0 && code > 0 {
+        let at = start as usize * typesize;
+        let len = items.len();
+        assert!(
+            whole[..code as usize].get(at..at + len) == Some(items),
+            "items"
+        );
+        fates.items += nitems;
     }
 }
 
@@ -133,7 +174,7 @@ fn no_chunk_leads_outside_of_the_buffers() {
     let (mut source, mut dest) = (Guarded::new(1 << 20), Guarded::new(1 << 20));
     for compressor in COMPRESSORS {
         let mut chunk = Vec::new();
-        let mut nbytes = 0;
+        let (mut nbytes, mut fates) = (0, Fates::default());
         for round in 0..rounds() {
             if round % 50 == 0 {
                 nbytes = rng.pick(&[0, 100, 1000, 4096, 30_001, 150_000]);
@@ -163,7 +204,15 @@ fn no_chunk_leads_outside_of_the_buffers() {
                 damaged[12..16].copy_from_slice(&(cut as i32).to_le_bytes());
             }
             let damaged: &[u8] = damaged;
-            read_all(lib, damaged, nbytes, &mut dest, &mut rng);
+            read_all(lib, damaged, nbytes, &mut dest, &mut rng, &mut fates);
         }
+        println!("{compressor:?}: {fates:?}");
+        // Neither harmless nor turned away at the door.
+        let least = rounds() / 20;
+        let few = [fates.validated, fates.decoded, fates.refused, fates.items];
+        assert!(
+            few.iter().all(|many| *many > least),
+            "{compressor:?}: {fates:?}"
+        );
     }
 }

@@ -14,6 +14,9 @@ mod isolated;
 #[path = "../../../../tests/common/needs.rs"]
 #[allow(dead_code, unused_imports, reason = "other tests use the rest")]
 mod needs;
+#[path = "../../../../tests/common/panics.rs"]
+#[allow(dead_code, unused_imports, reason = "other tests use the rest")]
+mod panics;
 #[path = "../../../../tests/common/random.rs"]
 #[allow(dead_code, unused_imports, reason = "other tests use the rest")]
 mod random;

@@ -282,3 +282,21 @@ pub(crate) fn best() -> Runnable {
         allowed.next().unwrap_or(Runnable(&ALL[ALL.len() - 1]))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{ALL, supported};
+
+    #[test]
+    fn what_this_cpu_lacks_is_said() {
+        for kernels in ALL.iter().filter(|kernels| !(kernels.supported)()) {
+            println!(
+                "not tested: the kernels {}, which this CPU lacks",
+                kernels.name
+            );
+        }
+        assert!(supported().any(|kernels| kernels.name() == "portable"));
+        let sse2_or_neon = supported().any(|kernels| matches!(kernels.name(), "sse2" | "neon"));
+        assert!(sse2_or_neon || !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")));
+    }
+}
