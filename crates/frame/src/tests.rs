@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 mod killed;
+mod nested;
 
 const CHUNKSIZE: i32 = 1000;
 
