@@ -151,6 +151,7 @@ fn read(source: &FrameFile, kind: Kind, front: &[u8]) -> Result<Loading> {
         pending: source.pending.clone(),
         checksums,
         offsets_crc: index.offsets_crc,
+        apart: None,
     };
     Ok((
         view,

@@ -40,7 +40,8 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_io::lock::SidecarLock;
 use oxiblosc_io::readers::{READERS, ReaderSlot};
 use oxiblosc_io::{Backend, Mode, Storage};
-use oxiblosc_memory::{CStrBuf, List, Shared};
+use oxiblosc_memory::sort::sort;
+use oxiblosc_memory::{CStrBuf, Collect, List, Shared};
 use std::ffi::CStr;
 
 /// How often, and how long apart in milliseconds, a frame is read again that another process is just changing.
@@ -79,6 +80,8 @@ struct View {
     checksums: ChecksumScope,
     /// That of the offsets, if it is known and they are stored as they are.
     offsets_crc: Option<u32>,
+    /// Whether each chunk has a place of its own, if that was looked at. No change makes two share one.
+    apart: Option<bool>,
 }
 
 impl View {
@@ -419,12 +422,28 @@ impl Disk {
     }
 
     /// Whether chunk `nchunk` can be changed where it is: it lies in this file, and no other chunk there with it.
-    pub fn is_alone(&self, nchunk: usize) -> bool {
+    pub fn is_alone(&mut self, nchunk: usize) -> bool {
         let Ok(Place::At(place)) = self.view.offsets.place(nchunk) else {
             return false;
         };
+        if self.kind != Kind::Contiguous || self.are_apart() {
+            return self.kind == Kind::Contiguous;
+        }
         let mut here = self.view.offsets.places().filter(|other| *other == place);
-        self.kind == Kind::Contiguous && here.nth(1).is_none()
+        here.nth(1).is_none()
+    }
+
+    /// Whether each chunk is known to have a place of its own.
+    fn are_apart(&mut self) -> bool {
+        if self.view.apart.is_none() {
+            // Without memory it is not known.
+            let Ok(mut places) = self.view.offsets.places().list() else {
+                return false;
+            };
+            sort(&mut places);
+            self.view.apart = Some(places.is_sorted_by(|a, b| a < b));
+        }
+        self.view.apart == Some(true)
     }
 
     /// Bytes of the header.
