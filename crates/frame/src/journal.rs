@@ -49,6 +49,13 @@ pub struct Patch {
     pub bytes: List<u8>,
 }
 
+impl Patch {
+    /// Behind its last byte.
+    fn end(&self) -> u64 {
+        self.pos + self.bytes.len() as u64
+    }
+}
+
 /// What a change is about to overwrite.
 #[cfg_attr(test, derive(Clone))]
 #[derive(Debug, PartialEq, Eq)]
@@ -69,7 +76,7 @@ pub struct Record {
     pub changed_pos: u32,
     /// What is there after the change.
     pub changed: List<u8>,
-    /// What is overwritten: in ascending order, none over another.
+    /// What is overwritten: in ascending order, none over another, none of no bytes.
     pub patches: List<Patch>,
 }
 
@@ -93,14 +100,11 @@ pub fn hash(bytes: &[u8]) -> u64 {
 /// Makes `bytes`, which were read at `pos`, those that `patches` have there.
 pub fn overlay(patches: &[Patch], pos: u64, bytes: &mut [u8]) {
     let end = pos + bytes.len() as u64;
-    for patch in patches {
-        let patch_end = patch.pos + patch.bytes.len() as u64;
-        let (from, to) = (patch.pos.max(pos), patch_end.min(end));
-        if from < to {
-            bytes[(from - pos) as usize..(to - pos) as usize].copy_from_slice(
-                &patch.bytes[(from - patch.pos) as usize..(to - patch.pos) as usize],
-            );
-        }
+    let first = patches.partition_point(|patch| patch.end() <= pos);
+    for patch in patches[first..].iter().take_while(|patch| patch.pos < end) {
+        let (from, to) = (patch.pos.max(pos), patch.end().min(end));
+        bytes[(from - pos) as usize..(to - pos) as usize]
+            .copy_from_slice(&patch.bytes[(from - patch.pos) as usize..(to - patch.pos) as usize]);
     }
 }
 
@@ -131,6 +135,45 @@ impl<'a> Reader<'a> {
             .and_then(|b| b.try_into().ok())
             .map(u64::from_le_bytes)
     }
+}
+
+/// What [`Record::find`] found in a file that is only read: patches that lie over it, as long as the record is there.
+pub struct Overlay {
+    /// What was overwritten, as in a record.
+    pub patches: List<Patch>,
+    size: u64,
+    end: [u8; END],
+}
+
+impl Overlay {
+    /// As [`Record::find`].
+    ///
+    /// # Errors
+    /// Those of that.
+    pub fn find(file: &dyn Storage, size: u64, base: u64) -> Result<Option<Self>> {
+        if size < LEAST as u64 {
+            return Ok(None);
+        }
+        let end = read_end(file, size)?;
+        let found = Record::find_by(end, file, size, Some(base))?;
+        Ok(found.map(|record| Self {
+            patches: record.patches,
+            size,
+            end,
+        }))
+    }
+
+    /// Whether the record is still there.
+    pub fn is_in(&self, file: &dyn Storage) -> bool {
+        file.size() == Ok(self.size) && read_end(file, self.size) == Ok(self.end)
+    }
+}
+
+/// The last bytes of a file that is long enough for a record.
+fn read_end(file: &dyn Storage, size: u64) -> Result<[u8; END]> {
+    let mut end = [0; END];
+    file.read_at(size - END as u64, &mut end)?;
+    Ok(end)
 }
 
 /// So many bytes of a file, which has them.
@@ -273,11 +316,18 @@ impl Record {
     /// # Errors
     /// [`Error::MemoryAlloc`], and those of reading.
     pub fn find(file: &dyn Storage, size: u64, base: Option<u64>) -> Result<Option<Self>> {
-        let mut end = [0; END];
-        let Some(end_pos) = size.checked_sub(LEAST as u64) else {
-            return Ok(None);
-        };
-        file.read_at(end_pos + (LEAST - END) as u64, &mut end)?;
+        match size >= LEAST as u64 {
+            true => Self::find_by(read_end(file, size)?, file, size, base),
+            false => Ok(None),
+        }
+    }
+
+    fn find_by(
+        end: [u8; END],
+        file: &dyn Storage,
+        size: u64,
+        base: Option<u64>,
+    ) -> Result<Option<Self>> {
         let [.., a, b, c, d, _, _, _, _] = end;
         let len = u64::from(u32::from_le_bytes([a, b, c, d]));
         if end[12..] != *END_MAGIC || len < LEAST as u64 || len > size {
@@ -305,7 +355,11 @@ impl Record {
         for patch in &self.patches {
             let patch_end = patch.pos.checked_add(patch.bytes.len() as u64);
             match patch_end {
-                Some(patch_end) if patch.pos >= end && patch_end <= self.old_len => end = patch_end,
+                Some(patch_end)
+                    if patch.pos >= end && patch_end > patch.pos && patch_end <= self.old_len =>
+                {
+                    end = patch_end;
+                }
                 _ => return Ok(false),
             }
         }

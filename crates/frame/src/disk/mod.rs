@@ -32,7 +32,7 @@ use writer::{WriteHandle, Writer};
 
 use super::fingerprint::{ChecksumScope, Coverage};
 use super::header::{Extent, Header, Kind};
-use super::journal::Patch;
+use super::journal::{Overlay, Patch, overlay};
 use super::meta::{Borrowed, Metalayer};
 use super::offsets::{Offsets, Place};
 pub use new::NewFrame;
@@ -109,10 +109,15 @@ impl View {
 }
 
 /// What a frame is in places that a change has begun to overwrite, if one has; see [`View::pending`].
-type Pending = Option<Shared<List<Patch>>>;
+type Pending = Option<Shared<Overlay>>;
 
 fn patches(pending: &Pending) -> &[Patch] {
-    pending.as_ref().map_or(&[], |patches| &patches[..])
+    pending.as_ref().map_or(&[], |pending| &pending.patches[..])
+}
+
+/// Whether the record of such a change, if there was one, is still there.
+fn is_there(pending: &Pending, file: &dyn Storage) -> bool {
+    pending.as_ref().is_none_or(|pending| pending.is_in(file))
 }
 
 /// What was found in a frame when it was read.
@@ -359,8 +364,8 @@ impl Disk {
     }
 
     fn is_current_in(&self, file: &dyn Storage, found: Named) -> bool {
-        let current = !self.stale && self.view.pending.is_none() && found != Named::Another;
-        current && self.header_is_current(file)
+        let current = !self.stale && found != Named::Another;
+        current && is_there(&self.view.pending, file) && self.header_is_current(file)
     }
 
     fn follow(&mut self) -> Result<()> {
@@ -393,9 +398,12 @@ impl Disk {
         let mut done = 0;
         while done < known.len() {
             let part = &mut now[..(known.len() - done).min(512)];
-            let same = file.read_at(self.base + done as u64, part).is_ok()
-                && *part == known[done..done + part.len()];
-            if !same {
+            let pos = done as u64;
+            if file.read_at(self.base + pos, part).is_err() {
+                return false;
+            }
+            overlay(patches(&self.view.pending), pos, part);
+            if *part != known[done..done + part.len()] {
                 return false;
             }
             done += part.len();
