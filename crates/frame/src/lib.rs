@@ -34,6 +34,7 @@ mod leftovers;
 pub mod memory;
 pub mod meta;
 pub mod offsets;
+mod replace;
 pub mod runs;
 pub mod trailer;
 

@@ -9,12 +9,12 @@ use super::fingerprint::{self, ChecksumScope};
 use super::header::{Extent, Header, Kind, set_extent};
 use super::meta::Borrowed;
 use super::offsets::{Offsets, Place, WIDTH};
+use super::replace::{Replaced, Replacement};
 use super::trailer;
 use oxiblosc_chunk::checked::{Checked, CheckedChunks};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 use oxiblosc_chunk::repack::repack;
 use oxiblosc_error::{Error, Result};
-use oxiblosc_memory::sort::sort_by_key;
 use oxiblosc_memory::{Buffer, Collect, CowBuffer, HandedOver, List, ToList};
 
 /// A contiguous frame in memory.
@@ -205,6 +205,7 @@ impl Memory {
             let _ = self.find(nchunk)?;
         }
         if let Change::Update(items) = change {
+            let over = self.replaced(items)?;
             if !specials.is_empty() || !items.is_empty() {
                 self.offsets.list_mut()?;
             }
@@ -213,7 +214,7 @@ impl Memory {
                 Delta::Set(*nchunk, at).apply(&mut self.offsets)?;
             }
             self.loose = true;
-            self.update(items)?;
+            self.update(items, over)?;
         } else {
             let delta = self.delta(change, specials)?;
             delta.reserve(&mut self.offsets)?;
@@ -278,80 +279,45 @@ impl Memory {
         Ok(at)
     }
 
-    /// Puts chunks in the places of others; those behind them move, each once.
-    fn update(&mut self, items: &[(usize, Item)]) -> Result<()> {
+    /// The chunks that others take the place of. None where they share bytes: then each that comes in gets bytes of its own.
+    fn replaced<'a>(&self, items: &[(usize, Item<'a>)]) -> Result<Option<Replacement<'a>>> {
         let mut over = List::with_capacity(items.len())?;
-        let mut apart = List::with_capacity(items.len())?;
         for (nchunk, item) in items {
-            let new = match item {
-                Item::Stored(chunk) => *chunk,
-                Item::Special(_) => &[],
-                Item::Edited(_) => return Err(Error::InvalidParam),
+            let Place::At(place) = self.offsets.place(*nchunk)? else {
+                continue;
             };
-            apart.push_within_capacity((*nchunk, item));
-            if let Place::At(place) = self.offsets.place(*nchunk)? {
-                let len = self.find(*nchunk)?.map_or(0, |(chunk, _)| chunk.len());
-                over.push_within_capacity(Replaced {
-                    at: place as usize,
-                    len,
-                    new,
-                });
+            over.push_within_capacity(Replaced {
+                at: place as usize,
+                len: self.find(*nchunk)?.map_or(0, |(chunk, _)| chunk.len()),
+                new: match item {
+                    Item::Stored(chunk) => chunk,
+                    Item::Special(_) => &[],
+                    Item::Edited(_) => return Err(Error::InvalidParam),
+                },
+            });
+        }
+        Replacement::new(over)
+    }
+
+    /// Puts chunks in the places of others, and those behind the last one that have no place, or cannot have it.
+    fn update(&mut self, items: &[(usize, Item)], over: Option<Replacement>) -> Result<()> {
+        let in_place = over.is_some();
+        let (header_len, data_len) = (self.header_len, self.data_len);
+        if let Some(over) = over {
+            self.open_end()?;
+            if let Some(buffer) = self.bytes.own_mut() {
+                self.data_len = over.apply(buffer, header_len, data_len, &mut self.offsets)?;
             }
         }
-        sort_by_key(&mut over, |chunk| chunk.at);
-        // Of chunks that share bytes each gets bytes of its own.
-        if over.windows(2).all(|two| two[0].end() <= two[1].at) {
-            apart.retain(|(nchunk, _)| !matches!(self.offsets.place(*nchunk), Ok(Place::At(_))));
-            self.replace_each(&over)?;
-            for (nchunk, item) in items {
-                if let Item::Special(place) = item {
-                    Delta::Set(*nchunk, place.to_offset()).apply(&mut self.offsets)?;
-                }
-            }
-        }
-        for (nchunk, item) in apart {
+        for (nchunk, item) in items {
+            let has_place = matches!(self.offsets.place(*nchunk)?, Place::At(_));
             let offset = match item {
+                Item::Stored(_) if in_place && has_place => continue,
                 Item::Stored(chunk) => self.put(chunk)?,
                 Item::Special(place) => place.to_offset(),
                 Item::Edited(_) => return Err(Error::InvalidParam),
             };
-            Delta::Set(nchunk, offset).apply(&mut self.offsets)?;
-        }
-        Ok(())
-    }
-
-    /// Replaces chunks, which are in ascending order. All that may fail was done before, or is done before anything changes.
-    fn replace_each(&mut self, over: &[Replaced]) -> Result<()> {
-        let (header_len, data_len) = (self.header_len, self.data_len);
-        // What lies behind each, and where it goes.
-        let mut moves = List::with_capacity(over.len())?;
-        let mut by = 0;
-        for (i, chunk) in over.iter().enumerate() {
-            by += chunk.new.len() as isize - chunk.len as isize;
-            let end = over.get(i + 1).map_or(data_len, |next| next.at);
-            moves.push_within_capacity((chunk.end(), end, by));
-        }
-        let new_len = data_len.strict_add_signed(by);
-        let buffer = self.open_end()?;
-        buffer.resize(header_len + data_len.max(new_len))?;
-        let data = &mut buffer[header_len..];
-        // Downwards the first comes first and upwards the last, so that none goes over another that is still to move.
-        let down = moves.iter().filter(|(.., by)| *by < 0);
-        let up = moves.iter().rev().filter(|(.., by)| *by > 0);
-        for (from, to, by) in down.chain(up) {
-            data.copy_within(*from..*to, from.strict_add_signed(*by));
-        }
-        for (chunk, (_, _, by)) in over.iter().zip(&moves) {
-            let end = chunk.end().strict_add_signed(*by);
-            data[end - chunk.new.len()..end].copy_from_slice(chunk.new);
-        }
-        buffer.resize(header_len + new_len)?;
-        self.data_len = new_len;
-        if moves.iter().any(|(.., by)| *by != 0) {
-            for offset in self.offsets.list_mut()?.iter_mut().filter(|at| **at >= 0) {
-                let before = over.partition_point(|chunk| chunk.end() as i64 <= *offset);
-                *offset += before.checked_sub(1).map_or(0, |i| moves[i].2 as i64);
-            }
+            Delta::Set(*nchunk, offset).apply(&mut self.offsets)?;
         }
         Ok(())
     }
@@ -475,22 +441,6 @@ impl Memory {
     pub fn into_frame(mut self) -> Result<Buffer> {
         self.whole()?;
         self.bytes.into_own().ok_or(Error::Failure)
-    }
-}
-
-/// A chunk that another takes the place of.
-struct Replaced<'a> {
-    /// Where it begins, from the end of the header.
-    at: usize,
-    len: usize,
-    /// What comes there; nothing for a special chunk.
-    new: &'a [u8],
-}
-
-impl Replaced<'_> {
-    /// Where it ends.
-    fn end(&self) -> usize {
-        self.at + self.len
     }
 }
 
