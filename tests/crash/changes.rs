@@ -36,6 +36,8 @@ pub enum Start {
     Wide,
     /// Chunks of more than 1 MiB, so that the index can grow, and one more that the same handle appended.
     Large,
+    /// Chunks that hold bytes of frames.
+    Nested,
     /// An array of 50 x 60 items, whose chunks and blocks do not divide it.
     Array,
 }
@@ -77,6 +79,28 @@ fn chunk(s: &Schunk, seed: u64, nbytes: usize) -> Vec<u8> {
     let bytes = match seed {
         0 => vec![0; nbytes],
         _ => data(seed, nbytes),
+    };
+    let (rc, chunk) = s.lib.lib.compress(&cparams, &bytes);
+    assert!(rc > 0, "{rc}");
+    chunk
+}
+
+/// A chunk that is stored as it is, of whole frames one behind the other, and of half a one.
+fn nesting(s: &Schunk, nbytes: usize) -> Vec<u8> {
+    let inner = s.lib.create(true, None, &parameters(), 1, None);
+    let inner = inner.expect("a frame in memory");
+    assert_eq!(append(&inner, 3, 100), 1);
+    let bytes: Vec<u8> = inner
+        .to_buffer()
+        .1
+        .into_iter()
+        .cycle()
+        .take(nbytes)
+        .collect();
+    let cparams = crate::common::abi::CParams {
+        typesize: TYPESIZE,
+        clevel: 0,
+        ..Default::default()
     };
     let (rc, chunk) = s.lib.lib.compress(&cparams, &bytes);
     assert!(rc > 0, "{rc}");
@@ -136,6 +160,11 @@ pub fn make(
         Start::Large => {
             for seed in [3, 6, 9] {
                 fine(append(&s, seed, LARGE));
+            }
+        }
+        Start::Nested => {
+            for _ in 0..3 {
+                fine(s.append_chunk(&nesting(&s, CHUNK), true));
             }
         }
         // Made above.
@@ -209,6 +238,12 @@ pub const CHANGES: &[Change] = &[
     }),
     change("append a special chunk", Start::Full, |s| {
         s.append_chunk(&chunk(s, 0, CHUNK), true)
+    }),
+    change("append a chunk that holds frames", Start::Full, |s| {
+        s.append_chunk(&nesting(s, CHUNK), true)
+    }),
+    change("update chunks that hold frames", Start::Nested, |s| {
+        s.update_chunk(0, &nesting(s, CHUNK / 2), true)
     }),
     change("append a longer chunk", Start::Short, |s| {
         s.append_chunk(&chunk(s, 11, 2 * CHUNK), false)

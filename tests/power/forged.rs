@@ -84,6 +84,7 @@ const FAULTS: &[Fault<Record>] = &[
         r.header_hash = hash(&[]);
     }),
     ("a header of all memory", |r| r.header_len = u32::MAX),
+    ("a patch of nothing", |r| r.patches[0].bytes.clear()),
     ("a patch behind the frame", |r| {
         r.patches[0].pos = r.old_len - 10
     }),

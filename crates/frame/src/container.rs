@@ -1,11 +1,12 @@
 //! Several frames one behind the other in a file: a frame is appended to it.
 
 use super::disk::PATIENCE;
-use super::journal;
+use super::header::{MIN_LEN, VEIL};
+use super::{journal, leftovers};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::paths::{self, NewPath};
 use oxiblosc_io::{Backend, Mode, Storage};
-use oxiblosc_memory::Shared;
+use oxiblosc_memory::{Shared, ToList};
 use std::ffi::CStr;
 
 /// How often a file is opened again that was removed or replaced while its lock was waited for.
@@ -94,6 +95,28 @@ impl Container {
         }
     }
 
+    /// Writes a frame of which, until its last byte is written, nothing counts, nor what its chunks hold.
+    fn write(&self, pos: u64, frame: &[u8], durable: bool) -> Result<()> {
+        let file = &*self.file;
+        let sync = || if durable { file.sync() } else { Ok(()) };
+        let (veiled, byte) = VEIL;
+        let (front, rest) = frame
+            .split_at_checked(MIN_LEN)
+            .ok_or(Error::InvalidHeader)?;
+        let mut front = front.to_list()?;
+        let magic = std::mem::replace(&mut front[veiled], byte);
+        file.write_at(pos, &front)?;
+        if leftovers::has_magic(rest) {
+            // The front says how far what does not count reaches, which then is there first.
+            file.truncate(pos + frame.len() as u64)?;
+            sync()?;
+        }
+        file.write_at(pos + front.len() as u64, rest)?;
+        sync()?;
+        file.write_at(pos + veiled as u64, &[magic])?;
+        sync()
+    }
+
     /// Appends a frame; `named` is the path of a file whose name can be made durable.
     fn append(&self, named: Option<&CStr>, frame: &[u8], durable: bool) -> Result<u64> {
         let file = &*self.file;
@@ -102,10 +125,7 @@ impl Container {
             // A frame that was left in the middle of a change has its record at the end, where it would not be found again.
             journal::roll_back(file, None, durable, None)?;
             let pos = *end.insert(file.size()?);
-            file.write_at(pos, frame)?;
-            if durable {
-                file.sync()?;
-            }
+            self.write(pos, frame, durable)?;
             // Another process that made the file may not have come as far as that, or was not durable.
             if let Some(path) = named.filter(|_| durable) {
                 paths::sync_parent(&paths::followed(path)?)?;

@@ -166,13 +166,36 @@ impl FreeList {
         fits
     }
 
-    /// Cuts the chunk at `pos`, which has `len` bytes, to `keep` of them.
-    pub fn cut(&mut self, pos: u64, len: u64, keep: u64) {
-        let free = self.tail(pos);
-        if let Ok(i) = self.tail_of(pos) {
-            self.tails.remove(i);
+    /// Cuts chunks, in ascending order: where each begins, how many bytes it has, and how many of them it keeps.
+    ///
+    /// # Errors
+    /// [`oxiblosc_error::Error::MemoryAlloc`]; then nothing is free that was not before.
+    pub fn cut_each(&mut self, cuts: &[(u64, u64, u64)]) -> Result<()> {
+        let mut holes: List<(u64, u64)> = List::with_capacity(self.holes.len() + cuts.len())?;
+        let mut all = List::with_capacity(self.holes.len() + cuts.len())?;
+        let freed = |(pos, len, keep): &(u64, u64, u64)| (pos + keep, len + self.tail(*pos) - keep);
+        all.extend(cuts.iter().map(freed).filter(|(_, len)| *len > 0))?;
+        let is_cut = |chunk: u64| cuts.binary_search_by_key(&chunk, |cut| cut.0).is_ok();
+        self.tails.retain(|tail| !is_cut(tail.chunk));
+        if self.fixed {
+            return Ok(());
         }
-        self.free(pos + keep, len + free - keep);
+        all.extend_from_slice(&self.holes)?;
+        sort(&mut all);
+        for (pos, len) in all {
+            match holes.last_mut() {
+                Some((at, size)) if *at + *size >= pos => *size = (*size).max(pos + len - *at),
+                _ => holes.push((pos, len))?,
+            }
+        }
+        if let Some((pos, len)) = holes.last()
+            && pos + len >= self.end
+        {
+            self.end = *pos;
+            holes.pop();
+        }
+        self.holes = holes;
+        Ok(())
     }
 
     /// Finds `len` bytes that end before `limit`: in the smallest hole that is large enough, else at the end.
@@ -249,6 +272,33 @@ mod tests {
         assert_eq!(list.find(10, 1000), Some(200));
         list.free(100, 100);
         assert_eq!((list.end(), list.first()), (100, None));
+    }
+
+    #[test]
+    fn chunks_are_cut() {
+        let chunks = |lens: &[u64]| {
+            (0..)
+                .step_by(100)
+                .zip(lens.iter().copied())
+                .collect::<Vec<_>>()
+        };
+        let mut list = FreeList::around(chunks(&[100, 90, 100, 100, 100]).into()).unwrap();
+        list.alloc_with_tail(500, 60, 40);
+        list.cut_each(&[
+            (0, 100, 30),
+            (100, 90, 90),
+            (200, 100, 99),
+            (300, 100, 1),
+            (500, 60, 10),
+        ])
+        .unwrap();
+        assert_eq!(
+            list,
+            FreeList::around(chunks(&[30, 90, 99, 1, 100, 10]).into()).unwrap()
+        );
+        let mut fixed = FreeList::opaque(150);
+        fixed.cut_each(&[(0, 100, 10)]).unwrap();
+        assert_eq!((fixed.end(), fixed.free_bytes()), (150, 0));
     }
 
     #[test]

@@ -19,8 +19,11 @@ const MAX_VERSION: u8 = 3;
 const VERSION_REGULAR: u8 = 2;
 /// A byte without a use in the format: see [`fingerprint`](crate::fingerprint).
 pub const MARK: usize = MIN_LEN - 1;
-/// Where the magic is, and what it is.
-const MAGIC: (usize, &[u8; 8]) = (2, b"b2frame\0");
+/// Where the magic is.
+pub const MAGIC_POS: usize = 2;
+const MAGIC: &[u8; 8] = b"b2frame\0";
+/// Where the byte is in which the magic of a frame that was not appended yet is another, and what it is then.
+pub const VEIL: (usize, u8) = (MAGIC_POS + 6, b'E');
 
 mod at {
     pub const HEADER_LEN: usize = 11;
@@ -144,7 +147,21 @@ impl Extent {
 impl Header {
     /// Whether bytes begin as a frame does.
     pub fn has_magic(front: &[u8]) -> bool {
-        front.get(MAGIC.0..MAGIC.0 + MAGIC.1.len()) == Some(MAGIC.1)
+        front.get(MAGIC_POS..MAGIC_POS + MAGIC.len()) == Some(MAGIC)
+    }
+
+    /// Whether bytes begin as a frame does while it is appended to others.
+    pub fn is_veiled(front: &[u8]) -> bool {
+        let (veiled, byte) = VEIL;
+        let is = |(i, own): (usize, &u8)| {
+            *own == if MAGIC_POS + i == veiled {
+                byte
+            } else {
+                MAGIC[i]
+            }
+        };
+        let magic = front.get(MAGIC_POS..MAGIC_POS + MAGIC.len());
+        magic.is_some_and(|magic| magic.iter().enumerate().all(is))
     }
 
     /// Reads a whole header, as long as its [`Extent`] says.
@@ -218,7 +235,7 @@ impl Header {
         h.resize(MIN_LEN, 0)?;
         h[0] = 0x9e;
         h[1] = 0xa8;
-        h[MAGIC.0..MAGIC.0 + 8].copy_from_slice(MAGIC.1);
+        h[MAGIC_POS..MAGIC_POS + MAGIC.len()].copy_from_slice(MAGIC);
         h[at::HEADER_LEN - 1] = 0xd2;
         h[at::FRAME_LEN - 1] = 0xcf;
         h[at::FLAGS - 1] = 0xa4;
@@ -321,7 +338,9 @@ mod tests {
                 cbytes: 678
             })
         );
-        assert!(Header::has_magic(&bytes));
+        assert!(Header::has_magic(&bytes) && !Header::is_veiled(&bytes));
+        bytes[VEIL.0] = VEIL.1;
+        assert!(!Header::has_magic(&bytes) && Header::is_veiled(&bytes));
     }
 
     #[test]

@@ -14,13 +14,19 @@
 //! position (u32) and length (u32) of what changes in it, and these bytes after the change; number of patches (u32); each
 //! patch: position in the frame (u64), length (u32), old bytes; hash of all that (u64); bytes in all (u32); magic.
 //! Little-endian.
+//!
+//! Bytes of chunks may look like a frame or a record, and of a record a part may be there. One that would look so is masked: its magic is
+//! another, a mask (u64) follows the position of what changes in the header, and all from there to the hash is its exclusive or with the mask.
 
 use super::header::{Extent, Header};
+use super::leftovers::has_magic;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
 use oxiblosc_memory::{List, ToList};
 
 const FRONT_MAGIC: &[u8; 8] = b"oxb2jnl\x02";
+/// Of a record that is masked.
+const MASKED_MAGIC: &[u8; 8] = b"oxb2jnl\x03";
 const END_MAGIC: &[u8; 4] = b"\x02jnl";
 /// Everything before the bytes of the header.
 const FRONT: usize = 8 + 4 + 8 + 8 + 8 + 8 + 8 + 4 + 8 + 4 + 4;
@@ -30,6 +36,8 @@ const END: usize = 8 + 4 + 4;
 const LEAST: usize = FRONT + 4 + END;
 /// Position and length of a patch.
 const PATCH_FRONT: usize = 8 + 4;
+/// Bytes of a mask.
+const MASK: usize = 8;
 
 /// Bytes of a frame as they are before a change.
 #[cfg_attr(test, derive(Clone))]
@@ -39,6 +47,13 @@ pub struct Patch {
     pub pos: u64,
     /// What.
     pub bytes: List<u8>,
+}
+
+impl Patch {
+    /// Behind its last byte.
+    fn end(&self) -> u64 {
+        self.pos + self.bytes.len() as u64
+    }
 }
 
 /// What a change is about to overwrite.
@@ -61,7 +76,7 @@ pub struct Record {
     pub changed_pos: u32,
     /// What is there after the change.
     pub changed: List<u8>,
-    /// What is overwritten: in ascending order, none over another.
+    /// What is overwritten: in ascending order, none over another, none of no bytes.
     pub patches: List<Patch>,
 }
 
@@ -85,14 +100,20 @@ pub fn hash(bytes: &[u8]) -> u64 {
 /// Makes `bytes`, which were read at `pos`, those that `patches` have there.
 pub fn overlay(patches: &[Patch], pos: u64, bytes: &mut [u8]) {
     let end = pos + bytes.len() as u64;
-    for patch in patches {
-        let patch_end = patch.pos + patch.bytes.len() as u64;
-        let (from, to) = (patch.pos.max(pos), patch_end.min(end));
-        if from < to {
-            bytes[(from - pos) as usize..(to - pos) as usize].copy_from_slice(
-                &patch.bytes[(from - patch.pos) as usize..(to - patch.pos) as usize],
-            );
-        }
+    let first = patches.partition_point(|patch| patch.end() <= pos);
+    for patch in patches[first..].iter().take_while(|patch| patch.pos < end) {
+        let (from, to) = (patch.pos.max(pos), patch.end().min(end));
+        bytes[(from - pos) as usize..(to - pos) as usize]
+            .copy_from_slice(&patch.bytes[(from - patch.pos) as usize..(to - patch.pos) as usize]);
+    }
+}
+
+/// Puts a mask on bytes, or takes it off.
+fn put_mask(mask: u64, bytes: &mut [u8]) {
+    if mask != 0 {
+        let mask = mask.to_le_bytes();
+        let masked = bytes.iter_mut().enumerate();
+        masked.for_each(|(i, byte)| *byte ^= mask[i % MASK]);
     }
 }
 
@@ -116,6 +137,45 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// What [`Record::find`] found in a file that is only read: patches that lie over it, as long as the record is there.
+pub struct Overlay {
+    /// What was overwritten, as in a record.
+    pub patches: List<Patch>,
+    size: u64,
+    end: [u8; END],
+}
+
+impl Overlay {
+    /// As [`Record::find`].
+    ///
+    /// # Errors
+    /// Those of that.
+    pub fn find(file: &dyn Storage, size: u64, base: u64) -> Result<Option<Self>> {
+        if size < LEAST as u64 {
+            return Ok(None);
+        }
+        let end = read_end(file, size)?;
+        let found = Record::find_by(end, file, size, Some(base))?;
+        Ok(found.map(|record| Self {
+            patches: record.patches,
+            size,
+            end,
+        }))
+    }
+
+    /// Whether the record is still there.
+    pub fn is_in(&self, file: &dyn Storage) -> bool {
+        file.size() == Ok(self.size) && read_end(file, self.size) == Ok(self.end)
+    }
+}
+
+/// The last bytes of a file that is long enough for a record.
+fn read_end(file: &dyn Storage, size: u64) -> Result<[u8; END]> {
+    let mut end = [0; END];
+    file.read_at(size - END as u64, &mut end)?;
+    Ok(end)
+}
+
 /// So many bytes of a file, which has them.
 ///
 /// # Errors
@@ -132,14 +192,23 @@ impl Record {
         self.base.checked_add(self.old_len.max(self.new_len))
     }
 
-    /// The record as bytes.
+    /// The record as bytes, of which no part looks like a frame or another record.
     pub fn encode(&self) -> Result<List<u8>> {
+        let mut bytes = self.encode_with(None)?;
+        while has_magic(&bytes[FRONT_MAGIC.len()..]) {
+            // Nobody can have foreseen it.
+            bytes = self.encode_with(Some(hash(&bytes)))?;
+        }
+        Ok(bytes)
+    }
+
+    fn encode_with(&self, mask: Option<u64>) -> Result<List<u8>> {
         let patches = self.patches.iter();
         let patches: usize = patches.map(|p| PATCH_FRONT + p.bytes.len()).sum();
-        let size = LEAST + self.changed.len() + patches;
+        let size = LEAST + mask.map_or(0, |_| MASK) + self.changed.len() + patches;
         let size32 = u32::try_from(size).map_err(|_| Error::TwoGbLimit)?;
         let mut out = List::with_capacity(size)?;
-        out.extend_from_slice(FRONT_MAGIC)?;
+        out.extend_from_slice(mask.map_or(FRONT_MAGIC, |_| MASKED_MAGIC))?;
         out.extend_from_slice(&size32.to_le_bytes())?;
         let (device, inode) = self.identity.unwrap_or((0, 0));
         for number in [device, inode, self.base, self.old_len, self.new_len] {
@@ -148,6 +217,10 @@ impl Record {
         out.extend_from_slice(&self.header_len.to_le_bytes())?;
         out.extend_from_slice(&self.header_hash.to_le_bytes())?;
         out.extend_from_slice(&self.changed_pos.to_le_bytes())?;
+        if let Some(mask) = mask {
+            out.extend_from_slice(&mask.to_le_bytes())?;
+        }
+        let masked = out.len();
         out.extend_from_slice(&(self.changed.len() as u32).to_le_bytes())?;
         out.extend_from_slice(&self.changed)?;
         out.extend_from_slice(&(self.patches.len() as u32).to_le_bytes())?;
@@ -156,6 +229,7 @@ impl Record {
             out.extend_from_slice(&(patch.bytes.len() as u32).to_le_bytes())?;
             out.extend_from_slice(&patch.bytes)?;
         }
+        put_mask(mask.unwrap_or(0), &mut out[masked..]);
         let hash = hash(&out);
         out.extend_from_slice(&hash.to_le_bytes())?;
         out.extend_from_slice(&size32.to_le_bytes())?;
@@ -180,6 +254,15 @@ impl Record {
         let Some(mut record) = Self::decode_front(&mut body, bytes.len()) else {
             return Ok(None);
         };
+        let mut unmasked = List::new();
+        if bytes.starts_with(MASKED_MAGIC) {
+            let Some(mask) = body.u64() else {
+                return Ok(None);
+            };
+            unmasked.extend_from_slice(body.0)?;
+            put_mask(mask, &mut unmasked);
+            body = Reader(&unmasked);
+        }
         let (Some((changed_len, count)), size) = (Self::counts(&mut body), body.0.len()) else {
             return Ok(None);
         };
@@ -203,7 +286,8 @@ impl Record {
     }
 
     fn decode_front(body: &mut Reader, size: usize) -> Option<Self> {
-        if body.take(8)? != FRONT_MAGIC || body.u32()? as usize != size {
+        let magic = body.take(8)?;
+        if (magic != FRONT_MAGIC && magic != MASKED_MAGIC) || body.u32()? as usize != size {
             return None;
         }
         let identity = (body.u64()?, body.u64()?);
@@ -232,11 +316,18 @@ impl Record {
     /// # Errors
     /// [`Error::MemoryAlloc`], and those of reading.
     pub fn find(file: &dyn Storage, size: u64, base: Option<u64>) -> Result<Option<Self>> {
-        let mut end = [0; END];
-        let Some(end_pos) = size.checked_sub(LEAST as u64) else {
-            return Ok(None);
-        };
-        file.read_at(end_pos + (LEAST - END) as u64, &mut end)?;
+        match size >= LEAST as u64 {
+            true => Self::find_by(read_end(file, size)?, file, size, base),
+            false => Ok(None),
+        }
+    }
+
+    fn find_by(
+        end: [u8; END],
+        file: &dyn Storage,
+        size: u64,
+        base: Option<u64>,
+    ) -> Result<Option<Self>> {
         let [.., a, b, c, d, _, _, _, _] = end;
         let len = u64::from(u32::from_le_bytes([a, b, c, d]));
         if end[12..] != *END_MAGIC || len < LEAST as u64 || len > size {
@@ -264,7 +355,11 @@ impl Record {
         for patch in &self.patches {
             let patch_end = patch.pos.checked_add(patch.bytes.len() as u64);
             match patch_end {
-                Some(patch_end) if patch.pos >= end && patch_end <= self.old_len => end = patch_end,
+                Some(patch_end)
+                    if patch.pos >= end && patch_end > patch.pos && patch_end <= self.old_len =>
+                {
+                    end = patch_end;
+                }
                 _ => return Ok(false),
             }
         }
@@ -288,7 +383,7 @@ impl Record {
         Ok(known && (0..now.len()).all(written) && !self.hides_a_frame(file)?)
     }
 
-    /// Whether another frame begins where this one ends. Then what looks like a record is part of that one: no change is
+    /// Whether another frame begins where this one ends, if only half of it was appended. Then what looks like a record is part of that one: no change is
     /// made to a frame that has another one behind it.
     fn hides_a_frame(&self, file: &dyn Storage) -> Result<bool> {
         let mut front = [0; super::header::MIN_LEN];
@@ -298,7 +393,8 @@ impl Record {
         }
         file.read_at(pos, &mut front)?;
         let fits = |extent: Extent| extent.frame_len <= file.size().unwrap_or(0) - pos;
-        Ok(Header::has_magic(&front) && Extent::parse(&front).is_ok_and(fits))
+        let begins = Header::has_magic(&front) || Header::is_veiled(&front);
+        Ok(begins && Extent::parse(&front).is_ok_and(fits))
     }
 }
 
@@ -383,6 +479,19 @@ mod tests {
             assert_eq!(Record::decode(&torn), Ok(None));
         }
         assert_eq!(example().pos(), Some(1007));
+    }
+
+    #[test]
+    fn a_record_looks_like_no_frame() {
+        let mut record = example();
+        record.changed = b"b2frame\0".to_vec().into();
+        record.patches[1].bytes = b"some b2frame\0, oxb2jnl\x02".repeat(9).into();
+        let bytes = record.encode().unwrap();
+        assert!(!has_magic(&bytes[8..]));
+        for cut in 0..bytes.len() {
+            assert_eq!(Record::decode(&bytes[..cut]), Ok(None));
+        }
+        assert_eq!(Record::decode(&bytes), Ok(Some(record)));
     }
 
     #[test]

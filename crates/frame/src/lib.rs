@@ -5,7 +5,7 @@
 //! - [`runs`]: very many offsets in little memory
 //! - [`change`]: what can be done to the chunks
 //! - [`fingerprint`]: checksums of these parts
-//! - [`free_list`], [`journal`]: what makes changes of files cheap, and safe against being killed
+//! - [`free_list`], [`journal`], `leftovers`: what makes changes of files cheap, and safe against being killed
 //! - [`memory`]: a contiguous frame in a buffer
 //! - [`disk`]: a frame in a file or a directory
 //! - [`container`]: frames one behind the other in a file
@@ -30,9 +30,11 @@ pub mod free_list;
 pub mod header;
 mod index;
 pub mod journal;
+mod leftovers;
 pub mod memory;
 pub mod meta;
 pub mod offsets;
+mod replace;
 pub mod runs;
 pub mod trailer;
 

@@ -9,6 +9,7 @@ use super::fingerprint::{self, ChecksumScope};
 use super::header::{Extent, Header, Kind, set_extent};
 use super::meta::Borrowed;
 use super::offsets::{Offsets, Place, WIDTH};
+use super::replace::{Replaced, Replacement};
 use super::trailer;
 use oxiblosc_chunk::checked::{Checked, CheckedChunks};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
@@ -204,6 +205,7 @@ impl Memory {
             let _ = self.find(nchunk)?;
         }
         if let Change::Update(items) = change {
+            let over = self.replaced(items)?;
             if !specials.is_empty() || !items.is_empty() {
                 self.offsets.list_mut()?;
             }
@@ -212,9 +214,7 @@ impl Memory {
                 Delta::Set(*nchunk, at).apply(&mut self.offsets)?;
             }
             self.loose = true;
-            for (nchunk, item) in *items {
-                self.update(*nchunk, item)?;
-            }
+            self.update(items, over)?;
         } else {
             let delta = self.delta(change, specials)?;
             delta.reserve(&mut self.offsets)?;
@@ -279,39 +279,47 @@ impl Memory {
         Ok(at)
     }
 
-    /// Puts a chunk in the place of another; those behind it move.
-    fn update(&mut self, nchunk: usize, item: &Item) -> Result<()> {
-        let (place, len) = match self.offsets.place(nchunk)? {
-            Place::At(place) => {
-                let len = self.find(nchunk)?.map_or(0, |(chunk, _)| chunk.len());
-                (place as usize, len)
-            }
-            Place::Special(_) => {
-                let offset = match item {
-                    Item::Stored(chunk) => self.put(chunk)?,
-                    Item::Special(place) => place.to_offset(),
+    /// The chunks that others take the place of. None where they share bytes: then each that comes in gets bytes of its own.
+    fn replaced<'a>(&self, items: &[(usize, Item<'a>)]) -> Result<Option<Replacement<'a>>> {
+        let mut over = List::with_capacity(items.len())?;
+        for (nchunk, item) in items {
+            let Place::At(place) = self.offsets.place(*nchunk)? else {
+                continue;
+            };
+            over.push_within_capacity(Replaced {
+                at: place as usize,
+                len: self.find(*nchunk)?.map_or(0, |(chunk, _)| chunk.len()),
+                new: match item {
+                    Item::Stored(chunk) => chunk,
+                    Item::Special(_) => &[],
                     Item::Edited(_) => return Err(Error::InvalidParam),
-                };
-                return Delta::Set(nchunk, offset).apply(&mut self.offsets);
-            }
-        };
-        let (bytes, offset) = match item {
-            Item::Stored(chunk) => (*chunk, place as i64),
-            Item::Special(special) => (&[][..], special.to_offset()),
-            Item::Edited(_) => return Err(Error::InvalidParam),
-        };
-        let header_len = self.header_len;
-        replace(self.open_end()?, header_len + place, len, bytes)?;
-        self.data_len = self.data_len + bytes.len() - len;
-        let by = bytes.len() as i64 - len as i64;
-        if by != 0 {
-            for offset in self.offsets.list_mut()?.iter_mut() {
-                if *offset > place as i64 {
-                    *offset += by;
-                }
+                },
+            });
+        }
+        Replacement::new(over)
+    }
+
+    /// Puts chunks in the places of others, and those behind the last one that have no place, or cannot have it.
+    fn update(&mut self, items: &[(usize, Item)], over: Option<Replacement>) -> Result<()> {
+        let in_place = over.is_some();
+        let (header_len, data_len) = (self.header_len, self.data_len);
+        if let Some(over) = over {
+            self.open_end()?;
+            if let Some(buffer) = self.bytes.own_mut() {
+                self.data_len = over.apply(buffer, header_len, data_len, &mut self.offsets)?;
             }
         }
-        Delta::Set(nchunk, offset).apply(&mut self.offsets)
+        for (nchunk, item) in items {
+            let has_place = matches!(self.offsets.place(*nchunk)?, Place::At(_));
+            let offset = match item {
+                Item::Stored(_) if in_place && has_place => continue,
+                Item::Stored(chunk) => self.put(chunk)?,
+                Item::Special(place) => place.to_offset(),
+                Item::Edited(_) => return Err(Error::InvalidParam),
+            };
+            Delta::Set(*nchunk, offset).apply(&mut self.offsets)?;
+        }
+        Ok(())
     }
 
     fn set_header(&mut self, header: &[u8]) -> Result<()> {

@@ -16,7 +16,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+mod costs;
 mod killed;
+mod nested;
 
 const CHUNKSIZE: i32 = 1000;
 

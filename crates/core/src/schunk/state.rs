@@ -15,6 +15,7 @@ use oxiblosc_frame::change::{Change, Item};
 use oxiblosc_frame::disk::Loaded;
 use oxiblosc_frame::header::{Header, Kind};
 use oxiblosc_frame::meta::{self, Metalayer};
+use oxiblosc_memory::sort::sort;
 use oxiblosc_memory::{Buffer, Collect, Edit, List, Shared, ToList};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -438,9 +439,11 @@ impl State {
         if !self.store.is_frame() || self.counts.chunksize <= 0 || plan.counts.chunksize != 0 {
             return Ok(specials);
         }
+        let mut gone = plan.change.leaves().list()?;
+        sort(&mut gone);
         for nchunk in 0..self.store.nchunks() {
             if let Location::Special(kind) = self.store.find(nchunk)?
-                && !plan.change.leaves().any(|gone| gone == nchunk)
+                && gone.binary_search(&nchunk).is_err()
             {
                 if specials.len() == MOST_SPECIAL {
                     return Err(Error::MaxBufsizeExceeded);

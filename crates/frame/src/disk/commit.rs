@@ -5,6 +5,7 @@
 use super::Disk;
 use crate::header::{Extent, Header, MIN_LEN};
 use crate::journal::{Patch, Record, hash, put_back};
+use crate::leftovers::{Part, hold_back};
 use crate::meta::Borrowed;
 use crate::trailer;
 use oxiblosc_error::{Error, Result};
@@ -55,7 +56,7 @@ pub struct Overwrite<'a> {
 #[derive(Default)]
 pub struct Writes<'a> {
     /// Where nothing is that counts.
-    pub dead: List<(u64, &'a [u8])>,
+    pub dead: List<Part<'a>>,
     /// Over what counts; none over another.
     pub live: List<Overwrite<'a>>,
     /// The header, all of it, with its sizes.
@@ -74,9 +75,12 @@ impl<'a> Writes<'a> {
 
 /// A change that is ready to be written.
 struct Prepared<'a> {
-    dead: List<(u64, &'a [u8])>,
+    dead: List<Part<'a>>,
     /// In the order of writing: the header comes last.
-    live: List<(u64, &'a [u8])>,
+    live: List<Part<'a>>,
+    /// The first byte of what may look like a frame behind the old one. If that begins where the old one ends, no record counts any more
+    /// once the byte is there.
+    last: Option<Part<'a>>,
     record: Record,
 }
 
@@ -102,7 +106,7 @@ impl Disk {
                     return Err(error);
                 }
                 file.write_at(pos, &new)
-                    .inspect_err(|_| self.undo(file, &prepared.record))?;
+                    .inspect_err(|_| self.undo(file, &prepared.record, None))?;
             }
             None => self.write_with_record(file, prepared, extent.frame_len)?,
         }
@@ -132,6 +136,7 @@ impl Disk {
         let changed = prepared.record.changed_pos as usize + prepared.record.changed.len();
         let is_last = |(at, new): &(u64, &[u8])| at + new.len() as u64 == frame_len;
         let is_possible = !self.options.durable
+            && prepared.last.is_none()
             && self.options.backend.is_filesystem()
             && changed <= MIN_LEN
             && frame_len > self.view.extent.frame_len
@@ -161,6 +166,7 @@ impl Disk {
         let Prepared {
             mut dead,
             live,
+            last,
             record,
         } = prepared;
         let cut_off = self.cut_off(file, frame_len)?;
@@ -174,9 +180,15 @@ impl Disk {
         let applied = self
             .write_parts(file, &live)
             .and_then(|()| self.sync(file))
+            .and_then(|()| match last {
+                Some(last) => self
+                    .write_parts(file, &[last])
+                    .and_then(|()| self.sync(file)),
+                None => Ok(()),
+            })
             .and_then(|()| file.truncate(self.base + frame_len));
         if let Err(error) = applied {
-            self.undo(file, &record);
+            self.undo(file, &record, last);
             return Err(error);
         }
         if self.options.durable
@@ -195,7 +207,7 @@ impl Disk {
                 .and_then(|()| file.write_at(pos, &bytes))
                 .and_then(|()| file.sync());
             match again {
-                Ok(()) => self.undo(file, &record),
+                Ok(()) => self.undo(file, &record, last),
                 Err(_) => self.stale = true,
             }
             return Err(error);
@@ -255,12 +267,15 @@ impl Disk {
             patches.push(Patch { pos, bytes })?;
         }
         sort_by_key(&mut patches, |patch| patch.pos);
+        let mut held = hold_back(&mut dead, old.frame_len)?;
+        held.rest.append(&mut live)?;
         // A header that was moved or cut is told by its bytes as far as both have them.
         let both = changed.start..changed.end.min(old_header.len());
         let changed_new = header.get(both.clone()).unwrap_or_default();
         Ok(Prepared {
             dead,
-            live,
+            live: held.rest,
+            last: held.first,
             record: Record {
                 identity: file.identity(),
                 base: self.base,
@@ -310,9 +325,16 @@ impl Disk {
 
     /// Takes back a change that was begun and not committed. Where that cannot be done, its record stays and says what the
     /// frame is; it is read again.
-    fn undo(&mut self, file: &dyn Storage, record: &Record) {
+    fn undo(&mut self, file: &dyn Storage, record: &Record, last: Option<Part>) {
         let durable = self.options.durable;
-        let undone = put_back(file, self.base, durable, &record.patches)
+        let counts = match last {
+            Some((pos, _)) => file
+                .write_at(self.base + pos, &[0])
+                .and_then(|()| self.sync(file)),
+            None => Ok(()),
+        };
+        let undone = counts
+            .and_then(|()| put_back(file, self.base, durable, &record.patches))
             .and_then(|()| file.truncate(self.base + record.old_len))
             .and_then(|()| if durable { file.sync() } else { Ok(()) });
         self.stale |= undone.is_err();

@@ -60,6 +60,9 @@ impl Disk {
             }
             if end > SMALL {
                 holes = u64::MAX;
+                if !self.view.has_gap {
+                    return Ok(());
+                }
             }
         }
         let next = self.unchanged()?;
@@ -72,29 +75,25 @@ impl Disk {
             Some(writer) => std::mem::take(&mut writer.loose),
             None => return Ok(()),
         };
-        for place in loose {
-            if !self.view.offsets.places().any(|other| other == place) {
-                continue;
-            }
-            let chunk = self.stored_at(place)?.whole()?;
+        let loose = self.used_among(loose)?;
+        let mut cuts = List::with_capacity(loose.len())?;
+        let packed = loose.iter().try_for_each(|place| {
+            let chunk = self.stored_at(*place)?.whole()?;
             let Some(packed) = repack(&chunk)? else {
-                continue;
+                return Ok(());
             };
-            let (len, keep) = (chunk.len() as u64, packed.len() as u64);
             if chunk.len() - packed.len() < chunk.len() / WORTH_PACKING {
-                continue;
+                return Ok(());
             }
             self.survey()?;
-            let mut free = self.free_list().try_clone()?;
-            free.reserve(1)?;
-            free.cut(place, len, keep);
-            let over: [ChunkWrite; 1] = [(place, 0, &packed)];
+            let over: [ChunkWrite; 1] = [(*place, 0, &packed)];
             self.write_over(file, &over)?;
-            if let Some(writer) = &mut self.writer {
-                writer.free = free;
-            }
+            cuts.push((*place, chunk.len() as u64, packed.len() as u64))
+        });
+        if let Some(writer) = &mut self.writer {
+            writer.free.cut_each(&cuts)?;
         }
-        Ok(())
+        packed
     }
 
     /// Writes bytes over those of chunks, and nothing else.

@@ -74,18 +74,27 @@ impl Disk {
         let comes_and_goes = !matches!(change, Change::Nothing | Change::Append(_));
         let _ = match self.kind {
             Kind::Sparse if change.leaves().next().is_some() => self.lower_numbers(),
-            Kind::Contiguous if comes_and_goes && self.view.has_gap => self.limit_room(),
+            Kind::Contiguous if comes_and_goes => self.limit_room(),
             _ => Ok(()),
         };
     }
 
-    /// Closes the holes of a large frame if they are many, and moves its index down if there is much room before it.
+    /// Closes the holes of a large frame if they are many, and moves its index down if there is much room before it. A frame that was in
+    /// order is so again.
     fn limit_room(&mut self) -> Result<()> {
         let (part, least) = HOLES;
         let list = self.free_list();
+        let in_order = !self.view.has_gap;
         if list.free_bytes() > least.max(list.end() / part) {
             let file = self.prepare()?;
             self.compact(&*file)?;
+            if in_order && self.view.has_gap {
+                let next = self.unchanged()?;
+                self.rewrite(&*file, &Change::Nothing, &[], next, &[], u64::MAX)?;
+            }
+        }
+        if !self.view.has_gap {
+            return Ok(());
         }
         let end = self.free_list().end();
         let room = self.index_pos() - u64::from(self.view.extent.header_len) - end;
@@ -113,7 +122,8 @@ impl Disk {
         let leaves = self.leaves(change)?;
         let new_count = change.count(count);
         if longer || count == 0 || new_count == 0 || self.stays_small(change, specials, &next) {
-            return self.rewrite(&*file, change, specials, next, &leaves, 0);
+            let holes = self.most_holes(change, specials, &leaves);
+            return self.rewrite(&*file, change, specials, next, &leaves, holes);
         }
         self.edit(&*file, change, specials, next, &leaves)
     }
@@ -122,6 +132,18 @@ impl Disk {
     pub(super) fn free_list(&self) -> &FreeList {
         const NOTHING: &FreeList = &FreeList::EMPTY;
         self.writer.as_ref().map_or(NOTHING, |writer| &writer.free)
+    }
+
+    /// How many bytes may be free between the chunks of a frame that is in order after the change: none where there are few chunks. All others
+    /// would have to move at once; what becomes free among many chunks is closed as it is in a large frame.
+    fn most_holes(&self, change: &Change, specials: &Specials, leaves: &[(u64, u64)]) -> u64 {
+        let new = new_chunks(change, specials).map(|chunk| chunk.len() as u64);
+        let chunks = self.free_list().end() + new.sum::<u64>();
+        let free = self.free_list().free_bytes() + leaves.iter().map(|(_, len)| len).sum::<u64>();
+        match chunks.saturating_sub(free) > SMALL {
+            true => u64::MAX,
+            false => 0,
+        }
     }
 
     /// Whether the frame has fewer than [`SMALL`] bytes after the change. Where a chunk grows into the room behind it, which only

@@ -4,7 +4,7 @@ use super::{Loaded, Pending, RETRIES, View, patches};
 use crate::fingerprint::{self, ChecksumScope};
 use crate::header::{self, Extent, Header, Kind, set_extent};
 use crate::index::stored_header;
-use crate::journal::{Record, overlay};
+use crate::journal::{Overlay, overlay};
 use crate::meta::Borrowed;
 use crate::offsets::{Offsets, WIDTH};
 use crate::trailer;
@@ -78,8 +78,8 @@ fn load(file: &dyn Storage, base: u64, kind: Kind, patient: bool) -> Result<Opti
         size: size.checked_sub(base).ok_or(Error::FileRead)?,
         pending: None,
     };
-    match Record::find(file, size, Some(base)) {
-        Ok(Some(record)) => source.pending = Some(Shared::new(record.patches)?),
+    match Overlay::find(file, size, base) {
+        Ok(Some(pending)) => source.pending = Some(Shared::new(pending)?),
         Ok(None) => {}
         // The record was cut off while it was read.
         Err(_) if file.size()? != size => return Ok(None),
@@ -151,6 +151,7 @@ fn read(source: &FrameFile, kind: Kind, front: &[u8]) -> Result<Loading> {
         pending: source.pending.clone(),
         checksums,
         offsets_crc: index.offsets_crc,
+        apart: None,
     };
     Ok((
         view,

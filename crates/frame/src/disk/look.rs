@@ -1,6 +1,7 @@
 //! A look at whether a frame is the one that was last read, which several threads can take at once.
 
-use super::{Disk, Named};
+use super::{Disk, Named, Pending, is_there, patches};
+use crate::journal::overlay;
 use oxiblosc_error::Error;
 use oxiblosc_io::{Backend, Storage};
 use oxiblosc_memory::{CStrBuf, Shared};
@@ -17,6 +18,7 @@ pub struct Look {
     base: u64,
     header: [u8; LONGEST],
     len: usize,
+    pending: Pending,
     /// What was known of whether the frame is there.
     missing: Option<Error>,
 }
@@ -43,7 +45,11 @@ impl Look {
         let known = &self.header[..self.len];
         let mut now = [0; LONGEST];
         let now = &mut now[..self.len];
-        if self.file.read_at(self.base, now).is_err() || now != known {
+        if self.file.read_at(self.base, now).is_err() || !is_there(&self.pending, &*self.file) {
+            return Seen::Other;
+        }
+        overlay(patches(&self.pending), 0, now);
+        if now != known {
             return Seen::Other;
         }
         let missing = named.is_there().err();
@@ -60,7 +66,7 @@ impl Disk {
     pub fn look(&self) -> Option<Look> {
         let reader = self.reader.as_ref()?;
         let known = &self.view.header;
-        let stale = self.stale || self.view.pending.is_some() || self.news.is_some();
+        let stale = self.stale || self.news.is_some();
         if stale || known.len() > LONGEST {
             return None;
         }
@@ -74,6 +80,7 @@ impl Disk {
             base: self.base,
             header,
             len: known.len(),
+            pending: self.view.pending.clone(),
             missing: self.missing,
         })
     }

@@ -32,7 +32,7 @@ use writer::{WriteHandle, Writer};
 
 use super::fingerprint::{ChecksumScope, Coverage};
 use super::header::{Extent, Header, Kind};
-use super::journal::Patch;
+use super::journal::{Overlay, Patch, overlay};
 use super::meta::{Borrowed, Metalayer};
 use super::offsets::{Offsets, Place};
 pub use new::NewFrame;
@@ -40,7 +40,8 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_io::lock::SidecarLock;
 use oxiblosc_io::readers::{READERS, ReaderSlot};
 use oxiblosc_io::{Backend, Mode, Storage};
-use oxiblosc_memory::{CStrBuf, List, Shared};
+use oxiblosc_memory::sort::sort;
+use oxiblosc_memory::{CStrBuf, Collect, List, Shared};
 use std::ffi::CStr;
 
 /// How often, and how long apart in milliseconds, a frame is read again that another process is just changing.
@@ -79,6 +80,8 @@ struct View {
     checksums: ChecksumScope,
     /// That of the offsets, if it is known and they are stored as they are.
     offsets_crc: Option<u32>,
+    /// Whether each chunk has a place of its own, if that was looked at. No change makes two share one.
+    apart: Option<bool>,
 }
 
 impl View {
@@ -106,10 +109,15 @@ impl View {
 }
 
 /// What a frame is in places that a change has begun to overwrite, if one has; see [`View::pending`].
-type Pending = Option<Shared<List<Patch>>>;
+type Pending = Option<Shared<Overlay>>;
 
 fn patches(pending: &Pending) -> &[Patch] {
-    pending.as_ref().map_or(&[], |patches| &patches[..])
+    pending.as_ref().map_or(&[], |pending| &pending.patches[..])
+}
+
+/// Whether the record of such a change, if there was one, is still there.
+fn is_there(pending: &Pending, file: &dyn Storage) -> bool {
+    pending.as_ref().is_none_or(|pending| pending.is_in(file))
 }
 
 /// What was found in a frame when it was read.
@@ -356,8 +364,8 @@ impl Disk {
     }
 
     fn is_current_in(&self, file: &dyn Storage, found: Named) -> bool {
-        let current = !self.stale && self.view.pending.is_none() && found != Named::Another;
-        current && self.header_is_current(file)
+        let current = !self.stale && found != Named::Another;
+        current && is_there(&self.view.pending, file) && self.header_is_current(file)
     }
 
     fn follow(&mut self) -> Result<()> {
@@ -390,9 +398,12 @@ impl Disk {
         let mut done = 0;
         while done < known.len() {
             let part = &mut now[..(known.len() - done).min(512)];
-            let same = file.read_at(self.base + done as u64, part).is_ok()
-                && *part == known[done..done + part.len()];
-            if !same {
+            let pos = done as u64;
+            if file.read_at(self.base + pos, part).is_err() {
+                return false;
+            }
+            overlay(patches(&self.view.pending), pos, part);
+            if *part != known[done..done + part.len()] {
                 return false;
             }
             done += part.len();
@@ -419,12 +430,28 @@ impl Disk {
     }
 
     /// Whether chunk `nchunk` can be changed where it is: it lies in this file, and no other chunk there with it.
-    pub fn is_alone(&self, nchunk: usize) -> bool {
+    pub fn is_alone(&mut self, nchunk: usize) -> bool {
         let Ok(Place::At(place)) = self.view.offsets.place(nchunk) else {
             return false;
         };
+        if self.kind != Kind::Contiguous || self.are_apart() {
+            return self.kind == Kind::Contiguous;
+        }
         let mut here = self.view.offsets.places().filter(|other| *other == place);
-        self.kind == Kind::Contiguous && here.nth(1).is_none()
+        here.nth(1).is_none()
+    }
+
+    /// Whether each chunk is known to have a place of its own.
+    fn are_apart(&mut self) -> bool {
+        if self.view.apart.is_none() {
+            // Without memory it is not known.
+            let Ok(mut places) = self.view.offsets.places().list() else {
+                return false;
+            };
+            sort(&mut places);
+            self.view.apart = Some(places.is_sorted_by(|a, b| a < b));
+        }
+        self.view.apart == Some(true)
     }
 
     /// Bytes of the header.

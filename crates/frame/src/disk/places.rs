@@ -9,6 +9,7 @@ use crate::offsets::{Offsets, Place};
 use oxiblosc_chunk::header::EXTENDED_HEADER_LENGTH;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::{Mode, Storage, paths};
+use oxiblosc_memory::sort::sort;
 use oxiblosc_memory::{Collect, List, Shared, ToList};
 use std::ffi::CStr;
 
@@ -112,12 +113,24 @@ impl Disk {
         let Change::Update(items) = *change else {
             return Ok(loose);
         };
+        let mut changed = List::with_capacity(items.len())?;
         for (nchunk, item) in items {
             if let Place::At(place) = self.view.offsets.place(*nchunk)? {
-                loose.retain(|other| *other != place);
-                loose.extend(item.stays().then_some(place))?;
+                changed.push((place, item.stays()))?;
             }
         }
+        sort(&mut changed);
+        loose.retain(|other| {
+            changed
+                .binary_search_by_key(other, |(place, _)| *place)
+                .is_err()
+        });
+        loose.extend(
+            changed
+                .iter()
+                .filter(|(_, stays)| *stays)
+                .map(|(place, _)| *place),
+        )?;
         loose.extend_from_slice(places)?;
         Ok(loose)
     }
@@ -248,7 +261,13 @@ impl Disk {
         for place in places {
             match self.stored_at(place)?.header() {
                 Ok(header) => chunks.push((place, header.cbytes as u64))?,
-                Err(_) => return Ok(()),
+                Err(_) => {
+                    // Nor will it be the next time.
+                    self.writer
+                        .iter_mut()
+                        .for_each(|writer| writer.surveyed = true);
+                    return Ok(());
+                }
             }
         }
         let free = FreeList::around(chunks)?;
@@ -257,6 +276,18 @@ impl Disk {
             writer.surveyed = true;
         }
         Ok(())
+    }
+
+    /// Those of some places at which chunks are, in ascending order.
+    pub(super) fn used_among(&self, mut places: List<u64>) -> Result<List<u64>> {
+        sort(&mut places);
+        let used = self.view.offsets.places();
+        let mut used = used
+            .filter(|place| places.binary_search(place).is_ok())
+            .list()?;
+        sort(&mut used);
+        used.dedup();
+        Ok(used)
     }
 
     /// Removes the files of chunks that left a directory.
@@ -268,9 +299,15 @@ impl Disk {
             // Their numbers may be free again.
             writer.next_number = None;
         }
+        // Several offsets may name one file, though no frame that was written here does that.
+        let places = left.iter().map(|(place, _)| *place);
+        let used = places.list().and_then(|places| self.used_among(places));
         for (place, _) in left {
-            // Several offsets may name one file, though no frame that was written here does that.
-            if !self.view.offsets.places().any(|other| other == *place) {
+            let is_used = match &used {
+                Ok(used) => used.binary_search(place).is_ok(),
+                Err(_) => self.view.offsets.places().any(|other| other == *place),
+            };
+            if !is_used {
                 self.remove_files(&[*place]);
             }
         }

@@ -4,14 +4,13 @@ use super::Disk;
 use crate::free_list::FreeList;
 use crate::header::Kind;
 use crate::journal;
+use crate::leftovers::hide_a_frame;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::lock::{SidecarLock, WaitingWriter};
 use oxiblosc_io::{Mode, Storage, paths};
 use oxiblosc_memory::{List, Shared};
 use std::time::Duration;
 
-/// How far behind a frame others are looked for, so as not to write over them.
-const LOOK_AHEAD: u64 = 1 << 20;
 /// How long a change waits for another one of the same file, of a handle without the lock beside the frame.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -221,17 +220,10 @@ impl Disk {
             return Ok(());
         }
         // What is behind the frame may be another frame, which a change would destroy.
-        const FRAME_START: &[u8] = b"\x9e\xa8b2frame\0";
         let end = self.base + self.view.extent.frame_len;
-        let mut bytes = List::new();
-        let looked = len.min(LOOK_AHEAD) as usize;
-        bytes.reserve_exact(looked)?;
-        bytes.resize(looked, 0)?;
-        file.read_at(end, &mut bytes)?;
-        let mut windows = bytes.windows(FRAME_START.len());
-        if windows.any(|bytes| bytes == FRAME_START) {
-            return Err(Error::FileWrite);
+        match hide_a_frame(file, end, end + len)? {
+            true => Err(Error::FileWrite),
+            false => file.truncate(end),
         }
-        file.truncate(end)
     }
 }

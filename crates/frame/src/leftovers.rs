@@ -1,0 +1,273 @@
+//! What a process that died leaves behind a frame, and how it is told from another frame that stands there.
+//!
+//! Behind the end of a frame this library writes no magic of a frame or record until a record, whole and at the end of the file, says that
+//! all of that does not count: what chunks have of them is held back, and records are masked. A frame that is
+//! appended to others gets its magic last. So bytes behind a frame that have a magic belong to a frame there, and all others are left over.
+
+use super::header::{Extent, Header, MAGIC_POS, MIN_LEN};
+use oxiblosc_error::Result;
+use oxiblosc_io::Storage;
+use oxiblosc_memory::List;
+use oxiblosc_memory::sort::sort_by_key;
+use std::ops::Range;
+
+/// Bytes of a write: where, and what.
+pub type Part<'a> = (u64, &'a [u8]);
+
+/// The fronts of the magics of frames, veiled ones too, and of records. All have [`PAIR`] in them.
+const STEMS: [&[u8]; 2] = [b"b2fram", b"oxb2jnl"];
+const PAIR: [u8; 2] = *b"b2";
+/// The bytes before the last one of the longest of them.
+const OVERLAP: usize = 6;
+/// So many bytes are read at a time.
+const PIECE: u64 = 1 << 20;
+
+/// The first place from `from` on where the bytes have the pair.
+fn pair_from(bytes: &[u8], from: usize) -> Option<usize> {
+    const BLOCK: usize = 256;
+    let mut at = from;
+    // Whole blocks in which it is not, many bytes at a time.
+    while let Some(block) = bytes.get(at..at + BLOCK + 1) {
+        let pairs = block[..BLOCK].iter().zip(&block[1..]);
+        let is = |(a, b): (&u8, &u8)| u8::from(*a == PAIR[0]) & u8::from(*b == PAIR[1]);
+        if pairs.fold(0, |any, pair| any | is(pair)) != 0 {
+            break;
+        }
+        at += BLOCK;
+    }
+    let found = bytes.get(at..)?.windows(2).take(BLOCK);
+    found
+        .into_iter()
+        .position(|pair| pair == PAIR)
+        .map(|i| at + i)
+}
+
+/// The first stem whose pair is at `from` or behind it.
+fn stem_from(bytes: &[u8], mut from: usize) -> Option<Range<usize>> {
+    while let Some(pair) = pair_from(bytes, from) {
+        for stem in STEMS {
+            let at = stem.windows(2).position(|bytes| bytes == PAIR);
+            let start = at.and_then(|at| pair.checked_sub(at));
+            if let Some(start) = start.filter(|start| bytes[*start..].starts_with(stem)) {
+                return Some(start..start + stem.len());
+            }
+        }
+        from = pair + 1;
+    }
+    None
+}
+
+/// Whether bytes have the front of a magic in them.
+pub fn has_magic(bytes: &[u8]) -> bool {
+    stem_from(bytes, 0).is_some()
+}
+
+/// From the first to the last of the stems in bytes.
+fn stems(bytes: &[u8]) -> Option<Range<usize>> {
+    let mut all = stem_from(bytes, 0)?;
+    while let Some(next) = stem_from(bytes, all.end) {
+        all.end = next.end;
+    }
+    Some(all)
+}
+
+/// From the first to the last of the stems in parts, which are in ascending order.
+fn stems_in(parts: &[Part]) -> Option<Range<u64>> {
+    let mut all: Option<Range<u64>> = None;
+    let mut note = |pos: u64, found: Option<Range<usize>>| {
+        let Some(found) = found else { return };
+        let (start, end) = (pos + found.start as u64, pos + found.end as u64);
+        let known = all.take().unwrap_or(start..end);
+        all = Some(known.start.min(start)..known.end.max(end));
+    };
+    // The last bytes before a part, which may begin what ends in it.
+    let (mut before, mut have, mut end) = ([0; 2 * OVERLAP], 0, 0);
+    for (pos, bytes) in parts {
+        if *pos != end {
+            have = 0;
+        }
+        end = pos + bytes.len() as u64;
+        let first = bytes.len().min(OVERLAP);
+        before[have..have + first].copy_from_slice(&bytes[..first]);
+        note(pos - have as u64, stems(&before[..have + first]));
+        note(*pos, stems(bytes));
+        let last = match bytes.last_chunk::<OVERLAP>() {
+            Some(last) => {
+                before[..OVERLAP].copy_from_slice(last);
+                OVERLAP
+            }
+            None => {
+                let all = have + first;
+                let keep = all.min(OVERLAP);
+                before.copy_within(all - keep..all, 0);
+                keep
+            }
+        };
+        have = last;
+    }
+    all
+}
+
+/// What is not written behind a frame before there is a record.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Held<'a> {
+    /// The first byte of it, which comes last.
+    pub first: Option<Part<'a>>,
+    /// All others.
+    pub rest: List<Part<'a>>,
+}
+
+/// Takes out of `parts` what may look like the front of a frame or a record behind `end`.
+///
+/// # Errors
+/// [`oxiblosc_error::Error::MemoryAlloc`].
+pub fn hold_back<'a>(parts: &mut List<Part<'a>>, end: u64) -> Result<Held<'a>> {
+    let mut held = Held::default();
+    sort_by_key(parts, |(pos, _)| *pos);
+    let first = parts.partition_point(|(pos, _)| *pos < end);
+    let Some(span) = stems_in(&parts[first..]) else {
+        return Ok(held);
+    };
+    let mut kept = List::with_capacity(parts.len() + 1)?;
+    for (pos, bytes) in parts.drain(..) {
+        let inside = |at: u64| (at.saturating_sub(pos)).min(bytes.len() as u64) as usize;
+        let (from, to) = (inside(span.start), inside(span.end));
+        let pieces = [(0, from), (from, to), (to, bytes.len())];
+        for (i, (from, to)) in pieces.into_iter().enumerate().filter(|(_, (a, b))| a < b) {
+            let piece = (pos + from as u64, &bytes[from..to]);
+            match (i == 1, held.first) {
+                (false, _) => kept.push(piece)?,
+                (true, Some(_)) => held.rest.push(piece)?,
+                (true, None) => {
+                    let (first, rest) = piece.1.split_at(1);
+                    held.first = Some((piece.0, first));
+                    if !rest.is_empty() {
+                        held.rest.push((piece.0 + 1, rest))?;
+                    }
+                }
+            }
+        }
+    }
+    *parts = kept;
+    Ok(held)
+}
+
+/// Whether a frame begins in a file somewhere from `start` on, where another one ends. All that is there is looked through, but for
+/// frames whose append was begun and not committed.
+///
+/// # Errors
+/// [`oxiblosc_error::Error::MemoryAlloc`], and those of reading.
+pub fn hide_a_frame(file: &dyn Storage, start: u64, size: u64) -> Result<bool> {
+    let mut at = start;
+    let mut bytes = List::new();
+    while size - at >= MIN_LEN as u64 {
+        let len = (size - at).min(PIECE);
+        bytes.resize(len as usize, 0)?;
+        file.read_at(at, &mut bytes)?;
+        let mut next = at + len - (MIN_LEN as u64 - 1);
+        let mut from = 0;
+        while let Some(stem) = stem_from(&bytes, from) {
+            from = stem.end;
+            let Some(front) = stem.start.checked_sub(MAGIC_POS) else {
+                continue;
+            };
+            if Header::has_magic(&bytes[front..]) {
+                return Ok(true);
+            }
+            let pos = at + front as u64;
+            if let Some(end) = veiled(&bytes[front..], size - pos) {
+                next = pos + end;
+                break;
+            }
+        }
+        if next + MIN_LEN as u64 > size {
+            break;
+        }
+        at = next;
+    }
+    Ok(false)
+}
+
+/// Where a frame ends that was to be appended and of which this is the front, in a file of so many bytes from there on.
+fn veiled(front: &[u8], size: u64) -> Option<u64> {
+    if !Header::is_veiled(front) {
+        return None;
+    }
+    let extent = Extent::parse(front).ok()?;
+    (extent.frame_len <= size).then_some(extent.frame_len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every way to cut bytes into parts of these lengths, from position 100 on.
+    fn parts<'a>(bytes: &'a [u8], lens: &[usize]) -> List<Part<'a>> {
+        let mut parts = List::new();
+        let mut at = 0;
+        for len in lens.iter().cycle() {
+            let end = (at + len).min(bytes.len());
+            parts.push((100 + at as u64, &bytes[at..end])).unwrap();
+            at = end;
+            if at == bytes.len() {
+                return parts;
+            }
+        }
+        parts
+    }
+
+    #[test]
+    fn magics_are_found_wherever_they_are() {
+        for at in 0..1000 {
+            for stem in STEMS {
+                let mut bytes = vec![b'b'; 1000];
+                for (byte, new) in bytes[at..].iter_mut().zip(stem) {
+                    *byte = *new;
+                }
+                let end = at + stem.len();
+                let expected = (end <= 1000).then_some(at..end);
+                assert_eq!(stems(&bytes), expected, "{at}");
+            }
+        }
+        assert!(!has_magic(b"b2fra") && !has_magic(b"b2jnl oxb2jn b2Frame") && !has_magic(b""));
+        assert!(has_magic(b"b2b2frame\0") && has_magic(b"b2oxb2jnl"));
+    }
+
+    #[test]
+    fn what_is_held_back_is_the_rest_of_the_parts() {
+        let mut bytes = vec![9; 300];
+        bytes[30..36].copy_from_slice(b"b2fram");
+        bytes[200..207].copy_from_slice(b"oxb2jnl");
+        for lens in [
+            &[300][..],
+            &[1],
+            &[2, 3],
+            &[33, 5],
+            &[31, 1, 1],
+            &[203, 97],
+            &[6, 0, 7],
+        ] {
+            let mut kept = parts(&bytes, lens);
+            let held = hold_back(&mut kept, 100).unwrap();
+            assert_eq!(held.first, Some((130, &b"b"[..])), "{lens:?}");
+            assert_eq!(stems_in(&kept), None);
+            let mut all = vec![0; 300];
+            for (pos, part) in kept.iter().chain(&held.rest).chain(&held.first) {
+                all[*pos as usize - 100..][..part.len()].copy_from_slice(part);
+            }
+            assert_eq!(all, bytes);
+            let inside = held
+                .rest
+                .iter()
+                .all(|(pos, part)| (131..307).contains(pos) && pos + part.len() as u64 <= 307);
+            assert!(inside, "{lens:?}");
+        }
+        // What is not behind the end, and what a gap cuts in two.
+        let mut before = parts(&bytes, &[40]);
+        before.truncate(1);
+        assert_eq!(hold_back(&mut before, 140), Ok(Held::default()));
+        let mut apart: List<Part> = List::of([(100, &b"b2f"[..]), (104, &b"ram"[..])]).unwrap();
+        assert_eq!(hold_back(&mut apart, 100), Ok(Held::default()));
+        assert_eq!(apart.len(), 2);
+    }
+}

@@ -1,0 +1,88 @@
+//! Chunks that come in the places of others in a buffer, where those behind them move, each once.
+
+use super::offsets::Offsets;
+use oxiblosc_error::Result;
+use oxiblosc_memory::sort::sort_by_key;
+use oxiblosc_memory::{Buffer, List};
+
+/// A chunk that another takes the place of.
+#[derive(Debug)]
+pub struct Replaced<'a> {
+    /// Where it begins, from the end of the header.
+    pub at: usize,
+    /// Its bytes.
+    pub len: usize,
+    /// What comes there; nothing for a special chunk.
+    pub new: &'a [u8],
+}
+
+impl Replaced<'_> {
+    fn end(&self) -> usize {
+        self.at + self.len
+    }
+}
+
+/// All that a change replaces.
+#[derive(Debug)]
+pub struct Replacement<'a> {
+    /// In ascending order, none over another.
+    over: List<Replaced<'a>>,
+    /// For each what lies behind it: from where to where, and by how much it moves.
+    moves: List<(usize, usize, isize)>,
+}
+
+impl<'a> Replacement<'a> {
+    /// Gets the memory that [`Self::apply`] needs. None for chunks that share bytes.
+    ///
+    /// # Errors
+    /// [`oxiblosc_error::Error::MemoryAlloc`].
+    pub fn new(mut over: List<Replaced<'a>>) -> Result<Option<Self>> {
+        sort_by_key(&mut over, |chunk| chunk.at);
+        let moves = List::with_capacity(over.len())?;
+        let apart = over.windows(2).all(|two| two[0].end() <= two[1].at);
+        Ok(apart.then_some(Self { over, moves }))
+    }
+
+    /// Does it in a buffer that has chunks of `data_len` bytes behind its header, memory for those that come in, and these offsets, which
+    /// are a list. Gives how many bytes of chunks there are then.
+    ///
+    /// # Errors
+    /// None where all that was seen to.
+    pub fn apply(
+        mut self,
+        buffer: &mut Buffer,
+        header_len: usize,
+        data_len: usize,
+        offsets: &mut Offsets,
+    ) -> Result<usize> {
+        let (over, moves) = (&self.over, &mut self.moves);
+        let mut by = 0;
+        for (i, chunk) in over.iter().enumerate() {
+            by += chunk.new.len() as isize - chunk.len as isize;
+            let end = over.get(i + 1).map_or(data_len, |next| next.at);
+            moves.push_within_capacity((chunk.end(), end, by));
+        }
+        let new_len = data_len.strict_add_signed(by);
+        buffer.resize(header_len + data_len.max(new_len))?;
+        let data = &mut buffer[header_len..];
+        // Downwards the first comes first and upwards the last, so that none goes over another that is still to move.
+        let down = moves.iter().filter(|(.., by)| *by < 0);
+        let up = moves.iter().rev().filter(|(.., by)| *by > 0);
+        for (from, to, by) in down.chain(up) {
+            data.copy_within(*from..*to, from.strict_add_signed(*by));
+        }
+        for (chunk, (.., by)) in over.iter().zip(moves.iter()) {
+            let end = chunk.end().strict_add_signed(*by);
+            data[end - chunk.new.len()..end].copy_from_slice(chunk.new);
+        }
+        buffer.resize(header_len + new_len)?;
+        if moves.iter().all(|(.., by)| *by == 0) {
+            return Ok(new_len);
+        }
+        for offset in offsets.list_mut()?.iter_mut().filter(|at| **at >= 0) {
+            let before = over.partition_point(|chunk| chunk.end() as i64 <= *offset);
+            *offset += before.checked_sub(1).map_or(0, |i| moves[i].2 as i64);
+        }
+        Ok(new_len)
+    }
+}

@@ -1,0 +1,303 @@
+//! What work costs: how it grows with the number of chunks.
+
+use super::*;
+use oxiblosc_memory::Edit;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
+
+/// The file system, with a count of calls and bytes.
+#[derive(Clone, Default)]
+struct Counting(Arc<[AtomicU64; 2]>);
+
+struct CountingFile(Counting, Shared<dyn Storage>);
+
+impl Counting {
+    fn note(&self, bytes: usize) {
+        self.0[0].fetch_add(1, Ordering::Relaxed);
+        self.0[1].fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Calls and bytes since the last time.
+    fn take(&self) -> [u64; 2] {
+        [0, 1].map(|i| self.0[i].swap(0, Ordering::Relaxed))
+    }
+
+    fn options(&self) -> Options {
+        let backend = self.clone();
+        options(shared_dyn!(backend => dyn Backend).unwrap())
+    }
+}
+
+impl Storage for CountingFile {
+    fn size(&self) -> Result<u64> {
+        self.0.note(0);
+        self.1.size()
+    }
+    fn read_at(&self, pos: u64, buf: &mut [u8]) -> Result<()> {
+        self.0.note(buf.len());
+        self.1.read_at(pos, buf)
+    }
+    fn write_at(&self, pos: u64, buf: &[u8]) -> Result<()> {
+        self.0.note(buf.len());
+        self.1.write_at(pos, buf)
+    }
+    fn truncate(&self, size: u64) -> Result<()> {
+        self.0.note(0);
+        self.1.truncate(size)
+    }
+    fn sync(&self) -> Result<()> {
+        Ok(())
+    }
+    fn identity(&self) -> Option<(u64, u64)> {
+        self.1.identity()
+    }
+}
+
+impl Backend for Counting {
+    fn open(&self, path: &CStr, mode: Mode) -> Result<Shared<dyn Storage>> {
+        let file = CountingFile(self.clone(), Filesystem.open(path, mode)?);
+        shared_dyn!(file => dyn Storage)
+    }
+    fn identity(&self, path: &CStr) -> Option<(u64, u64)> {
+        Filesystem.identity(path)
+    }
+    fn is_filesystem(&self) -> bool {
+        true
+    }
+}
+
+/// A frame of so many chunks of these bytes in memory.
+fn in_memory(count: usize, len: impl Fn(usize) -> usize) -> (Memory, Model) {
+    let kind = Kind::Contiguous;
+    let model = Model {
+        chunks: (0..count).map(|i| Ok(chunk(len(i), i as u8))).collect(),
+        ..Model::default()
+    };
+    let slots = model.chunks.iter().map(|chunk| Slot::New(item(chunk)));
+    let slots: Vec<Slot> = slots.collect();
+    let change = Change::Arrange {
+        slots: &slots,
+        left: &[],
+    };
+    let mut memory = Memory::new(&header(&Model::default(), kind), &[], &[]).unwrap();
+    let next = Step::Reorder(Vec::new()).next(&model, kind);
+    memory
+        .commit(&change, &[], next.header, next.trailer)
+        .unwrap();
+    (memory, model)
+}
+
+/// The same in a file.
+fn in_file(path: &Path, count: usize, len: impl Fn(usize) -> usize) -> Model {
+    let (mut memory, model) = in_memory(count, len);
+    std::fs::write(path, memory.whole().unwrap()).unwrap();
+    model
+}
+
+/// How long this thread has run, where the system tells it, so that others on the same processor do not count.
+fn now() -> Duration {
+    static START: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat");
+    let nanos = told
+        .ok()
+        .and_then(|told| told.split(' ').next()?.parse().ok());
+    nanos.map_or_else(|| START.elapsed(), Duration::from_nanos)
+}
+
+/// Checks that 16 times as many chunks do not take four times as long each. Where the work grows with their square it is 16 times.
+fn grows_as_the_chunks(what: &str, mut work: impl FnMut(usize) -> Duration) {
+    let mut least = |count| (0..3).map(|_| work(count)).min().unwrap();
+    let (few, many) = (least(2_000), least(32_000));
+    let most = 64 * few + Duration::from_millis(40);
+    assert!(many < most, "{what}: {few:?} and {many:?}");
+}
+
+#[test]
+fn changes_of_all_chunks_grow_as_the_chunks() {
+    let folder = Folder::new("costs");
+    let path = folder.0.join("frame");
+    let name = c_path(&path);
+    let edits = [Edit {
+        at: 40,
+        len: 1,
+        new: vec![9].into(),
+    }];
+    grows_as_the_chunks("chunks replaced, edited, and the frame closed", |count| {
+        // Few chunks are longer, so that the frame is a large one.
+        let model = in_file(&path, count, |_| (2 << 20) / count);
+        let (mut disk, _) = Disk::open(plain(), &name, 0, Kind::Contiguous).unwrap();
+        let kept = Step::Reorder(Vec::new());
+        let next = || kept.next(&model, Kind::Contiguous);
+        let replaced: Vec<_> = model.chunks.iter().map(item).enumerate().collect();
+        let edited: Vec<_> = (0..count).map(|i| (i, Item::Edited(&edits))).collect();
+        let start = now();
+        assert!((0..count).all(|nchunk| disk.is_alone(nchunk)));
+        disk.commit(&Change::Update(&replaced), &[], next())
+            .unwrap();
+        disk.commit(&Change::Update(&edited), &[], next()).unwrap();
+        disk.close().unwrap();
+        now() - start
+    });
+    grows_as_the_chunks("chunks replaced in memory", |count| {
+        let (mut memory, model) = in_memory(count, |i| i % 90 + 20);
+        let next = Step::Reorder(Vec::new()).next(&model, Kind::Contiguous);
+        let new = model.chunks.iter().rev().map(item).enumerate();
+        let new: Vec<_> = new.collect();
+        let start = now();
+        memory
+            .commit(&Change::Update(&new), &[], next.header, None)
+            .unwrap();
+        now() - start
+    });
+}
+
+#[test]
+fn many_chunks_are_replaced_in_memory() {
+    let mut random = Random(5);
+    for round in 0..if cfg!(miri) { 2 } else { 200 } {
+        let count = random.next(40) + 1;
+        let (mut memory, mut model) = in_memory(count, |i| i * 7 % 90);
+        for _ in 0..3 {
+            let mut items = Vec::new();
+            for at in 0..count {
+                match random.next(4) {
+                    0 => items.push((at, Err(Place::Special(Special::Zero)))),
+                    1 => items.push((at, Ok(chunk(random.next(150), round as u8)))),
+                    _ => {}
+                }
+            }
+            for i in (1..items.len()).rev() {
+                items.swap(i, random.next(i + 1));
+            }
+            let step = Step::Update(items);
+            step.apply(&mut model);
+            let next = step.next(&model, Kind::Contiguous);
+            memory
+                .commit(&step.change(&step.items()), &[], next.header, next.trailer)
+                .unwrap();
+            if round % 2 == 0 {
+                let bytes = memory.whole().unwrap().to_vec().leak();
+                memory = Memory::over(CowBuffer::borrow(bytes)).unwrap().0;
+            }
+            for (nchunk, chunk) in model.chunks.iter().enumerate() {
+                let found = memory.find(nchunk).unwrap();
+                assert!(&found.map(|(chunk, _)| chunk.to_vec()) == chunk, "{step:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_update_before_a_long_trailer_moves_few_chunks() {
+    let folder = Folder::new("long-trailer");
+    let path = folder.0.join("frame");
+    let name = c_path(&path);
+    let mut cost = Vec::new();
+    for count in [80, 320] {
+        let mut model = in_file(&path, count, |_| 50_000);
+        let counting = Counting::default();
+        let (mut disk, _) = Disk::open(counting.options(), &name, 0, Kind::Contiguous).unwrap();
+        let commit = |disk: &mut Disk, model: &mut Model, step: Step| {
+            step.apply(model);
+            let next = step.next(model, Kind::Contiguous);
+            disk.commit(&step.change(&step.items()), &[], next).unwrap();
+        };
+        let layer = Metalayer {
+            name: b"long".to_vec().into(),
+            content: vec![3; 1 << 20].into(),
+        };
+        commit(&mut disk, &mut model, Step::VlMeta(layer));
+        commit(
+            &mut disk,
+            &mut model,
+            Step::Update(vec![(0, Ok(chunk(40_000, 1)))]),
+        );
+        counting.take();
+        commit(
+            &mut disk,
+            &mut model,
+            Step::Update(vec![(1, Ok(chunk(30_000, 1)))]),
+        );
+        let [_, bytes] = counting.take();
+        cost.push(bytes);
+        // Enough of them that holes are closed more than once.
+        for i in 0..count {
+            let shorter = Ok(chunk(20_000 + i % 7, 2));
+            commit(
+                &mut disk,
+                &mut model,
+                Step::Update(vec![(i * 3 % count, shorter)]),
+            );
+            let used = cbytes(&model) + (1 << 20);
+            assert!(disk.frame_len() < used / 8 * 9 + (128 << 10), "{i}");
+            if i % 40 == 0 {
+                let found = content(&mut disk).unwrap();
+                assert_same(&found, &model.chunks, "a long trailer");
+            }
+        }
+        disk.close().unwrap();
+        let used = cbytes(&model) + (1 << 20);
+        assert!(disk.frame_len() < used + used / 100);
+        let (mut disk, loaded) = Disk::open(plain(), &name, 0, Kind::Contiguous).unwrap();
+        assert!(whole(&mut disk, loaded).unwrap() == model);
+    }
+    assert!(cost[1] < 2 * cost[0], "{cost:?}");
+}
+
+#[test]
+fn a_frame_with_a_record_is_read_as_others_are() {
+    let folder = Folder::new("record");
+    let (path, copy) = (folder.0.join("frame"), folder.0.join("copy"));
+    let mut costs = Vec::new();
+    for count in [10_000, 40_000] {
+        let before = in_file(&path, count, |_| 100);
+        let mut after = before.clone();
+        let step = Step::Delete(count / 2);
+        step.apply(&mut after);
+        // The last call of all is the cut, which is the commit.
+        for point in 0.. {
+            let left = Arc::new(AtomicI64::new(point));
+            let unlucky = Unlucky {
+                left: Arc::clone(&left),
+                fate: Fate::Dies,
+            };
+            std::fs::copy(&path, &copy).unwrap();
+            let backend = options(shared_dyn!(unlucky => dyn Backend).unwrap());
+            let mut disk = Disk::open(backend, &c_path(&copy), 0, Kind::Contiguous)
+                .unwrap()
+                .0;
+            let next = step.next(&after, Kind::Contiguous);
+            let made = disk.commit(&step.change(&step.items()), &[], next);
+            std::mem::forget(disk);
+            if made.is_ok() {
+                assert!(point > 1);
+                break;
+            }
+            // As it was before the last of them, in another file.
+            std::fs::copy(&copy, folder.0.join("other")).unwrap();
+        }
+        let other = folder.0.join("other");
+        let counting = Counting::default();
+        let bytes = std::fs::read(&other).unwrap();
+        let opened = Disk::open(counting.options(), &c_path(&other), 0, Kind::Contiguous);
+        let (mut disk, loaded) = opened.unwrap();
+        assert!(whole(&mut disk, loaded).unwrap() == before);
+        assert!(bytes.len() as u64 > disk.frame_len(), "a record");
+        counting.take();
+        for _ in 0..10 {
+            assert!(disk.refresh().unwrap().is_none() && disk.is_current());
+            assert_eq!(
+                disk.look().unwrap().take(),
+                super::super::disk::look::Seen::Current
+            );
+        }
+        costs.push(counting.take());
+        assert_eq!(std::fs::read(&other).unwrap(), bytes);
+        // Another change was made meanwhile: the record is gone.
+        let file = std::fs::File::options().write(true).open(&other).unwrap();
+        file.set_len(disk.frame_len()).unwrap();
+        assert!(!disk.is_current());
+    }
+    assert_eq!(costs[0], costs[1]);
+    assert!(costs[0][0] < 200, "{costs:?}");
+}

@@ -1,0 +1,291 @@
+//! Chunks and metalayers that hold bytes of frames and of records, which a process leaves behind a frame when it dies.
+
+use super::*;
+use crate::container;
+use crate::leftovers::has_magic;
+
+/// A whole frame of some bytes, with a chunk of these.
+fn frame(stored: &[u8]) -> Vec<u8> {
+    let mut model = Model::default();
+    let mut inner = chunk(stored.len(), 0);
+    inner[32..].copy_from_slice(stored);
+    let step = Step::Append(Ok(inner));
+    step.apply(&mut model);
+    let mut memory = Memory::new(&header(&model, Kind::Contiguous), &[], &[]).unwrap();
+    let next = step.next(&model, Kind::Contiguous);
+    memory
+        .commit(&step.change(&step.items()), &[], next.header, next.trailer)
+        .unwrap();
+    memory.whole().unwrap().to_vec()
+}
+
+/// Bytes of frames and of fronts of records, and at `at` a frame.
+fn nested(len: usize, at: usize) -> Vec<u8> {
+    let frame = frame(&[7; 20]);
+    let mut bytes = Vec::new();
+    while bytes.len() < len {
+        bytes.extend(&frame);
+        bytes.extend(b"oxb2jnl\x02 and b2framE\0 and so on");
+        bytes.extend(vec![bytes.len() as u8; bytes.len() % 1000]);
+    }
+    bytes.truncate(len);
+    if let Some(place) = bytes.get_mut(at..at + frame.len()) {
+        place.copy_from_slice(&frame);
+    }
+    bytes
+}
+
+/// A chunk of [`nested`] bytes, with a frame at `at` from its start.
+fn nesting(len: usize, at: usize) -> Vec<u8> {
+    let mut bytes = chunk(len, 0);
+    bytes[32..].copy_from_slice(&nested(len, at.saturating_sub(32)));
+    bytes
+}
+
+fn commit(disk: &mut Disk, model: &mut Model, step: &Step) -> Result<()> {
+    let mut after = model.clone();
+    step.apply(&mut after);
+    disk.commit(
+        &step.change(&step.items()),
+        &[],
+        step.next(&after, disk.kind()),
+    )?;
+    *model = after;
+    Ok(())
+}
+
+/// A frame whose chunks and metalayer nest others, with one chunk of `len` bytes among them.
+fn made(path: &Path, kind: Kind, len: usize) -> (Disk, Model) {
+    remove(path);
+    let name = c_path(path);
+    let mut model = Model::default();
+    let (mut disk, _) = Disk::create(plain(), &name, &header(&model, kind), &[], &[]).unwrap();
+    let steps = [
+        Step::Append(Ok(nesting(3000, 0))),
+        Step::Append(Ok(nesting(len, 0))),
+        Step::VlMeta(Metalayer {
+            name: b"vlmeta".to_vec().into(),
+            content: nested(600, 0).into(),
+        }),
+        Step::Append(Ok(nesting(5000, 0))),
+    ];
+    for step in steps {
+        commit(&mut disk, &mut model, &step).unwrap();
+    }
+    drop(disk);
+    (Disk::open(plain(), &name, 0, kind).unwrap().0, model)
+}
+
+/// Puts a copy of a frame in the place of another.
+fn copy(from: &Path, to: &Path) {
+    remove(to);
+    if from.is_file() {
+        std::fs::copy(from, to).unwrap();
+        return;
+    }
+    std::fs::create_dir(to).unwrap();
+    for entry in from.read_dir().unwrap().flatten() {
+        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
+/// Changes after which nested frames lie behind the old end, one of them exactly there, or in the record.
+fn steps(disk: &mut Disk) -> Vec<Step> {
+    let before = disk.header_len() + disk.cbytes();
+    let at = disk.frame_len().saturating_sub(before) as usize;
+    let layer = |len: usize| Metalayer {
+        name: format!("vlmeta{len}").into_bytes().into(),
+        content: nested(len, 0).into(),
+    };
+    vec![
+        Step::Append(Ok(nesting(40_000, at))),
+        Step::Insert(1, Ok(nesting(at + 9, at))),
+        Step::Update(vec![(0, Ok(nesting(1000, 0))), (2, Ok(nesting(9000, 0)))]),
+        Step::Delete(0),
+        Step::VlMeta(layer(300)),
+        Step::VlMeta(layer(9000)),
+    ]
+}
+
+/// What was left opens as one of these, takes another chunk, and has nothing behind it that may be taken for a frame or a record.
+fn lives_on(path: &Path, kind: Kind, states: &[&Model], context: &str) {
+    let (mut disk, loaded) = Disk::open(plain(), &c_path(path), 0, kind).expect(context);
+    let mut found = whole(&mut disk, loaded).expect(context);
+    assert!(states.contains(&&found), "{context}");
+    let file = frame_file_of(path, kind);
+    let behind = std::fs::read(file)
+        .unwrap()
+        .split_off(disk.frame_len() as usize);
+    // The record of a change that is made may be there, or a frame that was being appended.
+    let own = behind
+        .windows(7)
+        .filter(|bytes| bytes == b"oxb2jnl")
+        .count();
+    let veiled = behind.get(2..9) == Some(b"b2framE");
+    assert!(!has_magic(&behind) || own == 1 || veiled, "{context}");
+    let last = Step::Append(Ok(chunk(77, 7)));
+    commit(&mut disk, &mut found, &last).expect(context);
+    disk.close().unwrap();
+    let (mut disk, loaded) = Disk::open(plain(), &c_path(path), 0, kind).expect(context);
+    assert!(whole(&mut disk, loaded).unwrap() == found, "{context}");
+}
+
+fn frame_file_of(path: &Path, kind: Kind) -> PathBuf {
+    match kind {
+        Kind::Contiguous => path.to_owned(),
+        Kind::Sparse => path.join("chunks.b2frame"),
+    }
+}
+
+#[test]
+fn what_chunks_hold_keeps_no_change_from_a_frame() {
+    let folder = Folder::new("nested");
+    let (path, base) = (folder.0.join("frame"), folder.0.join("base"));
+    let mut tried = 0;
+    let sizes = [
+        (Kind::Contiguous, 2000),
+        (Kind::Contiguous, 1 << 20),
+        (Kind::Sparse, 2000),
+    ];
+    for (kind, len) in sizes {
+        let (mut disk, before) = made(&base, kind, len);
+        let steps = steps(&mut disk);
+        drop(disk);
+        for (which, fate) in (0..6).flat_map(|step| {
+            [Fate::Fails, Fate::Torn, Fate::Dies, Fate::DiesTorn].map(|fate| (step, fate))
+        }) {
+            for point in 0.. {
+                let left = Arc::new(AtomicI64::new(i64::MAX));
+                let unlucky = Unlucky {
+                    left: Arc::clone(&left),
+                    fate,
+                };
+                let backend = Options {
+                    durable: which % 2 == 1,
+                    ..options(shared_dyn!(unlucky => dyn Backend).unwrap())
+                };
+                copy(&base, &path);
+                let (mut disk, _) = Disk::open(backend, &c_path(&path), 0, kind).unwrap();
+                let step = &steps[which];
+                let context = format!("{kind:?} {len} {fate:?} {point} {step:?}");
+                let mut after = before.clone();
+                left.store(point, Ordering::Relaxed);
+                let result = commit(&mut disk, &mut after, step);
+                let happened = left.load(Ordering::Relaxed) < 0;
+                left.store(i64::MAX, Ordering::Relaxed);
+                match (fate, result) {
+                    (Fate::Fails | Fate::Torn, _) => {
+                        disk.refresh().expect(&context);
+                        assert_same(&content(&mut disk).unwrap(), &after.chunks, &context);
+                        commit(&mut disk, &mut after, step).expect(&context);
+                        drop(disk);
+                        lives_on(&path, kind, &[&after], &context);
+                    }
+                    (_, Ok(())) => {
+                        drop(disk);
+                        lives_on(&path, kind, &[&after], &context);
+                    }
+                    (_, Err(_)) => {
+                        std::mem::forget(disk);
+                        step.apply(&mut after);
+                        lives_on(&path, kind, &[&before, &after], &context);
+                    }
+                }
+                tried += 1;
+                if !happened {
+                    break;
+                }
+            }
+        }
+    }
+    assert!(tried > 300, "{tried}");
+}
+
+/// The frame at 0 takes no change, and the one at `pos` stays as it is.
+fn is_kept(path: &Path, pos: u64, inner: &[u8]) {
+    let name = c_path(path);
+    let (mut first, loaded) = Disk::open(plain(), &name, 0, Kind::Contiguous).unwrap();
+    let mut model = whole(&mut first, loaded).unwrap();
+    let step = Step::Append(Ok(chunk(77, 7)));
+    let result = commit(&mut first, &mut model, &step);
+    assert_eq!(result, Err(Error::FileWrite));
+    drop(first);
+    let bytes = std::fs::read(path).unwrap();
+    assert_eq!(&bytes[pos as usize..][..inner.len()], inner);
+    Disk::open(plain(), &name, pos, Kind::Contiguous).unwrap();
+}
+
+#[test]
+fn a_frame_behind_what_was_left_over_is_kept() {
+    let folder = Folder::new("behind");
+    let path = folder.0.join("frame");
+    let inner = frame(&[1; 100]);
+    for left in [0, 1, 300, (1 << 20) - 3, (1 << 20) + 5, 3 << 20] {
+        drop(made(&path, Kind::Contiguous, 2000));
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes.resize(bytes.len() + left, 3);
+        std::fs::write(&path, &bytes).unwrap();
+        let pos = container::append(&Filesystem, &c_path(&path), &inner, false).unwrap();
+        is_kept(&path, pos, &inner);
+        // By another writer of the format.
+        bytes.extend(&inner);
+        std::fs::write(&path, &bytes).unwrap();
+        is_kept(&path, (bytes.len() - inner.len()) as u64, &inner);
+    }
+}
+
+#[test]
+fn half_a_frame_behind_another_is_none() {
+    let folder = Folder::new("half");
+    let path = folder.0.join("frame");
+    for (inner, durable) in [
+        (frame(&[1; 3000]), false),
+        (frame(&nested(30_000, 0)), false),
+        (frame(&nested(30_000, 0)), true),
+    ] {
+        for (fate, point) in [Fate::Dies, Fate::DiesTorn]
+            .into_iter()
+            .flat_map(|fate| (0..10).map(move |point| (fate, point)))
+        {
+            drop(made(&path, Kind::Contiguous, 2000));
+            let left = Arc::new(AtomicI64::new(point));
+            let unlucky = Unlucky {
+                left: Arc::clone(&left),
+                fate,
+            };
+            let appended = container::append(&unlucky, &c_path(&path), &inner, durable);
+            if let Ok(pos) = appended {
+                is_kept(&path, pos, &inner);
+                continue;
+            }
+            let bytes = std::fs::read(&path).unwrap();
+            let pos = frame_len_of(&bytes);
+            if bytes.get(pos + 2..pos + 10) == Some(b"b2frame\0") {
+                // All but the last sync was done.
+                is_kept(&path, pos as u64, &inner);
+                continue;
+            }
+            // One that another writer appends to that is not taken for a part of it.
+            let other = frame(&[5; 50]);
+            let end = bytes.len() as u64;
+            std::fs::write(&path, [&bytes[..], &other].concat()).unwrap();
+            is_kept(&path, end, &other);
+            std::fs::write(&path, bytes).unwrap();
+            let (mut disk, loaded) =
+                Disk::open(plain(), &c_path(&path), 0, Kind::Contiguous).unwrap();
+            let model = whole(&mut disk, loaded).unwrap();
+            drop(disk);
+            lives_on(
+                &path,
+                Kind::Contiguous,
+                &[&model],
+                &format!("{fate:?} {point}"),
+            );
+        }
+    }
+}
+
+/// Bytes of the frame at the front of a file.
+fn frame_len_of(bytes: &[u8]) -> usize {
+    u64::from_be_bytes(bytes[16..24].try_into().unwrap()) as usize
+}
