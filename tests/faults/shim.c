@@ -280,7 +280,7 @@ FILE *fopen64(const char *path, const char *mode) { WHOLE(OPEN, inside(path), NU
 FILE *fdopen(int fd, const char *mode) { WHOLE(DUPLICATE, inside_fd(fd), NULL, REAL(fdopen)(fd, mode)); }
 DIR *opendir(const char *path) { WHOLE(LIST, inside(path), NULL, REAL(opendir)(path)); }
 
-/* Only the commands that make descriptors are failed. */
+/* Only the commands that make descriptors and that lock are failed. */
 #define CONTROLS(name)                                                  \
   int name(int fd, int command, ...) {                                  \
     va_list rest;                                                       \
@@ -288,7 +288,11 @@ DIR *opendir(const char *path) { WHOLE(LIST, inside(path), NULL, REAL(opendir)(p
     void *argument = va_arg(rest, void *);                              \
     va_end(rest);                                                       \
     int makes = command == F_DUPFD || command == F_DUPFD_CLOEXEC;       \
-    WHOLE(DUPLICATE, makes && inside_fd(fd), -1, REAL(name)(fd, command, argument)); \
+    int locks = command == F_OFD_SETLK && ((struct flock *)argument)->l_type != F_UNLCK; \
+    if (!makes) {                                                       \
+      WHOLE(LOCK, locks && inside_fd(fd), -1, REAL(name)(fd, command, argument)); \
+    }                                                                   \
+    WHOLE(DUPLICATE, inside_fd(fd), -1, REAL(name)(fd, command, argument)); \
   }
 CONTROLS(fcntl)
 CONTROLS(fcntl64)

@@ -35,7 +35,7 @@ impl NewFrame {
     }
 }
 
-/// Makes the empty file of a new frame, in a new directory if the frame is one. Beside it what is to be removed if the
+/// Makes the empty file of a new frame, in a new directory if the frame is one, and keeps those out that append to a file. Beside it what is to be removed if the
 /// frame does not come to be; back ends of programs have no files that could be removed.
 pub fn make(
     options: &Options,
@@ -65,8 +65,17 @@ pub fn make(
     let made = NewPath::planned(&target, false, lock)?;
     if backend.is_filesystem() {
         let storage = backend.open(&target, Mode::New)?;
-        let (made, files) = (made.created(), None);
-        return Ok((storage, Some(NewFrame { made, files })));
+        let made = made.created();
+        let locked = storage.lock_exclusive().and_then(|()| storage.size());
+        return match locked {
+            Ok(0) => Ok((storage, Some(NewFrame { made, files: None }))),
+            // Somebody has appended to it.
+            Ok(_) => Err(Error::FileOpen),
+            Err(error) => {
+                made.remove();
+                Err(error)
+            }
+        };
     }
     if paths::kind(&target)?.is_some() {
         return Err(Error::FileOpen);
@@ -74,6 +83,7 @@ pub fn make(
     // The file of a map that cannot be made may be there nevertheless.
     let opened = backend.open(file, Mode::Create);
     let made = made.created();
+    let opened = opened.and_then(|storage| storage.lock_exclusive().map(|()| storage));
     let storage = opened.inspect_err(|_| made.remove())?;
     let files = None;
     Ok((storage, Some(NewFrame { made, files })))
@@ -101,7 +111,7 @@ pub fn fill(
         paths::sync_dir(path)?;
     }
     if backend.is_filesystem() || backend.is_mmap() {
-        paths::sync_parent(path)?;
+        paths::sync_parent(&paths::followed(path)?)?;
     }
     Ok(())
 }

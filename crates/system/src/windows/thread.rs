@@ -78,6 +78,12 @@ unsafe extern "system" fn begin<W: Work>(work: *mut c_void) -> u32 {
     0
 }
 
+/// A number that no other thread of the process has as long as the calling one lives.
+pub fn number() -> u64 {
+    // SAFETY: the call takes nothing.
+    u64::from(unsafe { GetCurrentThreadId() })
+}
+
 /// Gives the calling thread a name of at most 15 bytes.
 pub fn name_this(name: &CStr) {
     let mut units = [0u16; 16];
