@@ -2,7 +2,7 @@
 
 use super::child::{log, obey};
 use super::disk::{Disk, Event, SampleSize, Tree, restore};
-use super::scenario::{Scenario, Seen, Work, scenarios};
+use super::scenario::{Scenario, Seen, Storage, Work, scenarios};
 use crate::common::data::Rng;
 use crate::common::folder::without_syncs;
 use crate::common::isolated::isolated;
@@ -339,7 +339,8 @@ impl Sweep {
         let only = std::env::var("OXIBLOSC_POWER_ONLY").unwrap_or_default();
         for (number, scenario) in scenarios().iter().enumerate() {
             let is_change = matches!(scenario.work, Work::Change(_));
-            let chosen = is_change || self.budget.whole_files;
+            let is_link = scenario.storage == Storage::Link;
+            let chosen = is_change || is_link || self.budget.whole_files;
             if !part.has(number) || !chosen || !scenario.name().contains(&only) {
                 continue;
             }

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+mod handles;
 mod killed;
 
 const CHUNKSIZE: i32 = 1000;

@@ -65,11 +65,7 @@ impl MapLock {
     }
 
     /// Takes it by `how` unless it is taken already.
-    fn take_by(
-        &self,
-        map: &Map,
-        how: impl FnOnce(&ChangeLock, &File) -> Result<()>,
-    ) -> Result<()> {
+    fn take_by(&self, map: &Map, how: impl FnOnce(&ChangeLock, &File) -> Result<()>) -> Result<()> {
         let held = &mut *self.held();
         if held.count == 0 {
             if held.file.is_none() {

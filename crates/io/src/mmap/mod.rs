@@ -9,13 +9,13 @@
 
 use super::{Mode, Storage};
 use crate::file::{read_up_to, write_up_to};
+use lock::MapLock;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_system::files;
 use oxiblosc_system::map::{Kind, Region, whole_pages};
 use std::ffi::CStr;
 use std::fs::File;
 use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use lock::MapLock;
 use std::time::Duration;
 
 mod lock;

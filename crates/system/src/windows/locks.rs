@@ -110,7 +110,11 @@ pub mod change {
     /// Who is in the way.
     pub fn try_take(file: &File, alone: bool) -> Result<(), Blocked> {
         const ALONE: u32 = LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY;
-        let flags = if alone { ALONE } else { LOCKFILE_FAIL_IMMEDIATELY };
+        let flags = if alone {
+            ALONE
+        } else {
+            LOCKFILE_FAIL_IMMEDIATELY
+        };
         match call(file, AT, flags) {
             Err(error) if is_locked(&error) => {}
             _ => return Ok(()),
