@@ -54,7 +54,11 @@ fn a_lock_ends_with_its_process(take: impl Fn(), is_free: impl Fn() -> bool, ope
     let freed = unsafe {
         libc::kill(number(0), libc::SIGKILL);
         libc::waitpid(number(0), std::ptr::null_mut(), 0);
-        let freed = is_free();
+        // The child may not have begun to run.
+        let freed = (0..300).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            is_free()
+        });
         libc::kill(number(4), libc::SIGKILL);
         freed
     };
