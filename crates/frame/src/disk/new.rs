@@ -13,19 +13,20 @@ use std::ffi::CStr;
 /// The files of a frame that was just made, so that they can be removed if it cannot be what it should be.
 pub struct NewFrame {
     made: NewPath,
-    /// Of a directory: the file with the index, and those of the chunks.
-    files: Option<(CStrBuf, ChunkPaths)>,
+    /// Of a directory: the file with the index, the lock file, and the files of the chunks.
+    files: Option<(CStrBuf, CStrBuf, ChunkPaths)>,
 }
 
 impl NewFrame {
     /// Removes them, as far as that can be done. What was there before is not touched.
     pub fn remove(&mut self) {
-        if let Some((index, chunks)) = &mut self.files
+        if let Some((index, lock, chunks)) = &mut self.files
             && self.made.is_there()
         {
             // By their names, as there may be no memory and no file descriptor to read the directory. The chunks' are numbered
             // from 0 on; what else there may be is found when the directory is read.
             let _ = paths::remove_file(index);
+            let _ = paths::remove_file(lock);
             let mut number = 0;
             while chunks.of(number).and_then(paths::remove_file).is_ok() {
                 number += 1;
@@ -46,7 +47,12 @@ pub fn make(
     let backend = &options.backend;
     if kind == Kind::Sparse {
         let made = NewPath::planned(path, true, None)?;
-        let files = Some((CStrBuf::copy_of(file)?, ChunkPaths::in_directory(path)?));
+        let lock = with_suffix(path, b"/.b2lock")?;
+        let files = Some((
+            CStrBuf::copy_of(file)?,
+            lock,
+            ChunkPaths::in_directory(path)?,
+        ));
         paths::create_dir(path)?;
         let mut made = NewFrame {
             made: made.created(),
