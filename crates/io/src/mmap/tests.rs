@@ -263,6 +263,18 @@ fn a_change_through_a_map_keeps_others_out() {
             assert_eq!(waits.join().expect("joins"), Ok(()));
         });
         one.unlock();
+        // Also one that uses the same map.
+        assert_eq!(map.lock_exclusive(), Ok(()));
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| {
+                assert!(!map.try_lock_exclusive());
+                map.lock_exclusive().map(|()| map.unlock())
+            });
+            std::thread::sleep(Duration::from_millis(30));
+            assert!(!waits.is_finished());
+            map.unlock();
+            assert_eq!(waits.join().expect("joins"), Ok(()));
+        });
     }
     let copy = Map::open(&name, Access::Copy, 1).expect("opens");
     assert_eq!(copy.lock_exclusive(), Ok(()));
