@@ -25,9 +25,18 @@ fn append(disk: &mut Disk, model: &mut Model, kind: Kind) -> Result<()> {
 }
 
 fn append_locked(disk: &mut Disk, model: &mut Model, kind: Kind) -> Result<()> {
+    refresh(disk, model)?;
+    append_known(disk, model, kind)
+}
+
+fn refresh(disk: &mut Disk, model: &mut Model) -> Result<()> {
     if let Some(loaded) = disk.refresh()? {
         *model = whole(disk, loaded)?;
     }
+    Ok(())
+}
+
+fn append_known(disk: &mut Disk, model: &mut Model, kind: Kind) -> Result<()> {
     let step = Step::Append(Ok(chunk(2000, model.chunks.len() as u8)));
     let mut after = model.clone();
     step.apply(&mut after);
@@ -52,13 +61,14 @@ fn a_change_that_takes_long_is_waited_for() {
             let mut model = frame(&path, kind);
             let mut one = open(&path, kind);
             one.lock().unwrap();
+            refresh(&mut one, &mut model).unwrap();
             let beside = std::thread::spawn({
                 let (path, mut model) = (path.clone(), model.clone());
                 move || append(&mut open(&path, kind), &mut model, kind)
             });
             // Longer than a stranger is waited for.
             std::thread::sleep(Duration::from_millis(2400));
-            append_locked(&mut one, &mut model, kind).unwrap();
+            append_known(&mut one, &mut model, kind).unwrap();
             one.unlock().unwrap();
             beside.join().unwrap().unwrap();
             assert_eq!(count(&path, kind), 3);
