@@ -252,7 +252,8 @@ fn a_change_through_a_map_keeps_others_out() {
         one.unlock();
         assert!(one.lock_shared(Duration::ZERO) && two.lock_shared(Duration::ZERO));
         assert!(!map.try_lock_exclusive());
-        (one.unlock(), two.unlock());
+        one.unlock();
+        two.unlock();
         // Another thread is waited for.
         assert!(map.try_lock_exclusive());
         std::thread::scope(|scope| {
