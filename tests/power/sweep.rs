@@ -273,7 +273,12 @@ impl Sweep {
             if matches!(scenario.work, Work::Change(_) | Work::Create) {
                 self.kills(number, &mut case, disk, (&events, durable), &mut follower);
             }
-            lefts.extend(follower.chosen(self.budget.disks));
+            // Of a new frame there are few, and one of them lacks the name.
+            let most = match scenario.work {
+                Work::Create => usize::MAX,
+                _ => self.budget.disks,
+            };
+            lefts.extend(follower.chosen(most));
         }
         let moments = lefts.iter().map(|left| left.moments.len() as u64);
         let moments = moments.sum::<u64>();
