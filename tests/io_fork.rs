@@ -1,6 +1,9 @@
 //! A lock that was open before a `fork`. A process of its own, with one test: only the thread that forks lives on.
 
+use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::lock::SidecarLock;
+use oxiblosc_io::mmap::{Access, Map};
+use oxiblosc_io::{Backend, Mode, Storage};
 use oxiblosc_memory::CStrBuf;
 use std::ffi::CString;
 use std::fs::File;
@@ -27,8 +30,117 @@ fn in_child(work: impl FnOnce(File)) -> File {
     }
 }
 
+/// A process that has forked is killed while it has a lock, and its child lives on: the lock is free.
+fn a_lock_ends_with_its_process(take: impl Fn(), is_free: impl Fn() -> bool, open: impl Fn()) {
+    let mut ready = in_child(|mut say| {
+        open();
+        // SAFETY: the child of the child does nothing, until it is killed.
+        match unsafe { libc::fork() } {
+            0 => std::thread::sleep(Duration::from_secs(30)),
+            child => {
+                take();
+                let told = [std::process::id().to_ne_bytes(), child.to_ne_bytes()];
+                let _ = say.write_all(&told.concat());
+                std::thread::sleep(Duration::from_secs(30));
+            }
+        }
+    });
+    let mut told = [0; 8];
+    ready.read_exact(&mut told).expect("two numbers");
+    let number =
+        |at| libc::pid_t::from_ne_bytes([told[at], told[at + 1], told[at + 2], told[at + 3]]);
+    assert!(!is_free());
+    // SAFETY: this process's child, which is waited for, and the child's.
+    let freed = unsafe {
+        libc::kill(number(0), libc::SIGKILL);
+        libc::waitpid(number(0), std::ptr::null_mut(), 0);
+        // The child may not have begun to run.
+        let freed = (0..300).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            is_free()
+        });
+        libc::kill(number(4), libc::SIGKILL);
+        freed
+    };
+    assert!(freed, "a child has the lock of a process that was killed");
+}
+
+fn a_killed_process_holds_nothing(folder: &std::path::Path) {
+    let text = |name: &str| {
+        let path = folder.join(name);
+        CString::new(path.to_str().expect("is text")).expect("no zero inside")
+    };
+    let (file, lock) = (text("file"), text("lock"));
+    std::fs::write(folder.join("file"), "content").expect("writes");
+    let is_free = || {
+        let other = Filesystem.open(&file, Mode::ReadWrite).expect("opens");
+        other.try_lock_exclusive()
+    };
+    let opened = std::cell::OnceCell::new();
+    let handle = || opened.get_or_init(|| Filesystem.open(&file, Mode::ReadWrite).expect("opens"));
+    let open = || {
+        handle();
+    };
+    a_lock_ends_with_its_process(|| handle().lock_exclusive().expect("locks"), is_free, open);
+    a_lock_ends_with_its_process(
+        || assert!(handle().lock_shared(Duration::ZERO)),
+        is_free,
+        open,
+    );
+
+    // Its lock is taken by another file than the one that is mapped.
+    let mapped = std::cell::OnceCell::new();
+    let map = || mapped.get_or_init(|| Map::open(&file, Access::ReadWrite, 0).expect("maps"));
+    let open = || {
+        map();
+    };
+    a_lock_ends_with_its_process(|| map().lock_exclusive().expect("locks"), is_free, open);
+
+    let sidecar =
+        std::cell::RefCell::new(SidecarLock::new(CStrBuf::copy_of(&lock).expect("memory")));
+    let open = || {
+        let mut lock = sidecar.borrow_mut();
+        assert!(lock.lock(true).is_ok() && lock.unlock().is_ok());
+    };
+    let take = || assert!(sidecar.borrow_mut().lock(true).is_ok());
+    let is_free = || {
+        File::open(folder.join("lock"))
+            .expect("opens")
+            .try_lock()
+            .is_ok()
+    };
+    a_lock_ends_with_its_process(take, is_free, open);
+}
+
+/// A map that parent and child have is locked by one of them at a time.
+fn a_map_is_locked_by_one_process(folder: &std::path::Path) {
+    let path = folder.join("file");
+    let name = CString::new(path.to_str().expect("is text")).expect("no zero inside");
+    let map = Map::open(&name, Access::ReadWrite, 0).expect("maps");
+    map.lock_exclusive().expect("locks");
+    let mut answer = in_child(|mut say| {
+        map.unlock();
+        let free = map.try_lock_exclusive();
+        let _ = say.write_all(if free { b"n" } else { b"y" });
+        let locked = map.lock_exclusive();
+        let _ = say.write_all(if locked.is_ok() { b"y" } else { b"n" });
+    });
+    let mut said = [0];
+    answer.read_exact(&mut said).expect("answers");
+    assert_eq!(&said, b"y", "the parent has it");
+    map.unlock();
+    answer.read_exact(&mut said).expect("answers");
+    assert_eq!(&said, b"y", "nobody has it");
+}
+
 #[test]
 fn a_child_holds_nothing_of_its_parent_s() {
+    let folder = std::env::temp_dir().join(format!("oxiblosc-forks-{}", std::process::id()));
+    std::fs::create_dir(&folder).expect("a folder");
+    a_killed_process_holds_nothing(&folder);
+    a_map_is_locked_by_one_process(&folder);
+    std::fs::remove_dir_all(&folder).expect("the test's own folder");
+
     let path = std::env::temp_dir().join(format!("oxiblosc-fork-{}", std::process::id()));
     let name = CString::new(path.to_str().expect("is text")).expect("no zero inside");
     let mut lock = SidecarLock::new(CStrBuf::concat(&[name.as_bytes()]).expect("memory"));

@@ -10,10 +10,16 @@ mod common;
 use blosc2::capi::types::{blosc2_cparams, blosc2_io, blosc2_stdio_params};
 use common::data::{Rng, mix};
 use common::folder::Folder;
-use common::isolated::{Child, start};
+use common::isolated::{Child, isolated, start};
 use common::maps::Opened;
 use common::schunk::{SchunkLib, our_schunks, reference_schunks};
 use common::schunk_calls::Schunk;
+use oxiblosc_error::Error;
+use oxiblosc_io::file::Filesystem;
+use oxiblosc_io::{Backend, Mode};
+use std::ffi::CString;
+use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -343,4 +349,119 @@ fn readers_of_a_file_that_is_changed_through_a_map() {
     for n in 0..=APPENDS {
         assert_eq!(read(&s, i64::from(n)), Ok((0, n)));
     }
+}
+
+/// A frame of ours with one chunk.
+fn small(path: &Path) {
+    let cparams = blosc2_cparams {
+        typesize: 4,
+        ..blosc2_cparams::defaults()
+    };
+    let s = our_schunks().create(true, Some(path), &cparams, 1, None);
+    let first = data(0, 0);
+    let rc = s
+        .expect("a new frame")
+        .append_buffer(&first, first.len() as i32);
+    assert_eq!(rc, 1);
+}
+
+fn append(s: &Schunk, n: u32) -> i64 {
+    let chunk = data(0, n);
+    s.append_buffer(&chunk, chunk.len() as i32)
+}
+
+/// Whether nobody is changing the file.
+fn is_free(path: &Path) -> bool {
+    let name = CString::new(path.to_str().expect("is text")).expect("no zero inside");
+    let file = Filesystem.open(&name, Mode::ReadWrite).expect("opens");
+    file.try_lock_exclusive()
+}
+
+/// A child that ends what its parent began, or goes on with it, takes nothing from the parent.
+#[test]
+fn a_child_does_not_unlock_what_its_parent_locked() {
+    let folder = Folder::new("locking-child");
+    let path = folder.join("frame.b2frame");
+    small(&path);
+    let locked = Locked::new();
+    let s = locked.open(our_schunks(), &path).expect("it opens");
+    assert_eq!((append(&s, 1), s.lock(), is_free(&path)), (2, 0, false));
+    let told = isolated(10, || match s.unlock() {
+        0 => Ok(()),
+        rc => Err(format!("unlock: {rc}")),
+    });
+    assert_eq!((told, is_free(&path)), (Ok(()), false));
+    let child = start(10, || match append(&s, 2) {
+        3 => Ok(()),
+        rc => Err(format!("append: {rc}")),
+    });
+    std::thread::sleep(Duration::from_millis(30));
+    assert_eq!((s.get().nchunks, s.unlock(), child.join()), (2, 0, Ok(())));
+    assert_eq!((is_free(&path), append(&s, 3)), (true, 4));
+    for n in 0..4 {
+        assert_eq!(read(&s, n), Ok((0, n as u32)));
+    }
+}
+
+/// Who locks a file with `flock` does not keep its changes waiting, and who locks all its bytes with `fcntl` does so once, for two seconds: it
+/// may be the program itself. Beside that, too, changes of two handles are one after the other.
+#[test]
+fn strangers_that_lock_a_file_keep_nobody_for_ever() {
+    let folder = Folder::new("locking-strangers");
+    let path = folder.join("frame.b2frame");
+    small(&path);
+    let s = our_schunks().open_path(&path).expect("it opens");
+    let stranger = File::options().read(true).write(true).open(&path);
+    let stranger = stranger.expect("opens");
+    stranger.lock().expect("locks");
+    let since = Instant::now();
+    assert_eq!(append(&s, 1), 2);
+    assert!(since.elapsed() < Duration::from_secs(1));
+    stranger.unlock().expect("unlocks");
+
+    let lock = |kind: i32| {
+        // SAFETY: every field of the struct is a number, for which zero is a value: it stands for all bytes. The descriptor is open.
+        unsafe {
+            let mut all: libc::flock = std::mem::zeroed();
+            all.l_type = kind as libc::c_short;
+            assert_eq!(
+                libc::fcntl(stranger.as_raw_fd(), libc::F_OFD_SETLK, &raw const all),
+                0
+            );
+        }
+    };
+    lock(libc::F_WRLCK);
+    let since = Instant::now();
+    assert_eq!(append(&s, 2), 3);
+    assert!(since.elapsed() < Duration::from_secs(4));
+    let since = Instant::now();
+    assert_eq!(append(&s, 3), 4);
+    assert!(since.elapsed() < Duration::from_secs(1));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let other = our_schunks().open_path(&path).expect("it opens");
+                for _ in 0..50 {
+                    assert!(append(&other, 4) > 0);
+                }
+            });
+        }
+    });
+    lock(libc::F_UNLCK);
+    assert_eq!(append(&s, 5), 105);
+    let again = our_schunks().open_path(&path).expect("it opens");
+    assert_eq!((again.get().nchunks, read(&again, 104)), (105, Ok((0, 5))));
+}
+
+/// Without locking, the program's brackets keep nobody out, as in the reference: also a program that has two handles goes on.
+#[test]
+fn a_bracket_without_locking_keeps_nobody_out() {
+    let folder = Folder::new("locking-brackets");
+    let path = folder.join("frame.b2frame");
+    small(&path);
+    let lib = our_schunks();
+    let (one, two) = (lib.open_path(&path), lib.open_path(&path));
+    let (one, two) = (one.expect("it opens"), two.expect("it opens"));
+    assert_eq!((one.lock(), append(&two, 1), append(&one, 2)), (0, 2, 3));
+    assert_eq!((one.unlock(), one.unlock(), append(&two, 3)), (0, 0, 4));
 }

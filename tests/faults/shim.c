@@ -304,7 +304,7 @@ long syscall(long call, ...) {
   return real_syscall(call, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-/* Only the commands that make descriptors are failed. */
+/* Only the commands that make descriptors and that lock are failed. */
 #define CONTROLS(name)                                                  \
   int name(int fd, int command, ...) {                                  \
     va_list rest;                                                       \
@@ -312,7 +312,11 @@ long syscall(long call, ...) {
     void *argument = va_arg(rest, void *);                              \
     va_end(rest);                                                       \
     int makes = command == F_DUPFD || command == F_DUPFD_CLOEXEC;       \
-    WHOLE(DUPLICATE, makes && inside_fd(fd), -1, REAL(name)(fd, command, argument)); \
+    int locks = command == F_OFD_SETLK && ((struct flock *)argument)->l_type != F_UNLCK; \
+    if (!makes) {                                                       \
+      WHOLE(LOCK, locks && inside_fd(fd), -1, REAL(name)(fd, command, argument)); \
+    }                                                                   \
+    WHOLE(DUPLICATE, inside_fd(fd), -1, REAL(name)(fd, command, argument)); \
   }
 CONTROLS(fcntl)
 CONTROLS(fcntl64)

@@ -18,6 +18,8 @@ pub enum Storage {
     Directory,
     /// Behind another frame in the same file.
     Container,
+    /// In a file to which a link elsewhere leads.
+    Link,
 }
 
 /// What is done with it.
@@ -64,10 +66,10 @@ pub fn scenarios() -> Vec<Scenario> {
             all.push(Scenario { storage, work });
         }
     }
-    all.push(Scenario {
-        storage: Storage::Map,
-        work: Work::Create,
-    });
+    for storage in [Storage::Map, Storage::Link] {
+        let work = Work::Create;
+        all.push(Scenario { storage, work });
+    }
     for over in [false, true] {
         let work = Work::ToFile { over };
         all.push(Scenario {
@@ -136,7 +138,15 @@ impl Scenario {
 
     /// The path that is given to the library.
     pub fn path(&self, folder: &Path) -> PathBuf {
-        folder.join("frame")
+        let frame = folder.join("frame");
+        if self.storage != Storage::Link {
+            return frame;
+        }
+        let link = folder.with_extension("link");
+        if !link.is_symlink() {
+            std::os::unix::fs::symlink(frame, &link).expect("a link");
+        }
+        link
     }
 
     /// Whether the first call makes a frame where none is, so that there is nothing to be lost before it has returned.

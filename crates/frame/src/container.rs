@@ -1,6 +1,6 @@
 //! Several frames one behind the other in a file: a frame is appended to it.
 
-use super::disk::PATIENCE;
+use super::disk::TRIES;
 use super::header::{MIN_LEN, VEIL};
 use super::{journal, leftovers};
 use oxiblosc_error::{Error, Result};
@@ -9,14 +9,9 @@ use oxiblosc_io::{Backend, Mode, Storage};
 use oxiblosc_memory::{Shared, ToList};
 use std::ffi::CStr;
 
-/// How often a file is opened again that was removed or replaced while its lock was waited for.
-const TRIES: usize = 64;
-
-/// The file that a frame is appended to.
+/// The file that a frame is appended to. Others that change it are kept out.
 struct Container {
     file: Shared<dyn Storage>,
-    /// Whether others that change the file are kept out.
-    locked: bool,
     /// The file, if it was made for this.
     made: Option<NewPath>,
 }
@@ -31,9 +26,7 @@ pub fn append(backend: &dyn Backend, path: &CStr, frame: &[u8], durable: bool) -
     let container = Container::open(backend, path)?;
     let named = backend.is_filesystem().then_some(path);
     let appended = container.append(named, frame, durable);
-    if container.locked {
-        container.file.unlock();
-    }
+    container.file.unlock();
     appended
 }
 
@@ -43,24 +36,20 @@ impl Container {
         if !backend.is_filesystem() {
             let there = backend.open(path, Mode::ReadWrite);
             let file = there.or_else(|_| backend.open(path, Mode::New))?;
-            let locked = file.lock_exclusive(PATIENCE);
-            return Ok(Self {
-                file,
-                locked,
-                made: None,
-            });
+            file.lock_exclusive()?;
+            return Ok(Self { file, made: None });
         }
         for _ in 0..TRIES {
-            let mut container = Self::open_or_make(backend, path)?;
-            // Who keeps the lock for longer is no writer of this library.
-            container.locked = container.file.lock_exclusive(PATIENCE);
-            if container.file.identity() == backend.identity(path) {
+            let container = Self::open_or_make(backend, path)?;
+            let locked = container.file.lock_exclusive();
+            if locked.is_ok() && container.file.identity() == backend.identity(path) {
                 return Ok(container);
             }
             // What was appended to a file without a name would be lost.
             if container.file.size() == Ok(0) {
                 container.remove();
             }
+            locked?;
             container.file.unlock();
         }
         Err(Error::FileOpen)
@@ -72,20 +61,12 @@ impl Container {
             let new = NewPath::planned(&path, false, None)?;
             if let Ok(file) = backend.open(&path, Mode::New) {
                 let made = Some(new.created());
-                return Ok(Self {
-                    file,
-                    locked: false,
-                    made,
-                });
+                return Ok(Self { file, made });
             }
             // Another process may have made it just now.
         }
         let file = backend.open(path, Mode::ReadWrite)?;
-        Ok(Self {
-            file,
-            locked: false,
-            made: None,
-        })
+        Ok(Self { file, made: None })
     }
 
     /// Removes the file if it was made for this. No other process has appended to it.

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 mod costs;
+mod handles;
 mod killed;
 mod nested;
 

@@ -1,13 +1,14 @@
 //! Files of the file system, by positioned reads and writes on the descriptor: no seek state, no buffer, so that one
 //! handle serves many readers, and what was written is there for the next open of the file.
 
+use super::change_lock::ChangeLock;
 use super::{Backend, Mode, Storage};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, List, Shared, shared_dyn};
 use oxiblosc_system::files;
-use oxiblosc_system::locks::{self, Part};
+use oxiblosc_system::locks::OwnFile;
 use std::ffi::CStr;
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::{ErrorKind, IoSlice, Seek, SeekFrom};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -48,7 +49,8 @@ impl Backend for Filesystem {
 /// An open file.
 #[derive(Debug)]
 pub struct PlainFile {
-    file: File,
+    file: OwnFile,
+    lock: ChangeLock,
     /// Once asked for: it stays as long as the file is open.
     identity: OnceLock<(u64, u64)>,
 }
@@ -57,8 +59,11 @@ impl PlainFile {
     /// Opens the file at `path`.
     pub fn open(path: &CStr, mode: Mode) -> Result<Self> {
         let file = mode.open(path).map_err(|_| Error::FileOpen)?;
-        let identity = OnceLock::new();
-        Ok(Self { file, identity })
+        Ok(Self {
+            file: OwnFile::new(file),
+            lock: ChangeLock::new(),
+            identity: OnceLock::new(),
+        })
     }
 }
 
@@ -66,7 +71,7 @@ impl Storage for PlainFile {
     fn size(&self) -> Result<u64> {
         // The end is asked for, and not all that the system knows of the file, for the reason of [`files::identity_of`]. No position is
         // kept in the descriptor otherwise, so that this moves no shared position.
-        (&self.file)
+        (&*self.file)
             .seek(SeekFrom::End(0))
             .map_err(|_| Error::FileRead)
     }
@@ -117,13 +122,20 @@ impl Storage for PlainFile {
         self.file.sync_data().map_err(|_| Error::FileWrite)
     }
 
-    fn lock_exclusive(&self, patience: Duration) -> bool {
-        lock_exclusive(&self.file, patience)
+    fn lock_exclusive(&self) -> Result<()> {
+        self.lock.take(&self.file, self.identity())
+    }
+
+    fn try_lock_exclusive(&self) -> bool {
+        self.lock.try_take(&self.file, self.identity())
+    }
+
+    fn lock_shared(&self, patience: Duration) -> bool {
+        self.lock.share(&self.file, patience)
     }
 
     fn unlock(&self) {
-        // The lock goes with the file at the latest.
-        let _ = locks::unlock(&self.file, Part::Contents);
+        self.lock.leave(&self.file);
     }
 
     fn identity(&self) -> Option<(u64, u64)> {
@@ -132,25 +144,6 @@ impl Storage for PlainFile {
         }
         let identity = files::identity(&self.file).ok()?;
         Some(*self.identity.get_or_init(|| identity))
-    }
-}
-
-/// Keeps others that lock the same file out, as [`Storage::lock_exclusive`].
-pub fn lock_exclusive(file: &File, patience: Duration) -> bool {
-    const MOST: Duration = Duration::from_millis(1);
-    let mut pause = Duration::from_micros(20);
-    let mut waited = Duration::ZERO;
-    loop {
-        match locks::try_lock(file, Part::Contents) {
-            Err(TryLockError::WouldBlock) if waited < patience => {
-                std::thread::sleep(pause);
-                waited += pause;
-                pause = MOST.min(2 * pause);
-            }
-            Err(TryLockError::WouldBlock) => return false,
-            // On a file system without such locks every request succeeds.
-            Ok(()) | Err(TryLockError::Error(_)) => return true,
-        }
     }
 }
 

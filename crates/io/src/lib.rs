@@ -23,6 +23,7 @@ use std::time::Duration;
 
 /// Back ends that are C functions.
 pub mod callbacks;
+mod change_lock;
 /// Files of the file system.
 pub mod file;
 /// The lock file beside a frame.
@@ -83,13 +84,26 @@ pub trait Storage: Send + Sync {
     /// Returns once what was written would survive a loss of power; a back end that cannot promise it returns at once.
     fn sync(&self) -> Result<()>;
 
-    /// Keeps others that ask for the same out until [`Self::unlock`], or until the file is closed; waits for them at most as long
-    /// as `patience`. False if another process still holds it then. Back ends that have no such locks say true.
-    fn lock_exclusive(&self, _patience: Duration) -> bool {
+    /// Keeps others that ask for a lock out until [`Self::unlock`], or until the file is closed. It waits for others that have such a
+    /// lock as long as it takes, and a while for strangers that lock all of the file. Back ends that have no such locks do nothing.
+    ///
+    /// # Errors
+    /// [`Error::Lock`](oxiblosc_error::Error::Lock), for a stranger that goes on, and where the thread would wait for itself.
+    fn lock_exclusive(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// As [`Self::lock_exclusive`], without waiting. Whether it was done.
+    fn try_lock_exclusive(&self) -> bool {
         true
     }
 
-    /// Ends what [`Self::lock_exclusive`] began.
+    /// Keeps those out that ask for [`Self::lock_exclusive`], and waits for them at most as long as `patience`. Whether it was done.
+    fn lock_shared(&self, _patience: Duration) -> bool {
+        true
+    }
+
+    /// Ends what any of these began.
     fn unlock(&self) {}
 
     /// Device and inode of the open file, where there are such things.

@@ -11,7 +11,7 @@ use super::turnstile;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::CStrBuf;
 use oxiblosc_system::files::{self, Access, How};
-use oxiblosc_system::locks::{self, Part};
+use oxiblosc_system::locks::{self, OwnFile};
 use std::ffi::CStr;
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -23,7 +23,7 @@ const COUNT: u64 = 8;
 const LONG: Duration = Duration::from_millis(5);
 
 /// A writer that waits for the lock of a frame.
-pub struct WaitingWriter(File);
+pub struct WaitingWriter(OwnFile);
 
 impl WaitingWriter {
     /// Waits until it has had the lock, or is gone.
@@ -43,7 +43,7 @@ impl WaitingWriter {
 #[derive(Debug)]
 pub struct SidecarLock {
     path: CStrBuf,
-    file: Option<File>,
+    file: Option<OwnFile>,
     depth: usize,
     seen: u64,
     /// When the lock was taken that is held.
@@ -131,8 +131,9 @@ impl SidecarLock {
         self.take(false).map(Ok)
     }
 
-    fn open(&self) -> Result<File> {
-        files::open(&self.path, How::MADE, Access::All).map_err(|_| Error::Lock)
+    fn open(&self) -> Result<OwnFile> {
+        let file = files::open(&self.path, How::MADE, Access::All);
+        file.map(OwnFile::new).map_err(|_| Error::Lock)
     }
 
     /// Ends what the last `lock` began; without one it does nothing. Where the system refuses, the lock goes with its file.
@@ -146,7 +147,7 @@ impl SidecarLock {
             return Ok(());
         }
         self.depth = 0;
-        let unlocked = self.file.as_ref().map_or(Ok(()), unlock);
+        let unlocked = self.file.as_ref().map_or(Ok(()), |file| unlock(file));
         if unlocked.is_err() {
             // Closing the file takes the lock with it. Whatever was done under it was done.
             self.file = None;
@@ -177,17 +178,17 @@ impl SidecarLock {
 
     /// The lock file, locked. A file that was removed or replaced while it was open or waited for is let go: processes that
     /// come later would not look at it. True beside the file then: the counts of two files say nothing of each other.
-    fn acquire(&mut self, exclusive: bool) -> io::Result<(File, bool)> {
+    fn acquire(&mut self, exclusive: bool) -> io::Result<(OwnFile, bool)> {
         let mut replaced = false;
         loop {
             let file = match self.file.take() {
                 Some(file) => file,
-                None => files::open(&self.path, How::MADE, Access::All)?,
+                None => OwnFile::new(files::open(&self.path, How::MADE, Access::All)?),
             };
             if exclusive {
                 wait_alone(&file)?;
             } else {
-                uninterrupted(|| locks::lock_shared(&file, Part::LockFile))?;
+                uninterrupted(|| locks::lock_shared(&file))?;
             }
             let (open, named) = (files::identity(&file)?, files::stat(&self.path, true));
             match named {
@@ -202,8 +203,8 @@ impl SidecarLock {
 
 /// Has a file alone, once all others have left it.
 fn wait_alone(file: &File) -> io::Result<()> {
-    let wait = || uninterrupted(|| locks::lock(file, Part::LockFile));
-    match locks::try_lock(file, Part::LockFile) {
+    let wait = || uninterrupted(|| locks::lock(file));
+    match locks::try_lock(file) {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => {
             let _closed = turnstile::WriterTurn::new(file);
@@ -214,7 +215,7 @@ fn wait_alone(file: &File) -> io::Result<()> {
 }
 
 fn unlock(file: &File) -> io::Result<()> {
-    locks::unlock(file, Part::LockFile)
+    locks::unlock(file)
 }
 
 fn uninterrupted(call: impl Fn() -> io::Result<()>) -> io::Result<()> {

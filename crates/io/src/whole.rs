@@ -64,10 +64,13 @@ pub fn write_through(
     }
     let is_new = backend.is_mmap() && paths::kind(path)?.is_none();
     let written = backend.open(path, Mode::Create).and_then(|file| {
-        file.write_at(0, bytes)?;
-        if durable {
-            file.sync()?;
+        file.lock_exclusive()?;
+        let mut written = file.write_at(0, bytes);
+        if durable && written.is_ok() {
+            written = file.sync();
         }
+        file.unlock();
+        written?;
         match durable && backend.is_mmap() {
             true => paths::sync_parent(&paths::followed(path)?),
             false => Ok(()),

@@ -200,7 +200,11 @@ impl SuperChunk {
             return Err(Error::Lock);
         }
         let _reserved = self.lock.reserve();
-        self.exclusively()?.lock_frame()?;
+        let state = self.exclusively()?;
+        if !state.has_lock() {
+            return Ok(());
+        }
+        state.lock_frame()?;
         self.program_locks.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }

@@ -15,12 +15,14 @@ use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::repack::repack;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
-use oxiblosc_memory::{Collect, List};
+use oxiblosc_memory::{Buffer, Collect, List};
 
 /// Holes are left in a large frame when it is closed, if they have fewer bytes than one in so many of the chunks'.
 const WORTH: u64 = 256;
 /// A chunk with free bytes between its blocks is packed when the frame is closed, if that gains one byte in so many.
 const WORTH_PACKING: usize = 64;
+/// So many bytes of packed chunks are written as one change: with `BLOSC_DURABLE` each change waits for the disk.
+const PACKED_AT_ONCE: usize = 8 << 20;
 /// Chunks of at least one byte in so many move behind all others first, and of at least so many bytes, so that those that
 /// follow can move down in few steps.
 const STEPS: (u64, u64) = (16, 1 << 20);
@@ -75,25 +77,45 @@ impl Disk {
             Some(writer) => std::mem::take(&mut writer.loose),
             None => return Ok(()),
         };
-        let loose = self.used_among(loose)?;
-        let mut cuts = List::with_capacity(loose.len())?;
-        let packed = loose.iter().try_for_each(|place| {
-            let chunk = self.stored_at(*place)?.whole()?;
-            let Some(packed) = repack(&chunk)? else {
-                return Ok(());
+        let (mut packed, mut bytes) = (List::new(), 0);
+        for place in self.used_among(loose)? {
+            let chunk = self.stored_at(place)?.whole()?;
+            let Some(shorter) = repack(&chunk)? else {
+                continue;
             };
-            if chunk.len() - packed.len() < chunk.len() / WORTH_PACKING {
-                return Ok(());
+            if chunk.len() - shorter.len() < chunk.len() / WORTH_PACKING {
+                continue;
             }
-            self.survey()?;
-            let over: [ChunkWrite; 1] = [(*place, 0, &packed)];
-            self.write_over(file, &over)?;
-            cuts.push((*place, chunk.len() as u64, packed.len() as u64))
-        });
-        if let Some(writer) = &mut self.writer {
-            writer.free.cut_each(&cuts)?;
+            bytes += shorter.len();
+            packed.push((place, chunk.len() as u64, shorter))?;
+            if bytes >= PACKED_AT_ONCE {
+                self.write_packed(file, &packed)?;
+                packed.clear();
+                bytes = 0;
+            }
         }
-        packed
+        self.write_packed(file, &packed)
+    }
+
+    /// Writes chunks that got shorter over what they were, in one change: where they are, and how long they were.
+    fn write_packed(&mut self, file: &dyn Storage, packed: &[(u64, u64, Buffer)]) -> Result<()> {
+        if packed.is_empty() {
+            return Ok(());
+        }
+        self.survey()?;
+        let mut free = self.free_list().try_clone()?;
+        let cuts = packed
+            .iter()
+            .map(|(place, len, shorter)| (*place, *len, shorter.len() as u64));
+        let cuts: List<(u64, u64, u64)> = cuts.list()?;
+        free.cut_each(&cuts)?;
+        let over = packed.iter().map(|(place, _, new)| (*place, 0, &new[..]));
+        let over: List<ChunkWrite> = over.list()?;
+        self.write_over(file, &over)?;
+        if let Some(writer) = &mut self.writer {
+            writer.free = free;
+        }
+        Ok(())
     }
 
     /// Writes bytes over those of chunks, and nothing else.

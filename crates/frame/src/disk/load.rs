@@ -53,7 +53,7 @@ pub fn load_patiently(file: &dyn Storage, base: u64, kind: Kind, patient: bool) 
     let pause = Duration::from_millis(millis);
     let mut doubted = false;
     for attempt in 0..attempts {
-        let locked = (doubted || attempt >= UNLOCKED) && file.lock_exclusive(pause);
+        let locked = (doubted || attempt >= UNLOCKED) && file.lock_shared(pause);
         let loaded = load(file, base, kind, patient);
         if locked {
             file.unlock();

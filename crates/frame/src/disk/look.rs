@@ -67,7 +67,7 @@ impl Disk {
         let reader = self.reader.as_ref()?;
         let known = &self.view.header;
         let stale = self.stale || self.news.is_some();
-        if stale || known.len() > LONGEST {
+        if stale || !self.writes_to(self.identity) || known.len() > LONGEST {
             return None;
         }
         let mut header = [0; LONGEST];
@@ -76,7 +76,7 @@ impl Disk {
             backend: self.options.backend.clone(),
             path: self.file.clone(),
             file: reader.file.clone(),
-            identity: reader.identity,
+            identity: self.identity,
             base: self.base,
             header,
             len: known.len(),

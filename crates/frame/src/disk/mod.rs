@@ -27,7 +27,7 @@ pub use commit::Next;
 use paths::ChunkPaths;
 pub use paths::frame_file;
 pub use stored::{Found, Stored};
-pub use writer::PATIENCE;
+pub(crate) use writer::TRIES;
 use writer::{WriteHandle, Writer};
 
 use super::fingerprint::{ChecksumScope, Coverage};
@@ -134,7 +134,6 @@ pub struct Loaded {
 /// A read handle that is kept open.
 struct Reader {
     file: Shared<dyn Storage>,
-    identity: Option<(u64, u64)>,
     _slot: ReaderSlot<'static>,
 }
 
@@ -166,6 +165,8 @@ pub struct Disk {
     /// Where the frame begins in its file.
     base: u64,
     view: View,
+    /// Device and inode of the file that `view` was read from.
+    identity: Option<(u64, u64)>,
     reader: Option<Reader>,
     writer: Option<Writer>,
     /// Kept from one change to the next, where the back end is one for files.
@@ -173,8 +174,8 @@ pub struct Disk {
     lock: Option<SidecarLock>,
     /// How many calls of [`Disk::lock`] for a change are waiting for their end.
     changing: usize,
-    /// Whether another process was found to hold the lock of the file without changing it.
-    foreign_lock: bool,
+    /// The process that counted them.
+    process: u32,
     /// The view is to be read again whatever the header says.
     stale: bool,
     /// Why the frame cannot be changed: there was no frame when it was last looked for.
@@ -200,10 +201,10 @@ impl Disk {
         let file = frame_file(path, kind)?;
         let image = load::Image::new(header, metalayers, vlmetalayers, &Offsets::EMPTY, 0, 0)?;
         let (storage, made) = new::make(&options, path, kind, &file)?;
-        let created = new::fill(&options, path, kind, &*storage, &image).and_then(|()| {
-            drop(storage);
-            Self::open(options, path, 0, kind)
-        });
+        let filled = new::fill(&options, path, kind, &*storage, &image);
+        storage.unlock();
+        drop(storage);
+        let created = filled.and_then(|()| Self::open(options, path, 0, kind));
         match created {
             Ok((mut disk, loaded)) => {
                 disk.made = made;
@@ -249,12 +250,13 @@ impl Disk {
             kind,
             base,
             view,
+            identity: storage.identity(),
             reader: None,
             writer: None,
             write_handle: None,
             lock,
             changing: 0,
-            foreign_lock: false,
+            process: oxiblosc_pool::process(),
             stale: false,
             missing: None,
             news: None,
@@ -311,22 +313,23 @@ impl Disk {
     /// A file to read from: the one that is kept open, where the back end and the number of open files allow it. Gives what
     /// the path names now; if that is nothing, the old file goes on.
     fn reader(&mut self) -> Result<(Shared<dyn Storage>, Named)> {
+        let backend = &self.options.backend;
         let Some(reader) = &self.reader else {
-            let file = self.options.backend.open(&self.file, Mode::Read)?;
+            let file = backend.open(&self.file, Mode::Read)?;
+            if backend.is_filesystem() && file.identity() != self.identity {
+                return Ok((file, Named::Another));
+            }
             self.keep_reader(&file);
             return Ok((file, Named::Same));
         };
-        match self.options.backend.identity(&self.file) {
-            named if named == reader.identity => Ok((reader.file.clone(), Named::Same)),
+        match backend.identity(&self.file) {
+            named if named == self.identity => Ok((reader.file.clone(), Named::Same)),
             None => Ok((reader.file.clone(), Named::Nothing)),
-            Some(_) => {
-                let file = self.options.backend.open(&self.file, Mode::Read)?;
-                Ok((file, Named::Another))
-            }
+            Some(_) => Ok((backend.open(&self.file, Mode::Read)?, Named::Another)),
         }
     }
 
-    /// Keeps a file open to read from, if it may be.
+    /// Keeps the file open that the frame was read from, if it may be.
     fn keep_reader(&mut self, file: &Shared<dyn Storage>) {
         self.reader = None;
         if self.options.backend.is_filesystem()
@@ -334,7 +337,6 @@ impl Disk {
         {
             self.reader = Some(Reader {
                 file: file.clone(),
-                identity: file.identity(),
                 _slot: slot,
             });
         }
@@ -364,13 +366,18 @@ impl Disk {
     }
 
     fn is_current_in(&self, file: &dyn Storage, found: Named) -> bool {
-        let current = !self.stale && found != Named::Another;
+        let current = !self.stale && found != Named::Another && self.writes_to(self.identity);
         current && is_there(&self.view.pending, file) && self.header_is_current(file)
     }
 
     fn follow(&mut self) -> Result<()> {
-        let (file, found) = self.reader()?;
+        let (mut file, mut found) = self.reader()?;
         if !self.is_current_in(&*file, found) {
+            if self.changing > 0 && !self.writes_to(file.identity()) {
+                // The lock is to be that of the file which is there now, before it is read.
+                self.lock_anew()?;
+                (file, found) = self.reader()?;
+            }
             self.reload(&file, found)?;
         }
         found.is_there()
@@ -382,6 +389,7 @@ impl Disk {
     /// Those of reading; [`Error::FileOpen`] in the middle of a change, for which the frame has just been read, and where the
     /// frame was removed, so that there is nothing new to read.
     pub fn reread(&mut self) -> Result<()> {
+        self.leave_to_parent();
         if self.changing > 0 {
             return Err(Error::FileOpen);
         }
@@ -419,8 +427,11 @@ impl Disk {
         let (view, loaded) = load::load_patiently(&**file, base, kind, patient)?;
         if found == Named::Another {
             self.keep_reader(file);
-            self.write_handle = None;
+            self.identity = file.identity();
             self.is_name_durable = false;
+        }
+        if !self.writes_to(self.identity) {
+            self.write_handle = None;
         }
         self.view = view;
         self.writer = None;
@@ -459,11 +470,13 @@ impl Disk {
         u64::from(self.view.extent.header_len)
     }
 
-    /// The file that was last read from, if it is kept open.
+    /// The file that was last read from, if it is kept open. Within a change that is the file that is changed.
     fn current_reader(&mut self) -> Result<Shared<dyn Storage>> {
-        match &self.reader {
-            Some(reader) => Ok(reader.file.clone()),
-            None => self.reader().map(|(file, _)| file),
+        let changed = self.write_handle.as_ref().filter(|handle| handle.locked);
+        match (&self.reader, changed) {
+            (Some(reader), _) => Ok(reader.file.clone()),
+            (None, Some(changed)) => Ok(changed.file.clone()),
+            (None, None) => self.reader().map(|(file, _)| file),
         }
     }
 
@@ -475,9 +488,10 @@ impl Disk {
     pub fn close(&mut self) -> Result<()> {
         let mut closed = Ok(());
         if self.writer.is_some() && self.is_loose() {
-            self.lock()?;
-            let finalized = self.refresh().and_then(|_| self.finalize());
-            closed = self.unlock().and(finalized);
+            closed = self.lock().and_then(|()| {
+                let finalized = self.refresh().and_then(|_| self.finalize());
+                self.unlock().and(finalized)
+            });
         }
         self.writer = None;
         self.write_handle = None;

@@ -13,19 +13,20 @@ use std::ffi::CStr;
 /// The files of a frame that was just made, so that they can be removed if it cannot be what it should be.
 pub struct NewFrame {
     made: NewPath,
-    /// Of a directory: the file with the index, and those of the chunks.
-    files: Option<(CStrBuf, ChunkPaths)>,
+    /// Of a directory: the file with the index, the lock file, and the files of the chunks.
+    files: Option<(CStrBuf, CStrBuf, ChunkPaths)>,
 }
 
 impl NewFrame {
     /// Removes them, as far as that can be done. What was there before is not touched.
     pub fn remove(&mut self) {
-        if let Some((index, chunks)) = &mut self.files
+        if let Some((index, lock, chunks)) = &mut self.files
             && self.made.is_there()
         {
             // By their names, as there may be no memory and no file descriptor to read the directory. The chunks' are numbered
             // from 0 on; what else there may be is found when the directory is read.
             let _ = paths::remove_file(index);
+            let _ = paths::remove_file(lock);
             let mut number = 0;
             while chunks.of(number).and_then(paths::remove_file).is_ok() {
                 number += 1;
@@ -35,7 +36,7 @@ impl NewFrame {
     }
 }
 
-/// Makes the empty file of a new frame, in a new directory if the frame is one. Beside it what is to be removed if the
+/// Makes the empty file of a new frame, in a new directory if the frame is one, and keeps those out that append to a file. Beside it what is to be removed if the
 /// frame does not come to be; back ends of programs have no files that could be removed.
 pub fn make(
     options: &Options,
@@ -46,7 +47,12 @@ pub fn make(
     let backend = &options.backend;
     if kind == Kind::Sparse {
         let made = NewPath::planned(path, true, None)?;
-        let files = Some((CStrBuf::copy_of(file)?, ChunkPaths::in_directory(path)?));
+        let lock = with_suffix(path, b"/.b2lock")?;
+        let files = Some((
+            CStrBuf::copy_of(file)?,
+            lock,
+            ChunkPaths::in_directory(path)?,
+        ));
         paths::create_dir(path)?;
         let mut made = NewFrame {
             made: made.created(),
@@ -65,8 +71,17 @@ pub fn make(
     let made = NewPath::planned(&target, false, lock)?;
     if backend.is_filesystem() {
         let storage = backend.open(&target, Mode::New)?;
-        let (made, files) = (made.created(), None);
-        return Ok((storage, Some(NewFrame { made, files })));
+        let made = made.created();
+        let locked = storage.lock_exclusive().and_then(|()| storage.size());
+        return match locked {
+            Ok(0) => Ok((storage, Some(NewFrame { made, files: None }))),
+            // Somebody has appended to it.
+            Ok(_) => Err(Error::FileOpen),
+            Err(error) => {
+                made.remove();
+                Err(error)
+            }
+        };
     }
     if paths::kind(&target)?.is_some() {
         return Err(Error::FileOpen);
@@ -74,6 +89,7 @@ pub fn make(
     // The file of a map that cannot be made may be there nevertheless.
     let opened = backend.open(file, Mode::Create);
     let made = made.created();
+    let opened = opened.and_then(|storage| storage.lock_exclusive().map(|()| storage));
     let storage = opened.inspect_err(|_| made.remove())?;
     let files = None;
     Ok((storage, Some(NewFrame { made, files })))
@@ -101,7 +117,7 @@ pub fn fill(
         paths::sync_dir(path)?;
     }
     if backend.is_filesystem() || backend.is_mmap() {
-        paths::sync_parent(path)?;
+        paths::sync_parent(&paths::followed(path)?)?;
     }
     Ok(())
 }

@@ -9,10 +9,9 @@ use oxiblosc_error::{Error, Result};
 use oxiblosc_io::lock::{SidecarLock, WaitingWriter};
 use oxiblosc_io::{Mode, Storage, paths};
 use oxiblosc_memory::{List, Shared};
-use std::time::Duration;
 
-/// How long a change waits for another one of the same file, of a handle without the lock beside the frame.
-pub const PATIENCE: Duration = Duration::from_secs(2);
+/// How often the file is opened again that was removed or replaced while its lock was waited for.
+pub(crate) const TRIES: usize = 64;
 
 /// What a change of the frame needs to know.
 pub(super) struct Writer {
@@ -30,9 +29,18 @@ pub(super) struct Writer {
 pub(super) struct WriteHandle {
     pub(super) file: Shared<dyn Storage>,
     /// The process that opened it: a lock on it is no lock against the process's children.
-    pub(super) process: u32,
+    process: u32,
     /// Whether others that change the file are kept out.
     pub(super) locked: bool,
+}
+
+impl Drop for WriteHandle {
+    fn drop(&mut self) {
+        // In a child the lock is the parent's.
+        if self.locked && self.process == oxiblosc_pool::process() {
+            self.file.unlock();
+        }
+    }
 }
 
 impl Disk {
@@ -41,8 +49,19 @@ impl Disk {
         self.lock.is_some()
     }
 
+    /// In a child process, forgets what the parent holds.
+    pub(super) fn leave_to_parent(&mut self) {
+        let process = oxiblosc_pool::process();
+        if self.process != process {
+            self.process = process;
+            self.changing = 0;
+            self.write_handle = None;
+        }
+    }
+
     /// Whether readers that overlap have kept writers out for so long that they should leave, all of them.
-    pub fn is_shared_for_long(&self) -> bool {
+    pub fn is_shared_for_long(&mut self) -> bool {
+        self.leave_to_parent();
         let lock = self.lock.as_ref();
         self.changing == 0 && lock.is_some_and(SidecarLock::is_held_for_long)
     }
@@ -73,18 +92,25 @@ impl Disk {
 
     /// Keeps other handles out until [`Self::unlock`], for a change. Calls may nest; where the frame is locked already, it is
     /// locked as it was.
+    ///
+    /// # Errors
+    /// [`Error::Lock`]; then nothing is locked by it.
     pub fn lock(&mut self) -> Result<()> {
+        self.leave_to_parent();
         if let Some(lock) = &mut self.lock {
             self.stale |= lock.lock(true)?;
         }
         self.changing += 1;
-        // Where the file cannot be opened, the change will say so.
-        let _ = self.lock_file();
-        Ok(())
+        match self.lock_file() {
+            Err(Error::Lock) => self.unlock().and(Err(Error::Lock)),
+            // Where the file cannot be opened, the change will say so.
+            _ => Ok(()),
+        }
     }
 
     /// Ends what [`Self::lock`] began.
     pub fn unlock(&mut self) -> Result<()> {
+        self.leave_to_parent();
         self.changing = self.changing.saturating_sub(1);
         if let Some(handle) = self
             .write_handle
@@ -97,33 +123,53 @@ impl Disk {
         self.lock.as_mut().map_or(Ok(()), SidecarLock::unlock)
     }
 
-    /// Opens the file for a change, and keeps other changes of the same file out. Those of handles that ask for no lock
-    /// beside the frame are short, so they are waited for; who locks the file for longer is no writer of this library.
+    /// Opens the file for a change, and keeps other changes of the same file out.
     fn lock_file(&mut self) -> Result<Shared<dyn Storage>> {
-        let process = oxiblosc_pool::process();
-        let known = self.write_handle.as_ref();
-        if known.is_none_or(|handle| handle.process != process) {
-            self.write_handle = None;
-            let file = self.options.backend.open(&self.file, Mode::ReadWrite)?;
-            if !self.options.backend.is_filesystem() && !self.options.backend.is_mmap() {
+        self.leave_to_parent();
+        for _ in 0..TRIES {
+            let is_new = self.write_handle.is_none();
+            if is_new {
+                let file = self.options.backend.open(&self.file, Mode::ReadWrite)?;
+                if !self.options.backend.is_filesystem() && !self.options.backend.is_mmap() {
+                    return Ok(file);
+                }
+                self.write_handle = Some(WriteHandle {
+                    file,
+                    process: self.process,
+                    locked: false,
+                });
+            }
+            let handle = self.write_handle.as_mut().ok_or(Error::FileOpen)?;
+            if !handle.locked {
+                handle.file.lock_exclusive()?;
+                handle.locked = true;
+            }
+            let file = handle.file.clone();
+            // What is written to a file without a name is lost. One that was open before is compared when the frame is refreshed.
+            let names_it = || self.options.backend.identity(&self.file) == file.identity();
+            if !is_new || !self.options.backend.is_filesystem() || names_it() {
                 return Ok(file);
             }
-            self.write_handle = Some(WriteHandle {
-                file,
-                process,
-                locked: false,
-            });
+            self.write_handle = None;
         }
-        let handle = self.write_handle.as_mut().ok_or(Error::FileOpen)?;
-        if !handle.locked {
-            let patience = match self.foreign_lock {
-                true => Duration::ZERO,
-                false => PATIENCE,
-            };
-            handle.locked = handle.file.lock_exclusive(patience);
-            self.foreign_lock = !handle.locked;
+        Err(Error::FileOpen)
+    }
+
+    /// As [`Self::lock_file`], after the file was replaced.
+    pub(super) fn lock_anew(&mut self) -> Result<()> {
+        self.write_handle = None;
+        match self.lock_file() {
+            Err(Error::Lock) => Err(Error::Lock),
+            // Where the file cannot be opened, the change will say so.
+            _ => Ok(()),
         }
-        Ok(handle.file.clone())
+    }
+
+    /// Whether the file that is open for changes, if one is, is this one.
+    pub(super) fn writes_to(&self, identity: Option<(u64, u64)>) -> bool {
+        let handle = self.write_handle.as_ref();
+        let handle = handle.filter(|_| self.options.backend.is_filesystem());
+        handle.is_none_or(|handle| handle.file.identity() == identity)
     }
 
     /// Takes a change back that the process which began it did not live to commit. A file that only contains such a change,
@@ -134,7 +180,7 @@ impl Disk {
         }
         let file = self.options.backend.open(&self.file, Mode::ReadWrite)?;
         let identity = file.identity();
-        if identity.is_none() || !file.lock_exclusive(Duration::ZERO) {
+        if identity.is_none() || !file.try_lock_exclusive() {
             return Ok(());
         }
         let done = journal::roll_back(&*file, Some(self.base), self.options.durable, identity);

@@ -8,19 +8,17 @@
 //! the process.
 
 use super::{Mode, Storage};
-use crate::file::{lock_exclusive, read_up_to, write_up_to};
+use crate::file::{read_up_to, write_up_to};
+use lock::MapLock;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_system::files;
-use oxiblosc_system::locks::{self, Part};
 use oxiblosc_system::map::{Kind, Region, whole_pages};
-use oxiblosc_system::thread;
 use std::ffi::CStr;
 use std::fs::File;
-use std::sync::{
-    Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
-};
+use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
+mod lock;
 pub mod stream;
 #[cfg(test)]
 mod tests;
@@ -90,17 +88,9 @@ pub struct Map {
     file: File,
     access: Access,
     region: RwLock<Region>,
-    /// A lock belongs to the descriptor, which all users of the map share.
-    locks: Mutex<Locks>,
-    /// Tells those that wait that the file is not locked any more.
-    unlocked: Condvar,
-}
-
-/// Which thread has the file locked, and how often; none unless it has.
-#[derive(Default)]
-struct Locks {
-    thread: usize,
-    depth: usize,
+    lock: MapLock,
+    /// Once asked for: it stays as long as the file is open.
+    identity: OnceLock<(u64, u64)>,
 }
 
 impl Map {
@@ -121,8 +111,8 @@ impl Map {
             file,
             access,
             region: RwLock::new(region),
-            locks: Mutex::default(),
-            unlocked: Condvar::new(),
+            lock: MapLock::new(name)?,
+            identity: OnceLock::new(),
         })
     }
 
@@ -162,10 +152,6 @@ impl Map {
 
     fn look(&self) -> RwLockReadGuard<'_, Region> {
         self.region.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn locks(&self) -> MutexGuard<'_, Locks> {
-        self.locks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn change(&self) -> RwLockWriteGuard<'_, Region> {
@@ -309,40 +295,31 @@ impl Storage for Map {
         }
     }
 
-    fn lock_exclusive(&self, patience: Duration) -> bool {
+    fn lock_exclusive(&self) -> Result<()> {
         // What is written to memory alone is seen by no other process.
-        if self.access == Access::Copy {
-            return true;
+        match self.access {
+            Access::Copy => Ok(()),
+            _ => self.lock.take(self),
         }
-        let (mut locks, thread) = (self.locks(), thread::this());
-        // Threads of this process change the file one after the other, however long that takes. Within its change a thread may lock it
-        // again, through another handle, too.
-        while locks.depth > 0 && locks.thread != thread {
-            if patience.is_zero() {
-                return false;
-            }
-            let woken = self.unlocked.wait(locks);
-            locks = woken.unwrap_or_else(PoisonError::into_inner);
-        }
-        let locked = locks.depth > 0 || lock_exclusive(&self.file, patience);
-        if locked {
-            locks.thread = thread;
-            locks.depth += 1;
-        }
-        locked
+    }
+
+    fn try_lock_exclusive(&self) -> bool {
+        self.access == Access::Copy || self.lock.try_take(self)
+    }
+
+    fn lock_shared(&self, patience: Duration) -> bool {
+        self.access == Access::Copy || self.lock.share(self, patience)
     }
 
     fn unlock(&self) {
-        let mut locks = self.locks();
-        locks.depth = locks.depth.saturating_sub(1);
-        if locks.depth == 0 {
-            // The lock goes with the file at the latest.
-            let _ = locks::unlock(&self.file, Part::Contents);
-            self.unlocked.notify_one();
-        }
+        self.lock.leave(self);
     }
 
     fn identity(&self) -> Option<(u64, u64)> {
-        files::identity(&self.file).ok()
+        if let Some(known) = self.identity.get() {
+            return Some(*known);
+        }
+        let identity = files::identity(&self.file).ok()?;
+        Some(*self.identity.get_or_init(|| identity))
     }
 }

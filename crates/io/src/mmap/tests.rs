@@ -1,7 +1,8 @@
 //! Maps against a list of bytes, and files that change under them.
 
 use super::*;
-use crate::file::path;
+use crate::Backend;
+use crate::file::{Filesystem, path};
 use crate::tests::Folder;
 use std::ffi::CString;
 #[cfg(unix)]
@@ -220,7 +221,7 @@ fn a_file_that_outgrew_the_map() {
     assert_eq!(behind, Err(Error::FileRead));
 }
 
-/// All handles of a program's map have one descriptor, and with it one lock of the system's.
+/// All handles of a program's map lock its file through one descriptor.
 #[test]
 fn threads_lock_one_after_the_other() {
     let folder = Folder::new("turns");
@@ -232,9 +233,9 @@ fn threads_lock_one_after_the_other() {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..500 {
-                    assert!(map.lock_exclusive(Duration::from_millis(1)));
+                    map.lock_exclusive().expect("locks");
                     assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
-                    assert!(map.lock_exclusive(Duration::ZERO), "its own lock");
+                    assert!(map.try_lock_exclusive(), "its own lock");
                     map.unlock();
                     std::thread::yield_now();
                     inside.fetch_sub(1, Ordering::SeqCst);
@@ -243,9 +244,9 @@ fn threads_lock_one_after_the_other() {
             });
         }
     });
-    assert!(map.lock_exclusive(Duration::ZERO));
+    assert!(map.try_lock_exclusive());
     let other = std::thread::scope(|scope| {
-        let other = scope.spawn(|| map.lock_exclusive(Duration::ZERO));
+        let other = scope.spawn(|| map.try_lock_exclusive());
         other.join().expect("ends")
     });
     assert!(!other, "whoever does not wait is refused");
@@ -275,4 +276,63 @@ fn readers_beside_a_writer_that_grows_the_map() {
         });
         assert_eq!(map.size(), Ok(209_000));
     }
+}
+
+#[test]
+fn a_change_through_a_map_keeps_others_out() {
+    let folder = Folder::new("map-lock");
+    let name = folder.path("a");
+    write(&name, b"0123456789");
+    let map = Map::open(&name, Access::ReadWrite, 1).expect("opens");
+    let open = |mode| Filesystem.open(&name, mode).expect("opens");
+    let (one, two) = (open(Mode::ReadWrite), open(Mode::Read));
+    for _ in 0..2 {
+        assert_eq!(
+            (map.lock_exclusive(), map.lock_exclusive()),
+            (Ok(()), Ok(()))
+        );
+        for held in [true, true, false] {
+            assert_eq!(!one.try_lock_exclusive(), held);
+            one.unlock();
+            assert_eq!(!two.lock_shared(Duration::ZERO), held);
+            two.unlock();
+            if held {
+                // The thread has it.
+                assert_eq!(one.lock_exclusive(), Err(Error::Lock));
+            }
+            map.unlock();
+        }
+        assert_eq!(one.lock_exclusive(), Ok(()));
+        assert!(!map.try_lock_exclusive() && !map.lock_shared(Duration::ZERO));
+        one.unlock();
+        assert!(one.lock_shared(Duration::ZERO) && two.lock_shared(Duration::ZERO));
+        assert!(!map.try_lock_exclusive());
+        one.unlock();
+        two.unlock();
+        // Another thread is waited for.
+        assert!(map.try_lock_exclusive());
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| one.lock_exclusive());
+            std::thread::sleep(Duration::from_millis(30));
+            assert!(!waits.is_finished());
+            map.unlock();
+            assert_eq!(waits.join().expect("joins"), Ok(()));
+        });
+        one.unlock();
+        // Also one that uses the same map.
+        assert_eq!(map.lock_exclusive(), Ok(()));
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| {
+                assert!(!map.try_lock_exclusive());
+                map.lock_exclusive().map(|()| map.unlock())
+            });
+            std::thread::sleep(Duration::from_millis(30));
+            assert!(!waits.is_finished());
+            map.unlock();
+            assert_eq!(waits.join().expect("joins"), Ok(()));
+        });
+    }
+    let copy = Map::open(&name, Access::Copy, 1).expect("opens");
+    assert_eq!(copy.lock_exclusive(), Ok(()));
+    assert!(map.try_lock_exclusive(), "a copy changes nothing");
 }

@@ -148,24 +148,41 @@ fn device(device: libc::dev_t) -> u64 {
 /// change, the next write has to make that time a new one, which takes longer than the write.
 #[cfg(target_os = "linux")]
 pub fn identity_of(path: &CStr) -> Option<(u64, u64)> {
+    statx_ino(libc::AT_FDCWD, path, 0).ok()
+}
+
+/// Device and inode of an open file, with as little asked for.
+#[cfg(target_os = "linux")]
+pub fn identity(file: &File) -> io::Result<(u64, u64)> {
+    statx_ino(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH)
+}
+
+#[cfg(target_os = "linux")]
+fn statx_ino(from: c_int, path: &CStr, flags: c_int) -> io::Result<(u64, u64)> {
     let mut there = MaybeUninit::<libc::statx>::zeroed();
     // SAFETY: a C string, and room for what the call fills in.
-    let rc = unsafe { statx(path.as_ptr(), libc::STATX_INO, there.as_mut_ptr()) };
+    let rc = unsafe { statx(from, path.as_ptr(), flags, there.as_mut_ptr()) };
+    done(rc as c_int)?;
     // SAFETY: numbers, zero where nothing was filled in.
     let there = unsafe { there.assume_init() };
     let device = libc::makedev(there.stx_dev_major, there.stx_dev_minor);
-    (rc == 0).then_some((device, there.stx_ino))
+    Ok((device, there.stx_ino))
 }
 
-/// Asks for some of what is known of a path.
+/// Asks for the inode that a path names.
 ///
 /// # Safety
 ///
 /// `path` is a C string, and `there` has room.
 #[cfg(all(target_os = "linux", not(target_env = "musl")))]
-unsafe fn statx(path: *const libc::c_char, mask: u32, there: *mut libc::statx) -> libc::c_int {
+unsafe fn statx(
+    from: c_int,
+    path: *const libc::c_char,
+    flags: c_int,
+    there: *mut libc::statx,
+) -> c_int {
     // SAFETY: as the caller promises.
-    unsafe { libc::statx(libc::AT_FDCWD, path, 0, mask, there) }
+    unsafe { libc::statx(from, path, flags, libc::STATX_INO, there) }
 }
 
 /// The same, for musl has had that function since version 1.2.5 only, and distributions have older ones.
@@ -174,9 +191,14 @@ unsafe fn statx(path: *const libc::c_char, mask: u32, there: *mut libc::statx) -
 ///
 /// `path` is a C string, and `there` has room.
 #[cfg(all(target_os = "linux", target_env = "musl"))]
-unsafe fn statx(path: *const libc::c_char, mask: u32, there: *mut libc::statx) -> libc::c_long {
+unsafe fn statx(
+    from: c_int,
+    path: *const libc::c_char,
+    flags: c_int,
+    there: *mut libc::statx,
+) -> libc::c_long {
     // SAFETY: as the caller promises.
-    unsafe { libc::syscall(libc::SYS_statx, libc::AT_FDCWD, path, 0, mask, there) }
+    unsafe { libc::syscall(libc::SYS_statx, from, path, flags, libc::STATX_INO, there) }
 }
 
 /// Device and inode that the path names.
@@ -186,6 +208,7 @@ pub fn identity_of(path: &CStr) -> Option<(u64, u64)> {
 }
 
 /// Device and inode of an open file.
+#[cfg(not(target_os = "linux"))]
 pub fn identity(file: &File) -> io::Result<(u64, u64)> {
     let file = file.metadata()?;
     Ok((file.dev(), file.ino()))

@@ -84,11 +84,10 @@ extern "C" fn begin<W: Work>(work: *mut c_void) -> *mut c_void {
     std::ptr::null_mut()
 }
 
-/// A number that the calling thread has as long as it runs, and no other meanwhile; never 0.
-pub fn this() -> usize {
-    // SAFETY: asks for a value.
-    let thread = unsafe { libc::pthread_self() };
-    thread as usize
+/// A number that no other thread of the process has as long as the calling one lives.
+pub fn number() -> u64 {
+    // SAFETY: the call takes nothing. What identifies a thread is a number or an address.
+    (unsafe { libc::pthread_self() }) as u64
 }
 
 /// Gives the calling thread a name of at most 15 bytes, where threads have names.

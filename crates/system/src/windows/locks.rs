@@ -10,23 +10,8 @@ use windows_sys::Win32::Storage::FileSystem::{
 };
 use windows_sys::Win32::System::IO::OVERLAPPED;
 
-/// What is locked of a file.
-#[derive(Clone, Copy)]
-pub enum Part {
-    /// The first byte, as the reference locks its lock files.
-    LockFile,
-    /// A byte that no file has, for what is read and written.
-    Contents,
-}
-
-impl Part {
-    fn at(self) -> u64 {
-        match self {
-            Self::LockFile => 0,
-            Self::Contents => 1 << 62,
-        }
-    }
-}
+/// The first byte, as the reference locks its lock files.
+const LOCK_FILE: u64 = 0;
 
 fn call(file: &File, at: u64, flags: u32) -> io::Result<()> {
     let mut place = OVERLAPPED::default();
@@ -47,30 +32,33 @@ fn end(file: &File, at: u64) -> io::Result<()> {
     }
 }
 
-/// Has a file alone, unless another has it.
-pub fn try_lock(file: &File, part: Part) -> Result<(), TryLockError> {
+fn is_locked(error: &io::Error) -> bool {
+    let code = error.raw_os_error().map(|code| code as u32);
+    matches!(code, Some(ERROR_LOCK_VIOLATION | ERROR_IO_PENDING))
+}
+
+/// Has a lock file alone, unless another has it.
+pub fn try_lock(file: &File) -> Result<(), TryLockError> {
     let flags = LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY;
-    call(file, part.at(), flags).map_err(|error| {
-        match error.raw_os_error().map(|code| code as u32) {
-            Some(ERROR_LOCK_VIOLATION | ERROR_IO_PENDING) => TryLockError::WouldBlock,
-            _ => TryLockError::Error(error),
-        }
+    call(file, LOCK_FILE, flags).map_err(|error| match is_locked(&error) {
+        true => TryLockError::WouldBlock,
+        false => TryLockError::Error(error),
     })
 }
 
-/// Waits until it has a file alone.
-pub fn lock(file: &File, part: Part) -> io::Result<()> {
-    call(file, part.at(), LOCKFILE_EXCLUSIVE_LOCK)
+/// Waits until it has a lock file alone.
+pub fn lock(file: &File) -> io::Result<()> {
+    call(file, LOCK_FILE, LOCKFILE_EXCLUSIVE_LOCK)
 }
 
-/// Waits until nobody has a file alone, and shares it.
-pub fn lock_shared(file: &File, part: Part) -> io::Result<()> {
-    call(file, part.at(), 0)
+/// Waits until nobody has a lock file alone, and shares it.
+pub fn lock_shared(file: &File) -> io::Result<()> {
+    call(file, LOCK_FILE, 0)
 }
 
 /// Ends what any of these began.
-pub fn unlock(file: &File, part: Part) -> io::Result<()> {
-    end(file, part.at())
+pub fn unlock(file: &File) -> io::Result<()> {
+    end(file, LOCK_FILE)
 }
 
 /// The lock of the writer that waits: on one byte far behind the contents of the file.
@@ -108,4 +96,83 @@ pub mod turn {
             leave(file);
         }
     }
+}
+
+/// The lock of those who change a file: on one byte far behind the contents. Who locks just that byte is one of this library; who locks
+/// the one behind it, too, is a stranger.
+pub mod change {
+    use super::*;
+
+    /// Who has a lock that was asked for.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Blocked {
+        /// One who has just this lock, or who had it a moment ago.
+        Holder,
+        /// One who locks more of the file, or of whom nothing is known.
+        Stranger,
+    }
+
+    /// The position of the byte.
+    const AT: u64 = 1 << 62;
+
+    /// Takes the lock, `alone` or with others who share it, if nobody is in the way. On a file system without such locks nobody is.
+    ///
+    /// # Errors
+    /// Who is in the way.
+    pub fn try_take(file: &File, alone: bool) -> Result<(), Blocked> {
+        const ALONE: u32 = LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY;
+        let flags = if alone {
+            ALONE
+        } else {
+            LOCKFILE_FAIL_IMMEDIATELY
+        };
+        match call(file, AT, flags) {
+            Err(error) if is_locked(&error) => {}
+            _ => return Ok(()),
+        }
+        // Two that look at the same time take each other for strangers, for a moment.
+        match call(file, AT + 1, ALONE) {
+            Ok(()) => {
+                let _ = end(file, AT + 1);
+                Err(Blocked::Holder)
+            }
+            Err(_) => Err(Blocked::Stranger),
+        }
+    }
+
+    /// Gives the lock back.
+    pub fn leave(file: &File) {
+        // The lock goes with the file at the latest.
+        let _ = end(file, AT);
+    }
+
+    /// There is no lock of the whole file that goes with those of others.
+    pub fn try_take_whole(_file: &File) -> bool {
+        false
+    }
+    /// Does nothing.
+    pub fn leave_whole(_file: &File) {}
+}
+
+/// An open file that may be locked. Processes are not forked here, so that its locks are this process's alone.
+#[derive(Debug)]
+pub struct OwnFile(File);
+
+impl OwnFile {
+    /// Takes an open file, of which the caller has no other handle.
+    pub fn new(file: File) -> Self {
+        Self(file)
+    }
+}
+
+impl std::ops::Deref for OwnFile {
+    type Target = File;
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+/// The number of forks between the first process and this one.
+pub fn forks() -> u32 {
+    0
 }

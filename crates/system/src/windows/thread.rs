@@ -78,10 +78,10 @@ unsafe extern "system" fn begin<W: Work>(work: *mut c_void) -> u32 {
     0
 }
 
-/// A number that the calling thread has as long as it runs, and no other meanwhile; never 0.
-pub fn this() -> usize {
-    // SAFETY: asks for a number.
-    unsafe { GetCurrentThreadId() as usize }
+/// A number that no other thread of the process has as long as the calling one lives.
+pub fn number() -> u64 {
+    // SAFETY: the call takes nothing.
+    u64::from(unsafe { GetCurrentThreadId() })
 }
 
 /// Gives the calling thread a name of at most 15 bytes.

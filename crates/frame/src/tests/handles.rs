@@ -1,0 +1,151 @@
+//! Several handles of one file: their changes wait for each other, and go into the file that the path names.
+
+use super::*;
+use oxiblosc_io::readers::READERS;
+use std::time::{Duration, Instant};
+
+/// A new frame with one chunk, and what is in it.
+fn frame(path: &Path, kind: Kind) -> Model {
+    let mut model = Model::default();
+    let (mut disk, _) =
+        Disk::create(plain(), &c_path(path), &header(&model, kind), &[], &[]).unwrap();
+    append(&mut disk, &mut model, kind).unwrap();
+    model
+}
+
+fn open(path: &Path, kind: Kind) -> Disk {
+    Disk::open(plain(), &c_path(path), 0, kind).unwrap().0
+}
+
+/// Appends a chunk as a caller of the library does it, to what the frame then is.
+fn append(disk: &mut Disk, model: &mut Model, kind: Kind) -> Result<()> {
+    disk.lock()?;
+    let appended = append_locked(disk, model, kind);
+    disk.unlock().and(appended)
+}
+
+fn append_locked(disk: &mut Disk, model: &mut Model, kind: Kind) -> Result<()> {
+    refresh(disk, model)?;
+    append_known(disk, model, kind)
+}
+
+fn refresh(disk: &mut Disk, model: &mut Model) -> Result<()> {
+    if let Some(loaded) = disk.refresh()? {
+        *model = whole(disk, loaded)?;
+    }
+    Ok(())
+}
+
+fn append_known(disk: &mut Disk, model: &mut Model, kind: Kind) -> Result<()> {
+    let step = Step::Append(Ok(chunk(2000, model.chunks.len() as u8)));
+    let mut after = model.clone();
+    step.apply(&mut after);
+    disk.commit(&step.change(&step.items()), &[], step.next(&after, kind))?;
+    *model = after;
+    Ok(())
+}
+
+fn count(path: &Path, kind: Kind) -> usize {
+    let (mut disk, loaded) = Disk::open(plain(), &c_path(path), 0, kind).unwrap();
+    whole(&mut disk, loaded).unwrap().chunks.len()
+}
+
+const KINDS: [Kind; 2] = [Kind::Contiguous, Kind::Sparse];
+
+#[test]
+fn a_change_that_takes_long_is_waited_for() {
+    let folder = Folder::new("long");
+    let work = KINDS.map(|kind| {
+        let path = folder.0.join(format!("{kind:?}"));
+        std::thread::spawn(move || {
+            let mut model = frame(&path, kind);
+            let mut one = open(&path, kind);
+            one.lock().unwrap();
+            refresh(&mut one, &mut model).unwrap();
+            let beside = std::thread::spawn({
+                let (path, mut model) = (path.clone(), model.clone());
+                move || append(&mut open(&path, kind), &mut model, kind)
+            });
+            // Longer than a stranger is waited for.
+            std::thread::sleep(Duration::from_millis(2400));
+            append_known(&mut one, &mut model, kind).unwrap();
+            one.unlock().unwrap();
+            beside.join().unwrap().unwrap();
+            assert_eq!(count(&path, kind), 3);
+        })
+    });
+    for work in work {
+        work.join().unwrap();
+    }
+}
+
+#[test]
+fn a_thread_does_not_wait_for_itself() {
+    let folder = Folder::new("itself");
+    for kind in KINDS {
+        let path = folder.0.join(format!("{kind:?}"));
+        let mut model = frame(&path, kind);
+        let (mut one, mut two) = (open(&path, kind), open(&path, kind));
+        one.lock().unwrap();
+        let since = Instant::now();
+        assert_eq!(append(&mut two, &mut model, kind), Err(Error::Lock));
+        assert!(since.elapsed() < Duration::from_secs(1));
+        one.unlock().unwrap();
+        append(&mut two, &mut model, kind).unwrap();
+        append(&mut one, &mut model, kind).unwrap();
+        assert_eq!(count(&path, kind), 3);
+    }
+}
+
+#[test]
+fn a_change_goes_into_the_file_that_the_path_names() {
+    let folder = Folder::new("replaced");
+    for keeps_readers in [true, false] {
+        let mut slots = Vec::new();
+        while !keeps_readers && let Some(slot) = READERS.take() {
+            slots.push(slot);
+        }
+        for kind in KINDS {
+            let path = folder.0.join(format!("{kind:?} {keeps_readers}"));
+            let mut model = frame(&path, kind);
+            let mut disk = open(&path, kind);
+            let file = match kind {
+                Kind::Contiguous => path.clone(),
+                Kind::Sparse => path.join("chunks.b2frame"),
+            };
+            let (other, before) = (folder.0.join("other"), folder.0.join("before"));
+            append(&mut disk, &mut model, kind).unwrap();
+            // A copy takes its place: as it is opened for the first change, and later.
+            for round in 0..3 {
+                std::fs::copy(&file, &other).unwrap();
+                std::fs::rename(&file, &before).unwrap();
+                std::fs::rename(&other, &file).unwrap();
+                append(&mut disk, &mut model, kind).unwrap();
+                assert_eq!(count(&path, kind), 3 + round, "{kind:?} {keeps_readers}");
+            }
+            let chunks = content(&mut disk).unwrap();
+            assert_same(&chunks, &model.chunks, "what the handle reads");
+        }
+    }
+}
+
+#[test]
+fn what_was_appended_to_a_file_is_not_overwritten_by_a_new_frame() {
+    let folder = Folder::new("made");
+    let path = folder.0.join("frame");
+    for _ in 0..200 {
+        remove(&path);
+        let name = c_path(&path);
+        let appended = std::thread::spawn({
+            let name = name.clone();
+            move || crate::container::append(&Filesystem, &name, &[7; 100], false)
+        });
+        let model = Model::default();
+        let header = header(&model, Kind::Contiguous);
+        let made = Disk::create(plain(), &name, &header, &[], &[]).is_ok();
+        let at = appended.join().unwrap().unwrap() as usize;
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!(bytes[at..], [7; 100]);
+        assert_eq!(made, at > 0);
+    }
+}

@@ -1,0 +1,167 @@
+//! The lock of those who change a file, as the handles of this library take it, and who of the process has it.
+
+use oxiblosc_error::{Error, Result};
+use oxiblosc_system::locks::change::{self, Blocked};
+use oxiblosc_system::{locks, thread};
+use std::fs::File;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// How long somebody is waited for who locks all of a file, and so does not use this lock: the program itself, it may be, which has
+/// reasons of its own.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What has no holder.
+const NOBODY: u64 = 0;
+
+/// Which threads have which files; those for which there is no room are not found.
+static HOLDERS: [AtomicU64; 64] = [const { AtomicU64::new(NOBODY) }; 64];
+
+fn replace_holder(old: u64, new: u64) {
+    let (order, failed) = (Ordering::Relaxed, Ordering::Relaxed);
+    let _ = HOLDERS.iter().any(|holder| {
+        holder.load(order) == old && holder.compare_exchange(old, new, order, failed).is_ok()
+    });
+}
+
+/// A number for the calling thread and a file, which two have together once in 2^64.
+fn holder(identity: Option<(u64, u64)>) -> u64 {
+    const K: u64 = 0x9e37_79b9_7f4a_7c15;
+    let (device, number) = identity.unwrap_or_default();
+    let thread = thread::number();
+    let words = [device, number, thread, u64::from(locks::forks())];
+    let mixed = words.iter().fold(K, |mixed, word| {
+        (mixed ^ word).wrapping_mul(K).rotate_left(29)
+    });
+    mixed.wrapping_mul(K).max(NOBODY + 1)
+}
+
+/// How long to wait before the next look: first a little, then longer.
+struct Pauses(Duration);
+
+impl Pauses {
+    fn new() -> Self {
+        Self(Duration::from_micros(20))
+    }
+
+    /// Waits; gives how long.
+    fn wait(&mut self) -> Duration {
+        const MOST: Duration = Duration::from_millis(1);
+        let pause = self.0;
+        std::thread::sleep(pause);
+        self.0 = MOST.min(2 * pause);
+        pause
+    }
+}
+
+/// The lock, as one open file has it.
+#[derive(Debug)]
+pub struct ChangeLock {
+    holder: AtomicU64,
+    /// Somebody else locks all of the file, and was waited for: until that ends, those who use this lock have one on the whole file
+    /// that goes with the stranger's.
+    beside_stranger: AtomicBool,
+}
+
+impl ChangeLock {
+    /// It is not taken.
+    pub const fn new() -> Self {
+        Self {
+            holder: AtomicU64::new(NOBODY),
+            beside_stranger: AtomicBool::new(false),
+        }
+    }
+
+    /// Takes it alone. Others who use it are waited for as long as it takes, as they release it at their end if not before.
+    ///
+    /// # Errors
+    /// [`Error::Lock`]: somebody else locks all of the file in every way that there is, or this thread has the lock through another open
+    /// file.
+    pub fn take(&self, file: &File, identity: Option<(u64, u64)>) -> Result<()> {
+        let holder = holder(identity);
+        let known = self.beside_stranger.load(Ordering::Relaxed);
+        let (mut pauses, mut strange) = (Pauses::new(), Duration::ZERO);
+        loop {
+            match change::try_take(file, true) {
+                Ok(()) => {
+                    self.beside_stranger.store(false, Ordering::Relaxed);
+                    break;
+                }
+                Err(Blocked::Stranger) if known || strange >= PATIENCE => {
+                    Self::take_whole(file)?;
+                    self.beside_stranger.store(true, Ordering::Relaxed);
+                    break;
+                }
+                Err(Blocked::Stranger) => strange += pauses.wait(),
+                Err(Blocked::Holder) => {
+                    let has = |there: &AtomicU64| there.load(Ordering::Relaxed) == holder;
+                    if HOLDERS.iter().any(has) {
+                        return Err(Error::Lock);
+                    }
+                    strange = Duration::ZERO;
+                    pauses.wait();
+                }
+            }
+        }
+        self.set_holder(holder);
+        Ok(())
+    }
+
+    /// Takes the lock of those that are beside a stranger.
+    fn take_whole(file: &File) -> Result<()> {
+        let (mut pauses, mut waited) = (Pauses::new(), Duration::ZERO);
+        while !change::try_take_whole(file) {
+            if waited >= PATIENCE {
+                return Err(Error::Lock);
+            }
+            waited += pauses.wait();
+        }
+        Ok(())
+    }
+
+    /// Takes it alone if nobody has it. Whether that was so.
+    pub fn try_take(&self, file: &File, identity: Option<(u64, u64)>) -> bool {
+        let taken = change::try_take(file, true).is_ok();
+        if taken {
+            self.set_holder(holder(identity));
+        }
+        taken
+    }
+
+    /// Shares it, once nobody has it alone; waits at most as long as `patience`. Whether it was done.
+    pub fn share(&self, file: &File, patience: Duration) -> bool {
+        let (mut pauses, mut waited) = (Pauses::new(), Duration::ZERO);
+        while change::try_take(file, false).is_err() {
+            if waited >= patience {
+                return false;
+            }
+            waited += pauses.wait();
+        }
+        true
+    }
+
+    /// Ends what any of these began.
+    pub fn leave(&self, file: &File) {
+        if self.beside_stranger.load(Ordering::Relaxed) {
+            change::leave_whole(file);
+        }
+        change::leave(file);
+        self.set_holder(NOBODY);
+    }
+
+    fn set_holder(&self, holder: u64) {
+        let before = self.holder.swap(holder, Ordering::Relaxed);
+        if before != NOBODY {
+            replace_holder(before, NOBODY);
+        }
+        if holder != NOBODY {
+            replace_holder(NOBODY, holder);
+        }
+    }
+}
+
+impl Drop for ChangeLock {
+    fn drop(&mut self) {
+        self.set_holder(NOBODY);
+    }
+}

@@ -1,0 +1,100 @@
+//! The lock of those who change a file. On Linux it is on one byte far behind the contents, and belongs to the open file: who locks just
+//! that byte is one of this library, and who locks it with others is a stranger. Locks of whole files by `flock` are another kind there,
+//! and do not count. On other systems the lock is `flock`, which does not tell who has it.
+
+use std::fs::{File, TryLockError};
+#[cfg(target_os = "linux")]
+use std::os::fd::AsRawFd;
+
+/// Who has a lock that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blocked {
+    /// One who has just this lock, or who had it a moment ago.
+    Holder,
+    /// One who locks more of the file, or of whom nothing is known.
+    Stranger,
+}
+
+/// The byte.
+#[cfg(target_os = "linux")]
+const BYTE: (i64, i64) = (1 << 62, 1);
+
+/// Takes the lock, `alone` or with others who share it, if nobody is in the way. On a file system without such locks nobody is. To take it
+/// alone, the file is to be open for writing.
+///
+/// # Errors
+/// Who is in the way.
+#[cfg(target_os = "linux")]
+pub fn try_take(file: &File, alone: bool) -> Result<(), Blocked> {
+    let kind = if alone { libc::F_WRLCK } else { libc::F_RDLCK };
+    let Err(error) = super::call(file, libc::F_OFD_SETLK, kind, BYTE) else {
+        return Ok(());
+    };
+    match error.raw_os_error() {
+        Some(libc::EAGAIN | libc::EACCES) => Err(who(file, kind)),
+        // The system does not know these commands.
+        Some(libc::EINVAL) => try_whole(file, alone),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn who(file: &File, kind: i32) -> Blocked {
+    match super::call(file, libc::F_OFD_GETLK, kind, BYTE) {
+        Ok(lock) if i32::from(lock.l_type) == libc::F_UNLCK => Blocked::Holder,
+        Ok(lock) if (lock.l_start, lock.l_len) == BYTE => Blocked::Holder,
+        _ => Blocked::Stranger,
+    }
+}
+
+/// Gives the lock back.
+#[cfg(target_os = "linux")]
+pub fn leave(file: &File) {
+    // To unlock all takes less than to unlock a part, which may leave two.
+    let Err(error) = super::call(file, libc::F_OFD_SETLK, libc::F_UNLCK, (0, 0)) else {
+        return;
+    };
+    match error.raw_os_error() {
+        // The lock goes with the file at the latest.
+        Some(libc::EINVAL) => drop(file.unlock()),
+        _ => super::own::open_anew(file.as_raw_fd()),
+    }
+}
+
+/// Takes the lock, `alone` or with others who share it, if nobody is in the way. On a file system without such locks nobody is.
+///
+/// # Errors
+/// Who is in the way.
+#[cfg(not(target_os = "linux"))]
+pub fn try_take(file: &File, alone: bool) -> Result<(), Blocked> {
+    try_whole(file, alone)
+}
+
+/// Gives the lock back.
+#[cfg(not(target_os = "linux"))]
+pub fn leave(file: &File) {
+    // The lock goes with the file at the latest.
+    let _ = file.unlock();
+}
+
+fn try_whole(file: &File, alone: bool) -> Result<(), Blocked> {
+    let locked = match alone {
+        true => file.try_lock(),
+        false => file.try_lock_shared(),
+    };
+    match locked {
+        Err(TryLockError::WouldBlock) => Err(Blocked::Stranger),
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
+    }
+}
+
+/// Takes a lock of the whole file that goes with those that `fcntl` gives to others, if nobody has it. There is one on Linux alone.
+pub fn try_take_whole(file: &File) -> bool {
+    cfg!(target_os = "linux") && file.try_lock().is_ok()
+}
+
+/// Gives it back.
+pub fn leave_whole(file: &File) {
+    // It goes with the file at the latest.
+    let _ = file.unlock();
+}
