@@ -1791,7 +1791,7 @@ BLOSC_EXPORT int blosc2_schunk_free(blosc2_schunk *schunk);
 
 /**
  * Adds a fixed-length metalayer: `content_len` bytes under a name of at most `BLOSC2_METALAYER_NAME_MAXLEN`. Frames take
- * them only as long as they hold no chunks. Returns the index of the metalayer, or a negative error code.
+ * them only as long as they hold no chunks, and views not at all. Returns the index of the metalayer, or a negative error code.
  *
  * Required of the caller:
  * `schunk` and `name` are NULL or valid; `content` has `content_len` bytes.

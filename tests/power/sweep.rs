@@ -2,7 +2,7 @@
 
 use super::child::{log, obey};
 use super::disk::{Disk, Event, SampleSize, Tree, restore};
-use super::scenario::{Scenario, Seen, Storage, Work, scenarios};
+use super::scenario::{Scenario, Seen, Work, scenarios};
 use crate::common::data::Rng;
 use crate::common::folder::without_syncs;
 use crate::common::isolated::isolated;
