@@ -14,7 +14,6 @@ use common::isolated::{Child, isolated, start};
 use common::maps::Opened;
 use common::schunk::{SchunkLib, our_schunks, reference_schunks};
 use common::schunk_calls::Schunk;
-use oxiblosc_error::Error;
 use oxiblosc_io::file::Filesystem;
 use oxiblosc_io::{Backend, Mode};
 use std::ffi::CString;
