@@ -76,10 +76,15 @@ impl Container {
         }
     }
 
-    /// Writes a frame of which, until its last byte is written, nothing counts, nor what its chunks hold.
+    /// Writes a frame; of one behind others nothing counts until its last byte is written, nor what its chunks hold.
     fn write(&self, pos: u64, frame: &[u8], durable: bool) -> Result<()> {
         let file = &*self.file;
         let sync = || if durable { file.sync() } else { Ok(()) };
+        if pos == 0 {
+            // There is no frame before it that could be kept from changes.
+            file.write_at(pos, frame)?;
+            return sync();
+        }
         let (veiled, byte) = VEIL;
         let (front, rest) = frame
             .split_at_checked(MIN_LEN)
