@@ -201,6 +201,7 @@ fn a_file_that_another_handle_made_longer() {
 }
 
 /// An address is given for what is mapped alone, however long another handle has made the file.
+#[cfg(unix)]
 #[test]
 fn a_file_that_outgrew_the_map() {
     let folder = Folder::new("outgrown");
