@@ -280,6 +280,9 @@ impl Disk {
 
     /// Those of some places at which chunks are, in ascending order.
     pub(super) fn used_among(&self, mut places: List<u64>) -> Result<List<u64>> {
+        if places.is_empty() {
+            return Ok(places);
+        }
         sort(&mut places);
         let used = self.view.offsets.places();
         let mut used = used
@@ -292,10 +295,11 @@ impl Disk {
 
     /// Removes the files of chunks that left a directory.
     pub(super) fn drop_left(&mut self, left: &[(u64, u64)]) {
-        if self.kind == Kind::Contiguous {
+        // An append looks at no other chunks.
+        if self.kind == Kind::Contiguous || left.is_empty() {
             return;
         }
-        if let Some(writer) = self.writer.as_mut().filter(|_| !left.is_empty()) {
+        if let Some(writer) = &mut self.writer {
             // Their numbers may be free again.
             writer.next_number = None;
         }
