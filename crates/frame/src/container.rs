@@ -1,7 +1,7 @@
 //! Several frames one behind the other in a file: a frame is appended to it.
 
 use super::disk::TRIES;
-use super::header::{MIN_LEN, VEIL};
+use super::header::{MIN_LEN, UNCOMMITTED};
 use super::{journal, leftovers};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::paths::{self, NewPath};
@@ -85,12 +85,12 @@ impl Container {
             file.write_at(pos, frame)?;
             return sync();
         }
-        let (veiled, byte) = VEIL;
+        let (at, byte) = UNCOMMITTED;
         let (front, rest) = frame
             .split_at_checked(MIN_LEN)
             .ok_or(Error::InvalidHeader)?;
         let mut front = front.to_list()?;
-        let magic = std::mem::replace(&mut front[veiled], byte);
+        let magic = std::mem::replace(&mut front[at], byte);
         file.write_at(pos, &front)?;
         if leftovers::has_magic(rest) {
             // The front says how far what does not count reaches, which then is there first.
@@ -99,7 +99,7 @@ impl Container {
         }
         file.write_at(pos + front.len() as u64, rest)?;
         sync()?;
-        file.write_at(pos + veiled as u64, &[magic])?;
+        file.write_at(pos + at as u64, &[magic])?;
         sync()
     }
 

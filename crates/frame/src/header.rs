@@ -22,8 +22,10 @@ pub const MARK: usize = MIN_LEN - 1;
 /// Where the magic is.
 pub const MAGIC_POS: usize = 2;
 const MAGIC: &[u8; 8] = b"b2frame\0";
-/// Where the byte is in which the magic of a frame that was not appended yet is another, and what it is then.
-pub const VEIL: (usize, u8) = (MAGIC_POS + 6, b'E');
+/// The magic of a frame that is being appended to others.
+const UNCOMMITTED_MAGIC: &[u8; 8] = b"b2framE\0";
+/// Where the two magics differ, and what an uncommitted frame has there.
+pub const UNCOMMITTED: (usize, u8) = (MAGIC_POS + 6, UNCOMMITTED_MAGIC[6]);
 
 mod at {
     pub const HEADER_LEN: usize = 11;
@@ -151,17 +153,8 @@ impl Header {
     }
 
     /// Whether bytes begin as a frame does while it is appended to others.
-    pub fn is_veiled(front: &[u8]) -> bool {
-        let (veiled, byte) = VEIL;
-        let is = |(i, own): (usize, &u8)| {
-            *own == if MAGIC_POS + i == veiled {
-                byte
-            } else {
-                MAGIC[i]
-            }
-        };
-        let magic = front.get(MAGIC_POS..MAGIC_POS + MAGIC.len());
-        magic.is_some_and(|magic| magic.iter().enumerate().all(is))
+    pub fn is_uncommitted(front: &[u8]) -> bool {
+        front.get(MAGIC_POS..MAGIC_POS + MAGIC.len()) == Some(UNCOMMITTED_MAGIC)
     }
 
     /// Reads a whole header, as long as its [`Extent`] says.
@@ -338,9 +331,9 @@ mod tests {
                 cbytes: 678
             })
         );
-        assert!(Header::has_magic(&bytes) && !Header::is_veiled(&bytes));
-        bytes[VEIL.0] = VEIL.1;
-        assert!(!Header::has_magic(&bytes) && Header::is_veiled(&bytes));
+        assert!(Header::has_magic(&bytes) && !Header::is_uncommitted(&bytes));
+        bytes[UNCOMMITTED.0] = UNCOMMITTED.1;
+        assert!(!Header::has_magic(&bytes) && Header::is_uncommitted(&bytes));
     }
 
     #[test]

@@ -393,7 +393,7 @@ impl Record {
         }
         file.read_at(pos, &mut front)?;
         let fits = |extent: Extent| extent.frame_len <= file.size().unwrap_or(0) - pos;
-        let begins = Header::has_magic(&front) || Header::is_veiled(&front);
+        let begins = Header::has_magic(&front) || Header::is_uncommitted(&front);
         Ok(begins && Extent::parse(&front).is_ok_and(fits))
     }
 }

@@ -14,7 +14,7 @@ use std::ops::Range;
 /// Bytes of a write: where, and what.
 pub type Part<'a> = (u64, &'a [u8]);
 
-/// The fronts of the magics of frames, veiled ones too, and of records. All have [`PAIR`] in them.
+/// The fronts of the magics of frames, uncommitted ones too, and of records. All have [`PAIR`] in them.
 const STEMS: [&[u8]; 2] = [b"b2fram", b"oxb2jnl"];
 const PAIR: [u8; 2] = *b"b2";
 /// The bytes before the last one of the longest of them.
@@ -157,7 +157,7 @@ pub fn hold_back<'a>(parts: &mut List<Part<'a>>, end: u64) -> Result<Held<'a>> {
 ///
 /// # Errors
 /// [`oxiblosc_error::Error::MemoryAlloc`], and those of reading.
-pub fn hide_a_frame(file: &dyn Storage, start: u64, size: u64) -> Result<bool> {
+pub fn has_frame(file: &dyn Storage, start: u64, size: u64) -> Result<bool> {
     let mut at = start;
     let mut bytes = List::new();
     while size - at >= MIN_LEN as u64 {
@@ -175,9 +175,14 @@ pub fn hide_a_frame(file: &dyn Storage, start: u64, size: u64) -> Result<bool> {
                 return Ok(true);
             }
             let pos = at + front as u64;
-            if let Some(end) = veiled(&bytes[front..], size - pos) {
-                next = pos + end;
-                break;
+            if let Some(len) = uncommitted(&bytes[front..], size - pos) {
+                next = next.max(pos + len);
+                // In this piece the search goes on behind it, so that no bytes are read twice for it.
+                let end = front as u64 + len;
+                if end >= bytes.len() as u64 {
+                    break;
+                }
+                from = end as usize;
             }
         }
         if next + MIN_LEN as u64 > size {
@@ -188,9 +193,9 @@ pub fn hide_a_frame(file: &dyn Storage, start: u64, size: u64) -> Result<bool> {
     Ok(false)
 }
 
-/// Where a frame ends that was to be appended and of which this is the front, in a file of so many bytes from there on.
-fn veiled(front: &[u8], size: u64) -> Option<u64> {
-    if !Header::is_veiled(front) {
+/// The length of a frame whose append was not committed and of which this is the front, in a file of so many bytes from there on.
+fn uncommitted(front: &[u8], size: u64) -> Option<u64> {
+    if !Header::is_uncommitted(front) {
         return None;
     }
     let extent = Extent::parse(front).ok()?;

@@ -455,6 +455,12 @@ fn options(backend: Shared<dyn Backend>) -> Options {
     }
 }
 
+/// A back end whose writes go well so many times, and then meet this fate.
+fn unlucky(left: &Arc<AtomicI64>, fate: Fate) -> Options {
+    let left = Arc::clone(left);
+    options(shared_dyn!(Unlucky { left, fate } => dyn Backend).unwrap())
+}
+
 fn plain() -> Options {
     options(shared_dyn!(Filesystem => dyn Backend).unwrap())
 }
@@ -587,13 +593,9 @@ fn a_write_that_goes_wrong_loses_nothing() {
         for fate in [Fate::Fails, Fate::Torn, Fate::Dies, Fate::DiesTorn] {
             for point in 0.. {
                 let left = Arc::new(AtomicI64::new(i64::MAX));
-                let unlucky = Unlucky {
-                    left: Arc::clone(&left),
-                    fate,
-                };
                 let backend = Options {
                     durable,
-                    ..options(shared_dyn!(unlucky => dyn Backend).unwrap())
+                    ..unlucky(&left, fate)
                 };
                 let (mut disk, before, step) = prepared(seed, kind, &path, backend);
                 let mut after = before.clone();

@@ -60,7 +60,7 @@ pub struct ChangeLock {
     holder: AtomicU64,
     /// Somebody else locks all of the file, and was waited for: until that ends, those who use this lock have one on the whole file
     /// that goes with the stranger's.
-    beside_stranger: AtomicBool,
+    uses_flock: AtomicBool,
 }
 
 impl ChangeLock {
@@ -68,7 +68,7 @@ impl ChangeLock {
     pub const fn new() -> Self {
         Self {
             holder: AtomicU64::new(NOBODY),
-            beside_stranger: AtomicBool::new(false),
+            uses_flock: AtomicBool::new(false),
         }
     }
 
@@ -79,17 +79,17 @@ impl ChangeLock {
     /// file.
     pub fn take(&self, file: &File, identity: Option<(u64, u64)>) -> Result<()> {
         let holder = holder(identity);
-        let known = self.beside_stranger.load(Ordering::Relaxed);
+        let known = self.uses_flock.load(Ordering::Relaxed);
         let (mut pauses, mut strange) = (Pauses::new(), Duration::ZERO);
         loop {
             match change::try_take(file, true) {
                 Ok(()) => {
-                    self.beside_stranger.store(false, Ordering::Relaxed);
+                    self.uses_flock.store(false, Ordering::Relaxed);
                     break;
                 }
                 Err(Blocked::Stranger) if known || strange >= PATIENCE => {
                     Self::take_whole(file)?;
-                    self.beside_stranger.store(true, Ordering::Relaxed);
+                    self.uses_flock.store(true, Ordering::Relaxed);
                     break;
                 }
                 Err(Blocked::Stranger) => strange += pauses.wait(),
@@ -142,7 +142,7 @@ impl ChangeLock {
 
     /// Ends what any of these began.
     pub fn leave(&self, file: &File) {
-        if self.beside_stranger.load(Ordering::Relaxed) {
+        if self.uses_flock.load(Ordering::Relaxed) {
             change::leave_whole(file);
         }
         change::leave(file);

@@ -1,6 +1,6 @@
 //! The index of a damaged frame.
 
-use super::effort::Effort;
+use super::budget::ScanBudget;
 use super::scan::plausible;
 use super::{HEADER, Image, MOST_CHUNKS, Slot, slot};
 use crate::library::SuperChunk;
@@ -120,7 +120,7 @@ impl Index {
         sum: Option<u32>,
     ) -> Option<Self> {
         let least = MIN_LEN as u64;
-        let mut effort = Effort::of(end);
+        let mut budget = ScanBudget::of(end);
         let mut to = end;
         while to > least {
             let from = to.saturating_sub(WINDOW as u64).max(least);
@@ -139,7 +139,7 @@ impl Index {
                 if sum.is_none() && behind < end {
                     continue;
                 }
-                if !effort.spend(header.cbytes as u64) {
+                if !budget.spend(header.cbytes as u64) {
                     return None;
                 }
                 if sum.is_some_and(|sum| !has_sum(image, pos, sum)) {
@@ -151,7 +151,7 @@ impl Index {
                 }
                 // It was decompressed for nothing.
                 let decoded = header.nbytes.min(WIDTH * MOST_CHUNKS);
-                if !effort.spend(decoded as u64) {
+                if !budget.spend(decoded as u64) {
                     return None;
                 }
             }

@@ -6,7 +6,7 @@
 //!
 //! - [`image`]: the file
 //! - [`header`], [`index`], [`end`]: header, index, and trailer with its checksums
-//! - [`scan`], [`chunks`], [`effort`]: looking for chunks, reading them, and for how long
+//! - [`scan`], [`chunks`], [`budget`]: looking for chunks, reading them, and for how long
 //! - [`start`]: where the header ended
 //! - [`order`]: which chunk is which
 //! - [`specials`]: chunks that only the index told of
@@ -14,10 +14,10 @@
 //! - [`contiguous`](fn@contiguous), [`directory`]: putting it together
 
 mod agree;
+mod budget;
 mod chunks;
 mod contiguous;
 mod directory;
-mod effort;
 mod end;
 mod header;
 mod image;

@@ -1,6 +1,6 @@
 //! Looking for chunks and for the index in a file.
 
-use super::effort::Effort;
+use super::budget::ScanBudget;
 use super::index::Index;
 use super::{HEADER, Image, start};
 use crate::library::SuperChunk;
@@ -79,7 +79,7 @@ pub(super) fn scan(
         gaps: Vec::new(),
         index: None,
     };
-    let mut effort = Effort::of(limit.saturating_sub(start));
+    let mut budget = ScanBudget::of(limit.saturating_sub(start));
     let mut pos = start;
     while let Some(front) = image.read(pos, HEADER).filter(|_| pos < limit) {
         if !scan.chunks.is_empty() && front[3] as usize == WIDTH {
@@ -95,17 +95,17 @@ pub(super) fn scan(
         }
         // The file may have been cut within a chunk: its first blocks are there.
         let cut = plausible(&front, u64::MAX, frame);
-        let cut = cut.filter(|header| starts_well(header, image, pos, &mut effort));
+        let cut = cut.filter(|header| starts_well(header, image, pos, &mut budget));
         // A chunk whose size is damaged hides those behind it, so the search begins within it.
         let from = match scan.chunks.last() {
             Some((last, _))
-                if frame.is_some_and(|frame| frame.chunksize > 0) && effort.spend(pos - last) =>
+                if frame.is_some_and(|frame| frame.chunksize > 0) && budget.spend(pos - last) =>
             {
                 *last + 1
             }
             _ => pos + 1,
         };
-        match search(image, from, limit, frame, &mut effort) {
+        match search(image, from, limit, frame, &mut budget) {
             Some(next) => {
                 if next >= pos {
                     scan.gaps.push(scan.chunks.len());
@@ -127,7 +127,7 @@ fn search(
     from: u64,
     limit: u64,
     frame: Option<&Header>,
-    effort: &mut Effort,
+    budget: &mut ScanBudget,
 ) -> Option<u64> {
     let mut pos = from;
     let [mut most, widest] = WINDOWS;
@@ -141,7 +141,7 @@ fn search(
         let hit = window.windows(HEADER).enumerate().find(|(at, bytes)| {
             let room = limit - pos - *at as u64;
             plausible(bytes, room, frame)
-                .is_some_and(|header| starts_well(&header, image, pos + *at as u64, effort))
+                .is_some_and(|header| starts_well(&header, image, pos + *at as u64, budget))
         });
         if let Some((at, _)) = hit {
             return Some(pos + at as u64);
@@ -150,8 +150,8 @@ fn search(
     }
 }
 
-/// Whether every block of a chunk starts within it: what other bytes hardly ever look like. Not where that is too much effort.
-fn starts_well(header: &ChunkHeader, image: &Image, pos: u64, effort: &mut Effort) -> bool {
+/// Whether every block of a chunk starts within it: what other bytes hardly ever look like. Not where that is beyond the budget.
+fn starts_well(header: &ChunkHeader, image: &Image, pos: u64, budget: &mut ScanBudget) -> bool {
     if header.special() != Special::None || header.is_memcpyed() {
         return header.filters.iter().all(|id| *id < 64);
     }
@@ -162,7 +162,7 @@ fn starts_well(header: &ChunkHeader, image: &Image, pos: u64, effort: &mut Effor
     };
     (HEADER..least).step_by(STARTS).all(|at| {
         let len = STARTS.min(least - at);
-        let starts = match effort.spend(len as u64) {
+        let starts = match budget.spend(len as u64) {
             true => image.read(pos + at as u64, len),
             false => None,
         };

@@ -14,7 +14,7 @@ mod archive;
 mod contents;
 mod directory;
 mod embedded;
-mod window;
+pub(crate) mod window;
 
 pub use contents::{Kind, kind_of};
 

@@ -35,7 +35,7 @@ pub(super) const DST_MARGIN: usize = LITERAL_STEP;
 /// After so many short sequences one after the other, [`decode_short`] is called; after more where that was not worth the call.
 const SHORT_RUN: usize = 4;
 /// A call of [`decode_short`] that decodes less of the stream was not worth it: its end is a branch that is predicted wrong.
-const WORTH_A_CALL: usize = 32;
+const MIN_CALL_BYTES: usize = 32;
 /// The longest run that is waited for.
 const MAX_SHORT_RUN: usize = 1024;
 // Sixteen bytes of literals are stored before their number is known, and a short match follows without another check.
@@ -171,7 +171,7 @@ pub(super) fn decode(
         return (at, out);
     };
     let mut dst = UncheckedDst::new(dst);
-    let (mut short_run, mut wanted_run) = (0, SHORT_RUN);
+    let (mut short_run, mut run_threshold) = (0, SHORT_RUN);
     while at <= limits.token && out <= limits.out {
         let token = usize::from(src[at]);
         let mut next = at + 1;
@@ -208,13 +208,13 @@ pub(super) fn decode(
             at = next;
             out = end + match_code + MIN_MATCH;
             short_run += 1;
-            if short_run >= wanted_run {
+            if short_run >= run_threshold {
                 let (before, lasts) = (at, (limits.short_token, limits.out));
                 // SAFETY: the limits leave `SRC_MARGIN` and `DST_MARGIN` bytes, and `out` is at least `SHORT_RUN * MIN_MATCH`.
                 (at, out) = unsafe { decode_short(src, dst.reborrow(), (at, out), lasts) };
                 short_run = 0;
-                wanted_run = match at - before < WORTH_A_CALL {
-                    true => MAX_SHORT_RUN.min(2 * wanted_run),
+                run_threshold = match at - before < MIN_CALL_BYTES {
+                    true => MAX_SHORT_RUN.min(2 * run_threshold),
                     false => SHORT_RUN,
                 };
             }

@@ -122,7 +122,7 @@ impl Disk {
         let leaves = self.leaves(change)?;
         let new_count = change.count(count);
         if longer || count == 0 || new_count == 0 || self.stays_small(change, specials, &next) {
-            let holes = self.most_holes(change, specials, &leaves);
+            let holes = self.max_free_bytes(change, specials, &leaves);
             return self.rewrite(&*file, change, specials, next, &leaves, holes);
         }
         self.edit(&*file, change, specials, next, &leaves)
@@ -136,7 +136,7 @@ impl Disk {
 
     /// How many bytes may be free between the chunks of a frame that is in order after the change: none where there are few chunks. All others
     /// would have to move at once; what becomes free among many chunks is closed as it is in a large frame.
-    fn most_holes(&self, change: &Change, specials: &Specials, leaves: &[(u64, u64)]) -> u64 {
+    fn max_free_bytes(&self, change: &Change, specials: &Specials, leaves: &[(u64, u64)]) -> u64 {
         let new = new_chunks(change, specials).map(|chunk| chunk.len() as u64);
         let chunks = self.free_list().end() + new.sum::<u64>();
         let free = self.free_list().free_bytes() + leaves.iter().map(|(_, len)| len).sum::<u64>();

@@ -151,7 +151,7 @@ fn read(source: &FrameFile, kind: Kind, front: &[u8]) -> Result<Loading> {
         pending: source.pending.clone(),
         checksums,
         offsets_crc: index.offsets_crc,
-        apart: None,
+        places_distinct: None,
     };
     Ok((
         view,

@@ -81,7 +81,7 @@ struct View {
     /// That of the offsets, if it is known and they are stored as they are.
     offsets_crc: Option<u32>,
     /// Whether each chunk has a place of its own, if that was looked at. No change makes two share one.
-    apart: Option<bool>,
+    places_distinct: Option<bool>,
 }
 
 impl View {
@@ -445,7 +445,7 @@ impl Disk {
         let Ok(Place::At(place)) = self.view.offsets.place(nchunk) else {
             return false;
         };
-        if self.kind != Kind::Contiguous || self.are_apart() {
+        if self.kind != Kind::Contiguous || self.has_distinct_places() {
             return self.kind == Kind::Contiguous;
         }
         let mut here = self.view.offsets.places().filter(|other| *other == place);
@@ -453,16 +453,16 @@ impl Disk {
     }
 
     /// Whether each chunk is known to have a place of its own.
-    fn are_apart(&mut self) -> bool {
-        if self.view.apart.is_none() {
+    fn has_distinct_places(&mut self) -> bool {
+        if self.view.places_distinct.is_none() {
             // Without memory it is not known.
             let Ok(mut places) = self.view.offsets.places().list() else {
                 return false;
             };
             sort(&mut places);
-            self.view.apart = Some(places.is_sorted_by(|a, b| a < b));
+            self.view.places_distinct = Some(places.is_sorted_by(|a, b| a < b));
         }
-        self.view.apart == Some(true)
+        self.view.places_distinct == Some(true)
     }
 
     /// Bytes of the header.

@@ -4,7 +4,7 @@ use super::Disk;
 use crate::free_list::FreeList;
 use crate::header::Kind;
 use crate::journal;
-use crate::leftovers::hide_a_frame;
+use crate::leftovers::has_frame;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::lock::{SidecarLock, WaitingWriter};
 use oxiblosc_io::{Mode, Storage, paths};
@@ -267,7 +267,7 @@ impl Disk {
         }
         // What is behind the frame may be another frame, which a change would destroy.
         let end = self.base + self.view.extent.frame_len;
-        match hide_a_frame(file, end, end + len)? {
+        match has_frame(file, end, end + len)? {
             true => Err(Error::FileWrite),
             false => file.truncate(end),
         }

@@ -1,6 +1,8 @@
 //! What work costs: how it grows with the number of chunks.
 
 use super::*;
+use crate::header::MIN_LEN;
+use crate::leftovers::has_frame;
 use oxiblosc_memory::Edit;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
@@ -257,12 +259,8 @@ fn a_frame_with_a_record_is_read_as_others_are() {
         // The last call of all is the cut, which is the commit.
         for point in 0.. {
             let left = Arc::new(AtomicI64::new(point));
-            let unlucky = Unlucky {
-                left: Arc::clone(&left),
-                fate: Fate::Dies,
-            };
             std::fs::copy(&path, &copy).unwrap();
-            let backend = options(shared_dyn!(unlucky => dyn Backend).unwrap());
+            let backend = unlucky(&left, Fate::Dies);
             let mut disk = Disk::open(backend, &c_path(&copy), 0, Kind::Contiguous)
                 .unwrap()
                 .0;
@@ -300,4 +298,22 @@ fn a_frame_with_a_record_is_read_as_others_are() {
     }
     assert_eq!(costs[0], costs[1]);
     assert!(costs[0][0] < 200, "{costs:?}");
+}
+
+/// Frames whose append was not committed, each as short as a frame can say: behind a frame they are passed over, and read once.
+#[test]
+fn what_is_behind_a_frame_is_read_once() {
+    let mut front = [0; MIN_LEN];
+    front[..10].copy_from_slice(b"\x9e\xa8b2framE\0");
+    front[11..15].copy_from_slice(&(MIN_LEN as u32).to_be_bytes());
+    front[16..24].copy_from_slice(&(MIN_LEN as u64).to_be_bytes());
+    let folder = Folder::new("uncommitted");
+    let path = folder.0.join("file");
+    std::fs::write(&path, front.repeat(40_000)).unwrap();
+    let counting = Counting::default();
+    let file = counting.open(&c_path(&path), Mode::Read).unwrap();
+    let size = file.size().unwrap();
+    counting.take();
+    assert_eq!(has_frame(&*file, 0, size), Ok(false));
+    assert!(counting.take()[1] < 2 * size);
 }

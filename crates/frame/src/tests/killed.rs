@@ -27,11 +27,7 @@ fn obey(job: &str) -> ! {
     };
     let path = PathBuf::from(word());
     let left = Arc::new(AtomicI64::new(i64::MAX));
-    let unlucky = Unlucky {
-        left: Arc::clone(&left),
-        fate,
-    };
-    let backend = options(shared_dyn!(unlucky => dyn Backend).unwrap());
+    let backend = unlucky(&left, fate);
     let (mut disk, mut model, step) = prepared(seed, kind(seed), &path, backend);
     step.apply(&mut model);
     left.store(point, Ordering::Relaxed);

@@ -121,8 +121,8 @@ fn lives_on(path: &Path, kind: Kind, states: &[&Model], context: &str) {
         .windows(7)
         .filter(|bytes| bytes == b"oxb2jnl")
         .count();
-    let veiled = behind.get(2..9) == Some(b"b2framE");
-    assert!(!has_magic(&behind) || own == 1 || veiled, "{context}");
+    let uncommitted = behind.get(2..9) == Some(b"b2framE");
+    assert!(!has_magic(&behind) || own == 1 || uncommitted, "{context}");
     let last = Step::Append(Ok(chunk(77, 7)));
     commit(&mut disk, &mut found, &last).expect(context);
     disk.close().unwrap();
@@ -156,13 +156,9 @@ fn what_chunks_hold_keeps_no_change_from_a_frame() {
         }) {
             for point in 0.. {
                 let left = Arc::new(AtomicI64::new(i64::MAX));
-                let unlucky = Unlucky {
-                    left: Arc::clone(&left),
-                    fate,
-                };
                 let backend = Options {
                     durable: which % 2 == 1,
-                    ..options(shared_dyn!(unlucky => dyn Backend).unwrap())
+                    ..unlucky(&left, fate)
                 };
                 copy(&base, &path);
                 let (mut disk, _) = Disk::open(backend, &c_path(&path), 0, kind).unwrap();

@@ -6,9 +6,9 @@ const FREE: u64 = 1 << 20;
 
 /// What a search may still spend on what only looks as if something were there, so that no file makes it take longer than its size
 /// explains.
-pub(super) struct Effort(u64);
+pub(super) struct ScanBudget(u64);
 
-impl Effort {
+impl ScanBudget {
     /// For so many bytes.
     pub fn of(bytes: u64) -> Self {
         Self(bytes.saturating_mul(TIMES).saturating_add(FREE))
@@ -28,38 +28,25 @@ mod tests {
     use super::super::scan::{header_from, scan};
     use super::super::{HEADER, Image};
     use crate::source::plain_contexts;
+    use crate::store::window::{Bytes, window};
     use oxiblosc_error::Error;
     use oxiblosc_io::Storage;
+    use oxiblosc_memory::Shared;
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
 
     /// Bytes of the files.
     const SIZE: usize = 1 << 20;
 
     /// A file that counts what is read of it.
-    struct Counting(Vec<u8>, AtomicU64);
+    struct Counting(Vec<u8>, Arc<AtomicU64>);
 
-    impl Storage for Counting {
-        fn size(&self) -> Result<u64, Error> {
-            Ok(self.0.len() as u64)
-        }
-
-        fn read_at(&self, pos: u64, into: &mut [u8]) -> Result<(), Error> {
+    impl Bytes for Counting {
+        fn read(&self, pos: u64, into: &mut [u8]) -> Result<(), Error> {
             let at = pos as usize;
             let bytes = self.0.get(at..at + into.len()).ok_or(Error::FileRead)?;
             into.copy_from_slice(bytes);
             self.1.fetch_add(into.len() as u64, Ordering::Relaxed);
-            Ok(())
-        }
-
-        fn write_at(&self, _: u64, _: &[u8]) -> Result<(), Error> {
-            Err(Error::FileWrite)
-        }
-
-        fn truncate(&self, _: u64) -> Result<(), Error> {
-            Err(Error::FileTruncate)
-        }
-
-        fn sync(&self) -> Result<(), Error> {
             Ok(())
         }
     }
@@ -74,9 +61,11 @@ mod tests {
     }
 
     /// The same bytes again and again, as large as the file.
-    fn repeated(bytes: &[u8]) -> Counting {
+    fn repeated(bytes: &[u8]) -> (Shared<dyn Storage>, Arc<AtomicU64>) {
         let file = [&[0; HEADER][..], &bytes.repeat(SIZE / bytes.len()), b"end"].concat();
-        Counting(file, AtomicU64::new(0))
+        let (len, read) = (file.len() as u64, Arc::default());
+        let file = window(Counting(file, Arc::clone(&read)), 0..len);
+        (file.expect("a file"), read)
     }
 
     #[test]
@@ -91,8 +80,8 @@ mod tests {
             .iter()
             .enumerate()
         {
-            let file = repeated(bytes);
-            let image = Image::new(&file, &mut Vec::new()).expect("an image");
+            let (file, read) = repeated(bytes);
+            let image = Image::new(&*file, &mut Vec::new()).expect("an image");
             let size = image.size;
             let first = scan(&image, 0, size, None, &contexts);
             // With a header that says how large chunks are at most, those within others are looked for.
@@ -109,7 +98,7 @@ mod tests {
             for sum in [None, Some(1)] {
                 assert!(Index::before(&image, &contexts, size, sum).is_none(), "{n}");
             }
-            let read = file.1.load(Ordering::Relaxed);
+            let read = read.load(Ordering::Relaxed);
             assert!(read < 150 * size, "{n}: {read} bytes read of {size}");
         }
     }
