@@ -2,9 +2,9 @@
 
     capi-tests/clients/speed.py OURS REFERENCE [ROUNDS [WORD...]]
 
-OURS and REFERENCE are folders with a libblosc2.so.9. The Python that runs this has python-blosc2 built to take the library from the
-system, as capi-tests/clients/python-blosc2.sh builds it, and PyTables. Each library has a process of its own; the two take turns, row
-by row. Printed are the milliseconds of both (the least of all rounds), and how many times as fast this library is. Words keep the rows
+OURS and REFERENCE are folders with a libblosc2.so.9. The Python that runs this has PyTables, h5py, and python-blosc2 and hdf5plugin
+built to take the library from the system, as capi-tests/clients/python-blosc2.sh and hdf5plugin.sh build them. Each library has a
+process of its own; the two take turns, row by row. Printed are the milliseconds of both (the least of all rounds), and how many times as fast this library is. Words keep the rows
 whose name holds all of them.
 """
 
@@ -222,6 +222,35 @@ def table():
     a = numbers()
     records = np.rec.fromarrays([a.ravel(), np.arange(a.size)], names="x,n")
     return pytables(lambda file, filters: file.create_table("/", "t", obj=records, filters=filters))
+
+
+def takes_the_systems_library(plugin):
+    """Whether hdf5plugin's filter names the library that it needs, rather than containing it."""
+    with open(plugin, "rb") as file:
+        return b"libblosc2.so" in file.read()
+
+
+def hdf5plugin_rows(codec):
+    @row(f"hdf5plugin: dataset written and read, {codec.upper()}")
+    def dataset():
+        import h5py
+        import hdf5plugin
+
+        plugin = os.path.join(hdf5plugin.PLUGIN_PATH, "libh5blosc2.so")
+        assert takes_the_systems_library(plugin), f"{plugin} contains Blosc2"
+        a, filters = numbers(), hdf5plugin.Blosc2(codec, 5, hdf5plugin.Blosc2.SHUFFLE)
+
+        def run():
+            with h5py.File("p.h5", "w") as file:
+                file.create_dataset("a", data=a, chunks=(100, 1000), **filters)
+            with h5py.File("p.h5") as file:
+                return file["a"][:]
+
+        return run
+
+
+for codec in ("lz4", "zstd"):
+    hdf5plugin_rows(codec)
 
 
 def work():

@@ -1,7 +1,7 @@
 //! A frame in memory remembers which blocks it has checked. What comes in later is checked all the same.
 
 use oxiblosc_core::schunk::chunks::Position;
-use oxiblosc_core::{CParams, DParams, Place, Protection, SuperChunk};
+use oxiblosc_core::{CParams, DParams, Place, Protection, SuperChunk, codec};
 
 const CHUNK: usize = 300_000;
 
@@ -22,7 +22,7 @@ fn data(seed: u32, noise: bool) -> Vec<u8> {
 fn read_frame(noise: bool) -> (SuperChunk, Vec<Vec<u8>>) {
     let cparams = CParams {
         typesize: 4,
-        codec: 1,
+        codec: codec::LZ4,
         ..CParams::default()
     };
     let protection = Protection {

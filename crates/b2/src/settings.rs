@@ -4,6 +4,7 @@ use crate::failure::{Failure, Result};
 use crate::text::plural;
 use oxiblosc_chunk::header::{MAX_FILTERS, filter_id};
 use oxiblosc_codecs::Codec;
+use oxiblosc_core::codec::{NDLZ, ZFP_ACCURACY, ZFP_PRECISION, ZFP_RATE};
 use std::fmt::{self, Display, Formatter};
 
 /// Parameters of compression. Sizes are in bytes.
@@ -44,22 +45,17 @@ const FILTERS: [(&str, u8); 9] = [
     ("bitshuffle", filter_id::BITSHUFFLE),
     ("delta", filter_id::DELTA),
     ("truncprec", filter_id::TRUNC_PREC),
-    ("ndcell", 32),
-    ("ndmean", 33),
-    ("bytedelta", 35),
-    ("inttrunc", 36),
+    ("ndcell", filter_id::NDCELL),
+    ("ndmean", filter_id::NDMEAN),
+    ("bytedelta", filter_id::BYTEDELTA),
+    ("inttrunc", filter_id::INT_TRUNC),
 ];
-
-const NDLZ: u8 = 32;
-const ZFP_ACC: u8 = 33;
-const ZFP_PREC: u8 = 34;
-const ZFP_RATE: u8 = 35;
 
 /// Codecs that are registered with the format but not part of its core.
 const PLUGINS: [(&str, u8); 6] = [
     ("ndlz", NDLZ),
-    ("zfp-acc", ZFP_ACC),
-    ("zfp-prec", ZFP_PREC),
+    ("zfp-acc", ZFP_ACCURACY),
+    ("zfp-prec", ZFP_PRECISION),
     ("zfp-rate", ZFP_RATE),
     ("openhtj2k", 36),
     ("grok", 37),
@@ -93,8 +89,8 @@ pub fn codec_of(text: &str) -> Result<(u8, u8)> {
     })?;
     let wanted = match *id {
         NDLZ => "ndlz:4 or ndlz:8 (the side of a cell)",
-        ZFP_ACC => "zfp-acc:-3 (a tolerance of 10 to that power)",
-        ZFP_PREC => "zfp-prec:10 (bits of precision)",
+        ZFP_ACCURACY => "zfp-acc:-3 (a tolerance of 10 to that power)",
+        ZFP_PRECISION => "zfp-prec:10 (bits of precision)",
         ZFP_RATE => "zfp-rate:25 (percent of the size)",
         _ => return Ok((*id, meta.unwrap_or(0))),
     };
@@ -123,7 +119,7 @@ impl Settings {
 
     /// Whether the codec takes numbers of arrays, and not any bytes.
     pub fn is_for_numbers(&self) -> bool {
-        matches!(self.codec, NDLZ | ZFP_ACC | ZFP_PREC | ZFP_RATE)
+        matches!(self.codec, NDLZ | ZFP_ACCURACY | ZFP_PRECISION | ZFP_RATE)
     }
 
     /// Whether the codec takes such data: arrays of so many dimensions, or bytes that are none.
@@ -245,7 +241,7 @@ mod tests {
         for name in ["blosclz", "lz4", "lz4hc", "zlib", "zstd", "grok"] {
             assert_eq!(codec_name(codec_of(name).expect("known").0), name);
         }
-        assert_eq!(codec_of("zfp-acc:-3").ok(), Some((ZFP_ACC, 253)));
+        assert_eq!(codec_of("zfp-acc:-3").ok(), Some((ZFP_ACCURACY, 253)));
         assert_eq!(codec_of("ndlz:8").ok(), Some((NDLZ, 8)));
         for wrong in ["zfp-acc", "ndlz:5", "zstd:3", "zfp-rate:999"] {
             assert!(codec_of(wrong).is_err(), "{wrong}");

@@ -10,6 +10,7 @@ use oxiblosc_chunk::header::{
 };
 use oxiblosc_chunk::special;
 use oxiblosc_core::b2nd::meta::{Meta, NAME, OLD_NAME};
+use oxiblosc_core::codec;
 use oxiblosc_error::Error;
 use oxiblosc_frame::disk::{Disk, Found, Loaded, Options, frame_file as frame_file_of};
 use oxiblosc_frame::fingerprint::Coverage;
@@ -292,7 +293,7 @@ pub fn contexts(header: &Header, threads: i16) -> std::result::Result<SuperChunk
 /// Contexts for chunks of which nothing else is known.
 pub fn plain_contexts(threads: i16) -> std::result::Result<SuperChunk, Error> {
     let settings = Settings {
-        codec: 0,
+        codec: codec::BLOSCLZ,
         codec_meta: 0,
         level: 5,
         filters: [0; 6],

@@ -67,3 +67,4 @@ pub mod tune;
 pub mod work_stealing;
 
 pub use encode_block::INSTR_SIZE;
+pub use registered::codec_id;

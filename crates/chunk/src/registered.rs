@@ -83,13 +83,13 @@ pub fn backward((id, meta): (u8, u8), src: &[u8], dst: &mut [u8], hooks: &dyn Ho
 
 /// Ids of codecs that are the library's own but none of the format's.
 pub mod codec_id {
-    /// Cells of two-dimensional blocks; the meta byte is their side.
+    /// NDLZ: two-dimensional blocks of bytes, by cells; the meta byte is the side of a cell, 4 or 8.
     pub const NDLZ: u8 = 32;
-    /// ZFP within a tolerance.
+    /// ZFP with an accuracy, lossy; the meta byte, as a signed number, is the exponent of ten of the largest error.
     pub const ZFP_ACCURACY: u8 = 33;
-    /// ZFP with a number of bit planes.
+    /// ZFP with a precision, lossy; the meta byte is how many bit planes are kept.
     pub const ZFP_PRECISION: u8 = 34;
-    /// ZFP with a size.
+    /// ZFP at a fixed rate, lossy; the meta byte is the size in percent.
     pub const ZFP_RATE: u8 = 35;
 }
 

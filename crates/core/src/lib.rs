@@ -8,12 +8,12 @@
 //! makes them panic. Errors are those of the C API ([`Error`]).
 //!
 //! ```no_run
-//! use oxiblosc_core::{CParams, DParams, Place, Protection, SuperChunk};
+//! use oxiblosc_core::{CParams, DParams, Place, Protection, SuperChunk, codec};
 //! use std::path::Path;
 //!
 //! fn main() -> Result<(), oxiblosc_core::Error> {
 //!     let numbers: Vec<u8> = (0..1_000_000i32).flat_map(|i| (i / 3).to_le_bytes()).collect();
-//!     let params = CParams { typesize: 4, codec: 5, nthreads: 2, ..CParams::default() };
+//!     let params = CParams { typesize: 4, codec: codec::ZSTD, nthreads: 2, ..CParams::default() };
 //!     let path = Path::new("numbers.b2frame");
 //!
 //!     let schunk = SuperChunk::create(Place::File(path), params, DParams::default(), Protection::default())?;
@@ -37,6 +37,7 @@
 
 /// N-dimensional arrays.
 pub mod b2nd;
+pub mod codec;
 /// The compressor and decompressor of a super-chunk, and the program's side of it.
 pub mod coder;
 /// Contexts.
@@ -60,9 +61,11 @@ pub mod registry;
 /// The super-chunk.
 pub mod schunk;
 
-pub use b2nd::owned::{Array, Layout};
+pub use b2nd::owned::{Array, Initial, Layout, View};
 pub use context::{Compressor, Decompressor};
+pub use oxiblosc_chunk::header::{Special, filter_id as filter};
 pub use oxiblosc_error::{Error, Result};
 pub use params::{CParams, DParams, Split};
+pub use schunk::chunks::Position;
 pub use schunk::open::{Place, Protection};
 pub use schunk::{SuperChunk, Transaction};

@@ -1,5 +1,6 @@
 //! How chunks are compressed and decompressed.
 
+use crate::codec;
 use crate::schunk::Parameters;
 use oxiblosc_chunk::encode::EncodeParams;
 use oxiblosc_chunk::header::{
@@ -89,14 +90,14 @@ pub fn filter_is_defined(id: u8) -> bool {
 /// How data are compressed. Sizes are in bytes.
 ///
 /// ```
-/// use oxiblosc_core::CParams;
+/// use oxiblosc_core::{CParams, codec, filter};
 ///
-/// let params = CParams { typesize: 4, level: 9, ..CParams::default() };
-/// assert_eq!(params.filters[5], 1, "a byte shuffle comes last");
+/// let mut params = CParams { codec: codec::LZ4, typesize: 4, ..CParams::default() };
+/// params.filters[5] = filter::BITSHUFFLE;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CParams {
-    /// The codec's id: 0 BloscLZ, 1 LZ4, 2 LZ4HC, 4 zlib, 5 Zstd, 32 NDLZ, 33 to 35 ZFP.
+    /// One of [`codec`].
     pub codec: u8,
     /// A parameter of the codec.
     pub codec_meta: u8,
@@ -110,7 +111,7 @@ pub struct CParams {
     pub blocksize: i32,
     /// Whether blocks are cut into streams.
     pub split: Split,
-    /// The filters, in the order in which they are applied: 1 shuffle, 2 bitshuffle, 3 delta, 4 truncated precision; 0 for none.
+    /// The filters ([`crate::filter`]), in the order in which they are applied when compressing. By default five empty slots and a byte shuffle.
     pub filters: [u8; MAX_FILTERS],
     /// A parameter of each filter.
     pub filters_meta: [u8; MAX_FILTERS],
@@ -124,7 +125,7 @@ impl Default for CParams {
         let mut filters = [filter_id::NONE; MAX_FILTERS];
         filters[MAX_FILTERS - 1] = filter_id::SHUFFLE;
         Self {
-            codec: 0,
+            codec: codec::BLOSCLZ,
             codec_meta: 0,
             level: 5,
             use_dict: false,
@@ -152,9 +153,6 @@ impl Default for DParams {
     }
 }
 
-/// Codecs that are part of the library: the format's own, NDLZ and ZFP.
-const MAX_CODEC: u8 = 35;
-
 impl CParams {
     /// The parameters as a frame's header records them.
     pub fn recorded(&self) -> Parameters {
@@ -180,7 +178,7 @@ impl CParams {
     /// Refuses codecs that are not the library's.
     pub(crate) fn check_codec(&self) -> Result<()> {
         let known = Codec::from_code(self.codec.into());
-        if known.is_none() && !(32..=MAX_CODEC).contains(&self.codec) {
+        if known.is_none() && !(codec::NDLZ..=codec::ZFP_RATE).contains(&self.codec) {
             return Err(Error::CodecSupport);
         }
         Ok(())

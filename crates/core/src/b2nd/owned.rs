@@ -1,6 +1,14 @@
-//! Arrays of Rust programs.
+//! Arrays of Rust programs: creating, opening, describing them.
+
+mod copies;
+mod items;
+mod shapes;
+mod views;
+
+pub use views::View;
 
 use super::array::{ArrayRef, metalayer, read_metalayer};
+use super::geometry::Geometry;
 use super::meta::Meta;
 use super::{Dims, MAX_DIM};
 use crate::params::{CParams, DParams};
@@ -9,6 +17,7 @@ use crate::schunk::{State, SuperChunk};
 use oxiblosc_chunk::header::Special;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::meta::Borrowed;
+use oxiblosc_memory::{List, ToList};
 use std::path::Path;
 
 /// How an array is cut, and what its items are.
@@ -24,6 +33,21 @@ pub struct Layout<'a> {
     pub dtype: Option<&'a [u8]>,
     /// Further metalayers, by name.
     pub metalayers: &'a [Borrowed<'a>],
+}
+
+/// What the items of a new array are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Initial<'a> {
+    /// Zeros.
+    Zeros,
+    /// Anything, until they are written. Chunks take no room before that.
+    Uninit,
+    /// NaNs, of 4 or 8 bytes.
+    Nans,
+    /// All of them this one. What the array grows by later is zeros.
+    Item(&'a [u8]),
+    /// These, in C order.
+    Items(&'a [u8]),
 }
 
 /// An n-dimensional array of items of one size, in C order.
@@ -63,7 +87,7 @@ impl Array {
     /// Makes an array of zeros.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for impossible shapes; those of [`SuperChunk::create`].
+    /// As for [`Self::create`].
     pub fn zeros(
         place: Place,
         layout: &Layout,
@@ -71,31 +95,66 @@ impl Array {
         dparams: DParams,
         protection: Protection,
     ) -> Result<Self> {
-        let ndim = layout.shape.len();
-        if layout.chunks.len() != ndim || layout.blocks.len() != ndim {
-            return Err(Error::InvalidParam);
-        }
-        let meta = Meta {
-            ndim,
-            shape: dims(layout.shape, 1)?,
-            chunkshape: dims(layout.chunks, 1)?,
-            blockshape: dims(layout.blocks, 1)?,
-            dtype: layout.dtype,
-            dtype_format: 0,
-        };
-        super::geometry::check(layout.shape, layout.chunks, layout.blocks)?;
-        let geometry = meta.geometry()?;
-        super::create::chunksize(&geometry, cparams.typesize)?;
-        let cparams = CParams {
-            blocksize: i32::try_from(geometry.block_nbytes(cparams.typesize))
-                .map_err(|_| Error::InvalidParam)?,
-            ..cparams
-        };
+        Self::create(place, layout, Initial::Zeros, cparams, dparams, protection)
+    }
+
+    /// Makes an array. The size of blocks follows from the layout, whatever `cparams` say.
+    ///
+    /// ```
+    /// use oxiblosc_core::{Array, CParams, DParams, Initial, Layout, Place, Protection};
+    ///
+    /// let layout = Layout { shape: &[3], chunks: &[2], blocks: &[2], dtype: Some(b"<i2"), metalayers: &[] };
+    /// let (cparams, dparams) = (CParams { typesize: 2, ..CParams::default() }, DParams::default());
+    /// let initial = Initial::Items(&[1, 0, 2, 0, 3, 0]);
+    /// let array = Array::create(Place::Memory, &layout, initial, cparams, dparams, Protection::default())?;
+    /// let mut last = [0; 2];
+    /// array.read(&[2], &[3], &mut last)?;
+    /// assert_eq!(last, [3, 0]);
+    /// # Ok::<(), oxiblosc_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for impossible shapes, and for initial items of another size than the array's; [`Error::Data`] for NaNs of
+    /// another size than 4 or 8 bytes; those of [`SuperChunk::create`], and of compression.
+    pub fn create(
+        place: Place,
+        layout: &Layout,
+        initial: Initial,
+        cparams: CParams,
+        dparams: DParams,
+        protection: Protection,
+    ) -> Result<Self> {
+        let geometry = layout.geometry()?;
+        let meta = geometry.meta(layout.dtype, 0);
+        let kind = initial.special(&geometry, cparams.typesize)?;
+        Self::make(
+            (place, cparams, dparams, protection),
+            (&meta, &geometry),
+            layout.metalayers,
+            kind,
+            |array| match initial {
+                Initial::Zeros | Initial::Uninit | Initial::Nans => Ok(()),
+                Initial::Item(item) => array.repeat(item),
+                Initial::Items(items) => array.write_all(items),
+            },
+        )
+    }
+
+    /// Makes an array of special values, which `fill` then fills.
+    fn make(
+        (place, cparams, dparams, protection): (Place, CParams, DParams, Protection),
+        (meta, geometry): (&Meta, &Geometry),
+        metalayers: &[Borrowed],
+        kind: Special,
+        fill: impl FnOnce(&ArrayRef) -> Result<()>,
+    ) -> Result<Self> {
+        geometry.nchunks()?;
+        super::create::chunksize(geometry, cparams.typesize)?;
+        let cparams = cparams.for_blocks_of(geometry)?;
         let schunk = SuperChunk::create(place, cparams, dparams, protection)?;
-        let sample = |kind, nbytes| schunk.special_sample(kind, nbytes);
-        let special = (Special::Zero, &sample as &crate::schunk::special::Sample);
-        let made = schunk.become_array(&meta, &geometry, layout.metalayers, special);
-        let made = made.map(drop);
+        let sample = |kind, nbytes| schunk.special_sample(kind, &[], nbytes);
+        let made = schunk.become_array(meta, geometry, metalayers, (kind, &sample));
+        let made = made.and_then(|array| fill(&array));
         schunk.or_discard(made).map(|schunk| Self { schunk })
     }
 
@@ -158,61 +217,71 @@ impl Array {
         self.with(|array| Ok((array.geometry.shape, array.geometry.ndim)))
     }
 
-    /// Reads the items from `start` to before `stop` into `items`, which has room for them.
+    /// The shapes of chunks and blocks: items along each dimension.
     ///
     /// # Errors
-    /// [`Error::InvalidParam`] for positions that there are not; those of damaged chunks, and of input.
-    pub fn read(&self, start: &[i64], stop: &[i64], items: &mut [u8]) -> Result<()> {
-        self.with(|array| {
-            let shape = slice_shape(array, start, stop)?;
-            array.read_slice(start, stop, &shape[..start.len()], items)
-        })
+    /// As for [`Self::shape`].
+    pub fn cut(&self) -> Result<([i32; MAX_DIM], [i32; MAX_DIM])> {
+        self.with(|array| Ok((array.geometry.chunkshape, array.geometry.blockshape)))
     }
 
-    /// Writes the items from `start` to before `stop`: all of them or, if that fails, none.
+    /// What an item is, in NumPy's way; none for opaque bytes.
     ///
     /// # Errors
-    /// As for [`Self::read`]; those of compression and output.
-    pub fn write(&self, start: &[i64], stop: &[i64], items: &[u8]) -> Result<()> {
-        self.change(|array| {
-            let shape = slice_shape(array, start, stop)?;
-            array.write_slice(start, stop, &shape[..start.len()], items)
-        })
-    }
-
-    /// Gives the array another shape of as many dimensions, at its far ends. What it grows by is zeros.
-    ///
-    /// # Errors
-    /// [`Error::InvalidParam`] for a shape that there cannot be; those of output.
-    pub fn resize(&self, shape: &[i64]) -> Result<()> {
-        self.change(|array| {
-            if shape.len() != array.geometry.ndim {
-                return Err(Error::InvalidParam);
-            }
-            array.resize(shape, None)
-        })
-    }
-
-    /// Puts items behind the end of `axis`.
-    ///
-    /// # Errors
-    /// As for [`Self::resize`].
-    pub fn append(&self, items: &[u8], axis: usize) -> Result<()> {
-        self.change(|array| array.append(items, axis))
+    /// As for [`Self::shape`]; [`Error::MemoryAlloc`].
+    pub fn dtype(&self) -> Result<Option<List<u8>>> {
+        let state = self.schunk.read()?;
+        let (meta, _) = Meta::parse(metalayer(state.metalayers())?, true)?;
+        meta.dtype.map(|dtype| dtype.to_list()).transpose()
     }
 }
 
-fn slice_shape(array: &ArrayRef, start: &[i64], stop: &[i64]) -> Result<Dims> {
-    let ndim = array.geometry.ndim;
-    if start.len() != ndim || stop.len() != ndim {
-        return Err(Error::InvalidParam);
-    }
-    let mut shape = Dims::default();
-    for (d, (start, stop)) in start.iter().zip(stop).enumerate() {
-        if *start < 0 || start > stop || *stop > array.geometry.shape[d] {
+impl Layout<'_> {
+    fn geometry(&self) -> Result<Geometry> {
+        let ndim = self.shape.len();
+        if self.chunks.len() != ndim || self.blocks.len() != ndim {
             return Err(Error::InvalidParam);
         }
-        shape[d] = stop - start;
+        super::geometry::check(self.shape, self.chunks, self.blocks)?;
+        let (shape, chunks) = (dims(self.shape, 1)?, dims(self.chunks, 1)?);
+        Geometry::new(ndim, &shape, &chunks, &dims(self.blocks, 1)?)
     }
-    Ok(shape)
+}
+
+impl Initial<'_> {
+    /// The special values that such an array is made of before it is filled.
+    fn special(&self, geometry: &Geometry, typesize: i32) -> Result<Special> {
+        let item = usize::try_from(typesize).map_err(|_| Error::InvalidParam)?;
+        let nbytes = geometry.nitems.checked_mul(typesize.into());
+        match self {
+            Self::Item(one) if one.len() != item => Err(Error::InvalidParam),
+            Self::Items(all) if i64::try_from(all.len()).ok() != nbytes => Err(Error::InvalidParam),
+            Self::Nans if !matches!(typesize, 4 | 8) => Err(Error::Data),
+            Self::Nans => Ok(Special::Nan),
+            Self::Uninit => Ok(Special::Uninit),
+            Self::Zeros | Self::Item(_) | Self::Items(_) => Ok(Special::Zero),
+        }
+    }
+}
+
+impl CParams {
+    /// The same, for blocks of an array.
+    fn for_blocks_of(self, geometry: &Geometry) -> Result<Self> {
+        let blocksize = i32::try_from(geometry.block_nbytes(self.typesize));
+        Ok(Self {
+            blocksize: blocksize.map_err(|_| Error::InvalidParam)?,
+            ..self
+        })
+    }
+}
+
+impl ArrayRef<'_> {
+    /// Makes every chunk one repeated item.
+    fn repeat(&self, item: &[u8]) -> Result<()> {
+        if self.schunk.peek()?.nchunks() == 0 {
+            return Ok(());
+        }
+        let nbytes = i32::try_from(self.sizes()?.chunk).map_err(|_| Error::InvalidParam)?;
+        self.fill_with(&self.schunk.special_sample(Special::Value, item, nbytes)?)
+    }
 }

@@ -3,12 +3,14 @@
 use super::state::State;
 use super::superchunk::SuperChunk;
 use crate::coder::{Changed, Count, Decoder, Encoder};
+use crate::context::{Compressor, Decompressor};
+use crate::params::{CParams, DParams};
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_frame::change::Change;
 use oxiblosc_frame::meta::{self, Metalayer, NAME_MAXLEN};
-use oxiblosc_memory::{Buffer, List, ToList};
+use oxiblosc_memory::{Buffer, Collect, List, ToList};
 
 /// The most fixed-length metalayers, and the most variable-length ones of a frame, as in the reference.
 pub const MAX_METALAYERS: usize = 16;
@@ -280,6 +282,75 @@ impl SuperChunk {
             _ => Err(Error::ReadBuffer),
         }
     }
+}
+
+/// What Rust programs need besides: contents without contexts, and names.
+impl SuperChunk {
+    /// The content of a fixed-length metalayer.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::InvalidParam`] for a name that is too long.
+    pub fn metalayer(&self, name: &[u8]) -> Result<List<u8>> {
+        let state = self.read()?;
+        state.metalayers[state.find_metalayer(name)?]
+            .content
+            .to_list()
+    }
+
+    /// The names of the fixed-length metalayers, in the order in which they were added.
+    ///
+    /// # Errors
+    /// Those of [`Self::read`]; [`Error::MemoryAlloc`].
+    pub fn metalayer_names(&self) -> Result<List<List<u8>>> {
+        names(&self.read()?.metalayers)
+    }
+
+    /// The names of the variable-length metalayers, in the order in which they were added.
+    ///
+    /// # Errors
+    /// As for [`Self::metalayer_names`].
+    pub fn vlmetalayer_names(&self) -> Result<List<List<u8>>> {
+        names(&self.read()?.vlmetalayers)
+    }
+
+    /// The content of a variable-length metalayer.
+    ///
+    /// ```
+    /// use oxiblosc_core::{CParams, DParams, Place, Protection, SuperChunk};
+    ///
+    /// let schunk = SuperChunk::create(Place::Memory, CParams::default(), DParams::default(), Protection::default())?;
+    /// schunk.set_vlmetalayer(b"unit", b"metre")?;
+    /// schunk.set_vlmetalayer(b"unit", b"centimetre")?;
+    /// assert_eq!(*schunk.get_vlmetalayer(b"unit")?, *b"centimetre");
+    /// # Ok::<(), oxiblosc_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Self::vlmetalayer`].
+    pub fn get_vlmetalayer(&self, name: &[u8]) -> Result<Buffer> {
+        let decoder = Decompressor::new(DParams::default());
+        self.vlmetalayer(name, &decoder).map(|(_, content)| content)
+    }
+
+    /// Gives a variable-length metalayer this content, and adds it if there is none of this name.
+    ///
+    /// # Errors
+    /// As for [`Self::add_vlmetalayer`].
+    pub fn set_vlmetalayer(&self, name: &[u8], content: &[u8]) -> Result<()> {
+        let encoder = Compressor::new(CParams::default());
+        // Both wait for the same reservation, so no other thread adds one in between.
+        let changing = self.reserve()?;
+        let set = match self.update_vlmetalayer(name, content, &encoder) {
+            Err(Error::NotFound) => self.add_vlmetalayer(name, content, &encoder),
+            other => other,
+        };
+        changing.finish()?;
+        set.map(drop)
+    }
+}
+
+fn names(layers: &[Metalayer]) -> Result<List<List<u8>>> {
+    layers.iter().map(|layer| layer.name.to_list()).try_list()
 }
 
 /// The content of a variable-length metalayer as it is stored.

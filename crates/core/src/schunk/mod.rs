@@ -34,6 +34,7 @@ pub mod ranges;
 pub mod recompress;
 /// Counters, and what changes do to them.
 pub mod rules;
+mod save;
 /// Which bytes a range is.
 pub mod slices;
 /// Single items.

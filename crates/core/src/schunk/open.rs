@@ -1,5 +1,6 @@
 //! Super-chunks for Rust programs: create, open, copy, convert to a frame.
 
+use super::chunks::Bytes;
 use super::copy::VlmetalayerCoder;
 use super::state::State;
 use super::store::Store;
@@ -46,7 +47,7 @@ pub struct Protection {
     pub checksums: bool,
 }
 
-fn c_path(path: &Path) -> Result<CStrBuf> {
+pub(super) fn c_path(path: &Path) -> Result<CStrBuf> {
     let bytes = path_bytes(path).ok_or(Error::FileOpen)?;
     CStrBuf::new(bytes).map_err(|error| match error {
         Error::MemoryAlloc => error,
@@ -266,6 +267,30 @@ impl SuperChunk {
         self.append(oxiblosc_chunk::encode::ChunkInput::Buffer(data))
     }
 
+    /// Fills a super-chunk without chunks with `nitems` items of a special value (zeros, NaNs, or not written yet) in chunks of
+    /// `chunksize` bytes. In a frame they take no room, however many they are. Gives the number of chunks.
+    ///
+    /// # Errors
+    /// As for [`Self::fill_special`].
+    pub fn fill(&self, kind: Special, nitems: i64, chunksize: i32) -> Result<i64> {
+        let sample = |kind, nbytes| self.special_sample(kind, &[], nbytes);
+        let kind = matches!(kind, Special::Zero | Special::Nan | Special::Uninit).then_some(kind);
+        self.fill_special(nitems, kind, chunksize, &sample)
+    }
+
+    /// The compressed bytes of a chunk.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] if there is none; those of a damaged frame, and of input.
+    pub fn chunk(&self, nchunk: i64) -> Result<Buffer> {
+        let state = self.read()?;
+        let nchunk = state.check_index(nchunk)?;
+        match state.chunk(nchunk)? {
+            Bytes::Borrowed(bytes) => Buffer::copy_of(bytes),
+            Bytes::Owned(chunk) => Ok(chunk),
+        }
+    }
+
     /// How many chunks there are.
     ///
     /// # Errors
@@ -327,15 +352,20 @@ impl SuperChunk {
         copy.into_frame()
     }
 
-    /// The chunk that stands for so many bytes of a special value.
-    pub(crate) fn special_sample(&self, kind: Special, nbytes: i32) -> Result<List<u8>> {
+    /// The chunk that stands for so many bytes of a special value; `value` is the item that it repeats, if it is that kind.
+    pub(crate) fn special_sample(
+        &self,
+        kind: Special,
+        value: &[u8],
+        nbytes: i32,
+    ) -> Result<List<u8>> {
         let state = self.peek()?;
         let params = CParams::from_recorded(state.parameters(), 1);
-        let room = EXTENDED_HEADER_LENGTH as i32;
-        check_special(params.typesize, nbytes, 0, room)?;
-        let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH)?;
+        let mut chunk = List::filled(0, EXTENDED_HEADER_LENGTH + value.len())?;
+        let room = chunk.len() as i32;
+        check_special(params.typesize, nbytes, value.len(), room)?;
         let (ctx, nbytes) = (Compressor::new(params), nbytes as usize);
-        make_special(&ctx, (kind, &[]), nbytes, Ok(&mut chunk), room)?;
+        make_special(&ctx, (kind, value), nbytes, Ok(&mut chunk), room)?;
         Ok(chunk)
     }
 }

@@ -148,7 +148,7 @@ mod tests {
         schunk.put_chunk(Position::Before(1), &chunk).unwrap();
 
         let cparams = CParams {
-            codec: 5,
+            codec: crate::codec::ZSTD,
             ..CParams::default()
         };
         let copy = schunk.copy_to(memory, cparams, DParams::default(), protection);

@@ -1,0 +1,70 @@
+//! Arrays that grow and shrink. The shape and the chunks change at once.
+
+use super::Array;
+use crate::params::{CParams, DParams};
+use crate::schunk::open::{Place, Protection};
+use oxiblosc_error::{Error, Result};
+
+impl Array {
+    /// Gives the array another shape of as many dimensions, at its far ends. What it grows by is zeros.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for a shape that there cannot be; those of output.
+    pub fn resize(&self, shape: &[i64]) -> Result<()> {
+        self.change(|array| {
+            if shape.len() != array.geometry.ndim {
+                return Err(Error::InvalidParam);
+            }
+            array.resize(shape, None)
+        })
+    }
+
+    /// Puts items behind the end of `axis`.
+    ///
+    /// # Errors
+    /// As for [`Self::insert`].
+    pub fn append(&self, items: &[u8], axis: usize) -> Result<()> {
+        self.change(|array| array.append(items, axis))
+    }
+
+    /// Puts items before position `at` along `axis`: at the end, or where a chunk begins.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for another position, for items that are no whole rows, and for as many of them as end within a chunk
+    /// unless they come last; those of output.
+    pub fn insert(&self, items: &[u8], axis: usize, at: i64) -> Result<()> {
+        self.change(|array| array.insert(items, axis, at))
+    }
+
+    /// Takes `len` items away from `axis`, from position `at` on: the last ones, or whole chunks.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for others; those of output.
+    pub fn delete(&self, axis: usize, at: i64, len: i64) -> Result<()> {
+        self.change(|array| array.delete(axis, at, len))
+    }
+
+    /// Puts all items of another array, whose other dimensions are this one's, behind the end of `axis`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for other shapes or items of another size, and for the array itself; those of output.
+    pub fn join(&self, other: &Self, axis: usize) -> Result<()> {
+        if std::ptr::eq(self, other) {
+            return Err(Error::InvalidParam);
+        }
+        // One array is in use at a time: two threads that join two arrays crosswise would wait for each other.
+        let cparams = CParams::from_recorded(other.schunk.read()?.parameters(), 1);
+        let (dparams, protection) = (DParams::default(), Protection::default());
+        let other = Self {
+            schunk: other
+                .schunk
+                .copy_to(Place::Frame, cparams, dparams, protection)?,
+        };
+        other.with(|other| {
+            self.change(|array| {
+                let shape = array.joined(other, axis)?;
+                array.join(other, axis, &shape)
+            })
+        })
+    }
+}

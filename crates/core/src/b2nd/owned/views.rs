@@ -1,0 +1,126 @@
+//! Arrays seen with more or fewer dimensions of length 1.
+
+use super::Array;
+use crate::b2nd::array::ArrayRef;
+use crate::b2nd::geometry::Geometry;
+use crate::b2nd::views::check_metalayers;
+use crate::b2nd::{Dims, MAX_DIM};
+use oxiblosc_error::{Error, Result};
+
+/// How the dimensions of a view follow from those of its array.
+enum Dimensions {
+    /// So many in all; those that are not 0 are new.
+    Expanded([u8; MAX_DIM], usize),
+    /// Without these.
+    Squeezed([bool; MAX_DIM]),
+}
+
+/// An array with more or fewer dimensions of length 1 over the same chunks. It follows the shape of its array.
+pub struct View<'a> {
+    array: &'a Array,
+    dimensions: Dimensions,
+}
+
+impl Array {
+    /// A view with further dimensions of length 1: one wherever `new`, which has an element for each dimension of the view, is true.
+    ///
+    /// ```
+    /// # use oxiblosc_core::{Array, CParams, DParams, Layout, Place, Protection};
+    /// # let layout = Layout { shape: &[5, 6], chunks: &[5, 6], blocks: &[5, 6], dtype: None, metalayers: &[] };
+    /// # let array = Array::zeros(Place::Memory, &layout, CParams::default(), DParams::default(), Protection::default())?;
+    /// let view = array.expand_dims(&[false, true, false])?;
+    /// let (shape, ndim) = view.shape()?;
+    /// assert_eq!(shape[..ndim], [5, 1, 6]);
+    /// # Ok::<(), oxiblosc_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] for too many dimensions, where the others are not as many as the array has, and for an array with other
+    /// metalayers than its own, which may be about its dimensions.
+    pub fn expand_dims(&self, new: &[bool]) -> Result<View<'_>> {
+        let mut axes = [0; MAX_DIM];
+        let front = axes.get_mut(..new.len()).ok_or(Error::InvalidParam)?;
+        for (axis, new) in front.iter_mut().zip(new) {
+            *axis = u8::from(*new);
+        }
+        self.view_with(Dimensions::Expanded(axes, new.len()))
+    }
+
+    /// A view without the dimensions of length 1.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParam`] where chunks are padded along one of them, and as for [`Self::expand_dims`].
+    pub fn squeeze(&self) -> Result<View<'_>> {
+        let (shape, ndim) = self.shape()?;
+        let axes = std::array::from_fn(|d| d < ndim && shape[d] == 1);
+        self.view_with(Dimensions::Squeezed(axes))
+    }
+
+    /// A view without these dimensions, which are of length 1; `axes` has an element for each dimension of the array.
+    ///
+    /// # Errors
+    /// [`Error::InvalidIndex`] for a dimension of another length, and as for [`Self::squeeze`].
+    pub fn squeeze_axes(&self, axes: &[bool]) -> Result<View<'_>> {
+        let (_, ndim) = self.shape()?;
+        if axes.len() != ndim {
+            return Err(Error::InvalidParam);
+        }
+        let axes = std::array::from_fn(|d| d < ndim && axes[d]);
+        self.view_with(Dimensions::Squeezed(axes))
+    }
+
+    fn view_with(&self, dimensions: Dimensions) -> Result<View<'_>> {
+        check_metalayers(self.schunk.read()?.metalayers())?;
+        let view = View {
+            array: self,
+            dimensions,
+        };
+        view.shape().map(|_| view)
+    }
+}
+
+impl View<'_> {
+    fn geometry(&self, array: &Geometry) -> Result<Geometry> {
+        match &self.dimensions {
+            Dimensions::Expanded(new, ndim) => array.expanded(&new[..*ndim]),
+            Dimensions::Squeezed(axes) => array.squeezed(|d| axes[d]),
+        }
+    }
+
+    fn of<'s>(&self, array: &ArrayRef<'s>) -> Result<ArrayRef<'s>> {
+        Ok(ArrayRef {
+            geometry: self.geometry(&array.geometry)?,
+            is_view: true,
+            ..array.clone()
+        })
+    }
+
+    /// As [`Array::shape`].
+    ///
+    /// # Errors
+    /// As for that; as for [`Array::squeeze`] where the array's shape has changed meanwhile.
+    pub fn shape(&self) -> Result<(Dims, usize)> {
+        self.array.with(|array| {
+            let geometry = self.geometry(&array.geometry)?;
+            Ok((geometry.shape, geometry.ndim))
+        })
+    }
+
+    /// As [`Array::read`].
+    ///
+    /// # Errors
+    /// As for that, and for [`Self::shape`].
+    pub fn read(&self, start: &[i64], stop: &[i64], items: &mut [u8]) -> Result<()> {
+        self.array
+            .with(|array| self.of(array)?.read_checked(start, stop, items))
+    }
+
+    /// As [`Array::write`].
+    ///
+    /// # Errors
+    /// As for that, and for [`Self::shape`].
+    pub fn write(&self, start: &[i64], stop: &[i64], items: &[u8]) -> Result<()> {
+        self.array
+            .change(|array| self.of(array)?.write_checked(start, stop, items))
+    }
+}
