@@ -7,7 +7,7 @@ use super::pipeline::{DeltaReference, Pipeline, Stage};
 use super::registered;
 use super::scratch::{Bufs, CodecState};
 use super::store::prefilter;
-use oxiblosc_codecs::{Codec, Dict};
+use oxiblosc_codecs::{Codec, Dict, Layout};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_filters::{self, run_of};
 use std::ops::Range;
@@ -311,6 +311,21 @@ impl BlockEncoder<'_> {
         Ok(Some(4 + cbytes))
     }
 
+    /// What a stream holds.
+    fn layout(&self, stream: &[u8]) -> Layout {
+        let stages = self.pipeline.stages();
+        let is = |kind: fn(&Stage) -> bool| stages.iter().any(kind);
+        if is(|stage| matches!(stage, Stage::BitShuffle)) {
+            Layout::Planes
+        } else if !is(|stage| matches!(stage, Stage::Shuffle(_))) {
+            Layout::Unknown
+        } else if self.split && stream.len() * self.params.typesize == self.params.blocksize {
+            Layout::Plane
+        } else {
+            Layout::Planes
+        }
+    }
+
     /// Compresses a stream; 0 means that it does not fit into `body`, which is as long as the stream.
     fn compress(&self, stream: &[u8], codec: &mut CodecState, body: &mut [u8]) -> Result<usize> {
         if self.params.clevel == 0 {
@@ -318,9 +333,7 @@ impl BlockEncoder<'_> {
         }
         let cbytes = match Codec::from_code(self.params.compcode.into()) {
             Some(known) => {
-                let shuffles =
-                    |stage: &Stage| matches!(stage, Stage::Shuffle(_) | Stage::BitShuffle);
-                codec.encoder.shuffled = self.pipeline.stages().iter().any(shuffles);
+                codec.encoder.layout = self.layout(stream);
                 codec.encoder.release = self.params.release(self.split);
                 codec
                     .encoder

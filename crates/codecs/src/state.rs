@@ -5,6 +5,19 @@ use super::{
 };
 use oxiblosc_error::{Error, Result};
 
+/// What streams hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Layout {
+    /// Anything. Then Zstd's streams are the library's byte for byte, unless they are incompressible.
+    #[default]
+    Unknown,
+    /// One plane of shuffled numbers: the bytes of all of them at one place. Then a search that suits what a stream holds finds as much
+    /// as the library's.
+    Plane,
+    /// Several planes of bytes or bits.
+    Planes,
+}
+
 /// Compresses streams. One per worker. Earlier streams never influence the bytes of later ones.
 #[derive(Default)]
 pub struct Encoder {
@@ -14,9 +27,8 @@ pub struct Encoder {
     zlib: zlib::Compressor,
     zstd: zstd::Compressor,
     noise: Noise,
-    /// Whether streams are numbers that were shuffled: planes of their bytes or bits. Then a search that suits what a stream holds finds
-    /// as much as the library's. Otherwise Zstd's streams are the library's byte for byte, unless they are incompressible.
-    pub shuffled: bool,
+    /// What the streams hold.
+    pub layout: Layout,
     /// Whose streams are written.
     pub release: Release,
 }
@@ -55,7 +67,7 @@ impl Encoder {
         // Look for incompressible data first where the codec would search it for long. Fast levels skip it as quickly, zlib does
         // this for parts of a stream, and LZ4HC is faster for short streams. With a dictionary even random bytes may have matches.
         // Zstd does it with what it samples anyway, up to level 5.
-        let sampled = self.shuffled && zstd::is_sampled(clevel, src.len());
+        let sampled = self.layout != Layout::Unknown && zstd::is_sampled(clevel, src.len());
         let slow = match codec {
             Codec::Lz4hc => clevel >= 3 && src.len() >= noise::PIECE,
             Codec::Zstd => clevel > 5 || (clevel == 5 && !sampled),
@@ -91,7 +103,8 @@ impl Encoder {
             }
             (Codec::Zlib, None) => self.zlib.compress(clevel, src, dst),
             (Codec::Zstd, None) => {
-                let noise = sampled.then_some(&mut self.noise);
+                let is_plane = self.layout == Layout::Plane;
+                let noise = sampled.then_some((&mut self.noise, is_plane));
                 self.zstd.compress(clevel, src, dst, noise)
             }
             (Codec::Zstd, Some(dict)) => self.zstd.compress_with(dict.zstd_encode()?, src, dst),

@@ -1,6 +1,6 @@
 //! Tests of what all codecs promise.
 
-use super::{Codec, Decoder, Dict, Encoder};
+use super::{Codec, Decoder, Dict, Encoder, Layout};
 
 /// A small generator of pseudo-random numbers (xorshift), the same in every run.
 pub(super) struct Numbers(pub u64);
@@ -652,18 +652,18 @@ fn zstd_finds_as_much_in_shuffled_numbers_as_the_reference() {
         ),
     ];
     let mut encoder = Encoder::new();
-    encoder.shuffled = true;
     let mut decoder = Decoder::new();
     for clevel in [1, 2, 3, 4, 5, 7, 8] {
         let (mut ours, mut theirs) = (0, 0);
         for (name, data) in &kinds {
             let (mut kind_ours, mut kind_theirs) = (0, 0);
             let block = shuffled(data, 8);
-            let len = if clevel < 6 {
-                block.len() / 8
+            let (layout, len) = if clevel < 6 {
+                (Layout::Plane, block.len() / 8)
             } else {
-                block.len()
+                (Layout::Planes, block.len())
             };
+            encoder.layout = layout;
             for stream in block.chunks(len) {
                 // An odd length, too.
                 for stream in [stream, &stream[..len - 5]] {

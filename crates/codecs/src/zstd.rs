@@ -137,19 +137,22 @@ impl Compressor {
     }
 
     /// Returns the number of bytes written, or 0 if they do not fit or the stream is incompressible. The stream is searched as suits it
-    /// if there is something to sample it with.
+    /// if there is something to sample it with; and whether it is one plane of bytes.
     pub(super) fn compress(
         &mut self,
         clevel: u8,
         src: &[u8],
         dst: &mut [u8],
-        noise: Option<&mut Noise>,
+        noise: Option<(&mut Noise, bool)>,
     ) -> Result<usize> {
         let cctx = self.context()?;
         let level = level(clevel);
         let mut piece = src.len();
         let plan = match noise {
-            Some(noise) => search::plan(clevel, src, dst.len() <= src.len(), noise)?,
+            Some((noise, is_plane)) => {
+                let may_store = dst.len() <= src.len();
+                search::plan(clevel, src, is_plane, may_store, noise)?
+            }
             None => Plan::Level,
         };
         match plan {
@@ -170,9 +173,22 @@ impl Compressor {
                 return written(n);
             }
             Plan::PlainLiterals => set_parameters(cctx, level, &[(LITERAL_COMPRESSION_MODE, 2)]),
-            Plan::Fastest => {
+            Plan::Literals => {
                 let level = 1;
-                set_parameters(cctx, level, &[(sys::ZSTD_cParameter::ZSTD_c_minMatch, 7)]);
+                set_parameters(cctx, level, &[]);
+                // SAFETY: as above. There are no sequences to read.
+                let n = unsafe {
+                    sys::ZSTD_compressSequences(
+                        cctx,
+                        dst.as_mut_ptr().cast(),
+                        dst.len(),
+                        [].as_ptr(),
+                        0,
+                        src.as_ptr().cast(),
+                        src.len(),
+                    )
+                };
+                return written(n);
             }
             Plan::Search(search) => set_parameters(cctx, level, &search.parameters(src.len())),
             Plan::SearchPieces(search, len) => {

@@ -15,6 +15,9 @@ const MIN_WORD: u32 = 4;
 const MAX_WORD: u32 = 16;
 /// Words that occur before by chance: fewer than one in so many.
 const WORDS_PER_CHANCE: u64 = 32;
+/// Which of eight pieces are looked at. Each distance from one piece to seven is there between two of them (a Golomb ruler), so that no
+/// period is missed. Of other repeats half are.
+const LOOKED_AT: [bool; 8] = [true, true, false, false, true, false, true, false];
 /// Fewer samples say nothing.
 const MIN_WORDS: usize = 48;
 
@@ -51,14 +54,18 @@ impl Noise {
             huffman_only: false,
         };
         self.start(search, stream)?;
-        let enough = enough * stream.len() / search.sampling / 256;
+        let looked_at = LOOKED_AT.iter().filter(|yes| **yes).count();
+        let enough = enough * stream.len() / search.sampling / 256 * looked_at / LOOKED_AT.len();
         let mask = u128::MAX >> (128 - 8 * word_len);
         let shift = u64::BITS - search.slots().ilog2();
         let (mut words, mut repeats) = (0, 0);
         let mut mixed_bytes = core::mem::take(&mut self.mixed_bytes);
         mixed_bytes.clear();
         mixed_bytes.resize(2 * PIECE, 0)?;
-        for (at, piece) in pieces(stream).enumerate() {
+        for (at, piece) in pieces(stream)
+            .enumerate()
+            .filter(|(at, _)| LOOKED_AT[at % 8])
+        {
             // Which words are sampled depends on no more bytes than they have.
             let pattern = mix(piece, word_len >= 8, &mut mixed_bytes);
             let positions = self
@@ -102,7 +109,7 @@ fn mix<'a>(piece: &[u8], eight: bool, mixed: &'a mut [u8]) -> &'a [u8] {
     for (group, mixed) in piece.windows(GROUP + 7).step_by(GROUP).zip(groups) {
         let mut one = [0; GROUP + 7];
         for (one, byte) in one.iter_mut().zip(group) {
-            *one = byte ^ (byte >> 4);
+            *one = byte ^ (byte >> 3);
         }
         let mut two = [0; GROUP + 6];
         for (i, two) in two.iter_mut().enumerate() {
@@ -168,12 +175,20 @@ mod tests {
             let mut far = stream.clone();
             far.copy_within(..len / 4, len / 2);
             let repeats = long_repeats(&far, values.into()).unwrap();
-            assert!((32..96).contains(&repeats), "{values}: {repeats}");
+            assert!((16..96).contains(&repeats), "{values}: {repeats}");
 
             let near = stream[..2000].repeat(len / 2000);
-            assert!(long_repeats(&near, values.into()) > Some(224), "{values}");
+            assert!(long_repeats(&near, values.into()) > Some(200), "{values}");
         }
         assert_eq!(long_repeats(&vec![7; len], 1), None);
+    }
+
+    #[test]
+    fn bytes_of_two_equal_halves_are_sampled() {
+        // As in decimal fractions: 0.2 is 0x3FC999...
+        let stream: Vec<u8> = of(5, 32 << 10, 1).iter().map(|byte| byte * 0x33).collect();
+        let repeats = long_repeats(&stream, 5);
+        assert!(repeats.is_some_and(|repeats| repeats <= 2), "{repeats:?}");
     }
 
     #[test]

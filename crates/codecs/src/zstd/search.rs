@@ -17,8 +17,8 @@ const BLOCK: usize = 128 << 10;
 /// The same for blocks of levels 7 and 8.
 const LARGE_BLOCK: usize = 512 << 10;
 
-/// If no more than so many of 256 words that are long enough are repeated, the bytes say nothing of one another.
-const INDEPENDENT: usize = 5;
+/// If no more than so many of 256 words that are long enough are seen to be repeated, the bytes say nothing of one another.
+const INDEPENDENT: usize = 2;
 
 /// In how many of 65,536 cases two bytes may be equal for codes alone to be as small as what the level finds. No code is shorter than a
 /// bit, so matches save something of bytes that need less.
@@ -55,8 +55,8 @@ pub(super) enum Plan {
     Store,
     /// As the level says, but without codes for single bytes, which would save nothing: the library spends most of the time on them.
     PlainLiterals,
-    /// By the library's fastest search, and for long matches alone: shorter ones take more bits than codes for their bytes.
-    Fastest,
+    /// Codes for single bytes and no search: matches take more bits than the codes for their bytes.
+    Literals,
     /// Search it so.
     Search(Search),
     /// Search it so, in pieces of so many bytes that have codes of their own, and at whose beginning the search looks at each byte again.
@@ -117,16 +117,22 @@ pub(in super::super) fn is_sampled(clevel: u8, len: usize) -> bool {
     lengths.contains(&len)
 }
 
-/// Plans the compression of a stream. It is stored only with `may_store`.
+/// Plans the compression of a stream, which is one plane of bytes or several planes. It is stored only with `may_store`.
 #[inline(never)]
-pub(super) fn plan(clevel: u8, stream: &[u8], may_store: bool, noise: &mut Noise) -> Result<Plan> {
+pub(super) fn plan(
+    clevel: u8,
+    stream: &[u8],
+    is_plane: bool,
+    may_store: bool,
+    noise: &mut Noise,
+) -> Result<Plan> {
     let len = stream.len();
     if !is_sampled(clevel, len) {
         return Ok(Plan::Level);
     }
-    let block = len >= BLOCK;
-    // These levels are fast, or have no better search than the library's, so that only random streams matter.
-    let only_random = clevel < 3 || (clevel == 4 && block);
+    let block = len >= BLOCK || !is_plane;
+    // Here no search is better than the library's, so that only random streams matter.
+    let only_random = block && [1, 2, 4].contains(&clevel);
     if only_random && !looks_uniform(stream) {
         return Ok(Plan::Level);
     }
@@ -135,7 +141,7 @@ pub(super) fn plan(clevel: u8, stream: &[u8], may_store: bool, noise: &mut Noise
         return Ok(Plan::Level);
     }
     if clevel < 3 {
-        return Ok(Plan::PlainLiterals);
+        return plan_of_fast(stream, distribution, collisions, noise);
     }
     let skewed = match distribution {
         // Shorter searches find less there.
@@ -154,7 +160,7 @@ pub(super) fn plan(clevel: u8, stream: &[u8], may_store: bool, noise: &mut Noise
             false => None,
         };
         return Ok(match long_repeats {
-            Some(..=INDEPENDENT) => Plan::Fastest,
+            Some(..=INDEPENDENT) => Plan::Literals,
             Some(230..) | None if clevel == 3 => Plan::Level,
             _ if skewed => of_skewed_plane(clevel),
             Some(repeats) => of_plane(clevel, repeats),
@@ -175,6 +181,25 @@ pub(super) fn plan(clevel: u8, stream: &[u8], may_store: bool, noise: &mut Noise
         7.. => of_large_block(clevel, repeats, collisions),
         _ if block => of_block(clevel, repeats),
         _ => of_plane(clevel, repeats),
+    })
+}
+
+/// The plan of the fast levels. They search only planes of few values for long, since they find many short matches there.
+fn plan_of_fast(
+    stream: &[u8],
+    distribution: Distribution,
+    collisions: u64,
+    noise: &mut Noise,
+) -> Result<Plan> {
+    let independent = distribution == Distribution::Skewed
+        && matches!(
+            noise.long_repeats(stream, collisions, INDEPENDENT)?,
+            Some(..=INDEPENDENT)
+        );
+    Ok(match distribution {
+        Distribution::Uniform => Plan::PlainLiterals,
+        _ if independent => Plan::Literals,
+        _ => Plan::Level,
     })
 }
 
@@ -257,7 +282,14 @@ mod tests {
     }
 
     fn plan(clevel: u8, stream: &[u8]) -> Plan {
-        super::plan(clevel, stream, true, &mut Noise::default()).unwrap()
+        super::plan(
+            clevel,
+            stream,
+            stream.len() < BLOCK,
+            true,
+            &mut Noise::default(),
+        )
+        .unwrap()
     }
 
     #[test]
@@ -273,7 +305,7 @@ mod tests {
                 [Plan::Store; 3]
             );
             let mut noise = Noise::default();
-            let roomy = super::plan(3, &stream, false, &mut noise).unwrap();
+            let roomy = super::plan(3, &stream, true, false, &mut noise).unwrap();
             assert!(matches!(roomy, Plan::Search(_)));
             assert_eq!(plan(3, &stream[..MIN_SAMPLED - 1]), Plan::Level, "short");
         }
@@ -287,18 +319,28 @@ mod tests {
         let len = 60_000;
         for values in [5, 12, 25, 100] {
             let stream = random(len, values, 1);
-            for clevel in [1, 2, 6, 9] {
+            for clevel in [6, 9] {
                 assert_eq!(plan(clevel, &stream), Plan::Level);
             }
+            // What has many values is searched quickly.
+            let fast = if values < 16 {
+                Plan::Literals
+            } else {
+                Plan::Level
+            };
+            assert_eq!([1, 2].map(|level| plan(level, &stream)), [fast; 2]);
             let plans = [3, 4, 5].map(|level| plan(level, &stream));
-            assert_eq!(plans, [Plan::Fastest; 3], "{values} values");
+            assert_eq!(plans, [Plan::Literals; 3], "{values} values");
             let repetitive = stream[..3000].repeat(20);
-            let plans = [3, 4, 5].map(|level| plan(level, &repetitive));
-            assert!(!plans.contains(&Plan::Fastest), "{values} values");
+            let plans = [1, 2, 3, 4, 5].map(|level| plan(level, &repetitive));
+            assert!(!plans.contains(&Plan::Literals), "{values} values");
+            let of_planes = |level| super::plan(level, &stream, false, true, &mut Noise::default());
+            let plans = [1, 2, 3, 4, 5].map(|level| of_planes(level).unwrap());
+            assert!(!plans.contains(&Plan::Literals), "{values} values");
         }
         // Codes for three values are hardly shorter than what level 5 finds.
         let three = random(len, 3, 1);
-        assert_eq!(plan(3, &three), Plan::Fastest);
+        assert_eq!(plan(3, &three), Plan::Literals);
         assert!(matches!(plan(5, &three), Plan::Search(_)));
         assert_eq!(plan(3, &random(len, 256, 100)), Plan::Level, "runs");
     }
