@@ -14,7 +14,7 @@ use super::hooks::{Executor, Hooks};
 use super::rules::Rules;
 use super::store::store;
 use oxiblosc_codecs::Release;
-use oxiblosc_error::Result;
+use oxiblosc_error::{Error, Result};
 use std::sync::Mutex;
 
 /// Below this many bytes a job is not worth the hand-off to another thread.
@@ -146,6 +146,9 @@ impl<'a> ChunkInput<'a> {
 }
 
 /// Compresses `source` into `dest`. Gives the chunk's size, or 0 if it does not fit.
+///
+/// # Errors
+/// [`Error::InvalidParam`] for variable-length blocks of which there is none, or an empty one; [`Error::MemoryAlloc`]; those of `hooks`.
 pub fn compress(
     params: &EncodeParams,
     source: ChunkInput,
@@ -156,6 +159,11 @@ pub fn compress(
     let nbytes = source.nbytes();
     let nblocks = source.nblocks(params.blocksize);
     let variable = matches!(source, ChunkInput::Variable(_));
+    if let ChunkInput::Variable(blocks) = source
+        && (blocks.is_empty() || blocks.iter().any(|block| block.is_empty()))
+    {
+        return Err(Error::InvalidParam);
+    }
     let within;
     let params = if variable || (nbytes > 0 && params.blocksize > nbytes) {
         let largest = |blocks: &[&[u8]]| blocks.iter().map(|block| block.len()).max();

@@ -63,7 +63,8 @@ pub fn stored<'a>(
     if !header.is_memcpyed() || header.special() != Special::None || header.is_lazy() {
         return Ok(None);
     }
-    if header.cbytes != header.nbytes + header.overhead() {
+    // With checksums, stored data are streams.
+    if header.cbytes != header.nbytes + header.overhead() || header.has_checksums() {
         return Err(Error::Data);
     }
     let start = header.overhead() + range.start;

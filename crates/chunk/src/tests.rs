@@ -11,7 +11,7 @@ use super::header::{ChunkHeader, filter_id};
 use super::hooks::{Executor, NoHooks, Serial};
 use super::plain;
 use super::rules::Rules;
-use oxiblosc_error::Result;
+use oxiblosc_error::{Error, Result};
 
 /// As many threads as were asked for, started one by one.
 struct Threads;
@@ -324,4 +324,29 @@ fn the_short_way_gives_the_same_bytes() {
         }
     }
     assert!(taken > 60, "{taken} of the reads are short");
+}
+
+#[test]
+fn there_are_no_empty_blocks_of_variable_length() {
+    let inputs: [&[&[u8]]; 4] = [&[], &[b""], &[b"a", b""], &[b"", b"a"]];
+    for base in variants() {
+        for (use_dict, checksums, instrumented) in [
+            (false, false, false),
+            (true, false, false),
+            (false, true, false),
+            (false, false, true),
+        ] {
+            let params = EncodeParams {
+                use_dict,
+                checksums,
+                instrumented,
+                ..base.clone()
+            };
+            for blocks in inputs {
+                let source = ChunkInput::Variable(blocks);
+                let made = compress(&params, source, &mut [0; 500], &NoHooks, &Serial);
+                assert_eq!(made, Err(Error::InvalidParam), "{params:?} {blocks:?}");
+            }
+        }
+    }
 }

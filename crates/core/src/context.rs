@@ -121,9 +121,6 @@ impl Compressor {
     /// # Errors
     /// As for [`Self::compress`]; [`Error::InvalidParam`] where there is no buffer, or an empty one.
     pub fn compress_vlblocks(&self, blocks: &[&[u8]]) -> Result<Buffer> {
-        if blocks.is_empty() || blocks.iter().any(|block| block.is_empty()) {
-            return Err(Error::InvalidParam);
-        }
         let source = ChunkInput::Variable(blocks);
         // Where each block begins, and the size of its stream.
         let sizes = 8 * blocks.len();
