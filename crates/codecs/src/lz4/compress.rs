@@ -69,11 +69,8 @@ trait Finder {
     /// Whether a candidate may lie outside the window.
     const CHECK_WINDOW: bool;
 
-    /// The slot for the bytes at `at`.
-    ///
-    /// # Safety
-    /// `at + 8 <= src.len()`.
-    unsafe fn slot(&self, src: &[u8], at: usize) -> usize;
+    /// The slot for a position, given five bytes there or more, the first one lowest.
+    fn slot(&self, bytes: u64) -> usize;
 
     /// Stores `at` in a slot and returns the position that was there.
     fn replace(&mut self, slot: usize, at: usize) -> usize;
@@ -85,10 +82,26 @@ trait Finder {
     #[inline(always)]
     unsafe fn insert(&mut self, src: &[u8], at: usize) -> usize {
         // SAFETY: the caller promises eight bytes at `at`.
-        let slot = unsafe { self.slot(src, at) };
-        let candidate = self.replace(slot, at);
+        self.insert_bytes(at, u64::from_le(unsafe { load(src, at) }))
+    }
+
+    /// The same where the first five bytes at `at`, or more, are known, the first one lowest.
+    #[inline(always)]
+    fn insert_bytes(&mut self, at: usize, bytes: u64) -> usize {
+        let candidate = self.replace(self.slot(bytes), at);
         debug_assert!(candidate < at || at == 0);
         candidate
+    }
+
+    /// Inserts the second position before a match's end and its end, where `there` are five bytes or more, and returns the candidate.
+    ///
+    /// # Safety
+    /// `end + MF_LIMIT <= src.len()`, and `end >= 2`.
+    #[inline(always)]
+    unsafe fn insert_end(&mut self, src: &[u8], end: usize, there: u64) -> usize {
+        // SAFETY: the caller promises 12 bytes at `end`.
+        unsafe { self.insert(src, end - 2) };
+        self.insert_bytes(end, there)
     }
 
     /// Whether the first four bytes match and the candidate `from` lies in the window.
@@ -118,18 +131,16 @@ impl<const REUSED: bool> Finder for Narrow<'_, REUSED> {
     const CHECK_WINDOW: bool = false;
 
     #[inline(always)]
-    unsafe fn slot(&self, src: &[u8], at: usize) -> usize {
-        // SAFETY: the caller promises eight bytes at `at`; this loads four.
-        hash::<NARROW_LOG>(u32::from_le(unsafe { load(src, at) }))
+    fn slot(&self, bytes: u64) -> usize {
+        hash::<NARROW_LOG>(bytes as u32)
     }
 
     #[inline(always)]
     fn replace(&mut self, slot: usize, at: usize) -> usize {
         if REUSED {
             let entry = core::mem::replace(&mut self.slots[slot], (self.base + at) as u16);
-            // A stale entry reads as position 0, like an empty slot. No branch, because stale entries are unpredictable.
-            let candidate = usize::from(entry).wrapping_sub(self.base);
-            select_unpredictable(candidate < at, candidate, 0)
+            // A stale entry reads as position 0, like an empty slot.
+            usize::from(entry).saturating_sub(self.base)
         } else {
             core::mem::replace(&mut self.slots[slot], at as u16).into()
         }
@@ -145,11 +156,10 @@ impl Finder for Wide<'_> {
     const CHECK_WINDOW: bool = true;
 
     #[inline(always)]
-    unsafe fn slot(&self, src: &[u8], at: usize) -> usize {
+    fn slot(&self, bytes: u64) -> usize {
         // Hashes five bytes. In a long stream four would give too many candidates that match in no more than four. The factor
         // is the LZ4 library's, since the streams are to be the same.
-        // SAFETY: the caller promises eight bytes at `at`.
-        let five = u64::from_le(unsafe { load(src, at) }) << 24;
+        let five = bytes << 24;
         (five.wrapping_mul(889_523_592_379) >> (64 - WIDE_LOG)) as usize
     }
 
@@ -410,27 +420,78 @@ pub(super) fn put_last_literals(dst: &mut [u8], out: usize, literals: &[u8]) -> 
     Some(put_literals(dst, out, literals, 0))
 }
 
-/// Extends the match between `from` and `at`, of which the first `MIN_MATCH` bytes are known, in both directions. Returns the sequence
-/// that begins at `anchor` and ends with the match, and where that is.
+/// The longest match that [`short_match`] finds, less `MIN_MATCH`.
+pub(in super::super) const MAX_SHORT_EXTRA: usize = 7;
+/// How many bytes have to lie at a match for [`short_match`].
+pub(in super::super) const SHORT_REACH: usize = MIN_MATCH + MAX_SHORT_EXTRA + MF_LIMIT;
+
+/// The end of the match between `from` and `at`, of which the first `MIN_MATCH` bytes are known, and the bytes there, the first one
+/// lowest, of which five are right. `None` if it is longer than 11 bytes.
+///
+/// The next match is often looked for there, and can be only when this is known. These bytes are cut out of what was compared, which
+/// takes less time than to load them.
 ///
 /// # Safety
-/// `from < at` and `at + MF_LIMIT <= src.len()`.
+/// `from < at` and `at + SHORT_REACH <= src.len()`.
 #[inline(always)]
-unsafe fn extend_match(src: &[u8], anchor: usize, from: usize, at: usize) -> (Sequence, usize) {
-    debug_assert!(from < at && at + MF_LIMIT <= src.len());
-    // SAFETY: the caller promises as much.
-    let end = unsafe { match_end(src, from, at) };
-    let mut literals = at - anchor;
-    if literals > 0 {
-        literals -= match_len_backward(src, from, at, literals.min(from));
-    }
-    let sequence = Sequence {
-        anchor,
-        literals,
-        distance: ((at - from) as u16).to_le_bytes(),
-        extra_len: end - anchor - literals - MIN_MATCH,
+pub(in super::super) unsafe fn short_match(
+    src: &[u8],
+    from: usize,
+    at: usize,
+) -> Option<(usize, u64)> {
+    debug_assert!(from < at && at + SHORT_REACH <= src.len());
+    // SAFETY: more than 16 bytes lie at `at`, and `from` is less than `at`.
+    let (near, xor, ahead) = unsafe {
+        let near: u64 = load(src, at + MIN_MATCH);
+        let xor = xor8(src, from + MIN_MATCH, at + MIN_MATCH);
+        let ahead: u64 = load(src, at + MIN_MATCH + 4);
+        (u64::from_le(near), xor, u64::from_le(ahead))
     };
-    (sequence, end)
+    let bits = xor.trailing_zeros();
+    let end = at + MIN_MATCH + (bits / 8) as usize;
+    let there = select_unpredictable(bits < 32, near, ahead) >> (bits & 24);
+    (xor != 0).then_some((end, there))
+}
+
+/// A match between `from` and `at`. Everything before `at` is written.
+struct Next {
+    at: usize,
+    from: usize,
+    /// Where the next sequence is written.
+    out: usize,
+}
+
+/// Writes matches of up to 11 bytes that follow each other without literals. True if there is another match.
+///
+/// # Safety
+/// `from < at` and `at + MF_LIMIT <= src.len()`, and the first `MIN_MATCH` bytes match.
+#[inline(always)]
+unsafe fn put_short_matches<F: Finder>(
+    finder: &mut F,
+    src: &[u8],
+    dst: &mut UncheckedDst,
+    next: &mut Next,
+) -> bool {
+    let Next { at, from, out } = next;
+    while *at + SHORT_REACH <= src.len() && *out + SEQUENCE_MARGIN <= dst.len() {
+        // SAFETY: as the caller says, with the loop's condition.
+        let Some((end, there)) = (unsafe { short_match(src, *from, *at) }) else {
+            return true;
+        };
+        let sequence = (*at - *from) << 8 | (end - *at - MIN_MATCH);
+        // SAFETY: the loop's condition leaves more than four bytes.
+        unsafe { dst.store(*out, (sequence as u32).to_le()) };
+        *out += 3;
+        *at = end;
+        // SAFETY: `MF_LIMIT` bytes lie at `end`, and the candidate lies before it.
+        unsafe {
+            *from = finder.insert_end(src, end, there);
+            if !F::is_match(src, *from, end) {
+                return false;
+            }
+        }
+    }
+    true
 }
 
 /// Writes the stream. Returns its length, or `None` if `dst` is too short. Compiled once for each kind of table.
@@ -454,11 +515,53 @@ fn encode<F: Finder>(
         'sequences: while let Some(found) = find_match(&mut finder, acceleration, src, at, last) {
             let mut from;
             (at, from) = found;
-            // Where a match ends, another one may begin.
             loop {
                 debug_assert!(from < at && at <= last);
-                // SAFETY: `at <= last`, so `at + MF_LIMIT <= src.len()`. The candidate `from` is an earlier position.
-                let (mut sequence, end) = unsafe { extend_match(src, anchor, from, at) };
+                let mut literals = at - anchor;
+                let mut back = 0;
+                if literals > 0 {
+                    back = match_len_backward(src, from, at, literals.min(from));
+                    literals -= back;
+                }
+                if literals < RUN_MASK
+                    && back < RUN_MASK - MAX_SHORT_EXTRA
+                    && at + SHORT_REACH <= src.len()
+                    && out + RUN_MASK + SEQUENCE_MARGIN <= dst.len()
+                    // SAFETY: `SHORT_REACH` bytes lie at `at`. The candidate `from` is an earlier position.
+                    && let Some((end, there)) = unsafe { short_match(src, from, at) }
+                {
+                    let extra = end - at - MIN_MATCH + back;
+                    let distance = ((at - from) as u16).to_le_bytes();
+                    // SAFETY: the condition leaves room for 15 bytes and 24 more. More than 16 lie at `anchor`, since as many lie at `at`.
+                    unsafe {
+                        dst.store(out, (literals << 4 | extra) as u8);
+                        dst.store::<u128>(out + 1, load(src, anchor));
+                        dst.store(out + 1 + literals, distance);
+                    }
+                    // SAFETY: `MF_LIMIT` bytes lie at `end`, and the candidate lies before it.
+                    let (more, next) = unsafe {
+                        let from = finder.insert_end(src, end, there);
+                        let out = out + 3 + literals;
+                        let mut next = Next { at: end, from, out };
+                        let more = F::is_match(src, from, end)
+                            && put_short_matches(&mut finder, src, &mut dst, &mut next);
+                        (more, next)
+                    };
+                    Next { at, from, out } = next;
+                    anchor = at;
+                    if !more {
+                        break;
+                    }
+                    (literals, back) = (0, 0);
+                }
+                // SAFETY: `at <= last`, so `at + MF_LIMIT <= src.len()`.
+                let end = unsafe { match_end(src, from, at) };
+                let mut sequence = Sequence {
+                    anchor,
+                    literals,
+                    distance: ((at - from) as u16).to_le_bytes(),
+                    extra_len: end - at + back - MIN_MATCH,
+                };
                 if sequence.has_margins(src, dst.len() - out) {
                     // SAFETY: the condition above is what the function requires.
                     out = unsafe { put_sequence_unchecked(&mut dst, out, src, sequence) };
@@ -466,13 +569,14 @@ fn encode<F: Finder>(
                     cold_path();
                     // The last literals are never part of a match.
                     let end = end.min(src.len() - LAST_LITERALS);
-                    sequence.extra_len = end - anchor - sequence.literals - MIN_MATCH;
+                    sequence.extra_len = end - at + back - MIN_MATCH;
                     out = put_sequence(dst.slice(), out, src, sequence)?;
                     if end > last {
                         anchor = end;
                         break 'sequences;
                     }
                 }
+                // Where a match ends, another one may begin.
                 at = end;
                 anchor = end;
                 // SAFETY: here `end <= last`, so 12 bytes lie at `at`. Both positions are higher than all inserted so far, since the
