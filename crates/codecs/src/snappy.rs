@@ -10,7 +10,7 @@
 use core::hint::{cold_path, select_unpredictable};
 
 use crate::copy::{array_at, array_at_mut};
-use crate::lz4::{MF_LIMIT, match_end, match_len_backward};
+use crate::lz4::{MF_LIMIT, SHORT_REACH, match_end, match_len_backward, short_match};
 use crate::table::{KNUTH_MULTIPLIER, zeros};
 use crate::unaligned::load;
 use oxiblosc_error::Result;
@@ -84,15 +84,10 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// Inserts `at` and returns the candidate, which is `at` itself or before it: in a short stream, of up to 64 KiB, the position
+    /// Inserts `at`, where `four` lie, and returns the candidate, which is `at` itself or before it: in a short stream, of up to 64 KiB, the position
     /// that was in the slot; in others the position in the window that has its lower 16 bits. Positions are inserted in increasing order.
-    ///
-    /// # Safety
-    /// `at + MIN_MATCH <= src.len()`.
     #[inline(always)]
-    unsafe fn insert<const SHORT: bool>(&mut self, at: usize) -> usize {
-        // SAFETY: the caller promises four bytes at `at`.
-        let four = u32::from_le(unsafe { load(self.src, at) });
+    fn insert<const SHORT: bool>(&mut self, at: usize, four: u32) -> usize {
         let slot = (four.wrapping_mul(KNUTH_MULTIPLIER) >> self.shift) as usize;
         let slot = &mut self.slots[slot % (1 << MAX_HASH_BITS)];
         let entry = core::mem::replace(slot, at as u16);
@@ -105,19 +100,39 @@ impl Finder<'_> {
         candidate
     }
 
-    /// Inserts `at` and returns the candidate if its first four bytes match.
+    /// Inserts `at` and returns the candidate if it has `four`, too, which are the bytes at `at`.
     ///
     /// # Safety
     /// `at + MIN_MATCH <= src.len()`.
     #[inline(always)]
-    unsafe fn find<const SHORT: bool>(&mut self, at: usize) -> Option<usize> {
+    unsafe fn find<const SHORT: bool>(&mut self, at: usize, four: u32) -> Option<usize> {
+        let from = self.insert::<SHORT>(at, four);
         // SAFETY: the caller promises four bytes at `at`, and `from` is not after it.
-        let (from, xor) = unsafe {
-            let from = self.insert::<SHORT>(at);
-            let xor = load::<u32>(self.src, from) ^ load::<u32>(self.src, at);
-            (from, xor)
-        };
+        let xor = u32::from_le(unsafe { load(self.src, from) }) ^ four;
         (xor | u32::from(from == at) == 0).then_some(from)
+    }
+
+    /// The bytes at `at`, the first one lowest.
+    ///
+    /// # Safety
+    /// `at + MIN_MATCH <= src.len()`.
+    #[inline(always)]
+    unsafe fn four(&self, at: usize) -> u32 {
+        // SAFETY: the caller promises four bytes at `at`.
+        u32::from_le(unsafe { load(self.src, at) })
+    }
+
+    /// Inserts the last position of a match and its end, and returns the match there.
+    ///
+    /// # Safety
+    /// `end + MIN_MATCH <= src.len()`, and `four` are the bytes there. `end` is not 0.
+    #[inline(always)]
+    unsafe fn find_at_end<const SHORT: bool>(&mut self, end: usize, four: u32) -> Option<usize> {
+        // SAFETY: the caller promises as much.
+        unsafe {
+            self.insert::<SHORT>(end - 1, self.four(end - 1));
+            self.find::<SHORT>(end, four)
+        }
     }
 
     /// The first match from `at` on, as position and candidate; `None` once the next position would lie behind `last`.
@@ -133,7 +148,7 @@ impl Finder<'_> {
         let mut tries = 1 << SKIP_TRIGGER;
         while at <= last {
             // SAFETY: `at <= last`, so the caller promises four bytes there.
-            if let Some(from) = unsafe { self.find::<SHORT>(at) } {
+            if let Some(from) = unsafe { self.find::<SHORT>(at, self.four(at)) } {
                 return Some((at, from));
             }
             let step = (tries >> SKIP_TRIGGER).min(MAX_STEP);
@@ -158,21 +173,28 @@ fn encode<const SHORT: bool>(mut finder: Finder, dst: &mut [u8]) -> Option<usize
             out = put_literals(dst, out, src, (anchor, start))?;
             let (mut start, mut found, mut from) = (start, found, from);
             loop {
-                // SAFETY: `from < found`, and `END_MARGIN` bytes lie at `found`, which is `last` at most.
-                let end = unsafe { match_end(src, from, found) };
-                out = put_match(dst, out, found - from, end - start)?;
-                anchor = end;
-                if end > last {
-                    break;
-                }
+                let reaches = found + SHORT_REACH <= src.len();
+                // SAFETY: `from < found`, and `SHORT_REACH` bytes lie at `found`.
+                let short = unsafe { reaches.then(|| short_match(src, from, found)) };
                 // Another match often begins where this one ends.
-                // SAFETY: `end <= last`, and `end - 1` is before it.
-                let next = unsafe {
-                    finder.insert::<SHORT>(end - 1);
-                    finder.find::<SHORT>(end)
+                let next = if let Some((end, there)) = short.flatten() {
+                    out = put_match(dst, out, found - from, end - start)?;
+                    anchor = end;
+                    // SAFETY: more than `MIN_MATCH` bytes lie at `end`.
+                    unsafe { finder.find_at_end::<SHORT>(end, there as u32) }
+                } else {
+                    // SAFETY: `from < found`, and `END_MARGIN` bytes lie at `found`, which is `last` at most.
+                    let end = unsafe { match_end(src, from, found) };
+                    out = put_match(dst, out, found - from, end - start)?;
+                    anchor = end;
+                    if end > last {
+                        break;
+                    }
+                    // SAFETY: `end <= last`.
+                    unsafe { finder.find_at_end::<SHORT>(end, finder.four(end)) }
                 };
                 match next {
-                    Some(next) => (start, found, from) = (end, end, next),
+                    Some(next) => (start, found, from) = (anchor, anchor, next),
                     None => break,
                 }
             }

@@ -11,7 +11,7 @@ mod short;
 mod writer;
 
 #[cfg(feature = "blosc1")]
-pub(super) use compress::{match_end, match_len_backward};
+pub(super) use compress::{SHORT_REACH, match_end, match_len_backward, short_match};
 #[cfg(feature = "blosc1")]
 pub(super) use decompress::MF_LIMIT;
 pub(super) use high::{High, HighDict};
