@@ -27,11 +27,15 @@ impl Compressor {
         if src.len() < MIN_SRC || dst.len() < MIN_DST {
             return Ok(0);
         }
-        let mut reaches = |ratio| self.reaches::<PROBE_LOG, SHORT>(src, PROBED, ratio);
-        let is_high = split && reaches(HIGH_RATIO)?;
-        if !is_high && !reaches(MIN_RATIO[usize::from(clevel)])? {
+        let wanted = [MIN_RATIO[usize::from(clevel)], HIGH_RATIO];
+        let reached = match split {
+            true => self.reached::<PROBE_LOG, SHORT, 2>(src, PROBED, wanted)?,
+            false => self.reached::<PROBE_LOG, SHORT, 1>(src, PROBED, [wanted[0]])?,
+        };
+        if reached == 0 {
             return Ok(0);
         }
+        let is_high = reached == wanted.len();
         match is_high {
             true => self.write_at::<LONG>(clevel, src, dst),
             false => self.write_at::<SHORT>(clevel, src, dst),

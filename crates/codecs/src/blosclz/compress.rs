@@ -6,8 +6,9 @@
 use core::hint::select_unpredictable;
 
 use super::{FAR, MAX_LITERALS, WINDOW};
-use crate::copy::{match_len, read4, read8};
+use crate::copy::{array_at, array_at_mut, match_len, read4};
 use crate::table::{Slot, Table, hash};
+use crate::unaligned::{load, xor8};
 use oxiblosc_error::Result;
 
 /// Binary logarithm of the most slots that a table uses.
@@ -74,20 +75,21 @@ impl Compressor {
             _ => 1,
         };
         let wanted = MIN_RATIO[usize::from(clevel)];
-        if !self.reaches::<LOG, LENGTH_SHIFT>(src, divisor, wanted)? {
+        if self.reached::<LOG, LENGTH_SHIFT, 1>(src, divisor, [wanted])? == 0 {
             return Ok(0);
         }
         self.write::<LOG, LENGTH_SHIFT, INSERT_TWO>(src, dst)
     }
 
-    /// Whether what a probe makes of the last `1 / divisor` of `src` has this ratio. It looks at `1 << LOG` bytes at most.
+    /// How many of these ratios, in ascending order, what a probe makes of the last `1 / divisor` of `src` has. It looks at `1 << LOG`
+    /// bytes at most.
     #[inline(always)]
-    pub(super) fn reaches<const LOG: u32, const SHIFT: usize>(
+    pub(super) fn reached<const LOG: u32, const SHIFT: usize, const N: usize>(
         &mut self,
         src: &[u8],
         divisor: usize,
-        wanted: f64,
-    ) -> Result<bool> {
+        wanted: [f64; N],
+    ) -> Result<usize> {
         let part = src.len() / divisor;
         let start = src.len() - part;
         let sample = &src[start..start + part.min(1 << LOG)];
@@ -149,29 +151,28 @@ impl<S: Slot, const LOG: u32, const SHIFT: usize, const REUSED: bool>
 
     /// Finds the first position from `at` on that has a match of the least length, and inserts every position on the way.
     /// Returns both positions, or `None` when `limit` comes first.
+    ///
+    /// # Safety
+    /// `limit + TAIL <= src.len()`, and all positions of `src` that were inserted lie before `at`.
     #[inline(always)]
-    fn next(&mut self, src: &[u8], at: usize, limit: usize) -> Option<(usize, usize)> {
+    unsafe fn next(&mut self, src: &[u8], mut at: usize, limit: usize) -> Option<(usize, usize)> {
+        debug_assert!(limit + TAIL <= src.len());
         let base = if REUSED { self.base } else { 0 };
-        // Iterating over windows avoids a bounds check per position. `limit` is `TAIL` before the end, so none is cut short.
-        for (at, here) in (at..limit).zip(src.get(at..)?.windows(8)) {
-            let here = read8(here, 0);
+        while at < limit {
+            // SAFETY: `at < limit`, so the caller promises more than eight bytes there.
+            let here = u64::from_le(unsafe { load(src, at) });
             let slot = &mut self.slots[hash::<LOG>(here as u32)];
-            let mut from = slot.get();
-            *slot = S::new(base + at);
             // An empty slot reads as position 0. That cannot be a false match: bytes like those at position 0 have the same
-            // hash, so the slot would hold their position. A stale entry is turned into position 0 as well, without a branch,
-            // because whether an entry is stale is unpredictable.
-            if REUSED {
-                from = from.wrapping_sub(base as u32);
-                from = select_unpredictable((from as usize) < at, from, 0);
-            }
-            let from = from as usize;
-            if (read8(src, from) ^ here) & Self::MIN_MATCH_MASK == 0
-                && at - from < WINDOW
-                && from < at
-            {
+            // hash, so the slot would hold their position. A stale entry is turned into position 0 as well.
+            let from = slot.get().saturating_sub(base as u32) as usize;
+            *slot = S::new(base + at);
+            debug_assert!(from < at || from == 0);
+            // SAFETY: `from` was inserted, so the caller promises that it lies before `at`, or it is 0.
+            let there = u64::from_le(unsafe { load(src, from) });
+            if (there ^ here) & Self::MIN_MATCH_MASK == 0 && at - from < WINDOW && from < at {
                 return Some((at, from));
             }
+            at += 1;
         }
         None
     }
@@ -179,40 +180,64 @@ impl<S: Slot, const LOG: u32, const SHIFT: usize, const REUSED: bool>
 
 /// The position after the first byte at which `src[at..]` and `src[from..]` differ, at most that of the last byte of `src`. The first
 /// `known` bytes match.
+///
+/// # Safety
+/// `from < at` and `at + TAIL <= src.len()`.
 #[inline(always)]
-fn match_end(src: &[u8], at: usize, from: usize, known: usize) -> usize {
+unsafe fn match_end(src: &[u8], at: usize, from: usize, known: usize) -> usize {
+    debug_assert!(from < at && at + TAIL <= src.len());
     let bound = src.len() - 1;
+    let compared = at + known;
+    if compared + 8 <= bound {
+        // SAFETY: the condition leaves eight bytes at `compared`, and `from` is less than `at`.
+        let xor = unsafe { xor8(src, from + known, compared) };
+        if xor != 0 {
+            return compared + (xor.trailing_zeros() / 8) as usize + 1;
+        }
+    }
     (at + match_len(src, at, from, bound, known) + 1).min(bound)
 }
 
-/// Whether compressing `sample` would reach the ratio `wanted`. It parses like [`encode`] but only counts bytes, and returns as
-/// soon as the answer is certain.
-fn probe<const LOG: u32, const SHIFT: usize, const REUSED: bool>(
+/// How many of these ratios, in ascending order, compressing `sample` would reach. It parses like [`encode`] but only counts bytes, and
+/// returns as soon as the answer is certain.
+fn probe<const LOG: u32, const SHIFT: usize, const REUSED: bool, const N: usize>(
     sample: &[u8],
     finder: &mut Finder<'_, u16, LOG, SHIFT, REUSED>,
-    wanted: f64,
-) -> bool {
+    wanted: [f64; N],
+) -> usize {
     let len = sample.len();
     if len <= TAIL {
-        return false;
+        return 0;
     }
     let limit = len - TAIL;
     // Compressed size so far, without the literals since `anchor`.
     let mut cost = 5usize;
     let mut pending = 4usize;
     let mut anchor = 0;
-    // At this size the ratio is missed, whatever follows. A literal costs at least a byte, so it is also missed if no match
-    // starts before `stop`.
-    let too_large = (len as f64 / wanted) as usize + 8;
-    loop {
+    // The first `reached` ratios are certain, those from `missed` on are not reached.
+    let (mut reached, mut missed) = (0, N);
+    while reached < missed {
+        // At this size the ratio is missed, whatever follows. A literal costs at least a byte, so it is also missed if no match
+        // starts before `stop`.
+        let too_large = (len as f64 / wanted[reached]) as usize + 8;
         let stop = anchor + too_large.saturating_sub(cost);
-        let Some((at, from)) = finder.next(sample, anchor, stop.min(limit)) else {
+        // SAFETY: `limit` lies `TAIL` bytes before the end. What was inserted lies before `anchor`.
+        let Some((at, from)) = (unsafe { finder.next(sample, anchor, stop.min(limit)) }) else {
             if stop < limit {
-                return false;
+                return reached;
             }
-            break;
+            let end = anchor.max(limit);
+            let literals = end - anchor;
+            cost += literals + (pending + literals) / MAX_LITERALS;
+            let ratio = end as f64 / cost as f64;
+            return reached
+                + wanted[reached..missed]
+                    .iter()
+                    .filter(|wanted| ratio >= **wanted)
+                    .count();
         };
-        let coded = match_end(sample, at, from, min_match(SHIFT)) - SHIFT - at;
+        // SAFETY: `at < limit`, and `from` lies before it.
+        let coded = unsafe { match_end(sample, at, from, min_match(SHIFT)) } - SHIFT - at;
         let literals = at - anchor;
         cost += literals + (pending + literals) / MAX_LITERALS;
         if (pending + literals).is_multiple_of(MAX_LITERALS) {
@@ -228,17 +253,14 @@ fn probe<const LOG: u32, const SHIFT: usize, const REUSED: bool>(
         anchor = next + 2;
         // Bounds of the final size: the rest is all literals at worst, and costs nothing at best.
         let worst = cost + len.saturating_sub(anchor) * (MAX_LITERALS + 1) / MAX_LITERALS + 2;
-        if limit as f64 >= wanted * worst as f64 {
-            return true;
+        while reached < missed && limit as f64 >= wanted[reached] * worst as f64 {
+            reached += 1;
         }
-        if (len as f64) < wanted * (cost - 2) as f64 {
-            return false;
+        while reached < missed && (len as f64) < wanted[missed - 1] * (cost - 2) as f64 {
+            missed -= 1;
         }
     }
-    let end = anchor.max(limit);
-    let literals = end - anchor;
-    cost += literals + (pending + literals) / MAX_LITERALS;
-    end as f64 / cost as f64 >= wanted
+    reached
 }
 
 /// Writes the stream. Returns its length, or `None` if `dst` is too short.
@@ -258,15 +280,16 @@ fn encode<
     let mut anchor = 0;
     finder.insert(read4(src, 0), 0);
     let mut start = 4;
-    while let Some((at, from)) = finder.next(src, start, limit) {
-        let coded = match_end(src, at, from, min_match(SHIFT)) - SHIFT - at;
+    // SAFETY: `limit` lies `TAIL` bytes before the end. What was inserted lies before `start`.
+    while let Some((at, from)) = unsafe { finder.next(src, start, limit) } {
+        // SAFETY: `at < limit`, and `from` lies before it.
+        let coded = unsafe { match_end(src, at, from, min_match(SHIFT)) } - SHIFT - at;
         let distance = at - from - 1;
         if coded <= MAX_SHORT_CODE && distance >= FAR {
             start = at + 1;
             continue;
         }
-        out = put_literals(src, anchor, at, dst, out)?;
-        out = put_match(dst, out, coded, distance)?;
+        out = put_sequence(src, (anchor, at), dst, out, coded, distance)?;
         let next = at + coded;
         let here = read4(src, next);
         finder.insert(here, next);
@@ -281,6 +304,42 @@ fn encode<
     // The mark of the first packet (see the module).
     dst[0] |= 1 << 5;
     Some(out)
+}
+
+/// The most bytes of a sequence that is written at once: literals and a match of three bytes.
+const SHORT_SEQUENCE: usize = MAX_LITERALS + 3;
+
+/// Writes the bytes of `src` from the first of two positions to the second as literals, and a match. Returns the end of the output.
+#[inline(always)]
+fn put_sequence(
+    src: &[u8],
+    (from, to): (usize, usize),
+    dst: &mut [u8],
+    mut out: usize,
+    coded: usize,
+    distance: usize,
+) -> Option<usize> {
+    let literals = to - from;
+    if literals < MAX_LITERALS
+        && coded < 7 + 255
+        && distance < FAR
+        && let Some(bytes) = array_at::<MAX_LITERALS>(src, from)
+        && let Some(room) = array_at_mut::<{ SHORT_SEQUENCE + 2 }>(dst, out)
+    {
+        // Fixed sizes are faster, and what they write too much is overwritten later. Without literals the match overwrites the first byte.
+        room[0] = (literals as u8).wrapping_sub(1);
+        room[1..=MAX_LITERALS].copy_from_slice(bytes);
+        let start = literals + usize::from(literals > 0);
+        let is_long = coded >= 7;
+        let head = coded.min(7) << 5 | distance >> 8;
+        let low = distance & 255;
+        let long = (coded.wrapping_sub(7) & 255) << 8 | low << 16;
+        let word = (head | select_unpredictable(is_long, long, low << 8)) as u32;
+        room[start..start + 4].copy_from_slice(&word.to_le_bytes());
+        return Some(out + start + 2 + usize::from(is_long));
+    }
+    out = put_literals(src, from, to, dst, out)?;
+    put_match(dst, out, coded, distance)
 }
 
 /// Writes `src[from..to]` as literals at `dst[out..]`. Returns the end of the output.
