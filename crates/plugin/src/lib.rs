@@ -20,8 +20,8 @@
 
 mod python;
 
-use oxiblosc_error::Result;
-use oxiblosc_memory::{CStrBuf, Collect, List, Lossy, boxed};
+use oxiblosc_error::{Error, Result};
+use oxiblosc_memory::{CStrBuf, Collect, List, Lossy, Published, boxed};
 use oxiblosc_system::library::{self, PLUGIN};
 use std::ffi::{CStr, c_char, c_void};
 use std::fmt;
@@ -53,12 +53,36 @@ struct Plugin {
     known: &'static Mutex<Known>,
 }
 
-/// Each plugin that was asked for. Entries stay until the process ends.
-static PLUGINS: Mutex<List<Plugin>> = Mutex::new(List::new());
+/// Each plugin that was asked for in one process. Entries stay until it ends.
+struct Plugins {
+    /// The process, as [`oxiblosc_pool::process`] numbers it.
+    process: u32,
+    entries: Mutex<List<Plugin>>,
+}
+
+static PLUGINS: Published<Plugins> = Published::empty();
+
+/// Those of this process. A child begins anew: a thread that it does not have may hold the locks of its parent, for as long as Python takes.
+fn plugins() -> Result<&'static Plugins> {
+    let process = oxiblosc_pool::process();
+    let new = || Plugins {
+        process,
+        entries: Mutex::new(List::new()),
+    };
+    match PLUGINS.get() {
+        Some(plugins) if plugins.process == process => return Ok(plugins),
+        Some(_) => PLUGINS.replace(Some(new()))?,
+        None => _ = PLUGINS.publish(new())?,
+    }
+    PLUGINS.get().ok_or(Error::Failure)
+}
 
 /// The entry of a plugin.
 fn entry(name: &str) -> Result<&'static Mutex<Known>> {
-    let mut plugins = PLUGINS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut plugins = plugins()?
+        .entries
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
     let mut there = plugins.iter();
     if let Some(plugin) = there.find(|plugin| plugin.name == name.as_bytes()) {
         return Ok(plugin.known);
@@ -76,7 +100,7 @@ fn entry(name: &str) -> Result<&'static Mutex<Known>> {
 /// None where there is no such plugin, or it lacks a function.
 ///
 /// # Errors
-/// [`Error::MemoryAlloc`](oxiblosc_error::Error::MemoryAlloc).
+/// [`Error::MemoryAlloc`].
 pub fn functions(name: &str, count: usize, trace: Trace) -> Result<Option<Functions>> {
     if !is_valid(name) {
         trace(format_args!("'{name}' is no name of a plugin"));
@@ -201,6 +225,30 @@ mod tests {
         let told = told.into_inner();
         assert_eq!(told.len(), 3, "{told:?}");
         assert!(told[2].contains("pip install blosc2-not_there_at_all"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_child_does_not_wait_for_what_its_parent_looks_for() {
+        let name = "looked_for_by_the_parent";
+        let held = entry(name).unwrap().lock().unwrap();
+        // The list's lock, too.
+        let list = plugins().unwrap().entries.lock().unwrap();
+        // SAFETY: the child calls the library alone, which may be called after a fork.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: ends the child, at once or where it waits.
+            unsafe {
+                libc::alarm(30);
+                let missing = matches!(functions(name, 2, &|_| {}), Ok(None));
+                libc::_exit(i32::from(!missing));
+            }
+        }
+        let mut status = -1;
+        // SAFETY: the child is ours, and the status can be written.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!(status, 0, "the child waited");
+        drop((held, list));
     }
 
     #[test]
