@@ -158,6 +158,8 @@ impl Offsets {
 
     /// A compressed index chunk, as the reference writes it.
     pub fn encode(&self) -> Result<List<u8>> {
+        #[cfg(test)]
+        ENCODED.set(ENCODED.get() + self.len());
         if self.len() > MAX_CHUNKS {
             return Err(Error::Data);
         }
@@ -195,6 +197,12 @@ impl Offsets {
         chunk.extend_from_slice(&self.to_bytes()?)?;
         Ok(chunk)
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How many offsets this thread has compressed.
+    pub(crate) static ENCODED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 /// Decodes the blocks of a compressed index one after the other, each once.

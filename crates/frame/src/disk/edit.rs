@@ -3,13 +3,13 @@
 use super::commit::{Next, Overwrite, Writes};
 use super::growing_index::{INDEX_SIZES, new_offsets};
 use super::places::ChunkWrite;
-use super::{Disk, SMALL};
+use super::{Disk, FEW, SMALL};
 use crate::change::{Change, Delta, Item};
 use crate::fingerprint;
 use crate::free_list::FreeList;
 use crate::header::{Kind, set_extent};
 use crate::index::stored_header;
-use crate::offsets::{Offsets, WIDTH};
+use crate::offsets::Offsets;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::Storage;
 use oxiblosc_memory::{Collect, List, ToList};
@@ -146,9 +146,8 @@ impl Disk {
         }
     }
 
-    /// Whether the frame has fewer than [`SMALL`] bytes after the change. Where a chunk grows into the room behind it, which only
-    /// large frames have, it is large for once more, though others may have left it. Many chunks that take no bytes make it a large one, so
-    /// that their index is not written as a whole with each of them.
+    /// Whether the frame has fewer than [`SMALL`] bytes and at most [`FEW`] chunks after the change. Where a chunk grows into the room behind
+    /// it, which only large frames have, it is large for once more, though others may have left it.
     fn stays_small(&self, change: &Change, specials: &Specials, next: &Next) -> bool {
         let chunks = match self.kind {
             Kind::Contiguous => {
@@ -167,7 +166,7 @@ impl Disk {
         let len = chunks + next.header.len() as u64 + trailer;
         // A long trailer that moves with every change would take much room.
         let is_small = len <= SMALL || trailer > chunks / LONG_TRAILER;
-        is_small && count.saturating_mul(WIDTH) as u64 <= SMALL
+        is_small && count <= FEW
     }
 
     /// Header and trailer as they are.

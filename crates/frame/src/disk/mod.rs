@@ -3,11 +3,11 @@
 //! What is known of the frame (header, trailer, offsets) is kept in memory, and read again when the header on disk is
 //! another: a different handle or process may have changed it. Reading is here; [`Disk::commit`] changes the frame.
 //!
-//! A frame of less than [`SMALL`] bytes lies as the format's documents show it: header, chunks, compressed index, trailer, one
-//! behind the other. The first change of a larger one moves the index away and stores it uncompressed, with room before it for
-//! chunks and behind it for offsets, so that an append writes a chunk, an offset and a new trailer and no more; closing the
-//! handle puts it back in order. Both are frames that every reader of the format understands, and between two changes the file
-//! ends where the frame does.
+//! A frame of less than [`SMALL`] bytes and at most [`FEW`] chunks lies as the format's documents show it: header, chunks,
+//! compressed index, trailer, one behind the other. The first change of a larger one moves the index away and stores it
+//! uncompressed, with room before it for chunks and behind it for offsets, so that an append writes a chunk, an offset and a new
+//! trailer and no more; closing the handle puts it back in order. Both are frames that every reader of the format understands, and
+//! between two changes the file ends where the frame does.
 
 mod commit;
 mod compact;
@@ -46,8 +46,10 @@ use std::ffi::CStr;
 
 /// How often, and how long apart in milliseconds, a frame is read again that another process is just changing.
 const RETRIES: (usize, u64) = (50, 1);
-/// A frame of fewer bytes is always in order.
+/// A frame of fewer bytes is always in order, if it has no more than [`FEW`] chunks.
 const SMALL: u64 = 1 << 20;
+/// The most chunks of a frame whose index is written as a whole with each change.
+pub(crate) const FEW: usize = 8 << 10;
 
 /// How a frame on disk is to be treated.
 #[derive(Clone)]

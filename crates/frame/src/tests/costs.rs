@@ -1,7 +1,9 @@
 //! What work costs: how it grows with the number of chunks.
 
 use super::*;
+use crate::disk::FEW;
 use crate::header::MIN_LEN;
+use crate::index::ENCODED;
 use crate::leftovers::has_frame;
 use oxiblosc_memory::Edit;
 use std::sync::atomic::AtomicU64;
@@ -151,6 +153,37 @@ fn changes_of_all_chunks_grow_as_the_chunks() {
             .unwrap();
         now() - start
     });
+}
+
+/// Chunks that take no bytes, or few, do not keep the frame small as to what an append costs.
+#[test]
+fn an_append_compresses_few_offsets() {
+    let folder = Folder::new("appends");
+    let count = if cfg!(miri) { 20 } else { FEW + 100 };
+    for (kind, len) in [
+        (Kind::Contiguous, None),
+        (Kind::Contiguous, Some(1)),
+        (Kind::Sparse, None),
+    ] {
+        let path = folder.0.join(format!("{kind:?}{len:?}"));
+        let name = c_path(&path);
+        let mut model = Model::default();
+        let (mut disk, _) = Disk::create(plain(), &name, &header(&model, kind), &[], &[]).unwrap();
+        let mut most = 0;
+        for i in 0..count {
+            let special = Err(Place::Special(Special::Zero));
+            let step = Step::Append(len.map_or(special, |len| Ok(chunk(len, i as u8))));
+            step.apply(&mut model);
+            let next = step.next(&model, kind);
+            ENCODED.set(0);
+            disk.commit(&step.change(&step.items()), &[], next).unwrap();
+            most = most.max(ENCODED.get());
+        }
+        assert!(most <= FEW, "{kind:?}, {len:?}: {most} at once");
+        disk.close().unwrap();
+        let (mut disk, _) = Disk::open(plain(), &name, 0, kind).unwrap();
+        assert_same(&content(&mut disk).unwrap(), &model.chunks, "appended");
+    }
 }
 
 #[test]
