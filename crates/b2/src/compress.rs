@@ -178,7 +178,14 @@ fn compress_file(args: &CompressArgs, input: &Input, output: &Output) -> Result<
         Ok(sample)
     });
     let settings = plain_settings(args, || samples.collect())?;
-    compress_bytes(args, settings, &mut file, size, output)
+    let done = compress_bytes(args, settings, &mut file, size, output)?;
+    match done.nbytes < size {
+        true => Err(Failure::say(format!(
+            "{}: became shorter while it was read",
+            input.name()
+        ))),
+        false => Ok(done),
+    }
 }
 
 /// Compresses what comes through a pipe.

@@ -60,11 +60,11 @@ pub fn run(args: &ConvertArgs) -> Result<Outcome> {
         )));
     }
     if frame.array().is_some() && shapes {
-        reshape(args, &mut frame, &input, place, &settings)?;
+        reshape(args, &mut frame, (&input, output.name()), place, &settings)?;
     } else if again {
-        recompress(args, &mut frame, &input, place, settings)?;
+        recompress(args, &mut frame, (&input, output.name()), place, settings)?;
     } else {
-        copy(&mut frame, &input, place, &settings)?;
+        copy(&mut frame, (&input, output.name()), place, &settings)?;
     }
     let (name, silent) = (output.name().to_string(), output.is_stream());
     let (before, after) = (bytes(size_of(input.path())), bytes(output.size()));
@@ -107,9 +107,14 @@ fn each_vlmeta(
 }
 
 /// Chunk by chunk, as they are.
-fn copy(frame: &mut Frame, input: &Input, place: Place, settings: &Settings) -> Result<()> {
-    let new = with_metalayers(frame, place, settings);
-    let mut new = new.map_err(|error| Failure::of(input.name(), error))?;
+fn copy(
+    frame: &mut Frame,
+    (input, to): (&Input, &str),
+    place: Place,
+    settings: &Settings,
+) -> Result<()> {
+    let unwritten = |error| Failure::of(to, error);
+    let mut new = with_metalayers(frame, place, settings).map_err(unwritten)?;
     let progress = Progress::new("copying", frame.header.nbytes.max(0) as u64);
     let failed = |nchunk, error| Failure::of(format!("{}: chunk {nchunk}", input.name()), error);
     let (nchunks, size) = (frame.nchunks(), frame.header.chunksize.max(0) as u64);
@@ -124,11 +129,8 @@ fn copy(frame: &mut Frame, input: &Input, place: Place, settings: &Settings) -> 
             });
             chunk.transpose()
         },
-        |(), (nchunk, chunk)| {
-            let chunk = chunk.read().map_err(|error| failed(nchunk, error))?;
-            Ok((nchunk, chunk))
-        },
-        |(nchunk, chunk)| {
+        |(), (nchunk, chunk)| chunk.read().map_err(|error| failed(nchunk, error)),
+        |chunk| {
             let made;
             let chunk: &[u8] = match &chunk {
                 StoredChunk::Bytes(chunk) => chunk,
@@ -138,25 +140,25 @@ fn copy(frame: &mut Frame, input: &Input, place: Place, settings: &Settings) -> 
                 }
             };
             let nbytes = ChunkHeader::parse(chunk).map(|header| header.nbytes);
-            new.append_chunk(chunk)
-                .map_err(|error| failed(nchunk, error))?;
+            new.append_chunk(chunk).map_err(unwritten)?;
             progress.add(nbytes.unwrap_or(0));
             Ok(())
         },
     )?;
-    finish(frame, input, settings.threads, new)
+    finish(frame, (input, to), settings.threads, new)
 }
 
 /// Compresses the data again.
 fn recompress(
     args: &ConvertArgs,
     frame: &mut Frame,
-    input: &Input,
+    (input, to): (&Input, &str),
     place: Place,
     settings: Settings,
 ) -> Result<()> {
     let typesize = usize::try_from(settings.typesize).unwrap_or(1);
     let failed = |error| Failure::of(input.name(), error);
+    let unwritten = |error| Failure::of(to, error);
     let (chunks, blocks) = (args.chunks.as_deref(), args.blocks.as_deref());
     let (chunk, blocksize) = plain_sizes(chunks, blocks, typesize, CHUNK)?;
     let settings = Settings {
@@ -167,9 +169,9 @@ fn recompress(
         },
         ..settings
     };
-    let mut new = with_metalayers(frame, place, &settings).map_err(failed)?;
+    let mut new = with_metalayers(frame, place, &settings).map_err(unwritten)?;
     let progress = Progress::new("converting", frame.header.nbytes.max(0) as u64);
-    let checksums = new.has_checksums().map_err(failed)?;
+    let checksums = new.has_checksums().map_err(unwritten)?;
     let chunks = Chunks::of(frame, input);
     let rooms = Pool::new();
     let compress = |to: &SuperChunk, data: &[u8]| {
@@ -178,7 +180,7 @@ fn recompress(
         Ok((room, cbytes.map_err(failed)?, data.len()))
     };
     let append = |(room, cbytes, size): (Buffer, usize, usize)| {
-        new.append_chunk(&room[..cbytes]).map_err(failed)?;
+        new.append_chunk(&room[..cbytes]).map_err(unwritten)?;
         rooms.keep(room);
         progress.add(size);
         Ok(())
@@ -208,7 +210,7 @@ fn recompress(
             append,
         )?;
     }
-    finish(frame, input, settings.threads, new)
+    finish(frame, (input, to), settings.threads, new)
 }
 
 /// Bytes of a block of an array.
@@ -223,24 +225,30 @@ fn block_of(frame: &Frame) -> i32 {
         .unwrap_or(frame.header.blocksize)
 }
 
-fn finish(frame: &Frame, input: &Input, threads: i16, mut new: SuperChunk) -> Result<()> {
-    let failed = |error| Failure::of(input.name(), error);
-    let contexts = frame.contexts(threads).map_err(failed)?;
+fn finish(
+    frame: &Frame,
+    (input, to): (&Input, &str),
+    threads: i16,
+    mut new: SuperChunk,
+) -> Result<()> {
+    let contexts = frame.contexts(threads);
+    let contexts = contexts.map_err(|error| Failure::of(input.name(), error))?;
     each_vlmeta(frame, &contexts, |name, content| {
         new.add_vlmeta(name, content)
     })?;
-    new.close().map_err(failed)
+    new.close().map_err(|error| Failure::of(to, error))
 }
 
 /// An array with other chunks or blocks.
 fn reshape(
     args: &ConvertArgs,
     frame: &mut Frame,
-    input: &Input,
+    (input, to): (&Input, &str),
     place: Place,
     settings: &Settings,
 ) -> Result<()> {
     let failed = |error| Failure::of(input.name(), error);
+    let unwritten = |error| Failure::of(to, error);
     let damaged = || {
         Failure::say(format!(
             "{}: the array's metalayer is damaged",
@@ -273,7 +281,7 @@ fn reshape(
         blocksize: 0,
         ..*settings
     };
-    let mut new = Array::new(place, &settings, &shape, &others).map_err(failed)?;
+    let mut new = Array::new(place, &settings, &shape, &others).map_err(unwritten)?;
     let progress = Progress::new("converting", frame.header.nbytes.max(0) as u64);
     let size = slab_size(&shape.chunks, itemsize);
     let states = each_thread(settings.threads, 0, size, |threads| {
@@ -289,7 +297,7 @@ fn reshape(
             Ok((start, stop, items))
         },
         |(start, stop, items)| {
-            new.write(&start, &stop, &items).map_err(failed)?;
+            new.write(&start, &stop, &items).map_err(unwritten)?;
             progress.add(items.len());
             Ok(())
         },
@@ -298,7 +306,7 @@ fn reshape(
     each_vlmeta(frame, &contexts, |name, content| {
         new.add_vlmeta(name, content)
     })?;
-    new.close().map_err(failed)
+    new.close().map_err(unwritten)
 }
 
 fn joined(lengths: &[i32]) -> String {

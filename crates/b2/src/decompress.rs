@@ -110,6 +110,8 @@ fn decompress_frame(frame: Frame, input: &Input, output: &mut Output, threads: i
     let chunks = Chunks::of(&frame, input);
     let states = chunks.each_thread(threads, |threads| frame.contexts(threads))?;
     let progress = Progress::new("decompressing", frame.header.nbytes.max(0) as u64);
+    let to = PathBuf::from(output.name());
+    let unwritten = |error| Failure::at(&to, &error);
     if output.is_stream() || chunks.start(0).is_none() {
         let mut write = output.writer()?;
         in_order(
@@ -117,7 +119,8 @@ fn decompress_frame(frame: Frame, input: &Input, output: &mut Output, threads: i
             chunks.take_from(&mut frame),
             |contexts, (nchunk, chunk)| chunks.decompress(contexts, nchunk, &chunk),
             |(data, size)| {
-                write.write_all(&data[..size])?;
+                let written = write.write_all(&data[..size]);
+                written.map_err(unwritten)?;
                 chunks.keep(data);
                 progress.add(size);
                 Ok(())
@@ -132,7 +135,7 @@ fn decompress_frame(frame: Frame, input: &Input, output: &mut Output, threads: i
         |contexts, (nchunk, chunk)| {
             let (data, size) = chunks.decompress(contexts, nchunk, &chunk)?;
             let start = chunks.start(nchunk).unwrap_or_default();
-            write_all_at(&file, &data[..size], start)?;
+            write_all_at(&file, &data[..size], start).map_err(unwritten)?;
             chunks.keep(data);
             Ok(size)
         },
@@ -181,12 +184,15 @@ fn decompress_array(
         Npy::header(shape, &dtype)
     };
     let file = output.create()?;
-    write_all_at(&file, &header, 0)?;
+    let to = Path::new(output.name());
+    let unwritten = |error| Failure::at(to, &error);
+    write_all_at(&file, &header, 0).map_err(unwritten)?;
     let total = shape.iter().try_fold(itemsize as u64, |n, length| {
         n.checked_mul((*length).max(0) as u64)
     });
     let total = total.ok_or_else(|| Failure::say(format!("{}: too large", input.name())))?;
-    file.set_len(header.len() as u64 + total)?;
+    let len = header.len() as u64 + total;
+    file.set_len(len).map_err(unwritten)?;
     if total == 0 {
         return Ok(());
     }
@@ -220,7 +226,7 @@ fn decompress_array(
             runs(shape, &start, &stop, |at, from, count| {
                 let pos = header.len() as u64 + at * itemsize as u64;
                 let run = &items[from * itemsize..(from + count) * itemsize];
-                Ok(write_all_at(&file, run, pos)?)
+                write_all_at(&file, run, pos).map_err(unwritten)
             })?;
             used.keep(items);
             Ok(size)

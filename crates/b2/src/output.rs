@@ -145,14 +145,16 @@ impl Output {
     /// Puts it where it was asked for.
     pub fn finish(mut self) -> Result<()> {
         let from = self.path();
+        let name = self.name.clone();
+        let failed = |error: io::Error| Failure::at(Path::new(&name), &error);
         match &mut self.target {
             Target::Stream(stream) => {
                 // What came through `writer` is there already.
                 if from.exists() {
                     let mut from = File::open(&from).map_err(|error| Failure::at(&from, &error))?;
-                    io::copy(&mut from, stream)?;
+                    io::copy(&mut from, stream).map_err(failed)?;
                 }
-                Ok(stream.flush()?)
+                stream.flush().map_err(failed)
             }
             Target::Path { to, replace } => {
                 let times = self.keep_times && self.source.is_some();

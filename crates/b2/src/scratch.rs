@@ -1,6 +1,6 @@
 //! Folders for what is not finished. They go away with the value, and when a signal ends the program.
 
-use crate::system;
+use crate::system::{self, Reserve};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// How often a name that is taken is replaced by another.
 const TRIES: usize = 100;
 
-/// The folders there are. Locked while one is made, so that a signal finds either none or the whole entry.
-static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// The folders there are, each with what removing it takes where the process may open no more files. Locked while one is made, so that a
+/// signal finds either none or the whole entry.
+static FOLDERS: Mutex<Vec<(PathBuf, Reserve)>> = Mutex::new(Vec::new());
 
-fn folders() -> MutexGuard<'static, Vec<PathBuf>> {
+fn folders() -> MutexGuard<'static, Vec<(PathBuf, Reserve)>> {
     FOLDERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -35,7 +36,10 @@ impl Scratch {
             ));
             match system::create_private_dir(&path) {
                 Ok(()) => {
-                    folders.push(path.clone());
+                    let reserve = system::reserve(&path).inspect_err(|_| {
+                        let _ = std::fs::remove_dir(&path);
+                    })?;
+                    folders.push((path.clone(), reserve));
                     return Ok(Self { path, kept: false });
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -57,7 +61,7 @@ impl Scratch {
         let (result, keep) = change();
         if keep {
             self.kept = true;
-            folders.retain(|path| *path != self.path);
+            folders.retain(|(path, _)| *path != self.path);
         }
         result
     }
@@ -69,9 +73,9 @@ impl Drop for Scratch {
             return;
         }
         let mut folders = folders();
+        folders.retain(|(path, _)| *path != self.path);
         // What cannot be removed stays; there is nobody to tell.
         let _ = std::fs::remove_dir_all(&self.path);
-        folders.retain(|path| *path != self.path);
     }
 }
 
@@ -83,11 +87,12 @@ pub fn is_locked() -> bool {
 
 /// Removes all folders. They stay locked, so that no more are made.
 fn end() {
-    let folders = folders();
-    for folder in folders.iter() {
+    let mut folders = folders();
+    for (folder, reserve) in folders.drain(..) {
+        drop(reserve);
         // The other threads go on, and may put a file into a folder that is being removed.
         for _ in 0..TRIES {
-            match std::fs::remove_dir_all(folder) {
+            match std::fs::remove_dir_all(&folder) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {}
                 _ => break,
             }

@@ -5,7 +5,7 @@ mod kind {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
-    use std::fs::{DirBuilder, Metadata, Permissions};
+    use std::fs::{DirBuilder, File, Metadata, Permissions};
     use std::io;
     use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt, chown};
     use std::path::Path;
@@ -14,6 +14,14 @@ mod kind {
     /// Makes a directory that only this user can look into.
     pub fn create_private_dir(path: &Path) -> io::Result<()> {
         DirBuilder::new().mode(0o700).create(path)
+    }
+
+    /// Files that are held open so that others can be opened once they are closed.
+    pub type Reserve = [File; 2];
+
+    /// As many as removing a directory, and one in it, takes.
+    pub fn reserve(path: &Path) -> io::Result<Reserve> {
+        Ok([File::open(path)?, File::open(path)?])
     }
 
     /// Whether it is a disk.
@@ -82,6 +90,13 @@ mod kind {
     /// Makes a directory. Who can look into it is what the one around it says.
     pub fn create_private_dir(path: &Path) -> io::Result<()> {
         std::fs::create_dir(path)
+    }
+
+    /// There is no number of files that a process may open.
+    pub struct Reserve;
+
+    pub fn reserve(_path: &Path) -> io::Result<Reserve> {
+        Ok(Reserve)
     }
 
     /// Whether it is a disk.

@@ -1,6 +1,6 @@
 //! What only systems with the calls of POSIX have: modes, links, devices, pipes with names, signals.
 
-use crate::support::{Folder, b2, piped, read, series, symlink};
+use crate::support::{Folder, b2, npy, piped, read, series, symlink};
 use std::fs::{self, File, FileTimes, Permissions};
 use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
@@ -267,4 +267,102 @@ fn a_signal_leaves_nothing_behind() {
     out.read_to_end(&mut frame).expect("a frame");
     assert!(child.wait().expect("it ends").success());
     assert_eq!(&frame[2..9], b"b2frame");
+}
+
+/// A process that may open few files, or has no room on the disk, leaves nothing behind, says what it could not write, and keeps what was
+/// there.
+#[test]
+fn few_files_and_no_room_leave_nothing_behind() {
+    let folder = Folder::new("few-files");
+    let file = folder.write("data", &series(300_000));
+    let [frame, sparse, to] = ["frame", "sparse", "to"].map(|name| folder.path(name));
+    b2(&["compress", &file, "-o", &frame, "--chunks", "100K"]).ended(0);
+    b2(&["convert", &frame, &sparse, "--sparse"]).ended(0);
+    let array = folder.write("a.npy", &npy("<i4", false, "(300000,)", &series(300_000)));
+    let nd = folder.path("a.b2nd");
+    b2(&["compress", &array, "-o", &nd]).ended(0);
+    let commands = [
+        vec!["compress", &file, "-o", &to],
+        vec!["compress", &file, "-o", &to, "--sparse"],
+        vec!["compress", &array, "-o", &to],
+        vec!["decompress", &frame, "-o", &to],
+        vec!["decompress", &nd, "-o", &to],
+        vec!["decompress", &sparse, "-o", &to],
+        vec!["convert", &frame, &to],
+        vec!["convert", &frame, &to, "--sparse"],
+        vec!["convert", &frame, &to, "-l", "1"],
+        vec!["convert", &nd, &to, "--chunks", "1000"],
+        vec!["repair", &sparse, &to],
+    ];
+    let count = folder.count();
+    for args in &commands {
+        let limited = |limit: &str, more: &[&str]| {
+            Command::new("sh")
+                .args(["-c", &format!("{limit}; exec \"$0\" \"$@\"")])
+                .arg(env!("CARGO_BIN_EXE_b2"))
+                .args(args)
+                .args(more)
+                .output()
+                .expect("runs")
+        };
+        let mut failed = 0;
+        for files in 3..24 {
+            let run = limited(&format!("ulimit -n {files}"), &[]);
+            let err = String::from_utf8_lossy(&run.stderr).into_owned();
+            let done = run.status.success();
+            assert_eq!(
+                folder.count(),
+                count + usize::from(done),
+                "{files} files, {args:?}: {err}"
+            );
+            if done {
+                let _ = fs::remove_file(&to);
+                let _ = fs::remove_dir_all(&to);
+            }
+            failed += usize::from(!done);
+        }
+        assert!(0 < failed && failed < 21, "{args:?}: {failed}");
+        // Blocks of 512 bytes: less than any of the commands writes.
+        fs::write(&to, b"kept").expect("written");
+        let run = limited("ulimit -f 8", &["-f"]);
+        let err = String::from_utf8_lossy(&run.stderr).into_owned();
+        assert_eq!(run.status.code(), Some(2), "{args:?}: {err}");
+        assert!(err.starts_with(&format!("b2: {to}: ")), "{args:?}: {err}");
+        assert_eq!(fs::read(&to).expect("there"), b"kept");
+        assert_eq!(folder.count(), count + 1, "{args:?}: {err}");
+        fs::remove_file(&to).expect("removed");
+    }
+}
+
+#[test]
+fn a_file_that_becomes_shorter_is_not_taken_for_whole() {
+    let folder = Folder::new("shorter");
+    let file = folder.path("data");
+    let to = folder.path("frame");
+    for args in [
+        &["--chunks", "1M", "-c", "lz4"][..],
+        &["--chunks", "1M", "--sparse"],
+    ] {
+        let data = File::create(&file).expect("made");
+        data.set_len(1 << 40).expect("a sparse file");
+        let child = Command::new(env!("CARGO_BIN_EXE_b2"))
+            .args(["compress", &file, "-o", &to])
+            .args(args)
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the tool starts");
+        let began = std::time::Instant::now();
+        while folder.count() < 2 {
+            assert!(began.elapsed() < Duration::from_secs(60), "nothing is made");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        data.set_len(1 << 20).expect("shorter");
+        let run = child.wait_with_output().expect("it ends");
+        let err = String::from_utf8_lossy(&run.stderr).into_owned();
+        assert!(
+            run.status.code() == Some(2) && err.contains("shorter"),
+            "{err}"
+        );
+        assert_eq!(folder.count(), 1);
+    }
 }
