@@ -29,10 +29,9 @@ fn max_collisions(clevel: u8) -> u64 {
     }
 }
 
-/// The length of the library's blocks where they are cut: that of a plane of eight in a block of half a megabyte.
-const LARGE_PIECE: usize = 64 << 10;
-/// The same at level 3: that of some planes of bits.
-const SMALL_PIECE: usize = 32 << 10;
+/// The length of the library's blocks where they are cut: that of some planes of bits, and of a plane of sixteen in a block of half a
+/// megabyte. Where two planes of different kinds share codes, these are up to 8 % longer.
+const PIECE: usize = 32 << 10;
 
 /// Parameters of a search. What is not here is as the level has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -232,7 +231,7 @@ fn of_block_at_3(repeats: Option<usize>, collisions: u64) -> Plan {
     let few_values = collisions > 65_536 / 11;
     match repeats {
         Some(..4) => Plan::Search(Search::double_fast(4)),
-        Some(..48) => Plan::SearchPieces(Search::double_fast(4), SMALL_PIECE),
+        Some(..48) => Plan::SearchPieces(Search::double_fast(4), PIECE),
         Some(..200) if few_values => Plan::Search(Search::chains(ZSTD_greedy, 3, 4)),
         None if collisions > 65_536 / 3 => Plan::Search(Search::chains(ZSTD_greedy, 3, 4)),
         _ => Plan::Level,
@@ -261,7 +260,7 @@ fn of_large_block(clevel: u8, repeats: usize, collisions: u64) -> Plan {
         (8, ..77) => 6,
         _ => return Plan::Level,
     };
-    Plan::SearchPieces(Search::rows(ZSTD_lazy2, attempts, 5), LARGE_PIECE)
+    Plan::SearchPieces(Search::rows(ZSTD_lazy2, attempts, 5), PIECE)
 }
 
 #[cfg(test)]
@@ -356,18 +355,18 @@ mod tests {
         let fast = Search::double_fast(4);
         assert_eq!(plan(3, &random(BLOCK, 100, 1)), Plan::Search(fast));
         let mut mixed = random(BLOCK, 100, 1);
-        let pieces = mixed.chunks_mut(SMALL_PIECE);
+        let pieces = mixed.chunks_mut(PIECE);
         for piece in pieces {
             piece.copy_within(4096..5120, 10_000);
         }
-        assert_eq!(plan(3, &mixed), Plan::SearchPieces(fast, SMALL_PIECE));
+        assert_eq!(plan(3, &mixed), Plan::SearchPieces(fast, PIECE));
         let repetitive = random(3000, 100, 1).repeat(BLOCK.div_ceil(3000));
         assert_eq!(plan(3, &repetitive[..BLOCK]), Plan::Level);
         assert_eq!(plan(4, &block(BLOCK)), Plan::Level);
         for clevel in [7, 8] {
             assert!(matches!(
                 plan(clevel, &block(LARGE_BLOCK)),
-                Plan::SearchPieces(_, LARGE_PIECE)
+                Plan::SearchPieces(_, PIECE)
             ));
             assert_eq!(plan(clevel, &block(LARGE_BLOCK - 4)), Plan::Level);
         }
