@@ -779,6 +779,10 @@ fn split_at_offsets<'d>(mut dest: &'d mut [u8], offsets: &[usize]) -> Result<Lis
     Ok(blocks)
 }
 
+/// Shorter blocks are left to the caller alone: a queue of them would take many times the memory of their data, and a header of 32 bytes
+/// can claim very many.
+const MIN_QUEUED: usize = 32;
+
 /// Decompresses every block into its own slice, which has the block's size.
 pub fn decompress_blocks<'d>(
     chunk: &Chunk,
@@ -813,6 +817,10 @@ pub fn decompress_blocks<'d>(
         }
     }
     let blocks = (from..).zip(blocks);
+    let nthreads = match chunk.header.blocks {
+        Blocks::Regular { blocksize } if blocksize < MIN_QUEUED => 1,
+        _ => nthreads,
+    };
     let nworkers = workers(
         exec,
         nthreads,

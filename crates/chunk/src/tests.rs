@@ -7,11 +7,13 @@ mod rebuild;
 use super::decode::{Chunk, decompress};
 use super::encode::{ChunkInput, EncodeParams, compress};
 use super::getitem::{ItemRange, getitem};
-use super::header::{ChunkHeader, filter_id};
+use super::header::{ChunkHeader, Special, filter_id};
 use super::hooks::{Executor, NoHooks, Serial};
 use super::plain;
 use super::rules::Rules;
+use super::special;
 use oxiblosc_error::{Error, Result};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// As many threads as were asked for, started one by one.
 struct Threads;
@@ -348,5 +350,32 @@ fn there_are_no_empty_blocks_of_variable_length() {
                 assert_eq!(made, Err(Error::InvalidParam), "{params:?} {blocks:?}");
             }
         }
+    }
+}
+
+/// Counts the jobs that it is given, and does them alone.
+#[derive(Default)]
+struct Counted(AtomicUsize);
+
+impl Executor for Counted {
+    fn run(&self, _: usize, _: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()> {
+        self.0.fetch_add(1, Relaxed);
+        job(0);
+        Ok(())
+    }
+}
+
+#[test]
+fn blocks_shorter_than_their_place_in_a_queue_are_not_queued() {
+    const NBYTES: usize = 100_000;
+    for (blocksize, jobs) in [(1, 0), (31, 0), (32, 1), (4096, 1)] {
+        let mut bytes = [0; 32];
+        special::write(Special::Zero, NBYTES, blocksize, 1, &[], &mut bytes);
+        let header = ChunkHeader::parse(&bytes).unwrap();
+        let chunk = Chunk::parse(&header, &bytes).unwrap();
+        let (mask, exec) = (vec![false; header.nblocks], Counted::default());
+        let mut dest = vec![0xee; NBYTES];
+        decompress(&chunk, &mut dest, Some(&mask), 8, &NoHooks, &exec).unwrap();
+        assert_eq!((dest, exec.0.into_inner()), (vec![0; NBYTES], jobs));
     }
 }
