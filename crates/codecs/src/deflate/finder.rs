@@ -23,8 +23,9 @@ pub(super) const MAX_DISTANCE: usize = WINDOW_SIZE - 1;
 /// Bits of the hash, for the longest streams and for the shortest.
 const MAX_HASH_BITS: u32 = 17;
 const MIN_HASH_BITS: u32 = 9;
-/// Bits of the hash at the level for speed, so that the table fits into the first-level cache.
-const QUICK_HASH_BITS: u32 = 15;
+/// Bits of the hash at the level for speed: as zlib-ng has them. With fewer, repeats from far back are lost, and the only candidate of
+/// many positions is one that happens to share their slot.
+const QUICK_HASH_BITS: u32 = 16;
 /// How many candidates are tried whose distance is so small that the match would overlap itself.
 const MAX_OVERLAPPING: u32 = 4;
 /// How many bytes are hashed.
@@ -64,7 +65,7 @@ pub(super) struct SearchLimits {
 }
 
 /// The tables of the match finder, kept from stream to stream. All positions are relative to `base`; 0 = empty, so position 0 never
-/// matches.
+/// matches. At the level for speed no position is 0, as `base` lies before the stream.
 pub(super) struct HashTables {
     /// For each hash, the last position with it.
     head: Box<[u16; 1 << MAX_HASH_BITS]>,
@@ -72,7 +73,10 @@ pub(super) struct HashTables {
     prev: Box<[u16; WINDOW_SIZE]>,
     buckets: Buckets,
     hash_bits: u32,
+    /// It wraps around where it lies before the stream.
     base: usize,
+    /// All entries of `head` are less, if all its slots were used for streams at the level for speed.
+    unused: Option<usize>,
 }
 
 impl HashTables {
@@ -85,21 +89,36 @@ impl HashTables {
             buckets: Buckets::new()?,
             hash_bits: MIN_HASH_BITS,
             base: 0,
+            unused: None,
         })
     }
 
     /// Clears the tables for a stream of `len` bytes. A short stream uses fewer slots, so that there is less to clear, and more of them
     /// are in the cache.
     pub(super) fn start(&mut self, len: usize, quick: bool, with_match3: bool) {
-        let max_bits = if quick {
-            QUICK_HASH_BITS
-        } else {
-            MAX_HASH_BITS
-        };
-        self.hash_bits = (usize::BITS - len.leading_zeros() + 1).clamp(MIN_HASH_BITS, max_bits);
-        self.head[..1 << self.hash_bits].fill(0);
         self.buckets.start(len, with_match3);
-        self.base = 0;
+        if quick {
+            return self.start_quickly(len);
+        }
+        let bits = usize::BITS - len.leading_zeros() + 1;
+        self.hash_bits = bits.clamp(MIN_HASH_BITS, MAX_HASH_BITS);
+        self.head[..1 << self.hash_bits].fill(0);
+        (self.base, self.unused) = (0, None);
+    }
+
+    /// The same at the level for speed. To clear the table would take longer than to search a short stream. So its positions go on from
+    /// those of the stream before, which then lie before its begin, and never match.
+    fn start_quickly(&mut self, len: usize) {
+        self.hash_bits = QUICK_HASH_BITS;
+        let ends_at = |begin: usize| begin.checked_add(len).filter(|end| *end <= MAX_POSITION);
+        let begin = match self.unused.filter(|begin| ends_at(*begin).is_some()) {
+            Some(begin) => begin,
+            None => {
+                self.head[..1 << QUICK_HASH_BITS].fill(0);
+                1
+            }
+        };
+        (self.base, self.unused) = (0usize.wrapping_sub(begin), ends_at(begin));
     }
 
     /// A match finder for `src`. Its `base` is to be handed back to [`close`](Self::close).
@@ -158,7 +177,7 @@ impl MatchFinder<'_> {
     /// Slides the tables if necessary, so that positions up to a match behind `at` can be inserted.
     #[inline(always)]
     pub(super) fn slide_if_needed(&mut self, at: usize) {
-        let pos = at - self.base;
+        let pos = at.wrapping_sub(self.base);
         if pos > MAX_POSITION {
             self.slide(pos / WINDOW_SIZE * WINDOW_SIZE);
         }
@@ -174,7 +193,7 @@ impl MatchFinder<'_> {
             }
         }
         self.table3.slide(less);
-        self.base += by;
+        self.base = self.base.wrapping_add(by);
     }
 
     /// Inserts a position, and with `MATCH3` also for its first three bytes. Returns the head of its chain before, and the match of three
@@ -186,7 +205,7 @@ impl MatchFinder<'_> {
     pub(super) unsafe fn insert<const MATCH3: bool>(&mut self, at: usize) -> (usize, Match) {
         // SAFETY: the caller promises as many.
         let four = u32::from_le(unsafe { load(self.src, at) });
-        let pos = at - self.base;
+        let pos = at.wrapping_sub(self.base);
         let match3 = match MATCH3 {
             true => self.table3.insert(pos, four),
             false => Match::default(),
@@ -227,15 +246,15 @@ impl MatchFinder<'_> {
         debug_assert!(HASH_BYTES <= max_len && max_len <= self.src.len() - at);
         // SAFETY: there are at least `max_len` bytes at `at`, and so `HASH_BYTES`.
         let four = unsafe { load::<u32>(self.src, at) };
-        let pos = at - self.base;
+        let pos = at.wrapping_sub(self.base);
         let slot = self.slot(four);
         let head = core::mem::replace(&mut self.head[slot], pos as u16);
         let distance = pos.wrapping_sub(head.into());
-        let limit = pos.saturating_sub(1).min(MAX_DISTANCE);
-        let in_window = distance.wrapping_sub(1) < limit;
+        // What an earlier stream left lies before this one.
+        let in_window = distance.wrapping_sub(1) < at.min(MAX_DISTANCE);
         // No branch, since this is unpredictable. Outside the window `at` is compared with itself, and the result is ignored.
         let from = at - select_unpredictable(in_window, distance, 0);
-        // SAFETY: `from` is not negative, since `distance <= limit < pos <= at`, and not after `at`, where there are four bytes.
+        // SAFETY: `from` is not negative, since `distance <= at` in the window, and not after `at`, where there are four bytes.
         let xor = unsafe { load::<u32>(self.src, from) } ^ four;
         if xor | u32::from(!in_window) != 0 {
             return Match::default();
