@@ -1,6 +1,6 @@
 //! What a handle has that changes its frame: the file, opened and locked, and what is known of the room in it.
 
-use super::Disk;
+use super::{Disk, is_there};
 use crate::free_list::FreeList;
 use crate::header::Kind;
 use crate::journal;
@@ -232,6 +232,7 @@ impl Disk {
     }
 
     /// Takes a change back that was begun and not committed, if there is one, so that the frame is in the file what it is known to be.
+    /// Where its writer was not dead, and has made the change since, the frame is another, as if that came later.
     ///
     /// # Errors
     /// Those of output.
@@ -240,7 +241,10 @@ impl Disk {
             return Ok(());
         }
         self.lock()?;
-        let settled = self.prepare().map(drop);
+        let settled = match self.is_current() {
+            true => self.prepare().map(drop),
+            false => Ok(()),
+        };
         self.unlock().and(settled)
     }
 
@@ -264,6 +268,10 @@ impl Disk {
     fn clear_behind(&self, file: &dyn Storage, len: u64) -> Result<()> {
         if journal::roll_back(file, Some(self.base), self.options.durable, None)? {
             return Ok(());
+        }
+        // A frame that has become another since it was read may reach farther.
+        if !is_there(&self.view.pending, file) || !self.header_is_current(file) {
+            return Err(Error::FileRead);
         }
         // What is behind the frame may be another frame, which a change would destroy.
         let end = self.base + self.view.extent.frame_len;

@@ -79,6 +79,38 @@ fn a_change_that_takes_long_is_waited_for() {
     }
 }
 
+/// Where a writer dies and another takes its change back and makes one, a handle that has seen the record does not take that for
+/// what is left behind the frame.
+#[test]
+fn a_record_that_is_gone_is_not_taken_back() {
+    let folder = Folder::new("gone");
+    for kind in KINDS {
+        for point in 0.. {
+            let path = folder.0.join(format!("{kind:?} {point}"));
+            let mut model = frame(&path, kind);
+            let mut one = open(&path, kind);
+            let left = Arc::new(AtomicI64::new(i64::MAX));
+            let dying = unlucky(&left, Fate::Dies);
+            let (mut dying, _) = Disk::open(dying, &c_path(&path), 0, kind).unwrap();
+            left.store(point, Ordering::Relaxed);
+            if append(&mut dying, &mut model.clone(), kind).is_ok() {
+                assert!(point > 2, "{kind:?}");
+                break;
+            }
+            drop(dying);
+            one.lock().unwrap();
+            // It can only read, as the lock is another's.
+            let mut two = open(&path, kind);
+            append_locked(&mut one, &mut model, kind).unwrap();
+            one.unlock().unwrap();
+            two.settle().unwrap();
+            assert_eq!(count(&path, kind), 2, "{kind:?} {point}");
+            append(&mut two, &mut model, kind).unwrap();
+            assert_eq!(count(&path, kind), 3, "{kind:?} {point}");
+        }
+    }
+}
+
 #[test]
 fn a_thread_does_not_wait_for_itself() {
     let folder = Folder::new("itself");
