@@ -1,4 +1,5 @@
-//! Operations that need two handles, of two frames or of one, beside others that need them too: none waits for ever.
+//! Operations that need two handles, of two frames or of one, beside others that need them too: none waits for ever, and each
+//! knows what the other has done to its frame.
 //!
 //! Each test runs in a process of its own, which ends after a time.
 
@@ -6,9 +7,12 @@ mod common;
 
 use blosc2::capi::types::{blosc2_cparams, blosc2_io, blosc2_stdio_params};
 use common::b2nd::{Array, Spec, c_path, our_arrays};
+use common::data::Kind;
 use common::folder::Folder;
 use common::isolated::{isolated, start};
+use common::maps::{map_io, map_params};
 use common::schunk::our_schunks;
+use common::schunk_calls::Schunk;
 use oxiblosc_core::{CParams, DParams, Error, Place, Protection, SuperChunk};
 use std::path::Path;
 use std::sync::Barrier;
@@ -237,4 +241,170 @@ fn threads_read_two_handles_of_a_frame_crosswise() {
         Ok(())
     });
     assert_eq!(done, Ok(()));
+}
+
+/// Where two handles of a frame meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meeting {
+    File,
+    Directory,
+    /// A file of which one handle has a map.
+    Map,
+}
+
+/// Data that do not compress, so that chunks of the same number of bytes leave a header the same.
+fn noise(nbytes: usize, seed: u64) -> Vec<u8> {
+    Kind::Random.bytes(nbytes, seed)
+}
+
+/// Two handles of a new frame.
+struct Pair {
+    handles: [Schunk; 2],
+    /// The chunks, as the seeds of their data.
+    chunks: Vec<u64>,
+    nbytes: usize,
+    next: u64,
+}
+
+impl Pair {
+    fn new(meeting: Meeting, path: &Path, io: &blosc2_io, (count, nbytes): (u64, usize)) -> Self {
+        let cparams = blosc2_cparams::defaults();
+        let lib = our_schunks();
+        let made = lib.create(meeting != Meeting::Directory, Some(path), &cparams, 1, None);
+        let made = made.expect("a frame");
+        for seed in 0..count {
+            let chunk = noise(nbytes, seed);
+            assert!(made.append_buffer(&chunk, nbytes as i32) > 0);
+        }
+        drop(made);
+        let first = match meeting {
+            Meeting::Map => lib.open_io(path, io),
+            Meeting::File | Meeting::Directory => lib.open_path(path),
+        };
+        Self {
+            handles: [first, lib.open_path(path)].map(|handle| handle.expect("opens")),
+            chunks: (0..count).collect(),
+            nbytes,
+            next: count,
+        }
+    }
+
+    /// A change through one of the handles, after which the header may be what it was.
+    fn change(&mut self, by: usize, kind: usize, at: usize) {
+        let (handle, last) = (&self.handles[by], self.chunks.len() - 1);
+        let seed = self.next;
+        let data = noise(self.nbytes, seed);
+        let (at, nbytes) = (at % last, self.nbytes as i32);
+        self.next += 1;
+        match kind {
+            0 => {
+                let mut order: Vec<i64> = (0..=last as i64).collect();
+                order.swap(at, last);
+                assert_eq!(handle.reorder(&order), 0);
+                self.chunks.swap(at, last);
+            }
+            1 => {
+                assert!(handle.delete_chunk(at as i64) >= 0);
+                assert!(handle.append_buffer(&data, nbytes) > 0);
+                self.chunks.remove(at);
+                self.chunks.push(seed);
+            }
+            _ => {
+                let items = (self.nbytes / 8) as i64;
+                let start = at as i64 * items;
+                assert_eq!(handle.set_slice(start, start + items, &data), 0);
+                self.chunks[at] = seed;
+            }
+        }
+    }
+
+    fn check(&self, by: usize, what: &str) {
+        let handle = &self.handles[by];
+        assert_eq!(handle.get().nchunks, self.chunks.len() as i64, "{what}");
+        for (nchunk, seed) in self.chunks.iter().enumerate() {
+            let mut data = vec![0; self.nbytes];
+            let rc = handle.decompress_chunk(nchunk as i64, &mut data);
+            assert_eq!(rc, self.nbytes as i64, "{what}: chunk {nchunk}");
+            assert!(data == noise(self.nbytes, *seed), "{what}: chunk {nchunk}");
+        }
+    }
+}
+
+/// However many changes another handle has made: the header may be again what it was before them.
+#[test]
+fn a_handle_knows_what_another_one_has_done() {
+    let folder = Folder::new("two-changes");
+    let small = [Meeting::File, Meeting::Directory, Meeting::Map].map(|at| (at, (5, 800)));
+    // Their index grows in its place.
+    let large = [Meeting::File, Meeting::Map].map(|at| (at, (300, 8000)));
+    for (meeting, size) in small.into_iter().chain(large) {
+        for kind in 0..3 {
+            let what = format!("{meeting:?} {size:?} kind {kind}");
+            let path = folder.join(&what);
+            let mut params = map_params(c"r+");
+            let io = map_io(&mut params);
+            let mut pair = Pair::new(meeting, &path, &io, size);
+            for round in 0..12 {
+                let (by, beside) = (round % 2, 1 - round % 2);
+                pair.check(beside, &what);
+                for change in 0..=round / 2 {
+                    pair.change(by, kind, round + 7 * change);
+                }
+                // It builds upon what it has not looked at.
+                pair.change(beside, 1, round);
+                pair.check(by, &what);
+            }
+            let chunks = std::mem::take(&mut pair.chunks);
+            drop(pair.handles);
+            let again = [(); 2].map(|()| our_schunks().open_path(&path).expect("opens"));
+            let whole = Pair {
+                handles: again,
+                chunks,
+                ..pair
+            };
+            whole.check(0, &what);
+        }
+    }
+}
+
+/// Threads that each have a handle of their own change a frame without any lock of the program's.
+#[test]
+fn handles_of_threads_lose_no_change() {
+    const CHANGES: usize = 150;
+    for contiguous in [true, false] {
+        let done = isolated(PATIENCE, || {
+            let folder = Folder::new("own-handles");
+            let path = folder.join("frame");
+            let (lib, data) = (our_schunks(), noise(800, 0));
+            let cparams = blosc2_cparams::defaults();
+            let made = lib.create(contiguous, Some(&path), &cparams, 1, None);
+            made.ok_or("no frame")?.append_buffer(&data, 800);
+            let changes = || {
+                let handle = lib.open_path(&path).ok_or("does not open")?;
+                for _ in 0..CHANGES {
+                    // One is kept of two, and the header is often what it was before.
+                    for append in [true, false, true] {
+                        let rc = match append {
+                            true => handle.append_buffer(&data, 800),
+                            false => handle.delete_chunk(0),
+                        };
+                        if rc < 0 {
+                            return Err(format!("append {append}: {rc}"));
+                        }
+                    }
+                }
+                Ok(())
+            };
+            thread::scope(|scope| {
+                let threads = [(); 3].map(|()| scope.spawn(changes));
+                threads.into_iter().try_for_each(joined)
+            })?;
+            let frame = lib.open_path(&path).ok_or("does not open at the end")?;
+            match frame.get().nchunks as usize {
+                n if n == 1 + 3 * CHANGES => Ok(()),
+                n => Err(format!("{n} chunks")),
+            }
+        });
+        assert_eq!(done, Ok(()), "contiguous: {contiguous}");
+    }
 }

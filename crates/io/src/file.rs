@@ -2,7 +2,7 @@
 //! handle serves many readers, and what was written is there for the next open of the file.
 
 use super::change_lock::ChangeLock;
-use super::{Backend, Mode, Storage};
+use super::{Backend, Mode, Storage, Version, Written};
 use oxiblosc_error::{Error, Result};
 use oxiblosc_memory::{Buffer, List, Shared, shared_dyn};
 use oxiblosc_system::files;
@@ -39,6 +39,11 @@ impl Backend for Filesystem {
 
     fn identity(&self, path: &CStr) -> Option<(u64, u64)> {
         files::identity_of(path)
+    }
+
+    fn version(&self, path: &CStr) -> Option<Version> {
+        let (identity, written) = files::version_of(path)?;
+        Some(Version { identity, written })
     }
 
     fn is_filesystem(&self) -> bool {
@@ -145,6 +150,23 @@ impl Storage for PlainFile {
         let identity = files::identity(&self.file).ok()?;
         Some(*self.identity.get_or_init(|| identity))
     }
+
+    fn written(&self) -> Option<Written> {
+        files::written(&self.file)
+    }
+
+    fn written_after(&self, before: Written) -> Option<Written> {
+        written_after(&self.file, before)
+    }
+}
+
+/// See [`Storage::written_after`].
+pub fn written_after(file: &File, before: Written) -> Option<Written> {
+    let now = files::written(file)?;
+    if now > before || files::write_after(file, before).is_err() {
+        return Some(now);
+    }
+    files::written(file)
 }
 
 /// Reads from `pos` on until `buf` is full, the file ends or an error comes. Returns how many bytes were read.

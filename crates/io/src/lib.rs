@@ -16,6 +16,7 @@
 
 use oxiblosc_error::Result;
 use oxiblosc_memory::{Buffer, List, Shared, shared_dyn};
+pub use oxiblosc_system::files::Written;
 use oxiblosc_system::files::{self, Access, How};
 use std::ffi::CStr;
 use std::fs::File;
@@ -110,6 +111,25 @@ pub trait Storage: Send + Sync {
     fn identity(&self) -> Option<(u64, u64)> {
         None
     }
+
+    /// When the open file was last written to, where that is known.
+    fn written(&self) -> Option<Written> {
+        None
+    }
+
+    /// Makes [`Self::written`] later than `before`, if it is not and that can be done; gives what it is then.
+    fn written_after(&self, _before: Written) -> Option<Written> {
+        self.written()
+    }
+}
+
+/// A file that a path names, as it is at some moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// Device and inode.
+    pub identity: (u64, u64),
+    /// When it was last written to, where that is known.
+    pub written: Option<Written>,
 }
 
 /// What a file is opened for.
@@ -156,6 +176,15 @@ pub trait Backend: Send + Sync {
     /// it was opened.
     fn identity(&self, _path: &CStr) -> Option<(u64, u64)> {
         None
+    }
+
+    /// As [`Self::identity`], and when that file was last written to.
+    fn version(&self, path: &CStr) -> Option<Version> {
+        let identity = self.identity(path)?;
+        Some(Version {
+            identity,
+            written: None,
+        })
     }
 
     /// Whether these are plain files of the file system: handles may be kept open, and the functions of [`paths`] work

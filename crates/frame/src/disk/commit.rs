@@ -95,6 +95,7 @@ impl Disk {
         if prepared.live.is_empty() && prepared.dead.is_empty() {
             return Ok(());
         }
+        self.wrote = true;
         let step = match is_append {
             true => self.in_one_step(&prepared, &header, extent.frame_len)?,
             false => None,

@@ -1,9 +1,9 @@
 //! A look at whether a frame is the one that was last read, which several threads can take at once.
 
-use super::{Disk, Named, Pending, is_there, patches};
+use super::{Disk, Named, Pending, is_there, is_written, patches};
 use crate::journal::overlay;
 use oxiblosc_error::Error;
-use oxiblosc_io::{Backend, Storage};
+use oxiblosc_io::{Backend, Storage, Written};
 use oxiblosc_memory::{CStrBuf, Shared};
 
 /// The longest header that is copied for a look.
@@ -15,6 +15,7 @@ pub struct Look {
     path: Shared<CStrBuf>,
     file: Shared<dyn Storage>,
     identity: Option<(u64, u64)>,
+    written: Option<Written>,
     base: u64,
     header: [u8; LONGEST],
     len: usize,
@@ -37,8 +38,13 @@ pub enum Seen {
 impl Look {
     /// Takes the look.
     pub fn take(&self) -> Seen {
-        let named = match self.backend.identity(&self.path) {
-            named if named == self.identity => Named::Same,
+        let named = match self.backend.version(&self.path) {
+            Some(version) if Some(version.identity) == self.identity => {
+                if is_written(self.written, version.written) {
+                    return Seen::Other;
+                }
+                Named::Same
+            }
             None => Named::Nothing,
             Some(_) => return Seen::Other,
         };
@@ -77,6 +83,7 @@ impl Disk {
             path: self.file.clone(),
             file: reader.file.clone(),
             identity: self.identity,
+            written: self.written,
             base: self.base,
             header,
             len: known.len(),

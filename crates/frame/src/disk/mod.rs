@@ -1,7 +1,8 @@
 //! A frame in a file or a directory.
 //!
 //! What is known of the frame (header, trailer, offsets) is kept in memory, and read again when the header on disk is
-//! another: a different handle or process may have changed it. Reading is here; [`Disk::commit`] changes the frame.
+//! another, or the file was written to since: a different handle or process may have changed it. The header alone does not tell, since
+//! after several changes it may be what it was before. Reading is here; [`Disk::commit`] changes the frame.
 //!
 //! A frame of less than [`SMALL`] bytes and at most [`FEW`] chunks lies as the format's documents show it: header, chunks,
 //! compressed index, trailer, one behind the other. The first change of a larger one moves the index away and stores it
@@ -39,7 +40,7 @@ pub use new::NewFrame;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::lock::SidecarLock;
 use oxiblosc_io::readers::{READERS, ReaderSlot};
-use oxiblosc_io::{Backend, Mode, Storage};
+use oxiblosc_io::{Backend, Mode, Storage, Written};
 use oxiblosc_memory::sort::sort;
 use oxiblosc_memory::{CStrBuf, Collect, List, Shared};
 use std::ffi::CStr;
@@ -139,6 +140,20 @@ struct Reader {
     _slot: ReaderSlot<'static>,
 }
 
+/// A file to read the frame from.
+struct Source {
+    file: Shared<dyn Storage>,
+    /// What the path names.
+    found: Named,
+    /// When it was last written to, as of before the frame is read.
+    written: Option<Written>,
+}
+
+/// Whether a file was written to between two looks, as far as that is known.
+fn is_written(before: Option<Written>, now: Option<Written>) -> bool {
+    before.is_some() && now.is_some() && before != now
+}
+
 /// What the path of a file that is open names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Named {
@@ -169,6 +184,10 @@ pub struct Disk {
     view: View,
     /// Device and inode of the file that `view` was read from.
     identity: Option<(u64, u64)>,
+    /// When that file was last written to: before `view` was read, or by this handle.
+    written: Option<Written>,
+    /// Whether this handle has written to the file since it has the lock of a change.
+    wrote: bool,
     reader: Option<Reader>,
     writer: Option<Writer>,
     /// Kept from one change to the next, where the back end is one for files.
@@ -238,13 +257,14 @@ impl Disk {
             lock.lock(false)?;
         }
         let loading = options.backend.open(&file, Mode::Read).and_then(|storage| {
+            let written = storage.written();
             let loading = load::load_patiently(&*storage, base, kind, false)?;
-            Ok((storage, loading))
+            Ok((storage, written, loading))
         });
         if let Some(lock) = &mut lock {
             lock.unlock()?;
         }
-        let (storage, (view, loaded)) = loading?;
+        let (storage, written, (view, loaded)) = loading?;
         let mut disk = Self {
             options,
             path: CStrBuf::copy_of(path)?,
@@ -253,6 +273,8 @@ impl Disk {
             base,
             view,
             identity: storage.identity(),
+            written,
+            wrote: false,
             reader: None,
             writer: None,
             write_handle: None,
@@ -314,21 +336,42 @@ impl Disk {
 
     /// A file to read from: the one that is kept open, where the back end and the number of open files allow it. Gives what
     /// the path names now; if that is nothing, the old file goes on.
-    fn reader(&mut self) -> Result<(Shared<dyn Storage>, Named)> {
+    fn reader(&mut self) -> Result<Source> {
         let backend = &self.options.backend;
-        let Some(reader) = &self.reader else {
-            let file = backend.open(&self.file, Mode::Read)?;
-            if backend.is_filesystem() && file.identity() != self.identity {
-                return Ok((file, Named::Another));
+        let (file, found) = match &self.reader {
+            None => {
+                let file = backend.open(&self.file, Mode::Read)?;
+                let is_other = backend.is_filesystem() && file.identity() != self.identity;
+                if !is_other {
+                    self.keep_reader(&file);
+                }
+                (
+                    file,
+                    if is_other {
+                        Named::Another
+                    } else {
+                        Named::Same
+                    },
+                )
             }
-            self.keep_reader(&file);
-            return Ok((file, Named::Same));
+            Some(reader) => match backend.version(&self.file) {
+                Some(version) if Some(version.identity) == self.identity => {
+                    return Ok(Source {
+                        file: reader.file.clone(),
+                        found: Named::Same,
+                        written: version.written,
+                    });
+                }
+                None => (reader.file.clone(), Named::Nothing),
+                Some(_) => (backend.open(&self.file, Mode::Read)?, Named::Another),
+            },
         };
-        match backend.identity(&self.file) {
-            named if named == self.identity => Ok((reader.file.clone(), Named::Same)),
-            None => Ok((reader.file.clone(), Named::Nothing)),
-            Some(_) => Ok((backend.open(&self.file, Mode::Read)?, Named::Another)),
-        }
+        let written = file.written();
+        Ok(Source {
+            file,
+            found,
+            written,
+        })
     }
 
     /// Keeps the file open that the frame was read from, if it may be.
@@ -357,32 +400,35 @@ impl Disk {
 
     /// Whether the frame is the one that was last read, so that [`Self::refresh`] would find nothing new.
     pub fn is_current(&mut self) -> bool {
-        let Ok((file, found)) = self.reader() else {
+        let Ok(source) = self.reader() else {
             return false;
         };
-        let current = self.news.is_none() && self.is_current_in(&*file, found);
+        let current = self.news.is_none() && self.is_current_in(&source);
         if current {
-            self.missing = found.is_there().err();
+            self.missing = source.found.is_there().err();
         }
         current
     }
 
-    fn is_current_in(&self, file: &dyn Storage, found: Named) -> bool {
-        let current = !self.stale && found != Named::Another && self.writes_to(self.identity);
-        current && is_there(&self.view.pending, file) && self.header_is_current(file)
+    fn is_current_in(&self, source: &Source) -> bool {
+        let file = &*source.file;
+        let is_same = source.found != Named::Another
+            && !is_written(self.written, source.written)
+            && self.writes_to(self.identity);
+        !self.stale && is_same && is_there(&self.view.pending, file) && self.header_is_current(file)
     }
 
     fn follow(&mut self) -> Result<()> {
-        let (mut file, mut found) = self.reader()?;
-        if !self.is_current_in(&*file, found) {
-            if self.changing > 0 && !self.writes_to(file.identity()) {
+        let mut source = self.reader()?;
+        if !self.is_current_in(&source) {
+            if self.changing > 0 && !self.writes_to(source.file.identity()) {
                 // The lock is to be that of the file which is there now, before it is read.
                 self.lock_anew()?;
-                (file, found) = self.reader()?;
+                source = self.reader()?;
             }
-            self.reload(&file, found)?;
+            self.reload(&source)?;
         }
-        found.is_there()
+        source.found.is_there()
     }
 
     /// Reads the frame again. What was found, the next [`Self::refresh`] gives.
@@ -395,11 +441,11 @@ impl Disk {
         if self.changing > 0 {
             return Err(Error::FileOpen);
         }
-        let (file, found) = self.reader()?;
-        if found == Named::Nothing {
+        let source = self.reader()?;
+        if source.found == Named::Nothing {
             return Err(Error::FileOpen);
         }
-        self.reload(&file, found)
+        self.reload(&source)
     }
 
     fn header_is_current(&self, file: &dyn Storage) -> bool {
@@ -421,13 +467,13 @@ impl Disk {
         true
     }
 
-    fn reload(&mut self, file: &Shared<dyn Storage>, found: Named) -> Result<()> {
-        let (base, kind) = (self.base, self.kind);
+    fn reload(&mut self, source: &Source) -> Result<()> {
+        let (base, kind, file) = (self.base, self.kind, &source.file);
         // A frame that could not be read the last time is not waited for again.
         let patient = !self.stale || self.changing > 0;
         self.stale = true;
         let (view, loaded) = load::load_patiently(&**file, base, kind, patient)?;
-        if found == Named::Another {
+        if source.found == Named::Another {
             self.keep_reader(file);
             self.identity = file.identity();
             self.is_name_durable = false;
@@ -436,6 +482,7 @@ impl Disk {
             self.write_handle = None;
         }
         self.view = view;
+        self.written = source.written;
         self.writer = None;
         self.stale = false;
         self.news = Some(loaded);
@@ -478,7 +525,7 @@ impl Disk {
         match (&self.reader, changed) {
             (Some(reader), _) => Ok(reader.file.clone()),
             (None, Some(changed)) => Ok(changed.file.clone()),
-            (None, None) => self.reader().map(|(file, _)| file),
+            (None, None) => self.reader().map(|source| source.file),
         }
     }
 

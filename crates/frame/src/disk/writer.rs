@@ -1,13 +1,13 @@
 //! What a handle has that changes its frame: the file, opened and locked, and what is known of the room in it.
 
-use super::{Disk, is_there};
+use super::{Disk, is_there, is_written};
 use crate::free_list::FreeList;
 use crate::header::Kind;
 use crate::journal;
 use crate::leftovers::has_frame;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_io::lock::{SidecarLock, WaitingWriter};
-use oxiblosc_io::{Mode, Storage, paths};
+use oxiblosc_io::{Mode, Storage, Written, paths};
 use oxiblosc_memory::{List, Shared};
 
 /// How often the file is opened again that was removed or replaced while its lock was waited for.
@@ -32,6 +32,14 @@ pub(super) struct WriteHandle {
     process: u32,
     /// Whether others that change the file are kept out.
     pub(super) locked: bool,
+}
+
+/// When a file was last written to, now that it was. It must be later than `before`, so that other handles notice.
+fn later(file: &dyn Storage, before: Option<Written>) -> Option<Written> {
+    match before {
+        Some(before) => file.written_after(before),
+        None => file.written(),
+    }
 }
 
 impl Drop for WriteHandle {
@@ -117,6 +125,10 @@ impl Disk {
             .as_mut()
             .filter(|handle| handle.locked && self.changing == 0)
         {
+            if std::mem::take(&mut self.wrote) {
+                // As long as the lock is held nobody else has written to it.
+                self.written = later(&*handle.file, self.written);
+            }
             handle.file.unlock();
             handle.locked = false;
         }
@@ -183,7 +195,11 @@ impl Disk {
         if identity.is_none() || !file.try_lock_exclusive() {
             return Ok(());
         }
+        let is_known = !is_written(self.written, file.written());
         let done = journal::roll_back(&*file, Some(self.base), self.options.durable, identity);
+        if is_known {
+            self.written = later(&*file, self.written);
+        }
         file.unlock();
         if done? {
             self.view.pending = None;
@@ -209,6 +225,7 @@ impl Disk {
         let behind = size.checked_sub(self.view.extent.frame_len);
         let behind = behind.ok_or(Error::FileRead)?;
         if behind > 0 {
+            self.wrote = true;
             self.clear_behind(&*file, behind)?;
         }
         self.view.pending = None;

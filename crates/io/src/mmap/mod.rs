@@ -7,8 +7,8 @@
 //! access, and the addresses that were handed out: while another process cuts a file short, reading them can still end
 //! the process.
 
-use super::{Mode, Storage};
-use crate::file::{read_up_to, write_up_to};
+use super::{Mode, Storage, Written};
+use crate::file::{read_up_to, write_up_to, written_after};
 use lock::MapLock;
 use oxiblosc_error::{Error, Result};
 use oxiblosc_system::files;
@@ -321,5 +321,20 @@ impl Storage for Map {
         }
         let identity = files::identity(&self.file).ok()?;
         Some(*self.identity.get_or_init(|| identity))
+    }
+
+    fn written(&self) -> Option<Written> {
+        match self.access {
+            // What others write there is not all that is seen here.
+            Access::Copy => None,
+            _ => files::written(&self.file),
+        }
+    }
+
+    fn written_after(&self, before: Written) -> Option<Written> {
+        match self.access.writes_file() {
+            true => written_after(&self.file, before),
+            false => self.written(),
+        }
     }
 }

@@ -2,11 +2,12 @@
 
 pub use super::entries::each_entry;
 use std::ffi::{CStr, c_int};
-use std::fs::{File, Metadata, Permissions};
+use std::fs::{File, FileTimes, Metadata, Permissions};
 use std::io::{self, ErrorKind, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, fchown};
+use std::time::{Duration, UNIX_EPOCH};
 
 // The names that the standard library uses, too; elsewhere files are always as large as these allow.
 #[cfg(not(target_os = "linux"))]
@@ -64,6 +65,8 @@ pub struct Stat {
     mode: libc::mode_t,
     /// Device and inode.
     pub identity: (u64, u64),
+    #[cfg(not(target_os = "linux"))]
+    written: Written,
 }
 
 impl Stat {
@@ -131,7 +134,19 @@ pub fn stat(path: &CStr, follow: bool) -> io::Result<Stat> {
     Ok(Stat {
         mode: there.st_mode,
         identity: (device(there.st_dev), there.st_ino),
+        #[cfg(not(target_os = "linux"))]
+        written: Written {
+            seconds: there.st_mtime,
+            nanos: there.st_mtime_nsec as u32,
+        },
     })
+}
+
+/// When a file was last written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Written {
+    seconds: i64,
+    nanos: u32,
 }
 
 #[cfg(target_os = "linux")]
@@ -148,28 +163,83 @@ fn device(device: libc::dev_t) -> u64 {
 /// change, the next write has to make that time a new one, which takes longer than the write.
 #[cfg(target_os = "linux")]
 pub fn identity_of(path: &CStr) -> Option<(u64, u64)> {
-    statx_ino(libc::AT_FDCWD, path, 0).ok()
+    let there = ask(libc::AT_FDCWD, path, 0, libc::STATX_INO).ok()?;
+    Some(identity_in(&there))
+}
+
+/// Device and inode that the path names, and when that was last written to.
+#[cfg(target_os = "linux")]
+pub fn version_of(path: &CStr) -> Option<((u64, u64), Option<Written>)> {
+    let mask = libc::STATX_INO | libc::STATX_MTIME;
+    let there = ask(libc::AT_FDCWD, path, 0, mask).ok()?;
+    Some((identity_in(&there), written_in(&there)))
+}
+
+/// When an open file was last written to, where the system knows.
+#[cfg(target_os = "linux")]
+pub fn written(file: &File) -> Option<Written> {
+    let mask = libc::STATX_MTIME;
+    let there = ask(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH, mask).ok()?;
+    written_in(&there)
+}
+
+#[cfg(target_os = "linux")]
+fn identity_in(there: &libc::statx) -> (u64, u64) {
+    let device = libc::makedev(there.stx_dev_major, there.stx_dev_minor);
+    (device, there.stx_ino)
+}
+
+#[cfg(target_os = "linux")]
+fn written_in(there: &libc::statx) -> Option<Written> {
+    (there.stx_mask & libc::STATX_MTIME != 0).then_some(Written {
+        seconds: there.stx_mtime.tv_sec,
+        nanos: there.stx_mtime.tv_nsec,
+    })
+}
+
+/// Device and inode that the path names, and when that was last written to.
+#[cfg(not(target_os = "linux"))]
+pub fn version_of(path: &CStr) -> Option<((u64, u64), Option<Written>)> {
+    let there = stat(path, true).ok()?;
+    Some((there.identity, Some(there.written)))
+}
+
+/// When an open file was last written to, where the system knows.
+#[cfg(not(target_os = "linux"))]
+pub fn written(file: &File) -> Option<Written> {
+    let there = file.metadata().ok()?;
+    Some(Written {
+        seconds: there.mtime(),
+        nanos: there.mtime_nsec() as u32,
+    })
+}
+
+/// Makes it look as if an open file was written to later than `before`, where it does not. A system whose clock for this goes in
+/// steps would not show the last of two writes otherwise.
+pub fn write_after(file: &File, before: Written) -> io::Result<()> {
+    let at = UNIX_EPOCH + Duration::new(before.seconds.max(0) as u64, before.nanos);
+    let times = FileTimes::new().set_modified(at + Duration::from_nanos(1));
+    file.set_times(times)
 }
 
 /// Device and inode of an open file, with as little asked for.
 #[cfg(target_os = "linux")]
 pub fn identity(file: &File) -> io::Result<(u64, u64)> {
-    statx_ino(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH)
+    let there = ask(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH, libc::STATX_INO)?;
+    Ok(identity_in(&there))
 }
 
 #[cfg(target_os = "linux")]
-fn statx_ino(from: c_int, path: &CStr, flags: c_int) -> io::Result<(u64, u64)> {
+fn ask(from: c_int, path: &CStr, flags: c_int, mask: u32) -> io::Result<libc::statx> {
     let mut there = MaybeUninit::<libc::statx>::zeroed();
     // SAFETY: a C string, and room for what the call fills in.
-    let rc = unsafe { statx(from, path.as_ptr(), flags, there.as_mut_ptr()) };
+    let rc = unsafe { statx(from, path.as_ptr(), flags, mask, there.as_mut_ptr()) };
     done(rc as c_int)?;
     // SAFETY: numbers, zero where nothing was filled in.
-    let there = unsafe { there.assume_init() };
-    let device = libc::makedev(there.stx_dev_major, there.stx_dev_minor);
-    Ok((device, there.stx_ino))
+    Ok(unsafe { there.assume_init() })
 }
 
-/// Asks for the inode that a path names.
+/// Asks for what `mask` says of the file that a path names.
 ///
 /// # Safety
 ///
@@ -179,10 +249,11 @@ unsafe fn statx(
     from: c_int,
     path: *const libc::c_char,
     flags: c_int,
+    mask: u32,
     there: *mut libc::statx,
 ) -> c_int {
     // SAFETY: as the caller promises.
-    unsafe { libc::statx(from, path, flags, libc::STATX_INO, there) }
+    unsafe { libc::statx(from, path, flags, mask, there) }
 }
 
 /// The same, for musl has had that function since version 1.2.5 only, and distributions have older ones.
@@ -195,10 +266,11 @@ unsafe fn statx(
     from: c_int,
     path: *const libc::c_char,
     flags: c_int,
+    mask: u32,
     there: *mut libc::statx,
 ) -> libc::c_long {
     // SAFETY: as the caller promises.
-    unsafe { libc::syscall(libc::SYS_statx, from, path, flags, libc::STATX_INO, there) }
+    unsafe { libc::syscall(libc::SYS_statx, from, path, flags, mask, there) }
 }
 
 /// Device and inode that the path names.
