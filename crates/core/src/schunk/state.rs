@@ -342,13 +342,7 @@ impl State {
 
     /// Reads the frame again if another handle or process changed it.
     pub(crate) fn refresh(&mut self, host: &dyn Host) -> Result<()> {
-        if let Some(settings) = host.settings() {
-            self.parameters = settings.parameters;
-            if settings.chunksize != self.counts.chunksize {
-                self.counts.chunksize = settings.chunksize;
-                self.forget_sizes();
-            }
-        }
+        self.follow_settings(host)?;
         let is_staged = self.store.is_staged();
         let Some(disk) = self.store.disk_mut() else {
             return Ok(());
@@ -368,6 +362,27 @@ impl State {
         self.tick += 1;
         self.loaded = self.tick;
         host.show(self, Changed::Everything);
+        Ok(())
+    }
+
+    /// Takes over what the program has set for the chunks to come. How large those are that are there it cannot set, nor that items have no
+    /// bytes: a frame that says so cannot be opened.
+    fn follow_settings(&mut self, host: &dyn Host) -> Result<()> {
+        let Some(settings) = host.settings() else {
+            return Ok(());
+        };
+        let is_empty = self.store.nchunks() == 0;
+        if !is_empty && settings.parameters.typesize <= 0 {
+            return Err(Error::InvalidParam);
+        }
+        self.parameters = settings.parameters;
+        if settings.chunksize != self.counts.chunksize {
+            if is_empty {
+                self.counts.chunksize = settings.chunksize;
+            }
+            self.forget_sizes();
+            host.show(self, Changed::Updated(0..0));
+        }
         Ok(())
     }
 
