@@ -440,6 +440,34 @@ fn impossible_shapes_are_refused() {
     assert!(!refused(&[0], &[0], &[0]));
 }
 
+/// A few bytes may say that an array has millions of chunks: whatever would list them one by one is refused before it takes memory.
+#[test]
+fn chunks_without_end_are_not_listed_one_by_one() {
+    const ITEMS: i64 = 2 * (9 << 20);
+    let refused = isolated(60, || {
+        // SAFETY: both are those of the call.
+        let zeros = |ctx, array| unsafe { (our_arrays().f.b2nd_zeros)(ctx, array) };
+        let array = our_arrays().make(&spec(&[ITEMS], &[2], &[2], 8), zeros);
+        let array = array.map_err(|rc| rc.to_string())?;
+        limit_memory(address_space() + (64 << 20));
+        let items = [1; 16];
+        let changes = [
+            ("set", array.set(&[6], &[8], &[2], &items)),
+            ("append", array.append(0, &items)),
+            ("insert", array.insert(0, 4, &items)),
+            ("delete", array.delete(0, 4, 2)),
+            ("grow", array.resize(&[ITEMS + 10], None)),
+            ("shrink", array.resize(&[ITEMS - 10], None)),
+            ("picked", array.set_picked(&[vec![5, 9]], &items)),
+        ];
+        match changes.iter().find(|(_, rc)| *rc != -35) {
+            None => Ok(()),
+            Some(wrong) => Err(format!("{wrong:?}")),
+        }
+    });
+    assert_eq!(refused, Ok(()));
+}
+
 /// Frames of arrays, to be damaged.
 fn seeds() -> Vec<Vec<u8>> {
     let mut rng = Rng(11);

@@ -76,6 +76,7 @@ impl ArrayRef<'_> {
                 // The metalayer speaks of other chunks.
                 return Err(Error::Failure);
             }
+            state.store.check_listable()?;
             let resizing = Resizing {
                 reshape: &reshape,
                 array: self,

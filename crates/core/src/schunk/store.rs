@@ -156,7 +156,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::MaxBufsizeExceeded`] if not.
-    pub(super) fn check_listable(&self) -> Result<()> {
+    pub(crate) fn check_listable(&self) -> Result<()> {
         match self {
             Self::Memory(memory) => check_listable(memory.offsets()),
             Self::Disk(disk) => check_listable(lock(disk).offsets()),
