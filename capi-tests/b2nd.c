@@ -173,6 +173,34 @@ static void goes_through_a_buffer(void) {
   b2nd_free_ctx(ctx);
 }
 
+/* Whether the chunks are the same or not. */
+static void copies_have_the_dtype_that_was_asked_for(void) {
+  int32_t items[ROWS * COLS];
+  fill(items, 0, ROWS);
+  b2nd_context_t *ctx = context(NULL, ROWS);
+  b2nd_array_t *array = NULL;
+  CHECK_EQ(b2nd_from_cbuffer(ctx, &array, items, sizeof(items)), 0);
+  blosc2_cparams cparams = BLOSC2_CPARAMS_DEFAULTS;
+  cparams.typesize = sizeof(int32_t);
+  blosc2_storage storage = BLOSC2_STORAGE_DEFAULTS;
+  storage.cparams = &cparams;
+  const int64_t shape[] = {ROWS, COLS};
+  const int32_t blockshape[] = {2, 5};
+  for (int32_t rows = 4; rows <= 6; rows += 2) {
+    const int32_t chunkshape[] = {rows, 6};
+    b2nd_context_t *other = b2nd_create_ctx(&storage, 2, shape, chunkshape, blockshape, "<u4", 3, NULL, 0);
+    b2nd_array_t *copy = NULL;
+    CHECK_EQ(b2nd_copy(other, array, &copy), 0);
+    CHECK_STR(copy->dtype, "<u4");
+    CHECK_EQ(copy->dtype_format, 3);
+    CHECK(holds(copy, ROWS));
+    b2nd_free(copy);
+    b2nd_free_ctx(other);
+  }
+  b2nd_free(array);
+  b2nd_free_ctx(ctx);
+}
+
 static void impossible_arguments_are_refused(void) {
   b2nd_context_t *ctx = context(NULL, ROWS);
   b2nd_array_t *array = NULL;
@@ -198,6 +226,7 @@ int main(void) {
   RUN(picks_along_each_dimension);
   RUN(views_show_the_same_items);
   RUN(goes_through_a_buffer);
+  RUN(copies_have_the_dtype_that_was_asked_for);
   RUN(impossible_arguments_are_refused);
   blosc2_destroy();
   return finish();

@@ -74,10 +74,11 @@ fn copy(params: &mut Params, src: Array, more: Fill) -> Result<*mut b2nd_array_t
                     is_view: false,
                     ..src.clone()
                 };
-                let dtype = src.dtype();
                 drop(src);
                 more(&mut copy)?;
-                array::make(sc, &copy.geometry, dtype)
+                // As everywhere, that of the parameters; the copied metalayer keeps what it says.
+                let dtype = c_str(params.dtype).map(CStr::to_bytes);
+                array::make(sc, &copy.geometry, (dtype, params.dtype_format))
             });
             made.inspect_err(|_| schunk::discard(sc))
         };
