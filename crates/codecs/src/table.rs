@@ -1,5 +1,7 @@
 //! Hash tables of match finders: for each hash, the last position that had it.
 
+use core::hint::select_unpredictable;
+
 use oxiblosc_error::Result;
 use oxiblosc_memory::List;
 
@@ -86,6 +88,16 @@ impl<S: Slot, const SLOTS: usize> Table<S, SLOTS> {
         self.next_base += len;
         Ok((self.slots()?, base))
     }
+}
+
+/// The position before `at` that an entry of a table with this base stands for; 0 if it is stale.
+///
+/// No branch, because stale entries are unpredictable. (A comparison with the base would become a branch: the compiler takes it and the
+/// difference for one saturating subtraction.)
+#[inline(always)]
+pub(super) fn position(entry: usize, base: usize, at: usize) -> usize {
+    let position = entry.wrapping_sub(base);
+    select_unpredictable(position < at, position, 0)
 }
 
 /// An array of zeros on the heap, made without a copy on the stack.

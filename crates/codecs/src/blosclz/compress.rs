@@ -7,7 +7,7 @@ use core::hint::select_unpredictable;
 
 use super::{FAR, MAX_LITERALS, WINDOW};
 use crate::copy::{array_at, array_at_mut, match_len, read4};
-use crate::table::{Slot, Table, hash};
+use crate::table::{Slot, Table, hash, position};
 use crate::unaligned::{load, xor8};
 use oxiblosc_error::Result;
 
@@ -164,7 +164,12 @@ impl<S: Slot, const LOG: u32, const SHIFT: usize, const REUSED: bool>
             let slot = &mut self.slots[hash::<LOG>(here as u32)];
             // An empty slot reads as position 0. That cannot be a false match: bytes like those at position 0 have the same
             // hash, so the slot would hold their position. A stale entry is turned into position 0 as well.
-            let from = slot.get().saturating_sub(base as u32) as usize;
+            let from = slot.get() as usize;
+            let from = if REUSED {
+                position(from, base, at)
+            } else {
+                from
+            };
             *slot = S::new(base + at);
             debug_assert!(from < at || from == 0);
             // SAFETY: `from` was inserted, so the caller promises that it lies before `at`, or it is 0.

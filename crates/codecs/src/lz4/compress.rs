@@ -9,7 +9,7 @@ use core::hint::{cold_path, select_unpredictable};
 
 use super::decompress::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, RUN_MASK};
 use crate::copy::copy_all;
-use crate::table::{Table, hash};
+use crate::table::{Table, hash, position};
 use crate::unaligned::{first_mismatch, load, xor8};
 use crate::unchecked::UncheckedDst;
 use oxiblosc_error::Result;
@@ -140,7 +140,7 @@ impl<const REUSED: bool> Finder for Narrow<'_, REUSED> {
         if REUSED {
             let entry = core::mem::replace(&mut self.slots[slot], (self.base + at) as u16);
             // A stale entry reads as position 0, like an empty slot.
-            usize::from(entry).saturating_sub(self.base)
+            position(entry.into(), self.base, at)
         } else {
             core::mem::replace(&mut self.slots[slot], at as u16).into()
         }
