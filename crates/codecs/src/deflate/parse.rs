@@ -70,7 +70,8 @@ const fn config(clevel: u8) -> Config {
                 good_length: 32,
             },
         ),
-        // Behind the levels of Blosc 2 come those of Blosc 1, with zlib's own figures or higher ones: streams as small as zlib's.
+        // Behind the levels of Blosc 2 come those of Blosc 1, with zlib's own figures or higher ones: streams as small as zlib's. Level 5, which
+        // most programs take, has half of zlib's `max_chain`: its streams are as small with that, too.
         #[cfg(feature = "blosc1")]
         10..=11 => (
             6,
@@ -100,7 +101,7 @@ const fn config(clevel: u8) -> Config {
         ),
         #[cfg(feature = "blosc1")]
         14 => (
-            32,
+            16,
             32,
             Strategy::Zlib {
                 max_lazy: 16,
